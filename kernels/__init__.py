@@ -1,0 +1,1 @@
+"""What each topic computes, what it costs, and its tuned kernel."""

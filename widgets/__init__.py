@@ -1,0 +1,1 @@
+"""The simulators: pure models, their scenes, and one shared view."""
