@@ -1,0 +1,32 @@
+"""Check, then time: every tuned kernel against the peers that are installed here.
+
+    python -m kernels.bench [SLUG ...] [--json FILE] [--quick]
+
+A topic takes part with a module `kernels/<slug>/bench.py` that has one function:
+
+    def rows(device):                    # a torch.device
+        for case in TIMED:
+            yield Row(
+                op="gemm", case="4096^3", dtype="bf16",
+                flops=cost.flops(...), bytes=cost.compulsory_bytes(...),  # both from the topic's cost.py
+                inputs=lambda seed: draw(case, seed, device),  # tensors (tuple, dict), new at each call
+                ours=tuned,                # Factory: inputs -> call; call() launches once, returns the output
+                peers={"cuBLAS": cublas},  # name -> Factory
+                check=check,               # (inputs, output) -> error, against the topic's reference
+                tolerance=4e-3,            # the largest error that is still right
+            )
+
+What a Factory does (packing weights, allocating the output, building descriptors) is paid once and not
+timed; what the returned call does is captured in a CUDA graph and replayed, so it may not synchronise. It may
+return a tensor or anything else that `check` understands. A peer that is not installed raises ImportError,
+or Absent("why") for any other reason. `spread` in kernels.compare picks rows of a case too large for float64.
+
+`mode` says which memory the kernel finds: "cold" flushes the L2 before every replay of one launch; "rotate"
+replays many launches over copies of the inputs, four L2s of them or more, as a decode loop sees its weights.
+`bytes` is what must move once (compulsory), `flops` what must be computed; with the copy bandwidth and the
+matrix rate measured in the same run they give the limit, and a row's share of it.
+
+Ours is checked before anything is timed, and again after. A kernel that is not right gets no time. A peer is
+held to the same check. All contenders of a row are timed in one loop in random, mirrored order (A B C C B A),
+so drift of clocks and heat falls on all alike; a ratio is the median over rounds, with its 99% interval.
+"""

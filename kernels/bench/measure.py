@@ -1,0 +1,86 @@
+"""One row: check ours and every peer, time those that are right, and say how they compare."""
+
+import math
+from statistics import median
+from typing import Any
+
+import torch
+
+from kernels import timing
+from kernels.bench.row import Absent, Factory, Row
+
+SEED = 0
+MOST_COPIES = 256
+
+
+def error_of(row: Row, factory: Factory, inputs: Any) -> float:
+    error = float(row.check(inputs, factory(inputs)()))
+    return error if error == error else math.inf
+
+
+def measure(row: Row, device, ceilings: dict[str, float], seconds: float) -> dict:
+    """A JSON-ready record; without "us" where ours was not right."""
+    inputs = row.inputs(SEED)
+    record = {
+        "op": row.op,
+        "case": row.case,
+        "dtype": row.dtype,
+        "mode": row.mode,
+        "tolerance": row.tolerance,
+    }
+    record["error"] = error_of(row, row.ours, inputs)
+    if not record["error"] <= row.tolerance:
+        return record | {"wrong": f"error must be at most {row.tolerance:g}, got {record['error']:g}"}
+    peers, record["peers"] = _right_peers(row, inputs)
+    contenders = {"ours": row.ours, **peers}
+    times, again = _times(row, contenders, inputs, device, seconds)
+    if not again <= row.tolerance:
+        return record | {"wrong": f"right at first, but after the timing its error was {again:g}"}
+    ours = median(times["ours"])
+    limit = row.limit_seconds(ceilings)
+    record |= {"us": ours * 1e6, "limit_us": limit * 1e6, "share": limit / ours}
+    record |= {"tb_s": row.bytes / ours / 1e12, "tflop_s": row.flops / ours / 1e12}
+    for name in peers:
+        middle, low, high = timing.ratio(times[name], times["ours"])
+        record["peers"][name] |= {"us": median(times[name]) * 1e6, "ratio": middle, "interval": [low, high]}
+    return record
+
+
+def _right_peers(row: Row, inputs) -> tuple[dict[str, Factory], dict]:
+    right, said = {}, {}
+    for name, factory in row.peers.items():
+        try:
+            error = error_of(row, factory, inputs)
+        except (Absent, ImportError) as why:
+            said[name] = {"absent": str(why)}
+        except Exception as why:
+            said[name] = {"failed": f"{type(why).__name__}: {why}".splitlines()[0][:160]}
+        else:
+            said[name] = {"error": error}
+            if error <= row.tolerance:
+                right[name] = factory
+            else:
+                said[name]["wrong"] = f"error must be at most {row.tolerance:g} to be compared"
+    return right, said
+
+
+def _times(row: Row, contenders: dict[str, Factory], inputs, device, seconds) -> tuple[dict, float]:
+    """Seconds per launch of each contender by round, and our error once all is timed."""
+    flush = timing.Flush(device) if row.mode == "cold" else None
+    sets = [inputs] if flush else [inputs, *(row.inputs(SEED + i) for i in range(1, _copies(row, device)))]
+    watches, keep = {}, []
+    for name, factory in contenders.items():
+        calls = [factory(one) for one in sets]
+        graph = timing.capture(calls)
+        keep.append((calls, graph))
+        watches[name] = timing.stopwatch(graph, flush)
+    times = timing.interleave(watches, seconds * len(watches))
+    torch.cuda.synchronize()
+    again = float(row.check(inputs, keep[0][0][0]()))
+    return {name: [t / len(sets) for t in series] for name, series in times.items()}, again
+
+
+def _copies(row: Row, device) -> int:
+    """How many sets of inputs a rotation needs so that none is still in the L2 when it comes round."""
+    l2 = torch.cuda.get_device_properties(device).L2_cache_size
+    return max(2, min(MOST_COPIES, math.ceil(max(timing.FLUSH_BYTES, 4 * l2) / row.bytes)))

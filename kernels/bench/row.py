@@ -1,0 +1,43 @@
+"""One line of the benchmark: what is computed, by whom, and how it is known to be right."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+MODES = ("cold", "rotate")
+
+Call = Callable[[], Any]
+Factory = Callable[[Any], Call]
+
+
+class Absent(Exception):
+    """A peer cannot run here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Row:
+    op: str
+    case: str
+    dtype: str  # the matrix rate that limits it: a key of the measured ceilings ("bf16", "fp16", "fp8")
+    flops: float
+    bytes: float
+    inputs: Callable[[int], Any]
+    ours: Factory
+    check: Callable[[Any, Any], float]
+    tolerance: float
+    peers: dict[str, Factory] = field(default_factory=dict)
+    mode: str = "cold"
+    quick: bool = False  # part of --quick too
+
+    def __post_init__(self):
+        if self.mode not in MODES:
+            raise ValueError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}; see kernels.bench")
+        if self.bytes <= 0 or self.flops < 0:
+            raise ValueError(
+                f"bytes must be positive and flops not negative, got {self.bytes} and {self.flops}; "
+                "take both from the topic's cost.py"
+            )
+
+    def limit_seconds(self, ceilings: dict[str, float]) -> float:
+        """The time no kernel can beat on a machine with these measured ceilings (byte/s, FLOP/s)."""
+        return max(self.bytes / ceilings["copy"], self.flops / ceilings.get(self.dtype, ceilings["bf16"]))
