@@ -1,0 +1,60 @@
+"""What a tiled GEMM costs: reuse, the tiles a wave of programs touches, what a narrow accumulator loses."""
+
+import math
+from collections.abc import Sequence
+
+
+def reuse(bm: float, bn: float) -> float:
+    """FLOP per element a bm x bn tile loads: the harmonic mean of its sides, below 2 when one side is 1."""
+    return 2 * bm * bn / (bm + bn)
+
+
+def tile_bytes(bm: int, bn: int, bk: int, elem_bytes: int) -> int:
+    """One step along K: a bm x bk piece of A and a bk x bn piece of B."""
+    return (bm + bn) * bk * elem_bytes
+
+
+def program_tile(pid: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[int, int]:
+    """Which tile of C program `pid` computes; group_m = 1 walks C row by row."""
+    group, place = divmod(pid, group_m * tiles_n)
+    first = group * group_m
+    high = min(tiles_m - first, group_m)  # the last group may be cut off
+    return first + place % high, place // high
+
+
+def wave_tiles(first: int, count: int, tiles_m: int, tiles_n: int, group_m: int) -> list[tuple[int, int]]:
+    """The tiles of C that programs first .. first + count - 1 compute at the same time."""
+    last = min(first + count, tiles_m * tiles_n)
+    return [program_tile(pid, tiles_m, tiles_n, group_m) for pid in range(first, last)]
+
+
+def bands_bytes(bands: set[int], block: int, size: int, k: int, elem_bytes: int) -> int:
+    """Bytes of the rows of A (or columns of B) in these bands; the last band may be cut off."""
+    return sum(min(block, size - band * block) for band in bands) * k * elem_bytes
+
+
+def round_to_mantissa(x: float, bits: int) -> float:
+    """To the nearest number with `bits` bits after the leading one, ties to even; the exponent is free."""
+    return round(x / spacing(x, bits)) * spacing(x, bits) if x else 0.0
+
+
+def spacing(x: float, bits: int) -> float:
+    """The gap between neighbouring numbers at x."""
+    return 2.0 ** (math.frexp(x)[1] - 1 - bits)
+
+
+def running_sums(
+    terms: Sequence[float], bits: int, promote_every: int = 0, wide_bits: int = 23
+) -> list[float]:
+    """The sum after each term, rounded to `bits` at every addition.
+
+    With promote_every = n, the narrow partial sum is added into a wide one after n terms and starts anew.
+    """
+    wide = narrow = 0.0
+    sums = []
+    for i, term in enumerate(terms, 1):
+        narrow = round_to_mantissa(narrow + term, bits)
+        sums.append(round_to_mantissa(wide + narrow, wide_bits) if promote_every else narrow)
+        if promote_every and i % promote_every == 0:
+            wide, narrow = sums[-1], 0.0
+    return sums

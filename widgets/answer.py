@@ -1,0 +1,137 @@
+"""From a request of the view to its answer: pure, so a notebook's kernel and a static page share it.
+
+request {view, revision, values, guess}  ->  answer {view, revision, values, frames | error, ...}
+"""
+
+import math
+from dataclasses import asdict, is_dataclass
+
+from widgets.controls import InputError
+from widgets.declare import Declaration
+from widgets.scene import WIDTH, Scene
+
+
+def spec(declaration: Declaration, values: dict | None = None, locked: bool = False) -> dict:
+    """What the view needs once, before any picture."""
+    start = declaration.inputs(values)
+    prediction = declaration.prediction
+    return {
+        "id": declaration.id,
+        "title": declaration.title,
+        "question": declaration.question,
+        "controls": [asdict(control) for control in declaration.controls],
+        "presets": [[label, declaration.inputs(some)] for label, some in declaration.presets.items()],
+        "start": start,
+        "noun": declaration.stepper.noun if declaration.stepper else "",
+        "prediction": {"question": prediction.question, "unit": prediction.unit} if locked else None,
+        "source": declaration.source,
+    }
+
+
+def answer(
+    declaration: Declaration,
+    request: dict | None = None,
+    measured: dict | None = None,
+    start: dict | None = None,
+    locked: bool = False,
+) -> dict:
+    """Everything the view shows for these values; a wrong value becomes a sentence, never a traceback.
+
+    With `locked`, nothing of the result leaves before the request carries a guess.
+    """
+    request = request or {}
+    echo = {"view": request.get("view", ""), "revision": request.get("revision", 0)}
+    values = request.get("values") or start or {}
+    try:
+        verdict = _verdict(declaration, start, request.get("guess")) if locked else None
+        if locked and verdict is None:
+            return {
+                **echo,
+                "values": declaration.inputs(start),
+                "locked": True,
+                "height": _height(declaration),
+            }
+        values = declaration.inputs(values)
+        result = declaration.run(**values)
+        check_measured(declaration, measured)
+        frames = [_plain(scene) for scene in declaration.scenes(result, measured)]
+        first = declaration.stepper.start(result) if declaration.stepper else 0
+        return {**echo, "values": values, "frames": deltas(frames), "first": first, "verdict": verdict}
+    except ValueError as problem:
+        return {**echo, "error": str(problem), "control": getattr(problem, "control", "")}
+
+
+def _height(declaration: Declaration) -> int:
+    """The room that the locked picture will take."""
+    return declaration.scenes(declaration.run(**declaration.inputs()))[0].height
+
+
+def _verdict(declaration: Declaration, start: dict | None, guess) -> dict | None:
+    if guess is None:
+        return None
+    if isinstance(guess, bool) or not isinstance(guess, int | float) or not math.isfinite(guess):
+        raise InputError(f"your prediction must be a number, got {guess!r}; type one")
+    asked = declaration.prediction
+    truth = getattr(declaration.run(**declaration.inputs(start)), asked.answer)
+    off = abs(guess - truth) / abs(truth) if truth else abs(guess - truth)
+    return {
+        "near": off <= asked.tolerance,
+        "guess": asked.show(guess),
+        "truth": asked.show(truth),
+        "unit": asked.unit,
+        "within": f"{100 * asked.tolerance:g}%",
+    }
+
+
+def check_measured(declaration: Declaration, measured: dict | None) -> None:
+    """A measurement that the scene could not show is said, not dropped in silence."""
+    if measured is None:
+        return
+    if not declaration.measures:
+        raise InputError(
+            f"measured must be left out, got {measured!r}; {declaration.id} shows no measurement"
+        )
+    known = ", ".join(declaration.measures)
+    if not any(key in declaration.measures for key in measured):
+        raise InputError(f"measured must hold one of {known}, got {sorted(measured)}; rename its keys")
+    for key in declaration.measures:
+        value = measured.get(key, 1)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise InputError(f"measured[{key!r}] must be a positive number, got {value!r}; leave it out")
+
+
+def _plain(scene: Scene) -> dict:
+    return {
+        "w": WIDTH,
+        "h": scene.height,
+        "summary": scene.summary,
+        "takeaway": scene.takeaway,
+        "caption": scene.caption,
+        "warning": scene.warning,
+        "figures": [[f.label, f.text, f.role] for f in scene.figures],
+        "formula": [list(pair) for pair in scene.formula],
+        "beside": list(scene.beside),
+        "legend": [list(pair) for pair in scene.legend],
+        "table": {"header": scene.table.header(), "rows": scene.table.shown(), "raw": scene.table.copied()},
+        "marks": scene.marks,
+    }
+
+
+def deltas(frames: list[dict]) -> list[dict]:
+    """The first frame whole, then only what each changes: a long stepper stays a small message."""
+    out, before = [], {}
+    for frame in frames:
+        old = {mark["id"]: mark for mark in before.get("marks", [])}
+        change = {key: value for key, value in frame.items() if key != "marks" and before.get(key) != value}
+        change["marks"] = [mark for mark in frame["marks"] if old.pop(mark["id"], None) != mark]
+        change["gone"] = list(old)
+        out.append(change)
+        before = frame
+    return out
+
+
+def plain_result(result) -> dict:
+    """A result as JSON can hold it."""
+    if not is_dataclass(result):
+        raise TypeError(f"run must return a frozen dataclass, got {type(result).__name__}; declare one")
+    return asdict(result)

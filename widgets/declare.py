@@ -1,0 +1,65 @@
+"""What a simulator declares. One per file: `SIMULATOR = Declaration(...)` in widgets/<slug>/<name>.py."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from widgets import units
+from widgets.controls import Control, InputError
+from widgets.scene import Scene
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A number to commit before the picture opens, asked of the state the simulator opens in."""
+
+    question: str
+    answer: str  # the field of the result that holds it
+    unit: str = ""
+    tolerance: float = 0.1  # relative: a guess this near counts as right
+    show: Callable[[float], str] = units.number
+
+
+@dataclass(frozen=True)
+class Stepper:
+    """The picture has steps: frames(result, measured=None) gives one Scene each, all sent at once."""
+
+    noun: str  # 'tile', 'round', 'token'
+    frames: Callable[..., list[Scene]]
+    start: Callable[[Any], int] = lambda result: 0  # the step to open at: one that tells the story
+
+
+@dataclass(frozen=True)
+class Declaration:
+    title: str
+    question: str
+    controls: tuple[Control, ...]
+    presets: dict[str, dict]  # label -> inputs; what is left out takes its default
+    run: Callable  # run(**inputs) -> frozen dataclass of plain numbers, units in their names
+    scene: Callable[..., Scene] | None = None  # scene(result, measured=None); not with a stepper
+    stepper: Stepper | None = None
+    prediction: Prediction | None = None
+    measures: dict[str, str] = field(default_factory=dict)  # keys of `measured` that it shows -> meaning
+    source: str = ""  # the titles its facts come from
+    slug: str = ""  # both set from its place: widgets/<slug>/<name>.py
+    name: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.slug}.{self.name}"
+
+    def inputs(self, values: dict | None = None) -> dict:
+        """Every input by name, checked; what is not given takes its default."""
+        values = values or {}
+        known = {control.name: control for control in self.controls}
+        if unknown := [name for name in values if name not in known]:
+            raise InputError(
+                f"input must be one of {', '.join(known)}, got {unknown[0]!r}; pick one of these"
+            )
+        return {name: control.check(values.get(name, control.default)) for name, control in known.items()}
+
+    def scenes(self, result, measured: dict | None = None) -> list[Scene]:
+        """One scene, or one for each step."""
+        if self.stepper:
+            return self.stepper.frames(result, measured)
+        return [self.scene(result, measured)]

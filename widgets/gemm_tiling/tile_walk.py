@@ -1,0 +1,210 @@
+"""Which tiles of A and B one wave of programs touches, and why grouping the walk makes them fewer."""
+
+from dataclasses import dataclass
+
+from kernels.gemm_tiling import cost
+from kernels.machines import MACHINES, machine
+from widgets import units
+from widgets.charts import Box, axis_x, limit_up, log
+from widgets.controls import powers_of_two, select, steps
+from widgets.declare import Declaration, Prediction
+from widgets.scene import Column, Scene, circle, figure, grid, line, rect, table, text
+
+ELEM_BYTES = {"fp16": 2, "fp8": 1}
+
+
+@dataclass(frozen=True)
+class Wave:
+    """What the first programs that run at the same time read, if every band comes from HBM once."""
+
+    a_bands: tuple[int, ...]
+    b_bands: tuple[int, ...]
+    a_band_count: int
+    b_band_count: int
+    bytes_read: int
+    flop_per_byte: float
+    tiles: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    m: int
+    n: int
+    k: int
+    bm: int  # as the matrix cuts it: never more than m
+    bn: int
+    bk: int
+    group_m: int
+    dtype: str
+    elem_bytes: int
+    machine: str
+    tiles_m: int
+    tiles_n: int
+    programs: int
+    reuse_flop_per_element: float
+    tile_flop_per_byte: float
+    ridge_flop_per_byte: float
+    stage_bytes: int
+    row: Wave
+    grouped: Wave
+    saving_ratio: float
+
+
+def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
+    elem, target = ELEM_BYTES[dtype], machine(machine_name)
+    ridge = target.ridge(dtype)
+    bm, bn, bk = min(bm, m), min(bn, n), min(bk, k)
+    tiles_m, tiles_n = -(-m // bm), -(-n // bn)
+
+    def wave(group: int) -> Wave:
+        tiles = cost.wave_tiles(0, target.sms, tiles_m, tiles_n, group)
+        rows, columns = {i for i, _ in tiles}, {j for _, j in tiles}
+        read = cost.bands_bytes(rows, bm, m, k, elem) + cost.bands_bytes(columns, bn, n, k, elem)
+        flops = sum(2 * k * min(bm, m - i * bm) * min(bn, n - j * bn) for i, j in tiles)
+        bands = tuple(sorted(rows)), tuple(sorted(columns))
+        return Wave(*bands, len(rows), len(columns), read, flops / read, tuple(tiles))
+
+    row, grouped = wave(1), wave(group_m)
+    tile_reuse = cost.reuse(bm, bn)
+    return Result(
+        m, n, k, bm, bn, bk, group_m, dtype, elem, machine_name, tiles_m, tiles_n, len(row.tiles),
+        tile_reuse, tile_reuse / elem, ridge, cost.tile_bytes(bm, bn, bk, elem),
+        row, grouped, row.bytes_read / grouped.bytes_read,
+    )  # fmt: skip
+
+
+def _panel(id: str, x: float, title: str, wave: Wave, r: Result) -> list[dict]:
+    """C as a map of tiles, the bands of A that the wave reads to its left, those of B above it."""
+    room = Box(x + 46, 66, 280, 190)
+    scale = min(room.w / r.n, room.h / r.m)
+    box = Box(room.x, room.y, max(12, r.n * scale), max(12, r.m * scale))
+    inside = set(wave.tiles)
+    cells = [int((i, j) in inside) for i in range(r.tiles_m) for j in range(r.tiles_n)]
+    marks = [
+        text(f"{id}-title", x + 46, 18, title, bold=True),
+        text(f"{id}-b-name", box.x, 44, f"{wave.b_band_count} of {r.tiles_n} bands of B", "secondary", "small"),
+        rect(f"{id}-b", box.x, 50, box.w, 12, "idle"),
+        text(f"{id}-a-name", x + 22, 76, "A", "primary", "small", "end"),
+        text(f"{id}-a-count", x + 22, 92, units.count(wave.a_band_count), "primary", "small", "end"),
+        rect(f"{id}-a", x + 30, box.y, 12, box.h, "idle"),
+        grid(f"{id}-c", box.x, box.y, box.w, box.h, r.tiles_n, cells, ("idle", "now"),
+             ("in a later wave", "in this wave"), "C tile: row {row}, column {column}"),
+    ]  # fmt: skip
+    for first, last in _runs(wave.b_bands):
+        at, wide = box.w * first / r.tiles_n, box.w * (last + 1 - first) / r.tiles_n
+        marks.append(rect(f"{id}-b{first}", box.x + at, 50, wide, 12, "secondary", f"B bands {first} to {last}"))
+    for first, last in _runs(wave.a_bands):
+        at, high = box.h * first / r.tiles_m, box.h * (last + 1 - first) / r.tiles_m
+        marks.append(rect(f"{id}-a{first}", x + 30, box.y + at, 12, high, "primary", f"A bands {first} to {last}"))
+    return marks
+
+
+def _runs(bands: tuple[int, ...]) -> list[tuple[int, int]]:
+    """(0, 1, 2, 5) -> [(0, 2), (5, 5)]"""
+    runs: list[tuple[int, int]] = []
+    for band in bands:
+        if runs and band == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], band)
+        else:
+            runs.append((band, band))
+    return runs
+
+
+def _ladder(r: Result) -> list[dict]:
+    """Arithmetic per byte read: one tile alone, then the wave as one big tile, beside what the GPU needs."""
+    box = Box(150, 286, 530, 92)
+    x = log(0.5, 5000, box.x, box.right)
+    marks = axis_x("ladder", x, box.bottom, "FLOP per byte read", top=box.y, ticks=(1, 10, 100, 1000))
+    marks += limit_up("ridge", Box(box.x, box.y - 14, box.w, box.h + 14), x(r.ridge_flop_per_byte),
+                      f"{r.machine} needs {units.number(r.ridge_flop_per_byte)}", "end")  # fmt: skip
+    rows = (
+        ("one tile alone", r.tile_flop_per_byte, "secondary"),
+        ("wave, row by row", r.row.flop_per_byte, "hot"),
+        (f"wave, groups of {r.group_m}", r.grouped.flop_per_byte, "primary"),
+    )
+    for i, (name, value, role) in enumerate(rows):
+        y = box.y + 20 + 28 * i
+        shown = units.number(value)
+        marks += [
+            text(f"rung{i}-name", box.x - 10, y + 4, name, anchor="end"),
+            line(f"rung{i}-line", box.x, y, x(value), y, role),
+            circle(f"rung{i}", x(value), y, 6, role, f"{name}: {shown} FLOP per byte"),
+            text(f"rung{i}-value", x(value) + 12, y + 4, shown, role, bold=True),
+        ]
+    return marks
+
+
+def scene(r: Result, measured: dict | None = None) -> Scene:
+    row, grouped = units.si_bytes(r.row.bytes_read), units.si_bytes(r.grouped.bytes_read)
+    saving, reuse = units.times(r.saving_ratio), units.number(r.reuse_flop_per_element)
+    tile = f"{r.bm} × {r.bn}"
+    capped = r.bm == 1 or r.bn == 1
+    marks = _panel("row", 0, "Row by row", r.row, r)
+    marks += _panel("grouped", 366, f"In groups of {r.group_m} rows", r.grouped, r) + _ladder(r)
+    columns = (
+        "walk",
+        Column("bands of A", show=units.count),
+        Column("bands of B", show=units.count),
+        Column("bytes read", "B", units.si_bytes),
+        Column("FLOP per byte", "FLOP/B"),
+    )
+    walks = (("row by row", r.row), (f"groups of {r.group_m}", r.grouped))
+    return Scene(
+        summary=f"A {tile} tile does {reuse} FLOP for each element it loads; the first {r.programs} programs "
+        f"read {row} row by row and {grouped} in groups of {r.group_m}, {saving} less.",
+        takeaway="With one row, reuse stays below 2 whatever the tile: only fewer bytes can help."
+        if capped
+        else "A wave is one big tile: the squarer its outline, the fewer bytes it reads.",
+        marks=marks,
+        figures=(
+            figure("FLOP per element, one tile", r.reuse_flop_per_element),
+            figure("read row by row", r.row.bytes_read, units.si_bytes, "hot"),
+            figure(f"read in groups of {r.group_m}", r.grouped.bytes_read, units.si_bytes, "primary"),
+            figure("less to read", r.saving_ratio, units.times),
+        ),
+        table=table(columns, [(w, v.a_band_count, v.b_band_count, v.bytes_read, v.flop_per_byte) for w, v in walks]),
+        height=416,
+        formula=(
+            ("reuse = 2·bm·bn / (bm + bn)", f"2·{r.bm}·{r.bn} / ({r.bm} + {r.bn}) = {reuse} FLOP per element"),
+            ("wave = (bands of A·bm + bands of B·bn)·K·bytes",
+             f"({r.grouped.a_band_count}·{r.bm} + {r.grouped.b_band_count}·{r.bn})·{r.k}·{r.elem_bytes} = {grouped}"),
+            ("one step of K = (bm + bn)·bk·bytes",
+             f"({r.bm} + {r.bn})·{r.bk}·{r.elem_bytes} = {units.binary_bytes(r.stage_bytes)} of shared memory"),
+        ),
+    )  # fmt: skip
+
+
+SIMULATOR = Declaration(
+    title="Tile walk and reuse",
+    question="In which order should the tiles of C be walked, so that a wave of programs reads the least?",
+    controls=(
+        powers_of_two("m", "Rows of A (M)", 8192, 1, 16384, help="How many tokens are in flight."),
+        powers_of_two("bm", "Tile rows (bm)", 128, 16, 256),
+        powers_of_two("bn", "Tile columns (bn)", 128, 16, 256),
+        powers_of_two("group_m", "Rows of tiles in a group", 8, 1, 32, help="1 walks C row by row."),
+        powers_of_two("n", "Columns of B (N)", 8192, 256, 16384, more=True),
+        powers_of_two("k", "Depth (K)", 8192, 256, 16384, more=True),
+        powers_of_two("bk", "Tile depth (bk)", 64, 16, 256, more=True,
+                      help="Sets the shared memory of one step, and nothing else here."),
+        select("dtype", "Element type", "fp16", list(ELEM_BYTES), more=True),
+        select("machine_name", "GPU", "H200", list(MACHINES), more=True,
+               help="Its multiprocessors run one program each at a time."),
+    ),
+    presets={
+        "8192 square, groups of 8": {},
+        "Walk row by row": {"group_m": 1},
+        "Tall tile": {"bm": 256, "bn": 64, "group_m": 4},
+        "Decode, M = 1": {"m": 1},
+        "Decode batch of 64": {"m": 64, "bm": 64},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "132 programs run at once, each on a 128 × 128 tile of an 8192 square GEMM. Walking in groups of 8 rows "
+        "of tiles instead of row by row, how many times fewer bytes does this wave read?",
+        "saving_ratio",
+        "times fewer",
+        0.15,
+    ),
+    source="GEMM & MoE kernels; Real kernels",
+)  # fmt: skip

@@ -1,0 +1,186 @@
+"""A scene: what a simulator shows, as plain data. No colours, no callbacks, nothing of the browser.
+
+Marks are dicts with a stable id, so that the view patches them in place, and a role: what the mark means.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from widgets import units
+
+WIDTH = 720  # every scene is drawn in this many units; the view scales it to the column
+
+# A role is a meaning. scene.css gives each one a colour in light, dark and forced colours.
+TEXT_ROLES = {"ink", "muted", "inverse"}  # inverse: on a solid fill
+RULE_ROLES = {"axis", "grid"}
+MARK_ROLES = {
+    "primary",  # the thing this simulator is about
+    "secondary",  # what it is compared with
+    "useful",  # work or bytes that serve the answer
+    "waste",  # paid for and thrown away: padding, masked work (hatched)
+    "hot",  # the one that decides: the straggler, the bottleneck, the error
+    "dropped",  # lost: dropped tokens, rejected drafts (cross-hatched)
+    "idle",  # there but unused: an empty slot, a waiting device
+    "limit",  # a ceiling or a threshold (dashed line)
+    "measured",  # what the learner measured
+    "now",  # the current step
+    "compute",  # time or energy of arithmetic
+    "memory",  # time, bytes or energy of memory traffic
+    "network",  # time or bytes between devices
+    "overhead",  # launches, gaps, bookkeeping
+}
+ROLES = TEXT_ROLES | RULE_ROLES | MARK_ROLES
+TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
+
+
+def _num(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"a mark's number must be finite, got {value}; guard the division in scene()")
+    rounded = round(float(value), 2)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def _mark(kind: str, id: str, role: str, tip: str = "", **fields) -> dict:
+    if role not in ROLES:
+        raise ValueError(f"role must be one of {', '.join(sorted(ROLES))}, got {role!r}; pick the meaning")
+    return {"t": kind, "id": id, "role": role, **fields, **({"tip": tip} if tip else {})}
+
+
+def rect(id: str, x: float, y: float, w: float, h: float, role: str, tip: str = "") -> dict:
+    return _mark("rect", id, role, tip, x=_num(x), y=_num(y), w=_num(max(0, w)), h=_num(max(0, h)))
+
+
+def circle(id: str, x: float, y: float, r: float, role: str, tip: str = "") -> dict:
+    return _mark("circle", id, role, tip, x=_num(x), y=_num(y), r=_num(r))
+
+
+def line(id: str, x1: float, y1: float, x2: float, y2: float, role: str = "axis", tip: str = "") -> dict:
+    return _mark("line", id, role, tip, x=_num(x1), y=_num(y1), x2=_num(x2), y2=_num(y2))
+
+
+def path(id: str, points: Iterable[tuple], role: str, tip: str = "", closed: bool = False) -> dict:
+    """A line through the points, or, when closed, a filled outline."""
+    flat = [_num(value) for point in points for value in point]
+    return _mark("path", id, role, tip, p=flat, **({"closed": True} if closed else {}))
+
+
+def text(
+    id: str,
+    x: float,
+    y: float,
+    s: str,
+    role: str = "ink",
+    size: str = "body",
+    anchor: str = "start",
+    bold: bool = False,
+) -> dict:
+    """y is the baseline. A text in a mark role takes that role's colour, so a label names its line."""
+    if size not in TEXT_SIZES:
+        raise ValueError(f"size must be one of {', '.join(TEXT_SIZES)}, got {size!r}")
+    if anchor not in ("start", "middle", "end"):
+        raise ValueError(f"anchor must be start, middle or end, got {anchor!r}")
+    fields = {"x": _num(x), "y": _num(y), "s": str(s), "size": size, "a": anchor}
+    return _mark("text", id, role, **fields, **({"b": True} if bold else {}))
+
+
+def grid(
+    id: str,
+    x: float,
+    y: float,
+    w: float,
+    h: float,
+    columns: int,
+    cells: Sequence[int],
+    roles: Sequence[str],
+    names: Sequence[str],
+    unit: str = "row {row}, column {column}",
+) -> dict:
+    """A map of many cells as one mark: cells[i] picks a role and, on hover, its name after `unit`."""
+    if not cells or len(cells) % columns:
+        raise ValueError(f"cells must fill whole rows of {columns}, got {len(cells)}; pad the last row")
+    if unknown := set(roles) - ROLES:
+        raise ValueError(f"roles must be known, got {sorted(unknown)}; pick the meaning")
+    if len(roles) != len(names) or len(roles) > 10 or not set(cells) <= set(range(len(roles))):
+        raise ValueError("cells must index roles, and roles and names must pair up (at most ten)")
+    box = {"x": _num(x), "y": _num(y), "w": _num(w), "h": _num(h)}
+    letters = "".join(str(cell) for cell in cells)
+    more = {"n": columns, "c": letters, "roles": list(roles), "names": list(names), "unit": unit}
+    return _mark("grid", id, "primary", **box, **more)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One key number: its raw value stands in the result, its text in the summary."""
+
+    label: str
+    value: float
+    text: str
+    role: str = "ink"
+
+
+def figure(label: str, value: float, show: Callable = units.number, role: str = "ink") -> Figure:
+    return Figure(label, value, show(value), role)
+
+
+@dataclass(frozen=True)
+class Column:
+    label: str
+    unit: str = ""  # of the raw values; the header shows it when `show` leaves it out
+    show: Callable | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """The same data as the picture: raw values of the result, formatted only for reading."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple, ...]
+
+    def header(self) -> list[str]:
+        return [f"{c.label} ({c.unit})" if c.unit and not c.show else c.label for c in self.columns]
+
+    def copied(self) -> str:
+        """Tab-separated raw values, units in the header."""
+        heads = [f"{c.label} [{c.unit}]" if c.unit else c.label for c in self.columns]
+        return "\n".join("\t".join(map(str, row)) for row in (heads, *self.rows))
+
+    def shown(self) -> list[list[str]]:
+        return [[_cell(c, v) for c, v in zip(self.columns, row, strict=True)] for row in self.rows]
+
+
+def _cell(column: Column, value) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return (column.show or units.number)(value)
+
+
+def table(columns: Iterable[Column | str], rows: Iterable[Sequence]) -> Table:
+    return Table(
+        tuple(Column(c) if isinstance(c, str) else c for c in columns),
+        tuple(tuple(row) for row in rows),
+    )
+
+
+@dataclass(frozen=True)
+class Scene:
+    summary: str  # one sentence with the key figures: what a screen reader hears
+    takeaway: str  # the one sentence to keep
+    marks: list[dict]
+    figures: tuple[Figure, ...]  # two to four
+    table: Table
+    height: int = 320
+    formula: tuple[tuple[str, str], ...] = ()  # (with symbols, with this moment's numbers)
+    warning: str = ""  # when the state is one to stay away from
+    beside: tuple[str, ...] = ()  # sentences from beside_model()
+    legend: tuple[tuple[str, str], ...] = ()  # (role, meaning), where no label fits on the mark
+    caption: str = ""  # the step's own sentence, in a stepper
+
+
+def beside_model(name: str, measured: float, modelled: float, show: Callable = units.number) -> str:
+    """A learner's measurement beside the model, with the difference named."""
+    if modelled <= 0 or measured <= 0:
+        raise ValueError(f"{name} must be positive to compare, got {measured} beside {modelled}")
+    ratio = measured / modelled
+    gap = "as the model says" if abs(ratio - 1) < 0.005 else f"{units.times(ratio)} the model"
+    return f"{name}: measured {show(measured)}, model {show(modelled)} ({gap})."

@@ -1,0 +1,62 @@
+"""Numbers as people read them: three significant digits, a unit, a thin gap between the two."""
+
+import math
+
+GAP = "\u202f"  # narrow no-break space: a number never parts from its unit
+_SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"), (1, ""))
+_TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def number(value: float, digits: int = 3) -> str:
+    """1365.33 -> '1,365', 0.0512 -> '0.0512', 64.0 -> '64': never an exponent."""
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def fixed(places: int):
+    """A format with a fixed number of decimals, for columns and for numbers that change under the eye."""
+    return lambda value: f"{value:,.{places}f}"
+
+
+def count(value: float) -> str:
+    return f"{round(value):,}"
+
+
+def percent(share: float, places: int = 1) -> str:
+    """A share of one: 0.821 -> '82.1%'."""
+    return f"{100 * share:.{places}f}%"
+
+
+def times(ratio: float, digits: int = 3) -> str:
+    return f"{number(ratio, digits)}×"
+
+
+def with_unit(value: float, unit: str, digits: int = 3) -> str:
+    return f"{number(value, digits)}{GAP}{unit}"
+
+
+def _scaled(value: float, steps, unit: str, digits: int) -> str:
+    size = abs(value)
+    scale, prefix = next(((s, p) for s, p in steps if size >= s * (1 - 0.5 * 10**-digits)), steps[-1])
+    return with_unit(value / scale, prefix + unit, digits)
+
+
+def si(value: float, unit: str = "", digits: int = 3) -> str:
+    """1.374e11 'FLOP' -> '137 GFLOP'."""
+    return _scaled(value, _SI, unit, digits).rstrip(GAP)
+
+
+def si_bytes(value: float, digits: int = 3) -> str:
+    return si(value, "B", digits)
+
+
+def binary_bytes(value: float, digits: int = 3) -> str:
+    return _scaled(value, _BINARY, "B", digits)
+
+
+def seconds(value: float, digits: int = 3) -> str:
+    return _scaled(value, _TIME, "", digits) if value else f"0{GAP}s"
