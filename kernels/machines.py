@@ -24,12 +24,17 @@ class Machine:
 
     def rate(self, dtype: str) -> float:
         if dtype not in self.flops:
-            raise ValueError(f"dtype must be one of {sorted(self.flops)} on {self.name}, got {dtype!r}")
+            known = ", ".join(self.flops)
+            raise ValueError(f"dtype must be one of {known} on {self.name}, got {dtype!r}; pick a listed one")
         return self.flops[dtype]
 
     def ridge(self, dtype: str = "fp16") -> float:
         """FLOP per byte above which arithmetic, not memory, is the limit."""
         return self.rate(dtype) / self.bandwidth
+
+    def attainable(self, intensity: float, dtype: str = "fp16") -> float:
+        """FLOP/s under the roof at this many FLOP per byte."""
+        return min(self.rate(dtype), self.bandwidth * intensity)
 
     def time(self, flops: float, bytes_moved: float, dtype: str = "fp16") -> float:
         """Seconds no kernel can beat: the slower of the two ceilings."""
@@ -44,18 +49,25 @@ def _half(tflops: float, **more: float) -> dict[str, float]:
 MACHINES = {
     m.name: m
     for m in (
-        Machine("V100", 2017, {"fp16": 125 * TERA, "fp32": 15.7 * TERA}, 0.9e12, 32e9, 6 * 2**20, 80, 96 * 2**10, 150e9),
-        Machine("T4", 2018, {"fp16": 65 * TERA, "fp32": 8.1 * TERA}, 0.32e12, 16e9, 4 * 2**20, 40, 64 * 2**10),
-        Machine("A100", 2020, _half(312, fp32=19.5, int8=624), 2.04e12, 80e9, 40 * 2**20, 108, 163 * 2**10, 300e9),
-        Machine("RTX 4090", 2022, _half(165.2, fp32=82.6, fp8=330.3, int8=660.6), 1.008e12, 24e9, 72 * 2**20, 128, 99 * 2**10),
-        Machine("H100", 2022, _half(989, fp32=67, fp8=1979, int8=1979), 3.35e12, 80e9, 50 * 2**20, 132, 227 * 2**10, 450e9),
-        Machine("H200", 2024, _half(989, fp32=67, fp8=1979, int8=1979), 4.8e12, 141e9, 60 * 2**20, 132, 227 * 2**10, 450e9),
-        Machine("B200", 2024, _half(2250, fp32=80, fp8=4500, fp4=9000), 8e12, 192e9, 126 * 2**20, 148, 227 * 2**10, 900e9),
+        Machine("V100", 2017, {"fp16": 125 * TERA, "fp32": 15.7 * TERA},
+                0.9e12, 32e9, 6 * 2**20, 80, 96 * 2**10, 150e9),
+        Machine("T4", 2018, {"fp16": 65 * TERA, "fp32": 8.1 * TERA},
+                0.32e12, 16e9, 4 * 2**20, 40, 64 * 2**10),
+        Machine("A100", 2020, _half(312, fp32=19.5, int8=624),
+                2.04e12, 80e9, 40 * 2**20, 108, 163 * 2**10, 300e9),
+        Machine("RTX 4090", 2022, _half(165.2, fp32=82.6, fp8=330.3, int8=660.6),
+                1.008e12, 24e9, 72 * 2**20, 128, 99 * 2**10),
+        Machine("H100", 2022, _half(989, fp32=67, fp8=1979, int8=1979),
+                3.35e12, 80e9, 50 * 2**20, 132, 227 * 2**10, 450e9),
+        Machine("H200", 2024, _half(989, fp32=67, fp8=1979, int8=1979),
+                4.8e12, 141e9, 60 * 2**20, 132, 227 * 2**10, 450e9),
+        Machine("B200", 2024, _half(2250, fp32=80, fp8=4500, fp4=9000),
+                8e12, 192e9, 126 * 2**20, 148, 227 * 2**10, 900e9),
     )
 }  # fmt: skip
 
 
 def machine(name: str) -> Machine:
     if name not in MACHINES:
-        raise ValueError(f"machine must be one of {', '.join(MACHINES)}, got {name!r}")
+        raise ValueError(f"machine must be one of {', '.join(MACHINES)}, got {name!r}; pick a listed one")
     return MACHINES[name]

@@ -1,0 +1,72 @@
+"""What a chain of operations moves when each is its own kernel, and when they are one."""
+
+from dataclasses import dataclass
+
+from kernels import require
+
+
+def tensor_bytes(rows: int, width: int, element_bytes: float = 2.0) -> float:
+    require.count(rows=rows, width=width)
+    require.positive(element_bytes=element_bytes)
+    return rows * width * element_bytes
+
+
+@dataclass(frozen=True)
+class ChainTraffic:
+    """A chain of same-shaped operations over one tensor, for all layers together."""
+
+    operations: int
+    layers: int
+    one_tensor_bytes: float
+
+    @property
+    def intermediates(self) -> int:
+        """Tensors a layer writes only for the next operation to read."""
+        return self.operations - 1
+
+    @property
+    def materialised_bytes(self) -> float:
+        """What the intermediates of one layer occupy."""
+        return self.intermediates * self.one_tensor_bytes
+
+    @property
+    def intermediate_traffic_bytes(self) -> float:
+        """Each intermediate is written and read again: what fusing removes, over all layers."""
+        return 2 * self.materialised_bytes * self.layers
+
+    @property
+    def unfused_bytes(self) -> float:
+        return 2 * self.operations * self.one_tensor_bytes * self.layers
+
+    @property
+    def fused_bytes(self) -> float:
+        """One read, one write."""
+        return 2 * self.one_tensor_bytes * self.layers
+
+    @property
+    def round_trips(self) -> tuple[int, int]:
+        """Passes of a layer over memory: unfused, fused."""
+        return 2 * self.operations, 2
+
+    @property
+    def ratio(self) -> float:
+        return self.unfused_bytes / self.fused_bytes
+
+    def time_saved_s(self, bandwidth_byte_s: float) -> float:
+        """At best: fusing saves nothing that was hidden under arithmetic."""
+        require.positive(bandwidth_byte_s=bandwidth_byte_s)
+        return self.intermediate_traffic_bytes / bandwidth_byte_s
+
+
+def chain_traffic(
+    operations: int, rows: int, width: int, element_bytes: float = 2.0, layers: int = 1
+) -> ChainTraffic:
+    """A chain such as GEMM, GELU, LayerNorm (3 operations), or bias, GELU, dropout."""
+    require.count(operations=operations, layers=layers)
+    return ChainTraffic(operations, layers, tensor_bytes(rows, width, element_bytes))
+
+
+def row_kernel_bytes(rows: int, width: int, element_bytes: float = 2.0, row_vectors: int = 2) -> float:
+    """What LayerNorm(GELU(x)) must move: x once, y once, and its `row_vectors` (weight and bias) once."""
+    require.whole(row_vectors=row_vectors)
+    return 2 * tensor_bytes(rows, width, element_bytes) + row_vectors * width * element_bytes

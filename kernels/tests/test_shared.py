@@ -1,0 +1,104 @@
+"""What every cost model leans on: checked numbers, parts of a whole, machines."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels import parts, require
+from kernels.machines import MACHINES, machine
+from kernels.tests.figures import REFUSAL
+
+NONSENSE = [math.nan, math.inf, -math.inf, -1, "3", None, True]
+
+
+@pytest.mark.parametrize("value", NONSENSE)
+@pytest.mark.parametrize(
+    "rule", [require.positive, require.not_negative, require.share, require.whole, require.count]
+)
+def test_nonsense_is_refused_in_one_form(rule, value):
+    with pytest.raises(ValueError, match=REFUSAL) as error:
+        rule(time_s=value)
+    assert str(error.value).startswith("time_s must be ")
+
+
+def test_each_rule_takes_its_edge():
+    require.positive(a=1e-30, b=Fraction(1, 3))
+    require.not_negative(a=0)
+    require.share(a=0, b=1)
+    require.whole(a=0)
+    require.count(a=1)
+    for rule, edge in (
+        (require.positive, 0),
+        (require.share, 1.001),
+        (require.whole, 2.0),
+        (require.count, 0),
+    ):
+        with pytest.raises(ValueError, match=REFUSAL):
+            rule(a=edge)
+
+
+def test_one_of_at_most_and_not_empty():
+    require.one_of(("a", "b"), letter="a")
+    require.at_most(3, "choose fewer", drafts=3)
+    for refused in (
+        lambda: require.one_of(("a", "b"), letter="c"),
+        lambda: require.at_most(3, "choose fewer", drafts=4),
+        lambda: require.not_empty(loads=[]),
+    ):
+        with pytest.raises(ValueError, match=REFUSAL):
+            refused()
+
+
+def test_parts_of_a_whole():
+    before_s = parts.split(10, {"gemm": 0.5, "gaps": 0.3, "rest": 0.2})
+    assert before_s == {"gemm": 5, "gaps": 3, "rest": 2}
+    after_s = parts.cut(before_s, {"gaps": 1.0, "gemm": 0.8})
+    assert after_s == pytest.approx({"gemm": 1, "gaps": 0, "rest": 2})
+    assert parts.largest(before_s) == "gemm" and parts.largest(after_s) == "rest"
+    assert parts.largest(before_s, leave_out={"gemm"}) == "gaps"
+    assert parts.shares(after_s)["rest"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: parts.split(10, {"a": 0.5, "b": 0.4}),
+        lambda: parts.split(0, {"a": 1.0}),
+        lambda: parts.split(1, {}),
+        lambda: parts.cut({"a": 1.0}, {"b": 0.5}),
+        lambda: parts.cut({"a": 1.0}, {"a": 1.5}),
+        lambda: parts.shares({"a": 0.0}),
+        lambda: parts.largest({"a": 1.0}, leave_out={"a"}),
+        lambda: parts.share_behind(3.0, 2.0),
+        lambda: parts.share_behind(1.0, 1.0),
+    ],
+)
+def test_parts_refuse_what_is_no_whole(refused):
+    with pytest.raises(ValueError, match=REFUSAL):
+        refused()
+
+
+@given(share=st.floats(0.01, 1), factor=st.floats(1.1, 100))
+def test_amdahl_and_its_inverse_agree(share, factor):
+    whole = parts.amdahl(share, factor)
+    assert 1 <= whole <= factor * (1 + 1e-9)
+    assert parts.share_behind(min(whole, factor), factor) == pytest.approx(share, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_two_roofs_of_a_machine_meet_at_its_ridge(name):
+    one = machine(name)
+    for dtype in one.flops:
+        ridge = one.ridge(dtype)
+        assert one.attainable(ridge, dtype) == pytest.approx(one.rate(dtype))
+        assert one.attainable(ridge / 2, dtype) == pytest.approx(one.rate(dtype) / 2)
+        assert one.attainable(2 * ridge, dtype) == one.rate(dtype)
+
+
+def test_unknown_machines_and_dtypes_are_refused():
+    for refused in (lambda: machine("H1000"), lambda: machine("V100").rate("fp4")):
+        with pytest.raises(ValueError, match=REFUSAL):
+            refused()
