@@ -58,3 +58,13 @@ def running_sums(
         if promote_every and i % promote_every == 0:
             wide, narrow = sums[-1], 0.0
     return sums
+
+
+def tile_loads(m: int, n: int, k: int, bm: int, bn: int) -> int:
+    """Elements that all tiles of C load: A once for each column of tiles, B once for each row of tiles."""
+    return m * k * math.ceil(n / bn) + k * n * math.ceil(m / bm)
+
+
+def gemm_bytes(m: int, n: int, k: int, bm: int, bn: int, elem_bytes: int) -> int:
+    """Bytes a whole tiled GEMM moves: the tiles' loads, and C written once."""
+    return (tile_loads(m, n, k, bm, bn) + m * n) * elem_bytes
