@@ -1,0 +1,104 @@
+"""The grader on the command line."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from grader import record
+
+EXIT_USAGE = record.WRONG_USAGE
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = Parser(prog="python -m grader", description="Judge answers, build labs, look at this machine.")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
+    one = commands.add_parser("check", help="judge one answer, given as the source of its cell")
+    one.add_argument("question")
+    one.add_argument("answer", help="a file with the cell's source, or - for standard input")
+    one.add_argument("--mode", choices=("cpu", "gpu"), default=None)
+    one.add_argument("--json", action="store_true")
+    listing = commands.add_parser("questions", help="every graded question")
+    listing.add_argument("--json", action="store_true")
+    for name, what in ELSEWHERE.items():
+        commands.add_parser(name, help=what, add_help=False)
+    arguments, rest = parser.parse_known_args(argv)
+    if arguments.command in ELSEWHERE:
+        return _elsewhere(arguments.command, rest)
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return {"check": _check, "questions": _questions}[arguments.command](arguments)
+
+
+ELSEWHERE = {
+    "doctor": "what this machine can do, what is missing and how to get it",
+    "build": "text sources -> notebooks -> labs",
+    "calibrate": "measure this machine's ceilings and the bar kernels",
+    "false-fail": "A against A: how often would an equal kernel fail",
+    "class": "judge all collected submissions of a lab",
+}
+
+
+def _elsewhere(command: str, rest: list[str]) -> int:
+    import importlib
+
+    module = {"false-fail": "false_fail", "class": "classroom"}.get(command, command)
+    try:
+        return importlib.import_module(f"grader.{module}").main(rest)
+    except ModuleNotFoundError as missing:
+        if missing.name != f"grader.{module}":
+            raise
+        print(f"python -m grader {command} is not in this version of the course", file=sys.stderr)
+        return EXIT_USAGE
+
+
+def _check(arguments) -> int:
+    from grader import questions, referee
+    from grader.notebook import default_mode
+
+    try:
+        question = questions.find(arguments.question)
+        source = sys.stdin.read() if arguments.answer == "-" else Path(arguments.answer).read_text(encoding="utf-8")
+    except (ValueError, OSError) as error:
+        print(f"python -m grader check: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    verdict = referee.grade_one(source, question, mode=arguments.mode or default_mode())
+    print(json.dumps(verdict.as_json(), indent=1) if arguments.json else verdict)
+    return record.EXIT[verdict.verdict]
+
+
+def _questions(arguments) -> int:
+    from grader import questions
+
+    rows = [
+        {
+            "id": q.id, "notebook": q.notebook_path, "kind": q.kind, "points": q.points, "bonus": q.bonus, "asks": q.asks,
+            "parts": [{"name": p.name, "points": p.points, "cpu": p.judge, "gpu": p.gpu or p.judge} for p in q.parts],
+        }
+        for q in questions.load().values()
+    ]  # fmt: skip
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    for row in rows:
+        evidence = ", ".join(p["cpu"] if p["cpu"] == p["gpu"] else f"{p['cpu']} or {p['gpu']}" for p in row["parts"])
+        print(f"{row['id']:<40} {row['points']:>4g} points{' (bonus)' if row['bonus'] else ''}  {row['kind']:<6} {row['notebook']:<40} {evidence}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Exception as error:  # any trouble of our own is inconclusive, never a fail
+        print(f"python -m grader: {type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(record.EXIT[record.INCONCLUSIVE])
+    finally:
+        from grader import jailer
+
+        jailer.stop_all()

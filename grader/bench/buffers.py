@@ -1,0 +1,60 @@
+"""GPU memory for one answer: strided tensors between red zones, outputs poisoned, inputs in rotating copies."""
+
+import torch
+
+RED_ZONE = 4096
+POISON = 0xFF
+TORCH = {
+    "bool": torch.bool, "bf16": torch.bfloat16, "fp8e4nv": torch.float8_e4m3fn, "fp8e5": torch.float8_e5m2,
+    "fp16": torch.float16, "fp32": torch.float32, "fp64": torch.float64, "i8": torch.int8, "i16": torch.int16,
+    "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8,
+    "u16": getattr(torch, "uint16", torch.int16), "u32": getattr(torch, "uint32", torch.int32), "u64": getattr(torch, "uint64", torch.int64),
+}  # fmt: skip
+
+
+class Guarded:
+    """One tensor's storage with a poisoned red zone on each side."""
+
+    def __init__(self, nbytes: int, content: bytes | None = None):
+        self.nbytes = nbytes
+        self.raw = torch.full((nbytes + 2 * RED_ZONE,), POISON, dtype=torch.uint8, device="cuda")
+        if content is not None:
+            host = torch.frombuffer(bytearray(content), dtype=torch.uint8)
+            self.bytes.copy_(host)
+
+    @property
+    def bytes(self) -> torch.Tensor:
+        return self.raw[RED_ZONE : RED_ZONE + self.nbytes]
+
+    def poison(self) -> None:
+        self.raw.fill_(POISON)
+
+    def intact(self) -> bool:
+        return bool((self.raw[:RED_ZONE] == POISON).all() and (self.raw[RED_ZONE + self.nbytes :] == POISON).all())
+
+    def view(self, dtype: str, shape, strides) -> torch.Tensor:
+        return torch.as_strided(self.bytes.view(TORCH[dtype]), tuple(shape), tuple(strides))
+
+
+class InputSet:
+    """All tensors of one call, as views and as flat storages (the pointers a kernel takes)."""
+
+    def __init__(self, tensors: list[dict], scratch: dict, contents: dict):
+        self.guarded, self.views = {}, {}
+        self.scratch = scratch
+        for t in tensors:
+            content = contents.get(t["name"])
+            nbytes = len(content) if content is not None else t["storage_bytes"]
+            self.guarded[t["name"]] = Guarded(nbytes, content)
+            self.views[t["name"]] = self.guarded[t["name"]].view(t["dtype"], t["shape"], t["strides"])
+        for name, s in scratch.items():
+            self.views[name] = torch.empty(tuple(s["shape"]), dtype=TORCH[s["dtype"]], device="cuda")
+        self.fill_scratch()
+
+    def fill_scratch(self) -> None:
+        for name, s in self.scratch.items():
+            self.views[name].fill_(float(s["fill"]))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(g.nbytes for g in self.guarded.values())

@@ -1,0 +1,1 @@
+"""What is asked of a learner, one module a topic."""

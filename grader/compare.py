@@ -1,0 +1,48 @@
+"""Compares what came with what was wanted, in float64, and finds the worst element."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The worst element of an array that is not within its tolerance."""
+
+    name: str
+    index: tuple[int, ...]
+    got: float
+    want: float
+    allowed: float
+    wrong: int
+    size: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.name}[{', '.join(map(str, self.index))}]" if self.index else self.name
+
+    def sentence(self) -> str:
+        share = f"{self.wrong} of {self.size} elements are off" if self.size > 1 else "it is off"
+        return f"{self.place} is {_number(self.got)}, wanted {_number(self.want)} within {self.allowed:.2g}; {share}"
+
+
+def _number(value: float) -> str:
+    if not np.isfinite(value):
+        return str(value)
+    return f"{int(value)}" if value == int(value) and abs(value) < 1e9 else f"{value:.6g}"
+
+
+def difference(name: str, got, want, allowed) -> Difference | None:
+    """None where every element is within `allowed`; written so that a NaN can never pass for a number."""
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    allowed = np.broadcast_to(np.asarray(allowed, np.float64), want.shape)
+    with np.errstate(invalid="ignore"):
+        error = np.abs(got - want)
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        ok = same | (error <= allowed)
+    if ok.all():
+        return None
+    badness = np.where(ok, -1.0, np.where(np.isfinite(error), error / np.maximum(allowed, 1e-300), np.inf))
+    worst = np.unravel_index(int(np.argmax(badness)), want.shape) if want.shape else ()
+    index = tuple(int(i) for i in worst)
+    return Difference(name, index, float(got[index]), float(want[index]), float(allowed[index]), int((~ok).sum()), want.size)

@@ -1,0 +1,106 @@
+"""Gathers what is known about one answer: runs it in the jail on a case and keeps what came back."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grader import memory
+from grader.jailer import Limits, Outcome, jail
+from grader.questions import Case, KernelQuestion, NumpyQuestion, Question
+
+KERNEL_LIMITS = Limits(wall_s=30.0, cpu_s=40)
+COMPILE_LIMITS = Limits(wall_s=60.0, cpu_s=90, memory_bytes=6 << 30)
+NUMPY_LIMITS = Limits(wall_s=10.0, cpu_s=15)
+
+
+@dataclass
+class Run:
+    """One case as it ran: inputs and reference stay here, only raw bytes came back."""
+
+    case: Case
+    hidden: bool
+    placed: list
+    inputs: dict
+    want: dict
+    outcome: Outcome
+
+    def output(self, name: str) -> np.ndarray:
+        placed = next(p for p in self.placed if p.spec.name == name)
+        return placed.view(self.outcome.arrays[name])
+
+    @property
+    def launches(self) -> list[dict]:
+        return self.outcome.header["launches"]
+
+
+@dataclass
+class Evidence:
+    question: Question
+    source: str
+    seed: int
+    mode: str = "cpu"
+    level: int | None = None
+    printed: str = ""
+    runs: dict = field(default_factory=dict)
+
+    def rng(self, purpose: int) -> np.random.Generator:
+        return np.random.Generator(np.random.PCG64([self.seed, purpose]))
+
+    def hidden_cases(self) -> list:
+        return list(self.question.hidden(self.rng(0)))
+
+    def kernel_task(self, case: Case, placed) -> dict:
+        question: KernelQuestion = self.question
+        return {
+            "source": self.source,
+            "entry": question.entry,
+            "sizes": dict(case.sizes),
+            "scalars": {name: ["fp32" if isinstance(v, float) else "i32", v] for name, v in case.scalars.items()},
+            "sm_count": case.sm_count,
+            "tensors": [p.as_task() for p in placed],
+        }
+
+    def draw(self, case: Case, purpose: int) -> tuple[dict, list]:
+        inputs = self.question.inputs(case, self.rng(purpose))
+        return inputs, memory.place(self.question, case, inputs)
+
+    def run(self, case: Case, purpose: int, hidden: bool) -> Run:
+        """The kernel answer on one case, in the interpreter, metered. Each case runs once."""
+        if purpose not in self.runs:
+            inputs, placed = self.draw(case, purpose)
+            arrays = {p.spec.name: p.storage for p in placed if p.storage.size}
+            outcome = jail("interpret", self.level).ask(self.kernel_task(case, placed), arrays, KERNEL_LIMITS)
+            self.heard(outcome)
+            want = self.question.reference(inputs, case)
+            self.runs[purpose] = Run(case, hidden, placed, inputs, want, outcome)
+        return self.runs[purpose]
+
+    def compile(self, case: Case, targets) -> Outcome:
+        _, placed = self.draw(case, 10_000)
+        task = {**self.kernel_task(case, placed), "targets": list(targets)}
+        outcome = jail("compile", self.level).ask(task, {}, COMPILE_LIMITS)
+        self.heard(outcome)
+        return outcome
+
+    def call(self, calls: list) -> Outcome:
+        """The numpy answer on a list of calls."""
+        question: NumpyQuestion = self.question
+        arrays, encoded = {}, []
+        for call in calls:
+            row = []
+            for argument in call.args:
+                if isinstance(argument, np.ndarray):
+                    name = f"a{len(arrays)}"
+                    arrays[name] = argument
+                    row.append({"array": name})
+                else:
+                    row.append({"value": argument})
+            encoded.append(row)
+        task = {"source": self.source, "entry": question.entry, "calls": encoded}
+        outcome = jail("numpy", self.level).ask(task, arrays, NUMPY_LIMITS)
+        self.heard(outcome)
+        return outcome
+
+    def heard(self, outcome: Outcome) -> None:
+        if not self.printed:
+            self.printed = str(outcome.header.get("printed") or "")[:4000]

@@ -1,0 +1,166 @@
+"""The one program inside the box: a fork server with the modes "numpy", "interpret" and "compile".
+
+    python -I -B main.py MODE
+
+Reads framed requests on stdin. Each runs in a child of its own; what the child writes is passed on in chunks
+that a dying child cannot leave half open, then one status line closes the answer.
+"""
+
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CHUNK = 1 << 16
+PRINTED_BYTES = 20_000
+U32 = struct.Struct("<I")
+
+
+class Printed:
+    """Stands in for stdout and stderr: keeps the beginning of what was printed and counts the rest."""
+
+    encoding, errors = "utf-8", "replace"
+
+    def __init__(self):
+        self.parts, self.kept, self.lost = [], 0, 0
+
+    def write(self, text):
+        room = PRINTED_BYTES - self.kept
+        self.parts.append(text[:room])
+        self.kept += len(text[:room])
+        self.lost += len(text[max(room, 0) :])
+        return len(text)
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return False
+
+    def text(self) -> str:
+        note = f"\n... {self.lost} more characters were printed and left out" if self.lost else ""
+        return "".join(self.parts) + note
+
+
+def limit(task: dict) -> None:
+    limits = task.get("limits", {})
+    cpu = int(limits.get("cpu_s", 60))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 2))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if limits.get("memory_bytes"):
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + limits["memory_bytes"],) * 2)
+
+
+def child(block: bytes, out: int, worker, frames) -> None:
+    """Runs one task and writes one frame to `out`."""
+    printed = Printed()
+    sys.stdout = sys.stderr = printed
+    from answer_module import AnswerError
+
+    task, arrays = frames.unpack(block)
+    limit(task)
+    result = {}
+    try:
+        header, result = worker.run(task, arrays)
+    except AnswerError as error:
+        header = {"error": error.report}
+    except MemoryError:
+        header = {"error": {"stage": "memory", "kind": "MemoryError", "message": "the answer asked for more memory than it may have", "line": None}}
+    except RecursionError as error:
+        header = {"error": {"stage": "load", "kind": "RecursionError", "message": str(error), "line": None}}
+    except SystemExit:
+        header = {"error": {"stage": "load", "kind": "SystemExit", "message": "the answer ended its own process (exit or quit)", "line": None}}
+    except Exception as error:  # a report of ours (bounds, plan) or trouble of our own
+        report = getattr(error, "report", None)
+        header = {"error": {"stage": "kernel", "kind": type(error).__name__, "message": str(error)[:2000], "line": None, "detail": report}}
+    header = {**header, "nonce": task["nonce"], "printed": printed.text()}
+    data = memoryview(frames.pack(header, result))
+    while data:
+        data = data[os.write(out, data) :]
+
+
+def serve_one(block: bytes, task_wall: float, worker, frames, out) -> None:
+    reader, writer = os.pipe()
+    started = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reader)
+            os.setpgid(0, 0)
+            null = os.open(os.devnull, os.O_RDWR)
+            for fd in (0, 1, 2):
+                os.dup2(null, fd)
+            child(block, writer, worker, frames)
+        finally:
+            os._exit(0)
+    os.close(writer)
+    late = False
+    while True:
+        left = started + task_wall - time.monotonic()
+        ready = select.select([reader], [], [], max(0.0, left))[0]
+        if not ready:
+            late = True
+            break
+        data = os.read(reader, CHUNK)
+        if not data:
+            break
+        out.write(U32.pack(len(data)) + data)
+        out.flush()
+    os.close(reader)
+    finish(pid, late, started, out)
+
+
+def finish(pid: int, late: bool, started: float, out) -> None:
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    _, status, usage = os.wait4(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    report = {"late": late, "exit": code, "seconds": time.monotonic() - started, "peak_kb": usage.ru_maxrss}
+    text = json.dumps(report).encode()
+    out.write(U32.pack(0) + U32.pack(len(text)) + text)
+    out.flush()
+
+
+def read_exactly(stream, count: int) -> bytes:
+    data = stream.read(count)
+    if len(data) != count:
+        raise EOFError
+    return data
+
+
+def main(mode: str) -> None:
+    sys.path.insert(0, HERE)
+    import importlib
+
+    import frames
+
+    module = {"numpy": "numpy_answer", "interpret": "interpret", "compile": "compile_kernel"}[mode]
+    if mode == "interpret":
+        os.environ["TRITON_INTERPRET"] = "1"
+    worker = importlib.import_module(module)
+    importlib.import_module("answer_module")
+    worker.prepare()
+    stdin, out = sys.stdin.buffer, sys.stdout.buffer
+    out.write(b"ready\n")
+    out.flush()
+    while True:
+        try:
+            (wall,) = struct.unpack("<d", read_exactly(stdin, 8))
+            (size,) = frames.LENGTH.unpack(read_exactly(stdin, frames.LENGTH.size))
+            block = read_exactly(stdin, size)
+        except EOFError:
+            return
+        serve_one(block, wall, worker, frames, out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

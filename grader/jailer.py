@@ -1,0 +1,162 @@
+"""The referee's end of the jail: starts the boxed program, sends one task at a time, takes back raw bytes."""
+
+import json
+import os
+import secrets
+import select
+import struct
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader import box
+from grader.jail import frames
+
+PROGRAM = Path(__file__).parent / "jail"
+START_S = 60.0
+GRACE_S = 5.0
+MOST_ANSWER_BYTES = 1 << 29
+U32 = struct.Struct("<I")
+
+
+class JailTrouble(Exception):
+    """Trouble of our own (the box would not start, the channel broke): never the answer's fault."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    wall_s: float = 20.0
+    cpu_s: int = 30
+    memory_bytes: int = 3 << 30
+
+
+@dataclass
+class Outcome:
+    """What came back for one task: a header and arrays, or how the child ended without them."""
+
+    header: dict = field(default_factory=dict)
+    arrays: dict = field(default_factory=dict)
+    ended: str = ""  # why there is no answer, as a sentence
+    seconds: float = 0.0
+
+    @property
+    def error(self) -> dict | None:
+        if self.ended:
+            return {"stage": "process", "kind": "Ended", "message": self.ended, "line": None}
+        return self.header.get("error")
+
+
+class Jail:
+    """One warm boxed program in one mode. A new one is started when it has died or was killed."""
+
+    def __init__(self, mode: str, level: int | None = None):
+        self.mode, self.level, self.process = mode, level, None
+
+    def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
+        nonce = secrets.token_hex(16)
+        task = {**task, "nonce": nonce, "limits": {"cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes}}
+        block = frames.pack(task, arrays or {})
+        self._start()
+        try:
+            self._send(struct.pack("<d", limits.wall_s) + frames.LENGTH.pack(len(block)) + block)
+            data, status = self._receive(time.monotonic() + limits.wall_s + GRACE_S)
+        except (OSError, EOFError, TimeoutError, ValueError) as error:
+            why = self.process.reason() if self.process else ""
+            self.stop()
+            raise JailTrouble(f"the {self.mode} jail broke off: {error or type(error).__name__} {why}".strip()) from error
+        return _outcome(data, status, nonce, limits)
+
+    def _start(self) -> None:
+        if self.process and self.process.poll() is None:
+            return
+        environment = {"TRITON_INTERPRET": "1"} if self.mode == "interpret" else {}
+        threads = {f"{lib}_NUM_THREADS": "1" for lib in ("OMP", "OPENBLAS", "MKL")}
+        self.process = box.spawn(
+            [sys.executable, "-I", "-B", str(PROGRAM / "main.py"), self.mode],
+            level=self.level or box.best_level(),
+            readonly=[PROGRAM],
+            env={**environment, **threads},
+        )
+        try:
+            self._read(time.monotonic() + START_S, len(b"ready\n"))
+        except (OSError, EOFError, TimeoutError) as error:
+            tail = self.process.stderr_tail()
+            self.stop()
+            raise JailTrouble(f"the {self.mode} jail did not start: {tail.strip()[-600:] or error}") from error
+
+    def _send(self, data: bytes) -> None:
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def _read(self, deadline: float, count: int) -> bytes:
+        fd, parts = self.process.stdout.fileno(), []
+        while count:
+            if not select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise TimeoutError("no answer in time")
+            data = os.read(fd, min(count, 1 << 20))
+            if not data:
+                raise EOFError("the program ended")
+            parts.append(data)
+            count -= len(data)
+        return b"".join(parts)
+
+    def _receive(self, deadline: float) -> tuple[bytes, dict]:
+        parts, total = [], 0
+        while True:
+            (size,) = U32.unpack(self._read(deadline, 4))
+            if size == 0:
+                break
+            total += size
+            if size > 1 << 20 or total > MOST_ANSWER_BYTES:
+                raise ValueError("the answer is larger than any answer may be")
+            parts.append(self._read(deadline, size))
+        (size,) = U32.unpack(self._read(deadline, 4))
+        if size > 4096:
+            raise ValueError("the status is too long")
+        return b"".join(parts), json.loads(self._read(deadline, size))
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.kill()
+            self.process = None
+
+
+def _outcome(data: bytes, status: dict, nonce: str, limits: Limits) -> Outcome:
+    seconds = float(status.get("seconds", 0.0))
+    if not data or status.get("late") or status.get("exit"):
+        return Outcome(ended=_how_it_ended(status, limits), seconds=seconds)
+    try:
+        header, arrays = frames.unpack(data)
+    except frames.BadFrame:
+        return Outcome(ended="the answer wrote into the grader's own channel", seconds=seconds)
+    if header.get("nonce") != nonce:
+        return Outcome(ended="the answer wrote into the grader's own channel", seconds=seconds)
+    return Outcome(header, arrays, seconds=seconds)
+
+
+def _how_it_ended(status: dict, limits: Limits) -> str:
+    import signal
+
+    code = status.get("exit", 0)
+    if status.get("late") or code == -signal.SIGXCPU:
+        return f"the answer was still running after {limits.wall_s:.0f} s and was stopped; is there a loop that never ends?"
+    if code == -signal.SIGKILL:
+        return "the process of the answer was killed, most likely for the memory it used"
+    if code < 0:
+        return f"the process of the answer crashed ({signal.Signals(-code).name})"
+    return f"the process of the answer ended itself (exit code {code}) without giving a result"
+
+
+_jails: dict[tuple, Jail] = {}
+
+
+def jail(mode: str, level: int | None = None) -> Jail:
+    """The warm jail of this process for a mode; starting one costs a quarter of a second or two."""
+    return _jails.setdefault((mode, level), Jail(mode, level))
+
+
+def stop_all() -> None:
+    for one in _jails.values():
+        one.stop()
+    _jails.clear()

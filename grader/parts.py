@@ -1,0 +1,232 @@
+"""The judges: each looks at one kind of evidence and says what was asked, what came and where to look."""
+
+import numpy as np
+
+from grader import numpy_parts
+from grader.compare import difference
+from grader.evidence import Evidence, Run
+from grader.questions import Part
+from grader.record import FAIL, PartResult
+
+PUBLIC, HIDDEN, TRAFFIC, REPEAT = 100, 200, 300, 400
+
+
+def judge(evidence: Evidence, part: Part) -> PartResult:
+    result = PartResult(part.name, part.points, part.points, asked=evidence.question.asks, look=evidence.question.where)
+    return JUDGES[part.judged_by(evidence.mode)](evidence, part, result)
+
+
+def fail(result: PartResult, came: str, look: str = "", **facts) -> PartResult:
+    result.state, result.points, result.came = FAIL, 0.0, came
+    result.look = look or result.look
+    result.facts |= facts
+    return result
+
+
+def describe(run: Run) -> str:
+    """A public case in full; a hidden one by its kind alone."""
+    if run.hidden:
+        return f"a hidden case ({run.case.kind})"
+    sizes = ", ".join(f"{k} = {v}" for k, v in run.case.sizes.items())
+    layout = "".join(f", {name} {how}" for name, how in run.case.layout.items())
+    return f"{sizes}, {run.case.dtype}{layout}"
+
+
+def values(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
+    """Public cases, then hidden ones with fresh secret seeds; the first that fails is reported."""
+    result.evidence = "values in Triton's interpreter"
+    cases = [(PUBLIC + i, case, False) for i, case in enumerate(evidence.question.public)]
+    cases += [(HIDDEN + i, case, True) for i, case in enumerate(evidence.hidden_cases())]
+    for purpose, case, hidden in cases:
+        run = evidence.run(case, purpose, hidden)
+        if _one_case(evidence, run, result) is not None:
+            return result
+    result.came = f"{len(evidence.question.public)} public and {len(cases) - len(evidence.question.public)} hidden cases agree with the reference"
+    return result
+
+
+def _one_case(evidence: Evidence, run: Run, result: PartResult) -> PartResult | None:
+    error = run.outcome.error
+    if error:
+        return from_error(error, result, describe(run))
+    for trouble in (_input_written, _race, _red_zone, _unwritten, _gap_written):
+        sentence = trouble(run)
+        if sentence:
+            return fail(result, f"{describe(run)}: {sentence[0]}", sentence[1])
+    allowed = evidence.question.tolerance(run.inputs, run.case, run.want)
+    for name, want in run.want.items():
+        worst = difference(name, run.output(name).astype(np.float64), want, allowed[name])
+        if worst:
+            known = recognise(evidence.question, run, name, allowed[name])
+            look = known or f"how {worst.place} is computed: which program writes it, and what it reads"
+            return fail(result, f"{describe(run)}: {worst.sentence()}", look, worst=vars(worst))
+    return None
+
+
+def _input_written(run: Run):
+    inputs = {p.spec.name for p in run.placed if p.spec.role == "in"}
+    for launch in run.launches:
+        for name in inputs & set(launch["tensors"]):
+            if {"store", "atomic"} & set(launch["tensors"][name]):
+                return f"kernel {launch['kernel']} wrote into its input {name}", "which pointer the store uses"
+
+
+def _race(run: Run):
+    if run.outcome.header["races"]:
+        race = run.outcome.header["races"][0]
+        return (
+            f"two programs use element {race['element']} of {race['tensor']} ({race['how']}), so the result depends on which is first",
+            "how a program's indices come from its program id: no two may own the same element",
+        )
+
+
+def _red_zone(run: Run):
+    if run.outcome.header["red_zones_broken"]:
+        return f"bytes beside {run.outcome.header['red_zones_broken'][0]} were changed", "the mask of the store"
+
+
+def _unwritten(run: Run):
+    for placed in run.placed:
+        if placed.spec.role != "out":
+            continue
+        stores = placed.view(run.outcome.arrays[f"stores:{placed.spec.name}"])
+        missing = np.argwhere(stores == 0)
+        if len(missing):
+            place = ", ".join(map(str, missing[0]))
+            return (
+                f"{len(missing)} of {stores.size} elements of {placed.spec.name} were never written, the first is {placed.spec.name}[{place}]",
+                "the grid (does it cover the last, ragged tile?) and the mask of the store",
+            )
+
+
+def _gap_written(run: Run):
+    for placed in run.placed:
+        if placed.spec.role == "in":
+            continue
+        stores = run.outcome.arrays[f"stores:{placed.spec.name}"]
+        if (stores[placed.gaps()] != 0).any():
+            return f"memory between the rows of {placed.spec.name} was written", "the strides of the store and its column mask"
+
+
+def recognise(question, run: Run, name: str, allowed) -> str:
+    """The sentence of a common mistake, where what came is what that mistake would give."""
+    got = run.output(name).astype(np.float64)
+    for mistake in question.mistakes:
+        try:
+            if mistake.shows is not None:
+                hit = mistake.shows(run.inputs, run.case, got, run.want[name])
+            else:
+                would = mistake.wrong(run.inputs, run.case)[name]
+                hit = difference(name, got, would, np.maximum(allowed, np.abs(would) * 2e-2)) is None
+        except (ValueError, KeyError, FloatingPointError, IndexError):
+            continue
+        if hit:
+            return mistake.sentence
+    return ""
+
+
+def from_error(error: dict, result: PartResult, where: str) -> PartResult:
+    """An exception of the answer, or the end of its process, as a report."""
+    kind, message, line = error.get("kind"), error["message"], error.get("line")
+    place = f"line {line} of the cell" if line else "the cell as a whole"
+    if kind == "NotImplementedError":
+        return fail(result, "not started: the cell still raises NotImplementedError", "replace that line by your own code", error=error)
+    if kind == "OutOfBounds":
+        return fail(result, f"{where}: {message}", "the mask of that access, and the strides that lead to it", error=error)
+    prefix = f"{where}: " if error["stage"] in ("kernel", "call", "process") else ""
+    program = f" (program {tuple(error['program'])} of {error['kernel']})" if error.get("program") else ""
+    return fail(result, f"{prefix}{message}{program}", place, error=error)
+
+
+def traffic(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
+    """Bytes counted by the meter against the topic's cost model."""
+    question = evidence.question
+    result.evidence = "traffic counted in Triton's interpreter"
+    run = evidence.run(question.traffic_case, TRAFFIC, False)
+    if run.outcome.error:
+        return from_error(run.outcome.error, result, describe(run))
+    result.facts = {"launches": run.launches, "case": dict(run.case.sizes), "touched": touched(run)}
+    if len(run.launches) > question.most_launches:
+        return fail(result, f"{len(run.launches)} launches, allowed {question.most_launches}", "fuse the steps of launch(p)")
+    rows = []
+    for budget in question.budgets[part.name](run.case, run.outcome.header["plan"]):
+        moved = sum(
+            launch["tensors"].get(name, {}).get(budget.access, {}).get(budget.count, 0)
+            for launch in run.launches
+            for name in (launch["tensors"] if budget.tensor == "all" else [budget.tensor])
+        )
+        rows.append({"what": budget.what, "moved": moved, "most": budget.most, "least": budget.least})
+    result.facts["budgets"] = rows
+    for row in rows:
+        for word, bound, beyond in (("more", row["most"], row["moved"] > row["most"]), ("less", row["least"], row["moved"] < row["least"])):
+            if beyond:
+                came = f"{row['what']}: {row['moved']:,} bytes, {word} than the {bound:,.0f} of the model"
+                return fail(result, came, "which elements each program reads, and how often")
+    result.came = "; ".join(f"{row['what']}: {row['moved']:,} bytes within {row['most']:,.0f}" for row in rows)
+    return result
+
+
+def touched(run: Run) -> dict:
+    """How often each element of each tensor was touched, coarse enough to draw."""
+    from grader.picture import coarse
+
+    found = {}
+    for placed in run.placed:
+        for kind in ("loads", "stores"):
+            counts = placed.view(run.outcome.arrays[f"{kind}:{placed.spec.name}"])
+            if counts.any():
+                found[f"{kind}:{placed.spec.name}"] = coarse(counts)
+    return found
+
+
+def compiled(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
+    """What the compiler makes of it for real GPUs: spills, shared bytes, the unit the lesson is about."""
+    question = evidence.question
+    names = ", ".join(f"sm_{t}" for t in question.targets)
+    result.evidence = f"compiled for {names}"
+    outcome = evidence.compile(question.compile_case, question.targets)
+    if outcome.error:
+        error = outcome.error
+        target = f" for sm_{error['target']}" if error.get("target") else ""
+        return from_error({**error, "message": f"does not compile{target}: {error['message']}"}, result, "compile")
+    reports = outcome.header["compiled"]
+    result.facts = {"compiled": reports}
+    for report in reports:
+        sentence = _compiled_badly(question, report)
+        if sentence:
+            return fail(result, f"{report['kernel']} for sm_{report['target']}: {sentence[0]}", sentence[1])
+    missing = _missing_instruction(question, reports)
+    if missing:
+        return fail(result, missing, "do the products go through tl.dot, in a dtype and tile that tensor cores take?")
+    first = reports[0]
+    result.came = f"compiles for {names}; sm_{first['target']}: {first['registers']} registers, {first['spill_stores']} bytes spilled, {first['shared_bytes']:,} bytes of shared memory"
+    return result
+
+
+SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
+
+
+def _compiled_badly(question, report: dict):
+    limit = SHARED_LIMIT.get(report["target"], 101376)
+    if report["shared_bytes"] > limit:
+        return f"needs {report['shared_bytes']:,} bytes of shared memory, a block may have {limit:,}", "smaller tiles or fewer num_stages"
+    spilled = report["spill_stores"] or 0
+    if spilled > question.most_spills:
+        return f"spills {spilled:,} bytes of registers, allowed {question.most_spills:,}", "a smaller tile, or more num_warps to share it"
+
+
+def _missing_instruction(question, reports: list) -> str:
+    for target, instruction in question.instruction.items():
+        mine = [r for r in reports if r["target"] == target]
+        if mine and not any(r["instructions"].get(instruction) for r in mine):
+            return f"the tensor-core instruction {instruction} is nowhere in the code for sm_{target}"
+    return ""
+
+
+def speed(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
+    from grader import speed as timing
+
+    return timing.judge(evidence, part, result)
+
+
+JUDGES = {"values": values, "traffic": traffic, "compiled": compiled, "speed": speed, "calls": numpy_parts.calls}

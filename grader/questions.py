@@ -1,0 +1,187 @@
+"""A graded question as one row of data. Rows stand in grader/checks/<slug>.py and drive everything that grades:
+`check`, the command line, the notebooks' points, the suites and nbgrader."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+NUMBERS = {
+    "roofline": "00", "gemm_tiling": "01", "quantization_layouts": "02", "moe_routing": "03",
+    "expert_load_balance": "04", "flash_attention": "05", "sampling_fusion": "06", "next_bottleneck": "07",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is judged and what it is worth. `judge` names a function of grader/parts.py; where a GPU changes
+    the evidence, `gpu` names the one used there."""
+
+    name: str
+    points: float
+    judge: str
+    gpu: str = ""
+
+    def judged_by(self, mode: str) -> str:
+        return self.gpu if mode == "gpu" and self.gpu else self.judge
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor argument. Kernels take it as <name>_ptr and its strides as stride_<name><axis>."""
+
+    name: str
+    axes: str  # one letter a dimension: "mk"
+    shape: tuple  # sizes by name or number: ("M", "K"); a callable takes the case's sizes
+    dtype: str = ""  # fixed dtype; empty: the case's own
+    role: str = "in"  # in, out or inout
+
+    def sizes(self, sizes: dict) -> tuple[int, ...]:
+        shape = self.shape(sizes) if callable(self.shape) else self.shape
+        return tuple(sizes[n] if isinstance(n, str) else int(n) for n in shape)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting of sizes, dtypes and layout. An odd one carries its why; hidden ones are told by `kind` alone."""
+
+    sizes: dict
+    dtype: str = "fp16"
+    dtypes: dict = field(default_factory=dict)  # by tensor, where they differ from `dtype`
+    layout: dict = field(default_factory=dict)  # by tensor: "transposed" or "padded"
+    scalars: dict = field(default_factory=dict)
+    values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
+    kind: str = "a plain size"
+    sm_count: int = 16
+
+    def dtype_of(self, tensor: Tensor) -> str:
+        return tensor.dtype or self.dtypes.get(tensor.name, self.dtype)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a numpy question's function."""
+
+    args: tuple
+    kind: str = "a plain case"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A common mistake and how it shows: `wrong` computes what the mistake would give, or `shows` looks at the failure."""
+
+    name: str
+    sentence: str
+    wrong: Callable | None = None
+    shows: Callable | None = None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Bytes a launch may move, from the topic's cost model."""
+
+    what: str
+    tensor: str
+    access: str  # load, store or atomic
+    count: str  # requested, dedup, sectors, wave or unique
+    most: float
+    least: float = 0.0
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Full points at or below `full` times the bar's time, none above `none`."""
+
+    bar: str
+    case: Case
+    full: float
+    none: float
+    bound: Callable = None  # (case) -> (flops, bytes): for the physics veto
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    id: str
+    notebook: str
+    asks: str
+    parts: tuple[Part, ...]
+    entry: str
+    where: str = ""
+    hints: tuple[str, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    bonus: bool = False
+    reference: Callable
+    public: tuple = ()
+    hidden: Callable[[np.random.Generator], Iterable]
+
+    @property
+    def slug(self) -> str:
+        return self.id.split(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.id.split(".")[1]
+
+    @property
+    def points(self) -> float:
+        return sum(part.points for part in self.parts)
+
+    @property
+    def notebook_path(self) -> str:
+        return f"{NUMBERS[self.slug]}_{self.slug}/{self.notebook}.ipynb"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumpyQuestion(Question):
+    """A function of numpy arrays and plain values; `reference` takes the same arguments."""
+
+    kind = "numpy"
+    rtol: float = 1e-9
+    atol: float = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelQuestion(Question):
+    """@triton.jit functions and a launch(p); reference(inputs, case) gives {output: float64 array}."""
+
+    kind = "kernel"
+    entry: str = "launch"
+    tensors: tuple[Tensor, ...]
+    inputs: Callable  # (case, rng) -> {input: array of the case's dtype}
+    tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
+    traffic_case: Case | None = None
+    budgets: Callable | None = None  # (case, plan) -> [Budget]
+    most_launches: int = 1
+    compile_case: Case | None = None
+    targets: tuple[int, ...] = (90,)
+    instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
+    most_spills: int = 0
+    repeatable: bool = True
+    speed: Speed | None = None
+
+
+@cache
+def load() -> dict[str, Question]:
+    """Every graded question by its id, in the order of the course."""
+    import grader.checks
+
+    slugs = [m.name for m in pkgutil.iter_modules(grader.checks.__path__) if m.name in NUMBERS]
+    found = {}
+    for slug in sorted(slugs, key=NUMBERS.get):
+        for question in importlib.import_module(f"grader.checks.{slug}").QUESTIONS:
+            found[question.id] = question
+    return found
+
+
+def find(question_id: str) -> Question:
+    questions = load()
+    if question_id not in questions:
+        import difflib
+
+        near = difflib.get_close_matches(question_id, questions, 1)
+        hint = f"did you mean {near[0]}?" if near else "`python -m grader questions` lists them"
+        raise ValueError(f"question must be one of the course's questions, got {question_id!r}; {hint}")
+    return questions[question_id]

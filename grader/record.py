@@ -1,0 +1,119 @@
+"""The Record: everything that is known about one verdict, as plain data, written once."""
+
+import hashlib
+import json
+import os
+import platform
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+PASS, FAIL, REFUSED, INCONCLUSIVE = "PASS", "FAIL", "REFUSED", "INCONCLUSIVE"
+EXIT = {PASS: 0, FAIL: 1, INCONCLUSIVE: 3, REFUSED: 4}
+WRONG_USAGE = 64
+
+
+@dataclass
+class PartResult:
+    """One part of a question: its points, and in three lines what was asked, what came and where to look."""
+
+    name: str
+    points: float
+    of: float
+    evidence: str = ""
+    asked: str = ""
+    came: str = ""
+    look: str = ""
+    state: str = PASS  # PASS, FAIL, INCONCLUSIVE or "not reached"
+    facts: dict = field(default_factory=dict)
+
+
+@dataclass
+class Record:
+    question: str
+    verdict: str
+    points: float
+    of: float
+    mode: str
+    parts: list[PartResult] = field(default_factory=list)
+    message: str = ""  # for a refusal or trouble of our own
+    line: int | None = None
+    printed: str = ""
+    hint: str = ""
+    seed: str = ""
+    answer: str = ""  # hash of the normalised text
+    key: str = ""
+    level: int = 0
+    versions: dict = field(default_factory=dict)
+    machine: str = ""
+    date: str = ""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == PASS
+
+    def as_json(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Record":
+        return cls(**{**data, "parts": [PartResult(**p) for p in data["parts"]]})
+
+    def _repr_html_(self) -> str:
+        from grader import report
+
+        return report.html(self)
+
+    def __str__(self) -> str:
+        from grader import report
+
+        return report.text(self)
+
+    __repr__ = __str__
+
+
+def versions() -> dict:
+    """What the evidence was made with. Read from the installed packages, so nothing heavy is imported."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in ("triton", "torch", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "absent"
+    return found
+
+
+def key(answer: str, specification: str, mode: str, machine: str, epoch: str) -> str:
+    """A CPU record never answers a GPU grade, nor one machine's another's."""
+    text = json.dumps([answer, specification, mode, machine, epoch, versions()])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def folder() -> Path:
+    """Where records are kept: beside the learner's copies of the labs."""
+    return Path(os.environ.get("TILE_RECORDS") or Path(__file__).parents[1] / "work" / "records")
+
+
+def save(record: Record) -> Path | None:
+    """Writes the record under a name of its own; a disk that refuses costs the learner nothing."""
+    try:
+        place = folder() / record.question
+        place.mkdir(parents=True, exist_ok=True)
+        path = place / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns() % 10**9:09d}-{record.key[:8]}.json"
+        path.write_text(json.dumps(record.as_json(), indent=1) + "\n", encoding="utf-8")
+        return path
+    except OSError:
+        return None
+
+
+def last(question: str) -> dict | None:
+    """The learner's newest Record of a question as a plain dict, for a simulator to show beside its model."""
+    for path in sorted((folder() / question).glob("*.json"), reverse=True):
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+    return None

@@ -1,0 +1,66 @@
+"""grade_one: from (answer, question, mode, seed) to a Record. Everything that gives a grade comes through here."""
+
+import secrets
+import time
+from datetime import UTC, datetime
+
+from grader import allowed, answer, box, gpu, parts, record
+from grader.evidence import Evidence
+from grader.jailer import JailTrouble
+from grader.questions import Question
+from grader.record import FAIL, INCONCLUSIVE, PASS, REFUSED, PartResult, Record
+
+MODES = ("cpu", "gpu")
+
+
+def grade_one(source: str, question: Question, *, mode: str = "cpu", seed: int | None = None, epoch: str = "") -> Record:
+    """Judge one answer. A wrong answer fails, a forbidden one is refused, trouble of our own is inconclusive."""
+    if mode not in MODES:
+        raise ValueError(f"mode must be cpu or gpu, got {mode!r}")
+    started = time.monotonic()
+    verdict = Record(question.id, PASS, 0.0, question.points, mode, versions=record.versions(), machine=_machine(mode))
+    verdict.date = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        text = answer.normalise(source)
+        verdict.answer = answer.digest(text)
+        verdict.key = record.key(verdict.answer, specification(question), mode, verdict.machine, epoch)
+        allowed.hold(text, question.kind)
+        seed = secrets.randbits(128) if seed is None else seed  # drawn only now that the answer is fixed
+        verdict.seed = f"{seed:032x}"
+        verdict.level = int(box.best_level())
+        _judge(verdict, Evidence(question, text, seed, mode))
+    except answer.Refused as refusal:
+        verdict.verdict, verdict.message, verdict.line = REFUSED, str(refusal), refusal.line
+    except JailTrouble as trouble:
+        verdict.verdict, verdict.message = INCONCLUSIVE, str(trouble)
+    except Exception as error:  # our own mistake must never cost a learner points in silence
+        verdict.verdict, verdict.message = INCONCLUSIVE, f"the grader itself stumbled: {type(error).__name__}: {error}"
+    verdict.seconds = round(time.monotonic() - started, 3)
+    return verdict
+
+
+def _judge(verdict: Record, evidence: Evidence) -> None:
+    """Part by part; once values are wrong, nothing after them is worth looking at."""
+    stopped = False
+    for part in evidence.question.parts:
+        if stopped:
+            verdict.parts.append(PartResult(part.name, 0.0, part.points, state="not reached", asked="judged once the values are right"))
+            continue
+        result = parts.judge(evidence, part)
+        verdict.parts.append(result)
+        stopped = result.state != PASS and part.judge in ("values", "calls")
+    verdict.printed = evidence.printed
+    verdict.points = sum(min(max(float(p.points), 0.0), p.of) for p in verdict.parts)
+    states = [p.state for p in verdict.parts]
+    verdict.verdict = FAIL if FAIL in states else INCONCLUSIVE if INCONCLUSIVE in states else PASS
+
+
+def specification(question: Question) -> str:
+    """What of a question decides a grade, as text: its parts and tables, not its prose."""
+    return repr((question.id, question.parts, question.public, getattr(question, "tensors", ()), getattr(question, "targets", ())))
+
+
+def _machine(mode: str) -> str:
+    if mode == "cpu":
+        return "cpu"
+    return gpu.name() or "no gpu"

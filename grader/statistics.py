@@ -1,0 +1,66 @@
+"""Decides from paired times: a median ratio, its 99% interval, and a verdict only when the interval is clear."""
+
+import math
+import random
+import statistics as std
+from dataclasses import dataclass
+
+QUADS = 40
+BOOTSTRAPS = 2000
+TAIL = 0.005  # 99% interval
+BLOCK = 4  # quads that lie beside each other share their noise
+UNSTEADY = 0.20  # a quad whose two bar samples differ by more is dropped
+MOST_DROPPED = 0.30
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Answer's time over the bar's."""
+
+    median: float
+    low: float
+    high: float
+    quads: int
+    dropped: int
+
+    @property
+    def usable(self) -> bool:
+        return self.quads > 0 and self.dropped <= MOST_DROPPED * (self.quads + self.dropped)
+
+
+def ratio(rows: list[list[float]], seed: int = 0) -> Ratio:
+    """`rows` hold two samples of the answer and two of the bar, in seconds."""
+    logs, dropped = [], 0
+    for a1, a2, b1, b2 in rows:
+        if min(a1, a2, b1, b2) <= 0 or abs(math.log(b1 / b2)) > UNSTEADY:
+            dropped += 1
+            continue
+        logs.append((math.log(a1 * a2) - math.log(b1 * b2)) / 2)
+    if not logs:
+        return Ratio(math.nan, math.nan, math.nan, 0, dropped)
+    rng = random.Random(seed)
+    blocks = [logs[i : i + BLOCK] for i in range(0, len(logs), BLOCK)]
+    medians = sorted(std.median([x for _ in blocks for x in rng.choice(blocks)]) for _ in range(BOOTSTRAPS))
+    low, high = medians[int(TAIL * BOOTSTRAPS)], medians[int((1 - TAIL) * BOOTSTRAPS) - 1]
+    return Ratio(math.exp(std.median(logs)), math.exp(low), math.exp(high), len(logs), dropped)
+
+
+def share_of_points(measured: float, full: float, none: float) -> float:
+    """1 at or below `full`, 0 at or above `none`, straight in the logarithm between: a ramp, not a cliff."""
+    if measured <= full:
+        return 1.0
+    if measured >= none:
+        return 0.0
+    return math.log(none / measured) / math.log(none / full)
+
+
+def upper_bound(failures: int, trials: int, confidence: float = 0.95) -> float:
+    """The largest failure rate that `trials` with so many failures do not rule out (exact binomial)."""
+    if trials <= 0:
+        return 1.0
+    low, high = failures / trials, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        chance = sum(math.comb(trials, k) * middle**k * (1 - middle) ** (trials - k) for k in range(failures + 1))
+        low, high = (middle, high) if chance > 1 - confidence else (low, middle)
+    return high
