@@ -1,0 +1,142 @@
+"""Makes .venv as requirements.lock says; `make setup` runs it, and a second run only looks.
+
+Runs on whatever python3 a fresh machine has: standard library only, and any Python 3.6 can parse it.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+WINDOWS = os.name == "nt"
+PYTHON = VENV / ("Scripts/python.exe" if WINDOWS else "bin/python")
+LOCK = ROOT / "requirements.lock"
+STAMP = VENV / "ready"
+OLDEST = (3, 11)
+PROBE_SECONDS = 4
+
+
+def say(text):
+    print("setup: " + text, flush=True)
+
+
+def give_up(text):
+    sys.exit("setup: " + text)
+
+
+def run(*command):
+    """Run visibly; a failure ends the set-up with the command that failed."""
+    done = subprocess.run([str(part) for part in command], cwd=str(ROOT))
+    if done.returncode:
+        give_up("this failed, see above: " + " ".join(str(part) for part in command))
+
+
+def answers(*command):
+    """What a command prints, or None where it is missing or fails."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+
+
+def find_python():
+    """This Python if it is new enough, else the newest one on PATH."""
+    if sys.version_info[:2] >= OLDEST:
+        return sys.executable
+    for minor in range(14, OLDEST[1] - 1, -1):
+        name = f"python3.{minor}"
+        if answers(name, "-c", "import sys; print(sys.version)"):
+            return shutil.which(name)
+    found = "{}.{}.{} at {}".format(*sys.version_info[:3], sys.executable)
+    return give_up(f"python must be 3.11 or newer, got {found}; install one, or run make PYTHON=...")
+
+
+def stamp():
+    """What the environment was made from; a moved checkout or a new lock makes it anew."""
+    made_from = [LOCK.read_bytes(), (ROOT / "pyproject.toml").read_bytes(), str(ROOT).encode()]
+    return hashlib.sha256(b"\0".join(made_from)).hexdigest()
+
+
+def make_venv(python):
+    """An empty environment, or the one that an interrupted run left."""
+    if PYTHON.exists() and answers(str(PYTHON), "-m", "pip", "--version"):
+        return
+    if answers(python, "-c", "import venv, ensurepip") is None:
+        if hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
+            say("Python's venv module is missing: installing python3-venv")
+            run("apt-get", "update", "-q")
+            run("apt-get", "install", "-y", "-q", "--no-install-recommends", "python3-venv")
+        else:
+            give_up("python must have its venv module, got none; on Debian: apt-get install python3-venv")
+    say("making .venv with " + python)
+    run(python, "-m", "venv", "--clear", VENV)
+
+
+def pinned(name):
+    """The version of one package in requirements.lock."""
+    for line in LOCK.read_text().splitlines():
+        if line.startswith(name + "=="):
+            return line.split("==")[1].split(";")[0].strip()
+    return give_up(f"requirements.lock must pin {name}, got nothing; run make lock")
+
+
+def cpu_index(version):
+    """PyTorch's index of CPU wheels, if it is set, answers quickly and has this version."""
+    index = os.environ.get("TORCH_INDEX", "").rstrip("/")
+    if not index:
+        return None
+    try:
+        with urllib.request.urlopen(index + "/torch/", timeout=PROBE_SECONDS) as page:
+            listed = page.read().decode(errors="replace")
+    except (OSError, ValueError) as error:
+        say(f"{index} can't be reached ({error}): taking the default build of torch")
+        return None
+    if "torch-" + version not in listed:
+        say(f"{index} has no torch {version}: taking the default build")
+        return None
+    return index
+
+
+def install_torch():
+    """First and apart, because which build is right depends on the machine and not on the lock."""
+    version = pinned("torch")
+    has = answers(str(PYTHON), "-c", "from importlib.metadata import version; print(version('torch'))")
+    if has and has.strip().split("+")[0] == version:
+        return
+    wanted, pip = "torch==" + version, (PYTHON, "-m", "pip", "install")
+    gpus = answers("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
+    if gpus:
+        say(f"{wanted} for {gpus.strip().splitlines()[0]}")
+        return run(*pip, "-c", LOCK, wanted)
+    index = cpu_index(version)
+    if index:
+        say(f"{wanted} for the CPU, from {index}")
+        return run(*pip, "--no-deps", "--index-url", index, wanted)
+    say(wanted + ", the default build")
+    return run(*pip, "-c", LOCK, wanted)
+
+
+def main():
+    made_from = stamp()
+    if STAMP.exists() and STAMP.read_text() == made_from and answers(str(PYTHON), "-c", ""):
+        return
+    start = time.time()
+    say("the first time takes a few minutes and about 2 GB (with an NVIDIA GPU about 7)")
+    make_venv(find_python())
+    install_torch()
+    say("the rest of requirements.lock")
+    run(PYTHON, "-m", "pip", "install", "-r", LOCK)
+    say("kernels, widgets and grader, as they lie here")
+    run(PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "-e", ROOT)
+    STAMP.write_text(made_from)
+    say(f"ready after {time.time() - start:.0f} s")
+
+
+main()

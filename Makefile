@@ -1,0 +1,54 @@
+# make lab    open the course in JupyterLab          make setup  only make the environment
+# make test   run every test                         make lock   requirements.in -> requirements.lock
+# make build  texts -> notebooks -> labs             make clean  remove the environment and caches; work/ stays
+
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN := $(CURDIR)/.venv/Scripts
+else
+PYTHON ?= python3
+BIN := $(CURDIR)/.venv/bin
+endif
+
+# Where torch comes from on a machine without an NVIDIA GPU; empty: the default build.
+export TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+UV_VERSION := 0.13.8
+STATE := $(CURDIR)/.jupyter-state
+
+.PHONY: lab test setup build lock clean
+.DEFAULT_GOAL := lab
+
+setup:
+	@$(PYTHON) .ci/setup.py
+
+# Lab keeps its settings and kernels inside the project, so nothing of the user's home changes it or is changed.
+lab: export PATH := $(BIN):$(PATH)
+lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/.jupyter
+lab: export JUPYTER_CONFIG_DIR := $(STATE)/config
+lab: export JUPYTER_DATA_DIR := $(STATE)/data
+lab: export JUPYTER_RUNTIME_DIR := $(STATE)/runtime
+lab: export JUPYTERLAB_SETTINGS_DIR := $(STATE)/settings
+lab: export JUPYTERLAB_WORKSPACES_DIR := $(STATE)/workspaces
+lab: export IPYTHONDIR := $(STATE)/ipython
+lab: setup
+	@$(BIN)/python -m grader.build.work
+	@$(BIN)/python -m jupyterlab $(LAB)
+
+test: export PATH := $(BIN):$(PATH)
+test: setup
+	@$(BIN)/python -m grader.programs
+	$(BIN)/python -m pytest $(TESTS)
+
+build: setup
+	@$(BIN)/python -m grader.build
+
+# uv resolves for all systems at once; it lives only as long as this takes.
+lock:
+	@tools=$$(mktemp -d) && trap 'rm -rf "$$tools"' EXIT && $(PYTHON) -m venv "$$tools" \
+	&& "$$tools/bin/pip" install --quiet uv==$(UV_VERSION) \
+	&& "$$tools/bin/uv" pip compile --quiet requirements.in -o requirements.lock --no-annotate \
+	   --custom-compile-command "make lock" && git diff --stat -- requirements.lock
+
+clean:
+	rm -rf .venv .jupyter-state .pytest_cache .ruff_cache *.egg-info
+	find kernels widgets grader -name __pycache__ -type d -prune -exec rm -rf {} +

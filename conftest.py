@@ -1,0 +1,56 @@
+"""Tests that need what is not here are reported as not run; under CI a missing program is an error."""
+
+import os
+import subprocess
+from functools import cache
+
+import pytest
+
+from grader import programs
+
+
+@cache
+def gpu() -> bool:
+    try:
+        return subprocess.run(["nvidia-smi", "-L"], capture_output=True, timeout=10).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+# marker -> (is it here?, what is missing, must CI have it?)
+NEEDS = {
+    "gpu": (gpu, "an NVIDIA GPU", False),
+    "browser": (programs.chromium, "Chromium (make test gets it)", True),
+    "bubblewrap": (programs.bubblewrap, "a bubblewrap that works here (make test gets it)", True),
+}
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "bubblewrap: needs bubblewrap and the right to make a box")
+
+
+def pytest_collection_modifyitems(items):
+    for marker, (is_here, what, wanted_by_ci) in NEEDS.items():
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        if not marked or is_here():
+            continue
+        if wanted_by_ci and os.environ.get("CI") == "true":
+            raise pytest.UsageError(f"{len(marked)} tests need {what}, and under CI they must run")
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say what did not run and why, in one line a reason."""
+    reasons = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason] = reasons.get(reason, 0) + 1
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"not run: {count}, {reason.removeprefix('Skipped: ')}")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of the Chromium that browser tests drive."""
+    return programs.chromium()

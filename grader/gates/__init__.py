@@ -1,0 +1,13 @@
+"""The house's rules, each held by a function from a root folder to a list of complaints.
+
+`python -m grader.gates` prints them all; the tests beside plant each fault once and see it named.
+"""
+
+GATES = ("rooms", "arrows", "references", "dependencies", "words", "changes", "links", "graded")
+
+
+def complaints(root, names: tuple[str, ...] = GATES) -> list[str]:
+    """Everything that the named gates have to say about the tree at `root`."""
+    from importlib import import_module
+
+    return [said for name in names for said in import_module(f"{__name__}.{name}").check(root)]

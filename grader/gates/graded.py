@@ -1,0 +1,34 @@
+"""The table of questions and the notebooks ask the same: no question without its cells, no check without its row."""
+
+from pathlib import Path
+
+
+def check(root: Path, questions: dict | None = None) -> list[str]:
+    """`questions` is the table by id; left out, the project's own."""
+    from grader.build import make, text
+
+    if questions is None:
+        from grader.questions import load
+
+        questions = load()
+    asked, said = {}, []
+    for path in make.sources(root, []):
+        if path.parts[0] != "solutions":
+            continue
+        notebook, _ = text.read((root / path).read_text(encoding="utf-8"), lambda name: 0)
+        for cell in notebook.cells:
+            if cell.id.startswith("check_"):
+                name = f"{make.topic(path)}.{cell.id.removeprefix('check_')}"
+                asked[name] = path.as_posix()
+                if name not in cell.source:
+                    said.append(
+                        f"{path.as_posix()}: {cell.id} must check({name!r}), got {cell.source.strip()!r}"
+                    )
+    for name, question in questions.items():
+        place = f"solutions/{question.notebook_path.removesuffix('.ipynb')}.md"
+        if asked.get(name) != place:
+            said.append(f"{place}: {name} is in the table of questions and must have its check here")
+    extra = sorted(set(asked) - set(questions))
+    return said + [
+        f"{asked[name]}: check={name} must be in the table of questions, got no row" for name in extra
+    ]

@@ -1,0 +1,118 @@
+"""The files of a project and what its modules import, read from the syntax tree."""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+PACKAGES = ("kernels", "widgets", "grader")
+UNWATCHED = {
+    ".git",
+    ".venv",
+    "work",
+    "site",
+    "__pycache__",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".ipynb_checkpoints",
+}
+
+
+def files(root: Path) -> list[Path]:
+    """Every file that git keeps or would keep; every file but the usual leavings where there is no git."""
+    if (root / ".git").exists():
+        command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
+        return sorted(path for name in set(names) if name and (path := root / name).is_file())
+    return sorted(
+        p for p in root.rglob("*") if p.is_file() and not UNWATCHED & set(p.relative_to(root).parts)
+    )
+
+
+def modules(root: Path, *rooms: str, tests: bool = False) -> list[Path]:
+    """The Python files of some rooms; tests only where asked for."""
+    found = (path for room in rooms for path in sorted((root / room).rglob("*.py")))
+    return [path for path in found if tests or "tests" not in path.relative_to(root).parts]
+
+
+def parse(path: Path) -> ast.Module:
+    """A module's syntax tree; an empty one where it does not parse, which ruff reports."""
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError:
+        return ast.Module(body=[], type_ignores=[])
+
+
+@dataclass(frozen=True)
+class Import:
+    name: str  # absolute, with the imported name: kernels.gemm_tiling.cost
+    line: int
+    lazy: bool  # inside a function, or for a type checker only
+
+    @property
+    def top(self) -> str:
+        return self.name.partition(".")[0]
+
+
+def _guards_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def _walk(node: ast.AST, lazy: bool) -> Iterator[tuple[ast.AST, bool]]:
+    for child in ast.iter_child_nodes(node):
+        inner = (
+            lazy
+            or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            or _guards_types(child)
+        )
+        yield child, inner
+        yield from _walk(child, inner)
+
+
+def imports(path: Path, root: Path) -> list[Import]:
+    """What a module imports, relative names made absolute."""
+    return list(_imports(path, root, path.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=4096)
+def _imports(path: Path, root: Path, changed: int) -> tuple[Import, ...]:
+    package = path.relative_to(root).parts[:-1]
+    found = []
+    for node, lazy in _walk(parse(path), False):
+        if isinstance(node, ast.Import):
+            found += [Import(alias.name, node.lineno, lazy) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *(node.module.split(".") if node.module else [])])
+            found += [Import(f"{module}.{alias.name}", node.lineno, lazy) for alias in node.names]
+    return tuple(found)
+
+
+def _files_of(name: str, root: Path) -> list[Path]:
+    """The files that run when `name` is imported: each package on the way, then the module."""
+    parts, found = name.split("."), []
+    for depth in range(1, len(parts) + 1):
+        stem = root.joinpath(*parts[:depth])
+        found += [path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()]
+    return found
+
+
+def reached(start: Path, root: Path, lazy: bool = False) -> dict[str, str]:
+    """Foreign top-level names that loading `start` loads, each with the place that asks for it."""
+    name = ".".join(start.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+    todo, seen, foreign = _files_of(name, root), set(), {}
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for one in imports(path, root):
+            if one.lazy and not lazy:
+                continue
+            if one.top in PACKAGES:
+                todo += _files_of(one.name, root)
+            else:
+                foreign.setdefault(one.top, f"{path.relative_to(root).as_posix()}:{one.line}")
+    return foreign
