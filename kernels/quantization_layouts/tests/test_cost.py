@@ -119,7 +119,7 @@ def test_reported_block_totals_are_the_sums_of_their_rows():
 
 
 def test_where_the_source_contradicts_its_arithmetic():
-    """35 GB on one 24 GB card, 140 GB on four; 0.57 from tables that stop at 0.68; 29 us for 23 us of bytes."""
+    """35 GB on one 24 GB card, 140 GB on four; 0.57 from tables that stop at 0.68; 29 us for 23 of bytes."""
     memory = machine("RTX 4090").memory_bytes
     needed = {bits: cost.devices_needed(cost.model_bytes(70e9, bits), memory) for bits in (4, 16)}
     assert needed == {4: 2, 16: 6}
@@ -236,7 +236,7 @@ def test_the_ledger_of_a_payoff_balances(bits, dequant, batch, share, placement)
     assert one.quant_step_s == pytest.approx(one.dense_step_s - one.saved_s + one.added_s)
     assert one.saved_s >= 0 and one.added_s >= 0
     if one.verdict in ("pays", "mostly eaten"):
-        assert one.quant_step_s < one.dense_step_s
+        assert one.quant_step_s <= one.dense_step_s
     if one.verdict == "eaten":
         assert one.quant_step_s >= one.dense_step_s * (1 - 1e-12)
     affordable = one.break_even_dequant_s_per_weight
