@@ -57,12 +57,12 @@ class _Kernel:
         self.defined |= {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
 
     def check(self) -> None:
+        for node in ast.walk(self.tree):
+            self._node(node)
         for position, node in enumerate(self.tree.body):
             docstring = position == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             if not isinstance(node, AT_TOP) and not docstring:
-                self._refuse(f"a bare {type(node).__name__.lower()} statement at the top", node)
-        for node in ast.walk(self.tree):
-            self._node(node)
+                self._refuse(f"a bare `{ast.unparse(node)[:60]}` at the top", node)
 
     def _node(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import) and ast.unparse(node) in KERNEL_IMPORTS:

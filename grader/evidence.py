@@ -10,7 +10,7 @@ from grader.questions import Case, KernelQuestion, NumpyQuestion, Question
 
 KERNEL_LIMITS = Limits(wall_s=30.0, cpu_s=40)
 COMPILE_LIMITS = Limits(wall_s=60.0, cpu_s=90, memory_bytes=6 << 30)
-NUMPY_LIMITS = Limits(wall_s=10.0, cpu_s=15)
+NUMPY_LIMITS = Limits(wall_s=5.0, cpu_s=8)
 
 
 @dataclass

@@ -26,12 +26,12 @@ def _group(evidence: Evidence, group: list[Call], secret: bool, result: PartResu
     question = evidence.question
     outcome = evidence.call(group)
     if outcome.error:
-        alone = next((c for c in group if evidence.call([c]).error), group[0]) if len(group) > 1 else group[0]
-        outcome = evidence.call([alone]) if len(group) > 1 else outcome
-        if outcome.error:
-            from_error(outcome.error, result, _name(question, alone, secret))
-            return False
-        outcome = evidence.call(group)
+        # one call at a time finds which one it was; a loop that never ends is not waited for again
+        alone = group[0]
+        if not outcome.ended and len(group) > 1:
+            alone = next((c for c in group if evidence.call([c]).error), alone)
+        from_error(outcome.error, result, _name(question, alone, secret))
+        return False
     if outcome.header["inputs_changed"]:
         return _fail(result, f"{question.entry} changed the array it was given", "work on a copy, or build the result in a new array")
     for call, encoded in zip(group, outcome.header["results"], strict=True):

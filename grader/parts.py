@@ -155,13 +155,13 @@ def traffic(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
             for launch in run.launches
             for name in (launch["tensors"] if budget.tensor == "all" else [budget.tensor])
         )
-        rows.append({"what": budget.what, "moved": moved, "most": budget.most, "least": budget.least})
+        rows.append({"what": budget.what, "moved": moved, "most": budget.most, "least": budget.least, "look": budget.look})
     result.facts["budgets"] = rows
     for row in rows:
         for word, bound, beyond in (("more", row["most"], row["moved"] > row["most"]), ("less", row["least"], row["moved"] < row["least"])):
             if beyond:
                 came = f"{row['what']}: {row['moved']:,} bytes, {word} than the {bound:,.0f} of the model"
-                return fail(result, came, "which elements each program reads, and how often")
+                return fail(result, came, row["look"])
     result.came = "; ".join(f"{row['what']}: {row['moved']:,} bytes within {row['most']:,.0f}" for row in rows)
     return result
 

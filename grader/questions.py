@@ -89,6 +89,7 @@ class Budget:
     count: str  # requested, dedup, sectors, wave or unique
     most: float
     least: float = 0.0
+    look: str = "which elements each program reads, and how often"
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class KernelQuestion(Question):
     inputs: Callable  # (case, rng) -> {input: array of the case's dtype}
     tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
     traffic_case: Case | None = None
-    budgets: Callable | None = None  # (case, plan) -> [Budget]
+    budgets: dict = field(default_factory=dict)  # by part: (case, plan) -> [Budget]
     most_launches: int = 1
     compile_case: Case | None = None
     targets: tuple[int, ...] = (90,)

@@ -63,14 +63,22 @@ def hidden_products(rng: np.random.Generator) -> list[Case]:
 
 
 def traffic_budget(case: Case, plan: dict) -> list[Budget]:
-    """The model of a 64 x 64 tile as the most, each operand once as the least."""
+    """The model of a 32 x 32 tile as the most, each operand once as the least."""
     m, n, k = (case.sizes[s] for s in "MNK")
     a, b, c = 2 * m * k, 2 * k * n, 2 * m * n
+    look = "which rows of A and columns of B a tile loads: each element once, for the tile's own steps along K"
     return [
-        Budget("read of A", "a", "load", "requested", a * math.ceil(n / 64), a),
-        Budget("read of B", "b", "load", "requested", b * math.ceil(m / 64), b),
-        Budget("write of C", "c", "store", "requested", c, c),
+        Budget("read of A", "a", "load", "requested", a * math.ceil(n / 32), a, look),
+        Budget("read of B", "b", "load", "requested", b * math.ceil(m / 32), b, look),
+        Budget("write of C", "c", "store", "requested", c, c, "the store: every element of C once, in C's own dtype"),
     ]
+
+
+def reuse_budget(case: Case, plan: dict) -> list[Budget]:
+    """Where there is no clock, the reuse that speed comes from: at least that of a 128 x 64 tile."""
+    m, n, k = (case.sizes[s] for s in "MNK")
+    look = "the sides of the tile: reuse is their harmonic mean, so grow the smaller one"
+    return [Budget("all loads", "all", "load", "requested", 2 * cost.tile_loads(m, n, k, 128, 64), 0, look)]
 
 
 def wave_budget(case: Case, plan: dict) -> list[Budget]:
@@ -80,7 +88,8 @@ def wave_budget(case: Case, plan: dict) -> list[Budget]:
     waves = math.ceil(programs / case.sm_count)
     patch = 2 * math.sqrt(m * n / waves)
     most = max(1.3 * waves * patch * k * 2, 2 * (m + n) * k)
-    return [Budget("unique bytes per wave, all waves", "all", "load", "wave", most)]
+    look = "the order of the programs: a wave should cover a square patch of tiles, not a long row of them"
+    return [Budget("unique bytes per wave, all waves", "all", "load", "wave", most, 0, look)]
 
 
 def bound(case: Case) -> tuple[float, float]:
@@ -250,7 +259,7 @@ TILED_GEMM = KernelQuestion(
     ),
     hidden=hidden_products,
     traffic_case=Case({"M": 1024, "N": 2048, "K": 64}, sm_count=32),
-    budgets={"traffic": traffic_budget, "grouping": wave_budget, "speed": traffic_budget},
+    budgets={"traffic": traffic_budget, "grouping": wave_budget, "speed": reuse_budget},
     compile_case=Case({"M": 4096, "N": 4096, "K": 4096}, "bf16", sm_count=132),
     targets=(90, 80),
     instruction={90: "wgmma", 80: "mma.sync"},

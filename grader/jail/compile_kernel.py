@@ -16,8 +16,40 @@ from triton.compiler import ASTSource
 INSTRUCTIONS = ("wgmma", "mma.sync", "tcgen05.mma", "cp.async.bulk.tensor", "cp.async", "ldmatrix")
 
 
+REGISTERS_HOPELESS = 512  # live 32-bit values a thread; it has 255 registers
+
+
+class TileTooLarge(Exception):
+    def __init__(self, shape: str, registers: int):
+        self.report = {"kind": "TileTooLarge"}
+        super().__init__(f"a running tile of {shape} takes {registers} registers a thread, and a thread has 255: smaller tiles or more num_warps")
+
+
 def prepare() -> None:
-    import triton.backends.nvidia.compiler  # noqa: F401  warm before the first fork
+    """Warm before the first fork, and stop a hopeless tile before LLVM spends minutes on it."""
+    from triton.backends.nvidia.compiler import CUDABackend
+
+    lower = CUDABackend.make_ttgir
+
+    def checked(module, metadata, options, capability):
+        refuse_hopeless(str(module), options.num_warps)
+        return lower(module, metadata, options, capability)
+
+    CUDABackend.make_ttgir = staticmethod(checked)
+
+
+def refuse_hopeless(ttir: str, num_warps: int) -> None:
+    """Raises where the values carried round a loop could not fit in registers by far."""
+    for line in ttir.splitlines():
+        if "iter_args" not in line:
+            continue
+        for shape, bits in re.findall(r"tensor<([\dx]+)x(?:f|i|bf)(\d+)>", line.split("iter_args")[1]):
+            elements = 1
+            for side in shape.split("x"):
+                elements *= int(side)
+            registers = elements * int(bits) // 32 // (32 * num_warps)
+            if registers > REGISTERS_HOPELESS:
+                raise TileTooLarge(shape.replace("x", " x "), registers)
 
 
 def signature(kernel, step: dict, values: dict) -> tuple[dict, dict, dict, list]:

@@ -19,6 +19,7 @@ FP8_LARGEST = {tl.float8e4nv: 448.0, tl.float8e5: 57344.0}
 TF32_DROPPED_BITS = 13
 
 _stock_np_dtype = stock._get_np_dtype
+stock_masked_load = stock.InterpreterBuilder.create_masked_load
 
 
 def np_dtype(ty):
@@ -65,6 +66,15 @@ class Fixes:
         if toward_zero and target in NARROW:
             raise NotImplementedError("fp_downcast_rounding must be 'rtne' here, got 'rtz'; leave it out")
         return stock.TensorHandle(convert(src.data, source, target), target)
+
+    def create_masked_load(self, ptrs, mask, other, *rest):
+        ty = ptrs.get_element_ty()
+        if other is None and not mask.data.all():
+            # a GPU leaves masked lanes undefined; poison shows a kernel that uses them
+            bits = np.full(mask.data.shape + (np_dtype(ty).itemsize,), 0xFF, np.uint8)
+            poison = bits.view(np_dtype(ty)).reshape(mask.data.shape) if np_dtype(ty) != np.bool_ else np.ones(mask.data.shape, bool)
+            other = stock.TensorHandle(poison, ty)
+        return stock_masked_load(self, ptrs, mask, other, *rest)
 
     def create_dot(self, a, b, d, input_precision, max_num_imprecise_acc):
         left, right = _operand(a, input_precision), _operand(b, input_precision)
