@@ -1,0 +1,91 @@
+"""Who goes where: how many tokens each expert is given, token by token, without a random generator."""
+
+import math
+from collections.abc import Sequence
+
+from kernels import require
+
+
+def _check(tokens: int, top_k: int, experts: int) -> None:
+    require.count(tokens=tokens, top_k=top_k, experts=experts)
+    require.at_most(experts, "a token picks different experts", top_k=top_k)
+
+
+def expert_loads(tokens: int, top_k: int, experts: int, skew: float = 0.0) -> tuple[int, ...]:
+    """Tokens of each expert: popularity falls as 1 / rank^skew (0 balanced, 1 Zipf).
+
+    No expert sees more than `tokens`. Whole tokens by largest remainder; of equals, the lower expert.
+    """
+    _check(tokens, top_k, experts)
+    require.not_negative(skew=skew)
+    popularity = [(rank + 1) ** -skew for rank in range(experts)]
+    loads, left = [0] * experts, tokens * top_k
+    open_experts = list(range(experts))
+    while True:
+        whole = sum(popularity[e] for e in open_experts)
+        quota = {e: left * popularity[e] / whole for e in open_experts}
+        full = [e for e in open_experts if quota[e] >= tokens]
+        if not full:
+            break
+        for expert in full:
+            loads[expert] = tokens
+        left -= tokens * len(full)
+        open_experts = [e for e in open_experts if e not in full]
+        if not open_experts:
+            return tuple(loads)
+    for expert in open_experts:
+        loads[expert] = math.floor(quota[expert])
+    spare = left - sum(loads[e] for e in open_experts)
+    for expert in sorted(open_experts, key=lambda e: (loads[e] - quota[e], e))[:spare]:
+        loads[expert] += 1
+    return tuple(loads)
+
+
+def hot_loads(tokens: int, top_k: int, experts: int, hot_share: float) -> tuple[int, ...]:
+    """Expert 0 takes `hot_share` of the tokens, the others share the rest evenly: the same work in all."""
+    _check(tokens, top_k, experts)
+    require.share(hot_share=hot_share)
+    if top_k == experts:
+        return (tokens,) * experts  # every token picks every expert, whatever is hot
+    hot = round(tokens * hot_share)
+    base, extra = divmod(tokens * top_k - hot, experts - 1)
+    return (hot, *(base + (i < extra) for i in range(experts - 1)))
+
+
+def assignments(loads: Sequence[int], tokens: int, top_k: int) -> list[tuple[int, ...]]:
+    """For each token, the experts it picks, so that the loads come out and no token picks one twice."""
+    require.not_empty(loads=loads)
+    _check(tokens, top_k, len(loads))
+    require.whole(**{f"load of expert {i}": load for i, load in enumerate(loads)})
+    require.at_most(tokens, "an expert sees a token once", **{"largest load": max(loads)})
+    if sum(loads) != tokens * top_k:
+        raise ValueError(
+            f"loads must be tokens x top_k = {tokens * top_k} in all, got {sum(loads)}; every pick is one load"
+        )
+    picks = [expert for expert, load in enumerate(loads) for _ in range(load)]
+    return [tuple(picks[token::tokens]) for token in range(tokens)]
+
+
+def capacity_limit(tokens: int, top_k: int, experts: int, factor: float) -> int:
+    """Tokens one expert accepts: `factor` times the balanced share, rounded up."""
+    _check(tokens, top_k, experts)
+    require.positive(factor=factor)
+    return math.ceil(round(factor * tokens * top_k / experts, 9))
+
+
+def drops(loads: Sequence[int], capacity: int | None) -> list[int]:
+    """Tokens of each expert beyond its capacity; no capacity, no drops."""
+    require.not_empty(loads=loads)
+    require.whole(**{f"load of expert {i}": load for i, load in enumerate(loads)})
+    if capacity is None:
+        return [0] * len(loads)
+    require.count(capacity=capacity)
+    return [max(0, load - capacity) for load in loads]
+
+
+def imbalance(loads: Sequence[float]) -> float:
+    """The busiest over the mean: 1 is even, and the number of members is the worst."""
+    require.not_empty(loads=loads)
+    require.not_negative(**{f"load {i}": load for i, load in enumerate(loads)})
+    require.positive(**{"sum of loads": sum(loads)})
+    return max(loads) * len(loads) / sum(loads)
