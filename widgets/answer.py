@@ -5,7 +5,9 @@ request {view, revision, values, guess}  ->  answer {view, revision, values, fra
 
 import math
 from dataclasses import asdict, is_dataclass
+from operator import attrgetter
 
+from widgets import static
 from widgets.controls import InputError
 from widgets.declare import Declaration
 from widgets.scene import WIDTH, Scene
@@ -25,6 +27,7 @@ def spec(declaration: Declaration, values: dict | None = None, locked: bool = Fa
         "noun": declaration.stepper.noun if declaration.stepper else "",
         "prediction": {"question": prediction.question, "unit": prediction.unit} if locked else None,
         "source": declaration.source,
+        "defs": static.DEFS,
     }
 
 
@@ -72,7 +75,7 @@ def _verdict(declaration: Declaration, start: dict | None, guess) -> dict | None
     if isinstance(guess, bool) or not isinstance(guess, int | float) or not math.isfinite(guess):
         raise InputError(f"your prediction must be a number, got {guess!r}; type one")
     asked = declaration.prediction
-    truth = getattr(declaration.run(**declaration.inputs(start)), asked.answer)
+    truth = attrgetter(asked.answer)(declaration.run(**declaration.inputs(start)))
     off = abs(guess - truth) / abs(truth) if truth else abs(guess - truth)
     return {
         "near": off <= asked.tolerance,
@@ -119,15 +122,24 @@ def _plain(scene: Scene) -> dict:
 
 def deltas(frames: list[dict]) -> list[dict]:
     """The first frame whole, then only what each changes: a long stepper stays a small message."""
-    out, before = [], {}
+    out, before, marks = [], {}, {}
     for frame in frames:
-        old = {mark["id"]: mark for mark in before.get("marks", [])}
-        change = {key: value for key, value in frame.items() if key != "marks" and before.get(key) != value}
-        change["marks"] = [mark for mark in frame["marks"] if old.pop(mark["id"], None) != mark]
-        change["gone"] = list(old)
+        change = {key: value for key, value in frame.items() if before.get(key) != value}
+        now = {mark["id"]: mark for mark in frame["marks"]}
+        change["marks"] = [_changed(marks.get(id), mark) for id, mark in now.items() if marks.get(id) != mark]
+        change["gone"] = [id for id in marks if id not in now]
+        arrived = [id for id in marks if id in now] + [id for id in now if id not in marks]
+        if arrived != list(now):
+            change["order"] = list(now)
         out.append(change)
-        before = frame
+        before, marks = frame, now
     return out
+
+
+def _changed(old: dict | None, new: dict) -> dict:
+    if old is None:
+        return new
+    return {"id": new["id"], **{k: new.get(k) for k in {*old, *new} if old.get(k) != new.get(k)}}
 
 
 def plain_result(result) -> dict:

@@ -14,7 +14,7 @@ class Prediction:
     """A number to commit before the picture opens, asked of the state the simulator opens in."""
 
     question: str
-    answer: str  # the field of the result that holds it
+    answer: str  # the field of the result that holds it, 'busiest.load_tokens'
     unit: str = ""
     tolerance: float = 0.1  # relative: a guess this near counts as right
     show: Callable[[float], str] = units.number

@@ -104,9 +104,11 @@ def grid(
     if len(roles) != len(names) or len(roles) > 10 or not set(cells) <= set(range(len(roles))):
         raise ValueError("cells must index roles, and roles and names must pair up (at most ten)")
     box = {"x": _num(x), "y": _num(y), "w": _num(w), "h": _num(h)}
+    counted = ((name, list(cells).count(i)) for i, name in enumerate(names))
+    tip = "; ".join(f"{units.count(n)} {name}" for name, n in counted)
     letters = "".join(str(cell) for cell in cells)
     more = {"n": columns, "c": letters, "roles": list(roles), "names": list(names), "unit": unit}
-    return _mark("grid", id, "primary", **box, **more)
+    return _mark("grid", id, "primary", tip, **box, **more)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from kernels.gemm_tiling import cost
 from kernels.machines import MACHINES, machine
 from widgets import units
 from widgets.charts import Box, axis_x, limit_up, log
-from widgets.controls import powers_of_two, select, steps
+from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
 from widgets.scene import Column, Scene, circle, figure, grid, line, rect, table, text
 
@@ -75,15 +75,17 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
 
 def _panel(id: str, x: float, title: str, wave: Wave, r: Result) -> list[dict]:
     """C as a map of tiles, the bands of A that the wave reads to its left, those of B above it."""
-    room = Box(x + 46, 66, 280, 190)
+    room = Box(x + 46, 66, 280, 224)
     scale = min(room.w / r.n, room.h / r.m)
     box = Box(room.x, room.y, max(12, r.n * scale), max(12, r.m * scale))
     inside = set(wave.tiles)
     cells = [int((i, j) in inside) for i in range(r.tiles_m) for j in range(r.tiles_n)]
+    bands_of_b = f"{wave.b_band_count} of {r.tiles_n} bands of B"
     marks = [
         text(f"{id}-title", x + 46, 18, title, bold=True),
-        text(f"{id}-b-name", box.x, 44, f"{wave.b_band_count} of {r.tiles_n} bands of B", "secondary", "small"),
+        text(f"{id}-b-name", box.x, 44, bands_of_b, "secondary", "small"),
         rect(f"{id}-b", box.x, 50, box.w, 12, "idle"),
+        text(f"{id}-c-name", box.x, box.bottom + 18, f"C: {r.tiles_m} × {r.tiles_n} tiles", "muted", "small"),
         text(f"{id}-a-name", x + 22, 76, "A", "primary", "small", "end"),
         text(f"{id}-a-count", x + 22, 92, units.count(wave.a_band_count), "primary", "small", "end"),
         rect(f"{id}-a", x + 30, box.y, 12, box.h, "idle"),
@@ -92,10 +94,14 @@ def _panel(id: str, x: float, title: str, wave: Wave, r: Result) -> list[dict]:
     ]  # fmt: skip
     for first, last in _runs(wave.b_bands):
         at, wide = box.w * first / r.tiles_n, box.w * (last + 1 - first) / r.tiles_n
-        marks.append(rect(f"{id}-b{first}", box.x + at, 50, wide, 12, "secondary", f"B bands {first} to {last}"))
+        marks.append(
+            rect(f"{id}-b{first}", box.x + at, 50, wide, 12, "secondary", f"B bands {first} to {last}")
+        )
     for first, last in _runs(wave.a_bands):
         at, high = box.h * first / r.tiles_m, box.h * (last + 1 - first) / r.tiles_m
-        marks.append(rect(f"{id}-a{first}", x + 30, box.y + at, 12, high, "primary", f"A bands {first} to {last}"))
+        marks.append(
+            rect(f"{id}-a{first}", x + 30, box.y + at, 12, high, "primary", f"A bands {first} to {last}")
+        )
     return marks
 
 
@@ -112,7 +118,7 @@ def _runs(bands: tuple[int, ...]) -> list[tuple[int, int]]:
 
 def _ladder(r: Result) -> list[dict]:
     """Arithmetic per byte read: one tile alone, then the wave as one big tile, beside what the GPU needs."""
-    box = Box(150, 286, 530, 92)
+    box = Box(150, 326, 530, 92)
     x = log(0.5, 5000, box.x, box.right)
     marks = axis_x("ladder", x, box.bottom, "FLOP per byte read", top=box.y, ticks=(1, 10, 100, 1000))
     marks += limit_up("ridge", Box(box.x, box.y - 14, box.w, box.h + 14), x(r.ridge_flop_per_byte),
@@ -134,44 +140,59 @@ def _ladder(r: Result) -> list[dict]:
     return marks
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
-    row, grouped = units.si_bytes(r.row.bytes_read), units.si_bytes(r.grouped.bytes_read)
-    saving, reuse = units.times(r.saving_ratio), units.number(r.reuse_flop_per_element)
-    tile = f"{r.bm} × {r.bn}"
-    capped = r.bm == 1 or r.bn == 1
-    marks = _panel("row", 0, "Row by row", r.row, r)
-    marks += _panel("grouped", 366, f"In groups of {r.group_m} rows", r.grouped, r) + _ladder(r)
+def _formula(r: Result) -> tuple[tuple[str, str], ...]:
+    bands = f"({r.grouped.a_band_count}·{r.bm} + {r.grouped.b_band_count}·{r.bn})"
+    stage, reuse = units.binary_bytes(r.stage_bytes), units.number(r.reuse_flop_per_element)
+    return (
+        (
+            "reuse = 2·bm·bn / (bm + bn)",
+            f"2·{r.bm}·{r.bn} / ({r.bm} + {r.bn}) = {reuse} FLOP per element",
+        ),
+        (
+            "wave = (bands of A·bm + bands of B·bn)·K·bytes",
+            f"{bands}·{r.k}·{r.elem_bytes} = {units.si_bytes(r.grouped.bytes_read)}",
+        ),
+        (
+            "one step of K = (bm + bn)·bk·bytes",
+            f"({r.bm} + {r.bn})·{r.bk}·{r.elem_bytes} = {stage} in shared memory",
+        ),
+    )
+
+
+def _table(r: Result):
     columns = (
         "walk",
         Column("bands of A", show=units.count),
         Column("bands of B", show=units.count),
         Column("bytes read", "B", units.si_bytes),
-        Column("FLOP per byte", "FLOP/B"),
+        "FLOP per byte",
     )
     walks = (("row by row", r.row), (f"groups of {r.group_m}", r.grouped))
+    rows = [(name, w.a_band_count, w.b_band_count, w.bytes_read, w.flop_per_byte) for name, w in walks]
+    return table(columns, rows)
+
+
+def scene(r: Result, measured: dict | None = None) -> Scene:
+    reuse = figure("FLOP per element, one tile", r.reuse_flop_per_element)
+    row = figure("read row by row", r.row.bytes_read, units.si_bytes, "hot")
+    grouped = figure(f"read in groups of {r.group_m}", r.grouped.bytes_read, units.si_bytes, "primary")
+    saving = figure("saving", r.saving_ratio, units.times)
+    thin = min(r.bm, r.bn) == 1
     return Scene(
-        summary=f"A {tile} tile does {reuse} FLOP for each element it loads; the first {r.programs} programs "
-        f"read {row} row by row and {grouped} in groups of {r.group_m}, {saving} less.",
+        summary=f"A {r.bm} × {r.bn} tile does {reuse.text} FLOP for each element it loads; "
+        f"the first {r.programs} programs read {row.text} row by row "
+        f"and {grouped.text} in groups of {r.group_m}, a saving of {saving.text}.",
         takeaway="With one row, reuse stays below 2 whatever the tile: only fewer bytes can help."
-        if capped
+        if thin
         else "A wave is one big tile: the squarer its outline, the fewer bytes it reads.",
-        marks=marks,
-        figures=(
-            figure("FLOP per element, one tile", r.reuse_flop_per_element),
-            figure("read row by row", r.row.bytes_read, units.si_bytes, "hot"),
-            figure(f"read in groups of {r.group_m}", r.grouped.bytes_read, units.si_bytes, "primary"),
-            figure("less to read", r.saving_ratio, units.times),
-        ),
-        table=table(columns, [(w, v.a_band_count, v.b_band_count, v.bytes_read, v.flop_per_byte) for w, v in walks]),
-        height=416,
-        formula=(
-            ("reuse = 2·bm·bn / (bm + bn)", f"2·{r.bm}·{r.bn} / ({r.bm} + {r.bn}) = {reuse} FLOP per element"),
-            ("wave = (bands of A·bm + bands of B·bn)·K·bytes",
-             f"({r.grouped.a_band_count}·{r.bm} + {r.grouped.b_band_count}·{r.bn})·{r.k}·{r.elem_bytes} = {grouped}"),
-            ("one step of K = (bm + bn)·bk·bytes",
-             f"({r.bm} + {r.bn})·{r.bk}·{r.elem_bytes} = {units.binary_bytes(r.stage_bytes)} of shared memory"),
-        ),
-    )  # fmt: skip
+        marks=_panel("row", 0, "Row by row", r.row, r)
+        + _panel("grouped", 366, f"In groups of {r.group_m} rows", r.grouped, r)
+        + _ladder(r),
+        figures=(reuse, row, grouped, saving),
+        table=_table(r),
+        height=456,
+        formula=_formula(r),
+    )
 
 
 SIMULATOR = Declaration(
@@ -200,8 +221,8 @@ SIMULATOR = Declaration(
     run=run,
     scene=scene,
     prediction=Prediction(
-        "132 programs run at once, each on a 128 × 128 tile of an 8192 square GEMM. Walking in groups of 8 rows "
-        "of tiles instead of row by row, how many times fewer bytes does this wave read?",
+        "132 programs run at once, each on a 128 × 128 tile of an 8192 square GEMM. Walking in groups of "
+        "8 rows of tiles instead of row by row, how many times fewer bytes does this wave read?",
         "saving_ratio",
         "times fewer",
         0.15,

@@ -1,0 +1,93 @@
+"""A headless Chromium, wherever this machine has one, and a bare page for simulators without a notebook."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from widgets import static
+from widgets.answer import answer, spec
+from widgets.declare import Declaration
+
+ORIGIN = "http://simulators.test"
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run")  # fmt: skip
+PAGE = """<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8"><title>Simulators</title>
+<link rel="stylesheet" href="/scene.css">
+<style>html {{ color-scheme: {theme}; background: {ground}; }} body {{ margin: 20px; width: 840px; }}</style>
+<body><script type="module">
+import {{ mount }} from '/scene.js';
+for (const [name, start] of {starts}) {{
+  const heard = new Set();
+  mount(document.body.appendChild(document.createElement('div')), {{
+    ...start,
+    ask: async request => {{
+      const got = JSON.parse(await window.answer(name, JSON.stringify(request)));
+      heard.forEach(callback => callback(got));
+    }},
+    listen: callback => {{ heard.add(callback); return () => heard.delete(callback); }},
+  }});
+}}
+document.documentElement.dataset.mounted = 'true';
+</script></body></html>"""
+
+
+def chromium_path(playwright=None) -> str | None:
+    """The system's Chromium, else one on PATH, else Playwright's own, else None."""
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    found = ["/usr/bin/chromium", *(shutil.which(name) for name in names)]
+    if playwright:
+        found.append(playwright.chromium.executable_path)
+    return next((path for path in found if path and os.path.exists(path)), None)
+
+
+@contextmanager
+def chromium() -> Iterator:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        path = chromium_path(playwright)
+        if path is None:
+            raise FileNotFoundError(
+                "a browser must be installed, got none; run: python -m playwright install chromium"
+            )
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def open_page(browser, shown: list[tuple[Declaration, dict]], theme: str = "light", **context):
+    """A page with these simulators; each comes with the keywords of answer(): start, locked, measured."""
+    page = browser.new_context(
+        reduced_motion="reduce", viewport={"width": 880, "height": 900}, **context
+    ).new_page()
+    by_name = {declaration.id: (declaration, given) for declaration, given in shown}
+
+    def reply(name: str, request: str) -> str:
+        declaration, given = by_name[name]
+        return json.dumps(answer(declaration, json.loads(request), **given))
+
+    starts = [
+        (
+            d.id,
+            {"spec": spec(d, given.get("start"), given.get("locked", False)), "answer": answer(d, **given)},
+        )
+        for d, given in shown
+    ]
+    ground = "#ffffff" if theme == "light" else "#111111"
+    html = PAGE.format(theme=theme, ground=ground, starts=json.dumps(starts).replace("</", "<\\/"))
+    served = {"/": ("text/html", html), "/scene.js": ("text/javascript", static.javascript()),
+              "/scene.css": ("text/css", static.css())}  # fmt: skip
+
+    def serve(route):
+        kind, body = served.get(route.request.url.removeprefix(ORIGIN), ("text/plain", ""))
+        route.fulfill(content_type=f"{kind}; charset=utf-8", body=body)
+
+    page.expose_function("answer", reply)
+    page.route("**/*", serve)
+    page.goto(f"{ORIGIN}/")
+    page.locator("html[data-mounted]").wait_for(state="attached")
+    return page

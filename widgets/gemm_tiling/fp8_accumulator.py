@@ -1,0 +1,232 @@
+"""A running sum in few mantissa bits stops growing; promoting it now and then keeps it right."""
+
+import math
+from dataclasses import dataclass
+from itertools import accumulate
+
+from kernels.gemm_tiling import cost
+from widgets import units
+from widgets.charts import Box, Scale, Series, axis_x, axis_y, linear, lines
+from widgets.controls import powers_of_two, slider, steps
+from widgets.declare import Declaration, Prediction, Stepper
+from widgets.scene import Column, Scene, circle, figure, line, table, text
+
+GOLDEN = 0.6180339887498949  # its multiples spread evenly over one: terms without a random generator
+FRAMES = 64
+PLOT = Box(56, 34, 460, 196)
+LENS = Box(56, 340, 600, 0)
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    name: str
+    mantissa_bits: int
+    sums: tuple[float, ...]
+    final_sum: float
+    error_share: float
+
+
+@dataclass(frozen=True)
+class Result:
+    terms: tuple[float, ...]
+    bits: int
+    promote_every: int
+    narrow: Accumulator
+    promoted: Accumulator
+    fp16: Accumulator
+    fp32: Accumulator
+    exact_sums: tuple[float, ...]
+    exact_sum: float
+    lost_from: int  # the first term from which on the narrow sum stays as it is; 0 if it grows to the end
+
+
+def run(bits, promote_every, terms, spread) -> Result:
+    values = tuple(1 + spread * (2 * (i * GOLDEN % 1) - 1) for i in range(1, terms + 1))
+    exact = tuple(accumulate(values))
+
+    def accumulator(name: str, mantissa_bits: int, every: int = 0) -> Accumulator:
+        sums = tuple(cost.running_sums(values, mantissa_bits, every))
+        return Accumulator(name, mantissa_bits, sums, sums[-1], abs(sums[-1] - exact[-1]) / exact[-1])
+
+    narrow = accumulator(f"{bits} bits", bits)
+    last = next(i for i in range(terms, 0, -1) if i == 1 or narrow.sums[i - 1] != narrow.sums[i - 2])
+    return Result(
+        terms=values,
+        bits=bits,
+        promote_every=promote_every,
+        narrow=narrow,
+        promoted=accumulator(f"{bits} bits, promoted", bits, promote_every),
+        fp16=accumulator("FP16", 10),
+        fp32=accumulator("FP32", 23),
+        exact_sums=exact,
+        exact_sum=exact[-1],
+        lost_from=0 if last == terms else last + 1,
+    )
+
+
+def _steps(terms: int) -> list[int]:
+    """The terms that get a step: all, or FRAMES of them evenly apart; the last is always among them."""
+    apart = max(1, terms // FRAMES)
+    return list(range(apart, terms + 1, apart))
+
+
+def _scales(terms: int) -> tuple[Scale, Scale]:
+    """The axes end where the exact sum does, whatever the number of terms."""
+    return linear(0, terms, PLOT.x, PLOT.right), linear(0, 1.05 * terms, PLOT.bottom, PLOT.y)
+
+
+def _plot(r: Result) -> list[dict]:
+    terms = len(r.terms)
+    x, y = _scales(terms)
+    quarters = [terms * q / 4 for q in range(5)]
+    marks = axis_y("sum", y, PLOT.x, "running sum", right=PLOT.right, ticks=quarters)
+    marks += axis_x("terms", x, PLOT.bottom, "terms added", ticks=quarters)
+    shown = [("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")]
+    if r.promote_every:
+        shown.append((f"promoted every {r.promote_every}", r.promoted.sums, "primary"))
+    series = [
+        Series(
+            f"{name}: {units.number(sums[-1])}", [(0, 0)] + [(i, sums[i - 1]) for i in _steps(terms)], role
+        )
+        for name, sums, role in shown
+    ]
+    return marks + lines("run", series, x, y)
+
+
+def _cursor(r: Result, i: int) -> list[dict]:
+    """Where this step stands in the plot."""
+    x, y = _scales(len(r.terms))
+    marks = [line("cursor", x(i), PLOT.bottom, x(i), PLOT.y, "now")]
+    for name, sums, role in (("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")):
+        tip = f"{name}, after {i} terms: {units.number(sums[i - 1], 4)}"
+        marks.append(circle(f"cursor-{role}", x(i), y(sums[i - 1]), 5, role, tip))
+    return marks
+
+
+def _before(r: Result, i: int) -> float:
+    return r.narrow.sums[i - 2] if i > 1 else 0.0
+
+
+def _lens(r: Result, i: int) -> list[dict]:
+    """One addition, enlarged: the numbers that exist near the sum, where it should land, where it does."""
+    before, after = _before(r, i), r.narrow.sums[i - 1]
+    target = before + r.terms[i - 1]
+    gap = cost.spacing(max(target, 1.0), r.bits)
+    wide = 5 * max(gap, 0.6)
+    x = linear(before - 0.3 * wide, before + 0.7 * wide, LENS.x, LENS.right)
+    numbers = range(math.ceil(max(0, x.lo) / gap), math.floor(x.hi / gap) + 1)
+    every = max(1, math.ceil(len(numbers) / 8))
+    marks = [
+        text(
+            "lens-title",
+            LENS.x,
+            LENS.y - 42,
+            "one addition, enlarged; ticks: the sums that exist",
+            "muted",
+            "small",
+        ),
+        line("lens", LENS.x, LENS.y, LENS.right, LENS.y, "axis"),
+    ]
+    for n in numbers if len(numbers) <= 80 else range(0):
+        at = x(n * gap)
+        marks.append(line(f"lens-{n}", at, LENS.y - 6, at, LENS.y + 6, "axis"))
+        if n % every == 0:
+            name = units.number(n * gap, 6)
+            marks.append(text(f"lens-name-{n}", at, LENS.y + 24, name, "muted", "small", "middle"))
+    landed, role = ("stays", "hot") if after == before else ("lands here", "useful")
+    high = LENS.y - 16
+    return marks + [
+        line("add", x(before), high, x(target), high, "now"),
+        line("fall", x(target), high, x(target), LENS.y, "limit"),
+        circle("add-end", x(target), high, 4, "now", f"should land at {units.number(target, 5)}"),
+        text(
+            "add-name",
+            x(target) + 10,
+            high + 4,
+            f"+ {units.number(r.terms[i - 1])}",
+            "now",
+            "small",
+            bold=True,
+        ),
+        circle("landed", x(after), LENS.y, 6, role, f"lands at {units.number(after, 5)}"),
+        text("landed-name", x(after), LENS.y + 44, landed, role, "small", "middle", bold=True),
+    ]
+
+
+def _caption(r: Result, i: int) -> str:
+    before, term, after = _before(r, i), r.terms[i - 1], r.narrow.sums[i - 1]
+    sum_now = f"Term {i} of {len(r.terms)}: {units.number(before, 5)} + {units.number(term)}"
+    target, gap = units.number(before + term, 5), units.number(cost.spacing(before + term, r.bits))
+    if after == before:
+        return f"{sum_now} = {target}, and the next sum that exists is {gap} away: the term is lost."
+    return f"{sum_now} = {target}, rounded to {units.number(after, 5)}; the sums stand {gap} apart."
+
+
+def frames(r: Result, measured: dict | None = None) -> list[Scene]:
+    exact = figure("exact sum", r.exact_sum)
+    narrow = figure(f"in {r.bits} mantissa bits", r.narrow.final_sum, role="hot")
+    error = figure("error", r.narrow.error_share, units.percent, "hot")
+    promoted = figure(f"promoted every {r.promote_every}", r.promoted.final_sum, role="primary")
+    known = (exact, narrow, error) + ((promoted,) if r.promote_every else ())
+    summary = (
+        f"{len(r.terms)} terms near 1 sum to {exact.text}; an accumulator of {r.bits} mantissa bits "
+        f"says {narrow.text}, an error of {error.text}"
+    )
+    summary += (
+        f", and {promoted.text} when promoted every {r.promote_every} terms." if r.promote_every else "."
+    )
+    rows = (r.narrow, r.promoted, r.fp16, r.fp32) if r.promote_every else (r.narrow, r.fp16, r.fp32)
+    columns = ("accumulator", "mantissa bits", Column("final sum", show=lambda v: units.number(v, 4)),
+               Column("error", show=units.percent))  # fmt: skip
+    stuck = 2.0 ** (r.bits + 1)
+    common = {
+        "summary": summary,
+        "takeaway": "Multiply in 8 bits, but add in many: a narrow sum stops growing and says nothing.",
+        "figures": known,
+        "table": table(columns, [(a.name, a.mantissa_bits, a.final_sum, a.error_share) for a in rows]),
+        "height": 396,
+        "formula": (
+            ("gap at s = 2^(⌊log₂ s⌋ − bits)",
+             f"2^({r.bits + 1} − {r.bits}) = 2 at {units.count(stuck)}, where a term of 1 is half a gap"),
+        ),
+    }  # fmt: skip
+    plot = _plot(r)
+    return [
+        Scene(marks=plot + _cursor(r, i) + _lens(r, i), caption=_caption(r, i), **common)
+        for i in _steps(len(r.terms))
+    ]
+
+
+def start(r: Result) -> int:
+    """Open at the first term that is lost for good."""
+    at = _steps(len(r.terms))
+    return next((f for f, i in enumerate(at) if i >= r.lost_from), 0) if r.lost_from else len(at) - 1
+
+
+SIMULATOR = Declaration(
+    title="FP8 accumulator",
+    question="What does a sum of many small terms come to when the accumulator keeps few bits?",
+    controls=(
+        slider("bits", "Mantissa bits of the sum", 3, 2, 23, help="FP8 E4M3 keeps 3, BF16 7, FP16 10."),
+        steps("promote_every", "Promote the sum after", 16, (0, 4, 8, 16, 32, 64, 128),
+              lambda n: f"{n} terms" if n else "never",
+              help="The partial sum moves into an FP32 sum and starts anew, as DeepGEMM does."),
+        powers_of_two("terms", "Terms", 64, 16, 4096),
+        slider("spread", "Spread of the terms", 0.1, 0.0, 0.5, step=0.05,
+               help="Terms lie evenly between 1 minus and 1 plus this."),
+    ),
+    presets={
+        "3 bits, 64 terms": {},
+        "Never promoted": {"promote_every": 0},
+        "BF16's 7 bits, 1,024 terms": {"bits": 7, "terms": 1024},
+        "FP16's 10 bits, equal terms": {"bits": 10, "terms": 4096, "spread": 0.0, "promote_every": 128},
+    },
+    run=run,
+    stepper=Stepper("term", frames, start),
+    prediction=Prediction(
+        "64 terms near 1 are added, one after the other, into a sum that keeps 3 mantissa bits. "
+        "What does it say in the end?",
+        "narrow.final_sum",
+    ),
+    source="Real kernels",
+)  # fmt: skip
