@@ -23,7 +23,7 @@ class Build:
 
     def refuse(self, path: str, message: str, line: int = 0, cell: str = "") -> None:
         place = f"{path}{f':{line}' if line else ''}"
-        self.refused.append(f"{place}: {f'cell {cell}: ' if cell else ''}{message}")
+        self.refused.append(f"{place}: {f'{cell}: ' if cell else ''}{message}")
         room, _, rest = path.partition("/")
         label = rest.partition("/")[0].partition(".")[0]
         rooms = ("solutions", "labs") if room != "course" else ("course",)
@@ -79,7 +79,8 @@ def _convert(root: Path, path: Path, build: Build, references: set[str]):
     lines = text.lines_of(words, notebook)
     for cell, what in complaints:
         build.refuse(path.as_posix(), what, lines[cell.id], cell.id)
-    build.files[path.with_suffix(".ipynb").as_posix()] = text.write(notebook)
+    if not complaints:
+        build.files[path.with_suffix(".ipynb").as_posix()] = text.write(notebook)
     return notebook
 
 

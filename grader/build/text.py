@@ -36,9 +36,10 @@ def _words(metadata: dict) -> dict:
     found = {key: value for key, value in metadata.items() if not key.startswith("lines_to_")}
     for word in shlex.split(found.pop("incorrectly_encoded_metadata", "")):
         key, equals, value = word.partition("=")
-        if not equals:
-            raise BadCell(f"a word on a fence must be key=value, got {word!r}; see grader/build/README.md")
-        found[key] = value
+        found[key] = value if equals else None
+    bare = [key for key, value in found.items() if value is None]
+    if bare:
+        raise BadCell(f"a word on a fence must be key=value, got {bare[0]!r}; see grader/build/README.md")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The table of questions and the notebooks ask the same: no question without its cells, no check without its row."""
+"""The table of questions and the notebooks ask the same: each question has its check, each check its row."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ FENCE = re.compile(r"^(`{3,}).*?^\1\s*$", re.M | re.S)
 
 
 def _target(root: Path, path: Path, link: str) -> Path:
-    """Where a link leads; the learner's copies in work/ are the labs, and a notebook stands beside its text."""
+    """Where a link leads: copies in work/ are the labs, and a notebook stands beside its text."""
     place = (path.parent / link).resolve()
     if place.is_relative_to(root / "work"):
         place = root / "labs" / place.relative_to(root / "work")

@@ -27,7 +27,7 @@ class Topic:
 
     def none(self, room: str) -> bool:
         """'labs: none, because ...' in the row: the topic has no use for this room and says why."""
-        return re.search(rf"\b{room}: none, \w{{3,}}", self.rest) is not None
+        return re.search(rf"\b{room}: none, [^;|]{{5,}}", self.rest) is not None
 
     @property
     def to_come(self) -> bool:

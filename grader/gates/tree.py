@@ -100,7 +100,10 @@ def _files_of(name: str, root: Path) -> list[Path]:
 
 
 def reached(start: Path, root: Path, lazy: bool = False) -> dict[str, str]:
-    """Foreign top-level names that loading `start` loads, each with the place that asks for it."""
+    """Foreign top-level names that loading `start` loads, each with the place that asks for it.
+
+    With `lazy`, also those that `start` itself asks for only later, inside its functions.
+    """
     name = ".".join(start.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     todo, seen, foreign = _files_of(name, root), set(), {}
     while todo:
@@ -109,7 +112,7 @@ def reached(start: Path, root: Path, lazy: bool = False) -> dict[str, str]:
             continue
         seen.add(path)
         for one in imports(path, root):
-            if one.lazy and not lazy:
+            if one.lazy and not (lazy and path == start):
                 continue
             if one.top in PACKAGES:
                 todo += _files_of(one.name, root)
