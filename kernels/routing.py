@@ -60,7 +60,7 @@ def assignments(loads: Sequence[int], tokens: int, top_k: int) -> list[tuple[int
     require.at_most(tokens, "an expert sees a token once", **{"largest load": max(loads)})
     if sum(loads) != tokens * top_k:
         raise ValueError(
-            f"loads must be tokens x top_k = {tokens * top_k} in all, got {sum(loads)}; every pick is one load"
+            f"loads must be tokens x top_k = {tokens * top_k} in all, got {sum(loads)}; count every pick"
         )
     picks = [expert for expert, load in enumerate(loads) for _ in range(load)]
     return [tuple(picks[token::tokens]) for token in range(tokens)]
