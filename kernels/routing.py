@@ -88,4 +88,4 @@ def imbalance(loads: Sequence[float]) -> float:
     require.not_empty(loads=loads)
     require.not_negative(**{f"load {i}": load for i, load in enumerate(loads)})
     require.positive(**{"sum of loads": sum(loads)})
-    return max(loads) * len(loads) / sum(loads)
+    return max(1.0, max(loads) * len(loads) / sum(loads))  # never below 1 by rounding

@@ -77,7 +77,7 @@ class EpStep:
     @property
     def idle_share(self) -> float:
         """Of all devices' time with the experts, what is spent waiting for the busiest."""
-        return 1 - sum(self.device_tokens) / (max(self.device_tokens) * len(self.device_tokens))
+        return 1 - 1 / self.imbalance
 
     @property
     def busiest(self) -> int:
