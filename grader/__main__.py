@@ -64,7 +64,11 @@ def _check(arguments) -> int:
 
     try:
         question = questions.find(arguments.question)
-        source = sys.stdin.read() if arguments.answer == "-" else Path(arguments.answer).read_text(encoding="utf-8")
+        source = (
+            sys.stdin.read()
+            if arguments.answer == "-"
+            else Path(arguments.answer).read_text(encoding="utf-8")
+        )
     except (ValueError, OSError) as error:
         print(f"python -m grader check: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -87,8 +91,12 @@ def _questions(arguments) -> int:
         print(json.dumps(rows, indent=1))
         return 0
     for row in rows:
-        evidence = ", ".join(p["cpu"] if p["cpu"] == p["gpu"] else f"{p['cpu']} or {p['gpu']}" for p in row["parts"])
-        print(f"{row['id']:<40} {row['points']:>4g} points{' (bonus)' if row['bonus'] else ''}  {row['kind']:<6} {row['notebook']:<40} {evidence}")
+        evidence = ", ".join(
+            p["cpu"] if p["cpu"] == p["gpu"] else f"{p['cpu']} or {p['gpu']}" for p in row["parts"]
+        )
+        print(
+            f"{row['id']:<40} {row['points']:>4g} points{' (bonus)' if row['bonus'] else ''}  {row['kind']:<6} {row['notebook']:<40} {evidence}"
+        )
     return 0
 
 

@@ -44,7 +44,10 @@ def _numpy(tree: ast.Module) -> None:
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or "."]
             for root in (name.split(".")[0] for name in names):
                 if root in OURS:
-                    raise Refused(f"{NUMPY_MAY}; {root} holds the course's own solution, so it stays outside an answer", node.lineno)
+                    raise Refused(
+                        f"{NUMPY_MAY}; {root} holds the course's own solution, so it stays outside an answer",
+                        node.lineno,
+                    )
                 if root not in NUMPY_IMPORTS:
                     raise Refused(f"{NUMPY_MAY}, got {root}", node.lineno)
 
@@ -53,7 +56,9 @@ class _Kernel:
     def __init__(self, tree: ast.Module):
         self.tree = tree
         self.defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-        self.defined |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.defined |= {
+            n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
         self.defined |= {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
 
     def check(self) -> None:
@@ -91,7 +96,10 @@ class _Kernel:
         if node.attr.startswith("_") or node.attr in ("fn", "run", "warmup", "src", "cache"):
             self._refuse(f"`{ast.unparse(node)}`", node)
         if root == "triton" and node.attr not in TRITON_MEMBERS:
-            self._refuse(f"`{ast.unparse(node)}`; of triton it may use {', '.join(sorted(TRITON_MEMBERS - {'language'}))}", node)
+            self._refuse(
+                f"`{ast.unparse(node)}`; of triton it may use {', '.join(sorted(TRITON_MEMBERS - {'language'}))}",
+                node,
+            )
         if root in ("tl", "triton.language") and (node.attr in TL_REFUSED or node.attr.startswith("extern")):
             self._refuse(f"`{ast.unparse(node)}` ({TL_REFUSED.get(node.attr, 'device libraries')})", node)
 
@@ -99,7 +107,9 @@ class _Kernel:
         for decorator in node.decorator_list:
             target = decorator.func if isinstance(decorator, ast.Call) else decorator
             if ast.unparse(target) != "triton.jit":
-                self._refuse(f"the decorator `@{ast.unparse(decorator)[:60]}`; tuned settings go into launch(p)", node)
+                self._refuse(
+                    f"the decorator `@{ast.unparse(decorator)[:60]}`; tuned settings go into launch(p)", node
+                )
 
     def _refuse(self, what: str, node: ast.AST):
         raise Refused(f"{KERNEL_MAY}; it may not hold {what}", getattr(node, "lineno", None))

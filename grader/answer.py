@@ -29,7 +29,9 @@ def normalise(source: str) -> str:
     for number, line in enumerate(text.split("\n"), 1):
         for char in line:
             if char != "\t" and unicodedata.category(char) in ("Cc", "Cf", "Cs"):
-                raise Refused(f"an answer must be visible text, got the hidden character U+{ord(char):04X}", number)
+                raise Refused(
+                    f"an answer must be visible text, got the hidden character U+{ord(char):04X}", number
+                )
     lines = [line.rstrip() for line in text.split("\n") if line.strip() not in MARKERS]
     return "\n".join(lines).strip("\n") + "\n"
 
@@ -47,9 +49,13 @@ def of_object(answer) -> str:
     function = answer
     while hasattr(function, "__wrapped__") or hasattr(function, "fn"):
         function = getattr(function, "__wrapped__", None) or function.fn
-    code = getattr(function, "__code__", None) or getattr(getattr(function, "__init__", None), "__code__", None)
+    code = getattr(function, "__code__", None) or getattr(
+        getattr(function, "__init__", None), "__code__", None
+    )
     if code is None:
-        raise NotFound(f"answer must be the function that your cell defines, got {type(answer).__name__}; pass its name without brackets")
+        raise NotFound(
+            f"answer must be the function that your cell defines, got {type(answer).__name__}; pass its name without brackets"
+        )
     return _cell_text(code.co_filename)
 
 
@@ -60,7 +66,9 @@ def _cell_text(filename: str) -> str:
     if not lines and Path(filename).is_file():
         lines = Path(filename).read_text(encoding="utf-8").splitlines(keepends=True)
     if not lines or filename.startswith("<string"):
-        raise NotFound("the cell of this answer could not be found; run it as a plain cell (no %%time, no exec) and check again")
+        raise NotFound(
+            "the cell of this answer could not be found; run it as a plain cell (no %%time, no exec) and check again"
+        )
     return "".join(lines)
 
 

@@ -45,4 +45,6 @@ def difference(name: str, got, want, allowed) -> Difference | None:
     badness = np.where(ok, -1.0, np.where(np.isfinite(error), error / np.maximum(allowed, 1e-300), np.inf))
     worst = np.unravel_index(int(np.argmax(badness)), want.shape) if want.shape else ()
     index = tuple(int(i) for i in worst)
-    return Difference(name, index, float(got[index]), float(want[index]), float(allowed[index]), int((~ok).sum()), want.size)
+    return Difference(
+        name, index, float(got[index]), float(want[index]), float(allowed[index]), int((~ok).sum()), want.size
+    )

@@ -55,7 +55,9 @@ class Evidence:
             "source": self.source,
             "entry": question.entry,
             "sizes": dict(case.sizes),
-            "scalars": {name: ["fp32" if isinstance(v, float) else "i32", v] for name, v in case.scalars.items()},
+            "scalars": {
+                name: ["fp32" if isinstance(v, float) else "i32", v] for name, v in case.scalars.items()
+            },
             "sm_count": case.sm_count,
             "tensors": [p.as_task() for p in placed],
         }

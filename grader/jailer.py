@@ -55,7 +55,11 @@ class Jail:
 
     def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
         nonce = secrets.token_hex(16)
-        task = {**task, "nonce": nonce, "limits": {"cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes}}
+        task = {
+            **task,
+            "nonce": nonce,
+            "limits": {"cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes},
+        }
         block = frames.pack(task, arrays or {})
         self._start()
         try:
@@ -64,7 +68,9 @@ class Jail:
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             why = self.process.reason() if self.process else ""
             self.stop()
-            raise JailTrouble(f"the {self.mode} jail broke off: {error or type(error).__name__} {why}".strip()) from error
+            raise JailTrouble(
+                f"the {self.mode} jail broke off: {error or type(error).__name__} {why}".strip()
+            ) from error
         return _outcome(data, status, nonce, limits)
 
     def _start(self) -> None:
@@ -83,7 +89,9 @@ class Jail:
         except (OSError, EOFError, TimeoutError) as error:
             tail = self.process.stderr_tail()
             self.stop()
-            raise JailTrouble(f"the {self.mode} jail did not start: {tail.strip()[-600:] or error}") from error
+            raise JailTrouble(
+                f"the {self.mode} jail did not start: {tail.strip()[-600:] or error}"
+            ) from error
 
     def _send(self, data: bytes) -> None:
         self.process.stdin.write(data)

@@ -67,6 +67,8 @@ def _place(spec: Tensor, case: Case, value: np.ndarray | None) -> Placed:
     if spec.role != "out":
         if value is None or value.shape != shape or value.dtype != DTYPES[dtype]:
             got = "nothing" if value is None else f"{value.dtype}{value.shape}"
-            raise ValueError(f"input {spec.name} must be {dtype}{shape}, got {got}; see the question's inputs()")
+            raise ValueError(
+                f"input {spec.name} must be {dtype}{shape}, got {got}; see the question's inputs()"
+            )
         placed.view()[...] = value
     return placed

@@ -12,7 +12,9 @@ def check(question_id: str, answer, mode: str | None = None) -> record.Record:
     try:
         source = answers.of_object(answer)
     except answers.NotFound as trouble:
-        verdict = record.Record(question.id, record.REFUSED, 0.0, question.points, mode or "cpu", message=str(trouble))
+        verdict = record.Record(
+            question.id, record.REFUSED, 0.0, question.points, mode or "cpu", message=str(trouble)
+        )
     else:
         verdict = referee.grade_one(source, question, mode=mode or default_mode())
         record.save(verdict)

@@ -33,13 +33,21 @@ def _group(evidence: Evidence, group: list[Call], secret: bool, result: PartResu
         from_error(outcome.error, result, _name(question, alone, secret))
         return False
     if outcome.header["inputs_changed"]:
-        return _fail(result, f"{question.entry} changed the array it was given", "work on a copy, or build the result in a new array")
+        return _fail(
+            result,
+            f"{question.entry} changed the array it was given",
+            "work on a copy, or build the result in a new array",
+        )
     for call, encoded in zip(group, outcome.header["results"], strict=True):
         want = question.reference(*copy.deepcopy(call.args))
         trouble = _compare(question, question.entry, encoded, want, outcome.arrays)
         if trouble:
             known = _recognise(question, call, encoded, outcome.arrays)
-            return _fail(result, f"{_name(question, call, secret)}: {trouble}", known or f"the formula of {question.entry}, worked by hand for this case")
+            return _fail(
+                result,
+                f"{_name(question, call, secret)}: {trouble}",
+                known or f"the formula of {question.entry}, worked by hand for this case",
+            )
     return True
 
 
@@ -68,7 +76,14 @@ def _compare(question, name: str, encoded, want, arrays: dict) -> str:
         mine = encoded.get("dict")
         if mine is None or set(mine) != {str(k) for k in want}:
             return f"{name} must be a dict with the keys {', '.join(map(str, want))}, got {sorted(mine) if mine else 'something else'}"
-        return next((t for k, w in want.items() if (t := _compare(question, f"{name}[{k!r}]", mine[str(k)], w, arrays))), "")
+        return next(
+            (
+                t
+                for k, w in want.items()
+                if (t := _compare(question, f"{name}[{k!r}]", mine[str(k)], w, arrays))
+            ),
+            "",
+        )
     if isinstance(want, str) or want is None:
         got = encoded.get("plain", "a number")
         return "" if "plain" in encoded and got == want else f"{name} is {got!r}, wanted {want!r}"
@@ -94,7 +109,9 @@ def _kind_name(encoded) -> str:
 def _recognise(question, call: Call, encoded, arrays) -> str:
     for mistake in question.mistakes:
         try:
-            if mistake.wrong is not None and not _compare(question, "x", encoded, mistake.wrong(*copy.deepcopy(call.args)), arrays):
+            if mistake.wrong is not None and not _compare(
+                question, "x", encoded, mistake.wrong(*copy.deepcopy(call.args)), arrays
+            ):
                 return mistake.sentence
         except (ValueError, TypeError, IndexError, ZeroDivisionError):
             continue

@@ -12,7 +12,9 @@ PUBLIC, HIDDEN, TRAFFIC, REPEAT = 100, 200, 300, 400
 
 
 def judge(evidence: Evidence, part: Part) -> PartResult:
-    result = PartResult(part.name, part.points, part.points, asked=evidence.question.asks, look=evidence.question.where)
+    result = PartResult(
+        part.name, part.points, part.points, asked=evidence.question.asks, look=evidence.question.where
+    )
     return JUDGES[part.judged_by(evidence.mode)](evidence, part, result)
 
 
@@ -68,7 +70,10 @@ def _input_written(run: Run):
     for launch in run.launches:
         for name in inputs & set(launch["tensors"]):
             if {"store", "atomic"} & set(launch["tensors"][name]):
-                return f"kernel {launch['kernel']} wrote into its input {name}", "which pointer the store uses"
+                return (
+                    f"kernel {launch['kernel']} wrote into its input {name}",
+                    "which pointer the store uses",
+                )
 
 
 def _race(run: Run):
@@ -82,7 +87,10 @@ def _race(run: Run):
 
 def _red_zone(run: Run):
     if run.outcome.header["red_zones_broken"]:
-        return f"bytes beside {run.outcome.header['red_zones_broken'][0]} were changed", "the mask of the store"
+        return (
+            f"bytes beside {run.outcome.header['red_zones_broken'][0]} were changed",
+            "the mask of the store",
+        )
 
 
 def _unwritten(run: Run):
@@ -105,7 +113,10 @@ def _gap_written(run: Run):
             continue
         stores = run.outcome.arrays[f"stores:{placed.spec.name}"]
         if (stores[placed.gaps()] != 0).any():
-            return f"memory between the rows of {placed.spec.name} was written", "the strides of the store and its column mask"
+            return (
+                f"memory between the rows of {placed.spec.name} was written",
+                "the strides of the store and its column mask",
+            )
 
 
 def recognise(question, run: Run, name: str, allowed) -> str:
@@ -130,9 +141,19 @@ def from_error(error: dict, result: PartResult, where: str) -> PartResult:
     kind, message, line = error.get("kind"), error["message"], error.get("line")
     place = f"line {line} of the cell" if line else "the cell as a whole"
     if kind == "NotImplementedError":
-        return fail(result, "not started: the cell still raises NotImplementedError", "replace that line by your own code", error=error)
+        return fail(
+            result,
+            "not started: the cell still raises NotImplementedError",
+            "replace that line by your own code",
+            error=error,
+        )
     if kind == "OutOfBounds":
-        return fail(result, f"{where}: {message}", "the mask of that access, and the strides that lead to it", error=error)
+        return fail(
+            result,
+            f"{where}: {message}",
+            "the mask of that access, and the strides that lead to it",
+            error=error,
+        )
     prefix = f"{where}: " if error["stage"] in ("kernel", "call", "process") else ""
     program = f" (program {tuple(error['program'])} of {error['kernel']})" if error.get("program") else ""
     return fail(result, f"{prefix}{message}{program}", place, error=error)
@@ -147,7 +168,11 @@ def traffic(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
         return from_error(run.outcome.error, result, describe(run))
     result.facts = {"launches": run.launches, "case": dict(run.case.sizes), "touched": touched(run)}
     if len(run.launches) > question.most_launches:
-        return fail(result, f"{len(run.launches)} launches, allowed {question.most_launches}", "fuse the steps of launch(p)")
+        return fail(
+            result,
+            f"{len(run.launches)} launches, allowed {question.most_launches}",
+            "fuse the steps of launch(p)",
+        )
     rows = []
     for budget in question.budgets[part.name](run.case, run.outcome.header["plan"]):
         moved = sum(
@@ -155,14 +180,27 @@ def traffic(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
             for launch in run.launches
             for name in (launch["tensors"] if budget.tensor == "all" else [budget.tensor])
         )
-        rows.append({"what": budget.what, "moved": moved, "most": budget.most, "least": budget.least, "look": budget.look})
+        rows.append(
+            {
+                "what": budget.what,
+                "moved": moved,
+                "most": budget.most,
+                "least": budget.least,
+                "look": budget.look,
+            }
+        )
     result.facts["budgets"] = rows
     for row in rows:
-        for word, bound, beyond in (("more", row["most"], row["moved"] > row["most"]), ("less", row["least"], row["moved"] < row["least"])):
+        for word, bound, beyond in (
+            ("more", row["most"], row["moved"] > row["most"]),
+            ("less", row["least"], row["moved"] < row["least"]),
+        ):
             if beyond:
                 came = f"{row['what']}: {row['moved']:,} bytes, {word} than the {bound:,.0f} of the model"
                 return fail(result, came, row["look"])
-    result.came = "; ".join(f"{row['what']}: {row['moved']:,} bytes within {row['most']:,.0f}" for row in rows)
+    result.came = "; ".join(
+        f"{row['what']}: {row['moved']:,} bytes within {row['most']:,.0f}" for row in rows
+    )
     return result
 
 
@@ -188,7 +226,9 @@ def compiled(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     if outcome.error:
         error = outcome.error
         target = f" for sm_{error['target']}" if error.get("target") else ""
-        return from_error({**error, "message": f"does not compile{target}: {error['message']}"}, result, "compile")
+        return from_error(
+            {**error, "message": f"does not compile{target}: {error['message']}"}, result, "compile"
+        )
     reports = outcome.header["compiled"]
     result.facts = {"compiled": reports}
     for report in reports:
@@ -197,7 +237,9 @@ def compiled(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
             return fail(result, f"{report['kernel']} for sm_{report['target']}: {sentence[0]}", sentence[1])
     missing = _missing_instruction(question, reports)
     if missing:
-        return fail(result, missing, "do the products go through tl.dot, in a dtype and tile that tensor cores take?")
+        return fail(
+            result, missing, "do the products go through tl.dot, in a dtype and tile that tensor cores take?"
+        )
     first = reports[0]
     result.came = f"compiles for {names}; sm_{first['target']}: {first['registers']} registers, {first['spill_stores']} bytes spilled, {first['shared_bytes']:,} bytes of shared memory"
     return result
@@ -209,10 +251,16 @@ SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120
 def _compiled_badly(question, report: dict):
     limit = SHARED_LIMIT.get(report["target"], 101376)
     if report["shared_bytes"] > limit:
-        return f"needs {report['shared_bytes']:,} bytes of shared memory, a block may have {limit:,}", "smaller tiles or fewer num_stages"
+        return (
+            f"needs {report['shared_bytes']:,} bytes of shared memory, a block may have {limit:,}",
+            "smaller tiles or fewer num_stages",
+        )
     spilled = report["spill_stores"] or 0
     if spilled > question.most_spills:
-        return f"spills {spilled:,} bytes of registers, allowed {question.most_spills:,}", "a smaller tile, or more num_warps to share it"
+        return (
+            f"spills {spilled:,} bytes of registers, allowed {question.most_spills:,}",
+            "a smaller tile, or more num_warps to share it",
+        )
 
 
 def _missing_instruction(question, reports: list) -> str:
@@ -229,4 +277,10 @@ def speed(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     return timing.judge(evidence, part, result)
 
 
-JUDGES = {"values": values, "traffic": traffic, "compiled": compiled, "speed": speed, "calls": numpy_parts.calls}
+JUDGES = {
+    "values": values,
+    "traffic": traffic,
+    "compiled": compiled,
+    "speed": speed,
+    "calls": numpy_parts.calls,
+}

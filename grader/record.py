@@ -102,7 +102,10 @@ def save(record: Record) -> Path | None:
     try:
         place = folder() / record.question
         place.mkdir(parents=True, exist_ok=True)
-        path = place / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns() % 10**9:09d}-{record.key[:8]}.json"
+        path = (
+            place
+            / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns() % 10**9:09d}-{record.key[:8]}.json"
+        )
         path.write_text(json.dumps(record.as_json(), indent=1) + "\n", encoding="utf-8")
         return path
     except OSError:

@@ -13,12 +13,16 @@ from grader.record import FAIL, INCONCLUSIVE, PASS, REFUSED, PartResult, Record
 MODES = ("cpu", "gpu")
 
 
-def grade_one(source: str, question: Question, *, mode: str = "cpu", seed: int | None = None, epoch: str = "") -> Record:
+def grade_one(
+    source: str, question: Question, *, mode: str = "cpu", seed: int | None = None, epoch: str = ""
+) -> Record:
     """Judge one answer. A wrong answer fails, a forbidden one is refused, trouble of our own is inconclusive."""
     if mode not in MODES:
         raise ValueError(f"mode must be cpu or gpu, got {mode!r}")
     started = time.monotonic()
-    verdict = Record(question.id, PASS, 0.0, question.points, mode, versions=record.versions(), machine=_machine(mode))
+    verdict = Record(
+        question.id, PASS, 0.0, question.points, mode, versions=record.versions(), machine=_machine(mode)
+    )
     verdict.date = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         text = answer.normalise(source)
@@ -34,7 +38,10 @@ def grade_one(source: str, question: Question, *, mode: str = "cpu", seed: int |
     except JailTrouble as trouble:
         verdict.verdict, verdict.message = INCONCLUSIVE, str(trouble)
     except Exception as error:  # our own mistake must never cost a learner points in silence
-        verdict.verdict, verdict.message = INCONCLUSIVE, f"the grader itself stumbled: {type(error).__name__}: {error}"
+        verdict.verdict, verdict.message = (
+            INCONCLUSIVE,
+            f"the grader itself stumbled: {type(error).__name__}: {error}",
+        )
     verdict.seconds = round(time.monotonic() - started, 3)
     return verdict
 
@@ -44,7 +51,11 @@ def _judge(verdict: Record, evidence: Evidence) -> None:
     stopped = False
     for part in evidence.question.parts:
         if stopped:
-            verdict.parts.append(PartResult(part.name, 0.0, part.points, state="not reached", asked="judged once the values are right"))
+            verdict.parts.append(
+                PartResult(
+                    part.name, 0.0, part.points, state="not reached", asked="judged once the values are right"
+                )
+            )
             continue
         result = parts.judge(evidence, part)
         verdict.parts.append(result)
@@ -57,7 +68,15 @@ def _judge(verdict: Record, evidence: Evidence) -> None:
 
 def specification(question: Question) -> str:
     """What of a question decides a grade, as text: its parts and tables, not its prose."""
-    return repr((question.id, question.parts, question.public, getattr(question, "tensors", ()), getattr(question, "targets", ())))
+    return repr(
+        (
+            question.id,
+            question.parts,
+            question.public,
+            getattr(question, "tensors", ()),
+            getattr(question, "targets", ()),
+        )
+    )
 
 
 def _machine(mode: str) -> str:

@@ -14,13 +14,18 @@ def points(value: float) -> str:
 
 
 def text(record: Record) -> str:
-    lines = [f"{record.verdict}  {record.question}  {points(record.points)} of {points(record.of)} points  ({record.mode} mode)"]
+    lines = [
+        f"{record.verdict}  {record.question}  {points(record.points)} of {points(record.of)} points  ({record.mode} mode)"
+    ]
     if record.message:
         lines += [f"  {record.message}" + (f" (line {record.line})" if record.line else "")]
     if record.verdict == INCONCLUSIVE:
         lines += ["  This is the grader's own trouble and costs nothing; run the check again."]
     for part in record.parts:
-        lines.append(f"  {part.state:<12} {part.name}  {points(part.points)} of {points(part.of)}" + (f"  [{part.evidence}]" if part.evidence else ""))
+        lines.append(
+            f"  {part.state:<12} {part.name}  {points(part.points)} of {points(part.of)}"
+            + (f"  [{part.evidence}]" if part.evidence else "")
+        )
         if part.state in (FAIL, INCONCLUSIVE):
             lines += [f"    asked  {part.asked}", f"    came   {part.came}", f"    look   {part.look}"]
         elif part.came:
@@ -53,7 +58,9 @@ def html(record: Record) -> str:
     if record.hint:
         body.append(f"<p>{_e(record.hint)}</p>")
     if record.printed.strip():
-        body.append(f"<details><summary>What your code printed</summary><pre>{_e(record.printed[:4000])}</pre></details>")
+        body.append(
+            f"<details><summary>What your code printed</summary><pre>{_e(record.printed[:4000])}</pre></details>"
+        )
     return f'<div role="region" aria-label="Check of {_e(record.question)}: {record.verdict}" style="line-height:1.45">{"".join(body)}</div>'
 
 
@@ -94,7 +101,9 @@ def traffic_html(facts: dict) -> str:
         for kind, counts in kinds.items()
     ]
     head = "".join(f"<th>{t}</th>" for t in ("kernel", "operand", *titles))
-    maps = [picture.svg(key.split(":")[1], key.split(":")[0], p) for key, p in facts.get("touched", {}).items()]
+    maps = [
+        picture.svg(key.split(":")[1], key.split(":")[0], p) for key, p in facts.get("touched", {}).items()
+    ]
     return (
         f'<details open style="margin-left:18px"><summary>Bytes moved, counted</summary><table><tr>{head}</tr>{"".join(rows)}</table>'
         f'<div style="display:flex;gap:18px;flex-wrap:wrap">{"".join(maps)}</div></details>'

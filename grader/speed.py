@@ -45,7 +45,13 @@ def request(evidence: Evidence, case: Case, purpose: int, **more) -> tuple[dict,
         raise Broken(f"does not compile for sm_{target}: {outcome.error['message']}")
     plan, compiled = outcome.header["plan"], outcome.header["compiled"]
     steps = [
-        {"ir": text, "arguments": report["arguments"], "grid": step["grid"], "num_warps": step["num_warps"], "num_stages": step["num_stages"]}
+        {
+            "ir": text,
+            "arguments": report["arguments"],
+            "grid": step["grid"],
+            "num_warps": step["num_warps"],
+            "num_stages": step["num_stages"],
+        }
         for step, report, text in zip(plan["steps"], compiled, outcome.header["ir"], strict=True)
     ]
     scalars = dict(case.sizes) | dict(case.scalars)
@@ -73,7 +79,11 @@ def ask(header: dict, arrays: dict) -> tuple[dict, dict]:
     try:
         with gpu_lock():
             run = subprocess.run(
-                [sys.executable, "-m", "grader.bench.main"], input=block, capture_output=True, timeout=BENCH_S, env=environment
+                [sys.executable, "-m", "grader.bench.main"],
+                input=block,
+                capture_output=True,
+                timeout=BENCH_S,
+                env=environment,
             )
     except subprocess.TimeoutExpired:
         raise Broken(f"was still running on the GPU after {BENCH_S} s and was stopped") from None
@@ -90,7 +100,9 @@ def ask(header: dict, arrays: dict) -> tuple[dict, dict]:
     return report, found
 
 
-def check_values(evidence: Evidence, case: Case, report: dict, found: dict, inputs: dict, placed: list) -> str:
+def check_values(
+    evidence: Evidence, case: Case, report: dict, found: dict, inputs: dict, placed: list
+) -> str:
     """Empty where what the GPU wrote equals the reference."""
     if report["changed"]:
         return f"{report['changed'][0]} was written"
@@ -120,7 +132,9 @@ def judge(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
             report, found = ask(header, arrays)
             trouble = check_values(evidence, case, report, found, inputs, placed)
             if trouble:
-                return fail(result, f"on the GPU: {trouble}", "what the interpreter does in order and a GPU at once")
+                return fail(
+                    result, f"on the GPU: {trouble}", "what the interpreter does in order and a GPU at once"
+                )
         return _timed(evidence, part, result)
     except Broken as broken:
         return fail(result, f"the kernel {broken}", "the sizes of its tiles, num_warps and num_stages")
@@ -132,7 +146,9 @@ def _timed(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     bar = evidence.question.speed
     for pause in PAUSES[:ROUNDS]:
         time.sleep(pause)
-        header, arrays, inputs, placed = request(evidence, bar.case, TIMED, bar=bar.bar, quads=statistics.QUADS, repeat=2)
+        header, arrays, inputs, placed = request(
+            evidence, bar.case, TIMED, bar=bar.bar, quads=statistics.QUADS, repeat=2
+        )
         report, found = ask(header, arrays)
         trouble = check_values(evidence, bar.case, report, found, inputs, placed)
         if trouble:
@@ -146,7 +162,11 @@ def _timed(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
             result.came = f"{result.facts['beats_physics']}; a person should look"
             return result
         return _score(part, bar, measured, result)
-    result.state, result.points, result.came = INCONCLUSIVE, 0.0, "this GPU was too unsteady to time on; run the check again"
+    result.state, result.points, result.came = (
+        INCONCLUSIVE,
+        0.0,
+        "this GPU was too unsteady to time on; run the check again",
+    )
     return result
 
 
@@ -154,7 +174,9 @@ def _score(part: Part, bar, measured, result: PartResult) -> PartResult:
     """Full points when even the slow end of the interval is fast enough; the ramp uses the median."""
     from grader.parts import fail
 
-    share = 1.0 if measured.low <= bar.full else statistics.share_of_points(measured.median, bar.full, bar.none)
+    share = (
+        1.0 if measured.low <= bar.full else statistics.share_of_points(measured.median, bar.full, bar.none)
+    )
     sentence = (
         f"{measured.median:.3f} times the bar's time (99% interval {measured.low:.3f} to {measured.high:.3f}, {measured.quads} quads); "
         f"full points at {bar.full:.3f}, none from {bar.none:.3f}"
@@ -162,7 +184,9 @@ def _score(part: Part, bar, measured, result: PartResult) -> PartResult:
     if share == 1.0:
         result.came = sentence
         return result
-    result = fail(result, sentence, "tile sizes, num_warps, num_stages and the order of the programs", **result.facts)
+    result = fail(
+        result, sentence, "tile sizes, num_warps, num_stages and the order of the programs", **result.facts
+    )
     result.points = round(part.points * share, 2)
     return result
 
@@ -183,7 +207,9 @@ def facts(report: dict, measured, bar) -> dict:
         known = next((m for m in MACHINES.values() if m.name in report["gpu"]), None)
         floor = known.time(flops, moved, bar.case.dtype) if known and bar.case.dtype in known.flops else 0.0
         if mine < BEATS_PHYSICS * floor:
-            found["beats_physics"] = f"{mine * 1e6:.1f} us is below the {floor * 1e6:.1f} us that {known.name}'s ceilings allow"
+            found["beats_physics"] = (
+                f"{mine * 1e6:.1f} us is below the {floor * 1e6:.1f} us that {known.name}'s ceilings allow"
+            )
     return found
 
 
@@ -194,7 +220,9 @@ def gpu_facts() -> tuple[int, int]:
         code = "import torch; p = torch.cuda.get_device_properties(0); print(p.major * 10 + p.minor, p.multi_processor_count)"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
         if run.returncode:
-            raise JailTrouble("gpu mode needs an NVIDIA GPU that torch can see; `python -m grader doctor` says what is missing")
+            raise JailTrouble(
+                "gpu mode needs an NVIDIA GPU that torch can see; `python -m grader doctor` says what is missing"
+            )
         capability, sms = map(int, run.stdout.split())
         _facts = capability, sms
     return _facts

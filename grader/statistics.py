@@ -61,6 +61,8 @@ def upper_bound(failures: int, trials: int, confidence: float = 0.95) -> float:
     low, high = failures / trials, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        chance = sum(math.comb(trials, k) * middle**k * (1 - middle) ** (trials - k) for k in range(failures + 1))
+        chance = sum(
+            math.comb(trials, k) * middle**k * (1 - middle) ** (trials - k) for k in range(failures + 1)
+        )
         low, high = (middle, high) if chance > 1 - confidence else (low, middle)
     return high

@@ -45,7 +45,9 @@ def run(answer_object, case=0, question: str | None = None) -> Trial:
 
 def _index(case, row) -> int:
     if not isinstance(case, int) or not 0 <= case < len(row.public):
-        raise ValueError(f"case must be a number from 0 to {len(row.public) - 1} or a dict of sizes, got {case!r}")
+        raise ValueError(
+            f"case must be a number from 0 to {len(row.public) - 1} or a dict of sizes, got {case!r}"
+        )
     return case
 
 
@@ -63,7 +65,9 @@ def _only_one(answer_object):
     name = getattr(answer_object, "__name__", "")
     matching = [q for q in questions.load().values() if q.entry == name and q.kind == "numpy"]
     if len(matching) != 1:
-        raise ValueError("question must be named for this answer, got none; write run(answer, case, question=\"gemm_tiling.tiled_gemm\")")
+        raise ValueError(
+            'question must be named for this answer, got none; write run(answer, case, question="gemm_tiling.tiled_gemm")'
+        )
     return matching[0]
 
 
@@ -78,7 +82,13 @@ def _numpy(gathered, call) -> Trial:
     trial.want = {"result": np.asarray(gathered.question.reference(*call.args), dtype=object)}
     from grader.numpy_parts import _compare
 
-    trouble = _compare(gathered.question, gathered.question.entry, outcome.header["results"][0], gathered.question.reference(*call.args), outcome.arrays)
+    trouble = _compare(
+        gathered.question,
+        gathered.question.entry,
+        outcome.header["results"][0],
+        gathered.question.reference(*call.args),
+        outcome.arrays,
+    )
     trial.differences = [trouble] if trouble else []
     return trial
 
@@ -92,7 +102,9 @@ def _kernel(gathered, ran) -> Trial:
     trial.inputs, trial.want = ran.inputs, ran.want
     trial.outputs = {name: ran.output(name).copy() for name in ran.want}
     limits = gathered.question.tolerance(ran.inputs, ran.case, ran.want)
-    found = [difference(n, trial.outputs[n].astype(np.float64), want, limits[n]) for n, want in ran.want.items()]
+    found = [
+        difference(n, trial.outputs[n].astype(np.float64), want, limits[n]) for n, want in ran.want.items()
+    ]
     trial.differences = [d.sentence() for d in found if d]
     trial.facts = {"launches": ran.launches, "touched": parts.touched(ran)}
     return trial

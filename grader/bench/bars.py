@@ -14,7 +14,9 @@ def copy(t: dict) -> None:
 
 def sdpa_flash(t: dict) -> None:
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
-        torch.nn.functional.scaled_dot_product_attention(t["q"], t["k"], t["v"], is_causal=True, enable_gqa=True)
+        torch.nn.functional.scaled_dot_product_attention(
+            t["q"], t["k"], t["v"], is_causal=True, enable_gqa=True
+        )
 
 
 BARS = {"matmul": matmul, "copy": copy, "sdpa_flash": sdpa_flash}

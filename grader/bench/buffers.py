@@ -30,7 +30,9 @@ class Guarded:
         self.raw.fill_(POISON)
 
     def intact(self) -> bool:
-        return bool((self.raw[:RED_ZONE] == POISON).all() and (self.raw[RED_ZONE + self.nbytes :] == POISON).all())
+        return bool(
+            (self.raw[:RED_ZONE] == POISON).all() and (self.raw[RED_ZONE + self.nbytes :] == POISON).all()
+        )
 
     def view(self, dtype: str, shape, strides) -> torch.Tensor:
         return torch.as_strided(self.bytes.view(TORCH[dtype]), tuple(shape), tuple(strides))

@@ -1,6 +1,6 @@
 """One answer on the GPU: a framed request in, outputs and paired times out.
 
-    python -m grader.bench.main < request > answer
+python -m grader.bench.main < request > answer
 """
 
 import math
@@ -47,7 +47,8 @@ def launcher(request: dict, kernels: list):
             inputs.fill_scratch()
         for step, kernel in zip(request["steps"], kernels, strict=True):
             arguments = [
-                inputs.views[n.removesuffix("_ptr")] if n.endswith("_ptr") and n not in values else values[n] for n in step["arguments"]
+                inputs.views[n.removesuffix("_ptr")] if n.endswith("_ptr") and n not in values else values[n]
+                for n in step["arguments"]
             ]
             kernel[tuple(step["grid"])](*arguments)
 
@@ -60,7 +61,11 @@ def input_sets(request: dict, contents: dict) -> list[InputSet]:
     if not request.get("bar"):
         return [first]
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
-    wanted = min(MOST_SETS, max(2, math.ceil(3 * l2 / max(first.nbytes, 1)) + 1), max(2, MOST_BYTES // max(first.nbytes, 1)))
+    wanted = min(
+        MOST_SETS,
+        max(2, math.ceil(3 * l2 / max(first.nbytes, 1)) + 1),
+        max(2, MOST_BYTES // max(first.nbytes, 1)),
+    )
     return [first] + [InputSet(request["tensors"], request["scratch"], contents) for _ in range(wanted - 1)]
 
 
@@ -151,7 +156,12 @@ def serve(request: dict, contents: dict) -> tuple[dict, dict]:
         if request.get("bar"):
             report |= timed(request, launch, sets, arrays)
     properties = torch.cuda.get_device_properties(0)
-    report |= {"gpu": properties.name, "sms": properties.multi_processor_count, "torch": torch.__version__, "triton": triton.__version__}
+    report |= {
+        "gpu": properties.name,
+        "sms": properties.multi_processor_count,
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+    }
     return report, arrays
 
 
@@ -180,7 +190,9 @@ def timed(request, launch, sets, arrays) -> dict:
         launch(inputs)
     torch.cuda.synchronize()
     # the timed launches must give what the judged one gave, on every rotating set
-    differing = sum(any(not np.array_equal(outputs(request, s)[n], arrays[n]) for n in arrays) for s in sets[1:4])
+    differing = sum(
+        any(not np.array_equal(outputs(request, s)[n], arrays[n]) for n in arrays) for s in sets[1:4]
+    )
     return {"quads": rows, "sets": len(sets), "differing": differing}
 
 
@@ -191,7 +203,12 @@ def main() -> int:
     contents = {name: a.tobytes() for name, a in arrays.items()}
     try:
         report, found = serve(request, contents)
-    except (ir.BadIR, torch.cuda.OutOfMemoryError, RuntimeError, triton.runtime.errors.OutOfResources) as error:
+    except (
+        ir.BadIR,
+        torch.cuda.OutOfMemoryError,
+        RuntimeError,
+        triton.runtime.errors.OutOfResources,
+    ) as error:
         report, found = {"failed": f"{type(error).__name__}: {error}"[:1500]}, {}
     block = frames.pack({**report, "nonce": request["nonce"]}, found)
     out.write(block)
@@ -201,4 +218,3 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-

@@ -8,7 +8,9 @@ from grader.questions import Budget, Call, Case, KernelQuestion, Mistake, NumpyQ
 from kernels.gemm_tiling import cost, reference
 
 LESSON = "course/01_gemm_tiling.ipynb"
-FP32_SUM = 2.0**-16  # of the sum of |a||b|: what any order of an fp32 sum stays within, and a bf16 one does not
+FP32_SUM = (
+    2.0**-16
+)  # of the sum of |a||b|: what any order of an fp32 sum stays within, and a bf16 one does not
 ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-22}
 ODD = (1, 17, 31, 33, 47, 63, 65, 96, 100, 127, 129)
 
@@ -54,11 +56,18 @@ def hidden_products(rng: np.random.Generator) -> list[Case]:
         Case(sizes(1, odd(), 64), kind="a single row"),
         Case(sizes(odd(), 1, 48), "bf16", kind="a single column"),
         Case(sizes(64, 96, int(rng.integers(1, 16))), kind="K shorter than a block"),
-        Case(sizes(odd(), odd(), odd()), "bf16", layout={"a": "transposed", "b": "padded"}, kind="strided operands"),
+        Case(
+            sizes(odd(), odd(), odd()),
+            "bf16",
+            layout={"a": "transposed", "b": "padded"},
+            kind="strided operands",
+        ),
         Case(sizes(odd(), odd(), odd()), layout={"b": "transposed", "c": "padded"}, kind="strided operands"),
         Case(sizes(48, 80, 1024), "bf16", {"c": "fp32"}, values="positive", kind="a long sum in fp32"),
         Case(sizes(65, 33, 200), "fp16", {"c": "fp32"}, values="outlier", kind="one large value"),
-        Case(sizes(int(rng.integers(300, 400)), int(rng.integers(200, 300)), 64), kind="several tiles each way"),
+        Case(
+            sizes(int(rng.integers(300, 400)), int(rng.integers(200, 300)), 64), kind="several tiles each way"
+        ),
     ]
 
 
@@ -66,11 +75,21 @@ def traffic_budget(case: Case, plan: dict) -> list[Budget]:
     """The model of a 32 x 32 tile as the most, each operand once as the least."""
     m, n, k = (case.sizes[s] for s in "MNK")
     a, b, c = 2 * m * k, 2 * k * n, 2 * m * n
-    look = "which rows of A and columns of B a tile loads: each element once, for the tile's own steps along K"
+    look = (
+        "which rows of A and columns of B a tile loads: each element once, for the tile's own steps along K"
+    )
     return [
         Budget("read of A", "a", "load", "requested", a * math.ceil(n / 32), a, look),
         Budget("read of B", "b", "load", "requested", b * math.ceil(m / 32), b, look),
-        Budget("write of C", "c", "store", "requested", c, c, "the store: every element of C once, in C's own dtype"),
+        Budget(
+            "write of C",
+            "c",
+            "store",
+            "requested",
+            c,
+            c,
+            "the store: every element of C once, in C's own dtype",
+        ),
     ]
 
 
@@ -299,7 +318,11 @@ def scaled_product(inputs: dict, case: Case) -> dict:
 def scaled_within(inputs: dict, case: Case, want: dict) -> dict:
     size = {name: np.abs(inputs[name].astype(np.float64)) for name in ("a", "b")}
     terms = reference.block_scaled_gemm(size["a"], size["b"], inputs["sa"], inputs["sb"])
-    return {"c": ROUNDING["fp32" if case.dtypes.get("c") == "fp32" else "bf16"] * np.abs(want["c"]) + 2.0**-13 * terms + 1e-30}
+    return {
+        "c": ROUNDING["fp32" if case.dtypes.get("c") == "fp32" else "bf16"] * np.abs(want["c"])
+        + 2.0**-13 * terms
+        + 1e-30
+    }
 
 
 def hidden_scaled(rng: np.random.Generator) -> list[Case]:
@@ -316,6 +339,7 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
 
 BLOCK_SCALED = KernelQuestion(
     id="gemm_tiling.block_scaled_gemm",
+    entry="launch_block_scaled",
     notebook="kernel",
     bonus=True,
     asks="C = (A x sa)(B x sb) with fp8 codes, a scale for each 1 x 128 piece of A and 128 x 128 block of B, summed in fp32",

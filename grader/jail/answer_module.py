@@ -43,10 +43,14 @@ class blame:
         root = error
         while root.__cause__ is not None and type(root).__name__ in ("InterpreterError", "CompilationError"):
             root = root.__cause__
-        raise AnswerError(self.stage, describe(error, root), line_of(error) or line_of(root), type(root).__name__) from None
+        raise AnswerError(
+            self.stage, describe(error, root), line_of(error) or line_of(root), type(root).__name__
+        ) from None
 
 
 def describe(error: BaseException, root: BaseException) -> str:
+    if isinstance(root, SystemExit):
+        return "the answer ended its own process (exit or quit)"
     text = str(error if type(error).__name__ == "CompilationError" else root).strip() or "no message"
     return f"{type(root).__name__}: {text}"
 

@@ -22,7 +22,9 @@ REGISTERS_HOPELESS = 512  # live 32-bit values a thread; it has 255 registers
 class TileTooLarge(Exception):
     def __init__(self, shape: str, registers: int):
         self.report = {"kind": "TileTooLarge"}
-        super().__init__(f"a running tile of {shape} takes {registers} registers a thread, and a thread has 255: smaller tiles or more num_warps")
+        super().__init__(
+            f"a running tile of {shape} takes {registers} registers a thread, and a thread has 255: smaller tiles or more num_warps"
+        )
 
 
 def prepare() -> None:
@@ -82,11 +84,20 @@ def resources(ptx: str, capability: int) -> dict:
         ptxas = get_ptxas()
     path = getattr(ptxas, "path", None) or ptxas[0]
     arch = sm_arch_from_capability(capability)
-    run = subprocess.run([path, "-v", f"--gpu-name={arch}", "-o", "/dev/null", "-"], input=ptx.encode(), capture_output=True, timeout=60)
+    run = subprocess.run(
+        [path, "-v", f"--gpu-name={arch}", "-o", "/dev/null", "-"],
+        input=ptx.encode(),
+        capture_output=True,
+        timeout=60,
+    )
     if run.returncode:
         with open("kernel.ptx", "w") as file:
             file.write(ptx)
-        run = subprocess.run([path, "-v", f"--gpu-name={arch}", "-o", "kernel.cubin", "kernel.ptx"], capture_output=True, timeout=60)
+        run = subprocess.run(
+            [path, "-v", f"--gpu-name={arch}", "-o", "kernel.cubin", "kernel.ptx"],
+            capture_output=True,
+            timeout=60,
+        )
     text = run.stderr.decode(errors="replace")
     numbers = {
         "registers": r"Used (\d+) registers",

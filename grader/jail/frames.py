@@ -42,7 +42,9 @@ def pack(header: dict, arrays: dict[str, np.ndarray]) -> bytes:
         for name, a in arrays.items()
     ]
     text = json.dumps({**header, "arrays": listed}, allow_nan=False).encode()
-    return b"".join([LENGTH.pack(len(text)), text, *(np.ascontiguousarray(a).tobytes() for a in arrays.values())])
+    return b"".join(
+        [LENGTH.pack(len(text)), text, *(np.ascontiguousarray(a).tobytes() for a in arrays.values())]
+    )
 
 
 def unpack(block: bytes) -> tuple[dict, dict[str, np.ndarray]]:
@@ -56,13 +58,24 @@ def unpack(block: bytes) -> tuple[dict, dict[str, np.ndarray]]:
         arrays, at = {}, LENGTH.size + size
         for entry in listed:
             dtype, shape, nbytes = DTYPES[entry["dtype"]], tuple(entry["shape"]), entry["nbytes"]
-            if any(not isinstance(n, int) or n < 0 for n in shape) or nbytes != dtype.itemsize * int(np.prod(shape, dtype=object)):
+            if any(not isinstance(n, int) or n < 0 for n in shape) or nbytes != dtype.itemsize * int(
+                np.prod(shape, dtype=object)
+            ):
                 raise BadFrame(f"array {entry['name']!r} does not have the size it claims")
             if at + nbytes > len(block):
                 raise BadFrame(f"array {entry['name']!r} is cut off")
-            arrays[str(entry["name"])] = np.frombuffer(block, dtype, nbytes // dtype.itemsize, at).reshape(shape)
+            arrays[str(entry["name"])] = np.frombuffer(block, dtype, nbytes // dtype.itemsize, at).reshape(
+                shape
+            )
             at += nbytes
-    except (struct.error, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError) as error:
+    except (
+        struct.error,
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ) as error:
         raise BadFrame(f"not a frame: {error!r}") from error
     if at != len(block):
         raise BadFrame("bytes left over after the last array")

@@ -56,12 +56,21 @@ def argument_values(task: dict, plan: plans.Plan) -> dict:
     values = {name: ("scalar", "i64" if abs(v) >= 2**31 else "i32", v) for name, v in task["sizes"].items()}
     values |= {name: ("scalar", kind, v) for name, (kind, v) in task.get("scalars", {}).items()}
     scratch = [
-        {"name": name, "dtype": s["dtype"], "shape": s["shape"], "strides": contiguous(s["shape"]), "axes": "0123456789"[: len(s["shape"])]}
+        {
+            "name": name,
+            "dtype": s["dtype"],
+            "shape": s["shape"],
+            "strides": contiguous(s["shape"]),
+            "axes": "0123456789"[: len(s["shape"])],
+        }
         for name, s in plan.scratch.items()
     ]
     for t in [*task["tensors"], *scratch]:
         values[f"{t['name']}_ptr"] = ("pointer", t["name"], t["dtype"])
-        values |= {f"stride_{t['name']}{axis}": ("scalar", "i32", s) for axis, s in zip(t["axes"], t["strides"], strict=True)}
+        values |= {
+            f"stride_{t['name']}{axis}": ("scalar", "i32", s)
+            for axis, s in zip(t["axes"], t["strides"], strict=True)
+        }
     return values
 
 
@@ -77,7 +86,11 @@ def bind(kernel, step: dict, values: dict) -> dict:
             kind="UnknownParameter",
         )
     if spare:
-        raise AnswerError("launch", f"step gives the constexpr {', '.join(spare)}, which {step['kernel']} does not take", kind="UnknownParameter")
+        raise AnswerError(
+            "launch",
+            f"step gives the constexpr {', '.join(spare)}, which {step['kernel']} does not take",
+            kind="UnknownParameter",
+        )
     return {n: ("constexpr", step["constexprs"][n]) if n in step["constexprs"] else values[n] for n in names}
 
 
@@ -119,7 +132,8 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
     module = load(task["source"], {"triton": triton, "tl": tl})
     plan = make_plan(module, task)
     buffers = {
-        t["name"]: Buffer(t["name"], t["dtype"], t["shape"], t["strides"], arrays.get(t["name"])) for t in task["tensors"]
+        t["name"]: Buffer(t["name"], t["dtype"], t["shape"], t["strides"], arrays.get(t["name"]))
+        for t in task["tensors"]
     }
     for name, s in plan.scratch.items():
         buffers[name] = Buffer(name, s["dtype"], s["shape"], contiguous(s["shape"]))
@@ -145,5 +159,10 @@ def answer(task, plan, buffers, meter) -> tuple[dict, dict]:
         touched[f"loads:{tensor.name}"] = tensor.loads
         touched[f"stores:{tensor.name}"] = tensor.stores
     red = [b.name for b in buffers.values() if not b.red_zones_intact()]
-    header = {"plan": plan.as_json(), "launches": meter.launches, "races": meter.races, "red_zones_broken": red}
+    header = {
+        "plan": plan.as_json(),
+        "launches": meter.launches,
+        "races": meter.races,
+        "red_zones_broken": red,
+    }
     return header, {**outputs, **touched}

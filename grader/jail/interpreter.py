@@ -72,7 +72,11 @@ class Fixes:
         if other is None and not mask.data.all():
             # a GPU leaves masked lanes undefined; poison shows a kernel that uses them
             bits = np.full(mask.data.shape + (np_dtype(ty).itemsize,), 0xFF, np.uint8)
-            poison = bits.view(np_dtype(ty)).reshape(mask.data.shape) if np_dtype(ty) != np.bool_ else np.ones(mask.data.shape, bool)
+            poison = (
+                bits.view(np_dtype(ty)).reshape(mask.data.shape)
+                if np_dtype(ty) != np.bool_
+                else np.ones(mask.data.shape, bool)
+            )
             other = stock.TensorHandle(poison, ty)
         return stock_masked_load(self, ptrs, mask, other, *rest)
 
@@ -101,7 +105,11 @@ def _operand(handle, input_precision) -> np.ndarray:
     data = handle.data
     if _is_narrow(handle.dtype.scalar) or data.dtype == np.float16:
         return data.astype(np.float32)
-    if data.dtype == np.float32 and "TF32" in str(input_precision).upper() and "X3" not in str(input_precision).upper():
+    if (
+        data.dtype == np.float32
+        and "TF32" in str(input_precision).upper()
+        and "X3" not in str(input_precision).upper()
+    ):
         return to_tf32(data)
     if np.issubdtype(data.dtype, np.integer):
         return data.astype(np.int32)

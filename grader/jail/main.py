@@ -71,14 +71,36 @@ def child(block: bytes, out: int, worker, frames) -> None:
     except AnswerError as error:
         header = {"error": error.report}
     except MemoryError:
-        header = {"error": {"stage": "memory", "kind": "MemoryError", "message": "the answer asked for more memory than it may have", "line": None}}
+        header = {
+            "error": {
+                "stage": "memory",
+                "kind": "MemoryError",
+                "message": "the answer asked for more memory than it may have",
+                "line": None,
+            }
+        }
     except RecursionError as error:
         header = {"error": {"stage": "load", "kind": "RecursionError", "message": str(error), "line": None}}
     except SystemExit:
-        header = {"error": {"stage": "load", "kind": "SystemExit", "message": "the answer ended its own process (exit or quit)", "line": None}}
+        header = {
+            "error": {
+                "stage": "load",
+                "kind": "SystemExit",
+                "message": "the answer ended its own process (exit or quit)",
+                "line": None,
+            }
+        }
     except Exception as error:  # a report of ours (bounds, plan) or trouble of our own
         report = getattr(error, "report", None)
-        header = {"error": {"stage": "kernel", "kind": type(error).__name__, "message": str(error)[:2000], "line": None, "detail": report}}
+        header = {
+            "error": {
+                "stage": "kernel",
+                "kind": type(error).__name__,
+                "message": str(error)[:2000],
+                "line": None,
+                "detail": report,
+            }
+        }
     header = {**header, "nonce": task["nonce"], "printed": printed.text()}
     data = memoryview(frames.pack(header, result))
     while data:

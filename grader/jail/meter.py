@@ -17,7 +17,14 @@ KINDS = ("load", "store", "atomic")
 
 class OutOfBounds(IndexError):
     def __init__(self, kind, tensor, program, first, last, extent):
-        self.report = {"kind": kind, "tensor": tensor, "program": list(program), "first": first, "last": last, "extent": extent}
+        self.report = {
+            "kind": kind,
+            "tensor": tensor,
+            "program": list(program),
+            "first": first,
+            "last": last,
+            "extent": extent,
+        }
         super().__init__(
             f"{kind} outside {tensor}: program {tuple(program)} reached element {first if first < 0 else last}, "
             f"the tensor spans elements 0 to {extent - 1}"
@@ -91,9 +98,13 @@ class Meter:
         for tensor in self.tensors:
             for kind, seen in tensor.seen.items():
                 tensor.counts[kind].unique = int(seen.sum()) * tensor.itemsize
-            rows[tensor.name] = {kind: vars(counts) for kind, counts in tensor.counts.items() if counts.accesses}
+            rows[tensor.name] = {
+                kind: vars(counts) for kind, counts in tensor.counts.items() if counts.accesses
+            }
         # with atomics a kernel may order its programs itself, so only plain double writes still count
-        self.races += [race for race in self.launch_races if race["how"] == "write after write" or not atomics]
+        self.races += [
+            race for race in self.launch_races if race["how"] == "write after write" or not atomics
+        ]
         self.launches[-1] |= {"tensors": rows, "flops": self.flops}
 
     def at_program(self, program, linear: int) -> None:
@@ -128,7 +139,9 @@ class Meter:
         for tensor in self.tensors:
             if tensor.base <= low and high + itemsize <= tensor.base + tensor.extent * tensor.itemsize:
                 return tensor
-        nearest = min(self.tensors, key=lambda t: min(abs(low - t.base), abs(high - t.base - t.extent * t.itemsize)))
+        nearest = min(
+            self.tensors, key=lambda t: min(abs(low - t.base), abs(high - t.base - t.extent * t.itemsize))
+        )
         first, last = (low - nearest.base) // itemsize, (high - nearest.base) // itemsize
         raise OutOfBounds(kind, nearest.name, self.program, first, last, nearest.extent)
 
@@ -162,7 +175,13 @@ class Meter:
         if elements.size and len(self.launch_races) < 8:
             launch = len(self.launches) - 1
             self.launch_races.append(
-                {"launch": launch, "tensor": tensor.name, "how": how, "element": int(elements[0]), "program": list(self.program)}
+                {
+                    "launch": launch,
+                    "tensor": tensor.name,
+                    "how": how,
+                    "element": int(elements[0]),
+                    "program": list(self.program),
+                }
             )
 
 
@@ -214,5 +233,9 @@ def install() -> None:
             _active.flops += 2 * int(np.prod(a.data.shape)) * b.data.shape[-1]
         return dot(self, a, b, *rest)
 
-    builder.create_masked_load, builder.create_masked_store, builder.create_dot = metered_load, metered_store, metered_dot
+    builder.create_masked_load, builder.create_masked_store, builder.create_dot = (
+        metered_load,
+        metered_store,
+        metered_dot,
+    )
     builder.create_atomic_rmw, builder.create_atomic_cas = metered_rmw, metered_cas

@@ -36,13 +36,23 @@ def encode(value, out: dict):
     try:
         array = np.asarray(value)
     except (ValueError, OverflowError) as error:
-        raise AnswerError("call", f"the result must be numbers, got {type(value).__name__} ({error})", kind="BadResult") from None
+        raise AnswerError(
+            "call", f"the result must be numbers, got {type(value).__name__} ({error})", kind="BadResult"
+        ) from None
     if array.dtype not in NAMES:
-        raise AnswerError("call", f"the result must be an array of numbers, got {type(value).__name__} of dtype {array.dtype}", kind="BadResult")
+        raise AnswerError(
+            "call",
+            f"the result must be an array of numbers, got {type(value).__name__} of dtype {array.dtype}",
+            kind="BadResult",
+        )
     name = f"r{len(out)}"
     out[name] = array
     return {"array": name}
 
 
 def _numbers(value) -> bool:
-    return bool(value) and all(type(v) in (int, float, bool) or isinstance(v, np.number) for v in value) and type(value) is list
+    return (
+        bool(value)
+        and all(type(v) in (int, float, bool) or isinstance(v, np.number) for v in value)
+        and type(value) is list
+    )

@@ -28,15 +28,33 @@ class Plan:
 
 def read(value, kernels: set[str]) -> Plan:
     """A Plan from what launch(p) returned; `kernels` are the names of the answer's @triton.jit functions."""
-    need(isinstance(value, dict), f'launch(p) must return a dict {{"scratch": ..., "steps": ...}}, got {type(value).__name__}')
+    need(
+        isinstance(value, dict),
+        f'launch(p) must return a dict {{"scratch": ..., "steps": ...}}, got {type(value).__name__}',
+    )
     unknown = set(value) - {"scratch", "steps"}
-    need(not unknown, f'launch(p) must return the keys "scratch" and "steps", got also {sorted(map(str, unknown))}')
+    need(
+        not unknown,
+        f'launch(p) must return the keys "scratch" and "steps", got also {sorted(map(str, unknown))}',
+    )
     scratch, steps = value.get("scratch") or {}, value.get("steps")
-    need(isinstance(scratch, dict) and len(scratch) <= MOST_SCRATCH, f"scratch must be a dict of at most {MOST_SCRATCH} buffers")
-    need(isinstance(steps, list | tuple) and 1 <= len(steps) <= MOST_STEPS, f"steps must be a list of 1 to {MOST_STEPS} launches")
-    plan = Plan({str(name): _scratch(name, row) for name, row in scratch.items()}, [_step(row, kernels) for row in steps])
+    need(
+        isinstance(scratch, dict) and len(scratch) <= MOST_SCRATCH,
+        f"scratch must be a dict of at most {MOST_SCRATCH} buffers",
+    )
+    need(
+        isinstance(steps, list | tuple) and 1 <= len(steps) <= MOST_STEPS,
+        f"steps must be a list of 1 to {MOST_STEPS} launches",
+    )
+    plan = Plan(
+        {str(name): _scratch(name, row) for name, row in scratch.items()},
+        [_step(row, kernels) for row in steps],
+    )
     total = sum(math.prod(s["shape"]) * DTYPES[s["dtype"]].itemsize for s in plan.scratch.values())
-    need(total <= MOST_SCRATCH_BYTES, f"scratch must fit in {MOST_SCRATCH_BYTES >> 20} MiB, got {total >> 20} MiB")
+    need(
+        total <= MOST_SCRATCH_BYTES,
+        f"scratch must fit in {MOST_SCRATCH_BYTES >> 20} MiB, got {total >> 20} MiB",
+    )
     return plan
 
 
@@ -48,35 +66,67 @@ def need(condition, sentence: str) -> None:
 def whole(value, what: str, low: int, high: int) -> int:
     value = getattr(value, "value", value)  # a tl.constexpr stands for its number
     number = isinstance(value, int) or (hasattr(value, "__index__") and not isinstance(value, bool))
-    need(number and low <= int(value) <= high, f"{what} must be a whole number from {low} to {high}, got {value!r}"[:300])
+    need(
+        number and low <= int(value) <= high,
+        f"{what} must be a whole number from {low} to {high}, got {value!r}"[:300],
+    )
     return int(value)
 
 
 def _scratch(name, row) -> dict:
     need(str(name).isidentifier(), f"a scratch name must be an identifier, got {name!r}")
-    need(isinstance(row, tuple | list) and len(row) == 3, f"scratch {name!r} must be (shape, dtype, fill), got {row!r}"[:300])
+    need(
+        isinstance(row, tuple | list) and len(row) == 3,
+        f"scratch {name!r} must be (shape, dtype, fill), got {row!r}"[:300],
+    )
     shape, dtype, fill = row
     dtype = str(getattr(dtype, "name", dtype))
-    dtype = {"int32": "i32", "int64": "i64", "int8": "i8", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(dtype, dtype)
+    dtype = {
+        "int32": "i32",
+        "int64": "i64",
+        "int8": "i8",
+        "float32": "fp32",
+        "float16": "fp16",
+        "bfloat16": "bf16",
+    }.get(dtype, dtype)
     need(dtype in DTYPES, f"dtype of scratch {name!r} must be one of {', '.join(DTYPES)}, got {dtype!r}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     sizes = [whole(n, f"a size of scratch {name!r}", 1, 1 << 30) for n in shape]
-    need(isinstance(fill, int | float) and math.isfinite(fill) or fill in (math.inf, -math.inf), f"fill of scratch {name!r} must be a number, got {fill!r}")
+    need(
+        isinstance(fill, int | float) and math.isfinite(fill) or fill in (math.inf, -math.inf),
+        f"fill of scratch {name!r} must be a number, got {fill!r}",
+    )
     return {"shape": sizes, "dtype": dtype, "fill": str(float(fill))}
 
 
 def _step(row, kernels: set[str]) -> dict:
-    need(isinstance(row, dict), f'a step must be a dict {{"kernel": ..., "grid": ...}}, got {type(row).__name__}')
-    need(set(row) <= STEP_KEYS, f"a step may hold {sorted(STEP_KEYS)}, got also {sorted(map(str, set(row) - STEP_KEYS))}")
+    need(
+        isinstance(row, dict),
+        f'a step must be a dict {{"kernel": ..., "grid": ...}}, got {type(row).__name__}',
+    )
+    need(
+        set(row) <= STEP_KEYS,
+        f"a step may hold {sorted(STEP_KEYS)}, got also {sorted(map(str, set(row) - STEP_KEYS))}",
+    )
     need("kernel" in row and "grid" in row, 'a step must name its "kernel" and its "grid"')
     kernel = row["kernel"]
-    name = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", None) or getattr(getattr(kernel, "fn", None), "__name__", "?")
-    need(name in kernels, f"kernel must be one of this cell's @triton.jit functions ({', '.join(sorted(kernels)) or 'none'}), got {name!r}")
+    name = (
+        kernel
+        if isinstance(kernel, str)
+        else getattr(kernel, "__name__", None) or getattr(getattr(kernel, "fn", None), "__name__", "?")
+    )
+    need(
+        name in kernels,
+        f"kernel must be one of this cell's @triton.jit functions ({', '.join(sorted(kernels)) or 'none'}), got {name!r}",
+    )
     grid = row["grid"]
     grid = (grid,) if isinstance(grid, int) else tuple(grid)
     need(1 <= len(grid) <= 3, f"grid must have 1 to 3 sizes, got {grid!r}")
     grid = [whole(n, "a size of the grid", 1, MOST_PROGRAMS) for n in grid] + [1] * (3 - len(grid))
-    need(math.prod(grid) <= MOST_PROGRAMS, f"grid must have at most {MOST_PROGRAMS} programs, got {math.prod(grid)}")
+    need(
+        math.prod(grid) <= MOST_PROGRAMS,
+        f"grid must have at most {MOST_PROGRAMS} programs, got {math.prod(grid)}",
+    )
     warps = whole(row.get("num_warps", 4), "num_warps", 1, 32)
     need(warps in WARPS, f"num_warps must be a power of two up to 32, got {warps}")
     return {
@@ -90,6 +140,13 @@ def _step(row, kernels: set[str]) -> dict:
 
 def _constexpr(name, value):
     value = getattr(value, "value", value)
-    plain = isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)) or value is None
-    need(plain and len(str(value)) < 200, f"constexpr {name} must be a number, a bool or a short string, got {type(value).__name__}")
+    plain = (
+        isinstance(value, bool | int | str)
+        or (isinstance(value, float) and math.isfinite(value))
+        or value is None
+    )
+    need(
+        plain and len(str(value)) < 200,
+        f"constexpr {name} must be a number, a bool or a short string, got {type(value).__name__}",
+    )
     return value

@@ -1,0 +1,16 @@
+from pathlib import Path
+
+import pytest
+
+from grader import jailer
+
+
+@pytest.fixture(scope="session")
+def gemm_source() -> str:
+    return (Path(__file__).parent / "gemm_answer.py").read_text()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_jails():
+    yield
+    jailer.stop_all()
