@@ -125,7 +125,7 @@ def install_torch():
 
 def main():
     made_from = stamp()
-    if STAMP.exists() and STAMP.read_text() == made_from and answers(str(PYTHON), "-c", ""):
+    if STAMP.exists() and STAMP.read_text() == made_from and answers(str(PYTHON), "-c", "print(1)"):
         return
     start = time.time()
     say("the first time takes a few minutes and about 2 GB (with an NVIDIA GPU about 7)")
@@ -139,4 +139,5 @@ def main():
     say(f"ready after {time.time() - start:.0f} s")
 
 
-main()
+if __name__ == "__main__":
+    main()

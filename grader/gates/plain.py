@@ -1,0 +1,65 @@
+"""Lessons, simulators and concept labs need neither torch nor triton: here they run as if there were none."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .tree import modules
+
+BLOCKED = ("torch", "triton")
+CELL_SECONDS = 120  # a cell that takes longer hangs
+BLOCKER = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError("No module named %r" % name, name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def environment(folder: Path, root: Path, plain: bool) -> dict[str, str]:
+    """Variables under which every Python, and every Python it starts, has no torch and no triton."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sitecustomize.py").write_text(BLOCKER.format(blocked=BLOCKED if plain else ()))
+    paths = [str(folder), str(root), os.environ.get("PYTHONPATH", "")]
+    records = {"TILE_RECORDS": str(folder / "records"), "IPYTHONDIR": str(folder / "ipython")}
+    kept = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    return {**kept, **records, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "NBGRADER_VALIDATING": "1"}
+
+
+def notebooks(root: Path) -> dict[Path, bool]:
+    """Each notebook that can run to its end -> must it run on a plain machine?"""
+    lessons = {path: True for path in sorted(root.glob("course/*.ipynb"))}
+    solutions = {path: path.stem == "concepts" for path in sorted(root.glob("solutions/*/*.ipynb"))}
+    return lessons | solutions
+
+
+def run(notebook: Path, variables: dict[str, str]) -> str | None:
+    """Run a notebook from top to bottom where it stands; what went wrong, or None."""
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    cells = nbformat.read(notebook, as_version=4)
+    place = {"metadata": {"path": str(notebook.parent)}}
+    client = NotebookClient(cells, timeout=CELL_SECONDS, kernel_name="python3", resources=place)
+    try:
+        client.execute(env=variables)
+    except (CellTimeoutError, CellExecutionError, DeadKernelError) as error:
+        return str(error)[-3000:]
+    return None
+
+
+def simulators(root: Path, variables: dict[str, str]) -> str | None:
+    """Import widgets and every model below it in one Python; what went wrong, or None."""
+    paths = [path for path in modules(root, "widgets") if path.name != "__main__.py"]
+    names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
+    load = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
+    done = subprocess.run(
+        [sys.executable, "-c", load, *names], env=variables, cwd=root, capture_output=True, text=True
+    )
+    return done.stderr[-3000:] if done.returncode else None
