@@ -5,6 +5,7 @@ Each constructor takes name, label and default, then its range; `unit=`, `help=`
 """
 
 import math
+import reprlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +48,7 @@ class Control:
     def check(self, value):
         """The value, whole where it must be, or an InputError that says the rule."""
         if not self._takes(value):
-            got = "nothing" if value is None or value == "" else repr(value)
+            got = "nothing" if value is None or value == "" else reprlib.repr(value)
             raise InputError(f"{self.label} must be {self.rule()}, got {got}; give one of these", self.name)
         return int(value) if self.whole else value
 
@@ -56,8 +57,9 @@ class Control:
             return isinstance(value, bool)
         if self.kind == "select":
             return any(value == stop and type(value) is type(stop) for stop in self.stops)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             return False
+        # NaN fails every comparison, so this refuses it too
         return self.min <= value <= self.max and (not self.whole or value == int(value))
 
 

@@ -191,22 +191,26 @@ function put(node, attributes) {
   }
 }
 
+// A map's cells come as runs: [cell, how many, cell, how many, ...].
+function cellsOf(mark) {
+  const cells = [];
+  for (let i = 0; i < mark.runs.length; i += 2) for (let k = 0; k < mark.runs[i + 1]; k++) cells.push(mark.runs[i]);
+  return cells;
+}
+
 // Cells parted by a hairline while they are large enough to bear it; the map itself is framed.
 function paintGrid(node, mark, colourOf) {
-  const rows = mark.c.length / mark.n, sharp = 3;
+  const cells = (node.cells = cellsOf(mark)), rows = cells.length / mark.n, sharp = 3;
   const canvas = make('canvas', { width: Math.round(mark.w * sharp), height: Math.round(mark.h * sharp) });
   const pen = canvas.getContext('2d');
-  const wide = canvas.width / mark.n, tall = canvas.height / rows;
-  const small = Math.min(wide, tall), gap = small >= 7 * sharp ? sharp : small >= 3 * sharp ? 1 : 0;
-  const at = (i, size) => Math.round(i * size);
-  mark.roles.forEach((role, index) => {
-    pen.fillStyle = colourOf(role);
-    pen.globalAlpha = role === 'idle' ? 0.16 : 1;
-    for (let i = 0; i < mark.c.length; i++) {
-      if (mark.c[i] !== String(index)) continue;
-      const column = i % mark.n, row = Math.floor(i / mark.n), x = at(column, wide), y = at(row, tall);
-      pen.fillRect(x, y, at(column + 1, wide) - x - gap, at(row + 1, tall) - y - gap);
-    }
+  const wide = canvas.width / mark.n, tall = canvas.height / rows, small = Math.min(wide, tall);
+  const gap = small >= 7 * sharp ? sharp : small >= 3 * sharp ? 1 : 0;
+  const colours = mark.roles.map(colourOf), at = (i, size) => Math.round(i * size);
+  cells.forEach((cell, i) => {
+    const column = i % mark.n, row = Math.floor(i / mark.n), x = at(column, wide), y = at(row, tall);
+    pen.fillStyle = colours[cell];
+    pen.globalAlpha = mark.roles[cell] === 'idle' ? 0.16 : 1;
+    pen.fillRect(x, y, at(column + 1, wide) - x - gap, at(row + 1, tall) - y - gap);
   });
   pen.globalAlpha = 1;
   pen.strokeStyle = colourOf('idle');
@@ -216,11 +220,11 @@ function paintGrid(node, mark, colourOf) {
 }
 
 function gridTip(mark, node, event) {
-  const box = node.getBoundingClientRect(), rows = mark.c.length / mark.n;
+  const box = node.getBoundingClientRect(), rows = node.cells.length / mark.n;
   const inside = (at, count) => Math.min(count - 1, Math.max(0, Math.floor(at * count)));
   const column = inside((event.clientX - box.left) / box.width, mark.n);
   const row = inside((event.clientY - box.top) / box.height, rows);
-  return `${mark.unit.replace('{row}', row).replace('{column}', column)}, ${mark.names[+mark.c[row * mark.n + column]]}`;
+  return `${mark.unit.replace('{row}', row).replace('{column}', column)}, ${mark.names[node.cells[row * mark.n + column]]}`;
 }
 
 function picture(uid, defs) {

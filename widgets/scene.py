@@ -4,8 +4,10 @@ Marks are dicts with a stable id, so that the view patches them in place, and a 
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from widgets import units
 
@@ -48,7 +50,7 @@ def _mark(kind: str, id: str, role: str, tip: str = "", **fields) -> dict:
 
 
 def rect(id: str, x: float, y: float, w: float, h: float, role: str, tip: str = "") -> dict:
-    return _mark("rect", id, role, tip, x=_num(x), y=_num(y), w=_num(max(0, w)), h=_num(max(0, h)))
+    return _mark("rect", id, role, tip, x=_num(x), y=_num(y), w=max(0, _num(w)), h=max(0, _num(h)))
 
 
 def circle(id: str, x: float, y: float, r: float, role: str, tip: str = "") -> dict:
@@ -101,13 +103,13 @@ def grid(
         raise ValueError(f"cells must fill whole rows of {columns}, got {len(cells)}; pad the last row")
     if unknown := set(roles) - ROLES:
         raise ValueError(f"roles must be known, got {sorted(unknown)}; pick the meaning")
-    if len(roles) != len(names) or len(roles) > 10 or not set(cells) <= set(range(len(roles))):
-        raise ValueError("cells must index roles, and roles and names must pair up (at most ten)")
+    if len(roles) != len(names) or not set(cells) <= set(range(len(roles))):
+        raise ValueError("cells must index roles, and roles and names must pair up")
     box = {"x": _num(x), "y": _num(y), "w": _num(w), "h": _num(h)}
-    counted = ((name, list(cells).count(i)) for i, name in enumerate(names))
-    tip = "; ".join(f"{units.count(n)} {name}" for name, n in counted)
-    letters = "".join(str(cell) for cell in cells)
-    more = {"n": columns, "c": letters, "roles": list(roles), "names": list(names), "unit": unit}
+    counted = Counter(cells)
+    tip = "; ".join(f"{units.count(counted[i])} {name}" for i, name in enumerate(names))
+    runs = [number for cell, run in groupby(cells) for number in (cell, len(list(run)))]
+    more = {"n": columns, "runs": runs, "roles": list(roles), "names": list(names), "unit": unit}
     return _mark("grid", id, "primary", tip, **box, **more)
 
 

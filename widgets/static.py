@@ -3,7 +3,7 @@
 import re
 from html import escape
 from importlib.resources import files
-from itertools import groupby, islice
+from itertools import islice
 
 from widgets.declare import Declaration
 from widgets.scene import TEXT_SIZES, WIDTH, Scene
@@ -71,20 +71,24 @@ def _element(mark: dict, colours: dict[str, str]) -> str:
 
 
 def _grid(mark: dict, colours: dict[str, str]) -> str:
-    """Equal neighbours in a row become one rectangle."""
-    n, rows = mark["n"], len(mark["c"]) // mark["n"]
-    wide, high = mark["w"] / n, mark["h"] / rows
-    out = []
-    for row in range(rows):
-        column = 0
-        for cell, run in groupby(mark["c"][row * n : (row + 1) * n]):
-            length = len(list(run))
-            role = mark["roles"][int(cell)]
+    """Equal neighbours in a row become one rectangle, equal rows too."""
+    n, pairs = mark["n"], list(zip(mark["runs"][::2], mark["runs"][1::2], strict=True))
+    wide, high = mark["w"] / n, mark["h"] * n / sum(length for _, length in pairs)
+    out, at = [], 0
+    for cell, length in pairs:
+        role = mark["roles"][cell]
+        paint = f'style="fill:{colours[role]};stroke:none"' + (
+            ' fill-opacity="0.16"' if role == "idle" else ""
+        )
+        end = at + length
+        while at < end:
+            row, column = divmod(at, n)
+            whole = column == 0 and end - at >= n
+            many, some = ((end - at) // n, n) if whole else (1, min(end - at, n - column))
             x, y = mark["x"] + column * wide, mark["y"] + row * high
-            size = f'x="{x:.2f}" y="{y:.2f}" width="{length * wide:.2f}" height="{high:.2f}"'
-            faint = ' fill-opacity="0.16"' if role == "idle" else ""
-            out.append(f'<rect {size} style="fill:{colours[role]};stroke:none"{faint}/>')
-            column += length
+            size = f'x="{x:.2f}" y="{y:.2f}" width="{some * wide:.2f}" height="{many * high:.2f}"'
+            out.append(f"<rect {size} {paint}/>")
+            at += many * some
     return f"<g><title>{escape(mark['tip'])}</title>{''.join(out)}</g>"
 
 

@@ -13,7 +13,7 @@ from widgets.scene import Column, Scene, circle, figure, line, table, text
 
 GOLDEN = 0.6180339887498949  # its multiples spread evenly over one: terms without a random generator
 FRAMES = 64
-PLOT = Box(56, 34, 460, 196)
+PLOT = Box(56, 34, 430, 196)
 LENS = Box(56, 340, 600, 0)
 
 

@@ -78,8 +78,9 @@ def _panel(id: str, x: float, title: str, wave: Wave, r: Result) -> list[dict]:
     room = Box(x + 46, 66, 280, 224)
     scale = min(room.w / r.n, room.h / r.m)
     box = Box(room.x, room.y, max(12, r.n * scale), max(12, r.m * scale))
-    inside = set(wave.tiles)
-    cells = [int((i, j) in inside) for i in range(r.tiles_m) for j in range(r.tiles_n)]
+    cells = [0] * (r.tiles_m * r.tiles_n)
+    for i, j in wave.tiles:
+        cells[i * r.tiles_n + j] = 1
     bands_of_b = f"{wave.b_band_count} of {r.tiles_n} bands of B"
     marks = [
         text(f"{id}-title", x + 46, 18, title, bold=True),
@@ -199,12 +200,12 @@ SIMULATOR = Declaration(
     title="Tile walk and reuse",
     question="In which order should the tiles of C be walked, so that a wave of programs reads the least?",
     controls=(
-        powers_of_two("m", "Rows of A (M)", 8192, 1, 16384, help="How many tokens are in flight."),
+        powers_of_two("m", "Rows of A (M)", 8192, 1, 8192, help="How many tokens are in flight."),
         powers_of_two("bm", "Tile rows (bm)", 128, 16, 256),
         powers_of_two("bn", "Tile columns (bn)", 128, 16, 256),
         powers_of_two("group_m", "Rows of tiles in a group", 8, 1, 32, help="1 walks C row by row."),
-        powers_of_two("n", "Columns of B (N)", 8192, 256, 16384, more=True),
-        powers_of_two("k", "Depth (K)", 8192, 256, 16384, more=True),
+        powers_of_two("n", "Columns of B (N)", 8192, 256, 8192, more=True),
+        powers_of_two("k", "Depth (K)", 8192, 256, 8192, more=True),
         powers_of_two("bk", "Tile depth (bk)", 64, 16, 256, more=True,
                       help="Sets the shared memory of one step, and nothing else here."),
         select("dtype", "Element type", "fp16", list(ELEM_BYTES), more=True),

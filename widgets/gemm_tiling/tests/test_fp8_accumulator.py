@@ -1,0 +1,70 @@
+"""The rounding model against numpy's own narrow types, and what promotion is worth."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.gemm_tiling import cost
+from widgets.registry import find
+
+ACCUMULATOR = find("fp8_accumulator")
+NARROW = {
+    3: ml_dtypes.float8_e4m3fn,
+    2: ml_dtypes.float8_e5m2,
+    7: ml_dtypes.bfloat16,
+    10: np.float16,
+    23: np.float32,
+}
+TERMS = st.lists(st.floats(0.5, 1.5), min_size=1, max_size=150)
+
+
+@pytest.mark.parametrize("bits", sorted(NARROW))
+@given(x=st.floats(0.02, 400))
+def test_rounding_is_that_of_the_real_type(bits, x):
+    """Inside the range where none of them is subnormal or full; ties go to even, as theirs do."""
+    assert cost.round_to_mantissa(x, bits) == float(np.float64(x).astype(NARROW[bits]))
+
+
+@pytest.mark.parametrize("bits", sorted(NARROW))
+@given(terms=TERMS)
+def test_a_running_sum_is_that_of_the_real_type(bits, terms):
+    dtype, total = NARROW[bits], 0.0
+    for term in terms:
+        total = float(np.float64(total + term).astype(dtype))
+    assert cost.running_sums(terms, bits)[-1] == total
+
+
+@given(TERMS, st.integers(2, 23), st.sampled_from([1, 4, 16]))
+def test_promotion_after_every_term_is_the_wide_sum(terms, bits, every):
+    sums = cost.running_sums(terms, bits, every)
+    assert len(sums) == len(terms) and sums == sorted(sums)
+    if every == 1:
+        rounded = [cost.round_to_mantissa(term, bits) for term in terms]
+        assert sums == cost.running_sums(rounded, 23)
+
+
+@given(st.integers(2, 10), st.sampled_from([16, 64, 256, 1024]))
+def test_equal_terms_stall_at_two_to_the_bits_plus_one(bits, terms):
+    """1 is half the gap at 2^(bits+1), and the tie goes back to the even sum."""
+    r = ACCUMULATOR.run(bits, 0, terms, 0.0)
+    assert r.narrow.final_sum == min(terms, 2 ** (bits + 1))
+    assert r.lost_from == (2 ** (bits + 1) + 1 if terms > 2 ** (bits + 1) else 0)
+
+
+def test_a_lost_term_changes_nothing_ever_after():
+    r = ACCUMULATOR.run(**ACCUMULATOR.inputs())
+    assert r.lost_from and len({*r.narrow.sums[r.lost_from - 2 :]}) == 1
+    assert r.narrow.sums[r.lost_from - 3] != r.narrow.sums[r.lost_from - 2]
+
+
+def test_promotion_pays_in_the_state_it_opens_in():
+    r = ACCUMULATOR.run(**ACCUMULATOR.inputs())
+    assert r.promoted.error_share < 0.01 < 0.4 < r.narrow.error_share
+
+
+def test_it_opens_at_the_first_lost_term():
+    r = ACCUMULATOR.run(**ACCUMULATOR.inputs())
+    opening = ACCUMULATOR.scenes(r)[ACCUMULATOR.stepper.start(r)]
+    assert opening.caption.startswith(f"Term {r.lost_from} ") and "lost" in opening.caption

@@ -1,0 +1,79 @@
+"""The tile walk against a brute count, and against what Triton's own tutorial says of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.gemm_tiling import cost
+from widgets.registry import find
+
+WALK = find("tile_walk")
+SIZES = st.integers(1, 40)
+
+
+@given(SIZES, SIZES, st.integers(1, 33))
+def test_every_tile_is_computed_once_in_any_grouping(tiles_m, tiles_n, group_m):
+    tiles = cost.wave_tiles(0, tiles_m * tiles_n, tiles_m, tiles_n, group_m)
+    assert sorted(tiles) == [(i, j) for i in range(tiles_m) for j in range(tiles_n)]
+
+
+@given(SIZES, SIZES)
+def test_groups_of_one_walk_row_by_row(tiles_m, tiles_n):
+    tiles = cost.wave_tiles(0, tiles_m * tiles_n, tiles_m, tiles_n, 1)
+    assert tiles == [divmod(pid, tiles_n) for pid in range(tiles_m * tiles_n)]
+
+
+def test_the_first_nine_tiles_of_tritons_matmul_tutorial():
+    """Nine by nine tiles, the first nine outputs: 90 tiles loaded row by row, 54 in groups of three."""
+    for group, loads in ((1, 90), (3, 54)):
+        tiles = cost.wave_tiles(0, 9, 9, 9, group)
+        assert 9 * (len({i for i, _ in tiles}) + len({j for _, j in tiles})) == loads
+
+
+@pytest.mark.parametrize(
+    "m, n, k, bm, bn", [(1000, 700, 300, 128, 64), (1, 4096, 512, 64, 128), (130, 257, 256, 64, 32)]
+)
+@pytest.mark.parametrize("group_m", [1, 5, 8])
+def test_bytes_and_flops_of_a_wave_against_touched_elements(m, n, k, bm, bn, group_m):
+    """Marks each element that the wave touches, cut-off tiles included, and counts."""
+    result = WALK.run(m, n, k, bm, bn, 64, group_m, "fp16", "H200")
+    bm, bn = min(bm, m), min(bn, n)
+    rows, columns, outputs = np.zeros(m, bool), np.zeros(n, bool), 0
+    tiles_m, tiles_n = -(-m // bm), -(-n // bn)
+    for i, j in cost.wave_tiles(0, 132, tiles_m, tiles_n, group_m):
+        rows[i * bm : (i + 1) * bm] = columns[j * bn : (j + 1) * bn] = True
+        outputs += len(rows[i * bm : (i + 1) * bm]) * len(columns[j * bn : (j + 1) * bn])
+    read = 2 * k * (rows.sum() + columns.sum())
+    assert result.grouped.bytes_read == read
+    assert result.grouped.flop_per_byte == pytest.approx(2 * k * outputs / read)
+
+
+@given(
+    st.sampled_from([1, 64, 1024, 8192]), st.sampled_from([16, 64, 256]), st.sampled_from([16, 64, 256]),
+    st.sampled_from([1, 4, 8, 32]), st.sampled_from(["fp16", "fp8"]),
+)  # fmt: skip
+def test_a_wave_reads_less_than_its_programs_would_alone(m, bm, bn, group_m, dtype):
+    inputs = {"m": m, "bm": bm, "bn": bn, "group_m": group_m, "dtype": dtype}
+    r = WALK.run(**WALK.inputs(inputs))
+    alone = r.programs * (r.bm + r.bn) * r.k * r.elem_bytes
+    assert r.row.bytes_read <= alone and r.grouped.bytes_read <= alone
+    assert min(r.row.flop_per_byte, r.grouped.flop_per_byte) >= r.tile_flop_per_byte * (1 - 1e-12)
+    assert r.saving_ratio == r.row.bytes_read / r.grouped.bytes_read
+    if group_m == 1:
+        assert r.row == r.grouped and r.saving_ratio == 1
+
+
+def test_tile_depth_changes_only_the_shared_memory():
+    thin, deep = (WALK.run(**WALK.inputs({"bk": bk})) for bk in (32, 128))
+    assert deep.stage_bytes == 4 * thin.stage_bytes
+    assert (deep.row, deep.grouped, deep.reuse_flop_per_element) == (
+        thin.row,
+        thin.grouped,
+        thin.reuse_flop_per_element,
+    )
+
+
+def test_a_type_that_the_gpu_has_not():
+    with pytest.raises(ValueError, match="dtype must be one of .* on A100, got 'fp8'"):
+        WALK.run(**WALK.inputs({"machine_name": "A100", "dtype": "fp8"}))

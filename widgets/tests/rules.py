@@ -1,0 +1,101 @@
+"""What is true of every scene, as functions that say what is wrong: for the tests of all simulators."""
+
+import math
+from collections.abc import Iterator
+
+from widgets.charts import text_width
+from widgets.declare import Declaration
+from widgets.scene import ROLES, TEXT_SIZES, WIDTH, Scene
+
+SLACK = 2  # units; text widths are estimates
+
+
+def states(declaration: Declaration) -> Iterator[tuple[str, dict]]:
+    """The states worth looking at: every preset, and each control alone at each of its ends."""
+    yield from declaration.presets.items()
+    for control in declaration.controls:
+        ends = (control.min, control.max) if control.min is not None else control.stops or (True, False)
+        for value in ends:
+            yield f"{control.name}={value}", {control.name: value}
+
+
+def extent(mark: dict) -> tuple[float, float, float, float]:
+    """left, top, right, bottom"""
+    kind = mark["t"]
+    if kind in ("rect", "grid"):
+        return mark["x"], mark["y"], mark["x"] + mark["w"], mark["y"] + mark["h"]
+    if kind == "circle":
+        return mark["x"] - mark["r"], mark["y"] - mark["r"], mark["x"] + mark["r"], mark["y"] + mark["r"]
+    if kind == "line":
+        xs, ys = (mark["x"], mark["x2"]), (mark["y"], mark["y2"])
+        return min(xs), min(ys), max(xs), max(ys)
+    if kind == "path":
+        xs, ys = mark["p"][::2], mark["p"][1::2]
+        return min(xs), min(ys), max(xs), max(ys)
+    wide, high = text_width(mark["s"], mark["size"], mark.get("b", False)), TEXT_SIZES[mark["size"]]
+    left = mark["x"] - wide * {"start": 0, "middle": 0.5, "end": 1}[mark["a"]]
+    return left, mark["y"] - 0.75 * high, left + wide, mark["y"] + 0.2 * high
+
+
+def outside(scene: Scene) -> list[str]:
+    def out(box):
+        return box[0] < -SLACK or box[1] < -SLACK or box[2] > WIDTH + SLACK or box[3] > scene.height + SLACK
+
+    return [f"{m['id']} {tuple(map(round, extent(m)))}" for m in scene.marks if out(extent(m))]
+
+
+def overlaps(scene: Scene) -> list[str]:
+    """Pairs of texts that stand on one another."""
+    texts = [(m["id"], extent(m)) for m in scene.marks if m["t"] == "text" and m["s"]]
+    return [
+        f"{one} on {other}"
+        for i, (one, a) in enumerate(texts)
+        for other, b in texts[:i]
+        if min(a[2], b[2]) - max(a[0], b[0]) > SLACK and min(a[3], b[3]) - max(a[1], b[1]) > SLACK
+    ]
+
+
+def numbers(value) -> Iterator[float]:
+    """Every number of a result, at any depth."""
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int | float):
+        yield float(value)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from numbers(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from numbers(one)
+
+
+def not_in_result(scene: Scene, known: set[float]) -> list[str]:
+    """Numbers that figures or table show and the result does not hold."""
+    shown = [(f.label, f.value) for f in scene.figures]
+    shown += [(f"table row {row[0]}", value) for row in scene.table.rows for value in numbers(row[1:])]
+    return [
+        f"{where}: {value}"
+        for where, value in shown
+        if float(value) not in known and not any(math.isclose(value, one, rel_tol=1e-9) for one in known)
+    ]
+
+
+def problems(scene: Scene, known: set[float]) -> list[str]:
+    """All that is wrong with a scene, in words."""
+    ids = [mark["id"] for mark in scene.marks]
+    wrong = [f"id twice: {id}" for id in sorted({id for id in ids if ids.count(id) > 1})]
+    wrong += [f"unknown role: {m['id']} {m['role']}" for m in scene.marks if m["role"] not in ROLES]
+    wrong += [f"outside the box: {name}" for name in outside(scene)]
+    wrong += [f"texts overlap: {pair}" for pair in overlaps(scene)]
+    wrong += [f"not in the summary: {f.label} {f.text}" for f in scene.figures if f.text not in scene.summary]
+    wrong += [f"not in the result: {entry}" for entry in not_in_result(scene, known)]
+    if not 2 <= len(scene.figures) <= 4:
+        wrong.append(f"two to four key figures, not {len(scene.figures)}")
+    if not scene.table.rows:
+        wrong.append("an empty table")
+    if not any(mark.get("tip") for mark in scene.marks):
+        wrong.append("no mark tells its value on hover")
+    for name, sentence in (("summary", scene.summary), ("takeaway", scene.takeaway)):
+        if not sentence.endswith("."):
+            wrong.append(f"the {name} is not a sentence: {sentence!r}")
+    return wrong

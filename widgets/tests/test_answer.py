@@ -1,0 +1,101 @@
+"""Bad input becomes a sentence; a locked picture stays shut; steps travel as differences."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from widgets.answer import answer, deltas
+from widgets.registry import find
+
+WALK = find("tile_walk")
+
+
+def sentence(values, **given) -> str:
+    got = answer(WALK, {"view": "v", "revision": 7, "values": values}, **given)
+    assert "frames" not in got and got["revision"] == 7
+    return got["error"]
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -1, 0, 1.5, "128", None, True, [128], {}, 10**400, 1e300]
+)
+def test_a_wrong_number_is_a_sentence_that_names_the_control(value):
+    got = answer(WALK, {"values": {"bm": value}})
+    assert got["control"] == "bm"
+    assert got["error"].startswith("Tile rows (bm) must be a whole number from 16 to 256, got ")
+
+
+def test_an_unknown_input_and_an_unknown_option():
+    assert sentence({"bz": 1}).startswith("input must be one of m, bm,")
+    assert sentence({"dtype": "fp12"}).startswith("Element type must be one of fp16, fp8, got 'fp12'")
+
+
+def test_an_impossible_combination_is_what_the_model_says():
+    assert sentence({"machine_name": "A100", "dtype": "fp8"}).startswith("dtype must be one of")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["m", "bm", "dtype", "k"]), st.none() | st.floats() | st.text() | st.integers()
+    )
+)
+def test_no_input_raises(values):
+    got = answer(WALK, {"values": values})
+    assert ("error" in got) != ("frames" in got)
+    json.dumps(got, allow_nan=False)
+
+
+def test_a_locked_picture_gives_nothing_away_before_a_guess():
+    got = answer(WALK, {"values": {"m": 1}}, locked=True)
+    assert got["locked"] and set(got) == {"view", "revision", "values", "locked", "height"}
+    assert got["values"] == WALK.inputs()
+
+
+@pytest.mark.parametrize("guess", [math.nan, "3", True, math.inf])
+def test_a_guess_that_is_no_number_keeps_it_shut(guess):
+    got = answer(WALK, {"values": {}, "guess": guess}, locked=True)
+    assert "must be a number" in got["error"] and "frames" not in got
+
+
+def test_a_verdict_is_of_the_state_that_was_asked_about():
+    moved = answer(WALK, {"values": {"m": 1}, "guess": 2.7}, locked=True)
+    assert moved["verdict"]["near"] and moved["verdict"]["truth"] == "2.68"
+
+
+@pytest.mark.parametrize("measured", [{"seconds": 1.0}, {}])
+def test_a_measurement_it_cannot_show_is_said(measured):
+    assert "measured must be" in sentence({}, measured=measured)
+
+
+MARK = st.fixed_dictionaries(
+    {"id": st.sampled_from("abcde"), "t": st.just("rect"), "x": st.integers(0, 3)},
+    optional={"tip": st.text(max_size=2)},
+)
+FRAME = st.lists(MARK, unique_by=lambda m: m["id"]).flatmap(
+    lambda marks: st.builds(
+        lambda caption: {"caption": caption, "marks": marks}, st.sampled_from(["", "x", "y"])
+    )
+)
+
+
+def rebuilt(changes: list[dict]) -> list[dict]:
+    """What the view does with them."""
+    out, before, marks = [], {}, {}
+    for change in changes:
+        marks = {id: mark for id, mark in marks.items() if id not in change["gone"]}
+        for mark in change["marks"]:
+            marks[mark["id"]] = {**marks.get(mark["id"], {}), **mark}
+        if "order" in change:
+            marks = {id: marks[id] for id in change["order"]}
+        before = {**before, **{k: v for k, v in change.items() if k not in ("gone", "order", "marks")}}
+        clean = [{k: v for k, v in mark.items() if v is not None} for mark in marks.values()]
+        out.append({**before, "marks": clean})
+    return out
+
+
+@given(st.lists(FRAME, min_size=1, max_size=5))
+def test_differences_rebuild_the_frames(frames):
+    assert rebuilt(deltas(frames)) == frames
