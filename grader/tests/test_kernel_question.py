@@ -8,7 +8,7 @@ from grader import questions, referee
 from grader.record import FAIL, PASS, REFUSED
 
 QUESTION = "gemm_tiling.tiled_gemm"
-ANSWER = Path(__file__).parents[1] / "jail/tests/gemm_answer.py"
+ANSWER = Path(__file__).parent / "answers/tiled_gemm.py"
 RIGHT = ANSWER.read_text().replace("GROUP_M = 64, 64, 32, 8", "GROUP_M = 64, 128, 32, 8")
 
 

@@ -7,7 +7,7 @@ from grader import jailer
 
 @pytest.fixture(scope="session")
 def gemm_source() -> str:
-    return (Path(__file__).parent / "gemm_answer.py").read_text()
+    return (Path(__file__).parents[2] / "tests/answers/tiled_gemm.py").read_text()
 
 
 @pytest.fixture(scope="session", autouse=True)
