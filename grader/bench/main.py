@@ -6,8 +6,11 @@ python -m grader.bench.main < request > answer
 import math
 import os
 import random
+import subprocess
 import sys
 import tempfile
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -113,8 +116,8 @@ def seconds(graph, times: int = 1) -> float:
     return start.elapsed_time(end) / 1e3
 
 
-def paired(answer, bar, sets: list[InputSet], quads: int) -> list[list[float]]:
-    """[[answer seconds, bar seconds], ...] per call: random ABBA or BAAB quads, calls per sample set by the bar."""
+def graphs_for(answer, bar, sets: list[InputSet]) -> tuple[dict, int]:
+    """Both sides as graphs of as many calls as the bar needs to fill a sample, warm."""
     probe = graph_of(bar, sets, len(sets))
     seconds(probe, 3)
     once = seconds(probe, 5) / 5 / len(sets)
@@ -122,12 +125,16 @@ def paired(answer, bar, sets: list[InputSet], quads: int) -> list[list[float]]:
     graphs = {"A": graph_of(answer, sets, count), "B": graph_of(bar, sets, count)}
     for graph in graphs.values():
         seconds(graph, max(1, int(WARM_S / max(once * count, 1e-6) / 4)))
+    return graphs, count
+
+
+def paired(graphs: dict, count: int, quads: int) -> list[list[float]]:
+    """Rows of two answer and two bar seconds per call, from random ABBA or BAAB quads."""
     order = random.SystemRandom()
-    events, rows = [], []
+    events = []
     for _ in range(quads):
-        letters = "ABBA" if order.random() < 0.5 else "BAAB"
         quad = []
-        for letter in letters:
+        for letter in "ABBA" if order.random() < 0.5 else "BAAB":
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             start.record()
             graphs[letter].replay()
@@ -135,10 +142,10 @@ def paired(answer, bar, sets: list[InputSet], quads: int) -> list[list[float]]:
             quad.append((letter, start, end))
         events.append(quad)
     torch.cuda.synchronize()
-    for quad in events:
-        mean = {k: [s.elapsed_time(e) / 1e3 / count for letter, s, e in quad if letter == k] for k in "AB"}
-        rows.append([*mean["A"], *mean["B"]])
-    return rows
+    took = [
+        {k: [s.elapsed_time(e) / 1e3 / count for x, s, e in quad if x == k] for k in "AB"} for quad in events
+    ]
+    return [[*t["A"], *t["B"]] for t in took]
 
 
 def serve(request: dict, contents: dict) -> tuple[dict, dict]:
@@ -180,20 +187,48 @@ def repeats(request, launch, inputs: InputSet, first: dict, times: int) -> bool:
 
 
 def timed(request, launch, sets, arrays) -> dict:
-    bar = BARS[request["bar"]]
-    rows = paired(launch, lambda s: bar(s.views), sets, request["quads"])
+    """Times against the bar; "self" is the answer once more, which shows what the clock itself is worth."""
+    bar = launch if request["bar"] == "self" else lambda inputs: BARS[request["bar"]](inputs.views)
+    with neighbour(request.get("loaded")):
+        graphs, count = graphs_for(launch, bar, sets)
+        trials = [paired(graphs, count, request["quads"]) for _ in range(request.get("trials", 1))]
     for inputs in sets:
         for t in request["tensors"]:
             if t["role"] == "out":
                 inputs.guarded[t["name"]].poison()
-    for inputs in sets:
         launch(inputs)
     torch.cuda.synchronize()
-    # the timed launches must give what the judged one gave, on every rotating set
+    # what the timed launches write must be what the judged one wrote, on every rotating set
     differing = sum(
         any(not np.array_equal(outputs(request, s)[n], arrays[n]) for n in arrays) for s in sets[1:4]
     )
-    return {"quads": rows, "sets": len(sets), "differing": differing}
+    return {"quads": trials[0], "trials": trials[1:], "sets": len(sets), "differing": differing}
+
+
+LOAD = """
+import random, time, torch
+a = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+while True:
+    for _ in range(random.randint(1, 20)):
+        a @ a
+    torch.cuda.synchronize()
+    time.sleep(random.random() * 0.05)
+"""
+
+
+@contextmanager
+def neighbour(wanted):
+    """Another process that keeps the same GPU busy in bursts."""
+    if not wanted:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-c", LOAD])
+    time.sleep(12)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def main() -> int:
