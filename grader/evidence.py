@@ -41,6 +41,7 @@ class Evidence:
     mode: str = "cpu"
     level: int | None = None
     printed: str = ""
+    pictured: bool = False
     runs: dict = field(default_factory=dict)
 
     def rng(self, purpose: int) -> np.random.Generator:

@@ -1,6 +1,8 @@
 """Small pictures of counted traffic: how often each element of an operand was touched."""
 
 import html
+import itertools
+import math
 
 import numpy as np
 
@@ -21,17 +23,22 @@ def coarse(counts: np.ndarray) -> dict:
     }
 
 
-def svg(name: str, kind: str, picture: dict) -> str:
-    """One operand as a grid; darker is touched more often, white never. The numbers stand beside it."""
-    cells, high = picture["cells"], max(picture["high"], 1)
+def svgs(touched: dict) -> list[str]:
+    """All operands on one scale, so that what is read sixteen times looks sixteen times as busy as what is read once."""
+    most = max((p["high"] for p in touched.values()), default=1)
+    return [svg(key.split(":")[1], key.split(":")[0], p, most) for key, p in touched.items()]
+
+
+def svg(name: str, kind: str, picture: dict, most: int) -> str:
+    """One operand as a grid; darker is touched more often, white never. The numbers stand beneath it."""
+    cells = picture["cells"]
     rows, cols = len(cells), len(cells[0])
     scale = SIDE / max(rows, cols)
     title = f"{name}: {'read' if kind == 'loads' else 'written'} {span(picture)} an element"
     marks = [
-        f'<rect x="{c * scale:.2f}" y="{r * scale:.2f}" width="{scale + 0.3:.2f}" height="{scale + 0.3:.2f}" '
-        f'fill="{_shade(value / high)}"/>'
-        for r, row in enumerate(cells)
-        for c, value in enumerate(row)
+        f'<rect x="{left * scale:.2f}" y="{top * scale:.2f}" width="{wide * scale + 0.3:.2f}" '
+        f'height="{tall * scale + 0.3:.2f}" fill="{_shade(value, most)}"/>'
+        for left, top, wide, tall, value in blocks(cells)
     ]
     shape = " x ".join(map(str, picture["shape"]))
     return (
@@ -42,14 +49,29 @@ def svg(name: str, kind: str, picture: dict) -> str:
     )
 
 
+def blocks(cells: list[list[float]]):
+    """The grid as few rectangles: equal neighbours in a row together, equal rows below one another together."""
+    top = 0
+    for row, same in itertools.groupby(cells):
+        tall, left = len(list(same)), 0
+        for value, run in itertools.groupby(row):
+            wide = len(list(run))
+            yield left, top, wide, tall, value
+            left += wide
+        top += tall
+
+
 def span(picture: dict) -> str:
     low, high = picture["low"], picture["high"]
-    return f"{low} times" if low == high else f"{low} to {high} times"
+    if low != high:
+        return f"{low} to {high} times"
+    return "once" if low == 1 else f"{low} times"
 
 
-def _shade(share: float) -> str:
-    if share <= 0:
+def _shade(value: float, most: float) -> str:
+    if value <= 0:
         return "#ffffff"
-    light, dark = (214, 228, 250), (23, 74, 158)
+    share = math.log2(1 + value) / math.log2(1 + most)
+    light, dark = (226, 236, 252), (23, 74, 158)
     mix = [round(a + (b - a) * share) for a, b in zip(light, dark, strict=True)]
     return f"#{mix[0]:02x}{mix[1]:02x}{mix[2]:02x}"

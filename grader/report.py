@@ -72,7 +72,7 @@ def _part(part) -> str:
     mark = {PASS: "✓", FAIL: "✗", INCONCLUSIVE: "?"}.get(part.state, "·")
     tone = COLOURS.get(part.state, "#5d6778")
     evidence = f' <span style="opacity:.7">[{_e(part.evidence)}]</span>' if part.evidence else ""
-    head = f'<div style="margin-top:6px"><b style="color:{tone}">{mark} {_e(part.name)}</b> {points(part.points)} of {points(part.of)}{evidence}</div>'
+    head = f'<div style="margin-top:6px"><b style="background:{tone};color:#fff;border-radius:3px;padding:0 6px">{mark}</b> <b>{_e(part.name)}</b> {points(part.points)} of {points(part.of)}{evidence}</div>'
     if part.state in (FAIL, INCONCLUSIVE):
         rows = "".join(
             f'<tr><td style="text-align:left;opacity:.7;vertical-align:top">{k}</td><td style="text-align:left">{_e(v)}</td></tr>'
@@ -101,9 +101,7 @@ def traffic_html(facts: dict) -> str:
         for kind, counts in kinds.items()
     ]
     head = "".join(f"<th>{t}</th>" for t in ("kernel", "operand", *titles))
-    maps = [
-        picture.svg(key.split(":")[1], key.split(":")[0], p) for key, p in facts.get("touched", {}).items()
-    ]
+    maps = picture.svgs(facts.get("touched", {}))
     return (
         f'<details open style="margin-left:18px"><summary>Bytes moved, counted</summary><table><tr>{head}</tr>{"".join(rows)}</table>'
         f'<div style="display:flex;gap:18px;flex-wrap:wrap">{"".join(maps)}</div></details>'
