@@ -277,7 +277,7 @@ TILED_GEMM = KernelQuestion(
         Case({"M": 33, "N": 65, "K": 40}, layout={"a": "transposed"}, kind="A transposed in memory"),
     ),
     hidden=hidden_products,
-    traffic_case=Case({"M": 1024, "N": 2048, "K": 64}, sm_count=32),
+    traffic_case=Case({"M": 1024, "N": 4096, "K": 64}, sm_count=32),
     budgets={"traffic": traffic_budget, "grouping": wave_budget, "speed": reuse_budget},
     compile_case=Case({"M": 4096, "N": 4096, "K": 4096}, "bf16", sm_count=132),
     targets=(90, 80),

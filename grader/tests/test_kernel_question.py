@@ -21,7 +21,7 @@ def test_the_right_kernel_has_all_points_and_its_traffic_is_the_models():
     assert (verdict.verdict, verdict.points) == (PASS, 15), str(verdict)
     facts = next(p for p in verdict.parts if p.name == "traffic").facts
     rows = {row["what"]: row["moved"] for row in facts["budgets"]}
-    m, n, k = 1024, 2048, 64
+    m, n, k = 1024, 4096, 64
     assert rows == {
         "read of A": 2 * m * k * (n // 128),
         "read of B": 2 * k * n * (m // 64),
@@ -62,6 +62,13 @@ def test_no_grouping_costs_its_part_and_no_other():
     got = judge(RIGHT.replace('"GROUP_M": GROUP_M', '"GROUP_M": 1'))
     assert [p.name for p in got.parts if p.state == FAIL] == ["grouping"]
     assert got.points == 13
+
+
+def test_a_wide_tile_does_not_hide_a_missing_grouping():
+    wide = RIGHT.replace("GROUP_M = 64, 128, 32, 8", "GROUP_M = 128, 256, 64, 8").replace('"num_warps": 4', '"num_warps": 8')
+    assert judge(wide).verdict == PASS
+    got = judge(wide.replace('"GROUP_M": GROUP_M', '"GROUP_M": 1'))
+    assert [p.name for p in got.parts if p.state == FAIL] == ["grouping"]
 
 
 def test_an_impossible_tile_fails_without_a_gpu():
