@@ -22,7 +22,7 @@ TEXT = {
     ".svg",
     ".csv",
 }
-HERE = "grader/gates/"  # these patterns and their planted faults
+PLANTED = ("grader/gates/", "grader/build/tests/")  # these patterns, and faults planted on purpose
 PATTERNS = (
     (re.compile(r"(?<![\w.])/(home|Users)/[a-z]\w*"), "a path of somebody's machine"),
     (re.compile(r"(?<![\w.}/*])/(root|work)/\w+"), "a path of somebody's machine"),
@@ -38,7 +38,7 @@ def check(root: Path) -> list[str]:
         name = path.relative_to(root).as_posix()
         if path.stat().st_size > LARGEST:
             said.append(f"{name}: {path.stat().st_size:,} bytes; at most {LARGEST:,}")
-        if name.startswith(HERE) or (path.suffix not in TEXT and path.suffix):
+        if name.startswith(PLANTED) or (path.suffix not in TEXT and path.suffix):
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             for pattern, what in PATTERNS:
