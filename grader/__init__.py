@@ -1,10 +1,10 @@
 """The grader: from the source of an answer to a Record. `check`, `run` and `hint` are all a notebook needs."""
 
-__all__ = ["check", "hint", "last_record", "run"]
+__all__ = ["check", "hint", "last_record", "needs", "run"]
 
 
 def __getattr__(name: str):
-    if name in ("check", "hint"):
+    if name in ("check", "hint", "needs"):
         from grader import notebook
 
         return getattr(notebook, name)

@@ -6,6 +6,7 @@ import secrets
 import select
 import struct
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,7 @@ class Jail:
 
     def __init__(self, mode: str, level: int | None = None):
         self.mode, self.level, self.process = mode, level, None
+        self.lock = threading.Lock()  # one task at a time; a notebook may check from several threads
 
     def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
         nonce = secrets.token_hex(16)
@@ -61,17 +63,21 @@ class Jail:
             "limits": {"cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes},
         }
         block = frames.pack(task, arrays or {})
+        with self.lock:
+            data, status = self._exchange(block, limits)
+        return _outcome(data, status, nonce, limits)
+
+    def _exchange(self, block: bytes, limits: Limits) -> tuple[bytes, dict]:
         self._start()
         try:
             self._send(struct.pack("<d", limits.wall_s) + frames.LENGTH.pack(len(block)) + block)
-            data, status = self._receive(time.monotonic() + limits.wall_s + GRACE_S)
+            return self._receive(time.monotonic() + limits.wall_s + GRACE_S)
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             why = self.process.reason() if self.process else ""
             self.stop()
             raise JailTrouble(
                 f"the {self.mode} jail broke off: {error or type(error).__name__} {why}".strip()
             ) from error
-        return _outcome(data, status, nonce, limits)
 
     def _start(self) -> None:
         if self.process and self.process.poll() is None:

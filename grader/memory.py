@@ -58,6 +58,12 @@ def place(question: KernelQuestion, case: Case, values: dict[str, np.ndarray]) -
     return [_place(spec, case, values.get(spec.name)) for spec in question.tensors]
 
 
+def shape_only(spec: Tensor, case: Case) -> Placed:
+    shape = spec.sizes(case.sizes)
+    empty = np.empty(0, np.uint8)
+    return Placed(spec, case.dtype_of(spec), shape, strides(shape, case.layout.get(spec.name, "")), empty)
+
+
 def _place(spec: Tensor, case: Case, value: np.ndarray | None) -> Placed:
     shape, dtype = spec.sizes(case.sizes), case.dtype_of(spec)
     steps = strides(shape, case.layout.get(spec.name, ""))

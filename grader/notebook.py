@@ -1,5 +1,6 @@
 """What a learner calls in a notebook: check, run and hint."""
 
+import importlib
 import os
 
 from grader import answer as answers
@@ -31,6 +32,24 @@ def default_mode() -> str:
     if asked:
         return asked
     return "gpu" if gpu.name() else "cpu"
+
+
+class Stop(Exception):
+    """Ends a run of cells with one sentence where a traceback would help nobody."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+def needs(package: str) -> None:
+    """The first line of a lab that `package` must be there for."""
+    try:
+        importlib.import_module(package)
+    except ImportError:
+        raise Stop(
+            f"This lab needs {package}, which is not installed here (Triton runs on Linux only). The lesson, its "
+            "simulators and the concepts lab work on this machine; `python -m grader doctor` says what is missing."
+        ) from None
 
 
 _asked: dict[str, int] = {}

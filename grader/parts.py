@@ -225,7 +225,7 @@ def compiled(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     question = evidence.question
     names = ", ".join(f"sm_{t}" for t in question.targets)
     result.evidence = f"compiled for {names}"
-    outcome = evidence.compile(question.compile_case, question.targets)
+    outcome = evidence.compiled()
     if outcome.error:
         error = outcome.error
         target = f" for sm_{error['target']}" if error.get("target") else ""

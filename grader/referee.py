@@ -48,6 +48,7 @@ def grade_one(
 
 def _judge(verdict: Record, evidence: Evidence) -> None:
     """Part by part; once values are wrong, nothing after them is worth looking at."""
+    evidence.begin()
     stopped = False
     for part in evidence.question.parts:
         if stopped:

@@ -78,7 +78,7 @@ def _part(part) -> str:
             f'<tr><td style="text-align:left;opacity:.7;vertical-align:top">{k}</td><td style="text-align:left">{_e(v)}</td></tr>'
             for k, v in (("asked", part.asked), ("came", part.came), ("look", part.look))
         )
-        head += f'<table style="margin:2px 0 2px 16px">{rows}</table>'
+        head += f'<table style="margin:2px 0 2px 16px;color:inherit">{rows}</table>'
     elif part.came:
         head += f'<div style="margin-left:18px">{_e(part.came)}</div>'
     elif part.state not in (PASS, FAIL):
@@ -103,6 +103,6 @@ def traffic_html(facts: dict) -> str:
     head = "".join(f"<th>{t}</th>" for t in ("kernel", "operand", *titles))
     maps = picture.svgs(facts.get("touched", {}))
     return (
-        f'<details open style="margin-left:18px"><summary>Bytes moved, counted</summary><table><tr>{head}</tr>{"".join(rows)}</table>'
+        f'<details open style="margin-left:18px"><summary>Bytes moved, counted</summary><table style="color:inherit"><tr>{head}</tr>{"".join(rows)}</table>'
         f'<div style="display:flex;gap:18px;flex-wrap:wrap">{"".join(maps)}</div></details>'
     )
