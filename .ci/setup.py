@@ -128,7 +128,8 @@ def main():
     if STAMP.exists() and STAMP.read_text() == made_from and answers(str(PYTHON), "-c", "print(1)"):
         return
     start = time.time()
-    say("the first time takes a few minutes and about 2 GB (with an NVIDIA GPU about 7)")
+    if not PYTHON.exists():
+        say("the first time takes a few minutes and about 2 GB (with an NVIDIA GPU about 7)")
     make_venv(find_python())
     install_torch()
     say("the rest of requirements.lock")

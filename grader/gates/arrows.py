@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from .tree import PACKAGES, imports, modules, reached
+from .tree import PACKAGES, imports, is_topic, modules, reached
 
 MAY = {"kernels": {"kernels"}, "widgets": {"widgets", "kernels"}, "grader": {"grader", "kernels"}}
 NOTEBOOK_ROOMS = {"course", "solutions", "labs"}
@@ -43,11 +43,11 @@ STANDARD = set(sys.stdlib_module_names)
 
 def _topic(parts: tuple[str, ...], root: Path) -> str | None:
     """The slug a module belongs to; None for what stands one level up."""
-    if len(parts) > 2 and parts[0] in ("kernels", "widgets") and parts[1] != "tests":
-        return parts[1]
-    if len(parts) > 2 and parts[:2] == ("grader", "checks") and parts[2] not in ("tests", "__init__"):
-        return parts[2]
-    return None
+    if parts[:2] == ("grader", "checks"):
+        slug = parts[2] if len(parts) > 2 else ""
+    else:
+        slug = parts[1] if len(parts) > 1 and parts[0] in ("kernels", "widgets") else ""
+    return slug if any(is_topic(root / room / slug) for room in ("kernels", "widgets")) else None
 
 
 def _wrong(parts: tuple[str, ...], name: str, root: Path) -> str | None:
@@ -59,8 +59,7 @@ def _wrong(parts: tuple[str, ...], name: str, root: Path) -> str | None:
         return None
     if other[0] not in MAY[room]:
         return f"{room} must import only {', '.join(sorted(MAY[room]))}"
-    here, there = _topic(parts, root), _topic((*other, ""), root)
-    there = there if there and (root / "kernels" / there).is_dir() else None
+    here, there = _topic(parts, root), _topic(other, root)
     if here and there and here != there:
         return f"the topics {here} and {there} must import nothing from each other"
     if (

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from .tree import is_topic
+
 ROW = re.compile(r"^\|\s*(\d\d)\s*\|\s*`(\w+)`\s*\|(.*)\|\s*$", re.M)
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 ROOMS = ("course", "solutions", "labs", "kernels", "widgets", "checks")
@@ -82,12 +84,9 @@ def _on_disk(root: Path) -> set[tuple[str | None, str, str]]:
     for path in [*root.glob("course/*.md"), *root.glob("solutions/*/"), *root.glob("labs/*/")]:
         if match := LABELLED.match(path.stem):
             found.add((match[1], match[2], path.relative_to(root).as_posix()))
-    for path in [*root.glob("kernels/*/"), *root.glob("widgets/*/"), *root.glob("grader/checks/*.py")]:
-        if path.is_dir() and path.name != "tests" and (path / "__init__.py").exists():
-            found.add((None, path.name, path.relative_to(root).as_posix()))
-        elif path.is_file() and not path.stem.startswith("_"):
-            found.add((None, path.stem, path.relative_to(root).as_posix()))
-    return found
+    packages = [path for path in [*root.glob("kernels/*/"), *root.glob("widgets/*/")] if is_topic(path)]
+    checks = [path for path in root.glob("grader/checks/*.py") if not path.stem.startswith("_")]
+    return found | {(None, path.stem, path.relative_to(root).as_posix()) for path in packages + checks}
 
 
 def check(root: Path) -> list[str]:
