@@ -119,7 +119,7 @@ def test_a_second_run_only_looks_and_a_new_lock_makes_it_anew(setup, monkeypatch
     for name in ("make_venv", "install_torch"):
         monkeypatch.setattr(setup, name, lambda *_, name=name: setup.ran.append([name]))
     monkeypatch.setattr(setup, "STAMP", tmp_path / "ready")
-    monkeypatch.setattr(setup, "PYTHON", sys.executable)
+    monkeypatch.setattr(setup, "PYTHON", Path(sys.executable))
     setup.main()
     assert [step[0] for step in setup.ran[:2]] == ["make_venv", "install_torch"] and len(setup.ran) == 4
     setup.ran.clear()
