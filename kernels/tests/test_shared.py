@@ -4,12 +4,11 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kernels import parts, require
 from kernels.machines import MACHINES, machine
 from kernels.tests.figures import REFUSAL
+from kernels.tests.properties import given, st
 
 NONSENSE = [math.nan, math.inf, -math.inf, -1, "3", None, True]
 

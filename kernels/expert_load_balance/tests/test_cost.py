@@ -1,11 +1,10 @@
 """The hot expert of the source, placements and copies, the exchange, and what must hold for any loads."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kernels.expert_load_balance import cost
 from kernels.tests.figures import GEMM_MOE, PERF, REFUSAL, hold, table
+from kernels.tests.properties import given, st
 
 LOADS = st.lists(st.integers(0, 500), min_size=1, max_size=24).filter(any)
 

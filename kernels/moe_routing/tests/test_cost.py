@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kernels.moe_routing import cost
 from kernels.tests.figures import GEMM_MOE, PERF, REAL, REFUSAL, hold, table
+from kernels.tests.properties import given, st
 
 
 def balanced(**more):

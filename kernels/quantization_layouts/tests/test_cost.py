@@ -3,13 +3,12 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kernels.machines import machine
 from kernels.quantization_layouts import cost
 from kernels.quantization_layouts import kbit_tables as tables
 from kernels.tests.figures import BEYOND, KBIT, PERF, REAL, REFUSAL, hold, table
+from kernels.tests.properties import given, st
 
 H100 = {"bandwidth_byte_s": 3.35e12, "peak_flop_s": 989e12}
 LLAMA = {"layers": 80, "kv_heads": 8, "head_dim": 128}

@@ -5,11 +5,10 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kernels.quantization_layouts import cost
 from kernels.tests.figures import REFUSAL
+from kernels.tests.properties import given, st
 
 SMALL = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "e2m1": ml_dtypes.float4_e2m1fn}
 WEIGHTS = cost.bell_values(1024)

@@ -3,12 +3,11 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kernels.machines import MACHINES, machine
 from kernels.roofline import cost
-from kernels.tests.figures import KBIT, PERF, REFUSAL, hold, table
+from kernels.tests.figures import KBIT, PERF, REAL, REFUSAL, hold, table
+from kernels.tests.properties import given, st
 
 H100 = {"peak_flop_s": 989e12, "bandwidth_byte_s": 3.35e12}
 TP8 = {"devices": 8, **H100}
@@ -38,6 +37,8 @@ FIGURES = [
     (PERF, "ridges of the machines", lambda: [machine(m).ridge() for m in ("V100", "A100", "H100", "B200")],
      [139, 153, 295, 281], 0.6),
     (PERF, "ridge V100 to B200", lambda: machine("B200").ridge() / machine("V100").ridge(), 2, "2%"),
+    (REAL, "FP4 over FP16 peak", lambda: machine("B200").rate("fp4") / machine("B200").rate("fp16"), 4, "1%"),
+    (PERF, "FP8 over FP16 peak", lambda: machine("H100").rate("fp8") / machine("H100").rate("fp16"), 2, "1%"),
     (PERF, "GEMM 4096 FLOPs", lambda: GEMM.flops, 137.4e9, "0.1%"),
     (PERF, "GEMM 4096 bytes", lambda: GEMM.bytes_moved, 100.7e6, "0.1%"),
     (PERF, "GEMM 4096 intensity", lambda: GEMM.intensity, 1365.3, 0.05),

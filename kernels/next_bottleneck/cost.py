@@ -1,0 +1,137 @@
+"""I made one thing faster: what now? The decode chain and everything that decides its next bottleneck.
+
+One idea a sibling module, one door here. Units are SI and stand in every name: `_s` seconds, `_bytes`,
+`_byte_s` byte/s, `_flop_s` FLOP/s; shares are parts of 1.
+"""
+
+from kernels.next_bottleneck.cost_chain import (
+    LLAMA_8B,
+    LLAMA_70B,
+    REMEDIES,
+    REPORTED_WEIGHT_READ_BYTES,
+    Cure,
+    Next,
+    Transformer,
+    cure_in_turn,
+    decode_chain,
+    next_bottleneck,
+)
+from kernels.next_bottleneck.cost_detective import (
+    CASES,
+    PATHS,
+    PATTERNS,
+    Case,
+    Check,
+    Diagnosis,
+    StepCase,
+    Symptoms,
+    diagnose,
+    launch_cut,
+)
+from kernels.next_bottleneck.cost_dispatch import BACKENDS, FEATURES, Dispatch, Verdict, dispatch
+from kernels.next_bottleneck.cost_fleet import (
+    REPORTED_PRODUCTION_DAYS,
+    REPORTED_REALITY_TAX,
+    TIERS,
+    SynchronousStep,
+    fleet_mfu,
+    gpus_saved,
+    growth_per_doubling,
+    is_regression,
+    local_step_s,
+    production_days,
+    profiled_s,
+    scaling_tax,
+    straggler_loss,
+    synchronous_step,
+    trace_bytes,
+)
+from kernels.next_bottleneck.cost_frontier import (
+    DIMENSIONS,
+    LATENCY,
+    THROUGHPUT,
+    Configuration,
+    dominates,
+    frontier,
+    implied_tokens_s,
+    implied_usd_per_gpu_hour,
+    usd_per_1k_tokens,
+)
+from kernels.next_bottleneck.cost_metrics import (
+    NEAR_ROOF,
+    REPORTED_DECODE_PAIRS,
+    TARGETS,
+    KernelDiagnosis,
+    diagnose_kernel,
+    hfu,
+    intensity_behind,
+    mbu,
+    mfu,
+    mfu_behind,
+    percentile,
+    request_s,
+    tokens_per_s,
+)
+from kernels.next_bottleneck.cost_overlap import (
+    REPORTED_GRADIENT_PARAMETERS,
+    REPORTED_OVERLAP_EFFICIENCY,
+    AllReduce,
+    Bucket,
+    TrainingStep,
+    activation_message,
+    all_reduce,
+    bucket_timeline,
+    exposed_s,
+    overlap_efficiency,
+    reported_exposed_share,
+    ring_factor,
+    sm_share_taken,
+    training_step,
+)
+from kernels.next_bottleneck.cost_playbook import (
+    BASELINE_S,
+    BASELINE_SHARES,
+    COMBINATIONS,
+    ROUNDS,
+    Round,
+    RoundResult,
+    best_case_s,
+    combined_speedup,
+    playbook,
+    shared_saving,
+)
+from kernels.next_bottleneck.cost_speculation import (
+    ADAPTIVE_BATCH,
+    Speculation,
+    acceptance_rate,
+    accepted_chances,
+    best_drafts,
+    break_even_acceptance,
+    expected_tokens,
+    residual,
+    speculate,
+    speculation,
+    speculation_at_batch,
+)
+from kernels.parts import amdahl, share_behind
+
+__all__ = [
+    "ADAPTIVE_BATCH", "BACKENDS", "BASELINE_S", "BASELINE_SHARES", "CASES", "COMBINATIONS", "DIMENSIONS",
+    "FEATURES", "LATENCY", "LLAMA_70B", "LLAMA_8B", "NEAR_ROOF", "PATHS", "PATTERNS", "REMEDIES",
+    "REPORTED_DECODE_PAIRS", "REPORTED_GRADIENT_PARAMETERS", "REPORTED_OVERLAP_EFFICIENCY",
+    "REPORTED_PRODUCTION_DAYS", "REPORTED_REALITY_TAX", "REPORTED_WEIGHT_READ_BYTES", "ROUNDS", "TARGETS",
+    "THROUGHPUT", "TIERS",
+    "AllReduce", "Bucket", "Case", "Check", "Configuration", "Cure", "Diagnosis", "Dispatch",
+    "KernelDiagnosis", "Next", "Round", "RoundResult", "Speculation", "StepCase", "Symptoms",
+    "SynchronousStep", "TrainingStep", "Transformer", "Verdict",
+    "acceptance_rate", "accepted_chances", "activation_message", "all_reduce", "amdahl", "best_case_s",
+    "best_drafts", "break_even_acceptance", "bucket_timeline", "combined_speedup", "cure_in_turn",
+    "decode_chain", "diagnose", "diagnose_kernel", "dispatch", "dominates", "expected_tokens", "exposed_s",
+    "fleet_mfu", "frontier", "gpus_saved", "growth_per_doubling", "hfu", "implied_tokens_s",
+    "implied_usd_per_gpu_hour", "intensity_behind", "is_regression", "launch_cut", "local_step_s", "mbu",
+    "mfu", "mfu_behind", "next_bottleneck", "overlap_efficiency", "percentile", "playbook",
+    "production_days", "profiled_s", "reported_exposed_share", "request_s", "residual", "ring_factor",
+    "scaling_tax", "share_behind", "shared_saving", "sm_share_taken", "speculate", "speculation", "speculation_at_batch",
+    "straggler_loss", "synchronous_step", "tokens_per_s", "trace_bytes", "training_step",
+    "usd_per_1k_tokens",
+]  # fmt: skip

@@ -1,0 +1,80 @@
+"""Which kernel may run: every rule checked, the fastest valid one chosen. Fast but invalid is a bug."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernels import require
+from kernels.next_bottleneck.dispatch_tables import BACKENDS, FEATURES, Backend, Rule
+
+
+@dataclass(frozen=True)
+class Verdict:
+    backend: str
+    preference: int  # 0 is the fastest of its operation
+    broken: tuple[str, ...]  # the rules it breaks, in words
+
+    @property
+    def valid(self) -> bool:
+        return not self.broken
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    verdicts: tuple[Verdict, ...]  # in order of preference
+
+    @property
+    def chosen(self) -> str | None:
+        return next((one.backend for one in self.verdicts if one.valid), None)
+
+    @property
+    def fast_but_invalid(self) -> tuple[str, ...]:
+        """What a dispatcher that looked at speed alone would have run instead."""
+        ahead = []
+        for one in self.verdicts:
+            if one.valid:
+                return tuple(ahead)
+            ahead.append(one.backend)
+        return tuple(ahead)
+
+
+def _holds(rule: Rule, value) -> bool:
+    if rule.kind == "among":
+        return value in rule.values
+    if rule.kind == "at least":
+        return value >= rule.values[0]
+    if rule.kind == "at most":
+        return value <= rule.values[0]
+    return value % rule.values[0] == 0
+
+
+def _words(rule: Rule, value) -> str:
+    allowed = " or ".join(str(one) for one in rule.values)
+    kind = "" if rule.kind == "among" else f"{rule.kind} "
+    return f"{rule.feature} must be {kind}{allowed}, got {value}"
+
+
+def dispatch(operation: str, backends: tuple[Backend, ...] = BACKENDS, **features) -> Dispatch:
+    """Judge every backend of an operation; each feature of FEATURES[operation] must be given."""
+    require.one_of(tuple(FEATURES), operation=operation)
+    known = FEATURES[operation]
+    require.one_of(tuple(known), **{f"feature {name}": name for name in features})
+    require.one_of(tuple(features), **{f"feature {name}": name for name in known})
+    for name, value in features.items():
+        require.one_of(known[name], **{name: value})
+    return Dispatch(_judged(operation, backends, features))
+
+
+def _judged(operation: str, backends: tuple[Backend, ...], features: Mapping) -> tuple[Verdict, ...]:
+    mine = [one for one in backends if one.operation == operation]
+    return tuple(
+        Verdict(
+            one.name,
+            preference,
+            tuple(
+                _words(rule, features[rule.feature])
+                for rule in one.rules
+                if not _holds(rule, features[rule.feature])
+            ),
+        )
+        for preference, one in enumerate(mine)
+    )

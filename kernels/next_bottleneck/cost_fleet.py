@@ -1,0 +1,121 @@
+"""From one node to a fleet: the scaling tax, stragglers, and what a benchmark leaves out."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernels import require
+
+# "Performance Engineering": production MFU lies 10 to 20% under a hero run's, and 30 days become 35 to 40.
+# By arithmetic 10 to 20% make 33 to 37.5 days; 40 days are a tax of 25%.
+REPORTED_REALITY_TAX = (0.10, 0.20)
+REPORTED_PRODUCTION_DAYS = (35, 40)
+
+TIERS = (  # tier, what it measures, what it catches
+    (
+        "small canaries",
+        "8 and 64 GPUs: a scaling curve",
+        "changes that bend the curve before the full launch",
+    ),
+    (
+        "fleet baseline",
+        "each run's MFU against its architecture's",
+        "changes that cost useful work fleet-wide",
+    ),
+    ("gray failures", "how step times spread over nodes", "one slow node that all others wait for"),
+)
+
+
+def scaling_tax(local_mfu: float, fleet_mfu: float) -> float:
+    """Share of one node's efficiency that the fleet loses."""
+    require.share(local_mfu=local_mfu, fleet_mfu=fleet_mfu)
+    require.positive(local_mfu=local_mfu)
+    require.at_most(local_mfu, "a fleet does not beat its node", fleet_mfu=fleet_mfu)
+    return 1 - fleet_mfu / local_mfu
+
+
+def local_step_s(fleet_step_s: float, local_mfu: float, fleet_mfu: float) -> float:
+    """The step the fleet would take without the tax."""
+    require.positive(fleet_step_s=fleet_step_s)
+    return fleet_step_s * (1 - scaling_tax(local_mfu, fleet_mfu))
+
+
+def growth_per_doubling(local_mfu: float, fleet_mfu: float, gpus: int, node_gpus: int = 8) -> float:
+    """How much each doubling beyond a node adds to the step, in steps of one node, from one measurement."""
+    require.count(gpus=gpus, node_gpus=node_gpus)
+    require.positive(fleet_mfu=fleet_mfu)
+    if gpus <= node_gpus:
+        raise ValueError(f"gpus must be above one node's {node_gpus}, got {gpus}; the tax begins beyond it")
+    return scaling_tax(local_mfu, fleet_mfu) / (fleet_mfu / local_mfu) / math.log2(gpus / node_gpus)
+
+
+def fleet_mfu(local_mfu: float, gpus: float, growth_per_doubling: float, node_gpus: int = 8) -> float:
+    """MFU when the step grows by the same amount with every doubling beyond a node."""
+    require.share(local_mfu=local_mfu)
+    require.positive(gpus=gpus)
+    require.count(node_gpus=node_gpus)
+    require.not_negative(growth_per_doubling=growth_per_doubling)
+    return local_mfu / (1 + growth_per_doubling * max(0.0, math.log2(gpus / node_gpus)))
+
+
+def is_regression(tax: float, usual_tax: float, tolerance: float = 0.03) -> bool:
+    """The tax should be stable: a sudden rise is the signal, not its size."""
+    require.share(tax=tax, usual_tax=usual_tax, tolerance=tolerance)
+    return tax > usual_tax + tolerance
+
+
+def gpus_saved(gpus: int, relative_gain: float) -> float:
+    """GPUs that a relative gain in MFU is worth."""
+    require.count(gpus=gpus)
+    require.share(relative_gain=relative_gain)
+    return gpus * relative_gain
+
+
+@dataclass(frozen=True)
+class SynchronousStep:
+    times_s: tuple[float, ...]
+
+    @property
+    def step_s(self) -> float:
+        return max(self.times_s)
+
+    @property
+    def efficiency(self) -> float:
+        """Useful time of all nodes over what they spend."""
+        return sum(self.times_s) / (len(self.times_s) * self.step_s)
+
+
+def synchronous_step(times_s: Sequence[float]) -> SynchronousStep:
+    """Nodes that meet at the end of every step wait for the slowest."""
+    require.not_empty(times_s=times_s)
+    require.positive(**{f"times_s[{i}]": time_s for i, time_s in enumerate(times_s)})
+    return SynchronousStep(tuple(times_s))
+
+
+def straggler_loss(speed: float) -> float:
+    """MFU lost by all when one node runs at this share of the others' speed: at 0.9, a tenth."""
+    require.share(speed=speed)
+    require.positive(speed=speed)
+    return 1 - speed
+
+
+def production_days(benchmark_days: float, tax: float) -> float:
+    """What a benchmark's projection becomes when MFU is `tax` lower."""
+    require.positive(benchmark_days=benchmark_days)
+    require.share(tax=tax)
+    require.positive(**{"1 - tax": 1 - tax})
+    return benchmark_days / (1 - tax)
+
+
+def trace_bytes(gpus: int, seconds: float, byte_s: float = 100e6) -> float:
+    """Size of a full trace: about 500 MB for five seconds of one GPU."""
+    require.count(gpus=gpus)
+    require.positive(seconds=seconds, byte_s=byte_s)
+    return gpus * seconds * byte_s
+
+
+def profiled_s(time_s: float, overhead: float = 0.15) -> float:
+    """What a step takes while watched: a full trace with memory adds 10 to 20%."""
+    require.positive(time_s=time_s)
+    require.not_negative(overhead=overhead)
+    return time_s * (1 + overhead)

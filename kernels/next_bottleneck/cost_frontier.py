@@ -1,0 +1,82 @@
+"""The efficiency frontier: throughput, latency, cost, quality and memory pull against each other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kernels import require
+
+DIMENSIONS = (  # name, how it is measured, what pulls against it
+    ("throughput", "tokens a second", "larger batches raise latency"),
+    ("latency", "time to first token, time between tokens", "smaller batches cost more a token"),
+    ("cost", "dollars a million tokens", "the cheapest may miss latency or quality"),
+    ("quality", "perplexity, benchmarks, human preference", "narrow numbers and guesses need guardrails"),
+    ("memory", "peak GPU memory", "contexts and batches take room from the model"),
+)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One way to serve the same 70B model on H100 GPUs; `reported_` figures are the source's."""
+
+    name: str
+    gpus: int
+    users: int
+    between_tokens_s: float
+    weights: str
+    speculation: bool
+    reported_tokens_s: float
+    reported_usd_per_1k: float
+
+    @property
+    def tokens_s(self) -> float:
+        """Every user gets a token each interval: nothing else is consistent."""
+        return self.users / self.between_tokens_s
+
+    @property
+    def tokens_s_per_gpu(self) -> float:
+        return self.tokens_s / self.gpus
+
+
+# B is reported at 4,000 tokens/s an H100, 16,000 on four; 64 users at 120 ms a token are 533 in all.
+LATENCY = Configuration("A: latency", 8, 1, 0.020, "fp16", True, 50, 0.12)
+THROUGHPUT = Configuration("B: throughput", 4, 64, 0.120, "int4", False, 4 * 4000, 0.002)
+
+
+def usd_per_1k_tokens(gpus: int, usd_per_gpu_hour: float, tokens_s: float) -> float:
+    require.count(gpus=gpus)
+    require.positive(usd_per_gpu_hour=usd_per_gpu_hour, tokens_s=tokens_s)
+    return gpus * usd_per_gpu_hour / 3600 / tokens_s * 1000
+
+
+def implied_usd_per_gpu_hour(gpus: int, usd_per_1k: float, tokens_s: float) -> float:
+    """The price of a GPU hour behind a price of tokens: A's $0.12 is $2.70."""
+    require.count(gpus=gpus)
+    require.positive(usd_per_1k=usd_per_1k, tokens_s=tokens_s)
+    return usd_per_1k / 1000 * tokens_s * 3600 / gpus
+
+
+def implied_tokens_s(gpus: int, usd_per_gpu_hour: float, usd_per_1k: float) -> float:
+    """The rate that a price of tokens needs at a price of GPU hours."""
+    require.count(gpus=gpus)
+    require.positive(usd_per_gpu_hour=usd_per_gpu_hour, usd_per_1k=usd_per_1k)
+    return gpus * usd_per_gpu_hour / 3600 / usd_per_1k * 1000
+
+
+def dominates(one: Mapping[str, float], other: Mapping[str, float], goals: Mapping[str, str]) -> bool:
+    """At least as good in every goal ('more' or 'less') and better in one."""
+    signs = {}
+    for name, goal in goals.items():
+        require.one_of(("more", "less"), **{f"goal of {name}": goal})
+        signs[name] = 1 if goal == "more" else -1
+    gains = [sign * (one[name] - other[name]) for name, sign in signs.items()]
+    return min(gains) >= 0 < max(gains)
+
+
+def frontier(points: Sequence[Mapping[str, float]], goals: Mapping[str, str]) -> list[int]:
+    """Positions of the points that no other point dominates."""
+    require.not_empty(points=points, goals=goals)
+    return [
+        i
+        for i, point in enumerate(points)
+        if not any(dominates(other, point, goals) for j, other in enumerate(points) if j != i)
+    ]
