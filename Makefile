@@ -1,6 +1,7 @@
 # make lab    open the course in JupyterLab          make setup  only make the environment
 # make test   run every test                         make lock   requirements.in -> requirements.lock
 # make build  texts -> notebooks -> labs             make clean  remove the environment and caches; work/ stays
+# LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest.
 
 ifeq ($(OS),Windows_NT)
 PYTHON ?= python
