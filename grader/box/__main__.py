@@ -1,0 +1,49 @@
+"""`python -m grader.box [--json]`: attacks every level's box and prints what was held back here."""
+
+import argparse
+import json
+import sys
+
+from grader.box.best import best_level
+from grader.box.limits import LEVELS, Level
+from grader.box.measure import ATTACKS, try_attacks
+
+
+def table(measured: list) -> str:
+    lines = ["attack".ljust(44) + "".join(f"level {int(m.level)}  ".rjust(12) for m in measured)]
+    for name, (text, least) in ATTACKS.items():
+        cells = []
+        for m in measured:
+            held = m.rows.get(name, [None])[0]
+            word = {True: "held", False: "THROUGH" if m.level >= least else "through", None: "-"}[held]
+            cells.append(word.rjust(10) + "  ")
+        lines.append(text.ljust(44) + "".join(cells))
+    lines.append(
+        "time to start, in milliseconds".ljust(44) + "".join(f"{1e3 * m.start_s:10.0f}  " for m in measured)
+    )
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m grader.box", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print the measurement as JSON")
+    wants = parser.parse_args(arguments)
+    measured = [try_attacks(level) for level in sorted(Level, reverse=True)]
+    best = best_level()
+    if wants.json:
+        levels = {
+            int(m.level): {"rows": m.rows, "why_not": m.why_not(), "start_s": m.start_s} for m in measured
+        }
+        print(json.dumps({"best": int(best), "levels": levels}, indent=1))
+        return 0
+    print(table(measured))
+    for m in measured:
+        if m.why_not():
+            print(f"\nlevel {int(m.level)} is not to be had here: {m.why_not()}")
+    print(f"\nlevel {int(best)} is used here. {LEVELS[best]}")
+    print('"through" is what a level does not promise to hold; "THROUGH" is a promise that did not hold.')
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

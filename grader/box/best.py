@@ -1,0 +1,77 @@
+"""The strongest level that this machine really has, and the refusal of work that needs a stronger one."""
+
+import hashlib
+import json
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+from grader.box import bubblewrap
+from grader.box.limits import BoxError, Level
+from grader.box.measure import QUICK, try_attacks
+
+
+@cache
+def best_level() -> Level:
+    """The strongest level whose every promise held when it was attacked here.
+
+    The full measurement is kept per boot; a process that finds one there tries the quickest attacks again.
+    """
+    if sys.platform != "linux":
+        return Level.LIMITS
+    known = _recall()
+    if known is not None and (known == Level.LIMITS or not try_attacks(known, tuple(QUICK)).why_not()):
+        return known
+    level = next((one for one in (Level.BUBBLEWRAP, Level.LANDLOCK) if not why_not(one)), Level.LIMITS)
+    _remember(level)
+    return level
+
+
+@cache
+def why_not(level: Level) -> str:
+    """What keeps this machine from a level; empty when it has it."""
+    return try_attacks(level).why_not()
+
+
+def require(level: int, purpose: str) -> Level:
+    """The best level here; BoxError when that is weaker than `level`."""
+    best = best_level()
+    if best >= level:
+        return best
+    reasons = "; ".join(f"level {int(one)} is out: {why_not(one)}" for one in Level if one >= level)
+    asroot = (
+        " and not as root" if hasattr(os, "geteuid") and os.geteuid() == 0 and best == Level.LIMITS else ""
+    )
+    raise BoxError(
+        f"the box must be of level {level} or better for {purpose}, got level {int(best)} ({reasons}); "
+        f"install bubblewrap or run on a kernel with Landlock{asroot}, then look at `python -m grader.box`"
+    )
+
+
+def _cache_file() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
+    return Path(base or os.path.expanduser("~/.cache")) / "tile-by-tile" / "box.json"
+
+
+def _key() -> str:
+    """What a measurement depends on: this boot, this user, this interpreter, this bubblewrap, this code."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py"))))
+    return f"{boot} {os.getuid()} {sys.executable} {bubblewrap.trouble()} {code.hexdigest()[:16]}"
+
+
+def _recall() -> Level | None:
+    try:
+        kept = json.loads(_cache_file().read_text())
+        return Level(kept["level"]) if kept["key"] == _key() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _remember(level: Level):
+    try:
+        _cache_file().parent.mkdir(parents=True, exist_ok=True)
+        _cache_file().write_text(json.dumps({"key": _key(), "level": int(level)}) + "\n")
+    except OSError:
+        pass

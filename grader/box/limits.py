@@ -1,0 +1,45 @@
+"""How much a boxed program may use, and the three strengths of box."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Level(IntEnum):
+    LIMITS = 1
+    LANDLOCK = 2
+    BUBBLEWRAP = 3
+
+
+LEVELS = {
+    Level.BUBBLEWRAP: "bubblewrap: files, processes, network and user of its own, fewer system calls",
+    Level.LANDLOCK: "Landlock: only the files it needs, fewer system calls, no sockets; sees other processes",
+    Level.LIMITS: "limits only: time, memory and file size; it may read and do whatever the caller may",
+}
+
+
+class BoxError(Exception):
+    """The box could not be made or is too weak: trouble of ours, never of what should have run in it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """None is no limit. Memory and scratch are the whole box's; processor time and file size, a process's."""
+
+    wall_s: float | None = None
+    cpu_s: int | None = 600
+    memory_bytes: int = 6 << 30
+    processes: int = 64
+    file_bytes: int = 256 << 20  # one file, and all of scratch together
+    output_bytes: int = 1 << 30  # through Box.read_exactly
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, got {value}; leave it out for the default")
+
+
+def size_text(count: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.3g} {name}"
+    return f"{count} bytes"
