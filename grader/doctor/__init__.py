@@ -19,7 +19,7 @@ def look() -> list:
     looks = (
         packages.python,
         lambda: machine.graphics(found),
-        lambda: packages.pinned("numpy", locked, "everything needs it; make setup"),
+        lambda: packages.pinned("numpy", locked, "everything needs it; make setup", needed=True),
         lambda: packages.pinned("torch", locked, "the kernel labs need it; make setup"),
         lambda: packages.pinned("triton", locked, "the kernel labs need it, on Linux; make setup"),
         lambda: machine.triton_mode(found),

@@ -35,10 +35,10 @@ def python() -> Row:
     return ok("Python", f"{version} on {platform.system()} {platform.machine()}")
 
 
-def pinned(package: str, locked: dict[str, str], advice: str) -> Row:
+def pinned(package: str, locked: dict[str, str], advice: str, needed: bool = False) -> Row:
     version, wanted = installed(package), locked.get(package)
     if version is None:
-        return note(package, "not installed", advice)
+        return (missing if needed else note)(package, "not installed", advice)
     if wanted and version.partition("+")[0] != wanted:
         return note(package, version, f"the course is pinned to {wanted}; make setup installs it")
     return ok(package, version)
