@@ -33,25 +33,14 @@ document.documentElement.dataset.mounted = 'true';
 </script></body></html>"""
 
 
-def chromium_path(playwright=None) -> str | None:
-    """The system's Chromium, else one on PATH, else Playwright's own, else None."""
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    found = ["/usr/bin/chromium", *(shutil.which(name) for name in names)]
-    if playwright:
-        found.append(playwright.chromium.executable_path)
-    return next((path for path in found if path and os.path.exists(path)), None)
-
-
 @contextmanager
-def chromium() -> Iterator:
+def chromium(path: str | None = None) -> Iterator:
+    """The one at `path`, else the one CHROMIUM or PATH names, else Playwright's own."""
     from playwright.sync_api import sync_playwright
 
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = path or os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
-        path = chromium_path(playwright)
-        if path is None:
-            raise FileNotFoundError(
-                "a browser must be installed, got none; run: python -m playwright install chromium"
-            )
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=list(FLAGS))
         try:
             yield browser

@@ -345,7 +345,7 @@ function stepper(noun, go) {
   const step = button('Step', by(() => to(at + 1)));
   const reset = button('Reset', by(() => to(0)));
   const scrub = make('input', { type: 'range', min: 0, step: 1, 'aria-label': `Step through each ${noun}`, ...KEYS });
-  scrub.addEventListener('input', by(() => to(+scrub.value)));
+  scrub.addEventListener('input', () => { const wanted = +scrub.value; stop(); to(wanted); });
   const where = make('span', { class: 'tbt-where', 'aria-hidden': 'true' });
   function show() {
     scrub.max = count - 1;
@@ -398,7 +398,7 @@ const python = value => (value === true ? 'True' : value === false ? 'False' : J
 
 function dataPanel(spec, state, announce) {
   const body = make('table');
-  const scroll = make('div', { class: 'tbt-scroll', tabindex: 0, role: 'region', 'aria-label': 'Data of the picture', ...KEYS }, body);
+  const scroll = make('div', { class: 'tbt-scroll', tabindex: 0, role: 'group', 'aria-label': 'Data of the picture', ...KEYS }, body);
   const copying = (label, text, done) => button(label, async () => { await copy(text()); announce(done, 0); });
   const code = () => {
     const changed = spec.controls.filter(c => state.values[c.name] !== c.default);
@@ -422,6 +422,10 @@ function lock(spec, uid, commit) {
   const sure = make('button', { type: 'submit', class: 'tbt-commit', ...KEYS }, 'Commit');
   const row = make('div', { class: 'tbt-row' }, input, spec.prediction.unit, sure);
   const form = make('form', { class: 'tbt-prediction' }, make('label', { for: input.id }, spec.prediction.question), row);
+  // JupyterLab keeps Enter from submitting a form by itself
+  input.addEventListener('keydown', event => {
+    if (event.key === 'Enter') { event.preventDefault(); form.requestSubmit(); }
+  });
   form.addEventListener('submit', event => { event.preventDefault(); commit(input.valueAsNumber); });
   return form;
 }
@@ -461,7 +465,7 @@ export function mount(host, adapter) {
     state.guess = Number.isFinite(guess) ? guess : null;
     if (state.guess !== null) send();
   }) : null;
-  const root = make('section', { class: 'tbt', 'aria-label': spec.title, 'data-revision': 0 },
+  const root = make('div', { class: 'tbt', role: 'group', 'aria-label': spec.title, 'data-revision': 0 },
     make('p', { class: 'tbt-title' }, spec.title), make('h3', { class: 'tbt-question' }, spec.question),
     form, verdict, presets.node, ...controls.nodes, error, wait, shut, body,
     spec.source ? make('p', { class: 'tbt-source' }, `After ${spec.source}`) : null, live);

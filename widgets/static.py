@@ -118,4 +118,4 @@ def page(declaration: Declaration, scene: Scene | None, uid: str = "tbt") -> str
         body += f'<p class="tbt-takeaway">{escape(scene.takeaway)}</p>'
         body += f'<details class="tbt-data"><summary>Show as data</summary>{table(scene)}</details>'
     name = escape(declaration.title)
-    return f'<style>{css()}</style><section class="tbt" aria-label="{name}">{head}{body}</section>'
+    return f'<style>{css()}</style><div class="tbt" role="group" aria-label="{name}">{head}{body}</div>'

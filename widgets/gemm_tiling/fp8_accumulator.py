@@ -127,12 +127,12 @@ def _lens(r: Result, i: int) -> list[dict]:
         ),
         line("lens", LENS.x, LENS.y, LENS.right, LENS.y, "axis"),
     ]
-    for n in numbers if len(numbers) <= 80 else range(0):
+    for k, n in enumerate(numbers if len(numbers) <= 80 else ()):
         at = x(n * gap)
-        marks.append(line(f"lens-{n}", at, LENS.y - 6, at, LENS.y + 6, "axis"))
+        marks.append(line(f"lens-{k}", at, LENS.y - 6, at, LENS.y + 6, "axis"))
         if n % every == 0:
             name = units.number(n * gap, 6)
-            marks.append(text(f"lens-name-{n}", at, LENS.y + 24, name, "muted", "small", "middle"))
+            marks.append(text(f"lens-name-{k}", at, LENS.y + 24, name, "muted", "small", "middle"))
     landed, role = ("stays", "hot") if after == before else ("lands here", "useful")
     high = LENS.y - 16
     return marks + [

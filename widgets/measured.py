@@ -1,0 +1,231 @@
+"""Real measurements beside their bounds: a learner's own Record, and the recorded runs of the course's kernels.
+
+Both come as plain data, and both are drawn as the simulators are: one look, light and dark, with a table.
+"""
+
+import json
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from uuid import uuid4
+
+from kernels.machines import MACHINES, Machine
+from widgets import static, units
+from widgets.charts import Box, Part, Scale, axis_x, bars_across, limit_up, linear
+from widgets.plots import ROOF_HEIGHT, Point, ranges, roofline
+from widgets.scene import Column, Scene, circle, figure, rect, table, text
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture of measurements for a notebook's output; with no scene, the sentence that says why."""
+
+    title: str
+    question: str
+    scene: Scene | None
+    sentence: str = ""
+
+    def __repr__(self) -> str:
+        return f"{self.scene.summary} {self.scene.takeaway}" if self.scene else self.sentence
+
+    def _repr_html_(self) -> str:
+        if self.scene is None:
+            return f"<p>{static.escape(self.sentence)}</p>"
+        return static.page(self, self.scene, f"tbt-{uuid4().hex[:8]}")
+
+
+def beside_bound(record: dict | None, machine: str = "H200", dtype: str = "bf16") -> Plot:
+    """The newest Record of a kernel question: its time under the roof, or, without a GPU, its counted bytes.
+
+    `machine` and `dtype` name the roof that counted bytes are held against.
+    """
+    facts = [part["facts"] for part in (record or {}).get("parts", ())]
+    timed = next((f for f in facts if "bar_seconds" in f and "flops" in f), None)
+    if timed:
+        return Plot("Your kernel, timed", "How near is it to what nothing can beat?", _timed(timed, dtype))
+    counted = next((f for f in facts if f.get("launches") and f.get("budgets")), None)
+    if counted:
+        budgets = [row for f in facts for row in f.get("budgets", ())]
+        scene = _counted(counted, budgets, MACHINES[machine], dtype)
+        return Plot("Your kernel, counted", "How many bytes did it move, and how many had to move?", scene)
+    return Plot("", "", None, "There is no measurement yet: run the check above, then this cell again.")
+
+
+def _roofs(machine: Machine, *dtypes: str) -> list[tuple[str, float]]:
+    return [(f"{machine.name} {d}: {units.si(machine.rate(d), 'FLOP/s')}", machine.rate(d)) for d in dtypes]
+
+
+def _timed(facts: dict, dtype: str) -> Scene:
+    """Yours and the bar under the roof of this GPU, and the three times as bars."""
+    known = next((m for m in MACHINES.values() if m.name in facts["gpu"]), None)
+    intensity = facts["flops"] / facts["bytes"]
+    contenders = [("yours", facts["seconds"], "measured"), (facts["bar"], facts["bar_seconds"], "secondary")]
+    marks, top = [], 0
+    if known:
+        points = [Point(name, intensity, facts["flops"] / s, role) for name, s, role in contenders]
+        marks = roofline(known.bandwidth, _roofs(known, dtype), points)
+        top = ROOF_HEIGHT
+        contenders.append(
+            (f"{known.name}'s limit", known.time(facts["flops"], facts["bytes"], dtype), "limit")
+        )
+    scale = linear(0, 1.1 * max(s for _, s, _ in contenders), 150, 600)
+    rows = [(n, [Part(s, r, f"{n}: {units.seconds(s)}")], units.seconds(s)) for n, s, r in contenders]
+    marks += bars_across("time", rows, Box(150, top + 8, 450, 34 * len(rows)), scale)
+    mine = figure("your time", facts["seconds"], units.seconds, "measured")
+    exact = units.fixed(3)
+    ratio = figure(f"times {facts['bar']}'s time", facts["ratio"], lambda v: f"{exact(v)}×")
+    return Scene(
+        summary=f"On {facts['gpu']} your kernel took {mine.text}, {ratio.text} the time of {facts['bar']} "
+        f"(99% interval {exact(facts['low'])} to {exact(facts['high'])}).",
+        takeaway="The distance to the roof is what is left to win; nothing wins more.",
+        marks=marks,
+        figures=(mine, ratio),
+        table=table(("", Column("time", "s", units.seconds), Column("rate", "FLOP/s", lambda v: units.si(v, "FLOP/s"))),
+                    [(n, s, facts["flops"] / s) for n, s, _ in contenders]),
+        height=top + 8 + 34 * len(rows) + 8,
+    )  # fmt: skip
+
+
+def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> Scene:
+    """Loads as three intensities under a machine's roof, and every budget with what was moved."""
+    flops = sum(launch["flops"] for launch in facts["launches"])
+    loads = {
+        kind: sum(t["load"][kind] for launch in facts["launches"] for t in launch["tensors"].values() if "load" in t)
+        for kind in ("requested", "wave", "unique")
+    }  # fmt: skip
+    names = {"requested": "every load from HBM", "wave": "a wave shares the L2", "unique": "each byte once"}
+    roles = {"requested": "measured", "wave": "primary", "unique": "secondary"}
+    marks, top = [], 0
+    if flops:
+        at = {kind: flops / loads[kind] for kind in names}
+        points = [Point(names[k], at[k], machine.attainable(at[k], dtype), roles[k]) for k in names]
+        marks, top = roofline(machine.bandwidth, _roofs(machine, dtype), points), ROOF_HEIGHT
+    rows = [(row["what"], row["least"], row["moved"], row["most"]) for row in budgets]
+    marks += ranges("budget", rows, Box(236, top + 24, 316, 28 * len(rows)))
+    asked = figure("bytes loaded", loads["requested"], units.si_bytes, "measured")
+    shared = figure("unique in a wave", loads["wave"], units.si_bytes, "primary")
+    unique = figure("each byte once", loads["unique"], units.si_bytes, "secondary")
+    return Scene(
+        summary=f"Your kernel asked for {asked.text}; its waves hold {shared.text} of unique bytes, and each byte "
+        f"once is {unique.text}.",
+        takeaway=_where(flops, loads, machine, dtype),
+        marks=marks,
+        figures=(asked, shared, unique),
+        table=table(("", *(Column(name, "B", units.si_bytes) for name in ("at least", "moved", "at most"))), rows),
+        height=top + 24 + 28 * len(rows) + 44,
+    )  # fmt: skip
+
+
+def _where(flops: float, loads: dict, machine: Machine, dtype: str) -> str:
+    """On which side of the ridge the loads stand, first without an L2 and then with one."""
+    if not flops:
+        return "Bytes that move once are the floor; whatever lies above it is yours to win."
+    ridge = machine.ridge(dtype)
+    alone, shared = (flops / loads[kind] for kind in ("requested", "wave"))
+    need = f"{machine.name} needs {units.number(ridge)} FLOP per byte"
+    if alone >= ridge:
+        return f"{need}: your tile alone gives {units.number(alone)}."
+    if shared >= ridge:
+        return f"{need}: your tile alone gives {units.number(alone)}, your waves {units.number(shared)}."
+    return f"{need}: even your waves give only {units.number(shared)}, so memory would be the limit."
+
+
+def recorded(slug: str, machine: str = "h200") -> Plot:
+    """What the course's own kernels of a topic reached, beside the bound and the best peer of the same run."""
+    path = Path(find_spec("kernels").origin).parent / slug / "results" / f"{machine}.json"
+    if not path.exists():
+        sentence = (
+            f"No measurement of these kernels on {machine} is recorded in this copy of the course. "
+            f"On a machine with an NVIDIA GPU, python -m kernels.bench {slug} measures them there."
+        )
+        return Plot("", "", None, sentence)
+    run = json.loads(path.read_text(encoding="utf-8"))
+    rows = [row for row in run["rows"] if "us" in row]
+    if not rows:
+        return Plot("", "", None, f"The run recorded on {machine} holds no kernel that was right and timed.")
+    title = f"{run['machine']['gpu']}, {run['date']}"
+    return Plot(title, "How near do the tuned kernels come to the limit?", _recorded(run, rows))
+
+
+def _best_peer(row: dict) -> tuple[str, dict] | None:
+    timed = [(peer["us"], name) for name, peer in row["peers"].items() if "us" in peer]
+    return (min(timed)[1], row["peers"][min(timed)[1]]) if timed else None
+
+
+def _label(row: dict) -> str:
+    return f"{row['op']} {row['case']}".replace("_", " ")
+
+
+def _legend(y: float) -> list[dict]:
+    return [
+        rect("legend-ours", 40, y - 9, 14, 10, "primary"),
+        text("legend-ours-name", 60, y, "the course's kernel", "primary", "small"),
+        circle("legend-peer", 200, y - 4, 5, "hot"),
+        text("legend-peer-name", 212, y, "the fastest peer of the same run", "hot", "small"),
+    ]
+
+
+def _share_bars(rows: list[dict], scale: Scale, box: Box) -> list[dict]:
+    bars = []
+    for i, row in enumerate(rows, 1):
+        tip = f"{_label(row)}: {units.percent(row['share'])} of the limit"
+        bars.append((f"{i}  {_label(row)}", [Part(row["share"], "primary", tip)], ""))
+    marks = bars_across("share", bars, box, scale)
+    pitch = box.h / len(rows)
+    for i, row in enumerate(rows):
+        if best := _best_peer(row):
+            name, peer = best
+            share = row["limit_us"] / peer["us"]
+            tip = f"{name}: {units.with_unit(peer['us'], 'µs')}, {units.percent(share)} of the limit"
+            marks.append(circle(f"peer{i}", scale(share), box.y + (i + 0.5) * pitch, 5, "hot", tip))
+    return marks
+
+
+def _recorded(run: dict, rows: list[dict]) -> Scene:
+    """Every row as a numbered point under the measured roofs, and as a share of its limit."""
+    ceilings = run["ceilings"]
+    used = [d for d in ("bf16", "fp16", "fp8") if d in ceilings and any(row["dtype"] == d for row in rows)]
+    roofs = [(f"{d} measured: {units.si(ceilings[d], 'FLOP/s')}", ceilings[d]) for d in used]
+    points = [
+        Point(str(i), row["tflop_s"] / row["tb_s"], row["tflop_s"] * 1e12, "primary", _label(row))
+        for i, row in enumerate(rows, 1)
+    ]
+    box = Box(280, ROOF_HEIGHT + 40, 400, 26 * len(rows))
+    scale = linear(0, 1.1, box.x, box.right)
+    marks = roofline(ceilings["copy"], roofs, points, beside=True) + _share_bars(rows, scale, box)
+    marks += _legend(ROOF_HEIGHT + 20)
+    marks += axis_x(
+        "shares",
+        scale,
+        box.bottom + 4,
+        "share of the limit",
+        lambda v: f"{100 * v:.0f}%",
+        ticks=(0, 0.25, 0.5, 0.75, 1),
+    )
+    marks += limit_up("all", Box(box.x, box.y - 14, box.w, box.h + 18), scale(1), "limit", "end")
+    best = max(rows, key=lambda row: row["share"])
+    copy = figure("copy bandwidth, measured", ceilings["copy"], lambda v: units.si(v, "B/s"))
+    top = figure(_label(best), best["share"], units.percent, "primary")
+    columns = (
+        "",
+        "case",
+        "µs",
+        Column("of the limit", show=units.percent),
+        "TB/s",
+        "TFLOP/s",
+        "best peer",
+        "its µs",
+    )
+    cells = [
+        (i, _label(r), r["us"], r["share"], r["tb_s"], r["tflop_s"], *((p[0], p[1]["us"]) if (p := _best_peer(r)) else ("none", "")))
+        for i, r in enumerate(rows, 1)
+    ]  # fmt: skip
+    return Scene(
+        summary=f"Measured on {run['machine']['gpu']} on {run['date']}, where a copy reaches {copy.text}: "
+        f"{_label(best)} comes to {top.text} of its limit.",
+        takeaway="Few rows of A stand on the slope, where bytes decide; many stand under the roof, where arithmetic does.",
+        marks=marks,
+        figures=(copy, top),
+        table=table(columns, cells),
+        height=round(box.bottom + 48),
+    )

@@ -1,0 +1,128 @@
+"""A real JupyterLab with one notebook, driven until its kernel has run it."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).parents[3]
+# Lab leaves cells outside the window undrawn unless told otherwise; the news popup is off as for learners.
+SETTINGS = {
+    "@jupyterlab/notebook-extension/tracker.jupyterlab-settings": {"windowingMode": "none"},
+    "@jupyterlab/apputils-extension/notification.jupyterlab-settings": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+    },
+}
+PANEL = "window.jupyterapp?.shell?.currentWidget"
+OPENED = f"() => Boolean({PANEL}?.context && {PANEL}?.sessionContext)"
+READY = f"""async () => {{
+  await {PANEL}.context.ready;
+  await {PANEL}.sessionContext.ready;
+  await {PANEL}.sessionContext.session.kernel.info;
+}}"""
+IDLE = f"() => {PANEL}.sessionContext.session?.kernel?.status === 'idle'"
+
+
+def notebook(folder: Path, cells: list[str]) -> str:
+    """Writes it under a name of its own, so that no session of an earlier run is found again."""
+    name = f"simulators-{time.time_ns():x}.ipynb"
+    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells], metadata=spec)
+    nbformat.write(made, folder / name)
+    return name
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """JupyterLab on loopback over `folder`, with settings of its own and this project on the path."""
+    state = folder / ".state"
+    for name, setting in SETTINGS.items():
+        file = state / "settings" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(setting))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "JUPYTER_CONFIG_DIR": str(state / "config"),
+        "JUPYTER_DATA_DIR": str(state / "data"),
+        "JUPYTER_RUNTIME_DIR": str(state / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(state / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(state / "workspaces"),
+        "IPYTHONDIR": str(state / "ipython"),
+    }
+    base = f"http://127.0.0.1:{(port := _free_port())}"
+    options = ("--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}", "--IdentityProvider.token=",
+               "--ServerApp.password=", "--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={folder}")  # fmt: skip
+    with (folder / "server.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options],
+            stdout=log,
+            stderr=log,
+            env=environment,
+            cwd=folder,
+        )
+        try:
+            _wait_for(base, process, folder / "server.log")
+            yield base
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _wait_for(base: str, process: subprocess.Popen, log: Path) -> None:
+    for _ in range(300):
+        if process.poll() is not None:
+            break
+        try:
+            urllib.request.urlopen(f"{base}/api/status", timeout=2).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"JupyterLab must start, got:\n{log.read_text()[-3000:]}")
+
+
+def run_all(page, base: str, name: str) -> None:
+    page.goto(f"{base}/doc/tree/{name}?reset")
+    page.wait_for_function(OPENED, timeout=60_000)
+    page.evaluate(READY)
+    page.wait_for_function(IDLE, timeout=60_000)
+    # the braces matter: the promise of a command never settles in an evaluate
+    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+
+
+def run_cell(page, number: int) -> None:
+    """Starts one cell, and does not wait for it."""
+    page.evaluate(
+        "number => { const panel = window.jupyterapp.shell.currentWidget; panel.content.activeCellIndex = number;"
+        " panel.content.deselectAll(); window.jupyterapp.commands.execute('notebook:run-cell'); }",
+        number,
+    )
+
+
+def set_theme(page, dark: bool) -> None:
+    theme = "JupyterLab Dark" if dark else "JupyterLab Light"
+    page.evaluate(
+        "theme => { window.jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme
+    )
+    page.locator(f"body[data-jp-theme-light='{'false' if dark else 'true'}']").wait_for(state="attached")
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+    )

@@ -1,0 +1,299 @@
+"""Every simulator in a real JupyterLab: one server, one notebook, one page; found by role and name.
+
+Tests wait for the revision that an answer carries, never for time.
+"""
+
+import statistics
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from widgets.answer import answer
+from widgets.browser import chromium as chromium_at
+from widgets.registry import every, find
+from widgets.tests.browser import lab
+
+pytestmark = pytest.mark.browser
+
+EVERY = every()
+ASKED = [d for d in EVERY if d.prediction]
+each = pytest.mark.parametrize("simulator", EVERY, ids=lambda d: d.id)
+each_asked = pytest.mark.parametrize("simulator", ASKED, ids=lambda d: d.id)
+BUSY = 1 + len(EVERY) + len(ASKED)  # the cell that keeps the kernel busy
+
+
+@pytest.fixture(scope="module")
+def page(chromium, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lab")
+    cells = ["from widgets import show"]
+    cells += [f"show({d.id!r})" for d in EVERY]
+    cells += [f"show({d.id!r}, predict=True)" for d in ASKED]
+    cells += ["import os, time\nwhile os.path.exists('busy'):\n    time.sleep(0.05)"]
+    name = lab.notebook(folder, cells)
+    with lab.server(folder) as base, chromium_at(chromium) as browser:
+        context = browser.new_context(viewport={"width": 1180, "height": 900}, reduced_motion="reduce")
+        page = context.new_page()
+        page.folder, page.complaints = folder, []
+        page.on("pageerror", lambda problem: page.complaints.append(str(problem)))
+        page.requests = []
+        page.on("request", lambda request: page.requests.append(request.url))
+        lab.run_all(page, base, name)
+        expect(page.locator(".tbt")).to_have_count(len(EVERY) + len(ASKED), timeout=60_000)
+        page.base = base
+        yield page
+
+
+def shown(page: Page, simulator) -> Locator:
+    return page.get_by_role("group", name=simulator.title, exact=True).first
+
+
+def locked(page: Page, simulator) -> Locator:
+    return page.get_by_role("group", name=simulator.title, exact=True).last
+
+
+def revision(root: Locator) -> int:
+    return int(root.get_attribute("data-revision"))
+
+
+def figures(root: Locator) -> list[str]:
+    return root.locator(".tbt-figures dd").all_inner_texts()
+
+
+def expected(simulator, **inputs) -> list[str]:
+    return [text for _, text, _ in answer(simulator, {"values": inputs})["frames"][0]["figures"]]
+
+
+def pressed(control: Locator, key: str, root: Locator) -> None:
+    """A key, and the answer to it."""
+    before = revision(root)
+    control.press(key)
+    expect(root).to_have_attribute("data-revision", str(before + 1))
+
+
+@each
+def test_it_opens_with_its_story(page, simulator):
+    root = shown(page, simulator)
+    expect(root.get_by_role("heading", name=simulator.question)).to_be_visible()
+    first = answer(simulator)["frames"][0]
+    assert figures(root) == [text for _, text, _ in first["figures"]]
+    expect(root.locator("svg.tbt-scene")).to_have_accessible_name(first["summary"])
+    expect(root.get_by_text(first["takeaway"], exact=True)).to_be_visible()
+
+
+@each
+def test_every_control_answers_to_the_keyboard(page, simulator):
+    root = shown(page, simulator)
+    if any(control.more for control in simulator.controls):
+        more = root.get_by_text("More settings", exact=True)
+        more.press("Enter")
+        expect(root.locator(".tbt-more")).to_have_attribute("open", "")
+    start = root.get_by_role("group", name="Presets").get_by_role("button").first
+    for control in simulator.controls:
+        if control.kind == "slider":
+            widget = root.get_by_role("slider", name=control.label, exact=True)
+            before = widget.get_attribute("aria-valuetext")
+            pressed(widget, "ArrowLeft" if control.default == control.max else "ArrowRight", root)
+            expect(widget).not_to_have_attribute("aria-valuetext", before)
+        elif control.kind == "toggle":
+            pressed(root.get_by_role("checkbox", name=control.label, exact=True), "Space", root)
+        elif control.kind == "number":
+            pressed(root.get_by_role("spinbutton", name=control.label), "ArrowUp", root)
+        elif root.get_by_role("radiogroup", name=control.label, exact=True).count():
+            group = root.get_by_role("radiogroup", name=control.label, exact=True)
+            pressed(group.get_by_role("radio", checked=True), "ArrowDown", root)
+        else:
+            last = control.default == control.stops[-1]
+            pressed(
+                root.get_by_role("combobox", name=control.label, exact=True),
+                "ArrowUp" if last else "ArrowDown",
+                root,
+            )
+    pressed(start, "Enter", root)
+    expect(start).to_have_attribute("aria-pressed", "true")
+    assert figures(root) == expected(simulator)
+
+
+@each
+def test_presets_show_what_the_model_says(page, simulator):
+    root = shown(page, simulator)
+    for label, values in reversed(simulator.presets.items()):
+        preset = root.get_by_role("group", name="Presets").get_by_role("button", name=label, exact=True)
+        pressed(preset, "Enter", root)
+        assert figures(root) == expected(simulator, **values)
+
+
+@each
+def test_the_data_opens_and_equals_the_model(page, simulator):
+    root = shown(page, simulator)
+    root.get_by_text("Show as data", exact=True).press("Enter")
+    rows = root.get_by_role("group", name="Data of the picture").locator("tbody tr")
+    got = answer(simulator)
+    table = got["frames"][0]["table"]
+    for frame in got["frames"][1 : got["first"] + 1]:
+        table = frame.get("table", table)
+    expect(rows).to_have_count(len(table["rows"]))
+    assert [row.split("\t") for row in rows.all_inner_texts()] == table["rows"]
+    root.get_by_text("Show as data", exact=True).press("Enter")
+
+
+@each
+def test_marks_can_be_read_one_by_one(page, simulator):
+    root = shown(page, simulator)
+    walk = root.get_by_role("slider", name="Read the picture, mark by mark")
+    walk.focus()
+    walk.press("Home")
+    tips = [mark["tip"] for mark in answer(simulator)["frames"][0]["marks"] if mark.get("tip")]
+    expect(walk).to_have_attribute("max", str(len(tips) - 1))
+    expect(root.locator(".tbt-tip")).to_be_visible()
+    if len(tips) > 1 and not simulator.stepper:
+        walk.press("ArrowRight")
+        expect(walk).to_have_attribute("aria-valuetext", tips[1])
+        expect(root.locator(".tbt-tip")).to_have_text(tips[1])
+    walk.blur()
+    expect(root.locator(".tbt-tip")).to_be_hidden()
+
+
+@pytest.mark.parametrize("simulator", [d for d in EVERY if d.stepper], ids=lambda d: d.id)
+def test_steps(page, simulator):
+    root = shown(page, simulator)
+    count = len(answer(simulator)["frames"])
+    scrub = root.get_by_role("slider", name=f"Step through each {simulator.stepper.noun}")
+    scrub.press("Home")
+    expect(root).to_have_attribute("data-step", "0")
+    expect(root.get_by_role("button", name="Back")).to_be_disabled()
+    root.get_by_role("button", name="Step", exact=True).press("Enter")
+    expect(root).to_have_attribute("data-step", "1")
+    root.get_by_role("button", name="Back").press("Enter")
+    expect(root).to_have_attribute("data-step", "0")
+    scrub.press("End")
+    expect(root).to_have_attribute("data-step", str(count - 1))
+    root.get_by_role("button", name="Play").press("Enter")
+    expect(root).to_have_attribute("data-step", "1")
+    root.get_by_role("button", name="Pause").press("Enter")
+    root.get_by_role("button", name="Reset").press("Enter")
+    expect(root).to_have_attribute("data-step", "0")
+
+
+@each_asked
+def test_a_prediction_opens_the_picture(page, simulator):
+    root = locked(page, simulator)
+    expect(root).to_have_attribute("data-locked", "true")
+    expect(root.locator(".tbt-figures")).to_be_hidden()
+    assert root.locator(".tbt-figures dd").count() == 0, "nothing of the result is in the page yet"
+    for role in ("slider", "combobox", "checkbox", "radio"):
+        for widget in root.get_by_role(role).all():
+            expect(widget).to_be_disabled()
+    guess = root.get_by_role("spinbutton", name=simulator.prediction.question)
+    guess.fill("1")
+    guess.press("Enter")
+    expect(root).to_have_attribute("data-locked", "false")
+    verdict = answer(simulator, {"values": {}, "guess": 1}, locked=True)["verdict"]
+    expect(root.locator(".tbt-verdict")).to_contain_text(
+        f"You said {verdict['guess']}; it is {verdict['truth']}"
+    )
+    expect(root.locator(".tbt-verdict")).to_be_focused()
+    assert figures(root) == expected(simulator)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_no_accessibility_rule_is_broken(page, dark):
+    lab.set_theme(page, dark)
+    for summary in page.locator(".tbt summary").all():
+        if summary.locator("xpath=..").get_attribute("open") is None:
+            summary.press("Enter")
+    found = Axe().run(page, context=".tbt").response["violations"]
+    seen = [f"{v['id']}: {node['html'][:160]} {node['failureSummary']}" for v in found for node in v["nodes"]]
+    assert not seen, "\n".join(seen)
+    lab.set_theme(page, False)
+
+
+def test_a_wrong_combination_is_a_sentence_and_the_picture_stays(page):
+    simulator = find("tile_walk")
+    root = shown(page, simulator)
+    at = revision(root)
+    root.get_by_role("combobox", name="GPU").select_option("A100")
+    expect(root).to_have_attribute("data-revision", str(at + 1))
+    before = figures(root)
+    kind = root.get_by_role("radiogroup", name="Element type")
+    pressed(kind.get_by_role("radio", name="fp16"), "ArrowDown", root)
+    expect(root.locator(".tbt-error").first).to_contain_text("dtype must be one of")
+    expect(root.get_by_role("status")).to_contain_text("dtype must be one of")
+    assert figures(root) == before
+    pressed(root.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", root)
+    expect(root.locator(".tbt-error").first).to_be_hidden()
+
+
+def test_a_change_is_announced_once(page):
+    simulator = find("tile_walk")
+    root = shown(page, simulator)
+    slider = root.get_by_role("slider", name="Rows of tiles in a group")
+    for _ in range(3):
+        slider.press("ArrowLeft")
+    summary = answer(simulator, {"values": {"group_m": 1}})["frames"][0]["summary"]
+    expect(root.get_by_role("status")).to_have_text(summary)
+    pressed(root.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", root)
+
+
+def test_steps_go_on_while_a_cell_runs_and_a_change_is_not_lost(page):
+    """Lab asks a kernel that can for a thread of its own for widgets; any other answers after the cell."""
+    stepper, walk = shown(page, find("fp8_accumulator")), shown(page, find("tile_walk"))
+    busy = page.folder / "busy"
+    busy.touch()
+    try:
+        lab.run_cell(page, BUSY)
+        stepper.get_by_role("slider", name="Step through each term").press("End")
+        expect(stepper).to_have_attribute("data-step", "63")
+        before = revision(walk)
+        walk.get_by_role("slider", name="Rows of tiles in a group").press("ArrowRight")
+    finally:
+        busy.unlink()
+    expect(walk).to_have_attribute("data-revision", str(before + 1))
+    pressed(walk.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", walk)
+
+
+def test_the_data_and_the_state_can_be_copied(page):
+    simulator = find("tile_walk")
+    root = shown(page, simulator)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    pressed(root.get_by_role("slider", name="Rows of tiles in a group"), "ArrowRight", root)
+    root.get_by_text("Show as data", exact=True).focus()
+    if root.locator(".tbt-data").get_attribute("open") is None:
+        root.get_by_text("Show as data", exact=True).press("Enter")
+    root.get_by_role("button", name="Copy data").press("Enter")
+    expect(root.get_by_role("status")).to_have_text("Data copied.")
+    raw = answer(simulator, {"values": {"group_m": 16}})["frames"][0]["table"]["raw"]
+    assert page.evaluate("navigator.clipboard.readText()") == raw
+    root.get_by_role("button", name="Copy as code").press("Enter")
+    expect(root.get_by_role("status")).to_have_text("Code copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == 'show("gemm_tiling.tile_walk", group_m=16)'
+    pressed(root.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", root)
+
+
+def test_nothing_leaves_this_machine_and_nothing_throws(page):
+    assert [url for url in page.requests if not url.startswith((page.base, "data:", "blob:"))] == []
+    assert page.complaints == []
+
+
+TIMED = """([root, slider]) => new Promise(done => {
+  const start = performance.now();
+  const watch = new MutationObserver(() => {
+    watch.disconnect();
+    requestAnimationFrame(() => setTimeout(() => done(performance.now() - start), 0));
+  });
+  watch.observe(root, { attributes: true, attributeFilter: ['data-revision'] });
+  slider.value = +slider.value === +slider.max ? +slider.max - 1 : +slider.value + 1;
+  slider.dispatchEvent(new Event('input', { bubbles: true }));
+})"""
+
+
+@pytest.mark.parametrize("name", ["tile_walk", "fp8_accumulator"])
+def test_slider_to_settled_pixels_is_printed(page, name, record_property, capsys):
+    """A number to look at, not a bar: machines differ."""
+    root = shown(page, find(name))
+    slider = root.get_by_role("slider").first
+    taken = [page.evaluate(TIMED, [root.element_handle(), slider.element_handle()]) for _ in range(20)]
+    record_property("median_ms", statistics.median(taken))
+    with capsys.disabled():
+        print(f"\n{name}: slider to settled pixels, median of 20: {statistics.median(taken):.0f} ms", end="")
+    assert len(taken) == 20
