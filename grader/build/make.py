@@ -98,6 +98,7 @@ def _release(root: Path, solutions: dict, build: Build) -> None:
             labs.release(copy)
         except labs.NotReleased as error:
             build.refuse("solutions", f"nbgrader would not make the labs: {error}")
+            build.blocked |= {f"labs/{folder.name}" for folder in folders}
         stubs = labs.stubs(copy)
         for path in sorted(path for path in copy.glob("labs/**/*") if path.is_file()):
             _take(path, path.relative_to(copy).as_posix(), solutions, stubs, build)

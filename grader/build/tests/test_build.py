@@ -260,6 +260,21 @@ def test_a_refused_notebook_leaves_the_others_and_what_is_on_disk(course, capsys
     assert (course / "labs/01_toy/concepts.ipynb").read_bytes() == before
 
 
+def test_where_nbgrader_fails_the_labs_stay(course, monkeypatch, capsys):
+    from nbgrader.preprocessors import ClearSolutions
+
+    def fail(self, notebook, resources):
+        raise RuntimeError("planted")
+
+    build(course)
+    before = (course / "labs/01_toy/concepts.ipynb").read_bytes()
+    monkeypatch.setattr(ClearSolutions, "preprocess", fail)
+    assert build(course) == 1
+    said = capsys.readouterr().out
+    assert "solutions: nbgrader would not make the labs:" in said and "RuntimeError: planted" in said
+    assert (course / "labs/01_toy/concepts.ipynb").read_bytes() == before
+
+
 def test_points_come_from_the_table_of_questions():
     table = {"double": 10.0}.get
     notebook, complaints = text.read("```python check=double\n```\n", table)
