@@ -1,0 +1,120 @@
+"""What every launch function asks of its tensors, and the one form in which it says no."""
+
+import math
+
+LOG2E = math.log2(math.e)
+
+
+def must(ok: bool, name: str, rule: str, got: object, hint: str) -> None:
+    if not ok:
+        raise ValueError(f"{name} must be {rule}, got {got}; {hint}")
+
+
+def same_kind(**tensors) -> None:
+    """One device and one dtype for all."""
+    first_name, first = next(iter(tensors.items()))
+    for name, t in tensors.items():
+        must(
+            t.device == first.device,
+            name,
+            f"on {first_name}'s device {first.device}",
+            t.device,
+            "move it there",
+        )
+        must(t.dtype == first.dtype, name, f"of {first_name}'s dtype {first.dtype}", t.dtype, "cast it first")
+
+
+def heads(q_heads: int, kv_heads: int) -> int:
+    """Query heads per key head."""
+    must(
+        kv_heads > 0 and q_heads % kv_heads == 0,
+        "query heads",
+        f"a multiple of the {kv_heads} key heads",
+        q_heads,
+        "each key head serves the same number of query heads",
+    )
+    return q_heads // kv_heads
+
+
+def head_dim(d: int, *, largest: int = 256) -> int:
+    """The power of two that holds one head."""
+    must(
+        8 <= d <= largest and d % 8 == 0,
+        "head dim",
+        f"a multiple of 8 from 8 to {largest}",
+        d,
+        "pad the heads with zeros",
+    )
+    return max(16, 1 << (d - 1).bit_length())
+
+
+def qkv(q, k, v, rank: int) -> tuple[int, int]:
+    """Shapes of q, k, v of one call; gives (query heads per key head, block for the head dim)."""
+    for name, t in (("q", q), ("k", k), ("v", v)):
+        must(
+            t.dim() == rank,
+            name,
+            f"a {rank}-d tensor",
+            f"{t.dim()}-d",
+            "see the docstring for the order of axes",
+        )
+    same_kind(q=q, k=k, v=v)
+    must(
+        k.shape == v.shape,
+        "v",
+        f"of k's shape {tuple(k.shape)}",
+        tuple(v.shape),
+        "keys and values go in pairs",
+    )
+    must(
+        q.shape[-1] == k.shape[-1],
+        "k",
+        f"of head dim {q.shape[-1]}",
+        k.shape[-1],
+        "q and k meet in a dot product",
+    )
+    head_axis = 1
+    return heads(q.shape[head_axis], k.shape[head_axis]), head_dim(q.shape[-1])
+
+
+def softmax_scale(scale: float | None, d: int) -> float:
+    scale = d**-0.5 if scale is None else float(scale)
+    must(
+        scale > 0 and math.isfinite(scale),
+        "scale",
+        "positive and finite",
+        scale,
+        "leave it out for 1/sqrt(head dim)",
+    )
+    return scale
+
+
+def cap(softcap: float) -> float:
+    must(
+        softcap >= 0 and math.isfinite(softcap),
+        "softcap",
+        "zero (off) or positive",
+        softcap,
+        "0 leaves scores as they are",
+    )
+    return float(softcap)
+
+
+def visible(causal: bool, window) -> tuple[int | None, int | None]:
+    """(keys to the left, keys to the right) of a query's own position that it may see; None is no limit."""
+    left, right = (None, None) if window is None else window
+    for name, side in (("window[0]", left), ("window[1]", right)):
+        must(side is None or side >= 0, name, "None or at least 0", side, "None means no limit")
+    return left, 0 if causal else right
+
+
+def lengths(name: str, cu, batch: int, device) -> None:
+    must(
+        cu.dim() == 1 and cu.shape[0] == batch + 1,
+        name,
+        f"{batch + 1} running totals",
+        tuple(cu.shape),
+        "start with 0",
+    )
+    must("int32" in str(cu.dtype), name, "int32", cu.dtype, "cast it")
+    must(cu.device == device, name, f"on {device}", cu.device, "move it there")

@@ -1,0 +1,100 @@
+"""Attention forward: softmax(scale * Q K^T) V and its log-sum-exp, never storing the score matrix.
+
+`attention` takes a batch of equal lengths, `attention_varlen` packed sequences of any lengths. Both check their
+arguments, then launch the kernel that suits the GPU: forward_hopper where it fits, forward_portable elsewhere.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+
+from . import arguments, forward_portable
+
+HOPPER_HEAD_DIMS = (64, 128, 256)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a kernel is told besides its tensors."""
+
+    batch: int
+    q_per_kv: int
+    block_d: int
+    q_len: int  # the longest, when packed
+    k_len: int
+    scale: float
+    softcap: float
+    left: int | None
+    right: int | None
+    varlen: bool = False
+    cu_q: torch.Tensor | None = None
+    cu_k: torch.Tensor | None = None
+
+
+def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0, config=None):
+    """q (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim) -> out like q, lse (batch, heads, length).
+
+    Query i stands at key i + keys - length. `window` = (left, right) limits how many keys to each side of its own
+    place a query sees; `causal` is a right side of 0. A row that sees no key gives zeros and a log-sum-exp of -inf.
+    """
+    q_per_kv, block_d = arguments.qkv(q, k, v, rank=4)
+    arguments.must(
+        k.shape[0] == q.shape[0], "k", f"of batch {q.shape[0]}", k.shape[0], "one set of keys per sequence"
+    )
+    left, right = arguments.visible(causal, window)
+    scale, softcap = arguments.softmax_scale(scale, q.shape[-1]), arguments.cap(softcap)
+    plan = Plan(q.shape[0], q_per_kv, block_d, q.shape[2], k.shape[2], scale, softcap, left, right)
+    out = torch.empty_like(q)
+    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    return _run(q, k, v, out, lse, plan, config)
+
+
+def attention_varlen(
+    q, k, v, cu_q, cu_k, max_q, *, causal=False, scale=None, window=None, softcap=0.0, config=None
+):
+    """Packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim) -> out like q, lse (heads, tokens).
+
+    Sequence b has rows cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k; `max_q` is the longest query
+    length (a number, so that nothing waits for the GPU to tell it).
+    """
+    q_per_kv, block_d = arguments.qkv(q, k, v, rank=3)
+    batch = cu_q.shape[0] - 1
+    arguments.lengths("cu_q", cu_q, batch, q.device)
+    arguments.lengths("cu_k", cu_k, batch, q.device)
+    left, right = arguments.visible(causal, window)
+    scale, softcap = arguments.softmax_scale(scale, q.shape[-1]), arguments.cap(softcap)
+    plan = Plan(batch, q_per_kv, block_d, int(max_q), 0, scale, softcap, left, right, True, cu_q, cu_k)
+    out = torch.empty_like(q)
+    lse = torch.empty(q.shape[1], q.shape[0], dtype=torch.float32, device=q.device)
+    return _run(q, k, v, out, lse, plan, config)
+
+
+def _run(q, k, v, out, lse, plan, config):
+    if q.numel() == 0:
+        return out, lse
+    if k.numel() == 0:
+        return out.zero_(), lse.fill_(float("-inf"))
+    if _suits_hopper(q, k, v):
+        from . import forward_hopper_launch
+
+        forward_hopper_launch.launch(q, k, v, out, lse, plan, config)
+    else:
+        forward_portable.launch(q, k, v, out, lse, plan, config)
+    return out, lse
+
+
+@lru_cache
+def _is_hopper(index: int) -> bool:
+    return torch.cuda.get_device_capability(index)[0] == 9
+
+
+def _suits_hopper(q, k, v) -> bool:
+    """TMA wants 16-byte aligned rows; the tensor core wants 16-bit numbers."""
+    if not q.is_cuda or q.element_size() != 2 or q.shape[-1] not in HOPPER_HEAD_DIMS:
+        return False
+    aligned = all(
+        t.data_ptr() % 16 == 0 and t.stride(-1) == 1 and all(s % 8 == 0 for s in t.stride()[:-1])
+        for t in (q, k, v)
+    )
+    return aligned and _is_hopper(q.device.index)

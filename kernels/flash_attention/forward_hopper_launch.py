@@ -1,0 +1,67 @@
+"""Host side of the Hopper forward: descriptors, tile order and the configurations tuned on an H200."""
+
+from functools import lru_cache
+
+import torch
+from triton.experimental.gluon.language import NVMMASharedLayout
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from .forward_hopper import ROWS, _forward
+
+LOG2E = 1.4426950408889634
+L2_SHARE = 24 * 2**20  # bytes of K and V that programs running together may keep in the L2
+
+
+# by head dim; registers: of each consumer thread
+CONFIGS = {
+    64: dict(CONSUMERS=2, BLOCK_N=128, STAGES=2, TAKE_TURNS=True, PIN=True, REGISTERS=240, persistent=False),
+    128: dict(CONSUMERS=2, BLOCK_N=128, STAGES=2, TAKE_TURNS=True, PIN=True, REGISTERS=240, persistent=False),
+    256: dict(CONSUMERS=2, BLOCK_N=64, STAGES=2, TAKE_TURNS=True, PIN=True, REGISTERS=240, persistent=False),
+}
+
+
+@lru_cache
+def _multiprocessors(index: int) -> int:
+    return torch.cuda.get_device_properties(index).multi_processor_count
+
+
+def _descriptor(t, rows: int, varlen: bool):
+    """Tiles of `rows` tokens of one head; packed sequences are one long batch of 1."""
+    if varlen:
+        t = t.transpose(0, 1).unsqueeze(0)  # (1, heads, tokens, head_dim)
+    layout = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)
+    # a stride of an axis of length 1 may be anything, also one that TMA refuses
+    strides = [s if n > 1 else 8 for s, n in zip(t.stride()[:-1], t.shape[:-1], strict=True)] + [1]
+    return TensorDescriptor(t, list(t.shape), strides, [1, 1, rows, t.shape[-1]], layout)
+
+
+def launch(q, k, v, out, lse, plan, config=None):
+    meta = dict(config or CONFIGS[q.shape[-1]])
+    persistent = meta.pop("persistent")
+    head_group = meta.pop("head_group", None)
+    block_m = meta["CONSUMERS"] * ROWS.value
+    heads = q.shape[1]
+    m_blocks = -(-plan.q_len // block_m)
+    batch_heads = plan.batch * heads
+    if head_group is None:
+        keys = max(plan.k_len, 1) if not plan.varlen else max(k.shape[0] // plan.batch, 1)
+        head_group = max(1, L2_SHARE * plan.q_per_kv // (2 * keys * q.shape[-1] * q.element_size()))
+    tiles = m_blocks * batch_heads
+    masked = (
+        plan.varlen or plan.left is not None or plan.right is not None or plan.k_len % meta["BLOCK_N"] != 0
+    )
+    if plan.varlen:
+        out_strides, lse_strides = (0, out.stride(1), out.stride(0)), (0, lse.stride(0))
+    else:
+        out_strides, lse_strides = out.stride()[:3], lse.stride()[:2]
+    grid = min(tiles, _multiprocessors(q.device.index)) if persistent else tiles
+    cu_q = plan.cu_q if plan.varlen else lse
+    cu_k = plan.cu_k if plan.varlen else lse
+    _forward[(grid,)](
+        _descriptor(q, ROWS.value, plan.varlen), _descriptor(k, meta["BLOCK_N"], plan.varlen),
+        _descriptor(v, meta["BLOCK_N"], plan.varlen), out, lse, cu_q, cu_k, heads, plan.q_per_kv, m_blocks,
+        min(head_group, batch_heads), batch_heads, tiles, plan.q_len, plan.k_len, plan.left or 0, plan.right or 0,
+        plan.scale * LOG2E, plan.softcap, *out_strides, *lse_strides, HEAD_DIM=q.shape[-1],
+        HAS_LEFT=plan.left is not None, HAS_RIGHT=plan.right is not None, VARLEN=plan.varlen, EDGE=masked,
+        SOFTCAP=plan.softcap > 0, num_warps=4, **meta,
+    )  # fmt: skip

@@ -1,0 +1,77 @@
+"""How warps of one Hopper program hand tiles and turns to each other: rings in shared memory, and barriers."""
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
+from triton.language.core import _aggregate as aggregate
+
+
+@aggregate
+class Ring:
+    """Tiles in shared memory, each with a barrier that says it is full and one that says it is empty."""
+
+    tiles: gl.shared_memory_descriptor
+    full: gl.shared_memory_descriptor
+    empty: gl.shared_memory_descriptor
+
+    @gluon.constexpr_function
+    def __init__(self, tiles, full, empty):
+        self.tiles = tiles
+        self.full = full
+        self.empty = empty
+
+    @gluon.jit
+    def fill(self, desc, coords, count):
+        slots: gl.constexpr = self.tiles.shape[0]
+        slot = count % slots
+        mbarrier.wait(self.empty.index(slot), ((count // slots) & 1) ^ 1)
+        mbarrier.expect(self.full.index(slot), desc.block_type.nbytes)
+        tma.async_copy_global_to_shared(desc, coords, self.full.index(slot), self.tiles.index(slot))
+
+    @gluon.jit
+    def take(self, count):
+        slots: gl.constexpr = self.tiles.shape[0]
+        slot = count % slots
+        mbarrier.wait(self.full.index(slot), (count // slots) & 1)
+        return self.tiles.index(slot).reshape([self.tiles.shape[3], self.tiles.shape[4]])
+
+    @gluon.jit
+    def release(self, count, pred=True):
+        slots: gl.constexpr = self.tiles.shape[0]
+        mbarrier.arrive(self.empty.index(count % slots), count=1, pred=pred)
+
+
+@gluon.jit
+def new_ring(desc, SLOTS: gl.constexpr, READERS: gl.constexpr):
+    tiles = gl.allocate_shared_memory(desc.dtype, [SLOTS] + desc.block_type.shape, desc.layout)
+    full = gl.allocate_shared_memory(gl.int64, [SLOTS, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [SLOTS, 1], mbarrier.MBarrierLayout())
+    for slot in gl.static_range(SLOTS):
+        mbarrier.init(full.index(slot), count=1)
+        mbarrier.init(empty.index(slot), count=READERS)
+    return Ring(tiles, full, empty)
+
+
+@gluon.jit
+def wait_turn(turns, count, c: gl.constexpr):
+    """The first warpgroup goes first: it waits for one pass less than the others."""
+    FIRST: gl.constexpr = 1 if c == 0 else 0
+    mbarrier.wait(turns.index(c), (count + FIRST) & 1)
+
+
+@gluon.jit
+def pass_turn(turns, c: gl.constexpr):
+    mbarrier.arrive(turns.index((c + 1) % turns.shape[0]), count=1)
+
+
+@gluon.jit
+def hold(x):
+    """Keeps the wait that follows below the work on x: an event that never fires, which ptxas does not reorder."""
+    return gl.inline_asm_elementwise(
+        "{ .reg .pred p; setp.lt.f32 p, $1, 0f00000000; @p pmevent 0; mov.b32 $0, $1; }",
+        "=f,f",
+        [x],
+        dtype=gl.float32,
+        is_pure=False,
+        pack=1,
+    )
