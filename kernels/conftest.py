@@ -1,18 +1,14 @@
 """Where there is no GPU, kernels run in Triton's interpreter: that must be said before triton is imported."""
 
 import os
+import sys
+from pathlib import Path
 
-import pytest
 import torch
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
+    sys.path.append(str(Path(__file__).parents[1] / "grader" / "jail"))
+    import interpreter  # bf16 and fp8 as a GPU computes them
 
-
-def pytest_collection_modifyitems(items):
-    if torch.cuda.is_available():
-        return
-    skip = pytest.mark.skip(reason="needs an NVIDIA GPU, and there is none here")
-    for item in items:
-        if item.get_closest_marker("gpu"):
-            item.add_marker(skip)
+    interpreter.install()

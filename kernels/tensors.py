@@ -33,3 +33,21 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
         if tensor.dtype == dtype:
             return tensor.contiguous().view(torch_bits).numpy().astype(bits, copy=False).view(numpy_dtype)
     return tensor.numpy()
+
+
+def laid_out(tensor: torch.Tensor, how: str) -> torch.Tensor:
+    """The same matrix with another way to lie in memory; what lies between its elements is NaN."""
+    rows, cols = tensor.shape
+    if how == "rows":
+        return tensor.contiguous()
+    if how == "columns":
+        return tensor.t().contiguous().t()
+    homes = {"padded": (cols + 8, slice(0, cols)), "every second": (2 * cols, slice(0, None, 2))}
+    if how not in homes:
+        raise ValueError(
+            f"how must be rows, columns or one of {', '.join(homes)}, got {how!r}; name a layout"
+        )
+    width, place = homes[how]
+    home = torch.full((rows, width), float("nan"), device=tensor.device).to(tensor.dtype)
+    home[:, place] = tensor
+    return home[:, place]

@@ -68,3 +68,44 @@ def tile_loads(m: int, n: int, k: int, bm: int, bn: int) -> int:
 def gemm_bytes(m: int, n: int, k: int, bm: int, bn: int, elem_bytes: int) -> int:
     """Bytes a whole tiled GEMM moves: the tiles' loads, and C written once."""
     return (tile_loads(m, n, k, bm, bn) + m * n) * elem_bytes
+
+
+def flops(m: int, n: int, k: int) -> int:
+    """A multiply and an add for each element of A and each column of B."""
+    return 2 * m * n * k
+
+
+def compulsory_bytes(m: int, n: int, k: int, elem_bytes: float = 2, out_bytes: float = 2) -> float:
+    """Each matrix once: what no tiling can avoid."""
+    return (m * k + k * n) * elem_bytes + m * n * out_bytes
+
+
+def block_scaled_bytes(m: int, n: int, k: int, block: int = 128, out_bytes: float = 2) -> float:
+    """The same for fp8 codes and their fp32 scales: one for 1 x block of A, one for block x block of B."""
+    steps = math.ceil(k / block)
+    scales = m * steps + steps * math.ceil(n / block)
+    return compulsory_bytes(m, n, k, 1, out_bytes) + 4 * scales
+
+
+def unique_bytes_per_wave(
+    m: int, n: int, k: int, bm: int, bn: int, group_m: int, programs: int, elem_bytes: int = 2
+) -> list[int]:
+    """Bytes of A and B that each wave of programs touches, counted once: what the L2 must fetch."""
+    tiles_m, tiles_n = math.ceil(m / bm), math.ceil(n / bn)
+    waves = []
+    for first in range(0, tiles_m * tiles_n, programs):
+        tiles = wave_tiles(first, programs, tiles_m, tiles_n, group_m)
+        a = bands_bytes({row for row, _ in tiles}, bm, m, k, elem_bytes)
+        waves.append(a + bands_bytes({col for _, col in tiles}, bn, n, k, elem_bytes))
+    return waves
+
+
+def last_wave_share(m: int, n: int, bm: int, bn: int, sms: int) -> float:
+    """Share of the multiprocessors' time that tiles fill: the last wave is rarely full."""
+    tiles = math.ceil(m / bm) * math.ceil(n / bn)
+    return tiles / (math.ceil(tiles / sms) * sms)
+
+
+def seconds(m: int, n: int, k: int, machine, dtype: str = "bf16", elem_bytes: float = 2) -> float:
+    """The time no GEMM can beat on a machine: each matrix once or all FLOPs, whichever is slower."""
+    return machine.time(flops(m, n, k), compulsory_bytes(m, n, k, elem_bytes), dtype)

@@ -1,0 +1,134 @@
+"""The benchmark's judgement and its files, on a machine without a GPU."""
+
+import importlib
+import json
+import math
+
+import pytest
+import torch
+
+from kernels import timing
+from kernels.bench import __main__ as command
+from kernels.bench import machine, measure, record
+from kernels.bench.row import Absent, Row
+
+
+def row(**changes) -> Row:
+    given = {
+        "op": "double", "case": "8", "dtype": "bf16", "flops": 1e9, "bytes": 1e6,
+        "inputs": lambda seed: torch.full((8,), float(seed + 1)),
+        "ours": lambda x: lambda: 2 * x,
+        "check": lambda x, out: float((out - 2 * x).abs().max()),
+        "tolerance": 1e-6,
+    }  # fmt: skip
+    return Row(**(given | changes))
+
+
+CEILINGS = {"copy": 1e12, "bf16": 1e15}
+
+
+def fake_times(contenders, ours=1e-4, again=0.0):
+    return {name: [ours * (1 + i) for _ in range(9)] for i, name in enumerate(contenders)}, again
+
+
+def test_a_wrong_kernel_gets_no_time(monkeypatch):
+    monkeypatch.setattr(measure, "_times", lambda *_: pytest.fail("a wrong kernel must not be timed"))
+    for wrong in (lambda x: lambda: 2.1 * x, lambda x: lambda: x * float("nan")):
+        result = measure.measure(row(ours=wrong), None, CEILINGS, 0.1)
+        assert "wrong" in result and "us" not in result
+
+
+def test_a_kernel_that_turns_wrong_under_load_gets_no_time(monkeypatch):
+    monkeypatch.setattr(measure, "_times", lambda r, contenders, *_: fake_times(contenders, again=0.5))
+    result = measure.measure(row(), None, CEILINGS, 0.1)
+    assert "after the timing" in result["wrong"] and "us" not in result
+
+
+def test_peers_are_held_to_the_same_check(monkeypatch):
+    def absent(x):
+        raise Absent("not on this GPU")
+
+    def missing(x):
+        raise ImportError("No module named 'fast'")
+
+    peers = {
+        "right": lambda x: lambda: x + x, "wrong": lambda x: lambda: x, "absent": absent,
+        "missing": missing, "broken": lambda x: lambda: x[99],
+    }  # fmt: skip
+    seen = []
+    monkeypatch.setattr(measure, "_times", lambda r, c, *_: (seen.extend(c), fake_times(c))[1])
+    result = measure.measure(row(peers=peers), None, CEILINGS, 0.1)
+    assert seen == ["ours", "right"]
+    said = result["peers"]
+    assert said["right"]["ratio"] == pytest.approx(2) and said["right"]["interval"] == pytest.approx([2, 2])
+    assert "wrong" in said["wrong"] and "failed" in said["broken"]
+    assert said["absent"]["absent"] == "not on this GPU" and "fast" in said["missing"]["absent"]
+    assert result["us"] == pytest.approx(100) and result["share"] == pytest.approx(1e-6 / 1e-4)
+    assert "2.000x" in record.line(result) and "not on this GPU" in record.line(result)
+
+
+def test_limit_is_the_slower_ceiling():
+    assert row(flops=1e9, bytes=1e6).limit_seconds(CEILINGS) == pytest.approx(1e-6)
+    assert row(flops=1e12, bytes=1e6).limit_seconds(CEILINGS) == pytest.approx(1e-3)
+
+
+def test_nonsense_rows_are_refused():
+    with pytest.raises(ValueError, match="^mode must be one of cold, rotate, got 'warm'; "):
+        row(mode="warm")
+    with pytest.raises(ValueError, match="^bytes must be positive"):
+        row(bytes=0)
+
+
+def test_ratio_and_its_interval():
+    base = [1.0, 2.0, 4.0, 3.0, 5.0, 1.5, 2.5]
+    middle, low, high = timing.ratio([1.1 * t for t in base], base)
+    assert low == pytest.approx(1.1) == pytest.approx(high) == pytest.approx(middle)
+    noisy = [t * (1.1 + 0.01 * (-1) ** i) for i, t in enumerate(base)]
+    middle, low, high = timing.ratio(noisy, base)
+    assert 1.09 <= low <= middle <= high <= 1.11
+
+
+def test_a_file_of_results_is_one_row_a_line_and_comes_back(tmp_path, monkeypatch, capsys):
+    rows = [{"topic": t, "op": "x", "us": math.pi, "peers": {}} for t in ("alpha", "beta", "alpha")]
+    run = {"machine": {"gpu": "NVIDIA H200"}, "date": "2026-01-02", "rows": rows}
+    text = record.dumps(run)
+    assert json.loads(text)["rows"][0]["us"] == 3.142
+    assert sum('"op"' in line for line in text.splitlines()) == 3
+    for slug in ("alpha", "beta"):
+        (tmp_path / "kernels" / slug).mkdir(parents=True)
+    monkeypatch.setattr(command, "KERNELS", tmp_path / "kernels")
+    (tmp_path / "run.json").write_text(text)
+    assert command.main(["--record", str(tmp_path / "run.json")]) == 0
+    kept = json.loads((tmp_path / "kernels/alpha/results/h200.json").read_text())
+    assert [r["topic"] for r in kept["rows"]] == ["alpha", "alpha"] and kept["date"] == "2026-01-02"
+
+
+def test_names_of_machines():
+    assert machine.short_name("NVIDIA H200") == "h200"
+    assert machine.short_name("NVIDIA GeForce RTX 4090") == "rtx_4090"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_without_a_gpu_it_says_so(capsys):
+    assert command.main([]) == command.NO_GPU
+    assert "nothing was measured" in capsys.readouterr().out
+
+
+def test_an_unknown_topic_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["no_such_topic"])
+    assert "SLUG must be one of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("slug", command.topics())
+def test_every_topic_offers_rows(slug):
+    assert callable(importlib.import_module(f"kernels.{slug}.bench").rows)
+
+
+@pytest.mark.gpu
+def test_one_row_on_this_gpu():
+    x = torch.arange(1 << 20, device="cuda", dtype=torch.float32)
+    one = row(inputs=lambda seed: x + seed, bytes=8 << 20, peers={"add": lambda x: lambda: x + x})
+    for mode in ("cold", "rotate"):
+        result = measure.measure(Row(**(one.__dict__ | {"mode": mode})), x.device, CEILINGS, 0.05)
+        assert 0.5 < result["us"] < 1000 and 0.2 < result["peers"]["add"]["ratio"] < 5

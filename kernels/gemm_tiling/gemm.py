@@ -1,0 +1,116 @@
+"""C = A B by the kernel and the tile that suit this GPU, these strides and these sizes."""
+
+from dataclasses import dataclass
+
+import torch
+import triton
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from kernels.gemm_tiling.gemv import gemv
+from kernels.gemm_tiling.tiled_gemm import descriptor_gemm_kernel, tiled_gemm_kernel
+
+FEW = 64  # rows (or columns) below which a GEMM is a stream of the other operand
+
+
+@dataclass(frozen=True)
+class Tile:
+    block_m: int
+    block_n: int
+    block_k: int
+    num_warps: int
+    num_stages: int
+    group_m: int = 8
+
+
+# Pointer tiles by shape; small enough for any GPU from sm_80 on (100 KB of shared memory).
+SMALL, LARGE, WIDE = Tile(64, 64, 64, 4, 4), Tile(128, 128, 32, 8, 4), Tile(128, 128, 64, 8, 3)
+THIN = Tile(64, 0, 128, 4, 3, 1)  # block_n follows the few columns
+DESCRIPTORS = Tile(128, 256, 64, 8, 3)
+
+
+def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    """a (M, K) @ b (K, N), any strides, summed in fp32; `out` in any dtype, a's own unless given."""
+    check(a, b, out)
+    (m, k), n = a.shape, b.shape[1]
+    if out is None:
+        out = torch.empty(m, n, dtype=a.dtype, device=a.device)
+    capability = torch.cuda.get_device_capability(a.device) if a.is_cuda else (0, 0)
+    if m == 1:
+        gemv(b.t(), a[0], out[0])
+    elif min(m, n) <= FEW:
+        thin(a, b, out)
+    elif capability[0] >= 9 and all(map(aligned, (a, b))) and rows_aligned(out) and k >= 64:
+        (hopper if capability[0] == 9 else descriptors)(a, b, out)
+    else:
+        pointers(a, b, out, pointer_tile(m, n, capability))
+    return out
+
+
+def check(a, b, out):
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
+        raise ValueError(f"a and b must be (M, K) and (K, N), got {shapes}; transpose b or pick other sizes")
+    if a.dtype != b.dtype:
+        raise ValueError(f"b must be {a.dtype} as a is, got {b.dtype}; convert one of them")
+    shape = (a.shape[0], b.shape[1])
+    if out is not None and tuple(out.shape) != shape:
+        raise ValueError(f"out must be {shape}, got {tuple(out.shape)}; leave it out to have it made")
+
+
+def rows_aligned(x) -> bool:
+    """Rows are contiguous and start on 16 bytes, as the copy engine wants them."""
+    return x.stride(1) == 1 and x.stride(0) * x.itemsize % 16 == 0 and x.data_ptr() % 16 == 0
+
+
+def aligned(x) -> bool:
+    return rows_aligned(x) or rows_aligned(x.t())
+
+
+def pointer_tile(m: int, n: int, capability) -> Tile:
+    if m * n < 2048 * 2048:
+        return SMALL
+    return WIDE if capability[0] >= 9 else LARGE
+
+
+def pointers(a, b, out, tile: Tile):
+    (m, k), n = a.shape, b.shape[1]
+    grid = (triton.cdiv(m, tile.block_m) * triton.cdiv(n, tile.block_n),)
+    tiled_gemm_kernel[grid](
+        a, b, out, m, n, k, *a.stride(), *b.stride(), *out.stride(),
+        BLOCK_M=tile.block_m, BLOCK_N=tile.block_n, BLOCK_K=tile.block_k, GROUP_M=tile.group_m,
+        num_warps=tile.num_warps, num_stages=tile.num_stages,
+    )  # fmt: skip
+
+
+def thin(a, b, out):
+    """Few rows or columns: the long operand streams through as the tile's rows, the other one stays."""
+    if b.shape[1] > a.shape[0]:
+        a, b, out = b.t(), a.t(), out.t()
+    block_n = max(16, triton.next_power_of_2(b.shape[1]))
+    pointers(a, b, out, Tile(THIN.block_m, block_n, THIN.block_k, THIN.num_warps, THIN.num_stages, 1))
+
+
+def hopper(a, b, out):
+    from kernels.gemm_tiling import hopper_gemm
+
+    config = hopper_gemm.pick(a.shape[0], b.shape[1])
+    return hopper_gemm.launch(a, b, out, config, multiprocessors(a))
+
+
+def descriptors(a, b, out, tile: Tile = DESCRIPTORS):
+    (m, k), n = a.shape, b.shape[1]
+    a_t, b_t = not rows_aligned(a), not rows_aligned(b)
+    block_m, block_n, block_k = tile.block_m, tile.block_n, tile.block_k
+    tiles = triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
+    describe = TensorDescriptor.from_tensor
+    descriptor_gemm_kernel[(min(tiles, multiprocessors(a)),)](
+        describe(a.t(), [block_k, block_m]) if a_t else describe(a, [block_m, block_k]),
+        describe(b.t(), [block_n, block_k]) if b_t else describe(b, [block_k, block_n]),
+        describe(out, [block_m, block_n // 2]), m, n, k, A_T=a_t, B_T=b_t,
+        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=tile.group_m,
+        num_warps=tile.num_warps, num_stages=tile.num_stages,
+    )  # fmt: skip
+
+
+def multiprocessors(x) -> int:
+    return torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 4

@@ -1,0 +1,61 @@
+"""GEMV, y = W x: each weight is used once, so the only thing to be good at is reading.
+
+A program owns BLOCK_N rows of W and walks them in steps of BLOCK_K, adding products element by element in
+fp32; the sum across a row is taken once, at its end. Many loads are in flight at a time, because a step is
+several 16-byte loads per thread and several programs share a multiprocessor.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+
+@dataclass(frozen=True)
+class Strip:
+    block_n: int
+    block_k: int
+    num_warps: int
+    stages: int = 1
+    programs: int = 0  # per multiprocessor; 0: one program a strip
+
+
+ROWS = Strip(4, 2048, 8)  # K contiguous: a program reads along rows
+COLUMNS = Strip(64, 64, 4, 3)  # N contiguous: a program reads 64 neighbours of every row of W's transpose
+
+
+@triton.jit
+def gemv_kernel(
+    w_ptr, x_ptr, y_ptr, N, K, stride_wn, stride_wk, stride_x, stride_y,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    for tile in range(tl.program_id(0).to(tl.int64), tl.cdiv(N, BLOCK_N), tl.num_programs(0)):
+        offs_n = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+        offs_k = tl.arange(0, BLOCK_K)
+        mask_n = offs_n < N
+        acc = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
+        for k in tl.range(0, K, BLOCK_K, num_stages=STAGES):
+            mask_k = k + offs_k < K
+            offs_w = offs_n[:, None] * stride_wn + (k + offs_k)[None, :] * stride_wk
+            mask = mask_n[:, None] & mask_k[None, :]
+            w = tl.load(w_ptr + offs_w, mask, 0.0, eviction_policy="evict_first")  # (BLOCK_N, BLOCK_K)
+            x = tl.load(x_ptr + (k + offs_k) * stride_x, mask=mask_k, other=0.0)  # (BLOCK_K,)
+            acc += w.to(tl.float32) * x.to(tl.float32)[None, :]
+        y = tl.sum(acc, axis=1)
+        tl.store(y_ptr + offs_n * stride_y, y.to(y_ptr.dtype.element_ty), mask=mask_n)
+
+
+def gemv(w: torch.Tensor, x: torch.Tensor, out: torch.Tensor, strip: Strip | None = None) -> torch.Tensor:
+    """out (N,) = w (N, K) @ x (K,), any strides."""
+    n, k = w.shape
+    strip = strip or (ROWS if w.stride(1) == 1 or k == 1 else COLUMNS)
+    tiles = triton.cdiv(n, strip.block_n)
+    if strip.programs:
+        sms = torch.cuda.get_device_properties(w.device).multi_processor_count if w.is_cuda else 4
+        tiles = min(tiles, strip.programs * sms)
+    gemv_kernel[(tiles,)](
+        w, x, out, n, k, *w.stride(), x.stride(0), out.stride(0),
+        BLOCK_N=strip.block_n, BLOCK_K=strip.block_k, STAGES=strip.stages, num_warps=strip.num_warps,
+    )  # fmt: skip
+    return out

@@ -1,0 +1,227 @@
+"""GEMM on Hopper: one warp moves tiles, two or three warpgroups multiply, and nobody waits for the other.
+
+A producer warp keeps a ring of STAGES tiles of A and B full with TMA; each consumer warpgroup owns ROWS
+rows of the output tile and feeds the tensor core from shared memory, one wgmma always in flight. The grid
+is persistent: while the consumers turn a finished tile into 16 bits and store it slice by slice, the
+producer has already filled the ring for the next one. Tiles are walked in groups of GROUP_M rows, so that
+the L2 serves most of them.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+
+@dataclass(frozen=True)
+class Config:
+    consumers: int = 2  # warpgroups that multiply: 2, or 3 with fewer registers each
+    rows: int = 64  # of the output tile, per consumer
+    block_n: int = 256
+    block_k: int = 64
+    stages: int = 4
+    slice: int = 64  # columns stored at a time
+    buffers: int = 2  # slices on their way out, per consumer
+    group_m: int = 8
+
+
+@gluon.jit
+def tile_of(t, tiles_m, tiles_n, GROUP_M: gl.constexpr):
+    """The t-th tile: down GROUP_M tiles, then one to the right; the same walk as cost.program_tile."""
+    width = GROUP_M * tiles_n
+    first = (t // width) * GROUP_M
+    rows = gl.minimum(tiles_m - first, GROUP_M)
+    return first + (t % width) % rows, (t % width) // rows
+
+
+@gluon.jit
+def barriers(STAGES: gl.constexpr, CONSUMERS: gl.constexpr):
+    """Per stage: `full` fires when TMA has filled it, `empty` when every consumer has let it go."""
+    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(STAGES):
+        mbarrier.init(full.index(i), count=1)
+        mbarrier.init(empty.index(i), count=CONSUMERS)
+    fence_async_shared()
+    return full, empty
+
+
+@gluon.jit
+def columns(x, PARTS: gl.constexpr):
+    """x as a tuple of PARTS (a power of two) column slices; registers only change their names."""
+    if PARTS == 1:
+        parts = (x,)
+    else:
+        low, high = x.reshape([x.shape[0], 2, x.shape[1] // 2]).permute(0, 2, 1).split()
+        parts = columns(low, PARTS // 2) + columns(high, PARTS // 2)
+    return parts
+
+
+@gluon.jit
+def store(c_desc, buffers, acc, m, n, WHICH: gl.constexpr, BUFFERS: gl.constexpr):
+    """Write acc through this consumer's buffers in turn: one slice is stored while the next is converted."""
+    SLICE: gl.constexpr = buffers.shape[2]
+    slices = columns(acc, acc.shape[1] // SLICE)
+    for i in gl.static_range(acc.shape[1] // SLICE):
+        buffer = buffers.index(WHICH * BUFFERS + i % BUFFERS)
+        tma.store_wait(pendings=BUFFERS - 1)
+        buffer.store(slices[i].to(c_desc.dtype))
+        fence_async_shared()
+        tma.async_copy_shared_to_global(c_desc, [m, n + i * SLICE], buffer)
+
+
+@gluon.jit
+def _produce(
+    descs, rings, sizes, CONSUMERS: gl.constexpr, A_T: gl.constexpr, B_T: gl.constexpr, GROUP_M: gl.constexpr
+):
+    a_desc, b_desc = descs
+    a_ring, b_ring, full, empty = rings
+    tiles_m, tiles_n, steps = sizes
+    STAGES: gl.constexpr = b_ring.shape[0]
+    ROWS: gl.constexpr = a_ring.shape[2 if A_T else 1]
+    BLOCK_K: gl.constexpr = a_ring.shape[1 if A_T else 2]
+    BLOCK_N: gl.constexpr = b_ring.shape[1 if B_T else 2]
+    BYTES: gl.constexpr = CONSUMERS * a_desc.block_type.nbytes + b_desc.block_type.nbytes
+    count = 0
+    for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
+        tile_m, tile_n = tile_of(t, tiles_m, tiles_n, GROUP_M)
+        n = tile_n * BLOCK_N
+        for step in range(steps):
+            stage = count % STAGES
+            k = step * BLOCK_K
+            mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
+            ready = full.index(stage)
+            mbarrier.expect(ready, BYTES)
+            for i in gl.static_range(CONSUMERS):
+                m = (tile_m * CONSUMERS + i) * ROWS
+                a = a_ring.index(stage * CONSUMERS + i)
+                tma.async_copy_global_to_shared(a_desc, [k, m] if A_T else [m, k], ready, a)
+            tma.async_copy_global_to_shared(b_desc, [n, k] if B_T else [k, n], ready, b_ring.index(stage))
+            count += 1
+
+
+@gluon.jit
+def _consume(
+    c_desc, buffers, rings, sizes,
+    WHICH: gl.constexpr, CONSUMERS: gl.constexpr, BUFFERS: gl.constexpr,
+    A_T: gl.constexpr, B_T: gl.constexpr, GROUP_M: gl.constexpr,
+):  # fmt: skip
+    a_ring, b_ring, full, empty = rings
+    tiles_m, tiles_n, steps = sizes
+    STAGES: gl.constexpr = b_ring.shape[0]
+    ROWS: gl.constexpr = buffers.shape[1]
+    BLOCK_N: gl.constexpr = b_ring.shape[1 if B_T else 2]
+    layout: gl.constexpr = gl.NVMMADistributedLayout(
+        [3, 0], [4, 1], [16, 128 if CONSUMERS == 3 else BLOCK_N, 16]
+    )
+    count = 0
+    for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
+        tile_m, tile_n = tile_of(t, tiles_m, tiles_n, GROUP_M)
+        acc = gl.zeros([ROWS, BLOCK_N], gl.float32, layout)
+        for step in range(steps):
+            stage = count % STAGES
+            mbarrier.wait(full.index(stage), count // STAGES & 1)
+            a = a_ring.index(stage * CONSUMERS + WHICH)
+            b = b_ring.index(stage)
+            a = a.permute((1, 0)) if A_T else a
+            b = b.permute((1, 0)) if B_T else b
+            acc = warpgroup_mma(a, b, acc, is_async=True)
+            acc = warpgroup_mma_wait(1, deps=(acc,))
+            mbarrier.arrive(empty.index((count + STAGES - 1) % STAGES), pred=step > 0)
+            count += 1
+        acc = warpgroup_mma_wait(0, deps=(acc,))
+        mbarrier.arrive(empty.index((count + STAGES - 1) % STAGES))
+        store(c_desc, buffers, acc, (tile_m * CONSUMERS + WHICH) * ROWS, tile_n * BLOCK_N, WHICH, BUFFERS)
+    tma.store_wait(pendings=0)
+
+
+@gluon.jit
+def hopper_gemm_kernel(
+    a_desc, b_desc, c_desc, M, N, K,
+    A_T: gl.constexpr, B_T: gl.constexpr, CONSUMERS: gl.constexpr,
+    GROUP_M: gl.constexpr, STAGES: gl.constexpr, BUFFERS: gl.constexpr,
+):  # fmt: skip
+    ROWS: gl.constexpr = a_desc.block_type.shape[1 if A_T else 0]
+    BLOCK_K: gl.constexpr = a_desc.block_type.shape[0 if A_T else 1]
+    BLOCK_N: gl.constexpr = b_desc.block_type.shape[0 if B_T else 1]
+    a_ring = gl.allocate_shared_memory(
+        a_desc.dtype, [STAGES * CONSUMERS] + a_desc.block_type.shape, a_desc.layout
+    )
+    b_ring = gl.allocate_shared_memory(b_desc.dtype, [STAGES] + b_desc.block_type.shape, b_desc.layout)
+    c_shape: gl.constexpr = [CONSUMERS * BUFFERS] + c_desc.block_type.shape
+    buffers = gl.allocate_shared_memory(c_desc.dtype, c_shape, c_desc.layout)
+    full, empty = barriers(STAGES, CONSUMERS)
+    rings = (a_ring, b_ring, full, empty)
+    sizes = (gl.cdiv(M, ROWS * CONSUMERS), gl.cdiv(N, BLOCK_N), gl.cdiv(K, BLOCK_K))
+    if CONSUMERS == 2:
+        gl.warp_specialize(
+            [
+                (_consume, (c_desc, buffers, rings, sizes, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
+                (_consume, (c_desc, buffers, rings, sizes, 1, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
+                (_produce, ((a_desc, b_desc), rings, sizes, CONSUMERS, A_T, B_T, GROUP_M)),
+            ],
+            [4, 1],
+            [240, 24],
+        )
+    else:
+        gl.warp_specialize(
+            [
+                (_consume, (c_desc, buffers, rings, sizes, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
+                (_consume, (c_desc, buffers, rings, sizes, 1, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
+                (_consume, (c_desc, buffers, rings, sizes, 2, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
+                (_produce, ((a_desc, b_desc), rings, sizes, CONSUMERS, A_T, B_T, GROUP_M)),
+            ],
+            [4, 4, 1],
+            [160, 160, 24],
+        )
+
+
+CONFIGS = {
+    "big": Config(),
+    "square": Config(block_n=128, stages=6),
+    "three consumers": Config(consumers=3, stages=3),
+}
+
+
+def pick(m: int, n: int) -> Config:
+    """The large tile as soon as it fills the multiprocessors once."""
+    return CONFIGS["big" if m * n >= 132 * 128 * 256 else "square"]
+
+
+_GLUON = {
+    torch.bfloat16: gl.bfloat16,
+    torch.float16: gl.float16,
+    torch.float32: gl.float32,
+    torch.float8_e4m3fn: gl.float8e4nv,
+}
+
+
+def descriptor(tensor, block):
+    """A TMA descriptor of a matrix whose last dimension is contiguous, in blocks of this shape."""
+    layout = gl.NVMMASharedLayout.get_default_for(block, _GLUON[tensor.dtype])
+    return TensorDescriptor.from_tensor(tensor, block, layout)
+
+
+def launch(a, b, out, config: Config, programs: int):
+    """out = a @ b; each operand contiguous along one dimension, its other stride a multiple of 16 bytes."""
+    (M, K), N = a.shape, b.shape[1]
+    a_t, b_t = a.stride(1) != 1, b.stride(1) != 1
+    c, rows, block_k = config, config.rows, config.block_k
+    a_desc = descriptor(a.t(), [block_k, rows]) if a_t else descriptor(a, [rows, block_k])
+    b_desc = descriptor(b.t(), [c.block_n, block_k]) if b_t else descriptor(b, [block_k, c.block_n])
+    c_desc = descriptor(out, [rows, c.slice])
+    hopper_gemm_kernel[(programs,)](
+        a_desc, b_desc, c_desc, M, N, K,
+        A_T=a_t, B_T=b_t, CONSUMERS=c.consumers,
+        GROUP_M=c.group_m, STAGES=c.stages, BUFFERS=c.buffers, num_warps=4,
+    )  # fmt: skip
+    return out

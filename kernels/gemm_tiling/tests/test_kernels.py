@@ -1,0 +1,122 @@
+"""Every kernel against the reference: interpreted where there is no GPU, compiled where there is one."""
+
+import numpy as np
+import pytest
+import torch
+
+from kernels.compare import relative_error
+from kernels.gemm_tiling import cases, gemm, reference
+from kernels.gemm_tiling.block_scaled_gemm import block_scaled_gemm
+from kernels.tensors import laid_out, to_numpy, to_torch
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ROUNDING = {"fp32": 2e-3, "fp16": 6e-4, "bf16": 4e-3, "fp8": 4e-3}  # fp32 is multiplied as tf32
+
+
+def tensors(case):
+    a, b = cases.operands(case)
+    return a, b, laid_out(to_torch(a, DEVICE), case.a), laid_out(to_torch(b, DEVICE), case.b)
+
+
+def filled(m, n, dtype):
+    return torch.full((m, n), float("nan"), device=DEVICE).to(dtype)
+
+
+@pytest.mark.parametrize("case", cases.CORRECT, ids=lambda c: c.name)
+def test_gemm_is_the_product(case):
+    a, b, x, y = tensors(case)
+    out = gemm.gemm(x, y, filled(case.m, case.n, x.dtype))
+    assert relative_error(to_numpy(out), reference.gemm(a, b)) < ROUNDING[case.dtype]
+
+
+@pytest.mark.parametrize("case", cases.CORRECT[:3], ids=lambda c: c.name)
+def test_out_of_another_dtype_keeps_the_fp32_sum(case):
+    a, b, x, y = tensors(case)
+    out = gemm.gemm(x, y, filled(case.m, case.n, torch.float32))
+    assert relative_error(to_numpy(out), reference.gemm(a, b)) < 1e-6
+
+
+@pytest.mark.parametrize("b_layout", ("rows", "columns"))
+@pytest.mark.parametrize("a_layout", ("rows", "columns"))
+def test_descriptors_clip_ragged_edges(a_layout, b_layout):
+    case = cases.Case(72, 136, 80, a=a_layout, b=b_layout)
+    a, b, x, y = tensors(case)
+    out = filled(case.m, case.n, x.dtype)
+    gemm.descriptors(x, y, out, gemm.Tile(64, 64, 32, 4, 3, 2))
+    assert relative_error(to_numpy(out), reference.gemm(a, b)) < ROUNDING["fp16"]
+
+
+@pytest.mark.parametrize("case", cases.BLOCK_SCALED, ids=lambda c: c.name)
+def test_block_scaled_gemm_is_the_scaled_product(case):
+    a, b, x, y = tensors(case)
+    sa, sb = cases.scales(case)
+    lying = [laid_out(to_torch(s, DEVICE), "columns") for s in (sa, sb)]
+    out = block_scaled_gemm(x, y, *lying, out=filled(case.m, case.n, torch.bfloat16))
+    assert relative_error(to_numpy(out), reference.block_scaled_gemm(a, b, sa, sb)) < ROUNDING["fp8"]
+
+
+def test_operands_are_left_alone_and_rows_outside_a_view_too():
+    home = torch.zeros(40, 40, device=DEVICE, dtype=torch.float16)
+    x = torch.randn(33, 20, device=DEVICE).half()
+    before = x.clone()
+    gemm.gemm(x, x.t(), home[3:36, 2:35])
+    home[3:36, 2:35] = 0
+    assert torch.equal(x, before) and not home.any()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "name"), [(((2, 3), (4, 5)), "a and b"), (((2, 3, 1), (3, 5)), "a and b")]
+)
+def test_sizes_that_do_not_fit_are_refused(shapes, name):
+    a, b = (torch.zeros(s, device=DEVICE, dtype=torch.float16) for s in shapes)
+    with pytest.raises(ValueError, match=f"^{name} must be .*, got .*; "):
+        gemm.gemm(a, b)
+
+
+def test_mixed_dtypes_and_a_wrong_out_are_refused():
+    a = torch.zeros(4, 4, device=DEVICE)
+    with pytest.raises(ValueError, match="^b must be torch.float32 as a is, got torch.float16; "):
+        gemm.gemm(a, a.half())
+    with pytest.raises(ValueError, match=r"^out must be \(4, 4\), got \(4, 5\); "):
+        gemm.gemm(a, a, torch.zeros(4, 5, device=DEVICE))
+    with pytest.raises(ValueError, match=r"^sa must be \(4, 1\)"):
+        block_scaled_gemm(a, a, a, a)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("b_layout", ("rows", "columns"))
+@pytest.mark.parametrize("size", [(256, 512, 256), (4096, 4096, 512), (1000, 1024, 328), (136, 264, 8200)])
+def test_hopper_configs(size, b_layout):
+    from kernels.gemm_tiling import hopper_gemm
+
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("needs sm_90")
+    case = cases.Case(*size, "bf16", b=b_layout)
+    a, b, x, y = tensors(case)
+    for config in hopper_gemm.CONFIGS.values():
+        for programs in (1, 132):
+            out = filled(case.m, case.n, x.dtype)
+            hopper_gemm.launch(x, y, out, config, programs)
+            assert relative_error(to_numpy(out), reference.gemm(a, b)) < ROUNDING["bf16"], config
+
+
+def test_blocks_of_scales_matter():
+    """The reference must tell one block's scale from its neighbour's."""
+    case = cases.BLOCK_SCALED[0]
+    a, b = cases.operands(case)
+    sa, sb = cases.scales(case)
+    swapped = reference.block_scaled_gemm(a, b, sa[:, ::-1], sb)
+    assert relative_error(swapped, reference.block_scaled_gemm(a, b, sa, sb)) > 0.1
+
+
+def test_reference_agrees_with_scales_applied_term_by_term():
+    case = cases.Case(3, 130, 200, "fp8")
+    a, b = cases.operands(case)
+    sa, sb = cases.scales(case)
+    i, j = 2, 129
+    terms = [
+        float(a[i, k]) * float(sa[i, k // 128]) * float(b[k, j]) * float(sb[k // 128, j // 128])
+        for k in range(case.k)
+    ]
+    assert reference.block_scaled_gemm(a, b, sa, sb)[i, j] == pytest.approx(sum(terms))
+    assert np.array_equal(reference.gemm(a, b), a.astype(np.float64) @ b.astype(np.float64))
