@@ -67,7 +67,7 @@ class Fixes:
             raise NotImplementedError("fp_downcast_rounding must be 'rtne' here, got 'rtz'; leave it out")
         return stock.TensorHandle(convert(src.data, source, target), target)
 
-    def create_masked_load(self, ptrs, mask, other, *rest):
+    def create_masked_load(self, ptrs, mask, other, *rest, **named):
         ty = ptrs.get_element_ty()
         if other is None and not mask.data.all():
             # a GPU leaves masked lanes undefined; poison shows a kernel that uses them
@@ -78,7 +78,7 @@ class Fixes:
                 else np.ones(mask.data.shape, bool)
             )
             other = stock.TensorHandle(poison, ty)
-        return stock_masked_load(self, ptrs, mask, other, *rest)
+        return stock_masked_load(self, ptrs, mask, other, *rest, **named)
 
     def create_dot(self, a, b, d, input_precision, max_num_imprecise_acc):
         left, right = _operand(a, input_precision), _operand(b, input_precision)

@@ -206,10 +206,10 @@ def install() -> None:
     def itemsize(pointers):
         return max(1, pointers.get_element_ty().primitive_bitwidth // 8)
 
-    def metered_load(self, ptrs, mask, *rest):
+    def metered_load(self, ptrs, mask, *rest, **named):
         if _active:
             _active.access("load", ptrs.data, mask.data, itemsize(ptrs))
-        return load(self, ptrs, mask, *rest)
+        return load(self, ptrs, mask, *rest, **named)
 
     def metered_store(self, ptrs, value, mask, *rest):
         if _active:
