@@ -11,9 +11,12 @@ from uuid import uuid4
 
 from kernels.machines import MACHINES, Machine
 from widgets import static, units
-from widgets.charts import Box, Part, Scale, axis_x, bars_across, limit_up, linear
+from widgets.charts import Box, Part, Scale, axis_x, bars_across, linear
 from widgets.plots import ROOF_HEIGHT, Point, ranges, roofline
-from widgets.scene import Column, Scene, circle, figure, rect, table, text
+from widgets.scene import Column, Scene, circle, figure, line, rect, table, text
+
+KERNELS = Path(find_spec("kernels").origin).parent
+PITCH = 38  # height of a row of a recorded run
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,7 @@ def _where(flops: float, loads: dict, machine: Machine, dtype: str) -> str:
 
 def recorded(slug: str, machine: str = "h200") -> Plot:
     """What the course's own kernels of a topic reached, beside the bound and the best peer of the same run."""
-    path = Path(find_spec("kernels").origin).parent / slug / "results" / f"{machine}.json"
+    path = KERNELS / slug / "results" / f"{machine}.json"
     if not path.exists():
         sentence = (
             f"No measurement of these kernels on {machine} is recorded in this copy of the course. "
@@ -153,7 +156,11 @@ def _best_peer(row: dict) -> tuple[str, dict] | None:
 
 
 def _label(row: dict) -> str:
-    return f"{row['op']} {row['case']}".replace("_", " ")
+    return f"{row['op'].replace('_', ' ')}, {row['case']}"
+
+
+def _whole_percent(share: float) -> str:
+    return units.percent(share, 0)
 
 
 def _legend(y: float) -> list[dict]:
@@ -165,19 +172,24 @@ def _legend(y: float) -> list[dict]:
     ]
 
 
-def _share_bars(rows: list[dict], scale: Scale, box: Box) -> list[dict]:
-    bars = []
-    for i, row in enumerate(rows, 1):
-        tip = f"{_label(row)}: {units.percent(row['share'])} of the limit"
-        bars.append((f"{i}  {_label(row)}", [Part(row["share"], "primary", tip)], ""))
-    marks = bars_across("share", bars, box, scale)
-    pitch = box.h / len(rows)
+def _share_bars(rows: list[dict], scale: Scale, top: float) -> list[dict]:
+    """Two lines a row: its name and time, and below them the share of the limit as a bar."""
+    marks = []
     for i, row in enumerate(rows):
+        y, said = top + PITCH * i, units.seconds(row["us"] / 1e6)
+        tip = f"{_label(row)}: {units.percent(row['share'])} of the limit"
+        marks.append(
+            rect(f"bar{i}", scale.start, y + 18, scale(row["share"]) - scale.start, 10, "primary", tip)
+        )
         if best := _best_peer(row):
             name, peer = best
-            share = row["limit_us"] / peer["us"]
-            tip = f"{name}: {units.with_unit(peer['us'], 'µs')}, {units.percent(share)} of the limit"
-            marks.append(circle(f"peer{i}", scale(share), box.y + (i + 0.5) * pitch, 5, "hot", tip))
+            share, theirs = row["limit_us"] / peer["us"], units.seconds(peer["us"] / 1e6)
+            marks.append(
+                circle(f"peer{i}", scale(share), y + 23, 5, "hot", f"{name}: {units.percent(share)}")
+            )
+            said = f"{said}, {name} {theirs}"
+        marks.append(text(f"row{i}", scale.start, y + 12, f"{i + 1}  {_label(row)}", "ink", "small"))
+        marks.append(text(f"time{i}", scale(1) - 8, y + 12, said, "muted", "small", "end"))
     return marks
 
 
@@ -190,22 +202,15 @@ def _recorded(run: dict, rows: list[dict]) -> Scene:
         Point(str(i), row["tflop_s"] / row["tb_s"], row["tflop_s"] * 1e12, "primary", _label(row))
         for i, row in enumerate(rows, 1)
     ]
-    box = Box(280, ROOF_HEIGHT + 40, 400, 26 * len(rows))
-    scale = linear(0, 1.1, box.x, box.right)
-    marks = roofline(ceilings["copy"], roofs, points, beside=True) + _share_bars(rows, scale, box)
-    marks += _legend(ROOF_HEIGHT + 20)
-    marks += axis_x(
-        "shares",
-        scale,
-        box.bottom + 4,
-        "share of the limit",
-        lambda v: f"{100 * v:.0f}%",
-        ticks=(0, 0.25, 0.5, 0.75, 1),
-    )
-    marks += limit_up("all", Box(box.x, box.y - 14, box.w, box.h + 18), scale(1), "limit", "end")
+    top, end = ROOF_HEIGHT + 50, ROOF_HEIGHT + 50 + PITCH * len(rows)
+    scale = linear(0, 1.05, 40, 680)
+    marks = roofline(ceilings["copy"], roofs, points, numbered=True)
+    marks += _legend(ROOF_HEIGHT + 20) + _share_bars(rows, scale, top)
+    marks += axis_x("shares", scale, end, "share of the limit", _whole_percent, ticks=(0, 0.25, 0.5, 0.75, 1))
+    marks.append(line("all", scale(1), end, scale(1), top, "limit", "the limit"))
     best = max(rows, key=lambda row: row["share"])
     copy = figure("copy bandwidth, measured", ceilings["copy"], lambda v: units.si(v, "B/s"))
-    top = figure(_label(best), best["share"], units.percent, "primary")
+    nearest = figure(_label(best), best["share"], units.percent, "primary")
     columns = (
         "",
         "case",
@@ -222,10 +227,10 @@ def _recorded(run: dict, rows: list[dict]) -> Scene:
     ]  # fmt: skip
     return Scene(
         summary=f"Measured on {run['machine']['gpu']} on {run['date']}, where a copy reaches {copy.text}: "
-        f"{_label(best)} comes to {top.text} of its limit.",
-        takeaway="Few rows of A stand on the slope, where bytes decide; many stand under the roof, where arithmetic does.",
+        f"{_label(best)} comes to {nearest.text} of its limit.",
+        takeaway="On the slope bytes decide, under the flat roof arithmetic does; what a bar lacks is left to win.",
         marks=marks,
-        figures=(copy, top),
+        figures=(copy, nearest),
         table=table(columns, cells),
-        height=round(box.bottom + 48),
+        height=end + 42,
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, log
+from widgets.charts import Box, axis_x, axis_y, log, spread, text_width
 from widgets.scene import circle, line, path, text
 
 ROOF = Box(86, 20, 600, 216)
@@ -21,46 +21,31 @@ class Point:
     tip: str = ""
 
 
-def _powers(rate: float) -> str:
+def _rate(rate: float) -> str:
     return units.si(rate, "FLOP/s")
 
 
 def roofline(
-    bandwidth: float, roofs: Sequence[tuple[str, float]], points: Sequence[Point], beside=False
+    bandwidth: float, roofs: Sequence[tuple[str, float]], points: Sequence[Point], numbered: bool = False
 ) -> list[dict]:
-    """Points under the slope of a bandwidth and one flat roof a dtype; names below the points, or beside them."""
+    """Points under the slope of a bandwidth and a flat roof for each dtype; names hang below the points."""
     x = log(LEAST, MOST, ROOF.x, ROOF.right)
     y = log(bandwidth * LEAST / 1.5, 2.2 * max(rate for _, rate in roofs), ROOF.bottom, ROOF.y)
-    marks = axis_y("rate", y, ROOF.x, "", _powers, right=ROOF.right)
+    marks = axis_y("rate", y, ROOF.x, "", _rate, right=ROOF.right)
     marks += axis_x("intensity", x, ROOF.bottom, "FLOP per byte", top=ROOF.y, ticks=(1, 10, 100, 1000, 10000))
+    heights = spread([y(rate) for _, rate in roofs])
+    left = x(min(rate for _, rate in roofs) / bandwidth) - 12
     for i, (name, rate) in enumerate(roofs):
-        ridge = rate / bandwidth
-        marks.append(
-            path(
-                f"roof{i}",
-                [(x(LEAST), y(bandwidth * LEAST)), (x(ridge), y(rate)), (x(MOST), y(rate))],
-                "limit",
-                name,
-            )
-        )
-        marks.append(text(f"roof{i}-name", ROOF.right, y(rate) - 6, name, "muted", "small", "end"))
-    slope = 2.0
-    marks.append(
-        text(
-            "slope-name",
-            x(slope) - 8,
-            y(bandwidth * slope) - 8,
-            units.si(bandwidth, "B/s"),
-            "muted",
-            "small",
-            "end",
-        )
-    )
-    return marks + (_numbered(points, x, y) if beside else _named(points, x, y))
+        corners = [(LEAST, bandwidth * LEAST), (rate / bandwidth, rate), (MOST, rate)]
+        marks.append(path(f"roof{i}", [(x(a), y(b)) for a, b in corners], "limit", name))
+        marks.append(text(f"roof{i}-name", left, heights[i] + 4, name, "muted", "small", "end"))
+    slope = units.si(bandwidth, "B/s")
+    marks.append(text("slope-name", x(2) - 8, y(2 * bandwidth) - 8, slope, "muted", "small", "end"))
+    return marks + (_numbered(points, x, y) if numbered else _named(points, x, y))
 
 
 def _tip(p: Point) -> str:
-    return f"{p.tip or p.name}: {units.number(p.intensity)} FLOP per byte, {_powers(p.rate)}"
+    return f"{p.tip or p.name}: {units.number(p.intensity)} FLOP per byte, {_rate(p.rate)}"
 
 
 def _named(points, x, y) -> list[dict]:
@@ -77,20 +62,24 @@ def _named(points, x, y) -> list[dict]:
 
 
 def _numbered(points, x, y) -> list[dict]:
-    """Numbers above their points; where two would touch, the later one goes below."""
-    marks, taken = [], []
+    """Numbers below their points; those of one crowd share a line."""
+    marks, crowds = [], []  # of each crowd: where its first point is, and its numbers
     for i, p in enumerate(points):
         left, top = x(p.intensity), y(p.rate)
-        spots = [(left, top - 9), (left, top + 18), (left + 14, top + 5), (left - 14, top + 5)]
-        free = next(
-            (s for s in spots if all(abs(s[0] - a) > 16 or abs(s[1] - b) > 13 for a, b in taken)), None
-        )
         marks.append(circle(f"point{i}", left, top, 5, p.role, _tip(p)))
-        if free:
-            taken.append(free)
-            marks.append(
-                text(f"point{i}-name", free[0], free[1], p.name, p.role, "small", "middle", bold=True)
-            )
+        near = next((c for c in crowds if abs(c[0] - left) < 40 and abs(c[1] - top) < 20), None)
+        if near:
+            near[2].append(p.name)
+        else:
+            crowds.append((left, top, [p.name]))
+    taken: list[tuple[float, float, float]] = []  # left, right and baseline of the labels so far
+    for left, top, names in crowds:
+        shown, down = ", ".join(names), top + 22
+        half = text_width(shown, "small", bold=True) / 2 + 4
+        while any(left - half < r and l < left + half and abs(down - at) < 14 for l, r, at in taken):
+            down += 16
+        taken.append((left - half, left + half, down))
+        marks.append(text(f"crowd-{names[0]}", left, down, shown, "primary", "small", "middle", bold=True))
     return marks
 
 

@@ -1,0 +1,111 @@
+"""Measurements are drawn by the rules of every scene, and what is not there is said in a sentence."""
+
+import json
+
+import pytest
+
+from widgets import measured
+from widgets.tests import rules
+
+RESULTS = sorted(measured.KERNELS.glob("*/results/*.json"))
+
+
+def row(case, dtype, us, share, tb_s, tflop_s, **peers):
+    peers = {name: {"us": theirs, "ratio": theirs / us, "interval": [1, 1]} for name, theirs in peers.items()}
+    peers["DeepGEMM"] = {"absent": "not installed"}
+    return {
+        "op": "block_scaled_gemm", "case": case, "dtype": dtype, "us": us, "limit_us": us * share, "share": share,
+        "tb_s": tb_s, "tflop_s": tflop_s, "peers": peers,
+    }  # fmt: skip
+
+
+RUN = {
+    "machine": {"gpu": "NVIDIA H200"},
+    "date": "2026-11-20",
+    "ceilings": {"copy": 4.27e12, "bf16": 7.9e14, "fp8": 1.58e15},
+    "rows": [
+        row("1 x 28672 x 8192 bf16 rows/columns", "bf16", 119.0, 0.924, 3.95, 3.95, cuBLAS=126.0),
+        row(
+            "4096 x 4096 x 4096 bf16 rows/rows", "bf16", 180.0, 0.967, 0.56, 763.0, cuBLAS=176.0, quack=174.0
+        ),
+        row("4096 x 4096 x 4096 bf16 rows/columns", "bf16", 178.0, 0.978, 0.565, 772.0, cuBLAS=176.0),
+        row("8192 x 8192 x 8192 fp8 rows/columns", "fp8", 800.0, 0.87, 0.33, 1374.0),
+        {"op": "gemm", "case": "odd", "failed": "OutOfMemoryError"},
+    ],
+}
+COUNTED = {
+    "launches": [
+        {"flops": 2**29, "tensors": {"a": {"load": {"requested": 2**21, "wave": 2**19, "unique": 2**17}},
+                                     "b": {"load": {"requested": 2**22, "wave": 2**19, "unique": 2**19}},
+                                     "c": {"store": {"requested": 2**23, "wave": 2**23, "unique": 2**23}}}}
+    ],
+    "budgets": [{"what": "read of A", "least": 2**17, "moved": 2**21, "most": 2**24},
+                {"what": "unique bytes per wave, all waves", "least": 0, "moved": 2**21, "most": 2**20}],
+}  # fmt: skip
+TIMED = {
+    "seconds": 1.95e-4, "bar_seconds": 1.76e-4, "bar": "matmul", "ratio": 1.108, "low": 1.105, "high": 1.112,
+    "gpu": "NVIDIA H200", "flops": 2 * 4096**3, "bytes": 6 * 4096**2,
+}  # fmt: skip
+
+
+def record(*facts):
+    return {"parts": [{"facts": {}}, *({"facts": one} for one in facts)]}
+
+
+def drawn_well(plot, data) -> list[str]:
+    assert "<svg" in plot._repr_html_() and "<table>" in plot._repr_html_()
+    derived = [sum(t["load"][k] for t in COUNTED["launches"][0]["tensors"].values() if "load" in t)
+               for k in ("requested", "wave", "unique")]  # fmt: skip
+    derived += [TIMED["flops"] / TIMED["seconds"], TIMED["flops"] / TIMED["bar_seconds"]]
+    derived += [989e12, TIMED["flops"] / 989e12, *range(10)]
+    return rules.problems(plot.scene, {*rules.numbers(data), *map(float, derived)})
+
+
+def test_counted_bytes_stand_under_the_roof_with_every_budget():
+    plot = measured.beside_bound(record(COUNTED))
+    assert drawn_well(plot, COUNTED) == []
+    assert "your tile alone gives 85.3, your waves 512." in repr(plot)
+    over = {mark["id"]: mark["role"] for mark in plot.scene.marks}
+    assert over["budget0"] == "measured" and over["budget1"] == "hot"
+
+
+def test_a_kernel_without_matrix_products_has_budgets_and_no_roof():
+    launch = {**COUNTED["launches"][0], "flops": 0}
+    plot = measured.beside_bound(record({**COUNTED, "launches": [launch]}))
+    assert not any(mark["id"].startswith("roof") for mark in plot.scene.marks)
+    assert drawn_well(plot, COUNTED) == []
+
+
+def test_a_timed_kernel_stands_beside_its_bar_and_the_limit():
+    plot = measured.beside_bound(record(COUNTED, TIMED))
+    assert drawn_well(plot, TIMED) == []
+    assert "1.108× the time of matmul (99% interval 1.105 to 1.112)" in repr(plot)
+    assert [row[0] for row in plot.scene.table.rows] == ["yours", "matmul", "H200's limit"]
+
+
+def test_an_unknown_gpu_is_compared_with_the_bar_alone():
+    plot = measured.beside_bound(record({**TIMED, "gpu": "NVIDIA RTX 9999"}))
+    assert drawn_well(plot, TIMED) == [] and len(plot.scene.table.rows) == 2
+
+
+@pytest.mark.parametrize("nothing", [None, {"parts": []}, record()])
+def test_no_measurement_is_a_sentence(nothing):
+    plot = measured.beside_bound(nothing)
+    assert plot._repr_html_() == f"<p>{plot!r}</p>" and "run the check above" in repr(plot)
+
+
+def test_a_recorded_run_shows_ours_and_the_best_peer(tmp_path, monkeypatch):
+    monkeypatch.setattr(measured, "KERNELS", tmp_path)
+    assert "No measurement of these kernels on h200" in repr(measured.recorded("gemm_tiling"))
+    (tmp_path / "gemm_tiling/results").mkdir(parents=True)
+    (tmp_path / "gemm_tiling/results/h200.json").write_text(json.dumps(RUN))
+    plot = measured.recorded("gemm_tiling")
+    assert drawn_well(plot, RUN) == []
+    assert plot.title == "NVIDIA H200, 2026-11-20"
+    assert [row[6] for row in plot.scene.table.rows] == ["cuBLAS", "quack", "cuBLAS", "none"]
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
+def test_every_recorded_file_can_be_drawn(path):
+    plot = measured.recorded(path.parts[-3], path.stem)
+    assert drawn_well(plot, json.loads(path.read_text())) == []
