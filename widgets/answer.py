@@ -88,7 +88,7 @@ def _verdict(declaration: Declaration, start: dict | None, guess) -> dict | None
 
 def check_measured(declaration: Declaration, measured: dict | None) -> None:
     """A measurement that the scene could not show is said, not dropped in silence."""
-    if measured is None:
+    if not measured:
         return
     if not declaration.measures:
         raise InputError(

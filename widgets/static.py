@@ -89,6 +89,8 @@ def _grid(mark: dict, colours: dict[str, str]) -> str:
             size = f'x="{x:.2f}" y="{y:.2f}" width="{some * wide:.2f}" height="{many * high:.2f}"'
             out.append(f"<rect {size} {paint}/>")
             at += many * some
+    box = f'x="{mark["x"]}" y="{mark["y"]}" width="{mark["w"]}" height="{mark["h"]}"'
+    out.append(f'<rect {box} class="frame" fill="none" stroke="{colours["idle"]}"/>')
     return f"<g><title>{escape(mark['tip'])}</title>{''.join(out)}</g>"
 
 

@@ -155,11 +155,22 @@ def _lens(r: Result, i: int) -> list[dict]:
 
 def _caption(r: Result, i: int) -> str:
     before, term, after = _before(r, i), r.terms[i - 1], r.narrow.sums[i - 1]
-    sum_now = f"Term {i} of {len(r.terms)}: {units.number(before, 5)} + {units.number(term)}"
+    sum_now = f"Term {units.count(i)} of {units.count(len(r.terms))}: {units.number(before, 5)} + {units.number(term)}"
     target, gap = units.number(before + term, 5), units.number(cost.spacing(before + term, r.bits))
     if after == before:
         return f"{sum_now} = {target}, and the next sum that exists is {gap} away: the term is lost."
     return f"{sum_now} = {target}, rounded to {units.number(after, 5)}; the sums stand {gap} apart."
+
+
+def _table(r: Result):
+    columns = (
+        "accumulator",
+        "mantissa bits",
+        Column("final sum", show=lambda v: units.number(v, 4)),
+        Column("error", show=units.percent),
+    )
+    known = (r.narrow, r.promoted, r.fp16, r.fp32) if r.promote_every else (r.narrow, r.fp16, r.fp32)
+    return table(columns, [(a.name, a.mantissa_bits, a.final_sum, a.error_share) for a in known])
 
 
 def frames(r: Result, measured: dict | None = None) -> list[Scene]:
@@ -167,34 +178,25 @@ def frames(r: Result, measured: dict | None = None) -> list[Scene]:
     narrow = figure(f"in {r.bits} mantissa bits", r.narrow.final_sum, role="hot")
     error = figure("error", r.narrow.error_share, units.percent, "hot")
     promoted = figure(f"promoted every {r.promote_every}", r.promoted.final_sum, role="primary")
-    known = (exact, narrow, error) + ((promoted,) if r.promote_every else ())
-    summary = (
-        f"{len(r.terms)} terms near 1 sum to {exact.text}; an accumulator of {r.bits} mantissa bits "
-        f"says {narrow.text}, an error of {error.text}"
-    )
-    summary += (
-        f", and {promoted.text} when promoted every {r.promote_every} terms." if r.promote_every else "."
-    )
-    rows = (r.narrow, r.promoted, r.fp16, r.fp32) if r.promote_every else (r.narrow, r.fp16, r.fp32)
-    columns = ("accumulator", "mantissa bits", Column("final sum", show=lambda v: units.number(v, 4)),
-               Column("error", show=units.percent))  # fmt: skip
-    stuck = 2.0 ** (r.bits + 1)
-    common = {
-        "summary": summary,
-        "takeaway": "Multiply in 8 bits, but add in many: a narrow sum stops growing and says nothing.",
-        "figures": known,
-        "table": table(columns, [(a.name, a.mantissa_bits, a.final_sum, a.error_share) for a in rows]),
-        "height": 396,
-        "formula": (
-            ("gap at s = 2^(⌊log₂ s⌋ − bits)",
-             f"2^({r.bits + 1} − {r.bits}) = 2 at {units.count(stuck)}, where a term of 1 is half a gap"),
-        ),
-    }  # fmt: skip
+    rescue = f", and {promoted.text} when promoted every {r.promote_every} terms" if r.promote_every else ""
+    half = 2 ** (r.bits + 1)
     plot = _plot(r)
-    return [
-        Scene(marks=plot + _cursor(r, i) + _lens(r, i), caption=_caption(r, i), **common)
-        for i in _steps(len(r.terms))
-    ]
+    same = {
+        "summary": f"{units.count(len(r.terms))} terms near 1 sum to {exact.text}; an accumulator of {r.bits} "
+        f"mantissa bits says {narrow.text}, an error of {error.text}{rescue}.",
+        "takeaway": "Multiply in 8 bits, but add in many: a narrow sum stops growing and says nothing.",
+        "figures": (exact, narrow, error, promoted) if r.promote_every else (exact, narrow, error),
+        "table": _table(r),
+        "height": LENS.y + 56,
+        "formula": (
+            (
+                "gap at s = 2^(⌊log₂ s⌋ − bits)",
+                f"2^({r.bits + 1} − {r.bits}) = 2 at {units.count(half)}, where a term of 1 is half a gap",
+            ),
+        ),
+    }
+    at = _steps(len(r.terms))
+    return [Scene(marks=plot + _cursor(r, i) + _lens(r, i), caption=_caption(r, i), **same) for i in at]
 
 
 def start(r: Result) -> int:

@@ -8,9 +8,11 @@ from widgets import units
 from widgets.charts import Box, axis_x, limit_up, log
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
-from widgets.scene import Column, Scene, circle, figure, grid, line, rect, table, text
+from widgets.scene import WIDTH, Column, Scene, beside_model, circle, figure, grid, line, rect, table, text
 
 ELEM_BYTES = {"fp16": 2, "fp8": 1}
+YOURS = {"tile_flop_per_byte": "your loads", "wave_flop_per_byte": "your waves"}
+LADDER, RUNG = 344, 28
 
 
 @dataclass(frozen=True)
@@ -117,20 +119,25 @@ def _runs(bands: tuple[int, ...]) -> list[tuple[int, int]]:
     return runs
 
 
-def _ladder(r: Result) -> list[dict]:
-    """Arithmetic per byte read: one tile alone, then the wave as one big tile, beside what the GPU needs."""
-    box = Box(150, 326, 530, 92)
-    x = log(0.5, 5000, box.x, box.right)
-    marks = axis_x("ladder", x, box.bottom, "FLOP per byte read", top=box.y, ticks=(1, 10, 100, 1000))
-    marks += limit_up("ridge", Box(box.x, box.y - 14, box.w, box.h + 14), x(r.ridge_flop_per_byte),
-                      f"{r.machine} needs {units.number(r.ridge_flop_per_byte)}", "end")  # fmt: skip
-    rows = (
+def _rungs(r: Result, measured: dict) -> list[tuple[str, float, str]]:
+    return [
         ("one tile alone", r.tile_flop_per_byte, "secondary"),
         ("wave, row by row", r.row.flop_per_byte, "hot"),
         (f"wave, groups of {r.group_m}", r.grouped.flop_per_byte, "primary"),
-    )
-    for i, (name, value, role) in enumerate(rows):
-        y = box.y + 20 + 28 * i
+        *((YOURS[key], measured[key], "measured") for key in YOURS if key in measured),
+    ]
+
+
+def _ladder(r: Result, rungs: list[tuple[str, float, str]]) -> list[dict]:
+    """Arithmetic per byte read: one tile alone, then the wave as one big tile, beside what the GPU needs."""
+    box = Box(150, LADDER, 530, 8 + RUNG * len(rungs))
+    x = log(0.5, 5000, box.x, box.right)
+    marks = axis_x("ladder", x, box.bottom, "FLOP per byte read", top=box.y, ticks=(1, 10, 100, 1000))
+    need = f"{r.machine} needs {units.number(r.ridge_flop_per_byte)}"
+    above = Box(box.x, box.y - 14, box.w, box.h + 14)
+    marks += limit_up("ridge", above, x(r.ridge_flop_per_byte), need, "end")
+    for i, (name, value, role) in enumerate(rungs):
+        y = box.y + 20 + RUNG * i
         shown = units.number(value)
         marks += [
             text(f"rung{i}-name", box.x - 10, y + 4, name, anchor="end"),
@@ -139,6 +146,22 @@ def _ladder(r: Result) -> list[dict]:
             text(f"rung{i}-value", x(value) + 12, y + 4, shown, role, bold=True),
         ]
     return marks
+
+
+def _order_does_not_matter(r: Result) -> list[dict]:
+    if r.tiles_m > 1:
+        return []
+    words = "One row of tiles: all of B is read, whatever the order."
+    return [text("one-row", WIDTH / 2, 190, words, "muted", anchor="middle")]
+
+
+def _beside(r: Result, measured: dict) -> tuple[str, ...]:
+    modelled = {"tile_flop_per_byte": r.tile_flop_per_byte, "wave_flop_per_byte": r.grouped.flop_per_byte}
+    return tuple(
+        beside_model(f"FLOP per byte, {YOURS[key]}", measured[key], modelled[key])
+        for key in YOURS
+        if key in measured
+    )
 
 
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
@@ -174,6 +197,7 @@ def _table(r: Result):
 
 
 def scene(r: Result, measured: dict | None = None) -> Scene:
+    rungs = _rungs(r, measured or {})
     reuse = figure("FLOP per element, one tile", r.reuse_flop_per_element)
     row = figure("read row by row", r.row.bytes_read, units.si_bytes, "hot")
     grouped = figure(f"read in groups of {r.group_m}", r.grouped.bytes_read, units.si_bytes, "primary")
@@ -188,11 +212,13 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         else "A wave is one big tile: the squarer its outline, the fewer bytes it reads.",
         marks=_panel("row", 0, "Row by row", r.row, r)
         + _panel("grouped", 366, f"In groups of {r.group_m} rows", r.grouped, r)
-        + _ladder(r),
+        + _order_does_not_matter(r)
+        + _ladder(r, rungs),
         figures=(reuse, row, grouped, saving),
         table=_table(r),
-        height=456,
+        height=LADDER + 46 + RUNG * len(rungs),
         formula=_formula(r),
+        beside=_beside(r, measured or {}),
     )
 
 
@@ -228,5 +254,9 @@ SIMULATOR = Declaration(
         "times fewer",
         0.15,
     ),
+    measures={
+        "tile_flop_per_byte": "FLOP for each byte that the kernel's programs loaded",
+        "wave_flop_per_byte": "FLOP for each byte when what a wave loads twice counts once",
+    },
     source="GEMM & MoE kernels; Real kernels",
 )  # fmt: skip

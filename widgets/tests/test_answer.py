@@ -65,9 +65,14 @@ def test_a_verdict_is_of_the_state_that_was_asked_about():
     assert moved["verdict"]["near"] and moved["verdict"]["truth"] == "2.68"
 
 
-@pytest.mark.parametrize("measured", [{"seconds": 1.0}, {}])
-def test_a_measurement_it_cannot_show_is_said(measured):
-    assert "measured must be" in sentence({}, measured=measured)
+def test_a_measurement_it_cannot_show_is_said():
+    assert sentence({}, measured={"seconds": 1.0}).startswith("measured must hold one of tile_flop_per_byte")
+    assert "must be a positive number" in sentence({}, measured={"wave_flop_per_byte": -1.0})
+
+
+@pytest.mark.parametrize("measured", [None, {}])
+def test_no_measurement_yet_is_no_error(measured):
+    assert answer(WALK, measured=measured)["frames"][0]["beside"] == []
 
 
 MARK = st.fixed_dictionaries(

@@ -79,6 +79,10 @@ def test_it_opens_with_its_story(page, simulator):
     assert figures(root) == [text for _, text, _ in first["figures"]]
     expect(root.locator("svg.tbt-scene")).to_have_accessible_name(first["summary"])
     expect(root.get_by_text(first["takeaway"], exact=True)).to_be_visible()
+    labels = root.locator(".tbt-figures dt").all()
+    assert max(label.bounding_box()["height"] for label in labels) < 25, (
+        "a notebook's own style breaks the labels"
+    )
 
 
 @each
