@@ -44,8 +44,11 @@ ATTACKS = {
     "file_size": ("write a file larger than allowed", 1),
     "shared_memory": ("fill /dev/shm", 2),
     "scratch": ("fill the scratch folder", 3),
-    "processes": ("start more processes than allowed", 2),
     "daemon": ("leave a process behind", 1),
+    "processes": (
+        "start more processes than allowed",
+        2,
+    ),  # the last: where only the keeper sees it, it ends all
 }
 QUICK = [
     "network",
@@ -153,6 +156,8 @@ def _run(level, facts, names):
         os.close(kept)
         kept = None
         rows = {name: [held, saw] for name, held, saw in map(json.loads, output.splitlines())}
+        if trouble.startswith("started more than"):
+            rows["processes"] = [True, "the keeper ended it"]
         missing = [name for name in names if name not in rows]
         if missing:
             raise BoxError(f"the attacks broke off at {missing[0]!r}: {trouble.strip()}")

@@ -12,6 +12,7 @@ import pytest
 
 from grader.box import BoxError, spawn
 from grader.box.box import RING_BYTES
+from grader.box.tests.conftest import need
 
 ENDLESS = "import time\nwhile True: time.sleep(1)"
 DEAF = """
@@ -46,17 +47,17 @@ ENDS = {
 def test_says_how_it_ended(name, level, boxed):
     source, code, reason = ENDS[name]
     box = boxed(source, level)
-    assert (box.wait(5.0), box.reason()) == (code, reason)
+    assert (box.wait(20.0), box.reason()) == (code, reason)
 
 
-@pytest.mark.parametrize("name", ["spin", "deaf", "bomb", "hopping"])
+# Limits alone promise to hold neither a fork bomb nor a process that is always another.
+CLOCKS = [(name, level) for name in ("spin", "deaf") for level in (3, 2, 1)]
+CLOCKS += [(name, level) for name in ("bomb", "hopping") for level in (3, 2)]
+
+
+@pytest.mark.parametrize("name, level", CLOCKS)
 def test_cant_outlive_the_clock(name, level, boxed, alive):
-    if name == "bomb" and level == 1 and os.geteuid() == 0:
-        pytest.skip("limits alone cannot hold a fork bomb of root's, and level 1 does not promise to")
-    if name == "hopping" and level == 1:
-        pytest.skip(
-            "limits alone cannot catch a process that always changes, and level 1 does not promise to"
-        )
+    need(level)
     source = {
         "spin": "while True: pass",
         "deaf": DEAF + "while True: time.sleep(1)",
@@ -64,20 +65,20 @@ def test_cant_outlive_the_clock(name, level, boxed, alive):
         "hopping": HOPPING,
     }
     box = boxed(source[name], level, pass_fds=[alive.fd], wall_s=0.5)
-    assert box.wait(5.0) is not None
+    assert box.wait(20.0) is not None
     assert box.reason() == ("ended" if name == "hopping" else "ran longer than 0.5 s")
-    assert alive.ends(0.5), "something of the box is still there"
+    assert alive.ends(1.0), "something of the box is still there"
 
 
 def test_cant_use_more_processor_time(level, boxed):
     box = boxed("while True: pass", level, cpu_s=1)
-    box.wait(5.0)
+    box.wait(20.0)
     assert box.reason() == "used more than 1 s of processor time"
 
 
 def test_cant_ignore_the_processor_limit(boxed):
     box = boxed(DEAF + "while True: pass", 1, cpu_s=1)
-    box.wait(5.0)
+    box.wait(20.0)
     assert box.reason() == "used more than 1 s of processor time"
 
 
@@ -90,9 +91,9 @@ keep = bytearray(b"1") * (90 << 20)
 import time; time.sleep(20)
 """
     box = boxed(source, level, pass_fds=[alive.fd], memory_bytes=256 << 20)
-    box.wait(5.0)
+    box.wait(20.0)
     assert box.reason() == "used more than 256 MiB of memory"
-    assert alive.ends(0.5)
+    assert alive.ends(1.0)
 
 
 def test_memory_that_is_shared_counts_once(level, boxed):
@@ -105,13 +106,15 @@ time.sleep(0.4)
 os.write(1, b"fine")
 """
     box = boxed(source, level, memory_bytes=256 << 20)
-    assert box.read_exactly(4, 5.0) == b"fine"
+    assert box.read_exactly(4, 20.0) == b"fine"
 
 
+@pytest.mark.parametrize(
+    "level", [2, 1]
+)  # at level 3 scratch is memory of a fixed size: test_cant[scratch-3]
 @pytest.mark.parametrize("how", ["kept", "deleted but open"])
 def test_cant_fill_the_disk(how, level, boxed):
-    if level == 3:
-        pytest.skip("scratch is memory of a fixed size at level 3: see test_cant[scratch-3]")
+    need(level)
     source = f"""
 import os, time
 files = []
@@ -122,7 +125,7 @@ for n in range(6):
 time.sleep(20)
 """
     box = boxed(source, level, file_bytes=4 << 20)
-    box.wait(5.0)
+    box.wait(20.0)
     assert box.reason() == "wrote more than 4 MiB, or too many files"
 
 
@@ -130,7 +133,7 @@ def test_a_flood_on_stderr_is_drained_and_bounded(level, boxed):
     source = 'import os\nfor _ in range(512): os.write(2, b"x" * 65536)\nos.write(2, b"\\x1b[31mthe end"); os.write(1, b"done")'
     box = boxed(source, level)
     assert box.read_exactly(4, 10.0) == b"done"
-    box.wait(5.0)
+    box.wait(20.0)
     assert box.stderr_tail(16) == "xxxx\\x1b[31mthe end"
     assert box._ring.seen > 32 << 20 and len(box._ring.tail(1 << 30)) == RING_BYTES
 
@@ -141,7 +144,7 @@ def test_output_is_raw_bounded_and_has_a_deadline(level, boxed):
     payload = os.urandom(200_000)
     writer = threading.Thread(target=box.stdin.write, args=(payload,))
     writer.start()
-    assert box.read_exactly(len(payload), 5.0) == payload
+    assert box.read_exactly(len(payload), 20.0) == payload
     writer.join()
     with pytest.raises(TimeoutError):
         box.read_exactly(1, 0.05)
@@ -171,10 +174,10 @@ print(box.reason(), os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]), flush=Tr
         keeper, scratch = referee.stdout.readline().split()
         time.sleep(0.1)
         os.kill(referee.pid if victim == "referee" else int(keeper), signal.SIGKILL)
-        assert alive.ends(3.0), "something of the box is still there"
+        assert alive.ends(10.0), "something of the box is still there"
         said = referee.stdout.read()
     assert said == ("" if victim == "referee" else "lost its keeper, which something outside has killed 7\n")
-    assert _within(2.0, lambda: not os.path.exists(os.path.dirname(scratch)))
+    assert _within(10.0, lambda: not os.path.exists(os.path.dirname(scratch)))
 
 
 def _within(seconds, condition):
@@ -197,7 +200,7 @@ def test_killing_is_complete_and_may_be_repeated(level, boxed, alive):
     folder = Path(box.scratch).parent
     time.sleep(0.1)
     box.kill()
-    assert alive.ends(0.5) and not folder.exists()
+    assert alive.ends(1.0) and not folder.exists()
     box.kill()
     assert box.reason() == "was stopped by the grader" and box._said["clean"]
 

@@ -201,4 +201,4 @@ keep = bytearray(128 << 20)
 os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     box = boxed(source, level)
-    assert box.wait(5.0) == 42, box.stderr_tail()
+    assert box.wait(20.0) == 42, box.stderr_tail()
