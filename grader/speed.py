@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,34 +71,40 @@ class Broken(Exception):
     """The answer's own fault on the GPU, as a sentence."""
 
 
-def ask(header: dict, arrays: dict) -> tuple[dict, dict]:
-    """One fresh bench process. Its trouble is ours, unless it says that the answer could not run."""
-    nonce = secrets.token_hex(16)
-    block = frames.pack({**header, "nonce": nonce}, arrays)
+def ask(requests: list[tuple[dict, dict]]) -> Iterator[tuple[dict, dict]]:
+    """One fresh bench process for all of an answer's cases; yields its answers in order.
+
+    Its trouble is ours, unless it says that the answer could not run.
+    """
+    nonces = [secrets.token_hex(16) for _ in requests]
+    blocks = [frames.pack({**header, "nonce": n}, a) for (header, a), n in zip(requests, nonces, strict=True)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     environment.pop("TRITON_INTERPRET", None)
+    command = [sys.executable, "-m", "grader.bench.main"]
+    everything = b"".join(frames.LENGTH.pack(len(block)) + block for block in blocks)
     try:
         with gpu_lock():
             run = subprocess.run(
-                [sys.executable, "-m", "grader.bench.main"],
-                input=block,
-                capture_output=True,
-                timeout=BENCH_S,
-                env=environment,
+                command, input=everything, capture_output=True, timeout=BENCH_S, env=environment
             )
     except subprocess.TimeoutExpired:
         raise Broken(f"was still running on the GPU after {BENCH_S} s and was stopped") from None
-    if run.returncode:
-        tail = run.stderr.decode(errors="replace").strip()[-400:]
-        if "illegal memory access" in tail or "misaligned address" in tail:
-            raise Broken("reached memory outside its tensors on the GPU (illegal memory access)")
-        raise JailTrouble(f"the bench broke off: {tail}")
-    report, found = frames.unpack(run.stdout)
-    if report.get("nonce") != nonce:
-        raise JailTrouble("the bench answered another request")
-    if "failed" in report:
-        raise Broken(f"does not run on this GPU: {report['failed']}")
-    return report, found
+    answered = frames.split(run.stdout)
+    for block, nonce in zip(answered, nonces, strict=False):
+        report, found = frames.unpack(block)
+        if report.get("nonce") != nonce:
+            raise JailTrouble("the bench answered another request")
+        if "failed" in report:
+            raise Broken(f"does not run on this GPU: {report['failed']}")
+        yield report, found
+    if len(answered) < len(nonces):
+        raise _broke_off(run.stderr.decode(errors="replace").strip()[-400:])
+
+
+def _broke_off(said: str) -> Exception:
+    if "illegal memory access" in said or "misaligned address" in said:
+        return Broken("reached memory outside its tensors on the GPU (illegal memory access)")
+    return JailTrouble(f"the bench broke off: {said}")
 
 
 def check_values(
@@ -127,9 +134,10 @@ def judge(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     bar = evidence.question.speed
     result.evidence = f"paired timing on {gpu.name()} against {bar.bar}"
     try:
-        for purpose, case in enumerate((*evidence.question.public, *evidence.hidden_cases()), TIMED + 1):
-            header, arrays, inputs, placed = request(evidence, case, purpose, repeat=3)
-            report, found = ask(header, arrays)
+        cases = [*evidence.question.public, *evidence.hidden_cases()]
+        asked = [request(evidence, case, TIMED + 1 + i, repeat=3) for i, case in enumerate(cases)]
+        answers = ask([(header, arrays) for header, arrays, _, _ in asked])
+        for case, (_, _, inputs, placed), (report, found) in zip(cases, asked, answers, strict=True):
             trouble = check_values(evidence, case, report, found, inputs, placed)
             if trouble:
                 return fail(
@@ -149,7 +157,7 @@ def _timed(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
         header, arrays, inputs, placed = request(
             evidence, bar.case, TIMED, bar=bar.bar, quads=statistics.QUADS, repeat=2
         )
-        report, found = ask(header, arrays)
+        ((report, found),) = ask([(header, arrays)])
         trouble = check_values(evidence, bar.case, report, found, inputs, placed)
         if trouble:
             return fail(result, f"at the timed size: {trouble}", "the sizes of the timed case")

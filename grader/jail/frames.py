@@ -21,8 +21,6 @@ DTYPES = {
 }  # fmt: skip
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 LENGTH = struct.Struct("<Q")
-CHUNK = 1 << 16
-END = LENGTH.pack(2**64 - 1)
 
 
 class BadFrame(ValueError):
@@ -80,6 +78,18 @@ def unpack(block: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     if at != len(block):
         raise BadFrame("bytes left over after the last array")
     return header, arrays
+
+
+def split(stream: bytes) -> list[bytes]:
+    """The whole blocks of a stream of write_block calls; a last one that is cut off is left out."""
+    blocks, at = [], 0
+    while at + LENGTH.size <= len(stream):
+        (size,) = LENGTH.unpack_from(stream, at)
+        if at + LENGTH.size + size > len(stream):
+            break
+        blocks.append(stream[at + LENGTH.size : at + LENGTH.size + size])
+        at += LENGTH.size + size
+    return blocks
 
 
 def write_block(stream, block: bytes) -> None:

@@ -19,6 +19,7 @@ FP8_LARGEST = {tl.float8e4nv: 448.0, tl.float8e5: 57344.0}
 TF32_DROPPED_BITS = 13
 
 _stock_np_dtype = stock._get_np_dtype
+stock_patch_lang_tensor = stock._patch_lang_tensor
 stock_masked_load = stock.InterpreterBuilder.create_masked_load
 
 
@@ -116,9 +117,16 @@ def _operand(handle, input_precision) -> np.ndarray:
     return data
 
 
+def patch_lang_tensor(tensor, scope) -> None:
+    """Scalars are arrays of one element here, and newer numpy makes no Python number of those by itself."""
+    stock_patch_lang_tensor(tensor, scope)
+    scope.set_attr(tensor, "__index__", lambda self: int(np.asarray(self.handle.data).reshape(-1)[0]))
+
+
 def install() -> None:
     if stock._get_np_dtype is np_dtype:
         return
+    stock._patch_lang_tensor = patch_lang_tensor
     stock._get_np_dtype = np_dtype
     for name, method in vars(Fixes).items():
         if not name.startswith("__"):
