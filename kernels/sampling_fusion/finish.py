@@ -1,0 +1,116 @@
+"""The two halves of the fused kernel: what every program does, and what the last one of a row does after."""
+
+import triton
+import triton.language as tl
+
+from kernels.sampling_fusion.philox import GUMBEL, INVERSE
+from kernels.sampling_fusion.select import rank_all, shortlist
+from kernels.sampling_fusion.tiles import key_of, noise, ruled, uniform, word_of, words_of_tile
+
+GUMBEL_STREAM, INVERSE_STREAM = tl.constexpr(GUMBEL), tl.constexpr(INVERSE)
+NOBODY = tl.constexpr(2147483647)
+
+
+@triton.jit
+def scan(
+    row, split, tiles, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
+    GROUP: tl.constexpr, ROWS: tl.constexpr, SUMS: tl.constexpr, FREE: tl.constexpr,
+    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    """Read this program's stretch once: a maximum (and a sum of weights) per group, the best noisy score."""
+    N: tl.constexpr = ROWS * GROUP
+    r = tl.arange(0, ROWS)
+    offs = r[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [ROWS, GROUP]
+    if FREE:
+        score = tl.full([ROWS, GROUP], float("-inf"), tl.float32)
+        winner = tl.full([ROWS, GROUP], NOBODY, tl.int32)
+    for tile in range(split * tiles, split * tiles + tiles):
+        token = tile * N + offs
+        x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
+        top = tl.max(x, axis=1)
+        group = tile * ROWS + r
+        tl.store(maxima_ptr + group, top, mask=group < groups)
+        if SUMS:
+            from_top = tl.where(x > float("-inf"), (x - top[:, None]) * inv_t, float("-inf"))
+            tl.store(sums_ptr + group, tl.sum(tl.exp(from_top), axis=1), mask=group < groups)
+        if FREE:
+            if free:
+                words = words_of_tile(tile * N, seed, position, GUMBEL_STREAM, N)
+                noisy = x * inv_t + tl.reshape(noise(words), [ROWS, GROUP])
+                winner = tl.where(noisy > score, token, winner)
+                score = tl.maximum(noisy, score)
+    if FREE:
+        most = tl.max(score)
+        tl.store(score_ptr + split, most)
+        tl.store(winner_ptr + split, tl.min(tl.where(score == most, winner, NOBODY)))
+
+
+@triton.jit
+def row_total(maxima, best, inv_t, sums_ptr, groups, G: tl.constexpr):
+    """The row's sum of exp((x - best) / T), from the groups' sums: the same bits however the row was split."""
+    g = tl.arange(0, G)
+    sums = tl.load(sums_ptr + g, mask=g < groups, other=0.0)
+    return tl.sum(tl.where(maxima > float("-inf"), sums * tl.exp((maxima - best) * inv_t), 0.0))
+
+
+@triton.jit
+def draw(
+    x, token, rank, before, n, best, total, inv_t, k, top_p, min_p, seed, position,
+    C: tl.constexpr, INVERSE_CDF: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
+):  # fmt: skip
+    """Top-p, min-p and the draw on a ranked short list; returns the token and its logit."""
+    listed = tl.arange(0, C) < n
+    from_best = (x - best) * inv_t
+    weight = tl.where(listed, tl.exp(from_best), 0.0)
+    enough = weight >= min_p
+    kept = listed & (rank < k)
+    if MIN_P_FIRST:
+        kept &= enough
+    mass = total if OF_ALL else tl.sum(tl.where(kept, weight, 0.0))
+    kept &= enough & (before < tl.where(top_p < 1, top_p * mass, float("inf")))
+    if INVERSE_CDF:
+        word, _, _, _ = tl.philox(seed, 0, position, INVERSE_STREAM, 0)
+        target = uniform(word) * tl.sum(tl.where(kept, weight, 0.0))
+        score = tl.where(kept & (before <= target), rank.to(tl.float32), -1.0)
+    else:
+        noisy = from_best + noise(word_of(token, seed, position, GUMBEL_STREAM))
+        score = tl.where(kept, noisy, float("-inf"))
+    drawn = tl.min(tl.where(kept & (score == tl.max(score)), token, NOBODY))
+    return drawn, tl.max(tl.where(listed & (token == drawn), x, float("-inf")))
+
+
+@triton.jit
+def store_top(
+    x, token, rank, n, best, total, inv_t, token_ptr, logprob_ptr, C: tl.constexpr, TOP: tl.constexpr
+):
+    """The TOP best with their log-probabilities, each to the place of its rank; -1 where the row has fewer."""
+    i = tl.arange(0, C)
+    listed = (i < n) & (rank < TOP)
+    tl.store(token_ptr + rank, token, mask=listed)
+    tl.store(logprob_ptr + rank, (x - best) * inv_t - tl.log(total), mask=listed)
+    missing = (i >= n) & (i < TOP)
+    tl.store(token_ptr + i, -1, mask=missing)
+    tl.store(logprob_ptr + i, float("-inf"), mask=missing)
+
+
+@triton.jit
+def best_noisy(score_ptr, winner_ptr, splits, SPLITS: tl.constexpr):
+    """Of the programs' winners the one with the best score; of equals the lower id."""
+    s = tl.arange(0, SPLITS)
+    score = tl.load(score_ptr + s, mask=s < splits, other=float("-inf"))
+    winner = tl.load(winner_ptr + s, mask=s < splits, other=NOBODY)
+    return tl.min(tl.where(score == tl.max(score), winner, NOBODY))
+
+
+@triton.jit
+def rank_row(
+    row, maxima, best, inv_t, chosen_ptr, x_ptr, token_ptr, k, V,
+    G: tl.constexpr, K: tl.constexpr, C: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
+    STEP: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    n = shortlist(
+        row, key_of(maxima), chosen_ptr, x_ptr, token_ptr, k, V,
+        G, K, C, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY,
+    )  # fmt: skip
+    x, token, rank, before = rank_all(x_ptr, token_ptr, n, best, inv_t, C, STEP)
+    return n, x, token, rank, before

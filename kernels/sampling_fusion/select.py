@@ -1,0 +1,139 @@
+"""The k best of a long row without sorting it: find a key that few reach, then pack those few together.
+
+A row is cut into groups of neighbours, and each group is known by its maximum. The k best tokens lie in the k
+groups with the best maxima (of equals the first), because each of those groups holds at least one token that
+ranks above everything in any other group. So only k groups are looked into, whatever the data are.
+"""
+
+import triton
+import triton.language as tl
+
+from kernels.sampling_fusion.tiles import FLOOR, key_of, ruled
+
+
+@triton.jit
+def reached_by_few(key, k, MOST: tl.constexpr, N: tl.constexpr):
+    """A key t that at least k keys reach and at most MOST (or all real ones do; or t is tied). Returns t.
+
+    Bisection over the integers that order as floats do, three pivots a round counted in one sum.
+    """
+    SETS: tl.constexpr = MOST if MOST < N else N
+    best_of_sets = tl.max(tl.reshape(key, [SETS, N // SETS]), axis=1)
+    low = tl.maximum(tl.min(best_of_sets), FLOOR + 1).to(tl.int64)  # SETS keys reach it, unless at the floor
+    high = tl.max(key).to(tl.int64) + 1
+    count = tl.sum((key >= low.to(tl.int32)).to(tl.int32))
+    while (count > MOST) & (high - low > 1):
+        step = (high - low + 3) // 4
+        p1, p2, p3 = low + step, low + 2 * step, low + 3 * step
+        one, two, three = (key >= p1.to(tl.int32)), (key >= p2.to(tl.int32)), (key >= p3.to(tl.int32))
+        fields = one.to(tl.int64) + (two.to(tl.int64) << 20) + (three.to(tl.int64) << 40)
+        counts = tl.sum(fields)
+        c1 = (counts & 0xFFFFF).to(tl.int32)
+        c2 = ((counts >> 20) & 0xFFFFF).to(tl.int32)
+        c3 = (counts >> 40).to(tl.int32)
+        count = tl.where(c3 >= k, c3, tl.where(c2 >= k, c2, tl.where(c1 >= k, c1, count)))
+        next_high = tl.where(c3 >= k, high, tl.where(c2 >= k, p3, tl.where(c1 >= k, p2, p1)))
+        low = tl.where(c3 >= k, p3, tl.where(c2 >= k, p2, tl.where(c1 >= k, p1, low)))
+        high = tl.minimum(high, next_high)
+    return low.to(tl.int32)
+
+
+@triton.jit
+def slots(key, t, above, tied, cap):
+    """Where each key goes when those above t, and the first `cap` equal to t, are packed in order.
+
+    `above` and `tied` count what earlier tiles held. Returns (slot or -1, new above, new tied).
+    """
+    mine = (key > t).to(tl.int32) + ((key == t).to(tl.int32) << 16)
+    upto = tl.cumsum(mine, axis=0)
+    total = tl.sum(mine)
+    tied_upto = tied + (upto >> 16)
+    slot = above + (upto & 0xFFFF) + tl.minimum(tied_upto, cap) - 1
+    chosen = (key > t) | ((key == t) & (tied_upto <= cap))
+    return tl.where(chosen, slot, -1), above + (total & 0xFFFF), tied + (total >> 16)
+
+
+@triton.jit
+def choose_groups(key, chosen_ptr, k, G: tl.constexpr, K: tl.constexpr):
+    """Write the ids of at most K groups that hold the k best tokens; return how many, and the key they reach."""
+    t = reached_by_few(key, k, K, G)
+    above = tl.sum((key > t).to(tl.int32))
+    # Only a tie can have left more than K: then the first of the tied fill what is free.
+    slot, above, tied = slots(key, t, 0, 0, K - above)
+    tl.store(chosen_ptr + slot, tl.arange(0, G), mask=slot >= 0)
+    return tl.minimum(above + tied, K), t
+
+
+@triton.jit
+def pack(
+    row, chosen_ptr, n_groups, t, cap, x_ptr, token_ptr, V,
+    GROUP: tl.constexpr, AT_ONCE: tl.constexpr, C: tl.constexpr,
+    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    """Pack the chosen groups' tokens that reach t; return how many lie above it and how many equal it."""
+    above = 0
+    tied = 0
+    e = tl.arange(0, AT_ONCE * GROUP)
+    for first in range(0, n_groups, AT_ONCE):
+        at = first + e // GROUP
+        group = tl.load(chosen_ptr + at, mask=at < n_groups, other=0)
+        token = group * GROUP + e % GROUP
+        x = ruled(row, token, (at < n_groups) & (token < V), ALLOW, BIAS, PENALTY)
+        slot, above, tied = slots(key_of(x), t, above, tied, cap)
+        fits = (slot >= 0) & (slot < C)
+        tl.store(x_ptr + slot, x, mask=fits)
+        tl.store(token_ptr + slot, token, mask=fits)
+    tl.debug_barrier()
+    return above, tied
+
+
+@triton.jit
+def shortlist(
+    row, key, chosen_ptr, x_ptr, token_ptr, k, V,
+    G: tl.constexpr, K: tl.constexpr, C: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
+    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    """Write at most C tokens, the k best among them, in order of their ids within a tie; return how many.
+
+    The groups' key is nearly always enough. Where good tokens crowd into few groups it is raised by bisection.
+    """
+    n_groups, start = choose_groups(key, chosen_ptr, k, G, K)
+    tl.debug_barrier()
+    low = start.to(tl.int64)
+    high = tl.max(key).to(tl.int64) + 1
+    at = low
+    reach_high = 0
+    n = 0
+    done = 0
+    while done == 0:
+        last = high - low == 1
+        above, tied = pack(
+            row, chosen_ptr, n_groups, at.to(tl.int32), tl.where(last, C - reach_high, C),
+            x_ptr, token_ptr, V, GROUP, AT_ONCE, C, ALLOW, BIAS, PENALTY,
+        )  # fmt: skip
+        n = above + tied
+        few = (n <= C) & ((n >= k) | (at == start))
+        done = (few | last).to(tl.int32)
+        reach_high = tl.where(n < k, n, reach_high)
+        high = tl.where(n < k, at, high)
+        low = tl.where(n < k, low, at)
+        at = (low + high) // 2
+    return tl.minimum(n, C)
+
+
+@triton.jit
+def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constexpr):
+    """Each of n tokens' rank and the weight ranked above it, by comparing all pairs: cheaper here than a sort."""
+    i = tl.arange(0, C)
+    x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
+    token = tl.load(token_ptr + i, mask=i < n, other=2147483647)
+    rank = tl.zeros([C], tl.int32)
+    before = tl.zeros([C], tl.float32)
+    for start in range(0, n, STEP):
+        j = start + tl.arange(0, STEP)
+        xj = tl.load(x_ptr + j, mask=j < n, other=float("-inf"))[None, :]
+        tj = tl.load(token_ptr + j, mask=j < n, other=2147483647)[None, :]
+        above = (xj > x[:, None]) | ((xj == x[:, None]) & (tj < token[:, None]))  # [C, STEP]
+        rank += tl.sum(above.to(tl.int32), axis=1)
+        before += tl.sum(tl.where(above, tl.exp((xj - best) * inv_t), 0.0), axis=1)
+    return x, token, rank, before

@@ -1,0 +1,148 @@
+"""Accept and resample: what speculative decoding does after the target model has seen the drafts, fused.
+
+For drafts d_1 .. d_n drawn from the draft's distributions q_1 .. q_n, and the target's p_1 .. p_{n+1}: draft i
+is accepted when u_i < p_i(d_i) / q_i(d_i). At the first refusal a token is drawn from max(p_i - q_i, 0), and the
+rest is dropped; when all are accepted, one more is drawn from p_{n+1}. What comes out is distributed exactly as
+if the target had sampled alone (Leviathan et al., 2023; Chen et al., 2023), whatever q was.
+
+One launch: every program finds the first refusal for itself (n comparisons), then reads its stretch of that one
+row of p and of q. So 2 V numbers a request are read, not 2 n V. The draw is Gumbel-max over the residual, and
+the last program of a request to arrive takes the best of all. Probabilities, not logits: both distributions must
+have gone through the same filters before.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.sampling_fusion import philox
+from kernels.sampling_fusion.tiles import noise, uniform, words_of_tile
+
+ACCEPT, RESAMPLE = tl.constexpr(philox.ACCEPT), tl.constexpr(philox.RESAMPLE)
+NOBODY = tl.constexpr(2147483647)
+BLOCK = 1024
+PROGRAMS = 2048  # enough for any machine; more would only wait
+
+
+@triton.jit
+def accepted_drafts(
+    draft_ptr, target_ptr, guess_ptr, seed, position, V, DRAFTS: tl.constexpr, N: tl.constexpr
+):
+    """How many of the DRAFTS come before the first refusal. `u q < p` accepts, so q = 0 needs no division."""
+    i = tl.arange(0, N)
+    inside = i < DRAFTS
+    token = tl.load(draft_ptr + i, mask=inside, other=0)
+    p = tl.load(target_ptr + i.to(tl.int64) * V + token, mask=inside, other=0.0).to(tl.float32)
+    q = tl.load(guess_ptr + i.to(tl.int64) * V + token, mask=inside, other=1.0).to(tl.float32)
+    at = (i * 0 + position).to(tl.uint32)
+    word, _, _, _ = tl.philox(
+        seed, i.to(tl.uint32), at, (i * 0 + ACCEPT).to(tl.uint32), (i * 0).to(tl.uint32)
+    )
+    refused = inside & (uniform(word) * q >= p)
+    return tl.min(tl.where(refused, i, DRAFTS))
+
+
+@triton.jit
+def verify_kernel(
+    draft_ptr, target_ptr, guess_ptr, seed_ptr, position_ptr,
+    score_ptr, winner_ptr, arrived_ptr, out_ptr, accepted_ptr,
+    V, tiles, splits,
+    DRAFTS: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr,
+):  # fmt: skip
+    split, b = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    seed, position = tl.load(seed_ptr + b), tl.load(position_ptr + b)
+    draft_ptr += b * DRAFTS
+    target_ptr += b * (DRAFTS + 1) * V
+    guess_ptr += b * DRAFTS * V
+    score_ptr += b * splits
+    winner_ptr += b * splits
+    out_ptr += b * (DRAFTS + 1)
+    n = accepted_drafts(draft_ptr, target_ptr, guess_ptr, seed, position, V, DRAFTS, N)
+    p_ptr, q_ptr = target_ptr + n.to(tl.int64) * V, guess_ptr + n.to(tl.int64) * V
+    score = tl.full([BLOCK], float("-inf"), tl.float32)
+    winner = tl.full([BLOCK], NOBODY, tl.int32)
+    for tile in range(split * tiles, split * tiles + tiles):
+        token = tile * BLOCK + tl.arange(0, BLOCK)
+        p = tl.load(p_ptr + token, mask=token < V, other=0.0).to(tl.float32)
+        q = tl.load(q_ptr + token, mask=(token < V) & (n < DRAFTS), other=0.0).to(tl.float32)
+        words = words_of_tile(tile * BLOCK, seed, position, RESAMPLE, BLOCK)
+        noisy = tl.where(p > q, tl.log(p - q) + noise(words), float("-inf"))
+        winner = tl.where(noisy > score, token, winner)
+        score = tl.maximum(noisy, score)
+    most = tl.max(score)
+    tl.store(score_ptr + split, most)
+    tl.store(winner_ptr + split, tl.min(tl.where(score == most, winner, NOBODY)))
+    tl.debug_barrier()
+    if tl.atomic_add(arrived_ptr + b, 1, sem="acq_rel") == splits - 1:
+        tl.store(arrived_ptr + b, 0)
+        s = tl.arange(0, SPLITS)
+        score = tl.load(score_ptr + s, mask=s < splits, other=float("-inf"))
+        winner = tl.load(winner_ptr + s, mask=s < splits, other=NOBODY)
+        token = tl.min(tl.where(score == tl.max(score), winner, NOBODY))
+        # p = q to the last bit everywhere leaves nothing to draw from, and refuses with probability 0.
+        token = tl.where(token == NOBODY, -1, token)
+        i = tl.arange(0, N)
+        drafts = tl.load(draft_ptr + i, mask=i < DRAFTS, other=-1)
+        tl.store(out_ptr + i, tl.where(i < n, drafts, tl.where(i == n, token, -1)), mask=i <= DRAFTS)
+        tl.store(accepted_ptr + b, n)
+
+
+@dataclass(frozen=True)
+class Verified:
+    tokens: torch.Tensor  # int32 [B, n + 1]: the accepted drafts, then one of the target's own; -1 behind
+    accepted: torch.Tensor  # int32 [B], 0 .. n
+
+
+@dataclass
+class Workspace:
+    score: torch.Tensor
+    winner: torch.Tensor
+    arrived: torch.Tensor  # zero before and after
+
+    @classmethod
+    def of(cls, batch: int, vocabulary: int, device) -> "Workspace":
+        splits = triton.cdiv(vocabulary, BLOCK)
+        return cls(
+            torch.empty(batch, splits, device=device),
+            torch.empty(batch, splits, dtype=torch.int32, device=device),
+            torch.zeros(batch, dtype=torch.int32, device=device),
+        )
+
+
+def _check(draft, target, guess):
+    batch, n = draft.shape
+    vocabulary = target.shape[-1]
+    if n < 1 or target.shape != (batch, n + 1, vocabulary) or guess.shape != (batch, n, vocabulary):
+        raise ValueError(
+            f"target and guess must be [B, n + 1, V] and [B, n, V] for drafts [B, n], got {tuple(target.shape)} "
+            f"and {tuple(guess.shape)} for {tuple(draft.shape)}; the target looks one step further"
+        )
+    for name, tensor in (("draft", draft), ("target", target), ("guess", guess)):
+        if not tensor.is_contiguous():
+            raise ValueError(f"{name} must be contiguous, got strides {tensor.stride()}; call .contiguous()")
+    if draft.dtype != torch.int32:
+        raise ValueError(f"draft must be int32, got {draft.dtype}; convert it")
+
+
+def verify(draft, target, guess, seed, position, workspace: Workspace | None = None) -> Verified:
+    """draft int32 [B, n], target and guess probabilities of any float type, seed int64 [B], position int32 [B].
+
+    A row of the target below the draft's everywhere is no distribution: it gives -1 where it should be drawn from.
+    """
+    _check(draft, target, guess)
+    batch, n = draft.shape
+    vocabulary = target.shape[-1]
+    w = workspace or Workspace.of(batch, vocabulary, draft.device)
+    tokens = torch.empty(batch, n + 1, dtype=torch.int32, device=draft.device)
+    accepted = torch.empty(batch, dtype=torch.int32, device=draft.device)
+    blocks = triton.cdiv(vocabulary, BLOCK)
+    tiles = max(1, blocks * batch // PROGRAMS)
+    splits = triton.cdiv(blocks, tiles)
+    verify_kernel[(splits, batch)](
+        draft, target, guess, seed, position, w.score, w.winner, w.arrived, tokens, accepted,
+        vocabulary, tiles, splits,
+        DRAFTS=n, N=max(2, triton.next_power_of_2(n + 1)), BLOCK=BLOCK, SPLITS=triton.next_power_of_2(splits),
+    )  # fmt: skip
+    return Verified(tokens, accepted)
