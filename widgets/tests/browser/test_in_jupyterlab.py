@@ -60,6 +60,16 @@ def figures(root: Locator) -> list[str]:
     return root.locator(".tbt-figures dd").all_inner_texts()
 
 
+def drawn(root: Locator) -> list[str]:
+    return root.locator("svg.tbt-scene > g").evaluate(
+        "layer => [...layer.children].map(node => node.dataset.id)"
+    )
+
+
+def scenes(simulator) -> list:
+    return simulator.scenes(simulator.run(**simulator.inputs()))
+
+
 def expected(simulator, **inputs) -> list[str]:
     return [text for _, text, _ in answer(simulator, {"values": inputs})["frames"][0]["figures"]]
 
@@ -77,7 +87,9 @@ def test_it_opens_with_its_story(page, simulator):
     expect(root.get_by_role("heading", name=simulator.question)).to_be_visible()
     first = answer(simulator)["frames"][0]
     assert figures(root) == [text for _, text, _ in first["figures"]]
-    expect(root.locator("svg.tbt-scene")).to_have_accessible_name(first["summary"])
+    opening = scenes(simulator)[int(root.get_attribute("data-step"))]
+    assert drawn(root) == [mark["id"] for mark in opening.marks]
+    expect(root.locator("svg.tbt-scene")).to_have_accessible_name(opening.summary)
     expect(root.get_by_text(first["takeaway"], exact=True)).to_be_visible()
     labels = root.locator(".tbt-figures dt").all()
     assert max(label.bounding_box()["height"] for label in labels) < 25, (
@@ -172,6 +184,7 @@ def test_steps(page, simulator):
     expect(root).to_have_attribute("data-step", "0")
     scrub.press("End")
     expect(root).to_have_attribute("data-step", str(count - 1))
+    assert drawn(root) == [mark["id"] for mark in scenes(simulator)[-1].marks]
     root.get_by_role("button", name="Play").press("Enter")
     expect(root).to_have_attribute("data-step", "1")
     root.get_by_role("button", name="Pause").press("Enter")
