@@ -154,6 +154,8 @@ def from_error(error: dict, result: PartResult, where: str) -> PartResult:
             "the mask of that access, and the strides that lead to it",
             error=error,
         )
+    if kind == "NameError":
+        place += ": an answer stands alone, so what it calls is defined in its own cell"
     prefix = f"{where}: " if error["stage"] in ("kernel", "call", "process") else ""
     program = f" (program {tuple(error['program'])} of {error['kernel']})" if error.get("program") else ""
     return fail(result, f"{prefix}{message}{program}", place, error=error)

@@ -216,8 +216,8 @@ GEMM_BYTES = NumpyQuestion(
     where=f"{LESSON}, \"Count it\"",
     hints=(
         "You have the loads already; what is written, and how often?",
-        "tile_loads elements are read and m * n elements are written, each of elem_bytes bytes.",
-        "(tile_loads(m, n, k, bm, bn) + m * n) * elem_bytes",
+        "The tiles' loads and m * n elements written, each of elem_bytes bytes. An answer stands alone: write the loads out again.",
+        "(m * k * ceil(n / bn) + k * n * ceil(m / bm) + m * n) * elem_bytes",
     ),
     mistakes=(
         Mistake("no store", "C is written too: m * n elements are missing", wrong=lambda m, n, k, bm, bn, e: cost.tile_loads(m, n, k, bm, bn) * e),

@@ -31,6 +31,7 @@ BAD = {
     "wrong type": (REUSE.format("object()"), FAIL, "array of numbers"),
     "NaN": (REUSE.format("float('nan')"), FAIL, "nan"),
     "exception": (REUSE.format("1 / 0"), FAIL, "ZeroDivisionError"),
+    "another cell's function": (REUSE.format("tile_loads(bm, bn)"), FAIL, "an answer stands alone"),
     "exit": ("def reuse(bm, bn):\n    raise SystemExit\n", FAIL, "ended its own process"),
     "course's own": ("from kernels.gemm_tiling.cost import reuse\n", REFUSED, "own solution"),
     "torch": ("import torch\ndef reuse(bm, bn):\n    return 1\n", REFUSED, "numpy and math"),
