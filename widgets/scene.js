@@ -521,8 +521,10 @@ export function mount(host, adapter) {
 }
 
 function render({ model, el }) {
+  const spec = model.get('spec');
+  el.append(make('style', {}, `#${spec.saved} { display: none; }`));
   return mount(el, {
-    spec: model.get('spec'),
+    spec,
     answer: model.get('answer'),
     ask(request) { model.set('request', request); model.save_changes(); },
     listen(callback) {

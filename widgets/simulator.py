@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import anywidget
 import traitlets
+from IPython.display import display
 
 from widgets import answer as answering
 from widgets import static
@@ -29,7 +30,8 @@ class Simulator(anywidget.AnyWidget):
         first = answering.answer(declaration, **self._given)
         if "error" in first:
             raise ValueError(first["error"])
-        super().__init__(spec=answering.spec(declaration, self._start, bool(predict)), answer=first)
+        told = answering.spec(declaration, self._start, bool(predict))
+        super().__init__(spec={**told, "saved": f"tbt-{uuid4().hex[:8]}"}, answer=first)
         self.observe(self._reply, "request")
 
     def _reply(self, change) -> None:
@@ -44,16 +46,24 @@ class Simulator(anywidget.AnyWidget):
     def result(self):
         return self._declaration.run(**self.values)
 
+    def _ipython_display_(self) -> None:
+        """Two outputs: the live view, and a saved picture that the view hides as long as it lives."""
+        display(self._live(), raw=True)
+        display({"text/html": self._saved(), "text/plain": ""}, raw=True)
+
     def _repr_mimebundle_(self, **kwargs):
+        return {**self._live(**kwargs), "text/html": self._saved()}, {}
+
+    def _live(self, **kwargs) -> dict:
         bundle = super()._repr_mimebundle_(**kwargs)
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**data, "text/html": self._saved()}, metadata
+        return dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
 
     def _saved(self) -> str:
-        uid = f"tbt-{uuid4().hex[:8]}"
+        """What a reopened or exported notebook shows, where no Python answers any more."""
+        uid = self.spec["saved"]
         if self.answer.get("locked"):
-            return static.page(self._declaration, None, uid)
+            return static.page(self._declaration, None, uid, stands_in=True)
         result = self.result
         scenes = self._declaration.scenes(result, self._given["measured"])
         first = self._declaration.stepper.start(result) if self._declaration.stepper else 0
-        return static.page(self._declaration, scenes[first], uid)
+        return static.page(self._declaration, scenes[first], uid, stands_in=True)

@@ -77,9 +77,8 @@ def _grid(mark: dict, colours: dict[str, str]) -> str:
     out, at = [], 0
     for cell, length in pairs:
         role = mark["roles"][cell]
-        paint = f'style="fill:{colours[role]};stroke:none"' + (
-            ' fill-opacity="0.16"' if role == "idle" else ""
-        )
+        faint = ' fill-opacity="0.16"' if role == "idle" else ""
+        paint = f'class="{role} cell" fill="{colours[role]}"{faint}'
         end = at + length
         while at < end:
             row, column = divmod(at, n)
@@ -102,14 +101,15 @@ def table(scene: Scene) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def page(declaration: Declaration, scene: Scene | None, uid: str = "tbt") -> str:
-    """The text/html of a saved output. With no scene (a prediction not yet made) only the question."""
+def page(declaration: Declaration, scene: Scene | None, uid: str = "tbt", stands_in: bool = False) -> str:
+    """A scene as text/html. With no scene (a prediction not yet made) only the question.
+
+    One that stands in for a live view keeps out of sight for the moment that the view needs to come up.
+    """
     head = f'<p class="tbt-title">{escape(declaration.title)}</p>'
     head += f'<h3 class="tbt-question">{escape(declaration.question)}</h3>'
     if scene is None:
-        body = (
-            f"<p>{escape(declaration.prediction.question)}</p><p>Run the notebook to predict, then see.</p>"
-        )
+        body = f"<p>{escape(declaration.prediction.question)}</p>"
     else:
         figures = "".join(
             f'<div><dt>{escape(f.label)}</dt><dd class="{f.role}">{escape(f.text)}</dd></div>'
@@ -119,5 +119,7 @@ def page(declaration: Declaration, scene: Scene | None, uid: str = "tbt") -> str
         body += f'<p class="tbt-caption">{escape(scene.summary)}</p>'
         body += f'<p class="tbt-takeaway">{escape(scene.takeaway)}</p>'
         body += f'<details class="tbt-data"><summary>Show as data</summary>{table(scene)}</details>'
-    name = escape(declaration.title)
-    return f'<style>{css()}</style><div class="tbt" role="group" aria-label="{name}">{head}{body}</div>'
+    if stands_in:
+        body += '<p class="tbt-source">A saved picture: run its cell to move the controls.</p>'
+    name, kind = escape(declaration.title), "tbt tbt-saved" if stands_in else "tbt"
+    return f'<style>{css()}</style><div class="{kind}" id="{uid}" role="group" aria-label="{name}">{head}{body}</div>'

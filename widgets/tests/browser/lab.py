@@ -117,6 +117,11 @@ def run_cell(page, number: int) -> None:
     )
 
 
+def save_and_stop(page) -> None:
+    """The notebook goes to disk, and its kernel away."""
+    page.evaluate(f"async () => {{ await {PANEL}.context.save(); await {PANEL}.sessionContext.shutdown(); }}")
+
+
 def set_theme(page, dark: bool) -> None:
     theme = "JupyterLab Dark" if dark else "JupyterLab Light"
     page.evaluate(

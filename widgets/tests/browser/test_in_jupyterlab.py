@@ -39,7 +39,7 @@ def page(chromium, tmp_path_factory):
         page.requests = []
         page.on("request", lambda request: page.requests.append(request.url))
         lab.run_all(page, base, name)
-        expect(page.locator(".tbt")).to_have_count(len(EVERY) + len(ASKED), timeout=60_000)
+        expect(page.locator(".tbt[data-revision]")).to_have_count(len(EVERY) + len(ASKED), timeout=60_000)
         page.base = base
         yield page
 
@@ -216,10 +216,10 @@ def test_a_prediction_opens_the_picture(page, simulator):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_no_accessibility_rule_is_broken(page, dark):
     lab.set_theme(page, dark)
-    for summary in page.locator(".tbt summary").all():
+    for summary in page.locator(".tbt[data-revision] summary").all():
         if summary.locator("xpath=..").get_attribute("open") is None:
             summary.press("Enter")
-    found = Axe().run(page, context=".tbt").response["violations"]
+    found = Axe().run(page, context=".tbt[data-revision]").response["violations"]
     seen = [f"{v['id']}: {node['html'][:160]} {node['failureSummary']}" for v in found for node in v["nodes"]]
     assert not seen, "\n".join(seen)
     lab.set_theme(page, False)
@@ -314,3 +314,17 @@ def test_slider_to_settled_pixels_is_printed(page, name, record_property, capsys
     with capsys.disabled():
         print(f"\n{name}: slider to settled pixels, median of 20: {statistics.median(taken):.0f} ms", end="")
     assert len(taken) == 20
+
+
+def test_a_saved_notebook_still_shows_its_pictures_when_python_is_gone(page):
+    saved = page.locator(".tbt-saved")
+    expect(saved).to_have_count(len(EVERY) + len(ASKED))
+    assert not any(one.is_visible() for one in saved.all()), "the live views stand in their place"
+    lab.save_and_stop(page)
+    again = page.context.new_page()
+    again.goto(page.url)
+    for simulator in EVERY:
+        picture = again.get_by_role("group", name=simulator.title, exact=True).first
+        expect(picture.locator("svg.tbt-scene")).to_be_visible(timeout=30_000)
+    again.wait_for_function("() => !document.body.innerText.includes('model not found')")
+    again.close()
