@@ -376,7 +376,7 @@ function words() {
     rest: [one.caption, keys, one.warning, one.beside, one.takeaway, formula],
     show(frame) {
       for (const name of ['caption', 'warning', 'takeaway']) fill(one[name], frame[name]);
-      fill(one.beside, frame.beside.join(' '));
+      fill(one.beside, frame.beside.join('\n'));
       pairs(frame.figures, figures, ([label, text, role]) => make('div', {}, make('dt', {}, label), make('dd', { class: role }, text)));
       pairs(frame.formula, formula, ([symbols, numbers]) => [make('dt', {}, symbols), make('dd', {}, numbers)]);
       pairs(frame.legend, keys, ([role, meaning]) => make('span', {}, make('i', { class: role }), meaning));
