@@ -69,7 +69,6 @@ class Measured:
     level: Level | None
     rows: dict = field(default_factory=dict)
     trouble: str = ""  # why the box would not start
-    start_s: float = 0.0
 
     def broken(self) -> dict:
         """The promises that were not kept."""
@@ -86,12 +85,12 @@ def try_attacks(level: Level | None, names=tuple(ATTACKS)) -> Measured:
     """Runs attacks in a box of this level; None runs them in no box at all, to show what they can do."""
     with _targets() as (facts, victim):
         try:
-            rows, start_s = _run(level, facts, names)
+            rows = _run(level, facts, names)
         except BoxError as error:
             return Measured(level, trouble=str(error))
         if "signals" in rows and victim.poll() is not None:
             rows["signals"] = [False, "ended a process of the caller"]
-        return Measured(level, rows, "", start_s)
+        return Measured(level, rows)
 
 
 @contextmanager
@@ -139,16 +138,14 @@ def _listener(stack, family, address):
 
 
 def _run(level, facts, names):
-    """(rows, seconds until the first attack could begin)."""
     daemon_end, kept = os.pipe()
     line = json.dumps(facts | {"fds": [kept]}).encode() + b"\n"
-    program, started = [sys.executable, "-I", "-B", str(PROGRAM / "run.py"), *names], time.perf_counter()
+    program = [sys.executable, "-I", "-B", str(PROGRAM / "run.py"), *names]
     try:
         if level is None:
-            output, trouble, start_s = _unboxed(program, line, kept), "", 0.0
+            output, trouble = _unboxed(program, line, kept), ""
         else:
             with spawn(program, level=level, readonly=[PROGRAM], limits=SMALL, pass_fds=[kept]) as box:
-                start_s = time.perf_counter() - started
                 box.stdin.write(line)
                 output = box.stdout.read()
                 box.wait(5.0)
@@ -163,7 +160,7 @@ def _run(level, facts, names):
             raise BoxError(f"the attacks broke off at {missing[0]!r}: {trouble.strip()}")
         if "daemon" in rows and not select.select([daemon_end], [], [], 0.2)[0]:
             rows["daemon"] = [False, "it was still there when the box had ended"]
-        return rows, start_s
+        return rows
     finally:
         os.close(daemon_end)
         if kept is not None:
@@ -178,6 +175,19 @@ def _unboxed(program, line, kept) -> bytes:
         return subprocess.run(
             program, input=line, stdout=subprocess.PIPE, cwd=folder, env=environment, close_fds=False
         ).stdout
+
+
+def overhead_s(level: Level, times: int = 5) -> float:
+    """What a box of this level adds to a run: least against least, since other work here can only add."""
+    program = [sys.executable, "-I", "-S", "-c", "pass"]
+
+    def seconds(run) -> float:
+        started = time.perf_counter()
+        run()
+        return time.perf_counter() - started
+
+    boxed = min(seconds(lambda: spawn(program, level=level).wait()) for _ in range(times))
+    return boxed - min(seconds(lambda: subprocess.run(program, check=True)) for _ in range(times))
 
 
 def _secret_in_home() -> str | None:

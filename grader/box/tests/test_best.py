@@ -107,3 +107,13 @@ def test_processes_are_found_by_ps_where_there_is_no_proc(monkeypatch):
         assert found[child.pid] == (os.getpid(), child.pid)
         assert keeper.members(os.getpid(), child.pid) == [child.pid]
         child.stdin.close()
+
+
+def test_the_table_tells_a_broken_promise_from_none():
+    from grader.box.__main__ import table
+
+    rows = HELD | {"network": [False, "connected"], "see_processes": [False, "saw"]}
+    lines = {line[:44].strip(): line[44:].split() for line in table([Measured(Level(2), rows)]).splitlines()}
+    assert lines["connect to a port of this machine"] == ["THROUGH"]
+    assert lines["see other processes"] == ["through"]
+    assert lines["become root, mount, chroot, raise a limit"] == ["held"]

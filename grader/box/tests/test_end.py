@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.box import BoxError, spawn
+from grader.box import keeper as keeper_module
 from grader.box.box import RING_BYTES
 from grader.box.tests.conftest import need
 
@@ -153,14 +154,15 @@ def test_output_is_raw_bounded_and_has_a_deadline(level, boxed):
     assert box.poll() == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("victim", ["referee", "keeper"])
+@pytest.mark.parametrize("victim", ["referee", "keeper", "both"])
 def test_a_box_ends_with_its_referee_and_its_keeper(victim, level, alive):
-    """Each killed with SIGKILL, while a deaf daemon runs in the box."""
+    """Each killed with SIGKILL, while a deaf daemon runs in the box (with both gone, no more than the program)."""
+    inside = DEAF + ("" if victim == "both" else "import os\nos.fork()\n") + "time.sleep(20)"
     source = f"""
 import os, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[3])!r})
 from grader.box import spawn
-inside = {DEAF + "import os; os.fork(); time.sleep(20)"!r}
+inside = {inside!r}
 box = spawn([sys.executable, "-I", "-S", "-c", inside], level={level}, pass_fds=[{alive.fd}])
 other = os.posix_spawn("/bin/sh", ["sh", "-c", "exit 7"], os.environ)
 os.close({alive.fd})
@@ -173,11 +175,17 @@ print(box.reason(), os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]), flush=Tr
     ) as referee:
         keeper, scratch = referee.stdout.readline().split()
         time.sleep(0.1)
-        os.kill(referee.pid if victim == "referee" else int(keeper), signal.SIGKILL)
+        if victim != "keeper":
+            os.kill(referee.pid, signal.SIGKILL)
+        if victim != "referee":
+            os.kill(int(keeper), signal.SIGKILL)
         assert alive.ends(10.0), "something of the box is still there"
         said = referee.stdout.read()
-    assert said == ("" if victim == "referee" else "lost its keeper, which something outside has killed 7\n")
-    assert _within(10.0, lambda: not os.path.exists(os.path.dirname(scratch)))
+    assert said == ("lost its keeper, which something outside has killed 7\n" if victim == "keeper" else "")
+    folder = os.path.dirname(scratch)
+    if victim == "both":
+        keeper_module.clear(folder)  # nobody was left to do it
+    assert _within(10.0, lambda: not os.path.exists(folder))
 
 
 def _within(seconds, condition):
