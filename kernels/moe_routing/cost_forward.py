@@ -99,8 +99,8 @@ def direct_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: 
 
 
 def _small(rows: int, columns: int, seed: int) -> list[list[float]]:
-    """Halves and quarters between -1 and 1, different for each seed."""
-    return [[((5 * i + 3 * j + 7 * seed + i * j) % 9 - 4) / 4 for j in range(columns)] for i in range(rows)]
+    """Fifths from -1.2 to 1.2, different for each seed below 13."""
+    return [[((5 * i + 3 * j + 7 * seed + i * j) % 13 - 6) / 5 for j in range(columns)] for i in range(rows)]
 
 
 def example(tokens: int = 6, experts: int = 4, hidden: int = 3, intermediate: int = 2):

@@ -98,6 +98,15 @@ def test_copies_split_a_hot_expert():
     assert cost.expert_memory_bytes(8, 4096, 14336) == 2 * cost.expert_memory_bytes(4, 4096, 14336)
 
 
+def test_copies_and_experts_are_placed_heaviest_first():
+    """The hot expert has a copy everywhere, 33 tokens each; then 40 to the first, 30 to the others."""
+    loads = [100, 40, 30, 30]
+    placement = cost.replicate(loads, devices=3, spare_slots=2)
+    assert placement == ((1, 2, 0), (0,), (1,), (2,))
+    assert cost.device_loads(loads, placement, 3) == pytest.approx([73.3, 63.3, 63.3], abs=0.05)
+    assert cost.replicate([10, 10], devices=2, spare_slots=9) == ((0, 1), (0, 1))
+
+
 def test_the_exchange_sends_a_hidden_state_a_pick():
     assert cost.alltoall_bytes(16, 2, 4096, devices=8) == 16 * 2 * 4096 * 2 * 7 / 8
     both = cost.alltoall_bytes(16, 2, 4096, devices=8, combine=True)

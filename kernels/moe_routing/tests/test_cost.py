@@ -157,6 +157,35 @@ def test_expected_experts_lie_between_what_one_token_and_all_experts_use(tokens,
     assert tokens == 0 or expected >= 2 - 1e-9
 
 
+def test_a_layer_and_its_unfused_steps_by_hand():
+    one = cost.layer_cost(3, 2, 4, hidden=10, intermediate=5, active_experts=3)
+    assert one.router_flops == 2 * 3 * 10 * 4 and one.expert_flops == 2 * 3 * 2 * 3 * 50
+    assert one.flops == one.router_flops + one.expert_flops
+    assert (one.weight_bytes, one.router_bytes, one.token_bytes) == (3 * 150 * 2, 80, 2 * 3 * 10 * 2)
+    assert cost.unfused_bytes(3, 2, hidden=10, intermediate=5) == {
+        "permute": 60 + 120,
+        "gate and up": 120 + 120,
+        "activation": 180,
+        "down": 60 + 120,
+        "un-permute": 240,
+        "combine": 120 + 60,
+    }
+
+
+def test_large_logits_do_not_overflow():
+    x, router, experts = cost.example()
+    loud = [[400 * value for value in row] for row in router]
+    steps = cost.moe_forward(x, loud, experts, 2)
+    assert all(sum(weights) == pytest.approx(1) for weights in steps.weights)
+
+
+def test_the_example_is_small_and_its_experts_differ():
+    x, _, experts = cost.example()
+    assert all(abs(value) <= 1.2 for row in x for value in row)
+    matrices = [str(m) for one in experts for m in (one.gate, one.up, one.down)]
+    assert len(set(matrices)) == len(matrices)
+
+
 def test_unfused_steps_move_the_tokens_many_times_over():
     steps = cost.unfused_bytes(1024, 2, hidden=2048, intermediate=512)
     assert steps["un-permute"] == 2 * 2048 * 2048 * 2

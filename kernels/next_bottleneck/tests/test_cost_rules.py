@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -27,6 +28,39 @@ def test_the_chain_of_llama_70b_at_batch_32():
     after = cost.next_bottleneck(chain(graphs=True))
     assert after.part == "linear weights" and "quantize" in after.remedy
     assert after.ceiling == pytest.approx(1 / (1 - after.share))
+
+
+def test_the_chain_counts_every_part_by_hand():
+    """One layer of tiny sizes on a machine of round numbers: 1e12 FLOP/s, 1e9 byte/s, link 1e9, 1 us a launch."""
+    tiny = cost.Transformer(
+        "tiny", 1, hidden=8, intermediate=16, heads=4, kv_heads=2, head_dim=2, vocabulary=32
+    )
+    assert tiny.linear_parameters == 8 * 8 + 2 * 8 * 4 + 8 * 8 + 3 * 8 * 16 + 32 * 8
+    assert tiny.parameters == tiny.linear_parameters + 32 * 8
+    slow = replace(machine("H100"), flops={"fp16": 1e12}, bandwidth=1e9, link_bandwidth=1e9, launch_s=1e-6)
+    given_ = {"batch": 4, "context": 10, "devices": 2, "kernels_per_layer": 7, "elementwise_passes": 6}
+    parts_s = cost.decode_chain(tiny, slow, sampling_kernels=3, **given_)
+    assert parts_s["linear weights"] == pytest.approx(tiny.linear_parameters / 2 * 2 / 1e9)
+    assert parts_s["attention"] == pytest.approx(2 * 2 * 2 * 10 * 4 / 2 * 2 / 1e9)
+    assert parts_s["element-wise"] == pytest.approx(6 * 4 * 8 * 2 / 1e9)
+    assert parts_s["all-reduce"] == pytest.approx(2 * (1e-6 + 4 * 8 * 2 / 1e9))
+    assert parts_s["sampling"] == pytest.approx(2 * 3 * 4 * 32 * 4 / 1e9)
+    assert parts_s["launch gaps"] == pytest.approx(10e-6)
+    fast = cost.decode_chain(tiny, replace(slow, flops={"fp16": 1e6}), sampling_kernels=3, **given_)
+    assert fast["linear weights"] == pytest.approx(2 * tiny.linear_parameters / 2 * 4 / 1e6)
+    assert fast["attention"] == pytest.approx(4 * 4 * 2 * 10 * 4 / 2 / 1e6)
+
+
+def test_a_part_that_is_everything_has_no_ceiling():
+    assert cost.next_bottleneck({"sampling": 2.0}).ceiling == float("inf")
+    assert cost.next_bottleneck({"sampling": 3.0, "odd": 1.0}).ceiling == pytest.approx(4)
+    assert cost.next_bottleneck({"odd": 1.0}).remedy == "profile inside it"
+
+
+def test_a_compute_bound_kernel_is_judged_by_its_arithmetic():
+    good, poor = (cost.diagnose_kernel(flop_s, 0.5e12, **H100) for flop_s in (780e12, 300e12))
+    assert (good.bound, good.lever, poor.lever) == ("compute", "fewer FLOPs", "implementation")
+    assert good.roof_share == good.compute_share == pytest.approx(0.789, abs=0.001)
 
 
 def test_each_lever_moves_its_own_part_only():
@@ -154,6 +188,12 @@ def test_a_ring_sends_less_and_hops_more_than_a_tree(devices, payload):
         assert ring.sent_bytes == tree.sent_bytes == 0
 
 
+def test_hops_of_ring_and_tree_by_hand():
+    ring, tree = (cost.all_reduce(8e9, 8, 1e9, 1.0, algorithm=a, hop_s=1.0) for a in ("ring", "tree"))
+    assert (ring.sent_bytes, ring.latency_s, ring.total_s) == (14e9, 1 + 14, 29)
+    assert (tree.sent_bytes, tree.latency_s, tree.total_s) == (16e9, 1 + 6, 23)
+
+
 @given(buckets=st.integers(1, 200), link=st.floats(1e9, 1e12))
 def test_buckets_leave_in_order_and_never_before_they_are_full(buckets, link):
     timeline = cost.bucket_timeline(16e9, 16e9 / buckets, 0.166, devices=8, link_byte_s=link)
@@ -200,6 +240,17 @@ def test_break_even_acceptance_breaks_even(drafts, draft_ms):
 def test_guessing_more_pays_only_when_guesses_are_kept():
     best = [cost.best_drafts(acceptance, 0.8e-3, 32e-3) for acceptance in (0.0, 0.5, 0.78, 0.95)]
     assert best[0] == 0 and best == sorted(best) and best[-1] > best[1] > 0
+    assert cost.best_drafts(1.0, 0.0, 32e-3, most=7) == 7
+
+
+def test_guessing_at_a_batch_by_hand():
+    """10 weights, draft of 2, a byte each, 1 byte/s and 4 FLOP/s: a step is max(10, 5 x batch) seconds."""
+    given_ = {"parameters": 10, "draft_parameters": 2, "peak_flop_s": 4, "bandwidth_byte_s": 1}
+    one = cost.speculation_at_batch(0.5, 3, 1, param_bytes=1, draft_param_bytes=1, **given_)
+    assert (one.plain_s, one.draft_s, one.verify_s) == (10, 6, 20)
+    assert one.token_s == pytest.approx(26 / 1.875) and not one.pays
+    wide = cost.speculation_at_batch(0.5, 3, 4, **given_)
+    assert (wide.plain_s, wide.draft_s, wide.verify_s) == (20, 12, 80)
 
 
 @given(batch=st.integers(1, 512))
@@ -236,6 +287,12 @@ def test_the_frontier_keeps_what_nothing_dominates():
     ]
     assert cost.frontier(points, goals) == [0, 1]
     assert cost.dominates(points[1], points[2], goals) and not cost.dominates(points[0], points[0], goals)
+
+
+def test_one_better_goal_at_equal_others_dominates():
+    goals = {"tokens_s": "more", "latency_s": "less"}
+    assert cost.dominates({"tokens_s": 2, "latency_s": 1}, {"tokens_s": 1, "latency_s": 1}, goals)
+    assert not cost.dominates({"tokens_s": 2, "latency_s": 2}, {"tokens_s": 1, "latency_s": 1}, goals)
 
 
 def test_combinations_name_how_two_techniques_meet():

@@ -262,6 +262,19 @@ def test_a_linear_layer_moves_its_packed_weights_and_scales():
     assert cost.linear_cost(1, 8, 64, bits=4, codebook_entries=16).metadata_bytes == 32
 
 
+def test_a_linear_layer_by_hand():
+    one = cost.linear_cost(3, 4, 5, bits=8, group=5, scale_bits=16, zero_bits=8)
+    assert (one.flops, one.weight_bytes, one.metadata_bytes) == (120, 20, 12)
+    assert one.activation_bytes == (15 + 12) * 2 and one.intensity == 120 / (20 + 12 + 54)
+    assert cost.devices_needed(35e9, 24e9, reserve_bytes=7e9) == 3
+
+
+def test_only_the_weights_of_a_step_shrink():
+    half = cost.payoff(8e-3, bits=4, dequant_s_per_weight=0, weight_share=0.5, **H100)
+    assert (half.dense_memory_s, half.quant_memory_s, half.other_s) == (4e-3, 1e-3, 4e-3)
+    assert half.quant_step_s == pytest.approx(5e-3) and half.eaten == 0
+
+
 def test_paging_and_a_narrower_cache_multiply():
     """The source reports 2x to 4x and 8x to 16x; its own 500 of 4096 tokens give 8.1x and, with int8, 16x."""
     paged = cost.paged_gain(4096, 500, page_tokens=16)

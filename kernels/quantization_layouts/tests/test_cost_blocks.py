@@ -42,6 +42,26 @@ def test_mxfp4_scales_are_powers_of_two_and_nvfp4_scales_are_fp8():
     assert len(micro.scales) * 32 == len(nv.scales) * 16 == len(values)
 
 
+@pytest.mark.parametrize(
+    "largest, scale", [(6.0, 1.0), (4.0, 1.0), (7.9, 1.0), (8.0, 2.0), (3.9, 0.5), (0.75, 0.125)]
+)
+def test_mxfp4_takes_the_exponent_of_the_largest_value_less_two(largest, scale):
+    got = cost.quantize([largest, -largest / 2, 0.0], "mxfp4")
+    assert got.scales == (scale,)
+    assert got.values[0] == min(6.0, float(np.float64(largest / scale).astype(SMALL["e2m1"]))) * scale
+
+
+def test_integer_codes_by_hand():
+    """Symmetric int4 of 7 has step 1; with a zero point, 0 to 15 has step 1 and -5 to 10 keeps its zero."""
+    assert cost.quantize([7.0, 2.4, -3.6, 0.5], "int4").values == (7.0, 2.0, -4.0, 0.0)
+    assert cost.quantize([15.0, 2.4, 14.6], "int4 with zero point").values == (15.0, 2.0, 15.0)
+    assert cost.quantize([-15.0, -2.4], "int4 with zero point").values == (-15.0, -2.0)
+    assert cost.quantize([-5.0, 10.0, 0.0, 3.2], "int4 with zero point").values == (-5.0, 10.0, 0.0, 3.0)
+    for name in cost.BLOCK_FORMATS:
+        assert cost.quantize([0.0, 0.0], name).scales == (0.0,)
+        assert cost.quantize([0.0, 0.0], name).values == (0.0, 0.0)
+
+
 @given(
     values=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=40),
     name=st.sampled_from(["int8", "int4", "int4 with zero point"]),

@@ -192,6 +192,36 @@ def test_a_year_of_the_fleet_saving_is_nearly_three_gigawatt_hours():
     assert cost.annual_energy_j(320e3) / 3.6e6 == pytest.approx(2.80e6, rel=0.01)
 
 
+def test_a_step_at_a_batch_by_hand():
+    """10 weights of 2 bytes on 2 devices, 1 byte/s and 4 FLOP/s: 10 s of bytes, 2.5 s of FLOPs a request."""
+    one = cost.decode_step(
+        10, peak_flop_s=4, bandwidth_byte_s=1, devices=2, batch=8, kv_bytes=1, overhead_s=3
+    )
+    assert (one.flops, one.bytes_moved, one.memory_s, one.compute_s) == (80, 11, 11, 20)
+    assert (one.time_s, one.bound, one.compute_share) == (23, "compute", 20 / 23)
+    assert one.tokens_s == 8 / 23
+    assert cost.weight_bytes_per_device(10) == 20
+
+
+def test_half_the_efficiency_doubles_the_arithmetic():
+    law = cost.iron_law(8, 6, 1, peak_flop_s=4, bandwidth_byte_s=2, efficiency=0.5)
+    assert (law.memory_s, law.compute_s, law.serial_s, law.overlapped_s) == (3, 4, 8, 5)
+    assert law.binding == "compute"
+
+
+def test_attention_moves_four_tensors_and_four_squares():
+    kept, tiled = (cost.attention(10, 4, scores_in_hbm=hbm) for hbm in (True, False))
+    assert kept.flops == tiled.flops == 4 * 100 * 4
+    assert (kept.bytes_moved, tiled.bytes_moved) == (2 * (160 + 400), 2 * 160)
+
+
+def test_levels_rise_in_time_and_energy_with_distance():
+    levels = [cost.LEVELS[name] for name in ("registers", "shared memory", "L2", "HBM")]
+    assert [one.latency_s for one in levels] == sorted(one.latency_s for one in levels)
+    energy = [one.energy_j for one in levels if one.energy_j is not None]
+    assert energy == sorted(energy) == [pytest.approx(x) for x in (0.01e-12, 0.5e-12, 640e-12)]
+
+
 @pytest.mark.parametrize(
     "refused",
     [
