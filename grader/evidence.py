@@ -81,7 +81,8 @@ class Evidence:
             inputs, placed = self.draw(case, purpose)
             arrays = {p.spec.name: p.storage for p in placed if p.storage.size}
             outcome = jail("interpret", self.level).ask(self.kernel_task(case, placed), arrays, KERNEL_LIMITS)
-            self.heard(outcome)
+            if not hidden:
+                self.heard(outcome)
             want = self.question.reference(inputs, case)
             self.runs[purpose] = Run(case, hidden, placed, inputs, want, outcome)
         return self.runs[purpose]
@@ -107,7 +108,7 @@ class Evidence:
             self.begin()
         return self.compiling.result()
 
-    def call(self, calls: list) -> Outcome:
+    def call(self, calls: list, hidden: bool) -> Outcome:
         """The numpy answer on a list of calls."""
         question: NumpyQuestion = self.question
         arrays, encoded = {}, []
@@ -123,9 +124,11 @@ class Evidence:
             encoded.append(row)
         task = {"source": self.source, "entry": question.entry, "calls": encoded}
         outcome = jail("numpy", self.level).ask(task, arrays, NUMPY_LIMITS)
-        self.heard(outcome)
+        if not hidden:
+            self.heard(outcome)
         return outcome
 
     def heard(self, outcome: Outcome) -> None:
+        """Prints of public cases alone: what an answer prints of a hidden one would give it away."""
         if not self.printed:
             self.printed = str(outcome.header.get("printed") or "")[:4000]

@@ -21,16 +21,18 @@ def calls(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
 
 
 def _group(evidence: Evidence, group: list[Call], secret: bool, result: PartResult) -> bool:
-    from grader.parts import from_error
+    from grader.parts import from_error, tell
 
     question = evidence.question
-    outcome = evidence.call(group)
+    outcome = evidence.call(group, secret)
     if outcome.error:
         # one call at a time finds which one it was; a loop that never ends is not waited for again
         alone = group[0]
         if not outcome.ended and len(group) > 1:
-            alone = next((c for c in group if evidence.call([c]).error), alone)
+            alone = next((c for c in group if evidence.call([c], secret).error), alone)
         from_error(outcome.error, result, _name(question, alone, secret))
+        if secret:
+            tell(result, alone.kind)
         return False
     if outcome.header["inputs_changed"]:
         return _fail(
@@ -43,11 +45,15 @@ def _group(evidence: Evidence, group: list[Call], secret: bool, result: PartResu
         trouble = _compare(question, question.entry, encoded, want, outcome.arrays)
         if trouble:
             known = _recognise(question, call, encoded, outcome.arrays)
-            return _fail(
+            _fail(
                 result,
                 f"{_name(question, call, secret)}: {trouble}",
                 known or f"the formula of {question.entry}, worked by hand for this case",
             )
+            result.facts["known"] = bool(known)
+            if secret:
+                tell(result, call.kind)
+            return False
     return True
 
 

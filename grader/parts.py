@@ -42,8 +42,25 @@ def values(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     for purpose, case, hidden in cases:
         run = evidence.run(case, purpose, hidden)
         if _one_case(evidence, run, result) is not None:
-            return result
+            return tell(result, case.kind) if hidden else result
     result.came = f"{len(evidence.question.public)} public and {len(cases) - len(evidence.question.public)} hidden cases agree with the reference"
+    return result
+
+
+SORTS = {
+    "OutOfBounds": "an access outside a tensor", "Ended": "its process was stopped or ended itself",
+    "NotImplementedError": "not started",
+}  # fmt: skip
+
+
+def tell(result: PartResult, kind: str) -> PartResult:
+    """What feedback may say of a failed hidden case: its kind and the sort of failure, in words of ours alone."""
+    error = result.facts.get("error")
+    sort = (
+        SORTS.get(error["kind"], "an exception") if error else result.facts.get("sort", "values that differ")
+    )
+    known = f"; {result.look}" if result.facts.get("known") else ""
+    result.told = f"a hidden case ({kind}): {sort}{known}"
     return result
 
 
@@ -51,17 +68,19 @@ def _one_case(evidence: Evidence, run: Run, result: PartResult) -> PartResult | 
     error = run.outcome.error
     if error:
         return from_error(error, result, describe(run))
-    for trouble in (_input_written, _race, _red_zone, _unwritten, _gap_written):
+    for sort, trouble in TROUBLES.items():
         sentence = trouble(run)
         if sentence:
-            return fail(result, f"{describe(run)}: {sentence[0]}", sentence[1])
+            return fail(result, f"{describe(run)}: {sentence[0]}", sentence[1], sort=sort)
     allowed = evidence.question.tolerance(run.inputs, run.case, run.want)
     for name, want in run.want.items():
         worst = difference(name, run.output(name).astype(np.float64), want, allowed[name])
         if worst:
             known = recognise(evidence.question, run, name, allowed[name])
-            look = known or f"how {worst.place} is computed: which program writes it, and what it reads"
-            return fail(result, f"{describe(run)}: {worst.sentence()}", look, worst=vars(worst))
+            look = known or "how that element is computed: which program writes it, and what it reads"
+            return fail(
+                result, f"{describe(run)}: {worst.sentence()}", look, worst=vars(worst), known=bool(known)
+            )
     return None
 
 
@@ -117,6 +136,12 @@ def _gap_written(run: Run):
                 f"memory between the rows of {placed.spec.name} was written",
                 "the strides of the store and its column mask",
             )
+
+
+TROUBLES = {
+    "a written input": _input_written, "two programs that race": _race, "a write beside a tensor": _red_zone,
+    "elements that were never written": _unwritten, "a write between the rows of a tensor": _gap_written,
+}  # fmt: skip
 
 
 def recognise(question, run: Run, name: str, allowed) -> str:

@@ -68,16 +68,8 @@ def _judge(verdict: Record, evidence: Evidence) -> None:
 
 
 def specification(question: Question) -> str:
-    """What of a question decides a grade, as text: its parts and tables, not its prose."""
-    return repr(
-        (
-            question.id,
-            question.parts,
-            question.public,
-            getattr(question, "tensors", ()),
-            getattr(question, "targets", ()),
-        )
-    )
+    """What of a question decides a grade: its points, and the code that judges it, the same in every process."""
+    return repr((question.id, question.parts, record.code(question.slug)))
 
 
 def _machine(mode: str) -> str:

@@ -72,7 +72,7 @@ def _only_one(answer_object):
 
 
 def _numpy(gathered, call) -> Trial:
-    outcome = gathered.call([call])
+    outcome = gathered.call([call], False)
     trial = Trial(printed=gathered.printed)
     if outcome.error:
         result = parts.from_error(outcome.error, record.PartResult("", 0, 0), "")

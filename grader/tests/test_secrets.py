@@ -1,0 +1,90 @@
+"""What feedback tells of hidden cases, and the key under which a record is kept."""
+
+import subprocess
+import sys
+
+import pytest
+
+from grader import questions, record, referee, speed
+from grader.record import FAIL, PartResult
+
+TALKS = """
+def tile_loads(m, n, k, bm, bn):
+    print("SECRET", m, n, k)
+    if (m, n, k) not in ((256, 256, 256), (100, 70, 50), (1, 4096, 4096)):
+        {act}
+    return m * k * -(-n // bn) + k * n * -(-m // bm)
+"""
+
+
+@pytest.mark.parametrize(
+    "act", ["raise ValueError(f'SECRET {m} {n} {k}')", "return 7_654_321", "return 'SECRET'"]
+)
+def test_feedback_holds_no_word_of_a_hidden_case(act):
+    verdict = referee.grade_one(TALKS.format(act=act), questions.find("gemm_tiling.tile_loads"), seed=5)
+    assert verdict.verdict == FAIL
+    told = verdict.for_feedback()
+    html, text = told._repr_html_(), str(told)
+    assert "a hidden case (ragged tiles)" in text and told.seed == ""
+    for words in (html, text):
+        shown = (
+            words.replace("SECRET 256 256 256", "")
+            .replace("SECRET 100 70 50", "")
+            .replace("SECRET 1 4096 4096", "")
+        )
+        assert "SECRET" not in shown and "7654321" not in shown
+
+
+KERNEL_TALKS = """
+@triton.jit
+def layernorm_gelu(x_ptr, y_ptr, M, N):
+    tl.store(y_ptr, 0.0)
+
+
+def launch(p):
+    print("SECRET", p.M, p.N)
+    return {"steps": [{"kernel": layernorm_gelu, "grid": (1,)}]}
+"""
+
+
+def test_prints_are_of_public_cases_alone():
+    from grader.evidence import Evidence
+
+    question = questions.find("roofline.layernorm_gelu")
+    gathered = Evidence(question, KERNEL_TALKS, seed=1)
+    hidden = gathered.hidden_cases()
+    gathered.run(hidden[0], 200, True)
+    assert gathered.printed == ""
+    gathered.run(question.public[0], 100, False)
+    assert gathered.printed == "SECRET 4 64\n"
+
+
+def test_a_gpu_failure_on_a_hidden_case_is_told_by_its_kind(monkeypatch):
+    from grader.evidence import Evidence
+
+    question = questions.find("gemm_tiling.tiled_gemm")
+    public = len(question.public)
+    monkeypatch.setattr(speed, "request", lambda *a, **k: ({}, {}, None, None))
+    monkeypatch.setattr(speed, "ask", lambda asked: iter([({}, {})] * len(asked)))
+    for wrong_at in (0, public - 1, public):
+        said = iter(["" if i != wrong_at else "c[1, 2] is 3" for i in range(99)])
+        monkeypatch.setattr(speed, "check_values", lambda *a, said=said: next(said))
+        result = PartResult("speed", 4, 4)
+        assert not speed._right_on_gpu(Evidence(question, "", 1, "gpu"), result)
+        assert result.state == FAIL and "c[1, 2] is 3" in result.came
+        assert bool(result.told) == (wrong_at >= public)
+
+
+def test_a_key_is_the_same_in_every_process():
+    code = "from grader import questions, referee; print(referee.specification(questions.find('gemm_tiling.block_scaled_gemm')))"
+    said = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in "ab"}
+    assert len(said) == 1 and len(said.pop()) > 40
+
+
+def test_a_changed_formula_is_another_key(monkeypatch):
+    before = record.code("gemm_tiling")
+    record.code.cache_clear()
+    read = record.Path.read_bytes
+    monkeypatch.setattr(record.Path, "read_bytes", lambda path: read(path) + b"#" * (path.name == "cost.py"))
+    assert record.code("gemm_tiling") != before
+    record.code.cache_clear()
