@@ -2,6 +2,8 @@
 
 import math
 
+import torch
+
 LOG2E = math.log2(math.e)
 
 
@@ -118,3 +120,101 @@ def lengths(name: str, cu, batch: int, device) -> None:
     )
     must("int32" in str(cu.dtype), name, "int32", cu.dtype, "cast it")
     must(cu.device == device, name, f"on {device}", cu.device, "move it there")
+
+
+def cache(q, k, v, lens, table, k_scale, v_scale, check_table):
+    """Arguments of one decode; gives (query heads per key head, head dim's block, lens, longest sequence)."""
+    must(q.dim() == 3, "q", "3-d: batch, heads, head dim", f"{q.dim()}-d", "one new token per sequence")
+    must(k.dim() == 4, "k", "4-d, see the docstring", f"{k.dim()}-d", "view it so")
+    must(
+        k.shape == v.shape,
+        "v",
+        f"of k's shape {tuple(k.shape)}",
+        tuple(v.shape),
+        "keys and values go in pairs",
+    )
+    must(k.dtype == v.dtype, "v", f"of k's dtype {k.dtype}", v.dtype, "one cache has one dtype")
+    for name, t in (("k", k), ("v", v)):
+        must(t.device == q.device, name, f"on q's device {q.device}", t.device, "move it there")
+    for name, t in (("q", q), ("k", k), ("v", v)):
+        must(
+            t.stride(-1) == 1,
+            name,
+            "dense along the head dim",
+            f"a stride of {t.stride(-1)}",
+            "transpose it back",
+        )
+    group, block_d = heads(q.shape[1], k.shape[1]), head_dim(q.shape[2])
+    must(
+        q.shape[2] == k.shape[3],
+        "k",
+        f"of head dim {q.shape[2]}",
+        k.shape[3],
+        "q and k meet in a dot product",
+    )
+    _scales(q, k, k_scale, v_scale)
+    if table is None:
+        must(
+            k.shape[0] == q.shape[0],
+            "k",
+            f"of batch {q.shape[0]}",
+            k.shape[0],
+            "or pass the table of its pages",
+        )
+        longest = k.shape[2]
+    else:
+        must(lens is not None, "lens", "given with a table", None, "the last page may be part full")
+        rows = table.dim() == 2 and table.shape[0] == q.shape[0]
+        must(
+            rows,
+            "table",
+            f"({q.shape[0]}, pages)",
+            tuple(table.shape),
+            "one row of page numbers per sequence",
+        )
+        must(table.dtype == torch.int32, "table", "int32", table.dtype, "cast it")
+        must(
+            table.stride(1) == 1,
+            "table",
+            "dense along a row",
+            f"a stride of {table.stride(1)}",
+            "make it contiguous",
+        )
+        longest = table.shape[1] * k.shape[2]
+    if lens is None:
+        lens = torch.full((q.shape[0],), longest, dtype=torch.int32, device=q.device)
+    must(
+        tuple(lens.shape) == (q.shape[0],),
+        "lens",
+        f"of shape ({q.shape[0]},)",
+        tuple(lens.shape),
+        "one per sequence",
+    )
+    must(lens.dtype == torch.int32, "lens", "int32", lens.dtype, "cast it")
+    if table is not None and check_table:
+        pages(table, lens, k.shape[0], k.shape[2])
+    return group, block_d, lens, longest
+
+
+def _scales(q, k, k_scale, v_scale) -> None:
+    narrow = k.element_size() == 1
+    must(narrow or k.dtype == q.dtype, "k", f"of q's dtype {q.dtype}, fp8 or int8", k.dtype, "cast it")
+    for name, scale in (("k_scale", k_scale), ("v_scale", v_scale)):
+        given = "given" if scale is not None else "left out"
+        must(narrow == (scale is not None), name, f"{'given' if narrow else 'left out'} for {k.dtype}", given, "codes need scales, numbers none")  # fmt: skip
+
+
+def pages(table, lens, count: int, page_size: int) -> None:
+    """Every page that a sequence uses must exist."""
+    used = torch.arange(table.shape[1], device=table.device)[None, :] * page_size < lens[:, None]
+    bad = (used & ((table < 0) | (table >= count))).nonzero()
+    if len(bad):
+        row, column = (int(x) for x in bad[0])
+        where, page = f"table[{row}, {column}]", int(table[row, column])
+        must(
+            False,
+            where,
+            f"a page from 0 to {count - 1}",
+            page,
+            "only entries past a sequence's length are free",
+        )

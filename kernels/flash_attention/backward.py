@@ -73,10 +73,13 @@ def _weights(s, lse, query, key, limits, MASKED: tl.constexpr, HAS_LEFT: tl.cons
 
 
 @triton.jit
-def _walk_queries(state, k, v, at, strides, offs_n, offs_d, mask_d, limits, first, last, BLOCK_M: tl.constexpr,
-                  MASKED: tl.constexpr, HAS_LEFT: tl.constexpr, HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
-    """dK and dV of one block of keys from queries first .. last; everything transposed: keys are the rows."""
-    dk, dv = state
+def _walk_queries(dk, dv, k, v, at, strides, offs_n, offs_d, mask_d, limits, first, last, BLOCK_M: tl.constexpr,
+                  HAS_LEFT: tl.constexpr, HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
+    """dK and dV of one block of keys from queries first .. last; everything transposed: keys are the rows.
+
+    One loop, masked throughout where any mask is: two loops would share accumulators, and then ptxas lets
+    their matrix products wait for each other.
+    """
     q_at, do_at, lse_at, delta_at = at
     stride_qm, stride_qd, stride_dom, stride_dod = strides
     for start in range(first, last, BLOCK_M):
@@ -85,9 +88,12 @@ def _walk_queries(state, k, v, at, strides, offs_n, offs_d, mask_d, limits, firs
         inside = offs_m < limits[0]
         mask = inside[:, None] & mask_d[None, :]
         q = tl.load(q_at + rows * stride_qm + offs_d[None, :] * stride_qd, mask=mask, other=0.0)  # (M, D)
-        lse = tl.load(lse_at + offs_m, mask=inside, other=float("-inf"))
+        lse = tl.load(lse_at + offs_m, mask=inside, other=float("inf"))  # past the end every weight is 0
         s = tl.dot(k, tl.trans(q))  # (N, M)
-        p, slope = _weights(s, lse[None, :], offs_m[None, :], offs_n[:, None], limits, MASKED, HAS_LEFT, HAS_RIGHT, SOFTCAP)  # fmt: skip
+        p, slope = _weights(
+            s, lse[None, :], offs_m[None, :], offs_n[:, None], limits,
+            HAS_LEFT or HAS_RIGHT, HAS_LEFT, HAS_RIGHT, SOFTCAP,
+        )  # fmt: skip
         do = tl.load(do_at + rows * stride_dom + offs_d[None, :] * stride_dod, mask=mask, other=0.0)  # (M, D)
         dv = tl.dot(p.to(do.dtype), do, dv)
         delta = tl.load(delta_at + offs_m, mask=inside, other=0.0)
@@ -112,45 +118,41 @@ def _grad_kv(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr,
     mask_d = offs_d < HEAD_DIM
     mask = (offs_n < k_len)[:, None] & mask_d[None, :]
     rows = offs_n.to(tl.int64)[:, None]
-    k = tl.load(k_ptr + batch * stride_kb + kv_head * stride_kh + rows * stride_kn + offs_d[None, :] * stride_kd, mask=mask, other=0.0)  # fmt: skip
-    v = tl.load(v_ptr + batch * stride_vb + kv_head * stride_vh + rows * stride_vn + offs_d[None, :] * stride_vd, mask=mask, other=0.0)  # fmt: skip
+    k_at = k_ptr + batch * stride_kb + kv_head * stride_kh
+    v_at = v_ptr + batch * stride_vb + kv_head * stride_vh
+    k = tl.load(k_at + rows * stride_kn + offs_d[None, :] * stride_kd, mask=mask, other=0.0)  # (N, D)
+    v = tl.load(v_at + rows * stride_vn + offs_d[None, :] * stride_vd, mask=mask, other=0.0)  # (N, D)
     dk = tl.zeros([BLOCK_N, BLOCK_D], tl.float32)
     dv = tl.zeros([BLOCK_N, BLOCK_D], tl.float32)
     shift = k_len - q_len
     low = block * 0
-    full_low = block * 0
     high = q_len
-    full_high = q_len // BLOCK_M * BLOCK_M
     if HAS_RIGHT:  # query i sees key j from i = j - shift - right on
         low = tl.minimum(tl.maximum(block - shift - right, 0), q_len) // BLOCK_M * BLOCK_M
-        full_low = tl.cdiv(tl.maximum(block + BLOCK_N - 1 - shift - right, 0), BLOCK_M) * BLOCK_M
     if HAS_LEFT:  # and up to i = j - shift + left
         high = tl.minimum(q_len, tl.maximum(block + BLOCK_N - shift + left, 0))
-        full_high = tl.minimum(full_high, tl.maximum(block + 1 - shift + left, 0) // BLOCK_M * BLOCK_M)
-    if block + BLOCK_N > k_len:  # keys past the end: every tile needs the mask
-        full_high = low
-    full_low = tl.minimum(full_low, tl.cdiv(tl.maximum(high, low), BLOCK_M) * BLOCK_M)
-    full_high = tl.maximum(full_high, full_low)
     limits = (q_len, k_len, scale, softcap, left, right)
     strides = (stride_qm, stride_qd, stride_dom, stride_dod)
     for g in range(GROUP):
         head = kv_head * GROUP + g
+        q_at = q_ptr + batch * stride_qb + head * stride_qh
+        do_at = do_ptr + batch * stride_dob + head * stride_doh
         line = (batch * kv_heads * GROUP + head) * q_len
-        at = (q_ptr + batch * stride_qb + head * stride_qh, do_ptr + batch * stride_dob + head * stride_doh, lse_ptr + line, delta_ptr + line)  # fmt: skip
-        state = (dk, dv)
-        state = _walk_queries(state, k, v, at, strides, offs_n, offs_d, mask_d, limits, low, full_low, BLOCK_M, True, HAS_LEFT, HAS_RIGHT, SOFTCAP)  # fmt: skip
-        state = _walk_queries(state, k, v, at, strides, offs_n, offs_d, mask_d, limits, full_low, full_high, BLOCK_M, False, HAS_LEFT, HAS_RIGHT, SOFTCAP)  # fmt: skip
-        state = _walk_queries(state, k, v, at, strides, offs_n, offs_d, mask_d, limits, full_high, high, BLOCK_M, True, HAS_LEFT, HAS_RIGHT, SOFTCAP)  # fmt: skip
-        dk, dv = state
+        at = (q_at, do_at, lse_ptr + line, delta_ptr + line)
+        dk, dv = _walk_queries(
+            dk, dv, k, v, at, strides, offs_n, offs_d, mask_d, limits, low, high,
+            BLOCK_M, HAS_LEFT, HAS_RIGHT, SOFTCAP,
+        )  # fmt: skip
     at = batch * stride_gb + kv_head * stride_gh + rows * stride_gn + offs_d[None, :]
     tl.store(dk_ptr + at, (dk * grad_scale).to(dk_ptr.dtype.element_ty), mask=mask)
     tl.store(dv_ptr + at, dv.to(dv_ptr.dtype.element_ty), mask=mask)
 
 
 @triton.jit
-def _walk_keys(dq, q, do, lse, delta, at, strides, offs_m, offs_d, mask_d, limits, first, last, BLOCK_N: tl.constexpr,
-               MASKED: tl.constexpr, HAS_LEFT: tl.constexpr, HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
+def _walk_keys(dq, tensors, first, last, BLOCK_N: tl.constexpr, MASKED: tl.constexpr, HAS_LEFT: tl.constexpr,
+               HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
     """dQ of one block of queries from keys first .. last."""
+    q, do, lse, delta, at, strides, offs_m, offs_d, mask_d, limits = tensors
     k_at, v_at = at
     stride_kn, stride_kd, stride_vn, stride_vd = strides
     for start in range(first, last, BLOCK_N):
@@ -160,7 +162,9 @@ def _walk_keys(dq, q, do, lse, delta, at, strides, offs_m, offs_d, mask_d, limit
         k = tl.load(k_at + rows * stride_kn + offs_d[None, :] * stride_kd, mask=mask, other=0.0)  # (N, D)
         v = tl.load(v_at + rows * stride_vn + offs_d[None, :] * stride_vd, mask=mask, other=0.0)  # (N, D)
         s = tl.dot(q, tl.trans(k))  # (M, N)
-        p, slope = _weights(s, lse[:, None], offs_m[:, None], offs_n[None, :], limits, MASKED, HAS_LEFT, HAS_RIGHT, SOFTCAP)  # fmt: skip
+        p, slope = _weights(
+            s, lse[:, None], offs_m[:, None], offs_n[None, :], limits, MASKED, HAS_LEFT, HAS_RIGHT, SOFTCAP
+        )
         dp = tl.dot(do, tl.trans(v))  # (M, N)
         ds = p * (dp - delta[:, None]) * slope
         dq = tl.dot(ds.to(k.dtype), k, dq)
@@ -185,8 +189,10 @@ def _grad_q(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr,
     mask_d = offs_d < HEAD_DIM
     mask = (offs_m < q_len)[:, None] & mask_d[None, :]
     rows = offs_m.to(tl.int64)[:, None]
-    q = tl.load(q_ptr + batch * stride_qb + head * stride_qh + rows * stride_qm + offs_d[None, :] * stride_qd, mask=mask, other=0.0)  # fmt: skip
-    do = tl.load(do_ptr + batch * stride_dob + head * stride_doh + rows * stride_dom + offs_d[None, :] * stride_dod, mask=mask, other=0.0)  # fmt: skip
+    q_at = q_ptr + batch * stride_qb + head * stride_qh
+    do_at = do_ptr + batch * stride_dob + head * stride_doh
+    q = tl.load(q_at + rows * stride_qm + offs_d[None, :] * stride_qd, mask=mask, other=0.0)  # (M, D)
+    do = tl.load(do_at + rows * stride_dom + offs_d[None, :] * stride_dod, mask=mask, other=0.0)  # (M, D)
     line = tl.program_id(1).to(tl.int64) * q_len
     lse = tl.load(lse_ptr + line + offs_m, mask=offs_m < q_len, other=float("-inf"))
     delta = tl.load(delta_ptr + line + offs_m, mask=offs_m < q_len, other=0.0)
@@ -208,9 +214,11 @@ def _grad_q(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr,
     kv_head = head // q_per_kv
     at = (k_ptr + batch * stride_kb + kv_head * stride_kh, v_ptr + batch * stride_vb + kv_head * stride_vh)
     dq = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
-    dq = _walk_keys(dq, q, do, lse, delta, at, strides, offs_m, offs_d, mask_d, limits, low, full_low, BLOCK_N, True, HAS_LEFT, HAS_RIGHT, SOFTCAP)  # fmt: skip
-    dq = _walk_keys(dq, q, do, lse, delta, at, strides, offs_m, offs_d, mask_d, limits, full_low, full_high, BLOCK_N, False, HAS_LEFT, HAS_RIGHT, SOFTCAP)  # fmt: skip
-    dq = _walk_keys(dq, q, do, lse, delta, at, strides, offs_m, offs_d, mask_d, limits, full_high, high, BLOCK_N, True, HAS_LEFT, HAS_RIGHT, SOFTCAP)  # fmt: skip
+    tensors = (q, do, lse, delta, at, strides, offs_m, offs_d, mask_d, limits)
+    if HAS_LEFT:
+        dq = _walk_keys(dq, tensors, low, full_low, BLOCK_N, True, HAS_LEFT, HAS_RIGHT, SOFTCAP)
+    dq = _walk_keys(dq, tensors, full_low, full_high, BLOCK_N, False, HAS_LEFT, HAS_RIGHT, SOFTCAP)
+    dq = _walk_keys(dq, tensors, full_high, high, BLOCK_N, True, HAS_LEFT, HAS_RIGHT, SOFTCAP)
     at = batch * stride_gb + head * stride_gh + rows * stride_gm + offs_d[None, :]
     tl.store(dq_ptr + at, (dq * grad_scale).to(dq_ptr.dtype.element_ty), mask=mask)
 

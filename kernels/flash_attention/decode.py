@@ -189,7 +189,7 @@ def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=
     without its last axis or broadcastable to that. `window` keys before the newest are seen; None is all.
     `check_table` looks at the page numbers and so waits for the GPU; turn it off inside a captured graph.
     """
-    group, block_d, lens, longest = _check(q, k, v, lens, table, k_scale, v_scale, check_table)
+    group, block_d, lens, longest = arguments.cache(q, k, v, lens, table, k_scale, v_scale, check_table)
     batch, heads, d = q.shape
     kv_heads = k.shape[1]
     scale, softcap = arguments.softmax_scale(scale, d), arguments.cap(softcap)
@@ -225,92 +225,3 @@ def _scales(k, k_scale, v_scale):
         return (k, k), (0,) * 6
     views = [s.expand(k.shape[:3]) for s in (k_scale, v_scale)]
     return views, [stride for view in views for stride in view.stride()]
-
-
-def _check(q, k, v, lens, table, k_scale, v_scale, check_table):
-    must = arguments.must
-    must(q.dim() == 3, "q", "3-d: batch, heads, head dim", f"{q.dim()}-d", "one new token per sequence")
-    must(k.dim() == 4, "k", "4-d, see the docstring", f"{k.dim()}-d", "view it so")
-    must(
-        k.shape == v.shape,
-        "v",
-        f"of k's shape {tuple(k.shape)}",
-        tuple(v.shape),
-        "keys and values go in pairs",
-    )
-    must(k.dtype == v.dtype, "v", f"of k's dtype {k.dtype}", v.dtype, "one cache has one dtype")
-    for name, t in (("k", k), ("v", v)):
-        must(t.device == q.device, name, f"on q's device {q.device}", t.device, "move it there")
-        must(
-            t.stride(-1) == 1,
-            name,
-            "dense along the head dim",
-            f"a stride of {t.stride(-1)}",
-            "transpose it back",
-        )
-    must(
-        q.stride(-1) == 1,
-        "q",
-        "dense along the head dim",
-        f"a stride of {q.stride(-1)}",
-        "make it contiguous",
-    )
-    group = arguments.heads(q.shape[1], k.shape[1])
-    must(
-        q.shape[2] == k.shape[3],
-        "k",
-        f"of head dim {q.shape[2]}",
-        k.shape[3],
-        "q and k meet in a dot product",
-    )
-    block_d = arguments.head_dim(q.shape[2])
-    narrow = k.element_size() == 1
-    must(narrow or k.dtype == q.dtype, "k", f"of q's dtype {q.dtype}, fp8 or int8", k.dtype, "cast it")
-    must(narrow == (k_scale is not None), "k_scale", "given exactly for fp8 and int8 caches", k_scale is not None, "a number has one meaning")  # fmt: skip
-    must(
-        (k_scale is None) == (v_scale is None),
-        "v_scale",
-        "given together with k_scale",
-        v_scale is not None,
-        "use ones",
-    )
-    if table is None:
-        must(
-            k.shape[0] == q.shape[0],
-            "k",
-            f"of batch {q.shape[0]}",
-            k.shape[0],
-            "one cache row per sequence, or pass a table",
-        )
-        longest = k.shape[2]
-        if lens is None:
-            lens = torch.full((q.shape[0],), longest, dtype=torch.int32, device=q.device)
-    else:
-        must(lens is not None, "lens", "given with a table", None, "the last page may be half full")
-        must(table.dim() == 2 and table.shape[0] == q.shape[0], "table", f"({q.shape[0]}, pages)", tuple(table.shape), "one row per sequence")  # fmt: skip
-        must(
-            table.dtype == torch.int32 and table.stride(1) == 1,
-            "table",
-            "int32 with dense rows",
-            table.dtype,
-            "cast it",
-        )
-        longest = table.shape[1] * k.shape[2]
-        if check_table:
-            _check_pages(table, lens, k.shape[0], k.shape[2])
-    must(tuple(lens.shape) == (q.shape[0],) and lens.dtype == torch.int32, "lens", f"{q.shape[0]} int32", lens.dtype, "one per sequence")  # fmt: skip
-    return group, block_d, lens, longest
-
-
-def _check_pages(table, lens, pages: int, page_size: int) -> None:
-    used = torch.arange(table.shape[1], device=table.device)[None, :] * page_size < lens[:, None]
-    bad = used & ((table < 0) | (table >= pages))
-    if bool(bad.any()):
-        row, column = (int(x) for x in bad.nonzero()[0])
-        arguments.must(
-            False,
-            f"table[{row}, {column}]",
-            f"a page from 0 to {pages - 1}",
-            int(table[row, column]),
-            "only pages past a sequence's length may hold anything",
-        )

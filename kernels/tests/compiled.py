@@ -60,12 +60,18 @@ def kernels(call, capability: int) -> list:
 def facts(call, capability: int) -> dict:
     """Spills, registers, shared bytes and matrix instructions of the one kernel that call() launches."""
     (kernel,) = kernels(call, capability)
+    return facts_of(kernel, capability)
+
+
+def facts_of(kernel, capability: int) -> dict:
+    """The same of a compiled kernel; `serialised` holds the assembler's complaints about waiting matrix products."""
     ptx = kernel.asm["ptx"]
     log = _assemble(ptx, capability)
     return {
         "spilled": sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", log)),
         "registers": int(re.search(r"Used (\d+) registers", log)[1]),
         "shared": kernel.metadata.shared,
+        "serialised": sorted(set(re.findall(r"C75\d\d", log))),
         "wgmma": ptx.count("wgmma.mma_async"),
         "tma": ptx.count("cp.async.bulk.tensor"),
         "mma": len(re.findall(r"\bmma\.sync", ptx)),

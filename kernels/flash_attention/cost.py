@@ -1,0 +1,201 @@
+"""What attention costs: state in HBM, arithmetic, bytes a tiling asks for, shared memory, time on a machine.
+
+Standard library only. Bytes are bytes (no kibi), FLOP count a multiply-add as two.
+"""
+
+from dataclasses import dataclass, replace
+
+from kernels import require
+from kernels.flash_attention.cost_decode import (
+    Decode,
+    cache_bytes_per_token,
+    decode_bytes,
+    decode_flops,
+    decode_intensity,
+    decode_time_s,
+)
+from kernels.flash_attention.cost_online import SCENE, Scene, State, online_trace
+from kernels.machines import Machine
+
+__all__ = [
+    "SCENE", "Decode", "Scene", "Shape", "State", "Tiling", "Traffic", "backward_flops", "cache_bytes_per_token",
+    "compulsory_bytes", "decode_bytes", "decode_flops", "decode_intensity", "decode_time_s", "exp_share", "flops",
+    "intensity", "key_range", "keys_loaded", "naive_state_bytes", "online_trace", "pairs", "score_matrix_bytes",
+    "seconds", "sram_bytes", "state_ratio", "statistics_bytes", "tile_counts", "tiled_state_bytes", "tiled_traffic",
+]  # fmt: skip
+
+LSE_BYTES = 4  # one fp32 per row and head
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One attention call. Query i stands at key i + keys - length and sees `left` keys before and `right` after."""
+
+    length: int
+    keys: int
+    head_dim: int
+    q_heads: int = 1
+    kv_heads: int = 1
+    batch: int = 1
+    elem_bytes: int = 2
+    left: int | None = None
+    right: int | None = None  # 0 is causal
+
+    def __post_init__(self):
+        require.count(head_dim=self.head_dim, q_heads=self.q_heads, kv_heads=self.kv_heads, batch=self.batch)
+        require.whole(length=self.length, keys=self.keys)
+        require.positive(elem_bytes=self.elem_bytes)
+        if self.q_heads % self.kv_heads:
+            raise ValueError(
+                f"q_heads must be a multiple of kv_heads {self.kv_heads}, got {self.q_heads}; "
+                "each key head serves the same number of query heads"
+            )
+
+
+@dataclass(frozen=True)
+class Tiling:
+    block_m: int = 128
+    block_n: int = 128
+
+    def __post_init__(self):
+        require.count(block_m=self.block_m, block_n=self.block_n)
+
+
+# State that lives in HBM, as "Performance Engineering" counts it: full attention, every tensor once.
+
+
+def score_matrix_bytes(s: Shape) -> float:
+    """One head's scores."""
+    return s.length * s.keys * s.elem_bytes
+
+
+def tiled_state_bytes(s: Shape) -> float:
+    """Q and output, K and V, each once; softmax statistics are left out, as in the source."""
+    return s.batch * 2 * s.head_dim * s.elem_bytes * (s.q_heads * s.length + s.kv_heads * s.keys)
+
+
+def naive_state_bytes(s: Shape) -> float:
+    """The same, and scores and probabilities each written and read."""
+    return tiled_state_bytes(s) + 4 * s.batch * s.q_heads * score_matrix_bytes(s)
+
+
+def state_ratio(s: Shape) -> float:
+    return naive_state_bytes(s) / tiled_state_bytes(s)
+
+
+def statistics_bytes(s: Shape) -> float:
+    """The running maximum and sum, fp32: what grows with the length instead of the score matrix."""
+    return s.batch * s.q_heads * s.length * 2 * 4
+
+
+# Arithmetic.
+
+
+def key_range(s: Shape, row: int, rows: int = 1) -> tuple[int, int]:
+    """Keys [low, high) that queries row .. row + rows - 1 see between them."""
+    place = row + s.keys - s.length
+    low = 0 if s.left is None else max(place - s.left, 0)
+    high = s.keys if s.right is None else min(s.keys, max(place + rows + s.right, 0))
+    return low, high
+
+
+def pairs(s: Shape) -> int:
+    """Query-key pairs that are seen, in one head: length * keys, about half of it when causal."""
+    if s.left is None and s.right is None:
+        return s.length * s.keys
+    ranges = (key_range(s, row) for row in range(s.length))
+    return sum(max(high - low, 0) for low, high in ranges)
+
+
+def flops(s: Shape) -> float:
+    """Q K^T and P V on the pairs that are seen."""
+    return 4 * s.head_dim * pairs(s) * s.q_heads * s.batch
+
+
+def backward_flops(s: Shape) -> float:
+    """Five products instead of two: the scores again, dV, dP, dQ, dK."""
+    return 2.5 * flops(s)
+
+
+def exp_share(head_dim: int, matrix_flop_per_cycle: float = 4096, exp_per_cycle: float = 16) -> float:
+    """Cycles for a tile's exponentials over cycles for its products, per multiprocessor; the defaults are Hopper's.
+
+    0.5 at head dim 128, 1 at 64: this is why the softmax must run under the matmul.
+    """
+    require.count(head_dim=head_dim)
+    require.positive(matrix_flop_per_cycle=matrix_flop_per_cycle, exp_per_cycle=exp_per_cycle)
+    return (1 / exp_per_cycle) / (4 * head_dim / matrix_flop_per_cycle)
+
+
+# Bytes.
+
+
+def compulsory_bytes(s: Shape) -> float:
+    """What must move: Q, K, V read, output and log-sum-exp written, once."""
+    return tiled_state_bytes(s) + s.batch * s.q_heads * s.length * LSE_BYTES
+
+
+def tile_counts(s: Shape, tiling: Tiling) -> tuple[int, int]:
+    """Row tiles, and key tiles that a row tile walks over when nothing is masked."""
+    return -(-s.length // tiling.block_m), -(-s.keys // tiling.block_n)
+
+
+def keys_loaded(s: Shape, tiling: Tiling, row: int) -> int:
+    """Keys that the program of rows row .. loads: whole tiles from the first seen key's to the last one's."""
+    low, high = key_range(s, row, tiling.block_m)
+    first = low // tiling.block_n * tiling.block_n
+    if high <= first:
+        return 0
+    return min(s.keys, first + -(-(high - first) // tiling.block_n) * tiling.block_n) - first
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes that a tiled kernel asks for, by tensor."""
+
+    q: float
+    k: float
+    v: float
+    out: float
+    lse: float
+
+    @property
+    def loads(self) -> float:
+        return self.q + self.k + self.v
+
+    @property
+    def stores(self) -> float:
+        return self.out + self.lse
+
+    @property
+    def total(self) -> float:
+        return self.loads + self.stores
+
+
+def tiled_traffic(s: Shape, tiling: Tiling) -> Traffic:
+    """One program a row tile and query head: Q once, K and V again for each, as a traffic meter counts them."""
+    loaded = sum(keys_loaded(s, tiling, row) for row in range(0, s.length, tiling.block_m))
+    programs = s.batch * s.q_heads
+    q = programs * s.length * s.head_dim * s.elem_bytes
+    kv = programs * loaded * s.head_dim * s.elem_bytes
+    return Traffic(q=q, k=kv, v=kv, out=q, lse=programs * s.length * LSE_BYTES)
+
+
+def intensity(s: Shape, tiling: Tiling | None = None) -> float:
+    """FLOP per byte: of what must move, or of what this tiling asks for."""
+    moved = compulsory_bytes(s) if tiling is None else tiled_traffic(s, tiling).total
+    return flops(s) / moved
+
+
+def sram_bytes(tiling: Tiling, head_dim: int, elem_bytes: int = 2, stages: int = 1) -> float:
+    """A tile of Q, and `stages` tiles of K and of V: 98.3 KB at 128 x 128 x 128 in 16 bits."""
+    require.count(head_dim=head_dim, stages=stages)
+    return (tiling.block_m + 2 * stages * tiling.block_n) * head_dim * elem_bytes
+
+
+def seconds(s: Shape, machine: Machine, *, naive: bool = False, dtype: str = "fp16") -> float:
+    """The slower of arithmetic and memory. Naive attention computes all pairs and stores the scores."""
+    if not naive:
+        return machine.time(flops(s), compulsory_bytes(s), dtype)
+    whole = replace(s, left=None, right=None)
+    return machine.time(flops(whole), naive_state_bytes(whole), dtype)

@@ -1,0 +1,159 @@
+"""Attention in float64, written to be read: the only reference of the topic.
+
+Axes: q (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim). Query i stands at key
+i + keys - length, so the last query stands at the last key. `window` = (left, right) limits how many keys to
+each side of its own place a query sees (None: no limit); `causal` is a right side of 0. A row that sees no key
+gives zeros and a log-sum-exp of -inf.
+"""
+
+import numpy as np
+
+
+def visible(length: int, keys: int, causal: bool = False, window=None) -> np.ndarray:
+    """(length, keys): may query i see key j?"""
+    left, right = window or (None, None)
+    if causal:
+        right = 0
+    place = np.arange(length)[:, None] + keys - length
+    key = np.arange(keys)[None, :]
+    seen = np.ones((length, keys), bool)
+    if left is not None:
+        seen &= key >= place - left
+    if right is not None:
+        seen &= key <= place + right
+    return seen
+
+
+def softmax(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and log-sum-exp of each row, in two passes; -inf is a score that must not be seen."""
+    top = s.max(axis=-1, keepdims=True, initial=-np.inf)
+    e = np.exp(s - np.where(np.isneginf(top), 0, top))
+    total = e.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        lse = (np.where(np.isneginf(top), 0, top) + np.log(total))[..., 0]
+    return e / np.where(total == 0, 1, total), lse
+
+
+def for_each_query_head(kv: np.ndarray, q_heads: int) -> np.ndarray:
+    """Grouped heads: key head h serves query heads h * group .. (h + 1) * group - 1."""
+    return np.repeat(kv, q_heads // kv.shape[1], axis=1)
+
+
+def scores(q, k, scale=None, softcap=0.0) -> np.ndarray:
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    s = scale * (q @ np.swapaxes(k, -1, -2))
+    return softcap * np.tanh(s / softcap) if softcap else s
+
+
+def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0):
+    """-> output like q, log-sum-exp (batch, heads, length)."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    k, v = (for_each_query_head(x, q.shape[1]) for x in (k, v))
+    seen = visible(q.shape[2], k.shape[2], causal, window)
+    p, lse = softmax(np.where(seen, scores(q, k, scale, softcap), -np.inf))
+    return p @ v, lse
+
+
+def attention_varlen(q, k, v, cu_q, cu_k, **options):
+    """Packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim); sequence b has rows
+    cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k. -> output like q, lse (heads, tokens)."""
+    out = np.zeros(q.shape)
+    lse = np.full((q.shape[1], q.shape[0]), -np.inf)
+    for q0, q1, k0, k1 in zip(cu_q[:-1], cu_q[1:], cu_k[:-1], cu_k[1:], strict=True):
+        one = (x.swapaxes(0, 1)[None] for x in (q[q0:q1], k[k0:k1], v[k0:k1]))
+        o, log = attention(*one, **options)
+        out[q0:q1], lse[:, q0:q1] = o[0].swapaxes(0, 1), log[0]
+    return out, lse
+
+
+def attention_backward(dout, q, k, v, *, causal=False, scale=None, window=None, softcap=0.0):
+    """-> dq, dk, dv: the gradients of sum(dout * output)."""
+    dout, q, k, v = (x.astype(np.float64) for x in (dout, q, k, v))
+    batch, kv_heads, keys, d = k.shape
+    k_all, v_all = (for_each_query_head(x, q.shape[1]) for x in (k, v))
+    scale = d**-0.5 if scale is None else scale
+    s = scores(q, k_all, scale, softcap)
+    p, _ = softmax(np.where(visible(q.shape[2], keys, causal, window), s, -np.inf))
+    dp = dout @ v_all.swapaxes(-1, -2)
+    ds = p * (dp - (dp * p).sum(axis=-1, keepdims=True))
+    if softcap:
+        ds = ds * (1 - (s / softcap) ** 2)
+    grouped = (batch, kv_heads, -1, keys, d)
+    dk = (scale * ds.swapaxes(-1, -2) @ q).reshape(grouped).sum(axis=2)
+    dv = (p.swapaxes(-1, -2) @ dout).reshape(grouped).sum(axis=2)
+    return scale * ds @ k_all, dk, dv
+
+
+def gather_pages(pages: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """(pages, kv heads, page size, ...) and (batch, pages of a sequence) -> (batch, kv heads, keys, ...)."""
+    found = np.swapaxes(pages[table], 1, 2)  # (batch, kv heads, pages of a sequence, page size, ...)
+    return found.reshape(*found.shape[:2], -1, *found.shape[4:])
+
+
+def dequantize(cache: np.ndarray, scale) -> np.ndarray:
+    """A cache of narrow numbers times its scales, which broadcast to the cache's shape without the last axis."""
+    return cache.astype(np.float64) * np.broadcast_to(scale, cache.shape[:3])[..., None]
+
+
+def decode(
+    q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=None, window=None, softcap=0.0
+):
+    """q (batch, heads, head_dim): one new token a sequence -> output like q, lse (batch, heads).
+
+    The cache is contiguous (batch, kv heads, keys, head_dim), or (pages, kv heads, page size, head_dim) with a
+    table of page numbers; `lens` says how many of its keys each sequence has, the newest being the query's own.
+    """
+    if k_scale is not None:
+        k, v = dequantize(k, k_scale), dequantize(v, v_scale)
+    if table is not None:
+        k, v = gather_pages(k, table), gather_pages(v, table)
+    out, lse = np.zeros(q.shape), np.full(q.shape[:2], -np.inf)
+    for b, keys in enumerate([k.shape[2]] * len(q) if lens is None else lens):
+        one = (q[b, None, :, None], k[b, None, :, :keys], v[b, None, :, :keys])
+        o, log = attention(*one, scale=scale, window=(window, 0), softcap=softcap)
+        out[b], lse[b] = o[0, :, 0], log[0, :, 0]
+    return out, lse
+
+
+def online_softmax(tiles, values=None):
+    """One row's softmax in a single pass over tiles of scores: the state after each tile.
+
+    A state is (maximum, rescale factor of what came before, sum, output); output is the weighted mean of
+    `values` so far, or None without values. After the last tile it equals the two-pass result.
+    """
+    m, total, weighted, states = -np.inf, 0.0, 0.0, []
+    for i, s in enumerate(np.asarray(t, np.float64) for t in tiles):
+        m_new = max(m, s.max())
+        rescale = np.exp(m - m_new) if np.isfinite(m) else 0.0
+        p = np.exp(s - m_new)
+        total = total * rescale + p.sum()
+        if values is not None:
+            weighted = weighted * rescale + p @ np.asarray(values[i], np.float64)
+        m = m_new
+        states.append((m, rescale, total, None if values is None else weighted / total))
+    return states
+
+
+def tiled_attention(q, k, v, block: int, scale=None):
+    """One head, (length, head_dim) each, key tile by key tile; never holds a whole row of scores."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    m = np.full(len(q), -np.inf)
+    total = np.zeros(len(q))
+    out = np.zeros(q.shape)
+    for start in range(0, len(k), block):
+        s = scores(q, k[start : start + block], scale)
+        m_new = np.maximum(m, s.max(axis=1))
+        rescale = np.exp(m - m_new)
+        p = np.exp(s - m_new[:, None])
+        total = total * rescale + p.sum(axis=1)
+        out = out * rescale[:, None] + p @ v[start : start + block]
+        m = m_new
+    return out / total[:, None], m + np.log(total)
+
+
+def combine(outs: np.ndarray, lses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Results over disjoint sets of keys -> the result over all: split KV, and ring attention across GPUs.
+
+    outs (splits, ..., head_dim), lses (splits, ...)."""
+    weights, lse = softmax(np.moveaxis(lses, 0, -1))
+    return np.einsum("...s,s...d->...d", weights, outs), lse

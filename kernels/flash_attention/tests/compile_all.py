@@ -1,0 +1,69 @@
+"""Compile the topic's kernels as they are launched, for GPUs that are not here; prints facts as JSON."""
+
+import json
+from functools import partial
+
+import torch
+
+from kernels.flash_attention import backward, decode, forward, forward_hopper_launch, forward_portable
+from kernels.tests.compiled import facts, facts_of, kernels
+
+LENGTH = 1024
+MASKS = {"full": (None, None), "causal": (None, 0), "window": (256, 0)}
+
+
+def plan(d, left, right, **more):
+    return forward.Plan(
+        1, 1, max(16, 1 << (d - 1).bit_length()), LENGTH, LENGTH, d**-0.5, 0.0, left, right, **more
+    )
+
+
+def tensors(d, count=3):
+    return [torch.empty(1, 2, LENGTH, d, dtype=torch.bfloat16) for _ in range(count)]
+
+
+def forwards(found):
+    lse = torch.empty(1, 2, LENGTH)
+    for d, mask in ((64, "causal"), (128, "full"), (128, "causal"), (256, "window")):
+        q, k, v, out = tensors(d, 4)
+        call = partial(forward_hopper_launch.launch, q, k, v, out, lse, plan(d, *MASKS[mask]))
+        found[f"hopper {d} {mask}"] = facts(call, 90)
+    q, k, v, out = tensors(128, 4)
+    for target in (80, 90, 100):
+        call = partial(forward_portable.launch, q, k, v, out, lse, plan(128, None, 0))
+        found[f"portable {target}"] = facts(call, target)
+
+
+def decodes(found):
+    q = torch.empty(4, 32, 128, dtype=torch.bfloat16)
+    lens = torch.full((4,), 4096, dtype=torch.int32)
+    flat = [torch.empty(4, 8, 4096, 128, dtype=torch.bfloat16) for _ in "kv"]
+    paged = [torch.empty(64, 16, 8, 128, dtype=torch.bfloat16).transpose(1, 2) for _ in "kv"]
+    table = torch.zeros(4, 256, dtype=torch.int32)
+    one = torch.ones(1, 8, 1)
+    found["decode 80"] = facts(partial(decode.decode, q, *flat, lens, splits=8), 80)
+    call = partial(decode.decode, q, *paged, lens, table=table, splits=8, check_table=False)
+    found["decode paged 90"] = facts(call, 90)
+    narrow = [t.to(torch.float8_e4m3fn) for t in flat]
+    call = partial(decode.decode, q, *narrow, lens, k_scale=one, v_scale=one, splits=8)
+    found["decode fp8 90"] = facts(call, 90)
+
+
+def gradients(found):
+    lse = torch.empty(1, 2, LENGTH)
+    dout, q, k, v, out = tensors(128, 5)
+    call = partial(backward.attention_backward, dout, q, k, v, out, lse, causal=True)
+    for kernel in kernels(call, 90)[1:]:
+        found[kernel.metadata.name] = facts_of(kernel, 90)
+
+
+def main():
+    found = {}
+    forwards(found)
+    decodes(found)
+    gradients(found)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""What the kernels compile to, on a machine without their GPU: spills, room, and the units they are about."""
+
+import pytest
+
+from kernels.tests.compiled import report
+
+SHARED = {80: 163 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024}
+PER_TILE = 96  # bytes: a few sizes that wait through the loop over keys, read once a tile
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    return report("kernels.flash_attention.tests.compile_all")
+
+
+def target(name: str) -> int:
+    last = name.split()[-1]
+    return int(last) if last in map(str, SHARED) else 90
+
+
+def test_everything_fits_and_next_to_nothing_spills(compiled):
+    for name, facts in compiled.items():
+        assert facts["shared"] <= SHARED[target(name)], name
+        assert facts["spilled"] <= PER_TILE, name
+
+
+def test_hopper_fetches_with_tma_and_its_matrix_products_overlap(compiled):
+    for name, facts in compiled.items():
+        if name.startswith("hopper"):
+            assert facts["tma"] >= 4 and facts["wgmma"] > 0, name  # Q for each warpgroup, K, V
+            assert not facts["serialised"], name
+
+
+def test_tensor_cores_of_each_generation_are_used(compiled):
+    for generation, unit in {80: "mma", 90: "wgmma", 100: "tcgen05"}.items():
+        assert compiled[f"portable {generation}"][unit] > 0
+    for name, facts in compiled.items():
+        if name.startswith("decode"):
+            assert facts["mma"] > 0, "16 rows of grouped heads: the small matrix instruction"
+        if name.startswith("_grad"):
+            assert facts["wgmma"] > 0, name

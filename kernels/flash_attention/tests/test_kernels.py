@@ -1,0 +1,132 @@
+"""Every kernel against the reference: interpreted where there is no GPU, compiled where there is one."""
+
+import numpy as np
+import pytest
+import torch
+
+from kernels.compare import relative_error
+from kernels.flash_attention import cases, reference
+from kernels.flash_attention.backward import attention_backward
+from kernels.flash_attention.decode import Workspace, choose_splits, decode
+from kernels.flash_attention.forward import attention, attention_varlen
+from kernels.tensors import to_numpy, to_torch
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ROUNDING = {"fp32": 1.5e-3, "fp16": 1e-3, "bf16": 6e-3}  # fp32 is multiplied as tf32
+LSE = 2e-3
+
+
+def laid(x: np.ndarray, layout: str) -> torch.Tensor:
+    """The same tensor with another way to lie in memory."""
+    t = to_torch(x, DEVICE)
+    if layout == "tokens first":
+        return t.transpose(1, 2).contiguous().transpose(1, 2)
+    if layout == "gaps":
+        home = torch.full([2 * n for n in t.shape], float("nan"), device=DEVICE).to(t.dtype)
+        home[::2, ::2, ::2, ::2] = t
+        return home[::2, ::2, ::2, ::2]
+    return t
+
+
+def check_lse(got, expected):
+    got = to_numpy(got)
+    np.testing.assert_array_equal(np.isneginf(got), np.isneginf(expected))
+    seen = np.isfinite(expected)
+    assert np.abs(got[seen] - expected[seen]).max(initial=0) < LSE
+
+
+def check_forward(case):
+    arrays = cases.operands(case)
+    out, lse = attention(*(laid(x, case.layout) for x in arrays), **case.options)
+    expected, expected_lse = reference.attention(*arrays, **case.options)
+    assert relative_error(to_numpy(out), expected) < ROUNDING[case.dtype]
+    check_lse(lse, expected_lse)
+
+
+def check_backward(case):
+    arrays = cases.operands(case)
+    dout = np.random.default_rng(1).standard_normal(arrays[0].shape).astype(arrays[0].dtype)
+    tensors = [laid(x, case.layout) for x in arrays]
+    out, lse = attention(*tensors, **case.options)
+    grads = attention_backward(laid(dout, case.layout), *tensors, out, lse, **case.options)
+    expected = reference.attention_backward(dout, *arrays, **case.options)
+    for got, want in zip(grads, expected, strict=True):
+        size = max(np.linalg.norm(want), 1e-3 * np.linalg.norm(expected[2]))  # a gradient may be exactly zero
+        assert np.linalg.norm(to_numpy(got).astype(np.float64) - want) < 2 * ROUNDING[case.dtype] * size
+
+
+def check_decode(case):
+    arrays = cases.decode_operands(case)
+    tensors = {name: to_torch(x, DEVICE) for name, x in arrays.items()}
+    expected, expected_lse = reference.decode(**arrays, **case.options)
+    for _ in range(2):  # the second run finds the workspace as the first left it
+        out, lse = decode(**tensors, **case.options, splits=case.splits)
+        assert relative_error(to_numpy(out), expected) < ROUNDING[case.dtype]
+        check_lse(lse, expected_lse)
+
+
+@pytest.mark.parametrize("case", cases.SMALL, ids=lambda c: c.name)
+def test_forward(case):
+    check_forward(case)
+
+
+@pytest.mark.parametrize("case", [c for c in cases.SMALL if c.keys <= 200], ids=lambda c: c.name)
+def test_backward(case):
+    check_backward(case)
+
+
+@pytest.mark.parametrize("case", cases.DECODE_SMALL, ids=lambda c: c.name)
+def test_decode(case):
+    check_decode(case)
+
+
+def packed(q_lens, k_lens, heads, kv_heads, d, dtype="fp16"):
+    rng = np.random.default_rng(3)
+    sizes = [(sum(q_lens), heads, d), (sum(k_lens), kv_heads, d), (sum(k_lens), kv_heads, d)]
+    arrays = [rng.standard_normal(size).astype(cases.DTYPES[dtype]) for size in sizes]
+    return arrays, *(np.cumsum([0, *lens]).astype(np.int32) for lens in (q_lens, k_lens))
+
+
+def check_varlen(q_lens, k_lens, heads, kv_heads, d, dtype="fp16", **options):
+    arrays, cu_q, cu_k = packed(q_lens, k_lens, heads, kv_heads, d, dtype)
+    tensors = [to_torch(x, DEVICE) for x in (*arrays, cu_q, cu_k)]
+    out, lse = attention_varlen(*tensors, max(q_lens), **options)
+    expected, expected_lse = reference.attention_varlen(*arrays, cu_q, cu_k, **options)
+    assert relative_error(to_numpy(out), expected) < ROUNDING[dtype]
+    check_lse(lse, expected_lse)
+
+
+@pytest.mark.parametrize("options", (dict(), dict(causal=True), dict(window=(9, 0))), ids=str)
+def test_packed_sequences(options):
+    check_varlen((70, 0, 1, 33), (70, 5, 40, 0), 2, 1, 64, **options)
+
+
+def test_empty_tensors_and_empty_caches():
+    q, k = torch.zeros(2, 2, 5, 16, device=DEVICE), torch.zeros(2, 2, 0, 16, device=DEVICE)
+    out, lse = attention(q, k, k)
+    assert not out.any() and torch.isneginf(lse).all()
+    assert attention(q[:, :, :0], q, q)[0].shape == (2, 2, 0, 16)
+    assert not any(g.any() for g in attention_backward(out, q, k, k, out, lse))
+
+
+def test_inputs_are_left_alone():
+    arrays = cases.operands(cases.Case(1, 2, 1, 40, 40, 32, "fp16"))
+    tensors = [to_torch(x, DEVICE) for x in arrays]
+    out, lse = attention(*tensors, causal=True)
+    attention_backward(out, *tensors, out.clone(), lse, causal=True)
+    for array, tensor in zip(arrays, tensors, strict=True):
+        np.testing.assert_array_equal(to_numpy(tensor), array)
+
+
+def test_splits_keep_every_multiprocessor_busy():
+    assert choose_splits(256, 4096, 64, 264) == 1, "256 programs fill 264 places"
+    assert choose_splits(8, 32768, 64, 264) == 32, "16 tiles each; a 33rd split would only wait"
+    assert choose_splits(1, 1, 64, 264) == 1, "one key cannot be split"
+
+
+def test_a_workspace_grows_and_is_counted_clean():
+    space = Workspace(torch.device(DEVICE))
+    *_, done = space.take(4, 2, 3, 16)
+    assert space.parts.numel() == 4 * 2 * 3 * 18 and not done.any()
+    space.take(8, 2, 3, 16)
+    assert space.parts.numel() == 8 * 2 * 3 * 18 and space.done.numel() == 8
