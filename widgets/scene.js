@@ -314,7 +314,11 @@ function picture(uid, defs) {
   function repaint() {
     for (const mark of marks.values()) if (mark.t === 'grid') paintGrid(pool.get(mark.id), mark, colourOf);
   }
-  return { node: stage, draw, stopRepaint: onThemeChange(repaint) };
+  // JupyterLab draws before it attaches, and what stands in no page has no colours to read.
+  const attached = new ResizeObserver(() => { if (svg.isConnected) { repaint(); attached.disconnect(); } });
+  attached.observe(stage);
+  const stopWatching = onThemeChange(repaint);
+  return { node: stage, draw, stopRepaint: () => { stopWatching(); attached.disconnect(); } };
 }
 
 // A grid's pixels hold colours, so they follow a change of theme by hand.
