@@ -1,0 +1,80 @@
+"""The full grids, on a GPU."""
+
+import numpy as np
+import pytest
+import torch
+
+from kernels.flash_attention import cases, forward
+from kernels.flash_attention.backward import attention_backward
+from kernels.flash_attention.decode import decode
+from kernels.flash_attention.forward import attention
+from kernels.flash_attention.tests.test_kernels import (
+    check_backward,
+    check_decode,
+    check_forward,
+    check_varlen,
+)
+from kernels.tensors import to_torch
+
+pytestmark = pytest.mark.gpu
+GRID = list(cases.grid())
+
+
+@pytest.mark.parametrize("case", GRID, ids=lambda c: c.name)
+def test_forward_grid(case):
+    check_forward(case)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in GRID if c.keys <= 1024 and c.batch == 2][::3], ids=lambda c: c.name
+)
+def test_backward_grid(case):
+    check_backward(case)
+
+
+@pytest.mark.parametrize("case", list(cases.decode_grid()), ids=lambda c: c.name)
+def test_decode_grid(case):
+    check_decode(case)
+
+
+@pytest.mark.parametrize("d", (64, 96, 128, 256))
+@pytest.mark.parametrize(
+    "options", (dict(), dict(causal=True), dict(window=(100, 30)), dict(softcap=10.0)), ids=str
+)
+def test_packed_sequences(d, options):
+    check_varlen((700, 0, 1, 129, 64), (700, 7, 300, 64, 0), 4, 2, d, "bf16", **options)
+
+
+def test_a_repeat_gives_the_same_bits():
+    case = cases.Case(2, 8, 2, 777, 777, 128, causal=True)
+    q, k, v = (to_torch(x, "cuda") for x in cases.operands(case))
+    runs = []
+    for _ in range(3):
+        out, lse = attention(q, k, v, causal=True)
+        runs.append(
+            (out, lse, *attention_backward(out, q, k, v, out, lse, causal=True), decode(q[:, :, 0], k, v)[0])
+        )
+    for again in runs[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(runs[0], again, strict=True))
+
+
+def test_all_of_the_output_is_written_and_nothing_beside_it():
+    case = cases.Case(1, 2, 2, 100, 130, 128)
+    q, k, v = (to_torch(x, "cuda") for x in cases.operands(case))
+    home = torch.full((3, *q.shape), float("nan"), device="cuda", dtype=q.dtype)
+    lse = torch.full((3, *q.shape[:3]), float("nan"), device="cuda")
+    plan = forward.Plan(1, 1, 128, 100, 130, 128**-0.5, 0.0, None, None)
+    forward._run(q, k, v, home[1], lse[1], plan, None)
+    for t in (home, lse):
+        assert torch.isfinite(t[1]).all() and torch.isnan(t[0]).all() and torch.isnan(t[2]).all()
+
+
+def test_extreme_scores_stay_finite():
+    case = cases.Case(1, 1, 1, 200, 300, 128)
+    q, k, v = (to_torch(x, "cuda") for x in cases.operands(case))
+    out, lse = attention(1000 * q, k, v)
+    assert torch.isfinite(out).all() and torch.isfinite(lse).all()
+    best = (q.double() @ k.double().mT).argmax(-1)
+    picked = np.take_along_axis(v.double().cpu().numpy(), best.cpu().numpy()[..., None], axis=2)
+    agree = np.abs(out.double().cpu().numpy() - picked).max(axis=-1) < 0.05
+    assert agree.mean() > 0.95, "the softmax of huge scores is a choice"
