@@ -81,22 +81,6 @@ def pressed(control: Locator, key: str, root: Locator) -> None:
     expect(root).to_have_attribute("data-revision", str(before + 1))
 
 
-CORNER = """async node => {
-  const picture = new Image();
-  picture.src = node.getAttribute('href');
-  await picture.decode();
-  const pen = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
-  pen.drawImage(picture, 0, 0);
-  return [...pen.getImageData(4, 4, 1, 1).data];
-}"""
-
-
-def test_a_map_drawn_before_it_is_attached_still_has_its_colours(page):
-    red, green, blue, _ = shown(page, find("tile_walk")).locator("image").first.evaluate(CORNER)
-    assert red > green > blue, (red, green, blue)  # the wave's first tile, in the colour of `now`
-
-
-
 @each
 def test_it_opens_with_its_story(page, simulator):
     root = shown(page, simulator)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import expect
 
+from widgets.answer import answer, spec
 from widgets.browser import chromium as chromium_at
 from widgets.browser import open_page
 from widgets.controls import number, select, slider, toggle
@@ -131,6 +132,22 @@ def test_every_kind_of_mark_is_drawn(page):
         hatch = fill.split('"')[1].lstrip("#")
         assert page.locator(f"pattern[id='{hatch}']").count() == 1
     expect(page.get_by_text("thrown away")).to_be_visible()
+
+
+DRAWN_APART = """async start => {
+  const { mount } = await import('/scene.js');
+  const apart = document.createElement('div');
+  mount(apart, { ...start, ask: () => {}, listen: () => () => {} });
+  const map = apart.querySelector('svg.tbt-scene image'), before = map.getAttribute('href');
+  document.body.append(apart);
+  await new Promise(done => setTimeout(done, 200));
+  return [before, map.getAttribute('href'), document.querySelector('svg.tbt-scene image').getAttribute('href')];
+}"""
+
+
+def test_a_map_drawn_before_it_is_attached_gets_its_colours(page):
+    before, after, usual = page.evaluate(DRAWN_APART, {"spec": spec(SINK), "answer": answer(SINK)})
+    assert before != usual and after == usual
 
 
 def test_marks_move_and_are_not_made_anew(page):
