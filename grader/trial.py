@@ -76,7 +76,7 @@ def _numpy(gathered, call) -> Trial:
     trial = Trial(printed=gathered.printed)
     if outcome.error:
         result = parts.from_error(outcome.error, record.PartResult("", 0, 0), "")
-        trial.error = f"{result.came}; look at {result.look}"
+        trial.error = f"{result.came} (look: {result.look})"
         return trial
     trial.outputs = {name: np.array(a) for name, a in outcome.arrays.items()}
     trial.want = {"result": np.asarray(gathered.question.reference(*call.args), dtype=object)}
@@ -97,7 +97,7 @@ def _kernel(gathered, ran) -> Trial:
     trial = Trial(printed=gathered.printed)
     if ran.outcome.error:
         result = parts.from_error(ran.outcome.error, record.PartResult("", 0, 0), parts.describe(ran))
-        trial.error = f"{result.came}; look at {result.look}"
+        trial.error = f"{result.came} (look: {result.look})"
         return trial
     trial.inputs, trial.want = ran.inputs, ran.want
     trial.outputs = {name: ran.output(name).copy() for name in ran.want}

@@ -51,7 +51,7 @@ def beside_bound(record: dict | None, machine: str = "H200", dtype: str = "bf16"
         budgets = [row for f in facts for row in f.get("budgets", ())]
         scene = _counted(counted, budgets, MACHINES[machine], dtype)
         return Plot("Your kernel, counted", "How many bytes did it move, and how many had to move?", scene)
-    return Plot("", "", None, "There is no measurement yet: run the check above, then this cell again.")
+    return Plot("", "", None, "There is no measurement yet: it comes with a check whose values are right.")
 
 
 def _roofs(machine: Machine, *dtypes: str) -> list[tuple[str, float]]:

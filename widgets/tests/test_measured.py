@@ -91,7 +91,7 @@ def test_an_unknown_gpu_is_compared_with_the_bar_alone():
 @pytest.mark.parametrize("nothing", [None, {"parts": []}, record()])
 def test_no_measurement_is_a_sentence(nothing):
     plot = measured.beside_bound(nothing)
-    assert plot._repr_html_() == f"<p>{plot!r}</p>" and "run the check above" in repr(plot)
+    assert plot._repr_html_() == f"<p>{plot!r}</p>" and "a check whose values are right" in repr(plot)
 
 
 def test_a_recorded_run_shows_ours_and_the_best_peer(tmp_path, monkeypatch):
