@@ -23,6 +23,7 @@ def parse(argv):
     parser.add_argument("slugs", nargs="*", metavar="SLUG", help=f"one or more of {', '.join(topics())}")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows, machine and versions")
     parser.add_argument("--quick", action="store_true", help="only the rows that speak for their topic")
+    parser.add_argument("--seconds", type=float, default=None, help="per contender of a row, 0.4 unless told")
     parser.add_argument("--only", metavar="TEXT", default="", help="rows whose op or case holds this")
     parser.add_argument(
         "--record",
@@ -57,6 +58,7 @@ def measure_all(options) -> dict:
     from kernels.bench.measure import measure
 
     device = torch.device("cuda", torch.cuda.current_device())
+    seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS)
     run = {"machine": machine.describe(device), "versions": machine.versions(), "date": machine.today()}
     run["ceilings"] = machine.ceilings(device, QUICK_SECONDS)
     run["rows"] = []
@@ -67,11 +69,13 @@ def measure_all(options) -> dict:
             if (options.quick and not row.quick) or options.only not in f"{row.op} {row.case}":
                 continue
             try:
-                result = measure(row, device, run["ceilings"], QUICK_SECONDS if options.quick else SECONDS)
+                result = measure(row, device, run["ceilings"], seconds)
             except Exception as why:
                 result = {"op": row.op, "case": row.case, "failed": f"{type(why).__name__}: {why}"[:300]}
             run["rows"].append({"topic": slug} | result)
             print(record.line(result), flush=True)
+            if options.json:  # after every row: a run that is cut short keeps what it has
+                options.json.write_text(record.dumps(run))
             gc.collect()
             torch.cuda.empty_cache()
     return run
@@ -87,8 +91,6 @@ def main(argv=None) -> int:
         print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
         return NO_GPU
     run = measure_all(options)
-    if options.json:
-        options.json.write_text(record.dumps(run))
     return 1 if any("wrong" in r or "failed" in r for r in run["rows"]) else 0
 
 

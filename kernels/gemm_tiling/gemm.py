@@ -1,6 +1,6 @@
 """C = A B by the kernel and the tile that suit this GPU, these strides and these sizes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import triton
@@ -9,6 +9,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from kernels.gemm_tiling.gemv import gemv
 from kernels.gemm_tiling.tiled_gemm import descriptor_gemm_kernel, tiled_gemm_kernel
 
+WORTH_A_COPY = 1024**3  # products
 FEW = 64  # rows (or columns) below which a GEMM is a stream of the other operand
 
 
@@ -22,9 +23,10 @@ class Tile:
     group_m: int = 8
 
 
-# Pointer tiles by shape; small enough for any GPU from sm_80 on (100 KB of shared memory).
+# Pointer tiles by shape; small enough for any GPU from sm_80 on (100 KB of shared memory), but for DEEP.
 SMALL, LARGE, WIDE = Tile(64, 64, 64, 4, 4), Tile(128, 128, 32, 8, 4), Tile(128, 128, 64, 8, 3)
 THIN = Tile(64, 0, 128, 4, 3, 1)  # block_n follows the few columns
+DEEP = Tile(128, 0, 128, 4, 4, 1)  # the same with up to 192 KB in flight: H200, 2026-11-20
 DESCRIPTORS = Tile(128, 256, 64, 8, 3)
 
 
@@ -35,12 +37,15 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> t
     if out is None:
         out = torch.empty(m, n, dtype=a.dtype, device=a.device)
     capability = torch.cuda.get_device_capability(a.device) if a.is_cuda else (0, 0)
+    engine = capability[0] >= 9 and a.itemsize == out.itemsize == 2  # what the large tiles are sized for
     if m == 1:
         gemv(b.t(), a[0], out[0])
     elif min(m, n) <= FEW:
-        thin(a, b, out)
-    elif capability[0] >= 9 and all(map(aligned, (a, b))) and rows_aligned(out) and k >= 64:
-        (hopper if capability[0] == 9 else descriptors)(a, b, out)
+        thin(a, b, out, DEEP if engine else THIN)
+    elif engine and k >= 64 and all(map(aligned, (a, b))) and rows_aligned(out):
+        fetched(a, b, out)
+    elif engine and k >= 64 and m * n * k >= WORTH_A_COPY:
+        realigned(a, b, out)
     else:
         pointers(a, b, out, pointer_tile(m, n, capability))
     return out
@@ -75,19 +80,43 @@ def pointer_tile(m: int, n: int, capability) -> Tile:
 def pointers(a, b, out, tile: Tile):
     (m, k), n = a.shape, b.shape[1]
     grid = (triton.cdiv(m, tile.block_m) * triton.cdiv(n, tile.block_n),)
+    block_k = tile.block_k * 2 // max(2, a.itemsize)  # wider elements, no more shared memory
     tiled_gemm_kernel[grid](
         a, b, out, m, n, k, *a.stride(), *b.stride(), *out.stride(),
-        BLOCK_M=tile.block_m, BLOCK_N=tile.block_n, BLOCK_K=tile.block_k, GROUP_M=tile.group_m,
+        BLOCK_M=tile.block_m, BLOCK_N=tile.block_n, BLOCK_K=block_k, GROUP_M=tile.group_m,
         num_warps=tile.num_warps, num_stages=tile.num_stages,
     )  # fmt: skip
 
 
-def thin(a, b, out):
+def thin(a, b, out, tile: Tile):
     """Few rows or columns: the long operand streams through as the tile's rows, the other one stays."""
     if b.shape[1] > a.shape[0]:
         a, b, out = b.t(), a.t(), out.t()
     block_n = max(16, triton.next_power_of_2(b.shape[1]))
-    pointers(a, b, out, Tile(THIN.block_m, block_n, THIN.block_k, THIN.num_warps, THIN.num_stages, 1))
+    pointers(a, b, out, replace(tile, block_n=block_n))
+
+
+def fetched(a, b, out):
+    """By the copy engine: rows (of the matrix or its transpose) that start on 16 bytes."""
+    is_hopper = a.is_cuda and torch.cuda.get_device_capability(a.device)[0] == 9
+    (hopper if is_hopper else descriptors)(a, b, out)
+
+
+def realigned(a, b, out):
+    """Odd rows: a copy moves n^2 elements to let n^3 products run at the copy engine's pace."""
+    a, b = (x if aligned(x) else widened(x).copy_(x) for x in (a, b))
+    if rows_aligned(out):
+        return fetched(a, b, out)
+    wide = widened(out)
+    fetched(a, b, wide)
+    out.copy_(wide)
+
+
+def widened(x):
+    """Room for x with rows a multiple of 128 bytes apart."""
+    step = 128 // x.itemsize
+    rows, cols = x.shape
+    return x.new_empty(rows, triton.cdiv(cols, step) * step)[:, :cols]
 
 
 def hopper(a, b, out):

@@ -18,7 +18,13 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 from kernels.gemm_tiling.hopper_gemm import Config, barriers, descriptor, store, tile_of
 
-BLOCKS = Config(block_n=128, block_k=128, stages=6, buffers=1)
+# H200, 2026-11-20: 8192^3 in 846 us, with two consumers 923; 192 rows read fewer bytes from the L2.
+BLOCKS = Config(consumers=3, block_n=128, block_k=128, group_m=11)
+FEW_ROWS = Config(block_n=128, block_k=128, stages=5)  # up to 128 rows: a third consumer would idle
+
+
+def pick(m: int) -> Config:
+    return FEW_ROWS if m <= 128 else BLOCKS
 
 
 @gluon.jit

@@ -25,8 +25,9 @@ def main():
     for target in (80, 89, 90, 100):
         tile = gemm.pointer_tile(4096, 4096, divmod(target, 10))
         found[f"pointers {target}"] = facts(lambda tile=tile: gemm.pointers(a, b, out, tile), target)
+        thin = gemm.DEEP if target >= 90 else gemm.THIN
         found[f"small {target}"] = facts(lambda: gemm.pointers(a, b.t(), out, gemm.SMALL), target)
-        found[f"thin {target}"] = facts(lambda: gemm.thin(few, b.t(), few), target)
+        found[f"thin {target}"] = facts(lambda tile=thin: gemm.thin(few, b.t(), few, tile), target)
         found[f"gemv {target}"] = facts(lambda: gemv(b, a[0], out[0]), target)
         if target >= 89:
             found[f"block_scaled {target}"] = facts(lambda: scaled.portable(*portable_fp8), target)
@@ -36,9 +37,9 @@ def main():
         for order, right in (("rows", b), ("columns", b.t())):
             call = partial(hopper_gemm.launch, a, right, out, config, 132)
             found[f"hopper {name} {order}"] = facts(call, 90)
-    found["hopper block_scaled"] = facts(
-        lambda: hopper_block_scaled.launch(*fp8, hopper_block_scaled.BLOCKS, 132), 90
-    )
+    for config in (hopper_block_scaled.BLOCKS, hopper_block_scaled.FEW_ROWS):
+        call = partial(hopper_block_scaled.launch, *fp8, config, 132)
+        found[f"hopper block_scaled {config.consumers} consumers"] = facts(call, 90)
     print(json.dumps(found))
 
 

@@ -46,6 +46,16 @@ def test_descriptors_clip_ragged_edges(a_layout, b_layout):
     assert relative_error(to_numpy(out), reference.gemm(a, b)) < ROUNDING["fp16"]
 
 
+@pytest.mark.parametrize("order", ("rows", "columns"))
+def test_odd_rows_reach_the_copy_engine_by_a_copy(order):
+    case = cases.Case(67, 75, 69, a=order, b=order)
+    a, b, x, y = tensors(case)
+    assert not any(map(gemm.aligned, (x, y)))
+    out = filled(case.m, case.n, x.dtype)
+    gemm.realigned(x, y, out)
+    assert relative_error(to_numpy(out), reference.gemm(a, b)) < ROUNDING["fp16"]
+
+
 @pytest.mark.parametrize("case", cases.BLOCK_SCALED, ids=lambda c: c.name)
 def test_block_scaled_gemm_is_the_scaled_product(case):
     a, b, x, y = tensors(case)
