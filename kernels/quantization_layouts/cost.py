@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 from kernels import require
+from kernels.quantization_layouts import kbit_tables
 from kernels.quantization_layouts.cost_blocks import (
     BLOCK_FORMATS,
     BlockFormat,
@@ -21,6 +22,8 @@ from kernels.quantization_layouts.cost_blocks import (
     with_outlier,
 )
 from kernels.quantization_layouts.cost_capacity import (
+    REPORTED_PAGED_AND_QUANTIZED_GAIN,
+    REPORTED_PAGED_GAIN,
     Capacity,
     fragmentation_waste,
     kv_bytes_per_token,
@@ -57,10 +60,12 @@ from kernels.quantization_layouts.cost_payoff import (
 
 __all__ = [
     "BLOCK_FORMATS", "FORMATS", "PLACEMENTS", "REPORTED_DEVICES_4090",
+    "REPORTED_PAGED_AND_QUANTIZED_GAIN", "REPORTED_PAGED_GAIN",
     "BlockFormat", "Capacity", "Format", "Linear", "LinearCost", "Payoff", "Quantized",
     "bell_values", "best_kernel", "bits_per_weight", "block_linears", "block_speedup", "block_us",
     "break_even_batch", "break_even_users", "candidates", "compression", "dense_family", "dequant_floor_s",
     "dequant_s_per_weight", "devices_needed", "element_values", "fragmentation_waste", "instruction_share",
+    "kbit_tables",
     "kv_bytes_per_token", "layer_linears", "linear_cost", "linear_us", "metadata_share", "model_bytes",
     "model_us", "normal_codebook", "paged_gain", "payoff", "quantize", "rms", "rms_error",
     "serving_capacity", "session_m", "shape_speedups", "two_level_bits", "user_ratio", "weighted_ratio",

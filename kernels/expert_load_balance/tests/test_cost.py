@@ -107,6 +107,15 @@ def test_copies_and_experts_are_placed_heaviest_first():
     assert cost.replicate([10, 10], devices=2, spare_slots=9) == ((0, 1), (0, 1))
 
 
+def test_a_step_adds_what_all_pay_and_the_exchange():
+    one = cost.ep_step([6, 2], ((0,), (1,)), 2, token_s=1.0, fixed_s=2.0, communication_s=3.0)
+    assert (one.experts_s, one.step_s, one.balanced_step_s) == (8, 11, 9)
+    assert one.slowdown == 11 / 9 and one.imbalance == 1.5
+    assert cost.expert_memory_bytes(2, 3, 5, matrices=3, bits=4) == 45
+    assert cost.hot_loads(10, 3, 3, 0.9) == (10, 10, 10)
+    assert cost.hot_loads(10, 2, 3, 0.9) == (9, 6, 5)
+
+
 def test_the_exchange_sends_a_hidden_state_a_pick():
     assert cost.alltoall_bytes(16, 2, 4096, devices=8) == 16 * 2 * 4096 * 2 * 7 / 8
     both = cost.alltoall_bytes(16, 2, 4096, devices=8, combine=True)

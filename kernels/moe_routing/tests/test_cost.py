@@ -90,6 +90,17 @@ def test_assignments_give_every_token_different_experts_and_the_loads_asked_for(
     assert tuple(sum(e in one for one in picks) for e in range(experts)) == loads
 
 
+def test_drops_and_stragglers_by_hand():
+    used = cost.tile_utilization([9, 3, 0], tile=4, capacity=6)
+    assert [(one.kept, one.dropped, one.tiles, one.padded) for one in used.experts] == [
+        (6, 3, 2, 2),
+        (3, 0, 1, 1),
+        (0, 0, 0, 0),
+    ]
+    assert (used.slots, used.useful_share, used.dropped_share) == (12, 0.75, 0.25)
+    assert (used.straggler, used.straggler_tiles, used.busiest) == (2, 2, 0)
+
+
 def test_no_skew_is_balanced_and_one_is_zipf():
     assert cost.expert_loads(30, 1, 4) == (8, 8, 7, 7)
     assert cost.expert_loads(25, 1, 4, skew=1.0) == (12, 6, 4, 3)

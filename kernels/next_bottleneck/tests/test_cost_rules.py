@@ -31,24 +31,24 @@ def test_the_chain_of_llama_70b_at_batch_32():
 
 
 def test_the_chain_counts_every_part_by_hand():
-    """One layer of tiny sizes on a machine of round numbers: 1e12 FLOP/s, 1e9 byte/s, link 1e9, 1 us a launch."""
+    """Three layers of tiny sizes on a machine of round numbers: 1e12 FLOP/s, 1e9 byte/s, link 1e9, 1 us a launch."""
     tiny = cost.Transformer(
-        "tiny", 1, hidden=8, intermediate=16, heads=4, kv_heads=2, head_dim=2, vocabulary=32
+        "tiny", 3, hidden=8, intermediate=16, heads=4, kv_heads=2, head_dim=2, vocabulary=32
     )
-    assert tiny.linear_parameters == 8 * 8 + 2 * 8 * 4 + 8 * 8 + 3 * 8 * 16 + 32 * 8
+    assert tiny.linear_parameters == 3 * (8 * 8 + 2 * 8 * 4 + 8 * 8 + 3 * 8 * 16) + 32 * 8
     assert tiny.parameters == tiny.linear_parameters + 32 * 8
     slow = replace(machine("H100"), flops={"fp16": 1e12}, bandwidth=1e9, link_bandwidth=1e9, launch_s=1e-6)
     given_ = {"batch": 4, "context": 10, "devices": 2, "kernels_per_layer": 7, "elementwise_passes": 6}
     parts_s = cost.decode_chain(tiny, slow, sampling_kernels=3, **given_)
     assert parts_s["linear weights"] == pytest.approx(tiny.linear_parameters / 2 * 2 / 1e9)
-    assert parts_s["attention"] == pytest.approx(2 * 2 * 2 * 10 * 4 / 2 * 2 / 1e9)
-    assert parts_s["element-wise"] == pytest.approx(6 * 4 * 8 * 2 / 1e9)
-    assert parts_s["all-reduce"] == pytest.approx(2 * (1e-6 + 4 * 8 * 2 / 1e9))
+    assert parts_s["attention"] == pytest.approx(3 * 2 * 2 * 2 * 10 * 4 / 2 * 2 / 1e9)
+    assert parts_s["element-wise"] == pytest.approx(3 * 6 * 4 * 8 * 2 / 1e9)
+    assert parts_s["all-reduce"] == pytest.approx(3 * 2 * (1e-6 + 4 * 8 * 2 / 1e9))
     assert parts_s["sampling"] == pytest.approx(2 * 3 * 4 * 32 * 4 / 1e9)
-    assert parts_s["launch gaps"] == pytest.approx(10e-6)
+    assert parts_s["launch gaps"] == pytest.approx(24e-6)
     fast = cost.decode_chain(tiny, replace(slow, flops={"fp16": 1e6}), sampling_kernels=3, **given_)
     assert fast["linear weights"] == pytest.approx(2 * tiny.linear_parameters / 2 * 4 / 1e6)
-    assert fast["attention"] == pytest.approx(4 * 4 * 2 * 10 * 4 / 2 / 1e6)
+    assert fast["attention"] == pytest.approx(3 * 4 * 4 * 2 * 10 * 4 / 2 / 1e6)
 
 
 def test_a_part_that_is_everything_has_no_ceiling():
@@ -201,6 +201,12 @@ def test_buckets_leave_in_order_and_never_before_they_are_full(buckets, link):
     assert timeline[-1].ready_s == pytest.approx(0.166)
     assert all(one.ready_s <= one.start_s < one.end_s for one in timeline)
     assert all(one.end_s <= following.start_s for one, following in itertools.pairwise(timeline))
+
+
+def test_buckets_by_hand():
+    """10 bytes in buckets of 4 over 10 s, a ring of 2 at 1 byte/s, 1 s a launch: 5 s, 5 s and 3 s."""
+    times = cost.bucket_timeline(10, 4, 10.0, devices=2, link_byte_s=1, launch_s=1.0)
+    assert [(one.ready_s, one.start_s, one.end_s) for one in times] == [(4, 4, 9), (8, 9, 14), (10, 14, 17)]
 
 
 def test_bucket_size_has_a_best_middle():

@@ -207,6 +207,7 @@ def test_half_the_efficiency_doubles_the_arithmetic():
     law = cost.iron_law(8, 6, 1, peak_flop_s=4, bandwidth_byte_s=2, efficiency=0.5)
     assert (law.memory_s, law.compute_s, law.serial_s, law.overlapped_s) == (3, 4, 8, 5)
     assert law.binding == "compute"
+    assert cost.iron_law(8, 6, 1, peak_flop_s=4, bandwidth_byte_s=2).compute_s == 2
 
 
 def test_attention_moves_four_tensors_and_four_squares():
