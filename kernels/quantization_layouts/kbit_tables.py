@@ -99,6 +99,11 @@ REPORTED_BLOCK_US = {  # M -> bits -> microseconds; sums of the rows above agree
     4: {2: 69.2, 3: 77.7, 4: 86.4, 5: 94.7, 16: 126.6},
 }
 
+# k = 4 in the source's summary: "34-74% faster" for 1 to 4 users; its blocks give 34% (M = 1) and 47% (M = 4),
+# and 74% is k = 2. Large M: "0.47-0.73x of fp16"; its own gateup at M = 64 is 0.34.
+REPORTED_K4_FASTER = (0.34, 0.74)
+REPORTED_LARGE_M_SPEED = (0.47, 0.73)
+
 DEQUANT_ELEMENTS = 8 * 512 * 2048  # the weights of one MoE layer
 REPORTED_DEQUANT_US = 29  # at 89% of the bandwidth, says the source; 2.5 bytes a weight would take 23
 DEQUANT_BANDWIDTH_SHARE = 0.89

@@ -16,10 +16,12 @@ from kernels.roofline.cost_decode import (
 )
 from kernels.roofline.cost_energy import (
     LEVELS,
+    REPORTED_HBM_OVER_SRAM,
     Level,
     annual_energy_j,
     energy_per_access_j,
     fleet_power_saved_w,
+    latency_ratio,
     memory_power_w,
     power_saved_w,
     read_all_s,
@@ -39,12 +41,12 @@ from kernels.roofline.cost_launch import (
 )
 
 __all__ = [
-    "COMPILE_CUTS", "GRAPH_FIRST_SHARE", "LEVELS", "REPORTED_INTENSITY",
+    "COMPILE_CUTS", "GRAPH_FIRST_SHARE", "LEVELS", "REPORTED_HBM_OVER_SRAM", "REPORTED_INTENSITY",
     "ChainTraffic", "CompileDividend", "DecodeStep", "IronLaw", "LaunchShare", "Level", "Operation",
     "annual_energy_j", "attainable_flop_s", "attention", "batch_at_ridge", "bound", "calls_to_amortise",
     "chain_traffic", "common_operations", "compile_dividend", "cost_per_token_ratio", "decode_intensity",
     "decode_operation", "decode_step", "elementwise", "energy_per_access_j", "fleet_power_saved_w", "gemm",
-    "graph_pass_s", "graphs_first", "intensity", "iron_law", "launch_overhead_s", "launch_share",
+    "graph_pass_s", "graphs_first", "intensity", "iron_law", "latency_ratio", "launch_overhead_s", "launch_share",
     "memory_power_w", "power_saved_w", "read_all_s", "ridge", "row_kernel_bytes", "tensor_bytes",
     "tensor_core_aligned", "tokens_intensity", "weight_bytes_per_device",
 ]  # fmt: skip

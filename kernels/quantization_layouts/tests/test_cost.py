@@ -125,6 +125,10 @@ def test_where_the_source_contradicts_its_arithmetic():
     assert all(needed[bits] > reported for bits, reported in cost.REPORTED_DEVICES_4090.items())
     best = min(1 / cost.block_speedup(4, m) for m in (1, 4))
     assert best == pytest.approx(0.68, abs=0.005) and best > cost.user_ratio(1)
+    faster = [cost.block_speedup(4, m) - 1 for m in (1, 4)]
+    assert faster == pytest.approx([0.34, 0.47], abs=0.01) and max(faster) < tables.REPORTED_K4_FASTER[1]
+    assert cost.block_speedup(2) - 1 == pytest.approx(tables.REPORTED_K4_FASTER[1], abs=0.01)
+    assert cost.best_kernel("gateup", 64)[2] < tables.REPORTED_LARGE_M_SPEED[0]
     floor = cost.dequant_floor_s(
         tables.DEQUANT_ELEMENTS, 4, machine("RTX 4090").bandwidth, tables.DEQUANT_BANDWIDTH_SHARE
     )

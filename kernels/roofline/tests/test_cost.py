@@ -219,6 +219,7 @@ def test_attention_moves_four_tensors_and_four_squares():
 def test_levels_rise_in_time_and_energy_with_distance():
     levels = [cost.LEVELS[name] for name in ("registers", "shared memory", "L2", "HBM")]
     assert [one.latency_s for one in levels] == sorted(one.latency_s for one in levels)
+    assert cost.latency_ratio() == pytest.approx(15) < cost.REPORTED_HBM_OVER_SRAM[0]
     energy = [one.energy_j for one in levels if one.energy_j is not None]
     assert energy == sorted(energy) == [pytest.approx(x) for x in (0.01e-12, 0.5e-12, 640e-12)]
 
@@ -239,6 +240,7 @@ def test_levels_rise_in_time_and_energy_with_distance():
         lambda: cost.cost_per_token_ratio(0.0, 0.4),
         lambda: cost.energy_per_access_j({"HBM": 0.5}),
         lambda: cost.energy_per_access_j({"L2": 1.0}),
+        lambda: cost.latency_ratio("disk"),
         lambda: cost.power_saved_w(1e12, 1.5),
         lambda: cost.chain_traffic(0, 1, 1),
         lambda: cost.launch_share(10, -1e-6, 1e-3),
