@@ -1,0 +1,86 @@
+"""The explorer against a count of every slot, and against what routing must do."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from widgets.registry import find
+
+TILES = find("tile_utilization")
+STATES = st.fixed_dictionaries(
+    {
+        "tokens": st.integers(8, 300),
+        "skew": st.floats(0, 2),
+        "tile": st.sampled_from([8, 16, 64]),
+        "capacity": st.sampled_from([0, 1, 1.25, 2, 4]),
+        "experts": st.integers(4, 40),
+        "top_k": st.integers(1, 4),
+    }
+)
+
+
+def run(**inputs):
+    return TILES.run(**TILES.inputs(inputs))
+
+
+@given(STATES)
+def test_every_slot_counted_one_by_one(inputs):
+    """Lay each expert's tokens into rows of a tile-wide array and count what is filled."""
+    r = run(**inputs)
+    filled = empty = 0
+    for expert in r.experts:
+        rows = np.zeros((-(-expert.kept_tokens // r.tile), r.tile), bool)
+        rows.reshape(-1)[: expert.kept_tokens] = True
+        filled, empty = filled + rows.sum(), empty + (~rows).sum()
+        assert expert.tiles == len(rows) and expert.padded_slots < r.tile
+    assert (filled, empty) == (r.kept, r.padded_slots) and filled + empty == r.slots
+    assert r.kept + r.dropped_tokens == r.tokens * r.top_k
+    assert r.useful_share == pytest.approx(filled / (filled + empty))
+
+
+@given(STATES)
+def test_a_limit_never_lets_an_expert_grow_and_no_limit_drops_nothing(inputs):
+    free, held = run(**inputs | {"capacity": 0}), run(**inputs)
+    assert free.dropped_tokens == 0
+    assert max(e.kept_tokens for e in held.experts) <= max(e.kept_tokens for e in free.experts)
+    if held.capacity_tokens:
+        assert all(e.kept_tokens <= held.capacity_tokens for e in held.experts)
+        assert held.slots <= free.slots
+
+
+def test_even_loads_have_no_straggler():
+    r = run(skew=0.0, experts=4)
+    assert r.straggler_ratio == 1 and r.useful_share == 1
+
+
+def test_more_tokens_fill_the_tiles_but_the_straggler_stays():
+    few, many = run(), run(tokens=1024)
+    assert few.useful_share < 0.5 < 0.95 < many.useful_share
+    assert many.straggler_ratio == pytest.approx(few.straggler_ratio, rel=0.05)
+
+
+@pytest.mark.parametrize("preset", TILES.presets)
+def test_the_picture_shows_every_kept_token_and_every_dropped_one(preset):
+    """Area in slots: what is drawn in a role adds up to what the model says."""
+    r = run(**TILES.presets[preset])
+    (scene,) = TILES.scenes(r)
+    loads = [e.routed_tokens for e in r.experts]
+    shown = {m["id"]: m["s"] for m in scene.marks if m["t"] == "text" and m["id"].startswith("held-")}
+    assert all(int(words) == loads[int(id.split("-")[1])] for id, words in shown.items())
+    cells = [m for m in scene.marks if m["id"].startswith("lost-")]
+    assert bool(cells) == bool(r.dropped_tokens)
+    if preset == "Skewed, 8 experts":
+        assert sum(m["id"].startswith("kept-") for m in scene.marks) == r.kept == 32
+        assert sum(m["id"].startswith("tile-") for m in scene.marks) == r.tiles == 9
+
+
+def test_a_token_cannot_pick_an_expert_twice():
+    with pytest.raises(ValueError, match="top_k must be at most 4, got 8; a token picks different experts"):
+        run(experts=4, top_k=8)
+
+
+def test_it_says_when_the_answer_changes():
+    (scene,) = TILES.scenes(run(capacity=1.5))
+    assert "18.8% of all picks are dropped" in scene.warning
+    assert not TILES.scenes(run())[0].warning

@@ -1,0 +1,261 @@
+"""Tokens fall into experts, experts are cut into tiles, and every tile runs whole, however few tokens it holds."""
+
+from dataclasses import dataclass
+
+from kernels.moe_routing import cost
+from widgets import units
+from widgets.charts import Box, Part, Scale, axis_y, bars_across, linear, spread, text_width
+from widgets.controls import powers_of_two, slider, steps
+from widgets.declare import Declaration, Prediction
+from widgets.scene import Column, Scene, figure, line, rect, table, text
+
+PLOT = Box(44, 46, 548, 206)
+BARS = Box(104, 310, 456, 60)
+TOKENS_SEEN, TILES_SEEN = 400, 500  # up to so many are drawn one by one
+
+
+@dataclass(frozen=True)
+class Expert:
+    routed_tokens: int
+    kept_tokens: int
+    dropped_tokens: int
+    tiles: int
+    slots: int
+    padded_slots: int
+
+
+@dataclass(frozen=True)
+class Result:
+    tokens: int
+    expert_count: int
+    top_k: int
+    tile: int
+    experts: tuple[Expert, ...]
+    capacity_tokens: int  # what one expert accepts; 0 without a limit
+    routed: int
+    kept: int
+    tiles: int
+    slots: int
+    useful_share: float
+    useful_of_100: float
+    padded_slots: int
+    dropped_tokens: int
+    dropped_share: float
+    even_tokens: float  # of one expert, if all got the same
+    busiest: int
+    straggler_ratio: float
+
+
+def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
+    limit = cost.capacity_limit(tokens, top_k, experts, capacity) if capacity else None
+    u = cost.tile_utilization(cost.expert_loads(tokens, top_k, experts, skew), tile, limit)
+    rows = tuple(Expert(e.routed, e.kept, e.dropped, e.tiles, e.slots, e.padded) for e in u.experts)
+    return Result(
+        tokens, experts, top_k, tile, rows, limit or 0, u.routed, u.kept, u.tiles, u.slots,
+        u.useful_share, 100 * u.useful_share, u.padded, u.dropped, u.dropped_share,
+        u.routed / experts, u.busiest, u.straggler,
+    )  # fmt: skip
+
+
+def _height(r: Result) -> Scale:
+    """Token-slots upwards; the top is a power of two, so the axis stands still while a column grows."""
+    tallest = max(16, r.capacity_tokens, *(e.slots + e.dropped_tokens for e in r.experts))
+    return linear(0, 1 << (tallest - 1).bit_length(), PLOT.bottom, PLOT.y)
+
+
+def _pieces(r: Result, expert: Expert) -> list[tuple[int, int, int]]:
+    """(first slot, tokens, slots) of each box of a column: its tiles, or all as one where there are many."""
+    if r.tiles > TILES_SEEN:
+        return [(0, expert.kept_tokens, expert.slots)] if expert.slots else []
+    starts = range(0, expert.slots, r.tile)
+    return [(at, min(r.tile, expert.kept_tokens - at), r.tile) for at in starts]
+
+
+def _column(r: Result, e: int, x: float, wide: float, y: Scale) -> list[dict]:
+    """One expert: its tiles, the tokens in them, hatched what is empty, above them those turned away."""
+    expert, unit, marks = r.experts[e], y(0) - y(1), []
+    apart = r.slots + r.dropped_tokens <= TOKENS_SEEN and unit >= 4 and wide >= 10
+    edge = 2 if apart else 0
+
+    def tokens(id: str, first: int, count: int, role: str, tip: str) -> list[dict]:
+        if not apart:
+            return [rect(id, x, y(first + count), wide, count * unit, role, tip)] if count else []
+        tops = [y(first + i + 1) for i in range(count)]
+        return [
+            rect(f"{id}-{i}", x + edge, top + 1, wide - 2 * edge, unit - 2, role, tip)
+            for i, top in enumerate(tops)
+        ]
+
+    for t, (first, held, size) in enumerate(_pieces(r, expert)):
+        space = 2 if size * unit >= 8 else 0
+        top, high = y(first + size) + space, size * unit - space
+        tip = f"Expert {e}: {units.count(held)} of {units.count(size)} slots hold a token"
+        marks.append(rect(f"tile-{e}-{t}", x, top, wide, high, "idle", tip))
+        if held < size:
+            empty = (size - held) * unit - space - edge / 2
+            marks.append(rect(f"pad-{e}-{t}", x + edge, top + edge / 2, wide - 2 * edge, empty, "waste", tip))
+        marks += tokens(f"kept-{e}-{t}", first, held, "useful", tip)
+    lost = f"Expert {e}: {units.count(expert.dropped_tokens)} tokens dropped"
+    return marks + tokens(f"lost-{e}", expert.slots, expert.dropped_tokens, "dropped", lost)
+
+
+def _columns(r: Result, y: Scale) -> list[dict]:
+    pitch = PLOT.w / r.expert_count
+    wide = min(56, pitch * 0.78)
+    every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= 26)
+    marks = []
+    for e, expert in enumerate(r.experts):
+        middle = PLOT.x + (e + 0.5) * pitch
+        marks += _column(r, e, middle - wide / 2, wide, y)
+        if e % every == 0:
+            held = units.count(expert.routed_tokens)
+            marks.append(text(f"name-{e}", middle, PLOT.bottom + 16, f"E{e}", "muted", "small", "middle"))
+            marks.append(text(f"held-{e}", middle, PLOT.bottom + 32, held, "ink", "small", "middle"))
+    return marks
+
+
+def _busiest(r: Result, y: Scale) -> list[dict]:
+    """Who all the others wait for: a bar along its column, and what it holds in words above."""
+    expert, pitch = r.experts[r.busiest], PLOT.w / r.expert_count
+    wide = min(56, pitch * 0.78)
+    x = PLOT.x + (r.busiest + 0.5) * pitch - wide / 2
+    words = f"busiest: {units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
+    if expert.dropped_tokens:
+        words += f", {units.count(expert.dropped_tokens)} more turned away"
+    top = y(expert.slots + expert.dropped_tokens)
+    return [
+        line("busiest-line", x - 4, PLOT.bottom, x - 4, y(expert.kept_tokens), "hot"),
+        text("busiest", x, top - 6, words, "hot", "small", bold=True),
+    ]
+
+
+def _levels(r: Result, y: Scale) -> list[dict]:
+    """The even share, and the limit if there is one, as dashed lines named on the right."""
+    named = [("even", r.even_tokens, f"even share: {units.number(r.even_tokens)}")]
+    if r.capacity_tokens:
+        named.append(("limit", r.capacity_tokens, f"limit: {units.count(r.capacity_tokens)}"))
+    marks = []
+    for (id, level, words), at in zip(named, spread([y(level) for _, level, _ in named]), strict=True):
+        marks.append(line(f"{id}-line", PLOT.x, y(level), PLOT.right + 4, y(level), "limit", words))
+        marks.append(text(f"{id}-name", PLOT.right + 10, at + 4, words, "muted", "small"))
+    return marks
+
+
+def _paid(r: Result) -> list[dict]:
+    """What was sent and what runs, to one scale: the second bar is what one pays for."""
+    scale = linear(0, max(r.slots, r.routed), BARS.x, BARS.right)
+    parts = [
+        [(r.kept, "useful", "kept"), (r.dropped_tokens, "dropped", "dropped")],
+        [(r.kept, "useful", "useful"), (r.padded_slots, "waste", "padding")],
+    ]
+    lost = f"{units.count(r.dropped_tokens)} of " if r.dropped_tokens else ""
+    sent = f"{lost}{units.count(r.routed)} {'dropped' if lost else 'in all'}"
+    ends = sent, f"{units.count(r.slots)} in all"
+    rows = [
+        (name, [Part(size, role, f"{units.count(size)} {word}") for size, role, word in row], end)
+        for name, row, end in zip(("tokens sent", "slots run"), parts, ends, strict=True)
+    ]
+    marks = bars_across("paid", rows, BARS, scale)
+    for i, row in enumerate(parts):
+        at = 0.0
+        for size, role, word in row:
+            words = f"{units.count(size)} {word}"
+            if size and scale(at + size) - scale(at) > text_width(words, "body", True) + 12:
+                middle, below = (scale(at) + scale(at + size)) / 2, BARS.y + 30 * i + 19
+                ink = "inverse" if role == "useful" else "ink"
+                marks.append(text(f"paid-{i}-{word}", middle, below, words, ink, anchor="middle", bold=True))
+            at += size
+    return marks
+
+
+def _takeaway(r: Result) -> str:
+    if r.dropped_tokens:
+        return "A limit bounds the busiest expert, and the tokens above it are left out of the answer."
+    if r.useful_share == 1 and r.straggler_ratio == 1:
+        return "Full tiles, equal columns: every slot that runs holds a token, and nobody waits."
+    if r.useful_share < 0.75:
+        return "A tile costs the same with one token as with all: many small experts pay for empty slots."
+    return "With enough tokens an expert, padding fades: what is left is the wait for the busiest."
+
+
+def _warning(r: Result) -> str:
+    if r.dropped_share <= 0.1:
+        return ""
+    share = units.percent(r.dropped_share)
+    return f"{share} of all picks are dropped: this changes what the model says, not only how fast."
+
+
+def _table(r: Result):
+    columns = [Column(name, show=units.count) for name in ("kept tokens", "tiles", "padded slots", "dropped")]
+    rows = [
+        (f"E{e}", x.kept_tokens, x.tiles, x.padded_slots, x.dropped_tokens) for e, x in enumerate(r.experts)
+    ]
+    return table(("expert", *columns), rows)
+
+
+def scene(r: Result, measured: dict | None = None) -> Scene:
+    y = _height(r)
+    useful = figure("of the slots are useful", r.useful_share, units.percent, "useful")
+    padded = figure("padded slots", r.padded_slots, units.count, "waste")
+    wait = figure("busiest expert over the mean", r.straggler_ratio, units.times, "hot")
+    lost = figure("tokens dropped", r.dropped_tokens, units.count, "dropped")
+    limit = f" and a limit of {units.count(r.capacity_tokens)}" if r.capacity_tokens else ""
+    return Scene(
+        summary=f"{units.count(r.tokens)} tokens, top-{r.top_k}, {r.expert_count} experts, tiles of {r.tile}"
+        f"{limit}: tensor cores run {units.count(r.slots)} slots for {units.count(r.kept)} tokens, so "
+        f"{useful.text} are useful and {padded.text} padded; the busiest expert holds {wait.text} the mean, "
+        f"and {lost.text} tokens are dropped.",
+        takeaway=_takeaway(r),
+        marks=axis_y("slots", y, PLOT.x, right=PLOT.right, ticks=[y.hi * q / 4 for q in range(5)])
+        + [text("slots-label", 0, 16, "token-slots of each expert", "muted", "small")]
+        + _columns(r, y)
+        + _levels(r, y)
+        + _busiest(r, y)
+        + _paid(r),
+        figures=(useful, padded, wait, lost),
+        table=_table(r),
+        height=382,
+        formula=(
+            (
+                "slots = Σ ⌈kept / tile⌉ · tile",
+                f"{units.count(r.tiles)} tiles · {r.tile} = {units.count(r.slots)}",
+            ),
+            (
+                "useful = kept / slots",
+                f"{units.count(r.kept)} / {units.count(r.slots)} = {useful.text}",
+            ),
+        ),
+        warning=_warning(r),
+    )
+
+
+SIMULATOR = Declaration(
+    title="MoE tile utilization",
+    question="How many of the slots that the tensor cores run hold a token?",
+    controls=(
+        powers_of_two("tokens", "Tokens in the batch", 32, 8, 1024),
+        slider("skew", "Skew of the router", 1.0, 0.0, 2.0, step=0.1,
+               help="Popularity falls as 1 / rank^skew: 0 is even."),
+        powers_of_two("tile", "Tile rows", 8, 8, 128, help="A tensor core runs the whole tile."),
+        steps("capacity", "Capacity limit of an expert", 0, (0, 1, 1.25, 1.5, 2, 3, 4),
+              lambda f: f"{units.number(f)} × even share" if f else "none",
+              help="Tokens beyond it are dropped."),
+        powers_of_two("experts", "Experts", 8, 4, 256, more=True),
+        powers_of_two("top_k", "Experts a token picks (top-k)", 1, 1, 8, more=True),
+    ),
+    presets={
+        "Skewed, 8 experts": {},
+        "Even, 4 experts": {"skew": 0.0, "experts": 4},
+        "With a capacity limit": {"capacity": 1.5},
+        "More tokens": {"tokens": 512},
+        "256 experts, top-8": {"experts": 256, "top_k": 8, "tokens": 128, "tile": 64, "skew": 0.5},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "A router sends 32 tokens to 8 experts, one each and unevenly: 12, 6, 4, 3, 2, 2, 2, 1. Tensor cores "
+        "run whole tiles of 8 slots. Of 100 slots that run, how many hold a token?",
+        "useful_of_100",
+    ),
+    source="Real kernels; GEMM & MoE kernels",
+)  # fmt: skip
