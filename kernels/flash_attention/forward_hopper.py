@@ -21,11 +21,14 @@ LN2 = gl.constexpr(0.6931471805599453)
 
 @aggregate
 class Config:
-    HEAD_DIM: gl.constexpr
+    """What is known when the kernel is compiled."""
+
+    COLS: gl.constexpr  # head dim of the tensors
+    HEAD_DIM: gl.constexpr  # of a tile: TMA fills the columns past COLS with zeros
     CONSUMERS: gl.constexpr
     BLOCK_M: gl.constexpr
     BLOCK_N: gl.constexpr
-    TAKE_TURNS: gl.constexpr
+    TURNS: gl.constexpr  # what a warpgroup issues before the next one may: "scores", "both" products, "none"
     PIN: gl.constexpr
     HAS_LEFT: gl.constexpr
     HAS_RIGHT: gl.constexpr
@@ -36,14 +39,14 @@ class Config:
     O_LAYOUT: gl.constexpr
 
     @gluon.constexpr_function
-    def __init__(
-        self, HEAD_DIM, CONSUMERS, BLOCK_N, TAKE_TURNS, PIN, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP
-    ):
+    def __init__(self, sizes, TURNS, PIN, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP):
+        COLS, HEAD_DIM, CONSUMERS, BLOCK_N = sizes
+        self.COLS = gl.constexpr(COLS)
         self.HEAD_DIM = gl.constexpr(HEAD_DIM)
         self.CONSUMERS = gl.constexpr(CONSUMERS)
         self.BLOCK_M = gl.constexpr(CONSUMERS * 64)
         self.BLOCK_N = gl.constexpr(BLOCK_N)
-        self.TAKE_TURNS = gl.constexpr(TAKE_TURNS)
+        self.TURNS = gl.constexpr(TURNS)
         self.PIN = gl.constexpr(PIN)
         self.HAS_LEFT = gl.constexpr(HAS_LEFT)
         self.HAS_RIGHT = gl.constexpr(HAS_RIGHT)
@@ -155,20 +158,40 @@ def _softmax(s, m, l, scale):
 
 
 @gluon.jit
+def _pack(p, DTYPE: gl.constexpr):
+    """Neighbouring weights as one 32-bit number: 16-bit values would not keep their register over the loop."""
+    even, odd = gl.split(p.reshape([p.shape[0], p.shape[1] // 2, 2]))
+    CVT: gl.constexpr = (
+        "cvt.rn.bf16x2.f32 $0, $2, $1;" if DTYPE == gl.bfloat16 else "cvt.rn.f16x2.f32 $0, $2, $1;"
+    )
+    return gl.inline_asm_elementwise(CVT, "=r,f,f", [even, odd], dtype=gl.int32, is_pure=True, pack=1)
+
+
+@gluon.jit
+def _unpack(packed, DTYPE: gl.constexpr, LAYOUT: gl.constexpr):
+    even = packed.to(gl.int16).to(DTYPE, bitcast=True)
+    odd = (packed >> 16).to(gl.int16).to(DTYPE, bitcast=True)
+    p = gl.join(even, odd).reshape([packed.shape[0], 2 * packed.shape[1]])
+    return gl.convert_layout(p, LAYOUT, assert_trivial=True)
+
+
+@gluon.jit
 def _step(cfg, q, rings, turns, state, where, consts, j, c: gl.constexpr, MASKED: gl.constexpr):
     """Tile j: issue S = Q K^T, then O += P V of the tile before, then the softmax of S while O is computed."""
     k_ring, v_ring = rings
     acc, p, m, l, count = state
     scale = LOG2E if cfg.SOFTCAP else consts[0]
-    p = gl.convert_layout(p.to(q.dtype), gl.DotOperandLayout(0, cfg.O_LAYOUT, 2))
+    p = _unpack(p, q.dtype, gl.DotOperandLayout(0, cfg.O_LAYOUT, 2))
     k = k_ring.take(count)
-    if cfg.TAKE_TURNS:
+    if cfg.TURNS != "none":
         wait_turn(turns, count, c)
     zero = gl.zeros([ROWS, cfg.BLOCK_N], gl.float32, cfg.S_LAYOUT)
     s = warpgroup_mma(q, k.permute((1, 0)), zero, use_acc=False, is_async=True)
+    if cfg.TURNS == "scores":
+        pass_turn(turns, c)
     v = v_ring.take(count - 1)
     acc = warpgroup_mma(p, v, acc, is_async=True)
-    if cfg.TAKE_TURNS:
+    if cfg.TURNS == "both":
         pass_turn(turns, c)
     s = warpgroup_mma_wait(1, deps=[s])
     k_ring.release(count)
@@ -179,7 +202,7 @@ def _step(cfg, q, rings, turns, state, where, consts, j, c: gl.constexpr, MASKED
     acc, p = warpgroup_mma_wait(0, deps=[acc, p])
     v_ring.release(count - 1)
     acc = acc * gl.convert_layout(alpha, gl.SliceLayout(1, cfg.O_LAYOUT))[:, None]
-    return acc, p_new, m, l, count + 1
+    return acc, _pack(p_new, q.dtype), m, l, count + 1
 
 
 @gluon.jit
@@ -199,7 +222,7 @@ def _store(cfg, out, lse, strides, acc, m, l, scale, batch, head, row, q_start, 
     cols = gl.arange(0, cfg.HEAD_DIM, gl.SliceLayout(0, STORE))
     out_rows = (q_start + rows).to(gl.int64)[:, None] * strides[2]
     at = out + batch * strides[0] + head * strides[1] + out_rows + cols[None, :]
-    gl.store(at, o, mask=(rows < q_len)[:, None])
+    gl.store(at, o, mask=(rows < q_len)[:, None] & (cols < cfg.COLS)[None, :])
 
 
 @gluon.jit
@@ -220,17 +243,17 @@ def _consume(cfg, out, lse, rings, turns, shape, consts, tiles, strides, c: gl.c
         q = q_ring.take(q_count)
         # the first tile has no P V before it
         k = k_ring.take(count)
-        if cfg.TAKE_TURNS:
+        if cfg.TURNS != "none":
             wait_turn(turns, count, c)
         zero = gl.zeros([ROWS, cfg.BLOCK_N], gl.float32, cfg.S_LAYOUT)
         s = warpgroup_mma(q, k.permute((1, 0)), zero, use_acc=False, is_async=True)
-        if cfg.TAKE_TURNS:
+        if cfg.TURNS != "none":
             pass_turn(turns, c)
         s = warpgroup_mma_wait(0, deps=[s])
         k_ring.release(count)
         s = _scores(cfg, s, consts, where, high - 1, cfg.EDGE)
         p, m, l, alpha = _softmax(s, m, l, scale)
-        state = (acc, p, m, l, count + 1)
+        state = (acc, _pack(p, q.dtype), m, l, count + 1)
         if cfg.EDGE:
             for j in range(high - 2, full_high - 1, -1):
                 state = _step(cfg, q, (k_ring, v_ring), turns, state, where, consts, j, c, True)
@@ -242,7 +265,7 @@ def _consume(cfg, out, lse, rings, turns, shape, consts, tiles, strides, c: gl.c
         acc, p, m, l, count = state
         q_ring.release(q_count)
         q_count += cfg.CONSUMERS
-        p = gl.convert_layout(p.to(q.dtype), gl.DotOperandLayout(0, cfg.O_LAYOUT, 2))
+        p = _unpack(p, q.dtype, gl.DotOperandLayout(0, cfg.O_LAYOUT, 2))
         v = v_ring.take(count - 1)
         acc = warpgroup_mma(p, v, acc, is_async=True)
         acc = warpgroup_mma_wait(0, deps=[acc])
@@ -269,11 +292,12 @@ def _forward(
     q_desc, k_desc, v_desc, out_ptr, lse_ptr, cu_q_ptr, cu_k_ptr, q_heads, q_per_kv, m_blocks, head_group,
     batch_heads, tiles, q_len, k_len, left, right, scale, softcap,
     stride_ob, stride_oh, stride_om, stride_lb, stride_lh,
-    HEAD_DIM: gl.constexpr, CONSUMERS: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
-    TAKE_TURNS: gl.constexpr, PIN: gl.constexpr, HAS_LEFT: gl.constexpr, HAS_RIGHT: gl.constexpr,
+    COLS: gl.constexpr, HEAD_DIM: gl.constexpr, CONSUMERS: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
+    TURNS: gl.constexpr, PIN: gl.constexpr, HAS_LEFT: gl.constexpr, HAS_RIGHT: gl.constexpr,
     VARLEN: gl.constexpr, EDGE: gl.constexpr, SOFTCAP: gl.constexpr, REGISTERS: gl.constexpr,
 ):  # fmt: skip
-    cfg = Config(HEAD_DIM, CONSUMERS, BLOCK_N, TAKE_TURNS, PIN, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP)
+    SIZES: gl.constexpr = (COLS, HEAD_DIM, CONSUMERS, BLOCK_N)
+    cfg = Config(SIZES, TURNS, PIN, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP)
     q_ring = new_ring(q_desc, CONSUMERS, 1)
     rings = (q_ring, new_ring(k_desc, STAGES, CONSUMERS), new_ring(v_desc, STAGES, CONSUMERS))
     turns = gl.allocate_shared_memory(gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout())

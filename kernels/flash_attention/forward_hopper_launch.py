@@ -12,11 +12,11 @@ LOG2E = 1.4426950408889634
 L2_SHARE = 24 * 2**20  # bytes of K and V that programs running together may keep in the L2
 
 
-# by head dim; registers: of each consumer thread
+# by head dim of a tile; registers: of each consumer thread
 CONFIGS = {
-    64: dict(CONSUMERS=2, BLOCK_N=128, STAGES=2, TAKE_TURNS=True, PIN=True, REGISTERS=240, persistent=False),
-    128: dict(CONSUMERS=2, BLOCK_N=128, STAGES=2, TAKE_TURNS=True, PIN=True, REGISTERS=240, persistent=False),
-    256: dict(CONSUMERS=2, BLOCK_N=64, STAGES=2, TAKE_TURNS=True, PIN=True, REGISTERS=240, persistent=False),
+    64: dict(CONSUMERS=3, BLOCK_N=128, STAGES=2, TURNS="both", PIN=True, REGISTERS=160, persistent=True),
+    128: dict(CONSUMERS=2, BLOCK_N=128, STAGES=2, TURNS="both", PIN=True, REGISTERS=240, persistent=False),
+    256: dict(CONSUMERS=2, BLOCK_N=64, STAGES=2, TURNS="both", PIN=True, REGISTERS=240, persistent=False),
 }
 
 
@@ -25,18 +25,19 @@ def _multiprocessors(index: int) -> int:
     return torch.cuda.get_device_properties(index).multi_processor_count
 
 
-def _descriptor(t, rows: int, varlen: bool):
+def _descriptor(t, rows: int, block_d: int, varlen: bool):
     """Tiles of `rows` tokens of one head; packed sequences are one long batch of 1."""
     if varlen:
         t = t.transpose(0, 1).unsqueeze(0)  # (1, heads, tokens, head_dim)
     layout = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)
     # a stride of an axis of length 1 may be anything, also one that TMA refuses
     strides = [s if n > 1 else 8 for s, n in zip(t.stride()[:-1], t.shape[:-1], strict=True)] + [1]
-    return TensorDescriptor(t, list(t.shape), strides, [1, 1, rows, t.shape[-1]], layout)
+    return TensorDescriptor(t, list(t.shape), strides, [1, 1, rows, block_d], layout)
 
 
 def launch(q, k, v, out, lse, plan, config=None):
-    meta = dict(config or CONFIGS[q.shape[-1]])
+    block_d = max(64, plan.block_d)
+    meta = dict(config or CONFIGS[block_d])
     persistent = meta.pop("persistent")
     head_group = meta.pop("head_group", None)
     block_m = meta["CONSUMERS"] * ROWS.value
@@ -58,10 +59,10 @@ def launch(q, k, v, out, lse, plan, config=None):
     cu_q = plan.cu_q if plan.varlen else lse
     cu_k = plan.cu_k if plan.varlen else lse
     _forward[(grid,)](
-        _descriptor(q, ROWS.value, plan.varlen), _descriptor(k, meta["BLOCK_N"], plan.varlen),
-        _descriptor(v, meta["BLOCK_N"], plan.varlen), out, lse, cu_q, cu_k, heads, plan.q_per_kv, m_blocks,
+        _descriptor(q, ROWS.value, block_d, plan.varlen), _descriptor(k, meta["BLOCK_N"], block_d, plan.varlen),
+        _descriptor(v, meta["BLOCK_N"], block_d, plan.varlen), out, lse, cu_q, cu_k, heads, plan.q_per_kv, m_blocks,
         min(head_group, batch_heads), batch_heads, tiles, plan.q_len, plan.k_len, plan.left or 0, plan.right or 0,
-        plan.scale * LOG2E, plan.softcap, *out_strides, *lse_strides, HEAD_DIM=q.shape[-1],
+        plan.scale * LOG2E, plan.softcap, *out_strides, *lse_strides, COLS=q.shape[-1], HEAD_DIM=block_d,
         HAS_LEFT=plan.left is not None, HAS_RIGHT=plan.right is not None, VARLEN=plan.varlen, EDGE=masked,
         SOFTCAP=plan.softcap > 0, num_warps=4, **meta,
     )  # fmt: skip
