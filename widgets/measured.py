@@ -6,6 +6,7 @@ Both come as plain data, and both are drawn as the simulators are: one look, lig
 import json
 from dataclasses import dataclass
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from uuid import uuid4
 
@@ -48,7 +49,7 @@ def beside_bound(record: dict | None, machine: str = "H200", dtype: str = "bf16"
         return Plot("Your kernel, timed", "How near is it to what nothing can beat?", _timed(timed, dtype))
     counted = next((f for f in facts if f.get("launches") and f.get("budgets")), None)
     if counted:
-        budgets = [row for f in facts for row in f.get("budgets", ())]
+        budgets = [row for f in facts for row in f.get("budgets", ()) if isfinite(row["most"])]
         scene = _counted(counted, budgets, MACHINES[machine], dtype)
         return Plot("Your kernel, counted", "How many bytes did it move, and how many had to move?", scene)
     return Plot("", "", None, "There is no measurement yet: it comes with a check whose values are right.")

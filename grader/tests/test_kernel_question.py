@@ -65,7 +65,9 @@ def test_no_grouping_costs_its_part_and_no_other():
 
 
 def test_a_wide_tile_does_not_hide_a_missing_grouping():
-    wide = RIGHT.replace("GROUP_M = 64, 128, 32, 8", "GROUP_M = 128, 256, 64, 8").replace('"num_warps": 4', '"num_warps": 8')
+    wide = RIGHT.replace("GROUP_M = 64, 128, 32, 8", "GROUP_M = 128, 256, 64, 8").replace(
+        '"num_warps": 4', '"num_warps": 8'
+    )
     assert judge(wide).verdict == PASS
     got = judge(wide.replace('"GROUP_M": GROUP_M', '"GROUP_M": 1'))
     assert [p.name for p in got.parts if p.state == FAIL] == ["grouping"]

@@ -1,6 +1,7 @@
 """Measurements are drawn by the rules of every scene, and what is not there is said in a sentence."""
 
 import json
+import math
 
 import pytest
 
@@ -67,6 +68,12 @@ def test_counted_bytes_stand_under_the_roof_with_every_budget():
     assert "your tile alone gives 85.3, your waves 512." in repr(plot)
     over = {mark["id"]: mark["role"] for mark in plot.scene.marks}
     assert over["budget0"] == "measured" and over["budget1"] == "hot"
+
+
+def test_a_budget_without_an_upper_end_is_not_drawn():
+    open_end = {"what": "programs", "least": 132, "moved": 256, "most": math.inf}
+    plot = measured.beside_bound(record({**COUNTED, "budgets": [*COUNTED["budgets"], open_end]}))
+    assert drawn_well(plot, COUNTED) == [] and len(plot.scene.table.rows) == 2
 
 
 def test_a_kernel_without_matrix_products_has_budgets_and_no_roof():
