@@ -55,6 +55,7 @@ from kernels.quantization_layouts.cost_payoff import (
     break_even_batch,
     dequant_s_per_weight,
     payoff,
+    stored_step_s,
     weights_streamed,
 )
 
@@ -68,7 +69,7 @@ __all__ = [
     "kbit_tables",
     "kv_bytes_per_token", "layer_linears", "linear_cost", "linear_us", "metadata_share", "model_bytes",
     "model_us", "normal_codebook", "paged_gain", "payoff", "quantize", "rms", "rms_error",
-    "serving_capacity", "session_m", "shape_speedups", "two_level_bits", "user_ratio", "weighted_ratio",
+    "serving_capacity", "session_m", "shape_speedups", "stored_step_s", "two_level_bits", "user_ratio", "weighted_ratio",
     "weights_streamed", "with_outlier",
 ]  # fmt: skip
 

@@ -155,3 +155,9 @@ def break_even_batch(dense_step_s: float, *, limit: int = 1024, **given) -> int 
         if one.quant_step_s >= one.dense_step_s:
             return batch
     return None
+
+
+def stored_step_s(paid: Payoff, rate_ratio: float = 1.0) -> float:
+    """The step of weights that are multiplied as they are stored: nothing to unpack, `rate_ratio` the FLOP/s."""
+    require.positive(rate_ratio=rate_ratio)
+    return max(paid.quant_memory_s, paid.compute_s / rate_ratio) + paid.other_s

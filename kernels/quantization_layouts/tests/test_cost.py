@@ -251,6 +251,15 @@ def test_the_ledger_of_a_payoff_balances(bits, dequant, batch, share, placement)
         assert even.quant_step_s == pytest.approx(even.dense_step_s)
 
 
+def test_weights_multiplied_as_stored_save_arithmetic_too():
+    """8 bits at twice the FLOP/s: half the time at either end, where 8-bit weights alone save nothing."""
+    given_ = {"bits": 8, "dequant_s_per_weight": 0, **H100}
+    alone, crowd = (cost.payoff(5.2e-3, batch=batch, **given_) for batch in (1, 2048))
+    assert cost.stored_step_s(alone, 2) == pytest.approx(alone.dense_step_s / 2)
+    assert cost.stored_step_s(crowd, 2) == pytest.approx(crowd.dense_step_s / 2)
+    assert cost.stored_step_s(crowd) == crowd.dense_step_s
+
+
 def test_overhead_per_packed_byte_is_less_per_narrow_weight():
     assert cost.dequant_s_per_weight(8e-12, 4) == pytest.approx(4e-12)
 

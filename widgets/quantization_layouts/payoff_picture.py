@@ -1,0 +1,185 @@
+"""The accountant's picture: the ledger of one step, and both steps over the batch."""
+
+from kernels.quantization_layouts import cost
+from widgets import units
+from widgets.charts import Box, Scale, axis_x, axis_y, limit_up, linear, log
+from widgets.quantization_layouts.payoff_model import MOST_BATCH, Result, Step
+from widgets.scene import WIDTH, circle, line, path, rect, text
+
+BARS, PITCH = Box(176, 30, 400, 4 * 46), 46
+CHART = Box(66, 312, 600, 156)
+HOW = {
+    "exposed": "nothing hides it",
+    "fused": "before each multiply",
+    "asynchronous": "beside the multiply",
+    "separate": "16 bits written, then read",
+}
+NAMED = {8: "int8 W8A16", 4: "int4 W4A16", 2: "2-bit, mixed"}  # the formats that a kernel unpacks
+
+
+def bits(r: Result) -> str:
+    return f"{units.number(r.bits_per_weight, 4)} bits"
+
+
+def ledger(r: Result) -> list[dict]:
+    """Four lines of an account: what it took, what fewer bytes give back, what unpacking takes, what is left."""
+    x = linear(0, 1.55 * r.dense_s, BARS.x, BARS.right)
+    lost, floor = r.verdict in ("eaten", "nothing to save"), r.dense_s - r.saved_s
+    passes = "" if r.passes == 1 else f"{r.passes} times, "
+    how = "hidden under the stream" if r.dequant_s and not r.added_s else HOW[r.placement]
+    saving = units.si_bytes(r.bytes_saved) + " not read"
+    rows = [
+        ("dense", "Dense step", f"16 bits: {units.si_bytes(r.dense_bytes)} read", 0, r.dense_s, "secondary",
+         "ink", units.seconds(r.dense_s)),
+        ("saved", "Fewer bytes save", saving, floor, r.dense_s, "useful",
+         "useful", f"− {units.seconds(r.saved_s)}"),
+        ("added", "Unpacking adds", passes + how, floor, floor + r.added_s, "hot",
+         "hot", f"+ {units.seconds(r.added_s)}"),
+        ("quant", "Quantized step", f"{bits(r)}: {units.si_bytes(r.quant_bytes)} read", 0, r.quant_s,
+         "hot" if lost else "primary", "hot" if lost else "primary", units.seconds(r.quant_s)),
+    ]  # fmt: skip
+    marks = []
+    for i, (id, name, detail, start, end, role, ink, amount) in enumerate(rows):
+        top = BARS.y + i * PITCH
+        left, right = x(start), x(end)
+        marks += [
+            text(
+                f"{id}-name", BARS.x - 14, top + 13, name, "ink", "body", "end", bold=id in ("dense", "quant")
+            ),
+            text(f"{id}-detail", BARS.x - 14, top + 29, detail, "muted", "small", "end"),
+            rect(f"{id}-bar", left, top + 3, max(right - left, 1.5), 26, role, f"{name}: {amount}, {detail}"),
+            text(f"{id}-amount", WIDTH, top + 22, amount, ink, "big", "end", bold=True),
+        ]
+        if end > x.hi:
+            marks.append(text(f"{id}-on", right - 6, top + 21, "→", "inverse", "body", "end", bold=True))
+        if id in ("dense", "quant") and r.other_s:
+            rest = f"the rest of the step: {units.seconds(r.other_s)}"
+            marks.append(rect(f"{id}-rest", BARS.x, top + 3, x(r.other_s) - BARS.x, 26, "overhead", rest))
+    sum_at = BARS.y + 3 * PITCH - 7
+    marks.append(line("sum", BARS.x, sum_at, WIDTH, sum_at, "axis"))
+    return marks + _threshold(r, x) + _verdict(r, x)
+
+
+def _threshold(r: Result, x: Scale) -> list[dict]:
+    """Where the dense step ends: a quantized step that reaches it has won nothing."""
+    at, bottom = x(r.dense_s), BARS.y + 4 * PITCH - 6
+    marks = [line("even", at, BARS.y + 31, at, bottom, "limit", f"break-even: {units.seconds(r.dense_s)}")]
+    if r.verdict != "nothing to save":
+        marks.append(text("even-name", at + 6, BARS.y + PITCH + 20, "break-even", "muted", "small"))
+    return marks
+
+
+def _verdict(r: Result, x: Scale) -> list[dict]:
+    """The ratio at the end of the last bar, inside the bar where the bar is too long."""
+    faster = f"{units.times(r.speedup)} as fast"
+    y, end = BARS.y + 3 * PITCH + 21, x(r.quant_s)
+    if end > BARS.right - 120:
+        return [
+            text("ratio", max(BARS.x + 110, x(r.dense_s) - 8), y, faster, "inverse", anchor="end", bold=True)
+        ]
+    role = "hot" if r.speedup <= 1 else "primary"
+    return [text("ratio", end + 10, y, faster, role, bold=True)]
+
+
+def kernel_families(r: Result) -> list[dict]:
+    """Who runs this format fast: bytes alone are no kernel."""
+    named = cost.FORMATS.get(NAMED.get(r.bits, ""))
+    words = f"{r.bits} bits: kernels of their own, with a codebook, as in k-bit deployment"
+    if named:
+        words = f"{named.name} runs fast with {', '.join(named.kernels)}: {named.note}"
+    return [text("kernels", 0, BARS.bottom + 26, words, "muted", "small")]
+
+
+def _inside(points: list[tuple[float, float]], top: float) -> list[tuple[float, float]]:
+    """The points up to the first one above the chart, which the scale holds to its edge."""
+    out = []
+    for point in points:
+        out.append(point)
+        if point[1] > top:
+            break
+    return out
+
+
+def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[dict]:
+    if len(part) < 2:
+        return []
+    there = [(x(s.batch), y(s.dense_s)) for s in part]
+    back = [(x(s.batch), y(s.quant_s)) for s in reversed(part)]
+    return [path(id, there + back, role, closed=True)]
+
+
+def chart(r: Result) -> list[dict]:
+    """Both steps over the batch; what lies between them is won or lost."""
+    base_s = r.dense_stream_s + r.other_s
+    x, y = log(1, MOST_BATCH, CHART.x, CHART.right), linear(0, 2 * base_s, CHART.bottom, CHART.y)
+    even = r.break_even_batch
+    marks = axis_y(
+        "step", y, CHART.x, "", units.seconds, right=CHART.right, ticks=[base_s * t / 2 for t in range(5)]
+    )
+    batches = (1, 4, 16, 64, 256)
+    marks += axis_x(
+        "batch", x, CHART.bottom, "batch: requests that share one reading of the weights", ticks=batches
+    )
+    won = [s for s in r.curve if not even or s.batch <= even]
+    lost = [s for s in r.curve if even and s.batch >= even - 1]
+    marks += _between("won", won, x, y, "useful") + _between("lost", lost, x, y, "hot")
+    series = (("dense", "secondary", [(s.batch, s.dense_s) for s in r.curve]),
+              ("quant", "primary", [(s.batch, s.quant_s) for s in r.curve]))  # fmt: skip
+    for id, role, points in series:
+        marks.append(path(f"{id}-line", [(x(a), y(b)) for a, b in _inside(points, y.hi)], role))
+    marks += (
+        _names(r, x, y)
+        + _gap("won", "time won", won, x, y, "useful")
+        + _gap("lost", "time lost", lost, x, y, "hot")
+    )
+    if even > 1:
+        left = x(even) > CHART.x + 200
+        marks += limit_up("tips", CHART, x(even), f"no longer faster: {even}", "end" if left else "start")
+    at = x(r.batch)
+    marks += [line("at", at, CHART.bottom, at, CHART.y, "now", f"batch {r.batch}")]
+    for id, role, seconds in (("dense", "secondary", r.dense_s), ("quant", "primary", r.quant_s)):
+        if seconds <= y.hi:
+            tip = f"batch {r.batch}, {id}: {units.seconds(seconds)}"
+            marks.append(circle(f"{id}-dot", at, y(seconds), 5.5, role, tip))
+    anchor = "start" if at < CHART.x + 60 else "end" if at > CHART.right - 60 else "middle"
+    marks.append(text("at-name", at, CHART.y - 6, f"batch {r.batch}", "now", "small", anchor, bold=True))
+    return marks
+
+
+def _names(r: Result, x: Scale, y: Scale) -> list[dict]:
+    """Each line's name at its left end: above it, or below the lower one where the two are close."""
+    ends = [("dense", y(r.curve[0].dense_s), "16 bits", "secondary"),
+            ("quant", y(r.curve[0].quant_s), bits(r), "primary")]  # fmt: skip
+    (upper, lower) = sorted(ends, key=lambda end: end[1])
+    places = [max(upper[1] - 7, CHART.y + 14), lower[1] - 7 if lower[1] - upper[1] > 24 else lower[1] + 17]
+    return [
+        text(f"{id}-line-name", x(1) + 10, at, name, role, bold=True)
+        for (id, _, name, role), at in zip((upper, lower), places, strict=True)
+    ]
+
+
+def _gap(id: str, name: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[dict]:
+    """What the area between the lines means, written into it where there is room."""
+    middle = [s for s in part if x(part[0].batch) + 110 < x(s.batch) < CHART.right - 40]
+    if not middle:
+        return []
+    most = max(abs(y(s.dense_s) - y(s.quant_s)) for s in middle)
+    wide = [s for s in middle if abs(y(s.dense_s) - y(s.quant_s)) > most - 4]
+    widest = wide[len(wide) // 2]
+    top, bottom = sorted((y(widest.dense_s), y(widest.quant_s)))
+    if bottom - top < 26:
+        return []
+    return [text(f"{id}-name", x(widest.batch), (top + bottom) / 2 + 4, name, role, "body", "middle")]
+
+
+def yours(r: Result, measured: dict) -> list[dict]:
+    if "speedup" not in measured:
+        return []
+    x = linear(0, 1.55 * r.dense_s, BARS.x, BARS.right)
+    at, y = x(r.dense_s / measured["speedup"]), BARS.y + 3 * PITCH + 16
+    name = f"yours: {units.times(measured['speedup'])}"
+    anchor = "end" if at > BARS.right - 60 else "middle"
+    return [
+        circle("yours", at, y, 7, "measured", f"{name} as fast, measured"),
+        text("yours-name", at, BARS.bottom + 10, name, "measured", "small", anchor, bold=True),
+    ]
