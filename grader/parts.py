@@ -1,5 +1,7 @@
 """The judges: each looks at one kind of evidence and says what was asked, what came and where to look."""
 
+import math
+
 import numpy as np
 
 from grader import numpy_parts
@@ -203,35 +205,36 @@ def traffic(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
             f"{len(run.launches)} launches, allowed {question.most_launches}",
             "fuse the steps of launch(p)",
         )
-    rows = []
-    for budget in question.budgets[part.name](run.case, run.outcome.header["plan"]):
-        moved = sum(
-            launch["tensors"].get(name, {}).get(budget.access, {}).get(budget.count, 0)
-            for launch in run.launches
-            for name in (launch["tensors"] if budget.tensor == "all" else [budget.tensor])
-        )
-        rows.append(
-            {
-                "what": budget.what,
-                "moved": moved,
-                "most": budget.most,
-                "least": budget.least,
-                "look": budget.look,
-            }
-        )
+    budgets = question.budgets[part.name](run.case, run.outcome.header["plan"])
+    rows = [{**vars(budget), "moved": _moved(run, budget)} for budget in budgets]
     result.facts["budgets"] = rows
     for row in rows:
-        for word, bound, beyond in (
-            ("more", row["most"], row["moved"] > row["most"]),
-            ("less", row["least"], row["moved"] < row["least"]),
-        ):
-            if beyond:
-                came = f"{row['what']}: {row['moved']:,} bytes, {word} than the {bound:,.0f} of the model"
-                return fail(result, came, row["look"])
-    result.came = "; ".join(
-        f"{row['what']}: {row['moved']:,} bytes within {row['most']:,.0f}" for row in rows
-    )
+        unit = "programs" if row["count"] == "programs" else "bytes"
+        if row["moved"] > row["most"]:
+            came = f"{row['what']}: {row['moved']:,} {unit}, more than the {row['most']:,.0f} of the model"
+            return fail(result, came, row["look"])
+        if row["moved"] < row["least"]:
+            came = f"{row['what']}: {row['moved']:,} {unit}, less than the {row['least']:,.0f} of the model"
+            return fail(result, came, row["look"])
+    result.came = "; ".join(_kept(row) for row in rows)
     return result
+
+
+def _kept(row: dict) -> str:
+    if row["count"] == "programs":
+        return f"{row['what']}: {row['moved']:,}, at least {row['least']:,.0f}"
+    return f"{row['what']}: {row['moved']:,} bytes within {row['most']:,.0f}"
+
+
+def _moved(run: Run, budget) -> int:
+    """What was counted of one budget: bytes of an operand, or the programs of the widest launch."""
+    if budget.count == "programs":
+        return max(math.prod(launch["grid"]) for launch in run.launches)
+    return sum(
+        launch["tensors"].get(name, {}).get(budget.access, {}).get(budget.count, 0)
+        for launch in run.launches
+        for name in (launch["tensors"] if budget.tensor == "all" else [budget.tensor])
+    )
 
 
 def touched(run: Run) -> dict:

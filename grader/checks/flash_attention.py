@@ -1,0 +1,555 @@
+"""Attention without the score matrix: online softmax in numpy, then the causal forward and split-KV decoding."""
+
+import math
+
+import numpy as np
+
+from grader.jail.frames import DTYPES
+from grader.questions import Budget, Call, Case, KernelQuestion, Mistake, NumpyQuestion, Part, Speed, Tensor
+from kernels.flash_attention import cost, reference
+
+LESSON = "course/05_flash_attention.ipynb"
+ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-20}
+WEIGHT_ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7}  # of the softmax weights, which are rounded before P V
+
+
+# What the kernels are given, and how far from the reference they may be.
+
+
+def _draw(rng: np.random.Generator, shape, case: Case, scale: float = 1.0) -> np.ndarray:
+    return (scale * rng.standard_normal(shape)).astype(np.float32).astype(DTYPES[case.dtype])
+
+
+def operands(case: Case, rng: np.random.Generator) -> dict:
+    s = case.sizes
+    b, h, g, m, n, d = (s[x] for x in ("B", "H", "G", "M", "N", "D"))
+    loud = 12.0 if case.values == "extreme scores" else 1.0
+    return {
+        "q": _draw(rng, (b, h, m, d), case, loud),
+        "k": _draw(rng, (b, g, n, d), case, loud),
+        "v": _draw(rng, (b, g, n, d), case)
+        + np.asarray(3 if case.values == "large values" else 0, DTYPES[case.dtype]),
+    }
+
+
+def attended(inputs: dict, case: Case) -> dict:
+    out, _ = reference.attention(
+        inputs["q"], inputs["k"], inputs["v"], causal=True, scale=case.scalars["scale"]
+    )
+    return {"o": out}
+
+
+def windowed(inputs: dict, case: Case) -> dict:
+    out, _ = reference.attention(
+        inputs["q"], inputs["k"], inputs["v"], causal=True, scale=case.scalars["scale"],
+        window=(case.sizes["W"], 0), softcap=case.scalars["softcap"],
+    )  # fmt: skip
+    return {"o": out}
+
+
+def within(inputs: dict, case: Case, want: dict) -> dict:
+    """Rounding of the output and of the weights; a score's own error grows with its size."""
+    biggest = float(np.abs(inputs["v"].astype(np.float64)).max(initial=0))
+    norms = [np.linalg.norm(inputs[x].astype(np.float64), axis=-1).max(initial=0) for x in ("q", "k")]
+    score = abs(case.scalars["scale"]) * norms[0] * norms[1]
+    slack = 2 * WEIGHT_ROUNDING[case.dtype] + 2.0**-16 * score
+    return {name: ROUNDING[case.dtype] * np.abs(w) + slack * biggest + 1e-6 for name, w in want.items()}
+
+
+def sizes(b, h, g, m, n, d, **more) -> dict:
+    return {"B": int(b), "H": int(h), "G": int(g), "M": int(m), "N": int(n), "D": int(d), **more}
+
+
+def case(b, h, g, m, n, d, dtype="fp16", *, w=None, softcap=None, **more) -> Case:
+    scalars = {"scale": d**-0.5} | ({"softcap": float(softcap)} if softcap is not None else {})
+    scalars |= more.pop("scalars", {})
+    return Case(
+        sizes(b, h, g, m, n, d, **({"W": int(w)} if w is not None else {})), dtype, scalars=scalars, **more
+    )
+
+
+def _odd(rng, low=20, high=200) -> int:
+    return int(rng.integers(low // 2, high // 2)) * 2 + 1
+
+
+def hidden_forward(rng: np.random.Generator) -> list[Case]:
+    n = _odd(rng)
+    return [
+        case(1, 2, 1, n, n, 64, kind="an odd length"),
+        case(2, 4, 2, 70, 70, 64, "bf16", kind="grouped heads in a batch"),
+        case(1, 3, 1, 1, _odd(rng), 64, kind="a single query"),
+        case(1, 2, 2, 33, 150 + _odd(rng, 0, 30), 64, "bf16", kind="more keys than queries"),
+        case(1, 2, 1, 96, 96, 128, kind="head dimension 128"),
+        case(1, 1, 1, 130, 130, 64, values="extreme scores", kind="extreme scores"),
+        case(1, 2, 1, 90, 90, 32, values="large values", scalars={"scale": 0.5}, kind="another scale"),
+        case(
+            1, 2, 2, 65, 65, 64, layout={"q": "padded", "k": "padded", "o": "padded"}, kind="strided tensors"
+        ),
+    ]
+
+
+def forward_budget(c: Case, plan: dict) -> list[Budget]:
+    """The causal half in whole tiles, for the row tile that the grid implies; and no store but the output's."""
+    s = c.sizes
+    programs = math.prod(plan["steps"][0]["grid"])
+    rows = max(16, math.ceil(s["M"] / max(1, programs // (s["B"] * s["H"]))))
+    shape = cost.Shape(s["M"], s["N"], s["D"], s["H"], s["G"], s["B"], 2, right=0)
+    model = cost.tiled_traffic(shape, cost.Tiling(rows, 128))
+    out = 2 * s["B"] * s["H"] * s["M"] * s["D"]
+    look = "the end of the loop over keys: a row tile needs no key beyond its own last row"
+    return [
+        Budget("read of K", "k", "load", "requested", model.k, 0, look),
+        Budget("read of V", "v", "load", "requested", model.v, 0, look),
+        Budget(
+            "everything written",
+            "all",
+            "store",
+            "requested",
+            out,
+            out,
+            "what is stored besides the output: scores and weights live and die in registers",
+        ),
+    ]
+
+
+def reuse_budget(c: Case, plan: dict) -> list[Budget]:
+    """Where there is no clock: K and V asked for at most as often as row tiles of 64 would."""
+    s = c.sizes
+    shape = cost.Shape(s["M"], s["N"], s["D"], s["H"], s["G"], s["B"], 2, right=0)
+    model = cost.tiled_traffic(shape, cost.Tiling(64, 64))
+    look = "the rows a program owns: each of them reuses every key that the program loads"
+    return [Budget("all loads", "all", "load", "requested", 1.02 * model.loads, 0, look)]
+
+
+def bound(c: Case) -> tuple[float, float]:
+    s = c.sizes
+    shape = cost.Shape(s["M"], s["N"], s["D"], s["H"], s["G"], s["B"], 2, right=0)
+    return cost.flops(shape), cost.tiled_state_bytes(shape)
+
+
+# Common mistakes: each computes what it would give.
+
+
+def _variant(**change):
+    def wrong(inputs: dict, c: Case) -> dict:
+        q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
+        options = {"causal": True, "scale": c.scalars["scale"], **change}
+        if options.pop("aligned_at_start", False):
+            keys = k.shape[2]
+            seen = np.arange(keys)[None, :] <= np.arange(q.shape[2])[:, None]
+            s = reference.scores(q, reference.for_each_query_head(k, q.shape[1]), options["scale"])
+            p, _ = reference.softmax(np.where(seen, s, -np.inf))
+            return {"o": p @ reference.for_each_query_head(v, q.shape[1])}
+        if options.pop("interleaved_heads", False):
+            k, v = (np.tile(x, (1, q.shape[1] // x.shape[1], 1, 1)) for x in (k, v))
+        return {"o": reference.attention(q, k, v, **options)[0]}
+
+    return wrong
+
+
+def _overflowed(inputs, c, got, want) -> bool:
+    return bool(np.isnan(got).any()) and c.values == "extreme scores"
+
+
+FORWARD_MISTAKES = (
+    Mistake("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", shows=_overflowed),
+    Mistake("no mask", "every query sees every key here: is the causal mask applied to the scores, with -inf, before the maximum?", wrong=_variant(causal=False)),
+    Mistake("no scale", "the scores are not scaled: multiply q k by p.scale", wrong=_variant(scale=1.0)),
+    Mistake("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", wrong=_variant(aligned_at_start=True)),
+    Mistake("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", wrong=_variant(interleaved_heads=True)),
+    Mistake("strictly causal", "a query sees its own key too: <=, not <", wrong=_variant(causal=False, window=(10**6, -1))),
+    Mistake(
+        "no rescale", "right for one tile of keys and wrong for more: is the accumulator, and the sum, scaled by exp(m_old - m_new)?",
+        shows=lambda i, c, got, want: c.sizes["N"] > 32 and bool(np.isfinite(got).all()),
+    ),
+    Mistake("NaN", "NaN came in: a row whose keys are all masked, or a load without other=0.0", shows=lambda i, c, got, want: bool(np.isnan(got).any())),
+)  # fmt: skip
+
+
+# The concept questions.
+
+
+def online_states(tiles) -> list:
+    return [(m, rescale, total) for m, rescale, total, _ in reference.online_softmax(tiles)]
+
+
+def tiled_output(q, k, v, block):
+    return reference.tiled_attention(q, k, v, block)[0]
+
+
+def state_bytes(length, heads, head_dim, elem_bytes):
+    shape = cost.Shape(length, length, head_dim, heads, heads, elem_bytes=elem_bytes)
+    return cost.naive_state_bytes(shape), cost.tiled_state_bytes(shape)
+
+
+def causal_tiles(length, block_m, block_n):
+    shape = cost.Shape(length, length, 64, right=0)
+    tiling = cost.Tiling(block_m, block_n)
+    return sum(-(-cost.keys_loaded(shape, tiling, row) // block_n) for row in range(0, length, block_m))
+
+
+def _tiles(rng, count, width, spread=1.0):
+    return (spread * rng.standard_normal((count, width))).round(3)
+
+
+def _heads(rng, length, keys, d, spread=1.0):
+    return tuple(
+        s * rng.standard_normal(shape)
+        for s, shape in ((spread, (length, d)), (spread, (keys, d)), (1.0, (keys, d)))
+    )
+
+
+SCENE = np.array(cost.SCENE.scores, float)
+
+ONLINE_SOFTMAX = NumpyQuestion(
+    id="flash_attention.online_softmax",
+    notebook="concepts",
+    asks="online_softmax(tiles): after each tile of scores, (running maximum, rescale factor, running sum)",
+    entry="online_softmax",
+    parts=(Part("values", 3, "calls"),),
+    reference=online_states,
+    rtol=1e-7,
+    public=(Call((SCENE,), "the four tiles of the scene"), Call((_tiles(np.random.default_rng(0), 3, 8),))),
+    hidden=lambda rng: [Call((_tiles(rng, int(rng.integers(1, 6)), int(rng.integers(1, 9))),), "other tiles") for _ in range(5)]
+    + [Call((_tiles(rng, 4, 4, 800.0),), "extreme scores"), Call((-1e4 + _tiles(rng, 3, 4),), "scores far below zero")],
+    where=f'{LESSON}, "Three running numbers"',
+    hints=(
+        "Before the first tile there is no maximum: what number is below every score, and what does exp give for it?",
+        "m_new = max(m, tile.max()); what was summed under the old maximum must be multiplied by exp(m - m_new).",
+        "l = l * exp(m - m_new) + exp(tile - m_new).sum(); append (m_new, exp(m - m_new), l); then m = m_new",
+    ),
+    mistakes=(
+        Mistake("no rescale", "the old sum is not scaled when the maximum grows", wrong=lambda t: [(m, r, float(sum(np.exp(t[j] - max(t[: j + 1].max(), m)).sum() for j in range(i + 1)))) for i, (m, r, _) in enumerate(online_states(t))]),
+        Mistake("tile maximum", "the first number must be the running maximum, not the tile's own", wrong=lambda t: [(float(x.max()), *s[1:]) for x, s in zip(t, online_states(t), strict=True)]),
+    ),
+)  # fmt: skip
+
+TILED_ATTENTION = NumpyQuestion(
+    id="flash_attention.tiled_attention",
+    notebook="concepts",
+    asks="tiled_attention(q, k, v, block): one head's attention, keys in tiles of `block`, no row of scores ever whole",
+    entry="tiled_attention",
+    parts=(Part("values", 4, "calls"),),
+    reference=tiled_output,
+    rtol=1e-6,
+    atol=1e-9,
+    public=(Call((*_heads(np.random.default_rng(3), 8, 16, 4), 4)), Call((*_heads(np.random.default_rng(4), 5, 13, 8), 4), "a ragged last tile")),
+    hidden=lambda rng: [Call((*_heads(rng, int(rng.integers(1, 20)), int(rng.integers(1, 60)), 8), int(rng.choice([1, 4, 7, 16]))), "other sizes") for _ in range(5)]
+    + [Call((*_heads(rng, 6, 32, 16, 30.0), 8), "extreme scores"), Call((*_heads(rng, 4, 9, 4), 100), "a tile longer than the keys")],
+    where=f'{LESSON}, "Exact, not approximate"',
+    hints=(
+        "Keep three things per query row: the maximum m, the sum l and the unnormalised output.",
+        "For each tile: scores s, m_new, p = exp(s - m_new); scale l and the output by exp(m - m_new), then add p.sum and p @ v_tile.",
+        "Divide by l once, after the last tile; the scale of the scores is 1 / sqrt(q.shape[-1]).",
+    ),
+    mistakes=(
+        Mistake("no scale", "the scores are not divided by sqrt(d)", wrong=lambda q, k, v, b: reference.tiled_attention(q, k, v, b, 1.0)[0]),
+        Mistake("no division", "the output is not divided by the sum", wrong=lambda q, k, v, b: tiled_output(q, k, v, b) * np.exp(reference.scores(q, k) - reference.scores(q, k).max(1, keepdims=True)).sum(1, keepdims=True)),
+    ),
+)  # fmt: skip
+
+ATTENTION_BYTES = NumpyQuestion(
+    id="flash_attention.attention_bytes",
+    notebook="concepts",
+    asks="attention_bytes(length, heads, head_dim, elem_bytes): (naive, tiled) bytes through HBM for one layer",
+    entry="attention_bytes",
+    parts=(Part("values", 3, "calls"),),
+    reference=state_bytes,
+    public=(Call((8192, 1, 128, 2), "one head of the lesson"), Call((8192, 64, 128, 2), "the layer of the lesson")),
+    hidden=lambda rng: [Call((int(rng.integers(1, 40)) * 256, int(rng.choice([1, 8, 32])), int(rng.choice([64, 96, 128])), int(rng.choice([1, 2, 4]))), "other sizes") for _ in range(6)],
+    where=f'{LESSON}, "Sixty-five times"',
+    hints=(
+        "Both read Q, K, V and write the output. What does only the naive one write and read?",
+        "The score matrix is length x length a head; it is written, read, and so are the probabilities: four times.",
+        "tiled = 4 * heads * length * head_dim * elem_bytes; naive = tiled + 4 * heads * length**2 * elem_bytes",
+    ),
+    mistakes=(
+        Mistake("written only", "scores and probabilities are each written and read: four passes over length x length", wrong=lambda n, h, d, e: (state_bytes(n, h, d, e)[1] + 2 * h * n * n * e, state_bytes(n, h, d, e)[1])),
+        Mistake("one head", "that is one head's share", wrong=lambda n, h, d, e: state_bytes(n, 1, d, e)),
+    ),
+)  # fmt: skip
+
+CAUSAL_TILES = NumpyQuestion(
+    id="flash_attention.causal_tiles",
+    notebook="concepts",
+    asks="causal_tiles(length, block_m, block_n): key tiles that all row tiles visit when masked ones are skipped",
+    entry="causal_tiles",
+    parts=(Part("values", 2, "calls"),),
+    reference=causal_tiles,
+    public=(Call((512, 64, 64)), Call((1024, 128, 64)), Call((100, 32, 64), "a ragged length")),
+    hidden=lambda rng: [Call((int(rng.integers(1, 3000)), *(int(v) for v in rng.choice([16, 32, 64, 128], 2))), "other sizes") for _ in range(8)],
+    where=f'{LESSON}, "Half of it is masked"',
+    hints=(
+        "What is the last key that any row of a tile may see?",
+        "A row tile from i to i + block_m sees keys up to its own last row, which is cut off at the length.",
+        "sum of ceil(min(i + block_m, length) / block_n) over i in range(0, length, block_m)",
+    ),
+    mistakes=(
+        Mistake("no skipping", "this visits every tile: which are masked from first to last key?", wrong=lambda n, m, b: math.ceil(n / m) * math.ceil(n / b)),
+    ),
+)  # fmt: skip
+
+
+# The kernel questions.
+
+QKV = (
+    Tensor("q", "bhmd", ("B", "H", "M", "D")),
+    Tensor("k", "bhnd", ("B", "G", "N", "D")),
+    Tensor("v", "bhnd", ("B", "G", "N", "D")),
+)
+O = Tensor("o", "bhmd", ("B", "H", "M", "D"), role="out")
+
+FORWARD = KernelQuestion(
+    id="flash_attention.forward",
+    notebook="kernel",
+    asks="causal attention with grouped heads: query head h uses key head h // (H // G), query i sees keys up to i + N - M",
+    parts=(Part("values", 5, "values"), Part("traffic", 4, "traffic"), Part("compiled", 2, "compiled"), Part("speed", 5, "traffic", gpu="speed")),
+    tensors=(*QKV, O),
+    inputs=operands,
+    reference=attended,
+    tolerance=within,
+    public=(
+        case(1, 1, 1, 64, 64, 64),
+        case(1, 2, 1, 100, 100, 64, kind="a ragged length, two query heads a key head"),
+        case(1, 4, 2, 40, 72, 64, "bf16", kind="more keys than queries"),
+    ),
+    hidden=hidden_forward,
+    traffic_case=case(1, 4, 2, 512, 512, 64),
+    budgets={"traffic": forward_budget, "speed": reuse_budget},
+    compile_case=case(4, 32, 8, 4096, 4096, 128, "bf16", sm_count=132),
+    targets=(90, 80),
+    instruction={90: "wgmma", 80: "mma.sync"},
+    most_spills=64,
+    speed=Speed("sdpa_flash", case(4, 32, 8, 4096, 4096, 128, "bf16", sm_count=132), full=1 / 0.9, none=2 / 0.9, bound=bound),
+    where=f'{LESSON}, "The kernel, line by line"',
+    hints=(
+        "Start without the mask: one program for a tile of rows and one head; loop over tiles of keys with the three running numbers of the concepts lab.",
+        "Keep m, l and acc in fp32; scores = tl.dot(q, tl.trans(k)) * scale; set masked ones to -inf before tl.max; cast p to v's dtype for the second tl.dot.",
+        "alpha = tl.exp(m - m_new); l = l * alpha + tl.sum(p, 1); acc = acc * alpha[:, None] + tl.dot(p.to(v.dtype), v); the loop ends at min(N, (row_tile + 1) * BLOCK_M + N - M).",
+    ),
+    mistakes=FORWARD_MISTAKES,
+)  # fmt: skip
+
+
+def decode_operands(c: Case, rng: np.random.Generator) -> dict:
+    s = c.sizes
+    b, h, g, n, d = (s[x] for x in ("B", "H", "G", "N", "D"))
+    loud = 12.0 if c.values == "extreme scores" else 1.0
+    return {
+        "q": _draw(rng, (b, h, d), c, loud),
+        "k": _draw(rng, (b, g, n, d), c, loud),
+        "v": _draw(rng, (b, g, n, d), c),
+    }
+
+
+def decoded(inputs: dict, c: Case) -> dict:
+    return {"o": reference.decode(inputs["q"], inputs["k"], inputs["v"], scale=c.scalars["scale"])[0]}
+
+
+def one(b, h, g, n, d, dtype="fp16", **more) -> Case:
+    scale = more.pop("scale", d**-0.5)
+    return Case(
+        {"B": int(b), "H": int(h), "G": int(g), "N": int(n), "D": int(d)},
+        dtype,
+        scalars={"scale": scale},
+        **more,
+    )
+
+
+def hidden_decode(rng: np.random.Generator) -> list[Case]:
+    return [
+        one(1, 4, 1, 500 + _odd(rng), 64, kind="an odd number of keys"),
+        one(3, 8, 2, _odd(rng), 64, "bf16", kind="grouped heads in a batch"),
+        one(1, 2, 2, 1, 64, kind="a single key"),
+        one(2, 3, 1, 300, 128, kind="three query heads a key head"),
+        one(1, 8, 1, 700, 64, "bf16", values="extreme scores", kind="extreme scores"),
+        one(1, 4, 2, 260, 64, layout={"k": "padded", "v": "padded"}, kind="a strided cache"),
+        one(1, 2, 1, 257, 32, scale=0.7, kind="another scale"),
+    ]
+
+
+def decode_budget(c: Case, plan: dict) -> list[Budget]:
+    s = c.sizes
+    cache = 2 * s["B"] * s["G"] * s["N"] * s["D"]
+    group = "query heads of one group share their keys: load a key tile once and let all of them use it"
+    return [
+        Budget("read of K", "k", "load", "requested", 1.02 * cache, cache, group),
+        Budget("read of V", "v", "load", "requested", 1.02 * cache, cache, group),
+        Budget(
+            "programs that read the cache",
+            "",
+            "",
+            "programs",
+            1e9,
+            c.sm_count,
+            "split the keys: with one program a head, most multiprocessors sleep",
+        ),
+    ]
+
+
+SPLIT_DECODE = KernelQuestion(
+    id="flash_attention.split_decode",
+    notebook="kernel",
+    entry="launch_decode",
+    asks="decoding, one query a sequence over a long cache: keys split over programs, then combined by their log-sum-exp",
+    parts=(Part("values", 5, "values"), Part("traffic", 4, "traffic"), Part("compiled", 1, "compiled")),
+    tensors=(
+        Tensor("q", "bhd", ("B", "H", "D")),
+        Tensor("k", "bhnd", ("B", "G", "N", "D")),
+        Tensor("v", "bhnd", ("B", "G", "N", "D")),
+        Tensor("o", "bhd", ("B", "H", "D"), role="out"),
+    ),
+    inputs=decode_operands,
+    reference=decoded,
+    tolerance=within,
+    public=(one(1, 1, 1, 64, 64), one(1, 4, 2, 300, 64, kind="keys that fill no block"), one(2, 8, 2, 128, 64, "bf16")),
+    hidden=hidden_decode,
+    traffic_case=one(1, 8, 2, 2048, 64, sm_count=32),
+    budgets={"traffic": decode_budget},
+    most_launches=2,
+    compile_case=one(1, 32, 8, 32768, 128, "bf16", sm_count=132),
+    targets=(90, 80),
+    where=f'{LESSON}, "Decoding: split the keys"',
+    hints=(
+        "Each program takes one key head and a range of keys and leaves its own maximum, sum and output in scratch; a second launch combines them.",
+        "All query heads of a group go into the rows of one tile, padded to 16 rows so that tl.dot takes it.",
+        "combine: m = max over splits; weight_s = l_s * exp(m_s - m); o = sum(weight_s * o_s) / sum(weight_s), with o_s already divided by l_s",
+    ),
+    mistakes=(
+        Mistake(
+            "no weights", "the parts are averaged as if each had the same weight: weigh them by their sums under a common maximum",
+            shows=lambda i, c, got, want: c.sizes["N"] > 64 and bool(np.isfinite(got).all()),
+        ),
+        Mistake("NaN", "NaN came in: a split without keys, or a maximum of -inf minus itself", shows=lambda i, c, got, want: bool(np.isnan(got).any())),
+    ),
+)  # fmt: skip
+
+
+def hidden_window(rng: np.random.Generator) -> list[Case]:
+    n = _odd(rng)
+    return [
+        case(1, 2, 1, n, n, 64, w=16, softcap=20, kind="an odd length"),
+        case(1, 2, 2, 120, 120, 64, "bf16", w=1000, softcap=5, kind="a window wider than the keys"),
+        case(1, 1, 1, 90, 90, 64, w=0, softcap=30, kind="a window of the query's own key"),
+        case(1, 2, 1, 40, 150, 64, w=33, softcap=10, kind="more keys than queries"),
+        case(1, 1, 1, 130, 130, 64, w=70, softcap=50, values="extreme scores", kind="extreme scores"),
+    ]
+
+
+def window_budget(c: Case, plan: dict) -> list[Budget]:
+    s = c.sizes
+    shape = cost.Shape(s["M"], s["N"], s["D"], s["H"], s["G"], s["B"], 2, left=s["W"], right=0)
+    programs = math.prod(plan["steps"][0]["grid"])
+    rows = max(16, math.ceil(s["M"] / max(1, programs // (s["B"] * s["H"]))))
+    model = cost.tiled_traffic(shape, cost.Tiling(rows, 128))
+    look = "the start of the loop over keys: nothing before the first row's window is needed"
+    return [
+        Budget("read of K", "k", "load", "requested", model.k, 0, look),
+        Budget("read of V", "v", "load", "requested", model.v, 0, look),
+    ]
+
+
+WINDOW = KernelQuestion(
+    id="flash_attention.window_softcap",
+    notebook="kernel",
+    entry="launch_window",
+    bonus=True,
+    asks="causal attention where a query sees its own key and W before it, and scores pass through softcap * tanh(s / softcap)",
+    parts=(Part("values", 3, "values"), Part("traffic", 2, "traffic")),
+    tensors=(*QKV, O),
+    inputs=operands,
+    reference=windowed,
+    tolerance=within,
+    public=(case(1, 1, 1, 64, 64, 64, w=16, softcap=30), case(1, 2, 1, 100, 100, 64, w=20, softcap=10, kind="a ragged length")),
+    hidden=hidden_window,
+    traffic_case=case(1, 2, 1, 512, 512, 64, w=64, softcap=30),
+    budgets={"traffic": window_budget},
+    where=f'{LESSON}, "What else a mask can be"',
+    hints=(
+        "Take your forward kernel; the cap changes the scores before the mask, the window changes where the loop starts.",
+        "tanh(x) = 1 - 2 / (exp(2 x) + 1) keeps fp32 accuracy and never overflows to NaN.",
+        "start = max(0, first_row + N - M - W) // BLOCK_N * BLOCK_N; a key is seen where place - W <= key <= place.",
+    ),
+    mistakes=FORWARD_MISTAKES[-1:],
+)  # fmt: skip
+
+
+def backward_operands(c: Case, rng: np.random.Generator) -> dict:
+    inputs = operands(c, rng)
+    q, k, v = (inputs[x] for x in "qkv")
+    o, lse = reference.attention(q, k, v, causal=True, scale=c.scalars["scale"])
+    return inputs | {
+        "do": _draw(rng, q.shape, c),
+        "o": o.astype(DTYPES[c.dtype]),
+        "lse": lse.astype(np.float32),
+    }
+
+
+def gradients(inputs: dict, c: Case) -> dict:
+    q, k, v, do = (inputs[x] for x in ("q", "k", "v", "do"))
+    return dict(
+        zip(
+            ("dq", "dk", "dv"),
+            reference.attention_backward(do, q, k, v, causal=True, scale=c.scalars["scale"]),
+            strict=True,
+        )
+    )
+
+
+def gradient_within(inputs: dict, c: Case, want: dict) -> dict:
+    """Weights and dS are rounded before their products, and delta comes from a rounded output."""
+    unit = WEIGHT_ROUNDING[c.dtype]
+    return {
+        name: 3 * unit * np.abs(w)
+        + 6 * unit * math.sqrt(c.sizes["N"]) * float(np.abs(w).max(initial=0)) / 4
+        + 1e-5
+        for name, w in want.items()
+    }
+
+
+BACKWARD = KernelQuestion(
+    id="flash_attention.backward",
+    notebook="kernel",
+    entry="launch_backward",
+    bonus=True,
+    asks="dq, dk and dv of causal attention from do, with the weights computed again from q, k and the log-sum-exp",
+    parts=(Part("values", 5, "values"), Part("compiled", 1, "compiled")),
+    tensors=(
+        Tensor("q", "bhmd", ("B", "H", "M", "D")), Tensor("k", "bhnd", ("B", "H", "N", "D")), Tensor("v", "bhnd", ("B", "H", "N", "D")),
+        Tensor("o", "bhmd", ("B", "H", "M", "D")), Tensor("do", "bhmd", ("B", "H", "M", "D")), Tensor("lse", "bhm", ("B", "H", "M"), "fp32"),
+        Tensor("dq", "bhmd", ("B", "H", "M", "D"), role="out"), Tensor("dk", "bhnd", ("B", "H", "N", "D"), role="out"), Tensor("dv", "bhnd", ("B", "H", "N", "D"), role="out"),
+    ),
+    inputs=backward_operands,
+    reference=gradients,
+    tolerance=gradient_within,
+    public=(case(1, 1, 1, 64, 64, 64), case(1, 2, 2, 70, 70, 64, kind="a ragged length")),
+    hidden=lambda rng: [
+        case(1, 2, 2, _odd(rng, 20, 140), 141, 64, kind="more keys than queries"),
+        case(2, 1, 1, 96, 96, 32, "bf16", kind="bf16 in a batch"),
+        case(1, 1, 1, 129, 129, 64, scalars={"scale": 0.3}, kind="another scale"),
+    ],
+    most_launches=4,
+    compile_case=case(4, 16, 16, 2048, 2048, 64, "bf16", sm_count=132),
+    targets=(90,),
+    most_spills=4096,
+    where=f'{LESSON}, "Backward: compute it again"',
+    hints=(
+        "delta = sum(o * do) over the head dimension, one number a row, is all that softmax's gradient needs of the output.",
+        "One kernel owns a tile of keys and walks over rows for dk and dv; another owns a tile of rows and walks over keys for dq: then no two programs write the same element.",
+        "p = exp(s - lse); dv += p^T do; dp = do v^T; ds = p * (dp - delta); dk += ds^T q * scale; dq += ds k * scale",
+    ),
+    mistakes=(
+        Mistake("no scale", "dq and dk carry the scale of the scores once", wrong=lambda i, c: {n: g / (c.scalars["scale"] if n != "dv" else 1) for n, g in gradients(i, c).items()}),
+    ),
+)  # fmt: skip
+
+QUESTIONS = (
+    ONLINE_SOFTMAX,
+    TILED_ATTENTION,
+    ATTENTION_BYTES,
+    CAUSAL_TILES,
+    FORWARD,
+    SPLIT_DECODE,
+    WINDOW,
+    BACKWARD,
+)
