@@ -1,0 +1,260 @@
+"""Softmax over a row, seen one tile of keys at a time: a larger maximum scales down what came before."""
+
+import math
+from dataclasses import dataclass
+from itertools import chain
+
+from kernels.flash_attention import cost
+from widgets import units
+from widgets.charts import Box, linear
+from widgets.controls import powers_of_two, select, slider, steps
+from widgets.declare import Declaration, Prediction, Stepper
+from widgets.scene import Column, Scene, circle, figure, line, path, rect, table, text
+
+SCORES, WEIGHTS, OUTPUT = Box(60, 44, 584, 92), Box(60, 188, 584, 76), Box(60, 330, 584, 62)
+LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
+ORDERS = {"given": "as given", "rising": "smallest first", "falling": "largest first"}
+EXACT, SHORT = units.fixed(3), units.fixed(2)
+
+
+@dataclass(frozen=True)
+class Result:
+    tile: int
+    scores: tuple[float, ...]
+    values: tuple[float, ...]
+    states: tuple[cost.State, ...]  # after each tile
+    first_shrink: float  # the first rescale below 1 of something that was there; 1 if none
+    output: float
+    whole_row_output: float  # the ordinary softmax, which sees all scores first
+    difference: float
+    shift: float
+
+
+def _tiled(row, tile: int) -> list:
+    return [row[at : at + tile] for at in range(0, len(row), tile)]
+
+
+def run(order, tile, scale, shift) -> Result:
+    keys = list(zip(chain(*cost.SCENE.scores), chain(*cost.SCENE.values), strict=True))
+    if order != "given":
+        keys.sort(key=lambda key: key[0], reverse=order == "falling")
+    scores = tuple(scale * score + shift for score, _ in keys)
+    values = tuple(value for _, value in keys)
+    states = cost.online_trace(_tiled(scores, tile), _tiled(values, tile))
+    whole = cost.online_trace([scores], [values])[0].output
+    shrinks = [state.rescale for state in states[1:] if state.rescale < 1]
+    last = states[-1].output
+    return Result(
+        tile,
+        scores,
+        values,
+        tuple(states),
+        shrinks[0] if shrinks else 1.0,
+        last,
+        whole,
+        abs(last - whole),
+        shift,
+    )
+
+
+def _across(r: Result, key: float) -> float:
+    """Where key number `key` begins; all three panels share it."""
+    return SCORES.x + key * SCORES.w / len(r.scores)
+
+
+def _role(r: Result, key: int, step: int) -> str:
+    tile = key // r.tile
+    return "now" if tile == step else "primary" if tile < step else "idle"
+
+
+def _scores(r: Result, step: int) -> list[dict]:
+    low, high = r.shift, max(r.scores)
+    y = linear(low, high + 0.12 * (high - low), SCORES.bottom, SCORES.y)
+    pitch, m = SCORES.w / len(r.scores), r.states[step].m
+    marks = [text("scores-title", 0, 16, "scores of one query, tile by tile", "muted", "small")]
+    for key, score in enumerate(r.scores):
+        x, top = _across(r, key) + 4, min(y(score), SCORES.bottom - 2)
+        shown = units.number(score, 4)
+        tip = f"Key {key}: score {shown}"
+        marks.append(rect(f"score-{key}", x, top, pitch - 8, SCORES.bottom - top, _role(r, key, step), tip))
+        marks.append(text(f"score-{key}-name", x + pitch / 2 - 4, top - 4, shown, "ink", "small", "middle"))
+    seen = _across(r, min((step + 1) * r.tile, len(r.scores)))
+    return marks + [
+        line("m-line", SCORES.x, y(m), SCORES.right, y(m), "limit", f"Running maximum: {units.number(m, 4)}"),
+        line("m-seen", SCORES.x, y(m), seen, y(m), "hot"),
+        text("m-name", SCORES.right + 6, y(m) + 4, f"m = {units.number(m, 4)}", "hot", bold=True),
+    ]
+
+
+def _weights(r: Result, step: int) -> list[dict]:
+    """What each key counts, relative to the largest so far; an outline where it stood before this tile."""
+    y = linear(0, 1, WEIGHTS.bottom, WEIGHTS.y)
+    state, pitch = r.states[step], WEIGHTS.w / len(r.scores)
+    title = "what each key counts: exp(score − m); below it, its value v"
+    marks = [
+        text("weights-title", 0, 160, title, "muted", "small"),
+        line("weights-axis", WEIGHTS.x, WEIGHTS.bottom, WEIGHTS.right, WEIGHTS.bottom, "axis"),
+        text("one", WEIGHTS.x - 8, WEIGHTS.y + 4, "1", "muted", "small", "end"),
+        text("v", WEIGHTS.x - 8, WEIGHTS.bottom + 18, "v", "muted", "small", "end"),
+    ]
+    for key, score in enumerate(r.scores):
+        x, role = _across(r, key) + 4, _role(r, key, step)
+        tone = "muted" if role == "idle" else "ink"
+        value = units.number(r.values[key])
+        marks.append(text(f"v-{key}", x + pitch / 2 - 4, WEIGHTS.bottom + 18, value, tone, "small", "middle"))
+        if role == "idle":
+            continue
+        if role == "primary" and state.rescale < 1:
+            before = y(math.exp(score - r.states[step - 1].m))
+            marks.append(rect(f"before-{key}", x, before, pitch - 8, WEIGHTS.bottom - before, "idle"))
+        top, weight = y(math.exp(score - state.m)), EXACT(math.exp(score - state.m))
+        tip = f"Key {key}: exp({units.number(score, 4)} − {units.number(state.m, 4)}) = {weight}"
+        marks.append(rect(f"weight-{key}", x, top, pitch - 8, WEIGHTS.bottom - top, role, tip))
+    if step and state.rescale < 1:
+        middle = (_across(r, 0) + _across(r, step * r.tile)) / 2
+        words = f"× {EXACT(state.rescale)}"
+        marks.append(
+            text("rescale", max(middle, 90), WEIGHTS.y - 6, words, "hot", anchor="middle", bold=True)
+        )
+    return marks
+
+
+def _output(r: Result, step: int) -> list[dict]:
+    y = linear(min(r.values), max(r.values), OUTPUT.bottom, OUTPUT.y)
+    whole = y(r.whole_row_output)
+    at = [_across(r, min((i + 0.5) * r.tile, len(r.scores))) for i in range(len(r.states))]
+    points = [(at[i], y(r.states[i].output)) for i in range(step + 1)]
+    marks = [
+        text("output-title", 0, 312, "output so far: the weighted mean of v", "muted", "small"),
+        line("whole", OUTPUT.x, whole, OUTPUT.right, whole, "limit", "softmax over the whole row"),
+        text("whole-name", OUTPUT.right + 6, whole - 2, "whole row", "muted", "small"),
+        text("whole-value", OUTPUT.right + 6, whole + 12, EXACT(r.whole_row_output), "muted", "small"),
+        path("walk", points if step else points * 2, "primary"),
+    ]
+    for i, (x, high) in enumerate(points):
+        tip = f"After tile {i}: output {EXACT(r.states[i].output)}"
+        marks.append(
+            circle(f"dot-{i}", x, high, 6 if i == step else 4, "now" if i == step else "primary", tip)
+        )
+    x, high = points[-1]
+    below = high < OUTPUT.y + 16 or abs(high - 10 - whole) < 8 and high + 20 < OUTPUT.bottom
+    name = min(x, OUTPUT.right - 24), high + 22 if below else high - 10
+    return marks + [text("o-name", *name, EXACT(r.states[step].output), "now", anchor="middle", bold=True)]
+
+
+def _tiles(r: Result) -> list[dict]:
+    """Where one tile ends and the next begins, in all panels; their names where there is room."""
+    marks = []
+    for i in range(len(r.states)):
+        x, middle = _across(r, i * r.tile), _across(r, (i + 0.5) * r.tile)
+        if i:
+            panels = enumerate((SCORES, WEIGHTS, OUTPUT))
+            marks += [line(f"tile-{i}-{p}", x, box.y - 8, x, box.bottom, "grid") for p, box in panels]
+        if r.tile > 1:
+            marks.append(
+                text(f"tile-{i}", middle, OUTPUT.bottom + 16, f"tile {i}", "muted", "small", "middle")
+            )
+    return marks
+
+
+def _caption(r: Result, step: int) -> str:
+    state = r.states[step]
+    if not step:
+        return f"Tile 0 is the first: m = {units.number(state.m, 4)}, and there is nothing yet to rescale."
+    high = units.number(state.tile_max, 4)
+    if state.rescale < 1:
+        return (
+            f"Tile {step} brings {high}, a larger maximum: sum and output so far are multiplied "
+            f"by {EXACT(state.rescale)}, then the tile is added."
+        )
+    return f"Tile {step} brings at most {high}, no more than m: the factor is 1, the tile is only added."
+
+
+def _formula(r: Result, step: int) -> tuple[tuple[str, str], ...]:
+    new, old = r.states[step], r.states[step - 1] if step else None
+    m, top, factor = units.number(new.m, 4), units.number(new.tile_max, 4), EXACT(new.rescale)
+    before = units.number(old.m, 4) if old else "−∞"
+    kept, weighted = (old.l * new.rescale, old.output * old.l * new.rescale) if old else (0, 0)
+    return (
+        ("m' = max(m, tile max)", f"max({before}, {top}) = {m}"),
+        ("factor = exp(m − m')", f"exp({before} − {m}) = {factor}"),
+        (
+            "l' = l · factor + Σ exp(s − m')",
+            f"{EXACT(old.l if old else 0)} · {factor} + {EXACT(new.l - kept)} = {EXACT(new.l)}",
+        ),
+        (
+            "O' = (O · l · factor + Σ exp(s − m') · v) / l'",
+            f"({EXACT(weighted)} + {EXACT(new.output * new.l - weighted)}) / {EXACT(new.l)} = {EXACT(new.output)}",
+        ),
+    )
+
+
+def _table(r: Result):
+    columns = ("tile", "tile max", "m", Column("rescale", show=EXACT), Column("l", show=SHORT))
+    rows = [(str(i), s.tile_max, s.m, s.rescale, s.l, s.output) for i, s in enumerate(r.states)]
+    return table((*columns, Column("output", show=EXACT)), rows)
+
+
+def _warning(r: Result) -> str:
+    largest = max(r.scores)
+    if largest <= LARGEST_FP32:
+        return ""
+    return f"exp({units.number(largest, 4)}) is beyond fp32: without m the sum would be infinite."
+
+
+def frames(r: Result, measured: dict | None = None) -> list[Scene]:
+    tiles, rows = _tiles(r), _table(r)
+    scenes = []
+    for step, state in enumerate(r.states):
+        m = figure("m, the running maximum", state.m, lambda v: units.number(v, 4), "hot")
+        rescale = figure("factor on what came before", state.rescale, EXACT)
+        total = figure("l, the sum", state.l, SHORT)
+        output = figure("output", state.output, EXACT, "now")
+        scenes.append(
+            Scene(
+                summary=f"After tile {step} of {len(r.states)}: m is {m.text}, what came before was multiplied "
+                f"by {rescale.text}, l is {total.text} and the output {output.text}.",
+                takeaway="Three running numbers give the whole row's softmax exactly, in any order of tiles.",
+                marks=tiles + _scores(r, step) + _weights(r, step) + _output(r, step),
+                figures=(m, rescale, total, output),
+                table=rows,
+                height=416,
+                formula=_formula(r, step),
+                warning=_warning(r),
+                caption=_caption(r, step),
+            )
+        )
+    return scenes
+
+
+def start(r: Result) -> int:
+    """Open at the first tile that rescales."""
+    return next((i for i, s in enumerate(r.states) if i and s.rescale < 1), len(r.states) - 1)
+
+
+SIMULATOR = Declaration(
+    title="Online softmax",
+    question="How can softmax be exact without ever seeing the whole row?",
+    controls=(
+        select("order", "Order of the keys", "given", ORDERS),
+        powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinary softmax."),
+        slider("scale", "Scale of the scores", 1.0, 0.25, 2.0, step=0.25, help="Larger: one key takes all."),
+        steps("shift", "Added to every score", 0, (0, 10, 50, 100), help="Changes nothing but m."),
+    ),
+    presets={
+        "Four tiles of four": {},
+        "Largest first": {"order": "falling"},
+        "Key by key, smallest first": {"order": "rising", "tile": 1},
+        "All at once": {"tile": 16},
+        "Overflow": {"shift": 100},
+    },
+    run=run,
+    stepper=Stepper("tile", frames, start),
+    prediction=Prediction(
+        "The first tile's largest score is 3, the second's is 5. By what factor is everything gathered "
+        "from the first tile multiplied when the second arrives?",
+        "first_shrink",
+        tolerance=0.05,
+    ),
+    source="Real kernels; Performance Engineering",
+)  # fmt: skip

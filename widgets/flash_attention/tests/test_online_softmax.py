@@ -1,0 +1,90 @@
+"""The trace against numpy's softmax over the row, in any order and any tiling."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.flash_attention import cost
+from widgets.registry import find
+
+ONLINE = find("online_softmax")
+STATES = st.fixed_dictionaries(
+    {
+        "order": st.sampled_from(["given", "rising", "falling"]),
+        "tile": st.sampled_from([1, 2, 3, 4, 5, 8, 16]),
+        "scale": st.floats(0.25, 2),
+        "shift": st.sampled_from([0, 10, 50, 100]),
+    }
+)
+
+
+def run(**inputs):
+    return ONLINE.run(**ONLINE.inputs(inputs))
+
+
+def softmax_mean(scores, values):
+    weights = np.exp(np.asarray(scores) - np.max(scores))
+    return float(weights @ np.asarray(values) / weights.sum())
+
+
+@given(STATES)
+def test_after_each_tile_the_state_is_that_of_the_keys_seen(inputs):
+    r = run(**inputs)
+    for i, state in enumerate(r.states):
+        seen = slice(0, (i + 1) * r.tile)
+        scores = np.array(r.scores[seen])
+        assert state.m == scores.max()
+        assert state.l == pytest.approx(np.exp(scores - scores.max()).sum())
+        assert state.output == pytest.approx(softmax_mean(scores, r.values[seen]))
+        assert 0 <= state.rescale <= 1
+
+
+@given(STATES)
+def test_order_tiling_and_shift_change_nothing_in_the_end(inputs):
+    plain = run(scale=inputs["scale"])
+    r = run(**inputs)
+    assert r.output == pytest.approx(plain.output, rel=1e-9)
+    assert r.difference < 1e-9 and r.whole_row_output == pytest.approx(r.output)
+
+
+@given(st.sampled_from([1, 2, 4, 8]))
+def test_the_order_decides_how_often_it_rescales(tile):
+    falling, rising = run(order="falling", tile=tile), run(order="rising", tile=tile)
+    assert all(state.rescale == 1 for state in falling.states[1:])
+    assert falling.first_shrink == 1
+    grows = [new.m > old.m for old, new in zip(rising.states, rising.states[1:], strict=False)]
+    assert [s.rescale < 1 for s in rising.states[1:]] == grows and any(grows)
+
+
+def test_shifted_scores_would_overflow_and_it_says_so():
+    r = run(shift=100)
+    with np.errstate(over="ignore"):
+        assert np.isinf(np.exp(np.float32(max(r.scores))))
+    assert "beyond fp32" in ONLINE.scenes(r)[0].warning
+    assert not ONLINE.scenes(run(shift=50))[0].warning
+
+
+def test_it_opens_at_the_tile_that_rescales_first():
+    r = run()
+    opening = ONLINE.scenes(r)[ONLINE.stepper.start(r)]
+    assert "a larger maximum" in opening.caption and "0.135" in opening.caption
+    assert r.first_shrink == pytest.approx(math.exp(3 - 5))
+
+
+def test_bars_are_the_weights():
+    r = run()
+    for step, scene in enumerate(ONLINE.scenes(r)):
+        high = {m["id"]: m["h"] for m in scene.marks if m["id"].startswith("weight-")}
+        assert len(high) == (step + 1) * r.tile
+        full = max(high.values())
+        for key in range(len(high)):
+            want = math.exp(r.scores[key] - r.states[step].m)
+            assert high[f"weight-{key}"] / full == pytest.approx(want, abs=0.005)
+
+
+def test_keys_that_do_not_fill_the_last_tile_still_count():
+    states = cost.online_trace([(1.0, 2.0), (3.0,)], [(1.0, 2.0), (3.0,)])
+    assert states[-1].output == pytest.approx(softmax_mean([1, 2, 3], [1, 2, 3]))
