@@ -30,7 +30,38 @@ def bits_int8_g128():
     assert r.metadata_share_of_payload == pytest.approx(0.03, abs=0.002)  # 3.125%, which the source rounds
 
 
-FIGURES = {"bits_g64": bits_g64, "bits_int8_g128": bits_int8_g128}
+def kbit_memory():
+    for k, gigabytes in ((2, 17.5), (3, 26.2), (4, 35.0), (5, 43.7)):
+        r = result("kbit_dispatch", k=k)
+        assert r.model_bytes == pytest.approx(gigabytes * 1e9, rel=0.005)
+        assert r.fp16_bytes == 140e9
+
+
+def _block(m, micros, speedups):
+    for k, micro, speedup in zip((2, 3, 4, 5), micros[:4], speedups, strict=True):
+        r = result("kbit_dispatch", k=k, m=m)
+        assert r.chosen.total_us == pytest.approx(micro, rel=0.01)
+        assert r.chosen.speedup == pytest.approx(speedup, rel=0.01)
+        assert r.fp16.total_us == pytest.approx(micros[4], rel=0.01)
+
+
+def kbit_block_m1():
+    _block(1, (57.8, 65.7, 75.1, 82.3, 100.4), (1.74, 1.53, 1.34, 1.22))
+
+
+def kbit_crossover():
+    for users, ratio in ((1, 0.57), (4, 0.76), (8, 0.85), (16, 1.00), (32, 1.17), (64, 1.23)):
+        r = result("kbit_dispatch", users=users)
+        assert r.time_ratio == ratio and r.break_even_users == 16
+
+
+FIGURES = {
+    "bits_g64": bits_g64,
+    "bits_int8_g128": bits_int8_g128,
+    "kbit_memory": kbit_memory,
+    "kbit_block_m1": kbit_block_m1,
+    "kbit_crossover": kbit_crossover,
+}
 
 
 def effective_bandwidth_doubles():
@@ -76,7 +107,44 @@ def library_path_never_wins_at_large_m():
         assert payoff(batch=batch, placement="separate", machine_name="RTX 4090").speedup < 1
 
 
+def kbit_block_m4():
+    _block(4, (69.2, 77.7, 86.4, 94.7, 126.6), (1.83, 1.63, 1.46, 1.34))
+
+
+def kbit_times_smaller():
+    for k, smaller in ((2, 8.0), (3, 5.3), (4, 4.0), (5, 3.2)):
+        r = result("kbit_dispatch", k=k)
+        assert r.fp16_bytes / r.model_bytes == pytest.approx(smaller, abs=0.05)
+
+
+def kbit_shapes():
+    """k-bit deployment, k = 4: Q and moe_dn gain little or nothing, the small KV the most; large M always loses."""
+    by = {(s.name, s.m): s.speedup for m in (1, 4) for s in result("kbit_dispatch", m=m).shapes}
+    for shape, speedup in ((("gateup", 1), 1.47), (("Q", 4), 1.06), (("O", 4), 2.35), (("moe_dn", 4), 1.00),
+                           (("moe_gu", 64), 0.47), (("moe_dn", 128), 0.47), (("moe_gu", 512), 0.70),
+                           (("gateup", 64), 0.34), (("gateup", 128), 0.51), (("gateup", 512), 0.73)):  # fmt: skip
+        assert by[shape] == pytest.approx(speedup, abs=0.01), shape
+    assert by[("Q", 1)] < 1 < by[("KV", 1)] and all(speed < 1 for (_, m), speed in by.items() if m >= 64)
+
+
+def kbit_dispatch_rule():
+    """k-bit deployment: scalar GEMV for 1 to 4 rows, tensor cores for 5 to 16, the library from 17 on."""
+    for users, family in (
+        (1, "scalar GEMV"),
+        (4, "scalar GEMV"),
+        (5, "MMA"),
+        (16, "MMA"),
+        (17, "dequant + library"),
+    ):
+        r = result("kbit_dispatch", users=users)
+        assert r.decode_family == family and r.prefill_family == "dequant + library"
+
+
 MORE = [
+    kbit_block_m4,
+    kbit_times_smaller,
+    kbit_shapes,
+    kbit_dispatch_rule,
     effective_bandwidth_doubles,
     half_the_bytes_half_the_time,
     weight_only_at_batch_1_weight_and_activation_at_large_batches,

@@ -1,0 +1,58 @@
+"""The dispatch explorer against the measured tables it reads."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.quantization_layouts.cost import kbit_tables as tables
+from widgets.registry import find
+
+KBIT = find("kbit_dispatch")
+
+
+def dispatch(**inputs):
+    return KBIT.run(**KBIT.inputs(inputs))
+
+
+@given(st.integers(2, 5), st.sampled_from([1, 4]))
+def test_a_block_is_its_dense_layers_and_its_experts(k, m):
+    r = dispatch(k=k, m=m)
+    rows = tables.BEST_US[m]
+    assert r.chosen.dense_us == pytest.approx(sum(rows[name][k] for name in tables.DENSE))
+    assert r.chosen.moe_us == pytest.approx(sum(rows[name][k] for name in tables.MOE))
+    assert r.chosen.total_us == pytest.approx(r.chosen.dense_us + r.chosen.moe_us)
+    assert r.fp16.speedup == 1
+
+
+@given(st.integers(1, 64))
+def test_users_between_two_reported_rows_lie_between_them(users):
+    known = sorted(tables.USERS)
+    low = max(u for u in known if u <= users)
+    high = min(u for u in known if u >= users)
+    assert tables.USERS[low][0] <= dispatch(users=users).time_ratio <= tables.USERS[high][0]
+
+
+def test_the_win_ends_with_a_warning_and_the_memory_stays():
+    for users in (1, 8, 15, 16, 64):
+        scene = KBIT.scene(dispatch(users=users))
+        assert bool(scene.warning) == (users >= 16)
+    assert "memory is still saved" in scene.warning
+
+
+def test_a_session_sees_two_sizes_of_m():
+    r = dispatch(users=8, chunk=256)
+    assert (r.decode_m, r.prefill_m) == (8, 264)
+    assert (r.decode_family, r.prefill_family) == ("MMA", "dequant + library")
+
+
+def test_cards_that_hold_the_weights():
+    """The source's one card for 35 GB does not add up: 24 GB each."""
+    r = dispatch(k=4)
+    assert (r.cards, r.fp16_cards) == (2, 6)
+    assert dispatch(k=2, parameters_b=7).cards == 1
+
+
+def test_every_measured_shape_stands_in_the_table():
+    rows = KBIT.scene(dispatch()).table.rows
+    assert len([row for row in rows if row[1] >= 64]) == len(tables.LARGE_M_US)
+    assert {row[0] for row in rows if row[1] == 1} == {*tables.SHAPES, "the block"}
