@@ -1,12 +1,14 @@
-"""nbgrader for this course: it keeps release, collection, gradebook and feedback.
+"""nbgrader for this course: it keeps release, collection, gradebook and feedback; grader/ decides (its README).
 
 Instructors who share a machine with their students set NBGRADER_EXCHANGE to a folder all can write to.
 """
 
 import os
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))  # so that the names below are found from any folder
 
 c = get_config()  # noqa: F821, given by traitlets
 
@@ -17,3 +19,14 @@ c.CourseDirectory.release_directory = "labs"
 # The texts beside the notebooks hold the answers: they must never be copied into labs/.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "__pycache__", "*.pyc", "*.md", "README*"]
 c.Exchange.root = os.environ.get("NBGRADER_EXCHANGE", str(ROOT / "work" / "exchange"))
+
+# Submissions come in as the instructor's notebook with the answers in it; the referee judges them; nothing is executed.
+c.Autograde.exporter_class = "grader.classroom.exporter.SubmissionExporter"
+c.Autograde.pre_convert_hook = "grader.classroom.set_aside.hook"
+c.Autograde.autograde_preprocessors = [
+    "grader.classroom.preprocessors.Judge",
+    "nbgrader.preprocessors.LimitOutput",
+    "grader.classroom.preprocessors.SaveGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]

@@ -21,7 +21,7 @@ def grade_one(
         raise ValueError(f"mode must be cpu or gpu, got {mode!r}")
     started = time.monotonic()
     verdict = Record(
-        question.id, PASS, 0.0, question.points, mode, versions=record.versions(), machine=_machine(mode)
+        question.id, PASS, 0.0, question.points, mode, versions=record.versions(), machine=machine(mode)
     )
     verdict.date = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -72,7 +72,7 @@ def specification(question: Question) -> str:
     return repr((question.id, question.parts, record.code(question.slug)))
 
 
-def _machine(mode: str) -> str:
+def machine(mode: str) -> str:
     if mode == "cpu":
         return "cpu"
     return gpu.name() or "no gpu"

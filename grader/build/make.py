@@ -46,7 +46,9 @@ def _points(topic: str, notebook: str) -> text.Points:
 
     def points(name: str) -> float | None:
         question = table.get(f"{topic}.{name}")
-        return question.points if question and question.notebook == notebook else None
+        if not question or question.notebook != notebook:
+            return None
+        return 0 if question.bonus else question.points  # a bonus comes on top: it is no part of the whole
 
     return points
 

@@ -1,0 +1,172 @@
+"""nbgrader without its command line: its configuration, the gradebook's knowledge of a lab, one student at a time."""
+
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+
+ROOT = Path(__file__).parents[2]
+CONFIG = "nbgrader_config.py"
+
+
+def settings(root: Path, lab: str, student: str = "*"):
+    """The course's nbgrader_config.py, for one lab under `root`."""
+    from traitlets.config import Config
+    from traitlets.config.loader import PyFileConfigLoader
+
+    place = root if (root / CONFIG).exists() else ROOT
+    config = Config(PyFileConfigLoader(CONFIG, path=str(place)).load_config())
+    config.CourseDirectory.root = str(root)
+    config.CourseDirectory.assignment_id = lab
+    config.CourseDirectory.student_id = student
+    return config
+
+
+@contextmanager
+def quiet():
+    """nbgrader's libraries warn of what its users can't change; and a new gradebook needs a program of ours on PATH."""
+    path = os.environ.get("PATH", "")
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        os.environ["PATH"] = path
+
+
+def course(config, log):
+    from nbgrader.coursedir import CourseDirectory
+
+    return CourseDirectory(config=config, log=log)
+
+
+class Heard(logging.Handler):
+    """Keeps the last complaint, to be said in one line."""
+
+    def __init__(self):
+        super().__init__(logging.ERROR)
+        self.said = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        lines = record.getMessage().strip().splitlines()
+        if lines and "There was an error processing" not in lines[0] and "see the" not in lines[-1]:
+            self.said = lines[-1][:300]
+
+
+def logger(path: Path | None) -> tuple[logging.Logger, Heard]:
+    log, heard = logging.Logger("nbgrader.class", logging.INFO), Heard()
+    log.addHandler(heard)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = logging.FileHandler(path, encoding="utf-8")
+        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        log.addHandler(file)
+    return log, heard
+
+
+def cells_of(notebook) -> dict[str, float]:
+    """Graded cells of a notebook with their points."""
+    marks = [cell.metadata.get("nbgrader", {}) for cell in notebook.cells]
+    return {m["grade_id"]: float(m["points"]) for m in marks if m.get("grade") or m.get("task")}
+
+
+def notebooks(root: Path, lab: str, config) -> dict[str, Path]:
+    """The released notebooks of a lab by name."""
+    folder = Path(
+        course(config, logging.Logger("quiet")).format_path(
+            config.CourseDirectory.release_directory, ".", lab
+        )
+    )
+    return {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
+
+
+def known(gradebook, lab: str) -> dict[str, dict[str, float]]:
+    """What the gradebook holds of a lab: notebook -> graded cell -> points."""
+    from nbgrader.api import MissingEntry
+
+    try:
+        found = gradebook.find_assignment(lab).notebooks
+    except MissingEntry:
+        return {}
+    return {n.name: {c.name: float(c.max_score) for c in [*n.grade_cells, *n.task_cells]} for n in found}
+
+
+def register(root: Path, lab: str) -> str:
+    """Enters the lab as released into the gradebook where it is not there yet; says what stands against it."""
+    from nbgrader.api import Gradebook
+
+    config = settings(root, lab, ".")
+    released = notebooks(root, lab, config)
+    wanted = {name: cells_of(nbformat.read(path, as_version=4)) for name, path in released.items()}
+    log, heard = logger(None)
+    coursedir = course(config, log)
+    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        if known(gradebook, lab) == wanted:
+            return ""
+    said = _enter(config, log, heard)
+    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        held = known(gradebook, lab)
+    if held == wanted:
+        return ""
+    return f"the gradebook knows another version of {lab} than labs/ holds ({said or 'its cells or points differ'})"
+
+
+def _enter(config, log, heard: Heard) -> str:
+    """nbgrader's own generate_assignment, with its labs thrown away: those of the course are built."""
+    from nbgrader.converters import GenerateAssignment, NbGraderException
+
+    with tempfile.TemporaryDirectory(prefix="labs_") as folder, quiet():
+        config.CourseDirectory.release_directory = folder
+        config.GenerateAssignment.force = True
+        converter = GenerateAssignment(coursedir=course(config, log), config=config, log=log)
+        try:
+            converter.start()
+        except NbGraderException as error:
+            return heard.said or str(error)
+    return ""
+
+
+def autograde(root: Path, lab: str, student: str, mode: str, log, heard: Heard) -> str:
+    """One student through nbgrader's autograde; what went wrong, or nothing."""
+    from nbgrader.converters import Autograde
+
+    config = settings(root, lab, student)
+    config.Autograde.force = True
+    config.Judge.mode = mode
+    heard.said = ""
+    with quiet():
+        try:
+            Autograde(coursedir=course(config, log), config=config, log=log).start()
+        except Exception as error:  # one student's trouble, whatever it is
+            return heard.said or f"{type(error).__name__}: {error}"
+    return ""
+
+
+def grades(root: Path, lab: str, student: str) -> list[tuple]:
+    """(notebook, grade) for every graded cell of a student, as the gradebook holds them."""
+    from nbgrader.api import Gradebook
+
+    coursedir = course(settings(root, lab), logging.Logger("quiet"))
+    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        submission = gradebook.find_submission(lab, student)
+        return [
+            (
+                notebook.name,
+                SimpleNamespace(
+                    name=g.name,
+                    score=float(g.score),
+                    max_score=float(g.max_score),
+                    extra_credit=g.extra_credit,
+                    needs_manual_grade=g.needs_manual_grade,
+                ),
+            )
+            for notebook in submission.notebooks
+            for g in notebook.grades
+        ]

@@ -1,0 +1,81 @@
+"""python -m grader class LAB: judges all collected submissions of a lab and fills the gradebook."""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from grader import box, jailer, record
+from grader.classroom import term
+from grader.classroom.term import Term
+
+ROOT = Path(__file__).parents[2]
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m grader class", description=__doc__)
+    parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
+    parser.add_argument(
+        "--mode", choices=("cpu", "gpu"), help="kind of evidence; a lab keeps that of its first round"
+    )
+    parser.add_argument("--student", action="append", default=[], help="only this one; may be given again")
+    parser.add_argument("--anew", action="store_true", help="new hidden cases, and every answer judged again")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    wants = parser.parse_args(argv)
+    try:
+        round_ = prepare(ROOT, wants.lab, wants.mode, wants.anew)
+        from grader.classroom import roll
+
+        rows = roll.grade(round_, wants.student, say=lambda line: print(line, file=sys.stderr, flush=True))
+    except (ValueError, box.BoxError) as error:
+        print(f"python -m grader class: {error}", file=sys.stderr)
+        return record.WRONG_USAGE if isinstance(error, ValueError) else record.EXIT[record.INCONCLUSIVE]
+    finally:
+        jailer.stop_all()
+    print(json.dumps(as_json(round_, rows), indent=1) if wants.json else text(round_, rows))
+    return record.EXIT[record.INCONCLUSIVE] if any(row.trouble or row.unsettled for row in rows) else 0
+
+
+def prepare(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> Term:
+    """The lab's round, once all that judging a class needs is there; ValueError or BoxError otherwise."""
+    box.require(2, "judging a class")
+    if not term.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
+        raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
+    from grader.classroom import books
+
+    if trouble := books.register(root, lab):
+        raise ValueError(trouble)
+    return term.open_term(root, lab, mode, anew)
+
+
+def as_json(round_: Term, rows: list) -> dict:
+    return {
+        "lab": round_.lab,
+        "mode": round_.mode,
+        "epoch": round_.epoch,
+        "students": [asdict(row) for row in rows],
+    }
+
+
+def text(round_: Term, rows: list) -> str:
+    """A line a student, what was odd below it, and what is left to do."""
+    wide = max(len(row.student) for row in rows)
+    lines = [f"{round_.lab}, {round_.mode} mode, {len(rows)} submissions"]
+    for row in rows:
+        found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
+        bonus = f" (bonus {row.bonus:g})" if row.bonus else ""
+        state = (
+            f"not entered: {row.trouble}" if row.trouble else f"{row.points:6g} of {row.of:g}{bonus}  {found}"
+        )
+        lines.append(f"  {row.student:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
+        lines += [f"  {'':<{wide}}  {said}" for said in row.said]
+    by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
+    lines.append(f"to be graded by hand: {by_hand} cells")
+    if open_:
+        lines.append(
+            f"not settled, by the grader's own trouble: {open_} cells, which wait for a person with no points; run this again first"
+        )
+    if failed := sum(bool(r.trouble) for r in rows):
+        lines.append(f"not entered: {failed} submissions; {term.PLACE}/{round_.lab}.log says more")
+    return "\n".join(lines)

@@ -1,0 +1,61 @@
+"""The door through which submissions come into nbgrader: it gets the instructor's notebook with answers in it."""
+
+from pathlib import Path
+
+import nbformat
+from nbconvert.exporters import NotebookExporter
+from nbgrader.converters.base import NbGraderException
+
+from grader import box
+from grader.classroom import transplant
+from grader.classroom.intake import IntakeTrouble, Submitted, take_in
+
+LEAST_BOX = 2
+TRIES = 3
+NOT_READ = "not_read"  # notebook metadata: why a submission is for a person to read
+
+
+def required_box(say) -> None:
+    """NbGraderException where strangers' code could not be kept apart well enough."""
+    try:
+        box.require(LEAST_BOX, "judging a class")
+    except box.BoxError as error:
+        say(str(error))
+        raise NbGraderException(str(error)) from None
+
+
+class SubmissionExporter(NotebookExporter):
+    """nbgrader's notebook exporter, except for how it reads what a student handed in."""
+
+    def __init__(self, **more):
+        super().__init__(**more)
+        required_box(self.log.error)
+
+    def from_filename(self, filename, resources=None, **more):
+        if not self.parent._sanitizing:
+            return super().from_filename(filename, resources, **more)
+        place = resources["nbgrader"]
+        coursedir = self.parent.coursedir
+        released = coursedir.format_path(coursedir.release_directory, ".", place["assignment"])
+        lab = nbformat.read(Path(released) / f"{place['notebook']}.ipynb", as_version=4)
+        notebook, said = fill(lab, Path(filename))
+        for line in said:
+            self.log.warning("%s: %s", filename, line)
+        resources["metadata"] = {"name": place["notebook"], "path": str(Path(filename).parent)}
+        return self.from_notebook_node(notebook, resources, **more)
+
+
+def fill(lab, path: Path):
+    """(the lab with the answers of the submission at `path`, what is said about it)."""
+    submitted, trouble = Submitted(), ""
+    for _ in range(TRIES):
+        try:
+            submitted, trouble = take_in(path, transplant.asked(lab)), ""
+            break
+        except IntakeTrouble as error:
+            trouble = f"{path.name} was not read, by no fault of its writer: {error}"
+    notebook, said = transplant.transplant(lab, Submitted(trouble=trouble) if trouble else submitted)
+    notebook = nbformat.from_dict(notebook)
+    if trouble:
+        notebook.metadata[NOT_READ] = trouble
+    return notebook, said

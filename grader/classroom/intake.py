@@ -1,0 +1,106 @@
+"""What a student handed in, read without trusting a byte of it: no links, no large files, parsed by another process."""
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+READER = Path(__file__).with_name("read_notebook.py")
+MOST_BYTES = 2_000_000
+READER_S = 60  # by the wall clock; the reader's own limit is seconds of processor time
+
+
+class IntakeTrouble(Exception):
+    """Trouble of our own: the reader did not run. Never the student's fault."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    kind: str  # code or markdown
+    source: str
+    cut: bool = False  # longer than any cell may be
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """The cells of one submitted notebook, by name; `trouble` says why there are none."""
+
+    found: dict[str, list[Cell]] = field(default_factory=dict)
+    copies: dict[str, int] = field(default_factory=dict)
+    after: dict[str, list[Cell]] = field(default_factory=dict)  # a student's own cells below a task
+    others: int = 0
+    trouble: str = ""
+
+    def digest(self) -> str:
+        return hashlib.sha256(repr(self).encode("utf-8", "replace")).hexdigest()
+
+
+def take_in(path: Path, asked: dict[str, list[str]]) -> Submitted:
+    """The notebook at .../STUDENT/LAB/NAME.ipynb as plain cells; `asked` says which, as the reader wants it."""
+    try:
+        data = read_regular(path)
+    except Unfit as why:
+        return Submitted(trouble=f"{path.name} {why}")
+    said = _parse(data, json.dumps(asked))
+    if "unreadable" in said:
+        return Submitted(trouble=f"{path.name} {said['unreadable']}")
+
+    def cells(rows):
+        return {name: [Cell(*row) for row in found] for name, found in rows.items()}
+
+    return Submitted(cells(said["found"]), said["copies"], cells(said["after"]), said["others"])
+
+
+class Unfit(Exception):
+    """Why a file is not read."""
+
+
+def read_regular(path: Path) -> bytes:
+    """A plain file of at most MOST_BYTES; no link on the way below the folder of all students."""
+    follow_no_link = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    opened = [os.open(path.parents[2], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
+    try:
+        for folder in (path.parents[1].name, path.parents[0].name):
+            opened.append(os.open(folder, follow_no_link | os.O_DIRECTORY, dir_fd=opened[-1]))
+        opened.append(os.open(path.name, follow_no_link | os.O_NONBLOCK, dir_fd=opened[-1]))
+        facts = os.fstat(opened[-1])
+        if not stat.S_ISREG(facts.st_mode):
+            raise Unfit("is not a plain file")
+        data = b"" if facts.st_size > MOST_BYTES else _read(opened[-1], MOST_BYTES + 1)
+        if max(facts.st_size, len(data)) > MOST_BYTES:
+            raise Unfit(
+                f"is {facts.st_size / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} MB are read: "
+                "clear the outputs of all cells, save, and hand in again"
+            )
+        return data
+    except OSError as error:
+        raise Unfit(f"could not be opened as a plain file ({error.strerror})") from None
+    finally:
+        for fd in opened:
+            os.close(fd)
+
+
+def _read(fd: int, most: int) -> bytes:
+    parts, total = [], 0
+    while total < most and (data := os.read(fd, most - total)):
+        parts.append(data)
+        total += len(data)
+    return b"".join(parts)
+
+
+def _parse(data: bytes, asked: str) -> dict:
+    """Runs the reader. Its death by its own limits is the notebook's doing; anything else is ours."""
+    command = [sys.executable, "-I", "-S", "-B", str(READER), asked]
+    try:
+        run = subprocess.run(command, input=data, capture_output=True, timeout=READER_S, cwd="/", env={})
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise IntakeTrouble(f"the reader of notebooks did not run: {error}") from error
+    if run.returncode < 0:
+        return {"unreadable": "takes more time or memory to read than a notebook may"}
+    if run.returncode:
+        raise IntakeTrouble(f"the reader of notebooks failed: {run.stderr.decode(errors='replace')[-300:]}")
+    return json.loads(run.stdout)

@@ -1,0 +1,111 @@
+"""In nbgrader's autograde chain: Judge stands where cells were executed, SaveGrades writes what it found."""
+
+import math
+import re
+from pathlib import Path
+
+from nbformat.v4 import new_output
+from nbgrader import utils
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from traitlets import Enum
+
+from grader import questions, report
+from grader.classroom import term, verdicts
+from grader.classroom.exporter import NOT_READ
+from grader.record import Record
+
+QUESTION = re.compile(r"""check\(\s*["']([a-z0-9_]+\.[a-z0-9_]+)["']""")
+FOR_A_PERSON = "<p><b>A person will look at this.</b> The grader could not settle it, which is not your doing and costs you nothing.</p>"
+
+
+def answers_to_checks(notebook) -> dict[str, tuple[str, str | None]]:
+    """check cell -> (question, source of its answer), as the instructor's notebook pairs them."""
+    cells = {
+        c.metadata.nbgrader.grade_id: c
+        for c in notebook.cells
+        if "grade_id" in c.metadata.get("nbgrader", {})
+    }
+    found = {}
+    for name, cell in cells.items():
+        if utils.is_grade(cell) and not utils.is_solution(cell) and cell.cell_type == "code":
+            asked = QUESTION.search(cell.source)
+            answer = cells.get(name.removeprefix("check_"))
+            found[name] = (asked[1] if asked else "", answer.source if answer is not None else None)
+    return found
+
+
+class Judge(NbGraderPreprocessor):
+    """Asks the referee for every graded cell; runs nothing of the notebook itself."""
+
+    mode = Enum(("", "cpu", "gpu"), "", help="cpu or gpu; empty: as in the lab's first round").tag(
+        config=True
+    )
+
+    def preprocess(self, nb, resources):
+        place = resources["nbgrader"]
+        round_ = term.open_term(
+            Path(self.parent.parent.coursedir.root), place["assignment"], self.mode or None
+        )
+        resources["judged"], resources[NOT_READ] = {}, nb.metadata.get(NOT_READ, "")
+        asked = answers_to_checks(nb)
+        for cell in nb.cells:
+            name = cell.metadata.get("nbgrader", {}).get("grade_id")
+            if name in asked:
+                verdict = self._verdict(*asked[name], round_, resources[NOT_READ])
+                resources["judged"][name] = verdict
+                cell.outputs = [output(verdict, float(cell.metadata.nbgrader.points))]
+                self.log.info(
+                    "%s %s: %s, %g of %g", place["student"], name, verdict.verdict, verdict.points, verdict.of
+                )
+        return nb, resources
+
+    def _verdict(self, question_id: str, source: str | None, round_: term.Term, not_read: str) -> Record:
+        if not_read:
+            return verdicts.no_verdict(question_id, round_.mode, not_read)
+        if source is None or question_id not in questions.load():
+            return verdicts.no_verdict(
+                question_id,
+                round_.mode,
+                f"{question_id or 'this cell'} has no question or no answer cell in this version of the course",
+            )
+        return verdicts.verdict_of(source, question_id, round_)
+
+
+def score(verdict: Record, most: float) -> float:
+    """The cell's points, whatever the notebook's version makes a question worth; always a number nbgrader takes."""
+    share = verdict.points / verdict.of if verdict.of else 0.0
+    return min(max(share * most, 0.0), most) if math.isfinite(share) else 0.0
+
+
+def output(verdict: Record, most: float):
+    """What nbgrader reads as partial credit, and beside it what a person reads."""
+    shown = verdict.for_feedback()
+    html = (FOR_A_PERSON if verdict.unsettled else "") + report.html(shown)
+    return new_output(
+        "execute_result",
+        {"text/plain": repr(float(score(verdict, most))), "text/html": html},
+        execution_count=None,
+    )
+
+
+class SaveGrades(SaveAutoGrades):
+    """Points into the gradebook; what is not settled stays open for a person, and bonus points come on top."""
+
+    def _add_score(self, cell, resources):
+        super()._add_score(cell, resources)
+        name = cell.metadata.nbgrader["grade_id"]
+        verdict = resources["judged"].get(name)
+        open_ = bool(resources[NOT_READ]) or (verdict is not None and verdict.unsettled)
+        bonus = (
+            verdict is not None
+            and verdict.question in questions.load()
+            and questions.find(verdict.question).bonus
+        )
+        if not open_ and not bonus:
+            return
+        grade = self.gradebook.find_grade(name, self.notebook_id, self.assignment_id, self.student_id)
+        if open_:
+            grade.auto_score, grade.needs_manual_grade = None, True
+        elif float(cell.metadata.nbgrader["points"]) == 0:
+            grade.extra_credit = verdict.points
+        self.gradebook.db.commit()

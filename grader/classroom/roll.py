@@ -1,0 +1,196 @@
+"""All submissions of a lab: every answer judged once, then every student entered into the gradebook."""
+
+import hashlib
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import nbformat
+
+from grader import questions
+from grader.classroom import books, term, verdicts
+from grader.classroom.exporter import NOT_READ, fill
+from grader.classroom.preprocessors import answers_to_checks
+from grader.classroom.term import Term
+from grader.record import INCONCLUSIVE, REFUSED, Record
+
+STUDENT = re.compile(r"[^\s/*?\[\]\\.][^/*?\[\]\\\x00-\x1f]*")  # what nbgrader can find again
+
+
+@dataclass
+class Row:
+    """What became of one student's submission, as the gradebook has it."""
+
+    student: str
+    points: float = 0.0
+    of: float = 0.0
+    bonus: float = 0.0  # part of points, on top of `of`
+    verdicts: dict[str, str] = field(default_factory=dict)  # question -> verdict
+    by_hand: list[str] = field(default_factory=list)  # cells that wait for a person, as they should
+    unsettled: list[str] = field(
+        default_factory=list
+    )  # questions that wait for a person because of our trouble
+    said: list[str] = field(default_factory=list)  # what was odd about what came in
+    trouble: str = ""  # why nothing could be entered
+    unchanged: bool = False  # entered before, just so
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A student's notebooks of the lab, with the answers in place."""
+
+    student: str
+    notebooks: list
+    said: list[str]
+
+    def answers(self) -> list[tuple[str, str]]:
+        """(question, source) of every answer that can be judged."""
+        table = questions.load()
+        pairs = [
+            p for nb in self.notebooks if NOT_READ not in nb.metadata for p in answers_to_checks(nb).values()
+        ]
+        return [(name, source) for name, source in pairs if source is not None and name in table]
+
+
+def students(round_: Term) -> list[str]:
+    """Whoever has handed in something for this lab."""
+    folder = round_.root / "submitted"
+    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    return [name for name in names if os.path.lexists(folder / name / round_.lab)]
+
+
+def handed_in(round_: Term, student: str) -> HandedIn:
+    notebooks, said = [], []
+    for path in sorted((round_.root / "labs" / round_.lab).glob("*.ipynb")):
+        submitted = round_.root / "submitted" / student / round_.lab / path.name
+        if os.path.lexists(submitted):
+            notebook, words = fill(nbformat.read(path, as_version=4), submitted)
+            notebooks.append(notebook)
+            said += words
+        else:
+            said.append(f"{path.name} was not handed in.")
+    return HandedIn(student, notebooks, said)
+
+
+def grade(
+    round_: Term, only: list[str] = (), say: Callable = lambda line: None, each: Callable = map
+) -> list[Row]:
+    """Judges every answer (through `each`, a map), then enters the points student by student."""
+    names = students(round_)
+    if unknown := sorted(set(only) - set(names)):
+        raise ValueError(f"student must be one with a submission, got {', '.join(unknown)}; see submitted/")
+    names = [name for name in names if name in only or not only]
+    if not names:
+        raise ValueError(
+            f"submitted/*/{round_.lab} must hold submissions, got none; run nbgrader collect {round_.lab}"
+        )
+    came_in = [handed_in(round_, name) for name in names]
+    try:
+        judge_all(round_, came_in, say, each)
+        return _enter_all(round_, came_in, say)
+    finally:
+        term.open_verdicts.clear()
+
+
+def _enter_all(round_: Term, came_in: list[HandedIn], say: Callable) -> list[Row]:
+    log, heard = books.logger(round_.root / term.PLACE / f"{round_.lab}.log")
+    rows, started = [], time.monotonic()
+    for count, one in enumerate(came_in, 1):
+        rows.append(enter(round_, one, log, heard))
+        say(f"entered {count} of {len(came_in)}: {one.student}{_left(started, count, len(came_in))}")
+    return rows
+
+
+def judge_all(round_: Term, came_in: list[HandedIn], say: Callable, each: Callable) -> None:
+    """Every answer that has no record yet, once however many handed it in; records are kept as they come."""
+    jobs = list(_jobs(round_, came_in))
+    if not jobs:
+        return
+    say(f"{len(jobs)} different answers to judge from {len(came_in)} submissions, in {round_.mode} mode")
+    started = time.monotonic()
+    try:
+        for count, judged in enumerate(each(verdicts.judge, *zip(*jobs, strict=True)), 1):
+            verdict = Record.from_json(judged)
+            term.keep(round_, verdict)
+            if verdict.unsettled:
+                term.open_verdicts[verdict.key] = verdict
+            say(
+                f"judged {count} of {len(jobs)}: {verdict.question} {verdict.verdict}{_left(started, count, len(jobs))}"
+            )
+    except Exception as error:  # the map's own trouble: what it did not bring is judged as it is entered
+        say(f"judging broke off ({type(error).__name__}: {error}) and goes on one by one")
+
+
+def _left(started: float, done: int, all_: int) -> str:
+    seconds = (time.monotonic() - started) / done * (all_ - done)
+    return f" ({seconds / 60:.0f} min left)" if seconds > 90 else ""
+
+
+def _jobs(round_: Term, came_in: list[HandedIn]) -> Iterator[tuple]:
+    """(source, question, mode, seed, epoch) for each answer that is new."""
+    seen = set()
+    for one in came_in:
+        for question_id, source in one.answers():
+            key = term.key(round_, questions.find(question_id), source)
+            if key and key not in seen and term.find(round_, key) is None:
+                seen.add(key)
+                yield source, question_id, round_.mode, round_.seed(question_id), round_.epoch
+
+
+def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) -> Row:
+    """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
+    row = Row(one.student, said=one.said)
+    try:
+        if not STUDENT.fullmatch(one.student):
+            raise ValueError(
+                "the name of this student's folder holds characters that nbgrader cannot look for"
+            )
+        stamp = _stamp(round_, one)
+        row.unchanged = _stamps(round_).get(one.student) == stamp and _is_entered(round_, one)
+        if not row.unchanged:
+            row.trouble = books.autograde(round_.root, round_.lab, one.student, round_.mode, log, heard)
+        _read_back(round_, one, row)
+        settled = not row.trouble and not row.unsettled
+        _stamps(round_, {one.student: stamp if settled else ""})
+    except Exception as error:
+        row.trouble = row.trouble or f"{type(error).__name__}: {error}"
+    return row
+
+
+def _is_entered(round_: Term, one: HandedIn) -> bool:
+    return (round_.root / "autograded" / one.student / round_.lab).is_dir()
+
+
+def _stamp(round_: Term, one: HandedIn) -> str:
+    """What a student's entry stands on: the same again needs no new entry, and a person's grades stay untouched."""
+    keys = [term.key(round_, questions.find(name), source) for name, source in one.answers()]
+    text = json.dumps([round_.epoch, keys, one.said, [nbformat.writes(nb) for nb in one.notebooks]])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _stamps(round_: Term, more: dict | None = None) -> dict[str, str]:
+    path = round_.root / term.PLACE / f"{round_.lab}.entered.json"
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if more:
+        kept |= more
+        term.write(path, json.dumps(kept, indent=1) + "\n", replace=True)
+    return kept
+
+
+def _read_back(round_: Term, one: HandedIn, row: Row) -> None:
+    """What the gradebook holds now, so that a row is never rosier than the book."""
+    for name, source in one.answers():
+        key = term.key(round_, questions.find(name), source)
+        verdict = term.find(round_, key) if key else None
+        row.verdicts[name] = verdict.verdict if verdict else INCONCLUSIVE if key else REFUSED
+        if row.verdicts[name] == INCONCLUSIVE or verdict and verdict.unsettled:
+            row.unsettled.append(name)
+    for notebook, found in books.grades(round_.root, round_.lab, one.student):
+        row.points, row.of = row.points + found.score, row.of + found.max_score
+        row.bonus += found.extra_credit or 0.0
+        if found.needs_manual_grade and not found.name.startswith("check_"):
+            row.by_hand.append(f"{notebook}: {found.name}")

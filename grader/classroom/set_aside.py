@@ -1,0 +1,63 @@
+"""Before nbgrader copies a submission's other files: whatever is no plain, small file is moved out of its way."""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from grader.classroom.intake import MOST_BYTES
+from grader.classroom.term import PLACE
+
+MOST_FILES = 100
+
+
+def hook(assignment: str, student: str, notebooks: list[str]) -> None:
+    """nbgrader's pre_convert_hook; called for each submission with its notebooks."""
+    for folder in sorted({Path(notebook).parent for notebook in notebooks}):
+        set_aside(folder)
+
+
+def set_aside(folder: Path) -> list[str]:
+    """Moves links, devices, pipes, large or countless files and bad time stamps of .../STUDENT/LAB away; names them."""
+    root = folder.parents[2]
+    place = root / PLACE / "set_aside" / folder.parent.name / f"{folder.name}-{secrets.token_hex(4)}"
+    if folder.is_symlink():
+        return [_move(folder, place)]
+    return [_move(path, place / path.relative_to(folder)) for path in odd(folder)]
+
+
+def odd(folder: Path) -> list[Path]:
+    """What is no plain small file. Notebooks stay: they are read with care, and what is wrong with them is said."""
+    found, seen = [], 0
+    for place, folders, files in os.walk(folder):
+        found += [Path(place) / name for name in folders if (Path(place) / name).is_symlink()]
+        for name in files:
+            path = Path(place) / name
+            seen += 1
+            if path.suffix == ".ipynb" and Path(place) == folder:
+                continue
+            if seen > MOST_FILES or not _plain(path) or name == "timestamp.txt" and not _time(path):
+                found.append(path)
+    return found
+
+
+def _plain(path: Path) -> bool:
+    facts = path.lstat()
+    return stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_BYTES
+
+
+def _time(path: Path) -> bool:
+    """Whether nbgrader can read the time; one that it can't ends its work on that student, and its lists for all."""
+    from nbgrader.utils import parse_utc
+
+    try:
+        parse_utc(path.read_bytes()[:200].decode().strip())
+    except Exception:  # whatever a date parser may do with a stranger's text
+        return False
+    return True
+
+
+def _move(path: Path, target: Path) -> str:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.rename(path, target)
+    return path.name

@@ -1,0 +1,102 @@
+"""A small course of its own: one lab, and students who hand it in."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+LAB = "01_gemm_tiling"
+TEXT = """# A small lab
+
+```python locked=imports
+from grader import check
+```
+
+```python answer=reuse
+def reuse(bm, bn):
+    ### BEGIN SOLUTION
+    return 2 * bm * bn / (bm + bn)
+    ### END SOLUTION
+```
+
+```python check=reuse
+check("gemm_tiling.reuse", reuse)
+```
+
+```python answer=tile_loads
+def tile_loads(m, n, k, bm, bn):
+    ### BEGIN SOLUTION
+    return m * k * -(-n // bn) + k * n * -(-m // bm)
+    ### END SOLUTION
+```
+
+```python check=tile_loads
+check("gemm_tiling.tile_loads", tile_loads)
+```
+
+<!-- #region manual=why points=3 -->
+Because both sides of a tile add up.
+<!-- #endregion -->
+
+<!-- #region task=draw points=2 -->
+Draw the tile walk in a cell of your own below.
+
+### BEGIN MARK SCHEME
+One band of A, one of B.
+### END MARK SCHEME
+<!-- #endregion -->
+"""
+RIGHT = {
+    "reuse": "def reuse(bm, bn):\n    return 2 * bm * bn / (bm + bn)\n",
+    "tile_loads": "def tile_loads(m, n, k, bm, bn):\n    return m * k * -(-n // bn) + k * n * -(-m // bm)\n",
+    "why": "The sides add up below the line.",
+}
+WRONG = {
+    **RIGHT,
+    "tile_loads": "def tile_loads(m, n, k, bm, bn):\n    return m * k * (n // bn) + k * n * (m // bm)\n",
+}
+
+
+class Course:
+    def __init__(self, root: Path):
+        self.root = root
+        self.lab = json.loads(json.dumps(nbformat.read(root / f"labs/{LAB}/concepts.ipynb", as_version=4)))
+
+    def place(self, student: str) -> Path:
+        folder = self.root / "submitted" / student / LAB
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / "concepts.ipynb"
+
+    def notebook(self, answers: dict) -> dict:
+        notebook = json.loads(json.dumps(self.lab))
+        for cell in notebook["cells"]:
+            cell["source"] = answers.get(cell["id"], cell["source"])
+        return notebook
+
+    def hand_in(self, student: str, answers: dict, change=lambda notebook: notebook) -> Path:
+        path = self.place(student)
+        path.write_text(json.dumps(change(self.notebook(answers))))
+        (path.parent / "timestamp.txt").write_text("2026-11-20 12:00:00.000000 UTC")
+        return path
+
+    def cell(self, notebook: dict, name: str) -> dict:
+        return next(c for c in notebook["cells"] if c["id"] == name)
+
+    def grade(self, **more) -> dict:
+        from grader.classroom import command, roll
+
+        round_ = command.prepare(self.root, LAB, "cpu")
+        return {row.student: row for row in roll.grade(round_, **more)}
+
+
+@pytest.fixture
+def course(tmp_path) -> Course:
+    from grader.build import disk, make
+
+    (tmp_path / f"solutions/{LAB}").mkdir(parents=True)
+    (tmp_path / f"solutions/{LAB}/concepts.md").write_text(TEXT)
+    built = make.make(tmp_path, [])
+    assert not built.refused
+    disk.put(tmp_path, built)
+    return Course(tmp_path)

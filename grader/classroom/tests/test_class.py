@@ -1,0 +1,219 @@
+"""A class from its submissions to its gradebook and feedback."""
+
+import html
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader import box, questions, record, referee
+from grader.classroom import books, command, term
+from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
+from grader.record import INCONCLUSIVE
+
+ROOT = Path(__file__).parents[3]
+
+
+def book(course, student):
+    return {g.name: g for _, g in books.grades(course.root, LAB, student)}
+
+
+def words(path: Path) -> str:
+    """What a reader of a feedback page sees."""
+    body = path.read_text().partition("<body")[2]
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", body)))
+
+
+def test_points_go_into_the_gradebook_and_hand_grading_stays(course):
+    course.hand_in("ada", RIGHT)
+    course.hand_in("bob", WRONG)
+    course.hand_in("cy", {})
+    rows = course.grade()
+    assert {name: (row.points, row.of) for name, row in rows.items()} == {
+        "ada": (5, 10),
+        "bob": (2, 10),
+        "cy": (0, 10),
+    }
+    assert rows["ada"].by_hand == ["concepts: draw", "concepts: why"] or set(rows["ada"].by_hand) == {
+        "concepts: draw",
+        "concepts: why",
+    }
+    assert not any(row.said or row.trouble or row.unsettled for row in rows.values())
+    ada, cy = book(course, "ada"), book(course, "cy")
+    assert (ada["why"].score, ada["why"].needs_manual_grade) == (0, True)
+    assert (cy["why"].score, cy["why"].needs_manual_grade) == (0, False), "an untouched text is no answer"
+
+    grade_by_hand(course, "ada", "why", 2.5)
+    rows = course.grade()
+    assert rows["ada"].unchanged and rows["ada"].points == 7.5 and "concepts: why" not in rows["ada"].by_hand
+    course.hand_in("bob", RIGHT)
+    rows = course.grade()
+    assert rows["bob"].points == 5 and not rows["bob"].unchanged and rows["ada"].unchanged
+
+
+def grade_by_hand(course, student, cell, points):
+    from nbgrader.api import Gradebook
+
+    with books.quiet(), Gradebook(f"sqlite:///{course.root}/gradebook.db") as gradebook:
+        grade = gradebook.find_grade(cell, "concepts", LAB, student)
+        grade.manual_score, grade.needs_manual_grade = points, False
+        gradebook.db.commit()
+
+
+def test_nbgraders_own_commands_give_the_same_grades_and_feedback(course, monkeypatch):
+    """The course's config, read by nbgrader itself in a process of its own, without any record to stand on."""
+    course.hand_in("ada", RIGHT)
+    course.hand_in("bob", HIDDEN_WRONG)
+    config = (ROOT / "nbgrader_config.py").read_text()
+    root = f"ROOT = Path({str(course.root)!r})\nsys.path.insert(0, {str(ROOT)!r})"
+    assert "ROOT = Path(__file__).resolve().parent" in config
+    (course.root / books.CONFIG).write_text(config.replace("ROOT = Path(__file__).resolve().parent", root))
+    assert books.register(course.root, LAB) == ""
+    for arguments in (["autograde", LAB], ["generate_feedback", LAB]):
+        command_line = [sys.executable, "-W", "ignore", "-m", "nbgrader", *arguments]
+        run = subprocess.run(command_line, cwd=course.root, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr[-2000:]
+    first = {name: {n: g.score for n, g in book(course, name).items()} for name in ("ada", "bob")}
+    assert first["ada"]["check_tile_loads"] == 3 and first["bob"]["check_tile_loads"] == 0
+    rows = course.grade()
+    assert {name: {n: g.score for n, g in book(course, name).items()} for name in ("ada", "bob")} == first
+    assert rows["bob"].verdicts == {"gemm_tiling.reuse": "PASS", "gemm_tiling.tile_loads": "FAIL"}
+
+    feedback = words(course.root / f"feedback/bob/{LAB}/concepts.html")
+    assert (
+        "a hidden case (ragged tiles): values that differ" in feedback and "(Score: 2.0 / 10.0)" in feedback
+    )
+    assert "7654321" not in feedback and "SECRET" not in feedback
+    assert "PASS gemm_tiling.reuse 2 of 2 points" in feedback
+
+
+HIDDEN_WRONG = {
+    **RIGHT,
+    "tile_loads": """def tile_loads(m, n, k, bm, bn):
+    if (m, n, k) in ((256, 256, 256), (100, 70, 50), (1, 4096, 4096)):
+        return m * k * -(-n // bn) + k * n * -(-m // bm)
+    print("SEC" + "RET", m, n, k)
+    return 7654320 + 1
+""",
+}
+
+
+def test_trouble_of_our_own_is_tried_again_and_then_waits_for_a_person(course, monkeypatch):
+    tries = []
+
+    def stumbling(source, question, **more):
+        tries.append(question.id)
+        verdict = judged(source, question, **more)
+        if question.id == "gemm_tiling.reuse":
+            verdict.verdict, verdict.points, verdict.message = INCONCLUSIVE, 0.0, "the jail broke off"
+        return verdict
+
+    judged = referee.grade_one
+    monkeypatch.setattr(referee, "grade_one", stumbling)
+    course.hand_in("ada", RIGHT)
+    row = course.grade()["ada"]
+    assert tries.count("gemm_tiling.reuse") == 3 and tries.count("gemm_tiling.tile_loads") == 1
+    assert row.unsettled == ["gemm_tiling.reuse"] and row.points == 3
+    held = book(course, "ada")["check_reuse"]
+    assert held.needs_manual_grade and held.score == 0
+    page = (course.root / f"autograded/ada/{LAB}/concepts.ipynb").read_text()
+    assert "A person will look at this" in page and "the jail broke off" in page
+
+    monkeypatch.setattr(referee, "grade_one", judged)
+    row = course.grade()["ada"]
+    assert row.points == 5 and not row.unsettled and not book(course, "ada")["check_reuse"].needs_manual_grade
+
+
+def test_a_settled_verdict_is_never_asked_for_again(course, monkeypatch):
+    course.hand_in("ada", RIGHT)
+    course.hand_in("bob", RIGHT)
+    asked = []
+    judged = referee.grade_one
+    monkeypatch.setattr(referee, "grade_one", lambda s, q, **m: asked.append(q.id) or judged(s, q, **m))
+    course.grade()
+    assert sorted(asked) == ["gemm_tiling.reuse", "gemm_tiling.tile_loads"], "equal answers are judged once"
+    course.hand_in("cy", RIGHT)
+    course.grade()
+    assert len(asked) == 2
+
+
+def test_a_round_keeps_its_mode_and_its_hidden_cases(course):
+    round_ = term.open_term(course.root, LAB, "cpu")
+    assert term.open_term(course.root, LAB) == round_ and round_.seed("a.b") != round_.seed("a.c")
+    with pytest.raises(ValueError, match="mode must be cpu as in this lab's first round, got gpu"):
+        term.open_term(course.root, LAB, "gpu")
+    again = term.open_term(course.root, LAB, "gpu", anew=True)
+    assert again.mode == "gpu" and again.seed("a.b") != round_.seed("a.b")
+    secret = course.root / term.PLACE / f"{LAB}.json"
+    assert secret.stat().st_mode & 0o77 == 0, "only the instructor may read the seeds"
+
+
+def test_a_map_that_breaks_costs_no_one_a_grade(course):
+    def broken(function, *rows):
+        yield function(*next(zip(*rows, strict=True)))
+        raise ConnectionError("a worker is gone")
+
+    course.hand_in("ada", RIGHT)
+    said = []
+    assert course.grade(each=broken, say=said.append)["ada"].points == 5
+    assert any("a worker is gone" in line for line in said)
+
+
+def test_one_students_failure_never_stops_the_class(course, monkeypatch):
+    for name in ("ada", "bob", "cy"):
+        course.hand_in(name, RIGHT)
+    entered = books.autograde
+
+    def failing(root, lab, student, *more):
+        if student == "bob":
+            raise OSError("disk full")
+        return entered(root, lab, student, *more)
+
+    monkeypatch.setattr(books, "autograde", failing)
+    rows = course.grade()
+    assert [rows[n].points for n in ("ada", "cy")] == [5, 5] and "disk full" in rows["bob"].trouble
+
+
+def test_weak_boxes_judge_no_class(course, monkeypatch, capsys):
+    course.hand_in("ada", RIGHT)
+    assert books.register(course.root, LAB) == ""
+    monkeypatch.setattr(box.best, "best_level", lambda: box.Level.LIMITS)
+    with pytest.raises(box.BoxError, match="level 2 or better for judging a class"):
+        course.grade()
+    log, heard = books.logger(None)
+    assert "level 2 or better" in books.autograde(course.root, LAB, "ada", "cpu", log, heard)
+    monkeypatch.setattr(command, "ROOT", course.root)
+    assert command.main([LAB]) == record.EXIT[INCONCLUSIVE]
+    assert "level 2 or better" in capsys.readouterr().err
+
+
+def test_bonus_points_come_on_top(course, monkeypatch):
+    table = dict(questions.load())
+    table["gemm_tiling.reuse"] = replace(table["gemm_tiling.reuse"], bonus=True)
+    monkeypatch.setattr(questions, "load", lambda: table)
+    from grader.build import disk, make
+
+    disk.put(course.root, make.make(course.root, []))
+    course.lab = type(course)(course.root).lab
+    course.hand_in("ada", RIGHT)
+    course.hand_in("bob", {**RIGHT, "reuse": "def reuse(bm, bn):\n    return 1\n"})
+    rows = course.grade()
+    assert (rows["ada"].points, rows["ada"].bonus, rows["ada"].of) == (5, 2, 8)
+    assert (rows["bob"].points, rows["bob"].bonus, rows["bob"].of) == (3, 0, 8)
+    assert not book(course, "ada")["check_reuse"].needs_manual_grade
+
+
+def test_the_command_says_who_has_what(course, monkeypatch, capsys):
+    monkeypatch.setattr(command, "ROOT", course.root)
+    course.hand_in("ada", RIGHT)
+    assert command.main([LAB, "--mode", "cpu"]) == 0
+    said = capsys.readouterr()
+    assert "ada" in said.out and "5 of 10  2 PASS" in said.out and "to be graded by hand: 2 cells" in said.out
+    assert "judged 2 of 2" in said.err
+    assert command.main([LAB, "--json"]) == 0
+    assert '"points": 5.0' in capsys.readouterr().out
+    assert command.main(["02_nothing"]) == record.WRONG_USAGE
+    assert command.main([LAB, "--student", "nobody"]) == record.WRONG_USAGE

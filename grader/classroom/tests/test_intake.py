@@ -1,0 +1,287 @@
+"""What may be handed in, and what becomes of it: never more than one student's trouble, and always said."""
+
+import json
+import os
+
+import nbformat
+import pytest
+
+from grader.classroom import intake, set_aside, transplant
+from grader.classroom.exporter import fill
+from grader.classroom.tests.conftest import LAB, RIGHT
+
+
+def filled(course, path):
+    """(name -> source of the notebook that would be judged, what is said)."""
+    notebook, said = fill(nbformat.from_dict(course.lab), path)
+    nbformat.validate(notebook)
+    return {cell["id"]: cell["source"] for cell in notebook["cells"]}, "\n".join(said)
+
+
+def cell(notebook, name):
+    return next(c for c in notebook["cells"] if c["id"] == name)
+
+
+def again(name, source):
+    """The cell once more, as copy and paste makes it: the same mark, another id."""
+
+    def change(notebook):
+        copied = json.loads(json.dumps(cell(notebook, name))) | {"id": "pasted", "source": source}
+        return notebook | {"cells": [*notebook["cells"], copied]}
+
+    return change
+
+
+def without(name):
+    return lambda nb: nb | {"cells": [c for c in nb["cells"] if c["id"] != name]}
+
+
+def with_cell(name, **changes):
+    def change(notebook):
+        cell(notebook, name).update(changes)
+        return notebook
+
+    return change
+
+
+def with_mark(name, **changes):
+    def change(notebook):
+        cell(notebook, name)["metadata"]["nbgrader"] |= changes
+        return notebook
+
+    return change
+
+
+def first(*cells):
+    return lambda nb: nb | {"cells": [*cells, *nb["cells"]]}
+
+
+PATCH = {
+    "cell_type": "code",
+    "id": "patch",
+    "metadata": {},
+    "source": "import grader; grader.check = None",
+    "outputs": [],
+    "execution_count": 1,
+}
+FORGED = {
+    "output_type": "execute_result",
+    "data": {"text/plain": "1000"},
+    "metadata": {},
+    "execution_count": 1,
+}
+STUB, MINE = "raise NotImplementedError", "2 * bm * bn"
+
+# name: (what is done to a right notebook, what the answer `reuse` is then, what is said)
+CHANGED = {
+    "nothing": (lambda nb: nb, MINE, ""),
+    "a stranger's cell before all": (first(PATCH), MINE, ""),
+    "a second answer": (again("reuse", "def reuse(bm, bn):\n    return 7\n"), "return 7", "is there 2 times"),
+    "a second, untouched answer": (again("reuse", "def reuse(bm, bn):\n    # YOUR CODE HERE\n    raise NotImplementedError()"), MINE, "is there 2 times"),
+    "a missing answer": (without("reuse"), STUB, "`reuse` is not in what was handed in"),
+    "a check edited": (with_cell("check_reuse", source="1000", outputs=[FORGED]), MINE, ""),
+    "a check deleted": (without("check_reuse"), MINE, ""),
+    "points changed": (with_mark("check_reuse", points=99), MINE, ""),
+    "a check made an answer": (with_mark("check_reuse", solution=True, grade=False, locked=False), MINE, ""),
+    "an answer made a check": (with_mark("reuse", grade=True, solution=False, points=99), MINE, ""),
+    "an answer as markdown": (with_cell("reuse", cell_type="markdown"), MINE, "is a markdown cell now"),
+    "an answer as raw": (with_cell("reuse", cell_type="raw"), MINE, "is a markdown cell now"),
+    "marks lost, ids kept": (lambda nb: nb | {"cells": [c | {"metadata": {}} for c in nb["cells"]]}, MINE, ""),
+    "ids lost, marks kept": (lambda nb: nb | {"cells": [{k: v for k, v in c.items() if k != "id"} for c in nb["cells"]]}, MINE, ""),
+    "another kernel": (lambda nb: nb | {"metadata": {"kernelspec": {"name": "bash", "display_name": "x"}}}, MINE, ""),
+    "lines as a list": (with_cell("reuse", source=["def reuse(bm, bn):\n", "    return 2 * bm * bn"]), MINE, ""),
+    "a lone surrogate": (with_cell("reuse", source="x = '\ud800'"), "x = '?'", ""),
+    "a NUL": (with_cell("reuse", source="x = '\0'"), "x = '\0'", ""),
+    "an endless cell": (with_cell("reuse", source="#" * 300_000), STUB, "longer than any cell may be"),
+    "a source that is a number": (with_cell("reuse", source=5), STUB, "`reuse` is not in what"),
+    "marks of another kind": (lambda nb: nb | {"cells": [c | {"metadata": [1]} for c in nb["cells"]]}, MINE, ""),
+    "a mark that is a number": (lambda nb: nb | {"cells": [c | {"metadata": {"nbgrader": 3}} for c in nb["cells"]]}, MINE, ""),
+    "cells that are numbers": (lambda nb: nb | {"cells": [1, None, "x", [], *nb["cells"]]}, MINE, ""),
+    "a hundred thousand cells": (lambda nb: nb | {"cells": nb["cells"] + [{}] * 100_000}, MINE, ""),
+    "no cells": (lambda nb: nb | {"cells": []}, STUB, "`reuse` is not in what"),
+    "format 3": (lambda nb: {"worksheets": [nb], "nbformat": 3}, STUB, "no list of cells"),
+    "a list": (lambda nb: [nb], STUB, "no list of cells"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_changed_notebook(course, name):
+    change, answer, words = CHANGED[name]
+    cells, said = filled(course, course.hand_in("eve", RIGHT, change))
+    assert answer in cells["reuse"]
+    assert words in said and bool(words) == bool(said)
+    assert cells["check_reuse"] == 'check("gemm_tiling.reuse", reuse)'
+    assert "patch" not in cells and (transplant.SAID in cells) == bool(said)
+
+
+BYTES = {
+    "nested JSON": (b"[" * 500_000, "is nested too deeply"),
+    "nested cells": (
+        b'{"cells": [' + b'{"a":' * 200_000 + b"1" + b"}" * 200_000 + b"]}",
+        "is nested too deeply",
+    ),
+    "no JSON": (b"import os\n", "no JSON (line 1)"),
+    "not UTF-8": (b'{"cells": ["\xff"]}', "is not text in UTF-8"),
+    "empty": (b"", "no JSON"),
+    "a huge number": (b'{"cells": ' + b"9" * 1_000_000 + b"}", "is not a notebook"),
+    "3 MB": (
+        b'{"cells": [' + b" " * 3_000_000 + b"]}",
+        "is 3.0 MB, and at most 2 MB are read: clear the outputs",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_what_is_no_notebook_is_judged_as_not_started_and_said(course, name):
+    data, words = BYTES[name]
+    path = course.place("eve")
+    path.write_bytes(data)
+    cells, said = filled(course, path)
+    assert words in said and STUB in cells["reuse"] and "concepts.ipynb" in cells[transplant.SAID]
+
+
+def link(path, course):
+    path.symlink_to(course.hand_in("ada", RIGHT))
+
+
+def dangling(path, course):
+    path.symlink_to("/nowhere")
+
+
+def pipe(path, course):
+    os.mkfifo(path)
+
+
+def huge(path, course):
+    with open(path, "wb") as file:
+        file.truncate(100_000_000)
+
+
+def folder(path, course):
+    path.mkdir()
+
+
+def linked_folder(path, course):
+    course.hand_in("ada", RIGHT)
+    path.parent.rmdir()
+    path.parent.symlink_to(course.root / "submitted/ada" / LAB)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (link, "could not be opened as a plain file"), (dangling, "could not be opened as a plain file"),
+        (pipe, "is not a plain file"), (huge, "is 100.0 MB"), (folder, "is not a plain file"),
+        (linked_folder, "could not be opened as a plain file"),
+    ],
+)  # fmt: skip
+def test_only_plain_files_are_read(course, make, words):
+    path = course.place("eve")
+    make(path, course)
+    cells, said = filled(course, path)
+    assert words in said and STUB in cells["reuse"]
+
+
+def test_a_tasks_own_cells_come_along_and_no_others(course):
+    own = {
+        "cell_type": "code",
+        "id": "mine",
+        "metadata": {},
+        "source": "plot(walk)",
+        "outputs": [FORGED],
+        "execution_count": 3,
+    }
+
+    def change(notebook):
+        at = notebook["cells"].index(cell(notebook, "draw"))
+        notebook["cells"][at + 1 : at + 1] = [own]
+        return notebook
+
+    notebook, said = fill(nbformat.from_dict(course.lab), course.hand_in("eve", RIGHT, change))
+    ids = [c["id"] for c in notebook["cells"]]
+    mine = notebook["cells"][ids.index("draw") + 1]
+    assert (mine["source"], mine["outputs"], said) == ("plot(walk)", [], [])
+
+
+def test_the_readers_own_death_is_our_trouble(course, monkeypatch):
+    path = course.hand_in("eve", RIGHT)
+    monkeypatch.setattr(intake, "READER", path.parent / "no_such_program.py")
+    notebook, said = fill(nbformat.from_dict(course.lab), path)
+    assert notebook.metadata["not_read"] == said[0].rstrip(".") and "by no fault of its writer" in said[0]
+
+
+SHOWN = {
+    "<script>alert(1)</script>": "< script>alert(1)< /script>",
+    "a < b and c<d": "a < b and c< d",
+    "[x](javascript:alert(1))": "[x] (javascript:alert(1))",
+    "![p](http://x/y.png)": "![p] (http://x/y.png)",
+    "[x]: javascript:alert(1)": "[x] : javascript:alert(1)",
+    "$\\href{javascript:alert(1)}{x}$": "$\\ href{javascript:alert(1)}{x}$",
+    "x\u202ey\x00z": "xyz",
+    "## A heading, `code` and $x^2$": "## A heading, `code` and $x^2$",
+}
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_a_strangers_markdown_holds_nothing_that_acts(text):
+    assert transplant.plain(text) == SHOWN[text]
+    from nbconvert.filters.markdown_mistune import markdown2html_mistune
+
+    html = markdown2html_mistune(SHOWN[text])
+    assert not any(words in html for words in ("<script", "<img", 'href="javascript', "\\href"))
+
+
+def test_odd_files_are_set_aside_before_nbgrader_copies_them(course, tmp_path):
+    place = course.hand_in("eve", RIGHT).parent
+    (place / "notes.txt").write_text("mine")
+    (place / "secret.txt").symlink_to("/etc/hostname")
+    os.mkfifo(place / "pipe")
+    (place / "deep").mkdir()
+    (place / "deep/link").symlink_to("/etc", target_is_directory=True)
+    with open(place / "large.bin", "wb") as file:
+        file.truncate(3_000_000)
+    (place / "timestamp.txt").write_text("99999-99-99 later")
+    set_aside.hook(LAB, "eve", [str(place / "concepts.ipynb")])
+    left = sorted(p.relative_to(place).as_posix() for p in place.rglob("*"))
+    assert left == ["concepts.ipynb", "deep", "notes.txt"]
+    (moved,) = (tmp_path / "work/class/set_aside/eve").iterdir()
+    assert sorted(p.name for p in moved.rglob("*")) == [
+        "deep",
+        "large.bin",
+        "link",
+        "pipe",
+        "secret.txt",
+        "timestamp.txt",
+    ]
+
+
+def test_a_good_time_stamp_stays_and_a_linked_folder_goes(course):
+    place = course.hand_in("eve", RIGHT).parent
+    assert set_aside.set_aside(place) == []
+    linked = course.root / "submitted/mal" / LAB
+    linked.parent.mkdir()
+    linked.symlink_to(place)
+    assert set_aside.set_aside(linked) == [LAB] and not os.path.lexists(linked) and place.exists()
+
+
+def test_hostile_submissions_cost_nobody_else_anything(course):
+    honest = ("ada", "zoe")
+    for name in honest:
+        course.hand_in(name, RIGHT)
+    alone = {name: row for name, row in course.grade().items()}
+    course.hand_in("eve", RIGHT, again("reuse", "def reuse(bm, bn):\n    return 7\n"))
+    course.place("fay").write_bytes(BYTES["nested JSON"][0])
+    pipe(course.place("gus"), course)
+    course.hand_in("hal", RIGHT)
+    (course.place("hal").parent / "timestamp.txt").write_text("soon")
+    linked_folder(course.place("ivy"), course)
+    course.hand_in("j[0]", RIGHT)
+    rows = course.grade()
+    assert {n: (rows[n].points, rows[n].verdicts) for n in honest} == {
+        n: (alone[n].points, alone[n].verdicts) for n in honest
+    }
+    assert [rows[n].points for n in ("eve", "fay", "gus", "hal", "ivy")] == [3, 0, 0, 5, 0]
+    assert not any(rows[n].trouble for n in ("eve", "fay", "gus", "hal"))
+    assert "characters that nbgrader cannot look for" in rows["j[0]"].trouble
+    page = nbformat.read(course.root / f"autograded/fay/{LAB}/concepts.ipynb", as_version=4)
+    assert "is nested too deeply" in page.cells[0].source
