@@ -97,7 +97,7 @@ def _weights(root: Path) -> Iterator[str]:
 def _models(root: Path) -> Iterator[str]:
     """A simulator's model and every formula it uses: the standard library and nothing else, even later."""
     costs = [path for path in modules(root, "kernels") if path.name in ("cost.py", "machines.py")]
-    models = [path for path in modules(root, "widgets") if len(path.relative_to(root).parts) > 2]
+    models = [path for path in modules(root, "widgets") if is_topic(path.parent)]
     for path in [*costs, *models]:
         for name, place in reached(path, root, lazy=True).items():
             if name not in STANDARD:

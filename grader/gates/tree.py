@@ -37,11 +37,14 @@ def modules(root: Path, *rooms: str, tests: bool = False) -> list[Path]:
     return [path for path in found if tests or "tests" not in path.relative_to(root).parts]
 
 
+FOR_ALL_TOPICS = {"tests", "site"}  # folders of widgets/ that serve every simulator
+
+
 def is_topic(folder: Path) -> bool:
     """A folder of kernels/ or widgets/ that belongs to one topic; kernels/bench and the like serve them all."""
     formulas = (folder / "cost.py").exists() or (folder / "reference.py").exists()
     simulators = folder.parent.name == "widgets" and (folder / "__init__.py").exists()
-    return folder.name != "tests" and (formulas or simulators)
+    return folder.name not in FOR_ALL_TOPICS and (formulas or simulators)
 
 
 def parse(path: Path) -> ast.Module:
