@@ -108,10 +108,12 @@ from kernels.next_bottleneck.cost_speculation import (
     best_drafts,
     break_even_acceptance,
     expected_tokens,
+    free_tokens,
     residual,
     speculate,
     speculation,
     speculation_at_batch,
+    speculation_from_times,
 )
 from kernels.parts import amdahl, share_behind
 
@@ -127,11 +129,12 @@ __all__ = [
     "acceptance_rate", "accepted_chances", "activation_message", "all_reduce", "amdahl", "best_case_s",
     "best_drafts", "break_even_acceptance", "bucket_timeline", "combined_speedup", "cure_in_turn",
     "decode_chain", "diagnose", "diagnose_kernel", "dispatch", "dominates", "expected_tokens", "exposed_s",
-    "fleet_mfu", "frontier", "gpus_saved", "growth_per_doubling", "hfu", "implied_tokens_s",
+    "fleet_mfu", "free_tokens", "frontier", "gpus_saved", "growth_per_doubling", "hfu", "implied_tokens_s",
     "implied_usd_per_gpu_hour", "intensity_behind", "is_regression", "launch_cut", "local_step_s", "mbu",
     "mfu", "mfu_behind", "next_bottleneck", "overlap_efficiency", "percentile", "playbook",
     "production_days", "profiled_s", "reported_exposed_share", "request_s", "residual", "ring_factor",
     "scaling_tax", "share_behind", "shared_saving", "sm_share_taken", "speculate", "speculation", "speculation_at_batch",
+    "speculation_from_times",
     "straggler_loss", "synchronous_step", "tokens_per_s", "trace_bytes", "training_step",
     "usd_per_1k_tokens",
 ]  # fmt: skip

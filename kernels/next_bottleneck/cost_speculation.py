@@ -135,6 +135,29 @@ def speculation_at_batch(
     return speculation(acceptance, drafts, draft_s, verify_s, step_s(parameters, param_bytes, 1))
 
 
+def free_tokens(peak_flop_s: float, bandwidth_byte_s: float, param_bytes: float = 2) -> float:
+    """Tokens a pass computes in the time it takes to read the weights: up to here, more tokens cost nothing."""
+    require.positive(peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s, param_bytes=param_bytes)
+    return peak_flop_s * param_bytes / (2 * bandwidth_byte_s)
+
+
+def speculation_from_times(
+    acceptance: float, drafts: int, batch: int, *, draft_token_s: float, step_s: float, free: float
+) -> Speculation:
+    """Measured times of one request, carried to a batch: a pass takes `step_s` up to `free` tokens, then grows."""
+    require.count(batch=batch)
+    require.whole(drafts=drafts)
+    require.positive(step_s=step_s, free=free)
+
+    def slower(tokens: int) -> float:
+        return max(1.0, tokens / free)
+
+    draft_s = drafts * draft_token_s * slower(batch)
+    return speculation(
+        acceptance, drafts, draft_s, step_s * slower(batch * (drafts + 1)), step_s * slower(batch)
+    )
+
+
 def speculate(batch: int, below: int = ADAPTIVE_BATCH) -> bool:
     """The adaptive policy: guess at low load, decode plainly at high load."""
     require.count(batch=batch, below=below)

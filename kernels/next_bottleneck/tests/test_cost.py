@@ -173,6 +173,22 @@ def test_speculation_below_half_acceptance_is_not_worth_its_round():
     assert cost.speculate(15) and not cost.speculate(16)
 
 
+def test_a_measured_round_carried_to_a_batch():
+    """int4 weights: 74 tokens a pass are free, so a round of 5 guesses is, up to 12 requests."""
+    free = cost.free_tokens(*H100.values(), param_bytes=0.5)
+    assert free == pytest.approx(73.8, abs=0.1) and cost.free_tokens(*H100.values()) == pytest.approx(
+        295.2, abs=0.1
+    )
+
+    def at(batch):
+        return cost.speculation_from_times(0.78, 5, batch, draft_token_s=0.8e-3, step_s=32e-3, free=free)
+
+    assert at(1).token_s == at(12).token_s == guess().token_s
+    assert at(13).verify_s > 32e-3 == at(13).plain_s and at(16).speedup > 2
+    assert not at(64).pays and at(74).plain_s == pytest.approx(32e-3, rel=0.01)
+    assert at(148).speedup == pytest.approx(at(296).speedup)
+
+
 def test_the_scaling_tax_and_its_curve():
     assert cost.local_step_s(245e-3, 0.65, 0.48) == pytest.approx(180.9e-3, rel=0.001)
     assert cost.scaling_tax(0.65, 0.30) == pytest.approx(0.538, abs=0.001)

@@ -1,0 +1,252 @@
+"""Guess a few tokens cheaply, check them all in one pass: how many come out, and when it pays."""
+
+from dataclasses import dataclass
+
+from kernels.machines import machine
+from kernels.next_bottleneck import cost
+from widgets import units
+from widgets.charts import (
+    Box,
+    Part,
+    Series,
+    axis_x,
+    axis_y,
+    bars_up,
+    limit_across,
+    linear,
+    lines,
+    log,
+    text_width,
+)
+from widgets.controls import powers_of_two, select, slider
+from widgets.declare import Declaration, Prediction
+from widgets.scene import Column, Scene, circle, figure, line, rect, table, text
+
+LANES = Box(76, 22, 600, 96)
+CHANCES = Box(40, 220, 290, 130)
+BATCHES = Box(410, 220, 240, 130)
+MOST_BATCH, MOST_DRAFTS = 256, 12
+BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
+
+
+@dataclass(frozen=True)
+class AtBatch:
+    batch: int
+    speedup: float
+
+
+@dataclass(frozen=True)
+class Result:
+    acceptance: float
+    drafts: int
+    batch: int
+    free_tokens: float  # of a pass: up to so many, one more costs no time
+    checked_tokens: int
+    chances: tuple[float, ...]  # that a round yields its first, second, ... token
+    tokens: float  # a round
+    draft_s: float
+    verify_s: float
+    round_s: float
+    plain_s: float
+    token_s: float
+    speedup: float
+    best_drafts: int
+    break_even_acceptance: float  # 1 if no acceptance is enough, 0 without guesses
+    at_batch: tuple[AtBatch, ...]
+    policy_guesses: bool
+
+
+def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
+    gpu = machine("H100")
+    free = cost.free_tokens(gpu.rate("fp16"), gpu.bandwidth, weight_bits / 8)
+
+    def at(guesses: int, requests: int):
+        return cost.speculation_from_times(
+            acceptance, guesses, requests, draft_token_s=draft_ms * 1e-3, step_s=step_ms * 1e-3, free=free
+        )
+
+    now = at(drafts, batch)
+    even = cost.break_even_acceptance(drafts, now.draft_s, now.verify_s, now.plain_s) if drafts else 0.0
+    times = [at(k, batch).token_s for k in range(MOST_DRAFTS + 1)]
+    return Result(
+        acceptance, drafts, batch, free, batch * (drafts + 1),
+        tuple(acceptance**i for i in range(drafts + 1)),
+        now.tokens, now.draft_s, now.verify_s, now.round_s, now.plain_s, now.token_s, now.speedup,
+        times.index(min(times)), 1.0 if even is None else even,
+        tuple(AtBatch(b, at(drafts, b).speedup) for b in _batches(batch)), cost.speculate(batch),
+    )  # fmt: skip
+
+
+def _batches(batch: int) -> list[int]:
+    rungs = {round(MOST_BATCH ** (i / 32)) for i in range(33)}
+    return sorted(rungs | {batch})
+
+
+def _lanes(r: Result) -> list[dict]:
+    """The same stretch of time twice: step by step, and in rounds."""
+    x = linear(0, max(4 * r.plain_s, r.round_s), LANES.x, LANES.right)
+    plain_y, guess_y = LANES.y, LANES.y + 50
+    marks = [
+        text("plain-name", LANES.x - 10, plain_y + 19, "plain", "muted", anchor="end"),
+        text("guess-name", LANES.x - 10, guess_y + 19, "guessing", "primary", anchor="end", bold=True),
+    ]
+    marks += axis_x("time", x, LANES.bottom - 6, show=units.seconds)
+    for i in range(int((x.hi / r.plain_s) + 1e-9)):
+        left, right = x(i * r.plain_s), x((i + 1) * r.plain_s)
+        tip = f"Token {i + 1} after {units.seconds((i + 1) * r.plain_s)}"
+        marks.append(rect(f"plain-{i}", left, plain_y, right - left - 2, 28, "secondary", tip))
+        words = f"token {i + 1}" if right - left > 60 else str(i + 1)
+        if right - left > 18 and i < 40:
+            marks.append(
+                text(f"plain-{i}-name", (left + right) / 2, plain_y + 19, words, "inverse", anchor="middle")
+            )
+    for i in range(min(24, int(x.hi / r.round_s + 1e-9))):
+        start = i * r.round_s
+        middle, right = x(start + r.draft_s), x(start + r.round_s)
+        for k in range(r.drafts):
+            left = x(start + r.draft_s * k / r.drafts)
+            wide = (middle - x(start)) / r.drafts
+            tip = f"Round {i + 1}: guess {k + 1} of {r.drafts}"
+            marks.append(rect(f"draft-{i}-{k}", left, guess_y, max(0.5, wide - 1), 28, "overhead", tip))
+        tip = f"Round {i + 1}: one pass checks {r.drafts + 1} places in {units.seconds(r.verify_s)}"
+        marks.append(rect(f"check-{i}", middle, guess_y, max(1, right - middle - 2), 28, "primary", tip))
+        out = units.number((i + 1) * r.tokens)
+        for words in (f"{out} tokens by here", f"{out} tokens", out):
+            if text_width(words) < right - middle - 8:
+                marks.append(
+                    text(f"check-{i}-name", (middle + right) / 2, guess_y + 19, words, "inverse", anchor="middle")
+                )  # fmt: skip
+                break
+    return marks
+
+
+def _chances(r: Result) -> list[dict]:
+    """Chance of each token of a round; their sum is what the round yields."""
+    y = linear(0, 1, CHANCES.bottom, CHANCES.y)
+    columns = []
+    for i, chance in enumerate(r.chances):
+        what = "the target's own" if i == 0 else f"needs {i} guesses kept"
+        tip = f"Token {i + 1} of a round, {what}: {units.percent(chance)}"
+        columns.append((str(i + 1), [Part(chance, "useful", tip), Part(1 - chance, "dropped", tip)]))
+    wide = CHANCES.w * min(1, (r.drafts + 1) / 7)
+    box = Box(CHANCES.x, CHANCES.y, wide, CHANCES.h)
+    marks = axis_y("chance", y, CHANCES.x, show=lambda v: units.percent(v, 0), ticks=(0, 0.5, 1))
+    marks.append(text("chance-title", 0, CHANCES.y - 31, "chance of each token of a round", "muted", "small"))
+    sum_of = f"together {units.number(r.tokens)} tokens"
+    marks.append(text("chance-sum", 0, CHANCES.y - 14, sum_of, "useful", bold=True))
+    return marks + bars_up("chance", columns, box, y)
+
+
+def _by_batch(r: Result) -> list[dict]:
+    """Speedup over the batch: as soon as the pass is no longer free, guessing loses."""
+    peak = max(one.speedup for one in r.at_batch)
+    top = next(t for t in (4, 8, 16) if t >= peak or t == 16)
+    x, y = log(1, MOST_BATCH, BATCHES.x, BATCHES.right), linear(0, top, BATCHES.bottom, BATCHES.y)
+    marks = [
+        text(
+            "batch-title",
+            BATCHES.x - 34,
+            BATCHES.y - 31,
+            "speedup by requests in the batch",
+            "muted",
+            "small",
+        )
+    ]
+    marks += axis_y(
+        "speedup", y, BATCHES.x, show=units.times, right=BATCHES.right, ticks=[top * q / 4 for q in range(5)]
+    )
+    marks += axis_x("batch", x, BATCHES.bottom, show=units.count, ticks=(1, 4, 16, 64, 256))
+    marks += limit_across("even", BATCHES, y(1), "")[:1]
+    marks.append(text("even-name", BATCHES.right + 6, y(1) + 4, "no gain", "muted", "small"))
+    marks += lines("gain", [Series("", [(one.batch, one.speedup) for one in r.at_batch], "primary")], x, y)[
+        :1
+    ]
+    marks.append(
+        line("policy", x(cost.ADAPTIVE_BATCH), BATCHES.bottom, x(cost.ADAPTIVE_BATCH), BATCHES.y, "limit")
+    )
+    marks.append(
+        text(
+            "policy-name", x(cost.ADAPTIVE_BATCH), BATCHES.y - 8, "guess below 16", "muted", "small", "middle"
+        )
+    )
+    shown = units.times(r.speedup)
+    role = "useful" if r.speedup > 1 else "hot"
+    marks.append(circle("now", x(r.batch), y(r.speedup), 6, role, f"Batch {r.batch}: {shown}"))
+    side = "start" if x(r.batch) < BATCHES.right - 70 else "end"
+    shift = 11 if side == "start" else -11
+    return [*marks, text("now-name", x(r.batch) + shift, y(r.speedup) - 7, shown, role, "body", side, True)]
+
+
+def _takeaway(r: Result) -> str:
+    if r.drafts == 0:
+        return "Without guesses, each token costs one reading of all weights."
+    if r.speedup <= 1 and r.checked_tokens > r.free_tokens:
+        return "The pass that checks is no longer free: with a full batch, plain decoding is faster."
+    if r.speedup <= 1:
+        return "Guesses that are dropped cost their time too: below the break-even acceptance, do not guess."
+    if r.best_drafts != r.drafts:
+        way = "fewer" if r.best_drafts < r.drafts else "more"
+        return f"It pays, and {way} guesses would pay more: {r.best_drafts} are best here."
+    return "One reading of the weights, several tokens: it pays while checking is free and guesses are kept."
+
+
+def scene(r: Result, measured: dict | None = None) -> Scene:
+    tokens = figure("tokens a round", r.tokens, units.number, "useful")
+    token = figure("a token", r.token_s, units.seconds, "primary")
+    gain = figure("against plain steps", r.speedup, units.times, "useful" if r.speedup > 1 else "hot")
+    best = figure("guesses are best here", r.best_drafts, units.count)
+    p, k = units.number(r.acceptance), r.drafts
+    broken = r.batch >= cost.ADAPTIVE_BATCH and r.speedup <= 1
+    return Scene(
+        summary=f"{k} guesses, each kept with {units.percent(r.acceptance, 0)}, yield {tokens.text} tokens a round; "
+        f"with {units.seconds(r.draft_s)} for the guesses and {units.seconds(r.verify_s)} for the check that is "
+        f"{token.text} a token, {gain.text} plain steps of {units.seconds(r.plain_s)}; at this batch of "
+        f"{r.batch}, {best.text} guesses would be best.",
+        takeaway=_takeaway(r),
+        marks=_lanes(r) + _chances(r) + _by_batch(r),
+        figures=(tokens, token, gain, best),
+        table=table(
+            ("requests in the batch", Column("speedup", show=units.times)),
+            [(str(one.batch), one.speedup) for one in r.at_batch],
+        ),
+        height=390,
+        formula=(
+            ("tokens = (1 − pᵏ⁺¹) / (1 − p)" if r.acceptance < 1 else "tokens = k + 1", f"p = {p}, k = {k}: {tokens.text}"),
+            (
+                "a token = (guesses + check) / tokens",
+                f"({units.seconds(r.draft_s)} + {units.seconds(r.verify_s)}) / {tokens.text} = {token.text}",
+            ),
+        ),
+        warning=f"Slower than plain decoding: guess only below {cost.ADAPTIVE_BATCH} requests." if broken else "",
+    )  # fmt: skip
+
+
+SIMULATOR = Declaration(
+    title="Speculative decoding",
+    question="How many guessed tokens should one pass check, and when should it stop guessing?",
+    controls=(
+        slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01),
+        slider("drafts", "Guesses a round", 5, 0, MOST_DRAFTS),
+        slider("draft_ms", "Time of one guess", 0.8, 0.0, 8.0, step=0.1, unit="ms"),
+        powers_of_two("batch", "Requests in the batch", 1, 1, MOST_BATCH),
+        slider("step_ms", "Time of one plain step", 32, 4, 100, unit="ms", more=True),
+        select("weight_bits", "Weights", 4, BITS, more=True,
+               help="Narrow weights are read sooner, so fewer tokens a pass are free (H100, 16-bit arithmetic)."),
+    ),
+    presets={
+        "5 guesses of 78%": {},
+        "Kept a quarter of the time": {"acceptance": 0.25, "drafts": 4},
+        "32 requests": {"batch": 32},
+        "A slow draft model": {"draft_ms": 8.0},
+        "64 requests": {"batch": 64},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "A small model guesses 5 tokens, each kept with a chance of 78%; the first that is not ends the run, and the "
+        "large model adds one token of its own. How many tokens does a round yield on average?",
+        "tokens",
+        "tokens",
+    ),
+    source="Performance Engineering",
+)  # fmt: skip
