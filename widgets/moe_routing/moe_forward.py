@@ -1,0 +1,270 @@
+"""A mixture-of-experts layer in six steps, on numbers small enough to follow one token through."""
+
+from dataclasses import dataclass
+
+from kernels.moe_routing import cost
+from widgets import units
+from widgets.controls import slider
+from widgets.declare import Declaration, Prediction, Stepper
+from widgets.scene import Column, Scene, figure, line, rect, table, text
+
+TITLES, TOP, GAP, HEIGHT = 46, 58, 8, 408
+X, LOGITS, ROWS, OUT = 26, 146, 404, 600  # where each panel's numbers begin
+CELL = 37
+STEPS = ("1 router", "2 top-k", "3 permute", "4 grouped GEMM", "5 un-permute", "6 combine")
+ROUTER, TOP_K, PERMUTE, EXPERTS, RETURN, COMBINE = range(6)
+SHOW = units.fixed(2)
+
+
+@dataclass(frozen=True)
+class Result:
+    token_count: int
+    expert_count: int
+    top_k: int
+    follow: int
+    x: tuple
+    layer: cost.MoeForward
+    rows: int
+    active_experts: int
+    busiest_rows: int
+    separate_launches: int
+    fused_launches: int
+    largest_difference: float  # from the sum token by token, without any permuting
+
+
+def run(top_k, follow, tokens, experts) -> Result:
+    if follow >= tokens:
+        raise ValueError(f"follow must be below {tokens}, the number of tokens, got {follow}; pick another")
+    x, router, mlps = cost.example(tokens, experts)
+    layer = cost.moe_forward(x, router, mlps, top_k)
+    direct = cost.direct_forward(x, router, mlps, top_k)
+    active = sum(load > 0 for load in layer.loads)
+    gaps = [abs(a - b) for ours, theirs in zip(layer.combined, direct, strict=True)
+            for a, b in zip(ours, theirs, strict=True)]  # fmt: skip
+    return Result(
+        tokens, experts, top_k, follow, tuple(map(tuple, x)), layer, tokens * top_k, active, max(layer.loads),
+        cost.launches(active, fused=False), cost.launches(active, fused=True), max(gaps),
+    )  # fmt: skip
+
+
+def _high(r: Result) -> float:
+    """How high a row may be, so that all three panels fill the picture and none outgrows it."""
+    room, lines = HEIGHT - TOP, sum(max(1, load) for load in r.layer.loads)
+    sorted_rows = (room - GAP * r.expert_count) / lines
+    slots = (room / r.token_count - GAP) / r.top_k
+    return min(22, sorted_rows, slots)
+
+
+def _token_y(r: Result, token: int) -> float:
+    """The top of a token's row at the left, and of its block of slots at the right."""
+    return TOP + token * max(_high(r) + 22, r.top_k * _high(r) + GAP)
+
+
+def _row_y(r: Result, row: int) -> float:
+    """The top of a permuted row; an expert without tokens leaves one empty line."""
+    expert = r.layer.chosen[r.layer.order[row][0]][r.layer.order[row][1]]
+    empty = sum(load == 0 for load in r.layer.loads[:expert])
+    return TOP + (row + empty) * _high(r) + expert * GAP
+
+
+def _word(r: Result, id: str, x: float, y: float, s: str, role: str, bold: bool = False) -> dict:
+    """A text in the middle of the row that begins at y, ending at x."""
+    return text(id, x, y + _high(r) / 2 + 4, s, role, "small", "end", bold=bold)
+
+
+def _band(r: Result, id: str, values, x: float, y: float, token: int, tip: str) -> list[dict]:
+    """A row of numbers on its ground: solid for the token that is followed."""
+    ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
+    numbers = [_word(r, f"{id}-{j}", x + j * CELL + 33, y, SHOW(v), ink) for j, v in enumerate(values)]
+    return [rect(id, x, y, len(values) * CELL, _high(r) - 1, ground, tip), *numbers]
+
+
+def _name(r: Result, id: str, x: float, y: float, token: int, words: str) -> dict:
+    followed = token == r.follow
+    return _word(r, id, x, y, words, "now" if followed else "muted", bold=followed)
+
+
+def _tokens(r: Result, step: int) -> list[dict]:
+    """Each token's numbers, its logits, and which experts it chose with what weight."""
+    marks = [text("x-title", X, TITLES, "tokens x", "muted", "small")]
+    marks += [
+        text(f"expert-{e}", LOGITS + e * CELL + 33, TITLES, f"E{e}", "muted", "small", "end")
+        for e in range(r.expert_count)
+    ]
+    for token in range(r.token_count):
+        y, tip = _token_y(r, token), f"Token {token}: {_vector(r.x[token])}"
+        marks.append(_name(r, f"t-{token}", 20, y, token, f"t{token}"))
+        marks += _band(r, f"x-{token}", r.x[token], X, y, token, tip)
+        marks += _choice(r, token, y, step)
+    return marks
+
+
+def _choice(r: Result, token: int, y: float, step: int) -> list[dict]:
+    """A token's logits; once it has chosen, the chosen ones solid and their weights below."""
+    marks = []
+    for e, logit in enumerate(r.layer.logits[token]):
+        x, role = LOGITS + e * CELL, "muted" if step else "ink"
+        if step and e in r.layer.chosen[token]:
+            weight = SHOW(r.layer.weights[token][r.layer.chosen[token].index(e)])
+            solid, role = "now" if token == r.follow else "primary", "inverse"
+            tip = f"Token {token} chooses expert {e} with weight {weight}"
+            marks.append(rect(f"pick-{token}-{e}", x, y, CELL - 2, _high(r) - 1, solid, tip))
+            below = y + _high(r) + 12
+            marks.append(text(f"w-{token}-{e}", x + 33, below, weight, solid, "small", "end", bold=True))
+        marks.append(_word(r, f"logit-{token}-{e}", x + 33, y, SHOW(logit), role))
+    return marks
+
+
+def _rows(r: Result, step: int) -> list[dict]:
+    """The rows sorted by expert: what goes in, from the grouped GEMM on what comes out."""
+    title = "rows by expert" if step < EXPERTS else "after the experts"
+    marks = [text("rows-title", ROWS, TITLES, title, "muted", "small")]
+    values = r.layer.permuted if step < EXPERTS else r.layer.expert_rows
+    for row, (token, slot) in enumerate(r.layer.order):
+        y, tip = _row_y(r, row), f"Row {row}: token {token}, its choice {slot}, {_vector(values[row])}"
+        marks += _band(r, f"row-{row}", values[row], ROWS, y, token, tip)
+        marks.append(_name(r, f"row-{row}-t", ROWS - 6, y, token, f"t{token}"))
+    return marks + _groups(r)
+
+
+def _groups(r: Result) -> list[dict]:
+    """Each expert's name at its rows: one problem of the grouped GEMM."""
+    marks, y = [], TOP
+    for e, load in enumerate(r.layer.loads):
+        high = max(1, load) * _high(r)
+        marks.append(
+            text(f"group-{e}", ROWS - 34, y + high / 2 + 4, f"E{e}", "primary", "small", "end", bold=True)
+        )
+        if load:
+            marks.append(line(f"group-{e}-line", ROWS - 28, y, ROWS - 28, y + high - 1, "primary"))
+        else:
+            marks.append(_word(r, f"group-{e}-empty", ROWS + 58, y, "no token", "muted"))
+        y += high + GAP
+    return marks
+
+
+def _joins(r: Result, step: int) -> list[dict]:
+    """From each token to its rows, or from the rows back to the token's slots."""
+    marks = []
+    for row, (token, slot) in enumerate(r.layer.order):
+        at, own = _row_y(r, row) + _high(r) / 2, _token_y(r, token)
+        role = "now" if token == r.follow else "axis"
+        if step == PERMUTE:
+            left = LOGITS + r.expert_count * CELL + 4
+            marks.append(line(f"to-{row}", left, own + _high(r) / 2, ROWS - 54, at, role))
+        elif step == RETURN:
+            back = own + (slot + 0.5) * _high(r)
+            marks.append(line(f"from-{row}", ROWS + 3 * CELL + 4, at, OUT - 40, back, role))
+    return sorted(marks, key=lambda mark: mark["role"] == "now")
+
+
+def _out(r: Result, step: int) -> list[dict]:
+    """A token's k results side by side with their weights, then their sum."""
+    title = "weight × result" if step == RETURN else "outputs y"
+    marks = [text("out-title", OUT, TITLES, title, "muted", "small")]
+    for token in range(r.token_count):
+        y, combined = _token_y(r, token), r.layer.combined[token]
+        if step == COMBINE:
+            tip = f"Output of token {token}: {_vector(combined)}"
+            marks.append(_name(r, f"o-{token}", OUT - 6, y, token, f"t{token}"))
+            marks += _band(r, f"out-{token}", combined, OUT, y, token, tip)
+            continue
+        for slot, values in enumerate(r.layer.restored[token]):
+            at, weight = y + slot * _high(r), SHOW(r.layer.weights[token][slot])
+            tip = f"Token {token}, choice {slot}: {weight} × {_vector(values)}"
+            marks.append(_name(r, f"o-{token}-{slot}", OUT - 4, at, token, f"{weight} ×"))
+            marks += _band(r, f"slot-{token}-{slot}", values, OUT, at, token, tip)
+    return marks
+
+
+def _steps(step: int) -> list[dict]:
+    """The six steps by name, this one in its place among them."""
+    return [
+        text(f"step-{i}", x, 14, name, "now" if i == step else "muted", "small", bold=i == step)
+        for i, (name, x) in enumerate(zip(STEPS, (26, 122, 218, 326, 470, 600), strict=True))
+    ]
+
+
+def _vector(values) -> str:
+    return "(" + ", ".join(map(SHOW, values)) + ")"
+
+
+def _captions(r: Result) -> list[str]:
+    t, layer = r.follow, r.layer
+    chosen, weights = layer.chosen[t], layer.weights[t]
+    named = " and ".join(f"E{e}" for e in chosen)
+    shares = " and ".join(map(SHOW, weights))
+    rows = " and ".join(str(i) for i, (token, _) in enumerate(layer.order) if token == t)
+    added = " + ".join(f"{SHOW(w)}·{_vector(v)}" for w, v in zip(weights, layer.restored[t], strict=True))
+    return [
+        f"Router: x times the gate gives one logit an expert; t{t} gets {_vector(layer.logits[t])}.",
+        f"Top-{r.top_k}: t{t} keeps {named}, and softmax over what is kept gives {shares}.",
+        f"Permute: rows are sorted by expert, so that each expert's lie side by side; t{t} is in {rows}.",
+        f"Grouped GEMM: one launch runs {r.active_experts} experts, each on its own rows.",
+        f"Un-permute: each result goes back to the token and the choice that it came from, t{t}'s too.",
+        f"Combine: t{t} = {added} = {_vector(layer.combined[t])}.",
+    ]
+
+
+def _table(r: Result):
+    columns = ("token", "experts", *(Column(f"weight {k}", show=SHOW) for k in range(r.top_k)))
+    outputs = tuple(Column(f"y{j}", show=SHOW) for j in range(3))
+    rows = [
+        (f"t{t}", ", ".join(f"E{e}" for e in r.layer.chosen[t]), *r.layer.weights[t], *r.layer.combined[t])
+        for t in range(r.token_count)
+    ]
+    return table((*columns, *outputs), rows)
+
+
+def frames(r: Result, measured: dict | None = None) -> list[Scene]:
+    rows = figure("rows for the experts", r.rows, units.count)
+    busiest = figure("rows of the busiest expert", r.busiest_rows, units.count, "hot")
+    separate = figure("launches, each step by itself", r.separate_launches, units.count, "overhead")
+    fused = figure("launches, fused", r.fused_launches, units.count, "useful")
+    same = {
+        "summary": f"{r.token_count} tokens, top-{r.top_k} of {r.expert_count} experts: {rows.text} rows in all, "
+        f"{busiest.text} for the busiest expert; {separate.text} launches if each step is a kernel of its own, "
+        f"{fused.text} if the steps are fused.",
+        "takeaway": "Sorting tokens by expert turns scattered small products into a few blocks, and back again.",
+        "figures": (rows, busiest, separate, fused),
+        "table": _table(r),
+        "height": HEIGHT,
+        "formula": (("y = Σ weight · expert(x)", "expert(x) = (silu(x · gate) ⊙ (x · up)) · down"),),
+    }
+    scenes = []
+    for step, caption in enumerate(_captions(r)):
+        marks = _steps(step) + _joins(r, step) + _tokens(r, step)
+        if step >= PERMUTE:
+            marks += _rows(r, step)
+        if step >= RETURN:
+            marks += _out(r, step)
+        scenes.append(Scene(marks=marks, caption=caption, **same))
+    return scenes
+
+
+SIMULATOR = Declaration(
+    title="MoE forward, step by step",
+    question="How do scattered tokens become a few blocks of work, and find their way back?",
+    controls=(
+        slider("top_k", "Experts a token picks (top-k)", 2, 1, 3),
+        slider("follow", "Follow token", 1, 0, 5),
+        slider("tokens", "Tokens", 6, 2, 6),
+        slider("experts", "Experts", 4, 3, 4),
+    ),
+    presets={
+        "Two of four": {},
+        "One of four": {"top_k": 1},
+        "Three of four": {"top_k": 3},
+        "Two tokens": {"tokens": 2},
+    },
+    run=run,
+    stepper=Stepper("step", frames, lambda r: PERMUTE),
+    prediction=Prediction(
+        "6 tokens pick 2 of 4 experts, and every expert gets some. Each step is a kernel of its own: router, "
+        "top-k, combine, and for each expert gather, three GEMMs, activation, scatter. How many launches?",
+        "separate_launches",
+        "launches",
+        0.04,
+    ),
+    source="GEMM & MoE kernels",
+)  # fmt: skip
