@@ -155,6 +155,25 @@ def quantize(values: Sequence[float], name: str, group: int | None = None) -> Qu
     return Quantized(tuple(unpacked), tuple(scales), group, form.bits_per_weight(group))
 
 
+def group_levels(block: Sequence[float], name: str, scale: float) -> tuple[float, ...]:
+    """Every value that a group with this scale can hold."""
+    require.not_empty(block=block)
+    require.one_of(tuple(BLOCK_FORMATS), format=name)
+    form = BLOCK_FORMATS[name]
+    if scale == 0:
+        return (0.0,)
+    if form.levels == "affine":
+        zero = min(max(round(-min(*block, 0.0) / scale), 0), 2**form.bits - 1)
+        return tuple((code - zero) * scale for code in range(2**form.bits))
+    if form.levels == "symmetric":
+        most = 2 ** (form.bits - 1) - 1
+        return tuple(code * scale for code in range(-most, most + 1))
+    if form.levels == "codebook":
+        return tuple(level * scale for level in normal_codebook(form.bits))
+    positive = tuple(value * scale for value in element_values(form.levels))
+    return tuple(-value for value in reversed(positive[1:])) + positive
+
+
 def rms(values: Sequence[float]) -> float:
     require.not_empty(values=values)
     return math.sqrt(sum(value * value for value in values) / len(values))

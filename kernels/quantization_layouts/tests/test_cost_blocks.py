@@ -87,6 +87,17 @@ def test_signs_and_zeros_survive_in_every_format(values, name):
             assert value != 0 or unpacked == 0
 
 
+@given(
+    values=st.lists(st.floats(-50, 50), min_size=1, max_size=16),
+    name=st.sampled_from(list(cost.BLOCK_FORMATS)),
+)
+def test_what_is_kept_is_a_level_of_its_group(values, name):
+    got = cost.quantize(values, name, 16)
+    levels = cost.group_levels(values, name, got.scales[0])
+    assert list(levels) == sorted(levels)
+    assert all(any(value == level for level in levels) for value in got.values)
+
+
 @pytest.mark.parametrize("name", ["int8", "int4", "int4 with zero point", "codebook, 4 bits"])
 def test_a_group_scale_keeps_the_outlier_from_the_rest(name):
     """20x, the top of the range reported for outlier features: one scale for all spoils every other one."""

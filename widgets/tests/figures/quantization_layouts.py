@@ -140,7 +140,25 @@ def kbit_dispatch_rule():
         assert r.decode_family == family and r.prefill_family == "dequant + library"
 
 
+def one_scale_wastes_precision_and_blocks_contain_it():
+    """Performance Engineering: with an outlier of 20x one scale spoils the near-zero values; blocks confine it."""
+    r = result("block_scales", format_name="int8", group=16, outlier=20)
+    hurt = [i for i, error in enumerate(r.blocks.block_errors) if error > 0.5 * max(r.blocks.block_errors)]
+    assert hurt == [1]  # the outlier's own
+    assert r.one.error_share > 1.5 * r.blocks.error_share
+
+
+def formats_of_real_kernels():
+    """Real kernels: MXFP4 shares a scale over 32, NVFP4 over 16; finer blocks are more accurate."""
+    rivals = {v.name: v for v in result("block_scales").rivals}
+    micro, nv = rivals["mxfp4"], rivals["nvfp4"]
+    assert (micro.group, nv.group) == (32, 16) and nv.error_share < micro.error_share
+    assert (micro.bits_per_weight, nv.bits_per_weight) == (4.25, 4.5)
+
+
 MORE = [
+    one_scale_wastes_precision_and_blocks_contain_it,
+    formats_of_real_kernels,
     kbit_block_m4,
     kbit_times_smaller,
     kbit_shapes,

@@ -1,0 +1,232 @@
+"""One outlier sets the scale of everything that shares it: smaller blocks keep its damage small."""
+
+from dataclasses import dataclass
+
+from kernels.quantization_layouts import cost
+from widgets import units
+from widgets.charts import Box, Scale, linear
+from widgets.controls import select, slider, steps
+from widgets.declare import Declaration, Prediction
+from widgets.scene import WIDTH, Column, Scene, circle, figure, line, table, text
+
+COUNT = 64
+OUTLIER_AT = 21
+TOP = 3.2  # the picture shows numbers up to this many typical sizes; the outlier leaves it
+LEFT, WIDE, HIGH = 44, 664, 116
+ONE_TOP, BLOCKS_TOP = 44, 232
+MOST_LEVELS = 40  # in view; a finer ladder is a grey wall
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The numbers after packing and unpacking, with one scale for each `group` of them."""
+
+    format: str
+    group: int
+    values: tuple[float, ...]
+    levels: tuple[tuple[float, ...], ...]  # of each block: what it can hold, as far as the picture reaches
+    bits_per_weight: float
+    error_share: float  # of the ordinary numbers, over their own size
+    zeros: int  # ordinary numbers that became 0
+    block_errors: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another format on the same numbers, in its own block or in the chosen one."""
+
+    name: str
+    group: int
+    bits_per_weight: float
+    error_share: float
+
+
+@dataclass(frozen=True)
+class Result:
+    format: str
+    outlier: float
+    values: tuple[float, ...]
+    size: float  # root mean square of the ordinary numbers
+    one: Kept
+    blocks: Kept
+    gain: float
+    rivals: tuple[Rival, ...]
+
+
+def _kept(values: tuple[float, ...], size: float, name: str, share: int) -> Kept:
+    packed = cost.quantize(values, name, share)
+    blocks = [range(start, start + packed.group) for start in range(0, COUNT, packed.group)]
+    ordinary = [[i for i in block if i != OUTLIER_AT] for block in blocks]
+
+    def error(chosen: list[int]) -> float:
+        left_out = sorted(set(range(COUNT)) - set(chosen))
+        return cost.rms_error(values, packed.values, left_out) / size
+
+    levels = [
+        tuple(
+            level
+            for level in cost.group_levels([values[i] for i in block], name, scale)
+            if abs(level) <= TOP * size
+        )
+        for block, scale in zip(blocks, packed.scales, strict=True)
+    ]
+    everyone = [i for block in ordinary for i in block]
+    return Kept(
+        name, packed.group, packed.values, tuple(levels), packed.bits_per_weight, error(everyone),
+        sum(packed.values[i] == 0 for i in everyone), tuple(error(block) for block in ordinary),
+    )  # fmt: skip
+
+
+def run(format_name, group, outlier):
+    values = cost.with_outlier(cost.bell_values(COUNT), OUTLIER_AT, outlier)
+    size = cost.rms([v for i, v in enumerate(values) if i != OUTLIER_AT])
+    # a format whose block is part of it cannot share one scale: it is held against int4
+    alone = "int4" if cost.BLOCK_FORMATS[format_name].fixed_group else format_name
+    one, blocks = _kept(values, size, alone, COUNT), _kept(values, size, format_name, group)
+    rivals = [_kept(values, size, name, group) for name in cost.BLOCK_FORMATS]
+    return Result(
+        format_name, outlier, values, size, one, blocks, one.error_share / blocks.error_share,
+        tuple(Rival(k.format, k.group, k.bits_per_weight, k.error_share) for k in rivals),
+    )  # fmt: skip
+
+
+def _panel(id: str, top: float, kept: Kept, r: Result) -> list[dict]:
+    """The numbers as stems, what is kept of them as dots, and the ladder of values that each block has."""
+    box = Box(LEFT, top, WIDE, HIGH)
+    y, pitch = linear(-TOP * r.size, TOP * r.size, box.bottom, box.y), box.w / COUNT
+    blocks = COUNT // kept.group
+    marks = _ladders(id, box, kept, y)
+    for b in range(1, blocks):
+        at = box.x + b * kept.group * pitch
+        marks.append(line(f"{id}-edge{b}", at, box.y - 4, at, box.bottom + 22, "axis"))
+    for i, (value, stays) in enumerate(zip(r.values, kept.values, strict=True)):
+        x, far = box.x + (i + 0.5) * pitch, i == OUTLIER_AT
+        lost = not far and stays == 0
+        tip = f"number {i}: {units.number(value)} kept as {units.number(stays)}"
+        marks.append(line(f"{id}-stem{i}", x, y(0), x, y(value), "now" if far else "idle"))
+        marks.append(
+            circle(f"{id}-dot{i}", x, y(stays), 3.2, "now" if far else "hot" if lost else "primary", tip)
+        )
+    marks += _outlier(id, box, y, r)
+    for b, error in enumerate(kept.block_errors):
+        x = box.x + (b + 0.5) * kept.group * pitch
+        role = "hot" if error > 0.25 else "muted"
+        name = f"error {units.percent(error, 0)}" if blocks <= 8 else units.percent(error, 0)
+        marks.append(text(f"{id}-error{b}", x, box.bottom + 18, name, role, "small", "middle"))
+    return marks
+
+
+def _ladders(id: str, box: Box, kept: Kept, y: Scale) -> list[dict]:
+    marks, wide = [], box.w * kept.group / COUNT
+    for b, levels in enumerate(kept.levels):
+        if len(levels) > MOST_LEVELS:
+            continue
+        for n, level in enumerate(levels):
+            at = box.x + b * wide
+            marks.append(line(f"{id}-level{b}-{n}", at + 1, y(level), at + wide - 1, y(level), "grid"))
+    return marks
+
+
+def _outlier(id: str, box: Box, y: Scale, r: Result) -> list[dict]:
+    if r.outlier <= TOP:
+        return []
+    x = box.x + (OUTLIER_AT + 0.5) * box.w / COUNT
+    return [
+        text(
+            f"{id}-outlier",
+            x + 9,
+            box.y + 10,
+            f"{units.times(r.outlier)} the typical size",
+            "now",
+            "small",
+            bold=True,
+        )
+    ]
+
+
+def _named(kept: Kept) -> str:
+    scale = "one scale for all 64" if kept.group == COUNT else f"a scale for each {kept.group}"
+    return f"{kept.format}, {scale}"
+
+
+def _title(id: str, top: float, kept: Kept, role: str) -> list[dict]:
+    spent = f"{units.number(kept.bits_per_weight, 4)} bits a weight"
+    became = f"{kept.zeros} of {COUNT - 1} ordinary numbers became 0"
+    return [
+        text(f"{id}-title", 0, top - 26, f"{_named(kept)}: {spent}", bold=True),
+        text(f"{id}-zeros", WIDTH, top - 26, became, role, "small", "end", bold=True),
+    ]
+
+
+def _takeaway(r: Result) -> str:
+    if r.blocks.group == COUNT:
+        return "One scale for all: whatever the largest number needs, every other number pays for."
+    if r.gain < 1.3:
+        return "Without an outlier a smaller block buys little: its scales are bits spent for nothing."
+    return "The scale follows the largest number of its block: a smaller block keeps the damage small."
+
+
+def _table(r: Result):
+    columns = ("format", Column("scale for each", show=units.count),
+               Column("bits a weight", show=lambda v: units.number(v, 4)), Column("error", show=units.percent))  # fmt: skip
+    rows = [(_named(k), k.group, k.bits_per_weight, k.error_share) for k in (r.one, r.blocks)]
+    return table(columns, rows + [(v.name, v.group, v.bits_per_weight, v.error_share) for v in r.rivals])
+
+
+def scene(r: Result, measured: dict | None = None) -> Scene:
+    one = figure("error, one scale", r.one.error_share, units.percent, "hot")
+    blocks = figure(
+        f"error, a scale for each {r.blocks.group}", r.blocks.error_share, units.percent, "primary"
+    )
+    gain = figure("smaller", r.gain, units.times)
+    spent = figure("bits a weight", r.blocks.bits_per_weight, lambda v: units.number(v, 4))
+    form = cost.BLOCK_FORMATS[r.format]
+    scale = f"({form.scale_bits} + {form.zero_bits})" if form.zero_bits else f"{form.scale_bits}"
+    return Scene(
+        summary=f"With an outlier {units.times(r.outlier)} the typical size, {_named(r.one)}, errs by {one.text} of an "
+        f"ordinary number; {_named(r.blocks)}, by {blocks.text}, which is {gain.text} smaller, at {spent.text} bits a "
+        "weight.",
+        takeaway=_takeaway(r),
+        marks=_title("one", ONE_TOP, r.one, "hot" if r.one.zeros > 16 else "muted")
+        + _panel("one", ONE_TOP, r.one, r)
+        + [text("how", 0, ONE_TOP + HIGH + 18, "stems: the numbers; dots: what is kept of them", "muted", "small")]
+        + _title("blocks", BLOCKS_TOP, r.blocks, "hot" if r.blocks.zeros > 16 else "muted")
+        + _panel("blocks", BLOCKS_TOP, r.blocks, r),
+        figures=(one, blocks, gain, spent),
+        table=_table(r),
+        height=BLOCKS_TOP + HIGH + 30,
+        formula=(
+            ("bits a weight = bits + scale bits / block",
+             f"{form.bits} + {scale} / {r.blocks.group} = {spent.text}"),
+        ),
+    )  # fmt: skip
+
+
+SIMULATOR = Declaration(
+    title="Formats and block scales",
+    question="What does one outlier do to the numbers that share its scale?",
+    controls=(
+        select("format_name", "Format", "int4", list(cost.BLOCK_FORMATS)),
+        steps("group", "Numbers that share a scale", 16, (4, 8, 16, 32, 64),
+              help="MXFP4 always takes 32, NVFP4 16."),
+        slider("outlier", "Outlier", 20, 1, 30, unit="×", help="Times the typical size; 3 to 20 in large models."),
+    ),
+    presets={
+        "int4, blocks of 16": {},
+        "No outlier": {"outlier": 1},
+        "int8": {"format_name": "int8"},
+        "NVFP4": {"format_name": "nvfp4"},
+        "Codebook of 3 bits": {"format_name": "codebook, 3 bits"},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "64 numbers go into int4, one of them 20 times the size of the others. With one scale for all, how many of "
+        "the 63 ordinary numbers become 0?",
+        "one.zeros",
+        "of 63",
+        0.1,
+        units.count,
+    ),
+    source="Performance Engineering; Real kernels",
+)  # fmt: skip

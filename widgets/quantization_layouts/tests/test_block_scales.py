@@ -1,0 +1,64 @@
+"""Block scales as the explorer shows them, against quantizing each block on its own."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.quantization_layouts import cost
+from widgets.quantization_layouts.block_scales import COUNT, OUTLIER_AT
+from widgets.registry import find
+
+SCALES = find("block_scales")
+FREE = [name for name, form in cost.BLOCK_FORMATS.items() if form.fixed_group is None]
+
+
+def blocks(**inputs):
+    return SCALES.run(**SCALES.inputs(inputs))
+
+
+@given(st.sampled_from(list(cost.BLOCK_FORMATS)), st.sampled_from([4, 8, 16, 32, 64]), st.integers(1, 30))
+def test_errors_are_those_of_the_ordinary_numbers(name, group, outlier):
+    r = blocks(format_name=name, group=group, outlier=outlier)
+    values, kept = np.array(r.values), np.array(r.blocks.values)
+    ordinary = np.arange(COUNT) != OUTLIER_AT
+    assert r.size == pytest.approx(np.sqrt(np.mean(values[ordinary] ** 2)))
+    off = (values - kept)[ordinary]
+    assert r.blocks.error_share == pytest.approx(np.sqrt(np.mean(off**2)) / r.size)
+    assert r.blocks.zeros == np.sum(kept[ordinary] == 0)
+    assert len(r.blocks.block_errors) == COUNT // r.blocks.group
+    for b, error in enumerate(r.blocks.block_errors):
+        inside = ordinary & (np.arange(COUNT) // r.blocks.group == b)
+        assert error == pytest.approx(np.sqrt(np.mean((values - kept)[inside] ** 2)) / r.size)
+
+
+@given(st.sampled_from(FREE), st.sampled_from([4, 8, 16, 32]))
+def test_a_block_without_the_outlier_does_not_know_of_it(name, group):
+    calm, wild = (blocks(format_name=name, group=group, outlier=times) for times in (1, 30))
+    for b, (before, after) in enumerate(zip(calm.blocks.block_errors, wild.blocks.block_errors, strict=True)):
+        if b != OUTLIER_AT // group:
+            assert after == pytest.approx(before * calm.size / wild.size)
+
+
+@given(st.sampled_from(list(cost.BLOCK_FORMATS)))
+def test_dots_lie_on_the_ladder_of_their_block(name):
+    r = blocks(format_name=name)
+    for i, kept in enumerate(r.blocks.values):
+        if i != OUTLIER_AT and abs(kept) <= 3 * r.size:
+            assert any(kept == level for level in r.blocks.levels[i // r.blocks.group])
+
+
+def test_one_scale_for_all_is_the_same_as_a_block_of_64():
+    r = blocks(group=64)
+    assert r.blocks == r.one and r.gain == 1
+
+
+def test_a_format_with_its_own_block_is_held_against_int4():
+    r = blocks(format_name="nvfp4", group=64)
+    assert (r.one.format, r.one.group, r.blocks.format, r.blocks.group) == ("int4", 64, "nvfp4", 16)
+
+
+def test_more_bits_less_error_and_a_larger_outlier_more():
+    assert blocks(format_name="int8").one.error_share < blocks().one.error_share / 5
+    errors = [blocks(outlier=times).one.error_share for times in (3, 6, 12, 24)]
+    assert errors == sorted(errors)
