@@ -1,0 +1,245 @@
+"""Weights and key-value cache share one memory: narrower numbers and pages make room for more requests."""
+
+import math
+from dataclasses import dataclass
+
+from kernels.quantization_layouts import cost
+from widgets import units
+from widgets.charts import Box, axis_x, linear, text_width
+from widgets.controls import powers_of_two, slider, steps
+from widgets.declare import Declaration, Prediction
+from widgets.scene import WIDTH, Column, Scene, figure, rect, table, text
+
+DENSE_BITS = 16
+GB = 1e9
+MEMORY, PITCH = Box(168, 34, 436, 3 * 44), 44
+REQUEST = Box(168, 246, 436, 3 * 44)
+
+
+@dataclass(frozen=True)
+class Served:
+    """One way to keep weights and cache; bytes of one GPU, requests of the group."""
+
+    name: str
+    detail: str
+    weight_bits: int
+    kv_bits: int
+    weight_bytes: float
+    free_bytes: float
+    request_bytes: float  # over all GPUs
+    used_share: float  # of a request's cache that holds tokens
+    requests: int
+
+
+@dataclass(frozen=True)
+class Result:
+    devices: int
+    memory_bytes: float
+    tokens: int
+    mean_tokens: int
+    page_tokens: int
+    kv_bytes_per_token: float  # at 16 bits
+    waste_share: float  # of whole reservations
+    before: Served
+    narrow: Served
+    paged: Served
+    gain: float  # narrow over before; 0 where the 16-bit weights do not fit
+    paged_gain: float
+    freed_bytes: float
+
+
+def run(
+    weight_bits, kv_bits, tokens, mean_tokens, page_tokens, kv_heads, layers, parameters_b, devices, memory_gb
+):
+    waste = cost.fragmentation_waste(tokens, mean_tokens)
+    paged_waste = cost.fragmentation_waste(tokens, mean_tokens, page_tokens)
+
+    def served(name: str, detail: str, bits: int, cache_bits: int, empty: float) -> Served:
+        fits = cost.serving_capacity(
+            parameters_b * GB, devices=devices, memory_bytes=memory_gb * GB, tokens=tokens, layers=layers,
+            kv_heads=kv_heads, head_dim=128, weight_bits=bits, kv_bits=cache_bits,
+        )  # fmt: skip
+        smaller = (1 - waste) / (1 - empty)  # a request with pages holds little more than its tokens
+        requests = max(0, math.floor(fits.free_bytes / (fits.request_bytes * smaller)))
+        return Served(name, detail, bits, cache_bits, fits.weight_bytes, max(0.0, fits.free_bytes),
+                      fits.total_request_bytes * smaller, 1 - empty, requests)  # fmt: skip
+
+    before = served("16 bits", "weights and cache", DENSE_BITS, DENSE_BITS, waste)
+    narrow = served("Fewer bits", f"weights {weight_bits}, cache {kv_bits}", weight_bits, kv_bits, waste)
+    paged = served("And pages", f"of {page_tokens} tokens", weight_bits, kv_bits, paged_waste)
+    return Result(
+        devices, memory_gb * GB, tokens, mean_tokens, page_tokens,
+        cost.kv_bytes_per_token(layers, kv_heads, 128), waste, before, narrow, paged,
+        narrow.requests / before.requests if before.requests else 0.0,
+        paged.requests / narrow.requests if narrow.requests else 0.0,
+        before.weight_bytes - narrow.weight_bytes,
+    )  # fmt: skip
+
+
+def _row(id: str, box: Box, i: int, name: str, detail: str) -> list[dict]:
+    top = box.y + i * PITCH
+    return [
+        text(f"{id}-name", box.x - 14, top + 13, name, anchor="end", bold=True),
+        text(f"{id}-detail", box.x - 14, top + 29, detail, "muted", "small", "end"),
+    ]
+
+
+def _inside(id: str, left: float, right: float, y: float, words: str, role: str) -> list[dict]:
+    """A name in the middle of its bar; its first word, or nothing, where the bar is short."""
+    short = words.split(" ", 1)[0].rstrip(",")
+    fits = [one for one in (words, short) if text_width(one, "small", True) + 8 <= right - left]
+    return [text(id, (left + right) / 2, y, fits[0], role, "small", "middle", bold=True)] if fits else []
+
+
+def _memory(r: Result) -> list[dict]:
+    """One GPU's memory: weights, tokens that are there, room that is reserved and empty."""
+    x = linear(0, r.memory_bytes, MEMORY.x, MEMORY.right)
+    marks = [
+        text("memory-title", 0, 16, f"Memory of one GPU of {r.devices}", bold=True),
+        text("requests-title", WIDTH, 16, "requests at once", "muted", "small", "end"),
+    ]
+    rows = (("before", r.before, "secondary"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
+    for i, (id, s, ink) in enumerate(rows):
+        top = MEMORY.y + i * PITCH
+        full = r.memory_bytes - s.free_bytes
+        taken = s.requests * s.request_bytes / r.devices
+        held = taken * s.used_share
+        marks += _row(f"m-{id}", MEMORY, i, s.name, s.detail)
+        parts = (
+            ("weights", 0, full, "primary", f"weights {units.si_bytes(s.weight_bytes)}"),
+            ("tokens", full, full + held, "useful", f"tokens {units.si_bytes(held)}"),
+            ("empty", full + held, full + taken, "waste", f"reserved, empty {units.si_bytes(taken - held)}"),
+            (
+                "left",
+                full + taken,
+                r.memory_bytes,
+                "idle",
+                f"left over {units.si_bytes(s.free_bytes - taken)}",
+            ),
+        )
+        for part, start, end, role, tip in parts:
+            if end - start < 1e-6 * r.memory_bytes:
+                continue
+            marks.append(rect(f"m-{id}-{part}", x(start), top + 2, x(end) - x(start), 28, role, tip))
+            if role in ("primary", "useful"):
+                marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "inverse")
+            elif role == "waste":
+                marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "ink")
+        count = units.count(s.requests)
+        marks.append(text(f"m-{id}-requests", WIDTH, top + 22, count, ink, "big", "end", bold=True))
+    return marks + axis_x("memory", x, MEMORY.bottom + 2, "", units.si_bytes)
+
+
+def _request(r: Result) -> list[dict]:
+    """The cache of one request, drawn against the one of 16 bits."""
+    x = linear(0, r.before.request_bytes, REQUEST.x, REQUEST.right)
+    said = f"{units.count(r.tokens)} tokens reserved, {units.count(r.mean_tokens)} there on average"
+    marks = [
+        text("request-title", 0, REQUEST.y - 18, f"Cache of one request: {said}", bold=True),
+    ]
+    for i, (id, s) in enumerate((("before", r.before), ("narrow", r.narrow), ("paged", r.paged))):
+        top, held = REQUEST.y + i * PITCH, s.request_bytes * s.used_share
+        marks += _row(f"r-{id}", REQUEST, i, s.name, f"{s.kv_bits} bits a number")
+        marks += [
+            rect(f"r-{id}-held", x(0), top + 2, max(1.5, x(held) - x(0)), 28, "useful",
+                 f"tokens: {units.si_bytes(held)}"),
+            rect(f"r-{id}-empty", x(held), top + 2, x(s.request_bytes) - x(held), 28, "waste",
+                 f"reserved and empty: {units.si_bytes(s.request_bytes - held)}"),
+            text(f"r-{id}-bytes", WIDTH, top + 22, units.si_bytes(s.request_bytes), "ink", "body", "end", bold=True),
+        ]  # fmt: skip
+        empty = f"{units.percent(1 - s.used_share, 0)} empty"
+        marks += _inside(f"r-{id}-share", x(held), x(s.request_bytes), top + 21, empty, "ink")
+    return marks
+
+
+def _warning(r: Result) -> str:
+    for s in (r.narrow, r.before):
+        if not s.requests:
+            words = "with fewer bits too" if s is r.narrow else "in 16 bits"
+            return (
+                f"Nothing fits {words}: the weights take {units.si_bytes(s.weight_bytes)} a GPU of "
+                f"{units.si_bytes(r.memory_bytes)}."
+            )
+    return ""
+
+
+def _takeaway(r: Result) -> str:
+    if not r.before.requests:
+        return "Where 16-bit weights leave no room, fewer bits are not a speed-up but the only way to run."
+    if r.gain <= 1:
+        return "Numbers of 16 bits everywhere: only pages make room here."
+    return "Fewer bits leave room and fill less of it; pages stop paying for tokens that never come."
+
+
+def _table(r: Result):
+    columns = ("kept as", Column("weights a GPU", "B", units.si_bytes), Column("free a GPU", "B", units.si_bytes),
+               Column("cache of a request", "B", units.si_bytes), Column("holds tokens", show=units.percent),
+               Column("requests", show=units.count))  # fmt: skip
+    rows = [
+        (f"{s.name}: {s.detail}", s.weight_bytes, s.free_bytes, s.request_bytes, s.used_share, s.requests)
+        for s in (r.before, r.narrow, r.paged)
+    ]
+    return table(columns, rows)
+
+
+def scene(r: Result, measured: dict | None = None) -> Scene:
+    before = figure("requests, 16 bits", r.before.requests, units.count, "secondary")
+    narrow = figure("with fewer bits", r.narrow.requests, units.count, "primary")
+    paged = figure("and with pages", r.paged.requests, units.count, "useful")
+    gain = figure("from fewer bits", r.gain, units.times)
+    figures = (before, narrow, gain, paged) if r.before.requests else (before, narrow, paged)
+    times = f", {gain.text} as many" if r.before.requests else ""
+    return Scene(
+        summary=f"{units.count(r.devices)} GPUs hold {before.text} requests of {units.count(r.tokens)} tokens with "
+        f"16-bit weights and cache, {narrow.text} with fewer bits{times}, and {paged.text} with pages.",
+        takeaway=_takeaway(r),
+        marks=_memory(r) + _request(r),
+        figures=figures,
+        table=_table(r),
+        height=REQUEST.bottom + 4,
+        formula=(
+            ("requests = (memory − weights) / cache of a request",
+             f"({units.si_bytes(r.memory_bytes)} − {units.si_bytes(r.narrow.weight_bytes)}) / "
+             f"{units.si_bytes(r.narrow.request_bytes / r.devices)} = {narrow.text}, on each GPU its share"),
+            ("a token = 2 · layers · KV heads · 128 · bytes",
+             f"{units.si_bytes(r.kv_bytes_per_token)} in 16 bits"),
+        ),
+        warning=_warning(r),
+    )  # fmt: skip
+
+
+SIMULATOR = Declaration(
+    title="KV-cache capacity",
+    question="How many requests fit beside the weights?",
+    controls=(
+        steps("weight_bits", "Bits of a weight", 4, (2, 3, 4, 8, 16)),
+        steps("kv_bits", "Bits of a cached number", 8, (4, 8, 16)),
+        powers_of_two("tokens", "Longest request", 4096, 1024, 32768, unit="tokens",
+                      help="Without pages, room for all of them is reserved."),
+        slider("mean_tokens", "Mean request", 500, 100, 4000, step=100, unit="tokens"),
+        powers_of_two("page_tokens", "Tokens of a page", 16, 1, 256, more=True),
+        powers_of_two("kv_heads", "Key-value heads", 8, 1, 64, more=True, help="Fewer than query heads with GQA."),
+        slider("layers", "Layers", 80, 8, 128, step=8, more=True),
+        slider("parameters_b", "Weights of the model", 70, 1, 400, unit="billion", more=True),
+        powers_of_two("devices", "GPUs", 8, 1, 16, more=True),
+        steps("memory_gb", "Memory of a GPU", 80, (24, 40, 80, 141, 192), unit="GB", more=True),
+    ),
+    presets={
+        "4-bit weights, 8-bit cache": {},
+        "Only the cache": {"weight_bits": 16},
+        "Only the weights": {"kv_bits": 16},
+        "Long requests": {"tokens": 32768, "mean_tokens": 4000},
+        "One GPU of 80 GB": {"devices": 1},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "Eight GPUs of 80 GB hold a 70B model and 372 requests of 4,096 tokens, all in 16 bits. How many requests "
+        "with 4-bit weights and an 8-bit cache?",
+        "narrow.requests",
+        "requests",
+        0.1,
+        units.count,
+    ),
+    source="Performance Engineering",
+)  # fmt: skip

@@ -1,0 +1,66 @@
+"""Capacity counted request by request."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from widgets.registry import find
+
+KV = find("kv_capacity")
+
+
+def capacity(**inputs):
+    return KV.run(**KV.inputs(inputs))
+
+
+STATES = st.fixed_dictionaries(
+    {
+        "weight_bits": st.sampled_from([2, 4, 8, 16]),
+        "kv_bits": st.sampled_from([4, 8, 16]),
+        "tokens": st.sampled_from([4096, 32768]),
+        "mean_tokens": st.sampled_from([100, 500, 4000]),
+        "devices": st.sampled_from([1, 8, 16]),
+    }
+)
+
+
+@given(STATES)
+def test_one_request_more_would_not_fit(inputs):
+    r = capacity(**inputs)
+    for s in (r.before, r.narrow, r.paged):
+        fits = s.requests * s.request_bytes / r.devices
+        assert fits <= s.free_bytes * (1 + 1e-12)
+        if s.weight_bytes < r.memory_bytes:
+            assert fits + s.request_bytes / r.devices > s.free_bytes
+            assert s.weight_bytes + s.free_bytes == pytest.approx(r.memory_bytes)
+        else:
+            assert s.requests == 0
+
+
+@given(STATES)
+def test_a_request_is_its_numbers(inputs):
+    r = capacity(**inputs)
+    numbers = 2 * 80 * 8 * 128 * inputs["tokens"]
+    assert r.narrow.request_bytes == pytest.approx(numbers * inputs["kv_bits"] / 8)
+    assert r.narrow.used_share == pytest.approx(inputs["mean_tokens"] / inputs["tokens"])
+    held = (
+        2 * 80 * 8 * 128 * (inputs["mean_tokens"] + 7.5) * inputs["kv_bits"] / 8
+    )  # half a page of 16 is empty
+    assert r.paged.request_bytes == pytest.approx(held)
+
+
+def test_pages_of_one_token_waste_nothing():
+    assert capacity(page_tokens=1).paged.used_share == 1
+
+
+def test_weights_that_do_not_fit_are_said():
+    small = capacity(devices=1)
+    assert small.before.requests == 0 < small.narrow.requests
+    assert KV.scene(small).warning.startswith("Nothing fits in 16 bits")
+    none = capacity(devices=1, memory_gb=24)
+    assert none.narrow.requests == 0 and "fewer bits too" in KV.scene(none).warning
+
+
+def test_a_mean_above_the_maximum_is_refused():
+    with pytest.raises(ValueError, match="mean_tokens must be at most 1024, got 4000; "):
+        capacity(tokens=1024, mean_tokens=4000)
