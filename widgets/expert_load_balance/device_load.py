@@ -1,0 +1,228 @@
+"""Experts live on devices, and a step lasts as long as the device with the most tokens."""
+
+from kernels.machines import MACHINES
+from widgets import units
+from widgets.charts import Box, Scale, axis_y, linear, spread
+from widgets.controls import powers_of_two, select, slider, steps
+from widgets.declare import Declaration, Prediction
+from widgets.expert_load_balance.device_load_model import Result, run
+from widgets.scene import Column, Scene, figure, line, rect, table, text
+
+LOADS, TIMES = Box(60, 40, 536, 82), Box(60, 182, 536, 186)
+PATTERNS = {"hot": "one hot expert", "tail": "a long tail", "even": "even"}
+PLACEMENTS = {"number": "by number", "dealt": "dealt round", "load": "by load"}
+LINKED = [name for name, one in MACHINES.items() if one.link_bandwidth]
+
+
+def _top(value: float) -> float:
+    """The next of 1, 2, 5, 10, ...: an axis that stands still while the bars below it move."""
+    power = 10.0 ** (len(str(int(value))) - 1)
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= value)
+
+
+def _is_hot(r: Result, e: int) -> bool:
+    return r.experts[e].routed > 1.5 * r.even_tokens
+
+
+def _experts(r: Result) -> list[dict]:
+    """The cause: tokens of each expert, and what a limit turns away."""
+    y = linear(0, _top(max(e.routed for e in r.experts)), LOADS.bottom, LOADS.y)
+    pitch = LOADS.w / len(r.experts)
+    wide, every = min(44, 0.76 * pitch), next(n for n in (1, 2, 4, 8, 16) if n * pitch >= 30)
+    marks = axis_y("loads", y, LOADS.x, right=LOADS.right, ticks=[0, y.hi / 2, y.hi], show=units.count)
+    marks.append(text("loads-title", 0, 16, "tokens of each expert", bold=True))
+    for e, expert in enumerate(r.experts):
+        x, role = LOADS.x + (e + 0.5) * pitch - wide / 2, "hot" if _is_hot(r, e) else "primary"
+        copies = f" ×{len(expert.devices)}" if len(expert.devices) > 1 else ""
+        top, full = y(expert.kept), y(expert.routed)
+        tip = f"Expert {e}: {units.count(expert.kept)} tokens, on {len(expert.devices)} devices"
+        marks.append(rect(f"load-{e}", x, top, wide, LOADS.bottom - top, role, tip))
+        if expert.dropped:
+            tip = f"Expert {e}: {units.count(expert.dropped)} tokens dropped"
+            marks.append(rect(f"lost-{e}", x, full, wide, top - full, "dropped", tip))
+        if e % every == 0:
+            name = f"E{e}{copies}" if pitch >= 44 else f"E{e}"
+            marks.append(
+                text(f"load-{e}-name", x + wide / 2, LOADS.bottom + 16, name, "muted", "small", "middle")
+            )
+    if r.capacity_tokens:
+        at, words = y(r.capacity_tokens), f"limit: {units.count(r.capacity_tokens)}"
+        marks.append(line("capacity", LOADS.x, at, LOADS.right, at, "limit", words))
+        marks.append(text("capacity-name", LOADS.right + 8, at + 4, words, "muted", "small"))
+        marks.append(
+            text("lost", LOADS.right + 8, at - 12, f"{units.count(r.dropped)} dropped", "dropped", "small")
+        )
+    return marks
+
+
+def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
+    """One device: the exchange, its experts one on another, and the wait for the busiest."""
+    device, at, marks = r.devices[d], r.exchange_s, []
+    tip = f"Device {d}: exchange {units.seconds(r.exchange_s)}, until its busiest receiver has all"
+    marks.append(rect(f"exchange-{d}", x, y(at), wide, y(0) - y(at), "network", tip))
+    for e, tokens in sorted(device.held, key=lambda one: (not _is_hot(r, one[0]), one[0])):
+        high = y(at) - y(at + tokens * r.token_s)
+        at += tokens * r.token_s
+        role = "hot" if _is_hot(r, e) else "primary"
+        tip = f"Device {d}: expert {e}, {units.count(tokens)} tokens, {units.seconds(tokens * r.token_s)}"
+        marks.append(rect(f"on-{d}-{e}", x, y(at) + 1, wide, max(0, high - 1), role, tip))
+        if high >= 18 and wide >= 34:
+            marks.append(
+                text(
+                    f"on-{d}-{e}-name",
+                    x + wide / 2,
+                    y(at) + high / 2 + 4,
+                    f"E{e}",
+                    "inverse",
+                    "small",
+                    "middle",
+                )
+            )
+    if device.idle_s > 0:
+        tip = f"Device {d}: waits {units.seconds(device.idle_s)}"
+        marks.append(rect(f"idle-{d}", x, y(r.step_s), wide, y(at) - y(r.step_s) - 1, "idle", tip))
+        if y(at) - y(r.step_s) >= 20 and wide >= 40:
+            middle = (y(at) + y(r.step_s)) / 2 + 4
+            marks.append(text(f"idle-{d}-name", x + wide / 2, middle, "waits", "muted", "small", "middle"))
+    return marks
+
+
+def _devices(r: Result) -> list[dict]:
+    """The effect: each device's time, and where all of them are done."""
+    micro = 1e-6 * _top(max(r.step_s, r.balanced_step_s) * 1e6)
+    y = linear(0, micro, TIMES.bottom, TIMES.y)
+    pitch = TIMES.w / len(r.devices)
+    wide = min(60, 0.82 * pitch)
+    quarters = [micro * q / 4 for q in range(5)]
+    marks = axis_y("times", y, TIMES.x, right=TIMES.right, ticks=quarters, show=units.seconds)
+    marks.append(text("times-title", 0, TIMES.y - 20, "time of each device", bold=True))
+    named = [
+        ("step", r.step_s, f"done: {units.seconds(r.step_s)}", "hot"),
+        ("even", r.balanced_step_s, f"if even: {units.seconds(r.balanced_step_s)}", "useful"),
+        ("exchange", r.exchange_s / 2, f"links: {units.seconds(r.exchange_s)}", "network"),
+    ]
+    for (id, value, words, role), at in zip(named, spread([y(v) for _, v, _, _ in named]), strict=True):
+        if id != "exchange":
+            marks.append(line(f"{id}-line", TIMES.x, y(value), TIMES.right + 4, y(value), "limit", words))
+        marks.append(text(f"{id}-name", TIMES.right + 8, at + 4, words, role, "small", bold=True))
+    for d, device in enumerate(r.devices):
+        x = TIMES.x + (d + 0.5) * pitch - wide / 2
+        marks += _column(r, d, x, wide, y)
+        busiest = d == r.busiest and r.slowdown > 1.005
+        tone = ("hot" if busiest else "muted", "small", "middle", busiest)
+        marks.append(
+            text(f"device-{d}", x + wide / 2, TIMES.bottom + 16, f"GPU {d}" if pitch > 50 else f"{d}", *tone)
+        )
+        if pitch > 40:
+            held = units.count(device.tokens)
+            marks.append(text(f"tokens-{d}", x + wide / 2, TIMES.bottom + 32, held, *tone))
+    return marks
+
+
+def _takeaway(r: Result) -> str:
+    if r.dropped:
+        return "A limit shortens the step by leaving tokens out: faster, and a different answer."
+    if r.slowdown < 1.1:
+        return (
+            "Even loads: every device is done at the same time, and the links carry no more than they must."
+        )
+    if max(len(e.devices) for e in r.experts) > 1:
+        return "Copies of the hottest experts share their tokens: memory buys back the time of waiting."
+    return "The same work in all, but the step lasts as long as the busiest device."
+
+
+def _warning(r: Result) -> str:
+    mean = sum(e.kept for e in r.experts) / len(r.experts)
+    if mean >= r.ridge_tokens:
+        return ""
+    return (
+        f"An expert has {units.number(mean)} tokens on average: below {units.number(r.ridge_tokens)} reading its "
+        "weights takes longer than using them, and real times are longer than these."
+    )
+
+
+def _table(r: Result):
+    columns = (
+        "device",
+        Column("tokens", show=units.count),
+        Column("with the experts", "s", units.seconds),
+        Column("waiting", "s", units.seconds),
+        "experts held",
+    )
+    rows = [
+        (f"GPU {d}", one.tokens, one.experts_s, one.idle_s, ", ".join(f"E{e}" for e, _ in one.held))
+        for d, one in enumerate(r.devices)
+    ]
+    return table(columns, rows)
+
+
+def scene(r: Result, measured: dict | None = None) -> Scene:
+    step = figure("the step lasts", r.step_s, units.seconds, "hot")
+    even = figure("if the load were even", r.balanced_step_s, units.seconds, "useful")
+    slow = figure("longer", r.slowdown, units.times)
+    idle = figure("of the experts' time is waiting", r.idle_share, units.percent, "idle")
+    lost = f"; {units.count(r.dropped)} picks are dropped" if r.dropped else ""
+    most, mean = units.count(r.busiest_tokens), units.count(r.mean_tokens)
+    return Scene(
+        summary=f"{len(r.experts)} experts on {len(r.devices)} GPUs: the step lasts {step.text}, {slow.text} as long "
+        f"as the {even.text} of an even load, and {idle.text} of the time with the experts is waiting{lost}.",
+        takeaway=_takeaway(r),
+        marks=_experts(r) + _devices(r),
+        figures=(step, even, slow, idle),
+        table=_table(r),
+        height=404,
+        formula=(
+            (
+                "step = exchange + busiest · time of a token",
+                f"{units.seconds(r.exchange_s)} + {most} · {units.seconds(r.token_s)} = {step.text}",
+            ),
+            (
+                "imbalance = busiest / mean",
+                f"{most} / {mean} = {units.times(r.busiest_tokens / r.mean_tokens)}",
+            ),
+            (
+                "weights = experts and copies · 3 · 7168 · 2048 · 2 B",
+                f"{r.slots} held, {units.si_bytes(r.weight_bytes)} in all",
+            ),
+        ),
+        warning=_warning(r),
+    )
+
+
+SIMULATOR = Declaration(
+    title="Expert load over devices",
+    question="Why does one hot expert slow every GPU down?",
+    controls=(
+        select("pattern", "What the router does", "hot", PATTERNS),
+        select("placement", "Where experts live", "number", PLACEMENTS),
+        slider("copies", "Extra copies of the hottest", 0, 0, 16, help="Placed by load, whatever is chosen above."),
+        steps("capacity", "Capacity limit of an expert", 0, (0, 1, 1.25, 1.5, 2, 4),
+              lambda f: f"{units.number(f)} × even share" if f else "none",
+              help="Tokens beyond it are dropped."),
+        slider("hot_share", "Tokens that pick the hot expert", 0.6, 0.0, 1.0, step=0.05, more=True,
+               help="A share of all tokens."),
+        slider("skew", "Skew of the long tail", 1.0, 0.0, 2.0, step=0.1, more=True),
+        powers_of_two("devices", "GPUs", 8, 2, 16, more=True),
+        powers_of_two("experts", "Experts", 16, 8, 64, more=True),
+        powers_of_two("top_k", "Experts a token picks (top-k)", 2, 1, 8, more=True),
+        powers_of_two("tokens", "Tokens on all GPUs", 8192, 1024, 65536, more=True),
+        select("machine_name", "GPU", "H200", LINKED, more=True),
+    ),
+    presets={
+        "One hot expert": {},
+        "With 6 copies": {"copies": 6},
+        "With a capacity limit": {"capacity": 1.25},
+        "A long tail, by number": {"pattern": "tail"},
+        "A long tail, by load": {"pattern": "tail", "placement": "load"},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "16 experts live on 8 GPUs, two on each. Every token picks two experts, and 60% of them pick the same "
+        "one; the other picks spread evenly. How many times longer than with an even load is the step?",
+        "slowdown",
+        "times",
+        0.15,
+    ),
+    source="GEMM & MoE kernels; Beyond attention",
+)  # fmt: skip

@@ -1,0 +1,94 @@
+"""The step of an expert-parallel layer, device by device: loads, placement, exchange, and the wait."""
+
+from dataclasses import dataclass
+
+from kernels.expert_load_balance import cost
+from kernels.machines import machine
+
+HIDDEN, INTERMEDIATE, ELEM_BYTES = 7168, 2048, 2  # one expert: three matrices of this size in 16 bits
+
+
+@dataclass(frozen=True)
+class Expert:
+    routed: int
+    kept: int
+    dropped: int
+    devices: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Device:
+    tokens: float
+    experts_s: float
+    idle_s: float
+    held: tuple[tuple[int, float], ...]  # (expert, its tokens here)
+
+
+@dataclass(frozen=True)
+class Result:
+    devices: tuple[Device, ...]
+    experts: tuple[Expert, ...]
+    machine: str
+    even_tokens: float  # of one expert
+    capacity_tokens: int
+    busiest: int
+    busiest_tokens: float
+    mean_tokens: float
+    token_s: float
+    exchange_s: float
+    step_s: float
+    balanced_step_s: float
+    slowdown: float
+    idle_share: float
+    dropped: int
+    dropped_share: float
+    slots: int
+    weight_bytes: float
+    ridge_tokens: float  # below so many tokens an expert's weights take longer to read than to use
+
+
+def _loads(pattern: str, tokens: int, top_k: int, experts: int, hot_share: float, skew: float):
+    if pattern == "hot":
+        return cost.hot_loads(tokens, top_k, experts, hot_share)
+    return cost.expert_loads(tokens, top_k, experts, skew if pattern == "tail" else 0.0)
+
+
+def _placement(how: str, loads, devices: int, copies: int):
+    if copies:
+        return cost.replicate(loads, devices, copies)
+    if how == "load":
+        return cost.greedy(loads, devices)
+    return (cost.contiguous if how == "number" else cost.round_robin)(len(loads), devices)
+
+
+def run(pattern, placement, copies, capacity, hot_share, skew, devices, experts, top_k, tokens, machine_name):
+    loads, target = _loads(pattern, tokens, top_k, experts, hot_share, skew), machine(machine_name)
+    limit = cost.capacity_limit(tokens, top_k, experts, capacity) if capacity else None
+    lost = cost.drops(loads, limit)
+    kept = [load - out for load, out in zip(loads, lost, strict=True)]
+    placed = _placement(placement, kept, devices, copies)
+    token_s = 6 * HIDDEN * INTERMEDIATE / target.rate("fp16")
+    held = cost.device_loads(kept, placed, devices)
+    sent = cost.alltoall_bytes(max(1, tokens // devices), top_k, HIDDEN, devices, ELEM_BYTES, combine=True)
+
+    def exchange(uneven: float) -> float:
+        return cost.alltoall_s(sent, target.link_bandwidth, 2 * target.launch_s, uneven)
+
+    uneven = cost.imbalance(held)
+    step = cost.ep_step(
+        loads, placed, devices, token_s=token_s, communication_s=exchange(uneven), capacity=limit
+    )
+    mean = sum(held) / devices
+    balanced = cost.EpStep((mean,) * devices, token_s, 0.0, exchange(1.0), 0).step_s
+    most, slots = max(held), cost.slots_used(placed)
+    here = [
+        tuple((e, kept[e] / len(where)) for e, where in enumerate(placed) if d in where)
+        for d in range(devices)
+    ]
+    return Result(
+        tuple(Device(n, n * token_s, (most - n) * token_s, on) for n, on in zip(held, here, strict=True)),
+        tuple(Expert(*one) for one in zip(loads, kept, lost, placed, strict=True)),
+        machine_name, sum(loads) / experts, limit or 0, step.busiest, most, mean, token_s, exchange(uneven),
+        step.step_s, balanced, step.step_s / balanced, step.idle_share, step.dropped, step.dropped / sum(loads),
+        slots, cost.expert_memory_bytes(slots, HIDDEN, INTERMEDIATE), target.ridge("fp16"),
+    )  # fmt: skip
