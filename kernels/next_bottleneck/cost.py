@@ -100,6 +100,7 @@ from kernels.next_bottleneck.cost_playbook import (
     playbook,
     shared_saving,
 )
+from kernels.next_bottleneck.cost_playbook import TARGETS as PLAYBOOK_TARGETS
 from kernels.next_bottleneck.cost_speculation import (
     ADAPTIVE_BATCH,
     Speculation,
@@ -119,7 +120,7 @@ from kernels.parts import amdahl, share_behind
 
 __all__ = [
     "ADAPTIVE_BATCH", "BACKENDS", "BASELINE_S", "BASELINE_SHARES", "CASES", "COMBINATIONS", "DIMENSIONS",
-    "FEATURES", "LATENCY", "LLAMA_70B", "LLAMA_8B", "NEAR_ROOF", "PATHS", "PATTERNS", "REMEDIES",
+    "FEATURES", "LATENCY", "LLAMA_70B", "LLAMA_8B", "NEAR_ROOF", "PATHS", "PATTERNS", "PLAYBOOK_TARGETS", "REMEDIES",
     "REPORTED_DECODE_PAIRS", "REPORTED_GRADIENT_PARAMETERS", "REPORTED_OVERLAP_EFFICIENCY",
     "REPORTED_PRODUCTION_DAYS", "REPORTED_REALITY_TAX", "REPORTED_WEIGHT_READ_BYTES", "ROUNDS", "TARGETS",
     "THROUGHPUT", "TIERS",

@@ -5,7 +5,7 @@ at all (53 ms) would miss. Rounds 2 and 3 follow from the reported round before.
 85 ms are 24 requests in flight, where the largest batch is said to be 4.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kernels import parts, require
@@ -85,12 +85,13 @@ def playbook(
     acceptance: float = ACCEPTANCE,
     drafts: int = DRAFTS,
     draft_s: float = DRAFT_S,
+    rounds: Sequence[Round] = ROUNDS,
 ) -> list[RoundResult]:
     """Each round's cuts applied in turn to the parts of the step; speculation divides the step at last."""
     now = parts.split(baseline_s, shares or BASELINE_SHARES)
     before_reported = now
     results = []
-    for one in ROUNDS:
+    for one in rounds:
         now = parts.cut(now, one.cuts)
         scaled = parts.cut(before_reported, one.cuts)
         step_s, chained_s = sum(now.values()), sum(scaled.values())

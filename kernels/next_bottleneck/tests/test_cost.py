@@ -1,6 +1,7 @@
 """The decode chain, overlap, speculation, playbook, fleet and frontier against every figure of the sources."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -149,6 +150,14 @@ def test_the_playbook_follows_its_inputs():
     assert cost.playbook(shares={**cost.BASELINE_SHARES, "GEMM": 0.5, "attention": 0.12})[
         1
     ].between_tokens_s < (rounds()[1].between_tokens_s)
+
+
+def test_no_cut_of_the_gemms_makes_the_first_round_true():
+    """Removed whole, they leave the best case of 52.7 ms."""
+    whole = cost.playbook(rounds=(cost.ROUNDS[0], replace(cost.ROUNDS[1], cuts={"GEMM": 1.0})))
+    assert len(whole) == 2
+    assert whole[1].between_tokens_s == pytest.approx(cost.best_case_s(85e-3, cost.BASELINE_SHARES, "GEMM"))
+    assert whole[1].contradiction > 1
 
 
 def test_shrinking_gains_show_a_shared_part():

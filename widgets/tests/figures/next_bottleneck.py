@@ -19,4 +19,17 @@ def speculative():
     assert r.speedup == pytest.approx(3.1, rel=0.01)
 
 
-FIGURES = {"speculative": speculative}
+def playbook():
+    """As reported; arithmetic contradicts round 1, and rounds 2 and 3 follow from the report before them."""
+    start, precision, fusion, guessing = played("playbook_70b").rounds
+    assert list(start.parts_s.values()) == pytest.approx(
+        [share * 85e-3 for share in (0.38, 0.24, 0.14, 0.12, 0.12)]
+    )
+    assert [one.reported_s for one in (start, precision, fusion, guessing)] == [85e-3, 48e-3, 32e-3, 10.3e-3]
+    assert [one.reported_tokens_s for one in (start, precision, fusion)] == [280, 720, 1050]
+    assert precision.arithmetic_s == pytest.approx(70.5e-3, abs=0.05e-3)
+    assert fusion.from_reported_s == pytest.approx(32e-3, rel=0.03)
+    assert guessing.from_reported_s == pytest.approx(10.3e-3, rel=0.01)
+
+
+FIGURES = {"speculative": speculative, "playbook": playbook}

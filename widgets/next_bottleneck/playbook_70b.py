@@ -1,0 +1,266 @@
+"""The 70B playbook, round by round: what was reported, beside what its own shares and cuts come to."""
+
+from dataclasses import dataclass, replace
+
+from kernels.next_bottleneck import cost
+from widgets import units
+from widgets.charts import Box, linear, text_width
+from widgets.controls import slider
+from widgets.declare import Declaration, Prediction, Stepper
+from widgets.scene import Column, Scene, figure, line, rect, table, text
+
+BARS, PITCH = Box(88, 8, 440, 4 * 84), 84
+RIGHT = 720
+AGREE = 0.04  # relative: what rounding of the reported figures explains
+ROLES = {
+    "GEMM": "compute",
+    "attention": "memory",
+    "element-wise": "useful",
+    "all-reduce": "network",
+    "launch gaps": "overhead",
+}
+
+SHORT = {"element-wise": "element", "all-reduce": "reduce", "launch gaps": "gaps"}  # what fits into a bar
+
+
+@dataclass(frozen=True)
+class Round:
+    name: str
+    parts_s: dict[str, float]
+    arithmetic_s: float  # between tokens
+    from_reported_s: float  # by arithmetic from the figure reported for the round before
+    reported_s: float
+    ratio: float  # arithmetic over reported
+    admitted: int
+    reported_tokens_s: float  # 0 where none is reported
+    requests_in_flight: float  # what rate and interval need; 0 where no rate is reported
+    reported_first_token_s: float
+
+
+@dataclass(frozen=True)
+class Result:
+    gemm_share: float
+    gemm_cut: float
+    without_gemm_s: float
+    acceptance: float
+    drafts: int
+    draft_s: float
+    tokens_a_round: float
+    target_s: float
+    target_tokens_s: float
+    rounds: tuple[Round, ...]
+    after_precision_ms: float
+    speedup: float
+    reported_speedup: float
+
+
+def run(gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> Result:
+    baseline_s, draft_s = baseline_ms * 1e-3, draft_ms * 1e-3
+    first, precision, fusion, guessing = cost.ROUNDS
+    rounds = (
+        first,
+        replace(precision, cuts={"GEMM": gemm_cut / 100}),
+        replace(fusion, cuts={**fusion.cuts, "attention": attention_cut / 100}),
+        replace(guessing, name=f"speculation: {drafts} guesses"),
+    )
+    given = {"acceptance": acceptance, "drafts": drafts, "draft_s": draft_s, "rounds": rounds}
+    results = tuple(_round(one) for one in cost.playbook(baseline_s, **given))
+    return Result(
+        cost.BASELINE_SHARES["GEMM"], gemm_cut / 100,
+        cost.best_case_s(baseline_s, cost.BASELINE_SHARES, "GEMM"),
+        acceptance, drafts, draft_s, cost.expected_tokens(acceptance, drafts),
+        cost.PLAYBOOK_TARGETS["between tokens"], cost.PLAYBOOK_TARGETS["tokens_s"],
+        results, results[1].arithmetic_s * 1e3, results[0].arithmetic_s / results[-1].arithmetic_s,
+        results[0].reported_s / results[-1].reported_s,
+    )  # fmt: skip
+
+
+def _round(one) -> Round:
+    said = one.round
+    return Round(
+        said.name, one.parts_s, one.between_tokens_s, one.from_reported_s, said.reported_between_tokens_s,
+        one.contradiction, said.batch, said.reported_tokens_s or 0, one.implied_requests or 0,
+        said.reported_first_token_s or 0,
+    )  # fmt: skip
+
+
+def _agrees(one: Round) -> bool:
+    return abs(one.ratio - 1) <= AGREE
+
+
+def _bars(r: Result, i: int, now: bool) -> list[dict]:
+    one, y = r.rounds[i], BARS.y + PITCH * i
+    x = linear(0, max(90e-3, r.rounds[0].arithmetic_s), BARS.x, BARS.right)
+    drawn = cost.ROUNDS[i].speculates
+    marks = [text(f"round{i}", 0, y + 14, one.name, "ink" if now else "muted", bold=now)]
+    marks.append(text(f"round{i}-a", BARS.x - 10, y + 38, "arithmetic", "primary", "small", "end"))
+    marks.append(text(f"round{i}-r", BARS.x - 10, y + 60, "reported", "muted", "small", "end"))
+    at, step_s = 0.0, sum(one.parts_s.values())
+    for p, (part, time_s) in enumerate(one.parts_s.items()):
+        # a round of guesses yields several tokens: each bears its share of the step
+        share_s = time_s / step_s * one.arithmetic_s
+        left, wide = x(at), x(at + share_s) - x(at)
+        tip = f"{part}: {units.seconds(share_s)} of {units.seconds(one.arithmetic_s)} a token"
+        role = "primary" if drawn else ROLES[part]
+        marks.append(rect(f"round{i}-{p}", left, y + 22, max(0, wide - 1.5), 22, role, tip))
+        name = SHORT.get(part, part)
+        if wide > text_width(name, "small") + 4 and not drawn:
+            marks.append(
+                text(f"round{i}-{p}-name", left + wide / 2, y + 37, name, "inverse", "small", "middle")
+            )
+        at += share_s
+    told = units.seconds(one.reported_s)
+    marks += [
+        text(f"round{i}-a-ms", x(at) + 8, y + 38, units.seconds(one.arithmetic_s), "ink" if _agrees(one) else "hot", bold=True),
+        rect(f"round{i}-told", BARS.x, y + 48, x(one.reported_s) - BARS.x, 16, "idle", f"reported: {told}"),
+        text(f"round{i}-r-ms", x(one.reported_s) + 8, y + 61, told, "ink", bold=True),
+    ]  # fmt: skip
+    return marks + _beside(one, i, y)
+
+
+def _beside(one: Round, i: int, y: float) -> list[dict]:
+    """What else is reported of the round, at the right edge."""
+    if not one.reported_tokens_s:
+        return []
+    fits = one.requests_in_flight <= 1.1 * one.admitted
+    needs = f"{units.number(one.requests_in_flight, 2)} at once, {one.admitted} admitted"
+    rate = f"reported {units.count(one.reported_tokens_s)} tokens/s need {needs}"
+    return [text(f"round{i}-rate", RIGHT, y + 14, rate, "muted" if fits else "hot", "small", "end", not fits)]
+
+
+def _target(r: Result) -> list[dict]:
+    x = linear(0, max(90e-3, r.rounds[0].arithmetic_s), BARS.x, BARS.right)(r.target_s)
+    name = f"target: {units.seconds(r.target_s)}"
+    return [
+        line("target", x, BARS.y + 20, x, BARS.bottom - 6, "limit", name),
+        text("target-name", x, BARS.bottom + 10, name, "muted", "small", "middle"),
+    ]
+
+
+def _caption(r: Result, i: int) -> str:
+    one = r.rounds[i]
+    ms, told = units.seconds(one.arithmetic_s), units.seconds(one.reported_s)
+    if i == 0:
+        return (
+            f"Little's law: {units.count(one.reported_tokens_s)} tokens/s at {told} need "
+            f"{units.number(one.requests_in_flight, 2)} requests at once, and only {one.admitted} are admitted."
+        )
+    if i == 1:
+        return (
+            f"{units.percent(r.gemm_cut, 0)} off a part of {units.percent(r.gemm_share, 0)} leaves {ms}, not {told}: "
+            f"even GEMMs of no time at all would leave {units.seconds(r.without_gemm_s)}."
+        )
+    from_before = (
+        f"From the {units.seconds(r.rounds[i - 1].reported_s)} reported before, the same arithmetic gives "
+    )
+    if i == 2:
+        return f"{from_before}{units.seconds(one.from_reported_s)}, and {told} is reported; from the start it is {ms}."
+    return (
+        f"{from_before}{units.seconds(one.from_reported_s)} at {units.number(r.tokens_a_round)} tokens a round, "
+        f"and {told} is reported; from the start it is {ms}."
+    )
+
+
+def _table(r: Result):
+    columns = (
+        "round",
+        Column("arithmetic", "s", units.seconds),
+        Column("from the report before", "s", units.seconds),
+        Column("reported", "s", units.seconds),
+        Column("reported tokens/s", show=units.count),
+        Column("requests that needs"),
+        Column("admitted", show=units.count),
+        Column("reported first token", "s", units.seconds),
+    )
+    rows = [
+        (x.name, x.arithmetic_s, x.from_reported_s, x.reported_s, x.reported_tokens_s or "not given",
+         x.requests_in_flight or "not given", x.admitted, x.reported_first_token_s or "not given")
+        for x in r.rounds
+    ]  # fmt: skip
+    return table(columns, rows)
+
+
+def _takeaway(r: Result, i: int) -> str:
+    if i == 0:
+        return "Measure first: the parts say what each cure can bring at most."
+    if i == 1 and not _agrees(r.rounds[1]):
+        return "A part of 38% cannot bring more than 1.61×: check a report against its own shares."
+    if i == 3 and r.rounds[3].arithmetic_s > r.rounds[2].arithmetic_s:
+        return "Guesses that are rarely kept make a token dearer than without them."
+    return "Each round moves the bottleneck: what helps next is read from the new parts, not the old."
+
+
+def frames(r: Result, measured: dict | None = None) -> list[Scene]:
+    scenes = []
+    for i, one in enumerate(r.rounds):
+        ours = figure("between tokens, by arithmetic", one.arithmetic_s, units.seconds, "primary")
+        told = figure("reported", one.reported_s, units.seconds)
+        ratio = figure("arithmetic over report", one.ratio, units.times, "ink" if _agrees(one) else "hot")
+        marks = _target(r)
+        for row in range(4):
+            if row <= i:
+                marks += _bars(r, row, row == i)
+            else:
+                marks.append(text(f"round{row}", 0, BARS.y + PITCH * row + 14, r.rounds[row].name, "muted"))
+        scenes.append(
+            Scene(
+                summary=f"Round {i}, {one.name}: {ours.text} between tokens by arithmetic, {told.text} reported, "
+                f"a ratio of {ratio.text}.",
+                takeaway=_takeaway(r, i),
+                marks=marks,
+                figures=(ours, told, ratio),
+                table=_table(r),
+                height=BARS.bottom + 16,
+                formula=_formula(r, i),
+                caption=_caption(r, i),
+            )
+        )
+    return scenes
+
+
+def _formula(r: Result, i: int) -> tuple[tuple[str, str], ...]:
+    if i == 3:
+        step = units.seconds(sum(r.rounds[3].parts_s.values()))
+        text_ = f"({units.seconds(r.draft_s)} + {step}) / {units.number(r.tokens_a_round)} = "
+        return (
+            ("a token = (guesses + step) / tokens a round", text_ + units.seconds(r.rounds[3].arithmetic_s)),
+        )
+    if i == 1:
+        text_ = f"{units.seconds(r.rounds[0].arithmetic_s)} · (1 − {r.gemm_share} · {units.number(r.gemm_cut)}) = "
+        return (("step · (1 − share · cut)", text_ + units.seconds(r.rounds[1].arithmetic_s)),)
+    return (("requests at once = tokens/s · s a token", _little(r.rounds[i])),)
+
+
+def _little(one: Round) -> str:
+    rate, held = units.count(one.reported_tokens_s), units.number(one.requests_in_flight)
+    return f"{rate} · {one.reported_s} = {held}"
+
+
+SIMULATOR = Declaration(
+    title="70B playbook",
+    question="Do the rounds that made a 70B model fast add up?",
+    controls=(
+        slider("gemm_cut", "int4 makes the GEMMs shorter by", 45, 0, 100, unit="%"),
+        slider("attention_cut", "Fusion makes attention shorter by", 30, 0, 100, unit="%"),
+        slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01),
+        slider("drafts", "Guesses a round", 5, 0, 12),
+        slider("baseline_ms", "Step before the first round", 85, 20, 150, unit="ms", more=True),
+        slider("draft_ms", "Time of all guesses of a round", 4.0, 0.0, 40.0, step=0.5, unit="ms", more=True),
+    ),
+    presets={
+        "As told": {},
+        "Bytes alone: a quarter": {"gemm_cut": 75},
+        "GEMMs of no time": {"gemm_cut": 100},
+        "Guesses rarely kept": {"acceptance": 0.25, "draft_ms": 20.0},
+    },
+    run=run,
+    stepper=Stepper("round", frames, lambda r: 1),
+    prediction=Prediction(
+        "A decode step takes 85 ms; 38% of it are GEMMs. Weights of 4 bits make the GEMMs 45% shorter, and nothing "
+        "else changes. How many milliseconds does the step take then?",
+        "after_precision_ms",
+        "ms",
+        0.05,
+    ),
+    source="Performance Engineering",
+)  # fmt: skip

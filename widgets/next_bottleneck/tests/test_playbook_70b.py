@@ -1,0 +1,61 @@
+"""The playbook against itself: what follows from the reported figures, and what does not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from widgets.registry import find
+
+PLAYBOOK = find("playbook_70b")
+
+
+def playbook(**inputs):
+    return PLAYBOOK.run(**PLAYBOOK.inputs(inputs))
+
+
+def captions(**inputs):
+    return [scene.caption for scene in PLAYBOOK.scenes(playbook(**inputs))]
+
+
+@given(st.integers(0, 100), st.integers(0, 100), st.integers(20, 150))
+def test_cuts_shorten_only_their_part_and_the_step_scales_with_its_baseline(gemm, attention, baseline_ms):
+    r = playbook(gemm_cut=gemm, attention_cut=attention, baseline_ms=baseline_ms)
+    start, precision, fusion, guessing = r.rounds
+    assert start.arithmetic_s == pytest.approx(baseline_ms * 1e-3)
+    assert precision.arithmetic_s == pytest.approx(start.arithmetic_s * (1 - 0.38 * gemm / 100))
+    assert precision.arithmetic_s >= r.without_gemm_s - 1e-12
+    saved = start.parts_s["attention"] - fusion.parts_s["attention"]
+    assert saved == pytest.approx(start.parts_s["attention"] * attention / 100)
+    assert guessing.parts_s == fusion.parts_s
+    assert guessing.arithmetic_s == pytest.approx((r.draft_s + fusion.arithmetic_s) / r.tokens_a_round)
+
+
+def test_no_cut_reaches_what_the_first_round_reports():
+    r = playbook(gemm_cut=100)
+    assert r.rounds[1].arithmetic_s == pytest.approx(52.7e-3, abs=1e-5) and r.rounds[1].ratio > 1
+    assert r.rounds[1].arithmetic_s > r.target_s > r.rounds[1].reported_s
+
+
+def test_rounds_two_and_three_follow_from_the_report_before():
+    r = playbook()
+    assert r.rounds[2].from_reported_s == pytest.approx(32e-3, rel=0.03)
+    assert r.rounds[3].from_reported_s == pytest.approx(10.3e-3, rel=0.01)
+    assert r.rounds[2].ratio > 1.4 and r.rounds[3].ratio > 1.3  # the first round's error is carried along
+
+
+def test_the_first_round_s_contradiction_is_said_where_it_stands():
+    assert "leaves 70.5" in captions()[1] and "not 48" in captions()[1] and "52.7" in captions()[1]
+    assert "24 requests at once" in captions()[0] and "only 4" in captions()[0]
+
+
+def test_reported_targets_are_met_in_the_order_told():
+    r = playbook()
+    assert [one.reported_tokens_s >= r.target_tokens_s for one in r.rounds[:3]] == [False, False, True]
+    assert [one.reported_s <= r.target_s for one in r.rounds] == [False, True, True, True]
+    assert (r.rounds[0].reported_first_token_s, r.rounds[2].reported_first_token_s) == (1.2, 0.38)
+    assert r.reported_speedup == pytest.approx(8.25, abs=0.01) and r.speedup == pytest.approx(6.03, abs=0.01)
+
+
+def test_guesses_that_are_rarely_kept_cost_more_than_they_bring():
+    r = playbook(acceptance=0.1, draft_ms=20.0)
+    assert r.rounds[3].arithmetic_s > r.rounds[2].arithmetic_s
