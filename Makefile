@@ -1,7 +1,8 @@
 # make lab    open the course in JupyterLab          make setup  only make the environment
 # make test   run every test                         make lock   requirements.in -> requirements.lock
 # make build  texts -> notebooks -> labs             make clean  remove the environment and caches; work/ stays
-# LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest.
+# make site   the course as plain pages, in site/
+# LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest, SITE="--out DIR" to the pages.
 
 ifeq ($(OS),Windows_NT)
 PYTHON ?= python
@@ -16,7 +17,7 @@ export TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 UV_VERSION := 0.13.8
 STATE := $(CURDIR)/.jupyter-state
 
-.PHONY: lab test setup build lock clean
+.PHONY: lab test setup build site lock clean
 .DEFAULT_GOAL := lab
 
 setup:
@@ -43,6 +44,9 @@ test: setup
 build: setup
 	@$(BIN)/python -m grader.build
 
+site: setup
+	@$(BIN)/python -m widgets.site $(SITE)
+
 # uv resolves for all systems at once; it lives only as long as this takes.
 lock:
 	@tools=$$(mktemp -d) && trap 'rm -rf "$$tools"' EXIT && $(PYTHON) -m venv "$$tools" \
@@ -51,5 +55,5 @@ lock:
 	   --custom-compile-command "make lock" && git diff --stat -- requirements.lock
 
 clean:
-	rm -rf .venv .jupyter-state .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .jupyter-state .cache .pytest_cache .ruff_cache *.egg-info
 	find kernels widgets grader -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 // The one view of every simulator. mount(host, adapter) draws what Python declared (adapter.spec) and what it
 // answers; render() is its notebook adapter. No build step, no import: a static page loads this file too.
-// adapter = { spec, answer, ask(request), listen(callback) -> stop }
+// adapter = { spec, answer, ask(request), listen(callback) -> stop, waiting (what to say meanwhile) }
 
 const SVG = 'http://www.w3.org/2000/svg';
 const GAP = '\u202f';
@@ -452,7 +452,7 @@ export function mount(host, adapter) {
   };
 
   const error = make('p', { class: 'tbt-error', id: `${uid}-error`, hidden: true });
-  const wait = make('p', { class: 'tbt-error', hidden: true }, 'Waiting for Python: another cell may be running.');
+  const wait = make('p', { class: 'tbt-error', hidden: true }, adapter.waiting || 'Waiting for Python: another cell may be running.');
   const post = courier(adapter, uid, late => { wait.hidden = !late; });
   const send = () => post.send({ values: state.values, guess: state.guess });
   const change = values => { Object.assign(state.values, values); presets.show(state.values); send(); };

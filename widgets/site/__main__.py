@@ -1,0 +1,29 @@
+"""python -m widgets.site [--out site]: the whole course as plain pages, for any static web server."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from widgets.site import build, pyodide
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m widgets.site", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("site"), help="the folder to write (site)")
+    parser.add_argument("--no-run", action="store_true", help="show the lessons' code without what it prints")
+    args = parser.parse_args(argv)
+    try:
+        pyodide.package()
+        made = build.make(run=not args.no_run, say=lambda line: print(f"site: {line}", file=sys.stderr))
+        size = build.put(args.out, made)
+    except (ValueError, pyodide.NotFetched) as problem:
+        print(f"site: {problem}", file=sys.stderr)
+        return 1
+    pages = sum(name.endswith(".html") for name in made)
+    print(f"site: {pages} pages in {args.out}, {size / 1e6:.1f} MB with Python")
+    print(f"site: look at them with: python -m http.server -d {args.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

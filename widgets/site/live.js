@@ -1,0 +1,79 @@
+// Wakes the still pictures of a page: the view is scene.js, and Python inside this page answers it.
+import { mount } from './scene.js';
+
+const here = path => new URL(path, import.meta.url).href;
+const SAYS = {
+  starting: 'Python starts inside this page. The controls already listen; the picture follows in a moment.',
+  live: 'Live: the course’s own Python model answers, inside this page. Nothing is sent anywhere.',
+  failed: 'Python could not start inside this browser, so this stays a still picture.',
+};
+const places = [...document.querySelectorAll('.simulator')];
+const stops = [];
+let python = null;
+
+function say(state, why = '') {
+  document.documentElement.dataset.python = state;
+  for (const place of places) {
+    const line = place.querySelector('.status');
+    line.textContent = SAYS[state];
+    line.title = why;
+  }
+}
+
+async function fetched(path) {
+  const got = await fetch(here(path));
+  if (!got.ok) throw new Error(`${path}: ${got.status}`);
+  return got.arrayBuffer();
+}
+
+async function boot() {
+  say('starting');
+  const [{ loadPyodide }, models] = await Promise.all([import(here('../pyodide/pyodide.mjs')), fetched('models.zip')]);
+  const core = await loadPyodide({ indexURL: here('../pyodide/') });
+  core.unpackArchive(models, 'zip', { extractDir: '/models' });
+  core.runPython("import sys; sys.path.insert(0, '/models')");
+  const { reply } = core.pyimport('widgets.site.inside');
+  say('live');
+  return reply;
+}
+
+function giveUp(problem) {
+  console.error(problem);
+  for (const stop of stops.splice(0)) stop();
+  say('failed', String(problem));
+}
+
+function start() {
+  python ??= boot();
+  return python;
+}
+
+function wake(place) {
+  const still = place.querySelector('.still'), host = document.createElement('div'), heard = new Set();
+  const { name, given, spec, answer } = JSON.parse(place.querySelector('script').textContent);
+  still.before(host);
+  const unmount = mount(host, {
+    spec,
+    answer,
+    waiting: 'Waiting for Python, which is still starting.',
+    ask: request => start().then(reply => {
+      const got = JSON.parse(reply(name, JSON.stringify(request), JSON.stringify(given)));
+      for (const callback of heard) callback(got);
+    }).catch(giveUp),
+    listen: callback => { heard.add(callback); return () => heard.delete(callback); },
+  });
+  still.hidden = true;
+  stops.push(() => { unmount(); host.remove(); still.hidden = false; });
+}
+
+// Python is 13 MB: it is fetched when the first simulator comes near, not by somebody who only reads.
+const near = new IntersectionObserver(seen => {
+  if (!seen.some(one => one.isIntersecting)) return;
+  near.disconnect();
+  start().catch(giveUp);
+}, { rootMargin: '600px' });
+
+for (const place of places) {
+  wake(place);
+  near.observe(place);
+}
