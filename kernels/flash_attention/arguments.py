@@ -1,10 +1,17 @@
 """What every launch function asks of its tensors, and the one form in which it says no."""
 
 import math
+from functools import lru_cache
 
 import torch
 
 LOG2E = math.log2(math.e)
+
+
+@lru_cache
+def multiprocessors(device) -> int:
+    """A few where there is no GPU, so that the interpreter also walks over several tiles a program."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4
 
 
 def must(ok: bool, name: str, rule: str, got: object, hint: str) -> None:
@@ -123,7 +130,7 @@ def lengths(name: str, cu, batch: int, device) -> None:
 
 
 def cache(q, k, v, lens, table, k_scale, v_scale, check_table):
-    """Arguments of one decode; gives (query heads per key head, head dim's block, lens, longest sequence)."""
+    """Arguments of one decode; gives (query heads per key head, head dim's block, longest sequence)."""
     must(q.dim() == 3, "q", "3-d: batch, heads, head dim", f"{q.dim()}-d", "one new token per sequence")
     must(k.dim() == 4, "k", "4-d, see the docstring", f"{k.dim()}-d", "view it so")
     must(
@@ -193,7 +200,7 @@ def cache(q, k, v, lens, table, k_scale, v_scale, check_table):
     must(lens.dtype == torch.int32, "lens", "int32", lens.dtype, "cast it")
     if table is not None and check_table:
         pages(table, lens, k.shape[0], k.shape[2])
-    return group, block_d, lens, longest
+    return group, block_d, longest
 
 
 def _scales(q, k, k_scale, v_scale) -> None:

@@ -7,7 +7,8 @@ from kernels.bench.row import Row
 from kernels.compare import relative_error, spread
 from kernels.flash_attention import cases, cost, peers, reference
 from kernels.flash_attention.backward import attention_backward
-from kernels.flash_attention.decode import Workspace, decode
+from kernels.flash_attention.decode import decode
+from kernels.flash_attention.decode_parts import Workspace
 from kernels.flash_attention.forward import attention
 from kernels.tensors import to_numpy
 
@@ -97,7 +98,6 @@ def draw_decode(case, seed, device) -> dict:
         "q": torch.randn(case.batch, case.q_heads, case.head_dim, device=device, generator=rng),
     }
     drawn["q"] = drawn["q"].to(torch.bfloat16)
-    drawn["lens"] = torch.full((case.batch,), case.keys, dtype=torch.int32, device=device)
     for name in "kv":
         cache = torch.randn(size, device=device, generator=rng)
         if case.cache == "fp8":
@@ -107,6 +107,7 @@ def draw_decode(case, seed, device) -> dict:
         else:
             drawn[name] = cache.to(torch.bfloat16)
     if case.page_size:
+        drawn["lens"] = torch.full((case.batch,), case.keys, dtype=torch.int32, device=device)
         pages = case.keys // case.page_size
         order = torch.randperm(case.batch * pages, device=device, generator=rng)
         drawn["table"] = order.to(torch.int32).view(case.batch, pages)
@@ -136,8 +137,9 @@ def check_decode(inputs, out) -> float:
     case = inputs["case"]
     got, expected = [], []
     for b in spread(3, case.batch):
-        one = decode_arguments(inputs) | {"q": inputs["q"][b : b + 1], "lens": inputs["lens"][b : b + 1]}
+        one = decode_arguments(inputs) | {"q": inputs["q"][b : b + 1]}
         if case.page_size:
+            one["lens"] = inputs["lens"][b : b + 1]
             one["table"] = inputs["table"][b : b + 1]
             used = one["table"].flatten().long()
             one |= {name: inputs[name][used] for name in "kv"}

@@ -153,7 +153,8 @@ DECODE_SMALL = (
     DecodeCase(2, 4, 1, 50, 64, "fp16", page_size=1, splits=2, why="a page for every key"),
     DecodeCase(1, 4, 2, 90, 64, page_size=5, cache="fp8", lens=(88,), why="a page size that divides no tile"),
     DecodeCase(2, 4, 2, 150, 64, "fp16", cache="int8", splits=3, lens=(150, 90)),
-    DecodeCase(1, 2, 1, 100, 128, cache="fp8", scales="head"),
+    DecodeCase(1, 2, 1, 100, 128, cache="fp8", scales="head", splits=2),
+    DecodeCase(2, 4, 2, 60, 64, cache="int8", scales="head", page_size=8, lens=(60, 7)),
     DecodeCase(1, 32, 1, 70, 64, "fp16", why="32 query heads for one key head"),
 )
 

@@ -12,24 +12,101 @@ import triton
 import triton.language as tl
 
 from . import arguments
+from .decode_parts import choose_splits, combine, leave, workspace_of
 
 # (block_n, num_warps, num_stages, programs per multiprocessor) by head dim
 CONFIGS = {16: (128, 4, 3, 2), 32: (128, 4, 3, 2), 64: (128, 4, 3, 2), 128: (64, 4, 3, 2), 256: (32, 4, 3, 2)}
-MAX_SPLITS = 128
 
 
-@triton.jit(do_not_specialize=["kv_heads", "left"])
+@triton.jit
+def _tile_at(base, table_ptr, start, last, strides, BLOCK_N: tl.constexpr, PAGE: tl.constexpr):
+    """Where the keys start .. start + BLOCK_N of one head lie: element offsets from the cache's first, and a mask."""
+    stride_b, stride_h, stride_n = strides
+    batch, kv_head = base
+    key = start + tl.arange(0, BLOCK_N)
+    inside = key < last
+    page = batch
+    if PAGE:
+        page = tl.load(table_ptr + key // PAGE, mask=inside, other=0).to(tl.int64)
+        key = key % PAGE
+    return page * stride_b + kv_head * stride_h + key.to(tl.int64) * stride_n
+
+
+@triton.jit
+def _unpack(x, q, INT8: tl.constexpr):
+    """Codes as numbers of q's dtype. A signed byte next to 0x64 is the fp16 number 1152 + code: no conversion."""
+    if INT8:
+        return tl.inline_asm_elementwise(
+            """{ .reg .b32 t, bias;
+            mov.b32 bias, 0x64806480;
+            xor.b32 t, $2, 0x80808080;
+            prmt.b32 $0, t, 0x64646464, 0x4140;
+            prmt.b32 $1, t, 0x64646464, 0x4342;
+            sub.f16x2 $0, $0, bias;
+            sub.f16x2 $1, $1, bias; }""",
+            "=r,=r,r", [x], dtype=tl.float16, is_pure=True, pack=4,
+        )  # fmt: skip
+    return x.to(q.dtype)
+
+
+@triton.jit
+def _step(state, q, k, v, k_scale, v_scale, key, low, last, unit, softcap, R: tl.constexpr,
+          CACHE: tl.constexpr, PER_KEY: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
+    """One tile of keys. `unit` brings products q k to powers of two (with a cap: to true scores).
+
+    The scale of a single value goes into the exponent of its weight, so that weights stay within 0 .. 1; the
+    output then has a maximum of its own, top, beside the sum's m.
+    """
+    acc, l, m, top = state
+    INT8: tl.constexpr = CACHE == "int8"
+    s = tl.dot(q, tl.trans(_unpack(k, q, INT8))) * unit[:, None]  # (BLOCK_G, BLOCK_N)
+    if PER_KEY:
+        s = s * k_scale[None, :]
+    if SOFTCAP:
+        s = softcap - 2 * softcap / (tl.exp2(s * (2 * 1.4426950408889634 / softcap)) + 1)
+        s = s * 1.4426950408889634
+    s = tl.where(((key >= low) & (key < last))[None, :], s, float("-inf"))
+    m_new = tl.maximum(m, tl.max(s, 1))
+    floor = tl.where(m_new == float("-inf"), 0.0, m_new)
+    p = tl.exp2(s - floor[:, None])
+    l = l * tl.exp2(m - floor) + tl.sum(p, 1)
+    top_new = m_new
+    if PER_KEY:
+        s = s + tl.log2(v_scale)[None, :]
+        top_new = tl.maximum(top, tl.max(s, 1))
+        floor = tl.where(top_new == float("-inf"), 0.0, top_new)
+        p = tl.exp2(s - floor[:, None])
+    acc = acc * tl.exp2(top - floor)[:, None]
+    if R > 1:  # neighbouring columns of a byte-wide tile go to one thread, which then reads whole words
+        v = tl.reshape(v, [v.shape[0], v.shape[1] // R, R]).trans(0, 2, 1)
+        v = tl.reshape(v, [v.shape[0], v.shape[1] * v.shape[2]])
+    acc = tl.dot(p.to(q.dtype), _unpack(v, q, INT8), acc)
+    return acc, l, m_new, top_new
+
+
+@triton.jit(do_not_specialize=["kv_heads", "keys", "left"])
 def _decode(
     q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lens_ptr, table_ptr, k_scale_ptr, v_scale_ptr, acc_ptr, m_ptr, l_ptr, done_ptr,
     stride_qb, stride_qh, stride_ob, stride_oh, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
     stride_ksb, stride_ksh, stride_ksn, stride_vsb, stride_vsh, stride_vsn, stride_tb,
-    kv_heads, scale, softcap, left, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, GROUP: tl.constexpr,
-    BLOCK_G: tl.constexpr, BLOCK_N: tl.constexpr, SPLITS: tl.constexpr, BLOCK_S: tl.constexpr,
-    PAGE: tl.constexpr, SCALED: tl.constexpr, HAS_LEFT: tl.constexpr, SOFTCAP: tl.constexpr,
+    kv_heads, keys, scale, softcap, left, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, GROUP: tl.constexpr,
+    BLOCK_G: tl.constexpr, BLOCK_N: tl.constexpr, SPLITS: tl.constexpr, BLOCK_S: tl.constexpr, R: tl.constexpr,
+    HAS_LENS: tl.constexpr, PAGE: tl.constexpr, CACHE: tl.constexpr, PER_KEY: tl.constexpr, HAS_LEFT: tl.constexpr,
+    SOFTCAP: tl.constexpr,
 ):  # fmt: skip
     split = tl.program_id(0)
     batch = (tl.program_id(1) // kv_heads).to(tl.int64)
     kv_head = tl.program_id(1) % kv_heads
+    length = keys
+    if HAS_LENS:
+        length = tl.load(lens_ptr + batch)
+    low = length * 0
+    if HAS_LEFT:
+        low = tl.maximum(length - 1 - left, 0)
+    begin = low // BLOCK_N * BLOCK_N
+    per_split = tl.cdiv(tl.cdiv(length - begin, BLOCK_N), SPLITS) * BLOCK_N
+    first = begin + split * per_split
+    last = tl.minimum(first + per_split, length)
     offs_g = tl.arange(0, BLOCK_G)
     offs_d = tl.arange(0, BLOCK_D)
     mask_d = offs_d < HEAD_DIM
@@ -37,146 +114,59 @@ def _decode(
     head = kv_head * GROUP + offs_g
     q_at = q_ptr + batch * stride_qb + head[:, None] * stride_qh + offs_d[None, :]
     q = tl.load(q_at, mask=mask_q, other=0.0)  # (BLOCK_G, BLOCK_D)
-
-    length = tl.load(lens_ptr + batch)
-    low = length * 0
-    if HAS_LEFT:
-        low = tl.maximum(length - 1 - left, 0) // BLOCK_N * BLOCK_N
-    per_split = tl.cdiv(tl.cdiv(length - low, BLOCK_N), SPLITS) * BLOCK_N
-    first = low + split * per_split
-    last = tl.minimum(first + per_split, length)
+    unit = tl.full([BLOCK_G], 1.0, tl.float32) * scale
+    if (
+        CACHE != "same"
+    ):  # fp16 holds every code exactly, and is cheap to unpack to; q is brought into its range
+        q_top = tl.maximum(tl.max(tl.abs(q.to(tl.float32)), 1), 1e-30)
+        q = (q.to(tl.float32) / q_top[:, None]).to(tl.float16)
+        unit = unit * q_top
+        if not PER_KEY:
+            unit = unit * tl.load(k_scale_ptr + batch * stride_ksb + kv_head * stride_ksh)
     acc = tl.zeros([BLOCK_G, BLOCK_D], tl.float32)
     l = tl.zeros([BLOCK_G], tl.float32)
     m = tl.full([BLOCK_G], float("-inf"), tl.float32)
-    unit = 1.4426950408889634 if SOFTCAP else scale
+    state = (acc, l, m, m)
+    base = (batch, kv_head)
+    table_ptr += batch * stride_tb
     for start in range(first, last, BLOCK_N):
         key = start + tl.arange(0, BLOCK_N)
         inside = key < last
-        if PAGE:
-            page = tl.load(table_ptr + batch * stride_tb + key // PAGE, mask=inside, other=0).to(tl.int64)
-            slot = (key % PAGE).to(tl.int64)
-        else:
-            page = batch
-            slot = key.to(tl.int64)
-        k_row = page * stride_kb + kv_head * stride_kh + slot * stride_kn
-        v_row = page * stride_vb + kv_head * stride_vh + slot * stride_vn
-        mask_kv = inside[:, None] & mask_d[None, :]
-        k = tl.load(k_ptr + k_row[:, None] + offs_d[None, :], mask=mask_kv, other=0.0)  # (BLOCK_N, BLOCK_D)
-        v = tl.load(v_ptr + v_row[:, None] + offs_d[None, :], mask=mask_kv, other=0.0)  # (BLOCK_N, BLOCK_D)
-        s = tl.dot(q, tl.trans(k.to(q.dtype)))  # (BLOCK_G, BLOCK_N)
-        if SCALED:
-            at = page * stride_ksb + kv_head * stride_ksh + slot * stride_ksn
-            s = s * tl.load(k_scale_ptr + at, mask=inside, other=0.0)[None, :]
-        if SOFTCAP:
-            s = softcap - 2 * softcap / (tl.exp2(s * (2 * scale / softcap)) + 1)
-        seen = inside
-        if HAS_LEFT:
-            seen = seen & (key >= length - 1 - left)
-        s = tl.where(seen[None, :], s, float("-inf"))
-        m_new = tl.maximum(m, tl.max(s, 1))
-        top = tl.where(m_new == float("-inf"), 0.0, m_new * unit)
-        p = tl.exp2(s * unit - top[:, None])
-        alpha = tl.exp2(m * unit - top)
-        l = l * alpha + tl.sum(p, 1)
-        if SCALED:
-            at = page * stride_vsb + kv_head * stride_vsh + slot * stride_vsn
-            p = p * tl.load(v_scale_ptr + at, mask=inside, other=0.0)[None, :]
-        acc = tl.dot(p.to(q.dtype), v.to(q.dtype), acc * alpha[:, None])
-        m = m_new
+        mask = inside[:, None] & mask_d[None, :]
+        k_at = _tile_at(base, table_ptr, start, last, (stride_kb, stride_kh, stride_kn), BLOCK_N, PAGE)
+        v_at = _tile_at(base, table_ptr, start, last, (stride_vb, stride_vh, stride_vn), BLOCK_N, PAGE)
+        k = tl.load(k_ptr + k_at[:, None] + offs_d[None, :], mask=mask, other=0.0)  # (BLOCK_N, BLOCK_D)
+        v = tl.load(v_ptr + v_at[:, None] + offs_d[None, :], mask=mask, other=0.0)  # (BLOCK_N, BLOCK_D)
+        k_scale = key
+        v_scale = key
+        if PER_KEY:
+            k_at = _tile_at(base, table_ptr, start, last, (stride_ksb, stride_ksh, stride_ksn), BLOCK_N, PAGE)
+            v_at = _tile_at(base, table_ptr, start, last, (stride_vsb, stride_vsh, stride_vsn), BLOCK_N, PAGE)
+            k_scale = tl.load(k_scale_ptr + k_at, mask=inside, other=0.0)
+            v_scale = tl.load(v_scale_ptr + v_at, mask=inside, other=1.0)
+        state = _step(
+            state, q, k, v, k_scale, v_scale, key, low, last, unit, softcap, R, CACHE, PER_KEY, SOFTCAP
+        )
+    acc, l, m, top = state
+    if R > 1:
+        acc = tl.reshape(tl.reshape(acc, [BLOCK_G, R, BLOCK_D // R]).trans(0, 2, 1), [BLOCK_G, BLOCK_D])
+    if PER_KEY:
+        acc = acc * tl.exp2(top - tl.where(m == float("-inf"), 0.0, m))[:, None]
+    elif CACHE != "same":
+        acc = acc * tl.load(v_scale_ptr + batch * stride_vsb + kv_head * stride_vsh)
     out_at = out_ptr + batch * stride_ob + kv_head * GROUP * stride_oh
     lse_at = lse_ptr + (batch * kv_heads + kv_head) * GROUP
     if SPLITS > 1:
         parts = (acc_ptr, m_ptr, l_ptr, done_ptr)
-        before = _leave(acc, l, m * unit, parts, offs_g, offs_d, GROUP, HEAD_DIM, SPLITS)
+        before = leave(acc, l, m, parts, offs_g, offs_d, GROUP, HEAD_DIM, SPLITS)
         if before == SPLITS - 1:
-            _combine(parts, out_at, lse_at, stride_oh, offs_d, GROUP, HEAD_DIM, SPLITS, BLOCK_S)
+            combine(parts, out_at, lse_at, stride_oh, offs_d, GROUP, HEAD_DIM, SPLITS, BLOCK_S)
     else:
         safe = tl.where(l == 0.0, 1.0, l)
         out = (acc / safe[:, None]).to(out_ptr.dtype.element_ty)
         tl.store(out_at + offs_g[:, None] * stride_oh + offs_d[None, :], out, mask=mask_q)
-        lse = tl.where(l == 0.0, float("-inf"), m * unit * 0.6931471805599453 + tl.log(safe))
+        lse = tl.where(l == 0.0, float("-inf"), m * 0.6931471805599453 + tl.log(safe))
         tl.store(lse_at + offs_g, lse, mask=offs_g < GROUP)
-
-
-@triton.jit
-def _leave(
-    acc, l, m, parts, offs_g, offs_d, GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr
-):
-    """Write this split's part, then say so: the count before tells how many were there already."""
-    acc_ptr, m_ptr, l_ptr, done_ptr = parts
-    unit = tl.program_id(1).to(tl.int64)
-    at = (unit * GROUP + offs_g) * SPLITS + tl.program_id(0)
-    mask_g = offs_g < GROUP
-    mask_d = offs_d < HEAD_DIM
-    tl.store(acc_ptr + at[:, None] * HEAD_DIM + offs_d[None, :], acc, mask=mask_g[:, None] & mask_d[None, :])
-    tl.store(m_ptr + at, m, mask=mask_g)
-    tl.store(l_ptr + at, l, mask=mask_g)
-    tl.debug_barrier()  # every thread's part is written before one thread counts
-    return tl.atomic_add(done_ptr + unit, 1, sem="acq_rel")
-
-
-@triton.jit
-def _combine(parts, out_at, lse_at, stride_oh, offs_d, GROUP: tl.constexpr, HEAD_DIM: tl.constexpr,
-             SPLITS: tl.constexpr, BLOCK_S: tl.constexpr):  # fmt: skip
-    """Bring all parts to one maximum and add them, one query head after the other."""
-    acc_ptr, m_ptr, l_ptr, done_ptr = parts
-    unit = tl.program_id(1).to(tl.int64)
-    tl.store(done_ptr + unit, 0)  # ready for the next launch
-    offs_s = tl.arange(0, BLOCK_S)
-    mask_s = offs_s < SPLITS
-    mask_d = offs_d < HEAD_DIM
-    for g in tl.static_range(GROUP):
-        at = (unit * GROUP + g) * SPLITS + offs_s
-        m = tl.load(m_ptr + at, mask=mask_s, other=float("-inf"), cache_modifier=".cg")
-        l = tl.load(l_ptr + at, mask=mask_s, other=0.0, cache_modifier=".cg")
-        mask = mask_s[:, None] & mask_d[None, :]
-        acc = tl.load(
-            acc_ptr + at[:, None] * HEAD_DIM + offs_d[None, :], mask=mask, other=0.0, cache_modifier=".cg"
-        )
-        top = tl.max(m, 0)
-        weight = tl.exp2(m - tl.where(top == float("-inf"), 0.0, top))
-        total = tl.sum(l * weight, 0)
-        safe = tl.where(total == 0.0, 1.0, total)
-        out = tl.sum(acc * weight[:, None], 0) / safe
-        tl.store(out_at + g * stride_oh + offs_d, out.to(out_at.dtype.element_ty), mask=mask_d)
-        lse = tl.where(total == 0.0, float("-inf"), top * 0.6931471805599453 + tl.log(safe))
-        tl.store(lse_at + g, lse)
-
-
-class Workspace:
-    """Where splits leave their parts. One per stream: launches that share it must not overlap."""
-
-    def __init__(self, device):
-        self.device = device
-        self.parts = torch.empty(0, dtype=torch.float32, device=device)
-        self.done = torch.zeros(0, dtype=torch.int32, device=device)
-
-    def take(self, units: int, group: int, splits: int, d: int):
-        rows = units * group * splits
-        if self.parts.numel() < rows * (d + 2):
-            self.parts = torch.empty(rows * (d + 2), dtype=torch.float32, device=self.device)
-        if self.done.numel() < units:
-            self.done = torch.zeros(units, dtype=torch.int32, device=self.device)
-        return self.parts, self.parts[rows * d :], self.parts[rows * (d + 1) :], self.done
-
-
-_workspaces: dict = {}
-
-
-def _workspace(device) -> Workspace:
-    stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
-    return _workspaces.setdefault((device, stream), Workspace(device))
-
-
-def choose_splits(units: int, longest: int, block_n: int, slots: int) -> int:
-    """Splits that keep `slots` programs busy to the end: least time, counted in rounds of key tiles."""
-    tiles = max(1, -(-longest // block_n))
-    fixed = 2.0  # tiles' worth of time that a program spends outside its loop
-
-    def rounds(splits: int) -> float:
-        return -(-units * splits // slots) * (-(-tiles // splits) + fixed + (splits > 1))
-
-    return min(range(1, min(tiles, MAX_SPLITS) + 1), key=rounds)
 
 
 def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=None, window=None, softcap=0.0,
@@ -189,7 +179,7 @@ def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=
     without its last axis or broadcastable to that. `window` keys before the newest are seen; None is all.
     `check_table` looks at the page numbers and so waits for the GPU; turn it off inside a captured graph.
     """
-    group, block_d, lens, longest = arguments.cache(q, k, v, lens, table, k_scale, v_scale, check_table)
+    group, block_d, longest = arguments.cache(q, k, v, lens, table, k_scale, v_scale, check_table)
     batch, heads, d = q.shape
     kv_heads = k.shape[1]
     scale, softcap = arguments.softmax_scale(scale, d), arguments.cap(softcap)
@@ -200,28 +190,36 @@ def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=
         return out, lse
     block_n, num_warps, num_stages, per_sm = config or CONFIGS[block_d]
     units = batch * kv_heads
-    splits = splits or choose_splits(units, longest, block_n, _multiprocessors(q.device) * per_sm)
-    parts = (workspace or _workspace(q.device)).take(units, group, splits, d)
-    scales, scale_strides = _scales(k, k_scale, v_scale)
+    splits = splits or choose_splits(units, longest, block_n, arguments.multiprocessors(q.device) * per_sm)
+    parts = (workspace or workspace_of(q.device)).take(units, group, splits, d)
+    scales, scale_strides, per_key = _scales(k, k_scale, v_scale, table is not None)
+    unit = scale if softcap else scale * arguments.LOG2E
     _decode[(splits, units)](
-        q, k, v, out, lse, lens, table if table is not None else lens, *scales, *parts, q.stride(0), q.stride(1),
-        out.stride(0), out.stride(1), *k.stride()[:3], *v.stride()[:3], *scale_strides,
-        table.stride(0) if table is not None else 0, kv_heads, scale * 1.4426950408889634, softcap, left or 0,
+        q, k, v, out, lse, lse if lens is None else lens, lse if table is None else table, *scales, *parts,
+        q.stride(0), q.stride(1), out.stride(0), out.stride(1), *k.stride()[:3], *v.stride()[:3], *scale_strides,
+        0 if table is None else table.stride(0), kv_heads, longest, unit, softcap, left or 0,
         HEAD_DIM=d, BLOCK_D=block_d, GROUP=group, BLOCK_G=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n,
-        SPLITS=splits, BLOCK_S=triton.next_power_of_2(splits), PAGE=k.shape[2] if table is not None else 0,
-        SCALED=k_scale is not None, HAS_LEFT=left is not None, SOFTCAP=softcap > 0,
-        num_warps=num_warps, num_stages=num_stages,
+        SPLITS=splits, BLOCK_S=triton.next_power_of_2(splits),
+        R=1 if k_scale is None else max(1, block_d // (8 * num_warps)), HAS_LENS=lens is not None,
+        PAGE=0 if table is None else k.shape[2], CACHE=_kind(k, k_scale), PER_KEY=per_key, HAS_LEFT=left is not None,
+        SOFTCAP=softcap > 0, num_warps=num_warps, num_stages=num_stages,
     )  # fmt: skip
     return out, lse
 
 
-def _multiprocessors(device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4
-
-
-def _scales(k, k_scale, v_scale):
-    """Scales as views of the cache's shape without the last axis: a broadcast axis has stride 0."""
+def _kind(k, k_scale) -> str:
+    """The interpreter knows no assembly: there int8 codes are cast like fp8's."""
     if k_scale is None:
-        return (k, k), (0,) * 6
+        return "same"
+    return "int8" if k.dtype == torch.int8 and not triton.knobs.runtime.interpret else "codes"
+
+
+def _scales(k, k_scale, v_scale, paged):
+    """Scales as views of the cache's shape without the last axis; and whether a sequence has several for a head."""
+    if k_scale is None:
+        return (k, k), (0,) * 6, False
     views = [s.expand(k.shape[:3]) for s in (k_scale, v_scale)]
-    return views, [stride for view in views for stride in view.stride()]
+    strides = [stride for view in views for stride in view.stride()]
+    along = (0, 2) if paged else (2,)
+    several = any(view.stride(axis) != 0 and k.shape[axis] > 1 for view in views for axis in along)
+    return views, strides, several

@@ -30,6 +30,7 @@ class Config:
     BLOCK_N: gl.constexpr
     TURNS: gl.constexpr  # what a warpgroup issues before the next one may: "scores", "both" products, "none"
     PIN: gl.constexpr
+    LATE: gl.constexpr
     HAS_LEFT: gl.constexpr
     HAS_RIGHT: gl.constexpr
     VARLEN: gl.constexpr
@@ -39,7 +40,7 @@ class Config:
     O_LAYOUT: gl.constexpr
 
     @gluon.constexpr_function
-    def __init__(self, sizes, TURNS, PIN, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP):
+    def __init__(self, sizes, TURNS, PIN, LATE, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP):
         COLS, HEAD_DIM, CONSUMERS, BLOCK_N = sizes
         self.COLS = gl.constexpr(COLS)
         self.HEAD_DIM = gl.constexpr(HEAD_DIM)
@@ -47,6 +48,7 @@ class Config:
         self.BLOCK_M = gl.constexpr(CONSUMERS * 64)
         self.BLOCK_N = gl.constexpr(BLOCK_N)
         self.TURNS = gl.constexpr(TURNS)
+        self.LATE = gl.constexpr(LATE)
         self.PIN = gl.constexpr(PIN)
         self.HAS_LEFT = gl.constexpr(HAS_LEFT)
         self.HAS_RIGHT = gl.constexpr(HAS_RIGHT)
@@ -148,12 +150,21 @@ def _scores(cfg, s, consts, where, j, MASKED: gl.constexpr):
 
 
 @gluon.jit
-def _softmax(s, m, l, scale):
+def _row_max(cfg, s):
+    """In two steps: a thread then follows several short chains of maxima instead of one long one."""
+    parts = gl.max(s.reshape([ROWS, cfg.BLOCK_N // 8, 8]), 1)
+    return gl.convert_layout(gl.max(parts, 1), gl.SliceLayout(1, cfg.S_LAYOUT), assert_trivial=True)
+
+
+@gluon.jit
+def _softmax(cfg, s, m, l, scale, MASKED: gl.constexpr):
     """One online step: weights of this tile, new maximum, new sum, and the factor for what came before."""
-    m_new = gl.maximum(m, gl.max(s, 1))
-    shift = gl.where(m_new == float("-inf"), 0.0, m_new * scale)
-    alpha = gl.exp2(m * scale - shift)
-    p = gl.exp2(s * scale - shift[:, None])
+    m_new = gl.maximum(m, _row_max(cfg, s))
+    top = m_new * scale
+    if MASKED:
+        top = gl.where(m_new == float("-inf"), 0.0, top)
+    alpha = gl.exp2(m * scale - top)
+    p = gl.exp2(s * scale - top[:, None])
     return p, m_new, l * alpha + gl.sum(p, 1), alpha
 
 
@@ -179,7 +190,7 @@ def _unpack(packed, DTYPE: gl.constexpr, LAYOUT: gl.constexpr):
 def _step(cfg, q, rings, turns, state, where, consts, j, c: gl.constexpr, MASKED: gl.constexpr):
     """Tile j: issue S = Q K^T, then O += P V of the tile before, then the softmax of S while O is computed."""
     k_ring, v_ring = rings
-    acc, p, m, l, count = state
+    acc, p, m, l, count, steps = state
     scale = LOG2E if cfg.SOFTCAP else consts[0]
     p = _unpack(p, q.dtype, gl.DotOperandLayout(0, cfg.O_LAYOUT, 2))
     k = k_ring.take(count)
@@ -193,16 +204,19 @@ def _step(cfg, q, rings, turns, state, where, consts, j, c: gl.constexpr, MASKED
     acc = warpgroup_mma(p, v, acc, is_async=True)
     if cfg.TURNS == "both":
         pass_turn(turns, c)
+    if cfg.LATE:
+        v_ring.release(count - 2, pred=steps > 0)
     s = warpgroup_mma_wait(1, deps=[s])
     k_ring.release(count)
     s = _scores(cfg, s, consts, where, j, MASKED)
-    p_new, m, l, alpha = _softmax(s, m, l, scale)
+    p_new, m, l, alpha = _softmax(cfg, s, m, l, scale, MASKED)
     if cfg.PIN:
         l = hold(l)
     acc, p = warpgroup_mma_wait(0, deps=[acc, p])
-    v_ring.release(count - 1)
+    if not cfg.LATE:
+        v_ring.release(count - 1)
     acc = acc * gl.convert_layout(alpha, gl.SliceLayout(1, cfg.O_LAYOUT))[:, None]
-    return acc, _pack(p_new, q.dtype), m, l, count + 1
+    return acc, _pack(p_new, q.dtype), m, l, count + 1, steps + 1
 
 
 @gluon.jit
@@ -252,8 +266,8 @@ def _consume(cfg, out, lse, rings, turns, shape, consts, tiles, strides, c: gl.c
         s = warpgroup_mma_wait(0, deps=[s])
         k_ring.release(count)
         s = _scores(cfg, s, consts, where, high - 1, cfg.EDGE)
-        p, m, l, alpha = _softmax(s, m, l, scale)
-        state = (acc, _pack(p, q.dtype), m, l, count + 1)
+        p, m, l, alpha = _softmax(cfg, s, m, l, scale, cfg.EDGE)
+        state = (acc, _pack(p, q.dtype), m, l, count + 1, 0)
         if cfg.EDGE:
             for j in range(high - 2, full_high - 1, -1):
                 state = _step(cfg, q, (k_ring, v_ring), turns, state, where, consts, j, c, True)
@@ -262,8 +276,10 @@ def _consume(cfg, out, lse, rings, turns, shape, consts, tiles, strides, c: gl.c
         if cfg.HAS_LEFT:
             for j in range(full_low - 1, low - 1, -1):
                 state = _step(cfg, q, (k_ring, v_ring), turns, state, where, consts, j, c, True)
-        acc, p, m, l, count = state
+        acc, p, m, l, count, steps = state
         q_ring.release(q_count)
+        if cfg.LATE:
+            v_ring.release(count - 2, pred=steps > 0)
         q_count += cfg.CONSUMERS
         p = _unpack(p, q.dtype, gl.DotOperandLayout(0, cfg.O_LAYOUT, 2))
         v = v_ring.take(count - 1)
@@ -293,11 +309,11 @@ def _forward(
     batch_heads, tiles, q_len, k_len, left, right, scale, softcap,
     stride_ob, stride_oh, stride_om, stride_lb, stride_lh,
     COLS: gl.constexpr, HEAD_DIM: gl.constexpr, CONSUMERS: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
-    TURNS: gl.constexpr, PIN: gl.constexpr, HAS_LEFT: gl.constexpr, HAS_RIGHT: gl.constexpr,
+    TURNS: gl.constexpr, PIN: gl.constexpr, LATE: gl.constexpr, HAS_LEFT: gl.constexpr, HAS_RIGHT: gl.constexpr,
     VARLEN: gl.constexpr, EDGE: gl.constexpr, SOFTCAP: gl.constexpr, REGISTERS: gl.constexpr,
 ):  # fmt: skip
     SIZES: gl.constexpr = (COLS, HEAD_DIM, CONSUMERS, BLOCK_N)
-    cfg = Config(SIZES, TURNS, PIN, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP)
+    cfg = Config(SIZES, TURNS, PIN, LATE, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP)
     q_ring = new_ring(q_desc, CONSUMERS, 1)
     rings = (q_ring, new_ring(k_desc, STAGES, CONSUMERS), new_ring(v_desc, STAGES, CONSUMERS))
     turns = gl.allocate_shared_memory(gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout())

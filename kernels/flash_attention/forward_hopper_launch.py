@@ -1,28 +1,33 @@
 """Host side of the Hopper forward: descriptors, tile order and the configurations tuned on an H200."""
 
-from functools import lru_cache
-
-import torch
 from triton.experimental.gluon.language import NVMMASharedLayout
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from . import arguments
 from .forward_hopper import ROWS, _forward
 
-LOG2E = 1.4426950408889634
 L2_SHARE = 24 * 2**20  # bytes of K and V that programs running together may keep in the L2
 
 
 # by head dim of a tile; registers: of each consumer thread
 CONFIGS = {
-    64: dict(CONSUMERS=3, BLOCK_N=128, STAGES=2, TURNS="both", PIN=True, REGISTERS=160, persistent=True),
-    128: dict(CONSUMERS=2, BLOCK_N=128, STAGES=2, TURNS="both", PIN=True, REGISTERS=240, persistent=False),
-    256: dict(CONSUMERS=2, BLOCK_N=64, STAGES=2, TURNS="both", PIN=True, REGISTERS=240, persistent=False),
+    64: dict(
+        CONSUMERS=3, BLOCK_N=128, STAGES=2, TURNS="both", PIN=True, LATE=False, REGISTERS=160, persistent=True
+    ),
+    128: dict(
+        CONSUMERS=2,
+        BLOCK_N=128,
+        STAGES=2,
+        TURNS="both",
+        PIN=True,
+        LATE=False,
+        REGISTERS=240,
+        persistent=False,
+    ),
+    256: dict(
+        CONSUMERS=2, BLOCK_N=64, STAGES=2, TURNS="both", PIN=True, LATE=False, REGISTERS=240, persistent=False
+    ),
 }
-
-
-@lru_cache
-def _multiprocessors(index: int) -> int:
-    return torch.cuda.get_device_properties(index).multi_processor_count
 
 
 def _descriptor(t, rows: int, block_d: int, varlen: bool):
@@ -55,14 +60,14 @@ def launch(q, k, v, out, lse, plan, config=None):
         out_strides, lse_strides = (0, out.stride(1), out.stride(0)), (0, lse.stride(0))
     else:
         out_strides, lse_strides = out.stride()[:3], lse.stride()[:2]
-    grid = min(tiles, _multiprocessors(q.device.index)) if persistent else tiles
+    grid = min(tiles, arguments.multiprocessors(q.device)) if persistent else tiles
     cu_q = plan.cu_q if plan.varlen else lse
     cu_k = plan.cu_k if plan.varlen else lse
     _forward[(grid,)](
         _descriptor(q, ROWS.value, block_d, plan.varlen), _descriptor(k, meta["BLOCK_N"], block_d, plan.varlen),
         _descriptor(v, meta["BLOCK_N"], block_d, plan.varlen), out, lse, cu_q, cu_k, heads, plan.q_per_kv, m_blocks,
         min(head_group, batch_heads), batch_heads, tiles, plan.q_len, plan.k_len, plan.left or 0, plan.right or 0,
-        plan.scale * LOG2E, plan.softcap, *out_strides, *lse_strides, COLS=q.shape[-1], HEAD_DIM=block_d,
+        plan.scale * arguments.LOG2E, plan.softcap, *out_strides, *lse_strides, COLS=q.shape[-1], HEAD_DIM=block_d,
         HAS_LEFT=plan.left is not None, HAS_RIGHT=plan.right is not None, VARLEN=plan.varlen, EDGE=masked,
         SOFTCAP=plan.softcap > 0, num_warps=4, **meta,
     )  # fmt: skip

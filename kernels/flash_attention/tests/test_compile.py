@@ -5,7 +5,7 @@ import pytest
 from kernels.tests.compiled import report
 
 SHARED = {80: 163 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024}
-PER_TILE = 16  # bytes: a few sizes that wait through the loop over keys, read once a tile
+PER_TILE = {"hopper": 16, "portable": 64}  # bytes: sizes that wait through the loop over keys, read once a tile
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def target(name: str) -> int:
 def test_everything_fits_and_next_to_nothing_spills(compiled):
     for name, facts in compiled.items():
         assert facts["shared"] <= SHARED[target(name)], name
-        assert facts["spilled"] <= PER_TILE, name
+        assert facts["spilled"] <= PER_TILE.get(name.split()[0], 0), name
 
 
 def test_hopper_fetches_with_tma_and_its_matrix_products_overlap(compiled):

@@ -7,7 +7,8 @@ import torch
 from kernels.compare import relative_error
 from kernels.flash_attention import cases, reference
 from kernels.flash_attention.backward import attention_backward
-from kernels.flash_attention.decode import Workspace, choose_splits, decode
+from kernels.flash_attention.decode import decode
+from kernels.flash_attention.decode_parts import Workspace, choose_splits
 from kernels.flash_attention.forward import attention, attention_varlen
 from kernels.tensors import to_numpy, to_torch
 
