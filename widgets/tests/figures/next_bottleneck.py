@@ -32,4 +32,11 @@ def playbook():
     assert guessing.from_reported_s == pytest.approx(10.3e-3, rel=0.01)
 
 
-FIGURES = {"speculative": speculative, "playbook": playbook}
+def layernorm_roofline():
+    r = played("profiler_detective", case="a LayerNorm")
+    assert r.intensity == pytest.approx(5.4, rel=0.01)
+    assert r.bound == r.bottleneck == "memory"
+    assert r.roof_share == r.bandwidth_share == pytest.approx(0.84, rel=0.01)
+
+
+FIGURES = {"speculative": speculative, "playbook": playbook, "layernorm_roofline": layernorm_roofline}

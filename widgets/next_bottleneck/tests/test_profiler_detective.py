@@ -1,0 +1,71 @@
+"""The flowchart: every case of the table is solved, waits come before work, and a wait caps what kernels bring."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.next_bottleneck import cost
+from widgets.registry import find
+
+DETECTIVE = find("profiler_detective")
+OWN = "your own numbers"
+
+
+def seen(**inputs):
+    return DETECTIVE.run(**DETECTIVE.inputs(inputs))
+
+
+@pytest.mark.parametrize("case", cost.CASES, ids=lambda case: case.name)
+def test_each_case_is_solved_and_only_its_last_step_tells(case):
+    r = seen(case=case.name)
+    assert r.bottleneck == case.answer and r.path == cost.PATHS[case.answer]
+    scenes = DETECTIVE.scenes(r)
+    assert len(scenes) == len(r.asked) + 1
+    told = [any(mark["id"] == "path" for mark in scene.marks) for scene in scenes]
+    assert told == [False] * len(r.asked) + [True]
+    assert DETECTIVE.stepper.start(r) == 0
+
+
+@given(
+    st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.sampled_from([1.0, 1.05, 1.1, 2.0]),
+    st.sampled_from([1.0, 100.0, 1000.0]), st.integers(1, 100), st.integers(1, 100),
+)  # fmt: skip
+def test_the_first_wait_over_its_limit_decides(waits, gaps, shown, skew, intensity, flops, bandwidth):
+    r = seen(case=OWN, input_wait=waits, launch_gaps=gaps, communication=shown, rank_skew=skew,
+             intensity=intensity, compute_share=flops, bandwidth_share=bandwidth)  # fmt: skip
+    over = {
+        "input": waits > 10,
+        "launches": gaps > 10,
+        "stragglers": skew > 1.05,
+        "communication": shown > 10,
+    }
+    first = next((name for name, hit in over.items() if hit), None)
+    if first:
+        assert r.bottleneck == first and [one.hit for one in r.asked] == [False] * (len(r.asked) - 1) + [True]
+    else:
+        roof = bandwidth if intensity < r.ridge else flops
+        assert r.bottleneck == (r.bound if roof >= 70 else "implementation") and len(r.asked) == 5
+    assert r.work_share == pytest.approx(1 - (waits + gaps + shown) / 100)
+    assert r.at_roof_ratio <= 1 / (1 - r.work_share) if r.work_share < 1 else True
+
+
+def test_two_weeks_on_the_wrong_kernel_could_never_have_paid():
+    """45% of the time waits for input: kernels at their roof would bring a third, no wait for input 1.8x."""
+    r = seen(case="two weeks on the wrong kernel")
+    assert r.bottleneck == "input" and len(r.asked) == 1
+    assert r.at_roof_ratio == pytest.approx(1.35, abs=0.01)
+    assert r.at_roof_ratio < 1 / (1 - r.input_wait_share)
+
+
+def test_worked_figures_of_the_detective():
+    """A GEMM or LayerNorm at 2.8 of 3.35 TB/s is near its roof; cache reads at 1.9 are not."""
+    assert seen().roof_share == pytest.approx(0.84, rel=0.01)
+    irregular = seen(case="cache reads out of order")
+    assert (
+        irregular.roof_share == pytest.approx(0.567, abs=0.001) and irregular.bottleneck == "implementation"
+    )
+
+
+def test_a_step_of_waits_alone_is_a_sentence():
+    with pytest.raises(ValueError, match="must be at most 95% together, got 180%; leave some time"):
+        seen(case=OWN, input_wait=90, launch_gaps=90)
