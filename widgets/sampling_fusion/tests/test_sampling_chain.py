@@ -1,0 +1,95 @@
+"""What is kept and drawn against the reference sampler; what it costs against sums by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.machines import machine
+from kernels.sampling_fusion.reference import Ranking, kept
+from widgets.registry import find
+from widgets.sampling_fusion.sampling_chain_model import LOGITS, WORDS
+
+CHAIN = find("sampling_chain")
+RULES = st.fixed_dictionaries(
+    {
+        "temperature": st.sampled_from([0.1, 0.8, 1.0, 1.7]),
+        "top_k": st.integers(1, 12),
+        "top_p": st.sampled_from([0.1, 0.5, 0.9, 1.0]),
+        "min_p": st.sampled_from([0.0, 0.1, 0.5]),
+        "u": st.sampled_from([0.0, 0.33, 0.6, 1.0]),
+    }
+)
+
+
+def run(**inputs):
+    return CHAIN.run(**CHAIN.inputs(inputs))
+
+
+@given(RULES)
+def test_the_rules_are_the_references(inputs):
+    r = run(**inputs)
+    ranking = Ranking.of(np.array(LOGITS), inputs["temperature"])
+    keep = kept(ranking, inputs["top_k"], inputs["top_p"], inputs["min_p"])
+    assert [not one.cut_by for one in r.row] == keep.tolist() and r.kept == keep.sum()
+    cdf = np.cumsum(np.where(keep, ranking.weight, 0)) / ranking.weight[keep].sum()
+    assert cdf[r.drawn] >= inputs["u"] - 1e-9 and keep[r.drawn]
+    assert sum(one.final for one in r.row) == pytest.approx(1)
+
+
+@given(RULES)
+def test_bars_hatch_exactly_what_is_dropped(inputs):
+    r = run(**inputs)
+    marks = {m["id"]: m for m in CHAIN.scenes(r)[0].marks}
+    for i, one in enumerate(r.row):
+        assert marks[f"bar-{i}"]["role"] == ("dropped" if one.cut_by else "useful")
+        assert marks[f"word-{i}"]["s"] == WORDS[one.token]
+    assert WORDS[r.row[r.drawn].token] in marks["u-name"]["s"]
+
+
+def test_greedy_keeps_the_best_alone():
+    r = run(temperature=0.0, u=1.0)
+    assert (r.kept, r.drawn, r.row[0].final) == (1, 0, 1.0)
+
+
+def test_time_is_bytes_over_bandwidth_and_each_launch():
+    r, h200 = run(), machine("H200")
+    assert r.naive.time_s == pytest.approx(r.naive.bytes_moved / h200.bandwidth + 13 * h200.launch_s)
+    assert sum(s.launch_s + s.memory_s for s in r.naive.steps) == pytest.approx(r.naive.time_s)
+    # one radix sort of 32-bit keys with their 64-bit tokens: four passes, read and written
+    sort = next(s for s in r.naive.steps if s.name == "sort")
+    assert sort.memory_s == pytest.approx(4 * 2 * 32 * 128256 * 12 / h200.bandwidth)
+    assert r.fused.launches == 1 and r.fused.bytes_moved < 1.2 * 32 * 128256 * 4
+
+
+def test_a_graph_takes_the_launches_and_leaves_the_bytes():
+    plain, graph = run(), run(graph=True)
+    assert graph.naive.bytes_moved == plain.naive.bytes_moved
+    assert plain.naive.time_s - graph.naive.time_s == pytest.approx(12 * machine("H200").launch_s)
+    assert sum(s.launch_s + s.memory_s for s in graph.naive.steps) == pytest.approx(graph.naive.time_s)
+
+
+def test_one_request_is_launches_and_a_large_batch_is_bytes():
+    one, many = run(batch=1), run(batch=256)
+    assert one.naive.launch_s > 10 * one.naive.memory_s
+    assert many.naive.memory_s > 10 * many.naive.launch_s
+    assert one.speedup > 10 and many.speedup > 10
+
+
+@given(st.sampled_from([10, 50, 200]), st.sampled_from([1, 64, 4096]))
+def test_fleet_grows_with_replicas_and_steps(tokens_s, replicas):
+    r = run(tokens_s=tokens_s, replicas=replicas)
+    assert r.naive.gpus == pytest.approx(r.naive.time_s * tokens_s * replicas)
+    assert r.gpus_saved == pytest.approx(r.naive.gpus - r.fused.gpus)
+
+
+def test_penalties_cost_launches_in_the_chain_and_little_in_the_kernel():
+    plain, more = run(), run(penalties=True)
+    assert more.naive.launches == plain.naive.launches + 4
+    assert more.fused.launches == 1 and more.fused.time_s < 1.1 * plain.fused.time_s
+
+
+def test_measurements_stand_beside_their_own_row():
+    r = run()
+    (scene,) = CHAIN.scenes(r, {"naive_s": 2 * r.naive.time_s, "fused_s": r.fused.time_s})
+    assert "2× the model" in scene.beside[0] and "as the model says" in scene.beside[1]
