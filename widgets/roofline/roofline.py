@@ -1,0 +1,277 @@
+"""What limits an operation: its FLOP per byte against the ridge of the machine, with the batch as the knob."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kernels.machines import MACHINES, Machine, machine
+from kernels.roofline import cost
+from widgets import units
+from widgets.charts import Box, axis_x, axis_y, log, spread, text_width
+from widgets.controls import powers_of_two, select
+from widgets.declare import Declaration, Prediction
+from widgets.scene import Column, Scene, beside_model, circle, figure, line, path, table, text
+
+PLOT = Box(92, 24, 550, 300)
+X = log(0.25, 10000, PLOT.x, PLOT.right)
+Y = log(5e10, 2e16, PLOT.bottom, PLOT.y)
+BYTES = {"fp16": 2, "fp8": 1}
+PARAMETERS, WIDTH_70B = 70e9, 8192
+LAYER = 8192  # one linear layer of a decode step, this many inputs and outputs
+
+
+def _decode_70b(size: int, devices: int, elem: float) -> cost.Operation:
+    """All weights of a 70B model, each GPU its slice, and the activations of its batch."""
+    flops = 2 * PARAMETERS / devices * size
+    return cost.Operation(
+        "decode", flops, flops / cost.decode_intensity(size, PARAMETERS, WIDTH_70B, elem, elem)
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An operation, and what the one knob means for it."""
+
+    label: str
+    knob: str
+    build: Callable[[int, int, float], cost.Operation]  # knob, GPUs, bytes of an element
+
+
+KINDS = {
+    "decode_70b": Kind("Decode, all of a 70B model", "batch", _decode_70b),
+    "decode_layer": Kind(f"Decode, one layer {LAYER} × {LAYER}", "batch",
+                         lambda n, d, e: cost.decode_operation(n, LAYER, LAYER, e)),
+    "prefill": Kind("Prefill, one layer 4096 × 4096", "tokens", lambda n, d, e: cost.gemm(n, 4096, 4096, e)),
+    "gemm": Kind("Square GEMM", "size", lambda n, d, e: cost.gemm(n, n, n, e)),
+    "attention": Kind("Attention, scores in HBM", "tokens",
+                      lambda n, d, e: cost.attention(n, 128, e, scores_in_hbm=True)),
+    "tiled": Kind("Attention, tiled", "tokens", lambda n, d, e: cost.attention(n, 128, e, scores_in_hbm=False)),
+    "gelu": Kind("GELU", "rows", lambda n, d, e: cost.elementwise(n * 4096, 5, e)),
+    "layernorm": Kind("LayerNorm", "rows", lambda n, d, e: cost.elementwise(n * 4096, 8, e)),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    name: str
+    flop_per_byte: float
+    flop_s: float
+    bound: str
+
+
+@dataclass(frozen=True)
+class Ridge:
+    machine: str
+    peak_flop_s: float
+    bandwidth_byte_s: float
+    flop_per_byte: float
+
+
+@dataclass(frozen=True)
+class Result:
+    operation: str
+    knob: str
+    batch: int
+    machine: str
+    dtype: str
+    devices: int
+    flops: float
+    bytes_moved: float
+    flop_per_byte: float
+    ridge_flop_per_byte: float
+    peak_flop_s: float
+    bandwidth_byte_s: float
+    memory_s: float
+    compute_s: float
+    time_s: float
+    attainable_flop_s: float
+    peak_share: float
+    rate_per_s: float  # of the knob: tokens, rows
+    bound: str
+    trail: tuple[Place, ...]  # the same operation over the knob
+    usual: tuple[Place, ...]
+    machines: tuple[Ridge, ...]
+
+
+def _place(op: cost.Operation, target: Machine, dtype: str, name: str = "") -> Place:
+    at = op.intensity
+    return Place(name or op.name, at, target.attainable(at, dtype), cost.bound(at, target.ridge(dtype)))
+
+
+def run(operation, batch, machine_name, dtype, devices):
+    target, kind, elem = machine(machine_name), KINDS[operation], BYTES[dtype]
+    op = kind.build(batch, devices, elem)
+    peak, here = target.rate(dtype), _place(op, target, dtype)
+    law = cost.iron_law(op.flops, op.bytes_moved, 0, peak_flop_s=peak, bandwidth_byte_s=target.bandwidth)
+    return Result(
+        operation, kind.knob, batch, machine_name, dtype, devices, op.flops, op.bytes_moved, op.intensity,
+        target.ridge(dtype), peak, target.bandwidth, law.memory_s, law.compute_s, law.overlapped_s, here.flop_s,
+        here.flop_s / peak, batch / law.overlapped_s, here.bound,
+        tuple(_place(kind.build(2**k, devices, elem), target, dtype, str(2**k)) for k in range(13)),
+        tuple(_place(one, target, dtype) for one in cost.common_operations()),
+        tuple(Ridge(m.name, m.rate(dtype), m.bandwidth, m.ridge(dtype)) for m in MACHINES.values() if dtype in m.flops),
+    )  # fmt: skip
+
+
+def _roofs(r: Result) -> list[dict]:
+    """Every machine's roof, the chosen one drawn out; each named where it leaves the picture."""
+    marks = axis_y("rate", Y, PLOT.x, "", lambda v: units.si(v, "FLOP/s"), right=PLOT.right,
+                   ticks=[1e11, 1e12, 1e13, 1e14, 1e15, 1e16])  # fmt: skip
+    marks += axis_x("intensity", X, PLOT.bottom, "FLOP per byte moved", ticks=(1, 10, 100, 1000, 10000))
+    heights = spread([Y(m.peak_flop_s) for m in r.machines], 15)
+    for m, at in zip(r.machines, heights, strict=True):
+        mine = m.machine == r.machine
+        corners = [
+            (0.25, 0.25 * m.bandwidth_byte_s),
+            (m.flop_per_byte, m.peak_flop_s),
+            (10000, m.peak_flop_s),
+        ]
+        tip = f"{m.machine}: {units.si(m.peak_flop_s, 'FLOP/s')}, {units.si(m.bandwidth_byte_s, 'B/s')}"
+        role = "primary" if mine else "axis"
+        roof = [path(f"roof-{m.machine}", [(X(a), Y(b)) for a, b in corners], role, tip)]
+        marks = marks + roof if mine else roof + marks
+        ink = "primary" if mine else "muted"
+        marks.append(text(f"name-{m.machine}", PLOT.right + 8, at + 4, m.machine, ink, "small", bold=mine))
+    return marks
+
+
+def _ridge(r: Result) -> list[dict]:
+    at = X(r.ridge_flop_per_byte)
+    name = f"ridge: {units.number(r.ridge_flop_per_byte)} FLOP per byte"
+    return [
+        line("ridge", at, PLOT.y, at, PLOT.bottom + 122, "limit", name),
+        text("ridge-name", at, PLOT.y - 8, name, "muted", "small", "middle"),
+        text("left", at - 10, PLOT.y + 14, "← memory is the limit", "memory", "small", "end", bold=True),
+        text("right", at + 10, PLOT.y + 14, "arithmetic is →", "compute", "small", bold=True),
+    ]
+
+
+def _point(r: Result, measured: dict) -> list[dict]:
+    marks = []
+    for p in r.trail:
+        tip = f"{r.knob} {p.name}: {units.number(p.flop_per_byte)} FLOP per byte, {units.si(p.flop_s, 'FLOP/s')}"
+        marks.append(circle(f"trail-{p.name}", X(p.flop_per_byte), Y(p.flop_s), 3.5, "now", tip))
+    x, y = X(r.flop_per_byte), Y(r.attainable_flop_s)
+    tip = f"{r.knob} {r.batch}: {units.number(r.flop_per_byte)} FLOP per byte, {units.si(r.attainable_flop_s, 'FLOP/s')}"
+    left = x > PLOT.right - 110
+    name = f"{r.knob} {units.count(r.batch)}"
+    marks += [
+        line("stem", x, y, x, PLOT.bottom, "now"),
+        circle("here", x, y, 7, "now", tip),
+        text(
+            "here-name",
+            x + (-12 if left else 12),
+            y + 22,
+            name,
+            "now",
+            "body",
+            "end" if left else "start",
+            bold=True,
+        ),
+    ]
+    if "flop_s" in measured:
+        at, rate = Y(measured["flop_s"]), units.si(measured["flop_s"], "FLOP/s")
+        marks += [
+            circle("yours", x, at, 7, "measured", f"measured: {rate}"),
+            text("yours-name", x + (-12 if left else 12), max(at, y + 24) + 16, f"yours: {rate}", "measured", "small",
+                 "end" if left else "start", bold=True),
+        ]  # fmt: skip
+    return marks
+
+
+def _usual(r: Result) -> list[dict]:
+    """Where the usual operations stand on the same axis, each coloured by its limit."""
+    marks, top = [], PLOT.bottom + 60
+    free = [0.0] * 4  # of each row: where it is free from
+    for i, p in enumerate(sorted(r.usual, key=lambda p: p.flop_per_byte)):
+        x = X(p.flop_per_byte)
+        row = next(k for k in range(4) if free[k] < x)
+        free[row] = x + text_width(p.name, "small") + 20
+        y, role = top + 19 * row, "memory" if p.bound == "memory" else "compute"
+        tip = f"{p.name}: {units.number(p.flop_per_byte)} FLOP per byte"
+        marks += [
+            circle(f"usual{i}", x, y, 5, role, tip),
+            text(f"usual{i}-name", x + 9, y + 4, p.name, role, "small"),
+        ]
+    return marks
+
+
+def _table(r: Result):
+    columns = ("", Column("FLOP per byte", show=units.number),
+               Column("reaches", "FLOP/s", lambda v: units.si(v, "FLOP/s")), "limit")  # fmt: skip
+    mine = (KINDS[r.operation].label, r.flop_per_byte, r.attainable_flop_s, r.bound)
+    rows = [(p.name, p.flop_per_byte, p.flop_s, p.bound) for p in r.usual]
+    ridges = [(f"ridge of {m.machine}", m.flop_per_byte, m.peak_flop_s, "") for m in r.machines]
+    return table(columns, [mine, *rows, *ridges])
+
+
+def _takeaway(r: Result) -> str:
+    if r.bound == "compute":
+        return "Right of the ridge the arithmetic units are busy: more bandwidth would change nothing."
+    short = units.times(r.ridge_flop_per_byte / r.flop_per_byte)
+    if r.operation.startswith("decode"):
+        return f"The weights are read whatever the batch: {short} the requests would cost hardly more time."
+    return f"Left of the ridge time is bytes: {short} the arithmetic would fit into it unseen."
+
+
+def scene(r: Result, measured: dict | None = None) -> Scene:
+    measured = measured or {}
+    at = figure("FLOP per byte", r.flop_per_byte, role="now")
+    ridge = figure(f"needed by {r.machine}, {r.dtype}", r.ridge_flop_per_byte, role="primary")
+    time = figure("at best", r.time_s, units.seconds)
+    share = figure("of the peak", r.peak_share, units.percent)
+    law = "memory" if r.bound == "memory" else "arithmetic"
+    beside = ()
+    if "flop_s" in measured:
+        beside = (
+            beside_model("rate", measured["flop_s"], r.attainable_flop_s, lambda v: units.si(v, "FLOP/s")),
+        )
+    return Scene(
+        summary=f"{KINDS[r.operation].label}, {r.knob} {units.count(r.batch)}: {at.text} FLOP per byte where "
+        f"{r.machine} needs {ridge.text}; {law} is the limit; it takes {time.text} at best and uses {share.text} "
+        "of the peak.",
+        takeaway=_takeaway(r),
+        marks=_roofs(r) + _ridge(r) + _point(r, measured) + _usual(r),
+        figures=(at, ridge, time, share),
+        table=_table(r),
+        height=PLOT.bottom + 128,
+        formula=(
+            ("FLOP per byte = FLOP / bytes moved",
+             f"{units.si(r.flops, 'FLOP')} / {units.si_bytes(r.bytes_moved)} = {at.text}"),
+            ("ridge = peak / bandwidth",
+             f"{units.si(r.peak_flop_s, 'FLOP/s')} / {units.si(r.bandwidth_byte_s, 'B/s')} = {ridge.text}"),
+            ("time = max(bytes / bandwidth, FLOP / peak)",
+             f"max({units.seconds(r.memory_s)}, {units.seconds(r.compute_s)}) = {time.text}"),
+        ),
+        beside=beside,
+    )  # fmt: skip
+
+
+SIMULATOR = Declaration(
+    title="Roofline explorer",
+    question="What limits this operation: bytes or arithmetic?",
+    controls=(
+        select("operation", "Operation", "decode_70b", {name: kind.label for name, kind in KINDS.items()}),
+        powers_of_two("batch", "Batch, tokens or size", 1, 1, 4096, help="The size that this operation has to offer."),
+        select("machine_name", "GPU", "H100", list(MACHINES)),
+        select("dtype", "Numbers", "fp16", list(BYTES)),
+        powers_of_two("devices", "GPUs that share a 70B model", 8, 1, 16, more=True),
+    ),
+    presets={
+        "Decode, batch 1": {},
+        "Decode, batch 256": {"batch": 256},
+        "Prefill, 1,024 tokens": {"operation": "prefill", "batch": 1024},
+        "GEMM 4096": {"operation": "gemm", "batch": 4096},
+        "GELU": {"operation": "gelu", "batch": 4096},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "An H100 does 989 TFLOP/s in fp16 and reads 3.35 TB/s. A 70B model over eight of them decodes one request: "
+        "how many FLOP does each GPU do for each byte it reads?",
+        "flop_per_byte",
+        "FLOP per byte",
+        0.5,
+    ),
+    measures={"flop_s": "FLOP per second that the kernel reached"},
+    source="Performance Engineering",
+)  # fmt: skip

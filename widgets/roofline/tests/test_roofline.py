@@ -1,0 +1,61 @@
+"""The explorer against counted bytes, and on both sides of the ridge."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.machines import MACHINES
+from widgets.registry import find
+from widgets.roofline.roofline import KINDS
+
+ROOF = find("roofline")
+
+
+def at(**inputs):
+    return ROOF.run(**ROOF.inputs(inputs))
+
+
+@given(
+    st.sampled_from(list(KINDS)),
+    st.sampled_from([1, 16, 256, 4096]),
+    st.sampled_from(["A100", "H100", "B200"]),
+)
+def test_time_is_the_slower_of_the_two(operation, batch, machine_name):
+    r = at(operation=operation, batch=batch, machine_name=machine_name)
+    m = MACHINES[machine_name]
+    assert r.memory_s == pytest.approx(r.bytes_moved / m.bandwidth)
+    assert r.compute_s == pytest.approx(r.flops / m.rate("fp16"))
+    assert r.time_s == max(r.memory_s, r.compute_s) == pytest.approx(m.time(r.flops, r.bytes_moved))
+    assert r.attainable_flop_s == pytest.approx(r.flops / r.time_s)
+    assert (r.bound == "memory") == (r.flop_per_byte < r.ridge_flop_per_byte)
+    assert 0 < r.peak_share <= 1
+
+
+def test_bytes_of_a_gemm_and_of_gelu_are_those_of_its_arrays():
+    a, b = (np.zeros((512, 512), np.float16) for _ in range(2))
+    assert at(operation="gemm", batch=512).bytes_moved == a.nbytes + b.nbytes + (a @ b).nbytes
+    x = np.zeros((64, 4096), np.float16)
+    r = at(operation="gelu", batch=64)
+    assert (r.bytes_moved, r.flops) == (2 * x.nbytes, 5 * x.size)
+
+
+@given(st.sampled_from(["decode_70b", "decode_layer", "prefill", "gemm"]))
+def test_the_knob_climbs_towards_the_ridge(operation):
+    climb = [place.flop_per_byte for place in at(operation=operation).trail]
+    assert climb == sorted(climb) and len(set(climb)) == len(climb)
+
+
+def test_the_knob_leaves_element_wise_work_where_it_is():
+    assert len({round(place.flop_per_byte, 9) for place in at(operation="gelu").trail}) == 1
+
+
+def test_splitting_a_model_shares_the_time_and_not_the_intensity():
+    one, eight = at(devices=1), at(devices=8)
+    assert one.time_s == pytest.approx(8 * eight.time_s)
+    assert one.flop_per_byte == pytest.approx(eight.flop_per_byte, rel=1e-6)
+
+
+def test_a_machine_without_fp8_says_so():
+    with pytest.raises(ValueError, match="dtype must be one of .* on A100, got 'fp8'; "):
+        at(machine_name="A100", dtype="fp8")

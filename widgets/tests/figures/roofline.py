@@ -1,0 +1,113 @@
+"""The figures of roofline, as its simulators give them; then what else the same document states."""
+
+import pytest
+
+from kernels.machines import MACHINES
+from widgets.registry import find
+
+
+def result(name, **inputs):
+    simulator = find(name)
+    return simulator.run(**simulator.inputs(inputs))
+
+
+def roof(**inputs):
+    return result("roofline", **inputs)
+
+
+def ridge_v100():
+    assert roof(machine_name="V100").ridge_flop_per_byte == pytest.approx(139, abs=1)
+
+
+def ridge_a100():
+    assert roof(machine_name="A100").ridge_flop_per_byte == pytest.approx(153, abs=1)
+
+
+def ridge_h100():
+    assert roof(machine_name="H100").ridge_flop_per_byte == pytest.approx(295.2, abs=0.1)
+
+
+def ridge_h100_fp8():
+    assert roof(machine_name="H100", dtype="fp8").ridge_flop_per_byte == pytest.approx(590.7, abs=0.1)
+
+
+def gemm_4096():
+    r = roof(operation="gemm", batch=4096)
+    assert r.flops == pytest.approx(137.4e9, rel=0.001)
+    assert r.bytes_moved == pytest.approx(100.7e6, rel=0.001)
+    assert r.flop_per_byte == pytest.approx(1365.3, rel=0.001)
+
+
+def decode_70b_tp8():
+    r = roof(operation="decode_70b", batch=1, devices=8, machine_name="H100")
+    assert r.flops == pytest.approx(17.5e9, rel=0.005) and r.bytes_moved == pytest.approx(17.5e9, rel=0.005)
+    assert r.flop_per_byte == pytest.approx(1, rel=0.005)
+    assert r.time_s == pytest.approx(5.2e-3, rel=0.005)
+    assert r.rate_per_s == pytest.approx(191.4, rel=0.005)
+
+
+def decode_intensity():
+    for batch in (1, 256):
+        assert roof(operation="decode_70b", batch=batch).flop_per_byte == pytest.approx(batch, rel=0.01)
+
+
+FIGURES = {
+    "ridge_v100": ridge_v100,
+    "ridge_a100": ridge_a100,
+    "ridge_h100": ridge_h100,
+    "ridge_h100_fp8": ridge_h100_fp8,
+    "gemm_4096": gemm_4096,
+    "decode_70b_tp8": decode_70b_tp8,
+    "decode_intensity": decode_intensity,
+}
+
+
+def ridges_over_the_generations():
+    """139 to 281, about twice; the B200's stands slightly below the H100's."""
+    ridges = {m.machine: m.flop_per_byte for m in roof().machines}
+    assert ridges["B200"] == pytest.approx(281, abs=1) and ridges["B200"] < ridges["H100"]
+    assert ridges["B200"] / ridges["V100"] == pytest.approx(2, rel=0.02)
+
+
+def two_hundred_changes_regime():
+    """200 FLOP per byte: compute-bound on V100 and A100, memory-bound on H100 and B200; 10 is memory-bound on all."""
+    ridges = {m.machine: m.flop_per_byte for m in roof().machines}
+    assert max(ridges["V100"], ridges["A100"]) < 200 < min(ridges["H100"], ridges["B200"])
+    assert min(ridges.values()) > 10 and set(ridges) == set(MACHINES)
+
+
+def where_workloads_fall():
+    """The table of operations on an H100; LayerNorm and GELU 1 to 3, decode about 1, attention 50 to 200."""
+    usual = {p.name: p for p in roof().usual}
+    assert usual["GEMM 4096"].bound == "compute"
+    assert 50 <= usual["attention 2048, scores in HBM"].flop_per_byte <= 200
+    for name in ("GELU", "LayerNorm"):
+        assert 1 <= usual[name].flop_per_byte <= 3 and usual[name].bound == "memory"
+    assert usual["decode, batch 1"].flop_per_byte == pytest.approx(1, rel=0.001)
+
+
+def a_third_of_a_percent_of_the_peak():
+    assert roof().peak_share == pytest.approx(0.003, abs=0.0005)
+
+
+def prefill_is_compute_bound_and_decode_is_not():
+    """The source counts the weights alone (1,024 FLOP per byte); with activations it is 683, still beyond the ridge."""
+    r = roof(operation="prefill", batch=1024)
+    assert r.bound == "compute" and r.ridge_flop_per_byte < r.flop_per_byte < 1024
+
+
+def flops_alone_decode_no_faster():
+    """H100 and H200 differ in bandwidth alone, and decode by just that."""
+    old, new = roof(machine_name="H100"), roof(machine_name="H200")
+    assert old.peak_flop_s == new.peak_flop_s
+    assert old.time_s / new.time_s == pytest.approx(4.8 / 3.35)
+
+
+MORE = [
+    ridges_over_the_generations,
+    two_hundred_changes_regime,
+    where_workloads_fall,
+    a_third_of_a_percent_of_the_peak,
+    prefill_is_compute_bound_and_decode_is_not,
+    flops_alone_decode_no_faster,
+]
