@@ -12,6 +12,7 @@ class Verdict:
     backend: str
     preference: int  # 0 is the fastest of its operation
     broken: tuple[str, ...]  # the rules it breaks, in words
+    broken_rules: tuple[Rule, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -66,15 +67,9 @@ def dispatch(operation: str, backends: tuple[Backend, ...] = BACKENDS, **feature
 
 def _judged(operation: str, backends: tuple[Backend, ...], features: Mapping) -> tuple[Verdict, ...]:
     mine = [one for one in backends if one.operation == operation]
-    return tuple(
-        Verdict(
-            one.name,
-            preference,
-            tuple(
-                _words(rule, features[rule.feature])
-                for rule in one.rules
-                if not _holds(rule, features[rule.feature])
-            ),
-        )
-        for preference, one in enumerate(mine)
-    )
+    verdicts = []
+    for preference, one in enumerate(mine):
+        broken = tuple(rule for rule in one.rules if not _holds(rule, features[rule.feature]))
+        words = tuple(_words(rule, features[rule.feature]) for rule in broken)
+        verdicts.append(Verdict(one.name, preference, words, broken))
+    return tuple(verdicts)

@@ -303,3 +303,10 @@ def test_one_better_goal_at_equal_others_dominates():
 
 def test_combinations_name_how_two_techniques_meet():
     assert {how for _, _, how, _ in cost.COMBINATIONS} == {"adds", "repeats", "conflicts"}
+
+
+def test_a_verdict_names_the_rules_that_its_words_tell():
+    features = {"gpu_sm": 90, "weights": "int4 W4A16", "group": 32}
+    machete = cost.dispatch("gemm", **features).verdicts[0]
+    assert machete.backend == "Machete" and [rule.feature for rule in machete.broken_rules] == ["group"]
+    assert len(machete.broken) == 1 and "got 32" in machete.broken[0]

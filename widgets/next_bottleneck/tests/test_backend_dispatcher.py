@@ -1,0 +1,70 @@
+"""The matrix as it is shown: what runs breaks no rule, and nothing valid stands before it."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.next_bottleneck import cost
+from widgets.registry import find
+
+DISPATCHER = find("backend_dispatcher")
+FEATURES = cost.FEATURES["attention"]
+
+
+def matrix(**inputs):
+    return DISPATCHER.run(**DISPATCHER.inputs(inputs))
+
+
+@given(*(st.sampled_from(FEATURES[name]) for name in ("gpu_sm", "head_dim", "kv_dtype", "page_size", "attention", "mask")))  # fmt: skip
+def test_what_runs_is_the_first_that_breaks_no_rule(gpu_sm, head_dim, kv_dtype, page_size, kind, mask):
+    r = matrix(
+        gpu_sm=gpu_sm,
+        head_dim=head_dim,
+        kv_dtype=kv_dtype,
+        page_size=page_size,
+        attention_kind=kind,
+        mask=mask,
+    )
+    valid = [row.backend for row in r.rows if not row.broken]
+    assert [row.backend for row in r.rows if row.valid] == valid and r.valid == len(valid)
+    assert r.chosen == (valid[0] if valid else "")
+    before = list(itertools.takewhile(lambda row: not row.valid, r.rows))
+    assert len(before) == r.ahead_but_invalid == (r.place - 1 if r.chosen else len(r.rows))
+    assert all(row.why and set(row.broken) <= set(row.checked) for row in before)
+
+
+def test_an_int8_cache_leaves_one_of_eleven_and_16_bits_bring_the_fast_ones_back():
+    narrow, wide = matrix(), matrix(kv_dtype="16-bit")
+    assert (narrow.valid, narrow.chosen, narrow.ahead_but_invalid) == (1, "Triton attention", 5)
+    assert wide.chosen == "FlashAttention 3" and wide.valid == 5
+
+
+def test_the_quantized_formats_meet_the_kernels_that_the_source_names():
+    """Layout and kernel must agree: group 128 has a tuned int4 kernel, 256 only what unpacks first."""
+    chosen = {group: matrix(operation="gemm", group=group).chosen for group in (32, 128, 256)}
+    assert chosen == {32: "Marlin", 128: "Machete", 256: "Triton GEMM"}
+    assert matrix(operation="gemm", weights="fp8", group=0).chosen == "CUTLASS fp8"
+    assert matrix(operation="gemm", weights="int8 W8A8", group=0).chosen == "CUTLASS int8"
+    assert matrix(operation="gemm", weights="bf16").chosen == "cuBLAS"
+
+
+def test_large_messages_and_several_nodes_go_to_nccl():
+    assert matrix(operation="all-reduce").chosen == "one-shot over NVLink, 8 GPUs"
+    assert matrix(operation="all-reduce", message_bytes=2**20).chosen == "NCCL"
+    assert matrix(operation="all-reduce", nvlink=False).chosen == "NCCL"
+
+
+def test_where_nothing_may_run_it_says_so():
+    r = matrix(gpu_sm=75, kv_dtype="int8")
+    assert r.chosen == "" and r.valid == r.place == 0 and r.ahead_but_invalid == r.backends
+    scene = DISPATCHER.scene(r)
+    assert scene.warning and "refuse" in scene.takeaway
+
+
+def test_impossible_requests_are_sentences():
+    with pytest.raises(ValueError, match="Weights of experts must be .* got int8 W8A8; no grouped kernel"):
+        matrix(operation="moe", weights="int8 W8A8")
+    with pytest.raises(ValueError, match="GPUs must be at least one a node, got 2 on 8 nodes; take more"):
+        matrix(operation="all-reduce", gpus=2, nodes=8)
