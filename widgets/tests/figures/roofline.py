@@ -51,7 +51,15 @@ def decode_intensity():
         assert roof(operation="decode_70b", batch=batch).flop_per_byte == pytest.approx(batch, rel=0.01)
 
 
+def fusion_tensor():
+    r = result("fusion_traffic", width=4096, rows=2048)
+    assert r.tensor_bytes == pytest.approx(16.8e6, rel=0.005)
+    assert r.materialised_bytes == pytest.approx(33.6e6, rel=0.005)
+    assert r.intermediate_traffic_bytes == pytest.approx(67.1e6, rel=0.005)
+
+
 FIGURES = {
+    "fusion_tensor": fusion_tensor,
     "ridge_v100": ridge_v100,
     "ridge_a100": ridge_a100,
     "ridge_h100": ridge_h100,
@@ -103,7 +111,18 @@ def flops_alone_decode_no_faster():
     assert old.time_s / new.time_s == pytest.approx(4.8 / 3.35)
 
 
+def six_passes_to_two():
+    r = result("fusion_traffic")
+    assert (r.unfused_passes, r.fused_passes, r.ratio) == (6, 2, 3)
+
+
+def eighty_layers_of_intermediates():
+    assert result("fusion_traffic", layers=80).intermediate_traffic_bytes == pytest.approx(5.4e9, rel=0.01)
+
+
 MORE = [
+    six_passes_to_two,
+    eighty_layers_of_intermediates,
     ridges_over_the_generations,
     two_hundred_changes_regime,
     where_workloads_fall,
