@@ -3,6 +3,7 @@
 import ast
 
 from grader.answer import Refused, parse
+from grader.triton_words import MEMBERS, MODULES, NOT_IN_A_KERNEL, TRITON, WHY_NOT
 
 OURS = {"kernels", "widgets", "grader", "solutions"}
 NUMPY_IMPORTS = {"numpy", "math"}
@@ -16,11 +17,6 @@ BUILTINS = {
     "NotImplementedError", "ValueError", "AssertionError",
 }  # fmt: skip
 PRELUDE = {"triton", "tl", "math"}
-TRITON_MEMBERS = {"jit", "cdiv", "next_power_of_2", "language"}
-TL_REFUSED = {
-    "inline_asm_elementwise": "inline assembly", "extra": "device libraries", "core": "Triton's internals",
-    "semantic": "Triton's internals", "standard": "Triton's internals", "target_info": "the target", "str_to_ty": "Triton's internals",
-}  # fmt: skip
 NODES_REFUSED = {
     ast.Import: "this import", ast.ImportFrom: "this import", ast.ClassDef: "a class", ast.Try: "try", ast.TryStar: "try",
     ast.With: "with", ast.AsyncFunctionDef: "async", ast.AsyncFor: "async", ast.AsyncWith: "async", ast.Await: "async",
@@ -30,12 +26,25 @@ NODES_REFUSED = {
 AT_TOP = (ast.FunctionDef, ast.Assign, ast.AnnAssign, ast.Import)
 
 
-def hold(source: str, kind: str) -> None:
+def hold(source: str, question) -> None:
     """Raises Refused, with a sentence and a line, where the cell holds what it may not."""
     tree = parse(source)
     if tree is None:
         return
-    _Kernel(tree).check() if kind == "kernel" else _numpy(tree)
+    _Kernel(tree, facts(question)).check() if question.kind == "kernel" else _numpy(tree)
+
+
+def facts(question) -> set[str]:
+    """What launch(p) may read of its p."""
+    if question.kind != "kernel":
+        return set()
+    cases = [c for c in (*question.public, question.traffic_case, question.compile_case) if c]
+    names = {name for case in cases for name in (*case.sizes, *case.scalars)}
+    return (
+        names
+        | {f"stride_{t.name}{axis}" for t in question.tensors for axis in t.axes}
+        | {"sm_count", "dtypes"}
+    )
 
 
 def _numpy(tree: ast.Module) -> None:
@@ -53,8 +62,9 @@ def _numpy(tree: ast.Module) -> None:
 
 
 class _Kernel:
-    def __init__(self, tree: ast.Module):
-        self.tree = tree
+    def __init__(self, tree: ast.Module, facts: set[str]):
+        self.tree, self.members = tree, MEMBERS | facts
+        self.roots = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
         self.defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
         self.defined |= {
             n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
@@ -80,6 +90,8 @@ class _Kernel:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id not in self.defined | BUILTINS | PRELUDE:
                 self._refuse(f"the name {node.id!r}, which the cell does not define", node)
+            if node.id in PRELUDE and id(node) not in self.roots:
+                self._refuse(f"{node.id!r} under another name", node)
         if isinstance(node, ast.Name | ast.arg | ast.FunctionDef):
             name = getattr(node, "id", None) or getattr(node, "arg", None) or node.name
             if name in PRELUDE and not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)):
@@ -90,18 +102,27 @@ class _Kernel:
             self._attribute(node)
         if isinstance(node, ast.FunctionDef):
             self._decorators(node)
+            if node.decorator_list:
+                self._body_of_kernel(node)
 
     def _attribute(self, node: ast.Attribute) -> None:
-        root = ast.unparse(node.value)
-        if node.attr.startswith("_") or node.attr in ("fn", "run", "warmup", "src", "cache"):
-            self._refuse(f"`{ast.unparse(node)}`", node)
-        if root == "triton" and node.attr not in TRITON_MEMBERS:
-            self._refuse(
-                f"`{ast.unparse(node)}`; of triton it may use {', '.join(sorted(TRITON_MEMBERS - {'language'}))}",
-                node,
-            )
-        if root in ("tl", "triton.language") and (node.attr in TL_REFUSED or node.attr.startswith("extern")):
-            self._refuse(f"`{ast.unparse(node)}` ({TL_REFUSED.get(node.attr, 'device libraries')})", node)
+        root, words = ast.unparse(node.value), f"`{ast.unparse(node)}`"
+        known = MODULES.get(root, self.members)
+        if root == "math" and not node.attr.startswith("_") or node.attr in known:
+            return
+        if root == "triton":
+            words += f"; of triton it may use {', '.join(sorted(TRITON - {'language'}))}"
+        elif node.attr in WHY_NOT or node.attr.startswith("extern"):
+            words += f" ({WHY_NOT.get(node.attr, 'device libraries')})"
+        self._refuse(words, node)
+
+    def _body_of_kernel(self, function: ast.FunctionDef) -> None:
+        """A kernel is Triton, not Python: in the interpreter the two could be mixed, on a GPU they can't."""
+        for node in ast.walk(function):
+            if isinstance(node, ast.JoinedStr):
+                self._refuse("a string with values in it inside a kernel; tl.device_print shows values", node)
+            if isinstance(node, ast.Name) and node.id in NOT_IN_A_KERNEL and node.id not in self.defined:
+                self._refuse(f"{node.id}() inside a kernel", node)
 
     def _decorators(self, node: ast.FunctionDef) -> None:
         for decorator in node.decorator_list:

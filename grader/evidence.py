@@ -10,9 +10,10 @@ from grader import memory
 from grader.jailer import Limits, Outcome, jail
 from grader.questions import Case, KernelQuestion, NumpyQuestion, Question
 
-KERNEL_LIMITS = Limits(wall_s=30.0, cpu_s=40)
-COMPILE_LIMITS = Limits(wall_s=60.0, cpu_s=90, memory_bytes=6 << 30)
-NUMPY_LIMITS = Limits(wall_s=5.0, cpu_s=8)
+# Processor time decides, so that a busy machine fails nobody; the wall clock is for answers that sleep.
+KERNEL_LIMITS = Limits(wall_s=120.0, cpu_s=30)
+COMPILE_LIMITS = Limits(wall_s=240.0, cpu_s=60, memory_bytes=6 << 30)
+NUMPY_LIMITS = Limits(wall_s=30.0, cpu_s=5)
 
 
 @cache
@@ -69,6 +70,7 @@ class Evidence:
             },
             "sm_count": case.sm_count,
             "tensors": [p.as_task() for p in placed],
+            "repeatable": question.repeatable,
         }
 
     def draw(self, case: Case, purpose: int) -> tuple[dict, list]:
@@ -91,17 +93,42 @@ class Evidence:
         """Tensors of a case as the compiler needs them: shapes and strides, no contents."""
         return [memory.shape_only(spec, case) for spec in self.question.tensors]
 
-    def compile(self, case: Case, targets) -> Outcome:
-        task = {**self.kernel_task(case, self.shapes(case)), "targets": list(targets)}
+    def compile(self, case: Case, targets, **more) -> Outcome:
+        task = {**self.kernel_task(case, self.shapes(case)), "targets": list(targets), **more}
         outcome = jail("compile", self.level).ask(task, {}, COMPILE_LIMITS)
         self.heard(outcome)
         return outcome
+
+    def plan(self, case: Case) -> Outcome:
+        """What launch(p) says in the interpreter's jail, without running it."""
+        task = {**self.kernel_task(case, self.shapes(case)), "plan_only": True}
+        return jail("interpret", self.level).ask(task, {}, KERNEL_LIMITS)
+
+    def front_end(self, runs: list[Run]) -> Outcome:
+        """Every plan that ran, through Triton's front end; the plans must be the same when asked for again."""
+        cases = [
+            self.kernel_task(run.case, run.placed) | {"plan": run.outcome.header["plan"]} for run in runs
+        ]
+        for case in cases:
+            case.pop("source")
+        task = {
+            "source": self.source,
+            "entry": self.question.entry,
+            "cases": cases,
+            "targets": [self.question.targets[0]],
+        }
+        return jail("compile", self.level).ask(task, {}, COMPILE_LIMITS)
 
     def begin(self) -> None:
         """Compile beside the interpreter: with two cores a check takes as long as the slower of the two."""
         question = self.question
         if question.kind == "kernel" and question.compile_case:
             self.compiling = pool().submit(self.compile, question.compile_case, question.targets)
+
+    def end(self) -> None:
+        """Nobody waits for what has not been compiled yet."""
+        if self.compiling is not None:
+            self.compiling.cancel()
 
     def compiled(self) -> Outcome:
         if self.compiling is None:

@@ -65,6 +65,8 @@ class Jail:
         block = frames.pack(task, arrays or {})
         with self.lock:
             data, status = self._exchange(block, limits)
+            if status.get("left_behind"):  # a process or file of this answer's; the next one gets a fresh box
+                self.stop()
         return _outcome(data, status, nonce, limits)
 
     def _exchange(self, block: bytes, limits: Limits) -> tuple[bytes, dict]:
@@ -74,7 +76,10 @@ class Jail:
             return self._receive(time.monotonic() + limits.wall_s + GRACE_S)
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             why = self.process.reason() if self.process else ""
+            over = self.process is not None and self.process.over_limit
             self.stop()
+            if over:
+                return b"", {"over": why}
             raise JailTrouble(
                 f"the {self.mode} jail broke off: {error or type(error).__name__} {why}".strip()
             ) from error
@@ -153,8 +158,12 @@ def _how_it_ended(status: dict, limits: Limits) -> str:
     import signal
 
     code = status.get("exit", 0)
-    if status.get("late") or code == -signal.SIGXCPU:
-        return f"the answer was still running after {limits.wall_s:.0f} s and was stopped; is there a loop that never ends?"
+    if status.get("over"):
+        return f"the answer {status['over']} and was stopped"
+    if status.get("late"):
+        return f"the answer was still running after {limits.wall_s:.0f} s and was stopped; what does it wait for?"
+    if code == -signal.SIGXCPU:
+        return f"the answer was still running after {limits.cpu_s} s of processor time and was stopped; is there a loop that never ends?"
     if code == -signal.SIGKILL:
         return "the process of the answer was killed, most likely for the memory it used"
     if code < 0:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from grader import numpy_parts
+from grader import front_end, numpy_parts
 from grader.compare import difference
 from grader.evidence import Evidence, Run
 from grader.questions import Part
@@ -41,10 +41,13 @@ def values(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     result.evidence = "values in Triton's interpreter"
     cases = [(PUBLIC + i, case, False) for i, case in enumerate(evidence.question.public)]
     cases += [(HIDDEN + i, case, True) for i, case in enumerate(evidence.hidden_cases())]
+    runs = []
     for purpose, case, hidden in cases:
-        run = evidence.run(case, purpose, hidden)
-        if _one_case(evidence, run, result) is not None:
+        runs.append(evidence.run(case, purpose, hidden))
+        if _one_case(evidence, runs[-1], result) is not None:
             return tell(result, case.kind) if hidden else result
+    if front_end.not_triton(evidence, runs, result) is not None:
+        return result
     result.came = f"{len(evidence.question.public)} public and {len(cases) - len(evidence.question.public)} hidden cases agree with the reference"
     return result
 
@@ -74,6 +77,18 @@ def _one_case(evidence: Evidence, run: Run, result: PartResult) -> PartResult | 
         sentence = trouble(run)
         if sentence:
             return fail(result, f"{describe(run)}: {sentence[0]}", sentence[1], sort=sort)
+    if evidence.question.agree:
+        got = {name: run.output(name) for name in run.want}
+        sentence = evidence.question.agree(run.inputs, run.case, got, run.want)
+        if not sentence:
+            return None
+        name = next(iter(run.want))
+        known = recognise(evidence.question, run, name, 0.5)
+        return fail(
+            result,
+            f"{describe(run)}: {sentence}",
+            known or "what is maximised in that row, and over which tokens",
+        )
     allowed = evidence.question.tolerance(run.inputs, run.case, run.want)
     for name, want in run.want.items():
         worst = difference(name, run.output(name).astype(np.float64), want, allowed[name])
@@ -262,8 +277,23 @@ def compiled(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
         return from_error(
             {**error, "message": f"does not compile{target}: {error['message']}"}, result, "compile"
         )
+    if wrong := front_end.foreign(outcome.header["ir"], result):
+        return wrong
+    if wrong := front_end.other_plan(evidence, outcome.header["plan"], result):
+        return wrong
     reports = outcome.header["compiled"]
     result.facts = {"compiled": reports}
+    if question.traffic_case:
+        counted = evidence.run(question.traffic_case, TRAFFIC, False)
+        too = (
+            None
+            if counted.outcome.error
+            else front_end.metered_plan(evidence, counted, outcome.header["plan"])
+        )
+        if too is not None and too.error:
+            message = f"the kernel whose bytes were counted does not compile: {too.error['message']}"
+            return from_error({**too.error, "message": message}, result, describe(counted))
+        reports = reports + (too.header["compiled"] if too is not None else [])
     for report in reports:
         sentence = _compiled_badly(question, report)
         if sentence:

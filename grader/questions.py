@@ -153,6 +153,9 @@ class KernelQuestion(Question):
     tensors: tuple[Tensor, ...]
     inputs: Callable  # (case, rng) -> {input: array of the case's dtype}
     tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
+    agree: Callable | None = (
+        None  # (inputs, case, outputs, want) -> sentence, where equality is not the question
+    )
     traffic_case: Case | None = None
     budgets: dict = field(default_factory=dict)  # by part: (case, plan) -> [Budget]
     most_launches: int = 1

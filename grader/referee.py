@@ -14,9 +14,18 @@ MODES = ("cpu", "gpu")
 
 
 def grade_one(
-    source: str, question: Question, *, mode: str = "cpu", seed: int | None = None, epoch: str = ""
+    source: str,
+    question: Question,
+    *,
+    mode: str = "cpu",
+    seed: int | None = None,
+    epoch: str = "",
+    eager: bool = True,
 ) -> Record:
-    """Judge one answer. A wrong answer fails, a forbidden one is refused, trouble of our own is inconclusive."""
+    """Judge one answer. A wrong answer fails, a forbidden one is refused, trouble of our own is inconclusive.
+
+    `eager` compiles beside the interpreter, which is quicker where the answer is right.
+    """
     if mode not in MODES:
         raise ValueError(f"mode must be cpu or gpu, got {mode!r}")
     started = time.monotonic()
@@ -28,11 +37,11 @@ def grade_one(
         text = answer.normalise(source)
         verdict.answer = answer.digest(text)
         verdict.key = record.key(verdict.answer, specification(question), mode, verdict.machine, epoch)
-        allowed.hold(text, question.kind)
+        allowed.hold(text, question)
         seed = secrets.randbits(128) if seed is None else seed  # drawn only now that the answer is fixed
         verdict.seed = f"{seed:032x}"
         verdict.level = int(box.best_level())
-        _judge(verdict, Evidence(question, text, seed, mode))
+        _judge(verdict, Evidence(question, text, seed, mode), eager)
     except answer.Refused as refusal:
         verdict.verdict, verdict.message, verdict.line = REFUSED, str(refusal), refusal.line
     except JailTrouble as trouble:
@@ -46,9 +55,10 @@ def grade_one(
     return verdict
 
 
-def _judge(verdict: Record, evidence: Evidence) -> None:
+def _judge(verdict: Record, evidence: Evidence, eager: bool) -> None:
     """Part by part; once values are wrong, nothing after them is worth looking at."""
-    evidence.begin()
+    if eager:
+        evidence.begin()
     stopped = False
     for part in evidence.question.parts:
         if stopped:
@@ -61,6 +71,8 @@ def _judge(verdict: Record, evidence: Evidence) -> None:
         result = parts.judge(evidence, part)
         verdict.parts.append(result)
         stopped = result.state != PASS and part.judge in ("values", "calls")
+        if stopped:
+            evidence.end()
     verdict.printed = evidence.printed
     verdict.points = sum(min(max(float(p.points), 0.0), p.of) for p in verdict.parts)
     states = [p.state for p in verdict.parts]

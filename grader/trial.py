@@ -33,7 +33,7 @@ def run(answer_object, case=0, question: str | None = None) -> Trial:
     row = questions.find(question) if question else _only_one(answer_object)
     try:
         source = answer.normalise(answer.of_object(answer_object))
-        allowed.hold(source, row.kind)
+        allowed.hold(source, row)
     except (answer.Refused, answer.NotFound) as trouble:
         return Trial(error=str(trouble))
     gathered = evidence.Evidence(row, source, seed=0)
@@ -101,10 +101,14 @@ def _kernel(gathered, ran) -> Trial:
         return trial
     trial.inputs, trial.want = ran.inputs, ran.want
     trial.outputs = {name: ran.output(name).copy() for name in ran.want}
+    trial.facts = {"launches": ran.launches, "touched": parts.touched(ran)}
+    if gathered.question.agree:
+        sentence = gathered.question.agree(ran.inputs, ran.case, trial.outputs, ran.want)
+        trial.differences = [sentence] if sentence else []
+        return trial
     limits = gathered.question.tolerance(ran.inputs, ran.case, ran.want)
     found = [
         difference(n, trial.outputs[n].astype(np.float64), want, limits[n]) for n, want in ran.want.items()
     ]
     trial.differences = [d.sentence() for d in found if d]
-    trial.facts = {"launches": ran.launches, "touched": parts.touched(ran)}
     return trial
