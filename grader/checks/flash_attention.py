@@ -4,15 +4,12 @@ import math
 
 import numpy as np
 
+from grader.checks import _flash_attention_mistakes as mistakes
 from grader.jail.frames import DTYPES
-from grader.questions import Budget, Call, Case, KernelQuestion, Mistake, NumpyQuestion, Part, Speed, Tensor
+from grader.questions import Budget, Call, Case, KernelQuestion, NumpyQuestion, Part, Speed, Tensor
 from kernels.flash_attention import cost, reference
 
 LESSON = "course/05_flash_attention.ipynb"
-ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-20}
-WEIGHT_ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7}  # of the softmax weights, which are rounded before P V
-
-
 # What the kernels are given, and how far from the reference they may be.
 
 
@@ -45,15 +42,6 @@ def windowed(inputs: dict, case: Case) -> dict:
         window=(case.sizes["W"], 0), softcap=case.scalars["softcap"],
     )  # fmt: skip
     return {"o": out}
-
-
-def within(inputs: dict, case: Case, want: dict) -> dict:
-    """Rounding of the output and of the weights; a score's own error grows with its size."""
-    biggest = float(np.abs(inputs["v"].astype(np.float64)).max(initial=0))
-    norms = [np.linalg.norm(inputs[x].astype(np.float64), axis=-1).max(initial=0) for x in ("q", "k")]
-    score = abs(case.scalars["scale"]) * norms[0] * norms[1]
-    slack = 2 * WEIGHT_ROUNDING[case.dtype] + 2.0**-16 * score
-    return {name: ROUNDING[case.dtype] * np.abs(w) + slack * biggest + 1e-6 for name, w in want.items()}
 
 
 def sizes(b, h, g, m, n, d, **more) -> dict:
@@ -127,65 +115,7 @@ def bound(c: Case) -> tuple[float, float]:
     return cost.flops(shape), cost.tiled_state_bytes(shape)
 
 
-# Common mistakes: each computes what it would give.
-
-
-def _variant(**change):
-    def wrong(inputs: dict, c: Case) -> dict:
-        q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
-        options = {"causal": True, "scale": c.scalars["scale"], **change}
-        if options.pop("aligned_at_start", False):
-            keys = k.shape[2]
-            seen = np.arange(keys)[None, :] <= np.arange(q.shape[2])[:, None]
-            s = reference.scores(q, reference.for_each_query_head(k, q.shape[1]), options["scale"])
-            p, _ = reference.softmax(np.where(seen, s, -np.inf))
-            return {"o": p @ reference.for_each_query_head(v, q.shape[1])}
-        if options.pop("interleaved_heads", False):
-            k, v = (np.tile(x, (1, q.shape[1] // x.shape[1], 1, 1)) for x in (k, v))
-        return {"o": reference.attention(q, k, v, **options)[0]}
-
-    return wrong
-
-
-def _overflowed(inputs, c, got, want) -> bool:
-    return bool(np.isnan(got).any()) and c.values == "extreme scores"
-
-
-FORWARD_MISTAKES = (
-    Mistake("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", shows=_overflowed),
-    Mistake("no mask", "every query sees every key here: is the causal mask applied to the scores, with -inf, before the maximum?", wrong=_variant(causal=False)),
-    Mistake("no scale", "the scores are not scaled: multiply q k by p.scale", wrong=_variant(scale=1.0)),
-    Mistake("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", wrong=_variant(aligned_at_start=True)),
-    Mistake("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", wrong=_variant(interleaved_heads=True)),
-    Mistake("strictly causal", "a query sees its own key too: <=, not <", wrong=_variant(causal=False, window=(10**6, -1))),
-    Mistake(
-        "no rescale", "right for one tile of keys and wrong for more: is the accumulator, and the sum, scaled by exp(m_old - m_new)?",
-        shows=lambda i, c, got, want: c.sizes["N"] > 32 and bool(np.isfinite(got).all()),
-    ),
-    Mistake("NaN", "NaN came in: a row whose keys are all masked, or a load without other=0.0", shows=lambda i, c, got, want: bool(np.isnan(got).any())),
-)  # fmt: skip
-
-
 # The concept questions.
-
-
-def online_states(tiles) -> list:
-    return [(m, rescale, total) for m, rescale, total, _ in reference.online_softmax(tiles)]
-
-
-def tiled_output(q, k, v, block):
-    return reference.tiled_attention(q, k, v, block)[0]
-
-
-def state_bytes(length, heads, head_dim, elem_bytes):
-    shape = cost.Shape(length, length, head_dim, heads, heads, elem_bytes=elem_bytes)
-    return cost.naive_state_bytes(shape), cost.tiled_state_bytes(shape)
-
-
-def causal_tiles(length, block_m, block_n):
-    shape = cost.Shape(length, length, 64, right=0)
-    tiling = cost.Tiling(block_m, block_n)
-    return sum(-(-cost.keys_loaded(shape, tiling, row) // block_n) for row in range(0, length, block_m))
 
 
 def _tiles(rng, count, width, spread=1.0):
@@ -207,7 +137,7 @@ ONLINE_SOFTMAX = NumpyQuestion(
     asks="online_softmax(tiles): after each tile of scores, (running maximum, rescale factor, running sum)",
     entry="online_softmax",
     parts=(Part("values", 3, "calls"),),
-    reference=online_states,
+    reference=mistakes.online_states,
     rtol=1e-7,
     public=(Call((SCENE,), "the four tiles of the scene"), Call((_tiles(np.random.default_rng(0), 3, 8),))),
     hidden=lambda rng: [Call((_tiles(rng, int(rng.integers(1, 6)), int(rng.integers(1, 9))),), "other tiles") for _ in range(5)]
@@ -218,10 +148,7 @@ ONLINE_SOFTMAX = NumpyQuestion(
         "m_new = max(m, tile.max()); what was summed under the old maximum must be multiplied by exp(m - m_new).",
         "l = l * exp(m - m_new) + exp(tile - m_new).sum(); append (m_new, exp(m - m_new), l); then m = m_new",
     ),
-    mistakes=(
-        Mistake("no rescale", "the old sum is not scaled when the maximum grows", wrong=lambda t: [(m, r, float(sum(np.exp(t[j] - max(t[: j + 1].max(), m)).sum() for j in range(i + 1)))) for i, (m, r, _) in enumerate(online_states(t))]),
-        Mistake("tile maximum", "the first number must be the running maximum, not the tile's own", wrong=lambda t: [(float(x.max()), *s[1:]) for x, s in zip(t, online_states(t), strict=True)]),
-    ),
+    mistakes=mistakes.ONLINE_SOFTMAX,
 )  # fmt: skip
 
 TILED_ATTENTION = NumpyQuestion(
@@ -230,7 +157,7 @@ TILED_ATTENTION = NumpyQuestion(
     asks="tiled_attention(q, k, v, block): one head's attention, keys in tiles of `block`, no row of scores ever whole",
     entry="tiled_attention",
     parts=(Part("values", 4, "calls"),),
-    reference=tiled_output,
+    reference=mistakes.tiled_output,
     rtol=1e-6,
     atol=1e-9,
     public=(Call((*_heads(np.random.default_rng(3), 8, 16, 4), 4)), Call((*_heads(np.random.default_rng(4), 5, 13, 8), 4), "a ragged last tile")),
@@ -242,10 +169,7 @@ TILED_ATTENTION = NumpyQuestion(
         "For each tile: scores s, m_new, p = exp(s - m_new); scale l and the output by exp(m - m_new), then add p.sum and p @ v_tile.",
         "Divide by l once, after the last tile; the scale of the scores is 1 / sqrt(q.shape[-1]).",
     ),
-    mistakes=(
-        Mistake("no scale", "the scores are not divided by sqrt(d)", wrong=lambda q, k, v, b: reference.tiled_attention(q, k, v, b, 1.0)[0]),
-        Mistake("no division", "the output is not divided by the sum", wrong=lambda q, k, v, b: tiled_output(q, k, v, b) * np.exp(reference.scores(q, k) - reference.scores(q, k).max(1, keepdims=True)).sum(1, keepdims=True)),
-    ),
+    mistakes=mistakes.TILED_ATTENTION,
 )  # fmt: skip
 
 ATTENTION_BYTES = NumpyQuestion(
@@ -254,7 +178,7 @@ ATTENTION_BYTES = NumpyQuestion(
     asks="attention_bytes(length, heads, head_dim, elem_bytes): (naive, tiled) bytes through HBM for one layer",
     entry="attention_bytes",
     parts=(Part("values", 3, "calls"),),
-    reference=state_bytes,
+    reference=mistakes.state_bytes,
     public=(Call((8192, 1, 128, 2), "one head of the lesson"), Call((8192, 64, 128, 2), "the layer of the lesson")),
     hidden=lambda rng: [Call((int(rng.integers(1, 40)) * 256, int(rng.choice([1, 8, 32])), int(rng.choice([64, 96, 128])), int(rng.choice([1, 2, 4]))), "other sizes") for _ in range(6)],
     where=f'{LESSON}, "Sixty-five times"',
@@ -263,10 +187,7 @@ ATTENTION_BYTES = NumpyQuestion(
         "The score matrix is length x length a head; it is written, read, and so are the probabilities: four times.",
         "tiled = 4 * heads * length * head_dim * elem_bytes; naive = tiled + 4 * heads * length**2 * elem_bytes",
     ),
-    mistakes=(
-        Mistake("written only", "scores and probabilities are each written and read: four passes over length x length", wrong=lambda n, h, d, e: (state_bytes(n, h, d, e)[1] + 2 * h * n * n * e, state_bytes(n, h, d, e)[1])),
-        Mistake("one head", "that is one head's share", wrong=lambda n, h, d, e: state_bytes(n, 1, d, e)),
-    ),
+    mistakes=mistakes.ATTENTION_BYTES,
 )  # fmt: skip
 
 CAUSAL_TILES = NumpyQuestion(
@@ -275,7 +196,7 @@ CAUSAL_TILES = NumpyQuestion(
     asks="causal_tiles(length, block_m, block_n): key tiles that all row tiles visit when masked ones are skipped",
     entry="causal_tiles",
     parts=(Part("values", 2, "calls"),),
-    reference=causal_tiles,
+    reference=mistakes.causal_tiles,
     public=(Call((512, 64, 64)), Call((1024, 128, 64)), Call((100, 32, 64), "a ragged length")),
     hidden=lambda rng: [Call((int(rng.integers(1, 3000)), *(int(v) for v in rng.choice([16, 32, 64, 128], 2))), "other sizes") for _ in range(8)],
     where=f'{LESSON}, "Half of it is masked"',
@@ -284,9 +205,7 @@ CAUSAL_TILES = NumpyQuestion(
         "A row tile from i to i + block_m sees keys up to its own last row, which is cut off at the length.",
         "sum of ceil(min(i + block_m, length) / block_n) over i in range(0, length, block_m)",
     ),
-    mistakes=(
-        Mistake("no skipping", "this visits every tile: which are masked from first to last key?", wrong=lambda n, m, b: math.ceil(n / m) * math.ceil(n / b)),
-    ),
+    mistakes=mistakes.CAUSAL_TILES,
 )  # fmt: skip
 
 
@@ -307,7 +226,7 @@ FORWARD = KernelQuestion(
     tensors=(*QKV, O),
     inputs=operands,
     reference=attended,
-    tolerance=within,
+    tolerance=mistakes.within,
     public=(
         case(1, 1, 1, 64, 64, 64),
         case(1, 2, 1, 100, 100, 64, kind="a ragged length, two query heads a key head"),
@@ -327,7 +246,7 @@ FORWARD = KernelQuestion(
         "Keep m, l and acc in fp32; scores = tl.dot(q, tl.trans(k)) * scale; set masked ones to -inf before tl.max; cast p to v's dtype for the second tl.dot.",
         "alpha = tl.exp(m - m_new); l = l * alpha + tl.sum(p, 1); acc = acc * alpha[:, None] + tl.dot(p.to(v.dtype), v); the loop ends at min(N, (row_tile + 1) * BLOCK_M + N - M).",
     ),
-    mistakes=FORWARD_MISTAKES,
+    mistakes=mistakes.FORWARD,
 )  # fmt: skip
 
 
@@ -377,7 +296,7 @@ def decode_budget(c: Case, plan: dict) -> list[Budget]:
         Budget("read of V", "v", "load", "requested", 1.02 * cache, cache, group),
         Budget(
             "programs that read the cache",
-            "",
+            "k",
             "",
             "programs",
             1e9,
@@ -401,7 +320,7 @@ SPLIT_DECODE = KernelQuestion(
     ),
     inputs=decode_operands,
     reference=decoded,
-    tolerance=within,
+    tolerance=mistakes.within,
     public=(one(1, 1, 1, 64, 64), one(1, 4, 2, 300, 64, kind="keys that fill no block"), one(2, 8, 2, 128, 64, "bf16")),
     hidden=hidden_decode,
     traffic_case=one(1, 8, 2, 2048, 64, sm_count=32),
@@ -415,13 +334,7 @@ SPLIT_DECODE = KernelQuestion(
         "All query heads of a group go into the rows of one tile, padded to 16 rows so that tl.dot takes it.",
         "combine: m = max over splits; weight_s = l_s * exp(m_s - m); o = sum(weight_s * o_s) / sum(weight_s), with o_s already divided by l_s",
     ),
-    mistakes=(
-        Mistake(
-            "no weights", "the parts are averaged as if each had the same weight: weigh them by their sums under a common maximum",
-            shows=lambda i, c, got, want: c.sizes["N"] > 64 and bool(np.isfinite(got).all()),
-        ),
-        Mistake("NaN", "NaN came in: a split without keys, or a maximum of -inf minus itself", shows=lambda i, c, got, want: bool(np.isnan(got).any())),
-    ),
+    mistakes=mistakes.DECODE,
 )  # fmt: skip
 
 
@@ -459,7 +372,7 @@ WINDOW = KernelQuestion(
     tensors=(*QKV, O),
     inputs=operands,
     reference=windowed,
-    tolerance=within,
+    tolerance=mistakes.within,
     public=(case(1, 1, 1, 64, 64, 64, w=16, softcap=30), case(1, 2, 1, 100, 100, 64, w=20, softcap=10, kind="a ragged length")),
     hidden=hidden_window,
     traffic_case=case(1, 2, 1, 512, 512, 64, w=64, softcap=30),
@@ -470,7 +383,7 @@ WINDOW = KernelQuestion(
         "tanh(x) = 1 - 2 / (exp(2 x) + 1) keeps fp32 accuracy and never overflows to NaN.",
         "start = max(0, first_row + N - M - W) // BLOCK_N * BLOCK_N; a key is seen where place - W <= key <= place.",
     ),
-    mistakes=FORWARD_MISTAKES[-1:],
+    mistakes=mistakes.WINDOW,
 )  # fmt: skip
 
 
@@ -485,20 +398,9 @@ def backward_operands(c: Case, rng: np.random.Generator) -> dict:
     }
 
 
-def gradients(inputs: dict, c: Case) -> dict:
-    q, k, v, do = (inputs[x] for x in ("q", "k", "v", "do"))
-    return dict(
-        zip(
-            ("dq", "dk", "dv"),
-            reference.attention_backward(do, q, k, v, causal=True, scale=c.scalars["scale"]),
-            strict=True,
-        )
-    )
-
-
 def gradient_within(inputs: dict, c: Case, want: dict) -> dict:
     """Weights and dS are rounded before their products, and delta comes from a rounded output."""
-    unit = WEIGHT_ROUNDING[c.dtype]
+    unit = mistakes.WEIGHT_ROUNDING[c.dtype]
     return {
         name: 3 * unit * np.abs(w)
         + 6 * unit * math.sqrt(c.sizes["N"]) * float(np.abs(w).max(initial=0)) / 4
@@ -520,7 +422,7 @@ BACKWARD = KernelQuestion(
         Tensor("dq", "bhmd", ("B", "H", "M", "D"), role="out"), Tensor("dk", "bhnd", ("B", "H", "N", "D"), role="out"), Tensor("dv", "bhnd", ("B", "H", "N", "D"), role="out"),
     ),
     inputs=backward_operands,
-    reference=gradients,
+    reference=mistakes.gradients,
     tolerance=gradient_within,
     public=(case(1, 1, 1, 64, 64, 64), case(1, 2, 2, 70, 70, 64, kind="a ragged length")),
     hidden=lambda rng: [
@@ -538,9 +440,7 @@ BACKWARD = KernelQuestion(
         "One kernel owns a tile of keys and walks over rows for dk and dv; another owns a tile of rows and walks over keys for dq: then no two programs write the same element.",
         "p = exp(s - lse); dv += p^T do; dp = do v^T; ds = p * (dp - delta); dk += ds^T q * scale; dq += ds k * scale",
     ),
-    mistakes=(
-        Mistake("no scale", "dq and dk carry the scale of the scores once", wrong=lambda i, c: {n: g / (c.scalars["scale"] if n != "dv" else 1) for n, g in gradients(i, c).items()}),
-    ),
+    mistakes=mistakes.BACKWARD,
 )  # fmt: skip
 
 QUESTIONS = (

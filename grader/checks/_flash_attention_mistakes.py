@@ -1,0 +1,326 @@
+"""What attention's answers are compared with, how far they may be from it, and what each common mistake gives."""
+
+import itertools
+import math
+
+import numpy as np
+
+from grader.compare import difference
+from grader.questions import Case, Mistake
+from kernels.flash_attention import cost, reference
+
+ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-20}
+WEIGHT_ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7}  # of the softmax weights, which are rounded before P V
+
+
+def within(inputs: dict, case: Case, want: dict) -> dict:
+    """Rounding of the output and of the weights; a score's own error grows with its size."""
+    biggest = float(np.abs(inputs["v"].astype(np.float64)).max(initial=0))
+    norms = [np.linalg.norm(inputs[x].astype(np.float64), axis=-1).max(initial=0) for x in ("q", "k")]
+    score = abs(case.scalars["scale"]) * norms[0] * norms[1]
+    slack = 2 * WEIGHT_ROUNDING[case.dtype] + 2.0**-16 * score
+    return {name: ROUNDING[case.dtype] * np.abs(w) + slack * biggest + 1e-6 for name, w in want.items()}
+
+
+# Common mistakes: each computes what it would give.
+
+TILES = (16, 32, 64, 128)  # widths that a kernel's tile of keys is likely to have
+
+
+def _near(got, would, allowed) -> bool:
+    return difference("x", got, would, np.maximum(allowed, 2e-2 * np.abs(would))) is None
+
+
+def _one_of(variants):
+    """A mistake that depends on how an answer cuts its tiles: any of the variants would show it."""
+
+    def shows(inputs: dict, c: Case, got, want) -> bool:
+        allowed = within(inputs, c, {"o": want})["o"]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return any(_near(got, would, allowed) for would in variants(inputs, c))
+
+    return shows
+
+
+def _for_all_heads(inputs: dict) -> list[np.ndarray]:
+    q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
+    return [q, *(reference.for_each_query_head(x, q.shape[1]) for x in (k, v))]
+
+
+def _weighed(s, top, v, total=None):
+    """Values weighed by exp(s - top), over the sum of the same weights or of others."""
+    p = np.exp(s - top)
+    return p @ v / (p if total is None else total).sum(-1, keepdims=True)
+
+
+def _variant(**change):
+    def wrong(inputs: dict, c: Case) -> dict:
+        q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
+        options = {"causal": True, "scale": c.scalars["scale"], **change}
+        if options.pop("interleaved_heads", False):
+            k, v = (np.tile(x, (1, q.shape[1] // x.shape[1], 1, 1)) for x in (k, v))
+        return {"o": reference.attention(q, k, v, **options)[0]}
+
+    return wrong
+
+
+def _causal_scores(inputs: dict, c: Case):
+    q, k, v = _for_all_heads(inputs)
+    s = reference.scores(q, k, c.scalars["scale"])
+    return np.where(reference.visible(q.shape[2], k.shape[2], causal=True), s, -np.inf), v
+
+
+def _aligned_at_start(inputs: dict, c: Case) -> dict:
+    q, k, v = _for_all_heads(inputs)
+    s = np.where(np.tri(q.shape[2], k.shape[2]), reference.scores(q, k, c.scalars["scale"]), -np.inf)
+    return {"o": reference.softmax(s)[0] @ v}
+
+
+def _visited(c: Case):
+    """Which keys each query's program loads, for every likely tile; first all of them."""
+    m, n, w = c.sizes["M"], c.sizes["N"], c.sizes.get("W", c.sizes["N"])
+    key = np.arange(n)[None, :]
+    yield np.ones((m, n), bool)
+    for rows, keys in itertools.product(TILES, TILES):
+        first = np.arange(m)[:, None] // rows * rows + n - m
+        yield (key >= (first - w) // keys * keys) & (key < -(-(first + rows) // keys) * keys)
+
+
+def _beyond_the_diagonal(masked=None):
+    """Masked keys of the tiles that are visited anyway keep their score, or count with `masked`."""
+
+    def variants(inputs: dict, c: Case):
+        q, k, v = _for_all_heads(inputs)
+        s = reference.scores(q, k, c.scalars["scale"])
+        s = s if masked is None else np.where(reference.visible(*s.shape[-2:], causal=True), s, masked)
+        for visited in _visited(c):
+            yield reference.softmax(np.where(visited, s, -np.inf))[0] @ v
+
+    return variants
+
+
+def _strictly_causal(inputs: dict, c: Case, got, want) -> bool:
+    """A first query that sees nothing gives NaN or whatever; the others tell."""
+    would = _variant(causal=False, window=(10**6, -1))(inputs, c)["o"]
+    kept, allowed = np.isfinite(got).all(-1), within(inputs, c, {"o": want})["o"]
+    return bool(kept.any()) and _near(got[kept], would[kept], allowed[kept])
+
+
+def _undivided(inputs: dict, c: Case) -> dict:
+    s, v = _causal_scores(inputs, c)
+    return {"o": np.exp(s - s.max(-1, keepdims=True)) @ v}
+
+
+def _maximum_when_it_came(s, tile: int):
+    """For each key the running maximum at the time of its tile: what is not rescaled stays weighed against it."""
+    tops = [s[..., : start + tile].max(-1, keepdims=True) for start in range(0, s.shape[-1], tile)]
+    return np.concatenate([np.repeat(top, tile, -1) for top in tops], -1)[..., : s.shape[-1]]
+
+
+def _not_rescaled(inputs: dict, c: Case):
+    """Neither the accumulator nor the sum, then each of them alone."""
+    s, v = _causal_scores(inputs, c)
+    last = s.max(-1, keepdims=True)
+    for tile in TILES:
+        then = _maximum_when_it_came(s, tile)
+        yield _weighed(s, then, v)
+        yield _weighed(s, then, v, np.exp(s - last))
+        yield _weighed(s, last, v, np.exp(s - then))
+
+
+def _overflowed(inputs, c, got, want) -> bool:
+    return bool(np.isnan(got).any()) and c.values == "extreme scores"
+
+
+def _nan(inputs, c, got, want) -> bool:
+    return bool(np.isnan(got).any())
+
+
+FORWARD = (
+    Mistake("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", shows=_overflowed),
+    Mistake("no mask", "queries see keys behind their own here: is the causal mask applied to the scores, with -inf, before the maximum?", shows=_one_of(_beyond_the_diagonal())),
+    Mistake("no scale", "the scores are not scaled: multiply q k by p.scale", wrong=_variant(scale=1.0)),
+    Mistake("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", wrong=_aligned_at_start),
+    Mistake("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", wrong=_variant(interleaved_heads=True)),
+    Mistake("strictly causal", "a query sees its own key too: <=, not <", shows=_strictly_causal),
+    Mistake("masked with zero", "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)", shows=_one_of(_beyond_the_diagonal(masked=0.0))),
+    Mistake("no division", "the output is not divided by the running sum", wrong=_undivided),
+    Mistake("no rescale", "right for one tile of keys and wrong for more: is the accumulator, and the sum, scaled by exp(m_old - m_new)?", shows=_one_of(_not_rescaled)),
+    Mistake("NaN", "NaN came in: a row whose keys are all masked, or a load without other=0.0", shows=_nan),
+)  # fmt: skip
+
+
+def _decode_scores(inputs: dict, c: Case, scale=None):
+    q, k, v = inputs["q"].astype(np.float64)[:, :, None], *(inputs[x].astype(np.float64) for x in "kv")
+    k, v = (reference.for_each_query_head(x, q.shape[1]) for x in (k, v))
+    return reference.scores(q, k, c.scalars["scale"] if scale is None else scale), v
+
+
+def _decoded_unscaled(inputs: dict, c: Case) -> dict:
+    s, v = _decode_scores(inputs, c, scale=1.0)
+    return {"o": (reference.softmax(s)[0] @ v)[:, :, 0]}
+
+
+def _decoded_interleaved(inputs: dict, c: Case) -> dict:
+    per = c.sizes["H"] // c.sizes["G"]
+    k, v = (np.tile(inputs[x].astype(np.float64), (1, per, 1, 1)) for x in "kv")
+    return {"o": reference.decode(inputs["q"], k, v, scale=c.scalars["scale"])[0]}
+
+
+def _unweighed_parts(inputs: dict, c: Case):
+    """The mean of the parts, and sums that each keep their own maximum, for every likely split."""
+    (s, v), n = _decode_scores(inputs, c), c.sizes["N"]
+    for chunk in sorted({*range(16, n, 16), *(math.ceil(n / splits) for splits in range(2, 65))}):
+        cuts = [slice(start, start + chunk) for start in range(0, n, chunk)]
+        parts = [reference.softmax(s[..., cut])[0] @ v[:, :, cut] for cut in cuts]
+        yield np.mean(parts, 0)[:, :, 0]
+        own = [np.exp(s[..., cut] - s[..., cut].max(-1, keepdims=True)) for cut in cuts]
+        total = sum(p.sum(-1, keepdims=True) for p in own)
+        yield (sum(p @ v[:, :, cut] for p, cut in zip(own, cuts, strict=True)) / total)[:, :, 0]
+
+
+def _padding_counted(inputs: dict, c: Case):
+    s, v = _decode_scores(inputs, c)
+    for tile in TILES:
+        pad = [(0, 0), (0, 0), (0, 0), (0, -c.sizes["N"] % tile)]
+        p, _ = reference.softmax(np.pad(s, pad))
+        yield (p[..., : c.sizes["N"]] @ v)[:, :, 0]
+
+
+DECODE = (
+    Mistake("no scale", "the scores are not scaled: multiply q k by p.scale", wrong=_decoded_unscaled),
+    Mistake("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", wrong=_decoded_interleaved),
+    Mistake("padding counts", "keys past N have a score of 0 here and so a weight: mask them with -inf", shows=_one_of(_padding_counted)),
+    Mistake("no weights", "the parts are added as if each had the same weight: weigh them by their sums under a common maximum", shows=_one_of(_unweighed_parts)),
+    Mistake("NaN", "NaN came in: a split without keys, or a maximum of -inf minus itself", shows=_nan),
+)  # fmt: skip
+
+
+def _windowed(**change):
+    """Attention with another window, counted from the right one's W, or another cap."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        more = change.get("more", 0)
+        options = {"window": (None if more is None else c.sizes["W"] + more, 0), "scale": c.scalars["scale"]}
+        softcap = change.get("softcap", c.scalars["softcap"])
+        q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
+        return {"o": reference.attention(q, k, v, **options, softcap=softcap)[0]}
+
+    return wrong
+
+
+def _cap_after_mask(inputs: dict, c: Case):
+    q, k, v = _for_all_heads(inputs)
+    s = reference.scores(q, k, c.scalars["scale"], c.scalars["softcap"])
+    s = np.where(reference.visible(*s.shape[-2:], window=(c.sizes["W"], 0)), s, -c.scalars["softcap"])
+    for visited in _visited(c):
+        yield reference.softmax(np.where(visited, s, -np.inf))[0] @ v
+
+
+def _cap_before_scale(inputs: dict, c: Case) -> dict:
+    q, k, v = _for_all_heads(inputs)
+    s = c.scalars["scale"] * reference.scores(q, k, 1.0, c.scalars["softcap"])
+    s = np.where(reference.visible(*s.shape[-2:], window=(c.sizes["W"], 0)), s, -np.inf)
+    return {"o": reference.softmax(s)[0] @ v}
+
+
+WINDOW = (
+    Mistake("no window", "keys further back than W are seen: the mask is place - W <= key <= place", wrong=_windowed(more=None)),
+    Mistake("one key less", "the window holds W keys before the query's own, W + 1 in all", wrong=_windowed(more=-1)),
+    Mistake("no cap", "the scores do not pass through softcap * tanh(s / softcap)", wrong=_windowed(softcap=0.0)),
+    Mistake("cap after the mask", "the cap turns a masked -inf into -softcap: cap first, then mask", shows=_one_of(_cap_after_mask)),
+    Mistake("cap before the scale", "the cap works on scaled scores: multiply by p.scale first", wrong=_cap_before_scale),
+    Mistake("NaN", "NaN came: a row that sees nothing of its first tile has a maximum of -inf, and -inf minus -inf is NaN", shows=_nan),
+)  # fmt: skip
+
+
+def gradients(inputs: dict, c: Case) -> dict:
+    q, k, v, do = (inputs[x] for x in ("q", "k", "v", "do"))
+    return dict(
+        zip(
+            ("dq", "dk", "dv"),
+            reference.attention_backward(do, q, k, v, causal=True, scale=c.scalars["scale"]),
+            strict=True,
+        )
+    )
+
+
+def _gradients_by_hand(inputs: dict, c: Case, masked=True, delta=True) -> dict:
+    """From the saved log-sum-exp, as a kernel computes them, with one step left out."""
+    q, k, v, do, o, lse = (inputs[x].astype(np.float64) for x in ("q", "k", "v", "do", "o", "lse"))
+    seen = reference.visible(q.shape[2], k.shape[2], causal=masked)
+    p = np.where(seen, np.exp(reference.scores(q, k, c.scalars["scale"]) - lse[..., None]), 0)
+    ds = p * (do @ v.swapaxes(-1, -2) - (o * do).sum(-1, keepdims=True) * delta) * c.scalars["scale"]
+    return {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": p.swapaxes(-1, -2) @ do}
+
+
+BACKWARD = (
+    Mistake("no scale", "dq and dk carry the scale of the scores once", wrong=lambda i, c: {n: g / (c.scalars["scale"] if n != "dv" else 1) for n, g in gradients(i, c).items()}),
+    Mistake("no mask", "weights of keys that the query never saw: mask p here too, its gradient is 0", wrong=lambda i, c: _gradients_by_hand(i, c, masked=False)),
+    Mistake("no delta", "ds = p * (dp - delta): without delta the softmax's own sum has no gradient", wrong=lambda i, c: _gradients_by_hand(i, c, delta=False)),
+)  # fmt: skip
+
+
+# The concept questions.
+
+
+def online_states(tiles) -> list:
+    return [(m, rescale, total) for m, rescale, total, _ in reference.online_softmax(tiles)]
+
+
+def tiled_output(q, k, v, block):
+    return reference.tiled_attention(q, k, v, block)[0]
+
+
+def state_bytes(length, heads, head_dim, elem_bytes):
+    shape = cost.Shape(length, length, head_dim, heads, heads, elem_bytes=elem_bytes)
+    return cost.naive_state_bytes(shape), cost.tiled_state_bytes(shape)
+
+
+def causal_tiles(length, block_m, block_n):
+    shape = cost.Shape(length, length, 64, right=0)
+    tiling = cost.Tiling(block_m, block_n)
+    return sum(-(-cost.keys_loaded(shape, tiling, row) // block_n) for row in range(0, length, block_m))
+
+
+def _states(tiles, top=lambda m, tile: max(m, tile.max()), factor=lambda old, new: np.exp(old - new), kept=lambda factor: factor):  # fmt: skip
+    """The recurrence with one of its steps exchanged."""
+    m, total, states = -np.inf, 0.0, []
+    for tile in tiles:
+        m_new = top(m, tile)
+        rescale = factor(m, m_new)
+        total = total * kept(rescale) + np.exp(tile - m_new).sum()
+        m = m_new
+        states.append((float(m), float(rescale), float(total)))
+    return states
+
+
+def _output_not_rescaled(q, k, v, block):
+    s = reference.scores(q, k)
+    return _weighed(s, _maximum_when_it_came(s, block), v)
+
+
+ONLINE_SOFTMAX = (
+    Mistake("no rescale", "the old sum is not scaled when the maximum grows", wrong=lambda t: _states(t, kept=lambda factor: 1.0)),
+    Mistake("tile maximum", "the first number must be the running maximum, not the tile's own", wrong=lambda t: _states(t, top=lambda m, tile: tile.max())),
+    Mistake("first factor", "before the first tile the maximum is -inf, so the first factor is exp(-inf) = 0", wrong=lambda t: [(m, r if i else 1.0, total) for i, (m, r, total) in enumerate(online_states(t))]),
+    Mistake("factor upside down", "the factor is exp(m_old - m_new): what was summed under a smaller maximum shrinks", wrong=lambda t: _states(t, factor=lambda old, new: np.exp(new - old) if np.isfinite(old) else 0.0)),
+)  # fmt: skip
+
+TILED_ATTENTION = (
+    Mistake("no scale", "the scores are not divided by sqrt(d)", wrong=lambda q, k, v, b: reference.tiled_attention(q, k, v, b, 1.0)[0]),
+    Mistake("no division", "the output is not divided by the sum", wrong=lambda q, k, v, b: tiled_output(q, k, v, b) * np.exp(reference.scores(q, k) - reference.scores(q, k).max(1, keepdims=True)).sum(1, keepdims=True)),
+    Mistake("no rescale", "right for one tile and wrong for more: both the sum and the output are scaled by exp(m - m_new)", wrong=_output_not_rescaled),
+)  # fmt: skip
+
+ATTENTION_BYTES = (
+    Mistake("written only", "scores and probabilities are each written and read: four passes over length x length", wrong=lambda n, h, d, e: (state_bytes(n, h, d, e)[1] + 2 * h * n * n * e, state_bytes(n, h, d, e)[1])),
+    Mistake("one head", "that is one head's share", wrong=lambda n, h, d, e: state_bytes(n, 1, d, e)),
+    Mistake("other order", "the naive bytes come first, then the tiled ones", wrong=lambda n, h, d, e: state_bytes(n, h, d, e)[::-1]),
+)  # fmt: skip
+
+CAUSAL_TILES = (
+    Mistake("no skipping", "this visits every tile: which are masked from first to last key?", wrong=lambda n, m, b: math.ceil(n / m) * math.ceil(n / b)),
+    Mistake("square tiles", "row tile i visits i + 1 tiles only where both blocks are equal", wrong=lambda n, m, b: sum(range(math.ceil(n / m) + 1))),
+    Mistake("cut off", "the last tile of keys counts too when it is part full: round up", wrong=lambda n, m, b: sum(min(i + m, n) // b for i in range(0, n, m))),
+)  # fmt: skip
