@@ -58,7 +58,39 @@ def fusion_tensor():
     assert r.intermediate_traffic_bytes == pytest.approx(67.1e6, rel=0.005)
 
 
+def launch_share():
+    r = result("launch_overhead", kernels=50, launch_us=10.0, work_ms=2.0, layers=1)
+    assert r.overhead_s == pytest.approx(500e-6) and r.overhead_share == pytest.approx(0.20)
+
+
+def graphs_70_layers():
+    for launch_us, layer_us, pass_ms in ((5.0, 150, 10.5), (10.0, 300, 21)):
+        r = result("launch_overhead", kernels=30, launch_us=launch_us, layers=70)
+        assert r.layer_overhead_s == pytest.approx(layer_us * 1e-6)
+        assert r.overhead_s == pytest.approx(pass_ms * 1e-3)
+        assert r.graph.launches_s < 0.1e-3
+
+
+def compile_dividend():
+    """120 tokens/s: 1.25 ms of launches beside 7.08 ms of work, of which 35/85 are element-wise."""
+    total_ms = 1e3 / 120
+    r = result(
+        "launch_overhead", kernels=125, launch_us=0.15 * total_ms * 1e3 / 125, work_ms=0.85 * total_ms,
+        elementwise_percent=100 * 35 / 85,
+    )  # fmt: skip
+    assert r.eager.total_s == pytest.approx(8.33e-3, rel=0.005) and r.eager.per_s == pytest.approx(120)
+    parts = [r.compiled.gemm_s, r.compiled.elementwise_s, r.compiled.launches_s, r.compiled.total_s]
+    for part, ms in zip(parts, (4.17, 0.87, 0.25, 5.29), strict=True):
+        assert part == pytest.approx(ms * 1e-3, rel=0.007)  # the source rounds 0.875 to 0.87
+    assert r.compiled.per_s == pytest.approx(189, rel=0.005)
+    assert r.compiled.speedup == pytest.approx(1.58, rel=0.005)
+    assert r.gemm_share_compiled == pytest.approx(0.79, rel=0.005)
+
+
 FIGURES = {
+    "launch_share": launch_share,
+    "graphs_70_layers": graphs_70_layers,
+    "compile_dividend": compile_dividend,
     "fusion_tensor": fusion_tensor,
     "ridge_v100": ridge_v100,
     "ridge_a100": ridge_a100,
@@ -120,7 +152,16 @@ def eighty_layers_of_intermediates():
     assert result("fusion_traffic", layers=80).intermediate_traffic_bytes == pytest.approx(5.4e9, rel=0.01)
 
 
+def fewer_launches_give_the_time_back():
+    """50 operations in 5 to 10 kernels; a graph reclaims about 15 ms of 70 layers."""
+    for kernels in (5, 10):
+        assert not result("launch_overhead", kernels=kernels).try_graphs_first
+    r = result("launch_overhead", kernels=30, launch_us=7.5, layers=70, work_ms=0.3)
+    assert r.eager.total_s - r.graph.total_s == pytest.approx(15.7e-3, rel=0.01)
+
+
 MORE = [
+    fewer_launches_give_the_time_back,
     six_passes_to_two,
     eighty_layers_of_intermediates,
     ridges_over_the_generations,
