@@ -72,6 +72,7 @@ def test_it_opens_at_the_tile_that_rescales_first():
     opening = ONLINE.scenes(r)[ONLINE.stepper.start(r)]
     assert "a larger maximum" in opening.caption and "0.135" in opening.caption
     assert r.first_shrink == pytest.approx(math.exp(3 - 5))
+    assert run(tile=1).first_shrink == r.first_shrink  # key by key: 3, 2, 1, 0.5, and then 5
 
 
 def test_bars_are_the_weights():
