@@ -6,6 +6,8 @@ What leaves is Triton IR as text, and what the compiler said: registers, spills,
 import re
 import subprocess
 
+import front_end
+import kernel_objects
 import triton
 import triton.language as tl
 from answer_module import AnswerError, blame, load
@@ -31,6 +33,7 @@ def prepare() -> None:
     """Warm before the first fork, and stop a hopeless tile before LLVM spends minutes on it."""
     from triton.backends.nvidia.compiler import CUDABackend
 
+    kernel_objects.prepare()
     lower = CUDABackend.make_ttgir
 
     def checked(module, metadata, options, capability):
@@ -133,8 +136,11 @@ def compile_step(kernel, step: dict, values: dict, target: int) -> tuple[dict, s
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
+    """One case compiled for its targets; or, where `cases` came, all of them through the front end alone."""
     module = load(task["source"], {"triton": triton, "tl": tl})
-    plan = make_plan(module, task)
+    if "cases" in task:
+        return {"ir": front_end.check(module, task, signature)}, {}
+    plan = front_end.same_plan(module, task) if "plan" in task else make_plan(module, task)
     values, kernels = argument_values(task, plan), jit_functions(module)
     reports, texts = [], []
     for target in task["targets"]:

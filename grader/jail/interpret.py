@@ -4,6 +4,7 @@ import inspect
 import types
 
 import interpreter
+import kernel_objects
 import meter as metering
 import numpy as np
 import plan as plans
@@ -25,6 +26,7 @@ SPREAD = 1 << 16  # most numbers sent back for one picture
 def prepare() -> None:
     interpreter.install()
     metering.install()
+    kernel_objects.prepare()
 
 
 def launch_facts(task: dict) -> types.SimpleNamespace:
@@ -109,7 +111,7 @@ def run_step(kernel, step: dict, values: dict, buffers: dict, meter) -> None:
     arguments = {n: handle(v, buffers) for n, v in bind(kernel, step, values).items()}
     gx, gy, gz = step["grid"]
     fn = kernel.rewrite()
-    scope = stock._patch_lang(kernel.fn)
+    scope = interpreter.patch_everywhere()
     stock.interpreter_builder.set_grid_dim(gx, gy, gz)
     meter.start_launch(step["kernel"], step["grid"])
     try:
@@ -118,7 +120,7 @@ def run_step(kernel, step: dict, values: dict, buffers: dict, meter) -> None:
             stock.interpreter_builder.set_grid_idx(*program)
             meter.at_program(program, linear)
             try:
-                with blame("kernel"):
+                with blame("kernel"), kernel_objects.running():
                     fn(**arguments)
             except AnswerError as error:
                 error.report |= {"kernel": step["kernel"], "program": list(program)}
@@ -131,6 +133,8 @@ def run_step(kernel, step: dict, values: dict, buffers: dict, meter) -> None:
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
     module = load(task["source"], {"triton": triton, "tl": tl})
     plan = make_plan(module, task)
+    if task.get("plan_only"):
+        return {"plan": plan.as_json()}, {}
     buffers = {
         t["name"]: Buffer(t["name"], t["dtype"], t["shape"], t["strides"], arrays.get(t["name"]))
         for t in task["tensors"]
@@ -141,7 +145,7 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
     tensors = [metering.Tensor(b.name, b.address, b.extent, b.dtype.itemsize) for b in buffers.values()]
     for tensor in tensors:
         tensor.memory = buffers[tensor.name].memory
-    meter = metering.Meter(tensors, task["sm_count"])
+    meter = metering.Meter(tensors, task["sm_count"], task.get("repeatable", True))
     metering.activate(meter)
     try:
         values, kernels = argument_values(task, plan), jit_functions(module)

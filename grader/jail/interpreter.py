@@ -5,6 +5,8 @@ exactly where tensor cores take tf32. Here bf16 and fp8 values live in numpy arr
 Import after TRITON_INTERPRET=1 is set; `install()` once.
 """
 
+import types
+
 import ml_dtypes
 import numpy as np
 import triton.language as tl
@@ -23,11 +25,16 @@ stock_patch_lang_tensor = stock._patch_lang_tensor
 stock_masked_load = stock.InterpreterBuilder.create_masked_load
 
 
+known: dict = {}
+
+
 def np_dtype(ty):
     scalar = ty.scalar if isinstance(ty, tl.block_type) else ty
     if isinstance(scalar, tl.pointer_type):
         return _stock_np_dtype(ty)
-    return NARROW.get(scalar) or _stock_np_dtype(ty)
+    if scalar not in known:  # the stock one builds its table anew at every call
+        known[scalar] = NARROW.get(scalar) or _stock_np_dtype(scalar)
+    return known[scalar]
 
 
 def _is_narrow(ty) -> bool:
@@ -123,10 +130,27 @@ def patch_lang_tensor(tensor, scope) -> None:
     scope.set_attr(tensor, "__index__", lambda self: int(np.asarray(self.handle.data).reshape(-1)[0]))
 
 
+EVERYWHERE = types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core})
+
+
+def patch_everywhere():
+    """Puts the interpreter under all of tl at once, for a whole launch; restore() of what comes back undoes it."""
+    return stock._patch_lang(EVERYWHERE)
+
+
+def call_device_function(self, *args, **kwargs):
+    """A jit function called by a kernel. The stock one patches all of tl again at every call."""
+    try:
+        return self.rewrite()(*args, **kwargs)
+    except Exception as error:
+        raise stock.InterpreterError(repr(error)) from error
+
+
 def install() -> None:
     if stock._get_np_dtype is np_dtype:
         return
     stock._patch_lang_tensor = patch_lang_tensor
+    stock.InterpretedFunction.__call__ = call_device_function
     stock._get_np_dtype = np_dtype
     for name, method in vars(Fixes).items():
         if not name.startswith("__"):

@@ -13,6 +13,7 @@ from triton.runtime import interpreter as stock
 SECTOR = 32
 NOBODY = -1
 KINDS = ("load", "store", "atomic")
+FLOAT_ADDS = "atomic additions of floats, whose order changes the last bits"
 
 
 class OutOfBounds(IndexError):
@@ -67,6 +68,7 @@ class Tensor:
         self.seen = {kind: np.zeros(self.extent, bool) for kind in KINDS}
         self.writer = np.full(self.extent, NOBODY, np.int32)
         self.reader = np.full(self.extent, NOBODY, np.int32)
+        self.adder = np.full(self.extent, NOBODY, np.int32)
 
 
 def _first_of_each(index: np.ndarray, rank: np.ndarray) -> np.ndarray:
@@ -77,9 +79,9 @@ def _first_of_each(index: np.ndarray, rank: np.ndarray) -> np.ndarray:
 
 
 class Meter:
-    def __init__(self, tensors: list[Tensor], wave: int):
+    def __init__(self, tensors: list[Tensor], wave: int, repeatable: bool = True):
         self.tensors = sorted(tensors, key=lambda t: t.base)
-        self.wave = wave
+        self.wave, self.repeatable = wave, repeatable
         self.launches: list[dict] = []
         self.races: list[dict] = []
         self.flops = 0
@@ -102,15 +104,16 @@ class Meter:
                 kind: vars(counts) for kind, counts in tensor.counts.items() if counts.accesses
             }
         # with atomics a kernel may order its programs itself, so only plain double writes still count
-        self.races += [
-            race for race in self.launch_races if race["how"] == "write after write" or not atomics
-        ]
+        certain = ("write after write", FLOAT_ADDS)
+        self.races += [race for race in self.launch_races if race["how"] in certain or not atomics]
         self.launches[-1] |= {"tensors": rows, "flops": self.flops}
 
     def at_program(self, program, linear: int) -> None:
         self.program, self.linear = program, linear
 
-    def access(self, kind: str, pointers: np.ndarray, mask: np.ndarray, itemsize: int, values=None) -> None:
+    def access(
+        self, kind: str, pointers: np.ndarray, mask: np.ndarray, itemsize: int, values=None, adds_floats=False
+    ) -> None:
         addresses = np.broadcast_to(pointers, np.broadcast_shapes(pointers.shape, mask.shape))
         active = np.broadcast_to(mask, addresses.shape)
         addresses = addresses[active].astype(np.int64)
@@ -129,6 +132,10 @@ class Meter:
         tensor.seen[kind][distinct] = True
         touched = tensor.loads if kind == "load" else tensor.stores
         touched[distinct] += 1
+        if adds_floats and self.repeatable:
+            others = (tensor.adder[distinct] != NOBODY) & (tensor.adder[distinct] != self.linear)
+            self._note(tensor, FLOAT_ADDS, distinct[others])
+            tensor.adder[distinct] = self.linear
         if kind != "atomic":
             self._wave(tensor, kind, distinct, counts, itemsize)
             changed = self._changed(tensor, addresses, winners, values) if kind == "store" else None
@@ -220,7 +227,8 @@ def install() -> None:
 
     def metered_rmw(self, op, ptr, val, mask, *rest):
         if _active:
-            _active.access("atomic", ptr.data, mask.data, itemsize(ptr))
+            adds_floats = op == stock._ir.ATOMIC_OP.FADD
+            _active.access("atomic", ptr.data, mask.data, itemsize(ptr), adds_floats=adds_floats)
         return rmw(self, op, ptr, val, mask, *rest)
 
     def metered_cas(self, ptr, *rest):
