@@ -4,11 +4,20 @@ import triton
 import triton.language as tl
 
 from kernels.sampling_fusion.philox import GUMBEL, INVERSE
-from kernels.sampling_fusion.select import rank_all, shortlist
-from kernels.sampling_fusion.tiles import key_of, noise, ruled, uniform, word_of, words_of_tile
+from kernels.sampling_fusion.select import rank_all, rank_by_sort, shortlist
+from kernels.sampling_fusion.tiles import (
+    NOBODY,
+    best_of,
+    key_of,
+    noise,
+    noisy_best,
+    ruled,
+    uniform,
+    word_of,
+    words_of_tile,
+)
 
 GUMBEL_STREAM, INVERSE_STREAM = tl.constexpr(GUMBEL), tl.constexpr(INVERSE)
-NOBODY = tl.constexpr(2147483647)
 
 
 @triton.jit
@@ -17,13 +26,10 @@ def scan(
     GROUP: tl.constexpr, ROWS: tl.constexpr, SUMS: tl.constexpr, FREE: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
-    """Read this program's stretch once: a maximum (and a sum of weights) per group, the best noisy score."""
+    """Read this program's stretch once, leave a maximum per group; a sum of weights, a best noisy token if asked."""
     N: tl.constexpr = ROWS * GROUP
     r = tl.arange(0, ROWS)
     offs = r[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [ROWS, GROUP]
-    if FREE:
-        score = tl.full([ROWS, GROUP], float("-inf"), tl.float32)
-        winner = tl.full([ROWS, GROUP], NOBODY, tl.int32)
     for tile in range(split * tiles, split * tiles + tiles):
         token = tile * N + offs
         x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
@@ -35,14 +41,10 @@ def scan(
             tl.store(sums_ptr + group, tl.sum(tl.exp(from_top), axis=1), mask=group < groups)
         if FREE:
             if free:
-                words = words_of_tile(tile * N, seed, position, GUMBEL_STREAM, N)
-                noisy = x * inv_t + tl.reshape(noise(words), [ROWS, GROUP])
-                winner = tl.where(noisy > score, token, winner)
-                score = tl.maximum(noisy, score)
-    if FREE:
-        most = tl.max(score)
-        tl.store(score_ptr + split, most)
-        tl.store(winner_ptr + split, tl.min(tl.where(score == most, winner, NOBODY)))
+                words = tl.reshape(words_of_tile(tile * N, seed, position, GUMBEL_STREAM, N), [ROWS, GROUP])
+                score, winner = noisy_best(x, top, token, words, inv_t)
+                tl.store(score_ptr + group, score, mask=group < groups)
+                tl.store(winner_ptr + group, winner, mask=group < groups)
 
 
 @triton.jit
@@ -58,7 +60,7 @@ def draw(
     x, token, rank, before, n, best, total, inv_t, k, top_p, min_p, seed, position,
     C: tl.constexpr, INVERSE_CDF: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
 ):  # fmt: skip
-    """Top-p, min-p and the draw on a ranked short list; returns the token and its logit."""
+    """Top-p, min-p and the draw on a ranked short list; returns the token."""
     listed = tl.arange(0, C) < n
     from_best = (x - best) * inv_t
     weight = tl.where(listed, tl.exp(from_best), 0.0)
@@ -73,10 +75,8 @@ def draw(
         target = uniform(word) * tl.sum(tl.where(kept, weight, 0.0))
         score = tl.where(kept & (before <= target), rank.to(tl.float32), -1.0)
     else:
-        noisy = from_best + noise(word_of(token, seed, position, GUMBEL_STREAM))
-        score = tl.where(kept, noisy, float("-inf"))
-    drawn = tl.min(tl.where(kept & (score == tl.max(score)), token, NOBODY))
-    return drawn, tl.max(tl.where(listed & (token == drawn), x, float("-inf")))
+        score = from_best + noise(word_of(token, seed, position, GUMBEL_STREAM))
+    return best_of(tl.where(kept, score, float("-inf")), token)
 
 
 @triton.jit
@@ -94,23 +94,31 @@ def store_top(
 
 
 @triton.jit
-def best_noisy(score_ptr, winner_ptr, splits, SPLITS: tl.constexpr):
-    """Of the programs' winners the one with the best score; of equals the lower id."""
-    s = tl.arange(0, SPLITS)
-    score = tl.load(score_ptr + s, mask=s < splits, other=float("-inf"))
-    winner = tl.load(winner_ptr + s, mask=s < splits, other=NOBODY)
-    return tl.min(tl.where(score == tl.max(score), winner, NOBODY))
+def rank_row(
+    row, maxima, best, inv_t, chosen_ptr, x_ptr, token_ptr, k, V,
+    G: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr, C: tl.constexpr,
+    GROUP: tl.constexpr, AT_ONCE: tl.constexpr, STEP: tl.constexpr,
+    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    """The k best tokens of the row and some more: (how many, logits, tokens, ranks, weight ranked above each)."""
+    n = shortlist(
+        row, key_of(maxima), best, chosen_ptr, x_ptr, token_ptr, k, V,
+        G, SETS, ALL_PAIRS, MOST, C, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY,
+    )  # fmt: skip
+    if STEP > 0:
+        x, token, rank, before = rank_all(x_ptr, token_ptr, n, best, inv_t, C, STEP)
+    else:
+        x, token, rank, before = rank_by_sort(x_ptr, token_ptr, n, best, inv_t, C)
+    return n, x, token, rank, before
 
 
 @triton.jit
-def rank_row(
-    row, maxima, best, inv_t, chosen_ptr, x_ptr, token_ptr, k, V,
-    G: tl.constexpr, K: tl.constexpr, C: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
-    STEP: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+def first_best(
+    row, maxima, best, V, G: tl.constexpr, GROUP: tl.constexpr,
+    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
-    n = shortlist(
-        row, key_of(maxima), chosen_ptr, x_ptr, token_ptr, k, V,
-        G, K, C, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY,
-    )  # fmt: skip
-    x, token, rank, before = rank_all(x_ptr, token_ptr, n, best, inv_t, C, STEP)
-    return n, x, token, rank, before
+    """Greedy: the lowest id in the first group that has the best logit."""
+    group = tl.min(tl.where(maxima == best, tl.arange(0, G), G))
+    token = group * GROUP + tl.arange(0, GROUP)
+    x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
+    return tl.min(tl.where((x == best) & (x > float("-inf")), token, NOBODY))

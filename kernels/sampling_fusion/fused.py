@@ -16,14 +16,16 @@ import triton
 import triton.language as tl
 
 from kernels.sampling_fusion import reference
-from kernels.sampling_fusion.finish import NOBODY, best_noisy, draw, rank_row, row_total, scan, store_top
+from kernels.sampling_fusion.finish import draw, first_best, rank_row, row_total, scan, store_top
 from kernels.sampling_fusion.rules import OURS, Rules
 from kernels.sampling_fusion.state import State
-from kernels.sampling_fusion.tiles import ruled
-from kernels.sampling_fusion.unranked import settle
+from kernels.sampling_fusion.tiles import NOBODY, best_of
+from kernels.sampling_fusion.unranked import logit_at, settle
 
 MOST_K = 1024  # above, a row goes the way of rows without top-k
 GROUP = 64
+FEW = 64  # up to here all pairs of sets are compared; above, bisection is cheaper
+SORTED = 512  # short lists from here on are sorted
 
 
 @triton.jit
@@ -34,7 +36,8 @@ def sample_kernel(
     out_ptr, logprob_ptr, top_token_ptr, top_logprob_ptr,
     V, W, stride_b, groups, tiles, splits,
     GROUP: tl.constexpr, ROWS: tl.constexpr, G: tl.constexpr, K: tl.constexpr, C: tl.constexpr,
-    SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, STEP: tl.constexpr, TOP: tl.constexpr,
+    SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr,
+    AT_ONCE: tl.constexpr, STEP: tl.constexpr, TOP: tl.constexpr, GREEDY: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr, SUMS: tl.constexpr,
     RANKED: tl.constexpr, FREE: tl.constexpr, FILTERED: tl.constexpr, LOGPROB: tl.constexpr,
     INVERSE_CDF: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
@@ -51,8 +54,9 @@ def sample_kernel(
     seed, position = tl.load(seed_ptr + b), tl.load(position_ptr + b)
     maxima_ptr += b * groups
     sums_ptr += b * groups
-    score_ptr += b * splits
-    winner_ptr += b * splits
+    score_ptr += b * groups
+    winner_ptr += b * groups
+    chosen_ptr += b * tl.maximum(groups, MOST)
     if PHASE != 2:
         scan(
             row, split, tiles, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
@@ -76,13 +80,16 @@ def sample_kernel(
         best = tl.max(maxima)
         total = row_total(maxima, best, inv_t, sums_ptr, groups, G) if SUMS else 0.0
         top_p, min_p = tl.load(numbers_ptr + b * 6 + 1), tl.load(numbers_ptr + b * 6 + 2)
-        token, x = NOBODY, best
-        if RANKED or TOP > 0:
+        token = NOBODY
+        if GREEDY:
+            token = first_best(row, maxima, best, V, G, GROUP, ALLOW, BIAS, PENALTY)
+        elif RANKED or TOP > 0:
             n, xs, tokens, rank, before = rank_row(
-                row, maxima, best, inv_t, chosen_ptr + b * K, x_ptr + b * C, token_ptr + b * C,
-                tl.maximum(tl.where(free, 1, k), TOP), V, G, K, C, GROUP, AT_ONCE, STEP, ALLOW, BIAS, PENALTY,
+                row, maxima, best, inv_t, chosen_ptr, x_ptr + b * C, token_ptr + b * C,
+                tl.maximum(tl.where(free, 1, k), TOP), V,
+                G, SETS, ALL_PAIRS, MOST, C, GROUP, AT_ONCE, STEP, ALLOW, BIAS, PENALTY,
             )  # fmt: skip
-            token, x = draw(
+            token = draw(
                 xs, tokens, rank, before, n, best, total, inv_t, k, top_p, min_p, seed, position,
                 C, INVERSE_CDF, MIN_P_FIRST, OF_ALL,
             )  # fmt: skip
@@ -91,15 +98,17 @@ def sample_kernel(
                 store_top(xs, tokens, rank, n, best, total, inv_t, to, logprob_to, C, TOP)
         if FREE:
             if free:
-                token = best_noisy(score_ptr, winner_ptr, splits, SPLITS)
-                x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
+                score = tl.load(score_ptr + g, mask=g < groups, other=float("-inf"))
+                token = best_of(score, tl.load(winner_ptr + g, mask=g < groups, other=NOBODY))
                 if FILTERED:
-                    token, x = settle(
-                        row, token, best, total, inv_t, k, top_p, min_p, seed, position, V,
-                        ROWS * GROUP, MIN_P_FIRST, OF_ALL, ALLOW, BIAS, PENALTY,
+                    token = settle(
+                        row, token, maxima, chosen_ptr, score_ptr, winner_ptr, groups, best, total, inv_t,
+                        k, top_p, min_p, seed, position, V,
+                        G, GROUP, AT_ONCE, MIN_P_FIRST, OF_ALL, ALLOW, BIAS, PENALTY,
                     )  # fmt: skip
         tl.store(out_ptr + b, tl.where(token == NOBODY, -1, token))
         if LOGPROB:
+            x = logit_at(row, token, V, ALLOW, BIAS, PENALTY)
             tl.store(logprob_ptr + b, (x - best) * inv_t - tl.log(total))
 
 
@@ -107,8 +116,9 @@ def sample_kernel(
 class Config:
     rows: int = 32  # groups a tile
     per_sm: int = 4  # programs that one multiprocessor should get
-    at_once: int = 16  # chosen groups a tile of the second read
-    pairs: int = 2048  # comparisons a tile of the ranking
+    at_once: int = 64  # chosen groups a tile of the second read
+    pairs: int = 4096  # comparisons a tile of the ranking
+    sets: int = 128  # sets of groups, whose best are compared all with all; 0 leaves it to bisection
     num_warps: int = 8
     phases: tuple[int, ...] = (0,)
     pdl: bool = False
@@ -133,13 +143,13 @@ class Workspace:
     @classmethod
     def of(cls, batch: int, vocabulary: int, device, k: int = MOST_K) -> "Workspace":
         groups = triton.cdiv(vocabulary, GROUP)
-        k_pad, short = _sizes(k)
+        _, most, short = _sizes(k)
         f = {"dtype": torch.float32, "device": device}
         i = {"dtype": torch.int32, "device": device}
         return cls(
             torch.empty(batch, groups, **f), torch.empty(batch, groups, **f),
             torch.empty(batch, groups, **f), torch.empty(batch, groups, **i),
-            torch.zeros(batch, **i), torch.empty(batch, k_pad, **i),
+            torch.zeros(batch, **i), torch.empty(batch, max(groups, most), **i),
             torch.empty(batch, short, **f), torch.empty(batch, short, **i),
         )  # fmt: skip
 
@@ -152,10 +162,10 @@ class Sampled:
     top_logprobs: torch.Tensor | None
 
 
-def _sizes(k: int) -> tuple[int, int]:
-    """Groups chosen at most, and tokens in the short list: twice as many, so that bisection is rare."""
+def _sizes(k: int) -> tuple[int, int, int]:
+    """k as a power of two, groups chosen at most, tokens in the short list: with room, so bisection is rare."""
     k_pad = max(16, triton.next_power_of_2(k))
-    return k_pad, 2 * k_pad
+    return k_pad, 2 * k_pad if k_pad <= FEW else k_pad, 2 * k_pad
 
 
 def _check(logits, state: State, rules: Rules, draw: str, top: int):
@@ -198,8 +208,9 @@ def sample(
     top = min(top, vocabulary)
     device = logits.device
     k = max(state.largest_k, top)
+    greedy = state.largest_k == 1 and not top
     workspace = workspace or Workspace.of(batch, vocabulary, device, k)
-    launch = plan(batch, vocabulary, k, _sms(device), config)
+    launch = plan(batch, vocabulary, k, multiprocessors(device), config)
     logprobs = logprobs or top > 0
     out = torch.empty(batch, dtype=torch.int32, device=device)
     logprob = torch.empty(batch, device=device) if logprobs else None
@@ -217,7 +228,7 @@ def sample(
         **launch, TOP=top,
         ALLOW=s.allowed is not None, BIAS=s.bias is not None, PENALTY=s.counts is not None,
         SUMS=logprobs or s.filtered or rules.top_p_of == "all",
-        RANKED=s.ranked, FREE=s.free, FILTERED=s.filtered, LOGPROB=logprobs,
+        GREEDY=greedy, RANKED=s.ranked, FREE=s.free, FILTERED=s.filtered, LOGPROB=logprobs,
         INVERSE_CDF=draw == "inverse", MIN_P_FIRST=rules.min_p_first, OF_ALL=rules.top_p_of == "all",
         PHASE=phase, **more,
     )  # fmt: skip
@@ -232,17 +243,20 @@ def plan(batch: int, vocabulary: int, k: int, sms: int, config: Config = CONFIG)
     splits = min(all_tiles, max(1, triton.cdiv(config.per_sm * sms, batch)))
     tiles = triton.cdiv(all_tiles, splits)
     splits = triton.cdiv(all_tiles, tiles)
-    k_pad, short = _sizes(min(k, vocabulary))
+    k_pad, most, short = _sizes(min(k, vocabulary))
+    g_pad = max(16, triton.next_power_of_2(groups))
+    all_pairs = bool(config.sets) and k_pad <= FEW
     return {
         "grid": (splits, batch),
         "groups": groups, "tiles": tiles, "splits": splits,
-        "GROUP": GROUP, "ROWS": rows, "G": max(16, triton.next_power_of_2(groups)), "K": k_pad, "C": short,
-        "SPLITS": triton.next_power_of_2(splits), "AT_ONCE": min(config.at_once, k_pad), "STEP": max(8, min(config.pairs // short, short)),
+        "GROUP": GROUP, "ROWS": rows, "G": g_pad, "K": k_pad, "C": short,
+        "SETS": min(config.sets if all_pairs else k_pad, g_pad), "ALL_PAIRS": all_pairs, "MOST": most,
+        "AT_ONCE": min(config.at_once, most), "STEP": 0 if short >= SORTED else min(config.pairs // short, short),
         "num_warps": config.num_warps,
     }  # fmt: skip
 
 
-def _sms(device) -> int:
+def multiprocessors(device) -> int:
     if device.type != "cuda":
         return 4
     return torch.cuda.get_device_properties(device).multi_processor_count

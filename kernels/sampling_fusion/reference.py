@@ -110,7 +110,7 @@ class Sampled:
     top_logprobs: np.ndarray
 
 
-def _logprobs(x: np.ndarray, temperature: float) -> np.ndarray:
+def log_softmax(x: np.ndarray, temperature: float) -> np.ndarray:
     best = x.max()
     if best == -np.inf:
         return np.full(x.size, np.nan)
@@ -124,7 +124,7 @@ def sample_row(logits, requests: Requests, i: int, rules: Rules, draw: str, top:
     temperature = 1.0 if greedy else float(requests.temperature[i])
     ranking = Ranking.of(x, temperature)
     raw = rules.logprobs == "raw"
-    logp = _logprobs(clean(logits), 1.0) if raw else _logprobs(x, temperature)
+    logp = log_softmax(clean(logits), 1.0) if raw else log_softmax(x, temperature)
     best = Ranking.of(clean(logits), 1.0) if raw else ranking
     top_tokens = np.full(top, -1)
     top_tokens[: min(top, best.token.size)] = best.token[:top]
@@ -170,11 +170,11 @@ def verify(draft, target, guess, seed, position) -> tuple[np.ndarray, np.ndarray
         stop = accepted[b] = int(np.argmax(refused)) if refused.any() else n
         left = target[b, stop] - (guess[b, stop] if stop < n else 0.0)
         tokens[b, :stop] = draft[b, :stop]
-        tokens[b, stop] = _gumbel_max(left, int(seed[b]), int(position[b]), philox.RESAMPLE)
+        tokens[b, stop] = gumbel_max(left, int(seed[b]), int(position[b]), philox.RESAMPLE)
     return tokens, accepted
 
 
-def _gumbel_max(weight, seed: int, position: int, stream: int) -> int:
+def gumbel_max(weight, seed: int, position: int, stream: int) -> int:
     token = np.flatnonzero(weight > 0)
     if not token.size:
         return -1

@@ -8,20 +8,35 @@ ranks above everything in any other group. So only k groups are looked into, wha
 import triton
 import triton.language as tl
 
-from kernels.sampling_fusion.tiles import FLOOR, key_of, ruled
+from kernels.sampling_fusion.tiles import FLOOR, NOBODY, key_of, ruled, value_of
 
 
 @triton.jit
-def reached_by_few(key, k, MOST: tl.constexpr, N: tl.constexpr):
-    """A key t that at least k keys reach and at most MOST (or all real ones do; or t is tied). Returns t.
+def first_guess(key, k, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, N: tl.constexpr):
+    """A key that at least k keys reach, if so many are real: from the best of each of SETS sets.
 
-    Bisection over the integers that order as floats do, three pivots a round counted in one sum.
+    Each set that reaches it holds a key that does. The k-th best of many sets' best is reached by few keys more
+    than k, but costs SETS * SETS comparisons; the least of k sets' best costs none.
     """
-    SETS: tl.constexpr = MOST if MOST < N else N
-    best_of_sets = tl.max(tl.reshape(key, [SETS, N // SETS]), axis=1)
-    low = tl.maximum(tl.min(best_of_sets), FLOOR + 1).to(tl.int64)  # SETS keys reach it, unless at the floor
-    high = tl.max(key).to(tl.int64) + 1
-    count = tl.sum((key >= low.to(tl.int32)).to(tl.int32))
+    best = tl.max(tl.reshape(key, [SETS, N // SETS], can_reorder=True), axis=1)
+    if ALL_PAIRS:
+        reached = tl.sum((best[None, :] >= best[:, None]).to(tl.int32), axis=1)
+        t = tl.max(tl.where(reached >= k, best, FLOOR))
+    else:
+        t = tl.min(best)
+    return tl.maximum(t, FLOOR + 1)
+
+
+@triton.jit
+def narrowed(key, t, high, k, MOST: tl.constexpr):
+    """From a key that at least k keys reach to one that at most MOST do, unless that one is tied.
+
+    Returns it and, if it is tied, how many lie above. Bisection over the integers that order as floats do, three
+    pivots a round counted in one sum; on most data no round at all.
+    """
+    low = t.to(tl.int64)
+    count = tl.sum((key >= t).to(tl.int32))
+    above = 0
     while (count > MOST) & (high - low > 1):
         step = (high - low + 3) // 4
         p1, p2, p3 = low + step, low + 2 * step, low + 3 * step
@@ -32,10 +47,12 @@ def reached_by_few(key, k, MOST: tl.constexpr, N: tl.constexpr):
         c2 = ((counts >> 20) & 0xFFFFF).to(tl.int32)
         c3 = (counts >> 40).to(tl.int32)
         count = tl.where(c3 >= k, c3, tl.where(c2 >= k, c2, tl.where(c1 >= k, c1, count)))
+        refused = tl.where(c3 >= k, above, tl.where(c2 >= k, c3, tl.where(c1 >= k, c2, c1)))
         next_high = tl.where(c3 >= k, high, tl.where(c2 >= k, p3, tl.where(c1 >= k, p2, p1)))
         low = tl.where(c3 >= k, p3, tl.where(c2 >= k, p2, tl.where(c1 >= k, p1, low)))
+        above = tl.where(next_high < high, refused, above)
         high = tl.minimum(high, next_high)
-    return low.to(tl.int32)
+    return low.to(tl.int32), count, tl.where(count > MOST, above, 0)
 
 
 @triton.jit
@@ -54,14 +71,17 @@ def slots(key, t, above, tied, cap):
 
 
 @triton.jit
-def choose_groups(key, chosen_ptr, k, G: tl.constexpr, K: tl.constexpr):
-    """Write the ids of at most K groups that hold the k best tokens; return how many, and the key they reach."""
-    t = reached_by_few(key, k, K, G)
-    above = tl.sum((key > t).to(tl.int32))
-    # Only a tie can have left more than K: then the first of the tied fill what is free.
-    slot, above, tied = slots(key, t, 0, 0, K - above)
+def choose_groups(
+    key, best, chosen_ptr, k,
+    G: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr,
+):  # fmt: skip
+    """Write the ids of at most MOST groups that hold the k best tokens; return how many, and the key they reach."""
+    t = first_guess(key, k, SETS, ALL_PAIRS, G)
+    t, count, above = narrowed(key, t, key_of(best).to(tl.int64) + 1, k, MOST)
+    # Only a tie can have left more than MOST: then the first of the tied fill what is free.
+    slot, _, _ = slots(key, t, 0, 0, MOST - above)
     tl.store(chosen_ptr + slot, tl.arange(0, G), mask=slot >= 0)
-    return tl.minimum(above + tied, K), t
+    return tl.minimum(count, MOST), t
 
 
 @triton.jit
@@ -89,18 +109,19 @@ def pack(
 
 @triton.jit
 def shortlist(
-    row, key, chosen_ptr, x_ptr, token_ptr, k, V,
-    G: tl.constexpr, K: tl.constexpr, C: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
+    row, key, best, chosen_ptr, x_ptr, token_ptr, k, V,
+    G: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr, C: tl.constexpr,
+    GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
     """Write at most C tokens, the k best among them, in order of their ids within a tie; return how many.
 
     The groups' key is nearly always enough. Where good tokens crowd into few groups it is raised by bisection.
     """
-    n_groups, start = choose_groups(key, chosen_ptr, k, G, K)
+    n_groups, start = choose_groups(key, best, chosen_ptr, k, G, SETS, ALL_PAIRS, MOST)
     tl.debug_barrier()
     low = start.to(tl.int64)
-    high = tl.max(key).to(tl.int64) + 1
+    high = key_of(best).to(tl.int64) + 1
     at = low
     reach_high = 0
     n = 0
@@ -126,14 +147,28 @@ def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constex
     """Each of n tokens' rank and the weight ranked above it, by comparing all pairs: cheaper here than a sort."""
     i = tl.arange(0, C)
     x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
-    token = tl.load(token_ptr + i, mask=i < n, other=2147483647)
+    token = tl.load(token_ptr + i, mask=i < n, other=NOBODY)
     rank = tl.zeros([C], tl.int32)
     before = tl.zeros([C], tl.float32)
     for start in range(0, n, STEP):
         j = start + tl.arange(0, STEP)
         xj = tl.load(x_ptr + j, mask=j < n, other=float("-inf"))[None, :]
-        tj = tl.load(token_ptr + j, mask=j < n, other=2147483647)[None, :]
+        tj = tl.load(token_ptr + j, mask=j < n, other=NOBODY)[None, :]
         above = (xj > x[:, None]) | ((xj == x[:, None]) & (tj < token[:, None]))  # [C, STEP]
         rank += tl.sum(above.to(tl.int32), axis=1)
         before += tl.sum(tl.where(above, tl.exp((xj - best) * inv_t), 0.0), axis=1)
     return x, token, rank, before
+
+
+@triton.jit
+def rank_by_sort(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr):
+    """The same by sorting, in order of rank: for long lists, where all pairs are too many."""
+    i = tl.arange(0, C)
+    x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
+    token = tl.load(token_ptr + i, mask=i < n, other=NOBODY)
+    pair = (key_of(x).to(tl.int64) << 32) | (token ^ NOBODY).to(tl.int64)
+    pair = tl.sort(pair, descending=True)
+    x = value_of((pair >> 32).to(tl.int32))
+    token = (pair & NOBODY).to(tl.int32) ^ NOBODY
+    weight = tl.where(i < n, tl.exp((x - best) * inv_t), 0.0)
+    return x, token, i, tl.cumsum(weight, axis=0) - weight

@@ -6,8 +6,8 @@ rest is dropped; when all are accepted, one more is drawn from p_{n+1}. What com
 if the target had sampled alone (Leviathan et al., 2023; Chen et al., 2023), whatever q was.
 
 One launch: every program finds the first refusal for itself (n comparisons), then reads its stretch of that one
-row of p and of q. So 2 V numbers a request are read, not 2 n V. The draw is Gumbel-max over the residual, and
-the last program of a request to arrive takes the best of all. Probabilities, not logits: both distributions must
+row of p and of q. So 2 V numbers a request are read, not 2 n V. The draw is an exponential race over the residual
+(the same draw as Gumbel-max), and the last program of a request to arrive takes the first of all. Probabilities, not logits: both distributions must
 have gone through the same filters before.
 """
 
@@ -18,10 +18,10 @@ import triton
 import triton.language as tl
 
 from kernels.sampling_fusion import philox
-from kernels.sampling_fusion.tiles import noise, uniform, words_of_tile
+from kernels.sampling_fusion.tiles import NOBODY, best_of, exponential, uniform, words_of_tile
 
 ACCEPT, RESAMPLE = tl.constexpr(philox.ACCEPT), tl.constexpr(philox.RESAMPLE)
-NOBODY = tl.constexpr(2147483647)
+TINY = tl.constexpr(1.2e-38)
 BLOCK = 1024
 PROGRAMS = 2048  # enough for any machine; more would only wait
 
@@ -47,7 +47,7 @@ def accepted_drafts(
 @triton.jit
 def verify_kernel(
     draft_ptr, target_ptr, guess_ptr, seed_ptr, position_ptr,
-    score_ptr, winner_ptr, arrived_ptr, out_ptr, accepted_ptr,
+    lead_ptr, winner_ptr, arrived_ptr, out_ptr, accepted_ptr,
     V, tiles, splits,
     DRAFTS: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
@@ -56,31 +56,31 @@ def verify_kernel(
     draft_ptr += b * DRAFTS
     target_ptr += b * (DRAFTS + 1) * V
     guess_ptr += b * DRAFTS * V
-    score_ptr += b * splits
+    lead_ptr += b * splits
     winner_ptr += b * splits
     out_ptr += b * (DRAFTS + 1)
     n = accepted_drafts(draft_ptr, target_ptr, guess_ptr, seed, position, V, DRAFTS, N)
     p_ptr, q_ptr = target_ptr + n.to(tl.int64) * V, guess_ptr + n.to(tl.int64) * V
-    score = tl.full([BLOCK], float("-inf"), tl.float32)
+    lead = tl.full([BLOCK], float("-inf"), tl.float32)
     winner = tl.full([BLOCK], NOBODY, tl.int32)
     for tile in range(split * tiles, split * tiles + tiles):
         token = tile * BLOCK + tl.arange(0, BLOCK)
         p = tl.load(p_ptr + token, mask=token < V, other=0.0).to(tl.float32)
-        q = tl.load(q_ptr + token, mask=(token < V) & (n < DRAFTS), other=0.0).to(tl.float32)
+        q = tl.load(q_ptr + token, mask=(token < V) & (token * 0 + n < DRAFTS), other=0.0).to(tl.float32)
+        # A race: each token arrives after an exponential time over its weight, and the first one is the draw.
         words = words_of_tile(tile * BLOCK, seed, position, RESAMPLE, BLOCK)
-        noisy = tl.where(p > q, tl.log(p - q) + noise(words), float("-inf"))
-        winner = tl.where(noisy > score, token, winner)
-        score = tl.maximum(noisy, score)
-    most = tl.max(score)
-    tl.store(score_ptr + split, most)
-    tl.store(winner_ptr + split, tl.min(tl.where(score == most, winner, NOBODY)))
+        arrival = -exponential(words) / tl.maximum(p - q, TINY)
+        arrival = tl.where(p > q, arrival, float("-inf"))
+        winner = tl.where(arrival > lead, token, winner)
+        lead = tl.maximum(arrival, lead)
+    tl.store(lead_ptr + split, tl.max(lead))
+    tl.store(winner_ptr + split, best_of(lead, winner))
     tl.debug_barrier()
     if tl.atomic_add(arrived_ptr + b, 1, sem="acq_rel") == splits - 1:
         tl.store(arrived_ptr + b, 0)
         s = tl.arange(0, SPLITS)
-        score = tl.load(score_ptr + s, mask=s < splits, other=float("-inf"))
-        winner = tl.load(winner_ptr + s, mask=s < splits, other=NOBODY)
-        token = tl.min(tl.where(score == tl.max(score), winner, NOBODY))
+        leads = tl.load(lead_ptr + s, mask=s < splits, other=float("-inf"))
+        token = best_of(leads, tl.load(winner_ptr + s, mask=s < splits, other=NOBODY))
         # p = q to the last bit everywhere leaves nothing to draw from, and refuses with probability 0.
         token = tl.where(token == NOBODY, -1, token)
         i = tl.arange(0, N)
@@ -97,7 +97,7 @@ class Verified:
 
 @dataclass
 class Workspace:
-    score: torch.Tensor
+    lead: torch.Tensor
     winner: torch.Tensor
     arrived: torch.Tensor  # zero before and after
 
@@ -141,7 +141,7 @@ def verify(draft, target, guess, seed, position, workspace: Workspace | None = N
     tiles = max(1, blocks * batch // PROGRAMS)
     splits = triton.cdiv(blocks, tiles)
     verify_kernel[(splits, batch)](
-        draft, target, guess, seed, position, w.score, w.winner, w.arrived, tokens, accepted,
+        draft, target, guess, seed, position, w.lead, w.winner, w.arrived, tokens, accepted,
         vocabulary, tiles, splits,
         DRAFTS=n, N=max(2, triton.next_power_of_2(n + 1)), BLOCK=BLOCK, SPLITS=triton.next_power_of_2(splits),
     )  # fmt: skip

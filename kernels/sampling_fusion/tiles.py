@@ -6,7 +6,8 @@ import triton.language as tl
 LARGEST = tl.constexpr(3.4028234663852886e38)
 FLOOR = tl.constexpr(-2139095041)  # the key of -inf: a token with this key takes no part
 LARGEST_BELOW_ONE = tl.constexpr(0.999999940395355)
-SMALL = tl.constexpr(0.03125)
+LN2_2_23 = tl.constexpr(8.262958294867817e-08)  # log(2) / 2**23
+NOBODY = tl.constexpr(2147483647)  # where no token can be named
 
 
 @triton.jit
@@ -75,11 +76,31 @@ def uniform(word):
 
 
 @triton.jit
-def noise(word):
-    """Gumbel noise, -log(-log(1 - u)); a series stands in for log1p where 1 - u would lose u's digits."""
+def exponential(word):
+    """-log(1 - u), good to a few roundings for the smallest u too, and without the branches of tl.log.
+
+    1 - u = 2**n (1 + f) with f from -1/3 to 1/3; what rounding 1 - u lost is added back to f.
+    """
     u = uniform(word)
-    series = u * (1.0 + u * (0.5 + u * (0.333333333 + u * 0.25)))
-    return -tl.log(tl.where(u < SMALL, series, -tl.log(1.0 - u)))
+    v = 1.0 - u
+    lost = (1.0 - v) - u
+    power = (v.to(tl.int32, bitcast=True) - 0x3F2AAAAB) & -8388608  # n << 23
+    scale = (0x3F800000 - power).to(tl.float32, bitcast=True)  # 2**-n
+    f = (v * scale - 1.0) + lost * scale
+    q = f * 0.14026344 - 0.15388542  # log(1 + f) = f + f f q(f), within 3e-8 of itself
+    q = q * f + 0.1399581
+    q = q * f - 0.1641596
+    q = q * f + 0.20011169
+    q = q * f - 0.2500782
+    q = q * f + 0.33333197
+    q = q * f - 0.49999937
+    return -(power.to(tl.float32) * LN2_2_23 + (f + f * f * q))
+
+
+@triton.jit
+def noise(word):
+    """Gumbel noise."""
+    return -tl.log(exponential(word))
 
 
 @triton.jit
@@ -99,3 +120,27 @@ def words_of_tile(start, seed, position, STREAM: tl.constexpr, N: tl.constexpr):
     at = quad * 0 + position.to(tl.uint32)
     a, b, c, d = tl.philox(seed, quad, at, quad * 0 + STREAM, quad * 0)
     return tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), [N])
+
+
+@triton.jit
+def noisy_best(x, top, token, words, inv_t):
+    """Of each row of x [R, G], whose best is `top` [R]: the best of x / T + noise, and its token.
+
+    The best x / T - log(e) has the least e exp((top - x) / T): one exponential a token, one logarithm a row.
+    """
+    least_is_best = tl.where(
+        x > float("-inf"), exponential(words) * tl.exp((top[:, None] - x) * inv_t), float("inf")
+    )
+    least = tl.min(least_is_best, axis=1)
+    winner = tl.min(tl.where(least_is_best == least[:, None], token, NOBODY), axis=1)
+    some = least < float("inf")
+    score = tl.where(some, top * inv_t - tl.log(least), float("-inf"))
+    return score, tl.where(some, winner, NOBODY)
+
+
+@triton.jit
+def best_of(score, token):
+    """The token with the best score, of equals the lowest; NOBODY if all scores are -inf. One reduction."""
+    pair = (key_of(score).to(tl.int64) << 32) | (token ^ NOBODY).to(tl.int64)
+    most = tl.max(tl.where(score > float("-inf"), pair, -9223372036854775807))
+    return tl.where(most == -9223372036854775807, NOBODY, (most & NOBODY).to(tl.int32) ^ NOBODY)

@@ -1,93 +1,166 @@
 """Rows without a top-k of at most 1024: draw from everything first, then ask whether the filters keep it.
 
 The Gumbel-max draw over the kept tokens is the best noisy score among them. If the best of all tokens is kept,
-it is that. If not, the kept ones all rank above it, and one more read finds the best among those, together
-with how many and how much weight lie above it: what the question needs. The answer is the one a sort would
-have given; only the number of reads is left to luck. With top-p alone a read settles it with a chance of p.
+it is that. If not, the kept ones all rank above it, and the best noisy one of those is asked about next: the
+answer is the one a sort would have given. With top-p alone a question is answered yes with a chance of p.
+
+A question needs the count and weight of what ranks above a token, and only groups whose maximum reaches it can
+hold any. The next candidate needs no new noise: each group's best noisy token is known from the first read, and
+only groups whose best does not rank high enough are looked into again, the most promising one first.
 """
 
 import triton
 import triton.language as tl
 
 from kernels.sampling_fusion.philox import GUMBEL
-from kernels.sampling_fusion.tiles import FLOOR, key_of, noise, ruled, value_of, words_of_tile
+from kernels.sampling_fusion.tiles import (
+    FLOOR,
+    NOBODY,
+    best_of,
+    key_of,
+    noisy_best,
+    ruled,
+    value_of,
+    words_of_tile,
+)
 
 STREAM = tl.constexpr(GUMBEL)
-NOBODY = tl.constexpr(2147483647)
 
 
 @triton.jit
-def above(
-    row, x0, token0, best, inv_t, seed, position, V,
-    N: tl.constexpr, NOISE: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+def logit_at(row, token, V, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr):
+    at = token + tl.arange(0, 2)  # of one element, the interpreter would ignore `other=0`
+    return tl.max(ruled(row, at, (at == token) & (at < V), ALLOW, BIAS, PENALTY))
+
+
+@triton.jit
+def ranked_above(x, token, x0, token0):
+    return (x > float("-inf")) & ((x > x0) | ((x == x0) & (token < token0)))
+
+
+@triton.jit
+def weigh_above(
+    row, maxima, chosen_ptr, x0, token0, best, inv_t, V,
+    G: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
+    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
-    """One read: the count and weight of all tokens ranked above (x0, token0), and the best noisy one of them."""
-    offs = tl.arange(0, N)
-    count = tl.zeros([N], tl.int32)
-    weight = tl.zeros([N], tl.float32)
-    score = tl.full([N], float("-inf"), tl.float32)
-    winner = tl.full([N], NOBODY, tl.int32)
-    for start in range(0, V, N):
-        token = start + offs
-        x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
-        higher = (x > float("-inf")) & ((x > x0) | ((x == x0) & (token < token0)))
-        from_best = tl.where(higher, (x - best) * inv_t, float("-inf"))
+    """The count and weight of all tokens ranked above (x0, token0)."""
+    reach = (maxima >= x0) & (maxima > float("-inf"))
+    upto = tl.cumsum(reach.to(tl.int32), axis=0)
+    tl.store(chosen_ptr + upto - 1, tl.arange(0, G), mask=reach)
+    n_groups = tl.max(upto)
+    tl.debug_barrier()
+    e = tl.arange(0, AT_ONCE * GROUP)
+    count = tl.zeros([AT_ONCE * GROUP], tl.int32)
+    weight = tl.zeros([AT_ONCE * GROUP], tl.float32)
+    for first in range(0, n_groups, AT_ONCE):
+        at = first + e // GROUP
+        group = tl.load(chosen_ptr + at, mask=at < n_groups, other=0)
+        token = group * GROUP + e % GROUP
+        x = ruled(row, token, (at < n_groups) & (token < V), ALLOW, BIAS, PENALTY)
+        higher = ranked_above(x, token, x0, token0)
         count += higher.to(tl.int32)
-        weight += tl.exp(from_best)
-        if NOISE:
-            noisy = from_best + noise(words_of_tile(start, seed, position, STREAM, N))
-            winner = tl.where(noisy > score, token, winner)
-            score = tl.maximum(noisy, score)
-    most = tl.max(score)
-    return tl.sum(count), tl.sum(weight), tl.min(tl.where(score == most, winner, NOBODY))
+        weight += tl.where(higher, tl.exp((x - best) * inv_t), 0.0)
+    tl.debug_barrier()
+    return tl.sum(count), tl.sum(weight)
 
 
 @triton.jit
 def mass_of_kept(
-    row, k, least, best, inv_t, V,
-    N: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+    row, maxima, chosen_ptr, k, least, best, inv_t, V,
+    G: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
+    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
-    """The weight of the k best tokens that are at least `least`: bisection for the k-th, one read a step."""
+    """The weight of the k best tokens that are at least `least`: bisection for the k-th, then ties by count."""
     low = tl.full((), FLOOR + 1, tl.int64)
     high = key_of(best).to(tl.int64) + 1
     count = V
     while (high - low > 1) & (count != k):
         middle = (low + high) // 2
-        count, _, _ = above(
-            row, value_of(middle.to(tl.int32)), NOBODY, best, inv_t, 0, 0, V, N, False, ALLOW, BIAS, PENALTY
+        x = value_of(middle.to(tl.int32))
+        count, _ = weigh_above(
+            row, maxima, chosen_ptr, x, NOBODY, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
         )
         low = tl.where(count >= k, middle, low)
         high = tl.where(count >= k, high, middle)
     x = tl.maximum(value_of(low.to(tl.int32)), least)
-    more, weight, _ = above(row, x, -1, best, inv_t, 0, 0, V, N, False, ALLOW, BIAS, PENALTY)
-    upto, with_ties, _ = above(row, x, NOBODY, best, inv_t, 0, 0, V, N, False, ALLOW, BIAS, PENALTY)
+    more, weight = weigh_above(
+        row, maxima, chosen_ptr, x, -1, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
+    )
+    upto, with_ties = weigh_above(
+        row, maxima, chosen_ptr, x, NOBODY, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
+    )
     share = (tl.minimum(upto, k) - more).to(tl.float32) / tl.maximum(upto - more, 1).to(tl.float32)
     return weight + (with_ties - weight) * share
 
 
 @triton.jit
+def look_again(
+    row, group, score_ptr, winner_ptr, x0, token0, seed, position, inv_t, V,
+    GROUP: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    """Replace a group's best noisy token by its best of those ranked above (x0, token0)."""
+    token = group * GROUP + tl.arange(0, GROUP)
+    x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
+    x = tl.where(ranked_above(x, token, x0, token0), x, float("-inf"))[None, :]
+    words = tl.reshape(words_of_tile(group * GROUP, seed, position, STREAM, GROUP), [1, GROUP])
+    score, winner = noisy_best(x, tl.max(x, axis=1), token[None, :], words, inv_t)
+    at = group + tl.arange(0, 1)
+    tl.store(score_ptr + at, score)
+    tl.store(winner_ptr + at, winner)
+    tl.debug_barrier()
+
+
+@triton.jit
+def next_noisy(
+    row, score_ptr, winner_ptr, groups, x0, token0, seed, position, inv_t, V,
+    G: tl.constexpr, GROUP: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    """The best noisy token of those ranked above (x0, token0)."""
+    g = tl.arange(0, G)
+    winner = NOBODY
+    found = 0
+    while found == 0:
+        score = tl.load(score_ptr + g, mask=g < groups, other=float("-inf"))
+        winner = best_of(score, tl.load(winner_ptr + g, mask=g < groups, other=NOBODY))
+        x = logit_at(row, winner, V, ALLOW, BIAS, PENALTY)
+        found = (ranked_above(x, winner, x0, token0) | (winner == NOBODY)).to(tl.int32)
+        if found == 0:
+            look_again(
+                row, winner // GROUP, score_ptr, winner_ptr, x0, token0, seed, position, inv_t, V,
+                GROUP, ALLOW, BIAS, PENALTY,
+            )  # fmt: skip
+    return winner
+
+
+@triton.jit
 def settle(
-    row, token, best, total, inv_t, k, top_p, min_p, seed, position, V,
-    N: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
+    row, token, maxima, chosen_ptr, score_ptr, winner_ptr, groups, best, total, inv_t, k, top_p, min_p,
+    seed, position, V,
+    G: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
     """From the best noisy token of all to the best noisy token that the filters keep."""
     k = tl.where(k == 0, V, tl.minimum(k, V))
-    least = best + tl.log(min_p) / inv_t
     mass = total
     if not OF_ALL:
         survivors_count = (k < V) | ((min_p > 0) & MIN_P_FIRST)
         if survivors_count & (top_p < 1):
-            floor = least if MIN_P_FIRST else float("-inf")
-            mass = mass_of_kept(row, k, floor, best, inv_t, V, N, ALLOW, BIAS, PENALTY)
-    x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
+            least = best + tl.log(min_p) / inv_t if MIN_P_FIRST else float("-inf")
+            mass = mass_of_kept(
+                row, maxima, chosen_ptr, k, least, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
+            )
     done = (top_p >= 1) & (k == V) & (min_p == 0)
     while not done:
-        count, before, winner = above(
-            row, x, token, best, inv_t, seed, position, V, N, True, ALLOW, BIAS, PENALTY
+        x = logit_at(row, token, V, ALLOW, BIAS, PENALTY)
+        count, before = weigh_above(
+            row, maxima, chosen_ptr, x, token, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
         )
         kept = (count < k) & ((before < top_p * mass) | (top_p >= 1)) & (tl.exp((x - best) * inv_t) >= min_p)
         done = kept | (count == 0)
-        token = tl.where(done, token, winner)
-        x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
-    return token, x
+        if not done:
+            token = next_noisy(
+                row, score_ptr, winner_ptr, groups, x, token, seed, position, inv_t, V,
+                G, GROUP, ALLOW, BIAS, PENALTY,
+            )  # fmt: skip
+    return token

@@ -1,0 +1,188 @@
+"""The kernels beside the reference: every case, every repeat, every neighbour."""
+
+import numpy as np
+import pytest
+import torch
+
+from kernels.sampling_fusion import cases, fused, naive_chain, reference, speculative
+from kernels.sampling_fusion.accept import acceptable
+from kernels.sampling_fusion.requests import Requests, pack_bits
+from kernels.sampling_fusion.rules import LIBRARIES, OURS
+from kernels.sampling_fusion.state import State
+from kernels.tensors import to_torch
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+REFUSAL = r"^.+ must .+, got .+; .+$"
+LOGPROB_ERROR = 1e-4
+
+
+def name(case) -> str:
+    return case.name
+
+
+def run(case, **more):
+    logits, requests = cases.logits_of(case), cases.requests_of(case)
+    state = State.of(requests, DEVICE)
+    got = fused.sample(
+        to_torch(logits, DEVICE), state, draw=case.draw, top=case.top, logprobs=True, rules=case.rules, **more
+    )
+    return logits, requests, got
+
+
+def hold(case, rows):
+    """Tokens that rounding allows, nearly always the reference's own; log-probabilities; the top list."""
+    logits, requests, got = run(case)
+    tokens, logprobs = got.tokens.cpu().numpy(), got.logprobs.cpu().numpy()
+    for i in rows:
+        want = reference.sample(logits[i : i + 1], requests.row(i), case.rules, case.draw, case.top)
+        assert int(tokens[i]) in acceptable(logits[i], requests, i, case.rules, case.draw), f"row {i}"
+        if tokens[i] == want.tokens[0]:
+            np.testing.assert_allclose(logprobs[i], want.logprobs[0], atol=LOGPROB_ERROR)
+        if case.top:
+            n = got.top_tokens.shape[1]
+            listed = got.top_tokens[i].cpu().numpy()
+            np.testing.assert_array_equal(listed, want.top_tokens[0, :n])
+            np.testing.assert_allclose(
+                got.top_logprobs[i].cpu().numpy(), want.top_logprobs[0, :n], atol=LOGPROB_ERROR
+            )
+
+
+@pytest.mark.parametrize("case", cases.CASES, ids=name)
+def test_fused_is_right(case):
+    hold(case, range(case.batch))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", cases.LARGE, ids=name)
+def test_fused_is_right_at_real_sizes(case):
+    hold(case, sorted({0, case.batch // 2, case.batch - 1}))
+
+
+def test_fused_gives_the_references_own_tokens():
+    """The allowance for rounding is not what makes the cases pass: without it they agree too."""
+    small = [c for c in cases.CASES if c.vocabulary <= 1000 and c.rules == OURS][:12]
+    pairs = [(run(c), c) for c in small]
+    same = [
+        reference.sample(logits, requests, draw=c.draw).tokens == got.tokens.cpu().numpy()
+        for (logits, requests, got), c in pairs
+    ]
+    assert np.concatenate(same).mean() == 1
+
+
+MIXED = next(c for c in cases.CASES if c.name == "mixed with everything")
+
+
+def test_a_request_alone_gets_the_same_bits_as_in_a_batch_and_on_any_grid():
+    logits, requests, together = run(MIXED)
+    for i in range(MIXED.batch):
+        alone = fused.sample(
+            to_torch(logits[i : i + 1], DEVICE), State.of(requests.row(i), DEVICE), top=MIXED.top
+        )
+        assert alone.tokens[0] == together.tokens[i]
+        assert torch.equal(alone.logprobs[0], together.logprobs[i]), "the same bits"
+        assert torch.equal(alone.top_logprobs[0], together.top_logprobs[i])
+    _, _, other = run(MIXED, config=fused.Config(per_sm=1))
+    assert torch.equal(other.tokens, together.tokens) and torch.equal(other.logprobs, together.logprobs)
+
+
+def test_a_spoiled_row_does_not_touch_its_neighbours_or_the_next_launch():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(3, 500)).astype(np.float32)
+    requests = Requests.of(3, 500, top_k=[20, 5, 0], top_p=0.9, seed=[1, 2, 3])
+    state, workspace = State.of(requests, DEVICE), fused.Workspace.of(3, 500, DEVICE)
+    clean = fused.sample(to_torch(logits, DEVICE), state, workspace).tokens
+    for value in (np.nan, np.inf, -np.inf):
+        spoiled = logits.copy()
+        spoiled[1] = value
+        got = fused.sample(to_torch(spoiled, DEVICE), state, workspace).tokens
+        assert got[0] == clean[0] and got[2] == clean[2]
+        assert got[1] == -1 or value == np.inf
+    again = fused.sample(to_torch(logits, DEVICE), state, workspace).tokens
+    assert torch.equal(again, clean) and not workspace.arrived.any(), "the workspace is as it was"
+
+
+def test_inputs_stay_as_they_are_and_outputs_are_fully_written():
+    logits, requests, _ = run(MIXED)
+    state, x = State.of(requests, DEVICE), to_torch(logits, DEVICE)
+    before = x.clone(), state.counts.clone(), state.allowed.clone(), state.numbers.clone()
+    got = fused.sample(x, state, top=5)
+    after = x, state.counts, state.allowed, state.numbers
+    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    assert ((got.tokens >= -1) & (got.tokens < MIXED.vocabulary)).all()
+
+
+def test_rows_may_be_far_apart():
+    logits, requests, together = run(MIXED)
+    wide = torch.full((MIXED.batch, MIXED.vocabulary + 77), float("nan"), device=DEVICE)
+    wide[:, : MIXED.vocabulary] = to_torch(logits, DEVICE)
+    apart = fused.sample(wide[:, : MIXED.vocabulary], State.of(requests, DEVICE), top=MIXED.top)
+    assert torch.equal(apart.tokens, together.tokens)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in cases.CASES if c.rules == OURS and c.vocabulary <= 1000 and not c.top], ids=name
+)
+def test_the_naive_chain_is_right(case):
+    logits, requests = cases.logits_of(case), cases.requests_of(case)
+    tokens = naive_chain.sample(to_torch(logits, DEVICE), State.of(requests, DEVICE), draw=case.draw)
+    for i in range(case.batch):
+        assert int(tokens[i]) in acceptable(logits[i], requests, i, OURS, case.draw), f"row {i}"
+
+
+def test_speculation_agrees_with_the_reference_draft_by_draft():
+    rng = np.random.default_rng(0)
+    batch, n, vocabulary = 24, 3, 1500
+    target = rng.dirichlet(np.full(vocabulary, 0.05), size=(batch, n + 1)).astype(np.float32)
+    guess = (0.7 * target[:, :n] + 0.3 * np.roll(target[:, :n], 1, axis=-1)).astype(np.float32)
+    draft = np.array(
+        [[rng.choice(vocabulary, p=q / q.sum()) for q in row.astype(np.float64)] for row in guess]
+    )
+    seeds, positions = np.arange(batch) + 2**40, np.arange(batch, dtype=np.int32)
+    arrays = (draft.astype(np.int32), target, guess, seeds, positions)
+    got = speculative.verify(*(torch.from_numpy(a).to(DEVICE) for a in arrays))
+    tokens, accepted = reference.verify(*arrays)
+    np.testing.assert_array_equal(got.accepted.cpu().numpy(), accepted)
+    np.testing.assert_array_equal(got.tokens.cpu().numpy(), tokens)
+    assert set(accepted) == {0, 1, 2, 3}, "every way to stop was tried"
+
+
+def small(**ask):
+    return torch.zeros(1, 8, device=DEVICE), State.of(Requests.of(1, 8, **ask), DEVICE)
+
+
+def test_what_does_not_fit_is_refused_in_one_form():
+    x, state = small()
+    ranked = small(top_k=2)[1]
+    wrong = (
+        lambda: fused.sample(x[:, :7], state),
+        lambda: fused.sample(torch.zeros(8, 1, device=DEVICE).expand(8, 1).t()[:, ::2], state),
+        lambda: fused.sample(x, state, draw="dice"),
+        lambda: fused.sample(x, state, draw="inverse"),
+        lambda: fused.sample(x, ranked, rules=LIBRARIES["vllm"]),
+        lambda: fused.sample(x, ranked, top=-1),
+        lambda: reference.sample(np.zeros((1, 7)), Requests.of(1, 8)),
+        lambda: speculative.verify(torch.zeros(1, 0, dtype=torch.int32), x[None], x[None], None, None),
+        lambda: speculative.verify(torch.zeros(1, 2, dtype=torch.int64), x.expand(3, 8)[None], x.expand(2, 8)[None], 0, 0),
+    )  # fmt: skip
+    for call in wrong:
+        with pytest.raises(ValueError, match=REFUSAL):
+            call()
+
+
+@pytest.mark.gpu
+def test_a_captured_graph_replays_with_new_logits_seeds_and_masks():
+    """No host in the loop: what changes between steps are tensors."""
+    case = cases.Case("graph", 4, 32000, ask=cases.EVERYTHING, tables=("grammar", "history"))
+    logits, requests = to_torch(cases.logits_of(case), DEVICE), cases.requests_of(case)
+    state = State.of(requests, DEVICE)
+    workspace = fused.Workspace.of(4, 32000, DEVICE)
+    fused.sample(logits, state, workspace)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        tokens = fused.sample(logits, state, workspace).tokens
+    for step in range(3):
+        logits.copy_(to_torch(cases.logits_of(case, seed=step), DEVICE))
+        state.position += 1
+        state.allowed.copy_(to_torch(pack_bits(np.random.default_rng(step).random((4, 32000)) < 0.5), DEVICE))
+        graph.replay()
+        assert torch.equal(tokens, fused.sample(logits, state).tokens)
