@@ -87,7 +87,15 @@ def compile_dividend():
     assert r.gemm_share_compiled == pytest.approx(0.79, rel=0.005)
 
 
+def energy_fusion():
+    r = result("memory_energy", accesses=1.0, moved_percent=50, gpus=1000)
+    assert r.before_w == pytest.approx(640)
+    assert r.saved_w == pytest.approx(320, rel=0.01)
+    assert r.fleet_saved_w == pytest.approx(320e3, rel=0.01)
+
+
 FIGURES = {
+    "energy_fusion": energy_fusion,
     "launch_share": launch_share,
     "graphs_70_layers": graphs_70_layers,
     "compile_dividend": compile_dividend,
@@ -160,7 +168,23 @@ def fewer_launches_give_the_time_back():
     assert r.eager.total_s - r.graph.total_s == pytest.approx(15.7e-3, rel=0.01)
 
 
+def levels_of_the_hierarchy():
+    """Registers about 33 MB and 0.01 pJ, SRAM 0.5 pJ and 20 ns, L2 50 MB, HBM 80 GB and 640 pJ: 1,280 times."""
+    levels = {rung.name: rung for rung in result("memory_energy").rungs}
+    assert levels["registers"].bytes_on_h100 / 2**20 == 33 and levels["L2"].bytes_on_h100 == 50e6
+    assert levels["registers"].energy_j == pytest.approx(0.01e-12)
+    assert levels["shared memory"].times_hbm == pytest.approx(1280)
+    assert levels["shared memory"].latency_s == 20e-9 and levels["HBM"].latency_s == 300e-9
+    assert levels["HBM"].bytes_on_h100 == 80e9
+
+
+def two_hundred_and_fifty_homes():
+    assert result("memory_energy").homes == pytest.approx(250, rel=0.01)
+
+
 MORE = [
+    levels_of_the_hierarchy,
+    two_hundred_and_fifty_homes,
     fewer_launches_give_the_time_back,
     six_passes_to_two,
     eighty_layers_of_intermediates,
