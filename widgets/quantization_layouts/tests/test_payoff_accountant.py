@@ -1,7 +1,7 @@
 """The accountant's ledger: it balances, it warns when it must and only then, and batching tips it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kernels.quantization_layouts import cost
@@ -47,7 +47,8 @@ def test_the_ledger_balances(inputs):
 @given(STATES)
 def test_it_warns_exactly_when_the_step_is_no_faster(inputs):
     r, scene = account(**inputs), shown(**inputs)
-    assert bool(scene.warning) == (r.quant_s >= r.dense_s * (1 - 1e-12))
+    assume(abs(r.quant_s - r.dense_s) > 1e-9 * r.dense_s)  # at a draw the last bit decides
+    assert bool(scene.warning) == (r.quant_s >= r.dense_s)
     if r.verdict == "eaten":
         assert scene.warning.startswith("Dequantization eats the win")
 
