@@ -189,7 +189,7 @@ def _by_scale(r: Result) -> list[dict]:
     )
     at_right = x(r.gpus) > SCALE.right - 70
     side, shift = ("end", -2) if at_right else ("start", 0)
-    up = y(r.efficiency) - (24 if at_right else 10)
+    up = y(r.efficiency) + (20 if at_right and r.efficiency > 0.7 else -24 if at_right else -10)
     return [*marks, text("here-name", x(r.gpus) + shift, up, f"here {shown}", "primary", "body", side, True)]
 
 
