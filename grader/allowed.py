@@ -112,8 +112,8 @@ class _Kernel:
             return
         if root == "triton":
             words += f"; of triton it may use {', '.join(sorted(TRITON - {'language'}))}"
-        elif node.attr in WHY_NOT or node.attr.startswith("extern"):
-            words += f" ({WHY_NOT.get(node.attr, 'device libraries')})"
+        elif reasons := [WHY_NOT[word] for word in words.strip("`").split(".") if word in WHY_NOT]:
+            words += f" ({reasons[0]})"
         self._refuse(words, node)
 
     def _body_of_kernel(self, function: ast.FunctionDef) -> None:

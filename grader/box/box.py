@@ -102,6 +102,11 @@ class Box:
     def poll(self) -> int | None:
         return self.wait(0.0)
 
+    @property
+    def over_limit(self) -> bool:
+        """Whether it ended for using more than it may: its own doing, not ours."""
+        return self.poll() is not None and self._said["why"] in ("memory", "processes", "scratch")
+
     def _code(self) -> int:
         status = self._said["status"]
         if status is None:

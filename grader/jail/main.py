@@ -17,6 +17,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHUNK = 1 << 16
+TICK_S = 0.2
 PRINTED_BYTES = 20_000
 U32 = struct.Struct("<I")
 
@@ -152,29 +153,37 @@ def serve_one(block: bytes, task_wall: float, worker, frames, out, keep_files: b
         finally:
             os._exit(0)
     os.close(writer)
-    late = False
-    while True:
-        left = started + task_wall - time.monotonic()
-        ready = select.select([reader], [], [], max(0.0, left))[0]
-        if not ready:
-            late = True
-            break
-        data = os.read(reader, CHUNK)
-        if not data:
-            break
-        out.write(U32.pack(len(data)) + data)
-        out.flush()
+    late, ended = pass_on(pid, reader, started + task_wall, out)
     os.close(reader)
-    finish(pid, late, started, out, keep_files)
+    finish(pid, late, ended, started, out, keep_files)
 
 
-def finish(pid: int, late: bool, started: float, out, keep_files: bool) -> None:
-    for kill in (os.killpg, os.kill):
+def pass_on(pid: int, reader: int, deadline: float, out) -> tuple[bool, tuple | None]:
+    """Passes on what the child writes until it has ended, even where a child of its own still holds the pipe."""
+    ended = None
+    while time.monotonic() < deadline:
+        pause = 0.0 if ended else min(TICK_S, max(0.0, deadline - time.monotonic()))
+        if select.select([reader], [], [], pause)[0]:
+            data = os.read(reader, CHUNK)
+            if not data:
+                return False, ended
+            out.write(U32.pack(len(data)) + data)
+            out.flush()
+        elif ended:
+            return False, ended
+        else:
+            found, *rest = os.wait4(pid, os.WNOHANG)
+            ended = tuple(rest) if found else None
+    return True, ended
+
+
+def finish(pid: int, late: bool, ended: tuple | None, started: float, out, keep_files: bool) -> None:
+    for kill in (os.killpg, os.kill) if not ended else (os.killpg,):
         try:
             kill(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
-    _, status, usage = os.wait4(pid, 0)
+    status, usage = ended or os.wait4(pid, 0)[1:]
     code = os.waitstatus_to_exitcode(status)
     report = {"late": late, "exit": code, "seconds": time.monotonic() - started, "peak_kb": usage.ru_maxrss}
     report["left_behind"] = left_behind(keep_files)
