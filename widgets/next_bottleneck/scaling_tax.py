@@ -54,6 +54,11 @@ class Result:
 
 
 def run(gpus, local_mfu, measured_mfu, slow, operating, days, step_ms) -> Result:
+    if measured_mfu > local_mfu:
+        raise ValueError(
+            f"MFU measured on {MEASURED_AT} GPUs must be at most one node's {local_mfu}%, got {measured_mfu}%; "
+            "a fleet does not beat its node"
+        )
     local, measured, slow_share = local_mfu / 100, measured_mfu / 100, slow / 100
     growth = cost.growth_per_doubling(local, measured, MEASURED_AT, NODE)
     node_step_s = cost.local_step_s(step_ms * 1e-3, local, measured)

@@ -62,5 +62,5 @@ def test_traces_of_a_thousand_gpus_are_half_a_terabyte():
 
 
 def test_a_fleet_that_beats_its_node_is_a_sentence():
-    with pytest.raises(ValueError, match="fleet_mfu must be at most 0.4, got 0.48; a fleet does not beat"):
+    with pytest.raises(ValueError, match="must be at most one node's 40%, got 48%; a fleet does not beat"):
         fleet(local_mfu=40)
