@@ -12,3 +12,4 @@ if not torch.cuda.is_available():
     import interpreter  # bf16 and fp8 as a GPU computes them
 
     interpreter.install()
+    interpreter.patch_everywhere()  # tl's own device functions too, for the whole session
