@@ -14,8 +14,10 @@ import triton.language as tl
 from . import arguments
 from .decode_parts import choose_splits, combine, leave, workspace_of
 
-# (block_n, num_warps, num_stages, programs per multiprocessor) by head dim
-CONFIGS = {16: (128, 4, 3, 2), 32: (128, 4, 3, 2), 64: (128, 4, 3, 2), 128: (64, 4, 3, 2), 256: (32, 4, 3, 2)}
+# H200, 2026-11-20. (block_n, num_warps, num_stages, programs per multiprocessor) by head dim: for a plain cache, and
+# for one whose rows are looked up or unpacked
+CONFIGS = {16: (128, 4, 3, 2), 32: (128, 4, 3, 2), 64: (128, 4, 3, 2), 128: (64, 2, 3, 2), 256: (32, 4, 3, 2)}
+WORKED = {16: (128, 4, 2, 2), 32: (128, 4, 2, 2), 64: (128, 4, 2, 2), 128: (128, 4, 2, 2), 256: (64, 4, 2, 2)}
 
 
 @triton.jit
@@ -188,7 +190,9 @@ def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=
     lse = torch.empty(batch, heads, dtype=torch.float32, device=q.device)
     if q.numel() == 0:
         return out, lse
-    block_n, num_warps, num_stages, per_sm = config or CONFIGS[block_d]
+    block_n, num_warps, num_stages, per_sm = (
+        config or (CONFIGS if table is None and k_scale is None else WORKED)[block_d]
+    )
     units = batch * kv_heads
     splits = splits or choose_splits(units, longest, block_n, arguments.multiprocessors(q.device) * per_sm)
     parts = (workspace or workspace_of(q.device)).take(units, group, splits, d)

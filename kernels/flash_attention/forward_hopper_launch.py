@@ -9,24 +9,13 @@ from .forward_hopper import ROWS, _forward
 L2_SHARE = 24 * 2**20  # bytes of K and V that programs running together may keep in the L2
 
 
-# by head dim of a tile; registers: of each consumer thread
+# H200, 2026-11-20. By head dim of a tile. registers: of each consumer thread; persistent: one program for each
+# multiprocessor, "full": only where all rows are equally long, or else a fixed share of tiles is a matter of luck
+_COMMON = dict(TURNS="both", PIN=True, LATE=False, STAGES=2)
 CONFIGS = {
-    64: dict(
-        CONSUMERS=3, BLOCK_N=128, STAGES=2, TURNS="both", PIN=True, LATE=False, REGISTERS=160, persistent=True
-    ),
-    128: dict(
-        CONSUMERS=2,
-        BLOCK_N=128,
-        STAGES=2,
-        TURNS="both",
-        PIN=True,
-        LATE=False,
-        REGISTERS=240,
-        persistent=False,
-    ),
-    256: dict(
-        CONSUMERS=2, BLOCK_N=64, STAGES=2, TURNS="both", PIN=True, LATE=False, REGISTERS=240, persistent=False
-    ),
+    64: dict(CONSUMERS=3, BLOCK_N=128, REGISTERS=160, persistent=True, **_COMMON),
+    128: dict(CONSUMERS=2, BLOCK_N=128, REGISTERS=240, persistent="full", **_COMMON),
+    256: dict(CONSUMERS=2, BLOCK_N=64, REGISTERS=240, persistent="full", **_COMMON),
 }
 
 
@@ -44,6 +33,8 @@ def launch(q, k, v, out, lse, plan, config=None):
     block_d = max(64, plan.block_d)
     meta = dict(config or CONFIGS[block_d])
     persistent = meta.pop("persistent")
+    if persistent == "full":
+        persistent = plan.left is None and plan.right is None and not plan.varlen
     head_group = meta.pop("head_group", None)
     block_m = meta["CONSUMERS"] * ROWS.value
     heads = q.shape[1]

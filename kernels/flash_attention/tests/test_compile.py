@@ -5,7 +5,10 @@ import pytest
 from kernels.tests.compiled import report
 
 SHARED = {80: 163 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024}
-PER_TILE = {"hopper": 16, "portable": 64}  # bytes: sizes that wait through the loop over keys, read once a tile
+PER_TILE = {
+    "hopper": 16,
+    "portable": 64,
+}  # bytes: sizes that wait through the loop over keys, read once a tile
 
 
 @pytest.fixture(scope="module")
