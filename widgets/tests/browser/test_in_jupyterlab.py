@@ -70,8 +70,14 @@ def scenes(simulator) -> list:
     return simulator.scenes(simulator.run(**simulator.inputs()))
 
 
-def expected(simulator, **inputs) -> list[str]:
-    return [text for _, text, _ in answer(simulator, {"values": inputs})["frames"][0]["figures"]]
+def scene_shown(root: Locator, simulator, **inputs):
+    """What should be seen at the step where the view stands: figures and marks may change from step to step."""
+    result = simulator.run(**simulator.inputs(inputs))
+    return simulator.scenes(result)[int(root.get_attribute("data-step"))]
+
+
+def expected(root: Locator, simulator, **inputs) -> list[str]:
+    return [figure.text for figure in scene_shown(root, simulator, **inputs).figures]
 
 
 def pressed(control: Locator, key: str, root: Locator) -> None:
@@ -85,12 +91,11 @@ def pressed(control: Locator, key: str, root: Locator) -> None:
 def test_it_opens_with_its_story(page, simulator):
     root = shown(page, simulator)
     expect(root.get_by_role("heading", name=simulator.question)).to_be_visible()
-    first = answer(simulator)["frames"][0]
-    assert figures(root) == [text for _, text, _ in first["figures"]]
-    opening = scenes(simulator)[int(root.get_attribute("data-step"))]
-    assert drawn(root) == [mark["id"] for mark in opening.marks]
-    expect(root.locator("svg.tbt-scene")).to_have_accessible_name(opening.summary)
-    expect(root.get_by_text(first["takeaway"], exact=True)).to_be_visible()
+    first = scene_shown(root, simulator)
+    assert figures(root) == expected(root, simulator)
+    assert drawn(root) == [mark["id"] for mark in first.marks]
+    expect(root.locator("svg.tbt-scene")).to_have_accessible_name(first.summary)
+    expect(root.get_by_text(first.takeaway, exact=True)).to_be_visible()
     labels = root.locator(".tbt-figures dt").all()
     assert max(label.bounding_box()["height"] for label in labels) < 25, (
         "a notebook's own style breaks the labels"
@@ -127,7 +132,7 @@ def test_every_control_answers_to_the_keyboard(page, simulator):
             )
     pressed(start, "Enter", root)
     expect(start).to_have_attribute("aria-pressed", "true")
-    assert figures(root) == expected(simulator)
+    assert figures(root) == expected(root, simulator)
 
 
 @each
@@ -136,7 +141,7 @@ def test_presets_show_what_the_model_says(page, simulator):
     for label, values in reversed(simulator.presets.items()):
         preset = root.get_by_role("group", name="Presets").get_by_role("button", name=label, exact=True)
         pressed(preset, "Enter", root)
-        assert figures(root) == expected(simulator, **values)
+        assert figures(root) == expected(root, simulator, **values)
 
 
 @each
@@ -159,7 +164,7 @@ def test_marks_can_be_read_one_by_one(page, simulator):
     walk = root.get_by_role("slider", name="Read the picture, mark by mark")
     walk.focus()
     walk.press("Home")
-    tips = [mark["tip"] for mark in answer(simulator)["frames"][0]["marks"] if mark.get("tip")]
+    tips = [mark["tip"] for mark in scene_shown(root, simulator).marks if mark.get("tip")]
     expect(walk).to_have_attribute("max", str(len(tips) - 1))
     expect(root.locator(".tbt-tip")).to_be_visible()
     if len(tips) > 1 and not simulator.stepper:
@@ -210,7 +215,7 @@ def test_a_prediction_opens_the_picture(page, simulator):
         f"You said {verdict['guess']}; it is {verdict['truth']}"
     )
     expect(root.locator(".tbt-verdict")).to_be_focused()
-    assert figures(root) == expected(simulator)
+    assert figures(root) == expected(root, simulator)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
