@@ -26,8 +26,16 @@ async function fetched(path) {
   return got.arrayBuffer();
 }
 
+// Pyodide waits for ever for WebAssembly that does not come, so whether it can is asked first.
+async function reachable(path) {
+  if (typeof WebAssembly === 'undefined') throw new Error('no WebAssembly');
+  const got = await fetch(here(path), { method: 'HEAD' });
+  if (got.status === 404) throw new Error(`${path}: 404`);
+}
+
 async function boot() {
   say('starting');
+  await reachable('../pyodide/pyodide.asm.wasm');
   const [{ loadPyodide }, models] = await Promise.all([import(here('../pyodide/pyodide.mjs')), fetched('models.zip')]);
   const core = await loadPyodide({ indexURL: here('../pyodide/') });
   core.unpackArchive(models, 'zip', { extractDir: '/models' });

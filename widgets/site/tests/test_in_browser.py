@@ -1,0 +1,237 @@
+"""The site in Chromium with no network but its own server: simulators live, lessons read, both accessible.
+
+Three simulators have their pages opened, all of them with SITE_PAGES=all; every model answers in Python there.
+"""
+
+import json
+import math
+import os
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from widgets.answer import answer
+from widgets.browser import chromium as chromium_at
+from widgets.registry import every
+from widgets.site import build
+from widgets.site.tests.alike import same
+from widgets.site.topics import topics
+
+pytestmark = pytest.mark.browser
+START_MS = 60_000  # Python in a page takes seconds
+EVERY = every()
+
+
+def slider(simulator):
+    """A slider in view that opens on one of its stops, if there is one."""
+    return next(
+        (
+            c
+            for c in simulator.controls
+            if c.kind == "slider" and not c.more and (not c.stops or c.default in c.stops)
+        ),
+        None,
+    )
+
+
+MOVED = [d for d in EVERY if slider(d)]
+OPENED = EVERY if os.environ.get("SITE_PAGES") == "all" else MOVED[:: math.ceil(len(MOVED) / 3)]
+LESSONS = [topic.lesson.name for topic in topics(build.ROOT) if topic.lesson]
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def base(site):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    with chromium_at(chromium) as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(browser, base):
+    """opened(path) -> a page that can reach nothing but the server; whatever else it asks for fails the test."""
+    contexts, elsewhere, complaints = [], [], []
+
+    def guard(route):
+        if route.request.url.startswith(base + "/"):
+            return route.continue_()
+        elsewhere.append(route.request.url)
+        return route.abort()
+
+    def open_one(path: str, **options):
+        context = browser.new_context(
+            **{"viewport": {"width": 1240, "height": 900}, "reduced_motion": "reduce", **options}
+        )
+        contexts.append(context)
+        context.route("**/*", guard)
+        page = context.new_page()
+        page.on("pageerror", lambda problem: complaints.append(str(problem)))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.complaints = complaints
+        page.goto(f"{base}/{path}")
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert not elsewhere and not complaints
+
+
+def live(page) -> None:
+    expect(page.locator("html")).to_have_attribute("data-python", "live", timeout=START_MS)
+
+
+def figures(root) -> list[str]:
+    return root.locator(".tbt-figures dd").all_inner_texts()
+
+
+def step(root) -> int:
+    return int(root.get_attribute("data-step"))
+
+
+def pressed(control, key: str, root) -> None:
+    """A key, and the answer to it."""
+    before = int(root.get_attribute("data-revision"))
+    control.press(key)
+    expect(root).to_have_attribute("data-revision", str(before + 1))
+
+
+def told(simulator, values: dict, step: int, what: str):
+    """What the model's answer shows at a step; frames come as differences."""
+    frames = answer(simulator, {"values": simulator.inputs(values)})["frames"][: step + 1]
+    return [frame[what] for frame in frames if what in frame][-1]
+
+
+def expected(simulator, values: dict, step: int) -> list[str]:
+    return [text for _, text, _ in told(simulator, values, step, "figures")]
+
+
+def stepped(control) -> tuple[str, float]:
+    """An arrow key, and the value it leads to."""
+    down = control.default == control.max or (control.stops and control.default == control.stops[-1])
+    sign = -1 if down else 1
+    if control.stops:
+        return ("ArrowLeft" if down else "ArrowRight"), control.stops[
+            control.stops.index(control.default) + sign
+        ]
+    return ("ArrowLeft" if down else "ArrowRight"), control.default + sign * control.step
+
+
+@pytest.mark.parametrize("simulator", OPENED, ids=lambda d: d.id)
+def test_a_simulator_lives_and_answers_as_the_model_does(opened, simulator):
+    page = opened(f"simulators/{simulator.name}.html")
+    root = page.locator(".tbt[data-revision]")
+    live(page)
+    expect(page.get_by_text("Live: the course’s own Python model")).to_be_visible()
+    expect(page.locator(".still")).to_be_hidden()
+    if control := slider(simulator):
+        key, value = stepped(control)
+        pressed(root.get_by_role("slider", name=control.label, exact=True), key, root)
+        assert figures(root) == expected(simulator, {control.name: value}, step(root))
+    label, inputs = list(simulator.presets.items())[1]
+    pressed(root.get_by_role("button", name=label, exact=True), "Enter", root)
+    assert figures(root) == expected(simulator, inputs, step(root))
+    root.get_by_text("Show as data", exact=True).press("Enter")
+    expect(root.locator("thead th")).to_have_text(told(simulator, inputs, step(root), "table")["header"])
+
+
+ASK_ALL = """async asked => {
+  const { loadPyodide } = await import('/pyodide/pyodide.mjs');
+  const core = await loadPyodide({ indexURL: '/pyodide/' });
+  core.unpackArchive(await (await fetch('/assets/models.zip')).arrayBuffer(), 'zip', { extractDir: '/models' });
+  core.runPython("import sys; sys.path.insert(0, '/models')");
+  const { reply } = core.pyimport('widgets.site.inside');
+  return asked.map(([name, values]) => reply(name, JSON.stringify({ values }), '{}'));
+}"""
+
+
+def test_every_model_answers_the_same_inside_a_page(opened):
+    page = opened("labs.html")
+    asked = [(d.id, d.inputs(some)) for d in EVERY for some in d.presets.values()]
+    got = page.evaluate(ASK_ALL, asked)
+    for (name, values), text in zip(asked, got, strict=True):
+        simulator = next(d for d in EVERY if d.id == name)
+        same(
+            json.loads(text),
+            json.loads(json.dumps(answer(simulator, {"values": values}))),
+            f"{name} {values}",
+        )
+
+
+def test_a_lesson_is_read_and_its_prediction_opens_the_picture(opened):
+    page = opened(f"lessons/{LESSONS[0]}.html")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert page.locator("math").count() == 0 or page.locator("math").first.bounding_box()["height"] > 8
+    details = page.locator(".prose > details").first
+    if details.count():
+        details.locator("summary").press("Enter")
+        expect(details.locator("p").last).to_be_visible()
+    for image in page.locator(".prose > p img").all():
+        image.scroll_into_view_if_needed()
+        expect(image).not_to_have_js_property("naturalWidth", 0)
+    shut = page.locator('.tbt[data-locked="true"]').first
+    if shut.count():
+        shut.scroll_into_view_if_needed()
+        live(page)
+        field = shut.get_by_role("spinbutton").first
+        field.fill("1")
+        field.press("Enter")
+        expect(page.locator(".tbt-verdict:visible").first).to_contain_text("You said 1")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "index.html",
+        "labs.html",
+        f"simulators/{OPENED[0].name}.html",
+        *(f"lessons/{n}.html" for n in LESSONS[:1]),
+    ],
+)
+def test_pages_are_accessible_and_fit_a_phone(opened, path):
+    page = opened(path)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        found = Axe().run(page, options={"resultTypes": ["violations"]})
+        wrong = [
+            (v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found.response["violations"]
+        ]
+        assert not wrong, (theme, wrong)
+    page.set_viewport_size({"width": 360, "height": 760})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_without_scripts_it_stays_a_readable_page(opened):
+    one = OPENED[0]
+    page = opened(f"simulators/{one.name}.html", java_script_enabled=False)
+    expect(page.locator("svg.tbt-scene")).to_be_visible()
+    expect(page.get_by_text("A still picture. With JavaScript")).to_be_visible()
+    page.get_by_text("Show as data", exact=True).click()
+    expect(page.locator(".still table")).to_be_visible()
+
+
+def test_where_python_cannot_start_the_still_picture_comes_back(opened):
+    one = OPENED[0]
+    page = opened("labs.html")
+    page.route("**/*.wasm", lambda route: route.abort())
+    page.goto(page.url.replace("labs.html", f"simulators/{one.name}.html"))
+    expect(page.locator("html")).to_have_attribute("data-python", "failed", timeout=START_MS)
+    expect(page.locator(".still svg.tbt-scene")).to_be_visible()
+    expect(page.get_by_text("Python could not start inside this browser")).to_be_visible()
+    assert page.locator(".tbt[data-revision]").count() == 0
+    page.complaints.clear()

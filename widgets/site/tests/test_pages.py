@@ -1,0 +1,152 @@
+"""The built pages: every link leads somewhere, nothing comes from elsewhere, and nothing is lost."""
+
+import json
+import posixpath
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from widgets.answer import answer
+from widgets.registry import every, find
+from widgets.site import build
+from widgets.site.frame import _outline, card
+from widgets.site.lessons import lessons
+from widgets.site.topics import topics
+
+VOID = {"meta", "link", "img", "br", "hr", "input", "rect", "path", "circle", "line"}
+
+
+class Page(HTMLParser):
+    """The ids, the references and the balance of one page."""
+
+    def __init__(self, html: str):
+        super().__init__()
+        self.ids, self.links, self.fetched, self.open, self.wrong = [], [], [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids += [given["id"]] if "id" in given else []
+        if tag == "a":
+            self.links.append(given["href"])
+        self.fetched += [given[key] for key in ("src", "srcset", "data", "poster") if key in given]
+        self.fetched += [given["href"]] if tag in ("link", "image", "use") and "href" in given else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}> at {self.getpos()}")
+
+
+@pytest.fixture(scope="module")
+def pages(made):
+    return {name: Page(content.decode()) for name, content in made.items() if name.endswith(".html")}
+
+
+def test_everything_has_its_page(pages):
+    assert {f"simulators/{d.name}.html" for d in every()} <= set(pages)
+    assert {f"lessons/{lesson.name}.html" for lesson in lessons(build.ROOT / "course")} <= set(pages)
+    assert {f"simulators/{d.name}.html" for d in every()} <= set(pages["index.html"].links)
+
+
+def test_pages_are_well_formed(pages):
+    for name, page in pages.items():
+        assert not page.wrong and not page.open, (name, page.wrong[:3], page.open[-3:])
+        assert len(set(page.ids)) == len(page.ids), (name, [i for i in page.ids if page.ids.count(i) > 1])
+
+
+def test_every_link_leads_somewhere(pages, made):
+    for name, page in pages.items():
+        for link in page.links:
+            if re.match("https?:|mailto:", link):
+                continue
+            path, _, part = link.partition("#")
+            there = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            assert there in made, f"{name} links {link}"
+            assert not part or part in pages[there].ids, f"{name} links {link}"
+
+
+def test_nothing_is_fetched_from_elsewhere(pages, made):
+    for name, page in pages.items():
+        for reference in page.fetched:
+            assert not re.match(r"[a-z]+:|//", reference), f"{name} fetches {reference}"
+            there = posixpath.normpath(posixpath.join(posixpath.dirname(name), reference))
+            assert there in made, f"{name} fetches {reference}"
+    for name, content in made.items():
+        if name.endswith((".css", ".js", ".svg")):
+            rest = content.decode().replace("http://www.w3.org/2000/svg", "")
+            assert not re.search(r"https?://|@import|url\((?!#)(?!\$)", rest), name
+
+
+def test_a_simulator_carries_its_opening_answer(made):
+    for one in every():
+        html = made[f"simulators/{one.name}.html"].decode()
+        data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', html, re.S)[1])
+        assert data["answer"] == json.loads(json.dumps(answer(one, start=one.inputs())))
+        first = answer(one)["frames"][0]
+        assert "<table>" in html and html.count('<svg class="tbt-scene"') == 1
+        if not one.stepper:
+            assert all(text in html for _, text, _ in first["figures"])
+
+
+def test_a_lesson_keeps_its_words_its_simulators_and_its_details(made):
+    for topic in topics(build.ROOT):
+        if not topic.lesson:
+            continue
+        html = made[f"lessons/{topic.lesson.name}.html"].decode()
+        written = "\n".join(cell.text for cell in topic.lesson.cells)
+        asked = [cell.shown for cell in topic.lesson.cells if cell.shown]
+        assert html.count('<div class="simulator"') == len(asked)
+        assert 'class="unread"' not in html and "$$" not in html
+        headings = re.findall(r"^## ", re.sub(r"```.*?```", "", written, flags=re.S), re.M)
+        assert len(re.findall(r'<h2 id="', html)) == len(headings)
+        for shown in asked:
+            if shown.predict:
+                assert find(shown.name).prediction.question.replace("'", "&#x27;") in html.replace(
+                    "&#39;", "&#x27;"
+                )
+
+
+def test_labs_say_that_they_need_jupyterlab(made):
+    html = made["labs.html"].decode()
+    for topic in topics(build.ROOT):
+        for lab in topic.labs:
+            assert f"work/{lab.path}.ipynb" in html
+    assert "JupyterLab" in html and "make lab" in re.sub("<[^>]+>", "", html)
+
+
+@pytest.mark.parametrize("simulator", every(), ids=lambda d: d.id)
+def test_a_card_shows_marks_without_words(simulator):
+    html = card(simulator)
+    assert "<text" not in html and "<title>" not in html.replace("<title></title>", "")
+    box = [float(v) for v in re.search(r'viewBox="([^"]+)"', html)[1].split()]
+    assert 60 < box[2] <= 740 and 30 < box[3] <= 700
+
+
+def test_outlines():
+    assert _outline({"t": "circle", "x": 5, "y": 6, "r": 2}) == (3, 4, 7, 8)
+    assert _outline({"t": "line", "x": 9, "y": 1, "x2": 2, "y2": 4}) == (2, 1, 9, 4)
+    assert _outline({"t": "rect", "x": 1, "y": 2, "w": 3, "h": 4}) == (1, 2, 4, 6)
+    assert _outline({"t": "path", "p": [1, 9, 5, 2]}) == (1, 2, 5, 9)
+
+
+def test_a_folder_that_is_not_a_site_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(ValueError, match="out must be .*, got "):
+        build.put(tmp_path, {})
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_an_earlier_site_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(build.pyodide, "package", lambda: None)
+    monkeypatch.setattr(build.pyodide, "unpack", lambda out: 100)
+    old, new = {build.MARK: b"1", "old.html": b"old"}, {build.MARK: b"22", "deep/new.html": b"new"}
+    build.put(tmp_path / "site", old)
+    assert build.put(tmp_path / "site", new) == 105
+    assert (
+        not (tmp_path / "site/old.html").exists() and (tmp_path / "site/deep/new.html").read_bytes() == b"new"
+    )

@@ -1,0 +1,50 @@
+"""Markdown as the lessons use it."""
+
+from widgets.site.prose import code, markdown
+
+LEADS = {"01_a.ipynb": "01_a.html", "pictures/a.svg": "pictures/a.svg"}
+
+
+def html(text: str) -> str:
+    return markdown(text, LEADS.get)
+
+
+def test_details_hold_markdown():
+    got = html("<details><summary><b>1.</b> Why?</summary>\n\n**Because** $a_1$.\n</details>\n\nAfter")
+    assert got.count("<details>") == got.count("</details>") == 1
+    assert (
+        "<strong>Because</strong>" in got and "<msub>" in got and got.index("</details>") < got.index("After")
+    )
+
+
+def test_links_lead_on_or_are_only_text():
+    assert html("[a](01_a.ipynb)") == '<p><a href="01_a.html">a</a></p>\n'
+    got = html("[b *c*](../kernels/x.py) and [a](01_a.ipynb) and [out](https://example.org/x)")
+    assert '<span title="../kernels/x.py, in the project\'s folder">b <em>c</em></span>' in got
+    assert '<a href="01_a.html">a</a>' in got and '<a href="https://example.org/x">out</a>' in got
+    assert html("![A tile](pictures/a.svg)").count('src="pictures/a.svg"') == 1
+
+
+def test_tables_scroll_by_themselves():
+    got = html("| | b |\n|---|---|\n| 1 | 2 |")
+    assert '<div class="wide" tabindex="0"' in got and "<td></td>" in got and "<th></th>" not in got
+
+
+def test_code_is_coloured_and_escaped():
+    got = code("if a < b:  # less\n    pass")
+    assert '<span class="k">if</span>' in got and "&lt;" in got and '<span class="c1"># less</span>' in got
+    assert "a &lt; b" in code("a < b", "text") and "span class" not in code("if a", "text")
+    assert '<span class="k">' in html("```py\nif x: pass\n```")
+
+
+def test_dollars_that_are_money_stay():
+    assert "<math" not in html("It costs $5 and then $6 more.")
+    assert html("Half: $n/2$").count("<math ") == 1
+
+
+def test_headings_can_be_linked():
+    assert '<h2 id="the-tile-walk">' in html("## The tile walk")
+
+
+def test_a_formula_that_is_not_known_stays_as_it_was_written():
+    assert r'<code class="unread">\unheard{x} &lt; 1</code>' in html(r"$\unheard{x} < 1$")
