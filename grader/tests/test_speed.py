@@ -1,0 +1,51 @@
+"""What can be said of speed without a GPU: the physics veto, the ramp, and the IR that may cross."""
+
+import pytest
+
+from grader import calibrate, speed
+from grader.bench import ir
+from grader.questions import find
+from grader.record import PartResult
+from grader.statistics import Ratio
+
+QUESTION = find("gemm_tiling.tiled_gemm")
+FLOPS, BYTES = 2 * 4096**3, 3 * 2 * 4096**2
+
+
+def report(seconds: float, bar: float, name: str = "NVIDIA H200") -> dict:
+    return {"quads": [[seconds, seconds, bar, bar]] * 40, "gpu": name, "torch": "2", "triton": "3"}
+
+
+def test_faster_than_the_datasheet_is_flagged_with_the_arithmetic():
+    found = speed.facts(report(50e-6, 176e-6), Ratio(0.28, 0.28, 0.28, 40, 0), QUESTION.speed)
+    assert "50.0 us is below the 139.0 us that H200's datasheet allows" in found["beats_physics"]
+    assert not speed.facts(report(170e-6, 176e-6), Ratio(0.97, 0.97, 0.97, 40, 0), QUESTION.speed)["beats_physics"]
+
+
+def test_an_unknown_gpu_is_held_to_its_own_calibration(monkeypatch):
+    assert speed.fastest_possible("NVIDIA X1", "bf16", FLOPS, BYTES) == (0.0, "")
+    monkeypatch.setattr(calibrate, "load", lambda name: {"ceilings": {"copy": 1e12, "bf16": 100e12}})
+    seconds, source = speed.fastest_possible("NVIDIA X1", "bf16", FLOPS, BYTES)
+    assert seconds == pytest.approx(FLOPS / 100e12) and source == "this machine's calibration"
+
+
+@pytest.mark.parametrize(
+    "ratio, share", [(Ratio(1.1, 1.09, 1.11, 40, 0), 1.0), (Ratio(2.02, 2.0, 2.04, 40, 0), 0.5), (Ratio(3.5, 3.4, 3.6, 40, 0), 0.0)]
+)  # fmt: skip
+def test_points_ramp_with_the_ratio(ratio, share):
+    part = next(p for p in QUESTION.parts if p.name == "speed")
+    result = speed._score(part, QUESTION.speed, ratio, PartResult("speed", part.points, part.points))
+    assert result.points == pytest.approx(share * part.points, abs=0.1)
+
+
+GOOD = """module { tt.func public @k(%a: !tt.ptr<f32>) { %0 = tt.get_program_id x : i32
+  %1 = arith.addi %0, %0 : i32
+  %2 = tt.load %a : !tt.ptr<f32>
+  tt.return } }"""
+
+
+def test_plain_ir_may_cross_and_assembly_may_not():
+    ir.hold(GOOD)
+    for bad in ("tt.elementwise_inline_asm", "tt.extern_elementwise", "llvm.inline_asm", "nvvm.read.ptx.sreg.clock"):
+        with pytest.raises(ir.BadIR):
+            ir.hold(GOOD.replace("arith.addi", bad))
