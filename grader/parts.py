@@ -242,9 +242,12 @@ def _kept(row: dict) -> str:
 
 
 def _moved(run: Run, budget) -> int:
-    """What was counted of one budget: bytes of an operand, or the programs of the widest launch."""
+    """What was counted of one budget: bytes of an operand, or the programs of the widest launch that uses it."""
     if budget.count == "programs":
-        return max(math.prod(launch["grid"]) for launch in run.launches)
+        users = [
+            launch for launch in run.launches if not budget.tensor or launch["tensors"].get(budget.tensor)
+        ]
+        return max((math.prod(launch["grid"]) for launch in users), default=0)
     return sum(
         launch["tensors"].get(name, {}).get(budget.access, {}).get(budget.count, 0)
         for launch in run.launches

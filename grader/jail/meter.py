@@ -213,22 +213,26 @@ def install() -> None:
     def itemsize(pointers):
         return max(1, pointers.get_element_ty().primitive_bitwidth // 8)
 
+    def lanes(mask):
+        """A vector's condition & a scalar's comes as numbers 0 and 1, which would be taken for places."""
+        return mask.data.astype(bool, copy=False)
+
     def metered_load(self, ptrs, mask, *rest, **named):
         if _active:
-            _active.access("load", ptrs.data, mask.data, itemsize(ptrs))
+            _active.access("load", ptrs.data, lanes(mask), itemsize(ptrs))
         return load(self, ptrs, mask, *rest, **named)
 
     def metered_store(self, ptrs, value, mask, *rest):
         if _active:
             shape = np.broadcast_shapes(ptrs.data.shape, mask.data.shape)
-            stored = np.broadcast_to(value.data, shape)[np.broadcast_to(mask.data, shape)]
-            _active.access("store", ptrs.data, mask.data, itemsize(ptrs), stored)
+            stored = np.broadcast_to(value.data, shape)[np.broadcast_to(lanes(mask), shape)]
+            _active.access("store", ptrs.data, lanes(mask), itemsize(ptrs), stored)
         return store(self, ptrs, value, mask, *rest)
 
     def metered_rmw(self, op, ptr, val, mask, *rest):
         if _active:
             adds_floats = op == stock._ir.ATOMIC_OP.FADD
-            _active.access("atomic", ptr.data, mask.data, itemsize(ptr), adds_floats=adds_floats)
+            _active.access("atomic", ptr.data, lanes(mask), itemsize(ptr), adds_floats=adds_floats)
         return rmw(self, op, ptr, val, mask, *rest)
 
     def metered_cas(self, ptr, *rest):

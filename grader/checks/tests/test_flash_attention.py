@@ -103,3 +103,31 @@ def test_a_mistake_made_is_a_mistake_told(name, mistake):
 @pytest.mark.parametrize("name", MADE)
 def test_every_mistake_of_the_table_is_made(name):
     assert set(MADE[name]) == {m.name for m in questions.find(f"flash_attention.{name}").mistakes}
+
+
+def traffic_of(name, *exchanged):
+    question, source = questions.find(f"flash_attention.{name}"), ANSWERS[name]
+    for before, after in exchanged:
+        assert before in source, before
+        source = source.replace(before, after)
+    part = next(p for p in question.parts if p.name == "traffic")
+    return parts.judge(Evidence(question, source, seed=7), part)
+
+
+WASTE = {
+    "no causal end": ("forward", [("min(N, (tile + 1) * BLOCK_M + N - M)", "N + 0 * tile")], "no key beyond its own last row"),
+    "no start of the window": ("window_softcap", [("max(0, tile * BLOCK_M + N - M - W)", "0 * tile")], "the start of the loop"),
+    "no splits": ("split_decode", [("wanted = triton.cdiv(2 * p.sm_count, p.B * p.G)", "wanted = 1")], "most multiprocessors sleep"),
+    # programs that only combine do not count as readers of the cache
+    "many that combine": ("split_decode", [
+        ("wanted = triton.cdiv(2 * p.sm_count, p.B * p.G)", "wanted = 1"), ('"grid": (rows,)', '"grid": (rows, 64)'),
+        ("o_ptr.dtype.element_ty))", "o_ptr.dtype.element_ty), mask=(offs_d < D) & (tl.program_id(1) == 0))"),
+    ], "most multiprocessors sleep"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("waste", WASTE)
+def test_right_values_with_wasted_bytes_fail_the_traffic_alone(waste):
+    name, exchanged, look = WASTE[waste]
+    judged = traffic_of(name, *exchanged)
+    assert judged.state == FAIL and look in judged.look, (judged.came, judged.look)

@@ -51,6 +51,13 @@ def test_counts_of_one_read(load, n, size, want):
     assert {k: counts[k] for k in want} == want
 
 
+@pytest.mark.parametrize("condition", ["N > 0", "tl.program_id(0) >= 0", "N < 0"])
+def test_a_scalar_condition_masks_lanes_and_is_no_place(condition):
+    outcome = copy(mask=f"(i < N) & ({condition})")
+    loads = outcome.header["launches"][0]["tensors"]["x"].get("load", {"requested": 0})
+    assert loads["requested"] == (0 if condition == "N < 0" else 800)
+
+
 def test_out_of_bounds_names_tensor_program_and_element():
     error = copy(load="i + 8").error
     assert error["kind"] == "OutOfBounds"
