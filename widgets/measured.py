@@ -84,7 +84,7 @@ def _timed(facts: dict, dtype: str) -> Scene:
         takeaway="The distance to the roof is what is left to win; nothing wins more.",
         marks=marks,
         figures=(mine, ratio),
-        table=table(("", Column("time", "s", units.seconds), Column("rate", "FLOP/s", lambda v: units.si(v, "FLOP/s"))),
+        table=table(("kernel", Column("time", "s", units.seconds), Column("rate", "FLOP/s", lambda v: units.si(v, "FLOP/s"))),
                     [(n, s, facts["flops"] / s) for n, s, _ in contenders]),
         height=top + 8 + 34 * len(rows) + 8,
     )  # fmt: skip
@@ -115,7 +115,7 @@ def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> 
         takeaway=_where(flops, loads, machine, dtype),
         marks=marks,
         figures=(asked, shared, unique),
-        table=table(("", *(Column(name, "B", units.si_bytes) for name in ("at least", "moved", "at most"))), rows),
+        table=table(("bytes", *(Column(name, "B", units.si_bytes) for name in ("at least", "moved", "at most"))), rows),
         height=top + 24 + 28 * len(rows) + 44,
     )  # fmt: skip
 
@@ -213,7 +213,7 @@ def _recorded(run: dict, rows: list[dict]) -> Scene:
     copy = figure("copy bandwidth, measured", ceilings["copy"], lambda v: units.si(v, "B/s"))
     nearest = figure(_label(best), best["share"], units.percent, "primary")
     columns = (
-        "",
+        "number",
         "case",
         "µs",
         Column("of the limit", show=units.percent),

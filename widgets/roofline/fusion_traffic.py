@@ -185,7 +185,12 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
     beside = ()
     if "bytes_moved" in measured:
         beside = (beside_model("bytes", measured["bytes_moved"], r.fused_bytes, units.si_bytes),)
-    columns = ("", "passes a layer", Column("bytes", "B", units.si_bytes), Column("time", "s", units.seconds))
+    columns = (
+        "done by",
+        "passes a layer",
+        Column("bytes", "B", units.si_bytes),
+        Column("time", "s", units.seconds),
+    )
     return Scene(
         summary=f"{', '.join(r.names)}: each intermediate has {tensor.text}; a kernel for each moves {traffic.text} "
         f"of intermediates; one kernel moves {ratio.text} fewer bytes and saves {saved.text} at best.",

@@ -195,10 +195,8 @@ def _takeaway(r: Result) -> str:
 
 
 def _table(r: Result):
-    time = Column("", "s", units.seconds)
-    columns = ("pass", Column("GEMM", "s", time.show), Column("element-wise", "s", time.show),
-               Column("launches", "s", time.show), Column("total", "s", time.show),
-               Column("passes a second"), Column("as fast", show=units.times))  # fmt: skip
+    parts = [Column(name, "s", units.seconds) for name in ("GEMM", "element-wise", "launches", "total")]
+    columns = ("pass", *parts, "passes a second", Column("as fast", show=units.times))
     rows = [
         (p.name, p.gemm_s, p.elementwise_s, p.launches_s, p.total_s, p.per_s, p.speedup)
         for p in (r.eager, r.graph, r.compiled, r.both)

@@ -196,7 +196,7 @@ def _usual(r: Result) -> list[dict]:
 
 
 def _table(r: Result):
-    columns = ("", Column("FLOP per byte", show=units.number),
+    columns = ("point", Column("FLOP per byte", show=units.number),
                Column("reaches", "FLOP/s", lambda v: units.si(v, "FLOP/s")), "limit")  # fmt: skip
     mine = (KINDS[r.operation].label, r.flop_per_byte, r.attainable_flop_s, r.bound)
     rows = [(p.name, p.flop_per_byte, p.flop_s, p.bound) for p in r.usual]

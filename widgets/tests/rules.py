@@ -91,6 +91,8 @@ def problems(scene: Scene, known: set[float]) -> list[str]:
     wrong += [f"not in the result: {entry}" for entry in not_in_result(scene, known)]
     if not 2 <= len(scene.figures) <= 4:
         wrong.append(f"two to four key figures, not {len(scene.figures)}")
+    if any(not label.strip() for label in scene.table.header()):
+        wrong.append("a column of the table has no label: every header is read aloud")
     if not scene.table.rows:
         wrong.append("an empty table")
     if not any(mark.get("tip") for mark in scene.marks):

@@ -15,6 +15,7 @@ from widgets.registry import every, find
 from widgets.tests.browser import lab
 
 pytestmark = pytest.mark.browser
+expect.set_options(timeout=15_000)  # an upper bound for a busy machine: nothing sleeps so long
 
 EVERY = every()
 ASKED = [d for d in EVERY if d.prediction]
@@ -66,6 +67,14 @@ def drawn(root: Locator) -> list[str]:
     )
 
 
+def open_more(root: Locator) -> None:
+    """The folded controls; open is open, whoever opened them."""
+    more = root.locator(".tbt-more")
+    if more.get_attribute("open") is None:
+        more.get_by_text("More settings", exact=True).press("Enter")
+    expect(more).to_have_attribute("open", "")
+
+
 def scenes(simulator) -> list:
     return simulator.scenes(simulator.run(**simulator.inputs()))
 
@@ -106,9 +115,7 @@ def test_it_opens_with_its_story(page, simulator):
 def test_every_control_answers_to_the_keyboard(page, simulator):
     root = shown(page, simulator)
     if any(control.more for control in simulator.controls):
-        more = root.get_by_text("More settings", exact=True)
-        more.press("Enter")
-        expect(root.locator(".tbt-more")).to_have_attribute("open", "")
+        open_more(root)
     start = root.get_by_role("group", name="Presets").get_by_role("button").first
     for control in simulator.controls:
         if control.kind == "slider":
@@ -233,6 +240,7 @@ def test_no_accessibility_rule_is_broken(page, dark):
 def test_a_wrong_combination_is_a_sentence_and_the_picture_stays(page):
     simulator = find("tile_walk")
     root = shown(page, simulator)
+    open_more(root)
     at = revision(root)
     root.get_by_role("combobox", name="GPU").select_option("A100")
     expect(root).to_have_attribute("data-revision", str(at + 1))

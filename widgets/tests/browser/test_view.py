@@ -25,6 +25,7 @@ from widgets.scene import (
 )
 
 pytestmark = pytest.mark.browser
+expect.set_options(timeout=15_000)  # an upper bound for a busy machine: nothing sleeps so long
 SIDE = 50  # 2,500 cells
 
 
