@@ -58,6 +58,7 @@ def test_rules_by_hand():
     assert survivors(LOG4321[0], top_k=2, top_p=0.55) == [0]
     assert survivors(LOG4321[0], min_p=0.5) == [0, 1, 2]
     assert survivors(LOG4321[0], top_p=1e-9) == [0], "one token always stays"
+    assert survivors([0.0] * 4, top_p=0.5) == [0, 1], "two hold exactly half: the third is not needed"
 
 
 def test_penalties_by_hand():
