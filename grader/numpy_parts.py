@@ -9,15 +9,30 @@ from grader.evidence import Evidence
 from grader.questions import Call, Part
 from grader.record import FAIL, PartResult
 
+TWINS = 2
+
 
 def calls(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     result.evidence = "values"
     public, hidden = list(evidence.question.public), evidence.hidden_cases()
+    hidden += [again for call in hidden[:TWINS] if (again := twin(evidence.question, call))]
     for group, secret in ((public, False), (hidden, True)):
         if group and not _group(evidence, group, secret, result):
             return result
     result.came = f"{len(public)} public and {len(hidden)} hidden calls agree with the reference"
     return result
+
+
+def twin(question, call: Call) -> Call | None:
+    """The same sizes with other contents, so that no result kept for a shape is right twice."""
+    args = tuple(a[::-1].copy() if isinstance(a, np.ndarray) and a.ndim else a for a in call.args)
+    if not any(isinstance(a, np.ndarray) and a.ndim for a in args):
+        return None
+    try:
+        question.reference(*copy.deepcopy(args))
+    except (ValueError, IndexError):  # its arguments belong together in that order
+        return None
+    return Call(args, call.kind)
 
 
 def _group(evidence: Evidence, group: list[Call], secret: bool, result: PartResult) -> bool:

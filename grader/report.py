@@ -37,7 +37,12 @@ def text(record: Record) -> str:
         lines += ["  your prints:"] + [f"    {line[:160]}" for line in shown[:PRINTED_LINES]]
         if len(shown) > PRINTED_LINES:
             lines.append(f"    ... {len(shown) - PRINTED_LINES} more lines")
-    return "\n".join(lines)
+    return visible("\n".join(lines))
+
+
+def visible(words: str) -> str:
+    """Words of an answer in a terminal: characters that could steer it are shown as codes."""
+    return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in words)
 
 
 def html(record: Record) -> str:

@@ -23,6 +23,7 @@ TF32_DROPPED_BITS = 13
 _stock_np_dtype = stock._get_np_dtype
 stock_patch_lang_tensor = stock._patch_lang_tensor
 stock_masked_load = stock.InterpreterBuilder.create_masked_load
+stock_binary_op = stock.InterpreterBuilder.binary_op
 
 
 known: dict = {}
@@ -103,6 +104,11 @@ class Fixes:
 
     def get_bf16(self, value):
         return stock.TensorHandle(np.array([value], dtype=ml_dtypes.bfloat16), tl.bfloat16)
+
+    def binary_op(self, lhs, rhs, op):
+        found = stock_binary_op(self, lhs, rhs, op)
+        # a comparison is a truth value, whatever it compared: as a scalar it is spread over a block by its type
+        return stock.TensorHandle(found.data, tl.int1) if found.data.dtype == np.bool_ else found
 
     def unary_op(self, arg, op):
         return stock.TensorHandle(op(arg.data).astype(arg.data.dtype, copy=False), arg.dtype.scalar)

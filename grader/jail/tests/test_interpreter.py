@@ -58,6 +58,7 @@ def pair():
         ("x - y", lambda x, y: (x.astype(np.float32) - y.astype(np.float32)).astype(BF16)),
         ("tl.maximum(x, y)", lambda x, y: np.maximum(x, y)),
         ("tl.where(x > 0, x, y)", lambda x, y: np.where(x > 0, x, y)),
+        ("tl.where(m & (tl.load(x_ptr) == tl.load(x_ptr)), x, y)", lambda x, y: x),
         ("-x", lambda x, y: -x),
         ("tl.abs(x)", lambda x, y: np.abs(x)),
     ],
