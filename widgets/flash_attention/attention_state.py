@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.flash_attention import cost
 from kernels.machines import MACHINES, machine
 from widgets import units
-from widgets.charts import Box, Part, Series, axis_x, axis_y, bars_across, limit_across, linear, lines, log
+from widgets.charts import Box, Part, Series, axis_x, axis_y, bars_across, linear, lines, log
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
 from widgets.scene import Column, Scene, beside_model, circle, figure, line, rect, table, text
@@ -115,20 +115,9 @@ def _curve(r: Result, measured: dict) -> list[dict]:
     y = log(1e5, 1e14, CURVE.bottom, CURVE.y)
     at, naive, tiled = x(r.length), y(r.naive_bytes), y(r.tiled_bytes)
     ticks = [1024, 8192, 65536]
-    marks = [text("curve-title", 380, 16, f"a layer of {r.heads} heads, by length", bold=True)]
+    marks = [text("curve-title", 380, 16, f"bytes in and out, {r.heads} heads, by length", bold=True)]
     marks += axis_x("length", x, CURVE.bottom, "tokens", top=CURVE.y, ticks=ticks, show=units.count)
     marks += axis_y("state", y, CURVE.x, right=CURVE.right, ticks=[1e6, 1e9, 1e12], show=units.si_bytes)
-    marks += limit_across("memory", CURVE, y(r.memory_bytes), "")[:1]
-    marks.append(
-        text(
-            "memory-name",
-            CURVE.x + 4,
-            y(r.memory_bytes) - 6,
-            f"memory of {r.machine}: {units.si_bytes(r.memory_bytes)}",
-            "muted",
-            "small",
-        )
-    )
     marks += lines(
         "curve",
         [
@@ -230,7 +219,7 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
 
 SIMULATOR = Declaration(
     title="Attention state",
-    question="How much does attention leave in memory, if it stores the scores and if it does not?",
+    question="How many bytes does attention move, if it stores the scores and if it does not?",
     controls=(
         powers_of_two("length", "Context length", 8192, LENGTHS[0], LENGTHS[-1], unit="tokens"),
         powers_of_two("heads", "Query heads", 64, 1, 128),
