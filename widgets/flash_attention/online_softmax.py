@@ -71,18 +71,19 @@ def _scores(r: Result, step: int) -> list[dict]:
     low, high = r.shift, max(r.scores)
     y = linear(low, high + 0.12 * (high - low), SCORES.bottom, SCORES.y)
     pitch, m = SCORES.w / len(r.scores), r.states[step].m
-    marks = [text("scores-title", 0, 16, "scores of one query, tile by tile", "muted", "small")]
+    marks, names = [text("scores-title", 0, 16, "scores of one query, tile by tile", "muted", "small")], []
     for key, score in enumerate(r.scores):
         x, top = _across(r, key) + 4, min(y(score), SCORES.bottom - 2)
         shown = units.number(score, 4)
         tip = f"Key {key}: score {shown}"
         marks.append(rect(f"score-{key}", x, top, pitch - 8, SCORES.bottom - top, _role(r, key, step), tip))
-        marks.append(text(f"score-{key}-name", x + pitch / 2 - 4, top - 4, shown, "ink", "small", "middle"))
+        names.append(text(f"score-{key}-name", x + pitch / 2 - 4, top - 4, shown, "ink", "small", "middle"))
     seen = _across(r, min((step + 1) * r.tile, len(r.scores)))
     return marks + [
         line("m-line", SCORES.x, y(m), SCORES.right, y(m), "limit", f"Running maximum: {units.number(m, 4)}"),
         line("m-seen", SCORES.x, y(m), seen, y(m), "hot"),
         text("m-name", SCORES.right + 6, y(m) + 4, f"m = {units.number(m, 4)}", "hot", bold=True),
+        *names,  # last: no line strikes a number through
     ]
 
 
