@@ -89,6 +89,7 @@ def _panel(id: str, x: float, title: str, wave: Wave, r: Result) -> list[dict]:
         text(f"{id}-b-name", box.x, 44, bands_of_b, "secondary", "small"),
         rect(f"{id}-b", box.x, 50, box.w, 12, "idle"),
         text(f"{id}-c-name", box.x, box.bottom + 18, f"C: {r.tiles_m} × {r.tiles_n} tiles", "muted", "small"),
+        text(f"{id}-wave", max(box.right, box.x + 236), box.bottom + 18, f"■ first wave: {len(wave.tiles)}", "now", "small", "end"),
         text(f"{id}-a-name", x + 22, 76, "A", "primary", "small", "end"),
         text(f"{id}-a-count", x + 22, 92, units.count(wave.a_band_count), "primary", "small", "end"),
         rect(f"{id}-a", x + 30, box.y, 12, box.h, "idle"),

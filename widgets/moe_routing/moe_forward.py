@@ -91,6 +91,8 @@ def _tokens(r: Result, step: int) -> list[dict]:
         text(f"expert-{e}", LOGITS + e * CELL + 33, TITLES, f"E{e}", "muted", "small", "end")
         for e in range(r.expert_count)
     ]
+    said = "under each E: its logit" + ("; under the logits that are kept: their weights" if step else "")
+    marks.append(text("logits-key", X, HEIGHT - 6, said, "muted", "small"))
     for token in range(r.token_count):
         y, tip = _token_y(r, token), f"Token {token}: {_vector(r.x[token])}"
         marks.append(_name(r, f"t-{token}", 20, y, token, f"t{token}"))
@@ -194,12 +196,12 @@ def _captions(r: Result) -> list[str]:
     chosen, weights = layer.chosen[t], layer.weights[t]
     named = " and ".join(f"E{e}" for e in chosen)
     shares = " and ".join(map(SHOW, weights))
-    rows = " and ".join(str(i) for i, (token, _) in enumerate(layer.order) if token == t)
+    rows = " and ".join(f"row {i}" for i, (token, _) in enumerate(layer.order) if token == t)
     added = " + ".join(f"{SHOW(w)}·{_vector(v)}" for w, v in zip(weights, layer.restored[t], strict=True))
     return [
         f"Router: x times the gate gives one logit an expert; t{t} gets {_vector(layer.logits[t])}.",
         f"Top-{r.top_k}: t{t} keeps {named}, and softmax over what is kept gives {shares}.",
-        f"Permute: rows are sorted by expert, so that each expert's lie side by side; t{t} is in {rows}.",
+        f"Permute: rows are sorted by expert, so that each expert's lie side by side; t{t} fills {rows}.",
         f"Grouped GEMM: one launch runs {r.active_experts} experts, each on its own rows.",
         f"Un-permute: each result goes back to the token and the choice that it came from, t{t}'s too.",
         f"Combine: t{t} = {added} = {_vector(layer.combined[t])}.",

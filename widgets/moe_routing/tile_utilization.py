@@ -207,7 +207,16 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         f"and {lost.text} tokens are dropped.",
         takeaway=_takeaway(r),
         marks=axis_y("slots", y, PLOT.x, right=PLOT.right, ticks=[y.hi * q / 4 for q in range(5)])
-        + [text("slots-label", 0, 16, "token-slots of each expert", "muted", "small")]
+        + [
+            text(
+                "slots-label",
+                0,
+                16,
+                f"slots of each expert; a frame is one tile of {r.tile} rows",
+                "muted",
+                "small",
+            )
+        ]
         + _columns(r, y)
         + _levels(r, y)
         + _busiest(r, y)
