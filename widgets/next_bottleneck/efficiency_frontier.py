@@ -20,7 +20,7 @@ WANTS = {
 PLOT = Box(68, 48, 300, 216)
 X = log(0.002, 0.5, PLOT.x, PLOT.right)
 Y = log(0.0001, 2.0, PLOT.bottom, PLOT.y)
-NAMES, COLUMNS, ROWS = 424, (548, 634, WIDTH), 52
+NAMES, COLUMNS, ROWS = 424, (548, 634, WIDTH), 66
 PITCH = 42
 
 
@@ -128,15 +128,17 @@ def _plot(r: Result) -> list[dict]:
         tip = f"{name}: {units.seconds(p.between_tokens_s)} between tokens, {_usd(p.usd_per_1k)} for 1,000"
         marks.append(circle(f"{id}-dot", px, py, 7, role, tip))
         labels.append((id, name, px, py, role))
-    return marks + _labels([*labels, ("b-reported", "B as reported", x, y, "muted")])
+    taken = [m["x1"] if "x1" in m else m["x"] for m in marks if m["id"] == "limit"]
+    return marks + _labels([*labels, ("b-reported", "B as reported", x, y, "muted")], taken)
 
 
-def _labels(wanted: list[tuple[str, str, float, float, str]]) -> list[dict]:
-    """Each name beside its dot, on the first side where it stands clear of all dots and of the names so far."""
+def _labels(wanted: list[tuple[str, str, float, float, str]], upright: list[float]) -> list[dict]:
+    """Each name beside its dot, on the first side clear of all dots, of upright lines and of the names so far."""
     taken = [(x - 8, y - 8, x + 8, y + 8) for _, _, x, y, _ in wanted]
+    taken += [(x - 2, PLOT.y, x + 2, PLOT.bottom) for x in upright]
     marks = []
     for id, name, x, y, role in wanted:
-        wide, found = text_width(name, "small", True), None
+        wide, found = text_width(name, "small", role != "muted"), None
         for left, base in ((x + 12, y - 8), (x - 12 - wide, y - 8), (x + 12, y + 17), (x - 12 - wide, y + 17),
                            (x - wide / 2, y - 24), (x - wide / 2, y + 28)):  # fmt: skip
             box = (left, base - 10, left + wide, base + 4)
@@ -153,11 +155,13 @@ def _labels(wanted: list[tuple[str, str, float, float, str]]) -> list[dict]:
 
 
 def _dimensions(r: Result) -> list[dict]:
-    """The five dimensions in figures, the better one of each in bold."""
+    """Who each point serves, then the five dimensions in figures, the better one of each in bold."""
     marks = [text("dims-title", NAMES, 14, "Five dimensions", bold=True)]
+    marks.append(text("head-serves", NAMES, ROWS - 14, "users / GPUs", "muted", "small"))
     points = _known(r)
-    for (id, name, _, role), x in zip(points, COLUMNS, strict=True):
-        marks.append(text(f"head-{id}", x, ROWS - 14, name, role, "body", "end", bold=True))
+    for (id, name, p, role), x in zip(points, COLUMNS, strict=True):
+        marks.append(text(f"head-{id}", x, ROWS - 30, name, role, "body", "end", bold=True))
+        marks.append(text(f"head-{id}-serves", x, ROWS - 14, f"{p.users} / {p.gpus}", "ink", "small", "end"))
     rows = (
         (
             "throughput",
