@@ -135,7 +135,8 @@ def _row(r: Result, row: Row, columns: dict[str, float]) -> list[dict]:
 
 
 def _head(r: Result, columns: dict[str, float]) -> list[dict]:
-    marks = [text("head-order", 0, TOP - 8, "fastest first", "muted", "small")]
+    marks = [text("head-order", 0, TOP - 8, "fastest first", "muted", "small"),
+             text("head-key", 720, 12, "● fits, × does not, blank: no rule", "muted", "small", "end")]  # fmt: skip
     for i, (name, x) in enumerate(columns.items()):
         y = TOP - 52 + 28 * (i % 2)  # two levels, so that long values do not meet
         marks.append(text(f"head-{name}", x, y, LABELS[name], "muted", "small", "middle"))

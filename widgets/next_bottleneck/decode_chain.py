@@ -100,8 +100,8 @@ def _parts(r: Result, i: int) -> list[dict]:
     done = {one.cured for one in r.steps[1 : i + 1]}
     x = linear(0, max(first.parts_s.values()), PARTS.x, PARTS.right)
     marks = [
-        text("parts-title", PARTS.x, 16, "parts of one step", "muted", "small"),
-        text("alone-title", 720, 16, "its cure alone", "muted", "small", "end"),
+        text("parts-title", PARTS.x, 16, "parts of one step; outlined: before its cure", "muted", "small"),
+        text("alone-title", 720, 16, "whole step, its cure alone", "muted", "small", "end"),
     ]
     for row, (part, at_first) in enumerate(first.parts_s.items()):
         y, time_s = PARTS.y + 30 * row, now.parts_s[part]

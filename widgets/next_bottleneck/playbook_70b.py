@@ -113,9 +113,14 @@ def _bars(r: Result, i: int, now: bool) -> list[dict]:
     marks += [
         text(f"round{i}-a-ms", x(at) + 8, y + 38, units.seconds(one.arithmetic_s), "ink" if _agrees(one) else "hot", bold=True),
         rect(f"round{i}-told", BARS.x, y + 48, x(one.reported_s) - BARS.x, 16, "idle", f"reported: {told}"),
-        text(f"round{i}-r-ms", x(one.reported_s) + 8, y + 61, told, "ink", bold=True),
+        text(f"round{i}-r-ms", _clear_of(x(r.target_s), x(one.reported_s) + 8, told), y + 61, told, "ink", bold=True),
     ]  # fmt: skip
     return marks + _beside(one, i, y)
+
+
+def _clear_of(upright: float, left: float, words: str) -> float:
+    """Where bold words begin: at `left`, or past the upright line that would strike them through."""
+    return upright + 6 if left - 2 < upright < left + text_width(words, bold=True) + 2 else left
 
 
 def _beside(one: Round, i: int, y: float) -> list[dict]:
@@ -123,7 +128,7 @@ def _beside(one: Round, i: int, y: float) -> list[dict]:
     if not one.reported_tokens_s:
         return []
     fits = one.requests_in_flight <= 1.1 * one.admitted
-    needs = f"{units.number(one.requests_in_flight, 2)} at once, {one.admitted} admitted"
+    needs = f"{units.number(one.requests_in_flight, 2)} requests at once, {one.admitted} admitted"
     rate = f"reported {units.count(one.reported_tokens_s)} tokens/s need {needs}"
     return [text(f"round{i}-rate", RIGHT, y + 14, rate, "muted" if fits else "hot", "small", "end", not fits)]
 

@@ -84,7 +84,13 @@ def run(gpus, local_mfu, measured_mfu, slow, operating, days, step_ms) -> Result
 def _curve(r: Result) -> list[dict]:
     x, y = log(NODE, MOST, PLOT.x, PLOT.right), linear(0, 0.8, PLOT.bottom, PLOT.y)
     marks = axis_y(
-        "mfu", y, PLOT.x, "MFU", lambda v: units.percent(v, 0), PLOT.right, (0, 0.2, 0.4, 0.6, 0.8)
+        "mfu",
+        y,
+        PLOT.x,
+        "MFU: useful FLOP/s over the peak",
+        lambda v: units.percent(v, 0),
+        PLOT.right,
+        (0, 0.2, 0.4, 0.6, 0.8),
     )
     marks += axis_x("gpus", x, PLOT.bottom, "GPUs", units.count, ticks=(8, 128, 1024, 8192))
     marks.append(
@@ -211,7 +217,7 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         formula=(
             ("tax = 1 − fleet MFU / node MFU", f"1 − {units.number(r.fleet_mfu)} / {r.local_mfu} = {tax.text}"),
             (
-                "step = node's step · (1 + growth · doublings)",
+                "step = node's step · (1 + growth a doubling · doublings)",
                 f"{units.seconds(r.node_step_s)} · (1 + {units.number(r.growth_per_doubling)} · {units.number(doublings)}) "
                 f"= {units.seconds(r.node_step_s * (1 + r.growth_per_doubling * doublings))}",
             ),
