@@ -105,6 +105,8 @@ def _devices(r: Result) -> list[dict]:
         if id != "exchange":
             marks.append(line(f"{id}-line", TIMES.x, y(value), TIMES.right + 4, y(value), "limit", words))
         marks.append(text(f"{id}-name", TIMES.right + 8, at + 4, words, role, "small", bold=True))
+    if pitch > 40:
+        marks.append(text("tokens-of", TIMES.x - 8, TIMES.bottom + 32, "tokens", "muted", "small", "end"))
     for d, device in enumerate(r.devices):
         x = TIMES.x + (d + 0.5) * pitch - wide / 2
         marks += _column(r, d, x, wide, y)
@@ -128,7 +130,7 @@ def _takeaway(r: Result) -> str:
         )
     if max(len(e.devices) for e in r.experts) > 1:
         return "Copies of the hottest experts share their tokens: memory buys back the time of waiting."
-    return "The same work in all, but the step lasts as long as the busiest device."
+    return "The total work is the same, but the step lasts as long as the busiest device."
 
 
 def _warning(r: Result) -> str:
@@ -173,7 +175,7 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         height=404,
         formula=(
             (
-                "step = exchange + busiest · time of a token",
+                "step = links + busiest · time of a token",
                 f"{units.seconds(r.exchange_s)} + {most} · {units.seconds(r.token_s)} = {step.text}",
             ),
             (

@@ -178,7 +178,7 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
     blocks = figure(
         f"error, a scale for each {r.blocks.group}", r.blocks.error_share, units.percent, "primary"
     )
-    gain = figure("smaller", r.gain, units.times)
+    gain = figure("smaller error", r.gain, units.times)
     spent = figure("bits a weight", r.blocks.bits_per_weight, lambda v: units.number(v, 4))
     form = cost.BLOCK_FORMATS[r.format]
     scale = f"({form.scale_bits} + {form.zero_bits})" if form.zero_bits else f"{form.scale_bits}"
@@ -189,7 +189,7 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         takeaway=_takeaway(r),
         marks=_title("one", ONE_TOP, r.one, "hot" if r.one.zeros > 16 else "muted")
         + _panel("one", ONE_TOP, r.one, r)
-        + [text("how", 0, ONE_TOP + HIGH + 18, "stems: the numbers; dots: what is kept of them", "muted", "small")]
+        + [text("how", 0, ONE_TOP + HIGH + 18, "stems: the numbers; dots: as kept; lines: the levels", "muted", "small")]
         + _title("blocks", BLOCKS_TOP, r.blocks, "hot" if r.blocks.zeros > 16 else "muted")
         + _panel("blocks", BLOCKS_TOP, r.blocks, r),
         figures=(one, blocks, gain, spent),

@@ -140,7 +140,7 @@ def _bars(r: Result) -> list[dict]:
 def _users(r: Result) -> list[dict]:
     """The reported sessions at k = 4: below the dashed line the k-bit kernels are faster."""
     x, y = log(1, 64, USERS.x, USERS.right), linear(0.4, 1.4, USERS.bottom, USERS.y)
-    marks = [text("users-title", 412, 14, "A whole session at k = 4", bold=True)]
+    marks = [text("users-title", 412, 14, "Session time at k = 4, over fp16's", bold=True)]
     shares = [0.5, 0.75, 1.25]
     marks += axis_y("ratio", y, USERS.x, "", lambda v: units.times(v), right=USERS.right, ticks=shares)
     marks += axis_x("users", x, USERS.bottom, "users at once", ticks=[s.users for s in r.reported])

@@ -83,8 +83,8 @@ def _ladder(r: Result) -> list[dict]:
     x = log(0.003, 2000, LADDER.x, LADDER.right)
     marks = [
         text("ladder-title", 0, 14, "Energy of one access", bold=True),
-        text("size-title", 626, 34, "on an H100", "muted", "small", "end"),
-        text("wait-title", WIDTH, 34, "takes", "muted", "small", "end"),
+        text("size-title", 626, 34, "an H100 has", "muted", "small", "end"),
+        text("wait-title", WIDTH, 34, "fetch takes", "muted", "small", "end"),
     ]
     for i, v in enumerate(r.rungs):
         top, chosen = LADDER.y + i * RUNG, v.name in (r.near, HBM)

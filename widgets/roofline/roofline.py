@@ -182,15 +182,25 @@ def _usual(r: Result) -> list[dict]:
     """Where the usual operations stand on the same axis, each coloured by its limit."""
     marks, top = [], PLOT.bottom + 60
     free = [0.0] * 4  # of each row: where it is free from
+    ridge = X(r.ridge_flop_per_byte)
     for i, p in enumerate(sorted(r.usual, key=lambda p: p.flop_per_byte)):
-        x = X(p.flop_per_byte)
-        row = next(k for k in range(4) if free[k] < x)
-        free[row] = x + text_width(p.name, "small") + 20
+        x, wide = X(p.flop_per_byte), text_width(p.name, "small")
+        left = x < ridge < x + wide + 12 and x - wide > PLOT.x  # the ridge would strike it through
+        row = next(k for k in range(4) if free[k] < x - left * (wide + 9))
+        free[row] = x + 20 + (0 if left else wide)
         y, role = top + 19 * row, "memory" if p.bound == "memory" else "compute"
         tip = f"{p.name}: {units.number(p.flop_per_byte)} FLOP per byte"
         marks += [
             circle(f"usual{i}", x, y, 5, role, tip),
-            text(f"usual{i}-name", x + 9, y + 4, p.name, role, "small"),
+            text(
+                f"usual{i}-name",
+                x + (-9 if left else 9),
+                y + 4,
+                p.name,
+                role,
+                "small",
+                "end" if left else "start",
+            ),
         ]
     return marks
 
@@ -251,7 +261,7 @@ SIMULATOR = Declaration(
     question="What limits this operation: bytes or arithmetic?",
     controls=(
         select("operation", "Operation", "decode_70b", {name: kind.label for name, kind in KINDS.items()}),
-        powers_of_two("batch", "Batch, tokens or size", 1, 1, 4096, help="The size that this operation has to offer."),
+        powers_of_two("batch", "Batch, tokens or size", 1, 1, 4096, help="Whichever of them the operation has."),
         select("machine_name", "GPU", "H100", list(MACHINES)),
         select("dtype", "Numbers", "fp16", list(BYTES)),
         powers_of_two("devices", "GPUs that share a 70B model", 8, 1, 16, more=True),
