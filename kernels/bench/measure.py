@@ -33,14 +33,14 @@ def measure(row: Row, device, ceilings: dict[str, float], seconds: float) -> dic
         return record | {"wrong": f"error must be at most {row.tolerance:g}, got {record['error']:g}"}
     peers, record["peers"] = _right_peers(row, inputs)
     contenders = {"ours": row.ours, **peers}
-    times, again = _times(row, contenders, inputs, device, seconds)
+    times, again = _times(row, contenders, inputs, device, seconds, record["peers"])
     if not again <= row.tolerance:
         return record | {"wrong": f"right at first, but after the timing its error was {again:g}"}
     ours = median(times["ours"])
     limit = row.limit_seconds(ceilings)
     record |= {"us": ours * 1e6, "limit_us": limit * 1e6, "share": limit / ours}
     record |= {"tb_s": row.bytes / ours / 1e12, "tflop_s": row.flops / ours / 1e12}
-    for name in peers:
+    for name in times.keys() & peers.keys():
         middle, low, high = timing.ratio(times[name], times["ours"])
         record["peers"][name] |= {"us": median(times[name]) * 1e6, "ratio": middle, "interval": [low, high]}
     return record
@@ -54,7 +54,7 @@ def _right_peers(row: Row, inputs) -> tuple[dict[str, Factory], dict]:
         except (Absent, ImportError) as why:
             said[name] = {"absent": str(why)}
         except Exception as why:
-            said[name] = {"failed": f"{type(why).__name__}: {why}".splitlines()[0][:160]}
+            said[name] = _failed(why)
         else:
             said[name] = {"error": error}
             if error <= row.tolerance:
@@ -64,14 +64,29 @@ def _right_peers(row: Row, inputs) -> tuple[dict[str, Factory], dict]:
     return right, said
 
 
-def _times(row: Row, contenders: dict[str, Factory], inputs, device, seconds) -> tuple[dict, float]:
-    """Seconds per launch of each contender by round, and our error once all is timed."""
+def _failed(why: Exception) -> dict:
+    return {"failed": f"{type(why).__name__}: {why}".splitlines()[0][:160]}
+
+
+def _times(row: Row, contenders: dict[str, Factory], inputs, device, seconds, said) -> tuple[dict, float]:
+    """Seconds per launch of each contender by round, and our error once all is timed.
+
+    A peer that no graph can capture is left out, and `said` gets the reason.
+    """
     flush = timing.Flush(device) if row.mode == "cold" else None
     sets = [inputs] if flush else [inputs, *(row.inputs(SEED + i) for i in range(1, _copies(row, device)))]
     watches, keep = {}, []
     for name, factory in contenders.items():
-        calls = [factory(one) for one in sets]
-        graph = timing.capture(calls)
+        try:
+            # a capture that fails leaves its own stream current: come back from it
+            with torch.cuda.stream(torch.cuda.current_stream()):
+                calls = [factory(one) for one in sets]
+                graph = timing.capture(calls)
+        except Exception as why:
+            if name == "ours":
+                raise
+            said[name] = _failed(why)
+            continue
         keep.append((calls, graph))
         watches[name] = timing.stopwatch(graph, flush)
     times = timing.interleave(watches, seconds * len(watches))

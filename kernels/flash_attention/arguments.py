@@ -14,6 +14,14 @@ def multiprocessors(device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4
 
 
+@lru_cache
+def shared_memory(device) -> int:
+    """Bytes that one program may have; an H200's where there is no GPU."""
+    if device.type != "cuda":
+        return 227 * 1024
+    return torch.cuda.get_device_properties(device).shared_memory_per_block_optin
+
+
 def must(ok: bool, name: str, rule: str, got: object, hint: str) -> None:
     if not ok:
         raise ValueError(f"{name} must be {rule}, got {got}; {hint}")

@@ -14,10 +14,22 @@ import triton.language as tl
 from . import arguments
 from .decode_parts import choose_splits, combine, leave, workspace_of
 
-# H200, 2026-11-20. (block_n, num_warps, num_stages, programs per multiprocessor) by head dim: for a plain cache, and
-# for one whose rows are looked up or unpacked
-CONFIGS = {16: (128, 4, 3, 2), 32: (128, 4, 3, 2), 64: (128, 4, 3, 2), 128: (64, 2, 3, 2), 256: (32, 4, 3, 2)}
-WORKED = {16: (128, 4, 2, 2), 32: (128, 4, 2, 2), 64: (128, 4, 2, 2), 128: (128, 4, 2, 2), 256: (64, 4, 2, 2)}
+# (block_n, num_warps, num_stages, programs per multiprocessor) by head dim: for a plain cache, for one whose rows are
+# looked up, and for one whose numbers are unpacked. Head dim 128: H200, 2026-11-20, two sweeps.
+WORKED = {16: (128, 4, 2, 2), 32: (128, 4, 2, 2), 64: (128, 4, 2, 2), 256: (64, 4, 2, 2)}
+CONFIGS = {
+    "plain": {
+        16: (128, 4, 3, 2),
+        32: (128, 4, 3, 2),
+        64: (128, 4, 3, 2),
+        128: (64, 2, 3, 2),
+        256: (32, 4, 3, 2),
+    },
+    "paged": WORKED | {128: (64, 4, 5, 2)},
+    "narrow": WORKED | {128: (128, 4, 3, 2)},
+}
+# with two sequences' heads for every multiprocessor nothing is split, and short programs fill the gaps better
+MANY = {("plain", 128): (64, 4, 2, 4), ("paged", 128): (64, 4, 4, 2), ("narrow", 128): (64, 4, 4, 2)}
 
 
 @triton.jit
@@ -190,11 +202,13 @@ def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=
     lse = torch.empty(batch, heads, dtype=torch.float32, device=q.device)
     if q.numel() == 0:
         return out, lse
-    block_n, num_warps, num_stages, per_sm = (
-        config or (CONFIGS if table is None and k_scale is None else WORKED)[block_d]
-    )
     units = batch * kv_heads
-    splits = splits or choose_splits(units, longest, block_n, arguments.multiprocessors(q.device) * per_sm)
+    processors = arguments.multiprocessors(q.device)
+    kind = "narrow" if k_scale is not None else "plain" if table is None else "paged"
+    block_n, num_warps, num_stages, per_sm = config or choose_config(kind, block_d, units, processors)
+    room = arguments.shared_memory(q.device) // (2 * block_n * block_d * k.element_size())
+    num_stages = min(num_stages, max(2, room))  # smaller GPUs hold fewer tiles of K and V
+    splits = splits or choose_splits(units, longest, block_n, processors * per_sm)
     parts = (workspace or workspace_of(q.device)).take(units, group, splits, d)
     scales, scale_strides, per_key = _scales(k, k_scale, v_scale, table is not None)
     unit = scale if softcap else scale * arguments.LOG2E
@@ -209,6 +223,11 @@ def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=
         SOFTCAP=softcap > 0, num_warps=num_warps, num_stages=num_stages,
     )  # fmt: skip
     return out, lse
+
+
+def choose_config(kind: str, block_d: int, units: int, processors: int) -> tuple[int, int, int, int]:
+    few = CONFIGS[kind][block_d]
+    return MANY.get((kind, block_d), few) if units >= 2 * processors else few
 
 
 def _kind(k, k_scale) -> str:

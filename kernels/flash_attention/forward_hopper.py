@@ -28,7 +28,7 @@ class Config:
     CONSUMERS: gl.constexpr
     BLOCK_M: gl.constexpr
     BLOCK_N: gl.constexpr
-    TURNS: gl.constexpr  # what a warpgroup issues before the next one may: "scores", "both" products, "none"
+    TURNS: gl.constexpr  # a warpgroup issues both its products before the next one may
     PIN: gl.constexpr
     LATE: gl.constexpr
     HAS_LEFT: gl.constexpr
@@ -194,15 +194,13 @@ def _step(cfg, q, rings, turns, state, where, consts, j, c: gl.constexpr, MASKED
     scale = LOG2E if cfg.SOFTCAP else consts[0]
     p = _unpack(p, q.dtype, gl.DotOperandLayout(0, cfg.O_LAYOUT, 2))
     k = k_ring.take(count)
-    if cfg.TURNS != "none":
+    if cfg.TURNS:
         wait_turn(turns, count, c)
     zero = gl.zeros([ROWS, cfg.BLOCK_N], gl.float32, cfg.S_LAYOUT)
     s = warpgroup_mma(q, k.permute((1, 0)), zero, use_acc=False, is_async=True)
-    if cfg.TURNS == "scores":
-        pass_turn(turns, c)
     v = v_ring.take(count - 1)
     acc = warpgroup_mma(p, v, acc, is_async=True)
-    if cfg.TURNS == "both":
+    if cfg.TURNS:
         pass_turn(turns, c)
     if cfg.LATE:
         v_ring.release(count - 2, pred=steps > 0)
@@ -257,11 +255,11 @@ def _consume(cfg, out, lse, rings, turns, shape, consts, tiles, strides, c: gl.c
         q = q_ring.take(q_count)
         # the first tile has no P V before it
         k = k_ring.take(count)
-        if cfg.TURNS != "none":
+        if cfg.TURNS:
             wait_turn(turns, count, c)
         zero = gl.zeros([ROWS, cfg.BLOCK_N], gl.float32, cfg.S_LAYOUT)
         s = warpgroup_mma(q, k.permute((1, 0)), zero, use_acc=False, is_async=True)
-        if cfg.TURNS != "none":
+        if cfg.TURNS:
             pass_turn(turns, c)
         s = warpgroup_mma_wait(0, deps=[s])
         k_ring.release(count)

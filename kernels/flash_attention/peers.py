@@ -126,8 +126,12 @@ def _sdpa_backward(backend):
         case = inputs["case"]
         _plain(case)
         leaves = [inputs[name].detach().requires_grad_() for name in ("q", "k", "v")]
-        with sdpa_kernel(backend):
+        # autograd returns to the forward's stream, and the default stream cannot take part in a captured graph
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side), sdpa_kernel(backend):
             out = F.scaled_dot_product_attention(*leaves, is_causal=case.causal)
+        torch.cuda.current_stream().wait_stream(side)
         return lambda: torch.autograd.grad(out, leaves, inputs["dout"], retain_graph=True)
 
     return factory

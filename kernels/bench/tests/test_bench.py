@@ -1,5 +1,6 @@
 """The benchmark's judgement and its files, on a machine without a GPU."""
 
+import contextlib
 import importlib
 import json
 import math
@@ -65,6 +66,40 @@ def test_peers_are_held_to_the_same_check(monkeypatch):
     assert said["absent"]["absent"] == "not on this GPU" and "fast" in said["missing"]["absent"]
     assert result["us"] == pytest.approx(100) and result["share"] == pytest.approx(1e-6 / 1e-4)
     assert "2.000x" in record.line(result) and "not on this GPU" in record.line(result)
+
+
+def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
+    def capture(calls):
+        if calls[0]() is None:
+            raise RuntimeError("operation failed due to a previous error during capture\nmore")
+        return "graph"
+
+    def interleave(watches, seconds):
+        return {name: [1e-4 * (i + 1)] * 9 for i, name in enumerate(watches)}
+
+    for name, stand_in in {
+        "capture": capture, "interleave": interleave, "stopwatch": lambda *_: None, "Flush": lambda _: True,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(timing, name, stand_in)
+    for name in ("synchronize", "current_stream"):
+        monkeypatch.setattr(torch.cuda, name, lambda: None)
+    monkeypatch.setattr(torch.cuda, "stream", lambda _: contextlib.nullcontext())
+    once = []
+
+    def fragile(x):
+        once.append(x)
+        return lambda: 2 * x if len(once) == 1 else None
+
+    peers = {"fragile": fragile, "steady": lambda x: lambda: x + x}
+    result = measure.measure(row(peers=peers), None, CEILINGS, 0.1)
+    assert result["us"] == pytest.approx(100)
+    assert result["peers"]["fragile"] == {
+        "failed": "RuntimeError: operation failed due to a previous error during capture"
+    }
+    assert result["peers"]["steady"]["ratio"] == pytest.approx(2)
+    with pytest.raises(RuntimeError, match="capture"):
+        once.clear()
+        measure.measure(row(ours=fragile), None, CEILINGS, 0.1)
 
 
 def test_limit_is_the_slower_ceiling():

@@ -24,7 +24,7 @@ def tensors(d, count=3):
 
 def forwards(found):
     lse = torch.empty(1, 2, LENGTH)
-    for d, mask in ((64, "causal"), (128, "full"), (128, "causal"), (256, "window")):
+    for d, mask in ((64, "full"), (64, "causal"), (128, "full"), (128, "causal"), (256, "window")):
         q, k, v, out = tensors(d, 4)
         call = partial(forward_hopper_launch.launch, q, k, v, out, lse, plan(d, *MASKS[mask]))
         found[f"hopper {d} {mask}"] = facts(call, 90)
@@ -42,19 +42,25 @@ def decodes(found):
     table = torch.zeros(4, 256, dtype=torch.int32)
     one = torch.ones(1, 8, 1)
     found["decode 80"] = facts(partial(decode.decode, q, *flat, lens, splits=8), 80)
-    call = partial(decode.decode, q, *paged, lens, table=table, splits=8, check_table=False)
-    found["decode paged 90"] = facts(call, 90)
     narrow = [t.to(torch.float8_e4m3fn) for t in flat]
-    call = partial(decode.decode, q, *narrow, lens, k_scale=one, v_scale=one, splits=8)
-    found["decode fp8 90"] = facts(call, 90)
+    for units in (1, 2 * 132):  # few sequences and many
+        kinds = {
+            "plain": partial(decode.decode, q, *flat),
+            "paged": partial(decode.decode, q, *paged, lens, table=table, check_table=False),
+            "narrow": partial(decode.decode, q, *narrow, lens, k_scale=one, v_scale=one),
+        }
+        for kind, call in kinds.items():
+            config = decode.choose_config(kind, 128, units, 132)
+            found[f"decode {kind} {units} 90"] = facts(partial(call, splits=8, config=config), 90)
 
 
 def gradients(found):
     lse = torch.empty(1, 2, LENGTH)
-    dout, q, k, v, out = tensors(128, 5)
-    call = partial(backward.attention_backward, dout, q, k, v, out, lse, causal=True)
-    for kernel in kernels(call, 90)[1:]:
-        found[kernel.metadata.name] = facts_of(kernel, 90)
+    for d in (64, 128):
+        dout, q, k, v, out = tensors(d, 5)
+        call = partial(backward.attention_backward, dout, q, k, v, out, lse, causal=True)
+        for kernel in kernels(call, 90)[1:]:
+            found[f"{kernel.metadata.name} {d}"] = facts_of(kernel, 90)
 
 
 def main():

@@ -7,9 +7,9 @@ import torch
 from kernels.compare import relative_error
 from kernels.flash_attention import cases, reference
 from kernels.flash_attention.backward import attention_backward
-from kernels.flash_attention.decode import decode
+from kernels.flash_attention.decode import choose_config, decode
 from kernels.flash_attention.decode_parts import Workspace, choose_splits
-from kernels.flash_attention.forward import attention, attention_varlen
+from kernels.flash_attention.forward import Plan, attention, attention_varlen
 from kernels.tensors import to_numpy, to_torch
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -123,6 +123,26 @@ def test_splits_keep_every_multiprocessor_busy():
     assert choose_splits(256, 4096, 64, 264) == 1, "256 programs fill 264 places"
     assert choose_splits(8, 32768, 64, 264) == 32, "16 tiles each; a 33rd split would only wait"
     assert choose_splits(1, 1, 64, 264) == 1, "one key cannot be split"
+
+
+def test_hopper_programs_stay_where_shares_are_equal():
+    from kernels.flash_attention.forward_hopper_launch import choose_config, stays
+
+    def plan(left, right, varlen=False):
+        return Plan(1, 1, 64, 1024, 1024, 1.0, 0.0, left, right, varlen)
+
+    full, causal = plan(None, None), plan(None, 0)
+    assert stays(full, 1, 132) and not stays(plan(None, None, varlen=True), 132, 132)
+    assert stays(causal, 33, 132) and not stays(causal, 32, 132)
+    assert choose_config(64, full)["CONSUMERS"] == 3 and choose_config(64, causal)["CONSUMERS"] == 2
+    assert choose_config(128, full) == choose_config(128, causal)
+
+
+def test_many_short_sequences_decode_with_small_tiles_and_few_with_deep_pipelines():
+    for kind in ("plain", "paged", "narrow"):
+        few, many = (choose_config(kind, 128, units, 132) for units in (263, 264))
+        assert few != many and few == choose_config(kind, 128, 1, 132)
+        assert choose_config(kind, 64, 1, 132) == choose_config(kind, 64, 9999, 132), "measured at 128 only"
 
 
 def test_a_workspace_grows_and_is_counted_clean():

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from kernels.flash_attention import cases, cost, forward_portable
-from kernels.flash_attention.decode import CONFIGS, WORKED, decode
+from kernels.flash_attention.arguments import multiprocessors
+from kernels.flash_attention.decode import choose_config, decode
 from kernels.flash_attention.forward import attention
 from kernels.tensors import to_torch
 
@@ -61,7 +62,9 @@ def test_decoding_asks_for_each_seen_key_once(case, asked):
     tensors = {name: to_torch(x) for name, x in arrays.items()}
     counts = asked(k=tensors["k"], v=tensors["v"])
     decode(**tensors, **case.options, splits=case.splits)
-    tile = (CONFIGS if case.cache == "same" else WORKED)[1 << (case.head_dim - 1).bit_length()][0]
+    units, block_d = case.batch * case.kv_heads, 1 << (case.head_dim - 1).bit_length()
+    kind = "plain" if case.cache == "same" else "narrow"
+    tile = choose_config(kind, block_d, units, multiprocessors(tensors["q"].device))[0]
     first = [max(n - 1 - case.window, 0) // tile * tile if case.window else 0 for n in arrays["lens"]]
     seen = sum(arrays["lens"]) - sum(first)
     row = case.kv_heads * case.head_dim * tensors["k"].element_size()
