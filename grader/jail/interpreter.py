@@ -21,6 +21,7 @@ FP8_LARGEST = {tl.float8e4nv: 448.0, tl.float8e5: 57344.0}
 TF32_DROPPED_BITS = 13
 
 _stock_np_dtype = stock._get_np_dtype
+semantic_load = stock.TritonSemantic.load
 stock_patch_lang_tensor = stock._patch_lang_tensor
 stock_masked_load = stock.InterpreterBuilder.create_masked_load
 stock_binary_op = stock.InterpreterBuilder.binary_op
@@ -78,7 +79,7 @@ class Fixes:
 
     def create_masked_load(self, ptrs, mask, other, *rest, **named):
         ty = ptrs.get_element_ty()
-        if other is None and not mask.data.all():
+        if other is None and not mask.data.all() and not getattr(self, "other_given", False):
             # a GPU leaves masked lanes undefined; poison shows a kernel that uses them
             bits = np.full(mask.data.shape + (np_dtype(ty).itemsize,), 0xFF, np.uint8)
             poison = (
@@ -136,6 +137,15 @@ def patch_lang_tensor(tensor, scope) -> None:
     scope.set_attr(tensor, "__index__", lambda self: int(np.asarray(self.handle.data).reshape(-1)[0]))
 
 
+def load_knowing_other(self, ptr, mask, other, *rest, **named):
+    """tl.load's semantics drop an `other` that is a single 0 as if none had been given; the builder must know."""
+    self.builder.other_given = other is not None
+    try:
+        return semantic_load(self, ptr, mask, other, *rest, **named)
+    finally:
+        self.builder.other_given = False
+
+
 EVERYWHERE = types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core})
 
 
@@ -156,6 +166,7 @@ def install() -> None:
     if stock._get_np_dtype is np_dtype:
         return
     stock._patch_lang_tensor = patch_lang_tensor
+    stock.TritonSemantic.load = load_knowing_other
     stock.InterpretedFunction.__call__ = call_device_function
     stock._get_np_dtype = np_dtype
     for name, method in vars(Fixes).items():

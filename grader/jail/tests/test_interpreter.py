@@ -137,3 +137,9 @@ def test_masked_lanes_without_other_are_poison():
     x = np.ones(5, np.float32)
     got = elementwise("tl.sum(tl.load(x_ptr + i, mask=m)) + x", x, x, ["fp32"] * 3)
     assert np.isnan(got).all()
+
+
+def test_a_scalar_load_with_other_of_zero_gives_zero():
+    x = np.ones(5, np.float32)
+    got = elementwise("x + tl.load(x_ptr + N, mask=N < 0, other=0)", x, x, ["fp32"] * 3)
+    assert np.array_equal(got, x)
