@@ -208,8 +208,8 @@ def traffic(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     question = evidence.question
     result.evidence = "traffic counted in Triton's interpreter"
     run = evidence.run(question.traffic_case, TRAFFIC, False)
-    if run.outcome.error:
-        return from_error(run.outcome.error, result, describe(run))
+    if _one_case(evidence, run, result) is not None:  # the bytes of a wrong result are worth nothing
+        return result
     result.facts = {"case": dict(run.case.sizes)}
     if not evidence.pictured:  # one table and picture a report
         evidence.pictured = True

@@ -73,6 +73,7 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(
             1, 2, 2, 65, 65, 64, layout={"q": "padded", "k": "padded", "o": "padded"}, kind="strided tensors"
         ),
+        case(1, 2, 1, 70, 70, 32, layout={x: "transposed" for x in "qkvo"}, kind="transposed tensors"),
     ]
 
 
@@ -284,6 +285,8 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         one(1, 8, 1, 700, 64, "bf16", values="extreme scores", kind="extreme scores"),
         one(1, 4, 2, 260, 64, layout={"k": "padded", "v": "padded"}, kind="a strided cache"),
         one(1, 2, 1, 257, 32, scale=0.7, kind="another scale"),
+        one(1, 4, 2, 400 + _odd(rng), 64, sm_count=1, kind="a machine with a single multiprocessor"),
+        one(1, 2, 1, 90, 64, layout={x: "transposed" for x in "qkvo"}, kind="transposed tensors"),
     ]
 
 

@@ -25,6 +25,8 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         values = rng.standard_normal(shape)
         if case.values == "positive":
             values = 1.0 + 0.25 * rng.random(shape)
+        if case.values == "beyond fp16":
+            values *= 2.0**18
         if case.values == "outlier":
             values[rng.integers(shape[0]), rng.integers(shape[1])] = 2000.0
         found[name] = values.astype(np.float32).astype(DTYPES[case.dtype])
@@ -63,8 +65,11 @@ def hidden_products(rng: np.random.Generator) -> list[Case]:
             kind="strided operands",
         ),
         Case(sizes(odd(), odd(), odd()), layout={"b": "transposed", "c": "padded"}, kind="strided operands"),
+        Case(sizes(odd(), odd(), odd()), layout={"c": "transposed"}, kind="a transposed C"),
+        Case(sizes(int(rng.integers(1100, 1300)), 70, 32), kind="many rows of tiles"),
         Case(sizes(48, 80, 1024), "bf16", {"c": "fp32"}, values="positive", kind="a long sum in fp32"),
         Case(sizes(65, 33, 200), "fp16", {"c": "fp32"}, values="outlier", kind="one large value"),
+        Case(sizes(33, 40, 64), "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         Case(
             sizes(int(rng.integers(300, 400)), int(rng.integers(200, 300)), 64), kind="several tiles each way"
         ),

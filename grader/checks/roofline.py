@@ -55,6 +55,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(7, int(rng.integers(900, 1100)), kind="rows longer than a block"),
         case(5, odd(), layout={"x": "padded", "y": "padded"}, kind="padded rows"),
         case(9, 64, layout={"x": "transposed"}, kind="a transposed input"),
+        case(7, 40, layout={"y": "transposed"}, kind="a transposed output"),
         case(6, 200, "fp16", dtypes={"y": "fp32"}, values="far from zero", kind="values far from zero"),
         case(4, 96, dtypes={"y": "fp32"}, values="tails", kind="large values"),
         case(3, 50, dtypes={"y": "fp32"}, values="constant rows", kind="constant rows"),

@@ -11,7 +11,7 @@ import time
 
 from grader import jailer
 
-SUITES = {"exploits": "exploits", "zoo": "zoo", "honest": "honest", "class": "classes"}
+SUITES = {"exploits": "exploits", "zoo": "zoo.run", "honest": "honest.run", "class": "classes"}
 
 
 def main(argv: list[str]) -> int:

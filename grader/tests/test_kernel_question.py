@@ -76,3 +76,11 @@ def test_a_wide_tile_does_not_hide_a_missing_grouping():
 def test_an_impossible_tile_fails_without_a_gpu():
     got = judge(RIGHT.replace("GROUP_M = 64, 128, 32, 8", "GROUP_M = 512, 512, 64, 8"))
     assert "2048 registers a thread" in str(got)
+
+
+def test_the_bytes_of_a_wrong_result_win_nothing():
+    special = 'if p.N == 4096 and p.K == 64:\n        return {"steps": [{"kernel": other, "grid": (p.M // 64 * p.N // 128,)}]}\n    grid ='
+    other = "@triton.jit\ndef other(a_ptr, b_ptr, c_ptr, M, N, K):\n    tl.store(c_ptr + tl.program_id(0), 0.0)\n\n\n"
+    got = judge(other + RIGHT.replace("grid =", special, 1))
+    assert [p.name for p in got.parts if p.state == PASS] == ["values", "compiled"], str(got)
+    assert "were never written" in str(got)

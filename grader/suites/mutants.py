@@ -1,0 +1,166 @@
+"""Wrong answers made from a right one: each a single small change of its syntax tree."""
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+COMPARED = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+COMPUTED = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+IN_ORDER = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)
+RENAMED = {
+    "max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum", "sum": "max", "exp": "exp2", "exp2": "exp",
+    "zeros": "ones_like", "float32": "float16", "cdiv": "fdiv", "cumsum": "cumprod", "sqrt": "exp", "rsqrt": "sqrt",
+}  # fmt: skip
+DROPPED = ("mask", "other", "axis", "bitcast")
+OPTIONS = ("num_warps", "num_stages")  # of a step; they change no value and are for the clock to judge
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`name` says what became of which words, and stays the same while the cell around them changes."""
+
+    name: str
+    line: int
+    source: str
+
+
+def mutants(source: str) -> list[Mutant]:
+    tree, found, names = ast.parse(source), [], {}
+    for number, node in enumerate(ast.walk(tree)):
+        for what, change in [] if id(node) in _options(tree) else _changes(node):
+            mutated = copy.deepcopy(tree)
+            place = next(n for i, n in enumerate(ast.walk(mutated)) if i == number)
+            change(place)
+            name = (
+                what
+                if what.startswith("left out")
+                else f"{what}: {ast.unparse(node)} -> {ast.unparse(place)}"[:160]
+            )
+            names[name] = names.get(name, 0) + 1
+            text = ast.unparse(ast.fix_missing_locations(mutated))
+            if names[name] > 1:
+                name += f" ({names[name]})"
+            found.append(Mutant(name, getattr(node, "lineno", 0), text))
+    return found
+
+
+def _options(tree: ast.AST) -> set[int]:
+    """Nodes that say how many warps and stages a step gets."""
+    pairs = [
+        pair for n in ast.walk(tree) if isinstance(n, ast.Dict) for pair in zip(n.keys, n.values, strict=True)
+    ]
+    chosen = [value for key, value in pairs if isinstance(key, ast.Constant) and key.value in OPTIONS]
+    return {id(node) for value in chosen for node in ast.walk(value)}
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, callable]]:
+    """(what, change in place) for one node."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
+        other = COMPARED[type(node.ops[0])]
+        yield "comparison", lambda n: n.ops.__setitem__(0, other())
+    if isinstance(node, ast.BinOp):
+        yield from _binary(node)
+    if isinstance(node, ast.AugAssign) and type(node.op) in COMPUTED:
+        yield "operator", lambda n: setattr(n, "op", COMPUTED[type(n.op)]())
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield from _constant(node)
+    if isinstance(node, ast.Attribute) and node.attr in RENAMED and isinstance(node.value, ast.Name):
+        yield "function", lambda n: setattr(n, "attr", RENAMED[n.attr])
+    if isinstance(node, ast.Call):
+        yield from _call(node)
+    if (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and not isinstance(node.operand, ast.Constant)
+    ):
+        yield "sign", lambda n: setattr(n, "op", ast.UAdd())
+    if isinstance(node, ast.For | ast.FunctionDef):
+        yield from _statements(node)
+
+
+def _binary(node: ast.BinOp) -> Iterator[tuple[str, callable]]:
+    if type(node.op) in COMPUTED:
+        yield "operator", lambda n: setattr(n, "op", COMPUTED[type(n.op)]())
+    if isinstance(node.op, IN_ORDER):
+        yield "swapped", lambda n: n.__dict__.update(left=n.right, right=n.left)
+    if isinstance(node.op, ast.Mult | ast.Add | ast.BitAnd | ast.Div | ast.Sub):
+        yield "right side dropped", lambda n: n.__dict__.update(right=_neutral(n.op))
+
+
+def _neutral(op: ast.operator) -> ast.AST:
+    """What leaves the other side as it is."""
+    value = -1 if isinstance(op, ast.BitAnd) else 1 if isinstance(op, ast.Mult | ast.Div) else 0
+    return ast.Constant(True) if isinstance(op, ast.BitAnd) else ast.Constant(value)
+
+
+def _constant(node: ast.Constant) -> Iterator[tuple[str, callable]]:
+    if isinstance(node.value, bool):
+        return
+    yield "plus one", lambda n: setattr(n, "value", n.value + 1)
+    if isinstance(node.value, float) and node.value:
+        yield "a little more", lambda n: setattr(n, "value", n.value * 1.05)
+    if node.value not in (0, 1, 2):
+        yield (
+            "halved",
+            lambda n: setattr(n, "value", n.value // 2 if isinstance(n.value, int) else n.value / 2),
+        )
+
+
+def _call(node: ast.Call) -> Iterator[tuple[str, callable]]:
+    name = ast.unparse(node.func)
+    for position, keyword in enumerate(node.keywords):
+        if keyword.arg in DROPPED:
+            yield f"no {keyword.arg}", lambda n, i=position: n.keywords.pop(i)
+    if name in ("tl.where", "where"):
+        yield "branches swapped", lambda n: n.args.__setitem__(slice(1, 3), [n.args[2], n.args[1]])
+    if name in ("tl.dot", "dot") and len(node.args) == 3:
+        yield "no accumulator", lambda n: n.args.pop(2)
+    if name == "tl.program_id":
+        yield "another axis", lambda n: setattr(n.args[0], "value", (n.args[0].value + 1) % 2)
+
+
+def _statements(node: ast.AST) -> Iterator[tuple[str, callable]]:
+    """Statements left out: assignments to something that was there before, and stores."""
+    seen = {a.arg for a in node.args.args} if isinstance(node, ast.FunctionDef) else set()
+    for position, statement in enumerate(node.body):
+        targets = _targets(statement)
+        again = isinstance(statement, ast.AugAssign) or isinstance(node, ast.For) and targets
+        if (
+            isinstance(statement, ast.Expr)
+            and isinstance(statement.value, ast.Call)
+            or again
+            or targets & seen
+        ):
+            yield (
+                "left out: " + ast.unparse(statement)[:80],
+                lambda n, i=position: n.body.__setitem__(i, ast.Pass()),
+            )
+        seen |= targets
+
+
+def _targets(statement: ast.stmt) -> set[str]:
+    assigned = (
+        statement.targets
+        if isinstance(statement, ast.Assign)
+        else [statement.target]
+        if isinstance(statement, ast.AugAssign)
+        else []
+    )
+    return {n.id for target in assigned for n in ast.walk(target) if isinstance(n, ast.Name)}

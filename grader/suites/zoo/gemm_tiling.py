@@ -1,0 +1,60 @@
+"""GEMMs, wrong: plain in fp16 and bf16, and block-scaled in fp8."""
+
+TILED, SCALED = "gemm_tiling.tiled_gemm", "gemm_tiling.block_scaled_gemm"
+MASK_A = "mask=(offs_m < M)[:, None] & mask_k[None, :]"
+MASK_B = "mask=mask_k[:, None] & (offs_n < N)[None, :]"
+DOT = "acc = tl.dot(a, b, acc)"
+SUMMED = "acc += tl.dot(a, b) * scale[:, None]"
+SCALE = "scale = tl.load(sa_ptrs, mask=mask_m, other=0.0) * tl.load(sb_here)"
+
+WRONG = {
+    TILED: {
+        "no mask along K": ("values", [(MASK_A, "mask=(offs_m < M)[:, None]"), (MASK_B, "mask=(offs_n < N)[None, :]")], ""),
+        "masked lanes unset": ("values", [(", other=0.0", "")], "unmasked tail"),
+        "no mask at the store": ("values", [("             mask=(offs_m < M)[:, None] & (offs_n < N)[None, :])", "             mask=(offs_n < N)[None, :])")], ""),
+        "strides of B swapped": ("values", [("[:, None] * stride_bk + offs_n[None, :] * stride_bn", "[:, None] * stride_bn + offs_n[None, :] * stride_bk")], "transposed stride"),
+        "one block of K": ("values", [("range(0, K, BLOCK_K)", "range(0, BLOCK_K, BLOCK_K)")], "one block of K"),
+        "bf16 sum": ("values", [(DOT, "acc = (acc + tl.dot(a, b)).to(tl.bfloat16).to(tl.float32)")], "low precision"),
+        "fp16 sum": ("values", [("tl.zeros((BLOCK_M, BLOCK_N), tl.float32)", "tl.zeros((BLOCK_M, BLOCK_N), tl.float16)"), (DOT, "acc = (acc + tl.dot(a, b)).to(tl.float16)")], ""),
+        "the last product alone": ("values", [(DOT, "acc = tl.dot(a, b)")], ""),
+        "last group not cut off": ("values", [("tl.minimum(tiles_m - first, GROUP_M)", "GROUP_M")], ""),
+        "grid rounded down": ("values", [("triton.cdiv(p.M, BLOCK_M) * triton.cdiv(p.N, BLOCK_N)", "max(1, p.M // BLOCK_M) * max(1, p.N // BLOCK_N)")], ""),
+        "rows and columns exchanged": ("values", [("pm = first + within % rows", "pm = within // rows"), ("pn = within // rows", "pn = first + within % rows")], ""),
+        "C without its strides": ("values", [("offs_m[:, None] * stride_cm", "offs_m[:, None] * N")], ""),
+        "A without its strides": ("values", [("offs_m[:, None] * stride_am", "offs_m[:, None] * K")], ""),
+        "tail left out": ("values", [("range(0, K, BLOCK_K)", "range(0, K // BLOCK_K * BLOCK_K, BLOCK_K)")], ""),
+        "rounded before the sum": ("values", [(DOT, "acc += tl.dot(a, b).to(tl.float16)")], ""),
+        "a product of bf16 in fp16": ("values", [("other=0.0)\n        b =", "other=0.0).to(tl.float16)\n        b ="), ("other=0.0)\n        acc", "other=0.0).to(tl.float16)\n        acc")], ""),
+        "every tile loads A twice": ("speed", [("        b = tl.load(", "        a = a + 0 * tl.load(a_ptr + offs_m[:, None] * stride_am + (offs_k + k)[None, :] * stride_ak, mask=(offs_m < M)[:, None] & mask_k[None, :], other=0.0)\n        b = tl.load(")], ""),
+        "tiles of 16 by 16": ("traffic", [("GROUP_M = 64, 128, 32, 8", "GROUP_M = 16, 16, 32, 8")], ""),
+        "no grouping": ("grouping", [('"GROUP_M": GROUP_M', '"GROUP_M": 1')], ""),
+        "tiles that reuse too little": ("speed", [("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 32, 8")], ""),
+        "more than registers hold": ("compiled", [("GROUP_M = 64, 128, 32, 8", "GROUP_M = 256, 256, 32, 8")], ""),
+        "products without tensor cores": ("compiled", [(DOT, "acc += tl.sum(a[:, :, None].to(tl.float32) * b[None, :, :].to(tl.float32), 1)"), ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 128, 16, 8")], ""),
+    },
+    SCALED: {
+        "no scales": ("values", [(SUMMED, "acc += tl.dot(a, b)")], "no scales"),
+        "no scale of A": ("values", [(SCALE, "scale = tl.load(sa_ptrs, mask=mask_m, other=0.0) * 0 + tl.load(sb_here)")], ""),
+        "no scale of B": ("values", [(SCALE, "scale = tl.load(sa_ptrs, mask=mask_m, other=0.0)")], ""),
+        "the first scale of A for all": ("values", [("sa_ptrs += stride_sak", "sa_ptrs += 0")], ""),
+        "the first scale of B for all": ("values", [("sb_here += stride_sbk", "sb_here += 0")], ""),
+        "the first column of scales": ("values", [("sb_ptr + tile_n * BLOCK_N // BLOCK_K * stride_sbn", "sb_ptr")], ""),
+        "scaled after the sum": ("values", [(SUMMED, "acc = tl.dot(a, b, acc)"), ("c_ptrs =", "acc = acc * scale[:, None]\n    c_ptrs =")], ""),
+        "scales of the tile's rows to its columns": ("values", [("mask_n[None, :])\n", "mask_n[None, :])\n"), ("scale[:, None]", "tl.load(sa_ptr + offs_n * stride_sam, mask=offs_n < M, other=0.0)[None, :]")], ""),
+        "masked lanes unset": ("values", [(", other=0.0)  # (BLOCK_M, BLOCK_K)", ")"), (", other=0.0)  # (BLOCK_K, BLOCK_N)", ")")], "unmasked tail"),
+        "fp16 sum": ("values", [("tl.zeros((BLOCK_M, BLOCK_N), tl.float32)", "tl.zeros((BLOCK_M, BLOCK_N), tl.float16)"), (SUMMED, "acc = (acc + tl.dot(a, b) * scale[:, None]).to(tl.float16)")], ""),
+        "one block of K": ("values", [("range(0, K, BLOCK_K)", "range(0, BLOCK_K, BLOCK_K)")], ""),
+        "tiles of 16 by 16": ("traffic", [("(128, 128, 8) if big else (32, 64, 4)", "(16, 16, 4)")], ""),
+    },
+}  # fmt: skip
+
+EQUIVALENT = {
+    TILED: {
+        "halved: 32 -> 16": "another BLOCK_K: the same sum in shorter steps",
+        "plus one: 8 -> 9": "another GROUP_M within what the grouping's budget allows",
+        "halved: 8 -> 4": "another GROUP_M within what the grouping's budget allows",
+        "plus one: 0.0 -> 1.0": "a masked lane of A meets a masked 0 of B along K; rows beyond M are never stored",
+        "plus one: 0.0 -> 1.0 (2)": "a masked lane of B meets a masked 0 of A along K; columns beyond N are never stored",
+    },
+    SCALED: {},
+}  # fmt: skip
