@@ -196,6 +196,10 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x = np.broadcast_to(rng.standard_normal(v), (b, v))
     if case.values == "large":
         x = x * 50 + 200
+    if case.values == "close calls":  # what wins changes with every rule, and often all logits are negative
+        x = x / 3 - 3 * rng.integers(0, 2, (b, 1))
+    if case.values == "fine":
+        x = x / 3 + 300
     if case.values == "ties":
         x = np.round(x)
     return x.astype(np.float32).astype(DTYPES[case.dtype])
@@ -222,8 +226,8 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     return plain_inputs(case, rng) | {
         "allowed": pack_bits(allowed),
         "history": history.astype(np.int32),
-        "repetition": rng.choice([1.0, 1.2, 2.0], b).astype(np.float32),
-        "frequency": rng.choice([0.0, 0.3], b).astype(np.float32),
+        "repetition": rng.choice([0.7, 1.0, 1.2, 2.0], b).astype(np.float32),
+        "frequency": rng.choice([0.0, 0.3, -0.4], b).astype(np.float32),
         "presence": rng.choice([0.0, 0.5], b).astype(np.float32),
     }
 
@@ -231,9 +235,9 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
 def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
     b = case.sizes["B"]
     return plain_inputs(case, rng) | {
-        "top_k": rng.choice([0, 1, 5, 50], b).astype(np.int32),
+        "top_k": rng.choice([0, 1, 2, 5, 50], b).astype(np.int32),
         "top_p": rng.choice([1.0, 0.9, 0.5], b).astype(np.float32),
-        "min_p": rng.choice([0.0, 0.05], b).astype(np.float32),
+        "min_p": rng.choice([0.0, 0.05, 0.4], b).astype(np.float32),
     }
 
 
@@ -250,7 +254,7 @@ def final_logits(inputs: dict, i: int) -> np.ndarray:
     return reference.processed(x, row, 0)
 
 
-def scores(inputs: dict, i: int) -> np.ndarray:
+def row_scores(inputs: dict, i: int) -> np.ndarray:
     """What is maximised in row i; -inf for tokens that may not be drawn."""
     x, t = final_logits(inputs, i), float(inputs["temperature"][i])
     if t == 0:
@@ -266,7 +270,7 @@ def scores(inputs: dict, i: int) -> np.ndarray:
 
 
 def tokens_wanted(inputs: dict, case: Case) -> dict:
-    rows = [scores(inputs, i) for i in range(case.sizes["B"])]
+    rows = [row_scores(inputs, i) for i in range(case.sizes["B"])]
     return {"token": np.array([-1 if s.max() == -np.inf else int(np.argmax(s)) for s in rows], np.float64)}
 
 
@@ -284,7 +288,7 @@ def agree(inputs: dict, case: Case, got: dict, want: dict) -> str:
         kind = f"token[{i}] is {mine}, wanted {wanted}"
         if not 0 <= mine < case.sizes["V"] or wanted < 0:
             return kind
-        s = scores(inputs, i)
+        s = row_scores(inputs, i)
         size = max(1.0, abs(s[wanted]))
         if not s[mine] >= s[wanted] - NEAR * size and not _at_the_border(inputs, i, mine, wanted):
             return f"{kind}: its score is {s[mine]:.4g} and the best is {s[wanted]:.4g}"
@@ -362,6 +366,8 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         Case(size(4, 1000), "fp32", values="large", kind="large logits"),
         Case(size(4, 257), "fp32", values="ties", kind="equal logits"),
         Case(size(6, 700), "fp32", layout={"logits": "padded"}, kind="strided rows"),
+        Case(size(4, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
+        Case(size(30, 90), "fp32", layout={"logits": "transposed"}, kind="transposed logits"),
         Case(size(300, 8), "fp32", values="one row", kind="the distribution over many seeds"),
     ]
 
@@ -434,6 +440,15 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
         Case(size(3, 128, 5), "fp32", values="all banned", kind="a row that bans everything"),
         Case(size(2, 33, 3), "fp32", kind="a mask that ends within a word"),
         Case(size(4, 500, 16), "fp32", layout={"logits": "padded"}, kind="strided rows"),
+        Case(size(64, 9, 8), "fp32", values="close calls", kind="many rows of few tokens"),
+        Case(
+            size(32, 40, 24),
+            "fp32",
+            values="close calls",
+            layout={"logits": "transposed", "allowed": "padded", "history": "padded"},
+            kind="everything strided",
+        ),
+        Case(size(4, 200, 3), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
     ]
 
 
@@ -480,7 +495,16 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(6, 300), "bf16", kind="bf16 logits"),
         Case(size(6, 7), "fp32", kind="fewer tokens than top-k"),
         Case(size(8, 1024), "fp32", values="large", kind="large logits"),
-        Case(size(8, 64), "fp32", values="ties", kind="equal logits at the border"),
+        Case(size(48, 12), "fp32", values="ties", kind="equal logits at the border"),
+        Case(size(64, 12), "fp32", values="close calls", kind="many rows of few tokens"),
+        Case(
+            size(32, 100),
+            "fp32",
+            values="close calls",
+            layout={"logits": "transposed"},
+            kind="transposed logits",
+        ),
+        Case(size(8, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
     ]
 
 

@@ -66,7 +66,7 @@ def _wrong(parts: tuple[str, ...], name: str, root: Path) -> str | None:
         room == "widgets"
         and other[0] == "kernels"
         and other[1:2] != ("machines",)
-        and other[2:3] != ("cost",)
+        and not (len(other) > 2 and other[2].partition("_")[0] == "cost")
     ):
         return "widgets must import only a topic's cost.py and kernels/machines.py"
     return None
@@ -96,7 +96,11 @@ def _weights(root: Path) -> Iterator[str]:
 
 def _models(root: Path) -> Iterator[str]:
     """A simulator's model and every formula it uses: the standard library and nothing else, even later."""
-    costs = [path for path in modules(root, "kernels") if path.name in ("cost.py", "machines.py")]
+    costs = [
+        path
+        for path in modules(root, "kernels")
+        if path.stem.partition("_")[0] == "cost" or path.name == "machines.py"
+    ]
     models = [path for path in modules(root, "widgets") if is_topic(path.parent)]
     for path in [*costs, *models]:
         for name, place in reached(path, root, lazy=True).items():

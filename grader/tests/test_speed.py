@@ -19,7 +19,9 @@ def report(seconds: float, bar: float, name: str = "NVIDIA H200") -> dict:
 def test_faster_than_the_datasheet_is_flagged_with_the_arithmetic():
     found = speed.facts(report(50e-6, 176e-6), Ratio(0.28, 0.28, 0.28, 40, 0), QUESTION.speed)
     assert "50.0 us is below the 139.0 us that H200's datasheet allows" in found["beats_physics"]
-    assert not speed.facts(report(170e-6, 176e-6), Ratio(0.97, 0.97, 0.97, 40, 0), QUESTION.speed)["beats_physics"]
+    assert not speed.facts(report(170e-6, 176e-6), Ratio(0.97, 0.97, 0.97, 40, 0), QUESTION.speed)[
+        "beats_physics"
+    ]
 
 
 def test_an_unknown_gpu_is_held_to_its_own_calibration(monkeypatch):
@@ -46,6 +48,11 @@ GOOD = """module { tt.func public @k(%a: !tt.ptr<f32>) { %0 = tt.get_program_id 
 
 def test_plain_ir_may_cross_and_assembly_may_not():
     ir.hold(GOOD)
-    for bad in ("tt.elementwise_inline_asm", "tt.extern_elementwise", "llvm.inline_asm", "nvvm.read.ptx.sreg.clock"):
+    for bad in (
+        "tt.elementwise_inline_asm",
+        "tt.extern_elementwise",
+        "llvm.inline_asm",
+        "nvvm.read.ptx.sreg.clock",
+    ):
         with pytest.raises(ir.BadIR):
             ir.hold(GOOD.replace("arith.addi", bad))

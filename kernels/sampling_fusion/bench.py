@@ -98,7 +98,7 @@ def peers_of(timed) -> dict:
     if timed.ask == {"temperature": 0.0}:
         return {"torch argmax": lambda x: lambda: x["logits"].argmax(-1)}
     if timed.tables or set(timed.ask) - {"top_k", "top_p"}:
-        return {"naive chain": naive}
+        return {"naive chain": one_launch_a_rule}
     k, p = timed.ask.get("top_k", 0), timed.ask.get("top_p", 1.0)
     if not k and p == 1:
         return {
@@ -106,13 +106,13 @@ def peers_of(timed) -> dict:
             "compiled": compiled(without_filter),
             "FlashInfer": flashinfer,
         }
-    peers = {"naive chain": naive, "torch sort": torch_chain(by_sort), "FlashInfer": flashinfer}
+    peers = {"naive chain": one_launch_a_rule, "torch sort": torch_chain(by_sort), "FlashInfer": flashinfer}
     if k:
         peers |= {"torch topk": torch_chain(by_topk), "compiled": compiled(by_topk)}
     return peers
 
 
-def naive(x):
+def one_launch_a_rule(x):
     return lambda: naive_chain.sample(x["logits"], x["state"])
 
 
