@@ -43,7 +43,9 @@ def other_plan(evidence: Evidence, compiled: dict, result: PartResult) -> PartRe
         return from_error(asked.error, result, "the compiled case")
     if asked.header["plan"] == compiled:
         return None
-    return fail(result, "launch(p) gave another plan when it was asked again", "launch(p): it must depend on p alone")
+    return fail(
+        result, "launch(p) gave another plan when it was asked again", "launch(p): it must depend on p alone"
+    )
 
 
 def metered_plan(evidence: Evidence, run: Run, compiled: dict) -> dict | None:
