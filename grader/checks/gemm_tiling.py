@@ -12,6 +12,11 @@ FP32_SUM = (
     2.0**-16
 )  # of the sum of |a||b|: what any order of an fp32 sum stays within, and a bf16 one does not
 ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-22}
+SMALLEST = {
+    "fp16": 2.0**-24,
+    "bf16": 1e-30,
+    "fp32": 1e-30,
+}  # below its normal numbers fp16 has steps of this size
 ODD = (1, 17, 31, 33, 47, 63, 65, 96, 100, 127, 129)
 
 
@@ -41,7 +46,7 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
     """Rounding of the output's dtype, and the error of an fp32 sum in any order."""
     terms = np.abs(inputs["a"].astype(np.float64)) @ np.abs(inputs["b"].astype(np.float64))
     out = case.dtypes.get("c", case.dtype)
-    return {"c": ROUNDING[out] * np.abs(want["c"]) + FP32_SUM * terms + 1e-30}
+    return {"c": ROUNDING[out] * np.abs(want["c"]) + FP32_SUM * terms + SMALLEST[out]}
 
 
 def hidden_products(rng: np.random.Generator) -> list[Case]:

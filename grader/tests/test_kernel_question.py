@@ -84,3 +84,17 @@ def test_the_bytes_of_a_wrong_result_win_nothing():
     got = judge(other + RIGHT.replace("grid =", special, 1))
     assert [p.name for p in got.parts if p.state == PASS] == ["values", "compiled"], str(got)
     assert "were never written" in str(got)
+
+
+def test_a_product_near_zero_may_be_rounded_to_a_step_of_fp16():
+    import numpy as np
+
+    from grader.checks import gemm_tiling
+    from grader.questions import Case
+
+    inputs = {"a": np.array([[3e-3]], np.float16), "b": np.array([[2.9e-3]], np.float16)}
+    case = Case({"M": 1, "N": 1, "K": 1})
+    want = gemm_tiling.product(inputs, case)
+    rounded = want["c"].astype(np.float16).astype(np.float64)
+    assert rounded != want["c"]
+    assert np.abs(rounded - want["c"]) <= gemm_tiling.within(inputs, case, want)["c"]
