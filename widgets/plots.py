@@ -30,7 +30,10 @@ def roofline(
 ) -> list[dict]:
     """Points under the slope of a bandwidth and a flat roof for each dtype; names hang below the points."""
     x = log(LEAST, MOST, ROOF.x, ROOF.right)
-    y = log(bandwidth * LEAST / 1.5, 2.2 * max(rate for _, rate in roofs), ROOF.bottom, ROOF.y)
+    points = [p for p in points if p.rate > 0]  # what does no arithmetic has no place under this roof
+    slowest = min((p.rate for p in points), default=bandwidth)
+    low = min(bandwidth * LEAST / 1.5, slowest / 20)  # room for a label below the lowest point
+    y = log(low, 2.2 * max(rate for _, rate in roofs), ROOF.bottom, ROOF.y)
     marks = axis_y("rate", y, ROOF.x, "", _rate, right=ROOF.right)
     marks += axis_x("intensity", x, ROOF.bottom, "FLOP per byte", top=ROOF.y, ticks=(1, 10, 100, 1000, 10000))
     heights = spread([y(rate) for _, rate in roofs])
