@@ -348,6 +348,18 @@ def hidden_window(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 2, 120, 120, 64, "bf16", w=1000, softcap=5, kind="a window wider than the keys"),
         case(1, 1, 1, 90, 90, 64, w=0, softcap=30, kind="a window of the query's own key"),
         case(1, 2, 1, 40, 150, 64, w=33, softcap=10, kind="more keys than queries"),
+        case(
+            2,
+            4,
+            2,
+            70,
+            70,
+            32,
+            w=25,
+            softcap=10,
+            layout={x: "transposed" for x in "qkvo"},
+            kind="grouped heads, transposed",
+        ),
         case(1, 1, 1, 130, 130, 64, w=70, softcap=50, values="extreme scores", kind="extreme scores"),
     ]
 

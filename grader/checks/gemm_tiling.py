@@ -71,7 +71,7 @@ def hidden_products(rng: np.random.Generator) -> list[Case]:
         ),
         Case(sizes(odd(), odd(), odd()), layout={"b": "transposed", "c": "padded"}, kind="strided operands"),
         Case(sizes(odd(), odd(), odd()), layout={"c": "transposed"}, kind="a transposed C"),
-        Case(sizes(int(rng.integers(1100, 1300)), 70, 32), kind="many rows of tiles"),
+        Case(sizes(int(rng.integers(1100, 1300)), 300, 32), kind="many rows of tiles"),
         Case(sizes(48, 80, 1024), "bf16", {"c": "fp32"}, values="positive", kind="a long sum in fp32"),
         Case(sizes(65, 33, 200), "fp16", {"c": "fp32"}, values="outlier", kind="one large value"),
         Case(sizes(33, 40, 64), "bf16", values="beyond fp16", kind="numbers beyond fp16"),
@@ -292,6 +292,7 @@ TILED_GEMM = KernelQuestion(
     compile_case=Case({"M": 4096, "N": 4096, "K": 4096}, "bf16", sm_count=132),
     targets=(90, 80),
     instruction={90: "wgmma", 80: "mma.sync"},
+    most_spills=64,
     speed=Speed("matmul", Case({"M": 4096, "N": 4096, "K": 4096}, "bf16"), full=1 / 0.7, none=1 / 0.35, bound=bound),
     where=f"{LESSON}, \"The kernel, line by line\"",
     hints=(
@@ -344,6 +345,13 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
         Case(sizes(64, 128 + rng.choice(ODD), 256), "bf16", kind="a ragged block of columns"),
         Case(sizes(33, 64, 128 + 16 * rng.integers(1, 7)), "bf16", kind="a ragged block of K"),
         Case(sizes(16, 128, 1024), "bf16", {"c": "fp32"}, values="positive", kind="a long sum"),
+        Case(
+            sizes(40, 300, 200),
+            "bf16",
+            layout={name: "transposed" for name in ("a", "b", "sa", "sb", "c")},
+            kind="everything strided",
+        ),
+        Case(sizes(rng.integers(300, 400), 300, 128), "bf16", kind="many rows of tiles"),
     ]
 
 

@@ -25,6 +25,8 @@ semantic_load = stock.TritonSemantic.load
 stock_patch_lang_tensor = stock._patch_lang_tensor
 stock_masked_load = stock.InterpreterBuilder.create_masked_load
 stock_binary_op = stock.InterpreterBuilder.binary_op
+DESCRIBED = (stock.TensorDescHandle, stock.BlockPointerHandle)
+stock_pointers = {kind: kind.materialize_pointers for kind in DESCRIBED}
 
 
 known: dict = {}
@@ -131,6 +133,12 @@ def _operand(handle, input_precision) -> np.ndarray:
     return data
 
 
+def materialize_pointers(self, offsets):
+    """The lanes of a descriptor or block pointer and their mask, the mask as a value like any other."""
+    pointers, mask = stock_pointers[type(self)](self, offsets)
+    return pointers, stock.TensorHandle(np.asarray(mask), tl.int1)
+
+
 def patch_lang_tensor(tensor, scope) -> None:
     """Scalars are arrays of one element here, and newer numpy makes no Python number of those by itself."""
     stock_patch_lang_tensor(tensor, scope)
@@ -168,6 +176,8 @@ def install() -> None:
     stock._patch_lang_tensor = patch_lang_tensor
     stock.TritonSemantic.load = load_knowing_other
     stock.InterpretedFunction.__call__ = call_device_function
+    for kind in DESCRIBED:
+        kind.materialize_pointers = materialize_pointers
     stock._get_np_dtype = np_dtype
     for name, method in vars(Fixes).items():
         if not name.startswith("__"):

@@ -143,3 +143,33 @@ def test_a_scalar_load_with_other_of_zero_gives_zero():
     x = np.ones(5, np.float32)
     got = elementwise("x + tl.load(x_ptr + N, mask=N < 0, other=0)", x, x, ["fp32"] * 3)
     assert np.array_equal(got, x)
+
+
+DESCRIBED = """
+@triton.jit
+def kernel(x_ptr, y_ptr, o_ptr, N, B: tl.constexpr):
+    at = tl.program_id(0) * B
+    x = tl.make_tensor_descriptor(x_ptr, (N,), (1,), (B,)).load([at])
+    y = tl.load(tl.make_block_ptr(y_ptr, (N,), (1,), (at,), (B,), (0,)), boundary_check=(0,), padding_option="zero")
+    tl.store(tl.make_block_ptr(o_ptr, (N,), (1,), (at,), (B,), (0,)), x + y, boundary_check=(0,))
+
+def launch(p):
+    return {"steps": [{"kernel": kernel, "grid": (triton.cdiv(p.N, 64),), "constexprs": {"B": 64}}]}
+"""
+
+
+def test_descriptors_and_block_pointers_stop_at_the_end():
+    x = np.arange(100, dtype=np.float32)
+    task = {
+        "source": DESCRIBED, "sizes": {"N": 100}, "sm_count": 4,
+        "tensors": [tensor("x", "fp32", x.shape), tensor("y", "fp32", x.shape), tensor("o", "fp32", x.shape, "out")],
+    }  # fmt: skip
+    outcome = jail("interpret").ask(task, {"x": x, "y": x})
+    assert outcome.error is None, outcome.error
+    assert np.array_equal(outcome.arrays["o"], x + x)
+    loads = {
+        name: kinds["load"]
+        for name, kinds in outcome.header["launches"][0]["tensors"].items()
+        if "load" in kinds
+    }
+    assert {name: counts["requested"] for name, counts in loads.items()} == {"x": 400, "y": 400}
