@@ -444,6 +444,7 @@ BACKWARD = KernelQuestion(
         case(1, 2, 2, _odd(rng, 20, 140), 141, 64, kind="more keys than queries"),
         case(2, 1, 1, 96, 96, 32, "bf16", kind="bf16 in a batch"),
         case(1, 1, 1, 129, 129, 64, scalars={"scale": 0.3}, kind="another scale"),
+        case(2, 2, 2, 70, 90, 32, layout={x: "transposed" for x in ("q", "k", "v", "o", "do", "lse", "dq", "dk", "dv")}, kind="everything strided"),
     ],
     most_launches=4,
     compile_case=case(4, 16, 16, 2048, 2048, 64, "bf16", sm_count=132),
