@@ -3,12 +3,11 @@
 from grader.bench import ir
 from grader.evidence import Evidence, Run
 from grader.record import PartResult
+from grader.sentences import describe, fail, from_error, tell
 
 
 def not_triton(evidence: Evidence, runs: list[Run], result: PartResult) -> PartResult | None:
     """Fails where a plan that ran in the interpreter would not get through Triton's own front end."""
-    from grader.parts import describe, from_error, tell
-
     outcome = evidence.front_end(runs)
     if outcome.error:
         run = runs[outcome.error.get("case") or 0]
@@ -20,8 +19,6 @@ def not_triton(evidence: Evidence, runs: list[Run], result: PartResult) -> PartR
 
 def foreign(texts: list[str], result: PartResult) -> PartResult | None:
     """Fails where IR holds what could not be loaded beside the clock; the same here as on a GPU."""
-    from grader.parts import fail
-
     for text in filter(None, texts):
         try:
             ir.hold(text)
@@ -36,8 +33,6 @@ def settings(plan: dict) -> list:
 
 def other_plan(evidence: Evidence, compiled: dict, result: PartResult) -> PartResult | None:
     """Fails where launch(p) tells the compiler something else than the interpreter."""
-    from grader.parts import fail, from_error
-
     asked = evidence.plan(evidence.question.compile_case)
     if asked.error:
         return from_error(asked.error, result, "the compiled case")

@@ -7,7 +7,8 @@ import numpy as np
 from grader.compare import difference
 from grader.evidence import Evidence
 from grader.questions import Call, Part
-from grader.record import FAIL, PartResult
+from grader.record import PartResult
+from grader.sentences import fail, from_error, tell
 
 TWINS = 2
 
@@ -36,8 +37,6 @@ def twin(question, call: Call) -> Call | None:
 
 
 def _group(evidence: Evidence, group: list[Call], secret: bool, result: PartResult) -> bool:
-    from grader.parts import from_error, tell
-
     question = evidence.question
     outcome = evidence.call(group, secret)
     if outcome.error:
@@ -50,31 +49,27 @@ def _group(evidence: Evidence, group: list[Call], secret: bool, result: PartResu
             tell(result, alone.kind)
         return False
     if outcome.header["inputs_changed"]:
-        return _fail(
+        fail(
             result,
             f"{question.entry} changed the array it was given",
             "work on a copy, or build the result in a new array",
         )
+        return False
     for call, encoded in zip(group, outcome.header["results"], strict=True):
         want = question.reference(*copy.deepcopy(call.args))
         trouble = _compare(question, question.entry, encoded, want, outcome.arrays)
         if trouble:
             known = _recognise(question, call, encoded, outcome.arrays)
-            _fail(
+            fail(
                 result,
                 f"{_name(question, call, secret)}: {trouble}",
                 known or f"the formula of {question.entry}, worked by hand for this case",
+                known=bool(known),
             )
-            result.facts["known"] = bool(known)
             if secret:
                 tell(result, call.kind)
             return False
     return True
-
-
-def _fail(result: PartResult, came: str, look: str) -> bool:
-    result.state, result.points, result.came, result.look = FAIL, 0.0, came, look
-    return False
 
 
 def _name(question, call: Call, secret: bool) -> str:

@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 
-from grader import front_end, numpy_parts
+from grader import front_end, numpy_parts, speed
 from grader.compare import difference
 from grader.evidence import Evidence, Run
+from grader.picture import coarse
 from grader.questions import Part
-from grader.record import FAIL, PartResult
+from grader.record import PartResult
+from grader.sentences import describe, fail, from_error, tell
 
 PUBLIC, HIDDEN, TRAFFIC, REPEAT = 100, 200, 300, 400
 
@@ -18,22 +20,6 @@ def judge(evidence: Evidence, part: Part) -> PartResult:
         part.name, part.points, part.points, asked=evidence.question.asks, look=evidence.question.where
     )
     return JUDGES[part.judged_by(evidence.mode)](evidence, part, result)
-
-
-def fail(result: PartResult, came: str, look: str = "", **facts) -> PartResult:
-    result.state, result.points, result.came = FAIL, 0.0, came
-    result.look = look or result.look
-    result.facts |= facts
-    return result
-
-
-def describe(run: Run) -> str:
-    """A public case in full; a hidden one by its kind alone."""
-    if run.hidden:
-        return f"a hidden case ({run.case.kind})"
-    sizes = ", ".join(f"{k} = {v}" for k, v in run.case.sizes.items())
-    layout = "".join(f", {name} {how}" for name, how in run.case.layout.items())
-    return f"{sizes}, {run.case.dtype}{layout}"
 
 
 def values(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
@@ -49,23 +35,6 @@ def values(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     if front_end.not_triton(evidence, runs, result) is not None:
         return result
     result.came = f"{len(evidence.question.public)} public and {len(cases) - len(evidence.question.public)} hidden cases agree with the reference"
-    return result
-
-
-SORTS = {
-    "OutOfBounds": "an access outside a tensor", "Ended": "its process was stopped or ended itself",
-    "NotImplementedError": "not started",
-}  # fmt: skip
-
-
-def tell(result: PartResult, kind: str) -> PartResult:
-    """What feedback may say of a failed hidden case: its kind and the sort of failure, in words of ours alone."""
-    error = result.facts.get("error")
-    sort = (
-        SORTS.get(error["kind"], "an exception") if error else result.facts.get("sort", "values that differ")
-    )
-    known = f"; {result.look}" if result.facts.get("known") else ""
-    result.told = f"a hidden case ({kind}): {sort}{known}"
     return result
 
 
@@ -178,31 +147,6 @@ def recognise(question, run: Run, name: str, allowed) -> str:
     return ""
 
 
-def from_error(error: dict, result: PartResult, where: str) -> PartResult:
-    """An exception of the answer, or the end of its process, as a report."""
-    kind, message, line = error.get("kind"), error["message"], error.get("line")
-    place = f"line {line} of the cell" if line else "the cell as a whole"
-    if kind == "NotImplementedError":
-        return fail(
-            result,
-            "not started: the cell still raises NotImplementedError",
-            "replace that line by your own code",
-            error=error,
-        )
-    if kind == "OutOfBounds":
-        return fail(
-            result,
-            f"{where}: {message}",
-            "the mask of that access, and the strides that lead to it",
-            error=error,
-        )
-    if kind == "NameError":
-        place += ": an answer stands alone, so what it calls is defined in its own cell"
-    prefix = f"{where}: " if error["stage"] in ("kernel", "call", "process") else ""
-    program = f" (program {tuple(error['program'])} of {error['kernel']})" if error.get("program") else ""
-    return fail(result, f"{prefix}{message}{program}", place, error=error)
-
-
 def traffic(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     """Bytes counted by the meter against the topic's cost model."""
     question = evidence.question
@@ -257,8 +201,6 @@ def _moved(run: Run, budget) -> int:
 
 def touched(run: Run) -> dict:
     """How often each element of each tensor was touched, coarse enough to draw."""
-    from grader.picture import coarse
-
     found = {}
     for placed in run.placed:
         for kind in ("loads", "stores"):
@@ -337,16 +279,10 @@ def _missing_instruction(question, reports: list) -> str:
     return ""
 
 
-def speed(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
-    from grader import speed as timing
-
-    return timing.judge(evidence, part, result)
-
-
 JUDGES = {
     "values": values,
     "traffic": traffic,
     "compiled": compiled,
-    "speed": speed,
+    "speed": speed.judge,
     "calls": numpy_parts.calls,
 }

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-PASS, FAIL, REFUSED, INCONCLUSIVE = "PASS", "FAIL", "REFUSED", "INCONCLUSIVE"
+from grader.states import FAIL, INCONCLUSIVE, PASS, REFUSED
+
 EXIT = {PASS: 0, FAIL: 1, INCONCLUSIVE: 3, REFUSED: 4}
 WRONG_USAGE = 64
 

@@ -3,7 +3,7 @@
 import html as _html
 
 from grader import picture
-from grader.record import FAIL, INCONCLUSIVE, PASS, REFUSED, Record
+from grader.states import FAIL, INCONCLUSIVE, PASS, REFUSED
 
 COLOURS = {PASS: "#1a7f4b", FAIL: "#b3261e", REFUSED: "#8a5a00", INCONCLUSIVE: "#5d5fa8"}
 PRINTED_LINES = 12
@@ -13,7 +13,7 @@ def points(value: float) -> str:
     return f"{value:g}"
 
 
-def text(record: Record) -> str:
+def text(record) -> str:
     lines = [
         f"{record.verdict}  {record.question}  {points(record.points)} of {points(record.of)} points  ({record.mode} mode)"
     ]
@@ -45,7 +45,7 @@ def visible(words: str) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in words)
 
 
-def html(record: Record) -> str:
+def html(record) -> str:
     """For a notebook's output: plain tags and inline styles, so that it also reads in a saved page."""
     colour = COLOURS[record.verdict]
     head = (

@@ -20,6 +20,7 @@ from grader.jail import frames
 from grader.jailer import JailTrouble, jail
 from grader.questions import Case, Part
 from grader.record import INCONCLUSIVE, PartResult
+from grader.sentences import fail, tell
 from kernels.machines import MACHINES
 
 BENCH_S = 240
@@ -137,8 +138,6 @@ def check_values(
 
 
 def judge(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
-    from grader.parts import fail
-
     result.evidence = f"paired timing on {gpu.name()} against {evidence.question.speed.bar}"
     if not _right_on_gpu(evidence, result):
         return result
@@ -153,8 +152,6 @@ TILES = "the sizes of its tiles, num_warps and num_stages"
 
 def _right_on_gpu(evidence: Evidence, result: PartResult) -> bool:
     """Every case once more, on the GPU; False with what went wrong in `result`."""
-    from grader.parts import fail, tell
-
     public = len(evidence.question.public)
     cases, asked, at = [*evidence.question.public, *evidence.hidden_cases()], [], 0
     try:
@@ -177,8 +174,6 @@ def _right_on_gpu(evidence: Evidence, result: PartResult) -> bool:
 
 
 def _timed(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
-    from grader.parts import fail
-
     bar = evidence.question.speed
     for pause in PAUSES[:ROUNDS]:
         time.sleep(pause)
@@ -208,8 +203,6 @@ def _timed(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
 
 def _score(part: Part, bar, measured, result: PartResult) -> PartResult:
     """Full points when even the slow end of the interval is fast enough; the ramp uses the median."""
-    from grader.parts import fail
-
     share = (
         1.0 if measured.low <= bar.full else statistics.share_of_points(measured.median, bar.full, bar.none)
     )

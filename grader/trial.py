@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader import allowed, answer, evidence, parts, questions, record, report
+from grader import allowed, answer, evidence, parts, questions, record, report, sentences
 from grader.compare import difference
 
 
@@ -75,7 +75,7 @@ def _numpy(gathered, call) -> Trial:
     outcome = gathered.call([call], False)
     trial = Trial(printed=gathered.printed)
     if outcome.error:
-        result = parts.from_error(outcome.error, record.PartResult("", 0, 0), "")
+        result = sentences.from_error(outcome.error, record.PartResult("", 0, 0), "")
         trial.error = f"{result.came} (look: {result.look})"
         return trial
     trial.outputs = {name: np.array(a) for name, a in outcome.arrays.items()}
@@ -96,7 +96,7 @@ def _numpy(gathered, call) -> Trial:
 def _kernel(gathered, ran) -> Trial:
     trial = Trial(printed=gathered.printed)
     if ran.outcome.error:
-        result = parts.from_error(ran.outcome.error, record.PartResult("", 0, 0), parts.describe(ran))
+        result = sentences.from_error(ran.outcome.error, record.PartResult("", 0, 0), sentences.describe(ran))
         trial.error = f"{result.came} (look: {result.look})"
         return trial
     trial.inputs, trial.want = ran.inputs, ran.want

@@ -100,7 +100,7 @@ def _imports(path: Path, root: Path, changed: int) -> tuple[Import, ...]:
     return tuple(found)
 
 
-def _files_of(name: str, root: Path) -> list[Path]:
+def files_of(name: str, root: Path) -> list[Path]:
     """The files that run when `name` is imported: each package on the way, then the module."""
     parts, found = name.split("."), []
     for depth in range(1, len(parts) + 1):
@@ -115,7 +115,7 @@ def reached(start: Path, root: Path, lazy: bool = False) -> dict[str, str]:
     With `lazy`, also those that `start` itself asks for only later, inside its functions.
     """
     name = ".".join(start.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-    todo, seen, foreign = _files_of(name, root), set(), {}
+    todo, seen, foreign = files_of(name, root), set(), {}
     while todo:
         path = todo.pop()
         if path in seen:
@@ -125,7 +125,7 @@ def reached(start: Path, root: Path, lazy: bool = False) -> dict[str, str]:
             if one.lazy and not (lazy and path == start):
                 continue
             if one.top in PACKAGES:
-                todo += _files_of(one.name, root)
+                todo += files_of(one.name, root)
             else:
                 foreign.setdefault(one.top, f"{path.relative_to(root).as_posix()}:{one.line}")
     return foreign
