@@ -40,6 +40,7 @@ class Outcome:
     arrays: dict = field(default_factory=dict)
     ended: str = ""  # why there is no answer, as a sentence
     seconds: float = 0.0
+    cpu_s: float = 0.0  # processor time of the answer's own process
 
     @property
     def error(self) -> dict | None:
@@ -142,16 +143,16 @@ class Jail:
 
 
 def _outcome(data: bytes, status: dict, nonce: str, limits: Limits) -> Outcome:
-    seconds = float(status.get("seconds", 0.0))
+    took = {"seconds": float(status.get("seconds", 0.0)), "cpu_s": float(status.get("cpu_s", 0.0))}
     if not data or status.get("late") or status.get("exit"):
-        return Outcome(ended=_how_it_ended(status, limits), seconds=seconds)
+        return Outcome(ended=_how_it_ended(status, limits), **took)
     try:
         header, arrays = frames.unpack(data)
     except frames.BadFrame:
-        return Outcome(ended="the answer wrote into the grader's own channel", seconds=seconds)
+        return Outcome(ended="the answer wrote into the grader's own channel", **took)
     if header.get("nonce") != nonce:
-        return Outcome(ended="the answer wrote into the grader's own channel", seconds=seconds)
-    return Outcome(header, arrays, seconds=seconds)
+        return Outcome(ended="the answer wrote into the grader's own channel", **took)
+    return Outcome(header, arrays, **took)
 
 
 def _how_it_ended(status: dict, limits: Limits) -> str:

@@ -3,58 +3,37 @@
 What leaves is Triton IR as text, and what the compiler said: registers, spills, shared bytes, instructions.
 """
 
+import os
 import re
 import subprocess
+import tempfile
 
 import front_end
 import kernel_objects
 import triton
 import triton.language as tl
-from answer_module import AnswerError, blame, load
+from answer_module import AnswerError, load
 from interpret import argument_values, bind, jit_functions, make_plan
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from lowering import lower
+from triton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability
 
 INSTRUCTIONS = ("wgmma", "mma.sync", "tcgen05.mma", "cp.async.bulk.tensor", "cp.async", "ldmatrix")
-
-
-REGISTERS_HOPELESS = 512  # live 32-bit values a thread; it has 255 registers
-
-
-class TileTooLarge(Exception):
-    def __init__(self, shape: str, registers: int):
-        self.report = {"kind": "TileTooLarge"}
-        super().__init__(
-            f"a running tile of {shape} takes {registers} registers a thread, and a thread has 255: smaller tiles or more num_warps"
-        )
+WARM = (80, 100)  # one capability for each assembler that Triton brings
 
 
 def prepare() -> None:
-    """Warm before the first fork, and stop a hopeless tile before LLVM spends minutes on it."""
-    from triton.backends.nvidia.compiler import CUDABackend
-
+    """Once, before the first fork: what every child would look up again."""
     kernel_objects.prepare()
-    lower = CUDABackend.make_ttgir
-
-    def checked(module, metadata, options, capability):
-        refuse_hopeless(str(module), options.num_warps)
-        return lower(module, metadata, options, capability)
-
-    CUDABackend.make_ttgir = staticmethod(checked)
+    for capability in WARM:
+        assembler(capability)
 
 
-def refuse_hopeless(ttir: str, num_warps: int) -> None:
-    """Raises where the values carried round a loop could not fit in registers by far."""
-    for line in ttir.splitlines():
-        if "iter_args" not in line:
-            continue
-        for shape, bits in re.findall(r"tensor<([\dx]+)x(?:f|i|bf)(\d+)>", line.split("iter_args")[1]):
-            elements = 1
-            for side in shape.split("x"):
-                elements *= int(side)
-            registers = elements * int(bits) // 32 // (32 * num_warps)
-            if registers > REGISTERS_HOPELESS:
-                raise TileTooLarge(shape.replace("x", " x "), registers)
+def assembler(capability: int) -> str:
+    try:
+        ptxas = get_ptxas(capability)
+    except TypeError:
+        ptxas = get_ptxas()
+    return getattr(ptxas, "path", None) or ptxas[0]
 
 
 def signature(kernel, step: dict, values: dict) -> tuple[dict, dict, dict, list]:
@@ -79,29 +58,16 @@ def signature(kernel, step: dict, values: dict) -> tuple[dict, dict, dict, list]
 
 def resources(ptx: str, capability: int) -> dict:
     """Registers, spills and static shared bytes as ptxas reports them."""
-    from triton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability
-
-    try:
-        ptxas = get_ptxas(capability)
-    except TypeError:
-        ptxas = get_ptxas()
-    path = getattr(ptxas, "path", None) or ptxas[0]
-    arch = sm_arch_from_capability(capability)
-    run = subprocess.run(
-        [path, "-v", f"--gpu-name={arch}", "-o", "/dev/null", "-"],
-        input=ptx.encode(),
-        capture_output=True,
-        timeout=60,
-    )
-    if run.returncode:
-        with open("kernel.ptx", "w") as file:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "kernel.ptx")
+        with open(path, "w") as file:
             file.write(ptx)
-        run = subprocess.run(
-            [path, "-v", f"--gpu-name={arch}", "-o", "kernel.cubin", "kernel.ptx"],
-            capture_output=True,
-            timeout=60,
-        )
+        arch = sm_arch_from_capability(capability)
+        command = [assembler(capability), "-v", f"--gpu-name={arch}", "-o", f"{path}.cubin", path]
+        run = subprocess.run(command, capture_output=True, timeout=60)
     text = run.stderr.decode(errors="replace")
+    if run.returncode:
+        raise AnswerError("compile", f"ptxas: {text.strip() or 'ended without a word'}", kind="PTXASError")
     numbers = {
         "registers": r"Used (\d+) registers",
         "spill_stores": r"(\d+) bytes spill stores",
@@ -112,27 +78,19 @@ def resources(ptx: str, capability: int) -> dict:
 
 
 def compile_step(kernel, step: dict, values: dict, target: int) -> tuple[dict, str]:
-    types, constants, attributes, arguments = signature(kernel, step, values)
-    source = ASTSource(kernel, signature=types, constexprs=constants, attrs=attributes)
-    options = {"num_warps": step["num_warps"], "num_stages": step["num_stages"]}
-    try:
-        with blame("compile"):
-            built = triton.compile(source, target=GPUTarget("cuda", target, 32), options=options)
-    except AnswerError as error:
-        error.report |= {"kernel": step["kernel"], "target": target}
-        raise
-    ptx = built.asm["ptx"]
+    *specialised, arguments = signature(kernel, step, values)
+    texts, noted = lower(kernel, step, specialised, target, "ptx")
     report = {
         "kernel": step["kernel"],
         "target": target,
-        "shared_bytes": int(built.metadata.shared),
-        "num_warps": int(built.metadata.num_warps),
-        "scratch_bytes": int(getattr(built.metadata, "global_scratch_size", 0) or 0),
-        "instructions": {name: ptx.count(name) for name in INSTRUCTIONS},
+        "shared_bytes": int(noted["shared"]),
+        "num_warps": int(noted["num_warps"]),
+        "scratch_bytes": int(noted.get("global_scratch_size") or 0),
+        "instructions": {name: texts["ptx"].count(name) for name in INSTRUCTIONS},
         "arguments": arguments,
-        **resources(ptx, target),
+        **resources(texts["ptx"], target),
     }
-    return report, built.asm["ttir"]
+    return report, texts["ttir"]
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:

@@ -5,11 +5,9 @@ The interpreter would run Python that no GPU knows; and a launch(p) could answer
 
 import json
 
-from answer_module import AnswerError, blame
+from answer_module import AnswerError
 from interpret import argument_values, jit_functions, make_plan
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from triton.compiler.compiler import ir, make_backend
+from lowering import lower
 
 
 def same_plan(module, case: dict):
@@ -36,24 +34,11 @@ def check(module, task: dict, signature) -> list[str]:
                 types, constants, _, _ = signature(kernels[step["kernel"]], step, values)
                 key = (step["kernel"], json.dumps([types, sorted(constants.items())], default=str))
                 if key not in seen:
-                    seen[key] = lower(kernels[step["kernel"]], step, types, constants, task["targets"][0])
+                    texts, _ = lower(
+                        kernels[step["kernel"]], step, (types, constants, {}), task["targets"][0]
+                    )
+                    seen[key] = texts["front end"]
         except AnswerError as error:
             error.report["case"] = number
             raise
     return list(seen.values())
-
-
-def lower(kernel, step: dict, types: dict, constants: dict, target: int) -> str:
-    """A kernel as Triton IR, and no further: no registers, no machine code."""
-    gpu = GPUTarget("cuda", target, 32)
-    backend = make_backend(gpu)
-    options = backend.parse_options({"num_warps": step["num_warps"], "num_stages": step["num_stages"]})
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    source = ASTSource(kernel, signature=types, constexprs=constants, attrs={})
-    with blame("compile"):
-        module = source.make_ir(
-            gpu, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
-        )
-    return str(module)

@@ -121,11 +121,11 @@ def stand_apart() -> None:
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def left_behind(keep_files: bool) -> bool:
+def left_behind() -> bool:
     """Whether the last answer left a process or files for the next one to meet; files are cleared away first."""
     import shutil
 
-    for entry in [] if keep_files else list(os.scandir(".")):
+    for entry in list(os.scandir(".")):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)
         else:
@@ -135,10 +135,10 @@ def left_behind(keep_files: bool) -> bool:
             pass
         return True  # alive, and not ours
     except ChildProcessError:
-        return not keep_files and bool(os.listdir("."))
+        return bool(os.listdir("."))
 
 
-def serve_one(block: bytes, task_wall: float, worker, frames, out, keep_files: bool) -> None:
+def serve_one(block: bytes, task_wall: float, worker, frames, out) -> None:
     reader, writer = os.pipe()
     started = time.monotonic()
     pid = os.fork()
@@ -155,7 +155,7 @@ def serve_one(block: bytes, task_wall: float, worker, frames, out, keep_files: b
     os.close(writer)
     late, ended = pass_on(pid, reader, started + task_wall, out)
     os.close(reader)
-    finish(pid, late, ended, started, out, keep_files)
+    finish(pid, late, ended, started, out)
 
 
 def pass_on(pid: int, reader: int, deadline: float, out) -> tuple[bool, tuple | None]:
@@ -177,7 +177,7 @@ def pass_on(pid: int, reader: int, deadline: float, out) -> tuple[bool, tuple | 
     return True, ended
 
 
-def finish(pid: int, late: bool, ended: tuple | None, started: float, out, keep_files: bool) -> None:
+def finish(pid: int, late: bool, ended: tuple | None, started: float, out) -> None:
     for kill in (os.killpg, os.kill) if not ended else (os.killpg,):
         try:
             kill(pid, signal.SIGKILL)
@@ -186,7 +186,8 @@ def finish(pid: int, late: bool, ended: tuple | None, started: float, out, keep_
     status, usage = ended or os.wait4(pid, 0)[1:]
     code = os.waitstatus_to_exitcode(status)
     report = {"late": late, "exit": code, "seconds": time.monotonic() - started, "peak_kb": usage.ru_maxrss}
-    report["left_behind"] = left_behind(keep_files)
+    report["cpu_s"] = usage.ru_utime + usage.ru_stime
+    report["left_behind"] = left_behind()
     text = json.dumps(report).encode()
     out.write(U32.pack(0) + U32.pack(len(text)) + text)
     out.flush()
@@ -212,9 +213,6 @@ def main(mode: str) -> None:
     importlib.import_module("answer_module")
     worker.prepare()
     stand_apart()
-    keep_files = (
-        mode == "compile"
-    )  # Triton's cache, which no answer can write to: kernel cells are no free Python
     stdin, out = sys.stdin.buffer, sys.stdout.buffer
     out.write(b"ready\n")
     out.flush()
@@ -225,7 +223,7 @@ def main(mode: str) -> None:
             block = read_exactly(stdin, size)
         except EOFError:
             return
-        serve_one(block, wall, worker, frames, out, keep_files)
+        serve_one(block, wall, worker, frames, out)
 
 
 if __name__ == "__main__":
