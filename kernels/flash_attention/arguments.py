@@ -6,6 +6,8 @@ from functools import lru_cache
 import torch
 
 LOG2E = math.log2(math.e)
+DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+MOST_PROGRAMS = 65535  # along the second axis of a CUDA grid
 
 
 @lru_cache
@@ -28,8 +30,9 @@ def must(ok: bool, name: str, rule: str, got: object, hint: str) -> None:
 
 
 def same_kind(**tensors) -> None:
-    """One device and one dtype for all."""
+    """One device and one dtype for all, which the tensor cores take."""
     first_name, first = next(iter(tensors.items()))
+    floating(first_name, first)
     for name, t in tensors.items():
         must(
             t.device == first.device,
@@ -39,6 +42,22 @@ def same_kind(**tensors) -> None:
             "move it there",
         )
         must(t.dtype == first.dtype, name, f"of {first_name}'s dtype {first.dtype}", t.dtype, "cast it first")
+
+
+def floating(name: str, t) -> None:
+    must(t.dtype in DTYPES, name, "fp16, bf16 or fp32", t.dtype, "cast it first")
+
+
+def numbers(name: str, t, dtype, shape, device) -> None:
+    """A dense tensor of small numbers that a kernel reads by itself."""
+    must(tuple(t.shape) == shape, name, f"of shape {shape}", tuple(t.shape), "one per sequence")
+    must(t.dtype == dtype, name, str(dtype).removeprefix("torch."), t.dtype, "cast it")
+    must(t.device == device, name, f"on q's device {device}", t.device, "move it there")
+    must(t.is_contiguous(), name, "dense", f"strides {t.stride()}", "make it contiguous")
+
+
+def programs(what: str, count: int) -> None:
+    must(count <= MOST_PROGRAMS, what, f"at most {MOST_PROGRAMS}", count, "cut the batch in parts")
 
 
 def heads(q_heads: int, kv_heads: int) -> int:
@@ -119,117 +138,36 @@ def cap(softcap: float) -> float:
 
 def visible(causal: bool, window) -> tuple[int | None, int | None]:
     """(keys to the left, keys to the right) of a query's own position that it may see; None is no limit."""
-    left, right = (None, None) if window is None else window
-    for name, side in (("window[0]", left), ("window[1]", right)):
-        must(side is None or side >= 0, name, "None or at least 0", side, "None means no limit")
-    return left, 0 if causal else right
+    sides = (None, None) if window is None else window
+    pair = isinstance(sides, tuple | list) and len(sides) == 2
+    must(pair, "window", "None or (left, right)", window, "None on a side means no limit there")
+    for name, side in (("window[0]", sides[0]), ("window[1]", sides[1])):
+        fits = side is None or (isinstance(side, int) and side >= 0)
+        must(fits, name, "None or a whole number from 0 on", side, "None means no limit")
+    return sides[0], 0 if causal else sides[1]
 
 
-def lengths(name: str, cu, batch: int, device) -> None:
+def totals(q, k, cu_q, cu_k, max_q: int, look: bool) -> int:
+    """Running totals of packed sequences; gives their number. `look` reads them, and so waits for the GPU."""
     must(
-        cu.dim() == 1 and cu.shape[0] == batch + 1,
-        name,
-        f"{batch + 1} running totals",
-        tuple(cu.shape),
+        cu_q.dim() == 1 and len(cu_q) > 0,
+        "cu_q",
+        "a row of running totals",
+        tuple(cu_q.shape),
         "start with 0",
     )
-    must("int32" in str(cu.dtype), name, "int32", cu.dtype, "cast it")
-    must(cu.device == device, name, f"on {device}", cu.device, "move it there")
-
-
-def cache(q, k, v, lens, table, k_scale, v_scale, check_table):
-    """Arguments of one decode; gives (query heads per key head, head dim's block, longest sequence)."""
-    must(q.dim() == 3, "q", "3-d: batch, heads, head dim", f"{q.dim()}-d", "one new token per sequence")
-    must(k.dim() == 4, "k", "4-d, see the docstring", f"{k.dim()}-d", "view it so")
+    batch = len(cu_q) - 1
+    for name, cu, t in (("cu_q", cu_q, q), ("cu_k", cu_k, k)):
+        numbers(name, cu, torch.int32, (batch + 1,), q.device)
+        if look:
+            rises = int(cu[0]) == 0 and int(cu[-1]) == t.shape[0] and bool((cu.diff() >= 0).all())
+            must(rises, name, f"rising from 0 to {t.shape[0]}", cu.tolist()[:8], "add up the lengths")
+    longest = int(cu_q.diff().max()) if look and batch else 0
     must(
-        k.shape == v.shape,
-        "v",
-        f"of k's shape {tuple(k.shape)}",
-        tuple(v.shape),
-        "keys and values go in pairs",
+        max_q >= longest,
+        "max_q",
+        f"at least the longest sequence's {longest}",
+        max_q,
+        "rows past it stay unwritten",
     )
-    must(k.dtype == v.dtype, "v", f"of k's dtype {k.dtype}", v.dtype, "one cache has one dtype")
-    for name, t in (("k", k), ("v", v)):
-        must(t.device == q.device, name, f"on q's device {q.device}", t.device, "move it there")
-    for name, t in (("q", q), ("k", k), ("v", v)):
-        must(
-            t.stride(-1) == 1,
-            name,
-            "dense along the head dim",
-            f"a stride of {t.stride(-1)}",
-            "transpose it back",
-        )
-    group, block_d = heads(q.shape[1], k.shape[1]), head_dim(q.shape[2])
-    must(
-        q.shape[2] == k.shape[3],
-        "k",
-        f"of head dim {q.shape[2]}",
-        k.shape[3],
-        "q and k meet in a dot product",
-    )
-    _scales(q, k, k_scale, v_scale)
-    if table is None:
-        must(
-            k.shape[0] == q.shape[0],
-            "k",
-            f"of batch {q.shape[0]}",
-            k.shape[0],
-            "or pass the table of its pages",
-        )
-        longest = k.shape[2]
-    else:
-        must(lens is not None, "lens", "given with a table", None, "the last page may be part full")
-        rows = table.dim() == 2 and table.shape[0] == q.shape[0]
-        must(
-            rows,
-            "table",
-            f"({q.shape[0]}, pages)",
-            tuple(table.shape),
-            "one row of page numbers per sequence",
-        )
-        must(table.dtype == torch.int32, "table", "int32", table.dtype, "cast it")
-        must(
-            table.stride(1) == 1,
-            "table",
-            "dense along a row",
-            f"a stride of {table.stride(1)}",
-            "make it contiguous",
-        )
-        longest = table.shape[1] * k.shape[2]
-    if lens is None:
-        lens = torch.full((q.shape[0],), longest, dtype=torch.int32, device=q.device)
-    must(
-        tuple(lens.shape) == (q.shape[0],),
-        "lens",
-        f"of shape ({q.shape[0]},)",
-        tuple(lens.shape),
-        "one per sequence",
-    )
-    must(lens.dtype == torch.int32, "lens", "int32", lens.dtype, "cast it")
-    if table is not None and check_table:
-        pages(table, lens, k.shape[0], k.shape[2])
-    return group, block_d, longest
-
-
-def _scales(q, k, k_scale, v_scale) -> None:
-    narrow = k.element_size() == 1
-    must(narrow or k.dtype == q.dtype, "k", f"of q's dtype {q.dtype}, fp8 or int8", k.dtype, "cast it")
-    for name, scale in (("k_scale", k_scale), ("v_scale", v_scale)):
-        given = "given" if scale is not None else "left out"
-        must(narrow == (scale is not None), name, f"{'given' if narrow else 'left out'} for {k.dtype}", given, "codes need scales, numbers none")  # fmt: skip
-
-
-def pages(table, lens, count: int, page_size: int) -> None:
-    """Every page that a sequence uses must exist."""
-    used = torch.arange(table.shape[1], device=table.device)[None, :] * page_size < lens[:, None]
-    bad = (used & ((table < 0) | (table >= count))).nonzero()
-    if len(bad):
-        row, column = (int(x) for x in bad[0])
-        where, page = f"table[{row}, {column}]", int(table[row, column])
-        must(
-            False,
-            where,
-            f"a page from 0 to {count - 1}",
-            page,
-            "only entries past a sequence's length are free",
-        )
+    return batch

@@ -36,7 +36,7 @@ def _delta(out_ptr, do_ptr, delta_ptr, stride_ob, stride_oh, stride_om, stride_o
     """D_i = sum_d dO_id O_id: what the normalisation of softmax gives back."""
     offs_m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     batch = (tl.program_id(1) // heads).to(tl.int64)
-    head = tl.program_id(1) % heads
+    head = (tl.program_id(1) % heads).to(tl.int64)
     offs_d = tl.arange(0, BLOCK_D)
     mask = (offs_m < q_len)[:, None] & (offs_d < HEAD_DIM)[None, :]
     rows = offs_m.to(tl.int64)[:, None]
@@ -113,7 +113,7 @@ def _grad_kv(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr,
              BLOCK_N: tl.constexpr, HAS_LEFT: tl.constexpr, HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
     block = tl.program_id(0) * BLOCK_N
     batch = (tl.program_id(1) // kv_heads).to(tl.int64)
-    kv_head = tl.program_id(1) % kv_heads
+    kv_head = (tl.program_id(1) % kv_heads).to(tl.int64)
     offs_n = block + tl.arange(0, BLOCK_N)
     offs_d = tl.arange(0, BLOCK_D)
     mask_d = offs_d < HEAD_DIM
@@ -184,7 +184,7 @@ def _grad_q(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr,
         m_block = tl.num_programs(0) - 1 - m_block
     row = m_block * BLOCK_M
     batch = (tl.program_id(1) // heads).to(tl.int64)
-    head = tl.program_id(1) % heads
+    head = (tl.program_id(1) % heads).to(tl.int64)
     offs_m = row + tl.arange(0, BLOCK_M)
     offs_d = tl.arange(0, BLOCK_D)
     mask_d = offs_d < HEAD_DIM
@@ -238,11 +238,12 @@ def attention_backward(dout, q, k, v, out, lse, *, causal=False, scale=None, win
             tuple(t.shape),
             "use the forward's tensors",
         )
-    arguments.must(lse.shape == q.shape[:3] and lse.is_contiguous(), "lse", f"dense, of shape {tuple(q.shape[:3])}", tuple(lse.shape), "use the forward's lse")  # fmt: skip
+    arguments.numbers("lse", lse, torch.float32, tuple(q.shape[:3]), q.device)
     left, right = arguments.visible(causal, window)
     scale, softcap = arguments.softmax_scale(scale, q.shape[-1]), arguments.cap(softcap)
     batch, heads, q_len, d = q.shape
     kv_heads, k_len = k.shape[1], k.shape[2]
+    arguments.programs("sequences times query heads", batch * heads)
     dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
     if q.numel() == 0 or k.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()

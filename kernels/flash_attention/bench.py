@@ -130,7 +130,7 @@ def decode_arguments(inputs) -> dict:
 def ours_decode(inputs):
     workspace = Workspace(inputs["q"].device)
     arguments = decode_arguments(inputs) | inputs["case"].options
-    return lambda: decode(**arguments, workspace=workspace, check_table=False)[0]
+    return lambda: decode(**arguments, workspace=workspace, check_values=False)[0]
 
 
 def check_decode(inputs, out) -> float:

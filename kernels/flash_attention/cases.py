@@ -76,6 +76,10 @@ SMALL = (
     Case(1, 4, 1, 33, 70, 64, "fp16", layout="gaps", why="no axis is dense"),
     Case(1, 1, 1, 1, 1, 16, why="one key: the weight is one"),
     Case(1, 1, 1, 40, 64, 64, "fp16", scale=4.0, causal=True, why="a peaked softmax: exp of raw scores overflows fp16"),
+    Case(1, 2, 1, 113, 203, 40, causal=True, why="FlashAttention's lengths; 40 columns in tiles of 64"),
+    Case(1, 1, 1, 108, 256, 32, "fp16", window=(64, 0)),
+    Case(1, 4, 4, 17, 54, 256, "fp16", causal=True, softcap=30.0, why="FlashInfer's lengths and cap; the largest head dim"),
+    Case(1, 1, 1, 239, 1, 64, causal=True, why="one key, seen by the last of 239 queries alone"),
 )  # fmt: skip
 
 LENGTHS = (
@@ -97,11 +101,21 @@ def grid():
     heads = itertools.cycle(((6, 6), (6, 2), (6, 1)))
     for d, (length, keys), mask in itertools.product((64, 96, 128, 192, 256), LENGTHS, MASKS):
         yield Case(2, *next(heads), length, keys, d, **mask)
-    for (length, keys), mask in itertools.product(PREFILL_LENGTHS, (dict(), dict(causal=True))):
-        yield Case(2, 32, 4, length, keys, 128, "fp16", layout="tokens first", **mask)
+    for d, (length, keys) in itertools.product(
+        (32, 40, 80, 160, 224), ((113, 203), (256, 512), (1023, 1024))
+    ):
+        for mask in MASKS[1:]:
+            yield Case(1, *next(heads), length, keys, d, "fp16", **mask)
+    dims = itertools.cycle((64, 128, 256, 128))  # four, against three masks
+    for (length, keys), mask in itertools.product(
+        PREFILL_LENGTHS, (*MASKS[:2], dict(causal=True, softcap=30.0))
+    ):
+        yield Case(2, 32, 4, length, keys, next(dims), "fp16", layout="tokens first", **mask)
     for d in (64, 128):
         yield Case(1, 2, 2, 4096, 4096, d, causal=True, why="many tiles: sums of 4096 terms")
         yield Case(1, 2, 1, 4224, 4224, d, why="33 key tiles of 128")
+        for mask in MASKS:
+            yield Case(1, 2, 1, 2048, 2048, d, **mask)
 
 
 @dataclass(frozen=True)
@@ -156,14 +170,23 @@ DECODE_SMALL = (
     DecodeCase(1, 2, 1, 100, 128, cache="fp8", scales="head", splits=2),
     DecodeCase(2, 4, 2, 60, 64, cache="int8", scales="head", page_size=8, lens=(60, 7)),
     DecodeCase(1, 32, 1, 70, 64, "fp16", why="32 query heads for one key head"),
+    DecodeCase(
+        2, 4, 4, 54, 256, "fp16", page_size=5, softcap=30.0, why="FlashInfer's shortest; the largest head dim"
+    ),
+    DecodeCase(1, 16, 4, 97, 128, cache="fp8", page_size=16),
 )
 
 
 def decode_grid():
-    for batch, keys, page, q_heads, d, cache in itertools.product(
-        (12, 17), (54, 97, 512, 2048), (0, 1, 8, 16), (4, 32), (64, 128, 256), ("same", "fp8")
+    """FlashInfer's lengths, page sizes, heads, head dims and cap."""
+    more = itertools.cycle(
+        zip((12, 17, 12, 17, 12, 17, 12), (0, 30, 30, 0, 0, 30, 30), strict=True)
+    )  # seven: it meets every size
+    for keys, page, q_heads, d, cache in itertools.product(
+        (54, 97, 512, 2048), (0, 1, 5, 8, 16), (4, 16, 32), (64, 128, 256), ("same", "fp8")
     ):
-        yield DecodeCase(batch, q_heads, 4, keys, d, "fp16", cache, page)
+        batch, softcap = next(more)
+        yield DecodeCase(batch, q_heads, 4, keys, d, "fp16", cache, page, softcap=float(softcap))
     for cache, window in itertools.product(("same", "int8"), (None, 500)):
         yield DecodeCase(2, 32, 8, 16384, 128, "bf16", cache, 16, window=window, softcap=30.0)
 

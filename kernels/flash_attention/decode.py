@@ -12,7 +12,8 @@ import triton
 import triton.language as tl
 
 from . import arguments
-from .decode_parts import choose_splits, combine, leave, workspace_of
+from .arguments_decode import cache
+from .decode_parts import MAX_SPLITS, choose_splits, combine, leave, workspace_of
 
 # (block_n, num_warps, num_stages, programs per multiprocessor) by head dim: for a plain cache, for one whose rows are
 # looked up, and for one whose numbers are unpacked. Head dim 128: H200, 2026-11-20, two sweeps.
@@ -110,7 +111,7 @@ def _decode(
 ):  # fmt: skip
     split = tl.program_id(0)
     batch = (tl.program_id(1) // kv_heads).to(tl.int64)
-    kv_head = tl.program_id(1) % kv_heads
+    kv_head = (tl.program_id(1) % kv_heads).to(tl.int64)
     length = keys
     if HAS_LENS:
         length = tl.load(lens_ptr + batch)
@@ -184,16 +185,17 @@ def _decode(
 
 
 def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=None, window=None, softcap=0.0,
-           splits=None, config=None, workspace=None, check_table=True):  # fmt: skip
+           splits=None, config=None, workspace=None, check_values=True):  # fmt: skip
     """q (batch, heads, head_dim) against a cache -> out like q, lse (batch, heads).
 
     Contiguous cache: k and v (batch, kv heads, keys, head_dim), `lens` (batch) of them valid, all if left out.
     Paged cache: k and v (pages, kv heads, page size, head_dim) and `table` (batch, pages of a sequence) with int32
     page numbers; transposed views are welcome. An fp8 or int8 cache comes with k_scale and v_scale, shaped like k
     without its last axis or broadcastable to that. `window` keys before the newest are seen; None is all.
-    `check_table` looks at the page numbers and so waits for the GPU; turn it off inside a captured graph.
+    Scales are not negative. `check_values` looks at lens and table and so waits for the GPU; turn it off inside a
+    captured graph.
     """
-    group, block_d, longest = arguments.cache(q, k, v, lens, table, k_scale, v_scale, check_table)
+    group, block_d, longest = cache(q, k, v, lens, table, k_scale, v_scale, check_values)
     batch, heads, d = q.shape
     kv_heads = k.shape[1]
     scale, softcap = arguments.softmax_scale(scale, d), arguments.cap(softcap)
@@ -203,11 +205,14 @@ def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=
     if q.numel() == 0:
         return out, lse
     units = batch * kv_heads
+    arguments.programs("sequences times key heads", units)
     processors = arguments.multiprocessors(q.device)
     kind = "narrow" if k_scale is not None else "plain" if table is None else "paged"
     block_n, num_warps, num_stages, per_sm = config or choose_config(kind, block_d, units, processors)
     room = arguments.shared_memory(q.device) // (2 * block_n * block_d * k.element_size())
     num_stages = min(num_stages, max(2, room))  # smaller GPUs hold fewer tiles of K and V
+    fits = splits is None or 1 <= splits <= MAX_SPLITS
+    arguments.must(fits, "splits", f"from 1 to {MAX_SPLITS}", splits, "leave it out for the least time")
     splits = splits or choose_splits(units, longest, block_n, processors * per_sm)
     parts = (workspace or workspace_of(q.device)).take(units, group, splits, d)
     scales, scale_strides, per_key = _scales(k, k_scale, v_scale, table is not None)

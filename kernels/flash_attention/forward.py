@@ -49,17 +49,16 @@ def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0, co
 
 
 def attention_varlen(
-    q, k, v, cu_q, cu_k, max_q, *, causal=False, scale=None, window=None, softcap=0.0, config=None
-):
+    q, k, v, cu_q, cu_k, max_q, *, causal=False, scale=None, window=None, softcap=0.0, config=None,
+    check_values=True,
+):  # fmt: skip
     """Packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim) -> out like q, lse (heads, tokens).
 
     Sequence b has rows cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k; `max_q` is the longest query
-    length (a number, so that nothing waits for the GPU to tell it).
+    length. `check_values` looks at the totals and so waits for the GPU; turn it off where nothing may wait.
     """
     q_per_kv, block_d = arguments.qkv(q, k, v, rank=3)
-    batch = cu_q.shape[0] - 1
-    arguments.lengths("cu_q", cu_q, batch, q.device)
-    arguments.lengths("cu_k", cu_k, batch, q.device)
+    batch = arguments.totals(q, k, cu_q, cu_k, int(max_q), check_values)
     left, right = arguments.visible(causal, window)
     scale, softcap = arguments.softmax_scale(scale, q.shape[-1]), arguments.cap(softcap)
     plan = Plan(batch, q_per_kv, block_d, int(max_q), 0, scale, softcap, left, right, True, cu_q, cu_k)
@@ -88,11 +87,11 @@ def _is_hopper(index: int) -> bool:
 
 
 def _suits_hopper(q, k, v) -> bool:
-    """TMA wants 16-byte aligned rows; the tensor core wants 16-bit numbers."""
+    """TMA wants 16-byte aligned rows, one behind the other; the tensor core wants 16-bit numbers."""
     if not q.is_cuda or q.element_size() != 2:
         return False
     aligned = all(
-        t.data_ptr() % 16 == 0 and t.stride(-1) == 1 and all(s % 8 == 0 for s in t.stride()[:-1])
+        t.data_ptr() % 16 == 0 and t.stride(-1) == 1 and all(s > 0 and s % 8 == 0 for s in t.stride()[:-1])
         for t in (q, k, v)
     )
     return aligned and _is_hopper(q.device.index)

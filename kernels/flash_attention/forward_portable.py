@@ -8,6 +8,8 @@ block may see are never loaded, and only tiles that a mask cuts pay for one.
 import triton
 import triton.language as tl
 
+from . import arguments
+
 LOG2E = 1.4426950408889634
 # (block_m, block_n, num_warps, num_stages) by head dim
 CONFIGS = {
@@ -93,7 +95,7 @@ def _forward(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, cu_q_ptr, cu_k_ptr,
     if HAS_RIGHT:
         m_block = tl.num_programs(0) - 1 - m_block  # the longest rows first, so that the last wave is short
     batch = tl.program_id(1) // q_heads
-    head = tl.program_id(1) % q_heads
+    head = (tl.program_id(1) % q_heads).to(tl.int64)  # times a stride it may leave 32 bits behind
     batch = batch.to(tl.int64)
     if VARLEN:
         q_start = tl.load(cu_q_ptr + batch).to(tl.int64)
@@ -166,6 +168,7 @@ def launch(q, k, v, out, lse, plan, config=None):
     """Run over a plan made by forward.py; every stride is taken as it is."""
     block_m, block_n, num_warps, num_stages = config or CONFIGS[plan.block_d]
     heads = q.shape[1]
+    arguments.programs("sequences times query heads", plan.batch * heads)
     q_row, k_row = (0, 0) if plan.varlen else (2, 2)
     strides = []
     for t, row in ((q, q_row), (k, k_row), (v, k_row), (out, q_row)):

@@ -46,7 +46,7 @@ def decodes(found):
     for units in (1, 2 * 132):  # few sequences and many
         kinds = {
             "plain": partial(decode.decode, q, *flat),
-            "paged": partial(decode.decode, q, *paged, lens, table=table, check_table=False),
+            "paged": partial(decode.decode, q, *paged, lens, table=table, check_values=False),
             "narrow": partial(decode.decode, q, *narrow, lens, k_scale=one, v_scale=one),
         }
         for kind, call in kinds.items():

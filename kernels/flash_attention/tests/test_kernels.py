@@ -110,6 +110,52 @@ def test_empty_tensors_and_empty_caches():
     assert not any(g.any() for g in attention_backward(out, q, k, k, out, lse))
 
 
+def test_a_cache_without_a_key_gives_zeros():
+    q, k = torch.ones(2, 4, 16, device=DEVICE), torch.ones(2, 2, 0, 16, device=DEVICE)
+    for out, lse in (decode(q, k, k), decode(q[:, :, :8], k[..., :8], k[..., :8], splits=3)):
+        assert not out.any() and torch.isneginf(lse).all()
+    assert decode(q[:0], k[:0], k[:0])[0].shape == (0, 4, 16)
+
+
+def test_products_beyond_fp16_come_out_right():
+    """200 x 200 x 64 is forty times fp16's largest number; half of the rows have a clear best key."""
+    q, k = np.full((1, 1, 4, 64), 200.0, np.float16), np.full((1, 1, 6, 64), 200.0, np.float16)
+    k[..., 3, :], q[:, :, ::2] = 201, -200
+    v = np.random.default_rng(0).standard_normal(k.shape).astype(np.float16)
+    expected, expected_lse = reference.attention(q, k, v)
+    tensors = [to_torch(x, DEVICE) for x in (q, k, v)]
+    for got, row in ((attention(*tensors), slice(None)), (decode(tensors[0][:, :, 1], *tensors[1:]), 1)):
+        np.testing.assert_allclose(to_numpy(got[0]), expected[:, :, row], atol=2e-3)
+        np.testing.assert_allclose(to_numpy(got[1]), expected_lse[:, :, row], rtol=1e-6)
+
+
+def test_one_cache_may_serve_every_sequence():
+    """Keys that are expanded, not copied, along the batch: a stride of 0."""
+    q, k, v = cases.operands(cases.Case(3, 2, 1, 20, 40, 32, "fp16"))
+    tensors = [to_torch(q, DEVICE), *(to_torch(x[:1], DEVICE).expand(3, -1, -1, -1) for x in (k, v))]
+    expected, _ = reference.attention(q, *(np.repeat(x[:1], 3, 0) for x in (k, v)), causal=True)
+    assert relative_error(to_numpy(attention(*tensors, causal=True)[0]), expected) < ROUNDING["fp16"]
+    last = decode(tensors[0][:, :, -1], *tensors[1:])[0]
+    assert relative_error(to_numpy(last), expected[:, :, -1]) < ROUNDING["fp16"]
+
+
+def test_heads_may_lie_further_apart_than_32_bits_count():
+    """Three heads 2**30 elements apart in 4 GB, of which only their own rows are ever touched."""
+    home = torch.empty(2**31 + 9 * 16, dtype=torch.float16, device=DEVICE)
+    far = home.as_strided((1, 3, 9, 16), (0, 2**30, 16, 1))
+    arrays = cases.operands(cases.Case(1, 3, 3, 9, 9, 16, "fp16"))
+    expected, _ = reference.attention(arrays[0], arrays[0], arrays[0], causal=True)
+    far.copy_(to_torch(arrays[0], DEVICE))
+    out, lse = attention(far, far, far, causal=True)
+    assert relative_error(to_numpy(out), expected) < ROUNDING["fp16"]
+    grads = attention_backward(out, far, far, far, out, lse, causal=True)
+    wanted = reference.attention_backward(to_numpy(out), *[arrays[0]] * 3, causal=True)
+    for got, want in zip(grads, wanted, strict=True):
+        assert relative_error(to_numpy(got), want) < 3 * ROUNDING["fp16"]
+    last = decode(far[:, :, -1], far, far)[0]
+    assert relative_error(to_numpy(last), expected[:, :, -1]) < ROUNDING["fp16"]
+
+
 def test_inputs_are_left_alone():
     arrays = cases.operands(cases.Case(1, 2, 1, 40, 40, 32, "fp16"))
     tensors = [to_torch(x, DEVICE) for x in arrays]
