@@ -9,6 +9,7 @@ from pathlib import Path
 from grader import box, jailer, record
 from grader.classroom import term
 from grader.classroom.term import Term
+from grader.report import visible
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +61,8 @@ def as_json(round_: Term, rows: list) -> dict:
 
 def text(round_: Term, rows: list) -> str:
     """A line a student, what was odd below it, and what is left to do."""
-    wide = max(len(row.student) for row in rows)
+    names = {row.student: visible(row.student) for row in rows}
+    wide = max(map(len, names.values()))
     lines = [f"{round_.lab}, {round_.mode} mode, {len(rows)} submissions"]
     for row in rows:
         found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
@@ -68,8 +70,9 @@ def text(round_: Term, rows: list) -> str:
         state = (
             f"not entered: {row.trouble}" if row.trouble else f"{row.points:6g} of {row.of:g}{bonus}  {found}"
         )
-        lines.append(f"  {row.student:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
+        lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
         lines += [f"  {'':<{wide}}  {said}" for said in row.said]
+        lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
     lines.append(f"to be graded by hand: {by_hand} cells")
     if open_:

@@ -33,13 +33,14 @@ class Submitted:
     copies: dict[str, int] = field(default_factory=dict)
     after: dict[str, list[Cell]] = field(default_factory=dict)  # a student's own cells below a task
     others: int = 0
+    odd: dict = field(default_factory=dict)  # what cells say of themselves that the lab does not
     trouble: str = ""
 
     def digest(self) -> str:
         return hashlib.sha256(repr(self).encode("utf-8", "replace")).hexdigest()
 
 
-def take_in(path: Path, asked: dict[str, list[str]]) -> Submitted:
+def take_in(path: Path, asked: dict) -> Submitted:
     """The notebook at .../STUDENT/LAB/NAME.ipynb as plain cells; `asked` says which, as the reader wants it."""
     try:
         data = read_regular(path)
@@ -52,7 +53,7 @@ def take_in(path: Path, asked: dict[str, list[str]]) -> Submitted:
     def cells(rows):
         return {name: [Cell(*row) for row in found] for name, found in rows.items()}
 
-    return Submitted(cells(said["found"]), said["copies"], cells(said["after"]), said["others"])
+    return Submitted(cells(said["found"]), said["copies"], cells(said["after"]), said["others"], said["odd"])
 
 
 class Unfit(Exception):

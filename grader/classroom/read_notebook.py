@@ -1,6 +1,6 @@
 """A stranger's notebook -> the sources of the cells that are asked for, as JSON.
 
-    python -I -S -B read_notebook.py '{"wanted": ["tiled_gemm"], "tasks": [], "known": []}' < kernel.ipynb
+    python -I -S -B read_notebook.py '{"wanted": ["tiled_gemm"], "tasks": [], "known": [], "marks": {}, "checks": {}}' < kernel.ipynb
 
 Standard library only. It takes most rights from itself before it reads a byte, and nothing in a notebook is run.
 """
@@ -49,18 +49,65 @@ def text(source) -> str | None:
     return source.encode("utf-8", "replace").decode() if isinstance(source, str) else None
 
 
+def mark_of(cell) -> dict:
+    metadata = cell.get("metadata") if isinstance(cell, dict) else None
+    mark = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    return mark if isinstance(mark, dict) else {}
+
+
 def names(cell: dict) -> list[str]:
     """What a cell may be known by: nbgrader's name for it, and its own id, which the build makes the same."""
-    metadata = cell.get("metadata")
-    mark = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    grade_id = mark.get("grade_id") if isinstance(mark, dict) else None
-    return [name for name in (grade_id, cell.get("id")) if isinstance(name, str)]
+    return [name for name in (mark_of(cell).get("grade_id"), cell.get("id")) if isinstance(name, str)]
 
 
-def read(data: bytes, wanted: list[str], tasks: list[str], known: list[str]) -> dict:
-    """Wanted cells by name, with all their copies; a student's own cells right below a task; how many others."""
+def odd(cells: list, known: list[str], marks: dict[str, dict], checks: dict[str, str]) -> dict:
+    """Which cells say other things of themselves than the lab does, or ask for points that the lab knows nothing of."""
+    declared, changed, claims = {}, [], 0
+    for cell in cells:
+        mark, own = mark_of(cell), names(cell) if isinstance(cell, dict) else []
+        name = next((n for n in own if n in known), None)
+        if name is None:
+            claims += any(mark.get(key) for key in ("grade", "solution", "task", "points"))
+            continue
+        for key in (key for key, value in marks.get(name, {}).items() if key in mark and mark[key] != value):
+            declared.setdefault(name, [])
+            declared[name] += [] if key in declared[name] else [key]
+        words = text(cell.get("source"))
+        if (
+            name in checks
+            and name not in changed
+            and words is not None
+            and plain(words) != plain(checks[name])
+        ):
+            changed.append(name)
+    return {"declared": declared, "changed": changed, "claims": claims}
+
+
+def plain(words: str) -> str:
+    return "\n".join(line.rstrip() for line in words.splitlines()).strip()
+
+
+def language(metadata) -> str:
+    """The language that a notebook says it is in, where that is not Python."""
+    places = (("language_info", "name"), ("kernelspec", "language")) if isinstance(metadata, dict) else ()
+    found = [metadata[where].get(key) for where, key in places if isinstance(metadata.get(where), dict)]
+    named = next((name for name in found if isinstance(name, str) and name), "python")
+    return "" if "python" in named.lower() else named[:40]
+
+
+def read(
+    data: bytes, wanted: list[str], tasks: list[str], known: list[str], marks: dict, checks: dict
+) -> dict:
+    """Wanted cells by name, with all their copies; a student's own cells right below a task; what is odd."""
+    whole = notebook(data)
+    return cells_of(whole["cells"], wanted, tasks, known) | {
+        "odd": odd(whole["cells"], known, marks, checks) | {"language": language(whole.get("metadata"))}
+    }
+
+
+def cells_of(cells: list, wanted: list[str], tasks: list[str], known: list[str]) -> dict:
     found, after, others, below = {}, {}, 0, None
-    for cell in notebook(data)["cells"]:
+    for cell in cells:
         source = text(cell.get("source")) if isinstance(cell, dict) else None
         if source is None:
             others += 1

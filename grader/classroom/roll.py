@@ -1,5 +1,6 @@
 """All submissions of a lab: every answer judged once, then every student entered into the gradebook."""
 
+import difflib
 import hashlib
 import json
 import logging
@@ -8,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import nbformat
 
@@ -17,7 +19,9 @@ from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.preprocessors import answers_to_checks
 from grader.classroom.term import Term
 from grader.record import INCONCLUSIVE, REFUSED, Record
+from grader.report import visible
 
+MOST_NAMED = 5  # of the notebooks that are not the lab's
 STUDENT = re.compile(r"[^\s/*?\[\]\\.][^/*?\[\]\\\x00-\x1f]*")  # what nbgrader can find again
 
 
@@ -31,9 +35,8 @@ class Row:
     bonus: float = 0.0  # part of points, on top of `of`
     verdicts: dict[str, str] = field(default_factory=dict)  # question -> verdict
     by_hand: list[str] = field(default_factory=list)  # cells that wait for a person, as they should
-    unsettled: list[str] = field(
-        default_factory=list
-    )  # questions that wait for a person because of our trouble
+    unsettled: list[str] = field(default_factory=list)  # questions that wait for a person: our trouble
+    why: dict[str, str] = field(default_factory=dict)  # what that trouble was, by question
     said: list[str] = field(default_factory=list)  # what was odd about what came in
     trouble: str = ""  # why nothing could be entered
     unchanged: bool = False  # entered before, just so
@@ -64,16 +67,34 @@ def students(round_: Term) -> list[str]:
 
 
 def handed_in(round_: Term, student: str) -> HandedIn:
-    notebooks, said = [], []
-    for path in sorted((round_.root / "labs" / round_.lab).glob("*.ipynb")):
-        submitted = round_.root / "submitted" / student / round_.lab / path.name
+    notebooks, said, folder = [], [], round_.root / "submitted" / student / round_.lab
+    wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
+    for path in wanted:
+        submitted = folder / path.name
         if os.path.lexists(submitted):
             notebook, words = fill(nbformat.read(path, as_version=4), submitted)
             notebooks.append(notebook)
-            said += words
+            said += [w if w.startswith(path.name) else f"{path.name}: {w}" for w in words]
         else:
             said.append(f"{path.name} was not handed in.")
-    return HandedIn(student, notebooks, said)
+    return HandedIn(student, notebooks, said + _others(folder, [path.name for path in wanted]))
+
+
+def _others(folder: Path, wanted: list[str]) -> list[str]:
+    """Notebooks under names that the lab does not have; they stay where they are."""
+    if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
+        return []
+    odd = sorted(
+        name for name in os.listdir(folder) if name.lower().endswith(".ipynb") and name not in wanted
+    )
+    more = [f"{len(odd) - MOST_NAMED} more such notebooks."] if len(odd) > MOST_NAMED else []
+    return [_other(name, wanted) for name in odd[:MOST_NAMED]] + more
+
+
+def _other(name: str, wanted: list[str]) -> str:
+    near = difflib.get_close_matches(name.casefold(), wanted, 1)
+    meant = f" (is it meant to be {near[0]}?)" if near else ""
+    return f"{visible(name)[:80]} is no notebook of this lab and was not read{meant}."
 
 
 def grade(
@@ -88,6 +109,7 @@ def grade(
         raise ValueError(
             f"submitted/*/{round_.lab} must hold submissions, got none; run nbgrader collect {round_.lab}"
         )
+    say(f"reading {len(names)} submissions")
     came_in = [handed_in(round_, name) for name in names]
     try:
         judge_all(round_, came_in, say, each)
@@ -101,15 +123,16 @@ def _enter_all(round_: Term, came_in: list[HandedIn], say: Callable) -> list[Row
     rows, started = [], time.monotonic()
     for count, one in enumerate(came_in, 1):
         rows.append(enter(round_, one, log, heard))
-        say(f"entered {count} of {len(came_in)}: {one.student}{_left(started, count, len(came_in))}")
+        say(f"entered {count} of {len(came_in)}: {visible(one.student)}{_left(started, count, len(came_in))}")
     return rows
 
 
 def judge_all(round_: Term, came_in: list[HandedIn], say: Callable, each: Callable) -> None:
     """Every answer that has no record yet, once however many handed it in; records are kept as they come."""
-    jobs = list(_jobs(round_, came_in))
-    if not jobs:
+    found = list(_jobs(round_, came_in))
+    if not found:
         return
+    whose, jobs = zip(*found, strict=True)
     say(f"{len(jobs)} different answers to judge from {len(came_in)} submissions, in {round_.mode} mode")
     started = time.monotonic()
     try:
@@ -119,7 +142,8 @@ def judge_all(round_: Term, came_in: list[HandedIn], say: Callable, each: Callab
             if verdict.unsettled:
                 term.open_verdicts[verdict.key] = verdict
             say(
-                f"judged {count} of {len(jobs)}: {verdict.question} {verdict.verdict}{_left(started, count, len(jobs))}"
+                f"judged {count} of {len(jobs)}: {verdict.question} {verdict.verdict}, {visible(whose[count - 1])}"
+                f"{_left(started, count, len(jobs))}"
             )
     except Exception as error:  # the map's own trouble: what it did not bring is judged as it is entered
         say(f"judging broke off ({type(error).__name__}: {error}) and goes on one by one")
@@ -131,24 +155,23 @@ def _left(started: float, done: int, all_: int) -> str:
 
 
 def _jobs(round_: Term, came_in: list[HandedIn]) -> Iterator[tuple]:
-    """(source, question, mode, seed, epoch) for each answer that is new."""
+    """(the first who has it, (source, question, mode, seed, epoch)) for each answer that is new."""
     seen = set()
     for one in came_in:
         for question_id, source in one.answers():
             key = term.key(round_, questions.find(question_id), source)
             if key and key not in seen and term.find(round_, key) is None:
                 seen.add(key)
-                yield source, question_id, round_.mode, round_.seed(question_id), round_.epoch
+                yield one.student, (source, question_id, round_.mode, round_.seed(question_id), round_.epoch)
 
 
 def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
     row = Row(one.student, said=one.said)
+    row.trouble = _cannot_be_entered(round_, one)
+    if row.trouble:
+        return row
     try:
-        if not STUDENT.fullmatch(one.student):
-            raise ValueError(
-                "the name of this student's folder holds characters that nbgrader cannot look for"
-            )
         stamp = _stamp(round_, one)
         row.unchanged = _stamps(round_).get(one.student) == stamp and _is_entered(round_, one)
         if not row.unchanged:
@@ -159,6 +182,16 @@ def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) 
     except Exception as error:
         row.trouble = row.trouble or f"{type(error).__name__}: {error}"
     return row
+
+
+def _cannot_be_entered(round_: Term, one: HandedIn) -> str:
+    if not STUDENT.fullmatch(one.student):
+        return "the name of this student's folder holds characters that nbgrader cannot look for"
+    if (round_.root / "submitted" / one.student).is_symlink():
+        return "this student's folder is a link to another place; put the folder itself there"
+    if not one.notebooks:
+        return "none of the lab's notebooks was handed in"
+    return ""
 
 
 def _is_entered(round_: Term, one: HandedIn) -> bool:
@@ -181,6 +214,14 @@ def _stamps(round_: Term, more: dict | None = None) -> dict[str, str]:
     return kept
 
 
+def _why(verdict: Record | None) -> str:
+    """What stood in the way of a verdict, in one line."""
+    if verdict is None:
+        return "no record of it is left; work/class/*.log may say more"
+    open_ = [part.came for part in verdict.parts if part.state == INCONCLUSIVE]
+    return verdict.message or "; ".join(open_)
+
+
 def _read_back(round_: Term, one: HandedIn, row: Row) -> None:
     """What the gradebook holds now, so that a row is never rosier than the book."""
     for name, source in one.answers():
@@ -189,6 +230,7 @@ def _read_back(round_: Term, one: HandedIn, row: Row) -> None:
         row.verdicts[name] = verdict.verdict if verdict else INCONCLUSIVE if key else REFUSED
         if row.verdicts[name] == INCONCLUSIVE or verdict and verdict.unsettled:
             row.unsettled.append(name)
+            row.why[name] = _why(verdict)
     for notebook, found in books.grades(round_.root, round_.lab, one.student):
         row.points, row.of = row.points + found.score, row.of + found.max_score
         row.bonus += found.extra_credit or 0.0

@@ -6,7 +6,9 @@ from copy import deepcopy
 
 from grader import answer
 from grader.classroom.intake import Submitted
+from grader.report import visible
 
+DECLARED = ("points", "grade", "solution", "locked", "task")
 SAID = "said_at_intake"  # the id of the cell that tells a student what was wrong with what came in
 MATHJAX_DOORS = re.compile(r"\\(?=(?:href|style|class|cssId|require|bbox|unicode|includegraphics)\b)")
 
@@ -15,15 +17,23 @@ def mark(cell) -> dict:
     return cell["metadata"].get("nbgrader", {})
 
 
-def asked(lab) -> dict[str, list[str]]:
-    """Names of a lab's cells that a student writes, of its tasks, and of all its cells."""
+def asked(lab) -> dict:
+    """Names of a lab's cells that a student writes, of its tasks, and of all; what cells say of themselves, and checks."""
     cells = [mark(cell) for cell in lab["cells"]]
     ids = [cell["id"] for cell in lab["cells"] if "id" in cell]
     return {
         "wanted": [m["grade_id"] for m in cells if m.get("solution")],
         "tasks": [m["grade_id"] for m in cells if m.get("task")],
         "known": list({*ids, *(m["grade_id"] for m in cells if "grade_id" in m)}),
+        "marks": {
+            m["grade_id"]: {key: m[key] for key in DECLARED if key in m} for m in cells if "grade_id" in m
+        },
+        "checks": {mark(c)["grade_id"]: c["source"] for c in lab["cells"] if is_check(c)},
     }
+
+
+def is_check(cell) -> bool:
+    return bool(cell["cell_type"] == "code" and mark(cell).get("grade") and not mark(cell).get("solution"))
 
 
 def transplant(lab, submitted: Submitted):
@@ -37,6 +47,7 @@ def transplant(lab, submitted: Submitted):
             said += _fill(cell, name, submitted)
         if mark(cell).get("task"):
             cells += [_own_cell(own, f"{name}_{i}") for i, own in enumerate(submitted.after.get(name, []), 1)]
+    said += _odd(**submitted.odd) if submitted.odd else []
     if said:
         cells.insert(0, _said(said))
     notebook["cells"] = cells
@@ -63,6 +74,26 @@ def _fill(cell, name: str, submitted: Submitted) -> list[str]:
             f"The cell `{name}` is longer than any cell may be, so it is judged as if it had not been started.",
         ]
     cell["source"] = chosen.source if cell["cell_type"] == "code" else plain(chosen.source)
+    return said
+
+
+def _odd(declared: dict, changed: list, claims: int, language: str) -> list[str]:
+    """What came in and does not count, so that nobody wonders where it went."""
+    said = [
+        f"The cell `{name}` declares {' and '.join(keys)} of its own: what the course says of it counts."
+        for name, keys in declared.items()
+    ]
+    said += [f"The cell `{name}` was changed: the course's own stands in its place." for name in changed]
+    if claims:
+        said.append(
+            "1 cell that the course does not have asks to be graded: it is left out."
+            if claims == 1
+            else f"{claims} cells that the course does not have ask to be graded: they are left out."
+        )
+    if language:
+        said.append(
+            f"It is a notebook of {visible(language)}, not of Python: its cells are read as Python all the same."
+        )
     return said
 
 

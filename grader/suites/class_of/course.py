@@ -1,0 +1,102 @@
+"""The course in a temporary folder as an instructor has it, and the commands that an instructor gives there."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.classroom import term
+
+CHECKOUT = Path(__file__).parents[3]
+PARTS = ("grader", "kernels", "labs", "solutions", "nbgrader_config.py")
+LONGEST_S = 1800
+SECRET = "5ec2e7" + 58 * "0"  # so that both classes meet the same hidden cases
+
+
+@dataclass
+class Said:
+    """What a command printed: its output, and each line of its stderr with the second it came in."""
+
+    code: int
+    out: str
+    lines: list[tuple[float, str]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Course:
+    """place/course is the instructor's, place/tmp is for temporary files, place/neighbour belongs to someone else."""
+
+    def __init__(self, place: Path, labs: list[str]):
+        self.place, self.root, self.labs = place, place / "course", labs
+        self.tmp, self.neighbour = place / "tmp", place / "neighbour"
+        for folder in (self.root, self.tmp, self.neighbour):
+            folder.mkdir(parents=True)
+        no_caches = shutil.ignore_patterns("__pycache__", ".*")
+        for name in PARTS:
+            here, there = CHECKOUT / name, self.root / name
+            shutil.copytree(here, there, ignore=no_caches) if here.is_dir() else shutil.copy(here, there)
+        (self.neighbour / "thesis.txt").write_text("A year's work.\n")
+        for lab in labs:
+            self._begin(lab)
+
+    def _begin(self, lab: str) -> None:
+        path = self.root / term.PLACE / f"{lab}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        row = {"mode": "cpu", "epoch": f"{lab} suite", "secret": SECRET}
+        term.write(path, json.dumps(row, indent=1) + "\n")
+
+    def break_a_wall(self, module: str, code: str) -> None:
+        """Appends code to a module of this course's own copy: how the suite is shown to see a fault."""
+        with open(self.root / module, "a", encoding="utf-8") as file:
+            file.write(f"\n\n{code}\n")
+
+    def submitted(self, student: str, lab: str) -> Path:
+        return self.root / "submitted" / student / lab
+
+    def grade(self, lab: str, hear) -> Said:
+        return self._run([sys.executable, "-m", "grader", "class", lab, "--json"], hear)
+
+    def feedback(self, lab: str) -> Said:
+        return self._run([sys.executable, "-W", "ignore", "-m", "nbgrader", "generate_feedback", lab])
+
+    def _run(self, command: list[str], hear=lambda line: None) -> Said:
+        started, lines = time.monotonic(), []
+        more = {
+            "TMPDIR": str(self.tmp),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TRITON_CACHE_DIR": str(self.tmp / "triton"),
+        }
+        process = subprocess.Popen(
+            command,
+            cwd=self.root,
+            env={**os.environ, **more},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+
+        def listen():
+            for line in process.stderr:
+                lines.append((time.monotonic() - started, line.rstrip("\n")))
+                hear(lines[-1][1])
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        ending = threading.Timer(LONGEST_S, process.kill)
+        ending.start()
+        try:
+            out = process.stdout.read()
+            code = process.wait()
+        finally:
+            ending.cancel()
+            process.kill()
+            listener.join()
+            process.stdout.close()
+            process.stderr.close()
+        return Said(code, out, lines, time.monotonic() - started)
