@@ -1,0 +1,69 @@
+"""What the lesson says about the recorded run, held to that run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+RUN = json.loads((Path(__file__).parents[1] / "results" / "h200.json").read_text())
+ROWS = {(row["op"], row["case"]): row for row in RUN["rows"]}
+LONG, SHORT = "4 x 32/32 4096 x 4096 d 128 bf16", "16 x 16/16 1024 x 1024 d 64 bf16"
+MANY, ONE = "32 x 32/8 keys 4096 d 128 bf16", "1 x 32/8 keys 32768 d 128 bf16"
+
+
+def us(case, op="decode"):
+    return ROWS[op, case]["us"]
+
+
+def ratio(case, peer, op="attention"):
+    return ROWS[op, case]["peers"][peer]["ratio"]
+
+
+def rate(case):
+    return ROWS["attention", case]["tflop_s"]
+
+
+def flex():
+    cases = [c for op, c in ROWS if op == "attention" and ("d 64" in c or "d 128" in c) and "window" not in c]
+    return [ratio(c, "FlexAttention") for c in cases]
+
+
+def backward():
+    return [1 / ratio(c, "SDPA cuDNN", op) for op, c in ROWS if op == "attention backward"]
+
+
+CLAIMS = {  # sentence: (what the run says, from, to)
+    "version 2 takes about twice the time": (lambda: ratio(LONG, "SDPA flash"), 1.8, 2.2),
+    "cuDNN's and this course's kernels are level": (lambda: ratio(LONG, "SDPA cuDNN"), 0.95, 1.1),
+    "FlexAttention 1.1 to 1.7 times, at least": (lambda: min(flex()), 1.05, 1.2),
+    "FlexAttention 1.1 to 1.7 times, at most": (lambda: max(flex()), 1.6, 1.78),
+    "658 TFLOP/s at d = 128": (lambda: rate(LONG), 657, 659),
+    "518 TFLOP/s are left at d = 64": (lambda: rate(LONG.replace("d 128", "d 64")), 517, 519),
+    "short sequences lose more": (lambda: rate(SHORT), 0, 517),
+    "cuDNN is ahead at d = 64 with 1024 tokens": (lambda: ratio(SHORT, "SDPA cuDNN"), 0.8, 0.97),
+    "by a few percent in decoding one sequence": (lambda: ratio(ONE, "SDPA cuDNN", "decode"), 0.93, 0.98),
+    "one sequence of 32,768 keys: 51 us": (lambda: us(ONE), 50.5, 51.5),
+    "cuDNN's 49": (lambda: ROWS["decode", ONE]["peers"]["SDPA cuDNN"]["us"], 48.5, 49.5),
+    "32 sequences of 4096 keys: 137 us": (lambda: us(MANY), 137, 138),
+    "92% of what a copy reaches": (lambda: ROWS["decode", MANY]["share"], 0.915, 0.93),
+    "each further 134 MB costs 29 us": (lambda: (us(MANY) - us(ONE)) / 3, 28.5, 29.5),
+    "pages cost 1 to 2%": (lambda: us(ONE + " pages of 16") / us(ONE), 1.005, 1.025),
+    "an 8-bit cache: 91 us": (lambda: us(MANY + " fp8"), 90.5, 91.5),
+    "the backward is faster than version 2": (
+        lambda: ratio(LONG, "SDPA flash", "attention backward"),
+        1.1,
+        2,
+    ),
+    "1.2 to 1.6 times cuDNN's backward, at least": (lambda: min(backward()), 1.2, 1.3),
+    "1.2 to 1.6 times cuDNN's backward, at most": (lambda: max(backward()), 1.55, 1.65),
+}
+
+
+def test_the_run_is_the_one_that_the_lesson_dates():
+    assert RUN["date"] == "2026-11-20" and "H200" in RUN["machine"]["gpu"]
+
+
+@pytest.mark.parametrize("sentence", CLAIMS)
+def test_the_lesson_says_what_was_measured(sentence):
+    measured, low, high = CLAIMS[sentence]
+    assert low <= measured() <= high
