@@ -57,7 +57,7 @@ def answer(
         values = declaration.inputs(values)
         result = declaration.run(**values)
         check_measured(declaration, measured)
-        frames = [_plain(scene) for scene in declaration.scenes(result, measured)]
+        frames = _plain(declaration.scenes(result, measured))
         first = declaration.stepper.start(result) if declaration.stepper else 0
         return {**echo, "values": values, "frames": deltas(frames), "first": first, "verdict": verdict}
     except ValueError as problem:
@@ -103,7 +103,17 @@ def check_measured(declaration: Declaration, measured: dict | None) -> None:
             raise InputError(f"measured[{key!r}] must be a positive number, got {value!r}; leave it out")
 
 
-def _plain(scene: Scene) -> dict:
+def _plain(scenes: list[Scene]) -> list[dict]:
+    """As JSON can hold them; a table that all steps share is written once."""
+    tables = {id(scene.table): scene.table for scene in scenes}
+    written = {
+        key: {"header": table.header(), "rows": table.shown(), "raw": table.copied()}
+        for key, table in tables.items()
+    }
+    return [_plain_scene(scene, written[id(scene.table)]) for scene in scenes]
+
+
+def _plain_scene(scene: Scene, table: dict) -> dict:
     return {
         "w": WIDTH,
         "h": scene.height,
@@ -115,18 +125,25 @@ def _plain(scene: Scene) -> dict:
         "formula": [list(pair) for pair in scene.formula],
         "beside": list(scene.beside),
         "legend": [list(pair) for pair in scene.legend],
-        "table": {"header": scene.table.header(), "rows": scene.table.shown(), "raw": scene.table.copied()},
+        "table": table,
         "marks": scene.marks,
     }
 
 
 def deltas(frames: list[dict]) -> list[dict]:
-    """The first frame whole, then only what each changes: a long stepper stays a small message."""
+    """The first frame whole, then only what each changes: a long stepper stays a small message.
+
+    Steps that share a mark should share the very same one: then it costs nothing to compare.
+    """
     out, before, marks = [], {}, {}
     for frame in frames:
         change = {key: value for key, value in frame.items() if before.get(key) != value}
         now = {mark["id"]: mark for mark in frame["marks"]}
-        change["marks"] = [_changed(marks.get(id), mark) for id, mark in now.items() if marks.get(id) != mark]
+        change["marks"] = [
+            _changed(old, mark)
+            for id, mark in now.items()
+            if (old := marks.get(id)) is not mark and old != mark
+        ]
         change["gone"] = [id for id in marks if id not in now]
         arrived = [id for id in marks if id in now] + [id for id in now if id not in marks]
         if arrived != list(now):
@@ -139,6 +156,8 @@ def deltas(frames: list[dict]) -> list[dict]:
 def _changed(old: dict | None, new: dict) -> dict:
     if old is None:
         return new
+    if old.keys() == new.keys():
+        return {"id": new["id"], **{k: value for k, value in new.items() if old[k] != value}}
     return {"id": new["id"], **{k: new.get(k) for k in {*old, *new} if old.get(k) != new.get(k)}}
 
 

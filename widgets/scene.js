@@ -21,9 +21,26 @@ function make(tag, attributes = {}, ...children) {
 
 const button = (label, onclick, more = {}) => make('button', { type: 'button', onclick, ...KEYS, ...more }, label);
 
-function fill(node, text) {
+// What has not changed is not touched: the browser then has nothing to lay out or to paint.
+function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
-  node.hidden = !text;
+}
+
+function put(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+  }
+}
+
+function fill(node, text) {
+  say(node, text);
+  if (node.hidden === Boolean(text)) node.hidden = !text;
+}
+
+// As many children as there are items, each made once and told its item anew.
+function list(node, items, build, tell) {
+  while (node.childElementCount > items.length) node.lastChild.remove();
+  items.forEach((item, i) => tell(node.children[i] ?? node.appendChild(build(i)), item));
 }
 
 // ---- messages: one each way a change, the latest wins
@@ -82,16 +99,16 @@ function sliderControl(control, id, changed) {
   const range = stops.length ? { min: 0, max: stops.length - 1, step: 1 } : control;
   const input = make('input', { type: 'range', id, min: range.min, max: range.max, step: range.step, ...KEYS });
   const shown = make('span', { class: 'tbt-value', 'aria-hidden': 'true' });
-  const say = text => { shown.textContent = text; input.setAttribute('aria-valuetext', text); };
+  const name = text => { say(shown, text); put(input, { 'aria-valuetext': text }); };
   const read = () => (stops.length ? stops[+input.value] : +input.value);
-  const name = () => (stops.length ? control.texts[+input.value] : withUnit(control, +input.value));
-  input.addEventListener('input', () => { say(name()); changed(control.name, read()); });
+  const words = () => (stops.length ? control.texts[+input.value] : withUnit(control, +input.value));
+  input.addEventListener('input', () => { name(words()); changed(control.name, read()); });
   return {
     input,
     parts: [make('label', { for: id }, control.label), shown, input],
     show(value) {
       input.value = stops.length ? nearest(stops, value) : value;
-      say(!stops.length || stops.includes(value) ? name() : withUnit({ ...control, step: 1 }, value));
+      name(!stops.length || stops.includes(value) ? words() : withUnit({ ...control, step: 1 }, value));
     },
   };
 }
@@ -168,7 +185,7 @@ function presetBar(spec, choose) {
   const same = (a, b) => Object.keys(a).every(name => a[name] === b[name]);
   return {
     node: make('div', { class: 'tbt-presets', role: 'group', 'aria-label': 'Presets' }, ...buttons),
-    show(values) { buttons.forEach((one, i) => one.setAttribute('aria-pressed', same(spec.presets[i][1], values))); },
+    show(values) { buttons.forEach((one, i) => put(one, { 'aria-pressed': same(spec.presets[i][1], values) })); },
     rest(off) { buttons.forEach(one => { one.disabled = off; }); },
   };
 }
@@ -181,50 +198,34 @@ const GEOMETRY = {
   line: m => ({ x1: m.x, y1: m.y, x2: m.x2, y2: m.y2 }),
   text: m => ({ x: m.x, y: m.y, 'text-anchor': m.a }),
   path: m => ({ d: 'M' + m.p.map((v, i) => (i % 2 ? v + ' ' : v + ',')).join('') + (m.closed ? 'Z' : '') }),
-  grid: m => ({ x: m.x, y: m.y, width: m.w, height: m.h, preserveAspectRatio: 'none' }),
+  grid: () => ({}),
 };
-const TAG = { grid: 'image' };
+const TAG = { grid: 'g' };
 
-function put(node, attributes) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
-  }
+// A map is one shape for each kind of cell, hairlines over them, and a frame.
+function drawMap(node, mark) {
+  const shapes = [
+    ...mark.fills.map(([role, d]) => ['path', { class: `cells ${role}`, d }]),
+    ['path', { class: mark.thin ? 'hairlines thin' : 'hairlines', d: mark.rules }],
+    ['rect', { class: 'frame', x: mark.x, y: mark.y, width: mark.w, height: mark.h }],
+  ];
+  while (node.childElementCount > shapes.length) node.lastChild.remove();
+  shapes.forEach(([tag, attributes], i) => put(node.children[i] ?? node.appendChild(document.createElementNS(SVG, tag)), attributes));
 }
 
-// A map's cells come as runs: [cell, how many, cell, how many, ...].
-function cellsOf(mark) {
-  const cells = [];
-  for (let i = 0; i < mark.runs.length; i += 2) for (let k = 0; k < mark.runs[i + 1]; k++) cells.push(mark.runs[i]);
-  return cells;
+// Its cells come as runs: [cell, how many, cell, how many, ...].
+function cellAt(mark, place) {
+  let i = 0;
+  for (let end = mark.runs[1]; end <= place; end += mark.runs[i + 1]) i += 2;
+  return mark.runs[i];
 }
 
-// Cells parted by a hairline while they are large enough to bear it; the map itself is framed.
-function paintGrid(node, mark, colourOf) {
-  const cells = (node.cells = cellsOf(mark)), rows = cells.length / mark.n, sharp = 3;
-  const canvas = make('canvas', { width: Math.round(mark.w * sharp), height: Math.round(mark.h * sharp) });
-  const pen = canvas.getContext('2d');
-  const wide = canvas.width / mark.n, tall = canvas.height / rows, small = Math.min(wide, tall);
-  const gap = small >= 7 * sharp ? sharp : small >= 3 * sharp ? 1 : 0;
-  const colours = mark.roles.map(colourOf), at = (i, size) => Math.round(i * size);
-  cells.forEach((cell, i) => {
-    const column = i % mark.n, row = Math.floor(i / mark.n), x = at(column, wide), y = at(row, tall);
-    pen.fillStyle = colours[cell];
-    pen.globalAlpha = mark.roles[cell] === 'idle' ? 0.16 : 1;
-    pen.fillRect(x, y, at(column + 1, wide) - x - gap, at(row + 1, tall) - y - gap);
-  });
-  pen.globalAlpha = 1;
-  pen.strokeStyle = colourOf('idle');
-  pen.lineWidth = sharp;
-  pen.strokeRect(sharp / 2, sharp / 2, canvas.width - sharp, canvas.height - sharp);
-  node.setAttribute('href', canvas.toDataURL());
-}
-
-function gridTip(mark, node, event) {
-  const box = node.getBoundingClientRect(), rows = node.cells.length / mark.n;
-  const inside = (at, count) => Math.min(count - 1, Math.max(0, Math.floor(at * count)));
-  const column = inside((event.clientX - box.left) / box.width, mark.n);
-  const row = inside((event.clientY - box.top) / box.height, rows);
-  return `${mark.unit.replace('{row}', row).replace('{column}', column)}, ${mark.names[node.cells[row * mark.n + column]]}`;
+function mapTip(mark, svg, event) {
+  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  const count = mark.runs.reduce((sum, many, i) => sum + (i % 2 ? many : 0), 0);
+  const inside = (share, many) => Math.min(many - 1, Math.max(0, Math.floor(share * many)));
+  const column = inside((at.x - mark.x) / mark.w, mark.n), row = inside((at.y - mark.y) / mark.h, count / mark.n);
+  return `${mark.unit.replace('{row}', row).replace('{column}', column)}, ${mark.names[cellAt(mark, row * mark.n + column)]}`;
 }
 
 function picture(uid, defs) {
@@ -237,17 +238,10 @@ function picture(uid, defs) {
   const ring = svg.appendChild(document.createElementNS(SVG, 'rect'));
   put(ring, { class: 'tbt-focus', display: 'none' });
   const tip = make('div', { class: 'tbt-tip', hidden: true });
-  const probe = make('span', { hidden: true });
   const walk = make('input', { type: 'range', class: 'tbt-walk', min: 0, step: 1, value: 0, 'aria-label': 'Read the picture, mark by mark', ...KEYS });
-  const stage = make('div', { class: 'tbt-stage' }, svg, walk, tip, probe);
+  const stage = make('div', { class: 'tbt-stage' }, svg, walk, tip);
   const pool = new Map();
   let marks = new Map(), told = [];
-
-  const colourOf = role => {
-    probe.className = role;
-    probe.style.color = 'var(--tbt-role)';
-    return getComputedStyle(probe).color;
-  };
 
   function draw(frame) {
     put(svg, { viewBox: `0 0 ${frame.w} ${frame.h}`, 'aria-label': frame.summary });
@@ -277,8 +271,8 @@ function picture(uid, defs) {
   function patch(node, mark) {
     put(node, GEOMETRY[mark.t](mark));
     put(node, { class: [mark.role, mark.size, mark.b && 'bold', mark.closed && 'closed'].filter(Boolean).join(' ') });
-    if (mark.t === 'text' && node.textContent !== mark.s) node.textContent = mark.s;
-    if (mark.t === 'grid' && node.painted !== mark) { paintGrid(node, mark, colourOf); node.painted = mark; }
+    if (mark.t === 'text') say(node, mark.s);
+    if (mark.t === 'grid') drawMap(node, mark);
   }
 
   function showTip(text, x, y) {
@@ -290,7 +284,7 @@ function picture(uid, defs) {
     tip.style.top = `${y - box.top}px`;
   }
 
-  function hide() { tip.hidden = true; ring.setAttribute('display', 'none'); }
+  function hide() { if (!tip.hidden) tip.hidden = true; put(ring, { display: 'none' }); }
 
   function point() {
     const mark = told[Math.min(+walk.value, told.length - 1)];
@@ -302,34 +296,16 @@ function picture(uid, defs) {
   }
 
   svg.addEventListener('pointermove', event => {
-    const mark = marks.get(event.target.dataset?.id);
+    const mark = marks.get(event.target.closest('[data-id]')?.dataset.id);
     if (!mark?.tip) return hide();
-    showTip(mark.t === 'grid' ? gridTip(mark, event.target, event) : mark.tip, event.clientX, event.clientY);
+    showTip(mark.t === 'grid' ? mapTip(mark, svg, event) : mark.tip, event.clientX, event.clientY);
   });
   svg.addEventListener('pointerleave', hide);
   walk.addEventListener('input', point);
   walk.addEventListener('focus', point);
   walk.addEventListener('blur', hide);
 
-  function repaint() {
-    for (const mark of marks.values()) if (mark.t === 'grid') paintGrid(pool.get(mark.id), mark, colourOf);
-  }
-  // JupyterLab draws before it attaches, and what stands in no page has no colours to read.
-  const attached = new ResizeObserver(() => { if (svg.isConnected) { repaint(); attached.disconnect(); } });
-  attached.observe(stage);
-  const stopWatching = onThemeChange(repaint);
-  return { node: stage, draw, stopRepaint: () => { stopWatching(); attached.disconnect(); } };
-}
-
-// A grid's pixels hold colours, so they follow a change of theme by hand.
-function onThemeChange(callback) {
-  const soon = () => requestAnimationFrame(callback);
-  const watcher = new MutationObserver(soon);
-  const attributeFilter = ['data-jp-theme-light', 'data-jp-theme-name', 'data-theme'];
-  for (const node of [document.body, document.documentElement]) watcher.observe(node, { attributes: true, attributeFilter });
-  const queries = ['(prefers-color-scheme: dark)', '(forced-colors: active)'].map(query => matchMedia(query));
-  for (const query of queries) query.addEventListener('change', soon);
-  return () => { watcher.disconnect(); for (const query of queries) query.removeEventListener('change', soon); };
+  return { node: stage, draw };
 }
 
 // ---- steps
@@ -352,11 +328,10 @@ function stepper(noun, go) {
   scrub.addEventListener('input', () => { const wanted = +scrub.value; stop(); to(wanted); });
   const where = make('span', { class: 'tbt-where', 'aria-hidden': 'true' });
   function show() {
-    scrub.max = count - 1;
+    put(scrub, { max: count - 1, 'aria-valuetext': `step ${at + 1} of ${count}` });
     scrub.value = at;
-    where.textContent = `step ${at + 1} of ${count}`;
-    scrub.setAttribute('aria-valuetext', where.textContent);
-    play.textContent = timer ? 'Pause' : 'Play';
+    say(where, `step ${at + 1} of ${count}`);
+    say(play, timer ? 'Pause' : 'Play');
     back.disabled = reset.disabled = at === 0;
     step.disabled = at === count - 1;
   }
@@ -374,16 +349,22 @@ function words() {
   const figures = make('dl', { class: 'tbt-figures' }), formula = make('dl', { class: 'tbt-formula' });
   const keys = make('div', { class: 'tbt-keys' });
   const one = { caption: p('caption'), warning: p('warning'), beside: p('beside'), takeaway: p('takeaway') };
-  const pairs = (list, node, build) => node.replaceChildren(...list.flatMap(build));
   return {
     figures,
     rest: [one.caption, keys, one.warning, one.beside, one.takeaway, formula],
     show(frame) {
       for (const name of ['caption', 'warning', 'takeaway']) fill(one[name], frame[name]);
       fill(one.beside, frame.beside.join('\n'));
-      pairs(frame.figures, figures, ([label, text, role]) => make('div', {}, make('dt', {}, label), make('dd', { class: role }, text)));
-      pairs(frame.formula, formula, ([symbols, numbers]) => [make('dt', {}, symbols), make('dd', {}, numbers)]);
-      pairs(frame.legend, keys, ([role, meaning]) => make('span', {}, make('i', { class: role }), meaning));
+      list(figures, frame.figures, () => make('div', {}, make('dt'), make('dd')), ({ children: [name, value] }, [label, text, role]) => {
+        say(name, label);
+        say(value, text);
+        put(value, { class: role });
+      });
+      list(formula, frame.formula.flat(), i => make(i % 2 ? 'dd' : 'dt'), say);
+      list(keys, frame.legend, () => make('span', {}, make('i'), make('span')), ({ children: [key, name] }, [role, meaning]) => {
+        put(key, { class: role });
+        say(name, meaning);
+      });
       keys.hidden = !frame.legend.length;
     },
   };
@@ -455,12 +436,13 @@ export function mount(host, adapter) {
   const wait = make('p', { class: 'tbt-error', hidden: true }, adapter.waiting || 'Waiting for Python: another cell may be running.');
   const post = courier(adapter, uid, late => { wait.hidden = !late; });
   const send = () => post.send({ values: state.values, guess: state.guess });
-  const change = values => { Object.assign(state.values, values); presets.show(state.values); send(); };
+  const leap = far => put(root, { 'data-leap': far });
+  const change = (values, far) => { leap(far); Object.assign(state.values, values); presets.show(state.values); send(); };
 
-  const presets = presetBar(spec, values => { controls.show(values); change(values); });
-  const controls = controlPanel(spec, uid, (name, value) => change({ [name]: value }));
+  const presets = presetBar(spec, values => { controls.show(values); change(values, true); });
+  const controls = controlPanel(spec, uid, (name, value) => change({ [name]: value }, false));
   const pic = picture(uid, spec.defs), text = words();
-  const steps = spec.noun ? stepper(spec.noun, at => { show(at); announce(state.frame.caption); }) : null;
+  const steps = spec.noun ? stepper(spec.noun, at => { leap(true); show(at); announce(state.frame.caption); }) : null;
   const data = dataPanel(spec, state, announce);
   const body = make('div', { hidden: true }, text.figures, pic.node, steps?.node, ...text.rest, data.node);
   const verdict = make('p', { class: 'tbt-verdict', tabindex: -1, hidden: true });
@@ -521,7 +503,7 @@ export function mount(host, adapter) {
   presets.show(state.values);
   host.append(root);
   receive(adapter.answer, true);
-  return () => { stop(); post.stop(); steps?.stop(); pic.stopRepaint(); clearTimeout(timer); root.remove(); };
+  return () => { stop(); post.stop(); steps?.stop(); clearTimeout(timer); root.remove(); };
 }
 
 function render({ model, el }) {

@@ -3,8 +3,7 @@
 Marks are dicts with a stable id, so that the view patches them in place, and a role: what the mark means.
 """
 
-import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -37,16 +36,23 @@ TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
 
 
 def _num(value: float) -> float:
-    if not math.isfinite(value):
-        raise ValueError(f"a mark's number must be finite, got {value}; guard the division in scene()")
-    rounded = round(float(value), 2)
-    return int(rounded) if rounded == int(rounded) else rounded
+    try:
+        rounded = round(value, 2)
+        whole = int(rounded)
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"a mark's number must be finite, got {value}; guard the division in scene()"
+        ) from None
+    return whole if rounded == whole else rounded
 
 
 def _mark(kind: str, id: str, role: str, tip: str = "", **fields) -> dict:
     if role not in ROLES:
         raise ValueError(f"role must be one of {', '.join(sorted(ROLES))}, got {role!r}; pick the meaning")
-    return {"t": kind, "id": id, "role": role, **fields, **({"tip": tip} if tip else {})}
+    mark = {"t": kind, "id": id, "role": role, **fields}
+    if tip:
+        mark["tip"] = tip
+    return mark
 
 
 def rect(id: str, x: float, y: float, w: float, h: float, role: str, tip: str = "") -> dict:
@@ -108,9 +114,44 @@ def grid(
     box = {"x": _num(x), "y": _num(y), "w": _num(w), "h": _num(h)}
     counted = Counter(cells)
     tip = "; ".join(f"{units.count(counted[i])} {name}" for i, name in enumerate(names))
-    runs = [number for cell, run in groupby(cells) for number in (cell, len(list(run)))]
-    more = {"n": columns, "runs": runs, "roles": list(roles), "names": list(names), "unit": unit}
+    runs = [(cell, len(list(run))) for cell, run in groupby(cells)]
+    wide, high = w / columns, h * columns / len(cells)
+    outlines = _outlines(runs, columns, lambda column: x + column * wide, lambda row: y + row * high)
+    more = {
+        "n": columns,
+        "runs": [number for run in runs for number in run],
+        "names": list(names),
+        "unit": unit,
+        "fills": [[role, outlines.get(i, "")] for i, role in enumerate(roles)],
+        "rules": _hairlines(box, columns, len(cells) // columns),
+        "thin": min(wide, high) < 7,
+    }
     return _mark("grid", id, "primary", tip, **box, **more)
+
+
+def _outlines(runs: Sequence[tuple[int, int]], columns: int, x_of: Callable, y_of: Callable) -> dict:
+    """cell -> one path around all of its kind: neighbours in a row are one rectangle, equal rows too."""
+    parts, at = defaultdict(list), 0
+    for cell, length in runs:
+        end = at + length
+        while at < end:
+            row, column = divmod(at, columns)
+            whole = column == 0 and end - at >= columns
+            rows, some = ((end - at) // columns, columns) if whole else (1, min(end - at, columns - column))
+            left, top, right, low = x_of(column), y_of(row), x_of(column + some), y_of(row + rows)
+            parts[cell].append(f"M{_num(left)},{_num(top)}H{_num(right)}V{_num(low)}H{_num(left)}Z")
+            at += rows * some
+    return {cell: "".join(some) for cell, some in parts.items()}
+
+
+def _hairlines(box: dict, columns: int, rows: int) -> str:
+    """Cells parted by lines while they are large enough to bear it."""
+    x, y, w, h = box["x"], box["y"], box["w"], box["h"]
+    if min(w / columns, h / rows) < 3:
+        return ""
+    down = (f"M{_num(x + w * c / columns)},{y}v{h}" for c in range(1, columns))
+    across = (f"M{x},{_num(y + h * r / rows)}h{w}" for r in range(1, rows))
+    return "".join((*down, *across))
 
 
 @dataclass(frozen=True)

@@ -71,23 +71,12 @@ def _element(mark: dict, colours: dict[str, str]) -> str:
 
 
 def _grid(mark: dict, colours: dict[str, str]) -> str:
-    """Equal neighbours in a row become one rectangle, equal rows too."""
-    n, pairs = mark["n"], list(zip(mark["runs"][::2], mark["runs"][1::2], strict=True))
-    wide, high = mark["w"] / n, mark["h"] * n / sum(length for _, length in pairs)
-    out, at = [], 0
-    for cell, length in pairs:
-        role = mark["roles"][cell]
+    out = []
+    for role, outline in mark["fills"]:
         faint = ' fill-opacity="0.16"' if role == "idle" else ""
-        paint = f'class="{role} cell" fill="{colours[role]}"{faint}'
-        end = at + length
-        while at < end:
-            row, column = divmod(at, n)
-            whole = column == 0 and end - at >= n
-            many, some = ((end - at) // n, n) if whole else (1, min(end - at, n - column))
-            x, y = mark["x"] + column * wide, mark["y"] + row * high
-            size = f'x="{x:.2f}" y="{y:.2f}" width="{some * wide:.2f}" height="{many * high:.2f}"'
-            out.append(f"<rect {size} {paint}/>")
-            at += many * some
+        out.append(f'<path d="{outline}" class="cells {role}" fill="{colours[role]}"{faint}/>')
+    thin = " thin" if mark["thin"] else ""
+    out.append(f'<path d="{mark["rules"]}" class="hairlines{thin}" stroke="{colours["ground"]}"/>')
     box = f'x="{mark["x"]}" y="{mark["y"]}" width="{mark["w"]}" height="{mark["h"]}"'
     out.append(f'<rect {box} class="frame" fill="none" stroke="{colours["idle"]}"/>')
     return f"<g><title>{escape(mark['tip'])}</title>{''.join(out)}</g>"

@@ -1,6 +1,7 @@
 """Numbers as people read them: three significant digits, a unit, a thin gap between the two."""
 
 import math
+from functools import lru_cache
 
 GAP = "\u202f"  # narrow no-break space: a number never parts from its unit
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -8,6 +9,7 @@ _BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"), (1, ""))
 _TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
+@lru_cache(maxsize=8192)  # a picture says the same few numbers again and again
 def number(value: float, digits: int = 3) -> str:
     """1365.33 -> '1,365', 0.0512 -> '0.0512', 64.0 -> '64': never an exponent."""
     if value == 0:

@@ -15,6 +15,10 @@ GOLDEN = 0.6180339887498949  # its multiples spread evenly over one: terms witho
 FRAMES = 64
 PLOT = Box(56, 34, 430, 196)
 LENS = Box(56, 340, 600, 0)
+LENS_FRAME = [
+    text("lens-title", LENS.x, LENS.y - 42, "one addition, enlarged; ticks: the sums that exist", "muted", "small"),
+    line("lens", LENS.x, LENS.y, LENS.right, LENS.y, "axis"),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -116,17 +120,7 @@ def _lens(r: Result, i: int) -> list[dict]:
     x = linear(before - 0.3 * wide, before + 0.7 * wide, LENS.x, LENS.right)
     numbers = range(math.ceil(max(0, x.lo) / gap), math.floor(x.hi / gap) + 1)
     every = max(1, math.ceil(len(numbers) / 8))
-    marks = [
-        text(
-            "lens-title",
-            LENS.x,
-            LENS.y - 42,
-            "one addition, enlarged; ticks: the sums that exist",
-            "muted",
-            "small",
-        ),
-        line("lens", LENS.x, LENS.y, LENS.right, LENS.y, "axis"),
-    ]
+    marks = list(LENS_FRAME)
     for k, n in enumerate(numbers if len(numbers) <= 80 else ()):
         at = x(n * gap)
         marks.append(line(f"lens-{k}", at, LENS.y - 6, at, LENS.y + 6, "axis"))

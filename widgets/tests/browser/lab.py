@@ -30,6 +30,17 @@ READY = f"""async () => {{
   await {PANEL}.sessionContext.session.kernel.info;
 }}"""
 IDLE = f"() => {PANEL}.sessionContext.session?.kernel?.status === 'idle'"
+# The first picture's time is taken in the page; the braces matter: a command's promise never settles in an evaluate.
+RUN = """() => {
+  const start = performance.now();
+  const watch = new MutationObserver(() => {
+    if (!document.querySelector('.tbt[data-revision]')) return;
+    watch.disconnect();
+    requestAnimationFrame(() => setTimeout(() => { window.firstPictureMs = performance.now() - start; }, 0));
+  });
+  watch.observe(document.body, { subtree: true, childList: true });
+  window.jupyterapp.commands.execute('notebook:run-all-cells');
+}"""
 
 
 def notebook(folder: Path, cells: list[str]) -> str:
@@ -49,7 +60,7 @@ def _free_port() -> int:
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    """JupyterLab on loopback over `folder`, with settings of its own and this project on the path."""
+    """JupyterLab on loopback over `folder` as `make lab` starts it, with a state of its own."""
     state = folder / ".state"
     for name, setting in SETTINGS.items():
         file = state / "settings" / name
@@ -58,6 +69,7 @@ def server(folder: Path) -> Iterator[str]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
+        "JUPYTER_CONFIG_PATH": str(ROOT / ".jupyter"),
         "JUPYTER_CONFIG_DIR": str(state / "config"),
         "JUPYTER_DATA_DIR": str(state / "data"),
         "JUPYTER_RUNTIME_DIR": str(state / "runtime"),
@@ -104,8 +116,41 @@ def run_all(page, base: str, name: str) -> None:
     page.wait_for_function(OPENED, timeout=60_000)
     page.evaluate(READY)
     page.wait_for_function(IDLE, timeout=60_000)
-    # the braces matter: the promise of a command never settles in an evaluate
-    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+    page.evaluate(RUN)
+
+
+def keep_sockets(page) -> None:
+    """To be called before the page loads: its web sockets, for widget_messages."""
+    page.sockets = []
+    page.on("websocket", lambda opened: page.sockets.append(opened))
+
+
+def widget_messages(page) -> tuple[list[str], list[str]]:
+    """Two lists that fill from now on: the state keys of each widget message sent, and of each that came."""
+    sent, came = [], []
+    for one in page.sockets:
+        one.on("framesent", lambda data: sent.extend(_state_keys(data)))
+        one.on("framereceived", lambda data: came.extend(_state_keys(data)))
+    return sent, came
+
+
+def _state_keys(data) -> list[str]:
+    """Of Jupyter's binary protocol: offsets of channel, header, parent, metadata, content, then these."""
+    if not isinstance(data, bytes):
+        return []
+    count = int.from_bytes(data[:8], "little")
+    offsets = [int.from_bytes(data[8 * i : 8 * i + 8], "little") for i in range(1, count + 1)]
+    parts = [data[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+    if json.loads(parts[1])["msg_type"] != "comm_msg":
+        return []
+    told = json.loads(parts[4])["data"]
+    return [",".join(sorted(told.get("state", {})))]
+
+
+def wait_until_quiet(page) -> None:
+    """Until the kernel is idle again, and Lab has heard it: nothing is on its way."""
+    page.wait_for_function(IDLE)
+    page.evaluate("() => new Promise(done => setTimeout(done, 200))")
 
 
 def run_cell(page, number: int) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import expect
 
-from widgets.answer import answer, spec
 from widgets.browser import chromium as chromium_at
 from widgets.browser import open_page
 from widgets.controls import number, select, slider, toggle
@@ -121,7 +120,7 @@ def test_every_kind_of_mark_is_drawn(page):
         ("path", 1),
         ("circle", 1),
         ("line", 1),
-        ("image", 1),
+        ("g", 1),
         ("text", 1),
     ):
         assert page.locator(f"svg.tbt-scene > g > {kind}").count() == many, kind
@@ -133,22 +132,6 @@ def test_every_kind_of_mark_is_drawn(page):
         hatch = fill.split('"')[1].lstrip("#")
         assert page.locator(f"pattern[id='{hatch}']").count() == 1
     expect(page.get_by_text("thrown away")).to_be_visible()
-
-
-DRAWN_APART = """async start => {
-  const { mount } = await import('/scene.js');
-  const apart = document.createElement('div');
-  mount(apart, { ...start, ask: () => {}, listen: () => () => {} });
-  const map = apart.querySelector('svg.tbt-scene image'), before = map.getAttribute('href');
-  document.body.append(apart);
-  await new Promise(done => setTimeout(done, 200));
-  return [before, map.getAttribute('href'), document.querySelector('svg.tbt-scene image').getAttribute('href')];
-}"""
-
-
-def test_a_map_drawn_before_it_is_attached_gets_its_colours(page):
-    before, after, usual = page.evaluate(DRAWN_APART, {"spec": spec(SINK), "answer": answer(SINK)})
-    assert before != usual and after == usual
 
 
 def test_marks_move_and_are_not_made_anew(page):
@@ -247,13 +230,28 @@ def test_hover_says_index_and_value(page):
     expect(page.locator(".tbt-tip")).to_be_hidden()
 
 
-def test_a_map_is_painted_anew_in_another_theme(page):
-    cloth = page.locator("[data-id=cloth]")
-    light = cloth.get_attribute("href")
+def test_a_map_shows_its_cells_in_the_theme(page):
+    taken = page.locator("[data-id=cloth] > .cells.hot")
+    wide, tall = 200 / SIDE, 120 / SIDE
+    box = taken.evaluate(
+        "node => { const { x, y, width, height } = node.getBBox(); return [x, y, width, height]; }"
+    )
+    assert box == pytest.approx([20, 170, 12 * wide, tall], abs=0.02)
+    light = taken.evaluate("node => getComputedStyle(node).fill")
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    expect(cloth).not_to_have_attribute("href", light)
-    page.evaluate("document.documentElement.dataset.theme = 'light'")
-    expect(cloth).to_have_attribute("href", light)
+    assert taken.evaluate("node => getComputedStyle(node).fill") != light
+
+
+def test_a_leap_glides_and_a_slider_does_not(page):
+    page.emulate_media(reduced_motion="no-preference")
+    glide = "node => getComputedStyle(node).transitionDuration.split(', ')[0]"
+    bar = page.locator("[data-id=role-hot]")
+    page.get_by_role("button", name="Many").press("Enter")
+    settled(page, 1)
+    assert bar.evaluate(glide) == "0.12s"
+    page.get_by_role("slider", name="Size").press("ArrowRight")
+    settled(page, 2)
+    assert bar.evaluate(glide) == "0s"
 
 
 def test_a_measurement_and_its_difference_are_shown(browser):
