@@ -185,7 +185,7 @@ def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) 
 
 
 def _cannot_be_entered(round_: Term, one: HandedIn) -> str:
-    if not STUDENT.fullmatch(one.student):
+    if not STUDENT.fullmatch(one.student) or not one.student.isprintable():
         return "the name of this student's folder holds characters that nbgrader cannot look for"
     if (round_.root / "submitted" / one.student).is_symlink():
         return "this student's folder is a link to another place; put the folder itself there"

@@ -69,7 +69,7 @@ def prove(
 ) -> tuple[list[dict], list[str]]:
     """(rows of the table, what did not hold). `wall`: code that takes one wall of the grader's away, to see it missed."""
     folder.chmod(0o755)  # boxes have users of their own, who pass through
-    alone, mixed = (Course(folder / name, wanted.labs) for name in ("without", "with"))
+    alone, mixed = (Course(folder / name, wanted.labs).make() for name in ("without", "with"))
     enemies = _hand_in(wanted, alone, mixed)
     if wall:
         mixed.break_a_wall(*wall)

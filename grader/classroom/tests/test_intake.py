@@ -79,16 +79,25 @@ CHANGED = {
     "a second answer": (again("reuse", "def reuse(bm, bn):\n    return 7\n"), "return 7", "is there 2 times"),
     "a second, untouched answer": (again("reuse", "def reuse(bm, bn):\n    # YOUR CODE HERE\n    raise NotImplementedError()"), MINE, "is there 2 times"),
     "a missing answer": (without("reuse"), STUB, "`reuse` is not in what was handed in"),
-    "a check edited": (with_cell("check_reuse", source="1000", outputs=[FORGED]), MINE, ""),
+    "a check edited": (with_cell("check_reuse", source="1000", outputs=[FORGED]), MINE, "`check_reuse` was changed"),
+    "a check with spaces after it": (with_cell("check_reuse", source='check("gemm_tiling.reuse", reuse)  \n'), MINE, ""),
+    "a check moved into another editor's lines": (with_cell("check_reuse", source=['check("gemm_tiling.reuse", ', "reuse)"]), MINE, ""),
     "a check deleted": (without("check_reuse"), MINE, ""),
-    "points changed": (with_mark("check_reuse", points=99), MINE, ""),
-    "a check made an answer": (with_mark("check_reuse", solution=True, grade=False, locked=False), MINE, ""),
-    "an answer made a check": (with_mark("reuse", grade=True, solution=False, points=99), MINE, ""),
+    "points changed": (with_mark("check_reuse", points=99), MINE, "`check_reuse` declares points of its own"),
+    "points that are no number": (with_mark("check_reuse", points=float("nan")), MINE, "declares points of its own"),
+    "points below nothing": (with_mark("check_reuse", points=-5), MINE, "declares points of its own"),
+    "points as another number": (with_mark("check_reuse", points=2.0), MINE, ""),
+    "a graded cell of one's own": (first(PATCH | {"metadata": {"nbgrader": {"grade_id": "more", "grade": True, "points": 9}}}), MINE, "1 cell that the course does not have asks to be graded"),
+    "a mark without any claim": (first(PATCH | {"metadata": {"nbgrader": {"grade_id": "more", "grade": False, "locked": True}}}), MINE, ""),
+    "a check made an answer": (with_mark("check_reuse", solution=True, grade=False, locked=False), MINE, "declares grade and solution and locked of its own"),
+    "an answer made a check": (with_mark("reuse", grade=True, solution=False, points=99), MINE, "`reuse` declares"),
     "an answer as markdown": (with_cell("reuse", cell_type="markdown"), MINE, "is a markdown cell now"),
     "an answer as raw": (with_cell("reuse", cell_type="raw"), MINE, "is a markdown cell now"),
     "marks lost, ids kept": (lambda nb: nb | {"cells": [c | {"metadata": {}} for c in nb["cells"]]}, MINE, ""),
     "ids lost, marks kept": (lambda nb: nb | {"cells": [{k: v for k, v in c.items() if k != "id"} for c in nb["cells"]]}, MINE, ""),
     "another kernel": (lambda nb: nb | {"metadata": {"kernelspec": {"name": "bash", "display_name": "x"}}}, MINE, ""),
+    "another language": (lambda nb: nb | {"metadata": {"language_info": {"name": "bash\x1b[2J"}}}, MINE, "a notebook of bash\\x1b[2J, not of Python"),
+    "languages of another kind": (lambda nb: nb | {"metadata": {"language_info": 3, "kernelspec": {"language": [1]}}}, MINE, ""),
     "lines as a list": (with_cell("reuse", source=["def reuse(bm, bn):\n", "    return 2 * bm * bn"]), MINE, ""),
     "a lone surrogate": (with_cell("reuse", source="x = '\ud800'"), "x = '?'", ""),
     "a NUL": (with_cell("reuse", source="x = '\0'"), "x = '\0'", ""),
@@ -285,3 +294,44 @@ def test_hostile_submissions_cost_nobody_else_anything(course):
     assert "characters that nbgrader cannot look for" in rows["j[0]"].trouble
     page = nbformat.read(course.root / f"autograded/fay/{LAB}/concepts.ipynb", as_version=4)
     assert "is nested too deeply" in page.cells[0].source
+
+
+def test_notebooks_under_other_names_are_named_and_not_read(course):
+    place = course.hand_in("eve", RIGHT).parent
+    for name in ("Concepts.ipynb", "concepts-Copy1.ipynb", "\x1b[2J.ipynb", "notes.txt"):
+        (place / name).write_text("{}")
+    row = course.grade()["eve"]
+    assert row.points == 5 and row.said == [
+        "\\x1b[2J.ipynb is no notebook of this lab and was not read.",
+        "Concepts.ipynb is no notebook of this lab and was not read (is it meant to be concepts.ipynb?).",
+        "concepts-Copy1.ipynb is no notebook of this lab and was not read (is it meant to be concepts.ipynb?).",
+    ]
+
+
+def test_who_cannot_be_entered_is_told_why(course, capsys):
+    from grader.classroom import command
+
+    for name in ("ada", os.fsdecode(b"u\xff")):
+        course.hand_in(name, RIGHT)
+    (course.root / "submitted/mal").symlink_to(course.root / "submitted/ada")
+    with open(course.place("ada").parent / "data.bin", "wb") as file:
+        file.truncate(3_000_000)
+    course.place("cy").with_name("Concepts.ipynb").write_text("{}")
+    rows = course.grade(only=["mal", "cy", os.fsdecode(b"u\xff")])
+    assert "is a link to another place" in rows["mal"].trouble
+    assert (course.place("ada").parent / "data.bin").exists(), "nothing was set aside through the link"
+    assert rows["cy"].trouble == "none of the lab's notebooks was handed in"
+    assert any("meant to be concepts.ipynb" in said for said in rows["cy"].said)
+    print(command.text(command.prepare(course.root, LAB), list(rows.values())))
+    assert "u\\xdcff" in capsys.readouterr().out
+
+
+def test_an_answer_that_ends_its_judge_is_named(course):
+    ends = 'os = __import__("os")\nos.kill(os.getppid(), 9)\n__import__("time").sleep(9)\n' + RIGHT["reuse"]
+    course.hand_in("eve", {**RIGHT, "reuse": ends})
+    row = course.grade()["eve"]
+    assert (
+        row.unsettled == ["gemm_tiling.reuse"]
+        and "broke off" in row.why["gemm_tiling.reuse"]
+        and row.points == 3
+    )

@@ -34,6 +34,8 @@ class Course:
     def __init__(self, place: Path, labs: list[str]):
         self.place, self.root, self.labs = place, place / "course", labs
         self.tmp, self.neighbour = place / "tmp", place / "neighbour"
+
+    def make(self) -> "Course":
         for folder in (self.root, self.tmp, self.neighbour):
             folder.mkdir(parents=True)
         no_caches = shutil.ignore_patterns("__pycache__", ".*")
@@ -41,8 +43,9 @@ class Course:
             here, there = CHECKOUT / name, self.root / name
             shutil.copytree(here, there, ignore=no_caches) if here.is_dir() else shutil.copy(here, there)
         (self.neighbour / "thesis.txt").write_text("A year's work.\n")
-        for lab in labs:
+        for lab in self.labs:
             self._begin(lab)
+        return self
 
     def _begin(self, lab: str) -> None:
         path = self.root / term.PLACE / f"{lab}.json"

@@ -40,7 +40,7 @@ def an_endless_cell(hand: Hand) -> None:
 
 def countless_cells(hand: Hand) -> None:
     mark = {"grade_id": "more", "grade": True, "points": 10, "solution": False, "locked": True, "task": False}
-    hand.sheet.cells += [code("9", f"c{i}", metadata={"nbgrader": mark}) for i in range(6000)]
+    hand.sheet.cells.extend(code("9", f"c{i}", metadata={"nbgrader": mark}) for i in range(6000))
 
 
 def link_to(target):
