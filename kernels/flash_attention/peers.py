@@ -52,6 +52,21 @@ def flex(inputs):
     return lambda: compiled(q, k, v, block_mask=blocks, enable_gqa=grouped)
 
 
+def flex_decode(inputs):
+    from torch.nn.attention.flex_attention import flex_attention
+
+    _contiguous(inputs["case"])
+    q, k, v = inputs["q"].unsqueeze(2), inputs["k"], inputs["v"]
+    torch._dynamo.reset()
+    compiled = torch.compile(flex_attention, dynamic=False)
+    return lambda: compiled(q, k, v, enable_gqa=True)
+
+
+def _contiguous(case) -> None:
+    if case.page_size or case.cache != "same":
+        raise Absent("takes a contiguous 16-bit cache")
+
+
 def _sides(case) -> dict:
     left, right = case.window or (None, None)
     size = tuple(-1 if side is None else side for side in (left, right))
@@ -88,9 +103,7 @@ def flash_attention_4(inputs):
 
 def _sdpa_decode(backend):
     def factory(inputs):
-        case = inputs["case"]
-        if case.page_size or case.cache != "same":
-            raise Absent("takes a contiguous 16-bit cache")
+        _contiguous(inputs["case"])
         q, k, v = inputs["q"].unsqueeze(2), inputs["k"], inputs["v"]
 
         def call():
@@ -149,9 +162,11 @@ FORWARD = {
 DECODE = {
     "SDPA flash": _sdpa_decode(SDPBackend.FLASH_ATTENTION),
     "SDPA cuDNN": _sdpa_decode(SDPBackend.CUDNN_ATTENTION),
+    "FlexAttention": flex_decode,
     "FlashInfer": flashinfer,
 }
 BACKWARD = {
     "SDPA flash": _sdpa_backward(SDPBackend.FLASH_ATTENTION),
     "SDPA cuDNN": _sdpa_backward(SDPBackend.CUDNN_ATTENTION),
+    "SDPA efficient": _sdpa_backward(SDPBackend.EFFICIENT_ATTENTION),
 }
