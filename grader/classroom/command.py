@@ -66,10 +66,9 @@ def text(round_: Term, rows: list) -> str:
     lines = [f"{round_.lab}, {round_.mode} mode, {len(rows)} submissions"]
     for row in rows:
         found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
-        bonus = f" (bonus {row.bonus:g})" if row.bonus else ""
-        state = (
-            f"not entered: {row.trouble}" if row.trouble else f"{row.points:6g} of {row.of:g}{bonus}  {found}"
-        )
+        bonus = f" + {row.bonus:g} bonus" if row.bonus else ""
+        points = f"{row.points - row.bonus:6g}{bonus} of {row.of:g}"
+        state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
         lines += [f"  {'':<{wide}}  {said}" for said in row.said]
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]

@@ -1,28 +1,20 @@
 """All submissions of a lab: every answer judged once, then every student entered into the gradebook."""
 
-import difflib
 import hashlib
 import json
 import logging
-import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import nbformat
 
 from grader import questions
 from grader.classroom import books, term, verdicts
-from grader.classroom.exporter import NOT_READ, fill
-from grader.classroom.preprocessors import answers_to_checks
+from grader.classroom.came_in import HandedIn, cannot_be_entered, handed_in, students, to_be_set_aside
 from grader.classroom.term import Term
 from grader.record import INCONCLUSIVE, REFUSED, Record
 from grader.report import visible
-
-MOST_NAMED = 5  # of the notebooks that are not the lab's
-STUDENT = re.compile(r"[^\s/*?\[\]\\.][^/*?\[\]\\\x00-\x1f]*")  # what nbgrader can find again
 
 
 @dataclass
@@ -40,61 +32,6 @@ class Row:
     said: list[str] = field(default_factory=list)  # what was odd about what came in
     trouble: str = ""  # why nothing could be entered
     unchanged: bool = False  # entered before, just so
-
-
-@dataclass(frozen=True)
-class HandedIn:
-    """A student's notebooks of the lab, with the answers in place."""
-
-    student: str
-    notebooks: list
-    said: list[str]
-
-    def answers(self) -> list[tuple[str, str]]:
-        """(question, source) of every answer that can be judged."""
-        table = questions.load()
-        pairs = [
-            p for nb in self.notebooks if NOT_READ not in nb.metadata for p in answers_to_checks(nb).values()
-        ]
-        return [(name, source) for name, source in pairs if source is not None and name in table]
-
-
-def students(round_: Term) -> list[str]:
-    """Whoever has handed in something for this lab."""
-    folder = round_.root / "submitted"
-    names = sorted(os.listdir(folder)) if folder.is_dir() else []
-    return [name for name in names if os.path.lexists(folder / name / round_.lab)]
-
-
-def handed_in(round_: Term, student: str) -> HandedIn:
-    notebooks, said, folder = [], [], round_.root / "submitted" / student / round_.lab
-    wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
-    for path in wanted:
-        submitted = folder / path.name
-        if os.path.lexists(submitted):
-            notebook, words = fill(nbformat.read(path, as_version=4), submitted)
-            notebooks.append(notebook)
-            said += [w if w.startswith(path.name) else f"{path.name}: {w}" for w in words]
-        else:
-            said.append(f"{path.name} was not handed in.")
-    return HandedIn(student, notebooks, said + _others(folder, [path.name for path in wanted]))
-
-
-def _others(folder: Path, wanted: list[str]) -> list[str]:
-    """Notebooks under names that the lab does not have; they stay where they are."""
-    if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
-        return []
-    odd = sorted(
-        name for name in os.listdir(folder) if name.lower().endswith(".ipynb") and name not in wanted
-    )
-    more = [f"{len(odd) - MOST_NAMED} more such notebooks."] if len(odd) > MOST_NAMED else []
-    return [_other(name, wanted) for name in odd[:MOST_NAMED]] + more
-
-
-def _other(name: str, wanted: list[str]) -> str:
-    near = difflib.get_close_matches(name.casefold(), wanted, 1)
-    meant = f" (is it meant to be {near[0]}?)" if near else ""
-    return f"{visible(name)[:80]} is no notebook of this lab and was not read{meant}."
 
 
 def grade(
@@ -168,13 +105,14 @@ def _jobs(round_: Term, came_in: list[HandedIn]) -> Iterator[tuple]:
 def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
     row = Row(one.student, said=one.said)
-    row.trouble = _cannot_be_entered(round_, one)
+    row.trouble = cannot_be_entered(round_, one)
     if row.trouble:
         return row
     try:
         stamp = _stamp(round_, one)
         row.unchanged = _stamps(round_).get(one.student) == stamp and _is_entered(round_, one)
         if not row.unchanged:
+            row.said = one.said + to_be_set_aside(round_, one.student)
             row.trouble = books.autograde(round_.root, round_.lab, one.student, round_.mode, log, heard)
         _read_back(round_, one, row)
         settled = not row.trouble and not row.unsettled
@@ -182,16 +120,6 @@ def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) 
     except Exception as error:
         row.trouble = row.trouble or f"{type(error).__name__}: {error}"
     return row
-
-
-def _cannot_be_entered(round_: Term, one: HandedIn) -> str:
-    if not STUDENT.fullmatch(one.student) or not one.student.isprintable():
-        return "the name of this student's folder holds characters that nbgrader cannot look for"
-    if (round_.root / "submitted" / one.student).is_symlink():
-        return "this student's folder is a link to another place; put the folder itself there"
-    if not one.notebooks:
-        return "none of the lab's notebooks was handed in"
-    return ""
 
 
 def _is_entered(round_: Term, one: HandedIn) -> bool:

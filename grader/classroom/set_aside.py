@@ -9,6 +9,7 @@ from grader.classroom.intake import MOST_BYTES
 from grader.classroom.term import PLACE
 
 MOST_FILES = 100
+WHY = f"only plain files of at most {MOST_BYTES / 1e6:g} MB and at most {MOST_FILES} of them come along"
 
 
 def hook(assignment: str, student: str, notebooks: list[str]) -> None:
@@ -30,8 +31,9 @@ def odd(folder: Path) -> list[Path]:
     """What is no plain small file. Notebooks stay: they are read with care, and what is wrong with them is said."""
     found, seen = [], 0
     for place, folders, files in os.walk(folder):
+        folders.sort()
         found += [Path(place) / name for name in folders if (Path(place) / name).is_symlink()]
-        for name in files:
+        for name in sorted(files):
             path = Path(place) / name
             seen += 1
             if path.suffix == ".ipynb" and Path(place) == folder:

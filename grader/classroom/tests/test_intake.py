@@ -320,10 +320,20 @@ def test_who_cannot_be_entered_is_told_why(course, capsys):
     rows = course.grade(only=["mal", "cy", os.fsdecode(b"u\xff")])
     assert "is a link to another place" in rows["mal"].trouble
     assert (course.place("ada").parent / "data.bin").exists(), "nothing was set aside through the link"
+    assert "a letter, digit or underscore comes first" in rows[os.fsdecode(b"u\xff")].trouble
     assert rows["cy"].trouble == "none of the lab's notebooks was handed in"
     assert any("meant to be concepts.ipynb" in said for said in rows["cy"].said)
     print(command.text(command.prepare(course.root, LAB), list(rows.values())))
     assert "u\\xdcff" in capsys.readouterr().out
+
+
+def test_what_is_set_aside_is_said_once(course):
+    place = course.hand_in("eve", RIGHT).parent
+    (place / "secret.txt").symlink_to("/etc/hostname")
+    row = course.grade()["eve"]
+    assert [said.partition(":")[0] for said in row.said] == ["secret.txt was set aside"]
+    again = course.grade()["eve"]
+    assert again.said == [] and again.unchanged
 
 
 def test_an_answer_that_ends_its_judge_is_named(course):

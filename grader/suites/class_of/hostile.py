@@ -67,7 +67,7 @@ def odd_name(place: int, victim: str) -> tuple[str, bool]:
         (victim.upper(), False),
         (f"{victim[:2]}*", True),
         (victim.replace("u", "\uff55"), False),
-        (os.fsdecode(b"u\xff"), False),
-        ("=cmd()", False),
+        (os.fsdecode(b"u\xff"), True),
+        ("=cmd()", True),
     )
     return names[place % len(names)]
