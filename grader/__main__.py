@@ -24,6 +24,9 @@ def main(argv: list[str] | None = None) -> int:
     one.add_argument("answer", help="a file with the cell's source, or - for standard input")
     one.add_argument("--mode", choices=("cpu", "gpu"), default=None)
     one.add_argument("--json", action="store_true")
+    one.add_argument(
+        "--progress", action="store_true", help="a line on stderr for each step, with its second"
+    )
     listing = commands.add_parser("questions", help="every graded question")
     listing.add_argument("--json", action="store_true")
     for name, what in ELSEWHERE.items():
@@ -61,6 +64,7 @@ def _elsewhere(command: str, rest: list[str]) -> int:
 def _check(arguments) -> int:
     from grader import questions, referee
     from grader.notebook import default_mode
+    from grader.progress import Progress
 
     try:
         question = questions.find(arguments.question)
@@ -72,7 +76,8 @@ def _check(arguments) -> int:
     except (ValueError, OSError) as error:
         print(f"python -m grader check: {error}", file=sys.stderr)
         return EXIT_USAGE
-    verdict = referee.grade_one(source, question, mode=arguments.mode or default_mode())
+    with Progress(lines=arguments.progress) as say:
+        verdict = referee.grade_one(source, question, mode=arguments.mode or default_mode(), say=say)
     print(json.dumps(verdict.as_json(), indent=1) if arguments.json else verdict)
     return record.EXIT[verdict.verdict]
 

@@ -1,6 +1,7 @@
 """What GPU this machine has, without importing torch."""
 
 import subprocess
+import sys
 from functools import cache
 
 OLDEST = 80  # Triton's oldest supported NVIDIA capability
@@ -27,3 +28,36 @@ def name() -> str:
     """The first GPU's name, empty where there is none that the course can use."""
     found = query()
     return found[0] if found and found[1] >= OLDEST else ""
+
+
+FACTS = """
+import ctypes
+cuda, device, number = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_int()
+def ask(name, *arguments):
+    code = getattr(cuda, name)(*arguments)
+    assert code == 0, f"{name} gave error {code}"
+    return number.value
+ask("cuInit", 0)
+ask("cuDeviceGet", ctypes.byref(device), 0)
+print(*(ask("cuDeviceGetAttribute", ctypes.byref(number), which, device) for which in (75, 76, 16)))
+"""  # major and minor of the capability, multiprocessors
+
+
+class NoGpu(Exception):
+    """Trouble of this machine, never of an answer."""
+
+
+@cache
+def facts() -> tuple[int, int]:
+    """(capability, multiprocessors) of the first GPU that programs see, asked of the driver by a process of its own."""
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", FACTS], capture_output=True, text=True, timeout=60
+    )
+    if run.returncode:
+        said = (run.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise NoGpu(
+            f"gpu mode needs an NVIDIA GPU that this process can use ({said}); "
+            "`python -m grader doctor` says what is missing"
+        )
+    major, minor, multiprocessors = map(int, run.stdout.split())
+    return 10 * major + minor, multiprocessors

@@ -2,17 +2,19 @@
 
 import json
 import os
+import queue
 import secrets
-import select
 import struct
 import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from grader import box
 from grader.jail import frames
+from grader.pipes import read_exactly
 
 PROGRAM = Path(__file__).parent / "jail"
 START_S = 60.0
@@ -90,12 +92,13 @@ class Jail:
             return
         environment = {"TRITON_INTERPRET": "1"} if self.mode == "interpret" else {}
         threads = {f"{lib}_NUM_THREADS": "1" for lib in ("OMP", "OPENBLAS", "MKL")}
-        self.process = box.spawn(
-            [sys.executable, "-I", "-B", str(PROGRAM / "main.py"), self.mode],
-            level=self.level or box.best_level(),
-            readonly=[PROGRAM],
-            env={**environment, **threads},
-        )
+        with _spawning:
+            self.process = box.spawn(
+                [sys.executable, "-I", "-B", str(PROGRAM / "main.py"), self.mode],
+                level=self.level or box.best_level(),
+                readonly=[PROGRAM],
+                env={**environment, **threads},
+            )
         try:
             self._read(time.monotonic() + START_S, len(b"ready\n"))
         except (OSError, EOFError, TimeoutError) as error:
@@ -110,16 +113,7 @@ class Jail:
         self.process.stdin.flush()
 
     def _read(self, deadline: float, count: int) -> bytes:
-        fd, parts = self.process.stdout.fileno(), []
-        while count:
-            if not select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise TimeoutError("no answer in time")
-            data = os.read(fd, min(count, 1 << 20))
-            if not data:
-                raise EOFError("the program ended")
-            parts.append(data)
-            count -= len(data)
-        return b"".join(parts)
+        return read_exactly(self.process.stdout.fileno(), count, deadline)
 
     def _receive(self, deadline: float) -> tuple[bytes, dict]:
         parts, total = [], 0
@@ -172,12 +166,44 @@ def _how_it_ended(status: dict, limits: Limits) -> str:
     return f"the process of the answer ended itself (exit code {code}) without giving a result"
 
 
-_jails: dict[tuple, Jail] = {}
+class Jails:
+    """Up to `width()` jails of one mode, started as they are needed; a task goes to the warmest that is free."""
+
+    def __init__(self, mode: str, level: int | None = None):
+        self.all = [Jail(mode, level) for _ in range(width())]
+        self.free = queue.LifoQueue()
+        for one in self.all:
+            self.free.put(one)
+
+    def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
+        one = self.free.get()
+        try:
+            return one.ask(task, arrays, limits)
+        finally:
+            self.free.put(one)
+
+    def stop(self) -> None:
+        for one in self.all:
+            one.stop()
 
 
-def jail(mode: str, level: int | None = None) -> Jail:
-    """The warm jail of this process for a mode; starting one costs a quarter of a second or two."""
-    return _jails.setdefault((mode, level), Jail(mode, level))
+@cache
+def width() -> int:
+    """Jails of one mode side by side: the two modes of a kernel question share the cores."""
+    return max(1, min(8, cores() // 2))
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_jails: dict[tuple, Jails] = {}
+_spawning = threading.Lock()  # a box looks for a user that nobody has; two at a time could find the same
+
+
+def jail(mode: str, level: int | None = None) -> Jails:
+    """The warm jails of this process for a mode; starting one costs a quarter of a second or two."""
+    return _jails.setdefault((mode, level), Jails(mode, level))
 
 
 def stop_all() -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from grader import front_end, numpy_parts, speed
+from grader import front_end, gpu, numpy_parts, on_gpu, speed
 from grader.compare import difference
 from grader.evidence import Evidence, Run
 from grader.picture import coarse
@@ -25,16 +25,27 @@ def judge(evidence: Evidence, part: Part) -> PartResult:
 def values(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     """Public cases, then hidden ones with fresh secret seeds; the first that fails is reported."""
     result.evidence = "values in Triton's interpreter"
-    cases = [(PUBLIC + i, case, False) for i, case in enumerate(evidence.question.public)]
-    cases += [(HIDDEN + i, case, True) for i, case in enumerate(evidence.hidden_cases())]
+    public = [(PUBLIC + i, case) for i, case in enumerate(evidence.question.public)]
+    hidden = [(HIDDEN + i, case) for i, case in enumerate(evidence.hidden_cases())]
     runs = []
-    for purpose, case, hidden in cases:
-        runs.append(evidence.run(case, purpose, hidden))
-        if _one_case(evidence, runs[-1], result) is not None:
-            return tell(result, case.kind) if hidden else result
+    for group, secret in ((public, False), (hidden, True)):
+        kind = "hidden" if secret else "public"
+        evidence.run_ahead(group, secret)
+        if secret and evidence.question.traffic_case:
+            evidence.run_ahead([(TRAFFIC, evidence.question.traffic_case)], False)
+        for number, (purpose, case) in enumerate(group):
+            evidence.say(f"running {len(group)} {kind} cases in the interpreter … {number}/{len(group)}")
+            runs.append(evidence.run(case, purpose, secret))
+            if _one_case(evidence, runs[-1], result) is not None:
+                return tell(result, case.kind) if secret else result
+    evidence.say(f"reading {len(runs)} plans with Triton's front end")
     if front_end.not_triton(evidence, runs, result) is not None:
         return result
-    result.came = f"{len(evidence.question.public)} public and {len(cases) - len(evidence.question.public)} hidden cases agree with the reference"
+    if evidence.gpu is not None:
+        result.evidence += f" and on {gpu.name()}"
+        if on_gpu.differs(evidence, runs, result) is not None:
+            return result
+    result.came = f"{len(public)} public and {len(hidden)} hidden cases agree with the reference"
     return result
 
 
@@ -138,8 +149,12 @@ def recognise(question, run: Run, name: str, allowed) -> str:
             if mistake.shows is not None:
                 hit = mistake.shows(run.inputs, run.case, got, run.want[name])
             else:
-                would = mistake.wrong(run.inputs, run.case)[name]
-                hit = difference(name, got, would, np.maximum(allowed, np.abs(would) * 2e-2)) is None
+                would, near = (
+                    mistake.wrong(run.inputs, run.case)[name],
+                    lambda w: np.maximum(allowed, np.abs(w) * 2e-2),
+                )
+                shows_here = difference(name, would, run.want[name], near(would)) is not None
+                hit = shows_here and difference(name, got, would, near(would)) is None
         except (ValueError, KeyError, FloatingPointError, IndexError):
             continue
         if hit:
@@ -151,6 +166,7 @@ def traffic(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     """Bytes counted by the meter against the topic's cost model."""
     question = evidence.question
     result.evidence = "traffic counted in Triton's interpreter"
+    evidence.say("counting the bytes of the metered case")
     run = evidence.run(question.traffic_case, TRAFFIC, False)
     if _one_case(evidence, run, result) is not None:  # the bytes of a wrong result are worth nothing
         return result
@@ -215,6 +231,7 @@ def compiled(evidence: Evidence, part: Part, result: PartResult) -> PartResult:
     question = evidence.question
     names = ", ".join(f"sm_{t}" for t in question.targets)
     result.evidence = f"compiled for {names}"
+    evidence.say(f"compiling for {names}")
     outcome = evidence.compiled()
     if outcome.error:
         error = outcome.error

@@ -2,10 +2,11 @@
 
 import secrets
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
-from grader import allowed, answer, box, gpu, parts, record
-from grader.evidence import Evidence
+from grader import allowed, answer, box, gpu, on_gpu, parts, record
+from grader.evidence import Evidence, quiet
 from grader.jailer import JailTrouble
 from grader.questions import Question
 from grader.record import FAIL, INCONCLUSIVE, PASS, REFUSED, PartResult, Record
@@ -21,10 +22,11 @@ def grade_one(
     seed: int | None = None,
     epoch: str = "",
     eager: bool = True,
+    say: Callable[[str], None] = quiet,
 ) -> Record:
     """Judge one answer. A wrong answer fails, a forbidden one is refused, trouble of our own is inconclusive.
 
-    `eager` compiles beside the interpreter, which is quicker where the answer is right.
+    `eager` compiles beside the interpreter, which is quicker where the answer is right. `say` is told where it stands.
     """
     if mode not in MODES:
         raise ValueError(f"mode must be cpu or gpu, got {mode!r}")
@@ -41,10 +43,10 @@ def grade_one(
         seed = secrets.randbits(128) if seed is None else seed  # drawn only now that the answer is fixed
         verdict.seed = f"{seed:032x}"
         verdict.level = int(box.best_level())
-        _judge(verdict, Evidence(question, text, seed, mode), eager)
+        _judge(verdict, Evidence(question, text, seed, mode, say=say, eager=eager))
     except answer.Refused as refusal:
         verdict.verdict, verdict.message, verdict.line = REFUSED, str(refusal), refusal.line
-    except JailTrouble as trouble:
+    except (JailTrouble, gpu.NoGpu) as trouble:
         verdict.verdict, verdict.message = INCONCLUSIVE, str(trouble)
     except Exception as error:  # our own mistake must never cost a learner points in silence
         verdict.verdict, verdict.message = (
@@ -55,28 +57,32 @@ def grade_one(
     return verdict
 
 
-def _judge(verdict: Record, evidence: Evidence, eager: bool) -> None:
-    """Part by part; once values are wrong, nothing after them is worth looking at."""
-    if eager:
-        evidence.begin()
-    stopped = False
-    for part in evidence.question.parts:
-        if stopped:
-            verdict.parts.append(
-                PartResult(
-                    part.name, 0.0, part.points, state="not reached", asked="judged once the values are right"
-                )
-            )
-            continue
-        result = parts.judge(evidence, part)
-        verdict.parts.append(result)
-        stopped = result.state != PASS and part.judge in ("values", "calls")
-        if stopped:
-            evidence.end()
+def _judge(verdict: Record, evidence: Evidence) -> None:
+    if evidence.mode == "gpu" and evidence.question.kind == "kernel":
+        evidence.gpu = on_gpu.OnGpu(evidence)
+    try:
+        if evidence.eager:
+            evidence.begin()
+        _part_by_part(verdict, evidence)
+    finally:
+        evidence.end()
     verdict.printed = evidence.printed
     verdict.points = sum(min(max(float(p.points), 0.0), p.of) for p in verdict.parts)
     states = [p.state for p in verdict.parts]
     verdict.verdict = FAIL if FAIL in states else INCONCLUSIVE if INCONCLUSIVE in states else PASS
+
+
+def _part_by_part(verdict: Record, evidence: Evidence) -> None:
+    """Once values are wrong, nothing after them is worth looking at."""
+    stopped = False
+    for part in evidence.question.parts:
+        if stopped:
+            later = "judged once the values are right"
+            verdict.parts.append(PartResult(part.name, 0.0, part.points, state="not reached", asked=later))
+            continue
+        result = parts.judge(evidence, part)
+        verdict.parts.append(result)
+        stopped = result.state != PASS and part.judge in ("values", "calls")
 
 
 def specification(question: Question) -> str:

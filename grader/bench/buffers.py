@@ -15,12 +15,12 @@ TORCH = {
 class Guarded:
     """One tensor's storage with a poisoned red zone on each side."""
 
-    def __init__(self, nbytes: int, content: bytes | None = None):
+    def __init__(self, nbytes: int, content: bytes | torch.Tensor | None = None):
         self.nbytes = nbytes
         self.raw = torch.full((nbytes + 2 * RED_ZONE,), POISON, dtype=torch.uint8, device="cuda")
         if content is not None:
-            host = torch.frombuffer(bytearray(content), dtype=torch.uint8)
-            self.bytes.copy_(host)
+            there = isinstance(content, torch.Tensor)
+            self.bytes.copy_(content if there else torch.frombuffer(bytearray(content), dtype=torch.uint8))
 
     @property
     def bytes(self) -> torch.Tensor:

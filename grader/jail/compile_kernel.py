@@ -8,13 +8,15 @@ import re
 import subprocess
 import tempfile
 
+import crossing
 import front_end
 import kernel_objects
 import triton
 import triton.language as tl
 from answer_module import AnswerError, load
-from interpret import argument_values, bind, jit_functions, make_plan
+from interpret import argument_values, jit_functions, make_plan
 from lowering import lower
+from specialise import specialise
 from triton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability
 
 INSTRUCTIONS = ("wgmma", "mma.sync", "tcgen05.mma", "cp.async.bulk.tensor", "cp.async", "ldmatrix")
@@ -34,26 +36,6 @@ def assembler(capability: int) -> str:
     except TypeError:
         ptxas = get_ptxas()
     return getattr(ptxas, "path", None) or ptxas[0]
-
-
-def signature(kernel, step: dict, values: dict) -> tuple[dict, dict, dict, list]:
-    """Types, constants, divisibility and the names that remain arguments, as Triton specialises a launch."""
-    types, constants, attributes, arguments = {}, {}, {}, []
-    for position, (name, value) in enumerate(bind(kernel, step, values).items()):
-        if value[0] == "constexpr":
-            types[name], constants[(position,)] = "constexpr", value[1]
-        elif value[0] == "pointer":
-            types[name] = f"*{value[2]}" if value[2] != "bool" else "*i1"
-            attributes[(position,)] = [["tt.divisibility", 16]]
-            arguments.append(name)
-        elif value[2] == 1 and value[1].startswith("i"):
-            types[name], constants[(position,)] = "constexpr", 1
-        else:
-            types[name] = value[1]
-            if value[1].startswith("i") and value[2] % 16 == 0:
-                attributes[(position,)] = [["tt.divisibility", 16]]
-            arguments.append(name)
-    return types, constants, attributes, arguments
 
 
 def resources(ptx: str, capability: int) -> dict:
@@ -78,7 +60,7 @@ def resources(ptx: str, capability: int) -> dict:
 
 
 def compile_step(kernel, step: dict, values: dict, target: int) -> tuple[dict, str]:
-    *specialised, arguments = signature(kernel, step, values)
+    *specialised, arguments = specialise(kernel, step, values)
     texts, noted = lower(kernel, step, specialised, target, "ptx")
     report = {
         "kernel": step["kernel"],
@@ -94,10 +76,12 @@ def compile_step(kernel, step: dict, values: dict, target: int) -> tuple[dict, s
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """One case compiled for its targets; or, where `cases` came, all of them through the front end alone."""
+    """One case compiled for its targets; or, where `cases` came, all of them as far as IR."""
     module = load(task["source"], {"triton": triton, "tl": tl})
+    if task.get("crossing"):
+        return crossing.cross(module, task), {}
     if "cases" in task:
-        return {"ir": front_end.check(module, task, signature)}, {}
+        return {"ir": front_end.check(module, task)}, {}
     plan = front_end.same_plan(module, task) if "plan" in task else make_plan(module, task)
     values, kernels = argument_values(task, plan), jit_functions(module)
     reports, texts = [], []

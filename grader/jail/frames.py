@@ -80,16 +80,10 @@ def unpack(block: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     return header, arrays
 
 
-def split(stream: bytes) -> list[bytes]:
-    """The whole blocks of a stream of write_block calls; a last one that is cut off is left out."""
-    blocks, at = [], 0
-    while at + LENGTH.size <= len(stream):
-        (size,) = LENGTH.unpack_from(stream, at)
-        if at + LENGTH.size + size > len(stream):
-            break
-        blocks.append(stream[at + LENGTH.size : at + LENGTH.size + size])
-        at += LENGTH.size + size
-    return blocks
+def read_block(read) -> bytes | None:
+    """The next block of a stream, by read(count); None where the stream has ended."""
+    head = read(LENGTH.size)
+    return read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else None
 
 
 def write_block(stream, block: bytes) -> None:

@@ -8,6 +8,7 @@ import json
 from answer_module import AnswerError
 from interpret import argument_values, jit_functions, make_plan
 from lowering import lower
+from specialise import specialise
 
 
 def same_plan(module, case: dict):
@@ -22,7 +23,7 @@ def same_plan(module, case: dict):
     return plan
 
 
-def check(module, task: dict, signature) -> list[str]:
+def check(module, task: dict) -> list[str]:
     """IR text of every kind of launch in the task's cases. An error says in which case it came up."""
     seen = {}
     for number, case in enumerate(task["cases"]):
@@ -31,7 +32,7 @@ def check(module, task: dict, signature) -> list[str]:
             plan = same_plan(module, case)
             values, kernels = argument_values(case, plan), jit_functions(module)
             for step in plan.steps:
-                types, constants, _, _ = signature(kernels[step["kernel"]], step, values)
+                types, constants, _, _ = specialise(kernels[step["kernel"]], step, values)
                 key = (step["kernel"], json.dumps([types, sorted(constants.items())], default=str))
                 if key not in seen:
                     texts, _ = lower(

@@ -1,0 +1,36 @@
+"""Says where a long piece of work stands: one line of a terminal that gives way to the next, or lines with seconds."""
+
+import shutil
+import sys
+import threading
+import time
+
+
+class Progress:
+    """Call it with a sentence, from any thread. Writes to stderr, and nothing where nobody watches."""
+
+    def __init__(self, lines: bool = False, every: float = 0.0, stream=None):
+        self.stream, self.lines = stream or sys.stderr, lines
+        self.every, self.last = every, float("-inf")  # at most one line in so many seconds
+        self.shown = lines or self.stream.isatty()
+        self.started, self.lock = time.monotonic(), threading.Lock()
+
+    def __call__(self, sentence: str) -> None:
+        if not self.shown or time.monotonic() - self.last < self.every:
+            return
+        with self.lock:
+            self.last = time.monotonic()
+            if self.lines:
+                self.stream.write(f"{time.monotonic() - self.started:7.2f} s  {sentence}\n")
+            else:
+                width = shutil.get_terminal_size().columns - 1
+                self.stream.write(f"\r\x1b[K{sentence[:width]}")
+            self.stream.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.shown and not self.lines:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
