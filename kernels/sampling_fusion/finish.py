@@ -8,9 +8,11 @@ from kernels.sampling_fusion.select import rank_all, rank_by_sort, shortlist
 from kernels.sampling_fusion.tiles import (
     NOBODY,
     best_of,
+    clean,
     key_of,
     noise,
     noisy_best,
+    raw,
     ruled,
     uniform,
     word_of,
@@ -23,17 +25,21 @@ GUMBEL_STREAM, INVERSE_STREAM = tl.constexpr(GUMBEL), tl.constexpr(INVERSE)
 @triton.jit
 def scan(
     row, split, tiles, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
-    GROUP: tl.constexpr, ROWS: tl.constexpr, SUMS: tl.constexpr, FREE: tl.constexpr,
+    GROUP: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr, SUMS: tl.constexpr, FREE: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
     """Read this program's stretch once, leave a maximum per group; a sum of weights, a best noisy token if asked."""
     N: tl.constexpr = ROWS * GROUP
     r = tl.arange(0, ROWS)
     offs = r[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [ROWS, GROUP]
-    for tile in range(split * tiles, split * tiles + tiles):
+    BARE: tl.constexpr = not (ALLOW or BIAS or PENALTY or SUMS or FREE)
+    for tile in tl.range(split * tiles, split * tiles + tiles, num_stages=STAGES):
         token = tile * N + offs
-        x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
-        top = tl.max(x, axis=1)
+        if BARE:  # a maximum passes NaN over, so only what is left of a group needs cleaning
+            top = clean(tl.max(raw(row, token, token < V), axis=1))
+        else:
+            x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
+            top = tl.max(x, axis=1)
         group = tile * ROWS + r
         tl.store(maxima_ptr + group, top, mask=group < groups)
         if SUMS:

@@ -35,9 +35,9 @@ def sample_kernel(
     maxima_ptr, sums_ptr, score_ptr, winner_ptr, arrived_ptr, chosen_ptr, x_ptr, token_ptr,
     out_ptr, logprob_ptr, top_token_ptr, top_logprob_ptr,
     V, W, stride_b, groups, tiles, splits,
-    GROUP: tl.constexpr, ROWS: tl.constexpr, G: tl.constexpr, K: tl.constexpr, C: tl.constexpr,
-    SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr,
-    AT_ONCE: tl.constexpr, STEP: tl.constexpr, TOP: tl.constexpr, GREEDY: tl.constexpr,
+    GROUP: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr,
+    G: tl.constexpr, K: tl.constexpr, C: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr,
+    MOST: tl.constexpr, AT_ONCE: tl.constexpr, STEP: tl.constexpr, TOP: tl.constexpr, GREEDY: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr, SUMS: tl.constexpr,
     RANKED: tl.constexpr, FREE: tl.constexpr, FILTERED: tl.constexpr, LOGPROB: tl.constexpr,
     INVERSE_CDF: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
@@ -60,7 +60,7 @@ def sample_kernel(
     if PHASE != 2:
         scan(
             row, split, tiles, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
-            GROUP, ROWS, SUMS, FREE, ALLOW, BIAS, PENALTY,
+            GROUP, ROWS, STAGES, SUMS, FREE, ALLOW, BIAS, PENALTY,
         )  # fmt: skip
     if PHASE == 1:
         if PDL:
@@ -114,17 +114,20 @@ def sample_kernel(
 
 @dataclass(frozen=True)
 class Config:
-    rows: int = 32  # groups a tile
-    per_sm: int = 4  # programs that one multiprocessor should get
+    rows: int = 64  # groups a tile
+    per_sm: int = 16  # programs that one multiprocessor should get
+    stages: int = 1  # tiles on their way through shared memory; 1 leaves the overlap to other programs
+    num_warps: int = 8
+    registers: int = 0  # at most so many a thread; 0 leaves it to the compiler
+    launches: int = 1  # 2: the finish is a launch of its own, with its own warps and registers
+    pdl: bool = False  # its programs start while the scan still runs
+    finish_warps: int = 8
     at_once: int = 64  # chosen groups a tile of the second read
     pairs: int = 4096  # comparisons a tile of the ranking
     sets: int = 128  # sets of groups, whose best are compared all with all; 0 leaves it to bisection
-    num_warps: int = 8
-    phases: tuple[int, ...] = (0,)
-    pdl: bool = False
 
 
-CONFIG = Config()
+CONFIG = Config(registers=128)  # two programs of 256 threads for each multiprocessor
 
 
 @dataclass
@@ -218,8 +221,12 @@ def sample(
     top_logprob = torch.empty(batch, top, device=device) if top else None
     w, s = workspace, state
     grid = launch.pop("grid")
-    for phase in config.phases:
-        more = {"launch_pdl": True, "PDL": True} if config.pdl else {}
+    for phase in (0,) if config.launches == 1 else (1, 2):
+        more = {"num_warps": config.finish_warps if phase == 2 else config.num_warps}
+        if config.pdl and phase:
+            more |= {"launch_pdl": phase == 2, "PDL": True}
+        if config.registers and phase != 2 and not (s.ranked and s.free):  # both ways at once would spill
+            more["maxnreg"] = config.registers
         sample_kernel[(1, batch) if phase == 2 else grid](
         logits, s.numbers, s.top_k, s.seed, s.position, s.allowed, s.biased, s.bias, s.seen, s.counts,
         w.maxima, w.sums, w.score, w.winner, w.arrived, w.chosen, w.x, w.token,
@@ -249,10 +256,10 @@ def plan(batch: int, vocabulary: int, k: int, sms: int, config: Config = CONFIG)
     return {
         "grid": (splits, batch),
         "groups": groups, "tiles": tiles, "splits": splits,
-        "GROUP": GROUP, "ROWS": rows, "G": g_pad, "K": k_pad, "C": short,
-        "SETS": min(config.sets if all_pairs else k_pad, g_pad), "ALL_PAIRS": all_pairs, "MOST": most,
+        "GROUP": GROUP, "ROWS": rows, "STAGES": config.stages,
+        "G": g_pad, "K": k_pad, "C": short,
+        "SETS": min(config.sets if all_pairs else k_pad, g_pad // 4), "ALL_PAIRS": all_pairs, "MOST": most,
         "AT_ONCE": min(config.at_once, most), "STEP": 0 if short >= SORTED else min(config.pairs // short, short),
-        "num_warps": config.num_warps,
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ def first_guess(key, k, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, N: tl.const
     Each set that reaches it holds a key that does. The k-th best of many sets' best is reached by few keys more
     than k, but costs SETS * SETS comparisons; the least of k sets' best costs none.
     """
-    best = tl.max(tl.reshape(key, [SETS, N // SETS], can_reorder=True), axis=1)
+    best = tl.max(tl.max(tl.reshape(key, [4, SETS, N // 4 // SETS]), axis=0), axis=1)
     if ALL_PAIRS:
         reached = tl.sum((best[None, :] >= best[:, None]).to(tl.int32), axis=1)
         t = tl.max(tl.where(reached >= k, best, FLOOR))
@@ -28,14 +28,13 @@ def first_guess(key, k, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, N: tl.const
 
 
 @triton.jit
-def narrowed(key, t, high, k, MOST: tl.constexpr):
-    """From a key that at least k keys reach to one that at most MOST do, unless that one is tied.
+def narrowed(key, t, count, high, k, MOST: tl.constexpr):
+    """From a key that `count` keys reach, at least k, to one that at most MOST do, unless that one is tied.
 
     Returns it and, if it is tied, how many lie above. Bisection over the integers that order as floats do, three
-    pivots a round counted in one sum; on most data no round at all.
+    pivots a round counted in one sum.
     """
     low = t.to(tl.int64)
-    count = tl.sum((key >= t).to(tl.int32))
     above = 0
     while (count > MOST) & (high - low > 1):
         step = (high - low + 3) // 4
@@ -56,18 +55,30 @@ def narrowed(key, t, high, k, MOST: tl.constexpr):
 
 
 @triton.jit
-def slots(key, t, above, tied, cap):
-    """Where each key goes when those above t, and the first `cap` equal to t, are packed in order.
+def numbered(flag, N: tl.constexpr):
+    """For N flags: how many are set up to each, and how many in all.
+
+    The counts of the four quarters ride through one running sum of N / 4 as fields of 16 bits.
+    """
+    r = (tl.arange(0, 4) * 16).to(tl.int64)[:, None]
+    fields = tl.sum(tl.reshape(flag.to(tl.int64), [4, N // 4]) << r, axis=0)
+    total = tl.sum(fields)
+    before = total * 0x0001000100010000  # in each field the sum of the fields below it
+    upto = ((tl.cumsum(fields, axis=0)[None, :] + before) >> r).to(tl.int32) & 0xFFFF
+    return tl.reshape(upto, [N]), ((before + total) >> 48).to(tl.int32) & 0xFFFF
+
+
+@triton.jit
+def slots(key, t, above, tied, cap, N: tl.constexpr):
+    """Where each of N keys goes when those above t, and the first `cap` equal to t, are packed in order.
 
     `above` and `tied` count what earlier tiles held. Returns (slot or -1, new above, new tied).
     """
-    mine = (key > t).to(tl.int32) + ((key == t).to(tl.int32) << 16)
-    upto = tl.cumsum(mine, axis=0)
-    total = tl.sum(mine)
-    tied_upto = tied + (upto >> 16)
-    slot = above + (upto & 0xFFFF) + tl.minimum(tied_upto, cap) - 1
-    chosen = (key > t) | ((key == t) & (tied_upto <= cap))
-    return tl.where(chosen, slot, -1), above + (total & 0xFFFF), tied + (total >> 16)
+    above_upto, more_above = numbered(key > t, N)
+    tied_upto, more_tied = numbered(key == t, N)
+    slot = above + above_upto + tl.minimum(tied + tied_upto, cap) - 1
+    chosen = (key > t) | ((key == t) & (tied + tied_upto <= cap))
+    return tl.where(chosen, slot, -1), above + more_above, tied + more_tied
 
 
 @triton.jit
@@ -77,34 +88,72 @@ def choose_groups(
 ):  # fmt: skip
     """Write the ids of at most MOST groups that hold the k best tokens; return how many, and the key they reach."""
     t = first_guess(key, k, SETS, ALL_PAIRS, G)
-    t, count, above = narrowed(key, t, key_of(best).to(tl.int64) + 1, k, MOST)
-    # Only a tie can have left more than MOST: then the first of the tied fill what is free.
-    slot, _, _ = slots(key, t, 0, 0, MOST - above)
+    upto, n = numbered(key >= t, G)
+    slot = tl.where(key >= t, upto - 1, -1)
+    if n > MOST:
+        t, n, above = narrowed(key, t, n, key_of(best).to(tl.int64) + 1, k, MOST)
+        # Only a tie can have left more than MOST: then the first of the tied fill what is free.
+        slot, _, _ = slots(key, t, 0, 0, MOST - above, G)
     tl.store(chosen_ptr + slot, tl.arange(0, G), mask=slot >= 0)
-    return tl.minimum(count, MOST), t
+    tl.debug_barrier()
+    return tl.minimum(n, MOST), t
+
+
+@triton.jit
+def tokens_of(
+    row, chosen_ptr, first, n_groups, V,
+    GROUP: tl.constexpr, AT_ONCE: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    """(tokens, logits) of AT_ONCE chosen groups.
+
+    `& (GROUP - 1)` rather than `%` hides from the compiler that neighbours lie side by side: whole vectors a thread
+    would then go through shared memory, with 64-bit addresses, to the packed stores.
+    """
+    e = tl.arange(0, AT_ONCE * GROUP)
+    at = first + e // GROUP
+    group = tl.load(chosen_ptr + at, mask=at < n_groups, other=0)
+    token = group * GROUP + (e & (GROUP - 1))
+    return token, ruled(row, token, (at < n_groups) & (token < V), ALLOW, BIAS, PENALTY)
 
 
 @triton.jit
 def pack(
+    row, chosen_ptr, n_groups, t, x_ptr, token_ptr, V,
+    GROUP: tl.constexpr, AT_ONCE: tl.constexpr, C: tl.constexpr,
+    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    """Pack the first C of the chosen groups' tokens that reach t, in order; return how many reach it."""
+    n = 0
+    for first in range(0, n_groups, AT_ONCE):
+        token, x = tokens_of(row, chosen_ptr, first, n_groups, V, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY)
+        reach = key_of(x) >= t
+        upto, more = numbered(reach, AT_ONCE * GROUP)
+        slot = n + upto - 1
+        n += more
+        fits = reach & (slot < C)
+        tl.store(x_ptr + slot, x, mask=fits)
+        tl.store(token_ptr + slot, token, mask=fits)
+    tl.debug_barrier()
+    return n
+
+
+@triton.jit
+def pack_tied(
     row, chosen_ptr, n_groups, t, cap, x_ptr, token_ptr, V,
     GROUP: tl.constexpr, AT_ONCE: tl.constexpr, C: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
-    """Pack the chosen groups' tokens that reach t; return how many lie above it and how many equal it."""
+    """The same with at most `cap` of those that equal t."""
     above = 0
     tied = 0
-    e = tl.arange(0, AT_ONCE * GROUP)
     for first in range(0, n_groups, AT_ONCE):
-        at = first + e // GROUP
-        group = tl.load(chosen_ptr + at, mask=at < n_groups, other=0)
-        token = group * GROUP + e % GROUP
-        x = ruled(row, token, (at < n_groups) & (token < V), ALLOW, BIAS, PENALTY)
-        slot, above, tied = slots(key_of(x), t, above, tied, cap)
+        token, x = tokens_of(row, chosen_ptr, first, n_groups, V, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY)
+        slot, above, tied = slots(key_of(x), t, above, tied, cap, AT_ONCE * GROUP)
         fits = (slot >= 0) & (slot < C)
         tl.store(x_ptr + slot, x, mask=fits)
         tl.store(token_ptr + slot, token, mask=fits)
     tl.debug_barrier()
-    return above, tied
+    return above + tied
 
 
 @triton.jit
@@ -114,37 +163,38 @@ def shortlist(
     GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
-    """Write at most C tokens, the k best among them, in order of their ids within a tie; return how many.
+    """Write at most C tokens, the k best among them, in order of their ids; return how many.
 
     The groups' key is nearly always enough. Where good tokens crowd into few groups it is raised by bisection.
     """
     n_groups, start = choose_groups(key, best, chosen_ptr, k, G, SETS, ALL_PAIRS, MOST)
-    tl.debug_barrier()
+    n = pack(
+        row, chosen_ptr, n_groups, start, x_ptr, token_ptr, V, GROUP, AT_ONCE, C, ALLOW, BIAS, PENALTY
+    )  # fmt: skip
     low = start.to(tl.int64)
     high = key_of(best).to(tl.int64) + 1
-    at = low
     reach_high = 0
-    n = 0
-    done = 0
+    done = (n <= C).to(tl.int32)
     while done == 0:
+        at = (low + high) // 2
         last = high - low == 1
-        above, tied = pack(
+        n = pack_tied(
             row, chosen_ptr, n_groups, at.to(tl.int32), tl.where(last, C - reach_high, C),
             x_ptr, token_ptr, V, GROUP, AT_ONCE, C, ALLOW, BIAS, PENALTY,
         )  # fmt: skip
-        n = above + tied
-        few = (n <= C) & ((n >= k) | (at == start))
-        done = (few | last).to(tl.int32)
+        done = (((n <= C) & (n >= k)) | last).to(tl.int32)
         reach_high = tl.where(n < k, n, reach_high)
         high = tl.where(n < k, at, high)
         low = tl.where(n < k, low, at)
-        at = (low + high) // 2
     return tl.minimum(n, C)
 
 
 @triton.jit
 def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constexpr):
-    """Each of n tokens' rank and the weight ranked above it, by comparing all pairs: cheaper here than a sort."""
+    """Each of n tokens' rank and the weight ranked above it, by comparing all pairs: cheaper here than a sort.
+
+    The list is in order of ids, so of equals the one with the lower place ranks higher.
+    """
     i = tl.arange(0, C)
     x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
     token = tl.load(token_ptr + i, mask=i < n, other=NOBODY)
@@ -153,8 +203,7 @@ def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constex
     for start in range(0, n, STEP):
         j = start + tl.arange(0, STEP)
         xj = tl.load(x_ptr + j, mask=j < n, other=float("-inf"))[None, :]
-        tj = tl.load(token_ptr + j, mask=j < n, other=NOBODY)[None, :]
-        above = (xj > x[:, None]) | ((xj == x[:, None]) & (tj < token[:, None]))  # [C, STEP]
+        above = (xj > x[:, None]) | ((xj == x[:, None]) & (j[None, :] < i[:, None]))  # [C, STEP]
         rank += tl.sum(above.to(tl.int32), axis=1)
         before += tl.sum(tl.where(above, tl.exp((xj - best) * inv_t), 0.0), axis=1)
     return x, token, rank, before

@@ -32,14 +32,22 @@ def penalise(x, seen, count, presence, frequency, repetition):
 
 
 @triton.jit
+def raw(row, offs, inside):
+    """The logits at `offs` of a row as they are; -inf where there are none."""
+    b, _, _, stride_b, logits_ptr, _, _, _, _, _, _ = row
+    x = tl.load(logits_ptr + b.to(tl.int64) * stride_b + offs, mask=inside, other=float("-inf"))
+    return x.to(tl.float32)
+
+
+@triton.jit
 def ruled(row, offs, inside, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr):
     """The logits at `offs` of a row after mask, bias and penalties. `row` says which row, and of what.
 
     Bias and counts are as wide as the logits, but only where a bit says that there is one are they read.
     """
-    b, V, W, stride_b, logits_ptr, numbers_ptr, allowed_ptr, biased_ptr, bias_ptr, seen_ptr, counts_ptr = row
+    b, V, W, _, _, numbers_ptr, allowed_ptr, biased_ptr, bias_ptr, seen_ptr, counts_ptr = row
     b = b.to(tl.int64)
-    x = clean(tl.load(logits_ptr + b * stride_b + offs, mask=inside, other=float("-inf")))
+    x = clean(raw(row, offs, inside))
     if ALLOW:
         x = tl.where(bit_of(allowed_ptr + b * W, offs, inside), x, float("-inf"))
     if BIAS:
