@@ -149,12 +149,10 @@ def recognise(question, run: Run, name: str, allowed) -> str:
             if mistake.shows is not None:
                 hit = mistake.shows(run.inputs, run.case, got, run.want[name])
             else:
-                would, near = (
-                    mistake.wrong(run.inputs, run.case)[name],
-                    lambda w: np.maximum(allowed, np.abs(w) * 2e-2),
-                )
-                shows_here = difference(name, would, run.want[name], near(would)) is not None
-                hit = shows_here and difference(name, got, would, near(would)) is None
+                would = mistake.wrong(run.inputs, run.case)[name]
+                near = np.maximum(allowed, np.abs(would) * 2e-2)
+                shows_here = difference(name, run.want[name], would, near) is not None
+                hit = shows_here and difference(name, got, would, near) is None
         except (ValueError, KeyError, FloatingPointError, IndexError):
             continue
         if hit:

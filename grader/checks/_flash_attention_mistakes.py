@@ -13,13 +13,37 @@ ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-20}
 WEIGHT_ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7}  # of the softmax weights, which are rounded before P V
 
 
-def within(inputs: dict, case: Case, want: dict) -> dict:
-    """Rounding of the output and of the weights; a score's own error grows with its size."""
-    biggest = float(np.abs(inputs["v"].astype(np.float64)).max(initial=0))
-    norms = [np.linalg.norm(inputs[x].astype(np.float64), axis=-1).max(initial=0) for x in ("q", "k")]
-    score = abs(case.scalars["scale"]) * norms[0] * norms[1]
-    slack = 2 * WEIGHT_ROUNDING[case.dtype] + 2.0**-16 * score
-    return {name: ROUNDING[case.dtype] * np.abs(w) + slack * biggest + 1e-6 for name, w in want.items()}
+def within(attended):
+    """Rounding of the output and of each weight, in the sum of what they weigh. A score's own error grows with its
+    size, the more so where queries are scaled before they are rounded, as some good kernels do."""
+
+    def limits(inputs: dict, case: Case, want: dict) -> dict:
+        terms = attended(inputs | {"v": np.abs(inputs["v"])}, case)["o"]
+        norms = [np.linalg.norm(inputs[x].astype(np.float64), axis=-1).max(initial=0) for x in ("q", "k")]
+        share = WEIGHT_ROUNDING[case.dtype] * (1 + abs(case.scalars["scale"]) * norms[0] * norms[1] / 16)
+        return {name: ROUNDING[case.dtype] * np.abs(w) + share * terms + 1e-6 for name, w in want.items()}
+
+    return limits
+
+
+def attended(inputs: dict, c: Case) -> dict:
+    q, k, v = (inputs[x] for x in "qkv")
+    return {"o": reference.attention(q, k, v, causal=True, scale=c.scalars["scale"])[0]}
+
+
+def decoded(inputs: dict, c: Case) -> dict:
+    q, k, v = (inputs[x] for x in "qkv")
+    return {"o": reference.decode(q, k, v, scale=c.scalars["scale"])[0]}
+
+
+def windowed(inputs: dict, c: Case) -> dict:
+    more = {"window": (c.sizes["W"], 0), "softcap": c.scalars["softcap"]}
+    q, k, v = (inputs[x] for x in "qkv")
+    return {"o": reference.attention(q, k, v, causal=True, scale=c.scalars["scale"], **more)[0]}
+
+
+def _attended_by(c: Case):
+    return windowed if "softcap" in c.scalars else attended if "M" in c.sizes else decoded
 
 
 # Common mistakes: each computes what it would give.
@@ -27,17 +51,19 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
 TILES = (16, 32, 64, 128)  # widths that a kernel's tile of keys is likely to have
 
 
-def _near(got, would, allowed) -> bool:
-    return difference("x", got, would, np.maximum(allowed, 2e-2 * np.abs(would))) is None
+def _near(got, would, allowed, want) -> bool:
+    """What came is what the mistake gives, and the mistake gives something else than what was wanted."""
+    allowed = np.maximum(allowed, 2e-2 * np.abs(would))
+    return difference("", got, would, allowed) is None and difference("", want, would, allowed) is not None
 
 
 def _one_of(variants):
     """A mistake that depends on how an answer cuts its tiles: any of the variants would show it."""
 
     def shows(inputs: dict, c: Case, got, want) -> bool:
-        allowed = within(inputs, c, {"o": want})["o"]
+        allowed = within(_attended_by(c))(inputs, c, {"o": want})["o"]
         with np.errstate(over="ignore", invalid="ignore"):
-            return any(_near(got, would, allowed) for would in variants(inputs, c))
+            return any(_near(got, would, allowed, want) for would in variants(inputs, c))
 
     return shows
 
@@ -62,6 +88,10 @@ def _variant(**change):
         return {"o": reference.attention(q, k, v, **options)[0]}
 
     return wrong
+
+
+def _causal(c: Case) -> np.ndarray:
+    return reference.visible(c.sizes["M"], c.sizes["N"], causal=True)
 
 
 def _causal_scores(inputs: dict, c: Case):
@@ -102,8 +132,8 @@ def _beyond_the_diagonal(masked=None):
 def _strictly_causal(inputs: dict, c: Case, got, want) -> bool:
     """A first query that sees nothing gives NaN or whatever; the others tell."""
     would = _variant(causal=False, window=(10**6, -1))(inputs, c)["o"]
-    kept, allowed = np.isfinite(got).all(-1), within(inputs, c, {"o": want})["o"]
-    return bool(kept.any()) and _near(got[kept], would[kept], allowed[kept])
+    kept, allowed = np.isfinite(got).all(-1), within(attended)(inputs, c, {"o": want})["o"]
+    return bool(kept.any()) and _near(got[kept], would[kept], allowed[kept], want[kept])
 
 
 def _undivided(inputs: dict, c: Case) -> dict:
@@ -136,7 +166,14 @@ def _nan(inputs, c, got, want) -> bool:
     return bool(np.isnan(got).any())
 
 
+def _beyond_fp16(inputs, c, got, want) -> bool:
+    return c.values == "beyond fp16" and not np.isfinite(got).all()
+
+
+BEYOND_FP16 = Mistake("beyond fp16", "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?", shows=_beyond_fp16)  # fmt: skip
+
 FORWARD = (
+    BEYOND_FP16,
     Mistake("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", shows=_overflowed),
     Mistake("no mask", "queries see keys behind their own here: is the causal mask applied to the scores, with -inf, before the maximum?", shows=_one_of(_beyond_the_diagonal())),
     Mistake("no scale", "the scores are not scaled: multiply q k by p.scale", wrong=_variant(scale=1.0)),
@@ -188,6 +225,7 @@ def _padding_counted(inputs: dict, c: Case):
 
 
 DECODE = (
+    BEYOND_FP16,
     Mistake("no scale", "the scores are not scaled: multiply q k by p.scale", wrong=_decoded_unscaled),
     Mistake("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", wrong=_decoded_interleaved),
     Mistake("padding counts", "keys past N have a score of 0 here and so a weight: mask them with -inf", shows=_one_of(_padding_counted)),
@@ -200,8 +238,7 @@ def _windowed(**change):
     """Attention with another window, counted from the right one's W, or another cap."""
 
     def wrong(inputs: dict, c: Case) -> dict:
-        more = change.get("more", 0)
-        options = {"window": (None if more is None else c.sizes["W"] + more, 0), "scale": c.scalars["scale"]}
+        options = {"window": (c.sizes["W"] + change.get("more", 0), 0), "scale": c.scalars["scale"]}
         softcap = change.get("softcap", c.scalars["softcap"])
         q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
         return {"o": reference.attention(q, k, v, **options, softcap=softcap)[0]}
@@ -217,6 +254,14 @@ def _cap_after_mask(inputs: dict, c: Case):
         yield reference.softmax(np.where(visited, s, -np.inf))[0] @ v
 
 
+def _no_window(inputs: dict, c: Case):
+    """Every key that a program visits counts, back to the start of its first row's window or of all keys."""
+    q, k, v = _for_all_heads(inputs)
+    s = reference.scores(q, k, c.scalars["scale"], c.scalars["softcap"])
+    for visited in _visited(c):
+        yield reference.softmax(np.where(visited & _causal(c), s, -np.inf))[0] @ v
+
+
 def _cap_before_scale(inputs: dict, c: Case) -> dict:
     q, k, v = _for_all_heads(inputs)
     s = c.scalars["scale"] * reference.scores(q, k, 1.0, c.scalars["softcap"])
@@ -225,7 +270,7 @@ def _cap_before_scale(inputs: dict, c: Case) -> dict:
 
 
 WINDOW = (
-    Mistake("no window", "keys further back than W are seen: the mask is place - W <= key <= place", wrong=_windowed(more=None)),
+    Mistake("no window", "keys further back than W are seen: the mask is place - W <= key <= place", shows=_one_of(_no_window)),
     Mistake("one key less", "the window holds W keys before the query's own, W + 1 in all", wrong=_windowed(more=-1)),
     Mistake("no cap", "the scores do not pass through softcap * tanh(s / softcap)", wrong=_windowed(softcap=0.0)),
     Mistake("cap after the mask", "the cap turns a masked -inf into -softcap: cap first, then mask", shows=_one_of(_cap_after_mask)),
@@ -245,19 +290,61 @@ def gradients(inputs: dict, c: Case) -> dict:
     )
 
 
-def _gradients_by_hand(inputs: dict, c: Case, masked=True, delta=True) -> dict:
-    """From the saved log-sum-exp, as a kernel computes them, with one step left out."""
-    q, k, v, do, o, lse = (inputs[x].astype(np.float64) for x in ("q", "k", "v", "do", "o", "lse"))
-    seen = reference.visible(q.shape[2], k.shape[2], causal=masked)
-    p = np.where(seen, np.exp(reference.scores(q, k, c.scalars["scale"]) - lse[..., None]), 0)
+def _weights(inputs: dict, c: Case, seen, normal=True) -> np.ndarray:
+    """What a backward computes again from the saved log-sum-exp."""
+    s = reference.scores(*(inputs[x].astype(np.float64) for x in "qk"), c.scalars["scale"])
+    with np.errstate(over="ignore"):
+        return np.where(seen, np.exp(s - normal * inputs["lse"].astype(np.float64)[..., None]), 0)
+
+
+def _gradients_by_hand(inputs: dict, c: Case, seen=None, delta=True, **change) -> dict:
+    """As a kernel computes them, with one step left out."""
+    q, k, v, do, o = (inputs[x].astype(np.float64) for x in ("q", "k", "v", "do", "o"))
+    p = _weights(inputs, c, _causal(c) if seen is None else seen, **change)
     ds = p * (do @ v.swapaxes(-1, -2) - (o * do).sum(-1, keepdims=True) * delta) * c.scalars["scale"]
     return {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": p.swapaxes(-1, -2) @ do}
 
 
+def gradient_within(inputs: dict, c: Case, want: dict) -> dict:
+    """Weights and dS are rounded before their products, delta comes from a rounded output; sums are fp32."""
+    q, k, v, do, o = (np.abs(inputs[x].astype(np.float64)) for x in ("q", "k", "v", "do", "o"))
+    unit, scale = WEIGHT_ROUNDING[c.dtype], abs(c.scalars["scale"])
+    p, across = _weights(inputs, c, _causal(c)), v.swapaxes(-1, -2)
+    share = unit + 2.0**-16 * scale * (q @ k.swapaxes(-1, -2))  # of a weight, with its score's own error
+    delta = (o * do).sum(-1, keepdims=True)
+    ds = scale * p * (share * (do @ across + delta) + unit * delta)
+    off = {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": (p * share).swapaxes(-1, -2) @ do}
+    return {
+        name: ROUNDING[c.dtypes.get(name, c.dtype)] * np.abs(w) + off[name] + 1e-5 for name, w in want.items()
+    }
+
+
+def _one_gradient(got, want, would: dict) -> bool:
+    """One of the gradients is what the mistake gives for it, seen from its largest element."""
+    alike = [g for g in would.values() if g.shape == got.shape]
+    return any(_near(got, g, 5e-3 * float(np.abs(g).max()), want) for g in alike)
+
+
+def _backward(name: str, sentence: str, would) -> Mistake:
+    return Mistake(name, sentence, shows=lambda i, c, got, want: _one_gradient(got, want, would(i, c)))
+
+
+def _unscaled(inputs: dict, c: Case) -> dict:
+    found = gradients(inputs, c)
+    return {"dq": found["dq"] / c.scalars["scale"], "dk": found["dk"] / c.scalars["scale"]}
+
+
+def _seeing(mask):
+    return lambda inputs, c: _gradients_by_hand(inputs, c, mask(c.sizes["M"], c.sizes["N"]) > 0)
+
+
 BACKWARD = (
-    Mistake("no scale", "dq and dk carry the scale of the scores once", wrong=lambda i, c: {n: g / (c.scalars["scale"] if n != "dv" else 1) for n, g in gradients(i, c).items()}),
-    Mistake("no mask", "weights of keys that the query never saw: mask p here too, its gradient is 0", wrong=lambda i, c: _gradients_by_hand(i, c, masked=False)),
-    Mistake("no delta", "ds = p * (dp - delta): without delta the softmax's own sum has no gradient", wrong=lambda i, c: _gradients_by_hand(i, c, delta=False)),
+    BEYOND_FP16,
+    _backward("no scale", "dq and dk carry the scale of the scores once", _unscaled),
+    _backward("no mask", "weights of keys that the query never saw: mask p here too, its gradient is 0", _seeing(lambda m, n: np.ones((m, n)))),
+    _backward("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", _seeing(np.tri)),
+    _backward("no delta", "ds = p * (dp - delta): without delta the softmax's own sum has no gradient", lambda i, c: _gradients_by_hand(i, c, delta=False)),
+    _backward("not normalised", "weights are exp(s - lse): without the log-sum-exp a row's weights do not add up to 1", lambda i, c: _gradients_by_hand(i, c, normal=False)),
 )  # fmt: skip
 
 

@@ -5,12 +5,14 @@ Without --all a fixed sample, as continuous integration runs it. Ends with 1 whe
 
 import argparse
 import importlib
+import inspect
 import json
 import sys
 import time
 from pathlib import Path
 
 from grader import jailer
+from grader.suites import side_by_side
 
 PLACES = {"exploits": "exploits", "zoo": "zoo.run", "honest": "honest.run", "class": "classes"}
 SUITES = {
@@ -26,6 +28,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--all", action="store_true", help="everything, not the sample")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--question", help="only what is about this question")
+    parser.add_argument(
+        "--jobs", type=int, default=side_by_side.cores(), metavar="N", help="answers judged at once"
+    )
     wants = parser.parse_args(argv)
     if unknown := set(wants.suites) - set(SUITES):
         parser.error(f"SUITE must be one of {', '.join(SUITES)}, got {', '.join(sorted(unknown))}")
@@ -33,7 +38,8 @@ def main(argv: list[str]) -> int:
     for name in wants.suites or SUITES:
         started = time.monotonic()
         suite = importlib.import_module(f"grader.suites.{SUITES[name]}")
-        rows, broken = suite.run(wants.all, _say(wants.json), wants.question)
+        more = {"jobs": wants.jobs} if "jobs" in inspect.signature(suite.run).parameters else {}
+        rows, broken = suite.run(wants.all, _say(wants.json, suite), wants.question, **more)
         jailer.stop_all()
         found[name] = {"rows": rows, "broken": broken, "seconds": round(time.monotonic() - started, 1)}
         if not wants.json:
@@ -48,17 +54,18 @@ def summary(rows: list[dict], broken: list[str]) -> str:
     return f"{len(rows)} rows, " + (f"{len(broken)} BROKEN PROMISES" if broken else "every promise held")
 
 
-def _say(as_json: bool):
-    """Prints rows as they come, in columns as wide as the first row's."""
+def _say(as_json: bool, suite):
+    """Prints rows as they come, in the suite's own words where it has any."""
 
     def say(row: dict) -> None:
-        words = [str(v) if isinstance(v, str | int | float) else json.dumps(v) for v in row.values()]
+        plain = [str(v) if isinstance(v, str | int | float) else json.dumps(v) for v in row.values()]
+        words = suite.words(row) if hasattr(suite, "words") else plain
         print("  ".join(f"{word:<{width}}" for word, width in zip(words, WIDTHS, strict=False)), flush=True)
 
     return (lambda row: None) if as_json else say
 
 
-WIDTHS = (28, 42, 24, 22, 10, 10)
+WIDTHS = (30, 44, 28, 8, 16, 8)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 COMPARED = {
     ast.Lt: ast.LtE,
@@ -38,27 +40,35 @@ class Mutant:
 
     name: str
     line: int
-    source: str
+    tree: ast.AST
+    number: int  # of the changed node, as ast.walk counts
+    change: Callable
+
+    @property
+    def source(self) -> str:
+        mutated = copy.deepcopy(self.tree)
+        self.change(next(islice(ast.walk(mutated), self.number, None)))
+        return ast.unparse(ast.fix_missing_locations(mutated))
 
 
 def mutants(source: str) -> list[Mutant]:
-    tree, found, names = ast.parse(source), [], {}
+    tree, names, found = ast.parse(source), Counter(), []
+    options = _options(tree)
     for number, node in enumerate(ast.walk(tree)):
-        for what, change in [] if id(node) in _options(tree) else _changes(node):
-            mutated = copy.deepcopy(tree)
-            place = next(n for i, n in enumerate(ast.walk(mutated)) if i == number)
-            change(place)
-            name = (
-                what
-                if what.startswith("left out")
-                else f"{what}: {ast.unparse(node)} -> {ast.unparse(place)}"[:160]
-            )
-            names[name] = names.get(name, 0) + 1
-            text = ast.unparse(ast.fix_missing_locations(mutated))
-            if names[name] > 1:
-                name += f" ({names[name]})"
-            found.append(Mutant(name, getattr(node, "lineno", 0), text))
+        for what, change in [] if id(node) in options else _changes(node):
+            name = _name(what, node, change)
+            names[name] += 1
+            numbered = f"{name} ({names[name]})" if names[name] > 1 else name
+            found.append(Mutant(numbered, getattr(node, "lineno", 0), tree, number, change))
     return found
+
+
+def _name(what: str, node: ast.AST, change: Callable) -> str:
+    if what.startswith("left out"):
+        return what
+    changed = copy.deepcopy(node)
+    change(changed)
+    return f"{what}: {ast.unparse(node)} -> {ast.unparse(changed)}"[:160]
 
 
 def _options(tree: ast.AST) -> set[int]:
@@ -70,7 +80,7 @@ def _options(tree: ast.AST) -> set[int]:
     return {id(node) for value in chosen for node in ast.walk(value)}
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[str, callable]]:
+def _changes(node: ast.AST) -> Iterator[tuple[str, Callable]]:
     """(what, change in place) for one node."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
         other = COMPARED[type(node.ops[0])]
@@ -95,7 +105,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, callable]]:
         yield from _statements(node)
 
 
-def _binary(node: ast.BinOp) -> Iterator[tuple[str, callable]]:
+def _binary(node: ast.BinOp) -> Iterator[tuple[str, Callable]]:
     if type(node.op) in COMPUTED:
         yield "operator", lambda n: setattr(n, "op", COMPUTED[type(n.op)]())
     if isinstance(node.op, IN_ORDER):
@@ -110,7 +120,7 @@ def _neutral(op: ast.operator) -> ast.AST:
     return ast.Constant(True) if isinstance(op, ast.BitAnd) else ast.Constant(value)
 
 
-def _constant(node: ast.Constant) -> Iterator[tuple[str, callable]]:
+def _constant(node: ast.Constant) -> Iterator[tuple[str, Callable]]:
     if isinstance(node.value, bool):
         return
     yield "plus one", lambda n: setattr(n, "value", n.value + 1)
@@ -123,7 +133,7 @@ def _constant(node: ast.Constant) -> Iterator[tuple[str, callable]]:
         )
 
 
-def _call(node: ast.Call) -> Iterator[tuple[str, callable]]:
+def _call(node: ast.Call) -> Iterator[tuple[str, Callable]]:
     name = ast.unparse(node.func)
     for position, keyword in enumerate(node.keywords):
         if keyword.arg in DROPPED:
@@ -136,7 +146,7 @@ def _call(node: ast.Call) -> Iterator[tuple[str, callable]]:
         yield "another axis", lambda n: setattr(n.args[0], "value", (n.args[0].value + 1) % 2)
 
 
-def _statements(node: ast.AST) -> Iterator[tuple[str, callable]]:
+def _statements(node: ast.AST) -> Iterator[tuple[str, Callable]]:
     """Statements left out: assignments to something that was there before, and stores."""
     seen = {a.arg for a in node.args.args} if isinstance(node, ast.FunctionDef) else set()
     for position, statement in enumerate(node.body):

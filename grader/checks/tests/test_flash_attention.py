@@ -15,6 +15,7 @@ if not SOLUTIONS.exists():
 
 SCORE_MASK = "(keys[None, :] <= place[:, None]) & (keys[None, :] < N)"
 DECODE_WEIGHT = "weight = tl.exp2(m - tl.max(m, 0))"
+ACC = "acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])"
 NO_MAXIMUM = (
     ("m_new = tl.maximum(m, tl.max(s, 1))", "m_new = tl.zeros((BLOCK_M,), tl.float32)"),
     ("exp2(m - m_new)", "exp2(m_new)"),
@@ -43,6 +44,7 @@ MADE = {
         "cut off": [("math.ceil(min(first + block_m, length) / block_n)", "min(first + block_m, length) // block_n")],
     },
     "forward": {
+        "beyond fp16": [("acc = tl.zeros((BLOCK_M, D), tl.float32)", "acc = tl.zeros((BLOCK_M, D), tl.float16)"), (ACC, "acc = (acc * alpha[:, None] + tl.dot(p.to(v.dtype), v)).to(tl.float16)")],
         "no maximum": NO_MAXIMUM,
         "no mask": [(SCORE_MASK, "keys[None, :] < N")],
         "no scale": [("(scale * 1.44", "(1.44")],
@@ -55,6 +57,7 @@ MADE = {
         "NaN": [("<= place[:, None])", "<= place[:, None]) & (keys[None, :] > 8)")],
     },
     "split_decode": {
+        "beyond fp16": [("acc = tl.zeros((GROUP, D), tl.float32)", "acc = tl.zeros((GROUP, D), tl.float16)"), (ACC, "acc = (acc * alpha[:, None] + tl.dot(p.to(v.dtype), v)).to(tl.float16)")],
         "no scale": [("(scale * 1.44", "(1.44")],
         "interleaved heads": [("heads = group * (H // G) + offs_g", "heads = group + G * offs_g")],
         "padding counts": [('tl.where(keys[None, :] < N, tl.dot(q, k) * (scale * 1.4426950408889634), float("-inf"))', "tl.dot(q, k) * (scale * 1.4426950408889634)")],
@@ -70,6 +73,9 @@ MADE = {
         "NaN": [('base = tl.where(m_new == float("-inf"), 0.0, m_new)', "base = m_new")],
     },
     "backward": {
+        "beyond fp16": [("dv = tl.zeros((BLOCK_N, D), tl.float32)", "dv = tl.zeros((BLOCK_N, D), tl.float16)"), ("dv = tl.dot(pt.to(do.dtype), do, dv)", "dv = (dv + tl.dot(pt.to(do.dtype), do)).to(tl.float16)")],
+        "mask from the start": [("<= rows[:, None] + N - M", "<= rows[:, None]")],
+        "not normalised": [("* scale - lse[:, None]", "* scale"), ("* scale - lse[None, :]", "* scale")],
         "no scale": [("dq * scale", "dq")],
         "no mask": [("tl.where((keys[None, :] <= rows[:, None] + N - M) & (keys[None, :] < N), p, 0.0)", "tl.where(keys[None, :] < N, p, 0.0)")],
         "no delta": [("(tl.dot(do, tl.trans(v)) - delta[:, None])", "tl.dot(do, tl.trans(v))")],

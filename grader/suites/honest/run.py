@@ -1,29 +1,32 @@
 """The honest corpus: unusual right answers get full points, or lose exactly what they honestly cost."""
 
+import ast
 import importlib
 from pathlib import Path
 
-from grader import referee
-from grader.record import PASS, Record
-from grader.suites.right import edited, kernel_questions, right
+from grader import questions, referee
+from grader.record import PASS
+from grader.suites import side_by_side
+from grader.suites.right import NoSuchWords, edited, kernel_questions, right
+from grader.suites.zoo.run import sample
 
 SEED = 2026
 LEAST = 6  # forms a kernel question
+SAMPLED = 2  # forms a question in the sample
 CELLS = Path(__file__).parent / "cells"
-SAMPLE = (
-    ("roofline.layernorm_gelu", "four rows a program"), ("gemm_tiling.tiled_gemm", "persistent programs"),
-    ("gemm_tiling.tiled_gemm", "split K with a second kernel"), ("flash_attention.forward", "diagonal apart"),
-    ("sampling_fusion.draw", "two launches"),
-)  # fmt: skip
+AS_IT_STANDS = "as it stands"
 
 
 def forms(question) -> dict:
     """name -> (parts lost, edits or cell), the right answer as it stands first."""
+    name = f"grader.suites.honest.{question.slug}"
     try:
-        table = importlib.import_module(f"grader.suites.honest.{question.slug}").FORMS
-    except ModuleNotFoundError:
+        table = importlib.import_module(name).FORMS
+    except ModuleNotFoundError as missing:
+        if missing.name != name:
+            raise
         table = {}
-    return {"as it stands": ((), ()), **table.get(question.id, {})}
+    return {AS_IT_STANDS: ((), ()), **table.get(question.id, {})}
 
 
 def source(question, name: str) -> str:
@@ -33,29 +36,77 @@ def source(question, name: str) -> str:
     return edited(right(question.id), change)
 
 
-def judged(question, name: str) -> tuple[Record, str]:
-    """(the verdict, what of the promise it breaks)."""
-    verdict = referee.grade_one(source(question, name), question, seed=SEED, eager=False)
+def judge(question_id: str, name: str) -> dict:
+    """A row: the verdict, and what of the promise it breaks."""
+    question = questions.find(question_id)
+    try:
+        verdict = referee.grade_one(source(question, name), question, seed=SEED, eager=False)
+    except (NoSuchWords, OSError) as error:
+        return {
+            "question": question_id,
+            "form": name,
+            "verdict": "",
+            "points": 0,
+            "of": 0,
+            "broken": str(error),
+        }
     lost, wanted = {p.name for p in verdict.parts if p.state != PASS}, set(forms(question)[name][0])
-    if verdict.parts and lost == wanted:
-        return verdict, ""
-    return verdict, f"must lose {', '.join(sorted(wanted)) or 'nothing'}"
+    why = (
+        ""
+        if verdict.parts and lost == wanted
+        else f"must lose {', '.join(sorted(wanted)) or 'nothing'}, got\n{verdict}"
+    )
+    row = {
+        "question": question_id,
+        "form": name,
+        "verdict": verdict.verdict,
+        "points": verdict.points,
+        "of": verdict.of,
+    }
+    return row | {"seconds": verdict.seconds, "broken": why}
 
 
-def run(everything: bool, say, question: str | None = None) -> tuple[list[dict], list[str]]:
-    rows, broken = [], []
-    for one in kernel_questions():
-        names = list(forms(one))
-        if question not in (None, one.id):
-            continue
-        if len(names) <= LEAST:
-            broken.append(f"{one.id} must have {LEAST} honest forms or more, got {len(names) - 1}")
-        for name in names:
-            if not everything and (one.id, name) not in SAMPLE:
-                continue
-            verdict, why = judged(one, name)
-            rows.append({"question": one.id, "form": name, "verdict": verdict.verdict, "points": f"{verdict.points:g}/{verdict.of:g}"})
-            if why:
-                broken.append(f"{one.id}, {name}: {why}, got\n{verdict}")
-            say(rows[-1])
+def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tuple[list[dict], list[str]]:
+    """(a row for each form, every broken promise)."""
+    chosen = [one for one in kernel_questions() if question in (None, one.id)]
+    broken = [trouble for one in chosen for trouble in misfits(one)]
+    tasks = [
+        (one.id, name) for one in chosen for name in (forms(one) if everything else sample_of(one, SAMPLED))
+    ]
+    rows = []
+    for task, row in side_by_side.with_signs_of_life(side_by_side.judged(judge, tasks, jobs), tasks):
+        broken += [f"{', '.join(task)}: {row['broken']}"] if row["broken"] else []
+        rows.append(row)
+        say(row)
     return rows, broken
+
+
+def sample_of(question, count: int) -> list[str]:
+    return sample([name for name in forms(question) if name != AS_IT_STANDS], count)
+
+
+def words(row: dict) -> list[str]:
+    return [row["question"], row["form"], f"{row['verdict']}  {row['points']:g} of {row['of']:g}"]
+
+
+def misfits(question) -> list[str]:
+    """What is wrong with a question's forms, found without judging anything."""
+    found = [trouble for name in forms(question) for trouble in _misfits_of_form(question, name)]
+    if len(forms(question)) - 1 < LEAST:
+        found.append(f"must have {LEAST} honest forms or more, got {len(forms(question)) - 1}")
+    return [f"{question.id}: {trouble}" for trouble in found]
+
+
+def _misfits_of_form(question, name: str) -> list[str]:
+    found, correct = [], right(question.id)
+    try:
+        same = ast.dump(ast.parse(source(question, name))) == ast.dump(ast.parse(correct))
+        if same != (name == AS_IT_STANDS):
+            found.append("is the right answer as it stands")
+    except (NoSuchWords, SyntaxError, OSError) as error:
+        found.append(str(error))
+    lost = set(forms(question)[name][0]) - {p.name for p in question.parts}
+    return [
+        f"{name}: {trouble}"
+        for trouble in found + [f"loses a part that is not there: {part}" for part in lost]
+    ]

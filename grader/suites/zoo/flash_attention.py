@@ -1,9 +1,12 @@
 """Attention, wrong: the causal forward, split decoding, the window with its cap, and the backward."""
 
+from grader.suites.zoo import because
+
 FORWARD, DECODE = "flash_attention.forward", "flash_attention.split_decode"
 WINDOW, BACKWARD = "flash_attention.window_softcap", "flash_attention.backward"
 SEEN = "(keys[None, :] <= place[:, None]) & mask_n[None, :]"
 END = "end = tl.minimum(N, (tile + 1) * BLOCK_M + N - M)"
+MAXIMUM, SUM = "m_new = tl.maximum(m, tl.max(s, 1))", "l = l * alpha + tl.sum(p, 1)"
 DOT = "acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])"
 
 WRONG = {
@@ -13,15 +16,17 @@ WRONG = {
         "mask from the start": ("values", [("place = rows + N - M", "place = rows")], "mask from the start"),
         "no scale": ("values", [("(scale * 1.4426950408889634)", "1.4426950408889634")], "no scale"),
         "exp for exp2": ("values", [("tl.exp2(", "tl.exp(")], ""),
-        "maximum not carried": ("values", [("m_new = tl.maximum(m, tl.max(s, 1))", "m_new = tl.max(s, 1)")], ""),
-        "sum not rescaled": ("values", [("l = l * alpha + tl.sum(p, 1)", "l = l + tl.sum(p, 1)")], ""),
-        "output not rescaled": ("values", [(DOT, "acc = tl.dot(p.to(v.dtype), v, acc)")], ""),
+        "maximum not carried": ("values", [(MAXIMUM, "m_new = tl.max(s, 1)")], "NaN"),
+        "no maximum at all": ("values", [(MAXIMUM, "m_new = tl.zeros((BLOCK_M,), tl.float32)")], "no maximum"),
+        "sum not rescaled": ("values", [(SUM, "l = l + tl.sum(p, 1)")], "no rescale"),
+        "output not rescaled": ("values", [(DOT, "acc = tl.dot(p.to(v.dtype), v, acc)")], "no rescale"),
         "not divided": ("values", [("(acc / l[:, None])", "acc")], "no division"),
-        "divided by the last tile's sum": ("values", [("l = l * alpha + tl.sum(p, 1)", "l = tl.sum(p, 1)")], ""),
+        "divided by the last tile's sum": ("values", [(SUM, "l = tl.sum(p, 1)")], ""),
         "interleaved heads": ("values", [("head // (H // G)", "head % G")], "interleaved heads"),
         "masked with a large number": ("values", [('s, float("-inf"))', "s, 0.0)")], "masked with zero"),
-        "weights rounded to fp16 before the sum": ("values", [("l = l * alpha + tl.sum(p, 1)", "l = (l * alpha + tl.sum(p, 1)).to(tl.float16).to(tl.float32)")], ""),
-        "loop one tile short": ("values", [("range(0, end, BLOCK_N)", "range(0, end - BLOCK_N, BLOCK_N)")], ""),
+        "output summed in fp16": ("values", [("acc = tl.zeros((BLOCK_M, D), tl.float32)", "acc = tl.zeros((BLOCK_M, D), tl.float16)"), (DOT, "acc = (acc * alpha[:, None] + tl.dot(p.to(v.dtype), v)).to(tl.float16)")], "beyond fp16"),
+        "output summed in bf16": ("values", [(DOT, DOT + ".to(tl.bfloat16).to(tl.float32)")], ""),
+        "loop one tile short": ("values", [("range(0, end, BLOCK_N)", "range(0, end - BLOCK_N, BLOCK_N)")], "NaN"),
         "keys beyond the end count": ("values", [(SEEN, "(keys[None, :] <= place[:, None] + 1)"), ("mask=mask_n[None, :], other=0.0)", "mask=mask_n[None, :], other=0.0)")], ""),
         "one batch for all": ("values", [("batch.to(tl.int64) * stride_kb", "0 * stride_kb")], ""),
         "every key for every row": ("traffic", [(END, "end = N")], ""),
@@ -34,31 +39,200 @@ WRONG = {
         "splits summed as they are": ("values", [("weight = tl.exp(m - tl.max(m, 0))", "weight = tl.where(mask, 1.0, 0.0)")], "no weights"),
         "sum without the weights": ("values", [("tl.sum(l * weight, 0)", "tl.sum(l, 0)")], ""),
         "splits averaged": ("values", [("tl.sum(parts * weight[:, None], 0) / tl.sum(l * weight, 0)", "tl.sum(parts / l[:, None] * mask[:, None], 0) / SPLITS")], ""),
-        "maximum not carried": ("values", [("m_new = tl.maximum(m, tl.max(s, 1))", "m_new = tl.max(s, 1)")], ""),
+        "maximum not carried": ("values", [(MAXIMUM, "m_new = tl.max(s, 1)")], "NaN"),
         "output not rescaled": ("values", [(DOT, "acc = tl.dot(p.to(v.dtype), v, acc)")], ""),
         "last split left out": ("values", [('"grid": (splits, p.B * p.G)', '"grid": (max(1, splits - 1), p.B * p.G)')], ""),
-        "splits beyond the keys": ("values", [("splits = triton.cdiv(p.N, chunk)", "splits = triton.cdiv(p.N, chunk) + 1")], ""),
-        "scratch in half precision": ("values", [('"po": ((rows, splits, p.D), "fp32", 0)', '"po": ((rows, splits, p.D), "fp8e5", 0)'), ("tl.store(po_ptr + at[:, None] * D + offs_d[None, :], acc,", "tl.store(po_ptr + at[:, None] * D + offs_d[None, :], acc.to(tl.float8e5),"), (", other=0.0)\n    out", ", other=0.0).to(tl.float32)\n    out")], ""),
+        "a split without keys divided by its sum": ("values", [("splits = triton.cdiv(p.N, chunk)", "splits = triton.cdiv(p.N, chunk) + 1"), ("offs_d[None, :], acc,", "offs_d[None, :], acc / l[:, None],"), ("weight[:, None], 0)", "(weight * l)[:, None], 0)")], "NaN"),
+        "heads beyond sixteen left out": ("values", [("group = max(16, triton.next_power_of_2(p.H // p.G))", "group = 16")], ""),
+        "scratch in half precision": ("values", [('"po": ((rows, splits, p.D), "fp32", 0)', '"po": ((rows, splits, p.D), "fp16", 0)'), ("offs_d[None, :], acc,", "offs_d[None, :], acc.to(tl.float16),")], "beyond fp16"),
         "one program a head": ("traffic", [("wanted = max(1, triton.cdiv(2 * p.sm_count, p.B * p.G))", "wanted = 1")], ""),
     },
     WINDOW: {
-        "no window": ("values", [("& (keys[None, :] >= place - W)", "")], ""),
+        "no window": ("values", [("& (keys[None, :] >= place - W)", "")], "no window"),
+        "no window, from the first key": ("values", [("& (keys[None, :] >= place - W)", ""), ("max(0, tile * BLOCK_M + N - M - W)", "0 * tile")], "no window"),
+        "cap after the mask": ("values", [('s = tl.where(seen, s, float("-inf"))', 's = tl.where(keys[None, :] < N, tl.where(seen, s, -softcap), float("-inf"))')], "cap after the mask"),
         "one key less": ("values", [(">= place - W", "> place - W")], "one key less"),
         "one key more": ("values", [(">= place - W", ">= place - W - 1")], ""),
         "no cap": ("values", [("s = softcap * (1 - 2 / (tl.exp(2 * x) + 1))", "s = softcap * x")], "no cap"),
         "cap without its size": ("values", [("s = softcap * (1 - 2", "s = (1 - 2")], ""),
         "cap before the scale": ("values", [("(scale / softcap)", "(1.0 / softcap)"), ("s = softcap * (1", "s = scale * softcap * (1")], "cap before the scale"),
-        "tanh that overflows": ("values", [("(1 - 2 / (tl.exp(2 * x) + 1))", "((tl.exp(x) - tl.exp(-x)) / (tl.exp(x) + tl.exp(-x)))")], ""),
+        "tanh that overflows": ("values", [("(1 - 2 / (tl.exp(2 * x) + 1))", "((tl.exp(x) - tl.exp(-x)) / (tl.exp(x) + tl.exp(-x)))")], "NaN"),
         "not causal": ("values", [("(keys[None, :] <= place)", "(keys[None, :] <= place + 1)")], ""),
         "rows of nothing become NaN": ("values", [('base = tl.where(m_new == float("-inf"), 0.0, m_new)', "base = m_new")], "NaN"),
         "every key from the start": ("traffic", [("max(0, tile * BLOCK_M + N - M - W)", "0 * tile")], ""),
     },
     BACKWARD: {
-        "no scale of dq": ("values", [("dq * scale", "dq")], ""),
+        "no scale of dq": ("values", [("dq * scale", "dq")], "no scale"),
+        "no scale of dk": ("values", [("dk * scale", "dk")], "no scale"),
+        "scaled twice": ("values", [("ds = p * (", "ds = p * scale * (")], ""),
         "no delta": ("values", [("(tl.dot(do, tl.trans(v)) - delta[:, None])", "tl.dot(do, tl.trans(v))")], "no delta"),
+        "delta never computed": ("values", [('            {"kernel": row_delta, "grid": rows, "constexprs": {"D": p.D, "BLOCK_M": 64}, "num_warps": 4},\n', "")], "no delta"),
+        "delta of the gradient with itself": ("values", [("tl.sum(o * do, 1)", "tl.sum(do * do, 1)")], ""),
+        "delta of the first head for all": ("values", [("delta = tl.load(delta_ptr + (batch * H + head) * M", "delta = tl.load(delta_ptr + batch * H * M")], ""),
         "no mask": ("values", [("tl.where((keys[None, :] <= rows[:, None] + N - M) & (keys[None, :] < N), p, 0.0)", "tl.where(keys[None, :] < N, p, 0.0)")], "no mask"),
-        "mask from the start": ("values", [("<= rows[:, None] + N - M", "<= rows[:, None]")], ""),
+        "mask from the start": ("values", [("<= rows[:, None] + N - M", "<= rows[:, None]")], "mask from the start"),
+        "rows begin at the tile's own keys": ("values", [("first - (N - M)", "first")], ""),
+        "weights without the log-sum-exp": ("values", [("* scale - lse[None, :])", "* scale)"), ("* scale - lse[:, None])", "* scale)")], "not normalised"),
+        "log-sum-exp of the first head for all": ("values", [("head * stride_lseh", "0 * stride_lseh")], ""),
+        "gradient of the scores without the weights": ("values", [("ds = p * (tl.dot(do, tl.trans(v)) - delta[:, None])", "ds = tl.dot(do, tl.trans(v)) - delta[:, None]")], ""),
+        "dk from the output's gradient": ("values", [("dk = tl.dot(dst.to(q.dtype), q, dk)", "dk = tl.dot(dst.to(q.dtype), do, dk)")], ""),
+        "dv from the gradient of the scores": ("values", [("        dv = tl.dot(pt.to(do.dtype), do, dv)\n", ""), ("        dk = tl.dot(dst", "        dv = tl.dot(dst.to(do.dtype), do, dv)\n        dk = tl.dot(dst")], ""),
+        "dk summed in fp16": ("values", [("dk = tl.zeros((BLOCK_N, D), tl.float32)", "dk = tl.zeros((BLOCK_N, D), tl.float16)"), ("dk = tl.dot(dst.to(q.dtype), q, dk)", "dk = (dk + tl.dot(dst.to(q.dtype), q)).to(tl.float16)"), ("(dk * scale)", "(dk.to(tl.float32) * scale)")], "beyond fp16"),
+        "the last tile of rows alone": ("values", [("dv = tl.dot(pt.to(do.dtype), do, dv)", "dv = tl.dot(pt.to(do.dtype), do)")], ""),
+        "the last head left out": ("values", [("heads, block = p.B * p.H", "heads, block = max(1, p.B * p.H - 1)")], ""),
+        "every key's tile walks from its own row on": ("values", [("range(max(0, first - (N - M)) // BLOCK_M * BLOCK_M, M, BLOCK_M)", "range(max(0, first - (N - M)) // BLOCK_M * BLOCK_M + BLOCK_M, M, BLOCK_M)")], ""),
     },
 }  # fmt: skip
 
-EQUIVALENT = {FORWARD: {}, DECODE: {}, WINDOW: {}, BACKWARD: {}}
+EQUIVALENT = {
+    FORWARD: because({
+        "a lane of a row beyond M touches its own row alone, which is never stored": [
+            "no other: tl.load(q_base + rows[:, None] * stride_qm + offs_d[None, :] * stride_qd, mask=mask_m[:, None], other=0.0) -> tl.load(q_base + rows[:, None] * stride_",
+            "plus one: 0.0 -> 1.0",
+        ],
+        "a score of a key beyond N is set to -inf, whatever was loaded": [
+            "no other: tl.load(k_base + keys[None, :] * stride_kn + offs_d[:, None] * stride_kd, mask=mask_n[None, :], other=0.0) -> tl.load(k_base + keys[None, :] * stride_",
+            "plus one: 0.0 -> 1.0 (2)",
+        ],
+        "chooses between right tile sizes; time tells them apart, values and bytes do not": [
+            "comparison: p.M >= 1024 -> p.M > 1024",
+            "halved: 128 -> 64",
+            "plus one: 1024 -> 1025",
+            "halved: 1024 -> 512",
+        ],
+        "place < N for every row that is stored, so keys <= place says it already": [
+            "right side dropped: (keys[None, :] <= place[:, None]) & mask_n[None, :] -> (keys[None, :] <= place[:, None]) & True",
+        ],
+        "its weight is 0, so a value beyond N counts nothing, as long as it is a number": [
+            "plus one: 0.0 -> 1.0 (3)",
+        ],
+        "another tile of keys, as right": [
+            "halved: 64 -> 32 (2)",
+        ],
+    }),
+    DECODE: because({
+        "a query beyond the group touches its own row alone, which is never stored": [
+            "no other: tl.load(q_ptr + batch * stride_qb + heads[:, None] * stride_qh + offs_d[None, :] * stride_qd, mask=mask_h[:, None], other=0.0) -> tl.load(q_ptr + batc",
+            "plus one: 0.0 -> 1.0",
+        ],
+        "another tile of keys, as right": [
+            "halved: 64 -> 32",
+        ],
+        "a score of a key beyond N is set to -inf, whatever was loaded": [
+            "no other: tl.load(k_base + keys[None, :] * stride_kn + offs_d[:, None] * stride_kd, mask=mask_n[None, :], other=0.0) -> tl.load(k_base + keys[None, :] * stride_",
+            "plus one: 0.0 -> 1.0 (4)",
+        ],
+        "another number of splits, still enough for every multiprocessor": [
+            "plus one: 1 -> 2",
+            "operator: 2 * p.sm_count -> 2 + p.sm_count",
+            "operator: p.B * p.G -> p.B + p.G",
+            "plus one: 2 -> 3",
+        ],
+        "Triton pads a product of 8 rows itself": [
+            "halved: 16 -> 8",
+        ],
+        "a split that is not there has the weight exp(-inf) = 0": [
+            "plus one: 0.0 -> 1.0 (2)",
+            "plus one: 0.0 -> 1.0 (3)",
+        ],
+        "its weight is 0, so a value beyond N counts nothing, as long as it is a number": [
+            "plus one: 0.0 -> 1.0 (5)",
+        ],
+        "every element of scratch that is read was written before": [
+            "plus one: 0 -> 1 (11)",
+            "plus one: 0 -> 1 (12)",
+            "plus one: 0 -> 1 (13)",
+        ],
+    }),
+    WINDOW: because({
+        "a lane of a row beyond M touches its own row alone, which is never stored": [
+            "no other: tl.load(q_ptrs, mask=mask_m, other=0.0) -> tl.load(q_ptrs, mask=mask_m)",
+            "plus one: 0.0 -> 1.0",
+        ],
+        "a score of a key beyond N is set to -inf, whatever was loaded": [
+            "no other: tl.load(k_ptrs + keys[None, :] * stride_kn, mask=keys[None, :] < N, other=0.0) -> tl.load(k_ptrs + keys[None, :] * stride_kn, mask=keys[None, :] < N)",
+            "plus one: 0.0 -> 1.0 (3)",
+        ],
+        "place < N for every row that is stored, so keys <= place says it already": [
+            "right side dropped: (keys[None, :] <= place) & (keys[None, :] >= place - W) & (keys[None, :] < N) -> (keys[None, :] <= place) & (keys[None, :] >= place - W) & T",
+            "comparison: keys[None, :] < N -> keys[None, :] <= N",
+        ],
+        "another tile of keys, as right": [
+            "halved: 64 -> 32 (2)",
+        ],
+        "exp(-inf - base) is 0 for any finite base": [
+            "plus one: 0.0 -> 1.0 (2)",
+        ],
+        "programs beyond the last row own nothing, and their loads stay within the model's": [
+            "halved: 64 -> 32 (3)",
+        ],
+        "rounded down to a multiple of BLOCK_N next": [
+            "plus one: 0 -> 1 (5)",
+        ],
+        "its weight is 0, so a value beyond N counts nothing, as long as it is a number": [
+            "plus one: 0.0 -> 1.0 (4)",
+        ],
+        "softmax does not see a constant added to every score": [
+            "plus one: 1 -> 2 (2)",
+        ],
+        "one tile of keys more than needed, all masked: within the bytes of tiles of 128 keys": [
+            "plus one: 1 -> 2 (6)",
+        ],
+    }),
+    BACKWARD: because({
+        "a lane of a key beyond N touches its own row of dk and dv alone, which is never stored": [
+            "no other: tl.load(k_ptrs, mask=mask_n, other=0.0) -> tl.load(k_ptrs, mask=mask_n)",
+            "no other: tl.load(v_ptrs, mask=mask_n, other=0.0) -> tl.load(v_ptrs, mask=mask_n)",
+            "plus one: 0.0 -> 1.0",
+            "plus one: 0.0 -> 1.0 (2)",
+        ],
+        "a lane of a row beyond M touches its own row alone, which is never stored": [
+            "no other: tl.load(q_ptrs, mask=mask_m, other=0.0) -> tl.load(q_ptrs, mask=mask_m)",
+            "no other: tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask_m, other=0.0) -> tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask_m)",
+            "no other: tl.load(lse_ptrs, mask=rows < M, other=float('inf')) -> tl.load(lse_ptrs, mask=rows < M)",
+            "no other: tl.load(delta_ptr + (batch * H + head) * M + rows, mask=rows < M, other=0.0) -> tl.load(delta_ptr + (batch * H + head) * M + rows, mask=rows < M)",
+            "plus one: 0.0 -> 1.0 (4)",
+            "plus one: 0.0 -> 1.0 (5)",
+            "plus one: 0.0 -> 1.0 (6)",
+        ],
+        "starts at earlier rows, whose weights are masked; this question budgets no bytes": [
+            "right side dropped: max(0, first - (N - M)) // BLOCK_M * BLOCK_M -> max(0, first - (N - M)) // BLOCK_M * 1",
+            "operator: N - M -> N + M",
+            "right side dropped: N - M -> N - 0",
+        ],
+        "the delta of a row beyond M is never stored": [
+            "no other: tl.load(o_ptrs, mask=mask, other=0.0) -> tl.load(o_ptrs, mask=mask)",
+            "no other: tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask, other=0.0) -> tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask)",
+            "plus one: 0.0 -> 1.0 (13)",
+            "plus one: 0.0 -> 1.0 (14)",
+        ],
+        "ends at later keys, whose weights are masked; this question budgets no bytes": [
+            "operator: (tile + 1) * BLOCK_M + N - M -> (tile + 1) * BLOCK_M + N + M",
+            "right side dropped: (tile + 1) * BLOCK_M + N - M -> (tile + 1) * BLOCK_M + N - 0",
+            "plus one: 1 -> 2 (8)",
+        ],
+        "place < N for every row that is stored, so keys <= place says it already": [
+            "right side dropped: (keys[None, :] <= rows[:, None] + N - M) & (keys[None, :] < N) -> (keys[None, :] <= rows[:, None] + N - M) & True",
+            "comparison: keys[None, :] < N -> keys[None, :] <= N",
+        ],
+        "the weight of a row beyond M is exp(-inf) = 0, so it counts nothing, as long as it is a number": [
+            "plus one: 0.0 -> 1.0 (8)",
+            "plus one: 0.0 -> 1.0 (9)",
+            "plus one: 0.0 -> 1.0 (10)",
+        ],
+        "the weight of a key beyond N is masked, so it counts nothing, as long as it is a number": [
+            "plus one: 0.0 -> 1.0 (11)",
+            "plus one: 0.0 -> 1.0 (12)",
+        ],
+        "programs beyond the last tile own nothing and store nothing": [
+            "halved: 64 -> 32 (3)",
+            "halved: 64 -> 32 (4)",
+        ],
+        "every element of scratch that is read was written before": [
+            "plus one: 0 -> 1 (13)",
+        ],
+        "rounded down to a multiple of BLOCK_M next": [
+            "plus one: 0 -> 1 (14)",
+        ],
+    }),
+}  # fmt: skip

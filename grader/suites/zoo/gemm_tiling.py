@@ -1,5 +1,7 @@
 """GEMMs, wrong: plain in fp16 and bf16, and block-scaled in fp8."""
 
+from grader.suites.zoo import because
+
 TILED, SCALED = "gemm_tiling.tiled_gemm", "gemm_tiling.block_scaled_gemm"
 MASK_A = "mask=(offs_m < M)[:, None] & mask_k[None, :]"
 MASK_B = "mask=mask_k[:, None] & (offs_n < N)[None, :]"
@@ -15,18 +17,18 @@ WRONG = {
         "strides of B swapped": ("values", [("[:, None] * stride_bk + offs_n[None, :] * stride_bn", "[:, None] * stride_bn + offs_n[None, :] * stride_bk")], "transposed stride"),
         "one block of K": ("values", [("range(0, K, BLOCK_K)", "range(0, BLOCK_K, BLOCK_K)")], "one block of K"),
         "bf16 sum": ("values", [(DOT, "acc = (acc + tl.dot(a, b)).to(tl.bfloat16).to(tl.float32)")], "low precision"),
-        "fp16 sum": ("values", [("tl.zeros((BLOCK_M, BLOCK_N), tl.float32)", "tl.zeros((BLOCK_M, BLOCK_N), tl.float16)"), (DOT, "acc = (acc + tl.dot(a, b)).to(tl.float16)")], ""),
+        "fp16 sum": ("values", [("tl.zeros((BLOCK_M, BLOCK_N), tl.float32)", "tl.zeros((BLOCK_M, BLOCK_N), tl.float16)"), (DOT, "acc = (acc + tl.dot(a, b)).to(tl.float16)")], "low precision"),
         "the last product alone": ("values", [(DOT, "acc = tl.dot(a, b)")], ""),
         "last group not cut off": ("values", [("tl.minimum(tiles_m - first, GROUP_M)", "GROUP_M")], ""),
         "grid rounded down": ("values", [("triton.cdiv(p.M, BLOCK_M) * triton.cdiv(p.N, BLOCK_N)", "max(1, p.M // BLOCK_M) * max(1, p.N // BLOCK_N)")], ""),
         "rows and columns exchanged": ("values", [("pm = first + within % rows", "pm = within // rows"), ("pn = within // rows", "pn = first + within % rows")], ""),
         "C without its strides": ("values", [("offs_m[:, None] * stride_cm", "offs_m[:, None] * N")], ""),
         "A without its strides": ("values", [("offs_m[:, None] * stride_am", "offs_m[:, None] * K")], ""),
-        "tail left out": ("values", [("range(0, K, BLOCK_K)", "range(0, K // BLOCK_K * BLOCK_K, BLOCK_K)")], ""),
-        "rounded before the sum": ("values", [(DOT, "acc += tl.dot(a, b).to(tl.float16)")], ""),
-        "a product of bf16 in fp16": ("values", [("other=0.0)\n        b =", "other=0.0).to(tl.float16)\n        b ="), ("other=0.0)\n        acc", "other=0.0).to(tl.float16)\n        acc")], ""),
+        "tail left out": ("values", [("range(0, K, BLOCK_K)", "range(0, K // BLOCK_K * BLOCK_K, BLOCK_K)")], "one block of K"),
+        "rounded before the sum": ("values", [(DOT, "acc += tl.dot(a, b).to(tl.float16)")], "low precision"),
+        "a product of bf16 in fp16": ("values", [("other=0.0)\n        b =", "other=0.0).to(tl.float16)\n        b ="), ("other=0.0)\n        acc", "other=0.0).to(tl.float16)\n        acc")], "beyond fp16"),
         "every tile loads A twice": ("speed", [("        b = tl.load(", "        a = a + 0 * tl.load(a_ptr + offs_m[:, None] * stride_am + (offs_k + k)[None, :] * stride_ak, mask=(offs_m < M)[:, None] & mask_k[None, :], other=0.0)\n        b = tl.load(")], ""),
-        "tiles of 16 by 16": ("traffic", [("GROUP_M = 64, 128, 32, 8", "GROUP_M = 16, 16, 32, 8")], ""),
+        "tiles of 16 by 128": ("traffic", [("GROUP_M = 64, 128, 32, 8", "GROUP_M = 16, 128, 64, 8")], ""),
         "no grouping": ("grouping", [('"GROUP_M": GROUP_M', '"GROUP_M": 1')], ""),
         "tiles that reuse too little": ("speed", [("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 32, 8")], ""),
         "more than registers hold": ("compiled", [("GROUP_M = 64, 128, 32, 8", "GROUP_M = 256, 256, 32, 8")], ""),
@@ -56,5 +58,31 @@ EQUIVALENT = {
         "plus one: 0.0 -> 1.0": "a masked lane of A meets a masked 0 of B along K; rows beyond M are never stored",
         "plus one: 0.0 -> 1.0 (2)": "a masked lane of B meets a masked 0 of A along K; columns beyond N are never stored",
     },
-    SCALED: {},
+    SCALED: because({
+        "chooses between right tile sizes; time tells them apart, values and bytes do not": [
+            "comparison: p.M >= 512 -> p.M > 512",
+            "comparison: p.N >= 512 -> p.N > 512",
+            "plus one: 512 -> 513",
+            "halved: 512 -> 256",
+            "plus one: 512 -> 513 (2)",
+            "halved: 512 -> 256 (2)",
+            "halved: 128 -> 64 (2)",
+            "halved: 128 -> 64 (3)",
+            "halved: 4 -> 2",
+        ],
+        "another order of the tiles; this question budgets no waves": [
+            "plus one: 8 -> 9",
+            "halved: 8 -> 4",
+        ],
+        "the scale of a row beyond M scales that row alone, which is never stored": [
+            "no other: tl.load(sa_ptrs, mask=mask_m, other=0.0) -> tl.load(sa_ptrs, mask=mask_m)",
+            "plus one: 0.0 -> 1.0 (3)",
+        ],
+        "along K a masked lane of A meets a masked 0 of B; rows beyond M are never stored": [
+            "plus one: 0.0 -> 1.0",
+        ],
+        "along K a masked lane of B meets a masked 0 of A; columns beyond N are never stored": [
+            "plus one: 0.0 -> 1.0 (2)",
+        ],
+    }),
 }  # fmt: skip

@@ -1,5 +1,29 @@
 """Wrong answers of numpy questions, each to be told by the sentence of one mistake."""
 
+STATES = """
+def online_softmax(tiles):
+    m, total, found = -np.inf, 0.0, []
+    for t in tiles:
+        new = {new}
+        factor = {factor}
+        total = {kept} + np.exp(t - new).sum()
+        m = new
+        found.append((m, factor, total))
+    return found
+"""
+
+TILED = """
+def tiled_attention(q, k, v, block):
+    m, total, out = np.full(len(q), -np.inf), np.zeros(len(q)), np.zeros(q.shape)
+    for i in range(0, len(k), block):
+        s = q @ k[i : i + block].T * {scale}
+        new = np.maximum(m, s.max(1))
+        factor, p, m = np.exp(m - new), np.exp(s - new[:, None]), new
+        total, out = {kept}
+        total, out = total + p.sum(1), out + p @ v[i : i + block]
+    return {result}
+"""
+
 MADE = {
     "gemm_tiling.reuse": {
         "one FLOP": "def reuse(bm, bn):\n    return bm * bn / (bm + bn)",
@@ -16,6 +40,27 @@ MADE = {
     },
     "gemm_tiling.tiled_matmul": {
         "no count": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), a.size + b.size",
+    },
+    "flash_attention.online_softmax": {
+        "no rescale": STATES.format(new="max(m, t.max())", factor="np.exp(m - new)", kept="total"),
+        "tile maximum": STATES.format(new="t.max()", factor="np.exp(m - new)", kept="total * factor"),
+        "first factor": STATES.format(new="max(m, t.max())", factor="np.exp(m - new) if found else 1.0", kept="total * factor"),
+        "factor upside down": STATES.format(new="max(m, t.max())", factor="np.exp(new - m) if found else 0.0", kept="total * factor"),
+    },
+    "flash_attention.tiled_attention": {
+        "no scale": TILED.format(scale="1", kept="total * factor, out * factor[:, None]", result="out / total[:, None]"),
+        "no division": TILED.format(scale="q.shape[1] ** -0.5", kept="total * factor, out * factor[:, None]", result="out"),
+        "no rescale": TILED.format(scale="q.shape[1] ** -0.5", kept="total, out", result="out / total[:, None]"),
+    },
+    "flash_attention.attention_bytes": {
+        "written only": "def attention_bytes(n, h, d, e):\n    return 4 * h * n * d * e + 2 * h * n * n * e, 4 * h * n * d * e",
+        "one head": "def attention_bytes(n, h, d, e):\n    return 4 * n * d * e + 4 * n * n * e, 4 * n * d * e",
+        "other order": "def attention_bytes(n, h, d, e):\n    return 4 * h * n * d * e, 4 * h * n * d * e + 4 * h * n * n * e",
+    },
+    "flash_attention.causal_tiles": {
+        "no skipping": "def causal_tiles(n, bm, bn):\n    return -(-n // bm) * -(-n // bn)",
+        "square tiles": "def causal_tiles(n, bm, bn):\n    return sum(range(-(-n // bm) + 1))",
+        "cut off": "def causal_tiles(n, bm, bn):\n    return sum(min(i + bm, n) // bn for i in range(0, n, bm))",
     },
     "sampling_fusion.penalize": {
         "always divides": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, x / r, x) - f * n - p * (n > 0)",

@@ -1,0 +1,43 @@
+"""Many answers judged at once: several processes, each with jails of its own, results in the order of the tasks."""
+
+import atexit
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+
+from grader import jailer
+
+EVERY_S = 15.0  # a sign of life
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def judged(judge: Callable, tasks: list[tuple], jobs: int) -> Iterator:
+    """judge(*task) for each task. With more than one job `judge` must stand at the top of a module."""
+    if jobs <= 1 or len(tasks) < 2:
+        yield from (judge(*task) for task in tasks)
+        return
+    pool = ProcessPoolExecutor(min(jobs, len(tasks)), multiprocessing.get_context("spawn"), _begin)
+    try:
+        yield from pool.map(judge, *zip(*tasks, strict=True))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    atexit.register(jailer.stop_all)
+
+
+def with_signs_of_life(results: Iterator, tasks: list[tuple]) -> Iterator[tuple]:
+    """(task, result) as they come; on stderr now and then where it stands."""
+    last = time.monotonic()
+    for number, (task, result) in enumerate(zip(tasks, results, strict=True), 1):
+        if time.monotonic() - last > EVERY_S:
+            last = time.monotonic()
+            print(f"... {number} of {len(tasks)}: {task[0]}", file=sys.stderr, flush=True)
+        yield task, result
