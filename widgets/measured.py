@@ -14,7 +14,7 @@ from kernels.machines import MACHINES, Machine
 from widgets import static, units
 from widgets.charts import Box, Part, Scale, axis_x, bars_across, linear
 from widgets.plots import ROOF_HEIGHT, Point, ranges, roofline
-from widgets.scene import Column, Scene, circle, figure, line, rect, table, text
+from widgets.scene import Column, Scene, figure, line, rect, table, text
 
 KERNELS = Path(find_spec("kernels").origin).parent
 PITCH = 38  # height of a row of a recorded run
@@ -168,7 +168,7 @@ def _legend(y: float) -> list[dict]:
     return [
         rect("legend-ours", 40, y - 9, 14, 10, "primary"),
         text("legend-ours-name", 60, y, "the course's kernel", "primary", "small"),
-        circle("legend-peer", 200, y - 4, 5, "hot"),
+        line("legend-peer", 200, y - 11, 200, y + 3, "hot"),
         text("legend-peer-name", 212, y, "the fastest peer of the same run", "hot", "small"),
     ]
 
@@ -185,28 +185,37 @@ def _share_bars(rows: list[dict], scale: Scale, top: float) -> list[dict]:
         if best := _best_peer(row):
             name, peer = best
             share, theirs = row["limit_us"] / peer["us"], units.seconds(peer["us"] / 1e6)
-            marks.append(
-                circle(f"peer{i}", scale(share), y + 23, 5, "hot", f"{name}: {units.percent(share)}")
-            )
+            at = scale(share)
+            marks.append(line(f"peer{i}", at, y + 16, at, y + 30, "hot", f"{name}: {units.percent(share)}"))
             said = f"{said}, {name} {theirs}"
         marks.append(text(f"row{i}", scale.start, y + 12, f"{i + 1}  {_label(row)}", "ink", "small"))
         marks.append(text(f"time{i}", scale(1) - 8, y + 12, said, "muted", "small", "end"))
     return marks
 
 
-def _recorded(run: dict, rows: list[dict]) -> Scene:
-    """Every row as a numbered point under the measured roofs, and as a share of its limit."""
-    ceilings = run["ceilings"]
-    used = [d for d in ("bf16", "fp16", "fp8") if d in ceilings and any(row["dtype"] == d for row in rows)]
+def _under_roofs(ceilings: dict, rows: list[dict]) -> list[dict]:
+    """Every row that does arithmetic as a point; the nearest to its limit and the farthest are named."""
+    rows = [(i, row) for i, row in enumerate(rows, 1) if row["tflop_s"] > 0]
+    if not rows:
+        return []
+    used = [d for d in ("bf16", "fp16", "fp8") if d in ceilings and any(row["dtype"] == d for _, row in rows)]
     roofs = [(f"{d} measured: {units.si(ceilings[d], 'FLOP/s')}", ceilings[d]) for d in used]
-    points = [
-        Point(str(i), row["tflop_s"] / row["tb_s"], row["tflop_s"] * 1e12, "primary", _label(row))
-        for i, row in enumerate(rows, 1)
-    ]
-    top, end = ROOF_HEIGHT + 50, ROOF_HEIGHT + 50 + PITCH * len(rows)
-    scale = linear(0, 1.05, 40, 680)
-    marks = roofline(ceilings["copy"], roofs, points, numbered=True)
-    marks += _legend(ROOF_HEIGHT + 20) + _share_bars(rows, scale, top)
+    shares = [row["share"] for _, row in rows]
+    ends = {shares.index(max(shares)): "useful", shares.index(min(shares)): "waste"}
+    points = []
+    for k, (i, row) in enumerate(rows):
+        label = f"row {i}: {units.percent(row['share'], 0)} of its limit" if k in ends else ""
+        at = (row["tflop_s"] / row["tb_s"], row["tflop_s"] * 1e12)
+        points.append(Point(str(i), *at, ends.get(k, "primary"), f"row {i}, {_label(row)}", label))
+    return roofline(ceilings["copy"], roofs, points, crowd=True)
+
+
+def _recorded(run: dict, rows: list[dict]) -> Scene:
+    """Every row under the measured roofs, and as a share of its limit."""
+    marks, ceilings = _under_roofs(run["ceilings"], rows), run["ceilings"]
+    top = (ROOF_HEIGHT if marks else 0) + 50
+    end, scale = top + PITCH * len(rows), linear(0, 1.05, 40, 680)
+    marks += _legend(top - 30) + _share_bars(rows, scale, top)
     marks += axis_x("shares", scale, end, "share of the limit", _whole_percent, ticks=(0, 0.25, 0.5, 0.75, 1))
     marks.append(line("all", scale(1), end, scale(1), top, "limit", "the limit"))
     best = max(rows, key=lambda row: row["share"])
@@ -229,7 +238,7 @@ def _recorded(run: dict, rows: list[dict]) -> Scene:
     return Scene(
         summary=f"Measured on {run['machine']['gpu']} on {run['date']}, where a copy reaches {copy.text}: "
         f"{_label(best)} comes to {nearest.text} of its limit.",
-        takeaway="On the slope bytes decide, under the flat roof arithmetic does; what a bar lacks is left to win.",
+        takeaway="What a bar lacks of its limit is left to win.",
         marks=marks,
         figures=(copy, nearest),
         table=table(columns, cells),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, log, spread, text_width
+from widgets.charts import Box, axis_x, axis_y, log, spread
 from widgets.scene import circle, line, path, text
 
 ROOF = Box(86, 20, 600, 216)
@@ -19,6 +19,7 @@ class Point:
     rate: float  # FLOP per second
     role: str
     tip: str = ""
+    label: str = ""  # written beside the point where not every point is named
 
 
 def _rate(rate: float) -> str:
@@ -26,9 +27,12 @@ def _rate(rate: float) -> str:
 
 
 def roofline(
-    bandwidth: float, roofs: Sequence[tuple[str, float]], points: Sequence[Point], numbered: bool = False
+    bandwidth: float, roofs: Sequence[tuple[str, float]], points: Sequence[Point], crowd: bool = False
 ) -> list[dict]:
-    """Points under the slope of a bandwidth and a flat roof for each dtype; names hang below the points."""
+    """Points under the slope of a bandwidth and a flat roof for each dtype.
+
+    Names hang below the points; in a crowd only those with a label are named.
+    """
     x = log(LEAST, MOST, ROOF.x, ROOF.right)
     points = [p for p in points if p.rate > 0]  # what does no arithmetic has no place under this roof
     slowest = min((p.rate for p in points), default=bandwidth)
@@ -44,7 +48,7 @@ def roofline(
         marks.append(text(f"roof{i}-name", left, heights[i] + 4, name, "muted", "small", "end"))
     slope = units.si(bandwidth, "B/s")
     marks.append(text("slope-name", x(2) - 8, y(2 * bandwidth) - 8, slope, "muted", "small", "end"))
-    return marks + (_numbered(points, x, y) if numbered else _named(points, x, y))
+    return marks + (_crowd(points, x, y) if crowd else _named(points, x, y))
 
 
 def _tip(p: Point) -> str:
@@ -64,25 +68,23 @@ def _named(points, x, y) -> list[dict]:
     return marks
 
 
-def _numbered(points, x, y) -> list[dict]:
-    """Numbers below their points; those of one crowd share a line."""
-    marks, crowds = [], []  # of each crowd: where its first point is, and its numbers
-    for i, p in enumerate(points):
-        left, top = x(p.intensity), y(p.rate)
-        marks.append(circle(f"point{i}", left, top, 5, p.role, _tip(p)))
-        near = next((c for c in crowds if abs(c[0] - left) < 40 and abs(c[1] - top) < 20), None)
-        if near:
-            near[2].append(p.name)
-        else:
-            crowds.append((left, top, [p.name]))
-    taken: list[tuple[float, float, float]] = []  # left, right and baseline of the labels so far
-    for left, top, names in crowds:
-        shown, down = ", ".join(names), top + 22
-        half = text_width(shown, "small", bold=True) / 2 + 4
-        while any(left - half < r and l < left + half and abs(down - at) < 14 for l, r, at in taken):
-            down += 16
-        taken.append((left - half, left + half, down))
-        marks.append(text(f"crowd-{names[0]}", left, down, shown, "primary", "small", "middle", bold=True))
+def _crowd(points, x, y) -> list[dict]:
+    """Dots, the labelled ones on top of the rest; a label hangs below all dots, at the end of a stem."""
+    last = len(points) - 1
+    order = sorted(range(last + 1), key=lambda i: bool(points[i].label))
+    marks = [
+        circle(f"point{i}", x(points[i].intensity), y(points[i].rate), 5, points[i].role, _tip(points[i]))
+        for i in order
+    ]
+    named = sorted((p for p in points if p.label), key=lambda p: p.intensity)
+    low = max((y(p.rate) for p in points), default=0.0)
+    for k, p in enumerate(named):
+        left, down = x(p.intensity), min(low + 24, ROOF.bottom - 26) + 18 * k
+        anchor, shift = ("end", -6) if left > ROOF.x + ROOF.w / 2 else ("start", 6)
+        marks += [
+            line(f"label{k}-stem", left, y(p.rate), left, down, p.role),
+            text(f"label{k}", left + shift, down, p.label, p.role, "small", anchor, bold=True),
+        ]
     return marks
 
 

@@ -511,10 +511,10 @@ function render({ model, el }) {
   el.append(make('style', {}, `#${spec.saved} { display: none; }`));
   return mount(el, {
     spec,
-    answer: model.get('answer'),
+    answer: JSON.parse(model.get('answer')),
     ask(request) { model.set('request', request); model.save_changes(); },
     listen(callback) {
-      const heard = () => callback(model.get('answer'));
+      const heard = () => callback(JSON.parse(model.get('answer')));
       model.on('change:answer', heard);
       return () => model.off('change:answer', heard);
     },

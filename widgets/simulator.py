@@ -1,5 +1,6 @@
 """The one widget class: it carries a request to answer() and the answer back, one message each way."""
 
+import json
 from uuid import uuid4
 
 import anywidget
@@ -11,11 +12,16 @@ from widgets import static
 from widgets.declare import Declaration
 
 
+def _as_text(value: dict, widget=None) -> str:
+    """As one string, since ipywidgets walks through whatever else it sends, value by value."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 class Simulator(anywidget.AnyWidget):
     _esm = static.javascript()
     _css = static.css()
     spec = traitlets.Dict().tag(sync=True)
-    answer = traitlets.Dict().tag(sync=True)
+    answer = traitlets.Dict().tag(sync=True, to_json=_as_text)
     request = traitlets.Dict().tag(sync=True, echo_update=False)
 
     def __init__(self, declaration: Declaration, measured=None, predict=False, inputs=None):

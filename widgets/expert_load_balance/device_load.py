@@ -96,13 +96,15 @@ def _devices(r: Result) -> list[dict]:
     quarters = [micro * q / 4 for q in range(5)]
     marks = axis_y("times", y, TIMES.x, right=TIMES.right, ticks=quarters, show=units.seconds)
     marks.append(text("times-title", 0, TIMES.y - 20, "time of each device", bold=True))
+    links_if_even = r.balanced_step_s - r.mean_tokens * r.token_s
     named = [
         ("step", r.step_s, f"done: {units.seconds(r.step_s)}", "hot"),
         ("even", r.balanced_step_s, f"if even: {units.seconds(r.balanced_step_s)}", "useful"),
         ("exchange", r.exchange_s / 2, f"links: {units.seconds(r.exchange_s)}", "network"),
+        ("even-exchange", r.exchange_s / 2 - 1e-9, f"if even: {units.seconds(links_if_even)}", "network"),
     ]
     for (id, value, words, role), at in zip(named, spread([y(v) for _, v, _, _ in named]), strict=True):
-        if id != "exchange":
+        if id in ("step", "even"):
             marks.append(line(f"{id}-line", TIMES.x, y(value), TIMES.right + 4, y(value), "limit", words))
         marks.append(text(f"{id}-name", TIMES.right + 8, at + 4, words, role, "small", bold=True))
     if pitch > 40:

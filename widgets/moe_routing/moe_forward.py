@@ -1,6 +1,7 @@
 """A mixture-of-experts layer in six steps, on numbers small enough to follow one token through."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from kernels.moe_routing import cost
 from widgets import units
@@ -31,6 +32,14 @@ class Result:
     fused_launches: int
     largest_difference: float  # from the sum token by token, without any permuting
 
+    @cached_property
+    def row_high(self) -> float:
+        """How high a row may be drawn, so that all three panels fill the picture and none outgrows it."""
+        room, lines = HEIGHT - TOP, sum(max(1, load) for load in self.layer.loads)
+        sorted_rows = (room - GAP * self.expert_count) / lines
+        slots = (room / self.token_count - GAP) / self.top_k
+        return min(22, sorted_rows, slots)
+
 
 def run(top_k, follow, tokens, experts) -> Result:
     if follow >= tokens:
@@ -47,36 +56,28 @@ def run(top_k, follow, tokens, experts) -> Result:
     )  # fmt: skip
 
 
-def _high(r: Result) -> float:
-    """How high a row may be, so that all three panels fill the picture and none outgrows it."""
-    room, lines = HEIGHT - TOP, sum(max(1, load) for load in r.layer.loads)
-    sorted_rows = (room - GAP * r.expert_count) / lines
-    slots = (room / r.token_count - GAP) / r.top_k
-    return min(22, sorted_rows, slots)
-
-
 def _token_y(r: Result, token: int) -> float:
     """The top of a token's row at the left, and of its block of slots at the right."""
-    return TOP + token * max(_high(r) + 22, r.top_k * _high(r) + GAP)
+    return TOP + token * max(r.row_high + 22, r.top_k * r.row_high + GAP)
 
 
 def _row_y(r: Result, row: int) -> float:
     """The top of a permuted row; an expert without tokens leaves one empty line."""
     expert = r.layer.chosen[r.layer.order[row][0]][r.layer.order[row][1]]
     empty = sum(load == 0 for load in r.layer.loads[:expert])
-    return TOP + (row + empty) * _high(r) + expert * GAP
+    return TOP + (row + empty) * r.row_high + expert * GAP
 
 
 def _word(r: Result, id: str, x: float, y: float, s: str, role: str, bold: bool = False) -> dict:
     """A text in the middle of the row that begins at y, ending at x."""
-    return text(id, x, y + _high(r) / 2 + 4, s, role, "small", "end", bold=bold)
+    return text(id, x, y + r.row_high / 2 + 4, s, role, "small", "end", bold=bold)
 
 
 def _band(r: Result, id: str, values, x: float, y: float, token: int, tip: str) -> list[dict]:
     """A row of numbers on its ground: solid for the token that is followed."""
     ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
     numbers = [_word(r, f"{id}-{j}", x + j * CELL + 33, y, SHOW(v), ink) for j, v in enumerate(values)]
-    return [rect(id, x, y, len(values) * CELL, _high(r) - 1, ground, tip), *numbers]
+    return [rect(id, x, y, len(values) * CELL, r.row_high - 1, ground, tip), *numbers]
 
 
 def _name(r: Result, id: str, x: float, y: float, token: int, words: str) -> dict:
@@ -110,8 +111,8 @@ def _choice(r: Result, token: int, y: float, step: int) -> list[dict]:
             weight = SHOW(r.layer.weights[token][r.layer.chosen[token].index(e)])
             solid, role = "now" if token == r.follow else "primary", "inverse"
             tip = f"Token {token} chooses expert {e} with weight {weight}"
-            marks.append(rect(f"pick-{token}-{e}", x, y, CELL - 2, _high(r) - 1, solid, tip))
-            below = y + _high(r) + 12
+            marks.append(rect(f"pick-{token}-{e}", x, y, CELL - 2, r.row_high - 1, solid, tip))
+            below = y + r.row_high + 12
             marks.append(text(f"w-{token}-{e}", x + 33, below, weight, solid, "small", "end", bold=True))
         marks.append(_word(r, f"logit-{token}-{e}", x + 33, y, SHOW(logit), role))
     return marks
@@ -133,7 +134,7 @@ def _groups(r: Result) -> list[dict]:
     """Each expert's name at its rows: one problem of the grouped GEMM."""
     marks, y = [], TOP
     for e, load in enumerate(r.layer.loads):
-        high = max(1, load) * _high(r)
+        high = max(1, load) * r.row_high
         marks.append(
             text(f"group-{e}", ROWS - 34, y + high / 2 + 4, f"E{e}", "primary", "small", "end", bold=True)
         )
@@ -149,13 +150,13 @@ def _joins(r: Result, step: int) -> list[dict]:
     """From each token to its rows, or from the rows back to the token's slots."""
     marks = []
     for row, (token, slot) in enumerate(r.layer.order):
-        at, own = _row_y(r, row) + _high(r) / 2, _token_y(r, token)
+        at, own = _row_y(r, row) + r.row_high / 2, _token_y(r, token)
         role = "now" if token == r.follow else "axis"
         if step == PERMUTE:
             left = LOGITS + r.expert_count * CELL + 4
-            marks.append(line(f"to-{row}", left, own + _high(r) / 2, ROWS - 54, at, role))
+            marks.append(line(f"to-{row}", left, own + r.row_high / 2, ROWS - 54, at, role))
         elif step == RETURN:
-            back = own + (slot + 0.5) * _high(r)
+            back = own + (slot + 0.5) * r.row_high
             marks.append(line(f"from-{row}", ROWS + 3 * CELL + 4, at, OUT - 40, back, role))
     return sorted(marks, key=lambda mark: mark["role"] == "now")
 
@@ -172,7 +173,7 @@ def _out(r: Result, step: int) -> list[dict]:
             marks += _band(r, f"out-{token}", combined, OUT, y, token, tip)
             continue
         for slot, values in enumerate(r.layer.restored[token]):
-            at, weight = y + slot * _high(r), SHOW(r.layer.weights[token][slot])
+            at, weight = y + slot * r.row_high, SHOW(r.layer.weights[token][slot])
             tip = f"Token {token}, choice {slot}: {weight} × {_vector(values)}"
             marks.append(_name(r, f"o-{token}-{slot}", OUT - 4, at, token, f"{weight} ×"))
             marks += _band(r, f"slot-{token}-{slot}", values, OUT, at, token, tip)

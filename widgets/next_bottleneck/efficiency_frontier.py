@@ -129,7 +129,7 @@ def _plot(r: Result) -> list[dict]:
         marks.append(circle(f"{id}-dot", px, py, 7, role, tip))
         labels.append((id, name, px, py, role))
     taken = [m["x1"] if "x1" in m else m["x"] for m in marks if m["id"] == "limit"]
-    return marks + _labels([*labels, ("b-reported", "B as reported", x, y, "muted")], taken)
+    return marks + _labels([*labels, ("b-reported", "B, reported", x, y, "muted")], taken)
 
 
 def _labels(wanted: list[tuple[str, str, float, float, str]], upright: list[float]) -> list[dict]:
@@ -143,7 +143,7 @@ def _labels(wanted: list[tuple[str, str, float, float, str]], upright: list[floa
                            (x - wide / 2, y - 24), (x - wide / 2, y + 28)):  # fmt: skip
             box = (left, base - 10, left + wide, base + 4)
             inside = (
-                PLOT.x < box[0] and PLOT.y + 18 < box[1] and box[2] < PLOT.right + 20 and box[3] < PLOT.bottom
+                PLOT.x < box[0] and PLOT.y + 18 < box[1] and box[2] < PLOT.right - 2 and box[3] < PLOT.bottom
             )
             clear = all(box[2] < t[0] or t[2] < box[0] or box[3] < t[1] or t[3] < box[1] for t in taken)
             if found is None and inside and clear:

@@ -90,31 +90,60 @@ def kernel_families(r: Result) -> list[dict]:
     return [text("kernels", 0, BARS.bottom + 26, words, "muted", "small")]
 
 
-def _inside(points: list[tuple[float, float]], top: float) -> list[tuple[float, float]]:
-    """The points up to the first one above the chart, which the scale holds to its edge."""
-    out = []
-    for point in points:
-        out.append(point)
-        if point[1] > top:
-            break
+def _top(r: Result) -> float:
+    """Twice the dense step of batch 1, and twice that again until the batch one stands at is in the chart."""
+    top = 2 * (r.dense_stream_s + r.other_s)
+    while max(r.dense_s, r.quant_s) > top:
+        top *= 2
+    return top
+
+
+def _inside(points: list[tuple[float, float]], x: Scale, y: Scale) -> list[tuple[float, float]]:
+    """The line as drawn, up to where it leaves the chart."""
+    out, before = [], points[0]
+    for batch, seconds in points:
+        if seconds > y.hi:
+            share = (y.hi - before[1]) / (seconds - before[1])
+            left = x(before[0])
+            return [*out, (left + share * (x(batch) - left), y(y.hi))]
+        out.append((x(batch), y(seconds)))
+        before = batch, seconds
     return out
+
+
+def _edge(id: str, part: list[Step]) -> list[tuple[float, float]]:
+    return [(s.batch, s.dense_s if id == "dense" else s.quant_s) for s in part]
 
 
 def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[dict]:
     if len(part) < 2:
         return []
-    there = [(x(s.batch), y(s.dense_s)) for s in part]
-    back = [(x(s.batch), y(s.quant_s)) for s in reversed(part)]
-    return [path(id, there + back, role, closed=True)]
+    end = x(part[-1].batch)
+    there, back = (
+        [*(line := _inside(_edge(one, part), x, y)), (end, line[-1][1])] for one in ("dense", "quant")
+    )
+    return [path(id, there + back[::-1], role, closed=True)]
+
+
+def _beyond(r: Result, y: Scale) -> list[dict]:
+    """What lies above the chart, in words."""
+    last = r.curve[-1]
+    if max(last.dense_s, last.quant_s) <= y.hi:
+        return []
+    name, role, most = max(
+        ("16 bits", "secondary", last.dense_s), (bits(r), "primary", last.quant_s), key=lambda e: e[2]
+    )
+    words = f"↑ above the chart: {name} take {units.seconds(most)} at batch {last.batch}"
+    return [text("beyond", CHART.right, CHART.y - 30, words, role, "small", "end")]
 
 
 def chart(r: Result) -> list[dict]:
     """Both steps over the batch; what lies between them is won or lost."""
-    base_s = r.dense_stream_s + r.other_s
-    x, y = log(1, MOST_BATCH, CHART.x, CHART.right), linear(0, 2 * base_s, CHART.bottom, CHART.y)
+    top_s = _top(r)
+    x, y = log(1, MOST_BATCH, CHART.x, CHART.right), linear(0, top_s, CHART.bottom, CHART.y)
     even = r.break_even_batch
     marks = axis_y(
-        "step", y, CHART.x, "", units.seconds, right=CHART.right, ticks=[base_s * t / 2 for t in range(5)]
+        "step", y, CHART.x, "", units.seconds, right=CHART.right, ticks=[top_s * t / 4 for t in range(5)]
     )
     batches = (1, 4, 16, 64, 256)
     marks += axis_x(
@@ -123,10 +152,9 @@ def chart(r: Result) -> list[dict]:
     won = [s for s in r.curve if not even or s.batch <= even]
     lost = [s for s in r.curve if even and s.batch >= even - 1]
     marks += _between("won", won, x, y, "useful") + _between("lost", lost, x, y, "hot")
-    series = (("dense", "secondary", [(s.batch, s.dense_s) for s in r.curve]),
-              ("quant", "primary", [(s.batch, s.quant_s) for s in r.curve]))  # fmt: skip
-    for id, role, points in series:
-        marks.append(path(f"{id}-line", [(x(a), y(b)) for a, b in _inside(points, y.hi)], role))
+    for id, role in (("dense", "secondary"), ("quant", "primary")):
+        marks.append(path(f"{id}-line", _inside(_edge(id, r.curve), x, y), role))
+    marks += _beyond(r, y)
     marks += (
         _names(r, x, y)
         + _gap("won", "time won", won, x, y, "useful")
@@ -138,20 +166,23 @@ def chart(r: Result) -> list[dict]:
     at = x(r.batch)
     marks += [line("at", at, CHART.bottom, at, CHART.y, "now", f"batch {r.batch}")]
     for id, role, seconds in (("dense", "secondary", r.dense_s), ("quant", "primary", r.quant_s)):
-        if seconds <= y.hi:
-            tip = f"batch {r.batch}, {id}: {units.seconds(seconds)}"
-            marks.append(circle(f"{id}-dot", at, y(seconds), 5.5, role, tip))
+        tip = f"batch {r.batch}, {id}: {units.seconds(seconds)}"
+        marks.append(circle(f"{id}-dot", at, y(seconds), 5.5, role, tip))
     anchor = "start" if at < CHART.x + 60 else "end" if at > CHART.right - 60 else "middle"
     marks.append(text("at-name", at, CHART.y - 6, f"batch {r.batch}", "now", "small", anchor, bold=True))
     return marks
 
 
 def _names(r: Result, x: Scale, y: Scale) -> list[dict]:
-    """Each line's name at its left end: above it, or below the lower one where the two are close."""
+    """Each line's name at its left end: above it, or, where the two are close, below the lower one, or
+    both above where that would be in the axis.
+    """
     ends = [("dense", y(r.curve[0].dense_s), "16 bits", "secondary"),
             ("quant", y(r.curve[0].quant_s), bits(r), "primary")]  # fmt: skip
     (upper, lower) = sorted(ends, key=lambda end: end[1])
     places = [max(upper[1] - 7, CHART.y + 14), lower[1] - 7 if lower[1] - upper[1] > 24 else lower[1] + 17]
+    if places[1] > CHART.bottom - 4:
+        places = [upper[1] - 24, upper[1] - 7]
     return [
         text(f"{id}-line-name", x(1) + 10, at, name, role, bold=True)
         for (id, _, name, role), at in zip((upper, lower), places, strict=True)

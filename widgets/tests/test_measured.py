@@ -116,3 +116,20 @@ def test_a_recorded_run_shows_ours_and_the_best_peer(tmp_path, monkeypatch):
 def test_every_recorded_file_can_be_drawn(path):
     plot = measured.recorded(path.parts[-3], path.stem)
     assert drawn_well(plot, json.loads(path.read_text())) == []
+
+
+def test_in_a_crowd_only_the_nearest_and_the_farthest_are_named():
+    path = measured.KERNELS / "flash_attention/results/h200.json"
+    plot, rows = measured.recorded("flash_attention"), json.loads(path.read_text())["rows"]
+    labels = [
+        mark["s"] for mark in plot.scene.marks if mark["id"].startswith("label") and mark["t"] == "text"
+    ]
+    shares = [row["share"] for row in rows if "us" in row]
+    wanted = {f"row {shares.index(s) + 1}: {100 * s:.0f}% of its limit" for s in (min(shares), max(shares))}
+    assert set(labels) == wanted
+
+
+def test_kernels_without_arithmetic_have_bars_and_no_roof():
+    plot = measured.recorded("sampling_fusion")
+    kinds = {mark["id"].rstrip("0123456789") for mark in plot.scene.marks}
+    assert "bar" in kinds and not any(kind.startswith(("roof", "point", "rate")) for kind in kinds)

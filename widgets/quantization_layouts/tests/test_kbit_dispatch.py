@@ -56,3 +56,10 @@ def test_every_measured_shape_stands_in_the_table():
     rows = KBIT.scene(dispatch()).table.rows
     assert len([row for row in rows if row[1] >= 64]) == len(tables.LARGE_M_US)
     assert {row[0] for row in rows if row[1] == 1} == {*tables.SHAPES, "the block"}
+
+
+@given(st.integers(1, 64))
+def test_both_pictures_say_times_as_fast(users):
+    r = dispatch(users=users)
+    assert r.session_speedup * r.time_ratio == pytest.approx(1)
+    assert KBIT.scene(r).figures[1].value == r.session_speedup

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kernels.quantization_layouts import cost
-from widgets.quantization_layouts import payoff_accountant
+from widgets.quantization_layouts import payoff_accountant, payoff_picture
 from widgets.registry import find
 
 PAYOFF = find("payoff_accountant")
@@ -110,3 +110,14 @@ def test_the_formats_stand_beside_yours_in_the_table():
 def test_a_measured_kernel_stands_beside_the_model():
     scene = PAYOFF.scene(account(), {"speedup": 1.8})
     assert "1.8" in scene.beside[0] and any(mark["id"] == "yours" for mark in scene.marks)
+
+
+@pytest.mark.parametrize("batch, dequant_ms", [(1, 1.0), (300, 1.0), (400, 1.0), (512, 10.0)])
+def test_both_steps_stand_in_the_chart_and_what_does_not_is_said(batch, dequant_ms):
+    result = account(batch=batch, dequant_ms=dequant_ms)
+    marks = {mark["id"]: mark for mark in PAYOFF.scene(result).marks}
+    dense, quant = (payoff_picture.CHART.bottom - marks[f"{one}-dot"]["y"] for one in ("dense", "quant"))
+    assert dense / quant == pytest.approx(result.dense_s / result.quant_s, rel=0.01)
+    line = marks["quant-line"]["p"]
+    assert line[-1] < line[-3], "it leaves the chart on its way up, and does not run along its edge"
+    assert ("beyond" in marks) == (line[-2] < payoff_picture.CHART.right)
