@@ -1,0 +1,250 @@
+"""Rows to draw from, the token that each must give, and how far rounding may take an answer from it.
+
+The noise of a token is tl.rand(seed, token id) and nothing else, so a draw is determined and tokens are compared
+one by one. A histogram would need thousands of draws for what a few dozen tokens show.
+"""
+
+import numpy as np
+
+from grader.jail.frames import DTYPES
+from grader.questions import Case
+from kernels.sampling_fusion import philox, reference
+from kernels.sampling_fusion.requests import Requests, pack_bits
+
+FP32 = 2.0**-20  # of a score: a few roundings to fp32
+UNIFORM = 2.0**-22  # of a uniform number near 1, where its logarithm is small and its rounding is not
+BORDER = 1e-4  # of the kept mass: a token this close to top-p's edge may be in or out
+STEP = 4.6566127342e-10  # Triton's: a little less than 2**-31, so that no uniform number is 1
+MARGIN = 2.0**-10  # between the scores of a close call; fp32 computes them to about 2**-17
+CONTENDERS = 8  # tokens of the largest noise
+TRIES = 64  # seeds looked through for one that tells
+EDGES = ("few tokens", "levels")
+HISTORY_GAPS = 0.3
+BANNED = 0.3
+
+
+def uniform(seed, tokens: np.ndarray) -> np.ndarray:
+    """tl.rand in numpy: the first Philox word as a signed number, folded to [0, 1). Many seeds come as a column."""
+    key = np.asarray(seed, np.int64).astype(np.uint64)
+    word = philox.philox(key, tokens, 0, 0)[0].view(np.int32).astype(np.int64)
+    return np.where(word < 0, -word - 1, word) * STEP
+
+
+def gumbel_of(u: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return -np.log(-np.log(u))
+
+
+def noise(seed, vocabulary: int) -> np.ndarray:
+    return gumbel_of(uniform(seed, np.arange(vocabulary)))
+
+
+def in_turn(rng: np.random.Generator, choices, count: int) -> np.ndarray:
+    """Each choice as often as the others, in no order: no case is without one of them by chance."""
+    return rng.permutation(np.resize(rng.permutation(choices), count))
+
+
+def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
+    b, v = case.sizes["B"], case.sizes["V"]
+    x = 3 * rng.standard_normal((b, v))
+    if case.values == "large":
+        x = x * 50 + 200
+    if case.values == "few tokens":  # each rule changes what wins, and often all logits are negative
+        x = x / 3 - 3 * rng.integers(0, 2, (b, 1))
+    if case.values == "fine":
+        x = x / 3 + 3000
+    if case.values == "equal":  # rows of one value, and rows of two
+        x = np.where(np.arange(b)[:, None] % 2, rng.integers(1, 3, (b, v)), 1.0)
+    if case.values == "levels":
+        level, below = rng.uniform(0.4, 0.6, (b, 1)), rng.uniform(2, 4, (b, 1)) * rng.integers(0, 2, (b, 1))
+        x = rng.integers(0, 3, (b, v)) * level - below
+    if case.values in ("banned", "a row banned"):
+        x[rng.random((b, v)) < BANNED] = -np.inf
+    if case.values == "a row banned":
+        x[0] = -np.inf
+    return x.astype(np.float32).astype(DTYPES[case.dtype])
+
+
+def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
+    b = case.sizes["B"]
+    warmth = {"equal": (0.0,), "levels": (0.5, 1.0, 1.7)}.get(case.values, (0.0, 0.5, 1.0, 1.7))
+    inputs = {
+        "logits": logits_for(case, rng),
+        "temperature": in_turn(rng, warmth, b).astype(np.float32),
+        "seed": rng.integers(0, 2**31, b).astype(np.int32),
+    }
+    return close_calls(inputs, rng) if case.values == "close calls" else inputs
+
+
+def close_calls(inputs: dict, rng: np.random.Generator) -> dict:
+    """Logits made of the noise that is to come: T (s - noise), so that all scores s lie MARGIN apart.
+
+    Where noise or temperature is a little off, another token wins, in almost every row. In every other row the
+    largest noise has the highest scores: it comes of uniform numbers near 1, which are the hard ones to get right.
+    """
+    b, v = inputs["logits"].shape
+    g = noise(inputs["seed"][:, None], v)
+    hard = (_ranks(-g) < CONTENDERS) & (np.arange(b)[:, None] % 2 == 1)
+    scores = MARGIN * _ranks(rng.random((b, v)) + hard)
+    t = inputs["temperature"].astype(np.float64)[:, None]
+    x = np.where(t == 0, scores, t * (scores - g))
+    return inputs | {"logits": x.astype(np.float32).astype(inputs["logits"].dtype)}
+
+
+def _ranks(keys: np.ndarray) -> np.ndarray:
+    return np.argsort(np.argsort(keys, axis=1), axis=1)
+
+
+def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
+    b, v, n = (case.sizes[s] for s in "BVL")
+    allowed = rng.random((b, v)) >= BANNED
+    allowed[:, 0] = True
+    if case.values == "all banned":
+        allowed[0] = False
+    history = rng.integers(0, v, (b, n))
+    history[rng.random((b, n)) < HISTORY_GAPS] = -1
+    inputs = plain_inputs(case, rng) | {
+        "allowed": pack_bits(allowed),
+        "history": history.astype(np.int32),
+        "repetition": in_turn(rng, (0.7, 1.0, 1.2, 2.0), b).astype(np.float32),
+        "frequency": in_turn(rng, (0.0, 0.3, -0.4), b).astype(np.float32),
+        "presence": in_turn(rng, (0.0, 0.5), b).astype(np.float32),
+    }
+    return before_penalties(inputs) if case.values == "close calls" else inputs
+
+
+def before_penalties(inputs: dict) -> dict:
+    """The logits that the penalties turn into these: a close call is one of what is drawn from."""
+    x = inputs["logits"].astype(np.float64)
+    r, f, p = (inputs[n].astype(np.float64)[:, None] for n in ("repetition", "frequency", "presence"))
+    count = np.array([np.bincount(row[row >= 0], minlength=x.shape[1]) for row in inputs["history"]])
+    y = x + f * count + p
+    y = np.where(count > 0, np.where(y > 0, y * r, y / r), x)
+    return inputs | {"logits": y.astype(np.float32).astype(inputs["logits"].dtype)}
+
+
+def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
+    b = case.sizes["B"]
+    columns = {
+        "top_k": in_turn(rng, (0, 1, 2, 5, 50), b),
+        "top_p": in_turn(rng, (1.0, 0.9, 0.5), b),
+        "min_p": in_turn(rng, (0.0, 0.05, 0.4), b),
+    }
+    if case.values in EDGES:  # one filter a row, so that none hides another, then all
+        which = in_turn(rng, (0, 1, 2, 3), b)
+        columns = {
+            "top_k": np.where(which % 3 == 0, in_turn(rng, (2, 3, 5, 6), b), 0),
+            "top_p": np.where(which % 2 == 1, in_turn(rng, (0.35, 0.62, 0.83), b), 1.0),
+            "min_p": np.where(which >= 2, in_turn(rng, (0.05, 0.3, 0.58), b), 0.0),
+        }
+    dtypes = {"top_k": np.int32, "top_p": np.float32, "min_p": np.float32}
+    inputs = plain_inputs(case, rng) | {name: column.astype(dtypes[name]) for name, column in columns.items()}
+    return telling_seeds(inputs, rng) if case.values in EDGES else inputs
+
+
+def telling_seeds(inputs: dict, rng: np.random.Generator) -> dict:
+    """Seeds with which, row by row in turn, the last token that stays wins, or the first that goes would have won."""
+    seeds = inputs["seed"].copy()
+    for i in range(seeds.size):
+        x, t = final_logits(inputs, i), float(inputs["temperature"][i])
+        order = reference.Ranking.of(x, t or 1.0).token
+        stays = survivors(x, t or 1.0, *filters(inputs, i))[order]
+        last = int(np.flatnonzero(stays)[-1])
+        if i % 2 and last + 1 < order.size:
+            last += 1
+        tries = rng.integers(0, 2**31, TRIES)
+        scores = x[order[: last + 1]] / (t or 1.0) + noise(tries[:, None], x.size)[:, order[: last + 1]]
+        seeds[i] = tries[int(np.argmax(scores.argmax(1) == last))]
+    return inputs | {"seed": seeds}
+
+
+def final_logits(inputs: dict, i: int) -> np.ndarray:
+    """Row i after mask and penalties, where the question has them."""
+    x = inputs["logits"][i].astype(np.float64)
+    if "allowed" not in inputs:
+        return x
+    output = inputs["history"][i]
+    row = Requests.of(
+        1, x.size, allowed=inputs["allowed"][i : i + 1], outputs=[output[output >= 0]],
+        **{n: float(inputs[n][i]) for n in ("repetition", "frequency", "presence")},
+    )  # fmt: skip
+    return reference.processed(x, row, 0)
+
+
+def survivors(logits, temperature, top_k, top_p, min_p) -> np.ndarray:
+    """Which tokens may still be drawn, as flags."""
+    ranking = reference.Ranking.of(np.asarray(logits, np.float64), temperature)
+    flags = np.zeros(len(logits), bool)
+    flags[ranking.token[reference.kept(ranking, top_k, top_p, min_p)]] = True
+    return flags
+
+
+def filters(inputs: dict, i: int) -> tuple[int, float, float]:
+    return int(inputs["top_k"][i]), float(inputs["top_p"][i]), float(inputs["min_p"][i])
+
+
+def row_scores(inputs: dict, i: int) -> np.ndarray:
+    """What is maximised in row i; -inf for tokens that may not be drawn."""
+    x, t = final_logits(inputs, i), float(inputs["temperature"][i])
+    if t == 0:
+        return x
+    s = np.where(x > -np.inf, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
+    return np.where(survivors(x, t, *filters(inputs, i)), s, -np.inf) if "top_k" in inputs else s
+
+
+def best(scores: np.ndarray) -> int:
+    """Of equals the lowest id; -1 where nothing is left."""
+    return -1 if scores.max() == -np.inf else int(np.argmax(scores))
+
+
+def tokens_wanted(inputs: dict, case: Case) -> dict:
+    rows = [best(row_scores(inputs, i)) for i in range(case.sizes["B"])]
+    return {"token": np.array(rows, np.float64)}
+
+
+def exact(inputs: dict, case: Case, want: dict) -> dict:
+    return {"token": 0.5}
+
+
+def agree(inputs: dict, case: Case, got: dict, want: dict) -> str:
+    """Empty where every row drew its token, or one whose score is as good to fp32; else the first row that did not."""
+    pairs = zip(got["token"].astype(np.int64), want["token"].astype(np.int64), strict=True)
+    for i, (mine, wanted) in enumerate(pairs):
+        if mine == wanted:
+            continue
+        kind = f"token[{i}] is {mine}, wanted {wanted}"
+        if not 0 <= mine < case.sizes["V"] or wanted < 0:
+            return kind
+        s = row_scores(inputs, i)
+        if s[mine] == s[wanted]:
+            return f"{kind}: both score {s[wanted]:.4g}, and of equals the lowest id is drawn"
+        near = _rounding(inputs, i, s, mine, wanted)
+        if s[mine] < s[wanted] - near and not _at_the_border(inputs, i, near, mine, wanted):
+            return f"{kind}: its score is {s[mine]:.4g} and the best is {s[wanted]:.4g}"
+    return ""
+
+
+def _at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) -> bool:
+    """Whether rounding alone decides if one of the two tokens survives the filter."""
+    if "top_k" not in inputs or float(inputs["temperature"][i]) == 0:
+        return False
+    x, t = final_logits(inputs, i), float(inputs["temperature"][i])
+    k, p, m = filters(inputs, i)
+    wide = survivors(x, t, k, min(1.0, p + BORDER), m * (1 - BORDER))
+    narrow = survivors(x, t, k, p - BORDER, m * (1 + BORDER))
+    s = np.where(wide, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
+    loose = wide & ~narrow
+    return bool((loose[mine] or loose[wanted]) and s[mine] >= s[wanted] - near)
+
+
+def _rounding(inputs: dict, i: int, s: np.ndarray, *tokens: int) -> float:
+    """How far fp32 may take the scores of these tokens apart: most where the uniform number lies close to 1."""
+    if float(inputs["temperature"][i]) == 0 and "allowed" not in inputs:
+        return 0.0  # logits as they came
+    finite = np.where(np.isfinite(s), np.abs(s), 0.0)
+    computed = FP32 * (10 + max(finite[t] for t in tokens))
+    if float(inputs["temperature"][i]) == 0:
+        return float(computed)
+    with np.errstate(divide="ignore"):
+        small = -np.log(uniform(int(inputs["seed"][i]), np.array(tokens)))
+    return float((UNIFORM / np.maximum(small, UNIFORM)).sum() + computed)
