@@ -114,7 +114,7 @@ def sample_kernel(
 
 @dataclass(frozen=True)
 class Config:
-    rows: int = 64  # groups a tile
+    rows: int = 32  # groups a tile
     per_sm: int = 16  # programs that one multiprocessor should get
     stages: int = 1  # tiles on their way through shared memory; 1 leaves the overlap to other programs
     num_warps: int = 8
@@ -225,7 +225,9 @@ def sample(
         more = {"num_warps": config.finish_warps if phase == 2 else config.num_warps}
         if config.pdl and phase:
             more |= {"launch_pdl": phase == 2, "PDL": True}
-        if config.registers and phase != 2 and not (s.ranked and s.free):  # both ways at once would spill
+        if (
+            config.registers and phase != 2 and not s.free
+        ):  # that needs fewer alone, and more beside the other way
             more["maxnreg"] = config.registers
         sample_kernel[(1, batch) if phase == 2 else grid](
         logits, s.numbers, s.top_k, s.seed, s.position, s.allowed, s.biased, s.bias, s.seen, s.counts,
