@@ -57,6 +57,10 @@ class Jail:
     def __init__(self, mode: str, level: int | None = None):
         self.mode, self.level, self.process = mode, level, None
         self.lock = threading.Lock()  # one task at a time; a notebook may check from several threads
+        self.cpu_s, self.own_cpu_s = (
+            0.0,
+            0.0,
+        )  # of answers and of earlier programs; of the program that runs now
 
     def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
         nonce = secrets.token_hex(16)
@@ -68,6 +72,8 @@ class Jail:
         block = frames.pack(task, arrays or {})
         with self.lock:
             data, status = self._exchange(block, limits)
+            self.cpu_s += float(status.get("cpu_s", 0.0))
+            self.own_cpu_s = float(status.get("own_cpu_s", self.own_cpu_s))
             if status.get("left_behind"):  # a process or file of this answer's; the next one gets a fresh box
                 self.stop()
         return _outcome(data, status, nonce, limits)
@@ -134,6 +140,7 @@ class Jail:
         if self.process:
             self.process.kill()
             self.process = None
+        self.cpu_s, self.own_cpu_s = self.cpu_s + self.own_cpu_s, 0.0
 
 
 def _outcome(data: bytes, status: dict, nonce: str, limits: Limits) -> Outcome:
@@ -204,6 +211,11 @@ _spawning = threading.Lock()  # a box looks for a user that nobody has; two at a
 def jail(mode: str, level: int | None = None) -> Jails:
     """The warm jails of this process for a mode; starting one costs a quarter of a second or two."""
     return _jails.setdefault((mode, level), Jails(mode, level))
+
+
+def cpu_s() -> float:
+    """Processor time that the jails of this process have used so far."""
+    return sum(one.cpu_s + one.own_cpu_s for jails in _jails.values() for one in jails.all)
 
 
 def stop_all() -> None:

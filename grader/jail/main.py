@@ -186,7 +186,7 @@ def finish(pid: int, late: bool, ended: tuple | None, started: float, out) -> No
     status, usage = ended or os.wait4(pid, 0)[1:]
     code = os.waitstatus_to_exitcode(status)
     report = {"late": late, "exit": code, "seconds": time.monotonic() - started, "peak_kb": usage.ru_maxrss}
-    report["cpu_s"] = usage.ru_utime + usage.ru_stime
+    report |= {"cpu_s": usage.ru_utime + usage.ru_stime, "own_cpu_s": time.process_time()}
     report["left_behind"] = left_behind()
     text = json.dumps(report).encode()
     out.write(U32.pack(0) + U32.pack(len(text)) + text)

@@ -10,6 +10,7 @@ from grader.bencher import Bench, Broken, Builder
 from grader.evidence import Evidence
 from grader.jailer import JailTrouble
 from grader.on_gpu import OnGpu
+from grader.questions import Case
 from grader.record import FAIL, INCONCLUSIVE, PASS
 from grader.suites.right import right
 
@@ -153,6 +154,17 @@ def test_cases_share_their_kernels_by_what_is_frozen_into_them(question):
     assert len(set(header["ir"])) == len(header["ir"]) <= len(cases)
     assert header["cases"][: len(cases)] == header["cases"][len(cases) :]
     assert all("tt.divisibility = 16" in text for text in header["ir"])
+
+
+def test_what_divides_by_16_and_what_is_one_makes_another_kernel():
+    sizes = [(64, 64, 64), (64, 64, 50), (128, 96, 64), (64, 1, 64)]
+    cases = [Case(dict(zip("MNK", size, strict=True))) for size in sizes]
+    cases.append(replace(cases[0], dtype="bf16"))
+    header = Evidence(questions.find(GEMM), right(GEMM), seed=3).cross(cases, CAPABILITY, SMS).header
+    numbers = [row["kernels"][0]["ir"] for row in header["cases"]]
+    assert numbers == [0, 1, 0, 2, 3]
+    arguments = [row["kernels"][0]["arguments"] for row in header["cases"]]
+    assert "N" in arguments[0] and "N" not in arguments[3]
 
 
 def test_one_case_that_does_not_compile_leaves_the_others():

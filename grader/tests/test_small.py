@@ -1,5 +1,6 @@
 """The small pieces: comparison, statistics, the ramp, finding and normalising an answer."""
 
+import io
 import math
 import random
 
@@ -9,6 +10,7 @@ import pytest
 from grader import answer, statistics
 from grader.compare import difference
 from grader.memory import strides
+from grader.progress import Progress
 
 
 @pytest.mark.parametrize("got", [np.nan, np.inf, 2.0])
@@ -74,3 +76,25 @@ def test_layouts():
     assert strides((4, 6), "transposed") == (1, 4)
     assert strides((4, 6), "padded") == (30, 1)
     assert strides((2, 4, 6), "transposed") == (24, 1, 4)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_one_line_of_a_terminal_and_nothing_elsewhere():
+    terminal, file = Terminal(), io.StringIO()
+    with Progress(stream=terminal) as say, Progress(stream=file) as say_nothing:
+        say("compiling 12 kernels for sm_90 … 5/12")
+        say_nothing("compiling")
+    assert "… 5/12" in terminal.getvalue() and terminal.getvalue().endswith("\r\x1b[K")
+    assert "\n" not in terminal.getvalue() and file.getvalue() == ""
+
+
+def test_progress_in_lines_carries_the_second_and_keeps_its_distance():
+    file = io.StringIO()
+    with Progress(lines=True, every=60.0, stream=file) as say:
+        say("one trial")
+        say("two trials")
+    assert file.getvalue().endswith(" s  one trial\n") and file.getvalue().count("\n") == 1
