@@ -137,17 +137,21 @@ def deltas(frames: list[dict]) -> list[dict]:
     """
     out, before, marks = [], {}, {}
     for frame in frames:
-        change = {key: value for key, value in frame.items() if before.get(key) != value}
+        change = {
+            key: value
+            for key, value in frame.items()
+            if key != "marks" and (old := before.get(key)) is not value and old != value
+        }
         now = {mark["id"]: mark for mark in frame["marks"]}
         change["marks"] = [
             _changed(old, mark)
             for id, mark in now.items()
             if (old := marks.get(id)) is not mark and old != mark
         ]
-        change["gone"] = [id for id in marks if id not in now]
-        arrived = [id for id in marks if id in now] + [id for id in now if id not in marks]
-        if arrived != list(now):
-            change["order"] = list(now)
+        ids, was = list(now), list(marks)
+        change["gone"] = [id for id in was if id not in now] if ids != was else []
+        if ids != was and [id for id in was if id in now] + [id for id in ids if id not in marks] != ids:
+            change["order"] = ids
         out.append(change)
         before, marks = frame, now
     return out

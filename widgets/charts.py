@@ -40,7 +40,8 @@ class Scale:
             share = math.log(max(value, self.lo) / self.lo) / math.log(self.hi / self.lo)
         else:
             share = (value - self.lo) / (self.hi - self.lo)
-        return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
+        share = 0.0 if share < 0 else 1.0 if share > 1 else share
+        return self.start + share * (self.end - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
         return _log_ticks(self.lo, self.hi, about) if self.log else _linear_ticks(self.lo, self.hi, about)

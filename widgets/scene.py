@@ -37,40 +37,47 @@ TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
 
 def _num(value: float) -> float:
     try:
-        rounded = round(value, 2)
-        whole = int(rounded)
+        whole = int(value)
     except (ValueError, OverflowError):
         raise ValueError(
             f"a mark's number must be finite, got {value}; guard the division in scene()"
         ) from None
-    return whole if rounded == whole else rounded
+    if whole == value:
+        return whole
+    rounded = round(value, 2)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
-def _mark(kind: str, id: str, role: str, tip: str = "", **fields) -> dict:
-    if role not in ROLES:
-        raise ValueError(f"role must be one of {', '.join(sorted(ROLES))}, got {role!r}; pick the meaning")
-    mark = {"t": kind, "id": id, "role": role, **fields}
+def _mark(mark: dict, tip: str = "") -> dict:
+    if mark["role"] not in ROLES:
+        known = ", ".join(sorted(ROLES))
+        raise ValueError(f"role must be one of {known}, got {mark['role']!r}; pick the meaning")
     if tip:
         mark["tip"] = tip
     return mark
 
 
 def rect(id: str, x: float, y: float, w: float, h: float, role: str, tip: str = "") -> dict:
-    return _mark("rect", id, role, tip, x=_num(x), y=_num(y), w=max(0, _num(w)), h=max(0, _num(h)))
+    w, h = max(0, _num(w)), max(0, _num(h))
+    return _mark({"t": "rect", "id": id, "role": role, "x": _num(x), "y": _num(y), "w": w, "h": h}, tip)
 
 
 def circle(id: str, x: float, y: float, r: float, role: str, tip: str = "") -> dict:
-    return _mark("circle", id, role, tip, x=_num(x), y=_num(y), r=_num(r))
+    return _mark({"t": "circle", "id": id, "role": role, "x": _num(x), "y": _num(y), "r": _num(r)}, tip)
 
 
 def line(id: str, x1: float, y1: float, x2: float, y2: float, role: str = "axis", tip: str = "") -> dict:
-    return _mark("line", id, role, tip, x=_num(x1), y=_num(y1), x2=_num(x2), y2=_num(y2))
+    ends = {"x": _num(x1), "y": _num(y1), "x2": _num(x2), "y2": _num(y2)}
+    return _mark({"t": "line", "id": id, "role": role, **ends}, tip)
 
 
 def path(id: str, points: Iterable[tuple], role: str, tip: str = "", closed: bool = False) -> dict:
     """A line through the points, or, when closed, a filled outline."""
     flat = [_num(value) for point in points for value in point]
-    return _mark("path", id, role, tip, p=flat, **({"closed": True} if closed else {}))
+    mark = {"t": "path", "id": id, "role": role, "p": flat}
+    if closed:
+        mark["closed"] = True
+    return _mark(mark, tip)
 
 
 def text(
@@ -88,8 +95,19 @@ def text(
         raise ValueError(f"size must be one of {', '.join(TEXT_SIZES)}, got {size!r}")
     if anchor not in ("start", "middle", "end"):
         raise ValueError(f"anchor must be start, middle or end, got {anchor!r}")
-    fields = {"x": _num(x), "y": _num(y), "s": str(s), "size": size, "a": anchor}
-    return _mark("text", id, role, **fields, **({"b": True} if bold else {}))
+    mark = {
+        "t": "text",
+        "id": id,
+        "role": role,
+        "x": _num(x),
+        "y": _num(y),
+        "s": str(s),
+        "size": size,
+        "a": anchor,
+    }
+    if bold:
+        mark["b"] = True
+    return _mark(mark)
 
 
 def grid(
@@ -126,7 +144,7 @@ def grid(
         "rules": _hairlines(box, columns, len(cells) // columns),
         "thin": min(wide, high) < 7,
     }
-    return _mark("grid", id, "primary", tip, **box, **more)
+    return _mark({"t": "grid", "id": id, "role": "primary", **box, **more}, tip)
 
 
 def _outlines(runs: Sequence[tuple[int, int]], columns: int, x_of: Callable, y_of: Callable) -> dict:
