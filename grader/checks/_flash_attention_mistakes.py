@@ -7,7 +7,7 @@ import numpy as np
 
 from grader.compare import difference
 from grader.questions import Case, Mistake
-from kernels.flash_attention import cost, reference
+from kernels.flash_attention import reference
 
 ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-20}
 WEIGHT_ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7}  # of the softmax weights, which are rounded before P V
@@ -51,7 +51,7 @@ def _attended_by(c: Case):
 TILES = (16, 32, 64, 128)  # widths that a kernel's tile of keys is likely to have
 
 
-def _near(got, would, allowed, want) -> bool:
+def near(got, would, allowed, want) -> bool:
     """What came is what the mistake gives, and the mistake gives something else than what was wanted."""
     allowed = np.maximum(allowed, 2e-2 * np.abs(would))
     return difference("", got, would, allowed) is None and difference("", want, would, allowed) is not None
@@ -63,7 +63,7 @@ def _one_of(variants):
     def shows(inputs: dict, c: Case, got, want) -> bool:
         allowed = within(_attended_by(c))(inputs, c, {"o": want})["o"]
         with np.errstate(over="ignore", invalid="ignore"):
-            return any(_near(got, would, allowed, want) for would in variants(inputs, c))
+            return any(near(got, would, allowed, want) for would in variants(inputs, c))
 
     return shows
 
@@ -73,7 +73,7 @@ def _for_all_heads(inputs: dict) -> list[np.ndarray]:
     return [q, *(reference.for_each_query_head(x, q.shape[1]) for x in (k, v))]
 
 
-def _weighed(s, top, v, total=None):
+def weighed(s, top, v, total=None):
     """Values weighed by exp(s - top), over the sum of the same weights or of others."""
     p = np.exp(s - top)
     return p @ v / (p if total is None else total).sum(-1, keepdims=True)
@@ -90,7 +90,7 @@ def _variant(**change):
     return wrong
 
 
-def _causal(c: Case) -> np.ndarray:
+def causal(c: Case) -> np.ndarray:
     return reference.visible(c.sizes["M"], c.sizes["N"], causal=True)
 
 
@@ -133,7 +133,7 @@ def _strictly_causal(inputs: dict, c: Case, got, want) -> bool:
     """A first query that sees nothing gives NaN or whatever; the others tell."""
     would = _variant(causal=False, window=(10**6, -1))(inputs, c)["o"]
     kept, allowed = np.isfinite(got).all(-1), within(attended)(inputs, c, {"o": want})["o"]
-    return bool(kept.any()) and _near(got[kept], would[kept], allowed[kept], want[kept])
+    return bool(kept.any()) and near(got[kept], would[kept], allowed[kept], want[kept])
 
 
 def _undivided(inputs: dict, c: Case) -> dict:
@@ -141,7 +141,7 @@ def _undivided(inputs: dict, c: Case) -> dict:
     return {"o": np.exp(s - s.max(-1, keepdims=True)) @ v}
 
 
-def _maximum_when_it_came(s, tile: int):
+def maximum_when_it_came(s, tile: int):
     """For each key the running maximum at the time of its tile: what is not rescaled stays weighed against it."""
     tops = [s[..., : start + tile].max(-1, keepdims=True) for start in range(0, s.shape[-1], tile)]
     return np.concatenate([np.repeat(top, tile, -1) for top in tops], -1)[..., : s.shape[-1]]
@@ -152,10 +152,10 @@ def _not_rescaled(inputs: dict, c: Case):
     s, v = _causal_scores(inputs, c)
     last = s.max(-1, keepdims=True)
     for tile in TILES:
-        then = _maximum_when_it_came(s, tile)
-        yield _weighed(s, then, v)
-        yield _weighed(s, then, v, np.exp(s - last))
-        yield _weighed(s, last, v, np.exp(s - then))
+        then = maximum_when_it_came(s, tile)
+        yield weighed(s, then, v)
+        yield weighed(s, then, v, np.exp(s - last))
+        yield weighed(s, last, v, np.exp(s - then))
 
 
 def _overflowed(inputs, c, got, want) -> bool:
@@ -259,7 +259,7 @@ def _no_window(inputs: dict, c: Case):
     q, k, v = _for_all_heads(inputs)
     s = reference.scores(q, k, c.scalars["scale"], c.scalars["softcap"])
     for visited in _visited(c):
-        yield reference.softmax(np.where(visited & _causal(c), s, -np.inf))[0] @ v
+        yield reference.softmax(np.where(visited & causal(c), s, -np.inf))[0] @ v
 
 
 def _cap_before_scale(inputs: dict, c: Case) -> dict:
@@ -276,138 +276,4 @@ WINDOW = (
     Mistake("cap after the mask", "the cap turns a masked -inf into -softcap: cap first, then mask", shows=_one_of(_cap_after_mask)),
     Mistake("cap before the scale", "the cap works on scaled scores: multiply by p.scale first", wrong=_cap_before_scale),
     Mistake("NaN", "NaN came: a row that sees nothing of its first tile has a maximum of -inf, and -inf minus -inf is NaN", shows=_nan),
-)  # fmt: skip
-
-
-def gradients(inputs: dict, c: Case) -> dict:
-    q, k, v, do = (inputs[x] for x in ("q", "k", "v", "do"))
-    return dict(
-        zip(
-            ("dq", "dk", "dv"),
-            reference.attention_backward(do, q, k, v, causal=True, scale=c.scalars["scale"]),
-            strict=True,
-        )
-    )
-
-
-def _weights(inputs: dict, c: Case, seen, normal=True) -> np.ndarray:
-    """What a backward computes again from the saved log-sum-exp."""
-    s = reference.scores(*(inputs[x].astype(np.float64) for x in "qk"), c.scalars["scale"])
-    with np.errstate(over="ignore"):
-        return np.where(seen, np.exp(s - normal * inputs["lse"].astype(np.float64)[..., None]), 0)
-
-
-def _gradients_by_hand(inputs: dict, c: Case, seen=None, delta=True, **change) -> dict:
-    """As a kernel computes them, with one step left out."""
-    q, k, v, do, o = (inputs[x].astype(np.float64) for x in ("q", "k", "v", "do", "o"))
-    p = _weights(inputs, c, _causal(c) if seen is None else seen, **change)
-    ds = p * (do @ v.swapaxes(-1, -2) - (o * do).sum(-1, keepdims=True) * delta) * c.scalars["scale"]
-    return {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": p.swapaxes(-1, -2) @ do}
-
-
-def gradient_within(inputs: dict, c: Case, want: dict) -> dict:
-    """Weights and dS are rounded before their products, delta comes from a rounded output; sums are fp32."""
-    q, k, v, do, o = (np.abs(inputs[x].astype(np.float64)) for x in ("q", "k", "v", "do", "o"))
-    unit, scale = WEIGHT_ROUNDING[c.dtype], abs(c.scalars["scale"])
-    p, across = _weights(inputs, c, _causal(c)), v.swapaxes(-1, -2)
-    share = unit + 2.0**-16 * scale * (q @ k.swapaxes(-1, -2))  # of a weight, with its score's own error
-    delta = (o * do).sum(-1, keepdims=True)
-    ds = scale * p * (share * (do @ across + delta) + unit * delta)
-    off = {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": (p * share).swapaxes(-1, -2) @ do}
-    return {
-        name: ROUNDING[c.dtypes.get(name, c.dtype)] * np.abs(w) + off[name] + 1e-5 for name, w in want.items()
-    }
-
-
-def _one_gradient(got, want, would: dict) -> bool:
-    """One of the gradients is what the mistake gives for it, seen from its largest element."""
-    alike = [g for g in would.values() if g.shape == got.shape]
-    return any(_near(got, g, 5e-3 * float(np.abs(g).max()), want) for g in alike)
-
-
-def _backward(name: str, sentence: str, would) -> Mistake:
-    return Mistake(name, sentence, shows=lambda i, c, got, want: _one_gradient(got, want, would(i, c)))
-
-
-def _unscaled(inputs: dict, c: Case) -> dict:
-    found = gradients(inputs, c)
-    return {"dq": found["dq"] / c.scalars["scale"], "dk": found["dk"] / c.scalars["scale"]}
-
-
-def _seeing(mask):
-    return lambda inputs, c: _gradients_by_hand(inputs, c, mask(c.sizes["M"], c.sizes["N"]) > 0)
-
-
-BACKWARD = (
-    BEYOND_FP16,
-    _backward("no scale", "dq and dk carry the scale of the scores once", _unscaled),
-    _backward("no mask", "weights of keys that the query never saw: mask p here too, its gradient is 0", _seeing(lambda m, n: np.ones((m, n)))),
-    _backward("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", _seeing(np.tri)),
-    _backward("no delta", "ds = p * (dp - delta): without delta the softmax's own sum has no gradient", lambda i, c: _gradients_by_hand(i, c, delta=False)),
-    _backward("not normalised", "weights are exp(s - lse): without the log-sum-exp a row's weights do not add up to 1", lambda i, c: _gradients_by_hand(i, c, normal=False)),
-)  # fmt: skip
-
-
-# The concept questions.
-
-
-def online_states(tiles) -> list:
-    return [(m, rescale, total) for m, rescale, total, _ in reference.online_softmax(tiles)]
-
-
-def tiled_output(q, k, v, block):
-    return reference.tiled_attention(q, k, v, block)[0]
-
-
-def state_bytes(length, heads, head_dim, elem_bytes):
-    shape = cost.Shape(length, length, head_dim, heads, heads, elem_bytes=elem_bytes)
-    return cost.naive_state_bytes(shape), cost.tiled_state_bytes(shape)
-
-
-def causal_tiles(length, block_m, block_n):
-    shape = cost.Shape(length, length, 64, right=0)
-    tiling = cost.Tiling(block_m, block_n)
-    return sum(-(-cost.keys_loaded(shape, tiling, row) // block_n) for row in range(0, length, block_m))
-
-
-def _states(tiles, top=lambda m, tile: max(m, tile.max()), factor=lambda old, new: np.exp(old - new), kept=lambda factor: factor):  # fmt: skip
-    """The recurrence with one of its steps exchanged."""
-    m, total, states = -np.inf, 0.0, []
-    for tile in tiles:
-        m_new = top(m, tile)
-        rescale = factor(m, m_new)
-        total = total * kept(rescale) + np.exp(tile - m_new).sum()
-        m = m_new
-        states.append((float(m), float(rescale), float(total)))
-    return states
-
-
-def _output_not_rescaled(q, k, v, block):
-    s = reference.scores(q, k)
-    return _weighed(s, _maximum_when_it_came(s, block), v)
-
-
-ONLINE_SOFTMAX = (
-    Mistake("no rescale", "the old sum is not scaled when the maximum grows", wrong=lambda t: _states(t, kept=lambda factor: 1.0)),
-    Mistake("tile maximum", "the first number must be the running maximum, not the tile's own", wrong=lambda t: _states(t, top=lambda m, tile: tile.max())),
-    Mistake("first factor", "before the first tile the maximum is -inf, so the first factor is exp(-inf) = 0", wrong=lambda t: [(m, r if i else 1.0, total) for i, (m, r, total) in enumerate(online_states(t))]),
-    Mistake("factor upside down", "the factor is exp(m_old - m_new): what was summed under a smaller maximum shrinks", wrong=lambda t: _states(t, factor=lambda old, new: np.exp(new - old) if np.isfinite(old) else 0.0)),
-)  # fmt: skip
-
-TILED_ATTENTION = (
-    Mistake("no scale", "the scores are not divided by sqrt(d)", wrong=lambda q, k, v, b: reference.tiled_attention(q, k, v, b, 1.0)[0]),
-    Mistake("no division", "the output is not divided by the sum", wrong=lambda q, k, v, b: tiled_output(q, k, v, b) * np.exp(reference.scores(q, k) - reference.scores(q, k).max(1, keepdims=True)).sum(1, keepdims=True)),
-    Mistake("no rescale", "right for one tile and wrong for more: both the sum and the output are scaled by exp(m - m_new)", wrong=_output_not_rescaled),
-)  # fmt: skip
-
-ATTENTION_BYTES = (
-    Mistake("written only", "scores and probabilities are each written and read: four passes over length x length", wrong=lambda n, h, d, e: (state_bytes(n, h, d, e)[1] + 2 * h * n * n * e, state_bytes(n, h, d, e)[1])),
-    Mistake("one head", "that is one head's share", wrong=lambda n, h, d, e: state_bytes(n, 1, d, e)),
-    Mistake("other order", "the naive bytes come first, then the tiled ones", wrong=lambda n, h, d, e: state_bytes(n, h, d, e)[::-1]),
-)  # fmt: skip
-
-CAUSAL_TILES = (
-    Mistake("no skipping", "this visits every tile: which are masked from first to last key?", wrong=lambda n, m, b: math.ceil(n / m) * math.ceil(n / b)),
-    Mistake("square tiles", "row tile i visits i + 1 tiles only where both blocks are equal", wrong=lambda n, m, b: sum(range(math.ceil(n / m) + 1))),
-    Mistake("cut off", "the last tile of keys counts too when it is part full: round up", wrong=lambda n, m, b: sum(min(i + m, n) // b for i in range(0, n, m))),
 )  # fmt: skip

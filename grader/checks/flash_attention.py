@@ -4,15 +4,14 @@ import math
 
 import numpy as np
 
+from grader.checks import _flash_attention_backward as backward
+from grader.checks import _flash_attention_concepts as concepts
 from grader.checks import _flash_attention_mistakes as mistakes
 from grader.jail.frames import DTYPES
-from grader.questions import Budget, Call, Case, KernelQuestion, NumpyQuestion, Part, Speed, Tensor
+from grader.questions import Budget, Case, KernelQuestion, Part, Speed, Tensor
 from kernels.flash_attention import cost, reference
 
 LESSON = "course/05_flash_attention.ipynb"
-# What the kernels are given, and how far from the reference they may be.
-
-
 BEYOND_FP16 = 2.0**18  # how much larger the values of "beyond fp16" are: bf16 holds them, fp16 does not
 
 
@@ -112,102 +111,6 @@ def bound(c: Case) -> tuple[float, float]:
     shape = cost.Shape(s["M"], s["N"], s["D"], s["H"], s["G"], s["B"], 2, right=0)
     return cost.flops(shape), cost.tiled_state_bytes(shape)
 
-
-# The concept questions.
-
-
-def _tiles(rng, count, width, spread=1.0):
-    return (spread * rng.standard_normal((count, width))).round(3)
-
-
-def _heads(rng, length, keys, d, spread=1.0):
-    return tuple(
-        s * rng.standard_normal(shape)
-        for s, shape in ((spread, (length, d)), (spread, (keys, d)), (1.0, (keys, d)))
-    )
-
-
-SCENE = np.array(cost.SCENE.scores, float)
-
-ONLINE_SOFTMAX = NumpyQuestion(
-    id="flash_attention.online_softmax",
-    notebook="concepts",
-    asks="online_softmax(tiles): after each tile of scores, (running maximum, rescale factor, running sum)",
-    entry="online_softmax",
-    parts=(Part("values", 3, "calls"),),
-    reference=mistakes.online_states,
-    rtol=1e-7,
-    public=(Call((SCENE,), "the four tiles of the scene"), Call((_tiles(np.random.default_rng(0), 3, 8),))),
-    hidden=lambda rng: [Call((_tiles(rng, int(rng.integers(1, 6)), int(rng.integers(1, 9))),), "other tiles") for _ in range(5)]
-    + [Call((_tiles(rng, 4, 4, 800.0),), "extreme scores"), Call((-1e4 + _tiles(rng, 3, 4),), "scores far below zero")],
-    where=f'{LESSON}, "Three running numbers"',
-    hints=(
-        "Before the first tile there is no maximum: what number is below every score, and what does exp give for it?",
-        "m_new = max(m, tile.max()); what was summed under the old maximum must be multiplied by exp(m - m_new).",
-        "l = l * exp(m - m_new) + exp(tile - m_new).sum(); append (m_new, exp(m - m_new), l); then m = m_new",
-    ),
-    mistakes=mistakes.ONLINE_SOFTMAX,
-)  # fmt: skip
-
-TILED_ATTENTION = NumpyQuestion(
-    id="flash_attention.tiled_attention",
-    notebook="concepts",
-    asks="tiled_attention(q, k, v, block): one head's attention, keys in tiles of `block`, no row of scores ever whole",
-    entry="tiled_attention",
-    parts=(Part("values", 4, "calls"),),
-    reference=mistakes.tiled_output,
-    rtol=1e-6,
-    atol=1e-9,
-    public=(Call((*_heads(np.random.default_rng(3), 8, 16, 4), 4)), Call((*_heads(np.random.default_rng(4), 5, 13, 8), 4), "a ragged last tile")),
-    hidden=lambda rng: [Call((*_heads(rng, int(rng.integers(1, 20)), int(rng.integers(1, 60)), 8), int(rng.choice([1, 4, 7, 16]))), "other sizes") for _ in range(5)]
-    + [Call((*_heads(rng, 6, 32, 16, 30.0), 8), "extreme scores"), Call((*_heads(rng, 4, 9, 4), 100), "a tile longer than the keys")],
-    where=f'{LESSON}, "Exact, not approximate"',
-    hints=(
-        "Keep three things per query row: the maximum m, the sum l and the unnormalised output.",
-        "For each tile: scores s, m_new, p = exp(s - m_new); scale l and the output by exp(m - m_new), then add p.sum and p @ v_tile.",
-        "Divide by l once, after the last tile; the scale of the scores is 1 / sqrt(q.shape[-1]).",
-    ),
-    mistakes=mistakes.TILED_ATTENTION,
-)  # fmt: skip
-
-ATTENTION_BYTES = NumpyQuestion(
-    id="flash_attention.attention_bytes",
-    notebook="concepts",
-    asks="attention_bytes(length, heads, head_dim, elem_bytes): (naive, tiled) bytes through HBM for one layer",
-    entry="attention_bytes",
-    parts=(Part("values", 3, "calls"),),
-    reference=mistakes.state_bytes,
-    public=(Call((8192, 1, 128, 2), "one head of the lesson"), Call((8192, 64, 128, 2), "the layer of the lesson")),
-    hidden=lambda rng: [Call((int(rng.integers(1, 40)) * 256, int(rng.choice([1, 8, 32])), int(rng.choice([64, 96, 128])), int(rng.choice([1, 2, 4]))), "other sizes") for _ in range(6)],
-    where=f'{LESSON}, "Sixty-five times"',
-    hints=(
-        "Both read Q, K, V and write the output. What does only the naive one write and read?",
-        "The score matrix is length x length a head; it is written, read, and so are the probabilities: four times.",
-        "tiled = 4 * heads * length * head_dim * elem_bytes; naive = tiled + 4 * heads * length**2 * elem_bytes",
-    ),
-    mistakes=mistakes.ATTENTION_BYTES,
-)  # fmt: skip
-
-CAUSAL_TILES = NumpyQuestion(
-    id="flash_attention.causal_tiles",
-    notebook="concepts",
-    asks="causal_tiles(length, block_m, block_n): key tiles that all row tiles visit when masked ones are skipped",
-    entry="causal_tiles",
-    parts=(Part("values", 2, "calls"),),
-    reference=mistakes.causal_tiles,
-    public=(Call((512, 64, 64)), Call((1024, 128, 64)), Call((100, 32, 64), "a ragged length")),
-    hidden=lambda rng: [Call((int(rng.integers(1, 3000)), *(int(v) for v in rng.choice([16, 32, 64, 128], 2))), "other sizes") for _ in range(8)],
-    where=f'{LESSON}, "Half of it is masked"',
-    hints=(
-        "What is the last key that any row of a tile may see?",
-        "A row tile from i to i + block_m sees keys up to its own last row, which is cut off at the length.",
-        "sum of ceil(min(i + block_m, length) / block_n) over i in range(0, length, block_m)",
-    ),
-    mistakes=mistakes.CAUSAL_TILES,
-)  # fmt: skip
-
-
-# The kernel questions.
 
 QKV = (
     Tensor("q", "bhmd", ("B", "H", "M", "D")),
@@ -422,13 +325,13 @@ BACKWARD = KernelQuestion(
         Tensor("dq", "bhmd", ("B", "H", "M", "D"), role="out"), Tensor("dk", "bhnd", ("B", "H", "N", "D"), role="out"), Tensor("dv", "bhnd", ("B", "H", "N", "D"), role="out"),
     ),
     inputs=backward_operands,
-    reference=mistakes.gradients,
-    tolerance=mistakes.gradient_within,
+    reference=backward.gradients,
+    tolerance=backward.gradient_within,
     public=(case(1, 1, 1, 64, 64, 64), case(1, 2, 2, 70, 70, 64, kind="a ragged length")),
     hidden=lambda rng: [
         case(1, 2, 2, _odd(rng, 20, 60), 141, 64, kind="more keys than queries"),
         case(2, 1, 1, 96, 96, 32, "bf16", kind="bf16 in a batch"),
-        case(1, 1, 1, 129, 129, 64, scalars={"scale": 0.3}, kind="another scale"),
+        case(1, 1, 1, 200, 200, 64, scalars={"scale": 0.3}, kind="another scale"),
         case(1, 2, 2, 33, 40, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
         case(2, 2, 2, 70, 90, 32, layout={x: "transposed" for x in ("q", "k", "v", "o", "do", "lse", "dq", "dk", "dv")}, kind="everything strided"),
     ],
@@ -442,14 +345,11 @@ BACKWARD = KernelQuestion(
         "One kernel owns a tile of keys and walks over rows for dk and dv; another owns a tile of rows and walks over keys for dq: then no two programs write the same element.",
         "p = exp(s - lse); dv += p^T do; dp = do v^T; ds = p * (dp - delta); dk += ds^T q * scale; dq += ds k * scale",
     ),
-    mistakes=mistakes.BACKWARD,
+    mistakes=backward.BACKWARD,
 )  # fmt: skip
 
 QUESTIONS = (
-    ONLINE_SOFTMAX,
-    TILED_ATTENTION,
-    ATTENTION_BYTES,
-    CAUSAL_TILES,
+    *concepts.QUESTIONS,
     FORWARD,
     SPLIT_DECODE,
     WINDOW,
