@@ -156,7 +156,7 @@ INVERSE = NumpyQuestion(
     entry="inverse_pick",
     parts=(Part("values", 2, "calls"),),
     reference=inverse_pick,
-    public=(Call((np.array([1.0, 2.0, 1.0]), 0.5)), Call((np.array([0.0, 3.0, 0.0, 1.0]), 0.8), "zeros between")),
+    public=(Call((np.array([1.0, 2.0, 1.0]), 0.8)), Call((np.array([0.0, 3.0, 0.0, 1.0]), 0.8), "zeros between")),
     hidden=lambda rng: [Call((rng.random(int(rng.integers(1, 30))), float(rng.random()))) for _ in range(8)]
     + [Call((np.array([2.0, 1.0, 0.0]), 0.999999), "u near 1"), Call((np.array([0.0, 1.0]), 0.0), "u of 0")],
     where=f'{LESSON}, "Two ways to draw"',

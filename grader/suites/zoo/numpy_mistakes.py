@@ -69,12 +69,23 @@ MADE = {
     },
     "sampling_fusion.survivors": {
         "crossing token dropped": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, lambda before, w: before + w)",
+        "at most p": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, lambda before, w: np.nextafter(before, -1))",
         "no temperature": "def survivors(x, t, k, p, m):\n    return chosen(x, 1.0, k, p, m, lambda before, w: before)",
         "top-p of everything": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, 1.0, m, lambda before, w: before) & chosen(x, t, 0, p, m, lambda before, w: before)",
     },
     "sampling_fusion.gumbel_pick": {
         "noise scaled": "def gumbel_pick(x, t, u):\n    return int(np.argmax((x - np.log(-np.log(u))) / t))",
         "sign": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t + np.log(-np.log(u))))",
+    },
+    "sampling_fusion.inverse_pick": {
+        "weight 0": "def inverse_pick(w, u):\n    return int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0])",
+        "not the whole weight": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u))[-1])",
+        "mass with it": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) <= u * np.sum(w)))[-1])",
+    },
+    "sampling_fusion.kept_share": {
+        "after the filter": "def kept_share(x, t, k, p, m):\n    return 1.0",
+        "no temperature": "def kept_share(x, t, k, p, m):\n    w = np.exp(x - x.max())\n    return w[chosen(x, 1.0, k, p, m, lambda before, w: before)].sum() / w.sum()",
+        "a count": "def kept_share(x, t, k, p, m):\n    return chosen(x, t, k, p, m, lambda before, w: before).mean()",
     },
 }  # fmt: skip
 
