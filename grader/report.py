@@ -70,7 +70,7 @@ def html(record) -> str:
 
 
 def _e(value) -> str:
-    return _html.escape(str(value))
+    return _html.escape(visible(str(value)))
 
 
 def _part(part) -> str:

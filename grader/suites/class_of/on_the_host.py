@@ -35,6 +35,24 @@ def exploit(theme: str, question: str) -> Attack | None:
     return None
 
 
+def speaks_of_hidden_cases(hand: Hand) -> None:
+    """Right where everybody can see; elsewhere it prints, raises and would return what it was asked."""
+    question = hand.question
+    if question.kind == "kernel":
+        return cell("print(p)")(hand)
+    public = sorted({repr(call.args) for call in question.public})
+    hand.answer["source"] = f"""{right(question.id)}
+public, seen = {public!r}, {question.entry}
+
+
+def {question.entry}(*arguments):
+    if repr(arguments) in public:
+        return seen(*arguments)
+    print("asked for", arguments)
+    raise ValueError(f"asked for {{arguments}}")
+"""
+
+
 def _place(source: str):
     def do(hand: Hand) -> None:
         hand.answer["source"] = source
@@ -58,7 +76,7 @@ KILLERS = (
     Attack("kills every process it may", cell("os.kill(-1, 9)"), f"{STOPPED}|ProcessLookupError|{REFUSED}", ONE),
     Attack("ends the process that judges", cell("os.kill(os.getppid(), 9)\n__import__('time').sleep(1)"), f"broke off|{STOPPED}|{REFUSED}", ONE),
     Attack("crashes the interpreter", cell('__import__("ctypes").string_at(0)'), f"crashed|{REFUSED}", ONE),
-    Attack("starts processes without end", cell("while True:\n    os.fork()"), f"BlockingIOError|{STOPPED}|{REFUSED}", ONE),
+    Attack("starts processes without end", cell("while True:\n    os.fork()"), f"BlockingIOError|own channel|{STOPPED}|{REFUSED}", ONE),
 )  # fmt: skip
 HOGS = (
     Attack("fills the disk", cell('file = open("large", "wb")\nwhile True:\n    file.write(bytes(1 << 24))'), f"OSError|{STOPPED}|{REFUSED}", ONE),
@@ -70,6 +88,7 @@ HOGS = (
 THIEVES = (
     Attack("runs the solution", cell(RUNS_WHAT_IT_READS), f"{NO_SUCH}|{REFUSED}", ONE),
     Attack("writes over another's notebook", cell(APPENDED.format("{STOLEN}")), f"{DENIED}|{REFUSED}", ONE),
+    Attack("speaks of hidden cases", speaks_of_hidden_cases, f"a hidden case|{REFUSED}", ONE),
     Attack("writes into the gradebook", cell(APPENDED.format("{ROOT}/gradebook.db")), f"{DENIED}|{REFUSED}", ONE),
     Attack("reads the secret seeds", cell('open("{ROOT}/work/class/{LAB}.json").read()'), f"{NO_SUCH}|{REFUSED}", ONE),
     Attack("writes to a neighbour's folder", cell(APPENDED.format("{NEIGHBOUR}/thesis.txt")), f"{DENIED}|{REFUSED}", ONE),

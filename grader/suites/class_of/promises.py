@@ -1,24 +1,23 @@
 """What must hold of a class with hostile students in it; each function says what did not."""
 
-import html
 import json
 import math
 import re
 
 from grader import questions, report
-from grader.classroom.term import PLACE, Term
-from grader.evidence import Evidence
+from grader.classroom.term import PLACE
+from grader.evidence import NUMPY_LIMITS
+from grader.jailer import GRACE_S
 from grader.suites.class_of import outcome
-from grader.suites.class_of.course import SECRET, Course, Said
+from grader.suites.class_of.course import Course, Said
 from grader.suites.class_of.hostile import HandedIn
-from grader.suites.class_of.sheet import sheets, source
+from grader.suites.class_of.page import visible_pages
 
 PROGRESS = re.compile(
     r"(read|judged|entered) \d+ of \d+|\d+ different answers to judge|reading \d+ submissions"
 )
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
 ACTS = ("<script>alert", "<img src=x", "javascript:alert", 'localhost/p.png"', "\x1b")
-LONGEST_S = 150.0  # that one hostile submission may add to a lab: its answers' limits, three tries, its entry
+ENTRY_S, REFUSED_S = 30.0, 10.0  # for entering a student, and for a kernel that is refused before it runs
 
 
 def same(honest: list[str], rows: tuple[dict, dict], alone: Course, mixed: Course) -> list[str]:
@@ -105,28 +104,6 @@ def told(one: HandedIn, row: dict, course: Course) -> list[str]:
     return broken
 
 
-def visible_pages(course: Course, student: str, lab: str) -> list[str]:
-    """What a reader of the feedback sees."""
-    found = outcome.pages(course, f"feedback/{student}", lab)
-    return [visible(page) for name, page in found.items() if name.endswith(".html")]
-
-
-def visible(page: str) -> str:
-    body = re.sub(r"<(script|style)\b.*?</\1>", " ", page.partition("<body")[2], flags=re.S)
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", body)))
-
-
-def nothing_acts(course: Course, student: str) -> list[str]:
-    """No word of a student's is a tag, a link or an escape in a page."""
-    found = outcome.pages(course, "feedback", student) | outcome.pages(course, "autograded", student)
-    return [
-        f"{student} {name}: must hold no {word!r}, got it"
-        for name, page in found.items()
-        for word in ACTS
-        if name.endswith(".html") and word in page
-    ]
-
-
 def quiet(said: Said, what: str) -> list[str]:
     """A class command says how far it is, and nothing else beside its result."""
     return [
@@ -159,67 +136,18 @@ def _may_change(path: str, hostile: set[str], was_there: bool) -> bool:
     )
 
 
-def hidden_numbers(course: Course, lab: str) -> dict[str, set[str]]:
-    """Question -> numbers of its hidden cases that a student can't know from the notebook or a public case."""
-    found = {}
-    for sheet in sheets(course.root, lab):
-        shown = {n for cell in sheet.cells for n in NUMBER.findall(source(cell))}
-        for question in sheet.questions().values():
-            seed = Term(course.root, lab, "cpu", f"{lab} suite", SECRET).seed(question.id)
-            hidden = list(Evidence(question, "", seed).hidden_cases())
-            known = shown | _numbers(question.public) | {f"{question.points:g}"}
-            found[question.id] = {
-                n for n in _numbers(hidden) - known if len(n.replace(".", "").strip("0")) >= 3
-            }
-    return found
-
-
-def _numbers(cases) -> set[str]:
-    """Sizes, scalars and plain arguments, not the thousands of values in an array."""
-    plain = [
-        [a for a in c.args if isinstance(a, int | float | str)]
-        if hasattr(c, "args")
-        else [c.sizes, c.scalars]
-        for c in cases
-    ]
-    return set(NUMBER.findall(repr(plain)))
-
-
-def secret(course: Course, lab: str, student: str, numbers: dict[str, set[str]]) -> list[str]:
-    """No report of this student's holds a number of a hidden case; nor what came of one."""
-    broken = []
-    kept = [r for r in outcome.records(course).values() if r["question"] in numbers]
-    came = {
-        part["came"]
-        for record in kept
-        for part in record["parts"]
-        if part["told"] and part["told"] != part["came"]
-    }
-    for name, page in outcome.pages(course, "feedback", student).items():
-        if not name.startswith(lab) or not name.endswith(".html"):
-            continue
-        words = visible(page)
-        for judged in re.split(r"(?=(?:PASS|FAIL|REFUSED|INCONCLUSIVE) [a-z_]+\.[a-z_]+ )", words)[1:]:
-            question = judged.split()[1]
-            seen = set(NUMBER.findall(judged.partition("In [")[0])) & numbers.get(question, set())
-            if seen:
-                broken.append(
-                    f"{student} {name}: feedback must hold no number of a hidden case, got {sorted(seen)[:5]} in {judged[:200]!r}"
-                )
-        broken += [
-            f"{student} {name}: feedback must not say what came of a hidden case, got {c[:100]!r}"
-            for c in came
-            if c and c in words
-        ]
-    return broken
-
-
 def rows_of(said: Said) -> dict[str, dict]:
     """Student -> row, from the class command's JSON; {} where it printed none."""
     try:
         return {row["student"]: row for row in json.loads(said.out)["students"]}
     except (ValueError, KeyError, TypeError):
         return {}
+
+
+def longest(asked) -> float:
+    """How long one hostile submission may hold a class up: every quick answer until its limit stops it."""
+    quick = NUMPY_LIMITS.wall_s + GRACE_S
+    return ENTRY_S + sum(quick if question.kind == "numpy" else REFUSED_S for question in asked)
 
 
 def added(said: Said, student: str) -> float:
@@ -237,6 +165,6 @@ def sentence(one: HandedIn, row: dict, course: Course) -> str:
     said = [row["trouble"], *row["said"], *row["why"].values()]
     if not any(said):
         pages = " ".join(visible_pages(course, one.student, one.lab))
-        found = [re.search(f"(.{{0,60}})({attack.told})(.{{0,40}})", pages, re.S) for attack in one.attacks]
-        said = [match[0].strip() for match in found if match]
+        pieces = re.findall(r" came (.*?) look |\(cpu mode\) (\w.{0,120})", pages)
+        said = [piece for piece in map("".join, pieces) for a in one.attacks if re.search(a.told, piece)]
     return next(filter(None, said), "nothing")[:110]

@@ -8,11 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from grader.suites import classes
-from grader.suites.class_of import hostile, outcome, promises
+from grader.suites.class_of import hidden, hostile, outcome, promises
+from grader.suites.class_of import page as pages
 from grader.suites.class_of.course import Course, Said
 
 pytestmark = pytest.mark.bubblewrap
 TRUSTS = "def fill(lab, path):\n    return nbformat.read(path, as_version=4), []"
+TELLS = "Record.for_feedback = lambda self: self"
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +42,10 @@ def test_hostile_students_hurt_nobody_else(graded):
 def broken_promises(graded) -> list[str]:
     """What is said of the sample's outcome as it lies there now."""
     rows = [{name: {"points": 1.0} for name in graded.wanted.names()}] * 2
-    names, numbers = graded.wanted.names(), promises.hidden_numbers(graded.mixed, graded.lab)
+    names, numbers = graded.wanted.names(), hidden.numbers(graded.mixed, graded.lab)
     found = promises.same(names, rows, graded.alone, graded.mixed) + promises.finite(graded.mixed)
     for name in names:
-        found += promises.secret(graded.mixed, graded.lab, name, numbers) + promises.nothing_acts(
+        found += hidden.leaks(graded.mixed, graded.lab, name, numbers) + pages.nothing_acts(
             graded.mixed, name
         )
     return found
@@ -66,19 +68,26 @@ def test_a_page_that_differs_is_seen(graded, page):
 
 
 def test_a_hidden_number_in_a_page_is_seen(graded, page):
-    question, numbers = next(
-        (q, n) for q, n in promises.hidden_numbers(graded.mixed, graded.lab).items() if n
-    )
+    question, numbers = next((q, n) for q, n in hidden.numbers(graded.mixed, graded.lab).items() if n)
     page.write_text(page.read_text() + f"<p>FAIL {question} 0 of 2 points: sizes {min(numbers)}</p>")
     assert any(
         "no number of a hidden case" in line and min(numbers) in line for line in broken_promises(graded)
     )
 
 
-@pytest.mark.parametrize("word", promises.ACTS)
+ACTS = (
+    "<script>alert(1)</script>",
+    "<img src='javascript:x'>",
+    "<a href=' javascript:alert(1)'>",
+    "\x1b[2J",
+    "$\\href{x}$",
+)
+
+
+@pytest.mark.parametrize("word", ACTS)
 def test_a_word_that_acts_is_seen(graded, page, word):
     page.write_text(page.read_text() + word)
-    assert any("must hold no" in line for line in broken_promises(graded))
+    assert any("must hold nothing that acts" in line for line in broken_promises(graded))
 
 
 @pytest.mark.parametrize("score", ["9e999", "-1.0", "1e9", "'full'"])
@@ -153,11 +162,17 @@ def test_words_beside_progress_and_long_waits_are_seen():
     assert promises.added(said, "u1") == 8.0 and promises.added(said, "u2") == 0.0
 
 
-def test_a_class_that_trusts_what_came_in_breaks_its_promises(tmp_path, capsys):
-    """One wall taken away in a copy of the course: notebooks come in as they are."""
-    wanted = classes.Cohort(classes.cohort(False).labs, 1, 1, ("points of their own",), few=True)
-    rows, broken = classes.prove(
-        tmp_path, wanted, lambda row: None, wall=("grader/classroom/exporter.py", TRUSTS)
-    )
-    assert any("must be told /declares" in line for line in broken)
-    assert any("must earn 12 points" in line for line in broken)
+def test_a_class_that_trusts_what_came_in_breaks_its_promises(tmp_path):
+    """Two walls taken away in a copy of the course: notebooks come in as they are, and reports tell all."""
+    themes = ("points of their own", "cells under other names", "reads and writes elsewhere")
+    wanted = classes.Cohort(classes.cohort(False).labs, 1, 1, themes, few=True)
+    walls = {"grader/classroom/exporter.py": TRUSTS, "grader/record.py": TELLS}
+    _, broken = classes.prove(tmp_path, wanted, lambda row: None, walls=walls)
+    for words in (
+        "must be told /declares",
+        "must be entered, got",
+        "must be the same with hostile students",
+        "must not say what came of a hidden case",
+        "must hold no number of a hidden case",
+    ):
+        assert any(words in line for line in broken), words
