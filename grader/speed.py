@@ -59,7 +59,7 @@ def sampled(evidence: Evidence, inputs: dict, got: dict) -> str:
         want = question.reference(some, case)
         there = {name: got[name][place] for name, place in places.items()}
         if trouble := compare(there, want, question.tolerance(some, case, want)):
-            return trouble
+            return f"among the rows drawn, {trouble}"
     return ""
 
 
