@@ -1,5 +1,7 @@
 """The honest forms fit their cells, a fixed sample of them passes, and a false alarm is found."""
 
+from dataclasses import replace
+
 import pytest
 
 from grader import jailer
@@ -10,8 +12,9 @@ if not (right.ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
 
 QUESTIONS = {question.id: question for question in right.kernel_questions()}
-SAMPLE = [(question.id, name) for question in QUESTIONS.values() for name in honest.sample_of(question, 1)]
+SAMPLE = [(question.id, name) for question in QUESTIONS.values() for name in honest.sampled(question)]
 NORM = QUESTIONS["roofline.layernorm_gelu"]
+CHEAP = replace(NORM, parts=NORM.parts[:2])  # without what needs the compiler
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,6 +63,7 @@ SEEN = {
 def test_a_form_that_lies_is_found(monkeypatch, lie):
     lost, change, found = JUDGED[lie]
     monkeypatch.setattr(honest, "LEAST", 0)
+    monkeypatch.setattr(honest.questions, "find", lambda name: CHEAP)
     monkeypatch.setattr(honest, "forms", lambda question: {"a form": (lost, change)})
     rows, broken = honest.run(True, lambda row: None, NORM.id)
     assert any(found in trouble for trouble in broken), broken
