@@ -111,12 +111,30 @@ def _wait_for(base: str, process: subprocess.Popen, log: Path) -> None:
     raise RuntimeError(f"JupyterLab must start, got:\n{log.read_text()[-3000:]}")
 
 
-def run_all(page, base: str, name: str) -> None:
+def open_notebook(page, base: str, name: str) -> None:
     page.goto(f"{base}/doc/tree/{name}?reset")
     page.wait_for_function(OPENED, timeout=60_000)
     page.evaluate(READY)
     page.wait_for_function(IDLE, timeout=60_000)
+
+
+def run_all(page) -> None:
     page.evaluate(RUN)
+
+
+def run_each(page, pictures: int) -> None:
+    """The first cell, then one cell after another, each when the picture of the one before is there.
+
+    anywidget gives a view two seconds to come up, and fifty at once take longer on a busy machine.
+    """
+    run_cell(page, 0)
+    for number in range(1, pictures + 1):
+        run_cell(page, number)
+        page.wait_for_function(
+            "many => document.querySelectorAll('.tbt[data-revision]').length >= many",
+            arg=number,
+            timeout=60_000,
+        )
 
 
 def keep_sockets(page) -> None:

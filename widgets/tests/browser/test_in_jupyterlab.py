@@ -42,8 +42,9 @@ def page(chromium, tmp_path_factory):
         page.on("pageerror", lambda problem: page.complaints.append(str(problem)))
         page.requests = []
         page.on("request", lambda request: page.requests.append(request.url))
-        lab.run_all(page, base, name)
-        expect(page.locator(".tbt[data-revision]")).to_have_count(len(EVERY) + len(ASKED), timeout=60_000)
+        lab.open_notebook(page, base, name)
+        lab.run_each(page, len(EVERY) + len(ASKED))
+        expect(page.locator(".tbt[data-revision]")).to_have_count(len(EVERY) + len(ASKED))
         page.base = base
         yield page
 
@@ -400,7 +401,9 @@ def test_a_key_is_one_message_each_way(page, name):
 def test_the_first_picture_is_printed(page, capsys):
     """From "run all" in a fresh kernel to the first picture, the import of everything included."""
     fresh = page.context.new_page()
-    lab.run_all(fresh, page.base, lab.notebook(page.folder, ["from widgets import show\nshow('tile_walk')"]))
+    name = lab.notebook(page.folder, ["from widgets import show\nshow('tile_walk')"])
+    lab.open_notebook(fresh, page.base, name)
+    lab.run_all(fresh)
     fresh.wait_for_function("() => window.firstPictureMs", timeout=30_000)
     with capsys.disabled():
         print(f"\nrun all to first picture: {fresh.evaluate('window.firstPictureMs'):.0f} ms", end="")
