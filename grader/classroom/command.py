@@ -14,8 +14,14 @@ from grader.report import visible
 ROOT = Path(__file__).parents[2]
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.print_usage(sys.stderr)
+        self.exit(record.WRONG_USAGE, f"{self.prog}: {message}; `ls labs` shows the labs\n")
+
+
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m grader class", description=__doc__)
+    parser = Parser(prog="python -m grader class", description=__doc__)
     parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
     parser.add_argument(
         "--mode", choices=("cpu", "gpu"), help="kind of evidence; a lab keeps that of its first round"

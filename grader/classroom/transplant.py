@@ -80,7 +80,8 @@ def _fill(cell, name: str, submitted: Submitted) -> list[str]:
 def _odd(declared: dict, changed: list, claims: int, language: str) -> list[str]:
     """What came in and does not count, so that nobody wonders where it went."""
     said = [
-        f"The cell `{name}` declares {' and '.join(keys)} of its own: what the course says of it counts."
+        f"The cell `{name}` declares other {' and '.join(keys)} than the course does, "
+        "as an older copy of the lab would: the course's count."
         for name, keys in declared.items()
     ]
     said += [f"The cell `{name}` was changed: the course's own stands in its place." for name in changed]

@@ -217,3 +217,6 @@ def test_the_command_says_who_has_what(course, monkeypatch, capsys):
     assert '"points": 5.0' in capsys.readouterr().out
     assert command.main(["02_nothing"]) == record.WRONG_USAGE
     assert command.main([LAB, "--student", "nobody"]) == record.WRONG_USAGE
+    with pytest.raises(SystemExit) as ended:
+        command.main([])
+    assert ended.value.code == record.WRONG_USAGE

@@ -14,7 +14,7 @@ FORGED = {
 }
 PATCH = "import grader\ngrader.check = lambda *arguments, **more: 1000.0"
 MISSING, COUNTED = "is not in what was handed in", r"is there \d+ times"
-MARKED, REPLACED = "declares .* of its own", "was changed"
+MARKED, REPLACED = "declares other .* than the course does", "was changed"
 ESCAPES = "\x1b[2J\x1b]0;owned\x07"
 SCRIPT, PICTURE = "<script>alert(1)</script>", "<img src=x onerror=alert(1)>"
 

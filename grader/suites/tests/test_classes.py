@@ -169,7 +169,7 @@ def test_a_class_that_trusts_what_came_in_breaks_its_promises(tmp_path):
     walls = {"grader/classroom/exporter.py": TRUSTS, "grader/record.py": TELLS}
     _, broken = classes.prove(tmp_path, wanted, lambda row: None, walls=walls)
     for words in (
-        "must be told /declares",
+        "must be told /declares other",
         "must be entered, got",
         "must be the same with hostile students",
         "must not say what came of a hidden case",
