@@ -71,13 +71,18 @@ def effect(chances, biased, draws: int) -> float:
 
 
 def passed(noncentrality: float, freedom: int, value: float) -> float:
-    """P(chi-square > value) with the squares of that much bias in it: central ones, mixed by a Poisson's weights."""
-    mean, total, left = noncentrality / 2, 0.0, 1.0
-    middle = int(mean)
-    spread = int(12 * math.sqrt(mean + 1)) + 20
-    for i in range(max(0, middle - spread), middle + spread):
-        weight = math.exp(-mean + i * math.log(mean) - math.lgamma(i + 1)) if mean else float(i == 0)
-        total, left = total + weight * tail(value, freedom + 2 * i), left - weight
+    """P(chi-square > value) with so much bias in it: central ones of more freedom, mixed by a Poisson's weights."""
+    mean, x = noncentrality / 2, value / 2
+    central, term = (
+        tail(value, freedom),
+        math.exp(freedom / 2 * math.log(x) - x - math.lgamma(freedom / 2 + 1)),
+    )
+    total, left = 0.0, 1.0
+    for i in range(int(x + 20 * math.sqrt(x)) + 40):  # by then the tail is 1
+        weight = math.exp(i * math.log(mean) - mean - math.lgamma(i + 1)) if mean else float(i == 0)
+        total, left = total + weight * central, left - weight
+        central += term  # the tail with two degrees more
+        term *= x / (freedom / 2 + i + 1)
     return min(1.0, total + max(0.0, left))
 
 

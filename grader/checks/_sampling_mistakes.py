@@ -10,12 +10,12 @@ from kernels.sampling_fusion.requests import unpack_bits
 LANES = (64, 128, 256, 512, 1024, 2048)
 
 
-def row_by_row(pick):
-    """The tokens where `pick(inputs, i, x, t, u)` takes a row's; rows of temperature 0 are right."""
+def row_by_row(pick, cold=False):
+    """The tokens where `pick(inputs, i, x, t, u)` takes a row's; rows of temperature 0 are right, unless `cold`."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         token = rows.tokens_wanted(inputs, case)["token"]
-        for i in np.flatnonzero(inputs["temperature"] > 0):
+        for i in np.flatnonzero((inputs["temperature"] > 0) | cold):
             x, t = rows.final_logits(inputs, i), float(inputs["temperature"][i])
             if x.max() == -np.inf:
                 continue
@@ -70,16 +70,14 @@ def penalised(change):
     """The tokens where a row's penalties are `change(x, history, repetition, frequency, presence)`."""
 
     def pick(inputs, i, x, t, u):
-        x = np.where(
-            unpack_bits(inputs["allowed"][i : i + 1], x.size)[0],
-            inputs["logits"][i].astype(np.float64),
-            -np.inf,
-        )
+        may = unpack_bits(inputs["allowed"][i : i + 1], x.size)[0]
         history = inputs["history"][i]
         numbers = (float(inputs[n][i]) for n in ("repetition", "frequency", "presence"))
-        return rows.best(change(x, history[history >= 0], *numbers) / t + rows.gumbel_of(u))
+        x = np.where(may, inputs["logits"][i].astype(np.float64), -np.inf)
+        x = change(x, history[history >= 0], *numbers)
+        return rows.best(x / t + rows.gumbel_of(u) if t else x)
 
-    return row_by_row(pick)  # fmt: skip
+    return row_by_row(pick, cold=True)
 
 
 def _always_divides(x, history, r, f, p):

@@ -82,8 +82,10 @@ class Fixes:
     def create_masked_load(self, ptrs, mask, other, *rest, **named):
         ty = ptrs.get_element_ty()
         if other is None and not mask.data.all() and not getattr(self, "other_given", False):
-            # a GPU leaves masked lanes undefined; poison shows a kernel that uses them
+            # a GPU leaves masked lanes undefined; poison shows a kernel that uses them: NaN for sums, and in every
+            # second lane a large number, since a maximum passes over NaN
             bits = np.full(mask.data.shape + (np_dtype(ty).itemsize,), 0xFF, np.uint8)
+            bits[tuple(axis[1::2] for axis in np.nonzero(~mask.data.astype(bool)))] = 0x77
             poison = (
                 bits.view(np_dtype(ty)).reshape(mask.data.shape)
                 if np_dtype(ty) != np.bool_

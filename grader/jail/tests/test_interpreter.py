@@ -139,6 +139,12 @@ def test_masked_lanes_without_other_are_poison():
     assert np.isnan(got).all()
 
 
+def test_a_maximum_meets_poison_too():
+    x = np.ones(5, np.float32)
+    got = elementwise("tl.max(tl.load(x_ptr + i, mask=m), 0) + x", x, x, ["fp32"] * 3)
+    assert (got > 1e30).all()
+
+
 def test_a_scalar_load_with_other_of_zero_gives_zero():
     x = np.ones(5, np.float32)
     got = elementwise("x + tl.load(x_ptr + N, mask=N < 0, other=0)", x, x, ["fp32"] * 3)
