@@ -101,6 +101,7 @@ class Speed:
     full: float
     none: float
     bound: Callable = None  # (case) -> (flops, bytes): for the physics veto
+    sampled: Callable = None  # one of grader/samples.py, where the whole timed case is too much for float64
 
 
 @dataclass(frozen=True, kw_only=True)

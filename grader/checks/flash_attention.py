@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from grader import samples
 from grader.checks import _flash_attention_backward as backward
 from grader.checks import _flash_attention_concepts as concepts
 from grader.checks import _flash_attention_mistakes as mistakes
@@ -98,10 +99,10 @@ def forward_budget(c: Case, plan: dict) -> list[Budget]:
 
 
 def reuse_budget(c: Case, plan: dict) -> list[Budget]:
-    """Where there is no clock: K and V asked for at most as often as row tiles of 64 would."""
+    """Where there is no clock: K and V asked for at most as often as row tiles of 64 and key tiles of 128 would."""
     s = c.sizes
     shape = cost.Shape(s["M"], s["N"], s["D"], s["H"], s["G"], s["B"], 2, right=0)
-    model = cost.tiled_traffic(shape, cost.Tiling(64, 64))
+    model = cost.tiled_traffic(shape, cost.Tiling(64, 128))
     look = "the rows a program owns: each of them reuses every key that the program loads"
     return [Budget("all loads", "all", "load", "requested", 1.02 * model.loads, 0, look)]
 
@@ -140,7 +141,7 @@ FORWARD = KernelQuestion(
     targets=(90, 80),
     instruction={90: "wgmma", 80: "mma.sync"},
     most_spills=64,
-    speed=Speed("sdpa_flash", case(4, 32, 8, 4096, 4096, 128, "bf16", sm_count=132), full=1 / 0.9, none=2 / 0.9, bound=bound),
+    speed=Speed("sdpa_flash", case(4, 32, 8, 4096, 4096, 128, "bf16", sm_count=132), full=1 / 0.9, none=2 / 0.9, bound=bound, sampled=samples.causal_rows),
     where=f'{LESSON}, "The kernel, line by line"',
     hints=(
         "Start without the mask: one program for a tile of rows and one head; loop over tiles of keys with the three running numbers of the concepts lab.",

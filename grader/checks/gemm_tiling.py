@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from grader import samples
 from grader.questions import Budget, Call, Case, KernelQuestion, Mistake, NumpyQuestion, Part, Speed, Tensor
 from kernels.gemm_tiling import cost, reference
 
@@ -299,7 +300,7 @@ TILED_GEMM = KernelQuestion(
     targets=(90, 80),
     instruction={90: "wgmma", 80: "mma.sync"},
     most_spills=64,
-    speed=Speed("matmul", Case({"M": 4096, "N": 4096, "K": 4096}, "bf16"), full=1 / 0.7, none=1 / 0.35, bound=bound),
+    speed=Speed("matmul", Case({"M": 4096, "N": 4096, "K": 4096}, "bf16"), full=1 / 0.7, none=1 / 0.35, bound=bound, sampled=samples.rows("M")),
     where=f"{LESSON}, \"The kernel, line by line\"",
     hints=(
         "Start with one program a tile and no grouping: find the tile's row and column from tl.program_id(0), then loop along K.",

@@ -31,13 +31,65 @@ def test_an_unknown_gpu_is_held_to_its_own_calibration(monkeypatch):
     assert seconds == pytest.approx(FLOPS / 100e12) and source == "this machine's calibration"
 
 
+FAST, BORDER, SLOW = (
+    Ratio(1.1, 1.09, 1.11, 40, 0),
+    Ratio(1.43, 1.42, 1.44, 40, 0),
+    Ratio(2.02, 2.0, 2.04, 40, 0),
+)
+HOPELESS = Ratio(3.5, 3.4, 3.6, 40, 0)
+UNSTEADY = Ratio(2.0, 1.5, 2.5, 10, 30)
+PART = next(p for p in QUESTION.parts if p.name == "speed")
+
+
+class Side:
+    """The GPU's side of a question that measures what it is told to."""
+
+    def __init__(self, ratios: list):
+        self.left, self.cases, self.bench, self.stopped = list(ratios), [None], self, 0
+
+    def timed_inputs(self):
+        return {}, {}
+
+    def ask(self, *_, **__):
+        return report(200e-6, 100e-6) | {"next": self.left.pop(0)}, {}
+
+    def stop(self):
+        self.stopped += 1
+
+
+def timed(monkeypatch, ratios: list) -> tuple[PartResult, Side]:
+    side, said = Side(ratios), []
+    monkeypatch.setattr(
+        speed, "misbehaves", lambda report, question: side.__dict__.update(now=report["next"])
+    )
+    monkeypatch.setattr(speed, "sampled", lambda *_: "")
+    monkeypatch.setattr(speed, "outputs", lambda *_: {})
+    monkeypatch.setattr(speed.statistics, "ratio", lambda quads: side.now)
+    monkeypatch.setattr(speed.time, "sleep", said.append)
+    evidence = type("Asked", (), {"question": QUESTION, "say": said.append})
+    return speed._timed(evidence, side, PART, PartResult("speed", PART.points, PART.points)), side
+
+
 @pytest.mark.parametrize(
-    "ratio, share", [(Ratio(1.1, 1.09, 1.11, 40, 0), 1.0), (Ratio(2.02, 2.0, 2.04, 40, 0), 0.5), (Ratio(3.5, 3.4, 3.6, 40, 0), 0.0)]
-)  # fmt: skip
-def test_points_ramp_with_the_ratio(ratio, share):
-    part = next(p for p in QUESTION.parts if p.name == "speed")
-    result = speed._score(part, QUESTION.speed, ratio, PartResult("speed", part.points, part.points))
-    assert result.points == pytest.approx(share * part.points, abs=0.1)
+    "ratios, state, share",
+    [
+        ([FAST], "PASS", 1.0),
+        ([SLOW, SLOW], "FAIL", 0.5),
+        ([HOPELESS, SLOW], "FAIL", 0.5),
+        ([HOPELESS, HOPELESS], "FAIL", 0.0),
+        ([SLOW, FAST], "PASS", 1.0),
+        ([SLOW, BORDER, SLOW], "FAIL", 0.5),
+        ([BORDER, BORDER, BORDER], "PASS", 1.0),
+        ([UNSTEADY, FAST], "PASS", 1.0),
+        ([UNSTEADY, SLOW, UNSTEADY], "INCONCLUSIVE", 0.0),
+        ([UNSTEADY, UNSTEADY, UNSTEADY], "INCONCLUSIVE", 0.0),
+    ],
+)
+def test_slow_is_said_only_when_a_second_process_agrees(monkeypatch, ratios, state, share):
+    result, side = timed(monkeypatch, ratios)
+    assert result.state == state and result.points == pytest.approx(share * PART.points, abs=0.1)
+    assert not side.left and side.stopped == len(ratios) - 1
+    assert ("agreed by a second run" in result.came) == (state == "FAIL")
 
 
 GOOD = """module { tt.func public @k(%a: !tt.ptr<f32>) { %0 = tt.get_program_id x : i32
