@@ -28,9 +28,10 @@ COMPUTED = {
 IN_ORDER = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)
 RENAMED = {
     "max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum", "sum": "max", "exp": "exp2", "exp2": "exp",
-    "zeros": "ones_like", "float32": "float16", "cdiv": "fdiv", "cumsum": "cumprod", "sqrt": "exp", "rsqrt": "sqrt",
+    "float32": "float16", "cumsum": "cumprod", "sqrt": "exp", "rsqrt": "sqrt",
 }  # fmt: skip
 DROPPED = ("mask", "other", "axis", "bitcast")
+BODIES = (ast.FunctionDef, ast.For, ast.While)
 OPTIONS = ("num_warps", "num_stages")  # of a step; they change no value and are for the clock to judge
 
 
@@ -53,9 +54,10 @@ class Mutant:
 
 def mutants(source: str) -> list[Mutant]:
     tree, names, found = ast.parse(source), Counter(), []
-    options = _options(tree)
+    options, again = _options(tree), _assigned_again(tree)
     for number, node in enumerate(ast.walk(tree)):
-        for what, change in [] if id(node) in options else _changes(node):
+        left_out = _statements(node, again[id(node)]) if isinstance(node, BODIES) else ()
+        for what, change in [] if id(node) in options else [*_changes(node), *left_out]:
             name = _name(what, node, change)
             names[name] += 1
             numbered = f"{name} ({names[name]})" if names[name] > 1 else name
@@ -101,8 +103,6 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable]]:
         and not isinstance(node.operand, ast.Constant)
     ):
         yield "sign", lambda n: setattr(n, "op", ast.UAdd())
-    if isinstance(node, ast.For | ast.FunctionDef):
-        yield from _statements(node)
 
 
 def _binary(node: ast.BinOp) -> Iterator[tuple[str, Callable]]:
@@ -142,30 +142,48 @@ def _call(node: ast.Call) -> Iterator[tuple[str, Callable]]:
         yield "branches swapped", lambda n: n.args.__setitem__(slice(1, 3), [n.args[2], n.args[1]])
     if name in ("tl.dot", "dot") and len(node.args) == 3:
         yield "no accumulator", lambda n: n.args.pop(2)
+    if name in ("tl.zeros", "zeros"):
+        yield "ones", _ones
+    if name.endswith("cdiv") and len(node.args) == 2:
+        yield "rounded down", _rounded_down
     if name == "tl.program_id":
         yield "another axis", lambda n: setattr(n.args[0], "value", (n.args[0].value + 1) % 2)
 
 
-def _statements(node: ast.AST) -> Iterator[tuple[str, Callable]]:
-    """Statements left out: assignments to something that was there before, and stores."""
-    seen = {a.arg for a in node.args.args} if isinstance(node, ast.FunctionDef) else set()
+def _ones(node: ast.Call) -> None:
+    node.func = ast.Attribute(ast.Name("tl", ast.Load()), "full", ast.Load())
+    node.args.insert(1, ast.Constant(1.0))
+
+
+def _rounded_down(node: ast.Call) -> None:
+    """cdiv(a, b) becomes cdiv(a - b + 1, b), which is a // b."""
+    a, b = node.args
+    node.args[0] = ast.BinOp(ast.BinOp(a, ast.Sub(), copy.deepcopy(b)), ast.Add(), ast.Constant(1))
+
+
+def _statements(node: ast.AST, again: set[str]) -> Iterator[tuple[str, Callable]]:
+    """Statements left out: calls, and assignments to a name that has a value without them."""
     for position, statement in enumerate(node.body):
-        targets = _targets(statement)
-        again = isinstance(statement, ast.AugAssign) or isinstance(node, ast.For) and targets
-        if (
-            isinstance(statement, ast.Expr)
-            and isinstance(statement.value, ast.Call)
-            or again
-            or targets & seen
-        ):
+        called = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        if called or isinstance(statement, ast.AugAssign) or _targets(statement) & again:
             yield (
                 "left out: " + ast.unparse(statement)[:80],
                 lambda n, i=position: n.body.__setitem__(i, ast.Pass()),
             )
-        seen |= targets
 
 
-def _targets(statement: ast.stmt) -> set[str]:
+def _assigned_again(tree: ast.AST) -> dict[int, set[str]]:
+    """For each statement with a body the names that its function assigns more than once, or takes."""
+    found = {}
+    for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+        times = Counter(a.arg for a in function.args.args)
+        times.update(name for n in ast.walk(function) for name in _targets(n))
+        again = {name for name, count in times.items() if count > 1}
+        found |= {id(n): again for n in ast.walk(function) if isinstance(n, BODIES)}
+    return found
+
+
+def _targets(statement: ast.AST) -> set[str]:
     assigned = (
         statement.targets
         if isinstance(statement, ast.Assign)

@@ -20,7 +20,7 @@ FORMS = {
         "keys loaded as they lie": ((), [("k_base + keys[None, :] * stride_kn + offs_d[:, None] * stride_kd, mask=mask_n[None, :]", "k_base + keys[:, None] * stride_kn + offs_d[None, :] * stride_kd, mask=mask_n[:, None]"), ("tl.dot(q, k)", "tl.dot(q, tl.trans(k))")]),
     },
     DECODE: {
-        "one program for each tile of keys": ((), [(WANTED, "wanted = p.N")]),
+        "one program for each tile of keys": (("compiled",), [(WANTED, "wanted = p.N")]),
         "tiles of keys of 128": ((), [("block_n = 64", "block_n = 128")]),
         "a split without keys": ((), [("splits = triton.cdiv(p.N, chunk)", "splits = triton.cdiv(p.N, chunk) + 1")]),
         "queries scaled before the loop": ((), [("    k_base = k_ptr", "    q = (q.to(tl.float32) * scale).to(k_ptr.dtype.element_ty)\n    k_base = k_ptr"), ("tl.dot(q, k) * scale", "tl.dot(q, k)")]),

@@ -86,6 +86,10 @@ WRONG = {
 
 EQUIVALENT = {
     FORWARD: because({
+        "before the first tile the factor is exp(-inf) = 0, which leaves nothing of what the sums began with": [
+            "ones: tl.zeros((BLOCK_M, D), tl.float32) -> tl.full((BLOCK_M, D), 1.0, tl.float32)",
+            "ones: tl.zeros((BLOCK_M,), tl.float32) -> tl.full((BLOCK_M,), 1.0, tl.float32)",
+        ],
         "a lane of a row beyond M touches its own row alone, which is never stored": [
             "no other: tl.load(q_base + rows[:, None] * stride_qm + offs_d[None, :] * stride_qd, mask=mask_m[:, None], other=0.0) -> tl.load(q_base + rows[:, None] * stride_",
             "plus one: 0.0 -> 1.0",
@@ -111,6 +115,10 @@ EQUIVALENT = {
         ],
     }),
     DECODE: because({
+        "before the first tile the factor is exp(-inf) = 0, which leaves nothing of what the sums began with": [
+            "ones: tl.zeros((GROUP, D), tl.float32) -> tl.full((GROUP, D), 1.0, tl.float32)",
+            "ones: tl.zeros((GROUP,), tl.float32) -> tl.full((GROUP,), 1.0, tl.float32)",
+        ],
         "a query beyond the group touches its own row alone, which is never stored": [
             "no other: tl.load(q_ptr + batch * stride_qb + heads[:, None] * stride_qh + offs_d[None, :] * stride_qd, mask=mask_h[:, None], other=0.0) -> tl.load(q_ptr + batc",
             "plus one: 0.0 -> 1.0",
@@ -123,6 +131,9 @@ EQUIVALENT = {
             "plus one: 0.0 -> 1.0 (4)",
         ],
         "another number of splits, still enough for every multiprocessor": [
+            "rounded down: triton.cdiv(2 * p.sm_count, p.B * p.G) -> triton.cdiv(2 * p.sm_count - p.B * p.G + 1, p.B * p.G)",
+            "rounded down: triton.cdiv(p.N, wanted) -> triton.cdiv(p.N - wanted + 1, wanted)",
+            "rounded down: triton.cdiv(triton.cdiv(p.N, wanted), block_n) -> triton.cdiv(triton.cdiv(p.N, wanted) - block_n + 1, block_n)",
             "plus one: 1 -> 2",
             "operator: 2 * p.sm_count -> 2 + p.sm_count",
             "operator: p.B * p.G -> p.B + p.G",
@@ -145,6 +156,10 @@ EQUIVALENT = {
         ],
     }),
     WINDOW: because({
+        "before the first tile the factor is exp(-inf) = 0, which leaves nothing of what the sums began with": [
+            "ones: tl.zeros((BLOCK_M, D), tl.float32) -> tl.full((BLOCK_M, D), 1.0, tl.float32)",
+            "ones: tl.zeros((BLOCK_M,), tl.float32) -> tl.full((BLOCK_M,), 1.0, tl.float32)",
+        ],
         "a lane of a row beyond M touches its own row alone, which is never stored": [
             "no other: tl.load(q_ptrs, mask=mask_m, other=0.0) -> tl.load(q_ptrs, mask=mask_m)",
             "plus one: 0.0 -> 1.0",
