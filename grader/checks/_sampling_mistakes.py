@@ -1,5 +1,7 @@
 """What goes wrong in draws again and again: the tokens that each mistake would give, and the sentence that tells of it."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from grader.checks import _sampling_rows as rows
@@ -40,11 +42,25 @@ def _with(**changed):
 def _by_lane(inputs: dict, case: Case, got: np.ndarray, want: np.ndarray) -> bool:
     """Whether the noise is that of a token's lane, for some width of a block."""
     for lanes in LANES:
-        if lanes < case.sizes["V"]:
+        if lanes < case.sizes["V"] and not np.array_equal(got, want):
             pick = scored(lambda x, t, u, n=lanes: x / t + rows.gumbel_of(u[np.arange(x.size) % n]))
             if np.array_equal(pick(inputs, case)["token"], got):
                 return True
     return False
+
+
+def told_apart(*table: Mistake) -> tuple[Mistake, ...]:
+    """Each shows where the tokens are those of this mistake and of no other: one row that differs may fit several."""
+
+    def fits(mistake, inputs, case, got, want):
+        if mistake.shows is not None:
+            return mistake.shows(inputs, case, got, want)
+        return np.array_equal(mistake.wrong(inputs, case)["token"], got) and not np.array_equal(got, want)
+
+    def alone(mistake):
+        return lambda *run: fits(mistake, *run) and not any(fits(m, *run) for m in table if m is not mistake)
+
+    return tuple(replace(mistake, shows=alone(mistake)) for mistake in table)
 
 
 def _first(column: np.ndarray) -> np.ndarray:
@@ -56,7 +72,7 @@ NEVER_GREEDY = Mistake("never greedy", "a temperature of 0 means the largest log
 SCALED = Mistake("noise scaled", "the temperature divides the logit alone, not the noise", wrong=scored(lambda x, t, u: (x / t + rows.gumbel_of(u) / t)))  # fmt: skip
 ONE_SEED = Mistake("one seed", "each row has a seed of its own: seed[b]", wrong=_with(seed=_first))
 
-DRAW = (
+DRAW = told_apart(
     GREEDY, NEVER_GREEDY, SCALED, ONE_SEED,
     Mistake("one temperature", "each row has a temperature of its own: temperature[b]", wrong=_with(temperature=_first)),
     Mistake("sign of the noise", "the noise has its sign turned round: it is -log(-log(u)), large where u is near 1", wrong=scored(lambda x, t, u: x / t - rows.gumbel_of(u))),
@@ -84,7 +100,7 @@ def _always_divides(x, history, r, f, p):
     return penalize(np.where(np.isin(np.arange(x.size), history), x / r, x), history, 1.0, f, p)
 
 
-MASKED = (
+MASKED = told_apart(
     Mistake("banned tokens drawn", "a token was drawn that the mask bans: -inf must stay -inf through penalties and noise", shows=lambda i, c, got, want: bool((want == -1).any() and (got[want == -1] >= 0).any())),
     Mistake("no penalties", "the penalties changed nothing", wrong=_with(history=lambda h: np.full_like(h, -1))),
     GREEDY, NEVER_GREEDY,
@@ -103,7 +119,7 @@ def among(stays):
     return row_by_row(pick)
 
 
-FILTERED = (
+FILTERED = told_apart(
     Mistake("no filter", "a token was drawn that the filters had ruled out", wrong=scored(lambda x, t, u: x / t + rows.gumbel_of(u))),
     GREEDY, NEVER_GREEDY,
     Mistake("crossing token dropped", "the token that crosses p stays: compare the mass before it, not with it", wrong=among(crossing_dropped)),

@@ -68,9 +68,12 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
 def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     b = case.sizes["B"]
     warmth = {"equal": (0.0,), "levels": (0.5, 1.0, 1.7)}.get(case.values, (0.0, 0.5, 1.0, 1.7))
+    temperature = in_turn(rng, warmth, b).astype(np.float32)
+    warm = int(np.argmax(temperature > 0))  # first, so that "the first row's for all" is not "greedy for all"
+    temperature[[0, warm]] = temperature[[warm, 0]]
     inputs = {
         "logits": logits_for(case, rng),
-        "temperature": in_turn(rng, warmth, b).astype(np.float32),
+        "temperature": temperature,
         "seed": rng.integers(0, 2**31, b).astype(np.int32),
     }
     return close_calls(inputs, rng) if case.values == "close calls" else inputs

@@ -150,6 +150,10 @@ def _noise(noise, biased) -> Bias:
     )
 
 
+def of_bits(bits: int) -> Bias:
+    return _noise(coarse(bits), on_levels(ROW / T, every_level(coarse(bits), bits)))
+
+
 def _warmer(factor: float) -> Bias:
     tokens = mistakes.scored(lambda x, t, u: x / (factor * t) + rows.gumbel_of(u))
     return Bias(
@@ -179,8 +183,8 @@ def _seeds(together: int) -> Bias:
 
 BIASES = {
     "noise scaled by the temperature": Bias(lambda u: largest(ROW, rows.gumbel_of(u)), softmax(ROW), mistakes.scored(lambda x, t, u: (x + rows.gumbel_of(u)) / t), RIGHT),
-    "noise of 6 bits": _noise(coarse(6), on_levels(ROW / T, every_level(coarse(6), 6))),
-    "noise of 12 bits": _noise(coarse(12), on_levels(ROW / T, every_level(coarse(12), 12))),
+    "noise of 6 bits": of_bits(6),
+    "noise of 12 bits": of_bits(12),
     "u = 0 wins, of 10 bits": _noise(zero_wins, on_levels(ROW / T, every_level(zero_wins, 10))),
     "noise by lane": _noise(by_lane, softmax(ROW / T, lane_maxima())),
     "temperature 10% too high": _warmer(1.10),

@@ -163,7 +163,7 @@ def test_the_power_of_a_histogram_is_what_the_formula_says(name):
 
 @pytest.mark.parametrize("name", BIASES)
 def test_a_single_case_of_tokens_refuses_each_of_them(name):
-    assert all(BIASES[name].differs(seed) for seed in range(4))
+    assert all(BIASES[name].differs(seed) for seed in range(2))
 
 
 BLIND = ("noise of 12 bits", "u = 0 wins, of 10 bits", "temperature 1% too high", "neighbours share a seed")
@@ -181,3 +181,10 @@ def test_the_smallest_bias_seen_for_sure():
         rest = RIGHT[1:] / RIGHT[1:].sum()
         right, wrong = (np.append(c, (1 - c) * rest) for c in (chance, seen))
         assert chi_square.power(right, wrong, DRAWS, ONCE_IN) == pytest.approx(0.99, abs=0.006)
+
+
+def test_what_the_tokens_see_and_what_they_cannot():
+    """Noise of 16 bits changes a token in every check, noise of 20 bits does not: it moves no score by a thousandth."""
+    bits = {n: planted.of_bits(n) for n in (16, 20)}
+    assert all(bits[16].differs(seed) for seed in range(3))
+    assert not any(bits[20].differs(seed) for seed in range(3))

@@ -68,7 +68,7 @@ WRONG = {
         "all ties stay": ("values", [("keep = above | (tie & (tl.cumsum(tie.to(tl.int32), 0) <= room))", "keep = above | tie")], ""),
         "no ties stay": ("values", [("keep = above | (tie & (tl.cumsum(tie.to(tl.int32), 0) <= room))", "keep = above")], ""),
         "weights without the temperature": ("values", [("weight = tl.exp((x - top) / warm)", "weight = tl.exp(x - top)")], "no temperature"),
-        "crossing token dropped": ("values", [("- tl.where(edge, kept, 0.0)\n", "\n"), ("(edge & (before < p * mass))", "(edge & ((before < p * mass) | (x == top)))")], "crossing token dropped"),
+        "crossing token dropped": ("values", [("- tl.where(edge, kept, 0.0)\n", "\n"), ("(edge & (before < p * mass))", "(edge & ((before < p * mass) | (x == top) & (tl.cumsum(edge.to(tl.int32), 0) == 1)))")], "crossing token dropped"),
         "crossing token dropped, even the first": ("values", [("- tl.where(edge, kept, 0.0)\n", "\n")], ""),
         "one too many of top-k": ("values", [("tl.minimum(k, V))", "tl.minimum(k + 1, V))")], ""),
         "one too many of top-p": ("values", [(EDGE, f"high2 = tl.max(tl.where(keep & (key < high2), key, -2147483648), 0)\n    {EDGE}"), ("(edge & (before < p * mass))", "edge")], ""),
