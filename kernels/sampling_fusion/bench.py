@@ -21,7 +21,7 @@ def rows(device):
         elem = TORCH[timed.dtype].itemsize
         yield Row(
             op="sampling", case=f"{timed.name} B{timed.batch} {timed.dtype}", dtype="bf16", flops=0,
-            bytes=cost.compulsory_bytes(timed.batch, timed.vocabulary, elem, masks=len(timed.tables)),
+            bytes=cost.compulsory_bytes(timed.batch, timed.vocabulary, elem, masks=timed.masks),
             inputs=lambda seed, case=case: draw(case, seed, device), ours=ours, check=check, tolerance=0.0,
             peers=peers_of(timed), quick=timed.quick,
         )  # fmt: skip

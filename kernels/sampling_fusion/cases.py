@@ -59,6 +59,7 @@ CASES = (
     Case("min-p first", 2, 4099, ask={"min_p": 0.05, "top_p": 0.8}, rules=Rules(min_p_first=True)),
     Case("min-p first, ranked", 2, 4099, ask=USUAL | {"min_p": 0.05}, rules=Rules(min_p_first=True)),
     Case("joint", 2, 4099, ask={"top_k": 20, "top_p": 0.6}, rules=Rules(top_p_of="all")),
+    Case("nearly cold", 2, 4099, ask={"temperature": (1e-5, 2e-5)}, rules=Rules(greedy_below=1e-5)),
     Case("mixed", 5, 4099, ask=MIXED, why="one batch, five kinds of request"),
     Case("mixed with everything", 5, 4099, ask=MIXED, tables=("history", "bias", "banned", "grammar"), top=5),
     Case("everything", 2, 32000, ask=EVERYTHING, tables=("history", "bias", "banned", "grammar"), top=20),
@@ -156,6 +157,9 @@ def requests_of(case: Case, seed: int = 0) -> Requests:
     )
 
 
+MASK_OF = {"history": "seen", "bias": "biased", "banned": "biased", "grammar": "allowed"}  # a bit a token
+
+
 @dataclass(frozen=True)
 class Timed:
     name: str
@@ -166,6 +170,10 @@ class Timed:
     tables: tuple[str, ...] = ()
     goal_us: float | None = None  # on an H200
     quick: bool = False
+
+    @property
+    def masks(self) -> int:
+        return len({MASK_OF[table] for table in self.tables})
 
     def case(self) -> Case:
         return Case(self.name, self.batch, self.vocabulary, self.dtype, ask=self.ask, tables=self.tables)

@@ -24,33 +24,31 @@ GUMBEL_STREAM, INVERSE_STREAM = tl.constexpr(GUMBEL), tl.constexpr(INVERSE)
 
 @triton.jit
 def scan(
-    row, split, tiles, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
-    GROUP: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr, SUMS: tl.constexpr, FREE: tl.constexpr,
+    row, tile, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
+    GROUP: tl.constexpr, ROWS: tl.constexpr, SUMS: tl.constexpr, FREE: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
-    """Read this program's stretch once, leave a maximum per group; a sum of weights, a best noisy token if asked."""
+    """Read this program's tile, leave a maximum per group; a sum of weights and a best noisy token if asked."""
     N: tl.constexpr = ROWS * GROUP
     r = tl.arange(0, ROWS)
-    offs = r[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [ROWS, GROUP]
+    token = tile * N + r[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [ROWS, GROUP]
+    group = tile * ROWS + r
     BARE: tl.constexpr = not (ALLOW or BIAS or PENALTY or SUMS or FREE)
-    for tile in tl.range(split * tiles, split * tiles + tiles, num_stages=STAGES):
-        token = tile * N + offs
-        if BARE:  # a maximum passes NaN over, so only what is left of a group needs cleaning
-            top = clean(tl.max(raw(row, token, token < V), axis=1))
-        else:
-            x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
-            top = tl.max(x, axis=1)
-        group = tile * ROWS + r
-        tl.store(maxima_ptr + group, top, mask=group < groups)
-        if SUMS:
-            from_top = tl.where(x > float("-inf"), (x - top[:, None]) * inv_t, float("-inf"))
-            tl.store(sums_ptr + group, tl.sum(tl.exp(from_top), axis=1), mask=group < groups)
-        if FREE:
-            if free:
-                words = tl.reshape(words_of_tile(tile * N, seed, position, GUMBEL_STREAM, N), [ROWS, GROUP])
-                score, winner = noisy_best(x, top, token, words, inv_t)
-                tl.store(score_ptr + group, score, mask=group < groups)
-                tl.store(winner_ptr + group, winner, mask=group < groups)
+    if BARE:  # a maximum passes NaN over, so only what is left of a group needs cleaning
+        top = clean(tl.max(raw(row, token, token < V), axis=1))
+    else:
+        x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
+        top = tl.max(x, axis=1)
+    tl.store(maxima_ptr + group, top, mask=group < groups)
+    if SUMS:
+        from_top = tl.where(x > float("-inf"), (x - top[:, None]) * inv_t, float("-inf"))
+        tl.store(sums_ptr + group, tl.sum(tl.exp(from_top), axis=1), mask=group < groups)
+    if FREE:
+        if free:
+            words = tl.reshape(words_of_tile(tile * N, seed, position, GUMBEL_STREAM, N), [ROWS, GROUP])
+            score, winner = noisy_best(x, top, token, words, inv_t)
+            tl.store(score_ptr + group, score, mask=group < groups)
+            tl.store(winner_ptr + group, winner, mask=group < groups)
 
 
 @triton.jit

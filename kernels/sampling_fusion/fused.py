@@ -17,15 +17,10 @@ import triton.language as tl
 
 from kernels.sampling_fusion import reference
 from kernels.sampling_fusion.finish import draw, first_best, rank_row, row_total, scan, store_top
-from kernels.sampling_fusion.rules import OURS, Rules
+from kernels.sampling_fusion.plan import GROUP, MOST_K, Config, config_for, constants, sizes
 from kernels.sampling_fusion.state import State
 from kernels.sampling_fusion.tiles import NOBODY, best_of
 from kernels.sampling_fusion.unranked import logit_at, settle
-
-MOST_K = 1024  # above, a row goes the way of rows without top-k
-GROUP = 64
-FEW = 64  # up to here all pairs of sets are compared; above, bisection is cheaper
-SORTED = 512  # short lists from here on are sorted
 
 
 @triton.jit
@@ -34,16 +29,16 @@ def sample_kernel(
     allowed_ptr, biased_ptr, bias_ptr, seen_ptr, counts_ptr,
     maxima_ptr, sums_ptr, score_ptr, winner_ptr, arrived_ptr, chosen_ptr, x_ptr, token_ptr,
     out_ptr, logprob_ptr, top_token_ptr, top_logprob_ptr,
-    V, W, stride_b, groups, tiles, splits,
-    GROUP: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr,
+    V, W, stride_b, groups,
+    GROUP: tl.constexpr, ROWS: tl.constexpr,
     G: tl.constexpr, K: tl.constexpr, C: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr,
     MOST: tl.constexpr, AT_ONCE: tl.constexpr, STEP: tl.constexpr, TOP: tl.constexpr, GREEDY: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr, SUMS: tl.constexpr,
     RANKED: tl.constexpr, FREE: tl.constexpr, FILTERED: tl.constexpr, LOGPROB: tl.constexpr,
     INVERSE_CDF: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
-    PHASE: tl.constexpr = 0, PDL: tl.constexpr = False,
+    SCAN: tl.constexpr, FINISH: tl.constexpr,
 ):  # fmt: skip
-    split, b = tl.program_id(0), tl.program_id(1)
+    tile, b = tl.program_id(0), tl.program_id(1)
     row = (
         b, V, W, stride_b, logits_ptr, numbers_ptr, allowed_ptr, biased_ptr, bias_ptr, seen_ptr, counts_ptr,
     )  # fmt: skip
@@ -57,23 +52,20 @@ def sample_kernel(
     score_ptr += b * groups
     winner_ptr += b * groups
     chosen_ptr += b * tl.maximum(groups, MOST)
-    if PHASE != 2:
+    if SCAN:
         scan(
-            row, split, tiles, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
-            GROUP, ROWS, STAGES, SUMS, FREE, ALLOW, BIAS, PENALTY,
+            row, tile, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
+            GROUP, ROWS, SUMS, FREE, ALLOW, BIAS, PENALTY,
         )  # fmt: skip
-    if PHASE == 1:
-        if PDL:
-            tl.extra.cuda.gdc_launch_dependents()
+    if not FINISH:
         return
-    arrived = splits - 1
-    if PHASE == 0:
+    last = tl.num_programs(0) - 1
+    arrived = last
+    if SCAN:
         tl.debug_barrier()  # all threads have written before one of them says so
         arrived = tl.atomic_add(arrived_ptr + b, 1, sem="acq_rel")
-    if PHASE == 2 and PDL:
-        tl.extra.cuda.gdc_wait()
-    if arrived == splits - 1:
-        if PHASE == 0:
+    if arrived == last:
+        if SCAN:
             tl.store(arrived_ptr + b, 0)
         g = tl.arange(0, G)
         maxima = tl.load(maxima_ptr + g, mask=g < groups, other=float("-inf"))
@@ -112,24 +104,6 @@ def sample_kernel(
             tl.store(logprob_ptr + b, (x - best) * inv_t - tl.log(total))
 
 
-@dataclass(frozen=True)
-class Config:
-    rows: int = 32  # groups a tile
-    per_sm: int = 16  # programs that one multiprocessor should get
-    stages: int = 1  # tiles on their way through shared memory; 1 leaves the overlap to other programs
-    num_warps: int = 8
-    registers: int = 0  # at most so many a thread; 0 leaves it to the compiler
-    launches: int = 1  # 2: the finish is a launch of its own, with its own warps and registers
-    pdl: bool = False  # its programs start while the scan still runs
-    finish_warps: int = 8
-    at_once: int = 64  # chosen groups a tile of the second read
-    pairs: int = 4096  # comparisons a tile of the ranking
-    sets: int = 128  # sets of groups, whose best are compared all with all; 0 leaves it to bisection
-
-
-CONFIG = Config(registers=128)  # two programs of 256 threads for each multiprocessor
-
-
 @dataclass
 class Workspace:
     """What programs of one launch leave for each other. One per concurrent call; nothing survives a launch."""
@@ -146,7 +120,7 @@ class Workspace:
     @classmethod
     def of(cls, batch: int, vocabulary: int, device, k: int = MOST_K) -> "Workspace":
         groups = triton.cdiv(vocabulary, GROUP)
-        _, most, short = _sizes(k)
+        _, most, short = sizes(k)
         f = {"dtype": torch.float32, "device": device}
         i = {"dtype": torch.int32, "device": device}
         return cls(
@@ -155,6 +129,17 @@ class Workspace:
             torch.zeros(batch, **i), torch.empty(batch, max(groups, most), **i),
             torch.empty(batch, short, **f), torch.empty(batch, short, **i),
         )  # fmt: skip
+
+    def check(self, batch: int, vocabulary: int, k: int):
+        groups = triton.cdiv(vocabulary, GROUP)
+        _, most, short = sizes(k)
+        have = (self.maxima.numel(), self.arrived.numel(), self.chosen.numel(), self.x.numel())
+        need = (batch * groups, batch, batch * max(groups, most), batch * short)
+        if any(h < n for h, n in zip(have, need, strict=True)):
+            raise ValueError(
+                f"workspace must be for {batch} rows of {vocabulary} and k = {k}, got a smaller one; "
+                "make it with Workspace.of"
+            )
 
 
 @dataclass(frozen=True)
@@ -165,13 +150,12 @@ class Sampled:
     top_logprobs: torch.Tensor | None
 
 
-def _sizes(k: int) -> tuple[int, int, int]:
-    """k as a power of two, groups chosen at most, tokens in the short list: with room, so bisection is rare."""
-    k_pad = max(16, triton.next_power_of_2(k))
-    return k_pad, 2 * k_pad if k_pad <= FEW else k_pad, 2 * k_pad
+FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 
 
-def _check(logits, state: State, rules: Rules, draw: str, top: int):
+def _check(logits, state: State, draw: str, top: int):
+    if logits.dtype not in FLOATS:
+        raise ValueError(f"logits must be fp32, bf16 or fp16, got {logits.dtype}; convert them")
     if logits.shape != (state.batch, state.vocabulary) or logits.stride(-1) != 1:
         raise ValueError(
             f"logits must be {(state.batch, state.vocabulary)} with neighbours side by side, "
@@ -183,15 +167,8 @@ def _check(logits, state: State, rules: Rules, draw: str, top: int):
         raise ValueError(
             f"draw must be 'gumbel' when a request has no top_k from 1 to {MOST_K}, got 'inverse'; set one"
         )
-    if rules not in SUPPORTED:
-        raise ValueError(
-            f"rules must have ties by index and processed logprobs, got {rules}; see reference.sample"
-        )
     if not 0 <= top <= MOST_K:
         raise ValueError(f"top must be from 0 to {MOST_K}, got {top}; nobody shows more")
-
-
-SUPPORTED = {Rules(min_p_first=m, top_p_of=of) for m in (False, True) for of in ("kept", "all")}
 
 
 def sample(
@@ -202,70 +179,53 @@ def sample(
     draw: str = "gumbel",
     logprobs: bool = False,
     top: int = 0,
-    rules: Rules = OURS,
-    config: Config = CONFIG,
+    config: Config | None = None,
 ) -> Sampled:
-    """logits [B, V] fp32, bf16 or fp16 -> one token a row. Graph safe when `workspace` is given."""
-    _check(logits, state, rules, draw, top)
-    batch, vocabulary = logits.shape
+    """logits [B, V] fp32, bf16 or fp16 -> one token a row. Graph safe when `workspace` is given.
+
+    The noise is a request's own in any batch. A sum's last bit is the config's, which goes by the batch unless given.
+    """
+    batch, vocabulary = state.batch, state.vocabulary
+    _check(logits, state, draw, top)
     top = min(top, vocabulary)
-    device = logits.device
     k = max(state.largest_k, top)
-    greedy = state.largest_k == 1 and not top
-    workspace = workspace or Workspace.of(batch, vocabulary, device, k)
-    launch = plan(batch, vocabulary, k, multiprocessors(device), config)
+    workspace = workspace or Workspace.of(batch, vocabulary, logits.device, k)
+    workspace.check(batch, vocabulary, k)
+    config = config or config_for(batch)
     logprobs = logprobs or top > 0
-    out = torch.empty(batch, dtype=torch.int32, device=device)
-    logprob = torch.empty(batch, device=device) if logprobs else None
-    top_token = torch.empty(batch, top, dtype=torch.int32, device=device) if top else None
-    top_logprob = torch.empty(batch, top, device=device) if top else None
-    w, s = workspace, state
-    grid = launch.pop("grid")
-    for phase in (0,) if config.launches == 1 else (1, 2):
-        more = {"num_warps": config.finish_warps if phase == 2 else config.num_warps}
-        if config.pdl and phase:
-            more |= {"launch_pdl": phase == 2, "PDL": True}
-        if (
-            config.registers and phase != 2 and not s.free
-        ):  # that needs fewer alone, and more beside the other way
-            more["maxnreg"] = config.registers
-        sample_kernel[(1, batch) if phase == 2 else grid](
-        logits, s.numbers, s.top_k, s.seed, s.position, s.allowed, s.biased, s.bias, s.seen, s.counts,
-        w.maxima, w.sums, w.score, w.winner, w.arrived, w.chosen, w.x, w.token,
-        out, logprob, top_token, top_logprob,
-        vocabulary, triton.cdiv(vocabulary, 32), logits.stride(0),
-        **launch, TOP=top,
-        ALLOW=s.allowed is not None, BIAS=s.bias is not None, PENALTY=s.counts is not None,
-        SUMS=logprobs or s.filtered or rules.top_p_of == "all",
-        GREEDY=greedy, RANKED=s.ranked, FREE=s.free, FILTERED=s.filtered, LOGPROB=logprobs,
-        INVERSE_CDF=draw == "inverse", MIN_P_FIRST=rules.min_p_first, OF_ALL=rules.top_p_of == "all",
-        PHASE=phase, **more,
-    )  # fmt: skip
-    return Sampled(out, logprob, top_token, top_logprob)
+    f = {"dtype": torch.float32, "device": logits.device}
+    i = {"dtype": torch.int32, "device": logits.device}
+    out = Sampled(
+        torch.empty(batch, **i),
+        torch.empty(batch, **f) if logprobs else None,
+        torch.empty(batch, top, **i) if top else None,
+        torch.empty(batch, top, **f) if top else None,
+    )
+    w, s, rules = workspace, state, state.rules
+    chosen = constants(vocabulary, k, logits.element_size(), config)
+    tiles = triton.cdiv(vocabulary, chosen["ROWS"] * GROUP)
+    for programs, num_warps, part in launches(tiles, config):
+        sample_kernel[(programs, batch)](
+            logits, s.numbers, s.top_k, s.seed, s.position, s.allowed, s.biased, s.bias, s.seen, s.counts,
+            w.maxima, w.sums, w.score, w.winner, w.arrived, w.chosen, w.x, w.token,
+            out.tokens, out.logprobs, out.top_tokens, out.top_logprobs,
+            vocabulary, triton.cdiv(vocabulary, 32), logits.stride(0), triton.cdiv(vocabulary, GROUP),
+            **chosen, TOP=top,
+            ALLOW=s.allowed is not None, BIAS=s.bias is not None, PENALTY=s.counts is not None,
+            SUMS=logprobs or s.filtered or rules.top_p_of == "all",
+            GREEDY=s.ranked and k == 1 and not top, RANKED=s.ranked,
+            FREE=s.free, FILTERED=s.filtered, LOGPROB=logprobs,
+            INVERSE_CDF=draw == "inverse", MIN_P_FIRST=rules.min_p_first, OF_ALL=rules.top_p_of == "all",
+            **part, num_warps=num_warps,
+        )  # fmt: skip
+    return out
 
 
-def plan(batch: int, vocabulary: int, k: int, sms: int, config: Config = CONFIG) -> dict:
-    """Grid and constants: enough programs to fill the machine, each with at least one tile."""
-    groups = triton.cdiv(vocabulary, GROUP)
-    rows = max(1, min(config.rows, triton.next_power_of_2(groups)))
-    all_tiles = triton.cdiv(groups, rows)
-    splits = min(all_tiles, max(1, triton.cdiv(config.per_sm * sms, batch)))
-    tiles = triton.cdiv(all_tiles, splits)
-    splits = triton.cdiv(all_tiles, tiles)
-    k_pad, most, short = _sizes(min(k, vocabulary))
-    g_pad = max(16, triton.next_power_of_2(groups))
-    all_pairs = bool(config.sets) and k_pad <= FEW
-    return {
-        "grid": (splits, batch),
-        "groups": groups, "tiles": tiles, "splits": splits,
-        "GROUP": GROUP, "ROWS": rows, "STAGES": config.stages,
-        "G": g_pad, "K": k_pad, "C": short,
-        "SETS": min(config.sets if all_pairs else k_pad, g_pad // 4), "ALL_PAIRS": all_pairs, "MOST": most,
-        "AT_ONCE": min(config.at_once, most), "STEP": 0 if short >= SORTED else min(config.pairs // short, short),
-    }  # fmt: skip
-
-
-def multiprocessors(device) -> int:
-    if device.type != "cuda":
-        return 4
-    return torch.cuda.get_device_properties(device).multi_processor_count
+def launches(tiles: int, config: Config) -> list[tuple[int, int, dict]]:
+    """(programs a row, warps, which part) of each launch."""
+    if not config.finish_warps:
+        return [(tiles, config.num_warps, {"SCAN": True, "FINISH": True})]
+    return [
+        (tiles, config.num_warps, {"SCAN": True, "FINISH": False}),
+        (1, config.finish_warps, {"SCAN": False, "FINISH": True}),
+    ]

@@ -10,6 +10,7 @@ import triton
 import triton.language as tl
 
 from kernels.sampling_fusion.philox import GUMBEL, INVERSE
+from kernels.sampling_fusion.rules import OURS
 from kernels.sampling_fusion.state import State
 from kernels.sampling_fusion.tiles import bit_of, clean, noise, penalise, uniform, word_of
 
@@ -122,6 +123,8 @@ def inverse_kernel(weight_ptr, upto_ptr, score_ptr, seed_ptr, position_ptr, V, B
 
 def sample(logits: torch.Tensor, state: State, *, draw: str = "gumbel") -> torch.Tensor:
     """logits [B, V] -> tokens int64 [B]; a dozen launches and more, one rule at a time."""
+    if state.rules != OURS:
+        raise ValueError(f"rules must be ours, got {state.rules}; the chain follows no other")
     batch, V = logits.shape
     W, s = triton.cdiv(V, 32), state
     grid = (batch, triton.cdiv(V, BLOCK))

@@ -158,17 +158,20 @@ def verify(draft, target, guess, seed, position) -> tuple[np.ndarray, np.ndarray
     """Speculative decoding's rule. draft [B, n], target [B, n + 1, V], guess [B, n, V] -> tokens [B, n + 1], accepted.
 
     Draft i stays while u_i q_i(d_i) < p_i(d_i). The first that goes is replaced by a draw from max(p_i - q_i, 0),
-    and all after it are dropped (-1); if all stay, one more is drawn from p_{n+1}.
+    and all after it are dropped (-1); if all stay, one more is drawn from p_{n+1}. An id outside the vocabulary is no
+    draft: it never stays, and p_i alone replaces it. A NaN never accepts and counts as 0 in the difference.
     """
-    draft, target, guess = np.asarray(draft), clean(target), clean(guess)
+    draft, target, guess = np.asarray(draft), np.asarray(target, float), np.asarray(guess, float)
     batch, n = draft.shape
+    drafted = (draft >= 0) & (draft < target.shape[-1])
     tokens, accepted = np.full((batch, n + 1), -1), np.zeros(batch, int)
     for b in range(batch):
         u = philox.row_uniform(int(seed[b]), int(position[b]), philox.ACCEPT, np.arange(n))
-        i = np.arange(n)
-        refused = u * guess[b, i, draft[b]] >= target[b, i, draft[b]]
-        stop = accepted[b] = int(np.argmax(refused)) if refused.any() else n
-        left = target[b, stop] - (guess[b, stop] if stop < n else 0.0)
+        i, token = np.arange(n), np.where(drafted[b], draft[b], 0)
+        stays = drafted[b] & (u * guess[b, i, token] < target[b, i, token])
+        stop = accepted[b] = n if stays.all() else int(np.argmin(stays))
+        q = guess[b, stop] if stop < n and drafted[b, stop] else 0.0
+        left = np.nan_to_num(target[b, stop]) - np.nan_to_num(q)
         tokens[b, :stop] = draft[b, :stop]
         tokens[b, stop] = gumbel_max(left, int(seed[b]), int(position[b]), philox.RESAMPLE)
     return tokens, accepted

@@ -7,14 +7,14 @@ from kernels import require
 
 @dataclass(frozen=True)
 class Rules:
-    """The defaults are this course's own; `fused.py` follows the first two switches."""
+    """The defaults are this course's own; `fused.py` follows the first three switches and refuses the others."""
 
     min_p_first: bool = False  # min-p before top-p's mass is taken, or as the last rule
     top_p_of: str = "kept"  # top-p is a share of what top-k kept, or of "all" tokens
+    greedy_below: float = 0.0  # a temperature of at most this is greedy
     top_k_ties: str = "index"  # equal to the k-th: the lowest ids fill up to exactly k, or "value": all stay
     top_p_ties: str = "index"  # equal at the border: the lowest ids first, or "value": all stay or go
     logprobs: str = "processed"  # of penalised, masked, tempered logits; or of the "raw" ones
-    greedy_below: float = 0.0  # a temperature of at most this is greedy
 
     def __post_init__(self):
         require.one_of(("kept", "all"), top_p_of=self.top_p_of)
@@ -61,6 +61,15 @@ DIFFERENCES = (
         },
     ),
     Difference(
+        "greedy_below",
+        "Which temperature is greedy?",
+        {
+            "vllm": "below 1e-5",
+            "transformers": "do_sample=False; a temperature of 0 is refused",
+            "flashinfer": "none: top_k = 1 does it",
+        },
+    ),
+    Difference(
         "top_k_ties",
         "Several tokens equal the k-th: how many stay?",
         {
@@ -85,15 +94,6 @@ DIFFERENCES = (
             "vllm": "logprobs_mode, raw_logprobs by default: before any rule",
             "transformers": "scores: after all rules; logits: before any",
             "flashinfer": "not returned",
-        },
-    ),
-    Difference(
-        "greedy_below",
-        "Which temperature is greedy?",
-        {
-            "vllm": "below 1e-5",
-            "transformers": "do_sample=False; a temperature of 0 is refused",
-            "flashinfer": "none: top_k = 1 does it",
         },
     ),
     Difference(

@@ -30,18 +30,22 @@ PROGRAMS = 2048  # enough for any machine; more would only wait
 def accepted_drafts(
     draft_ptr, target_ptr, guess_ptr, seed, position, V, DRAFTS: tl.constexpr, N: tl.constexpr
 ):
-    """How many of the DRAFTS come before the first refusal. `u q < p` accepts, so q = 0 needs no division."""
+    """How many of the DRAFTS come before the first refusal, and whether that one is a draft at all.
+
+    `u q < p` accepts, so q = 0 needs no division, and a NaN accepts nothing.
+    """
     i = tl.arange(0, N)
-    inside = i < DRAFTS
-    token = tl.load(draft_ptr + i, mask=inside, other=0)
-    p = tl.load(target_ptr + i.to(tl.int64) * V + token, mask=inside, other=0.0).to(tl.float32)
-    q = tl.load(guess_ptr + i.to(tl.int64) * V + token, mask=inside, other=1.0).to(tl.float32)
+    token = tl.load(draft_ptr + i, mask=i < DRAFTS, other=-1)
+    drafted = (token >= 0) & (token < V)
+    p = tl.load(target_ptr + i.to(tl.int64) * V + token, mask=drafted, other=0.0).to(tl.float32)
+    q = tl.load(guess_ptr + i.to(tl.int64) * V + token, mask=drafted, other=0.0).to(tl.float32)
     at = (i * 0 + position).to(tl.uint32)
     word, _, _, _ = tl.philox(
         seed, i.to(tl.uint32), at, (i * 0 + ACCEPT).to(tl.uint32), (i * 0).to(tl.uint32)
     )
-    refused = inside & (uniform(word) * q >= p)
-    return tl.min(tl.where(refused, i, DRAFTS))
+    accepted = drafted & (uniform(word) * q < p)
+    n = tl.min(tl.where(accepted, N, i))
+    return n, tl.max(((i == n) & drafted).to(tl.int32)) != 0
 
 
 @triton.jit
@@ -59,14 +63,15 @@ def verify_kernel(
     lead_ptr += b * splits
     winner_ptr += b * splits
     out_ptr += b * (DRAFTS + 1)
-    n = accepted_drafts(draft_ptr, target_ptr, guess_ptr, seed, position, V, DRAFTS, N)
+    n, drafted = accepted_drafts(draft_ptr, target_ptr, guess_ptr, seed, position, V, DRAFTS, N)
     p_ptr, q_ptr = target_ptr + n.to(tl.int64) * V, guess_ptr + n.to(tl.int64) * V
     lead = tl.full([BLOCK], float("-inf"), tl.float32)
     winner = tl.full([BLOCK], NOBODY, tl.int32)
     for tile in range(split * tiles, split * tiles + tiles):
         token = tile * BLOCK + tl.arange(0, BLOCK)
         p = tl.load(p_ptr + token, mask=token < V, other=0.0).to(tl.float32)
-        q = tl.load(q_ptr + token, mask=(token < V) & (token * 0 + n < DRAFTS), other=0.0).to(tl.float32)
+        q = tl.load(q_ptr + token, mask=(token < V) & drafted, other=0.0).to(tl.float32)
+        p, q = tl.where(p == p, p, 0.0), tl.where(q == q, q, 0.0)
         # A race: each token arrives after an exponential time over its weight, and the first one is the draw.
         words = words_of_tile(tile * BLOCK, seed, position, RESAMPLE, BLOCK)
         arrival = -exponential(words) / tl.maximum(p - q, TINY)
@@ -110,8 +115,17 @@ class Workspace:
             torch.zeros(batch, dtype=torch.int32, device=device),
         )
 
+    def check(self, batch: int, vocabulary: int):
+        if self.arrived.numel() < batch or self.lead.numel() < batch * triton.cdiv(vocabulary, BLOCK):
+            raise ValueError(
+                f"workspace must be for {batch} rows of {vocabulary}, got a smaller one; make it with Workspace.of"
+            )
 
-def _check(draft, target, guess):
+
+INTS, FLOATS = (torch.int32,), (torch.float32, torch.bfloat16, torch.float16)
+
+
+def _check(draft, target, guess, seed, position):
     batch, n = draft.shape
     vocabulary = target.shape[-1]
     if n < 1 or target.shape != (batch, n + 1, vocabulary) or guess.shape != (batch, n, vocabulary):
@@ -119,22 +133,28 @@ def _check(draft, target, guess):
             f"target and guess must be [B, n + 1, V] and [B, n, V] for drafts [B, n], got {tuple(target.shape)} "
             f"and {tuple(guess.shape)} for {tuple(draft.shape)}; the target looks one step further"
         )
-    for name, tensor in (("draft", draft), ("target", target), ("guess", guess)):
+    kinds = {"draft": INTS, "target": FLOATS, "guess": FLOATS, "seed": (torch.int64,), "position": INTS}
+    for name, tensor in zip(kinds, (draft, target, guess, seed, position), strict=True):
+        if tensor.dtype not in kinds[name]:
+            listed = " or ".join(str(kind) for kind in kinds[name])
+            raise ValueError(f"{name} must be {listed}, got {tensor.dtype}; convert it")
+        if name in ("seed", "position") and tensor.shape != (batch,):
+            raise ValueError(f"{name} must hold {batch} numbers, got {tuple(tensor.shape)}; one a request")
         if not tensor.is_contiguous():
             raise ValueError(f"{name} must be contiguous, got strides {tensor.stride()}; call .contiguous()")
-    if draft.dtype != torch.int32:
-        raise ValueError(f"draft must be int32, got {draft.dtype}; convert it")
 
 
 def verify(draft, target, guess, seed, position, workspace: Workspace | None = None) -> Verified:
     """draft int32 [B, n], target and guess probabilities of any float type, seed int64 [B], position int32 [B].
 
+    A draft outside 0 .. V - 1 (say -1, where a request has fewer) is never accepted; the target alone replaces it.
     A row of the target below the draft's everywhere is no distribution: it gives -1 where it should be drawn from.
     """
-    _check(draft, target, guess)
+    _check(draft, target, guess, seed, position)
     batch, n = draft.shape
     vocabulary = target.shape[-1]
     w = workspace or Workspace.of(batch, vocabulary, draft.device)
+    w.check(batch, vocabulary)
     tokens = torch.empty(batch, n + 1, dtype=torch.int32, device=draft.device)
     accepted = torch.empty(batch, dtype=torch.int32, device=draft.device)
     blocks = triton.cdiv(vocabulary, BLOCK)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from kernels.sampling_fusion.plan import MOST_K
 from kernels.sampling_fusion.requests import NUMBERS, Requests, pack_bits
+from kernels.sampling_fusion.rules import OURS, Rules
 from kernels.tensors import to_torch
 
 
@@ -27,16 +29,21 @@ class State:
     ranked: bool  # some request is greedy or has a top-k
     free: bool  # some request that is not greedy has no top-k
     filtered: bool  # one of those has a top-p or min-p
+    rules: Rules
 
     @classmethod
-    def of(cls, requests: Requests, device, most_k: int = 1024) -> "State":
+    def of(cls, requests: Requests, device, rules: Rules = OURS) -> "State":
         q = requests
-        k = np.where(q.temperature == 0, 1, q.top_k)
-        ranked = (k > 0) & (k <= min(most_k, q.vocabulary))
+        _check(rules)
+        greedy = q.temperature.astype(float) <= rules.greedy_below
+        numbers = np.stack([getattr(q, name) for name in NUMBERS], axis=1)
+        numbers[greedy, 0] = 0  # the kernels' word for greedy
+        k = np.where(greedy, 1, q.top_k)
+        ranked = (k > 0) & (k <= min(MOST_K, q.vocabulary))
         tables = _tables(q, device)
         return cls(
             q.vocabulary,
-            to_torch(np.stack([getattr(q, name) for name in NUMBERS], axis=1), device),
+            to_torch(numbers, device),
             to_torch(q.top_k, device),
             to_torch(q.seed.view(np.int64), device),
             to_torch(q.position, device),
@@ -45,11 +52,24 @@ class State:
             ranked=bool(ranked.any()),
             free=bool((~ranked).any()),
             filtered=bool(np.any(~ranked & ((q.top_p < 1) | (q.min_p > 0) | (k > 0)))),
+            rules=rules,
         )
 
     @property
     def batch(self) -> int:
         return self.top_k.numel()
+
+
+FOLLOWED = ("min_p_first", "top_p_of", "greedy_below")
+
+
+def _check(rules: Rules):
+    differ = {n: v for n, v in vars(rules).items() if n not in FOLLOWED and v != getattr(OURS, n)}
+    if differ:
+        raise ValueError(
+            f"rules must differ from ours in {', '.join(FOLLOWED)} alone, got {differ}; "
+            "reference.sample follows every switch"
+        )
 
 
 def _tables(q: Requests, device) -> dict:

@@ -4,14 +4,13 @@ import json
 
 import torch
 
-from kernels.sampling_fusion import fused, speculative
+from kernels.sampling_fusion import fused, plan, speculative
 from kernels.sampling_fusion.cases import EVERYTHING
 from kernels.sampling_fusion.requests import Requests, pack_bits
 from kernels.sampling_fusion.state import State
-from kernels.tests.compiled import facts
+from kernels.tests.compiled import facts, facts_of, kernels
 
 V = 128256
-LIKE_H200 = 132
 
 
 def state(**ask) -> State:
@@ -33,24 +32,41 @@ ASKED = {
 }
 
 
+def parts(call, capability: int) -> dict:
+    """Facts of each launch: one that reads and finishes, or one of each."""
+    made = [facts_of(kernel, capability) for kernel in kernels(call, capability)]
+    return dict(zip(("both",) if len(made) == 1 else ("read", "finish"), made, strict=True))
+
+
 def main():
-    fused.multiprocessors = lambda device: LIKE_H200
     found = {}
     states = {name: state(**ask) for name, (ask, _) in ASKED.items()}
-    logits = torch.empty(2, V)
-    for name, (_, more) in ASKED.items():
-        call = lambda s=states[name], more=more: fused.sample(logits, s, **more)  # noqa: E731
-        found[f"{name} 90"] = facts(call, 90)
-    found["usual bf16 90"] = facts(lambda: fused.sample(logits.bfloat16(), states["usual"]), 90)
+    fp32, bf16 = torch.empty(2, V), torch.empty(2, V, dtype=torch.bfloat16)
+
+    def compile(title, name, logits, config, target=90):
+        more = ASKED[name][1]
+        made = parts(lambda: fused.sample(logits, states[name], config=config, **more), target)
+        found.update({f"{title} {target} {part}": facts for part, facts in made.items()})
+
+    (_, few), (_, some), (_, many) = plan.TABLE
+    for name in ASKED:
+        compile(f"{name}, many", name, fp32, many)
+    for rows, config in (("few", few), ("some", some)):
+        for name in ("usual", "everything", "nucleus"):
+            compile(f"{name}, {rows}", name, fp32, config)
+    for rows, config in (("few", few), ("some", some), ("many", many)):
+        compile(f"usual bf16, {rows}", "usual", bf16, config)
     for target in (80, 100):
-        found[f"usual {target}"] = facts(lambda: fused.sample(logits, states["usual"]), target)
+        compile("usual, many", "usual", fp32, many, target)
     p, seed, position = (
         torch.empty(1, 5, V),
         torch.zeros(1, dtype=torch.int64),
         torch.zeros(1, dtype=torch.int32),
     )
     draft = torch.zeros(1, 4, dtype=torch.int32)
-    found["verify 90"] = facts(lambda: speculative.verify(draft, p, p[:, :4], seed, position), 90)
+    found["verify 90"] = facts(
+        lambda: speculative.verify(draft, p, p[:, :4].contiguous(), seed, position), 90
+    )
     print(json.dumps(found))
 
 

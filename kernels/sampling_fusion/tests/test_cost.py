@@ -1,6 +1,7 @@
 """The formulas: the source's figures, the kernels' own traffic as the interpreter sees it, and their limits."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -170,6 +171,13 @@ def test_the_naive_chain_launches_what_the_formula_says(monkeypatch, ask, option
     naive_chain.sample(torch.zeros(1, 50), State.of(requests, "cpu"), draw=ask.get("draw", "gumbel"))
     ours = [s for s in cost.naive_chain(1, 50, **options) if s.name not in TORCH_STEPS]
     assert len(launched) == sum(s.launches for s in ours)
+
+
+def test_timed_cases_count_the_masks_that_are_read():
+    for timed in cases.TIMED:
+        case = timed.case()
+        state = State.of(cases.requests_of(replace(case, batch=1, vocabulary=500)), "cpu")
+        assert timed.masks == sum(mask is not None for mask in (state.allowed, state.biased, state.seen))
 
 
 TORCH_STEPS = ("sort", "running sum", "argmax", "gather")

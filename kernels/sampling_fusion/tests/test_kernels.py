@@ -1,15 +1,16 @@
 """The kernels beside the reference: every case, every repeat, every neighbour."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from kernels.sampling_fusion import cases, fused, naive_chain, reference, speculative
+from kernels.sampling_fusion import cases, fused, naive_chain, plan, reference, speculative
 from kernels.sampling_fusion.accept import acceptable
 from kernels.sampling_fusion.requests import Requests, pack_bits
-from kernels.sampling_fusion.rules import LIBRARIES, OURS
+from kernels.sampling_fusion.rules import LIBRARIES, OURS, Rules
 from kernels.sampling_fusion.state import State
 from kernels.tensors import to_torch
 
@@ -29,10 +30,8 @@ def run_named(name):
 
 def run(case, **more):
     logits, requests = cases.logits_of(case), cases.requests_of(case)
-    state = State.of(requests, DEVICE)
-    got = fused.sample(
-        to_torch(logits, DEVICE), state, draw=case.draw, top=case.top, logprobs=True, rules=case.rules, **more
-    )
+    state = State.of(requests, DEVICE, case.rules)
+    got = fused.sample(to_torch(logits, DEVICE), state, draw=case.draw, top=case.top, logprobs=True, **more)
     return logits, requests, got
 
 
@@ -80,16 +79,29 @@ MIXED = next(c for c in cases.CASES if c.name == "mixed with everything")
 
 
 def test_a_request_alone_gets_the_same_bits_as_in_a_batch_and_on_any_grid():
+    config = plan.config_for(MIXED.batch)
     logits, requests, together = run_named(MIXED.name)
     for i in range(MIXED.batch):
         alone = fused.sample(
-            to_torch(logits[i : i + 1], DEVICE), State.of(requests.row(i), DEVICE), top=MIXED.top
+            to_torch(logits[i : i + 1], DEVICE),
+            State.of(requests.row(i), DEVICE),
+            top=MIXED.top,
+            config=config,
         )
         assert alone.tokens[0] == together.tokens[i]
         assert torch.equal(alone.logprobs[0], together.logprobs[i]), "the same bits"
         assert torch.equal(alone.top_logprobs[0], together.top_logprobs[i])
-    _, _, other = run(MIXED, config=fused.Config(per_sm=1))
+    _, _, other = run(MIXED, config=replace(config, tile=1024))
     assert torch.equal(other.tokens, together.tokens) and torch.equal(other.logprobs, together.logprobs)
+
+
+@pytest.mark.parametrize("config", [config for _, config in plan.TABLE], ids=("few", "some", "many"))
+def test_every_row_of_the_table_draws_the_same(config):
+    """One launch or two, any warps: what differs is a sum's last bit."""
+    _, _, usual = run_named(MIXED.name)
+    _, _, got = run(MIXED, config=config)
+    assert torch.equal(got.tokens, usual.tokens) and torch.equal(got.top_tokens, usual.top_tokens)
+    torch.testing.assert_close(got.logprobs, usual.logprobs, atol=LOGPROB_ERROR, rtol=0)
 
 
 def test_a_spoiled_row_does_not_touch_its_neighbours_or_the_next_launch():
@@ -154,6 +166,66 @@ def test_speculation_agrees_with_the_reference_draft_by_draft():
     assert set(accepted) == {0, 1, 2, 3}, "every way to stop was tried"
 
 
+def speculative_batch(vocabulary=300):
+    """Five requests of two drafts, each surely accepted where it is a draft at all."""
+    rng = np.random.default_rng(1)
+    target = rng.dirichlet(np.ones(vocabulary), size=(5, 3)).astype(np.float32)
+    draft = rng.integers(0, vocabulary, (5, 2)).astype(np.int32)
+    return [draft, target, target[:, :2] * 0.5, np.arange(5) + 3, np.arange(5, dtype=np.int32)]
+
+
+def verified(arrays):
+    """By the kernel, held to the reference."""
+    got = speculative.verify(*(torch.from_numpy(a).to(DEVICE) for a in arrays))
+    tokens, accepted = reference.verify(*arrays)
+    np.testing.assert_array_equal(got.accepted.cpu().numpy(), accepted)
+    np.testing.assert_array_equal(got.tokens.cpu().numpy(), tokens)
+    return tokens, accepted
+
+
+def test_what_is_no_draft_is_never_accepted_and_the_target_speaks_alone():
+    arrays = speculative_batch()
+    vocabulary = arrays[1].shape[-1]
+    assert (verified(arrays)[1] == 2).all(), "q is half of p, so nothing is refused"
+    for wrong in (-1, vocabulary, 2**31 - 1):
+        arrays = speculative_batch()
+        arrays[0][:, 1] = wrong
+        tokens, accepted = verified(arrays)
+        assert (accepted == 1).all() and (tokens[:, 2] == -1).all()
+        arrays[2][:, 1] = 1 / vocabulary
+        assert (verified(arrays)[0] == tokens).all(), "the guess has no say where there was no draft"
+
+
+def test_a_nan_probability_accepts_nothing_and_draws_nothing():
+    arrays = speculative_batch()
+    draft, target, guess = arrays[:3]
+    target[0, 0, draft[0, 0]] = np.nan
+    target[1, 0] = np.nan
+    guess[2, 0, draft[2, 0]] = np.nan
+    guess[3, 0] = np.nan
+    tokens, accepted = verified(arrays)
+    assert accepted.tolist() == [0, 0, 0, 0, 2]
+    assert tokens[0, 0] != draft[0, 0] and tokens[1, 0] == -1 and (tokens[[0, 2, 3], 0] >= 0).all()
+
+
+def test_a_verification_that_would_read_beside_its_tensors_is_refused():
+    draft, target, guess, seed, position = (torch.from_numpy(a).to(DEVICE) for a in speculative_batch())
+    workspace = speculative.Workspace.of(1, 300, DEVICE)
+    wrong = (
+        (draft, target, guess, seed[:4], position),
+        (draft, target, guess, seed.repeat(2)[::2], position),
+        (draft, target, guess, seed, position.long()),
+        (draft, target, guess, seed, position[:, None]),
+        (draft, target, guess.flip(0).transpose(0, 1).contiguous().transpose(0, 1), seed, position),
+        (draft, target[:, :2], guess, seed, position),
+        (draft, target, guess.int(), seed, position),
+        (draft, target, guess, seed, position, workspace),
+    )
+    for arguments in wrong:
+        with pytest.raises(ValueError, match=REFUSAL):
+            speculative.verify(*arguments)
+
+
 def small(**ask):
     return torch.zeros(1, 8, device=DEVICE), State.of(Requests.of(1, 8, **ask), DEVICE)
 
@@ -166,7 +238,11 @@ def test_what_does_not_fit_is_refused_in_one_form():
         lambda: fused.sample(torch.zeros(8, 1, device=DEVICE).expand(8, 1).t()[:, ::2], state),
         lambda: fused.sample(x, state, draw="dice"),
         lambda: fused.sample(x, state, draw="inverse"),
-        lambda: fused.sample(x, ranked, rules=LIBRARIES["vllm"]),
+        lambda: State.of(Requests.of(1, 8), DEVICE, LIBRARIES["vllm"]),
+        lambda: naive_chain.sample(x, State.of(Requests.of(1, 8), DEVICE, Rules(min_p_first=True))),
+        lambda: fused.sample(x.to(torch.int32), state),
+        lambda: fused.sample(x.double(), state),
+        lambda: fused.sample(x.repeat(2, 1), State.of(Requests.of(2, 8), DEVICE), fused.Workspace.of(1, 8, DEVICE)),
         lambda: fused.sample(x, ranked, top=-1),
         lambda: reference.sample(np.zeros((1, 7)), Requests.of(1, 8)),
         lambda: speculative.verify(torch.zeros(1, 0, dtype=torch.int32), x[None], x[None], None, None),
