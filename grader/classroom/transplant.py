@@ -112,6 +112,7 @@ def plain(text: str) -> str:
     """
     kept = (c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
     text = re.sub(r"<(?=[A-Za-z/!?])", "< ", "".join(kept))
+    text = re.sub(r"(https?:)(?=//)", r"\1 ", text, flags=re.IGNORECASE)  # which renderers make links of
     return MATHJAX_DOORS.sub(r"\\ ", re.sub(r"\](?=[(:\[])", "] ", text))
 
 

@@ -223,7 +223,8 @@ SHOWN = {
     "<script>alert(1)</script>": "< script>alert(1)< /script>",
     "a < b and c<d": "a < b and c< d",
     "[x](javascript:alert(1))": "[x] (javascript:alert(1))",
-    "![p](http://x/y.png)": "![p] (http://x/y.png)",
+    "![p](http://x/y.png)": "![p] (http: //x/y.png)",
+    "see HTTPS://x.org/y": "see HTTPS: //x.org/y",
     "[x]: javascript:alert(1)": "[x] : javascript:alert(1)",
     "$\\href{javascript:alert(1)}{x}$": "$\\ href{javascript:alert(1)}{x}$",
     "x\u202ey\x00z": "xyz",
@@ -237,7 +238,7 @@ def test_a_strangers_markdown_holds_nothing_that_acts(text):
     from nbconvert.filters.markdown_mistune import markdown2html_mistune
 
     html = markdown2html_mistune(SHOWN[text])
-    assert not any(words in html for words in ("<script", "<img", 'href="javascript', "\\href"))
+    assert not any(words in html for words in ("<script", "<img", 'href="http', 'href="javascript', "\\href"))
 
 
 def test_odd_files_are_set_aside_before_nbgrader_copies_them(course, tmp_path):

@@ -40,10 +40,10 @@ class Acting(HTMLParser):
             self.found.append(f"<script>{data[:40]}")
 
 
-def nothing_acts(course: Course, student: str) -> list[str]:
+def nothing_acts(course: Course, lab: str, student: str) -> list[str]:
     """No word of a student's is a script, a picture, a link, a door of MathJax or an escape in a page."""
     broken = []
-    for name, page in outcome.pages(course, "feedback", student).items():
+    for name, page in outcome.pages(course, f"feedback/{student}", lab).items():
         if not name.endswith(".html"):
             continue
         reader = Acting()

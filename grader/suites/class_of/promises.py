@@ -165,6 +165,6 @@ def sentence(one: HandedIn, row: dict, course: Course) -> str:
     said = [row["trouble"], *row["said"], *row["why"].values()]
     if not any(said):
         pages = " ".join(visible_pages(course, one.student, one.lab))
-        pieces = re.findall(r" came (.*?) look |\(cpu mode\) (\w.{0,120})", pages)
+        pieces = re.findall(r" came ((?:(?! came ).)*?) look |\(cpu mode\) (\w.{0,120})", pages)
         said = [piece for piece in map("".join, pieces) for a in one.attacks if re.search(a.told, piece)]
     return next(filter(None, said), "nothing")[:110]
