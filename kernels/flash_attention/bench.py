@@ -80,12 +80,14 @@ def ours_backward(inputs):
 
 
 def check_backward(inputs, grads) -> float:
-    """One head of one sequence, whole."""
+    """One key head of one sequence, whole, with all query heads that share it."""
     case = inputs["case"]
-    b, h = case.batch - 1, case.q_heads // 2
-    one = [to_numpy(inputs[name][b, h])[None, None] for name in ("dout", "q", "k", "v")]
+    b, kv, group = case.batch - 1, case.kv_heads // 2, case.q_heads // case.kv_heads
+    heads = {"q": slice(kv * group, (kv + 1) * group), "k": slice(kv, kv + 1)}
+    heads |= {"dout": heads["q"], "v": heads["k"]}
+    one = [to_numpy(inputs[name][b, heads[name]])[None] for name in ("dout", "q", "k", "v")]
     expected = reference.attention_backward(*one, **case.options)
-    got = [to_numpy(grad[b, h])[None, None] for grad in grads]
+    got = [to_numpy(grad[b, heads[name]])[None] for name, grad in zip("qkv", grads, strict=True)]
     return max(relative_error(a, e) for a, e in zip(got, expected, strict=True))
 
 

@@ -143,7 +143,8 @@ def _sdpa_backward(backend):
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side), sdpa_kernel(backend):
-            out = F.scaled_dot_product_attention(*leaves, is_causal=case.causal)
+            grouped = case.q_heads != case.kv_heads
+            out = F.scaled_dot_product_attention(*leaves, is_causal=case.causal, enable_gqa=grouped)
         torch.cuda.current_stream().wait_stream(side)
         return lambda: torch.autograd.grad(out, leaves, inputs["dout"], retain_graph=True)
 

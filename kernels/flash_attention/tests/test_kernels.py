@@ -44,12 +44,12 @@ def check_forward(case):
     check_lse(lse, expected_lse)
 
 
-def check_backward(case):
+def check_backward(case, **more):
     arrays = cases.operands(case)
     dout = np.random.default_rng(1).standard_normal(arrays[0].shape).astype(arrays[0].dtype)
     tensors = [laid(x, case.layout) for x in arrays]
     out, lse = attention(*tensors, **case.options)
-    grads = attention_backward(laid(dout, case.layout), *tensors, out, lse, **case.options)
+    grads = attention_backward(laid(dout, case.layout), *tensors, out, lse, **case.options, **more)
     expected = reference.attention_backward(dout, *arrays, **case.options)
     for got, want in zip(grads, expected, strict=True):
         size = max(np.linalg.norm(want), 1e-3 * np.linalg.norm(expected[2]))  # a gradient may be exactly zero
@@ -100,6 +100,27 @@ def check_varlen(q_lens, k_lens, heads, kv_heads, d, dtype="fp16", **options):
 @pytest.mark.parametrize("options", (dict(), dict(causal=True), dict(window=(9, 0))), ids=str)
 def test_packed_sequences(options):
     check_varlen((70, 0, 1, 33), (70, 5, 40, 0), 2, 1, 64, **options)
+
+
+def check_neighbours(rubbish, q_lens, k_lens, heads, kv_heads, d, dtype="fp16", **options):
+    """The middle one of three packed sequences between two without a finite number."""
+    arrays, cu_q, cu_k = packed(q_lens, k_lens, heads, kv_heads, d, dtype)
+    for x, cu in zip(arrays, (cu_q, cu_k, cu_k), strict=True):
+        x[: cu[1]], x[cu[2] :] = rubbish, rubbish
+    tensors = [to_torch(x, DEVICE) for x in (*arrays, cu_q, cu_k)]
+    out, lse = (to_numpy(t) for t in attention_varlen(*tensors, max(q_lens), **options))
+    middle, ends = slice(cu_q[1], cu_q[2]), (np.array([0, q_lens[1]]), np.array([0, k_lens[1]]))
+    one = [x[cu[1] : cu[2]] for x, cu in zip(arrays, (cu_q, cu_k, cu_k), strict=True)]
+    expected, expected_lse = reference.attention_varlen(*one, *ends, **options)
+    assert relative_error(out[middle], expected) < ROUNDING[dtype]
+    check_lse(torch.from_numpy(lse[:, middle]), expected_lse)
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN slice")  # the interpreter's maximum of a row of them
+@pytest.mark.parametrize("rubbish", (np.nan, np.inf, -np.inf))
+@pytest.mark.parametrize("k_lens", ((70, 90, 100), (3, 64, 200), (5, 0, 9)), ids=str)
+def test_packed_neighbours_without_a_finite_number_stay_apart(k_lens, rubbish):
+    check_neighbours(rubbish, (20, 33, 40), k_lens, 2, 1, 32, causal=k_lens[1] == 90)
 
 
 def test_empty_tensors_and_empty_caches():
