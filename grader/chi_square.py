@@ -1,15 +1,15 @@
 """Do tokens come as they should? A chi-square test that knows how often it is wrong and how much it can see.
 
-`limit` gives the rate of wrong alarms, `power` the rate at which a stated bias is seen, `needed` the draws for it.
+`limit` gives the rate of wrong alarms, `power` how often a stated bias is seen, `noncentrality` how large one must be.
+A million runs without a wrong alarm want the limit of two million: with a token expected only LEAST times the true tail
+is some 40% heavier than chi-square's there (measured in grader/checks/tests/test_sampling_distribution.py).
 """
 
 import math
 
 import numpy as np
 
-LEAST = (
-    50  # tokens expected less often are counted together: below this the tail is not chi-square's any more
-)
+LEAST = 50  # tokens expected less often are counted together, or the tail would be no chi-square's any more
 NEVER = math.inf
 
 

@@ -85,7 +85,7 @@ DRAW = told_apart(
 def penalised(change):
     """The tokens where a row's penalties are `change(x, history, repetition, frequency, presence)`."""
 
-    def pick(inputs, i, x, t, u):
+    def drawn(inputs, i, x, t, u):
         may = unpack_bits(inputs["allowed"][i : i + 1], x.size)[0]
         history = inputs["history"][i]
         numbers = (float(inputs[n][i]) for n in ("repetition", "frequency", "presence"))
@@ -93,7 +93,7 @@ def penalised(change):
         x = change(x, history[history >= 0], *numbers)
         return rows.best(x / t + rows.gumbel_of(u) if t else x)
 
-    return row_by_row(pick, cold=True)
+    return row_by_row(drawn, cold=True)
 
 
 def _always_divides(x, history, r, f, p):
@@ -113,10 +113,10 @@ MASKED = told_apart(
 def among(stays):
     """The tokens drawn among those that `stays(x, t, top_k, top_p, min_p)` flags."""
 
-    def pick(inputs, i, x, t, u):
+    def drawn(inputs, i, x, t, u):
         return rows.best(np.where(stays(x, t, *rows.filters(inputs, i)), x / t + rows.gumbel_of(u), -np.inf))
 
-    return row_by_row(pick)
+    return row_by_row(drawn)
 
 
 FILTERED = told_apart(

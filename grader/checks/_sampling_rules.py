@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.checks._sampling_rows import survivors
+from grader.checks._sampling_rows import gumbel_of, survivors
 from grader.questions import Call, Mistake, NumpyQuestion, Part
 from kernels.sampling_fusion import reference
 from kernels.sampling_fusion.requests import Requests
@@ -18,7 +18,7 @@ def penalize(logits, output, repetition, frequency, presence):
 
 
 def gumbel_pick(logits, temperature, u):
-    return int(np.argmax(np.asarray(logits, np.float64) / temperature + gumbel(u)))
+    return int(np.argmax(np.asarray(logits, np.float64) / temperature + gumbel_of(u)))
 
 
 def inverse_pick(weights, u):
@@ -45,10 +45,6 @@ def _nucleus(x, t, k, p, m, stays):
     return flags
 
 
-def gumbel(u):
-    return -np.log(-np.log(u))
-
-
 def _row(rng, n, spread=2.0):
     return (spread * rng.standard_normal(n)).round(3)
 
@@ -56,7 +52,7 @@ def _row(rng, n, spread=2.0):
 def _close(rng, n):
     """Logits made of the noise, so that the sums lie close together and each little change picks another token."""
     u, temperature = rng.uniform(1e-3, 1 - 1e-3, n), float(rng.choice([0.3, 0.7, 2.0]))
-    return temperature * (0.02 * rng.permutation(n) - gumbel(u)), temperature, u
+    return temperature * (0.02 * rng.permutation(n) - gumbel_of(u)), temperature, u
 
 
 def _history(rng, vocabulary, length):
@@ -144,8 +140,8 @@ DRAWS = NumpyQuestion(
         "int(np.argmax(logits / temperature - np.log(-np.log(u))))",
     ),
     mistakes=(
-        Mistake("noise scaled", "the temperature divides the logits alone, not the noise", wrong=lambda x, t, u: int(np.argmax((x + gumbel(u)) / t))),
-        Mistake("sign", "the sign of the noise is turned round", wrong=lambda x, t, u: int(np.argmax(x / t - gumbel(u)))),
+        Mistake("noise scaled", "the temperature divides the logits alone, not the noise", wrong=lambda x, t, u: int(np.argmax((x + gumbel_of(u)) / t))),
+        Mistake("sign", "the sign of the noise is turned round", wrong=lambda x, t, u: int(np.argmax(x / t - gumbel_of(u)))),
     ),
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ from grader.checks import _sampling_rows as rows
 from grader.checks._sampling_rules import inverse_pick, penalize
 
 DRAWS = 20_000  # in a histogram
-ONCE_IN = 2e6  # of the limit: the true tail is up to a third heavier, so a wrong alarm is rarer than 1e-6
+ONCE_IN = 2e6  # of the limit: the true tail is some 40% heavier, so that a wrong alarm is rarer than 1e-6
 SURE = 0.99
 ROW = np.array([0.4, -1.6, -0.3, 1.2, 2.1, -0.7, -0.1, -1.0, 1.6, 2.6, 1.0, -1.4])
 T = 0.7
@@ -25,7 +25,7 @@ LANES = 4
 CLOSE, FEW = "scores that lie close together", "many rows of few tokens"
 
 
-def softmax(scores: np.ndarray, stays=True) -> np.ndarray:
+def chances_of(scores: np.ndarray, stays=True) -> np.ndarray:
     w = np.where(stays, np.exp(scores - scores.max()), 0.0)
     return w / w.sum()
 
@@ -73,7 +73,7 @@ def one_too_many(x, t, k, p, m) -> np.ndarray:
 def of_the_sum(x, t, k, p, m) -> np.ndarray:
     """Min-p as a share of the kept mass, not of the best token's weight."""
     flags = rows.survivors(x, t, k, p, 0.0)
-    mass = softmax(np.asarray(x) / t, flags)
+    mass = chances_of(np.asarray(x) / t, flags)
     return flags & ((mass >= m) | (x == x.max()))
 
 
@@ -138,7 +138,7 @@ class Bias:
         return bool(question.agree(inputs, case, wrong, question.reference(inputs, case)))
 
 
-RIGHT = softmax(ROW / T)
+RIGHT = chances_of(ROW / T)
 PENALISED, FORGETFUL = penalize(ROW, HISTORY, *PENALTIES), penalize(ROW, HISTORY[:-1], *PENALTIES)
 NARROW, WIDE = rows.survivors(ROW, T, *NUCLEUS), one_too_many(ROW, T, *NUCLEUS)
 ENOUGH, FEWER = rows.survivors(ROW, T, 0, 1.0, FLOOR), of_the_sum(ROW, T, 0, 1.0, FLOOR)
@@ -157,7 +157,10 @@ def of_bits(bits: int) -> Bias:
 def _warmer(factor: float) -> Bias:
     tokens = mistakes.scored(lambda x, t, u: x / (factor * t) + rows.gumbel_of(u))
     return Bias(
-        lambda u: largest(ROW / (factor * T), rows.gumbel_of(u)), softmax(ROW / (factor * T)), tokens, RIGHT
+        lambda u: largest(ROW / (factor * T), rows.gumbel_of(u)),
+        chances_of(ROW / (factor * T)),
+        tokens,
+        RIGHT,
     )
 
 
@@ -166,7 +169,12 @@ def _filtered(stays, flags, right) -> Bias:
         return largest(np.where(flags, ROW / T, -np.inf), rows.gumbel_of(u))
 
     return Bias(
-        draw, softmax(ROW / T, flags), mistakes.among(stays), softmax(ROW / T, right), "filtered_draw", FEW
+        draw,
+        chances_of(ROW / T, flags),
+        mistakes.among(stays),
+        chances_of(ROW / T, right),
+        "filtered_draw",
+        FEW,
     )
 
 
@@ -182,11 +190,11 @@ def _seeds(together: int) -> Bias:
 
 
 BIASES = {
-    "noise scaled by the temperature": Bias(lambda u: largest(ROW, rows.gumbel_of(u)), softmax(ROW), mistakes.scored(lambda x, t, u: (x + rows.gumbel_of(u)) / t), RIGHT),
+    "noise scaled by the temperature": Bias(lambda u: largest(ROW, rows.gumbel_of(u)), chances_of(ROW), mistakes.scored(lambda x, t, u: (x + rows.gumbel_of(u)) / t), RIGHT),
     "noise of 6 bits": of_bits(6),
     "noise of 12 bits": of_bits(12),
     "u = 0 wins, of 10 bits": _noise(zero_wins, on_levels(ROW / T, every_level(zero_wins, 10))),
-    "noise by lane": _noise(by_lane, softmax(ROW / T, lane_maxima())),
+    "noise by lane": _noise(by_lane, chances_of(ROW / T, lane_maxima())),
     "temperature 10% too high": _warmer(1.10),
     "temperature 5% too high": _warmer(1.05),
     "temperature 1% too high": _warmer(1.01),
@@ -194,7 +202,7 @@ BIASES = {
     "neighbours share a seed": _seeds(2),
     "top-p keeps one too many": _filtered(one_too_many, WIDE, NARROW),
     "min-p of the sum": _filtered(of_the_sum, FEWER, ENOUGH),
-    "last penalty forgotten": Bias(lambda u: largest(FORGETFUL / T, rows.gumbel_of(u)), softmax(FORGETFUL / T), mistakes.penalised(forgets_the_last), softmax(PENALISED / T), "masked_draw"),
+    "last penalty forgotten": Bias(lambda u: largest(FORGETFUL / T, rows.gumbel_of(u)), chances_of(FORGETFUL / T), mistakes.penalised(forgets_the_last), chances_of(PENALISED / T), "masked_draw"),
     "inverse CDF, the token after": Bias(lambda u: np.minimum(inverse(u) + 1, ROW.size - 1), np.append(0, RIGHT[:-1]) + np.append(np.zeros(ROW.size - 1), RIGHT[-1]), mistakes.row_by_row(lambda inputs, i, x, t, u: min(inverse_pick(np.exp((x - x.max()) / t), u[0]) + 1, x.size - 1)), RIGHT),
 }  # fmt: skip
 

@@ -78,7 +78,7 @@ def test_that_rate_is_measured_rightly_where_counting_can_tell():
 
 def test_p_values_of_honest_draws_are_uniform():
     """Gumbel-max from the uniform numbers of 1000 × 1000 different seeds, as the check makes them."""
-    p, chances = np.empty(1000), planted.softmax(ROW[:4])
+    p, chances = np.empty(1000), planted.chances_of(ROW[:4])
     for run in range(p.size):
         seeds = run * 1000 + np.arange(1000)
         noise = rows.gumbel_of(rows.uniform(seeds[:, None], np.arange(4)))
@@ -119,7 +119,7 @@ def test_what_it_demands_after_mask_and_penalties_does_too():
         allowed=pack_bits(allowed[None])[0], history=planted.HISTORY.astype(np.int32),
         repetition=np.float32(r), frequency=np.float32(f), presence=np.float32(p),
     )  # fmt: skip
-    assert not alarm(tokens, planted.softmax(planted.PENALISED / T, allowed))
+    assert not alarm(tokens, planted.chances_of(planted.PENALISED / T, allowed))
 
 
 def test_and_among_survivors():
@@ -130,7 +130,7 @@ def test_and_among_survivors():
         top_p=np.float32(p),
         min_p=np.float32(m),
     )
-    assert not alarm(tokens, planted.softmax(ROW / T, planted.NARROW))
+    assert not alarm(tokens, planted.chances_of(ROW / T, planted.NARROW))
 
 
 @pytest.mark.parametrize("name", [n for n, b in BIASES.items() if b.together == 1])
