@@ -46,7 +46,7 @@ def broken_promises(graded) -> list[str]:
     found = promises.same(names, rows, graded.alone, graded.mixed) + promises.finite(graded.mixed)
     for name in names:
         found += hidden.leaks(graded.mixed, graded.lab, name, numbers) + pages.nothing_acts(
-            graded.mixed, name
+            graded.mixed, graded.lab, name
         )
     return found
 
