@@ -207,7 +207,7 @@ BIASES = {
 }  # fmt: skip
 
 
-def table(trials: int = 100) -> list[tuple]:
+def table(trials: int = 30) -> list[tuple]:
     """(name, power of a histogram, measured, draws it would need, measured power of the tokens)."""
     found, rng = [], np.random.default_rng(0)
     for name, bias in BIASES.items():
