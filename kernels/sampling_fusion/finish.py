@@ -10,16 +10,20 @@ from kernels.sampling_fusion.tiles import (
     best_of,
     clean,
     key_of,
+    mass_of,
     noise,
     noisy_best,
     raw,
     ruled,
+    steps,
     uniform,
+    units,
     word_of,
     words_of_tile,
 )
 
 GUMBEL_STREAM, INVERSE_STREAM = tl.constexpr(GUMBEL), tl.constexpr(INVERSE)
+STEP_OF_SUM = tl.constexpr(2.0**-23)
 
 
 @triton.jit
@@ -42,7 +46,8 @@ def scan(
     tl.store(maxima_ptr + group, top, mask=group < groups)
     if SUMS:
         from_top = tl.where(x > float("-inf"), (x - top[:, None]) * inv_t, float("-inf"))
-        tl.store(sums_ptr + group, tl.sum(tl.exp(from_top), axis=1), mask=group < groups)
+        sums = tl.sum(steps(tl.exp(from_top)), axis=1).to(tl.float32) * STEP_OF_SUM
+        tl.store(sums_ptr + group, sums, mask=group < groups)
     if FREE:
         if free:
             words = tl.reshape(words_of_tile(tile * N, seed, position, GUMBEL_STREAM, N), [ROWS, GROUP])
@@ -56,7 +61,8 @@ def row_total(maxima, best, inv_t, sums_ptr, groups, G: tl.constexpr):
     """The row's sum of exp((x - best) / T), from the groups' sums: the same bits however the row was split."""
     g = tl.arange(0, G)
     sums = tl.load(sums_ptr + g, mask=g < groups, other=0.0)
-    return tl.sum(tl.where(maxima > float("-inf"), sums * tl.exp((maxima - best) * inv_t), 0.0))
+    weight = tl.where(maxima > float("-inf"), sums * tl.exp((maxima - best) * inv_t), 0.0)
+    return mass_of(tl.sum(units(weight)))
 
 
 @triton.jit
@@ -64,7 +70,10 @@ def draw(
     x, token, rank, before, n, best, total, inv_t, k, top_p, min_p, seed, position,
     C: tl.constexpr, INVERSE_CDF: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
 ):  # fmt: skip
-    """Top-p, min-p and the draw on a ranked short list; returns the token."""
+    """Top-p, min-p and the draw on a ranked short list; returns the token.
+
+    What the list holds beside the k best differs by the launch's shape: no sum here counts it.
+    """
     listed = tl.arange(0, C) < n
     from_best = (x - best) * inv_t
     weight = tl.where(listed, tl.exp(from_best), 0.0)
@@ -72,11 +81,12 @@ def draw(
     kept = listed & (rank < k)
     if MIN_P_FIRST:
         kept &= enough
-    mass = total if OF_ALL else tl.sum(tl.where(kept, weight, 0.0))
+    whole = units(weight)
+    mass = total if OF_ALL else mass_of(tl.sum(tl.where(kept, whole, 0)))
     kept &= enough & (before < tl.where(top_p < 1, top_p * mass, float("inf")))
     if INVERSE_CDF:
         word, _, _, _ = tl.philox(seed, 0, position, INVERSE_STREAM, 0)
-        target = uniform(word) * tl.sum(tl.where(kept, weight, 0.0))
+        target = uniform(word) * mass_of(tl.sum(tl.where(kept, whole, 0)))
         score = tl.where(kept & (before <= target), rank.to(tl.float32), -1.0)
     else:
         score = from_best + noise(word_of(token, seed, position, GUMBEL_STREAM))

@@ -44,7 +44,7 @@ def sample_kernel(
     )  # fmt: skip
     temperature = tl.load(numbers_ptr + b * 6)
     k = tl.where(temperature == 0, 1, tl.load(top_k_ptr + b))
-    free = (k == 0) | (k > K)
+    free = (k == 0) | (k > K) | (k > V)  # V: a longer list asked for by a neighbour changes nothing
     inv_t = tl.where(temperature == 0, 1.0, tl.minimum(1.0 / temperature, 1e30))
     seed, position = tl.load(seed_ptr + b), tl.load(position_ptr + b)
     maxima_ptr += b * groups
@@ -183,7 +183,7 @@ def sample(
 ) -> Sampled:
     """logits [B, V] fp32, bf16 or fp16 -> one token a row. Graph safe when `workspace` is given.
 
-    The noise is a request's own in any batch. A sum's last bit is the config's, which goes by the batch unless given.
+    A request gets the same bits in any batch and by any config: its noise is its own, and sums are of integers.
     """
     batch, vocabulary = state.batch, state.vocabulary
     _check(logits, state, draw, top)
@@ -191,7 +191,7 @@ def sample(
     k = max(state.largest_k, top)
     workspace = workspace or Workspace.of(batch, vocabulary, logits.device, k)
     workspace.check(batch, vocabulary, k)
-    config = config or config_for(batch)
+    config = config or config_for(batch, state.kind)
     logprobs = logprobs or top > 0
     f = {"dtype": torch.float32, "device": logits.device}
     i = {"dtype": torch.int32, "device": logits.device}
@@ -202,7 +202,7 @@ def sample(
         torch.empty(batch, top, **f) if top else None,
     )
     w, s, rules = workspace, state, state.rules
-    chosen = constants(vocabulary, k, logits.element_size(), config)
+    chosen = constants(vocabulary, k, 4 if s.free else logits.element_size(), config)
     tiles = triton.cdiv(vocabulary, chosen["ROWS"] * GROUP)
     for programs, num_warps, part in launches(tiles, config):
         sample_kernel[(programs, batch)](

@@ -1,12 +1,12 @@
 """How a launch is cut: a measured table by batch, and the sizes that follow from k and the vocabulary."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import triton
 
 MOST_K = 1024  # above, a row goes the way of rows without top-k
 GROUP = 64  # tokens that share one maximum
-FEW = 64  # for k up to here all pairs of sets are compared; above, the least of k sets' best must do
+FEW_K = 64  # for k up to here all pairs of sets are compared; above, the least of k sets' best must do
 SORTED = 512  # short lists from here on are sorted
 PAIRS = 4096  # comparisons a tile of the ranking
 
@@ -17,33 +17,43 @@ class Config:
     finish_warps: int = 0  # of a launch of its own; 0: the last program of a row to arrive finishes it
     at_once: int = 64  # chosen groups a tile of the second read
     sets: int = 256  # sets of groups, whose best are compared all with all
-    tile: int = 16384  # bytes of logits that one program reads
+    tile: int = (
+        16384  # bytes of logits that one program reads; 4 a token of any type where noise is drawn for each
+    )
 
 
-# H200, 2026-11-20, Triton 3.6, 128,256 tokens, top-k 50 and top-p 0.9: fp32 13 us for 1 row, 21 for 32, 58 for 256.
-TABLE = (  # (rows up to, how)
-    (4, Config(num_warps=16)),  # nothing else runs: all threads for one row, and no second launch
-    (64, Config(finish_warps=16)),  # 256 sets: nearly always at most 64 groups are chosen, one tile
-    (None, Config(finish_warps=8, at_once=32, sets=128)),  # many rows a multiprocessor: the small finish
-)
+FEW = Config(num_warps=16)  # nothing else runs: all threads for one row, and no second launch
+SOME = Config(finish_warps=16)  # 256 sets: nearly always at most 64 groups are chosen, one tile
+MANY = Config(finish_warps=8, at_once=32, sets=128)  # many rows a multiprocessor: the small finish
+
+# What the costliest request of a batch asks for -> (rows up to, how). H200, 2026-11-20, Triton 3.6, 128,256 tokens;
+# top-k 50 and top-p 0.9 in fp32: 14 us for 1 row, 21 for 32, 58 for 256.
+TABLES = {
+    "ranked": ((4, FEW), (128, SOME), (None, MANY)),
+    "plain": ((4, replace(MANY, finish_warps=0, tile=8192)), (None, MANY)),
+    "filtered": ((4, FEW), (None, SOME)),  # top-p or min-p without top-k: the second reads take long
+    "ruled": (
+        (None, replace(MANY, num_warps=4, tile=4096)),
+    ),  # mask, bias, penalties: small programs, small tiles
+}
 
 
-def config_for(batch: int) -> Config:
-    return next(config for most, config in TABLE if most is None or batch <= most)
+def config_for(batch: int, kind: str = "ranked") -> Config:
+    return next(config for most, config in TABLES[kind] if most is None or batch <= most)
 
 
 def sizes(k: int) -> tuple[int, int, int]:
     """k as a power of two, groups chosen at most, tokens in the short list: with room, so bisection is rare."""
     k_pad = max(16, triton.next_power_of_2(k))
-    return k_pad, 2 * k_pad if k_pad <= FEW else k_pad, 2 * k_pad
+    return k_pad, 2 * k_pad if k_pad <= FEW_K else k_pad, 2 * k_pad
 
 
 def constants(vocabulary: int, k: int, elem: int, config: Config) -> dict:
-    """What the kernel is compiled for."""
+    """What the kernel is compiled for; `elem` is a token's bytes of the tile."""
     groups = triton.cdiv(vocabulary, GROUP)
     k_pad, most, short = sizes(min(k, vocabulary))
     g_pad = max(16, triton.next_power_of_2(groups))
-    all_pairs = k_pad <= FEW
+    all_pairs = k_pad <= FEW_K
     return {
         "GROUP": GROUP, "ROWS": min(config.tile // (GROUP * elem), triton.next_power_of_2(groups)),
         "G": g_pad, "K": k_pad, "C": short, "MOST": most,

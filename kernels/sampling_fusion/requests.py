@@ -101,11 +101,14 @@ class Requests:
 
     def row(self, i: int) -> "Requests":
         """Request i alone, to show that nobody else mattered."""
+        return self.rows(slice(i, i + 1))
+
+    def rows(self, some: slice) -> "Requests":
         columns = {
-            n: getattr(self, n)[i : i + 1] for n in (*NUMBERS, *WHOLE, "prompts", "outputs", "bias", "banned")
+            n: getattr(self, n)[some] for n in (*NUMBERS, *WHOLE, "prompts", "outputs", "bias", "banned")
         }
         return Requests(
-            self.vocabulary, **columns, allowed=None if self.allowed is None else self.allowed[i : i + 1]
+            self.vocabulary, **columns, allowed=None if self.allowed is None else self.allowed[some]
         )
 
     def penalised(self) -> bool:

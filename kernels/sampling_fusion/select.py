@@ -8,7 +8,7 @@ ranks above everything in any other group. So only k groups are looked into, wha
 import triton
 import triton.language as tl
 
-from kernels.sampling_fusion.tiles import FLOOR, NOBODY, key_of, ruled, value_of
+from kernels.sampling_fusion.tiles import FLOOR, NOBODY, key_of, mass_of, ruled, units, value_of
 
 
 @triton.jit
@@ -199,14 +199,15 @@ def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constex
     x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
     token = tl.load(token_ptr + i, mask=i < n, other=NOBODY)
     rank = tl.zeros([C], tl.int32)
-    before = tl.zeros([C], tl.float32)
+    before = tl.zeros([C], tl.int64)
     for start in range(0, n, STEP):
         j = start + tl.arange(0, STEP)
         xj = tl.load(x_ptr + j, mask=j < n, other=float("-inf"))[None, :]
         above = (xj > x[:, None]) | ((xj == x[:, None]) & (j[None, :] < i[:, None]))  # [C, STEP]
         rank += tl.sum(above.to(tl.int32), axis=1)
-        before += tl.sum(tl.where(above, tl.exp((xj - best) * inv_t), 0.0), axis=1)
-    return x, token, rank, before
+        weight = units(tl.where(xj > float("-inf"), tl.exp((xj - best) * inv_t), 0.0))
+        before += tl.sum(tl.where(above, weight, 0), axis=1)
+    return x, token, rank, mass_of(before)
 
 
 @triton.jit
@@ -219,5 +220,5 @@ def rank_by_sort(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr):
     pair = tl.sort(pair, descending=True)
     x = value_of((pair >> 32).to(tl.int32))
     token = (pair & NOBODY).to(tl.int32) ^ NOBODY
-    weight = tl.where(i < n, tl.exp((x - best) * inv_t), 0.0)
-    return x, token, i, tl.cumsum(weight, axis=0) - weight
+    weight = units(tl.where(i < n, tl.exp((x - best) * inv_t), 0.0))
+    return x, token, i, mass_of(tl.cumsum(weight, axis=0) - weight)

@@ -59,6 +59,13 @@ class State:
     def batch(self) -> int:
         return self.top_k.numel()
 
+    @property
+    def kind(self) -> str:
+        """What decides how a launch is cut: a key of plan.TABLES."""
+        if any(table is not None for table in (self.allowed, self.bias, self.counts)):
+            return "ruled"
+        return "filtered" if self.filtered else "plain" if self.free else "ranked"
+
 
 FOLLOWED = ("min_p_first", "top_p_of", "greedy_below")
 

@@ -8,6 +8,7 @@ FLOOR = tl.constexpr(-2139095041)  # the key of -inf: a token with this key take
 LARGEST_BELOW_ONE = tl.constexpr(0.999999940395355)
 LN2_2_23 = tl.constexpr(8.262958294867817e-08)  # log(2) / 2**23
 NOBODY = tl.constexpr(2147483647)  # where no token can be named
+UNITS = tl.constexpr(1099511627776.0)  # 2**40
 
 
 @triton.jit
@@ -74,6 +75,23 @@ def key_of(x):
 def value_of(key):
     bits = key ^ ((key >> 31) & 0x7FFFFFFF)
     return bits.to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def steps(e):
+    """A number from 0 to 1 in whole steps of 2**-23: what adding 1 leaves in the mantissa, at no conversion."""
+    return (1.0 + e).to(tl.int32, bitcast=True) - 0x3F800000
+
+
+@triton.jit
+def units(weight):
+    """A weight of up to a few thousand in whole units of 2**-40: sums of integers know no order."""
+    return (weight * UNITS).to(tl.int64)
+
+
+@triton.jit
+def mass_of(n):
+    return n.to(tl.float32) * (1.0 / UNITS)
 
 
 @triton.jit

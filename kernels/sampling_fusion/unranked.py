@@ -18,8 +18,10 @@ from kernels.sampling_fusion.tiles import (
     NOBODY,
     best_of,
     key_of,
+    mass_of,
     noisy_best,
     ruled,
+    units,
     value_of,
     words_of_tile,
 )
@@ -44,7 +46,7 @@ def weigh_above(
     G: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
 ):  # fmt: skip
-    """The count and weight of all tokens ranked above (x0, token0)."""
+    """The count and weight, in whole units, of all tokens ranked above (x0, token0)."""
     reach = (maxima >= x0) & (maxima > float("-inf"))
     upto = tl.cumsum(reach.to(tl.int32), axis=0)
     tl.store(chosen_ptr + upto - 1, tl.arange(0, G), mask=reach)
@@ -52,7 +54,7 @@ def weigh_above(
     tl.debug_barrier()
     e = tl.arange(0, AT_ONCE * GROUP)
     count = tl.zeros([AT_ONCE * GROUP], tl.int32)
-    weight = tl.zeros([AT_ONCE * GROUP], tl.float32)
+    weight = tl.zeros([AT_ONCE * GROUP], tl.int64)
     for first in range(0, n_groups, AT_ONCE):
         at = first + e // GROUP
         group = tl.load(chosen_ptr + at, mask=at < n_groups, other=0)
@@ -60,7 +62,7 @@ def weigh_above(
         x = ruled(row, token, (at < n_groups) & (token < V), ALLOW, BIAS, PENALTY)
         higher = ranked_above(x, token, x0, token0)
         count += higher.to(tl.int32)
-        weight += tl.where(higher, tl.exp((x - best) * inv_t), 0.0)
+        weight += units(tl.where(higher, tl.exp((x - best) * inv_t), 0.0))
     tl.debug_barrier()
     return tl.sum(count), tl.sum(weight)
 
@@ -91,7 +93,7 @@ def mass_of_kept(
         row, maxima, chosen_ptr, x, NOBODY, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
     )
     share = (tl.minimum(upto, k) - more).to(tl.float32) / tl.maximum(upto - more, 1).to(tl.float32)
-    return weight + (with_ties - weight) * share
+    return mass_of(weight) + mass_of(with_ties - weight) * share
 
 
 @triton.jit
@@ -153,10 +155,14 @@ def settle(
     done = (top_p >= 1) & (k == V) & (min_p == 0)
     while not done:
         x = logit_at(row, token, V, ALLOW, BIAS, PENALTY)
-        count, before = weigh_above(
+        count, above = weigh_above(
             row, maxima, chosen_ptr, x, token, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
         )
-        kept = (count < k) & ((before < top_p * mass) | (top_p >= 1)) & (tl.exp((x - best) * inv_t) >= min_p)
+        kept = (
+            (count < k)
+            & ((mass_of(above) < top_p * mass) | (top_p >= 1))
+            & (tl.exp((x - best) * inv_t) >= min_p)
+        )
         done = kept | (count == 0)
         if not done:
             token = next_noisy(

@@ -48,14 +48,17 @@ def main():
         made = parts(lambda: fused.sample(logits, states[name], config=config, **more), target)
         found.update({f"{title} {target} {part}": facts for part, facts in made.items()})
 
-    (_, few), (_, some), (_, many) = plan.TABLE
+    few, some, many = plan.FEW, plan.SOME, plan.MANY
     for name in ASKED:
         compile(f"{name}, many", name, fp32, many)
     for rows, config in (("few", few), ("some", some)):
-        for name in ("usual", "everything", "nucleus"):
+        for name in ("usual", "nucleus"):
             compile(f"{name}, {rows}", name, fp32, config)
     for rows, config in (("few", few), ("some", some), ("many", many)):
         compile(f"usual bf16, {rows}", "usual", bf16, config)
+    compile("plain, its own few", "plain", fp32, plan.config_for(1, "plain"))
+    for dtype, logits in (("fp32", fp32), ("bf16", bf16)):
+        compile(f"everything {dtype}, its own", "everything", logits, plan.config_for(1, "ruled"))
     for target in (80, 100):
         compile("usual, many", "usual", fp32, many, target)
     p, seed, position = (

@@ -1,13 +1,12 @@
 """The kernels beside the reference: every case, every repeat, every neighbour."""
 
 import functools
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from kernels.sampling_fusion import cases, fused, naive_chain, plan, reference, speculative
+from kernels.sampling_fusion import cases, fused, naive_chain, reference, speculative
 from kernels.sampling_fusion.accept import acceptable
 from kernels.sampling_fusion.requests import Requests, pack_bits
 from kernels.sampling_fusion.rules import LIBRARIES, OURS, Rules
@@ -76,32 +75,6 @@ def test_fused_gives_the_references_own_tokens():
 
 
 MIXED = next(c for c in cases.CASES if c.name == "mixed with everything")
-
-
-def test_a_request_alone_gets_the_same_bits_as_in_a_batch_and_on_any_grid():
-    config = plan.config_for(MIXED.batch)
-    logits, requests, together = run_named(MIXED.name)
-    for i in range(MIXED.batch):
-        alone = fused.sample(
-            to_torch(logits[i : i + 1], DEVICE),
-            State.of(requests.row(i), DEVICE),
-            top=MIXED.top,
-            config=config,
-        )
-        assert alone.tokens[0] == together.tokens[i]
-        assert torch.equal(alone.logprobs[0], together.logprobs[i]), "the same bits"
-        assert torch.equal(alone.top_logprobs[0], together.top_logprobs[i])
-    _, _, other = run(MIXED, config=replace(config, tile=1024))
-    assert torch.equal(other.tokens, together.tokens) and torch.equal(other.logprobs, together.logprobs)
-
-
-@pytest.mark.parametrize("config", [config for _, config in plan.TABLE], ids=("few", "some", "many"))
-def test_every_row_of_the_table_draws_the_same(config):
-    """One launch or two, any warps: what differs is a sum's last bit."""
-    _, _, usual = run_named(MIXED.name)
-    _, _, got = run(MIXED, config=config)
-    assert torch.equal(got.tokens, usual.tokens) and torch.equal(got.top_tokens, usual.top_tokens)
-    torch.testing.assert_close(got.logprobs, usual.logprobs, atol=LOGPROB_ERROR, rtol=0)
 
 
 def test_a_spoiled_row_does_not_touch_its_neighbours_or_the_next_launch():
