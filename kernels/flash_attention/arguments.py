@@ -17,6 +17,22 @@ def multiprocessors(device) -> int:
 
 
 @lru_cache
+def _is_hopper(index: int) -> bool:
+    return torch.cuda.get_device_capability(index)[0] == 9
+
+
+def suit_hopper(*tensors) -> bool:
+    """TMA wants 16-byte aligned rows, one behind the other; the tensor core wants 16-bit numbers."""
+    if not tensors[0].is_cuda or tensors[0].element_size() != 2:
+        return False
+    aligned = all(
+        t.data_ptr() % 16 == 0 and t.stride(-1) == 1 and all(s > 0 and s % 8 == 0 for s in t.stride()[:-1])
+        for t in tensors
+    )
+    return aligned and _is_hopper(tensors[0].device.index)
+
+
+@lru_cache
 def shared_memory(device) -> int:
     """Bytes that one program may have; an H200's where there is no GPU."""
     if device.type != "cuda":

@@ -5,7 +5,6 @@ arguments, then launch the kernel that suits the GPU: forward_hopper where it fi
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 
@@ -72,26 +71,10 @@ def _run(q, k, v, out, lse, plan, config):
         return out, lse
     if k.numel() == 0:
         return out.zero_(), lse.fill_(float("-inf"))
-    if _suits_hopper(q, k, v):
+    if arguments.suit_hopper(q, k, v):
         from . import forward_hopper_launch
 
         forward_hopper_launch.launch(q, k, v, out, lse, plan, config)
     else:
         forward_portable.launch(q, k, v, out, lse, plan, config)
     return out, lse
-
-
-@lru_cache
-def _is_hopper(index: int) -> bool:
-    return torch.cuda.get_device_capability(index)[0] == 9
-
-
-def _suits_hopper(q, k, v) -> bool:
-    """TMA wants 16-byte aligned rows, one behind the other; the tensor core wants 16-bit numbers."""
-    if not q.is_cuda or q.element_size() != 2:
-        return False
-    aligned = all(
-        t.data_ptr() % 16 == 0 and t.stride(-1) == 1 and all(s > 0 and s % 8 == 0 for s in t.stride()[:-1])
-        for t in (q, k, v)
-    )
-    return aligned and _is_hopper(q.device.index)

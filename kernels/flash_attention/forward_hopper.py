@@ -9,7 +9,12 @@ Key tiles are walked from the last to the first: those that need a mask come fir
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
 from triton.language.core import _aggregate as aggregate
 
 from .hopper_pipeline import hold, new_ring, pass_turn, wait_turn
@@ -169,6 +174,19 @@ def _softmax(cfg, s, m, l, scale, MASKED: gl.constexpr):
 
 
 @gluon.jit
+def _wipe(cfg, v, rows):
+    """Zeros from row `rows` of a tile of V on, where packed sequences have their neighbour: a weight of 0 would not
+    keep its infinities out. Every warpgroup does it, all with the same bits."""
+    LINES: gl.constexpr = gl.BlockedLayout([1, 8], [256 // cfg.HEAD_DIM, cfg.HEAD_DIM // 8], [4, 1], [1, 0])
+    for i in gl.static_range(cfg.BLOCK_N // 16):
+        if rows < 16 * i + 16:
+            part = v.slice(16 * i, 16)
+            own = gl.arange(0, 16, gl.SliceLayout(1, LINES)) < rows - 16 * i
+            part.store(gl.where(own[:, None], part.load(LINES), 0.0))
+    fence_async_shared()
+
+
+@gluon.jit
 def _pack(p, DTYPE: gl.constexpr):
     """Neighbouring weights as one 32-bit number: 16-bit values would not keep their register over the loop."""
     even, odd = gl.split(p.reshape([p.shape[0], p.shape[1] // 2, 2]))
@@ -265,6 +283,9 @@ def _consume(cfg, out, lse, rings, turns, shape, consts, tiles, strides, c: gl.c
         k_ring.release(count)
         s = _scores(cfg, s, consts, where, high - 1, cfg.EDGE)
         p, m, l, alpha = _softmax(cfg, s, m, l, scale, cfg.EDGE)
+        if cfg.VARLEN:
+            if k_len < high * cfg.BLOCK_N:
+                _wipe(cfg, v_ring.take(count), k_len - (high - 1) * cfg.BLOCK_N)
         state = (acc, _pack(p, q.dtype), m, l, count + 1, 0)
         if cfg.EDGE:
             for j in range(high - 2, full_high - 1, -1):

@@ -1,11 +1,19 @@
 """Compile the topic's kernels as they are launched, for GPUs that are not here; prints facts as JSON."""
 
+import dataclasses
 import json
 from functools import partial
 
 import torch
 
-from kernels.flash_attention import backward, decode, forward, forward_hopper_launch, forward_portable
+from kernels.flash_attention import (
+    backward,
+    backward_hopper_launch,
+    decode,
+    forward,
+    forward_hopper_launch,
+    forward_portable,
+)
 from kernels.tests.compiled import facts, facts_of, kernels
 
 LENGTH = 1024
@@ -54,19 +62,36 @@ def decodes(found):
             found[f"decode {kind} {units} 90"] = facts(partial(call, splits=8, config=config), 90)
 
 
+def packed(found):
+    cu = torch.tensor([0, LENGTH], dtype=torch.int32)
+    for d, right in ((64, None), (128, 0), (256, 0)):
+        q, k, v, out = (t[0].transpose(0, 1).contiguous() for t in tensors(d, 4))
+        form = dataclasses.replace(plan(d, None, right), varlen=True, cu_q=cu, cu_k=cu)
+        call = partial(forward_hopper_launch.launch, q, k, v, out, torch.empty(2, LENGTH), form)
+        found[f"packed {d}"] = facts(call, 90)
+
+
 def gradients(found):
     lse = torch.empty(1, 2, LENGTH)
     for d in (64, 128):
-        dout, q, k, v, out = tensors(d, 5)
+        dout, q, k, v, out, *grads = tensors(d, 8)
         call = partial(backward.attention_backward, dout, q, k, v, out, lse, causal=True)
         for kernel in kernels(call, 90)[1:]:
             found[f"{kernel.metadata.name} {d}"] = facts_of(kernel, 90)
+        for right in (None, 0):
+            call = partial(
+                backward_hopper_launch.launch, dout, q, k, v, out, lse, grads, plan(d, None, right)
+            )
+            before, kernel, after = kernels(call, 90)
+            mask = "full" if right is None else "causal"
+            found[f"{kernel.metadata.name} {d} {mask}"] = facts_of(kernel, 90)
 
 
 def main():
     found = {}
     forwards(found)
     decodes(found)
+    packed(found)
     gradients(found)
     print(json.dumps(found))
 

@@ -1,5 +1,7 @@
 """The full grids, on a GPU."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from kernels.flash_attention.tests.test_kernels import (
     check_backward,
     check_decode,
     check_forward,
+    check_neighbours,
     check_varlen,
 )
 from kernels.tensors import to_torch
@@ -32,6 +35,17 @@ def test_backward_grid(case):
     check_backward(case)
 
 
+@pytest.mark.parametrize("layout", ("heads first", "tokens first"))
+@pytest.mark.parametrize("causal", (False, True))
+@pytest.mark.parametrize("d", (64, 128))
+@pytest.mark.parametrize("length, keys", (*cases.LENGTHS, (4096, 4096)))
+def test_backward_with_atomics_and_without(length, keys, d, causal, layout):
+    heads, dtype = ((6, 6), (6, 2), (6, 1))[keys % 3], ("bf16", "fp16")[length % 2]
+    case = cases.Case(1, *heads, length, keys, d, dtype, causal=causal, layout=layout)
+    for deterministic in (False, True):
+        check_backward(case, deterministic=deterministic)
+
+
 @pytest.mark.parametrize("case", list(cases.decode_grid()), ids=lambda c: c.name)
 def test_decode_grid(case):
     check_decode(case)
@@ -45,6 +59,14 @@ def test_packed_sequences(d, options):
     check_varlen((700, 0, 1, 129, 64), (700, 7, 300, 64, 0), 4, 2, d, "bf16", **options)
 
 
+@pytest.mark.parametrize("d", (64, 96, 128, 256))
+@pytest.mark.parametrize("keys", (0, 1, 64, 100, 128, 200, 391, 512))
+def test_packed_neighbours_without_a_finite_number_stay_apart(d, keys):
+    masks = (dict(), dict(causal=True), dict(window=(50, 20)), dict(softcap=10.0, causal=True))
+    for rubbish, options in itertools.product((float("nan"), float("inf"), -float("inf")), masks):
+        check_neighbours(rubbish, (130, 250, 300), (77, keys, 300), 4, 2, d, "bf16", **options)
+
+
 def test_a_repeat_gives_the_same_bits():
     case = cases.Case(2, 8, 2, 777, 777, 128, causal=True)
     q, k, v = (to_torch(x, "cuda") for x in cases.operands(case))
@@ -52,10 +74,25 @@ def test_a_repeat_gives_the_same_bits():
     for _ in range(3):
         out, lse = attention(q, k, v, causal=True)
         runs.append(
-            (out, lse, *attention_backward(out, q, k, v, out, lse, causal=True), decode(q[:, :, 0], k, v)[0])
+            (
+                out,
+                lse,
+                *attention_backward(out, q, k, v, out, lse, causal=True, deterministic=True),
+                decode(q[:, :, 0], k, v)[0],
+            )
         )
     for again in runs[1:]:
         assert all(torch.equal(a, b) for a, b in zip(runs[0], again, strict=True))
+
+
+def test_a_backward_with_atomics_repeats_up_to_the_last_bits_of_dq():
+    case = cases.Case(2, 8, 2, 777, 777, 128, causal=True)
+    q, k, v = (to_torch(x, "cuda") for x in cases.operands(case))
+    out, lse = attention(q, k, v, causal=True)
+    first, *runs = (attention_backward(out, q, k, v, out, lse, causal=True) for _ in range(4))
+    for dq, dk, dv in runs:
+        assert torch.equal(dk, first[1]) and torch.equal(dv, first[2])
+        assert (dq - first[0]).float().norm() < 1e-3 * first[0].float().norm()
 
 
 def test_all_of_the_output_is_written_and_nothing_beside_it():

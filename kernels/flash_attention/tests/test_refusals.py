@@ -64,6 +64,9 @@ REFUSED = {
     "cu_k must be rising from 0 to 8, got .0, 4, 80.": lambda: packed(row(0, 4, 8), row(0, 4, 80)),
     "max_q must be at least the longest sequence's 8, got 4": lambda: packed(max_q=4),
     "dout must be of q's shape": lambda: attention_backward(Q[:, :2], Q, K, K, Q, Q[..., 0].float()),
+    "k must be of batch 1, got 2": lambda: attention_backward(
+        Q, Q, *[K.expand(2, 2, 8, 64)] * 2, Q, Q[..., 0].float()
+    ),
     "lse must be": lambda: attention_backward(Q, Q, K, K, Q, Q[:, :, :2, 0].float()),
     "lse must be float32": lambda: attention_backward(Q, Q, K, K, Q, Q[..., 0].contiguous()),
     "q must be 3-d": lambda: decode(Q, CACHE, CACHE),
