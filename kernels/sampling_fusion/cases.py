@@ -47,6 +47,7 @@ CASES = (
     Case("k = 1024", 1, 5000, ask={"top_k": 1024, "top_p": 0.95}, why="the longest short list"),
     Case("k = 1025", 2, 4099, ask={"top_k": 1025, "top_p": 0.7}, why="one past the short list"),
     Case("k = V", 2, 200, ask={"top_k": 200, "top_p": 0.5}, why="the shortest list that is sorted"),
+    Case("k = 200 of 24 groups", 2, 1500, ask={"top_k": 200, "temperature": 3.0}, why="fewer sets of groups than k"),
     Case("greedy", 2, 50257, ask={"temperature": 0.0}),
     Case("greedy, many equal", 2, 2000, "bf16", "ties", {"temperature": 0.0}, why="the lowest id wins"),
     Case("plain", 2, 4099, ask={"temperature": 0.8}),

@@ -89,6 +89,10 @@ def choose_groups(
     """Write the ids of at most MOST groups that hold the k best tokens; return how many, and the key they reach."""
     t = first_guess(key, k, SETS, ALL_PAIRS, G)
     upto, n = numbered(key >= t, G)
+    if not ALL_PAIRS:
+        if n < k:  # fewer sets than k promise nothing: take every group that is real
+            t = tl.full((), FLOOR + 1, tl.int32)
+            upto, n = numbered(key >= t, G)
     slot = tl.where(key >= t, upto - 1, -1)
     if n > MOST:
         t, n, above = narrowed(key, t, n, key_of(best).to(tl.int64) + 1, k, MOST)

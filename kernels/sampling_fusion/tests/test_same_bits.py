@@ -27,7 +27,7 @@ ASKS = {  # name -> (what is asked, rules, draw)
     "k = 1025": ({"top_k": 1025, "top_p": 0.7} | HOT, OURS, "gumbel"),
     "min-p first": ({"min_p": 0.05, "top_p": 0.8, "top_k": (0, 40)} | HOT, NOT_LAST, "gumbel"),
     "joint": ({"top_p": 0.6, "top_k": (20, 0)} | HOT, JOINT, "gumbel"),
-    "inverse": ({"top_k": (50, 300), "top_p": (0.9, 1.0)} | HOT, OURS, "inverse"),
+    "inverse": ({"top_k": (50, 20), "top_p": (0.9, 1.0)} | HOT, OURS, "inverse"),
 }
 CONFIGS = {config for table in plan.TABLES.values() for _, config in table}
 SHAPES = (*sorted(CONFIGS, key=str), plan.Config(tile=1024, at_once=8, sets=16))
@@ -63,20 +63,20 @@ def sampled(case, logits, requests, rows=slice(None), top=5, **more):
 def test_how_a_launch_is_cut_changes_no_bit(ask, tables):
     """One launch or two, any tile, any list of groups: sums are of integers."""
     case = case_of(ask, 2, 1500, tables)
-    if ask == "mixed":
-        case = replace(case, batch=5)
+    case = replace(case, batch={"mixed": 5, "k = 1000": 1}.get(ask, 2))
     logits, requests = to_torch(cases.logits_of(case), DEVICE), cases.requests_of(case)
-    shapes = SHAPES if not tables else (SHAPES[0], SHAPES[-1])
+    quick = tables or ask == "k = 1000"  # the interpreter's sort takes seconds
+    shapes = (SHAPES[0], SHAPES[-1]) if quick else SHAPES
     first, *others = (sampled(case, logits, requests, config=config) for config in shapes)
     for other in others:
         assert_same(first, other)
 
 
 def test_a_neighbour_with_longer_lists_and_more_rules_changes_no_bit():
-    """A list of 1024 is sorted, one of 50 is not; and k = 50 of 37 is no top-k though a longer list would hold it."""
-    for vocabulary, k in ((1500, (0, 300, 50, 1000)), (37, (50, 37))):
+    """A list for 200 is sorted, one for 50 is not; and k = 50 of 37 is no top-k though a longer list would hold it."""
+    for vocabulary, k in ((1500, (50, 200)), (37, (50, 37))):
         ask = {"top_k": k, "top_p": 0.9} | HOT
-        case = cases.Case("beside", 2 * len(k), vocabulary, ask=ask, tables=TABLES)
+        case = cases.Case("beside", len(k), vocabulary, ask=ask, tables=TABLES)
         logits, requests = to_torch(cases.logits_of(case), DEVICE), cases.requests_of(case)
         together = sampled(case, logits, requests, top=0)
         for i in range(case.batch):
