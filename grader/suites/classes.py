@@ -77,7 +77,7 @@ def prove(
     """(rows of the table, what did not hold). `walls`: module -> code that takes a wall of the grader's away, to see it missed."""
     folder.chmod(0o755)  # boxes have users of their own, who pass through
     alone, mixed = (Course(folder / name, wanted.labs).make() for name in ("without", "with"))
-    enemies = _hand_in(wanted, alone, mixed)
+    enemies = hand_in(wanted, alone, mixed)
     for module, code in (walls or {}).items():
         mixed.break_a_wall(module, code)
     before = outcome.tree(mixed.place)
@@ -101,7 +101,7 @@ def prove(
     return rows, broken
 
 
-def _hand_in(wanted: Cohort, alone: Course, mixed: Course) -> list[hostile.HandedIn]:
+def hand_in(wanted: Cohort, alone: Course, mixed: Course) -> list[hostile.HandedIn]:
     """Fills submitted/ of both courses, in an order that puts hostile students among the honest."""
     enemies, ids = [], wanted.hostile_ids()
     for place, lab in enumerate(wanted.labs):

@@ -46,7 +46,8 @@ def hand_in(course: Course, theme: str, lab: str, student: str, victim: str) -> 
         hand.folder.mkdir(parents=True, exist_ok=True)
         replaced = False
         for count, hand.target in enumerate(targets):
-            turn = (2 + len(targets)) * course.labs.index(lab) + number + count
+            step = 2 + (len(targets) if len(targets) > 1 else 0)
+            turn = step * course.labs.index(lab) + number + count
             attack = _attack(theme, hand.question.id, turn)
             one.attacks.append(attack)
             replaced |= make(attack, hand)

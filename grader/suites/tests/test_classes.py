@@ -39,6 +39,19 @@ def test_hostile_students_hurt_nobody_else(graded):
     assert low < high, "the honest students' work is varied"
 
 
+def test_a_whole_class_meets_every_attack(tmp_path):
+    wanted = classes.cohort(True)
+    assert (wanted.honest, len(wanted.themes)) == (90, 10)
+    enemies = classes.hand_in(wanted, *(Course(tmp_path / name, wanted.labs).make() for name in "ab"))
+    met = {(one.theme, attack.what) for one in enemies for attack in one.attacks}
+    assert {(theme, a.what) for theme, attacks in hostile.THEMES.items() for a in attacks} <= met
+    for lab in wanted.labs:
+        names = sorted(path.parent.name for path in (tmp_path / "b/course/submitted").glob(f"*/{lab}"))
+        assert set(wanted.honest_of(lab)) < set(names)
+        places = [i for i, name in enumerate(names) if name not in wanted.honest_of(lab)]
+        assert places[-1] - places[0] > len(places), "hostile students stand among the honest"
+
+
 def broken_promises(graded) -> list[str]:
     """What is said of the sample's outcome as it lies there now."""
     rows = [{name: {"points": 1.0} for name in graded.wanted.names()}] * 2
