@@ -68,6 +68,7 @@ def _one_case(evidence: Evidence, run: Run, result: PartResult) -> PartResult | 
             result,
             f"{describe(run)}: {sentence}",
             known or "what is maximised in that row, and over which tokens",
+            known=bool(known),
         )
     allowed = evidence.question.tolerance(run.inputs, run.case, run.want)
     for name, want in run.want.items():
