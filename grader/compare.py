@@ -42,7 +42,12 @@ def difference(name: str, got, want, allowed) -> Difference | None:
         ok = same | (error <= allowed)
     if ok.all():
         return None
-    badness = np.where(ok, -1.0, np.where(np.isfinite(error), error / np.maximum(allowed, 1e-300), np.inf))
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a large error where none is allowed: as bad as can be
+        badness = np.where(
+            ok, -1.0, np.where(np.isfinite(error), error / np.maximum(allowed, 1e-300), np.inf)
+        )
     worst = np.unravel_index(int(np.argmax(badness)), want.shape) if want.shape else ()
     index = tuple(int(i) for i in worst)
     return Difference(

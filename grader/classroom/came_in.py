@@ -62,7 +62,8 @@ def _others(folder: Path, wanted: list[str]) -> list[str]:
     """Notebooks under names that the lab does not have; they stay where they are."""
     if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
         return []
-    odd = (name for name in os.listdir(folder) if name.lower().endswith(".ipynb") and name not in wanted)
+    found = [name for name in os.listdir(folder) if name.lower().endswith(".ipynb") and name.isprintable()]
+    odd = set(found) - set(wanted)
     return _few([_other(name, wanted) for name in sorted(odd)])
 
 
@@ -74,15 +75,18 @@ def _few(sentences: list[str]) -> list[str]:
 def _other(name: str, wanted: list[str]) -> str:
     near = difflib.get_close_matches(name.casefold(), wanted, 1)
     meant = f" (is it meant to be {near[0]}?)" if near else ""
-    return f"{visible(name)[:80]} is no notebook of this lab and was not read{meant}."
+    return f"{_shown(name)} is no notebook of this lab and was not read{meant}."
 
 
-def to_be_set_aside(round_: Term, student: str) -> list[str]:
-    """What will be moved out of nbgrader's way as this student is entered."""
+def clear(round_: Term, student: str) -> list[str]:
+    """Moves out of nbgrader's way what it should not copy or can't name; a sentence for each."""
     folder = round_.root / "submitted" / student / round_.lab
-    found = [] if folder.is_symlink() or folder.parent.is_symlink() else set_aside.odd(folder)
-    names = sorted(visible(str(path.relative_to(folder)))[:80] for path in found)
-    return _few([f"{name} was set aside: {set_aside.WHY}." for name in names])
+    names = [] if folder.is_symlink() else set_aside.set_aside(folder)
+    return _few([f"{_shown(name)} was set aside: {set_aside.WHY}." for name in sorted(names)])
+
+
+def _shown(name: str) -> str:
+    return visible(name).replace("\n", "\\n").replace("\t", "\\t")[:80]
 
 
 def cannot_be_entered(round_: Term, one: HandedIn) -> str:

@@ -11,7 +11,7 @@ import nbformat
 
 from grader import questions
 from grader.classroom import books, term, verdicts
-from grader.classroom.came_in import HandedIn, cannot_be_entered, handed_in, students, to_be_set_aside
+from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, handed_in, students
 from grader.classroom.term import Term
 from grader.record import INCONCLUSIVE, REFUSED, Record
 from grader.report import visible
@@ -112,7 +112,7 @@ def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) 
         stamp = _stamp(round_, one)
         row.unchanged = _stamps(round_).get(one.student) == stamp and _is_entered(round_, one)
         if not row.unchanged:
-            row.said = one.said + to_be_set_aside(round_, one.student)
+            row.said = one.said + clear(round_, one.student)
             row.trouble = books.autograde(round_.root, round_.lab, one.student, round_.mode, log, heard)
         _read_back(round_, one, row)
         settled = not row.trouble and not row.unsettled

@@ -9,7 +9,7 @@ from grader.classroom.intake import MOST_BYTES
 from grader.classroom.term import PLACE
 
 MOST_FILES = 100
-WHY = f"only plain files of at most {MOST_BYTES / 1e6:g} MB and at most {MOST_FILES} of them come along"
+WHY = f"only plain files with plain names, of at most {MOST_BYTES / 1e6:g} MB and at most {MOST_FILES} of them come along"
 
 
 def hook(assignment: str, student: str, notebooks: list[str]) -> None:
@@ -28,19 +28,24 @@ def set_aside(folder: Path) -> list[str]:
 
 
 def odd(folder: Path) -> list[Path]:
-    """What is no plain small file. Notebooks stay: they are read with care, and what is wrong with them is said."""
+    """What is no plain small file, or has a name that no log can hold. Notebooks stay: they are read with care."""
     found, seen = [], 0
     for place, folders, files in os.walk(folder):
-        folders.sort()
-        found += [Path(place) / name for name in folders if (Path(place) / name).is_symlink()]
+        away = [name for name in folders if not name.isprintable() or (Path(place) / name).is_symlink()]
+        folders[:] = sorted(set(folders) - set(away))
+        found += [Path(place) / name for name in away]
         for name in sorted(files):
             path = Path(place) / name
             seen += 1
-            if path.suffix == ".ipynb" and Path(place) == folder:
+            if path.suffix == ".ipynb" and Path(place) == folder and name.isprintable():
                 continue
-            if seen > MOST_FILES or not _plain(path) or name == "timestamp.txt" and not _time(path):
+            if seen > MOST_FILES or not _comes_along(path):
                 found.append(path)
     return found
+
+
+def _comes_along(path: Path) -> bool:
+    return path.name.isprintable() and _plain(path) and (path.name != "timestamp.txt" or _time(path))
 
 
 def _plain(path: Path) -> bool:

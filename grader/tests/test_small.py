@@ -23,6 +23,11 @@ def test_a_wanted_nan_or_infinity_must_be_that():
     assert difference("x", [0.0, -np.inf], [np.nan, np.inf], 1.0).wrong == 2
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_large_error_where_none_is_allowed_is_no_warning():
+    assert difference("x", [1e300, 1.0], [0.0, 0.0], 0.0).index == (0,)
+
+
 def test_the_worst_element_is_relative_to_its_tolerance():
     worst = difference("c", [[1.5, 100.0]], [[1.0, 90.0]], [[0.1, 9.0]])
     assert worst.index == (0, 0) and worst.wrong == 2

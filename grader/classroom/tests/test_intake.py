@@ -302,8 +302,9 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
     for name in ("Concepts.ipynb", "concepts-Copy1.ipynb", "\x1b[2J.ipynb", "notes.txt"):
         (place / name).write_text("{}")
     row = course.grade()["eve"]
-    assert row.points == 5 and row.said == [
-        "\\x1b[2J.ipynb is no notebook of this lab and was not read.",
+    assert row.points == 5 and not row.trouble
+    assert row.said.pop().startswith("\\x1b[2J.ipynb was set aside")
+    assert row.said == [
         "Concepts.ipynb is no notebook of this lab and was not read (is it meant to be concepts.ipynb?).",
         "concepts-Copy1.ipynb is no notebook of this lab and was not read (is it meant to be concepts.ipynb?).",
     ]
@@ -331,8 +332,12 @@ def test_who_cannot_be_entered_is_told_why(course, capsys):
 def test_what_is_set_aside_is_said_once(course):
     place = course.hand_in("eve", RIGHT).parent
     (place / "secret.txt").symlink_to("/etc/hostname")
+    with open(os.path.join(os.fsencode(place), b"\xff.ipynb"), "w") as file:
+        file.write("{}")
+    (place / "a\nb").mkdir()
     row = course.grade()["eve"]
-    assert [said.partition(":")[0] for said in row.said] == ["secret.txt was set aside"]
+    names = ["a\\nb", "secret.txt", "\\xdcff.ipynb"]
+    assert [said.partition(" was")[0] for said in row.said] == names and row.points == 5 and not row.trouble
     again = course.grade()["eve"]
     assert again.said == [] and again.unchanged
 
