@@ -2,6 +2,7 @@
 `check`, the command line, the notebooks' points, the suites and nbgrader."""
 
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -55,7 +56,7 @@ class Case:
     scalars: dict = field(default_factory=dict)
     values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
     kind: str = "a plain size"
-    sm_count: int = 16
+    sm_count: int = 0  # multiprocessors that launch(p) is told of; 0: 16 in a public case, drawn in any other
 
     def dtype_of(self, tensor: Tensor) -> str:
         return tensor.dtype or self.dtypes.get(tensor.name, self.dtype)
@@ -79,17 +80,30 @@ class Mistake:
     shows: Callable | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Bytes a launch may move, from the topic's cost model."""
+    """What a launch may spend, from the topic's cost model for the case that was drawn; never from the answer's grid."""
 
-    what: str
-    tensor: str
-    access: str  # load, store or atomic
-    count: str  # requested, dedup, sectors, wave or unique
-    most: float
+    what: str  # "read of A"
+    count: str = "dedup"  # one of COUNTS
+    tensor: str = "all"  # an operand, "scratch", or "all": every operand and all scratch; of no use to operations
+    access: str = "load"  # load, store, atomic or any
+    most: float = math.inf
     least: float = 0.0
+    model: str = ""  # `most` as a sum that can be read: "9 passes over K + 11%"
     look: str = "which elements each program reads, and how often"
+
+
+COUNTS = {
+    "requested": "bytes asked for, lane by lane",
+    "dedup": "bytes without duplicates inside one access",
+    "sectors": "bytes in whole 32-byte sectors",
+    "wave": "bytes unique within a window of as many working programs as there are multiprocessors",
+    "unique": "bytes that were touched at all",
+    "programs": "programs that touched it",
+    "dot": "FLOP in tl.dot on operands that tensor cores take",
+    "operations": "floating-point operations on elements outside tl.dot",
+}
 
 
 @dataclass(frozen=True)
@@ -157,10 +171,12 @@ class KernelQuestion(Question):
     agree: Callable | None = (
         None  # (inputs, case, outputs, want) -> sentence, where equality is not the question
     )
-    traffic_case: Case | None = None
-    budgets: dict = field(default_factory=dict)  # by part: (case, plan) -> [Budget]
+    metered: Callable | None = None  # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
+    budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]
+    useful: Callable | None = None  # case -> FLOP that the operation itself needs: what a picture may show as merit
     most_launches: int = 1
-    compile_case: Case | None = None
+    compile_case: Case | None = None  # compiled for the targets; its values are judged too
+    sampled: Callable | None = None  # one of grader/samples.py, where the compiled case is too large to run whole
     targets: tuple[int, ...] = (90,)
     instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
     most_spills: int = 0
