@@ -112,5 +112,5 @@ if __name__ == "__main__":
         print(f"python -m grader: {type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(record.EXIT[record.INCONCLUSIVE])
     finally:
-        if "grader.jailer" in sys.modules:  # only what judged something has jails to stop
-            sys.modules["grader.jailer"].stop_all()
+        if "grader.box.warm" in sys.modules:  # only what judged something has jails to stop
+            sys.modules["grader.box.warm"].stop_all()

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from grader.jail import frames
-from grader.jailer import JailTrouble, cores
+from grader.box.serve import frames
+from grader.box.warm import JailTrouble, cores
 from grader.pipes import read_exactly
 
 BUILD_S = 240

@@ -12,7 +12,8 @@ import multiprocessing
 import time
 from pathlib import Path
 
-from grader import jailer, questions, referee
+from grader import questions, referee
+from grader.box import warm
 from grader.suites.right import CELL, right
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +29,7 @@ def answer(question) -> str:
 def judged(question_id: str, source: str, mode: str) -> dict:
     """One check, with when each of its steps was first and last heard of."""
     question, steps = questions.find(question_id), {}
-    started, used = time.monotonic(), time.process_time() + jailer.cpu_s()
+    started, used = time.monotonic(), time.process_time() + warm.cpu_s()
 
     def say(sentence: str) -> None:
         now = round(time.monotonic() - started, 2)
@@ -36,7 +37,7 @@ def judged(question_id: str, source: str, mode: str) -> dict:
         steps[name] = [steps.get(name, [now])[0], now]
 
     verdict = referee.grade_one(source, question, mode=mode, say=say)
-    wall, cpu = time.monotonic() - started, time.process_time() + jailer.cpu_s() - used
+    wall, cpu = time.monotonic() - started, time.process_time() + warm.cpu_s() - used
     came = [p.came for p in verdict.parts if p.state != "PASS"] + [verdict.message] * bool(verdict.message)
     return {
         "verdict": verdict.verdict, "points": verdict.points, "of": verdict.of, "wall_s": round(wall, 2),
@@ -57,7 +58,7 @@ def both(question_id: str, source: str, mode: str, send) -> None:
             }
         )
     finally:
-        jailer.stop_all()
+        warm.stop_all()
 
 
 def measure(question_id: str, source: str, mode: str) -> dict:

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from grader import memory
-from grader.jailer import Limits, Outcome, jail, width
+from grader.box.warm import Limits, Outcome, jail, width
 from grader.questions import Case, KernelQuestion, NumpyQuestion, Question
 
 # Processor time decides, so that a busy machine fails nobody; the wall clock is for answers that sleep.

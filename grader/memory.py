@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.jail.frames import DTYPES
+from grader.box.serve.frames import DTYPES
 from grader.questions import Case, KernelQuestion, Tensor
 
 POISON = 0xFF  # NaN in every float type, -1 in every integer type

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from grader import allowed, answer, box, gpu, on_gpu, parts, record
 from grader.evidence import Evidence, quiet
-from grader.jailer import JailTrouble
+from grader.box.warm import JailTrouble
 from grader.questions import Question
 from grader.record import FAIL, INCONCLUSIVE, PASS, REFUSED, PartResult, Record
 

@@ -23,7 +23,7 @@ from grader.bench.launching import (
     same_everywhere,
     untouched,
 )
-from grader.jail import frames
+from grader.box.serve import frames
 
 OF_THE_ANSWER = (ir.BadIR, torch.cuda.OutOfMemoryError, triton.runtime.errors.OutOfResources)
 

@@ -6,7 +6,7 @@ one by one. A histogram would need thousands of draws for what a few dozen token
 
 import numpy as np
 
-from grader.jail.frames import DTYPES
+from grader.box.serve.frames import DTYPES
 from grader.questions import Case
 from kernels.sampling_fusion import philox, reference
 from kernels.sampling_fusion.requests import Requests, pack_bits

@@ -8,7 +8,7 @@ from grader import samples
 from grader.checks import _flash_attention_backward as backward
 from grader.checks import _flash_attention_concepts as concepts
 from grader.checks import _flash_attention_mistakes as mistakes
-from grader.jail.frames import DTYPES
+from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, KernelQuestion, Part, Speed, Tensor
 from kernels.flash_attention import cost, reference
 

@@ -23,7 +23,7 @@ ODD = (1, 17, 31, 33, 47, 63, 65, 96, 100, 127, 129)
 
 def operands(case: Case, rng: np.random.Generator) -> dict:
     """A and B as the case names them: normal numbers, positive ones near 1, or one that dwarfs the rest."""
-    from grader.jail.frames import DTYPES
+    from grader.box.serve.frames import DTYPES
 
     m, n, k = (case.sizes[s] for s in "MNK")
     found = {}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from grader import samples
-from grader.jail.frames import DTYPES
+from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, KernelQuestion, Mistake, Part, Speed, Tensor
 from kernels.roofline import reference
 

@@ -17,7 +17,7 @@ from grader.checks._sampling_rows import (
     plain_inputs,
     tokens_wanted,
 )
-from grader.jail.frames import DTYPES
+from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
 
 LESSON = rules.LESSON

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from grader import jailer
+from grader.box import warm
 from grader.suites import side_by_side
 
 PLACES = {"exploits": "exploits", "zoo": "zoo.run", "honest": "honest.run", "class": "classes"}
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
         suite = importlib.import_module(f"grader.suites.{SUITES[name]}")
         more = {"jobs": wants.jobs} if "jobs" in inspect.signature(suite.run).parameters else {}
         rows, broken = suite.run(wants.all, _say(wants.json, suite), wants.question, **more)
-        jailer.stop_all()
+        warm.stop_all()
         found[name] = {"rows": rows, "broken": broken, "seconds": round(time.monotonic() - started, 1)}
         if not wants.json:
             print(f"\n{name}: {summary(rows, broken)} ({found[name]['seconds']:.0f} s)\n")

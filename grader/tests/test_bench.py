@@ -5,7 +5,7 @@ import pytest
 
 from grader import bencher
 from grader.bencher import Bench, Broken
-from grader.jailer import JailTrouble
+from grader.box.warm import JailTrouble
 from grader.memory import place
 from grader.on_gpu import _strides, outputs
 from grader.questions import Case, find

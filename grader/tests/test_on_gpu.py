@@ -8,7 +8,7 @@ import pytest
 from grader import gpu, questions, referee, samples, statistics
 from grader.bencher import Bench, Broken, Builder
 from grader.evidence import Evidence
-from grader.jailer import JailTrouble
+from grader.box.warm import JailTrouble
 from grader.on_gpu import OnGpu
 from grader.questions import Case
 from grader.record import FAIL, INCONCLUSIVE, PASS

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grader import allowed, jailer, questions, referee
+from grader import allowed, questions, referee
+from grader.box import warm
 from grader.answer import Refused
 from grader.record import FAIL, PASS, REFUSED
 
@@ -190,12 +191,12 @@ def test_more_than_the_box_allows_is_the_answers_fault_and_not_ours(monkeypatch)
 
     small = box.Limits(processes=8)
     monkeypatch.setattr(box, "spawn", lambda *a, spawn=box.spawn, **k: spawn(*a, **k | {"limits": small}))
-    jailer.stop_all()
+    warm.stop_all()
     memory = (
         "def reuse(bm, bn):\n    for _ in range(6):\n        os.fork()\n    time.sleep(3)\n    return 1\n"
     )
     verdict = judge(REUSE, OS + memory)
-    jailer.stop_all()
+    warm.stop_all()
     assert verdict.verdict == FAIL, str(verdict)
 
 

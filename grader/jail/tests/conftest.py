@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import jailer
+from grader.box import warm
 
 
 @pytest.fixture(scope="session")
@@ -13,4 +13,4 @@ def gemm_source() -> str:
 @pytest.fixture(scope="session", autouse=True)
 def warm_jails():
     yield
-    jailer.stop_all()
+    warm.stop_all()

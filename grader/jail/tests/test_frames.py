@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.jail import frames
+from grader.box.serve import frames
 
 
 def block():

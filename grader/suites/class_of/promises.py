@@ -7,7 +7,7 @@ import re
 from grader import questions, report
 from grader.classroom.term import PLACE
 from grader.evidence import NUMPY_LIMITS
-from grader.jailer import GRACE_S
+from grader.box.warm import GRACE_S
 from grader.suites.class_of import outcome
 from grader.suites.class_of.course import Course, Said
 from grader.suites.class_of.hostile import HandedIn

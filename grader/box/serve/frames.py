@@ -21,6 +21,7 @@ DTYPES = {
 }  # fmt: skip
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 LENGTH = struct.Struct("<Q")
+MOST_HEADER_BYTES = 32 << 20
 
 
 class BadFrame(ValueError):
@@ -49,9 +50,11 @@ def unpack(block: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     """The inverse of pack; every claim is checked against the bytes that really came."""
     try:
         (size,) = LENGTH.unpack_from(block)
-        if size > len(block) - LENGTH.size:
-            raise BadFrame("the header is longer than the frame")
+        if size > min(len(block) - LENGTH.size, MOST_HEADER_BYTES):
+            raise BadFrame("the header is longer than the frame, or than any may be")
         header = json.loads(block[LENGTH.size : LENGTH.size + size])
+        if not isinstance(header, dict):
+            raise BadFrame("the header must be an object")
         listed = header.pop("arrays")
         arrays, at = {}, LENGTH.size + size
         for entry in listed:

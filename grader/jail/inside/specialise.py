@@ -1,6 +1,6 @@
 """What of a launch is frozen into its code: dtypes, constants, ones, and what is known to divide by 16."""
 
-from interpret import bind
+from .bind import bind
 
 
 def specialise(kernel, step: dict, values: dict) -> tuple[dict, dict, dict, list]:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
-from frames import DTYPES
+from frames import DTYPES  # the box's own, on its path
 
 MOST_STEPS = 16
 MOST_SCRATCH = 16
@@ -26,8 +26,9 @@ class Plan:
         return {"scratch": self.scratch, "steps": self.steps}
 
 
-def read(value, kernels: set[str]) -> Plan:
-    """A Plan from what launch(p) returned; `kernels` are the names of the answer's @triton.jit functions."""
+def read(value, kernels: set[str], tuned: set[str] = frozenset()) -> Plan:
+    """A Plan from what launch(p) returned; `kernels` are the names of the answer's @triton.jit functions,
+    `tuned` those that a decorator would choose settings for."""
     need(
         isinstance(value, dict),
         f'launch(p) must return a dict {{"scratch": ..., "steps": ...}}, got {type(value).__name__}',
@@ -48,7 +49,7 @@ def read(value, kernels: set[str]) -> Plan:
     )
     plan = Plan(
         {str(name): _scratch(name, row) for name, row in scratch.items()},
-        [_step(row, kernels) for row in steps],
+        [_step(row, kernels, tuned) for row in steps],
     )
     total = sum(math.prod(s["shape"]) * DTYPES[s["dtype"]].itemsize for s in plan.scratch.values())
     need(
@@ -90,6 +91,10 @@ def _scratch(name, row) -> dict:
         "bfloat16": "bf16",
     }.get(dtype, dtype)
     need(dtype in DTYPES, f"dtype of scratch {name!r} must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    need(
+        isinstance(shape, int | tuple | list),
+        f"the shape of scratch {name!r} must be whole numbers, got a {type(shape).__name__}",
+    )
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     sizes = [whole(n, f"a size of scratch {name!r}", 1, 1 << 30) for n in shape]
     need(
@@ -99,7 +104,7 @@ def _scratch(name, row) -> dict:
     return {"shape": sizes, "dtype": dtype, "fill": str(float(fill))}
 
 
-def _step(row, kernels: set[str]) -> dict:
+def _step(row, kernels: set[str], tuned: set[str]) -> dict:
     need(
         isinstance(row, dict),
         f'a step must be a dict {{"kernel": ..., "grid": ...}}, got {type(row).__name__}',
@@ -116,11 +121,19 @@ def _step(row, kernels: set[str]) -> dict:
         else getattr(kernel, "__name__", None) or getattr(getattr(kernel, "fn", None), "__name__", "?")
     )
     need(
+        name not in tuned,
+        f"kernel {name} is decorated with an autotuner or heuristics; leave @triton.jit alone above it and give its settings in the step",
+    )
+    need(
         name in kernels,
         f"kernel must be one of this cell's @triton.jit functions ({', '.join(sorted(kernels)) or 'none'}), got {name!r}",
     )
     grid = row["grid"]
-    grid = (grid,) if isinstance(grid, int) else tuple(grid)
+    need(
+        isinstance(grid, int | tuple | list) or hasattr(grid, "__index__"),
+        f"grid must be 1 to 3 whole numbers, got a {type(grid).__name__}; launch(p) knows the sizes, so write for instance (triton.cdiv(p.M, BLOCK_M),)",
+    )
+    grid = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     need(1 <= len(grid) <= 3, f"grid must have 1 to 3 sizes, got {grid!r}")
     grid = [whole(n, "a size of the grid", 1, MOST_PROGRAMS) for n in grid] + [1] * (3 - len(grid))
     need(
@@ -132,7 +145,7 @@ def _step(row, kernels: set[str]) -> dict:
     return {
         "kernel": name,
         "grid": grid,
-        "constexprs": {str(k): _constexpr(k, v) for k, v in (row.get("constexprs") or {}).items()},
+        "constexprs": {str(k): _constexpr(k, v) for k, v in (_dict(row.get("constexprs"))).items()},
         "num_warps": warps,
         "num_stages": whole(row.get("num_stages", 3), "num_stages", 1, 8),
     }
@@ -150,3 +163,8 @@ def _constexpr(name, value):
         f"constexpr {name} must be a number, a bool or a short string, got {type(value).__name__}",
     )
     return value
+
+
+def _dict(value) -> dict:
+    need(value is None or isinstance(value, dict), f"constexprs must be a dict, got a {type(value).__name__}")
+    return value or {}

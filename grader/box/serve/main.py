@@ -1,11 +1,13 @@
-"""The one program inside the box: a fork server with the modes "numpy", "interpret" and "compile".
+"""The program inside every box: a fork server that hands each request to a worker in a child of its own.
 
-    python -I -B main.py MODE
+    python -I -B main.py FOLDER MODULE
 
-Reads framed requests on stdin. Each runs in a child of its own; what the child writes is passed on in chunks
-that a dying child cannot leave half open, then one status line closes the answer.
+FOLDER goes on the path, MODULE has prepare() and run(task, arrays) -> (header, arrays). Framed requests come on
+stdin; what a child writes is passed on in chunks that a dying child cannot leave half open, then one status line
+closes the answer.
 """
 
+import importlib
 import json
 import os
 import resource
@@ -62,50 +64,35 @@ def child(block: bytes, out: int, worker, frames) -> None:
     """Runs one task and writes one frame to `out`."""
     printed = Printed()
     sys.stdout = sys.stderr = printed
-    from answer_module import AnswerError
-
     task, arrays = frames.unpack(block)
     limit(task)
     result = {}
     try:
         header, result = worker.run(task, arrays)
-    except AnswerError as error:
-        header = {"error": error.report}
-    except MemoryError:
-        header = {
-            "error": {
-                "stage": "memory",
-                "kind": "MemoryError",
-                "message": "the answer asked for more memory than it may have",
-                "line": None,
-            }
-        }
-    except RecursionError as error:
-        header = {"error": {"stage": "load", "kind": "RecursionError", "message": str(error), "line": None}}
-    except SystemExit:
-        header = {
-            "error": {
-                "stage": "load",
-                "kind": "SystemExit",
-                "message": "the answer ended its own process (exit or quit)",
-                "line": None,
-            }
-        }
-    except Exception as error:  # a report of ours (bounds, plan) or trouble of our own
-        report = getattr(error, "report", None)
-        header = {
-            "error": {
-                "stage": "kernel",
-                "kind": type(error).__name__,
-                "message": str(error)[:2000],
-                "line": None,
-                "detail": report,
-            }
-        }
-    header = {**header, "nonce": task["nonce"], "printed": printed.text()}
+    except BaseException as error:
+        header = {"error": report_of(error)}
+    header = {**header, "nonce": task["nonce"], "printed": header.get("printed") or printed.text()}
     data = memoryview(frames.pack(header, result))
     while data:
         data = data[os.write(out, data) :]
+
+
+SAID = {
+    MemoryError: ("memory", "the answer asked for more memory than it may have"),
+    RecursionError: ("load", "the answer calls itself, or nests, deeper than Python goes"),
+    SystemExit: ("load", "the answer ended its own process (exit or quit)"),
+}
+
+
+def report_of(error: BaseException) -> dict:
+    """An exception as plain data; one that carries a report of the worker's says it itself."""
+    if isinstance(getattr(error, "report", None), dict):
+        return error.report
+    for kind, (stage, message) in SAID.items():
+        if isinstance(error, kind):
+            return {"stage": stage, "kind": kind.__name__, "message": message, "line": None}
+    message = f"{type(error).__name__}: {error}"[:2000]
+    return {"stage": "worker", "kind": type(error).__name__, "message": message, "line": None}
 
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
@@ -158,6 +145,15 @@ def serve_one(block: bytes, task_wall: float, worker, frames, out) -> None:
     finish(pid, late, ended, started, out)
 
 
+def waited_s(pid: int) -> float | None:
+    """Seconds that a process was ready to run and had no processor; None where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def pass_on(pid: int, reader: int, deadline: float, out) -> tuple[bool, tuple | None]:
     """Passes on what the child writes until it has ended, even where a child of its own still holds the pipe."""
     ended = None
@@ -178,6 +174,7 @@ def pass_on(pid: int, reader: int, deadline: float, out) -> tuple[bool, tuple | 
 
 
 def finish(pid: int, late: bool, ended: tuple | None, started: float, out) -> None:
+    waited = None if ended else waited_s(pid)
     for kill in (os.killpg, os.kill) if not ended else (os.killpg,):
         try:
             kill(pid, signal.SIGKILL)
@@ -187,7 +184,7 @@ def finish(pid: int, late: bool, ended: tuple | None, started: float, out) -> No
     code = os.waitstatus_to_exitcode(status)
     report = {"late": late, "exit": code, "seconds": time.monotonic() - started, "peak_kb": usage.ru_maxrss}
     report |= {"cpu_s": usage.ru_utime + usage.ru_stime, "own_cpu_s": time.process_time()}
-    report["left_behind"] = left_behind()
+    report |= {"left_behind": left_behind(), "waited_s": waited}
     text = json.dumps(report).encode()
     out.write(U32.pack(0) + U32.pack(len(text)) + text)
     out.flush()
@@ -200,17 +197,10 @@ def read_exactly(stream, count: int) -> bytes:
     return data
 
 
-def main(mode: str) -> None:
-    sys.path.insert(0, HERE)
-    import importlib
-
-    import frames
-
-    module = {"numpy": "numpy_answer", "interpret": "interpret", "compile": "compile_kernel"}[mode]
-    if mode == "interpret":
-        os.environ["TRITON_INTERPRET"] = "1"
+def main(folder: str, module: str) -> None:
+    sys.path[:0] = [HERE, folder]
+    frames = importlib.import_module("frames")
     worker = importlib.import_module(module)
-    importlib.import_module("answer_module")
     worker.prepare()
     stand_apart()
     stdin, out = sys.stdin.buffer, sys.stdout.buffer
@@ -227,4 +217,4 @@ def main(mode: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

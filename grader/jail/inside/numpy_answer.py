@@ -1,8 +1,9 @@
-"""Mode "numpy": calls one function of the answer with arrays and plain values, and sends back what it returned."""
+"""Worker "numpy": calls one function of the answer with arrays and plain values, and sends back what it returned."""
 
 import numpy as np
-from answer_module import AnswerError, blame, load
 from frames import NAMES
+
+from .answer_module import AnswerError, blame, load
 
 
 def prepare() -> None:
