@@ -3,8 +3,10 @@
 import importlib
 import os
 
-from grader import answer as answers
-from grader import gpu, questions, record, referee
+from grader import questions
+from grader.bench import gpu
+from grader.judge import answer as answers
+from grader.judge import record, referee
 
 
 def check(question_id: str, answer, mode: str | None = None) -> record.Record:

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from grader import box
+from grader.box.pipes import read_exactly
 from grader.box.serve import frames
-from grader.pipes import read_exactly
 
 GRADER = Path(__file__).parents[1]
 SERVER = Path(__file__).parent / "serve"
@@ -86,7 +86,10 @@ class Program:
     def __init__(self, worker: Worker, level: int | None = None):
         self.worker, self.level, self.process = worker, level, None
         self.lock = threading.Lock()  # one task at a time; a notebook may check from several threads
-        self.cpu_s, self.own_cpu_s = 0.0, 0.0  # of tasks and of earlier programs; of the program that runs now
+        self.cpu_s, self.own_cpu_s = (
+            0.0,
+            0.0,
+        )  # of tasks and of earlier programs; of the program that runs now
 
     def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
         nonce = secrets.token_hex(16)

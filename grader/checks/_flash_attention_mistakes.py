@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from grader.compare import difference
+from grader.judge.compare import difference
 from grader.questions import Case, Mistake
 from kernels.flash_attention import reference
 

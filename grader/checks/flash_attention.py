@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 
-from grader import samples
+from grader.box.serve.frames import DTYPES
 from grader.checks import _flash_attention_backward as backward
 from grader.checks import _flash_attention_concepts as concepts
 from grader.checks import _flash_attention_mistakes as mistakes
-from grader.box.serve.frames import DTYPES
-from grader.questions import Budget, Case, KernelQuestion, Part, Speed, Tensor
+from grader.questions import Budget, Case, KernelQuestion, Part, Speed, Tensor, samples
 from kernels.flash_attention import cost, reference
 
 LESSON = "course/05_flash_attention.ipynb"

@@ -4,8 +4,18 @@ import math
 
 import numpy as np
 
-from grader import samples
-from grader.questions import Budget, Call, Case, KernelQuestion, Mistake, NumpyQuestion, Part, Speed, Tensor
+from grader.questions import (
+    Budget,
+    Call,
+    Case,
+    KernelQuestion,
+    Mistake,
+    NumpyQuestion,
+    Part,
+    Speed,
+    Tensor,
+    samples,
+)
 from kernels.gemm_tiling import cost, reference
 
 LESSON = "course/01_gemm_tiling.ipynb"

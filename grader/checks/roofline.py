@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from grader import samples
 from grader.box.serve.frames import DTYPES
-from grader.questions import Budget, Case, KernelQuestion, Mistake, Part, Speed, Tensor
+from grader.questions import Budget, Case, KernelQuestion, Mistake, Part, Speed, Tensor, samples
 from kernels.roofline import reference
 
 LESSON = "course/00_roofline.ipynb"

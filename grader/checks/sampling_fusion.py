@@ -7,6 +7,7 @@ see what moves a score by less than a thousandth, nor what happens once in billi
 
 import numpy as np
 
+from grader.box.serve.frames import DTYPES
 from grader.checks import _sampling_mistakes as mistakes
 from grader.checks import _sampling_rules as rules
 from grader.checks._sampling_rows import (
@@ -17,7 +18,6 @@ from grader.checks._sampling_rows import (
     plain_inputs,
     tokens_wanted,
 )
-from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
 
 LESSON = rules.LESSON

@@ -6,11 +6,12 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from grader import box, record
+from grader import box
 from grader.box import warm
 from grader.classroom import term
 from grader.classroom.term import Term
-from grader.report import visible
+from grader.judge import record
+from grader.judge.report import visible
 
 ROOT = Path(__file__).parents[2]
 

@@ -59,7 +59,9 @@ def lowered(header: dict, cases: list[dict], dtypes: dict) -> Lowered:
     need(isinstance(texts, list) and len(texts) <= MOST_TEXTS, "a list of texts")
     need(all(isinstance(t, str) and len(t) <= MOST_TEXT_BYTES for t in texts), "texts of at most 1 MiB")
     need(sum(map(len, texts)) <= MOST_TEXTS_BYTES, "texts of at most 6 MiB in all")
-    plans = tuple(_plan_or_error(row, case, len(texts), dtypes) for row, case in zip(rows, cases, strict=True))
+    plans = tuple(
+        _plan_or_error(row, case, len(texts), dtypes) for row, case in zip(rows, cases, strict=True)
+    )
     printed = tuple(str(row.get("printed") or "")[:20_000] for row in rows)
     return Lowered(plans, printed, tuple(texts))
 
@@ -70,7 +72,10 @@ def need(condition, what: str) -> None:
 
 
 def whole(value, low: int, high: int) -> int:
-    need(isinstance(value, int) and not isinstance(value, bool) and low <= value <= high, f"a whole number from {low} to {high}")
+    need(
+        isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
+        f"a whole number from {low} to {high}",
+    )
     return value
 
 
@@ -88,7 +93,10 @@ def _plan_or_error(row, case: dict, texts: int, dtypes: dict):
     plan, kernels = row.get("plan"), row.get("kernels")
     need(isinstance(plan, dict) and isinstance(plan.get("steps"), list), "a plan with steps")
     steps = plan["steps"]
-    need(1 <= len(steps) <= MOST_STEPS and isinstance(kernels, list) and len(kernels) == len(steps), "a kernel for each step")
+    need(
+        1 <= len(steps) <= MOST_STEPS and isinstance(kernels, list) and len(kernels) == len(steps),
+        "a kernel for each step",
+    )
     scratch = _scratch(plan.get("scratch"), dtypes)
     known = known_names(case, scratch)
     return Plan(scratch, tuple(_step(s, k, texts, known) for s, k in zip(steps, kernels, strict=True)))

@@ -1,4 +1,4 @@
-"""python -m grader.suites [SUITE ...] [--all] [--json]
+"""python -m grader suites [SUITE ...] [--all] [--json]
 
 Without --all a fixed sample, as continuous integration runs it. Ends with 1 where the grader did not keep its word.
 """
@@ -23,7 +23,7 @@ SUITES = {
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m grader.suites", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m grader suites", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)}; all if left out")
     parser.add_argument("--all", action="store_true", help="everything, not the sample")
     parser.add_argument("--json", action="store_true")

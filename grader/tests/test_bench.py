@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from grader import bencher
-from grader.bencher import Bench, Broken
+from grader.bench import host as bencher
+from grader.bench.host import Bench, Broken
 from grader.box.warm import JailTrouble
-from grader.memory import place
-from grader.on_gpu import _strides, outputs
+from grader.judge.on_gpu import _strides, outputs
 from grader.questions import Case, find
+from grader.questions.memory import place
 
 QUESTION = find("gemm_tiling.tiled_gemm")
 CASE = Case({"M": 40, "N": 24, "K": 16}, "fp32", layout={"a": "transposed", "b": "padded", "c": "padded"})

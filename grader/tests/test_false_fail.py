@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader import false_fail, gpu
+from grader.bench import gpu
+from grader.tools import false_fail
 
 REPORT = {"gpu": "NVIDIA H200", "torch": "2.11", "triton": "3.6"}
 

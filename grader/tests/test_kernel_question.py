@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import questions, referee
-from grader.record import FAIL, PASS, REFUSED
+from grader import questions
+from grader.judge import referee
+from grader.judge.record import FAIL, PASS, REFUSED
 
 QUESTION = "gemm_tiling.tiled_gemm"
 ANSWER = Path(__file__).parent / "answers/tiled_gemm.py"

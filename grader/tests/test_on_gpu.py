@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader import gpu, questions, referee, samples, statistics
-from grader.bencher import Bench, Broken, Builder
-from grader.evidence import Evidence
+from grader import questions
+from grader.bench import gpu
+from grader.bench.host import Bench, Broken, Builder
 from grader.box.warm import JailTrouble
-from grader.on_gpu import OnGpu
-from grader.questions import Case
-from grader.record import FAIL, INCONCLUSIVE, PASS
+from grader.judge import referee, statistics
+from grader.judge.evidence import Evidence
+from grader.judge.on_gpu import OnGpu
+from grader.judge.record import FAIL, INCONCLUSIVE, PASS
+from grader.questions import Case, samples
 from grader.suites.right import right
 
 CAPABILITY, SMS = 90, 132

@@ -2,8 +2,9 @@
 
 import pytest
 
-from grader import questions, record, referee
-from grader.record import FAIL, PASS, REFUSED
+from grader import questions
+from grader.judge import record, referee
+from grader.judge.record import FAIL, PASS, REFUSED
 
 REUSE = "def reuse(bm, bn):\n    return {}\n"
 
@@ -64,7 +65,7 @@ def test_an_endless_loop_is_stopped_and_the_next_check_works():
 
 @pytest.mark.parametrize("crash", ["os._exit(0)", "ctypes.string_at(0)"])
 def test_a_dying_process_is_a_fail_and_the_next_check_works(crash, monkeypatch):
-    from grader import allowed
+    from grader.judge import allowed
 
     monkeypatch.setattr(allowed, "NUMPY_IMPORTS", {"numpy", "math", "os", "ctypes"})
     verdict = judge("gemm_tiling.reuse", f"import os, ctypes\ndef reuse(bm, bn):\n    {crash}\n")
@@ -86,14 +87,14 @@ def test_hidden_cases_are_told_by_kind_alone():
 
 def test_the_seed_decides_the_hidden_cases():
     question = questions.find("gemm_tiling.tile_loads")
-    from grader.evidence import Evidence
+    from grader.judge.evidence import Evidence
 
     cases = [repr(Evidence(question, "", seed).hidden_cases()) for seed in (1, 1, 2)]
     assert cases[0] == cases[1] != cases[2]
 
 
 def test_trouble_of_our_own_is_inconclusive_and_never_zero_points_in_silence(monkeypatch):
-    from grader import parts
+    from grader.judge import parts
 
     monkeypatch.setitem(parts.JUDGES, "calls", lambda *a: 1 / 0)
     verdict = judge("gemm_tiling.reuse", REUSE.format("1"))

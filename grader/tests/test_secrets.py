@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from grader import questions, record, referee
-from grader.record import FAIL
+from grader import questions
+from grader.judge import record, referee
+from grader.judge.record import FAIL
 
 TALKS = """
 def tile_loads(m, n, k, bm, bn):
@@ -48,7 +49,7 @@ def launch(p):
 
 
 def test_prints_are_of_public_cases_alone():
-    from grader.evidence import Evidence
+    from grader.judge.evidence import Evidence
 
     question = questions.find("roofline.layernorm_gelu")
     gathered = Evidence(question, KERNEL_TALKS, seed=1)

@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from grader import answer, statistics
-from grader.compare import difference
-from grader.memory import strides
-from grader.progress import Progress
+from grader.judge import answer, statistics
+from grader.judge.compare import difference
+from grader.questions.memory import strides
+from grader.tools.progress import Progress
 
 
 @pytest.mark.parametrize("got", [np.nan, np.inf, 2.0])

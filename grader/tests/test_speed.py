@@ -2,11 +2,12 @@
 
 import pytest
 
-from grader import calibrate, speed
-from grader.bench import ir
+from grader.bench import calibration
+from grader.bench.inside import ir
+from grader.judge import speed
+from grader.judge.record import PartResult
+from grader.judge.statistics import Ratio
 from grader.questions import find
-from grader.record import PartResult
-from grader.statistics import Ratio
 
 QUESTION = find("gemm_tiling.tiled_gemm")
 FLOPS, BYTES = 2 * 4096**3, 3 * 2 * 4096**2
@@ -26,7 +27,7 @@ def test_faster_than_the_datasheet_is_flagged_with_the_arithmetic():
 
 def test_an_unknown_gpu_is_held_to_its_own_calibration(monkeypatch):
     assert speed.fastest_possible("NVIDIA X1", "bf16", FLOPS, BYTES) == (0.0, "")
-    monkeypatch.setattr(calibrate, "load", lambda name: {"ceilings": {"copy": 1e12, "bf16": 100e12}})
+    monkeypatch.setattr(calibration, "load", lambda name: {"ceilings": {"copy": 1e12, "bf16": 100e12}})
     seconds, source = speed.fastest_possible("NVIDIA X1", "bf16", FLOPS, BYTES)
     assert seconds == pytest.approx(FLOPS / 100e12) and source == "this machine's calibration"
 

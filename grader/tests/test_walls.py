@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import allowed, questions, referee
+from grader import questions
 from grader.box import warm
-from grader.answer import Refused
-from grader.record import FAIL, PASS, REFUSED
+from grader.judge import allowed, referee
+from grader.judge.answer import Refused
+from grader.judge.record import FAIL, PASS, REFUSED
 
 ANSWERS = Path(__file__).parent / "answers"
 NORM, GEMM = "roofline.layernorm_gelu", "gemm_tiling.tiled_gemm"

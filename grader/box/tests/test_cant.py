@@ -80,7 +80,7 @@ def test_an_ordinary_user_has_the_same_walls():
         user = [setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups"]
         clean = ["env", "-i", f"HOME={folder}/home", "PATH=/usr/bin:/bin"]
         done = subprocess.run(
-            [*user, *clean, python, "-B", "-m", "grader.box", "--json"],
+            [*user, *clean, python, "-B", "-m", "grader", "box", "--json"],
             cwd=folder,
             capture_output=True,
             text=True,

@@ -69,7 +69,8 @@ def resources(ptx: str, capability: int) -> dict:
             run = subprocess.run(command, capture_output=True, timeout=PTXAS_S)
         except subprocess.TimeoutExpired:
             raise Refused(
-                "TooLong", f"the assembler was not done after {PTXAS_S} s: smaller tiles, or fewer values at once"
+                "TooLong",
+                f"the assembler was not done after {PTXAS_S} s: smaller tiles, or fewer values at once",
             ) from None
     text = run.stderr.decode(errors="replace")
     if run.returncode:

@@ -20,7 +20,9 @@ def launch_facts(case: dict) -> types.SimpleNamespace:
 
 
 def kernels_of(module) -> dict:
-    return {name: value for name, value in vars(module).items() if isinstance(value, triton.runtime.JITFunction)}
+    return {
+        name: value for name, value in vars(module).items() if isinstance(value, triton.runtime.JITFunction)
+    }
 
 
 def make_plan(module, entry: str, case: dict) -> plans.Plan:
@@ -29,7 +31,9 @@ def make_plan(module, entry: str, case: dict) -> plans.Plan:
         raise AnswerError("launch", f"the cell defines no function {entry}(p)", kind="MissingLaunch")
     with blame("launch"):
         value = launch(launch_facts(case))
-    tuned = {name for name, value in vars(module).items() if type(value).__name__ in ("Autotuner", "Heuristics")}
+    tuned = {
+        name for name, value in vars(module).items() if type(value).__name__ in ("Autotuner", "Heuristics")
+    }
     try:
         return plans.read(value, set(kernels_of(module)), tuned)
     except plans.BadPlan as bad:

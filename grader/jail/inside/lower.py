@@ -108,5 +108,7 @@ def generic(module, context, kernel: str) -> str:
     """MLIR prints what does not verify in its generic form; a second symbol of the same name is all it takes."""
     builder = ir.builder(context)
     nothing = builder.get_function_ty([], [])
-    module.push_back(builder.get_or_insert_function(builder.create_module(), kernel, nothing, "private", True))
+    module.push_back(
+        builder.get_or_insert_function(builder.create_module(), kernel, nothing, "private", True)
+    )
     return TWIN.sub("", str(module), count=1)  # the twin goes again: what is left verifies

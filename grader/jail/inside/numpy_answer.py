@@ -28,9 +28,9 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 def encode(value, out: dict):
     """Nested tuples, lists and dicts as JSON; every number and array as raw bytes in `out`."""
-    if type(value) in (tuple, list) and not _numbers(value):
+    if isinstance(value, tuple | list) and not _numbers(value):
         return {"list": [encode(v, out) for v in value]}
-    if type(value) is dict:
+    if isinstance(value, dict):
         return {"dict": {str(k): encode(v, out) for k, v in value.items()}}
     if value is None or type(value) is str:
         return {"plain": value[:10000] if value else value}
@@ -52,8 +52,9 @@ def encode(value, out: dict):
 
 
 def _numbers(value) -> bool:
+    """A list of plain numbers, which is sent as one array."""
     return (
-        bool(value)
-        and all(type(v) in (int, float, bool) or isinstance(v, np.number) for v in value)
-        and type(value) is list
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(v, int | float | np.generic) for v in value)
     )
