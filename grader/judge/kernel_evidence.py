@@ -153,7 +153,7 @@ class KernelEvidence(Evidence):
             self.ahead |= {p: beside().submit(self._run, p) for p in purposes if p not in self.runs}
 
     def _run(self, purpose: int, **how) -> Run:
-        plan, case, hidden = self.plan(purpose), self.cases[purpose], purpose >= HIDDEN
+        plan, case, hidden = self.plan(purpose), self.cases[purpose], HIDDEN <= purpose < COMPILED
         if isinstance(plan, dict):
             return Run(case, hidden, None, [], {}, {}, Outcome(header={"error": plan}))
         inputs, placed = self.draw(purpose)

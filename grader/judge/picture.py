@@ -1,4 +1,4 @@
-"""Small pictures of counted traffic: how often each element of an operand was touched."""
+"""Small pictures of counted traffic: how often each element of an operand was touched, on one scale for all."""
 
 import html
 import itertools
@@ -6,47 +6,75 @@ import math
 
 import numpy as np
 
-CELLS = 48
-SIDE = 150
+CELLS = 64
+LONGEST, THINNEST = 220, 14  # pixels of a picture's sides
+STEPS = (1, 2, 4, 8, 16, 32, 64)  # the legend's: what is read this often has this shade, in every report
 
 
 def coarse(counts: np.ndarray) -> dict:
     """A count map of at most CELLS x CELLS cells, each the mean over its elements, with the true shape and range."""
     flat = counts.reshape(-1, counts.shape[-1]) if counts.ndim else counts.reshape(1, 1)
-    rows, cols = (np.array_split(np.arange(n), min(n, CELLS)) for n in flat.shape)
-    cells = [[float(flat[np.ix_(r, c)].mean()) for c in cols] for r in rows]
+    rows, cols = (np.linspace(0, n, min(n, CELLS) + 1).astype(int)[:-1] for n in flat.shape)
+    sums = np.add.reduceat(np.add.reduceat(flat.astype(np.float64), rows, axis=0), cols, axis=1)
+    tall, wide = np.diff([*rows, flat.shape[0]]), np.diff([*cols, flat.shape[1]])
     return {
         "shape": list(counts.shape),
         "low": int(counts.min()),
         "high": int(counts.max()),
-        "cells": [[round(v, 2) for v in row] for row in cells],
+        "cells": np.round(sums / tall[:, None] / wide[None, :], 2).tolist(),
     }
 
 
 def svgs(touched: dict) -> list[str]:
-    """All operands on one scale, so that what is read sixteen times looks sixteen times as busy as what is read once."""
-    most = max((p["high"] for p in touched.values()), default=1)
-    return [svg(key.split(":")[1], key.split(":")[0], p, most) for key, p in touched.items()]
+    """Every operand in its true proportions, then the legend."""
+    found = [svg(key.split(":")[1], key.split(":")[0], one) for key, one in touched.items()]
+    return found + [legend()] if found else []
 
 
-def svg(name: str, kind: str, picture: dict, most: int) -> str:
-    """One operand as a grid; darker is touched more often, white never. The numbers stand beneath it."""
-    cells = picture["cells"]
-    rows, cols = len(cells), len(cells[0])
-    scale = SIDE / max(rows, cols)
-    title = f"{name}: {'read' if kind == 'loads' else 'written'} {span(picture)} an element"
-    marks = [
-        f'<rect x="{left * scale:.2f}" y="{top * scale:.2f}" width="{wide * scale + 0.3:.2f}" '
-        f'height="{tall * scale + 0.3:.2f}" fill="{_shade(value, most)}"/>'
-        for left, top, wide, tall, value in blocks(cells)
-    ]
-    shape = " x ".join(map(str, picture["shape"]))
-    return (
-        f'<figure style="margin:0"><svg role="img" aria-label="{html.escape(title)}" width="{cols * scale:.0f}" '
-        f'height="{rows * scale:.0f}" viewBox="0 0 {cols * scale:.2f} {rows * scale:.2f}" '
-        f'style="border:1px solid #8a93a3;background:#fff">{"".join(marks)}</svg>'
-        f'<figcaption style="font-size:12px"><b>{html.escape(name)}</b> {shape}<br>{html.escape(title.split(": ")[1])}</figcaption></figure>'
+def sides(shape: list[int]) -> tuple[float, float]:
+    """Width and height in pixels: the operand's own proportions, as far as a thin one can still be seen."""
+    rows, cols = math.prod(shape[:-1]) or 1, shape[-1] if shape else 1
+    longest = max(rows, cols)
+    return max(THINNEST, LONGEST * cols / longest), max(THINNEST, LONGEST * rows / longest)
+
+
+def svg(name: str, kind: str, picture: dict) -> str:
+    """One operand as a grid; stronger is touched more often, empty never. The numbers stand beneath it."""
+    cells, (wide, tall) = picture["cells"], sides(picture["shape"])
+    across, down = wide / len(cells[0]), tall / len(cells)
+    said = f"{name}: {'read' if kind == 'loads' else 'written'} {span(picture)} an element"
+    marks = "".join(
+        f'<rect x="{left * across:.2f}" y="{top * down:.2f}" width="{w * across + 0.3:.2f}" '
+        f'height="{h * down + 0.3:.2f}" fill="#1f6fd6" fill-opacity="{opacity(value):.2f}"/>'
+        for left, top, w, h, value in blocks(cells)
+        if value > 0
     )
+    shape = " x ".join(map(str, picture["shape"])) or "1"
+    return (
+        f'<figure style="margin:0"><svg role="img" aria-label="{html.escape(said)}" width="{wide:.0f}" '
+        f'height="{tall:.0f}" viewBox="0 0 {wide:.2f} {tall:.2f}" style="border:1px solid #8a93a3">{marks}</svg>'
+        f'<figcaption style="font-size:12px"><b>{html.escape(name)}</b> {shape}<br>'
+        f"{html.escape(said.split(': ')[1])}</figcaption></figure>"
+    )
+
+
+def legend() -> str:
+    marks = "".join(
+        f'<rect x="{26 * i}" y="0" width="24" height="14" fill="#1f6fd6" fill-opacity="{opacity(n):.2f}"/>'
+        f'<text x="{26 * i + 12}" y="26" font-size="11" text-anchor="middle" fill="currentColor">{n}</text>'
+        for i, n in enumerate(STEPS)
+    )
+    width = 26 * len(STEPS)
+    return (
+        f'<figure style="margin:0"><svg role="img" aria-label="shades: touched 1 to 64 times" width="{width}" '
+        f'height="30" viewBox="0 0 {width} 30">{marks}</svg>'
+        '<figcaption style="font-size:12px">times an element is touched; empty: never</figcaption></figure>'
+    )
+
+
+def opacity(value: float) -> float:
+    """The same number has the same shade in every report; light and dark pages show through alike."""
+    return min(1.0, 0.16 + 0.84 * math.log2(1 + value) / math.log2(1 + STEPS[-1]))
 
 
 def blocks(cells: list[list[float]]):
@@ -66,12 +94,3 @@ def span(picture: dict) -> str:
     if low != high:
         return f"{low} to {high} times"
     return "once" if low == 1 else f"{low} times"
-
-
-def _shade(value: float, most: float) -> str:
-    if value <= 0:
-        return "#ffffff"
-    share = math.log2(1 + value) / math.log2(1 + most)
-    light, dark = (226, 236, 252), (23, 74, 158)
-    mix = [round(a + (b - a) * share) for a, b in zip(light, dark, strict=True)]
-    return f"#{mix[0]:02x}{mix[1]:02x}{mix[2]:02x}"

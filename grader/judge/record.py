@@ -24,7 +24,7 @@ class PartResult:
     came: str = ""
     look: str = ""
     state: str = PASS  # PASS, FAIL, INCONCLUSIVE or "not reached"
-    told: str = ""  # where a hidden case failed: what feedback may say instead of `came`
+    told: str = ""  # what feedback may say instead of `came`, where that holds a number drawn in secret
     facts: dict = field(default_factory=dict)
 
 
@@ -39,7 +39,7 @@ class Record:
     message: str = ""  # for a refusal or trouble of our own
     line: int | None = None
     printed: str = ""
-    hint: str = ""
+    hints: list[str] = field(default_factory=list)  # what a report may fold beneath a failure
     seed: str = ""
     answer: str = ""  # hash of the normalised text
     key: str = ""
@@ -54,20 +54,19 @@ class Record:
         return self.verdict == PASS
 
     @property
+    def not_started(self) -> bool:
+        """Whether the cell is still the stub that the lab came with."""
+        errors = (part.facts.get("error") or {} for part in self.parts)
+        return any(error.get("kind") == "NotImplementedError" for error in errors)
+
+    @property
     def unsettled(self) -> bool:
         """Whether any of it is still open: such points are nobody's fault and need a person or another run."""
         return INCONCLUSIVE in (self.verdict, *(part.state for part in self.parts))
 
     def for_feedback(self) -> "Record":
-        """The same verdict without a number of any hidden case."""
-        shown = [
-            replace(
-                p, came=p.told, look="what this kind of case changes, compared with the public ones", facts={}
-            )
-            if p.told
-            else p
-            for p in self.parts
-        ]
+        """The same verdict without a number that only a secret seed could give."""
+        shown = [replace(p, came=p.told, facts={}) if p.told else p for p in self.parts]
         return replace(self, parts=shown, seed="")
 
     def as_json(self) -> dict:

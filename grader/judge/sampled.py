@@ -7,7 +7,6 @@ import numpy as np
 from grader.judge.cases import describe, differs, judge_case, refuse_error
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
-from grader.questions import samples
 
 PROGRAMS = 24  # drawn ones, beside the corners of the grid
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
@@ -54,6 +53,3 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
         sentence, _ = differs(question, inputs, part, got, want)
         if sentence:
             raise Failed(f"at the size that is compiled ({where}): {sentence}", "the sizes of the compiled case", told="values that differ")  # fmt: skip
-
-
-__all__ = ["judge_compiled_case", "programs", "samples"]

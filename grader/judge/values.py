@@ -1,9 +1,9 @@
 """The judge of a kernel's values: public cases, hidden ones, and the cases that are metered and compiled as well."""
 
 from grader.judge import on_gpu, sampled
-from grader.judge.cases import describe, in_full, judge_case
+from grader.judge.cases import judge_case
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import COMPILED, HIDDEN, METERED, KernelEvidence, Run
+from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 from grader.judge.record import PartResult
 from grader.questions import Part
 
@@ -24,7 +24,10 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             raise shown_with_another(evidence, purpose, failed) from None
     if METERED in evidence.cases:
         evidence.say("running the metered case")
-        judge_case(evidence.question, evidence.run(METERED), runs)
+        try:
+            judge_case(evidence.question, evidence.run(METERED), runs)
+        except Failed as failed:
+            raise shown_with_another(evidence, METERED, failed) from None
     if COMPILED in evidence.cases:
         evidence.say("running the compiled case")
         sampled.judge_compiled_case(evidence)
@@ -47,6 +50,7 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
         except Failed as failed:
             first = first or failed
     if first:
+        first.told = ""
         if right:
             first.came = f"{right} of {len(runs)} public cases are right; {first.came}"
         raise first
@@ -71,6 +75,3 @@ def shown_with_another(evidence: KernelEvidence, purpose: int, failed: Failed) -
         pass
     look = known or "what this kind of case changes, compared with the public ones"
     return Failed(came, look, told=came, known=bool(known))
-
-
-__all__ = ["HIDDEN", "describe", "in_full", "judge", "judge_public"]
