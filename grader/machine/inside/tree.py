@@ -36,6 +36,7 @@ class Type:
     scalar: str  # a key of NUMPY, "ptr" or "desc"
     shape: tuple[int, ...] = ()
     element: str = ""  # of a pointer or a descriptor: a key of NUMPY
+    sign: str = ""  # of a descriptor of integers: "s" or "u" where its text says so
 
     @property
     def dtype(self) -> np.dtype:
@@ -47,7 +48,7 @@ class Op:
     name: str  # "tt.load"
     results: list[str]  # names of values, unique within their function
     operands: list[str]
-    attributes: dict
+    attributes: dict  # name -> int, bool, str or tuple of ints; of a constant "value" -> array, shape () where all are one
     regions: list[list["Block"]]
     operand_types: list[Type]
     result_types: list[Type]
