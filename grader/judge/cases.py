@@ -33,7 +33,7 @@ def judge_case(question, run: Run, others: list[Run] = ()) -> None:
 def refuse_error(run: Run) -> None:
     """Raises what the jail or the machine reported of this case."""
     error = run.outcome.error
-    if error and error["stage"] == "ir":
+    if error and error["stage"] == "text":
         raise Refusal(error["message"], error["line"])
     if error:
         raise from_error(error, describe(run))
@@ -151,7 +151,7 @@ TROUBLES = {
 
 def masked_lanes(run: Run, worst: Difference | None) -> str:
     """Where a masked load without other= may have reached the output: the line to change."""
-    lines = run.outcome.header.get("masked_without_other") or []
+    lines = run.outcome.header.get("masked_lines") or []
     if worst is None or not lines or np.isfinite(worst.got) and abs(worst.got) < 1e30:
         return ""
     said = ", ".join(map(str, lines[:4]))

@@ -18,7 +18,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     outcome, rows = evidence.compiled()
     if outcome.error:
         error = outcome.error
-        if error["stage"] == "ir":
+        if error["stage"] == "text":
             raise Refusal(error["message"], error["line"])
         target = outcome.header.get("error", {}).get("target")
         where = f"for sm_{target} " if isinstance(target, int) else ""

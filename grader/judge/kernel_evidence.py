@@ -46,6 +46,12 @@ class Run:
         return self.outcome.header["launches"]
 
 
+def print_line(row: dict) -> str:
+    """What tl.device_print said, and in which program."""
+    program = ", ".join(map(str, row["program"]))
+    return f"program ({program}), line {row['line']}: {row['text']}"
+
+
 @dataclass
 class KernelEvidence(Evidence):
     cases: dict[int, Case] = field(default_factory=dict)  # by purpose
@@ -145,7 +151,7 @@ class KernelEvidence(Evidence):
 
     def _prints(self, purpose: int, run: Run) -> str:
         said = self._lowered.printed[self.order.index(purpose)] if isinstance(self._lowered, Lowered) else ""
-        return "\n".join(filter(None, [said.strip(), *map(str, run.outcome.header.get("prints", [])[:200])]))
+        return "\n".join(filter(None, [said.strip(), *map(print_line, run.outcome.header.get("prints", []))]))
 
     def run_ahead(self, purposes: list[int]) -> None:
         """Start cases side by side, where there are cores and boxes for it."""

@@ -80,7 +80,7 @@ def spent(run: Run, budget: Budget) -> float:
     """What was counted of one budget, over all launches."""
     launches = run.launches
     if budget.count == "dot":
-        return sum(sum(launch["operations"]["dot"].values()) for launch in launches)
+        return sum(launch["flops"] for launch in launches)
     if budget.count == "operations":
         return sum(
             sum(n for kind, n in launch["operations"].items() if kind in FLOATS) for launch in launches
@@ -102,7 +102,7 @@ def names_of(run: Run, budget: Budget) -> list[str]:
 def work(question, run: Run) -> dict:
     """Useful FLOP by the operation itself and all bytes: twice the work is no merit in a picture."""
     moved = sum(c["dedup"] for launch in run.launches for t in launch["tensors"].values() for c in t.values())
-    ran = sum(sum(launch["operations"]["dot"].values()) for launch in run.launches)
+    ran = sum(launch["flops"] for launch in run.launches)
     useful = float(question.useful(run.case)) if question.useful else float(ran)
     return {"useful_flops": useful, "dot_flops": float(ran), "bytes": float(moved)}
 
