@@ -8,7 +8,8 @@ from frames import DTYPES  # the box's own, on its path
 
 from .limits import Limits
 from .read import read
-from .run import Launching, run as launch
+from .run import Launching
+from .run import run as launch
 from .storage import Storage, contiguous
 from .tree import BadIR, Module
 from .verify import verify
