@@ -162,19 +162,16 @@ def recognise(question, run: Run, others: list[Run]) -> str:
     """The sentence of a mistake that gives the whole output of this case, and of every other that ran."""
     whole = [one for one in others if one is not run and not one.outcome.error and one.want]
     for mistake in question.mistakes:
-        if (
-            mistake.wrong
-            and _gives(question, mistake, run)
-            and all(_gives(question, mistake, o) for o in whole)
-        ):
-            return mistake.sentence
+        for output in mistake.outputs:  # with one choice of tiles in all of them
+            if all(_gives(question, output, one) for one in (run, *whole)):
+                return mistake.sentence
     return ""
 
 
-def _gives(question, mistake, run: Run) -> bool:
+def _gives(question, output, run: Run) -> bool:
     try:
         with np.errstate(all="ignore"):
-            would = mistake.wrong(run.inputs, run.case)
+            would = output(run.inputs, run.case)
             want = run.want | would
             allowed = question.tolerance(run.inputs, run.case, want)
             slack = {

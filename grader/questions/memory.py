@@ -40,17 +40,28 @@ class Placed:
 
 
 def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
+    """Elements from one index to the next, by axis. "spread 3": neighbours 3 apart, and no other stride a multiple of it."""
     if layout == "transposed" and len(shape) >= 2:
         inner = strides((*shape[:-2], shape[-1], shape[-2]), "")
         return (*inner[:-2], inner[-1], inner[-2])
+    if layout.startswith("spread "):
+        return _spread(shape, int(layout.split()[1]))
     if layout not in ("", "padded", "transposed"):
-        raise ValueError(f"layout must be padded or transposed, got {layout!r}")
+        raise ValueError(f"layout must be padded, transposed or spread with a number, got {layout!r}")
     steps, step = [], 1
     for position, size in enumerate(reversed(shape)):
         steps.append(step)
         step *= max(1, size)
         if layout == "padded" and position == 0:
             step += PAD
+    return tuple(reversed(steps))
+
+
+def _spread(shape: tuple[int, ...], inner: int) -> tuple[int, ...]:
+    """Each axis steps past all of the axis within it, and a little further, so that no two strides agree."""
+    steps = [inner]
+    for size in reversed(shape[1:]):
+        steps.append(steps[-1] * max(1, size) + 1)
     return tuple(reversed(steps))
 
 

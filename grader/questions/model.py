@@ -49,7 +49,7 @@ class Case:
     sizes: dict
     dtype: str = "fp16"
     dtypes: dict = field(default_factory=dict)  # by tensor, where they differ from `dtype`
-    layout: dict = field(default_factory=dict)  # by tensor: "transposed" or "padded"
+    layout: dict = field(default_factory=dict)  # by tensor: "transposed", "padded" or "spread 3"
     scalars: dict = field(default_factory=dict)
     values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
     kind: str = "a plain size"
@@ -69,12 +69,19 @@ class Call:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A common mistake and how it shows: `wrong` computes what the mistake would give, or `shows` looks at the failure."""
+    """A common mistake and what it gives: `wrong` computes the whole output from what the reference is given.
+
+    `variants` compute it for other tiles than `wrong`'s: the diagnosis speaks where one of them is all that came."""
 
     name: str
     sentence: str
     wrong: Callable | None = None
     shows: Callable | None = None
+    variants: tuple[Callable, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[Callable, ...]:
+        return tuple(output for output in (self.wrong, *self.variants) if output)
 
 
 @dataclass(frozen=True, kw_only=True)

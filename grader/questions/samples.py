@@ -20,13 +20,16 @@ def whole(question: KernelQuestion, inputs: dict, case: Case, rng, written=None)
 
 
 def rows(size: str) -> Callable:
-    """Rows along a size whose parts have nothing to do with one another; the first and the last among them."""
+    """Rows along a size whose parts have nothing to do with one another; the first and the last among them.
+
+    The size "M" is the axis "m" of every tensor that has one."""
 
     def some(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
         there = np.arange(case.sizes[size]) if written is None else _written_along(question, size, written)
         chosen = np.unique([there[0], there[-1], *rng.choice(there, min(ROWS, len(there)))])
         spots = {
-            t.name: tuple(chosen if s == size else slice(None) for s in t.shape) for t in question.tensors
+            t.name: tuple(chosen if axis == size.lower() else slice(None) for axis in t.axes)
+            for t in question.tensors
         }
         part = replace(case, sizes={**case.sizes, size: len(chosen)}, layout={})
         cut = {name: np.ascontiguousarray(value[spots[name]]) for name, value in inputs.items()}
@@ -64,6 +67,23 @@ def causal_rows(question: KernelQuestion, inputs: dict, case: Case, rng, written
         query = (slice(batch, batch + 1), slice(head, head + 1), slice(at, at + 1))
         part = replace(case, sizes={**case.sizes, "B": 1, "H": 1, "G": 1, "M": 1, "N": last}, layout={})
         yield {"q": inputs["q"][query], "k": inputs["k"][keys], "v": inputs["v"][keys]}, part, {"o": query}
+
+
+def heads(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
+    """One whole head, drawn: where every row depends on all others of its head and on nothing else."""
+    batch, head = int(rng.integers(case.sizes["B"])), int(rng.integers(case.sizes["H"]))
+    spot = (slice(batch, batch + 1), slice(head, head + 1))
+    part = replace(case, sizes={**case.sizes, "B": 1, "H": 1, "G": 1}, layout={})
+    cut = {name: value[spot] for name, value in inputs.items()}
+    yield cut, part, {t.name: spot for t in question.tensors if t.role != "in"}
+
+
+def batches(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
+    """One sequence of a batch, drawn, with all its heads."""
+    at = int(rng.integers(case.sizes["B"]))
+    part = replace(case, sizes={**case.sizes, "B": 1}, layout={})
+    cut = {name: value[at : at + 1] for name, value in inputs.items()}
+    yield cut, part, {t.name: slice(at, at + 1) for t in question.tensors if t.role != "in"}
 
 
 def of(question: KernelQuestion) -> Callable:

@@ -26,7 +26,13 @@ from kernels.roofline.cost_energy import (
     power_saved_w,
     read_all_s,
 )
-from kernels.roofline.cost_fusion import ChainTraffic, chain_traffic, row_kernel_bytes, tensor_bytes
+from kernels.roofline.cost_fusion import (
+    ChainTraffic,
+    chain_traffic,
+    row_kernel_bytes,
+    row_vector_bytes,
+    tensor_bytes,
+)
 from kernels.roofline.cost_launch import (
     COMPILE_CUTS,
     GRAPH_FIRST_SHARE,
@@ -47,7 +53,7 @@ __all__ = [
     "chain_traffic", "common_operations", "compile_dividend", "cost_per_token_ratio", "decode_intensity",
     "decode_operation", "decode_step", "elementwise", "energy_per_access_j", "fleet_power_saved_w", "gemm",
     "graph_pass_s", "graphs_first", "intensity", "iron_law", "latency_ratio", "launch_overhead_s", "launch_share",
-    "memory_power_w", "power_saved_w", "read_all_s", "ridge", "row_kernel_bytes", "tensor_bytes",
+    "memory_power_w", "power_saved_w", "read_all_s", "ridge", "row_kernel_bytes", "row_vector_bytes", "tensor_bytes",
     "tensor_core_aligned", "tokens_intensity", "weight_bytes_per_device",
 ]  # fmt: skip
 

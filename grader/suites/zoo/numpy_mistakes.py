@@ -39,7 +39,9 @@ MADE = {
         "compulsory": "def gemm_bytes(m, n, k, bm, bn, e):\n    return (m * k + k * n + m * n) * e",
     },
     "gemm_tiling.tiled_matmul": {
-        "no count": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), a.size + b.size",
+        "one number": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b, bm, bn, bk).sum()",
+        "full tiles": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b, bm, bn, bk) * 0 + (bm + bn) * bk",
+        "A alone": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b[:, :0], bm, bn, bk, b.shape[1])",
     },
     "flash_attention.online_softmax": {
         "no rescale": STATES.format(new="max(m, t.max())", factor="np.exp(m - new)", kept="total"),
@@ -89,6 +91,18 @@ MADE = {
     },
 }  # fmt: skip
 
+COUNTED = """
+def counted(a, b, bm, bn, bk, columns=None):
+    n = b.shape[1] if columns is None else columns
+    loads = np.zeros((-(-len(a) // bm), -(-n // bn), -(-len(b) // bk)), int)
+    for i, j, s in np.ndindex(loads.shape):
+        steps = slice(s * bk, s * bk + bk)
+        loads[i, j, s] = a[i * bm : i * bm + bm, steps].size + b[steps, j * bn : j * bn + bn].size
+    return loads
+
+
+"""
+
 CHOSEN = """
 def chosen(x, t, k, p, m, mass):
     order = sorted(range(len(x)), key=lambda i: (-x[i], i))
@@ -109,4 +123,6 @@ def chosen(x, t, k, p, m, mass):
 
 
 def source(question: str, name: str) -> str:
-    return (CHOSEN if "chosen(" in MADE[question][name] else "") + MADE[question][name] + "\n"
+    made = MADE[question][name]
+    helpers = {"chosen(": CHOSEN, "counted(": COUNTED}
+    return "".join(text for word, text in helpers.items() if word in made) + made + "\n"
