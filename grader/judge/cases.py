@@ -9,8 +9,9 @@ from grader.judge.kernel_evidence import Run
 UNTOLD = "values that differ"
 
 
-def judge_case(question, run: Run, others: list[Run] = ()) -> None:
-    """Raises what is wrong with a case that ran whole. `others` are runs that a diagnosis has to explain as well."""
+def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: []) -> None:
+    """Raises what is wrong with a case that ran whole. `others` are runs that a diagnosis has to explain as well;
+    `poisoned` tells which masked loads reach which outputs."""
     refuse_error(run)
     for sort, trouble in TROUBLES.items():
         if found := trouble(run):
@@ -149,10 +150,12 @@ TROUBLES = {
 }
 
 
-def masked_lanes(run: Run, worst: Difference | None) -> str:
+def masked_lanes(run: Run, worst: Difference | None, poisoned) -> str:
     """Where a masked load without other= may have reached the output: the line to change."""
-    lines = run.outcome.header.get("masked_lines") or []
-    if worst is None or not lines or np.isfinite(worst.got) and abs(worst.got) < 1e30:
+    if worst is None or not run.outcome.header.get("masked_lines"):
+        return ""
+    lines = [row["line"] for row in poisoned(run) if worst.name in row["outputs"]]
+    if not lines:
         return ""
     said = ", ".join(map(str, lines[:4]))
     return f"a masked load without other= (line {said}) reaches the output; lanes that are masked hold no value: say other=0.0"

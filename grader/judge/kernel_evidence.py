@@ -169,8 +169,7 @@ class KernelEvidence(Evidence):
 
     def interpret(self, purpose: int, placed: list[Placed], **how) -> Outcome:
         plan, case = self.plan(purpose), self.cases[purpose]
-        settings = {"programs": None, "counting": "full", "seed": 0, "seconds": 30, **how}
-        settings |= {"sm_count": case.sm_count, "repeatable": self.question.repeatable}
+        settings = {"sm_count": case.sm_count, "repeatable": self.question.repeatable, **how}
         values = machine.numbers(case, plan, placed)
         return machine.run_case(
             self._lowered.texts, plan, placed, values=values, level=self.level, **settings
@@ -180,11 +179,7 @@ class KernelEvidence(Evidence):
         """Every text as the machine prints it: what the compiler and the bench get. {"text"} or {"error"} each."""
         with self.lock:
             if self._printed is None:
-                outcome = self.count(machine.print_texts(self._lowered.texts, self.level))
-                rows = outcome.header.get("texts", [])
-                self._printed = (
-                    rows if not outcome.error else [{"error": outcome.error}] * len(self._lowered.texts)
-                )
+                self._printed = machine.print_texts(self._lowered.texts, self.level)
         return self._printed
 
     # ---- from the compiler

@@ -68,11 +68,11 @@ class Tile:
     def reach(self, row: np.ndarray, offsets) -> tuple[np.ndarray, np.ndarray]:
         """Pointers and mask; `offsets` are, for each axis, where its lanes lie."""
         pointer, mask = row[:, 0].reshape(-1, *(1,) * self.axes), np.ones((1,) * (1 + self.axes), bool)
-        for axis, place in enumerate(offsets):
+        for axis, at in enumerate(offsets):
             side = row[:, 1 + axis].reshape(-1, *(1,) * self.axes)
             stride = row[:, 1 + self.axes + axis].reshape(-1, *(1,) * self.axes)
-            mask = mask & (place >= 0) & (place < side)
-            pointer = pointer + np.clip(place, 0, np.maximum(side - 1, 0)) * stride * self.size
+            mask = mask & (at >= 0) & (at < side)
+            pointer = pointer + np.clip(at, 0, np.maximum(side - 1, 0)) * stride * self.size
         return pointer, mask
 
     def along(self, axis: int, start: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
-"""tl.extra.libdevice: a closed table of CUDA's device functions, by the symbol that the IR calls.
-
-Values are numpy's, computed in the operands' type or wider: within the error that CUDA documents for each.
-"""
+"""Values of CUDA's device functions (tl.extra.libdevice): computed in the operands' type or wider, so within the error
+that CUDA documents for each. Which symbols there are, and on which types, is libdevice.py's table."""
 
 import math
 
@@ -9,83 +7,139 @@ import numpy as np
 
 from .elementwise import erf
 from .floats import to_integer
+from .integers import leading_zeros, population, product_halves, trailing_zeros
+from .libdevice import SYMBOLS
 from .meanings import pure
-from .tree import BadIR, Op
-from .values import bits
+from .tree import NUMPY, Op
+from .values import unsigned
+
+UP, DOWN = np.inf, -np.inf
 
 
 def in_fp64(function):
-    """For functions that numpy lacks: one number at a time, NaN where it has no value."""
+    """For what numpy lacks: one number at a time; infinite where it overflows, NaN where it has no value."""
 
     def one(*x):
         try:
             return function(*x)
-        except (ValueError, OverflowError, ZeroDivisionError):
+        except OverflowError:
+            return math.inf
+        except ValueError:
             return math.nan
 
     each = np.vectorize(one, otypes=[np.float64])
     return lambda *x: each(*(v.astype(np.float64) for v in x))
 
 
-def normal_cdf(x):
-    return 0.5 * (1 + erf(x / np.sqrt(2.0)))
+def gamma(x: float) -> float:
+    return math.copysign(math.inf, x) if x == 0 else math.gamma(x)
 
 
-def divided_toward_zero(a, b):
-    """The largest quotient that is not beyond the true one."""
-    near = a / b
-    wide = a.astype(np.float64) / b.astype(np.float64)
-    beyond = np.isfinite(wide) & (np.abs(near.astype(np.float64)) > np.abs(wide))
-    return np.where(beyond, np.nextafter(near, near.dtype.type(0)), near)
+def log_gamma(x: float) -> float:
+    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
 
 
-def truth(function):
-    return lambda *x: function(*x).astype(np.int32)
+def half_away(x):
+    """Halves away from zero, whole numbers as they are."""
+    below = np.trunc(x)
+    return np.where(np.abs(x - below) >= 0.5, below + np.copysign(1, x), below)
 
 
-FLOAT = {  # the name without its type: __nv_NAMEf takes fp32, __nv_NAME fp64
-    "exp": np.exp, "exp2": np.exp2, "exp10": lambda x: np.power(x.dtype.type(10), x), "expm1": np.expm1,
-    "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "logb": lambda x: np.floor(np.log2(np.abs(x))),
-    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
-    "atan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "sinpi": lambda x: np.sin(np.pi * x.astype(np.float64)),
-    "cospi": lambda x: np.cos(np.pi * x.astype(np.float64)),
-    "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": np.cbrt, "rcbrt": lambda x: 1 / np.cbrt(x),
-    "pow": np.power, "hypot": np.hypot, "rhypot": lambda a, b: 1 / np.hypot(a, b), "fmod": np.fmod,
-    "remainder": np.vectorize(lambda a, b: math.remainder(a, b) if b else math.nan, otypes=[np.float64]),
-    "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "nearbyint": np.rint,
-    "round": lambda x: np.trunc(x + np.copysign(0.5, x)), "copysign": np.copysign, "nextafter": np.nextafter,
-    "fdim": lambda a, b: np.where(a > b, a - b, np.where(np.isnan(a) | np.isnan(b), np.nan, 0)),
-    "fmax": np.fmax, "fmin": np.fmin, "fma": lambda a, b, c: a.astype(np.float64) * b + c,
-    "erf": erf, "erfc": in_fp64(math.erfc), "lgamma": in_fp64(math.lgamma), "tgamma": in_fp64(math.gamma),
-    "normcdf": normal_cdf, "ldexp": np.ldexp, "scalbn": np.ldexp,
+def divided(toward):
+    """A quotient rounded in one direction: the nearest one, or its neighbour where that lies on the wrong side."""
+
+    def run(a, b):
+        near = np.divide(a, b)
+        rest = remainder_sign(a, b, near)
+        if toward == 0:
+            wrong = rest * np.sign(near) < 0
+            return np.where(wrong, np.nextafter(near, near.dtype.type(0)), near)
+        wrong = rest < 0 if toward == DOWN else rest > 0
+        return np.where(wrong, np.nextafter(near, near.dtype.type(toward)), near)
+
+    return run
+
+
+def remainder_sign(a, b, near) -> np.ndarray:
+    """Whether the true quotient lies above (1), below (-1) or at `near`."""
+    wide = np.longdouble if a.dtype == np.float64 else np.float64
+    left = a.astype(wide) - near.astype(wide) * b.astype(wide)
+    return np.where(np.isfinite(near), np.nan_to_num(np.sign(left) * np.sign(b)), 0)
+
+
+def exponent(x):
+    return np.frexp(x)[1] - 1
+
+
+def whole_exponent(x):
+    special = np.where(x == 0, np.int32(-(2**31) + 1), np.int32(-(2**31)))
+    return np.where(np.isinf(x), np.int32(2**31 - 1), np.where((x == 0) | np.isnan(x), special, exponent(x)))
+
+
+def float_exponent(x):
+    return np.where(x == 0, -np.inf, np.where(np.isfinite(x), exponent(x), np.abs(x)))
+
+
+def turned(function):
+    """Of a multiple of pi, exact where the result is."""
+
+    def run(x):
+        turns = np.fmod(x.astype(np.float64), 2.0)
+        found = function(np.pi * turns)
+        return np.where(turns * 2 == np.rint(turns * 2), np.rint(found), found)
+
+    return run
+
+
+def reversed_bits(x):
+    left, found = unsigned(x), np.zeros_like(unsigned(x))
+    one = left.dtype.type(1)
+    for _ in range(8 * x.dtype.itemsize):
+        found, left = (found << one) | (left & one), left >> one
+    return found.view(x.dtype)
+
+
+FUNCTIONS = {
+    "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "round": half_away,
+    "nearbyint": np.rint, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": np.cbrt,
+    "rcbrt": lambda x: 1 / np.cbrt(x), "exp": np.exp, "exp2": np.exp2, "exp10": lambda x: np.power(x.dtype.type(10), x),
+    "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "logb": float_exponent,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinpi": turned(np.sin), "cospi": turned(np.cos),
+    "arcsin": np.arcsin, "arccos": np.arccos, "arctan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
+    "arcsinh": np.arcsinh, "arccosh": np.arccosh, "arctanh": np.arctanh, "erf": erf, "erfc": in_fp64(math.erfc),
+    "lgamma": in_fp64(log_gamma), "tgamma": in_fp64(gamma), "sqrt_rn": np.sqrt, "reciprocal_rn": lambda x: 1 / x,
+    "power": np.power, "arctan2": np.arctan2, "fmod": np.fmod, "remainder": in_fp64(math.remainder), "hypot": np.hypot,
+    "copysign": np.copysign, "nextafter": np.nextafter, "fmax": np.fmax, "fmin": np.fmin,
+    "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.where(a > b, a - b, 0)),
+    "divide_rn": np.divide, "divide_rz": divided(0), "divide_rd": divided(DOWN), "divide_ru": divided(UP),
+    "add_rn": np.add, "subtract_rn": np.subtract, "multiply_rn": np.multiply,
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit, "ilogb": whole_exponent,
+    "power_int": lambda x, n: np.power(x.astype(np.float64), n), "ldexp": np.ldexp, "scalbn": np.ldexp,
+    "fast_divide": np.divide, "fast_sin": np.sin, "fast_cos": np.cos, "fast_tan": np.tan, "fast_exp": np.exp,
+    "fast_exp10": lambda x: np.power(x.dtype.type(10), x), "fast_log": np.log, "fast_log2": np.log2,
+    "fast_log10": np.log10, "fast_power": np.power, "saturate": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)),
+    "count_leading_zeros": leading_zeros, "bitwise_count": population, "reverse_bits": reversed_bits,
+    "find_first_set": lambda x: np.where(x == 0, 0, trailing_zeros(x) + 1), "absolute": np.abs,
+    "multiply_high": lambda a, b: product_halves(a, b, True)[1],
+    "multiply_high_unsigned": lambda a, b: product_halves(a, b, False)[1],
+    "rint_to_int": lambda x: to_integer(np.rint(x), np.dtype(np.int64), True),
 }  # fmt: skip
-SYMBOLS = {f"__nv_{name}{suffix}": f for name, f in FLOAT.items() for suffix in ("", "f")}
-SYMBOLS |= {
-    "__nv_fast_expf": np.exp, "__nv_fast_exp10f": FLOAT["exp10"], "__nv_fast_logf": np.log, "__nv_fast_log2f": np.log2,
-    "__nv_fast_log10f": np.log10, "__nv_fast_sinf": np.sin, "__nv_fast_cosf": np.cos, "__nv_fast_tanf": np.tan,
-    "__nv_fast_powf": np.power, "__nv_fast_fdividef": np.divide, "__nv_fast_tanhf": np.tanh,
-    "__nv_powif": lambda x, n: np.power(x.astype(np.float64), n), "__nv_powi": lambda x, n: np.power(x, n),
-    "__nv_isnanf": truth(np.isnan), "__nv_isnand": truth(np.isnan), "__nv_isinff": truth(np.isinf),
-    "__nv_isinfd": truth(np.isinf), "__nv_finitef": truth(np.isfinite), "__nv_isfinited": truth(np.isfinite),
-    "__nv_signbitf": truth(np.signbit), "__nv_signbitd": truth(np.signbit),
-    "__nv_saturatef": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)),
-    "__nv_fdiv_rn": np.divide, "__nv_ddiv_rn": np.divide, "__nv_fdiv_rz": divided_toward_zero,
-    "__nv_ddiv_rz": divided_toward_zero, "__nv_fsqrt_rn": np.sqrt, "__nv_dsqrt_rn": np.sqrt,
-    "__nv_fadd_rn": np.add, "__nv_fsub_rn": np.subtract, "__nv_fmul_rn": np.multiply, "__nv_frcp_rn": lambda x: 1 / x,
-    "__nv_abs": np.abs, "__nv_llabs": np.abs, "__nv_float_as_int": lambda x: bits(np.ascontiguousarray(x)).view(np.int32),
-    "__nv_int_as_float": lambda x: np.ascontiguousarray(x).view(np.float32),
-    "__nv_float2int_rz": lambda x: to_integer(x, np.dtype(np.int32), True),
-    "__nv_float2int_rn": lambda x: to_integer(np.rint(x), np.dtype(np.int32), True),
-    "__nv_llrintf": lambda x: to_integer(np.rint(x), np.dtype(np.int64), True),
-    "__nv_llrint": lambda x: to_integer(np.rint(x), np.dtype(np.int64), True),
-}  # fmt: skip
+
+
+def fused(a, b, c):
+    """One rounding: fp64 holds the product of two fp32, longdouble nearly that of two fp64."""
+    wide = np.longdouble if a.dtype == np.float64 else np.float64
+    return a.astype(wide) * b.astype(wide) + c.astype(wide)
+
+
+FUNCTIONS |= {"fma": fused, "fma_rn": fused}
 
 
 @pure("tt.extern_elementwise")
 def extern(op: Op):
-    symbol = op.attributes.get("symbol")
-    if symbol not in SYMBOLS:
-        raise BadIR(f"libdevice's {symbol} is not one of the functions that a kernel may call here", op.line)
-    compute, to = SYMBOLS[symbol], op.result_types[0].dtype
+    symbol = SYMBOLS[op.attributes["symbol"]]
+    to = NUMPY[symbol.result]
+    if symbol.function == "bits":
+        return lambda x: np.ascontiguousarray(x).view(to)
+    compute = FUNCTIONS[symbol.function]
     return lambda *x: np.asarray(compute(*x)).astype(to, copy=False)

@@ -79,7 +79,7 @@ def float_to_float(op: Op):
 @pure("arith.fptosi", "arith.fptoui")
 def float_to_integer(op: Op):
     to, signed = op.result_types[0].dtype, op.name.endswith("si")
-    if to == bool:
+    if to.kind == "b":
         return lambda x: to_integer(x, np.dtype(np.int32), True) & 1 != 0
     return lambda x: to_integer(x, to, signed)
 

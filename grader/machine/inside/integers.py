@@ -11,7 +11,7 @@ from .values import unsigned
 
 def truth_or(on_numbers, on_truths):
     """i1 is arithmetic modulo two, which numpy's bool is not."""
-    return lambda op: on_truths if op.result_types[0].dtype == bool else on_numbers
+    return lambda op: on_truths if op.result_types[0].scalar == "i1" else on_numbers
 
 
 for names, factory in {
@@ -43,14 +43,12 @@ def toward_zero(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a - np.fmod(a, b)) // b
 
 
-def ceiling(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return -(-a // b)
-
-
 DIVISIONS = {
-    "arith.divsi": toward_zero, "arith.remsi": np.fmod, "arith.divui": np.floor_divide, "arith.remui": np.remainder,
-    "arith.floordivsi": np.floor_divide, "arith.ceildivsi": ceiling, "arith.ceildivui": ceiling,
-}  # fmt: skip
+    "arith.divsi": toward_zero,
+    "arith.remsi": np.fmod,
+    "arith.divui": np.floor_divide,
+    "arith.remui": np.remainder,
+}
 
 
 @pure(*DIVISIONS)
@@ -101,7 +99,7 @@ def compare(op: Op):
     if predicate >= 6:
         of_unsigned = COMPARE[predicate - 4]
         return lambda a, b: of_unsigned(unsigned(a), unsigned(b))
-    if predicate >= 2 and op.operand_types[0].dtype == bool:  # signed: true is -1
+    if predicate >= 2 and op.operand_types[0].scalar == "i1":  # signed: true is -1
         function = COMPARE[predicate]
         return lambda a, b: function(b, a)
     return COMPARE[predicate]
@@ -110,9 +108,9 @@ def compare(op: Op):
 @pure("arith.extsi", "arith.trunci", "arith.index_cast", "arith.index_castui")
 def signed_width(op: Op):
     to = op.result_types[0].dtype
-    if op.operand_types[0].dtype == bool:
-        return lambda x: x if to == bool else -x.astype(to)
-    return (lambda x: (x & 1).astype(bool)) if to == bool else (lambda x: x.astype(to))
+    if op.operand_types[0].scalar == "i1":
+        return lambda x: x if to.kind == "b" else -x.astype(to)
+    return (lambda x: (x & 1).astype(bool)) if to.kind == "b" else (lambda x: x.astype(to))
 
 
 @pure("arith.extui")
@@ -176,8 +174,3 @@ def trailing_zeros(x: np.ndarray) -> np.ndarray:
     return np.where(x == 0, 8 * x.dtype.itemsize, 8 * x.dtype.itemsize - 1 - leading_zeros(lowest)).astype(
         x.dtype
     )
-
-
-pure("math.ctpop")(lambda op: population)
-pure("math.ctlz")(lambda op: leading_zeros)
-pure("math.cttz")(lambda op: trailing_zeros)

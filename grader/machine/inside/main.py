@@ -1,97 +1,125 @@
-"""Worker of the machine's box: "run" interprets one case's texts on its inputs, "print" writes texts from their trees."""
+"""The machine's worker: named operations on plain data. It reads hostile text and runs it; it never runs Python of
+anyone's, so what it tells is its own."""
 
 from dataclasses import asdict
 from math import prod
 
 import numpy as np
-from frames import DTYPES  # the box's own, on its path
 
+from .dtypes import DTYPES
 from .limits import Limits
+from .poisoned import reaching
 from .read import read
+from .report import Report
 from .run import Launching
-from .run import run as launch
-from .storage import Storage, contiguous
+from .run import run as run_steps
+from .storage import Storage
 from .tree import BadIR, Module
 from .verify import verify
 from .write import write
 
-POISON = 0xFF  # what an output holds before anything is written: NaN in every float type
+UNWRITTEN = 0xFF  # NaN in every float type, -1 in every integer type
 
 
 def prepare() -> None:
-    np.seterr(all="ignore")
+    """Imports are all that a child must find warm."""
 
 
-def run(task: dict, arrays: dict) -> tuple[dict, dict]:
-    return {"run": run_case, "print": print_texts}[task["operation"]](task, arrays)
+def run(task: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
+    operations = {"run": run_plan, "poison": find_poison, "print": print_texts}
+    if task.get("operation") not in operations:
+        raise ValueError(f"operation must be one of {', '.join(operations)}, got {task.get('operation')!r}")
+    return operations[task["operation"]](task, arrays)
 
 
-def module_of(text: str) -> Module:
+def parsed(text: str) -> Module:
     module = read(text)
     verify(module)
     return module
 
 
-def told(error: BadIR) -> dict:
+def bad_text(error: BadIR) -> dict:
     return {"stage": "text", "kind": "BadIR", "message": str(error), "line": error.line or None}
 
 
+def run_plan(task: dict, arrays: dict) -> tuple[dict, dict]:
+    try:
+        modules = [parsed(text) for text in task["texts"]]
+    except BadIR as error:
+        return asdict(Report(error=bad_text(error))), {}
+    tensors = tensors_of(task, arrays)
+    report = once(task, modules, tensors)
+    outputs = {t.name: t.elements for t in tensors if t.role in ("out", "inout")}
+    if task.get("counting", "full") == "full":
+        for tensor in tensors:
+            outputs[f"loads:{tensor.name}"], outputs[f"stores:{tensor.name}"] = tensor.loads, tensor.stores
+    return asdict(report), outputs
+
+
+def find_poison(task: dict, arrays: dict) -> tuple[dict, dict]:
+    """The lines of masked loads without `other` that reach an output, and which outputs."""
+    modules = [parsed(text) for text in task["texts"]]
+
+    def again(lines):
+        tensors = tensors_of(task, arrays)
+        report = once({**task, "counting": "values", "poisoned_lines": lines}, modules, tensors)
+        return report, {t.name: t.elements for t in tensors if t.role in ("out", "inout")}
+
+    first, _ = again(())
+    return {"poison": reaching(again, first.masked_lines)}, {}
+
+
 def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:
-    rows = []
+    """What compiler and bench get: never the text that came, always what its tree prints as."""
+    texts = []
     for text in task["texts"]:
         try:
-            rows.append({"text": write(module_of(text))})
+            texts.append(write(parsed(text)))
         except BadIR as error:
-            rows.append({"error": told(error)})
-    return {"texts": rows}, {}
+            texts.append({"error": bad_text(error)})
+    return {"texts": texts}, {}
 
 
-def run_case(task: dict, arrays: dict) -> tuple[dict, dict]:
-    try:
-        modules = [module_of(text) for text in task["texts"]]
-    except BadIR as error:
-        return {"error": told(error)}, {}
-    tensors = storages(task, arrays)
+def once(task: dict, modules: list[Module], tensors: list[Storage]) -> Report:
     steps = [
-        Launching(modules[step["text"]], tuple(step["grid"]), [tuple(one) for one in step["arguments"]])
-        for step in task["steps"]
+        Launching(modules[s["text"]], tuple(s["grid"]), [tuple(pair) for pair in s["arguments"]])
+        for s in task["steps"]
     ]
-    report = launch(
+    return run_steps(
         steps,
         tensors,
         wave=task["sm_count"],
-        programs=task["programs"],
-        counting=task["counting"],
-        repeatable=task["repeatable"],
-        seed=task["seed"],
-        limits=Limits(seconds=task["seconds"]),
+        programs=task.get("programs"),
+        counting=task.get("counting", "full"),
+        repeatable=task.get("repeatable", True),
+        seed=task.get("seed", 0),
+        limits=Limits(seconds=task.get("seconds", Limits.seconds)),
+        poison=task.get("poison", 0),
+        poisoned_lines=tuple(task.get("poisoned_lines", ())),
     )
-    found = {}
-    for tensor in tensors[: len(task["tensors"])]:
-        if tensor.role != "in":
-            found[tensor.name] = tensor.elements
-        found[f"loads:{tensor.name}"], found[f"stores:{tensor.name}"] = tensor.loads, tensor.stores
-    header = asdict(report)
-    return {name: value for name, value in header.items() if name != "error" or value}, found
 
 
-def storages(task: dict, arrays: dict) -> list[Storage]:
-    found = []
+def tensors_of(task: dict, arrays: dict) -> list[Storage]:
+    """The question's tensors, then the scratch that the plan asked for; nothing here is shared with the request."""
+    tensors = []
     for t in task["tensors"]:
-        dtype, extent = DTYPES[t["dtype"]], extent_of(t["shape"], t["strides"])
-        content = np.full(extent * dtype.itemsize, POISON, np.uint8).view(dtype)
-        if t["role"] != "out" and extent:
-            content[:] = arrays[t["name"]].reshape(-1)
-        found.append(Storage(t["name"], len(found), content, t["role"], t["shape"], t["strides"], t["axes"]))
-    for name, s in task["scratch"].items():
+        content = stored(t, arrays.get(t["name"]))
+        tensors.append(
+            Storage(t["name"], len(tensors), content, t["role"], t["shape"], t["strides"], t["axes"])
+        )
+    for name, s in task.get("scratch", {}).items():
         content = np.full(prod(s["shape"]), float(s["fill"])).astype(DTYPES[s["dtype"]])
-        strides = contiguous(s["shape"])
-        found.append(Storage(name, len(found), content, "scratch", s["shape"], strides))
-    return found
+        tensors.append(Storage(name, len(tensors), content, "scratch", s["shape"]))
+    return tensors
 
 
-def extent_of(shape, strides) -> int:
-    """Elements from the first to the last that a strided view owns."""
-    if any(size == 0 for size in shape):
-        return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+def stored(t: dict, given: np.ndarray | None) -> np.ndarray:
+    dtype, shape = DTYPES[t["dtype"]], t["shape"]
+    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, t["strides"], strict=True))
+    if given is None:
+        return np.full(extent * dtype.itemsize, UNWRITTEN, np.uint8).view(dtype)
+    if given.dtype != dtype or given.size != extent:
+        raise ValueError(
+            f"{t['name']} must be {extent} elements of {t['dtype']}, got {given.size} of {given.dtype}"
+        )
+    return given.reshape(-1) if t["role"] == "in" else given.reshape(-1).copy()

@@ -28,5 +28,4 @@ def flag(op: Op, name: str) -> bool:
 def constant(op: Op) -> np.ndarray:
     """The value of arith.constant with the programs' axis, and one element where all agree."""
     value = op.attributes["value"]
-    value = value[0] if isinstance(value, tuple) else value
     return value[None] if value.shape else value.reshape((1,) * (1 + len(op.result_types[0].shape)))

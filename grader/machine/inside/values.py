@@ -44,7 +44,7 @@ def poison(shape: tuple, dtype: np.dtype, kind: int = 0) -> np.ndarray:
     """What lanes hold that were masked without `other`: NaN and, in every second one, a large number; or 0 (kind 1)."""
     if kind:
         return np.zeros(shape, dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return np.ones(shape, bool)
     pattern = np.full((*shape, dtype.itemsize), 0xFF, np.uint8)
     pattern.reshape(-1, dtype.itemsize)[1::2] = 0x77
