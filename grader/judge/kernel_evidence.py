@@ -41,6 +41,11 @@ class Run:
         placed = next(p for p in self.placed if p.spec.name == name)
         return placed.view(self.outcome.arrays[name].view(placed.storage.dtype))
 
+    def written(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Of programs drawn from a large grid: the indices that they wrote, a row each, and the values there."""
+        placed = next(p for p in self.placed if p.spec.name == name)
+        return placed.indices(self.outcome.arrays[f"at:{name}"]), self.outcome.arrays[name].astype(np.float64)
+
     @property
     def launches(self) -> list[dict]:
         return self.outcome.header["launches"]

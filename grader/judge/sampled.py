@@ -35,21 +35,36 @@ def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
 
 
 def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
-    """What the programs wrote, compared in rows drawn from what they wrote; a program that writes nothing is told."""
-    question, case = evidence.question, run.case
-    written = {
-        placed.spec.name: placed.view(run.outcome.arrays[f"stores:{placed.spec.name}"]) > 0
-        for placed in run.placed
-        if placed.spec.role != "in"
-    }
-    where = describe(run)
-    for name, there in written.items():
-        if whole and not there.all() or not there.any():
-            raise Failed(f"{where}: {np.count_nonzero(~there):,} elements of {name} were never written", told="elements that were never written")  # fmt: skip
-    picked = question.sampled(question, run.inputs, case, evidence.rng(DRAWN + 1), written)
+    """What the programs wrote, compared in rows drawn from it; programs that write nothing are told."""
+    question, case, where = evidence.question, run.case, describe(run)
+    got, there = {}, {}
+    for placed in run.placed:
+        name = placed.spec.name
+        if placed.spec.role == "in":
+            continue
+        got[name], there[name] = (dense if whole else sparse)(run, placed)
+        if not there[name].any() or whole and not there[name].all():
+            missing = "elements that were never written"
+            raise Failed(f"{where}: {np.count_nonzero(~there[name]):,} elements of {name} were never written", told=missing)
+    picked = question.sampled(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
     for inputs, part, places in picked:
         want = question.reference(inputs, part)
-        got = {name: np.where(written[name][place], run.output(name)[place].astype(np.float64), want[name]) for name, place in places.items()}  # fmt: skip
-        sentence, _ = differs(question, inputs, part, got, want)
+        seen = {name: np.where(there[name][place], got[name][place], want[name]) for name, place in places.items()}
+        sentence, _ = differs(question, inputs, part, seen, want)
         if sentence:
-            raise Failed(f"at the size that is compiled ({where}): {sentence}", "the sizes of the compiled case", told="values that differ")  # fmt: skip
+            look = "the sizes of the compiled case"
+            raise Failed(f"at the size that is compiled ({where}): {sentence}", look, told="values that differ")
+
+
+def dense(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
+    name = placed.spec.name
+    stores = placed.view(run.outcome.arrays[f"stores:{name}"])
+    return run.output(name).astype(np.float64), stores > 0
+
+
+def sparse(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
+    """An output of which only some was written, and where that is."""
+    at, values = run.written(placed.spec.name)
+    got, there = np.zeros(placed.shape, np.float32), np.zeros(placed.shape, bool)
+    got[tuple(at.T)], there[tuple(at.T)] = values, True
+    return got, there

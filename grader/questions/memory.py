@@ -32,6 +32,14 @@ class Placed:
         np.lib.stride_tricks.as_strided(free, self.shape, self.strides)[...] = False
         return free
 
+    def indices(self, offsets: np.ndarray) -> np.ndarray:
+        """Elements of the storage as indices by axis, a row each; what lies in a gap between rows is left out."""
+        found, left = np.zeros((len(offsets), len(self.shape)), np.int64), np.asarray(offsets, np.int64)
+        for axis in sorted(range(len(self.shape)), key=lambda a: -self.strides[a]):
+            found[:, axis] = np.minimum(left // max(1, self.strides[axis]), self.shape[axis] - 1)
+            left = left - found[:, axis] * self.strides[axis]
+        return found[left == 0]
+
     def as_task(self) -> dict:
         return {
             "name": self.spec.name, "dtype": self.dtype, "shape": list(self.shape), "strides": list(self.strides),
