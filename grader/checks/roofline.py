@@ -39,7 +39,7 @@ LAYERNORM_GELU = KernelQuestion(
     metered=budgets.metered,
     budgets={"traffic": budgets.once, "speed": budgets.by_sectors},
     useful=budgets.useful,
-    compile_case=LARGE,
+    compile_case=case(512, 4096, "bf16", sm_count=132),
     sampled=samples.rows("M"),
     targets=(90, 80, 89, 100),
     speed=Speed("copy", LARGE, full=2.9, none=5.8, bound=bound, sampled=samples.rows("M")),

@@ -4,9 +4,10 @@ import numpy as np
 
 from .errors import KernelError, OverLimit
 from .frame import Frame
+from .numbers_of import integer
 from .program import Ready, Step
 from .tree import BadIR
-from .values import merged, rows_of
+from .values import full, merged, rows_of
 
 DEEPEST_CALL = 64
 
@@ -112,7 +113,26 @@ def call(run, step: Step, frame: Frame) -> list[np.ndarray]:
         run.depth -= 1
 
 
-STRUCTURE = {"scf.for": for_loop, "scf.if": branch, "scf.while": while_loop, "tt.call": call}
+def map_lanes(run, step: Step, frame: Frame) -> list[np.ndarray]:
+    """tl.map_elementwise: every `pack` lanes go through the region by themselves, as programs go through a kernel."""
+    pack, shape = integer(step.op, "pack"), step.op.operand_types[0].shape
+    groups = [full(frame.get(name), shape, frame.size).reshape(-1, pack) for name in step.operands]
+    count = len(groups[0])
+    rows = np.repeat(np.arange(frame.size), count // frame.size)
+    inner = Frame(frame.programs[rows], frame.grid, frame, rows)
+    lanes = [group[:, lane] for group in groups for lane in range(pack)]
+    inner.values.update(zip(step.inner[0][0].block.arguments, lanes, strict=True))
+    found = [np.broadcast_to(x, count) for x in body(run, step.inner[0], inner)]
+    return [np.stack(found[i : i + pack], -1).reshape(frame.size, *shape) for i in range(0, len(found), pack)]
+
+
+STRUCTURE = {
+    "scf.for": for_loop,
+    "scf.if": branch,
+    "scf.while": while_loop,
+    "tt.call": call,
+    "tt.map_elementwise": map_lanes,
+}
 
 
 def body(run, blocks: list[Ready], frame: Frame) -> list[np.ndarray]:
@@ -131,7 +151,7 @@ def body(run, blocks: list[Ready], frame: Frame) -> list[np.ndarray]:
         if inner is not frame:
             for name in blocks[here].defines & inner.values.keys():
                 lay(frame, name, rows, inner.values[name])
-        if end.op.name == "tt.return":
+        if not end.op.successors:
             returned.append((rows, [inner.get(name) for name in end.operands]))
             at[rows] = done
             continue

@@ -10,9 +10,9 @@ from .kinds import kind_of
 from .meanings import BOUND, PURE
 from .tree import BadIR, Block, Function, Module, Op, Type
 
-STRUCTURE = ("scf.for", "scf.if", "scf.while", "tt.call")
-ENDS = ("scf.yield", "scf.condition", "tt.return", "cf.br", "cf.cond_br")
-COMBINING = ("tt.reduce", "tt.scan", "tt.map_elementwise")
+STRUCTURE = ("scf.for", "scf.if", "scf.while", "tt.call", "tt.map_elementwise")
+ENDS = ("scf.yield", "scf.condition", "tt.return", "cf.br", "cf.cond_br", "tt.map_elementwise.return")
+COMBINING = ("tt.reduce", "tt.scan")
 WAITING = ("tt.atomic_rmw", "tt.atomic_cas")
 
 

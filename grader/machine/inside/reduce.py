@@ -1,4 +1,4 @@
-"""tl.reduce, tl.associative_scan and what else carries a region that combines values."""
+"""tl.reduce and tl.associative_scan, whatever their region combines."""
 
 from math import prod
 
@@ -14,7 +14,7 @@ FOLDS = {
     "arith.maximumf": np.maximum, "arith.minimumf": np.minimum, "arith.maxsi": np.maximum, "arith.minsi": np.minimum,
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor, "arith.mulf": np.multiply,
 }  # fmt: skip
-ENDS = ("tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return")
+ENDS = ("tt.reduce.return", "tt.scan.return")
 
 
 def needed_ops(block: Block) -> list[Op]:
@@ -110,24 +110,6 @@ def scan(op: Op):
             xs = [np.concatenate([x.take(range(step), axis), t], axis) for x, t in zip(xs, late, strict=True)]
             step *= 2
         return xs
-
-    return run
-
-
-@pure("tt.map_elementwise")
-def map_elementwise(op: Op):
-    """Lanes in groups of `pack`: the region takes the first of every group, the second, and so on."""
-    combine, pack = combiner(op), integer(op, "pack", 1)
-    inputs, outputs = len(op.operands), len(op.results)
-
-    def run(*xs):
-        xs = aligned(xs, op.operand_types)
-        if pack == 1:
-            return tuple(combine(*xs))
-        groups = [x.reshape(len(x), -1, pack) for x in xs]
-        found = combine(*(groups[i][..., lane] for i in range(inputs) for lane in range(pack)))
-        shape = (len(xs[0]), *op.result_types[0].shape)
-        return tuple(np.stack(found[i * pack : (i + 1) * pack], -1).reshape(shape) for i in range(outputs))
 
     return run
 
