@@ -22,7 +22,7 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
         refuse_error(run)
         return judge_written(evidence, run, whole=True)
     chosen = programs(plan.steps[0].grid, evidence.rng(DRAWN))
-    run = evidence.run(COMPILED, programs=[chosen])
+    run = evidence.run(COMPILED, programs=[chosen], counting="values")
     refuse_error(run)
     return judge_written(evidence, run, whole=False)
 
