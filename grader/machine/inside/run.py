@@ -86,6 +86,7 @@ class Run:
         self.memory, self.budget = Memory(tensors, full), Budget(limits)
         self.printed, self.report = Prints(limits.prints), Report()
         self.prepared: dict[int, Program] = {}
+        self.whole = True  # False once only some programs of a grid ran
 
     def step(self, number: int, step: Launching, chosen) -> None:
         key = id(step.module)
@@ -96,6 +97,7 @@ class Run:
         if min(grid) < 1 or count > MOST_PROGRAMS:
             raise OverLimit("programs", f"a grid must have 1 to {MOST_PROGRAMS:,} programs, got {count:,}")
         arguments = self.bound_arguments(program, step.arguments)
+        self.whole = self.whole and chosen is None
         everyone = np.arange(count) if chosen is None else np.unique(np.asarray(chosen, np.int64))
         if not everyone.size or everyone[0] < 0 or everyone[-1] >= count:
             raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
@@ -162,7 +164,7 @@ class Run:
         report.prints_left_out = self.printed.left_out
         report.read_unwritten = self.memory.read_unwritten
         report.masked_lines = sorted(self.memory.masked)
-        for tensor in self.tensors:
+        for tensor in self.tensors if self.whole else ():
             missing = tensor.unwritten()
             if missing.size:
                 place = decoded(tensor, int(missing[0]))
