@@ -67,6 +67,7 @@ LOOKS = {
     "OutOfBounds": "the mask of that access, and the strides that lead to it",
     "NotImplementedError": "replace that line by your own code",
     "Ended": "a loop that never ends, or far too many values at once",
+    "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
 TOLD = {
     "OutOfBounds": "an access outside a tensor", "Ended": "its process was stopped or ended itself",

@@ -67,7 +67,7 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> str:
     if got is None:
         return f"{name} must be {kind_of(want)}, got {came(encoded, arrays)}"
     if got.shape != want.shape:
-        return f"{name} must have shape {want.shape}, got {got.shape}" if got.ndim or want.ndim else ""
+        return f"{name} must be {kind_of(want)}, got {kind_of(got)}"
     if want.dtype.kind in "biu":
         worst = difference(name, got, want, 0.0)
     else:

@@ -1,12 +1,15 @@
 """The bench's own program over its real pipe, on stand-ins for GPU memory, events and graphs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from grader.bench import host as bencher
 from grader.bench.host import Bench, Broken
 from grader.box.warm import JailTrouble
-from grader.judge.on_gpu import _strides, outputs
+from grader.judge.on_gpu import outputs
+from grader.machine.host import numbers
 from grader.questions import Case, find
 from grader.questions.memory import place
 
@@ -19,7 +22,7 @@ def bench():
     """A bench whose program is the stand-in; started once."""
     program = bencher._Program
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bencher, "_Program", lambda module: program("grader.tests.stand_in"))
+        patch.setattr(bencher, "_Program", lambda module: program("grader.bench.tests.stand_in"))
         one = Bench()
         yield one
         one.stop()
@@ -39,7 +42,8 @@ def request(stages=2, **more):
         "arguments": ["a_ptr", "b_ptr", "c_ptr", "M", "stride_am", "part_ptr", "stride_part0"],
     }
     step |= {"grid": [1, 1, 1], "num_warps": 4, "num_stages": stages}
-    scalars = {**CASE.sizes, **_strides(tensors, scratch)}
+    plan = SimpleNamespace(scratch=scratch)
+    scalars = {name: value for name, (_, value) in numbers(CASE, plan, placed).items()}
     header = {"steps": [step], "scalars": scalars, "tensors": tensors, "scratch": scratch, **more}
     return inputs, placed, (header, {p.spec.name: p.storage for p in placed if p.spec.role != "out"})
 

@@ -1,10 +1,11 @@
-"""What can be said of speed without a GPU: the physics veto, the ramp, and the IR that may cross."""
+"""What can be said of speed without a GPU: the physics veto and the ramp."""
+
+from types import SimpleNamespace
 
 import pytest
 
 from grader.bench import calibration
-from grader.bench.inside import ir
-from grader.judge import speed
+from grader.judge import parts, speed
 from grader.judge.record import PartResult
 from grader.judge.statistics import Ratio
 from grader.questions import find
@@ -67,8 +68,8 @@ def timed(monkeypatch, ratios: list) -> tuple[PartResult, Side]:
     monkeypatch.setattr(speed, "outputs", lambda *_: {})
     monkeypatch.setattr(speed.statistics, "ratio", lambda quads: side.now)
     monkeypatch.setattr(speed.time, "sleep", said.append)
-    evidence = type("Asked", (), {"question": QUESTION, "say": said.append})
-    return speed._timed(evidence, side, PART, PartResult("speed", PART.points, PART.points)), side
+    asked = {"question": QUESTION, "say": said.append, "mode": "gpu", "on_gpu": side, "settle": lambda: None}
+    return parts.judge(SimpleNamespace(**asked), PART), side
 
 
 @pytest.mark.parametrize(
@@ -92,20 +93,3 @@ def test_slow_is_said_only_when_a_second_process_agrees(monkeypatch, ratios, sta
     assert not side.left and side.stopped == len(ratios) - 1
     assert ("agreed by a second run" in result.came) == (state == "FAIL")
 
-
-GOOD = """module { tt.func public @k(%a: !tt.ptr<f32>) { %0 = tt.get_program_id x : i32
-  %1 = arith.addi %0, %0 : i32
-  %2 = tt.load %a : !tt.ptr<f32>
-  tt.return } }"""
-
-
-def test_plain_ir_may_cross_and_assembly_may_not():
-    ir.hold(GOOD)
-    for bad in (
-        "tt.elementwise_inline_asm",
-        "tt.extern_elementwise",
-        "llvm.inline_asm",
-        "nvvm.read.ptx.sreg.clock",
-    ):
-        with pytest.raises(ir.BadIR):
-            ir.hold(GOOD.replace("arith.addi", bad))

@@ -10,15 +10,15 @@ from grader.bench import gpu
 from grader.bench.host import Bench, Broken, Builder
 from grader.box.warm import JailTrouble
 from grader.judge import referee, statistics
-from grader.judge.evidence import Evidence
+from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.on_gpu import OnGpu
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
-from grader.questions import Case, samples
+from grader.questions import samples
 from grader.suites.right import right
 
 CAPABILITY, SMS = 90, 132
 QUICK = {"gpu": "a stand-in", "torch": "2", "triton": "3", "changed": [], "repeats": True}
-GEMM, NORM, DRAW = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu", "sampling_fusion.draw"
+GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
 
 
 @pytest.fixture
@@ -28,11 +28,11 @@ def bench(monkeypatch):
     class StandIn:
         said, reply = [], staticmethod(lambda number, report, found: (report, found))
 
-    def ask(self, number, placed, **more):
-        header, arrays = self.request(number, placed, **more)
+    def ask(self, purpose, placed, **more):
+        header, arrays = self.request(purpose, placed, **more)
         StandIn.said.append((header, arrays))
-        case, run = self.cases[number], list(self.evidence.runs.values())
-        inputs = self.timed_inputs()[0] if "bar" in more else run[number].inputs
+        case, number = self.evidence.cases[purpose], self.launched().index(purpose)
+        inputs = self.timed_inputs()[0] if "bar" in more else self.evidence.runs[purpose].inputs
         want = self.evidence.question.reference(inputs, case)
         found = {}
         for one in (p for p in placed if p.spec.role != "in"):
@@ -56,7 +56,7 @@ def small():
     case = replace(question.speed.case, sizes={"M": 300, "N": 256, "K": 128})
     speed = replace(question.speed, case=case, bound=None)
     few = {"public": question.public[:2], "hidden": lambda rng: question.hidden(rng)[:2]}
-    return replace(question, parts=parts, speed=speed, **few)
+    return replace(question, parts=parts, speed=speed, metered=None, compile_case=None, **few)
 
 
 def judge(question, source=None, **more):
@@ -67,7 +67,7 @@ def test_a_right_kernel_is_judged_on_the_gpu_and_timed(bench, small):
     steps = []
     verdict = judge(small, say=steps.append)
     assert (verdict.verdict, verdict.points) == (PASS, 8), str(verdict)
-    assert verdict.parts[0].evidence == "values in Triton's interpreter and on a stand-in"
+    assert verdict.parts[0].evidence == "values of the interpreted IR and on a stand-in"
     header, arrays = bench.said[-1]
     assert header["bar"] == "matmul" and set(arrays) == {"a", "b"}
     counts = [step for step in steps if step.startswith("compiling") and "…" in step]
@@ -91,8 +91,7 @@ def test_another_result_on_the_gpu_costs_the_values(bench, small, case):
     verdict = judge(small)
     values = verdict.parts[0]
     assert (verdict.verdict, values.state, verdict.points) == (FAIL, FAIL, 0)
-    assert "on the GPU: c[" in values.came
-    assert bool(values.told) == (case == "hidden")
+    assert "on the GPU: " in values.came and ("c[" in values.came) == (case == "public")
     assert "c[" not in values.told
 
 
@@ -136,7 +135,7 @@ def test_a_wrong_timed_result_fails_the_speed_part_alone(bench, small):
 def test_a_question_without_a_speed_part_runs_on_the_gpu_too(bench):
     question = questions.find(NORM)
     few = {"public": question.public[:1], "hidden": lambda rng: question.hidden(rng)[:1]}
-    verdict = judge(replace(question, parts=question.parts[:1], speed=None, **few))
+    verdict = judge(replace(question, parts=question.parts[:1], speed=None, metered=None, compile_case=None, **few))
     assert verdict.verdict == PASS and len(bench.said) == 2
 
 
@@ -145,36 +144,6 @@ def test_no_gpu_is_no_fault_of_the_answer():
         pytest.skip("this machine has a GPU")
     verdict = judge(questions.find(NORM))
     assert verdict.verdict == INCONCLUSIVE and "doctor" in verdict.message
-
-
-@pytest.mark.parametrize("question", [GEMM, DRAW])
-def test_cases_share_their_kernels_by_what_is_frozen_into_them(question):
-    evidence = Evidence(questions.find(question), right(question), seed=3)
-    cases = [*evidence.question.public, *evidence.hidden_cases()]
-    header = evidence.cross(cases * 2, CAPABILITY, SMS).header
-    assert len(header["cases"]) == 2 * len(cases)
-    assert len(set(header["ir"])) == len(header["ir"]) <= len(cases)
-    assert header["cases"][: len(cases)] == header["cases"][len(cases) :]
-    assert all("tt.divisibility = 16" in text for text in header["ir"])
-
-
-def test_what_divides_by_16_and_what_is_one_makes_another_kernel():
-    sizes = [(64, 64, 64), (64, 64, 50), (128, 96, 64), (64, 1, 64)]
-    cases = [Case(dict(zip("MNK", size, strict=True))) for size in sizes]
-    cases.append(replace(cases[0], dtype="bf16"))
-    header = Evidence(questions.find(GEMM), right(GEMM), seed=3).cross(cases, CAPABILITY, SMS).header
-    numbers = [row["kernels"][0]["ir"] for row in header["cases"]]
-    assert numbers == [0, 1, 0, 2, 3]
-    arguments = [row["kernels"][0]["arguments"] for row in header["cases"]]
-    assert "N" in arguments[0] and "N" not in arguments[3]
-
-
-def test_one_case_that_does_not_compile_leaves_the_others():
-    source = right(GEMM).replace("def launch(p):", "def launch(p):\n    assert p.M != 64, 'not this one'", 1)
-    evidence = Evidence(questions.find(GEMM), source, seed=3)
-    rows = evidence.cross(list(evidence.question.public), CAPABILITY, SMS).header["cases"]
-    assert ["error" in row for row in rows] == [c.sizes["M"] == 64 for c in evidence.question.public]
-    assert "not this one" in rows[0]["error"]["message"]
 
 
 IR = """module {
@@ -189,14 +158,10 @@ IR = """module {
 
 def test_the_builder_names_each_kernel_that_it_cannot_build(monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    texts = [
-        IR,
-        IR.replace("tt.store %a, %0", "tt.store %b, %0"),
-        IR.replace("arith.constant 1.0 : f32", 'tt.elementwise_inline_asm "x" : f32'),
-    ]
+    texts = [IR, IR.replace("tt.store %a, %0", "tt.store %b, %0"), IR.replace("tt.store", "tt.stare")]
     steps, settings = [], {"num_warps": 4, "num_stages": 1}
     failed = Builder().build([{"ir": t, "settings": settings} for t in texts], CAPABILITY, steps.append)
-    assert sorted(failed) == [1, 2] and "may not hold tt.elementwise_inline_asm" in failed[2]
+    assert sorted(failed) == [1, 2]
     assert list(tmp_path.rglob("*.cubin")), "the bench finds it in Triton's cache"
     assert steps[0].endswith("0/3") and steps[-1].endswith("3/3")
 
@@ -211,10 +176,9 @@ def test_sampled_rows_are_the_rows_of_the_whole(question):
     )
     sizes = {name: sizes[name] for name in row.speed.case.sizes}
     case = replace(row.speed.case, sizes=sizes)
-    evidence = Evidence(row, "", seed=4)
-    inputs, _ = evidence.draw(case, 1)
+    inputs = row.inputs(case, np.random.default_rng(4))
     want, seen = row.reference(inputs, case), 0
-    for some, part, places in samples.of(row)(row, inputs, case, evidence.rng(2)):
+    for some, part, places in samples.of(row)(row, inputs, case, np.random.default_rng(2)):
         for name, array in row.reference(some, part).items():
             assert np.allclose(array, want[name][places[name]], rtol=1e-12, atol=1e-12)
             seen += array.size
