@@ -90,7 +90,7 @@ def compared(question, group: list[Call], outcome) -> list[tuple[Call, Failed | 
 def known_mistake(question, seen: dict) -> str:
     """The sentence of a mistake that gives every one of these results, and shows in at least one."""
     for mistake in question.mistakes:
-        if mistake.wrong and all(_gives(question, mistake, *one) for one in seen.values()):
+        if seen and mistake.wrong and all(_gives(question, mistake, *one) for one in seen.values()):
             return mistake.sentence
     return ""
 

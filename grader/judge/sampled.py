@@ -45,15 +45,22 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
         got[name], there[name] = (dense if whole else sparse)(run, placed)
         if not there[name].any() or whole and not there[name].all():
             missing = "elements that were never written"
-            raise Failed(f"{where}: {np.count_nonzero(~there[name]):,} elements of {name} were never written", told=missing)
+            raise Failed(
+                f"{where}: {np.count_nonzero(~there[name]):,} elements of {name} were never written",
+                told=missing,
+            )
     picked = question.sampled(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
     for inputs, part, places in picked:
         want = question.reference(inputs, part)
-        seen = {name: np.where(there[name][place], got[name][place], want[name]) for name, place in places.items()}
+        seen = {
+            name: np.where(there[name][place], got[name][place], want[name]) for name, place in places.items()
+        }
         sentence, _ = differs(question, inputs, part, seen, want)
         if sentence:
             look = "the sizes of the compiled case"
-            raise Failed(f"at the size that is compiled ({where}): {sentence}", look, told="values that differ")
+            raise Failed(
+                f"at the size that is compiled ({where}): {sentence}", look, told="values that differ"
+            )
 
 
 def dense(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:

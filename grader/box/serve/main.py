@@ -72,7 +72,11 @@ def child(block: bytes, out: int, worker, frames) -> None:
     except BaseException as error:
         header = {"error": report_of(error)}
     header = {**header, "nonce": task["nonce"], "printed": header.get("printed") or printed.text()}
-    data = memoryview(frames.pack(header, result))
+    try:
+        data = memoryview(frames.pack(header, result))
+    except MemoryError as error:
+        result.clear()
+        data = memoryview(frames.pack({"error": report_of(error), "nonce": task["nonce"]}, {}))
     while data:
         data = data[os.write(out, data) :]
 

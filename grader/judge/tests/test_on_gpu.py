@@ -10,7 +10,6 @@ from grader.bench import gpu
 from grader.bench.host import Bench, Broken, Builder
 from grader.box.warm import JailTrouble
 from grader.judge import referee, statistics
-from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.on_gpu import OnGpu
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
 from grader.questions import samples
@@ -135,7 +134,9 @@ def test_a_wrong_timed_result_fails_the_speed_part_alone(bench, small):
 def test_a_question_without_a_speed_part_runs_on_the_gpu_too(bench):
     question = questions.find(NORM)
     few = {"public": question.public[:1], "hidden": lambda rng: question.hidden(rng)[:1]}
-    verdict = judge(replace(question, parts=question.parts[:1], speed=None, metered=None, compile_case=None, **few))
+    verdict = judge(
+        replace(question, parts=question.parts[:1], speed=None, metered=None, compile_case=None, **few)
+    )
     assert verdict.verdict == PASS and len(bench.said) == 2
 
 

@@ -44,7 +44,7 @@ BAD = {
     "brackets": (REUSE.format("(" * 300 + "1" + ")" * 300), REFUSED, "must be Python"),
     "nested deeper than anyone writes": (REUSE.format("bm" + ".T" * 400), REFUSED, "at most 300 deep"),
     "nested deeper than Python reads": (REUSE.format("-" * 100_000 + "1"), REFUSED, "at most 300 deep"),
-    "a flood": (REUSE.format("np.zeros(10**8)"), FAIL, "sent more than 64 MiB"),
+    "a flood": (REUSE.format("np.zeros(2 * 10**7)"), FAIL, "sent more than 64 MiB"),
     "a sleep": ("import time\ndef reuse(bm, bn):\n    time.sleep(99)\n", FAIL, "what does it wait for"),
     "equal to all": (
         "class E(float):\n    __eq__ = lambda s, o: True\ndef reuse(bm, bn):\n    return E(1)\n",

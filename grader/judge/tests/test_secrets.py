@@ -1,5 +1,6 @@
 """What feedback tells of hidden cases, and the key under which a record is kept."""
 
+import re
 import subprocess
 import sys
 
@@ -7,8 +8,10 @@ import pytest
 
 from grader import questions
 from grader.judge import record, referee
+from grader.judge.evidence import Evidence
 from grader.judge.record import FAIL
 
+PUBLIC = questions.find("gemm_tiling.tile_loads").public
 TALKS = """
 def tile_loads(m, n, k, bm, bn):
     print("SECRET", m, n, k)
@@ -16,6 +19,10 @@ def tile_loads(m, n, k, bm, bn):
         {act}
     return m * k * -(-n // bn) + k * n * -(-m // bm)
 """
+
+
+def hidden_calls(seed: int) -> list:
+    return Evidence(questions.find("gemm_tiling.tile_loads"), "", seed).hidden_cases()
 
 
 @pytest.mark.parametrize(
@@ -26,14 +33,11 @@ def test_feedback_holds_no_word_of_a_hidden_case(act):
     assert verdict.verdict == FAIL
     told = verdict.for_feedback()
     html, text = told._repr_html_(), str(told)
-    assert "a hidden case (ragged tiles)" in text and told.seed == ""
+    assert "a hidden case (" in text and told.seed == ""
+    secret = {call.args[:3] for call in hidden_calls(5)} - {call.args[:3] for call in PUBLIC}
     for words in (html, text):
-        shown = (
-            words.replace("SECRET 256 256 256", "")
-            .replace("SECRET 100 70 50", "")
-            .replace("SECRET 1 4096 4096", "")
-        )
-        assert "SECRET" not in shown and "7654321" not in shown
+        said = {tuple(map(int, found)) for found in re.findall(r"(\d+)[ ,]+(\d+)[ ,]+(\d+)", words)}
+        assert not said & secret and "7654321" not in words.split("drawn anew")[0]
 
 
 KERNEL_TALKS = """
@@ -49,19 +53,20 @@ def launch(p):
 
 
 def test_prints_are_of_public_cases_alone():
-    from grader.judge.evidence import Evidence
+    from grader.judge.kernel_evidence import HIDDEN, PUBLIC, KernelEvidence
 
-    question = questions.find("roofline.layernorm_gelu")
-    gathered = Evidence(question, KERNEL_TALKS, seed=1)
-    hidden = gathered.hidden_cases()
-    gathered.run(hidden[0], 200, True)
+    gathered = KernelEvidence(questions.find("roofline.layernorm_gelu"), KERNEL_TALKS, seed=1)
+    gathered.run(HIDDEN)
     assert gathered.printed == ""
-    gathered.run(question.public[0], 100, False)
-    assert gathered.printed == "SECRET 4 64\n"
+    gathered.run(PUBLIC)
+    assert gathered.printed == "SECRET 4 64"
 
 
 def test_a_key_is_the_same_in_every_process():
-    code = "from grader import questions, referee; print(referee.specification(questions.find('gemm_tiling.block_scaled_gemm')))"
+    code = (
+        "from grader import questions; from grader.judge import referee; "
+        "print(referee.specification(questions.find('gemm_tiling.block_scaled_gemm')))"
+    )
     said = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in "ab"}
     assert len(said) == 1 and len(said.pop()) > 40
 

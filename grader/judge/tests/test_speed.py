@@ -92,4 +92,3 @@ def test_slow_is_said_only_when_a_second_process_agrees(monkeypatch, ratios, sta
     assert result.state == state and result.points == pytest.approx(share * PART.points, abs=0.1)
     assert not side.left and side.stopped == len(ratios) - 1
     assert ("agreed by a second run" in result.came) == (state == "FAIL")
-
