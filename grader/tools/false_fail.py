@@ -18,10 +18,10 @@ from pathlib import Path
 from grader import questions
 from grader.bench import gpu
 from grader.bench.host import Broken
-from grader.judge import speed, statistics
+from grader.judge import parts, speed, statistics
 from grader.judge.answer import digest, normalise
-from grader.judge.evidence import Evidence
-from grader.judge.on_gpu import OnGpu, misbehaves, outputs
+from grader.judge.kernel_evidence import TIMED
+from grader.judge.on_gpu import misbehaves, outputs
 from grader.tools.progress import Progress
 
 THRESHOLDS = (1.01, 1.02, 1.03, 1.05)
@@ -43,12 +43,12 @@ def series(
 ) -> Iterator[tuple[dict, list]]:
     """The bench's report and one trial's quads, for each of so many comparisons of one kernel with itself."""
     question = questions.find(question_id)
-    evidence = Evidence(question, source, seed=0, mode="gpu", say=say)
-    evidence.gpu = side = OnGpu(evidence, [question.speed.case])
+    evidence = parts.gather(question, source, seed=0, mode="gpu", say=say)
+    evidence.cases, side = {TIMED: evidence.cases[TIMED]}, evidence.on_gpu
     try:
         inputs, placed = side.timed_inputs()
         more = {"bar": "self", "quads": statistics.QUADS, "trials": trials - 1, "load": load}
-        answers = side.stream(0, placed, **more)
+        answers = side.stream(TIMED, placed, **more)
         report, found = next(answers)
         say("comparing the timed result with the reference")
         trouble = misbehaves(report, question) or speed.sampled(evidence, inputs, outputs(placed, found))
