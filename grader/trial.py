@@ -104,7 +104,7 @@ def run_kernel(evidence: KernelEvidence, case) -> Trial:
         trial.outputs = {name: ran.output(name).copy() for name in ran.want}
         trial.facts = {"launches": ran.launches, "touched": traffic.touched(ran)}
     try:
-        judge_case(question, ran)
+        judge_case(question, ran, (), evidence.poisoned)
     except Failed as failed:
         trial.error, trial.look = failed.came, failed.look
     except (Refusal, Unclear) as trouble:

@@ -25,7 +25,7 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
         known = recognise(question, run, others)
         look = (
             known
-            or masked_lanes(run, worst)
+            or masked_lanes(run, worst, poisoned)
             or "how that element is computed: which program writes it, and what it reads"
         )
         raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known))

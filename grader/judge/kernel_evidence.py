@@ -180,6 +180,12 @@ class KernelEvidence(Evidence):
             self._lowered.texts, plan, placed, values=values, level=self.level, **settings
         )
 
+    def poisoned(self, run: Run) -> list[dict]:
+        """Which masked loads without other= reach a result of this case, by line, and which outputs."""
+        purpose = next(p for p, one in self.runs.items() if one is run)
+        found = self.interpret(purpose, run.placed, operation="poison", counting="values")
+        return [] if found.error else found.header.get("poison", [])
+
     def printed_texts(self) -> list[dict]:
         """Every text as the machine prints it: what the compiler and the bench get. {"text"} or {"error"} each."""
         with self.lock:

@@ -19,7 +19,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         evidence.say(f"running {len(hidden)} hidden cases … {number}/{len(hidden)}")
         runs.append(evidence.run(purpose))
         try:
-            judge_case(evidence.question, runs[-1], runs)
+            judge_case(evidence.question, runs[-1], runs, evidence.poisoned)
         except Failed as failed:
             raise shown_with_another(evidence, purpose, failed) from None
     if METERED in evidence.cases:
@@ -45,7 +45,7 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
         runs.append(evidence.run(purpose))
     for run in runs:
         try:
-            judge_case(evidence.question, run, runs)
+            judge_case(evidence.question, run, runs, evidence.poisoned)
             right += 1
         except Failed as failed:
             first = first or failed
@@ -67,7 +67,7 @@ def shown_with_another(evidence: KernelEvidence, purpose: int, failed: Failed) -
     try:
         run = again.run(purpose)
         run.hidden = False
-        judge_case(evidence.question, run)
+        judge_case(evidence.question, run, (), again.poisoned)
     except Failed as like_it:
         came += f". A case of that kind, drawn anew for you to see: {like_it.came}"
         return Failed(came, known or like_it.look, told=came, known=bool(known))
