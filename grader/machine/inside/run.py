@@ -101,8 +101,10 @@ class Run:
             raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
         go = Once(self, number, program, grid, arguments)
         before = State(self.tensors) if self.runs_twice(program, everyone, count) else None
-        if program.waits:
-            go(everyone, self.seed + 1, quietly=True)
+        if (
+            program.atomics
+        ):  # what atomics order depends on who comes first: races show in one order or another
+            go(everyone[::-1], self.seed + 1, quietly=True)
             before.back()
         launch = go(everyone, self.seed)
         idle = everyone[~self.memory.traffic.active[everyone]]
@@ -117,7 +119,7 @@ class Run:
         self.report.launches.append(launch)
 
     def runs_twice(self, program: Program, everyone: np.ndarray, count: int) -> bool:
-        return program.waits or (self.full and everyone.size == count > self.wave)
+        return program.atomics or (self.full and everyone.size == count > self.wave)
 
     def count_again(self, go, launch: LaunchReport, everyone, idle, before: "State") -> None:
         """Programs that do nothing make no wave longer: those that do something stand together."""
