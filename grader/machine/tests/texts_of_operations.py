@@ -17,7 +17,9 @@ DESC = "!tt.tensordesc<tensor<8x16xf32>>"
 INTS = "(i32, i32) -> i32; (tensor<4x8xi64>, tensor<4x8xi64>) -> tensor<4x8xi64>; (i1, i1) -> i1"
 NOT_INTS = "(i32, i64) -> i32; (i32, i32) -> i64; (f32, f32) -> f32; (tensor<8xi32>, i32) -> tensor<8xi32>"
 FLOATS = "(f32, f32) -> f32; (tensor<8xbf16>, tensor<8xbf16>) -> tensor<8xbf16>"
-NOT_FLOATS = "(f32, f16) -> f32; (f32, f32) -> f64; (i32, i32) -> i32; (!tt.ptr<f32>, !tt.ptr<f32>) -> !tt.ptr<f32>"
+NOT_FLOATS = (
+    "(f32, f16) -> f32; (f32, f32) -> f64; (i32, i32) -> i32; (!tt.ptr<f32>, !tt.ptr<f32>) -> !tt.ptr<f32>"
+)
 FLOAT, NOT_FLOAT = "(f32) -> f32; (tensor<8xf64>) -> tensor<8xf64>", "(f32) -> f16; (i32) -> i32"
 ADDED = """{
   ^bb0(%a: f32, %b: f32):
