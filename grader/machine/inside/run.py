@@ -143,20 +143,24 @@ class Run:
         ]
 
     def argument(self, number: int, type: Type, kind: str, value):
+        """What the kernel gets: a number, or the place of a tensor."""
         if kind == "tensor":
-            tensor = next(t for t in self.tensors if t.name == value)
-            fits = (
-                type.scalar == "ptr" and not type.shape and alike(tensor.elements.dtype, NUMPY[type.element])
-            )
+            tensor = self.named(value)
+            fits = type.scalar == "ptr" and alike(tensor.elements.dtype, NUMPY[type.element])
             value, wanted = tensor.base, f"{value}, of {NAMES[tensor.elements.dtype]}"
+        elif kind == "place":  # a tensor, bytes from its start, and for a descriptor its other numbers
+            name, offset, *row = value
+            base = self.named(name).base + offset
+            fits, wanted = type.scalar == ("desc" if row else "ptr"), f"a place in {name}"
+            value = [base, *row] if row else base
         else:
-            fits, wanted = (
-                not type.element and not type.shape and scalar_fits(kind, type),
-                f"a number of type {kind}",
-            )
-        if not fits:
+            fits, wanted = not type.element and scalar_fits(kind, type), f"a number of type {kind}"
+        if not fits or (type.shape and type.scalar != "desc"):
             raise KernelError("Arguments", f"the kernel's argument {number} is of another type than {wanted}")
         return value
+
+    def named(self, name: str) -> Storage:
+        return next(tensor for tensor in self.tensors if tensor.name == name)
 
     def conclude(self) -> None:
         report = self.report
