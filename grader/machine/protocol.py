@@ -69,9 +69,10 @@ class RunRequest:
 @dataclass(frozen=True)
 class PrintRequest:
     texts: list[str]
+    num_warps: list[int] = field(default_factory=list)  # for each text, where a hopeless tile shall be told
 
     def task(self) -> dict:
-        return {"operation": "print", "texts": self.texts}
+        return {"operation": "print", **vars(self)}
 
 
 def elements(tensor: dict) -> int:
@@ -118,6 +119,13 @@ def poison_reply(header: dict) -> list[dict]:
 def print_reply(request: PrintRequest, header: dict) -> tuple[list, list]:
     """For each text its print, or {"error": ...}; and the facts of each."""
     texts, facts = header.get("texts"), header.get("facts", [])
-    if not isinstance(texts, list) or len(texts) != len(request.texts) or not isinstance(facts, list):
+    if (
+        not isinstance(texts, list)
+        or not isinstance(facts, list)
+        or {len(texts), len(facts)} != {len(request.texts)}
+    ):
         raise BadReply("another number of texts than was asked for")
+    for text in texts:
+        if not isinstance(text, str) and not (isinstance(text, dict) and isinstance(text.get("error"), dict)):
+            raise BadReply("neither a text nor an error")
     return texts, facts

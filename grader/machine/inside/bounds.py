@@ -22,16 +22,16 @@ def decoded(tensor: Storage, element: int) -> dict[int, int]:
     return found
 
 
-def beyond(tensor: Storage, element: int, span: int) -> tuple[int, int] | None:
-    """The axis along which an access left the tensor and how far it came. One that spans `span` elements moves along
-    the widest axis that fits into it; along those wider still it stands at their end."""
+def beyond(tensor: Storage, element: int, steps: set[int]) -> tuple[int, int] | None:
+    """The axis along which an access left the tensor, and how far it came: the widest along which its tile moves in
+    `steps`, standing at the end of those wider still; without any, the widest of all."""
     axes = coarse_to_fine(tensor)
     if not axes:
         return None
     if 0 <= element < tensor.extent:  # in a gap between rows
         outside = [(a, i) for a, i in decoded(tensor, element).items() if not 0 <= i < tensor.shape[a]]
         return outside[0] if outside else None
-    moves = next((a for a in axes if tensor.strides[a] <= span), axes[0])
+    moves = next((a for a in axes if tensor.strides[a] in steps), axes[0])
     rest = element
     for axis in axes[: axes.index(moves)]:
         rest -= (tensor.shape[axis] - 1) * tensor.strides[axis] if element >= 0 else 0
@@ -45,15 +45,28 @@ def place_of(tensor: Storage, axis: int, index: int) -> str:
     return f"{word}{tensor.axes[axis]} = {index} of {tensor.name}, which has {tensor.shape[axis]}"
 
 
-def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, where, row_of, line: int):
-    """The error of an access whose lanes `bad` are not in the tensor; `where(row)` are the ids of the program of a row."""
+def steps_of(tensor: Storage, pointer: np.ndarray) -> set[int]:
+    """How far apart, in elements, neighbours of one program's tile lie along its axes."""
+    found = set()
+    for axis, side in enumerate(pointer.shape):
+        if side > 1:
+            step = np.diff(pointer.take([0, 1], axis), axis=axis).reshape(-1)[0]
+            found.add(int(step) // tensor.itemsize)
+    return found
+
+
+def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, row_of, where, tile, line: int):
+    """The error of an access whose lanes `bad` are not in the tensor; `row_of` says which program's a lane is,
+    `where(row)` gives its ids and `tile(row)` all its pointers. A tile wholly outside moved there along the widest axis.
+    """
     lane = int(np.flatnonzero(bad)[0])
-    rows = row_of(np.arange(address.size))
-    mine = (address[rows == rows[lane]] - tensor.base) // tensor.itemsize
-    span, program = int(mine.max() - mine.min()), where(int(rows[lane]))
+    row = int(row_of[lane])
+    program, steps = where(row), set()
+    if not bad[row_of == row].all():
+        steps = steps_of(tensor, tile(row))
     element = (int(address[lane]) - tensor.base) // tensor.itemsize
     facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.extent}
-    along = beyond(tensor, element, span) if tensor.extent else None
+    along = beyond(tensor, element, steps) if tensor.extent else None
     if along is not None:
         axis, index = along
         facts |= {"axis": tensor.axes[axis], "index": index, "size": tensor.shape[axis]}

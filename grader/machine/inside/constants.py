@@ -14,7 +14,7 @@ NUMBER = re.compile(
 )
 BLOB = re.compile(r"0x((?:[0-9A-Fa-f]{2})*+)")
 TRUTH = {"true": True, "false": False, "1": True, "0": False, "-1": True}
-DEEPEST = 20
+DEEPEST, MOST_LISTED = 20, 1 << 15
 
 
 def read_value(scanner: Scanner) -> tuple[np.ndarray, Type]:
@@ -37,7 +37,7 @@ def _elements(scanner: Scanner, depth: int = 0):
     if depth > DEEPEST:
         scanner.bad(f"lists nested {DEEPEST} deep at most")
     if scanner.take("["):
-        return scanner.many(lambda: _elements(scanner, depth + 1), "]")
+        return scanner.many(lambda: _elements(scanner, depth + 1), "]", MOST_LISTED)
     if scanner.peek('"'):
         blob = BLOB.fullmatch(scanner.match(QUOTED, "a string")[1])
         if blob is None:

@@ -95,6 +95,6 @@ class Launch:
 
 def argument(value, dtype: np.dtype) -> np.ndarray:
     """One of the kernel's arguments; a number too large for its type keeps its low bits."""
-    if dtype.kind != "i":
+    if dtype.kind != "i" or isinstance(value, list):  # a list is a descriptor's row
         return np.array([value], dtype)
     return np.array([int(value) & ((1 << 8 * dtype.itemsize) - 1)], f"u{dtype.itemsize}").view(dtype)

@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from .dtypes import DTYPES
+from .facts import facts, hopeless
 from .limits import Limits
 from .poisoned import reaching
 from .read import read
@@ -16,6 +17,7 @@ from .run import run as run_steps
 from .storage import Storage
 from .tree import BadIR, Module
 from .verify import verify
+from .words_of_types import spelled
 from .write import write
 
 UNWRITTEN = 0xFF  # NaN in every float type, -1 in every integer type
@@ -82,14 +84,32 @@ def find_poison(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """What compiler and bench get: never the text that came, always what its tree prints as."""
-    texts = []
-    for text in task["texts"]:
+    """What compiler and bench get: never the text that came, always what its tree prints as; and what is known of it.
+
+    `num_warps`, one for each text, lets a tile that no thread could hold be told before LLVM meets it.
+    """
+    texts, known = [], []
+    warps = task.get("num_warps") or [None] * len(task["texts"])
+    for text, num_warps in zip(task["texts"], warps, strict=True):
         try:
-            texts.append(write(parsed(text)))
+            module = parsed(text)
+            texts.append(write(module))
+            known.append(facts_of(module, num_warps))
         except BadIR as error:
             texts.append({"error": bad_text(error)})
-    return {"texts": texts}, {}
+            known.append({})
+    return {"texts": texts, "facts": known}, {}
+
+
+def facts_of(module: Module, num_warps: int | None) -> dict:
+    found = facts(module)
+    return {
+        "kernel": module.kernel.name,
+        "operations": found.operations,
+        "largest": spelled(found.largest),
+        "carried": [spelled(type) for type in found.carried],
+        "hopeless": hopeless(module, num_warps) if num_warps else "",
+    }
 
 
 def once(task: dict, modules: list[Module], tensors: list[Storage]) -> Report:

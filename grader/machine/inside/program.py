@@ -68,7 +68,7 @@ def prepare(module: Module) -> Program:
         largest=max([1, *(elements(t) for t in types)]),
         peak_bytes=peaks.of(module.kernel.name),
         waits=waits(functions, functions[module.kernel.name], False, ()),
-        atomics=any(step.op.name in WAITING for step in steps),
+        atomics=any(step.shares or step.op.name == "tt.descriptor_reduce" for step in steps),
     )
 
 

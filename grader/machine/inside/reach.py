@@ -78,7 +78,7 @@ def reach(run, access: Access, pointer: np.ndarray, mask: np.ndarray | None) -> 
     offset = address - tensor.base
     if low < tensor.base or high + access.size > tensor.base + tensor.extent * tensor.itemsize:
         bad = (offset < 0) | (offset + access.size > tensor.extent * tensor.itemsize)
-        raise stray(run, access, tensor, address, bad, counts)
+        raise stray(run, access, tensor, address, bad, counts, pointer)
     index = aligned(run, access, tensor, offset)
     again = access.lanes // max(1, prod(shape[1:]))
     times = run.frame.size if shape[0] == 1 else 1
@@ -100,12 +100,13 @@ def one_by_one(run, access: Access, pointer, mask, shape) -> list[Lanes]:
     return [lanes for part in parts for lanes in part]
 
 
-def stray(run, access: Access, tensor: Storage, address, bad, counts) -> KernelError:
-    ends = np.cumsum(counts)
-    return bounds.outside(
-        access.kind, tensor, address, bad, run.frame.place,
-        lambda lanes: np.searchsorted(ends, lanes, side="right"), access.line,
-    )  # fmt: skip
+def stray(run, access: Access, tensor: Storage, address, bad, counts, pointer=None) -> KernelError:
+    row_of = np.repeat(np.arange(len(counts)), counts)
+
+    def tile(row: int) -> np.ndarray:
+        return np.zeros(()) if pointer is None else pointer[row if len(pointer) > 1 else 0]
+
+    return bounds.outside(access.kind, tensor, address, bad, row_of, run.frame.place, tile, access.line)
 
 
 def aligned(run, access: Access, tensor: Storage, offset: np.ndarray) -> np.ndarray:

@@ -15,8 +15,9 @@ from .strings import QUOTED, unquoted
 from .tree import BadIR, Block, Module, Op, Type
 from .words_of_types import SPELLED, type_of
 
-MOST_CHARACTERS = 4 << 20
+MOST_CHARACTERS = 2 << 20
 MOST_OPS = 20_000
+MOST_BLOCKS, MOST_OF_LOCATION = 2_000, 10_000
 MOST_VALUES = 256  # results of one operation
 DEEPEST_REGION, DEEPEST_ATTRIBUTE = 24, 6
 
@@ -44,7 +45,7 @@ def read(text: str, cell: str = "<answer>") -> Module:
 class Reader(Scanner):
     def __init__(self, text: str, where: locations.Locations):
         super().__init__(text)
-        self.where, self.depth, self.ops = where, 0, 0
+        self.where, self.depth, self.ops, self.blocks = where, 0, 0, 0
         self.types: dict[str, Type] = {}
 
     def whole(self) -> Op:
@@ -87,8 +88,10 @@ class Reader(Scanner):
             name = self.match(VALUE, "a value")[0]
             count = int(self.match(COUNT, "a count")[0]) if self.take(":") else 1
             if not 1 <= count <= MOST_VALUES:
-                raise BadIR(f"an operation must have {MOST_VALUES} results at most, got {count}")
+                self.bad(f"1 to {MOST_VALUES} results")
             found += [name, *(f"{name}#{place}" for place in range(1, count))]
+            if len(found) > MOST_VALUES:
+                raise BadIR(f"an operation must have {MOST_VALUES} results at most, got more")
             if not self.take(","):
                 self.need("=")
                 return found
@@ -123,6 +126,8 @@ class Reader(Scanner):
         self.at += len("loc")
         while depth or self.at == start + len("loc"):
             word = self.match(OF_LOCATION, "a location")[0]
+            if self.at - start > MOST_OF_LOCATION:
+                self.bad(f"locations of {MOST_OF_LOCATION} characters at most")
             depth += {"(": 1, ")": -1}.get(word, 0)
         return self.where.line(self.text[start : self.at])
 
@@ -141,6 +146,9 @@ class Reader(Scanner):
         return blocks if blocks[0].ops or len(blocks) == 1 else blocks[1:]
 
     def head(self) -> Block:
+        self.blocks += 1
+        if self.blocks > MOST_BLOCKS:
+            raise BadIR(f"a kernel must have {MOST_BLOCKS} blocks at most, got more")
         label = self.label()
         arguments = self.many(self.argument, ")") if self.take("(") else []
         self.need(":")

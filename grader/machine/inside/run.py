@@ -103,8 +103,10 @@ class Run:
             raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
         go = Once(self, number, program, grid, arguments)
         before = State(self.tensors) if self.runs_twice(program, everyone, count) else None
-        if program.waits:
-            go(everyone, self.seed + 1, quietly=True)
+        if (
+            program.atomics
+        ):  # what atomics order depends on who comes first: races show in one order or another
+            go(everyone[::-1], self.seed + 1, quietly=True)
             before.back()
         launch = go(everyone, self.seed)
         idle = everyone[~self.memory.traffic.active[everyone]]
@@ -119,7 +121,7 @@ class Run:
         self.report.launches.append(launch)
 
     def runs_twice(self, program: Program, everyone: np.ndarray, count: int) -> bool:
-        return program.waits or (self.full and everyone.size == count > self.wave)
+        return program.atomics or (self.full and everyone.size == count > self.wave)
 
     def count_again(self, go, launch: LaunchReport, everyone, idle, before: "State") -> None:
         """Programs that do nothing make no wave longer: those that do something stand together."""
@@ -143,20 +145,24 @@ class Run:
         ]
 
     def argument(self, number: int, type: Type, kind: str, value):
+        """What the kernel gets: a number, or the place of a tensor."""
         if kind == "tensor":
-            tensor = next(t for t in self.tensors if t.name == value)
-            fits = (
-                type.scalar == "ptr" and not type.shape and alike(tensor.elements.dtype, NUMPY[type.element])
-            )
+            tensor = self.named(value)
+            fits = type.scalar == "ptr" and alike(tensor.elements.dtype, NUMPY[type.element])
             value, wanted = tensor.base, f"{value}, of {NAMES[tensor.elements.dtype]}"
+        elif kind == "place":  # a tensor, bytes from its start, and for a descriptor its other numbers
+            name, offset, *row = value
+            base = self.named(name).base + offset
+            fits, wanted = type.scalar == ("desc" if row else "ptr"), f"a place in {name}"
+            value = [base, *row] if row else base
         else:
-            fits, wanted = (
-                not type.element and not type.shape and scalar_fits(kind, type),
-                f"a number of type {kind}",
-            )
-        if not fits:
+            fits, wanted = not type.element and scalar_fits(kind, type), f"a number of type {kind}"
+        if not fits or (type.shape and type.scalar != "desc"):
             raise KernelError("Arguments", f"the kernel's argument {number} is of another type than {wanted}")
         return value
+
+    def named(self, name: str) -> Storage:
+        return next(tensor for tensor in self.tensors if tensor.name == name)
 
     def conclude(self) -> None:
         report = self.report

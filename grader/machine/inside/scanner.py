@@ -4,6 +4,8 @@ import re
 
 from .tree import BadIR
 
+BLANK = frozenset(" \t\r\n/")
+MOST = 512  # of most lists: operands, arguments, attributes
 SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
 
 
@@ -13,7 +15,8 @@ class Scanner:
         self.skip()
 
     def skip(self) -> None:
-        self.at = SPACE.match(self.text, self.at).end()
+        if self.text[self.at : self.at + 1] in BLANK:
+            self.at = SPACE.match(self.text, self.at).end()
 
     def bad(self, wanted: str):
         near = self.text[self.at : self.at + 40].split("\n")[0]
@@ -41,13 +44,15 @@ class Scanner:
         self.skip()
         return found
 
-    def many(self, one, end: str) -> list:
+    def many(self, one, end: str, most: int = MOST) -> list:
         """What `one` reads, with commas between, up to `end`."""
         found = []
         if self.take(end):
             return found
         while True:
             found.append(one())
+            if len(found) > most:
+                self.bad(f"lists of {most} at most")
             if not self.take(","):
                 self.need(end)
                 return found

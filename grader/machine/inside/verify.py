@@ -1,13 +1,12 @@
 """Holds a module to its own types before anything runs: then nothing is ever larger than its type says."""
 
 from .dominance import walked
-from .operations import ARGUMENT, FUNCTION, OPERATIONS, Row, refusal
+from .operations import ARGUMENT, FUNCTION, OPEN, OPERATIONS, Row, refusal
 from .tree import BadIR, Block, Function, Module, Op, Type
 
 MOST_BLOCKS = 512
 DEEPEST_CALL = 16
 FOLDS = ("tt.reduce", "tt.scan")
-OPEN = ("tt.func", "tt.map_elementwise")  # their regions may have several blocks
 
 
 def verify(module: Module) -> None:
@@ -84,8 +83,8 @@ class _Body:
         _attributes(op, row)
         if sentence := row.rule(op):
             wrong(op, f"{op.name} {sentence}")
-        if row.within and row.within != around:
-            wrong(op, f"{op.name} must stand in {row.within}")
+        if row.within and around not in row.within:
+            wrong(op, f"{op.name} must stand in {' or '.join(row.within)}")
         if around in FOLDS and not row.combines:
             wrong(op, f"{op.name} must not stand in the function of a {around.removeprefix('tt.')}")
         if op.name == "tt.call":

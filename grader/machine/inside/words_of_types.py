@@ -9,7 +9,7 @@ TENSOR = re.compile(r"tensor<((?:\d{1,7}x){1,20})(.{1,40})>")
 POINTER = re.compile(r"!tt\.ptr<(\w{1,12})(?:, 1)?>")
 DESCRIPTOR = re.compile(r"!tt\.tensordesc<(?:tensor<)?((?:\d{1,7}x){1,5})([su]?)(\w{1,12})>>?")
 SPELLED = re.compile(
-    r"!tt\.tensordesc<(?:tensor<[\dx]*\w*>|[\dx]*\w*)>|tensor<[\dx]*(?:!tt\.ptr<[\w, ]*>|\w*)>|!tt\.ptr<[\w, ]*>|\w+"
+    r"!tt\.tensordesc<(?:tensor<)?\w{1,80}>{1,2}|tensor<[\dx]{1,160}(?:!tt\.ptr<[\w, ]{1,20}>|\w{1,20})>|!tt\.ptr<[\w, ]{1,20}>|\w{1,20}\b"
 )
 
 

@@ -77,4 +77,5 @@ def _braces(carried: dict, legal: dict, results: list[Type] = ()) -> str:
 
 
 def _place(line: int) -> str:
-    return f'loc("{CELL}":{line}:1)' if line else "loc(unknown)"
+    """Line 0 is that of no line; LLVM takes no call without one."""
+    return f'loc("{CELL}":{line}:1)'

@@ -16,9 +16,7 @@ from grader.machine.inside.verify import verify
 
 from .lowering_for_tests import text_of
 
-BF16, E4M3, E5M2 = (
-    np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)
-)
+BF16, E4M3, E5M2 = (np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2))
 
 
 @dataclass

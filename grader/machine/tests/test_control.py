@@ -136,7 +136,10 @@ def count_halves(n, by):
 
 def test_functions_that_are_called(chunks):
     x = [(37 * i) % 101 for i in range(COUNT)]
-    wanted = [(count_halves(v, 2) if v % 2 == 0 else -count_halves(v, 3)) + count_halves(p, 4) for p, v in enumerate(x)]
+    wanted = [
+        (count_halves(v, 2) if v % 2 == 0 else -count_halves(v, 3)) + count_halves(p, 4)
+        for p, v in enumerate(x)
+    ]
     assert run(calls, x) == wanted
 
 

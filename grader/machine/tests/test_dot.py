@@ -22,12 +22,16 @@ def product(a, b, o, N: tl.constexpr, PRECISION: tl.constexpr, OUT: tl.constexpr
 
 def multiply(a, b, out=np.float32, precision="ieee", kind=tl.float32):
     o = np.zeros(a.shape, out)
-    ran = on_machine(product, (1,), {"a": a, "b": b, "o": o}, {"N": len(a), "PRECISION": precision, "OUT": kind})
+    ran = on_machine(
+        product, (1,), {"a": a, "b": b, "o": o}, {"N": len(a), "PRECISION": precision, "OUT": kind}
+    )
     assert ran.report.error is None, ran.report.error
     return o.astype(np.float64), ran
 
 
-@pytest.mark.parametrize("dtype, name", [(np.float16, "fp16"), (BF16, "bf16"), (E4M3, "fp8e4nv"), (E5M2, "fp8e5")])
+@pytest.mark.parametrize(
+    "dtype, name", [(np.float16, "fp16"), (BF16, "bf16"), (E4M3, "fp8e4nv"), (E5M2, "fp8e5")]
+)
 def test_narrow_operands_are_multiplied_exactly_and_summed_in_fp32(dtype, name):
     a, b = (RNG.standard_normal((32, 32)).astype(dtype) for _ in range(2))
     found, ran = multiply(a, b)
@@ -43,7 +47,11 @@ def test_fp32_as_tensor_cores_take_it():
     np.testing.assert_allclose(found["tf32"][0], kept, rtol=1e-5, atol=1e-5)
     worst = {p: np.abs(values - exact).max() for p, (values, _) in found.items()}
     assert worst["ieee"] < 1e-5 and worst["tf32x3"] < 2e-5 < 1e-3 < worst["tf32"]
-    assert [next(iter(ran.launch.dots)) for _, ran in found.values()] == ["fp32:tf32", "fp32:tf32x3", "fp32:ieee"]
+    assert [next(iter(ran.launch.dots)) for _, ran in found.values()] == [
+        "fp32:tf32",
+        "fp32:tf32x3",
+        "fp32:ieee",
+    ]
 
 
 def test_parts_of_bf16():

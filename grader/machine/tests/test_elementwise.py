@@ -142,7 +142,12 @@ def test_absolute_of_the_least_integer_wraps():
 
 
 @pytest.mark.parametrize(
-    "name, of", [("shli", lambda x, n: x << n), ("shrsi", lambda x, n: x >> n), ("shrui", lambda x, n: (x & 0xFFFFFFFF) >> n)]
+    "name, of",
+    [
+        ("shli", lambda x, n: x << n),
+        ("shrsi", lambda x, n: x >> n),
+        ("shrui", lambda x, n: (x & 0xFFFFFFFF) >> n),
+    ],
 )
 def test_shifts_also_of_negatives_and_past_the_width(name, of):
     n = np.array([0, 1, 31, 4, 3, 2, 8, 31, 32, 200], np.int32)
@@ -155,7 +160,14 @@ def test_a_scalar_divided_by_zero_is_told_and_a_lane_holds_all_ones():
     same(apply("arith.divsi", np.int32([4, 9]), np.int32([0, 2])), [-1, 4])
 
 
-SIGNED = [lambda a, b: a == b, lambda a, b: a != b, lambda a, b: a < b, lambda a, b: a <= b, lambda a, b: a > b, lambda a, b: a >= b]
+SIGNED = [
+    lambda a, b: a == b,
+    lambda a, b: a != b,
+    lambda a, b: a < b,
+    lambda a, b: a <= b,
+    lambda a, b: a > b,
+    lambda a, b: a >= b,
+]
 
 
 @pytest.mark.parametrize("predicate", range(10))
@@ -196,7 +208,11 @@ def test_both_halves_of_a_product(dtype, signed):
         assert (x * y) % 2**bits == int(l) % 2**bits
         assert (x * y >> bits) % 2**bits == int(h) % 2**bits
         if not signed and bits == 64:
-            assert int(apply("tt.mulhiui", np.array([x], np.uint64).view(dtype), np.array([y], np.uint64).view(dtype))[0]) == int(h)
+            assert int(
+                apply(
+                    "tt.mulhiui", np.array([x], np.uint64).view(dtype), np.array([y], np.uint64).view(dtype)
+                )[0]
+            ) == int(h)
 
 
 def test_a_sum_and_its_carry():
@@ -219,7 +235,15 @@ def test_widths_signs_and_bits():
 def test_a_choice_by_lane_and_by_one_condition():
     c = np.array([True, False, True])
     same(apply("arith.select", c, np.int32([1, 2, 3]), np.int32([4, 5, 6]), out="i32"), [1, 5, 3])
-    op = Op("arith.select", ["%r"], ["%c", "%a", "%b"], {}, [], [Type("i1"), Type("i32", (2,)), Type("i32", (2,))], [Type("i32", (2,))])
+    op = Op(
+        "arith.select",
+        ["%r"],
+        ["%c", "%a", "%b"],
+        {},
+        [],
+        [Type("i1"), Type("i32", (2,)), Type("i32", (2,))],
+        [Type("i32", (2,))],
+    )
     found = PURE["arith.select"](op)(np.array([True, False]), np.int32([[1, 2]]), np.int32([[3, 4]]))
     assert found.tolist() == [[1, 2], [3, 4]]  # two programs
 
@@ -243,7 +267,12 @@ def symbol_of(function: str) -> str:
 @pytest.mark.parametrize("function", OF_DEVICE)
 def test_device_functions(function):
     x, wanted = OF_DEVICE[function]
-    found = apply("tt.extern_elementwise", np.float32(x), symbol=symbol_of(function), out=SYMBOLS[symbol_of(function)].result)
+    found = apply(
+        "tt.extern_elementwise",
+        np.float32(x),
+        symbol=symbol_of(function),
+        out=SYMBOLS[symbol_of(function)].result,
+    )
     np.testing.assert_allclose(found.astype(float), wanted, rtol=5e-7, atol=2e-7)
 
 

@@ -50,9 +50,16 @@ def heavy(x, o, B: tl.constexpr):
 def test_bytes_of_values_are_known_before_anything_runs():
     error = one(heavy, Limits(bytes=16 << 20), constants={"B": 1 << 20})
     assert error["what"] == "bytes" and "16 MiB" in error["message"]
-    assert on_machine(
-        heavy, (1,), {"x": np.ones(1, np.int32), "o": np.zeros(1, np.int32)}, {"B": 1 << 12}, limits=Limits(bytes=16 << 20)
-    ).report.error is None
+    assert (
+        on_machine(
+            heavy,
+            (1,),
+            {"x": np.ones(1, np.int32), "o": np.zeros(1, np.int32)},
+            {"B": 1 << 12},
+            limits=Limits(bytes=16 << 20),
+        ).report.error
+        is None
+    )
 
 
 @triton.jit
@@ -102,7 +109,9 @@ def honest(x, o, n, B: tl.constexpr):
 def test_what_is_promised_and_not_so(n, x, kind, words):
     tensors = {"x": np.array(x, np.int32), "o": np.zeros(2, np.int32)}
     error = on_machine(honest, (4,), tensors, {"B": 2}, scalars={"n": n}, options={"debug": True}).error
-    assert error["kind"] == kind and words in error["message"] and error["line"] >= line_of(honest, "tl.assume")
+    assert (
+        error["kind"] == kind and words in error["message"] and error["line"] >= line_of(honest, "tl.assume")
+    )
 
 
 @triton.jit
@@ -113,7 +122,14 @@ def hinted(x, o, B: tl.constexpr, D: tl.constexpr, C: tl.constexpr):
 
 
 @pytest.mark.parametrize(
-    "block, divisor, run, kind", [(8, 8, 8, None), (8, 4, 8, None), (16, 16, 1, "FalseHint"), (16, 8, 16, "FalseHint"), (8, 16, 8, "FalseHint")]
+    "block, divisor, run, kind",
+    [
+        (8, 8, 8, None),
+        (8, 4, 8, None),
+        (16, 16, 1, "FalseHint"),
+        (16, 8, 16, "FalseHint"),
+        (8, 16, 8, "FalseHint"),
+    ],
 )
 def test_hints_about_runs_of_indices(block, divisor, run, kind):
     tensors = {"x": np.zeros(24, np.float32), "o": np.zeros(64, np.float32)}

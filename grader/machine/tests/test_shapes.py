@@ -32,7 +32,10 @@ def turned(x, o, B: tl.constexpr):
     tl.store(row + 4 * B, tl.gather(v, (i * 7 + p) % B, 0))
     tl.store(row + 5 * B, tl.flip(v, 0))
     tl.store(row + 6 * B, tl.sort(v))
-    tl.store(row + 7 * B, tl.reshape(tl.broadcast_to(tl.sum(tl.reshape(v, (B // 4, 4)), 1)[:, None], (B // 4, 4)), (B,)))
+    tl.store(
+        row + 7 * B,
+        tl.reshape(tl.broadcast_to(tl.sum(tl.reshape(v, (B // 4, 4)), 1)[:, None], (B // 4, 4)), (B,)),
+    )
 
 
 def test_turned_and_joined():
@@ -109,7 +112,9 @@ def by_axis(x, o, B: tl.constexpr):
     row = o + tl.program_id(0) * B
     tl.store(row + j, tl.sum(v, 0))
     tl.store(row + B // 4 + i, tl.max(v, 1))
-    tl.store(row + B // 2 + i[:, None] * 2 + tl.arange(0, 2)[None, :], tl.sum(tl.reshape(v, (4, 2, B // 8)), 2))
+    tl.store(
+        row + B // 2 + i[:, None] * 2 + tl.arange(0, 2)[None, :], tl.sum(tl.reshape(v, (4, 2, B // 8)), 2)
+    )
 
 
 def test_one_axis_at_a_time():
@@ -119,7 +124,9 @@ def test_one_axis_at_a_time():
     v = x.reshape(PROGRAMS, 4, 16)
     np.testing.assert_allclose(out[:, :16], v.sum(1), rtol=1e-5)
     assert (out[:, 16:20] == v.max(2)).all()
-    np.testing.assert_allclose(out[:, 32:40].reshape(PROGRAMS, 4, 2), v.reshape(-1, 4, 2, 8).sum(3), rtol=1e-5)
+    np.testing.assert_allclose(
+        out[:, 32:40].reshape(PROGRAMS, 4, 2), v.reshape(-1, 4, 2, 8).sum(3), rtol=1e-5
+    )
 
 
 @triton.jit
@@ -147,7 +154,9 @@ def picked(x, n, o, B: tl.constexpr):
 def test_a_gather_outside_its_source_is_told():
     n = np.arange(B, dtype=np.int32)
     n[7] = B
-    ran = on_machine(picked, (1,), {"x": np.zeros(B, np.float32), "n": n, "o": np.zeros(B, np.float32)}, {"B": B})
+    ran = on_machine(
+        picked, (1,), {"x": np.zeros(B, np.float32), "n": n, "o": np.zeros(B, np.float32)}, {"B": B}
+    )
     assert ran.error["kind"] == "GatherRange" and f"place {B} of an axis that has {B}" in ran.error["message"]
 
 
@@ -191,7 +200,9 @@ def test_random_numbers_are_those_of_philox():
     out = np.zeros(2 * 64, np.float32)
     on_machine(dealt, (1,), {"x": out[:1].copy(), "o": out}, {"B": 64})
     assert ((out[:64] >= 0) & (out[:64] < 1)).all() and abs(out[:64].mean() - 0.5) < 0.15
-    assert out[0] == pytest.approx(philox_uniform(7, 0), abs=1e-7) and out[9] == pytest.approx(philox_uniform(7, 9), abs=1e-7)
+    assert out[0] == pytest.approx(philox_uniform(7, 0), abs=1e-7) and out[9] == pytest.approx(
+        philox_uniform(7, 9), abs=1e-7
+    )
 
 
 def philox_uniform(seed: int, offset: int) -> float:
