@@ -64,6 +64,13 @@ def test_what_is_printed_compiles_to_the_same(name):
     assert same_code(compiled(printed, 90), compiled_directly(kernel, types, constants, {}, 90))
 
 
+def test_a_descriptor_stays_one_so_that_a_hopper_moves_whole_tiles():
+    kernel, types, constants = KERNELS["descriptors"]
+    attributes = {(place,): [["tt.divisibility", 16]] for place in range(4)}
+    printed = round_trip(text_of(kernel, types, constants, attributes))
+    assert "cp.async.bulk.tensor" in compiled(printed, 90)
+
+
 @pytest.mark.parametrize("name, words", [("assembly", "inline"), ("scaled", "tl.dot_scaled")])
 def test_what_no_kernel_may_use_is_told_by_its_line(name, words):
     kernel, types, constants = REFUSED[name]
