@@ -53,7 +53,8 @@ def round_trip(text: str) -> str:
 @pytest.mark.parametrize("name", KERNELS)
 def test_what_is_read_is_printed_again(name):
     kernel, types, constants = KERNELS[name]
-    printed = round_trip(text_of(kernel, types, constants, debug=True))
+    debug = name != "mapped"  # Triton itself takes no assertion within map_elementwise
+    printed = round_trip(text_of(kernel, types, constants, debug=debug))
     assert write(read(printed)) == printed
 
 
