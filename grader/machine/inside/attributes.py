@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from .strings import quoted
 
 MOST_WORDS = 1000
+UNHOISTED = "#llvm.loop_annotation<licm = <disable = true, versioningDisable = true>>"
 PLAIN_WORDS = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f]*")
 
 
@@ -115,6 +116,20 @@ class Named:
     @property
     def wanted(self) -> str:
         return self.word or "there"
+
+
+@dataclass(frozen=True)
+class Unhoisted:
+    """What tl.range(disable_licm=True) leaves on its loop: MLIR's parser takes it whole, its printer splits it."""
+
+    wanted: str = "as tl.range(disable_licm=True) leaves it"
+    optional: bool = True
+
+    def holds(self, value) -> bool:
+        return value == UNHOISTED
+
+    def text(self, value) -> str:
+        return value
 
 
 @dataclass(frozen=True)

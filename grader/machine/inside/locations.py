@@ -8,6 +8,11 @@ ALIAS = re.compile(r"#(loc\d*) = loc\((.*)\)\s*")
 # a quoted string is passed over in one go, closed or not, or a hostile one would be read again from each of its quotes
 WORD = re.compile(r'"((?:[^"\\\n]|\\.)*+)"?(?::(\d{1,9}):\d)?|#(loc\d*)')
 DEEPEST = 64
+# the other names that Triton gives, for tl.range(disable_licm=True); an operation that has it says #loop_annotation
+UNHOISTED = (
+    "#loop_licm = #llvm.loop_licm<disable = true, versioningDisable = true>",
+    "#loop_annotation = #llvm.loop_annotation<licm = #loop_licm>",
+)
 
 
 def split(text: str) -> tuple[dict[str, str], str]:
@@ -18,6 +23,8 @@ def split(text: str) -> tuple[dict[str, str], str]:
             rest.append(line)
             continue
         found = ALIAS.fullmatch(line)
+        if line in UNHOISTED:
+            continue
         if found is None:
             raise BadIR(f"Triton IR must name locations alone, got {line[:60]!r}")
         places[found[1]] = found[2]

@@ -7,7 +7,7 @@ from . import rules_of_control as control
 from . import rules_of_memory as memory
 from . import rules_of_numbers as numbers
 from . import rules_of_tensors as tensors
-from .attributes import Callee, Flag, Hint, Named, OneOf, Truth, Value, Whole, Wholes, Words
+from .attributes import Callee, Flag, Hint, Named, OneOf, Truth, Unhoisted, Value, Whole, Wholes, Words
 from .libdevice import SYMBOLS
 from .rules_of_numbers import COUNTS, FLOATS, INTS, NUMBERS, alike, compares, converts
 from .rules_of_tensors import reshaped
@@ -38,6 +38,7 @@ LOOP = {
     "tt.flatten": Flag(),
     "tt.disallow_acc_multi_buffer": Flag(),
     "tt.warp_specialize": Flag(),
+    "llvm.loop_annotation": Unhoisted(),
 }
 FAST = {"fastmath": Named("arith.fastmath")}
 WRAPS = {"overflowFlags": Named("arith.overflow")}

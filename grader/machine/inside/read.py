@@ -9,6 +9,7 @@ import re
 import numpy as np
 
 from . import locations, names
+from .attributes import UNHOISTED
 from .constants import read_value
 from .scanner import Scanner
 from .strings import QUOTED, unquoted
@@ -193,6 +194,8 @@ class Reader(Scanner):
             )
         if self.peek("("):
             return self.signature()
+        if self.take(UNHOISTED) or self.take("#loop_annotation"):
+            return UNHOISTED
         if self.peek("#"):
             return self.match(OF_DIALECT, "a dialect's attribute")[1] or ""
         if self.take("array<"):

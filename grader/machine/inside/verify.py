@@ -35,8 +35,8 @@ class _Body:
         function = self.function
         if len(function.argument_attributes) != len(function.argument_types):
             raise BadIR("a function must carry attributes for each of its arguments", function.line)
-        if any(type.scalar == "desc" for type in function.argument_types) and function.public:
-            raise BadIR("a descriptor must be made in the kernel (tl.make_tensor_descriptor)", function.line)
+        if function.public and any(type.shape for type in function.argument_types):
+            raise BadIR("a kernel must take numbers and pointers; a descriptor is made within it", function.line)
         for carried, legal in (
             *((one, ARGUMENT) for one in function.argument_attributes),
             (function.attributes, FUNCTION),

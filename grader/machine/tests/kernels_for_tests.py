@@ -109,6 +109,8 @@ def loops(x, o, n, B: tl.constexpr):
                 acc += 1.0
             else:
                 acc -= j
+    for i in tl.range(n, disable_licm=True, warp_specialize=True):
+        acc -= i
     for i in tl.range(n, flatten=True):
         acc += i
     for i in tl.static_range(2):

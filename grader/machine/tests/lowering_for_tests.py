@@ -87,11 +87,16 @@ def _through(module, backend, options, target, last) -> str:
     raise ValueError(f"last must be one of {', '.join(stages)}, got {last!r}")
 
 
+FUNCTION = re.compile(r"\.func\s+(?:\([^)]*\)\s*)?([\w$]+)")
+
+
 def same_code(one: str, other: str) -> bool:
-    """Whether two texts of PTX hold the same instructions, whatever lines they come from."""
+    """Whether two texts of PTX hold the same instructions, whatever lines they come from and functions are called."""
     return _instructions(one) == _instructions(other)
 
 
 def _instructions(ptx: str) -> list[str]:
+    for place, name in enumerate(dict.fromkeys(FUNCTION.findall(ptx))):
+        ptx = ptx.replace(name, f"function {place}")
     lines = (line.split("//")[0].strip() for line in ptx.split(".section\t.debug")[0].splitlines())
     return [line for line in lines if line and not line.startswith((".loc", ".file", "$L__tmp"))]

@@ -53,7 +53,8 @@ def round_trip(text: str) -> str:
 @pytest.mark.parametrize("name", KERNELS)
 def test_what_is_read_is_printed_again(name):
     kernel, types, constants = KERNELS[name]
-    printed = round_trip(text_of(kernel, types, constants, debug=True))
+    debug = name != "mapped"  # Triton itself takes no assertion within map_elementwise
+    printed = round_trip(text_of(kernel, types, constants, debug=debug))
     assert write(read(printed)) == printed
 
 
@@ -62,6 +63,13 @@ def test_what_is_printed_compiles_to_the_same(name):
     kernel, types, constants = KERNELS[name]
     printed = round_trip(text_of(kernel, types, constants))
     assert same_code(compiled(printed, 90), compiled_directly(kernel, types, constants, {}, 90))
+
+
+def test_a_descriptor_stays_one_so_that_a_hopper_moves_whole_tiles():
+    kernel, types, constants = KERNELS["descriptors"]
+    attributes = {(place,): [["tt.divisibility", 16]] for place in range(4)}
+    printed = round_trip(text_of(kernel, types, constants, attributes))
+    assert "cp.async.bulk.tensor" in compiled(printed, 90)
 
 
 @pytest.mark.parametrize("name, words", [("assembly", "inline"), ("scaled", "tl.dot_scaled")])
