@@ -9,6 +9,7 @@ topic) says whether a case gives it away. Public cases don't count: everybody se
 import argparse
 import copy
 import importlib
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -106,13 +107,21 @@ def _unlike(question: Question, got, want) -> bool:
     return got.shape != want.shape or difference("", got, want, allowed) is not None
 
 
-def measured(question: Question, seeds: range, say=lambda row: None) -> list[Row]:
-    found = [(Row(question.id, name), function, on_case) for name, function, on_case in ways(question)]
-    last = dict.fromkeys(range(len(found)), 0)  # the case that caught it last time is asked first
+def _work(case) -> int:
+    return math.prod(case.sizes.values()) if hasattr(case, "sizes") else 0
+
+
+def measured(question: Question, seeds: range, say=lambda row: None, every: int = 1) -> list[Row]:
+    found = [(Row(question.id, name), function, on_case) for name, function, on_case in ways(question)][
+        ::every
+    ]
+    last = dict.fromkeys(
+        range(len(found)), 0
+    )  # the case that caught it last time is asked first, then small ones
     for seed in seeds:
         drawn = Drawn(question, seed)
         for number, (row, function, on_case) in enumerate(found):
-            order = sorted(range(len(drawn.cases)), key=lambda i: i != last[number])
+            order = sorted(range(len(drawn.cases)), key=lambda i: (i != last[number], _work(drawn.cases[i])))
             by = next((i for i in order if drawn.catches(i, function, on_case)), None)
             row.by["" if by is None else drawn.cases[by].kind] += 1
             last[number] = last[number] if by is None else by

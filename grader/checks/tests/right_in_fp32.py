@@ -51,3 +51,58 @@ def norm(inputs: dict, case: Case) -> dict:
     d = g - (g.sum(-1, keepdims=True, dtype=F) / n)
     rstd = 1 / np.sqrt((d * d).sum(-1, keepdims=True, dtype=F) / n + F(case.scalars["eps"]))
     return {"y": stored(d * rstd * inputs["w"] + inputs["b"], case, "y")}
+
+
+def _scores(q, k, case: Case) -> np.ndarray:
+    s = (q.astype(F) @ k.astype(F).swapaxes(-1, -2)) * F(case.scalars["scale"])
+    cap = case.scalars.get("softcap")
+    return F(cap) * np.tanh(s / F(cap)) if cap else s
+
+
+def _each_head(inputs: dict, heads: int) -> list[np.ndarray]:
+    return [np.repeat(inputs[x], heads // inputs[x].shape[1], axis=1) for x in "kv"]
+
+
+def attention(inputs: dict, case: Case, block: int = 64) -> dict:
+    """Online softmax over tiles of keys; weights rounded to the inputs' dtype before they meet the values."""
+    one_query, q = "M" not in case.sizes, inputs["q"]
+    q = q[:, :, None] if one_query else q
+    k, v = _each_head(inputs, q.shape[1])
+    m, n = q.shape[2], k.shape[2]
+    place, dtype = np.arange(m)[:, None] + (n - m), DTYPES[case.dtype]
+    top, total = np.full((*q.shape[:3], 1), -np.inf, F), np.zeros((*q.shape[:3], 1), F)
+    acc = np.zeros(q.shape, F)
+    for start in range(0, n, block):
+        key = np.arange(start, min(n, start + block))[None, :]
+        seen = (key <= place) & (key >= place - case.sizes.get("W", n))
+        s = np.where(seen, _scores(q, k[:, :, start : start + block], case), F(-np.inf))
+        new = np.maximum(top, s.max(-1, keepdims=True))
+        base = np.where(np.isneginf(new), F(0), new)
+        p, kept = np.exp(s - base), np.exp(top - base)
+        total = total * kept + p.sum(-1, keepdims=True, dtype=F)
+        acc = acc * kept + p.astype(dtype).astype(F) @ v[:, :, start : start + block].astype(F)
+        top = new
+    o = acc / total
+    return {"o": stored(o[:, :, 0] if one_query else o, case, "o")}
+
+
+def attention_of_scaled_queries(inputs: dict, case: Case) -> dict:
+    """Queries times the scale are rounded before the product, as some good kernels do."""
+    q = (inputs["q"].astype(F) * F(case.scalars["scale"])).astype(DTYPES[case.dtype])
+    return attention(inputs | {"q": q}, Case(case.sizes, case.dtype, scalars={**case.scalars, "scale": 1.0}))
+
+
+def gradients(inputs: dict, case: Case) -> dict:
+    q, k, v, do, o = (inputs[x].astype(F) for x in ("q", "k", "v", "do", "o"))
+    m, n, scale, dtype = q.shape[2], k.shape[2], F(case.scalars["scale"]), DTYPES[case.dtype]
+    seen = np.arange(n)[None, :] <= np.arange(m)[:, None] + (n - m)
+    s = (q @ k.swapaxes(-1, -2)) * scale
+    p = np.where(seen, np.exp(s - inputs["lse"].astype(F)[..., None]), F(0))
+    delta = (o * do).sum(-1, keepdims=True, dtype=F)
+    ds = (p * (do @ v.swapaxes(-1, -2) - delta)).astype(dtype).astype(F)
+    found = {
+        "dq": (ds @ k) * scale,
+        "dk": (ds.swapaxes(-1, -2) @ q) * scale,
+        "dv": p.astype(dtype).astype(F).swapaxes(-1, -2) @ do,
+    }
+    return {name: stored(value, case, name) for name, value in found.items()}

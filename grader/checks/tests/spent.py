@@ -1,8 +1,11 @@
 """What an answer of given tiles would spend on a case, by the cost models: {(tensor, access, count): amount}."""
 
 import math
+from dataclasses import replace
 
+from grader.checks import _flash_attention_budgets as attention_budgets
 from grader.questions import Budget, Case
+from kernels.flash_attention import cost as attention_cost
 from kernels.gemm_tiling import cost as gemm_cost
 from kernels.roofline import cost as roofline_cost
 
@@ -60,6 +63,62 @@ def norm(case: Case, rows: int = 1, reads: int = 1, work: float = 15.0, kept: in
         ("x", "load", "sectors"): reads * size,
         ("y", "store", "sectors"): size,
         ("all", "load", "operations"): work * math.ceil(m / rows) * rows * block,
+    }
+
+
+def attention(
+    case: Case, bm: int, bn: int, skips=True, starts=True, kept: int = 0, more: float = 0.0
+) -> dict:
+    """A tiled forward: `skips` what lies behind the diagonal, `starts` at the window, `kept` bytes a row in scratch."""
+    shape, tiling, s = attention_budgets.shape_of(case), attention_cost.Tiling(bm, bn), case.sizes
+    shape = shape if starts else replace(shape, left=None)
+    shape = shape if skips else replace(shape, right=None)
+    moved, pairs = attention_cost.tiled_traffic(shape, tiling), attention_cost.tiled_pairs(shape, tiling)
+    heads = s["B"] * s["H"]
+    return {
+        ("k", "load", "dedup"): moved.k,
+        ("v", "load", "dedup"): moved.v,
+        ("o", "store", "dedup"): moved.out,
+        ("scratch", "any", "dedup"): kept * heads * s["M"],
+        ("all", "load", "dedup"): moved.loads,
+        ("all", "load", "dot"): attention_cost.tiled_flops(shape, tiling),
+        ("all", "load", "operations"): heads * pairs * (9 + more + (2 + more) * s["D"] / bn),
+    }
+
+
+def decode(case: Case, bn: int, chunk: int = 0, readers: int = 1) -> dict:
+    """Split-KV decoding: as many splits as fill the machine twice, or `chunk` keys each."""
+    s = case.sizes
+    wanted = math.ceil(2 * case.sm_count / (s["B"] * s["G"]))
+    chunk = chunk or math.ceil(math.ceil(s["N"] / wanted) / bn) * bn
+    splits, rows = math.ceil(s["N"] / chunk), s["B"] * s["H"]
+    cache, ends = 2 * s["B"] * s["G"] * s["N"] * s["D"] * readers, 2 * rows * s["D"]
+    scratch = 2 * 4 * rows * splits * (s["D"] + 2)
+    return {
+        ("k", "load", "dedup"): cache,
+        ("v", "load", "dedup"): cache,
+        ("k", "load", "programs"): splits * s["B"] * s["G"] * readers,
+        ("o", "store", "dedup"): ends,
+        ("all", "any", "dedup"): 2 * cache + ends * (splits + 1) + scratch,
+    }
+
+
+def backward(case: Case, bm: int, bn: int, atomics=False, skips=True, products: int = 7) -> dict:
+    shape, s = attention_budgets.shape_of(case), case.sizes
+    tiling, turned = attention_cost.Tiling(bm, bn), attention_cost.Tiling(bn, bm)
+    shape = shape if skips else replace(shape, right=None)
+    heads, out = s["B"] * s["H"], 2 * s["D"] * s["B"] * s["H"] * (s["M"] + 2 * s["N"])
+    pairs = heads * attention_cost.tiled_pairs(
+        shape, max(tiling, turned, key=lambda t: attention_cost.tiled_pairs(shape, t))
+    )
+    sums = 4 * s["D"] * heads * s["M"]
+    walked = attention_cost.tiled_traffic(shape, turned).k * 2 * atomics
+    return {
+        ("all", "load", "dot"): (5 if atomics else products) * 2 * s["D"] * pairs,
+        ("all", "load", "operations"): pairs * (10 if atomics else 16),
+        ("all", "load", "dedup"): attention_cost.backward_loads(shape, tiling) + sums * atomics,
+        ("scratch", "any", "dedup"): (walked + 2 * sums) * atomics + 16 * heads * s["M"],
+        ("all", "store", "dedup"): out + 4 * heads * s["M"],
     }
 
 

@@ -15,6 +15,10 @@ RIGHT = {
     "gemm_tiling.tiled_gemm": (right.gemm, partial(right.gemm, block=16), partial(right.gemm, block=128)),
     "gemm_tiling.block_scaled_gemm": (right.block_scaled, partial(right.block_scaled, lost_bits=1)),
     "roofline.layernorm_gelu": (right.norm,),
+    "flash_attention.forward": (right.attention, partial(right.attention, block=16), right.attention_of_scaled_queries),
+    "flash_attention.split_decode": (right.attention, right.attention_of_scaled_queries),
+    "flash_attention.window_softcap": (right.attention, right.attention_of_scaled_queries),
+    "flash_attention.backward": (right.gradients,),
 }
 
 
