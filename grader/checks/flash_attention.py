@@ -69,7 +69,7 @@ FORWARD = KernelQuestion(
     metered=budgets.metered_forward,
     budgets={"traffic": budgets.forward, "speed": budgets.forward_reuse},
     useful=budgets.useful,
-    compile_case=LARGE,
+    compile_case=case(1, 8, 2, 4096, 4096, 128, "bf16", sm_count=132),
     sampled=samples.causal_rows,
     targets=(90, 80),
     instruction={90: "wgmma", 80: "mma.sync"},
@@ -114,7 +114,7 @@ SPLIT_DECODE = KernelQuestion(
     budgets={"traffic": budgets.decode, "speed": budgets.decode_moved},
     useful=budgets.decode_useful,
     most_launches=2,
-    compile_case=one(1, 32, 8, 4096, 128, "bf16", sm_count=132),
+    compile_case=one(1, 8, 2, 4096, 128, "bf16", sm_count=132),
     targets=(90, 80),
     speed=Speed(
         "sdpa_one_query", LONG_CACHE, full=1.0, none=2.0, bound=decode_bound, sampled=samples.batches
