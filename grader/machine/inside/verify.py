@@ -36,7 +36,9 @@ class _Body:
         if len(function.argument_attributes) != len(function.argument_types):
             raise BadIR("a function must carry attributes for each of its arguments", function.line)
         if function.public and any(type.shape for type in function.argument_types):
-            raise BadIR("a kernel must take numbers and pointers; a descriptor is made within it", function.line)
+            raise BadIR(
+                "a kernel must take numbers and pointers; a descriptor is made within it", function.line
+            )
         for carried, legal in (
             *((one, ARGUMENT) for one in function.argument_attributes),
             (function.attributes, FUNCTION),

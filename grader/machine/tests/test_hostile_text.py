@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from grader.machine.inside import read as reading
+from grader.machine.inside.facts import every_op
 from grader.machine.inside.read import read
-from grader.machine.inside.tree import BadIR
+from grader.machine.inside.tree import BadIR, Module
 from grader.machine.inside.verify import verify
 from grader.machine.inside.write import write
 
@@ -72,8 +73,12 @@ def outcome(text: str) -> str:
         return "bad"
     again = write(module)
     verify(read(again))
-    assert write(read(again)) == again
+    assert write(read(again)) == again and lines(read(again)) == lines(module)
     return "fine"
+
+
+def lines(module: Module) -> list[int]:
+    return [op.line for function in module.functions.values() for op in every_op(function.blocks)]
 
 
 def test_damaged_texts_are_bad_or_fine():
