@@ -202,13 +202,16 @@ def main(argv: list[str]) -> int:
         return 3
     device = torch.device("cuda", torch.cuda.current_device())
     about = machine.describe(device)
-    run = {"machine": about, "versions": machine.versions(), "date": machine.today()}
-    run |= {"power": power(device), "host_us": host_us(device), "launches": launches(device)}
-    sms = about["sms"]
-    run |= {"strides": strides(device), "waves": waves(device, sms), "flight": flight(device, sms)}
     path = Path(argv[0]) if argv else HERE / f"{machine.short_name(about['gpu'])}.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(dumps(run))
+    run = {"machine": about, "versions": machine.versions(), "date": machine.today()}
+    sms = about["sms"]
+    for name, measure in {
+        "host_us": lambda: host_us(device), "launches": lambda: launches(device), "strides": lambda: strides(device),
+        "waves": lambda: waves(device, sms), "flight": lambda: flight(device, sms), "power": lambda: power(device),
+    }.items():  # fmt: skip
+        run[name] = measure()
+        path.write_text(dumps(run))  # after every part: a run that is cut short keeps what it has
     print(path.read_text())
     return 0
 
