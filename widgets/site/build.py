@@ -32,6 +32,8 @@ def _lead(root: Path, pictures: set[str], known: set[str]) -> Callable[[str], st
         name = re.sub(r"\.(ipynb|md)$", "", place.removeprefix("course/"))
         if place.startswith("course/") and name == "start":
             return f"../index.html{at}"
+        if match := re.fullmatch(r"simulators/\d\d_(\w+)", name):
+            return f"../simulators/{match[1]}.html"
         if place.startswith("course/") and name in known:
             return f"{name}.html{at}"
         if (

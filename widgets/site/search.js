@@ -49,7 +49,7 @@
   const dialog = document.body.appendChild(document.createElement('dialog'));
   dialog.id = 'site-search';
   dialog.setAttribute('aria-label', 'Search the course');
-  dialog.innerHTML = '<div class="asked"><input type="search" aria-label="Search the course" placeholder="Search the course"'
+  dialog.innerHTML = '<div class="asked"><input type="text" role="searchbox" enterkeyhint="search" aria-label="Search the course" placeholder="Search the course"'
     + ' autocomplete="off" spellcheck="false"><button type="button" class="tool">Close</button></div>'
     + '<p class="count" role="status"></p><ol class="found"></ol>';
   const [field, close, count, list] = ['input', 'button', '.count', 'ol'].map(one => dialog.querySelector(one));

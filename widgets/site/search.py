@@ -58,7 +58,9 @@ def index(topics: list[Topic], prose: dict[str, str]) -> bytes:
     for topic in topics:
         if topic.lesson:
             name = topic.lesson.name
-            rows += sections(f"lessons/{name}.html", f"{topic.number} {topic.title}", topic.title, prose[name])
+            rows += sections(
+                f"lessons/{name}.html", f"{topic.number} {topic.title}", topic.title, prose[name]
+            )
         rows += [_simulator(one, topic) for one in topic.simulators]
         rows += [(lab_address(lab), f"{topic.title}, lab", lab.title, lab.path) for lab in topic.labs]
     return f"window.tileByTile = {json.dumps(rows, ensure_ascii=False)};\n".encode()
