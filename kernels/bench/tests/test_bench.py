@@ -74,7 +74,8 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
             raise RuntimeError("operation failed due to a previous error during capture\nmore")
         return "graph"
 
-    def interleave(watches, seconds):
+    def interleave(watches, seconds, **how):
+        assert how == measure.STATES["sustained"]
         return {name: [1e-4 * (i + 1)] * 9 for i, name in enumerate(watches)}
 
     for name, stand_in in {
@@ -100,6 +101,63 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
     with pytest.raises(RuntimeError, match="capture"):
         once.clear()
         measure.measure(row(ours=fragile), None, CEILINGS, 0.1)
+
+
+def test_a_peer_with_answers_of_its_own_has_a_check_of_its_own(monkeypatch):
+    """Ours must be exact, the peer only near."""
+    monkeypatch.setattr(measure, "_times", lambda r, contenders, *_: fake_times(contenders))
+    loose = {"check_peer": lambda x, out: 0.0, "peers": {"near": lambda x: lambda: 2.1 * x}}
+    assert "us" in measure.measure(row(**loose), None, CEILINGS, 0.1)["peers"]["near"]
+    assert "wrong" in measure.measure(row(**loose, ours=loose["peers"]["near"]), None, CEILINGS, 0.1)
+
+
+def test_a_record_says_how_the_gpu_stood_and_what_more_the_row_knows(monkeypatch):
+    monkeypatch.setattr(measure, "_times", lambda r, contenders, *_: fake_times(contenders))
+    result = measure.measure(row(facts={"lever": "tiles"}), None, CEILINGS, 0.1, "rested")
+    assert result["state"] == "rested" and result["lever"] == "tiles"
+
+
+def test_peers_that_no_row_met_are_listed_with_the_reason():
+    rows = [
+        {"peers": {"FA4": {"absent": "no module"}, "cuDNN": {"absent": "only square masks"}}},
+        {"peers": {"FA4": {"absent": "no module"}, "cuDNN": {"error": 0.0, "us": 1.0}}},
+        {"wrong": "no peers were tried"},
+    ]
+    assert record.absent(rows) == {"FA4": "no module"}
+
+
+class Clock:
+    """Time that passes when work runs and when somebody sleeps."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.slept = 0.0, []
+        monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(timing.time, "sleep", self.sleep)
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+
+    def sleep(self, seconds):
+        self.now += seconds
+        self.slept.append(seconds)
+
+    def watch(self):
+        """A millisecond at a clock that halves after the first 0.1 s of load."""
+        self.now += 1e-3
+        milliseconds = 1.0 if self.now < 0.1 else 2.0
+        start = type("Event", (), {"elapsed_time": lambda _, end: milliseconds})()
+        return start, None
+
+
+def test_what_runs_before_the_clocks_settle_is_thrown_away(monkeypatch):
+    watch = Clock(monkeypatch).watch
+    cold = timing.interleave({"it": watch}, 0.05)["it"]
+    settled = timing.interleave({"it": Clock(monkeypatch).watch}, 0.05, warm=0.2)["it"]
+    assert min(cold) == pytest.approx(1e-3) and min(settled) == pytest.approx(2e-3)
+
+
+def test_a_rested_round_follows_an_idle_stretch(monkeypatch):
+    clock = Clock(monkeypatch)
+    times = timing.interleave({"it": clock.watch}, 0.0, least=3, rest=1.2)["it"]
+    assert len(times) == 3 and clock.slept == [1.2] * 3
 
 
 def test_limit_is_the_slower_ceiling():
@@ -149,10 +207,24 @@ def test_without_a_gpu_it_says_so(capsys):
     assert "nothing was measured" in capsys.readouterr().out
 
 
-def test_an_unknown_topic_is_refused(capsys):
+@pytest.mark.parametrize("wrong", (["no_such_topic"], ["sampling_fusion", "--ladder"]))
+def test_an_unknown_topic_and_one_without_a_ladder_are_refused(wrong, capsys):
     with pytest.raises(SystemExit):
-        command.main(["no_such_topic"])
+        command.main(wrong)
     assert "SLUG must be one of" in capsys.readouterr().err
+
+
+def test_a_ladder_is_recorded_apart_from_the_tuned_kernels(tmp_path, monkeypatch):
+    assert "gemm_tiling" in command.topics("ladder")
+    run = {"machine": {"gpu": "NVIDIA H200"}, "table": "ladder", "rows": [{"topic": "alpha", "op": "ladder"}]}
+    (tmp_path / "kernels/alpha").mkdir(parents=True)
+    monkeypatch.setattr(command, "KERNELS", tmp_path / "kernels")
+    (tmp_path / "run.json").write_text(record.dumps(run))
+    assert command.main(["--record", str(tmp_path / "run.json")]) == 0
+    assert [p.name for p in (tmp_path / "kernels/alpha/results").iterdir()] == ["ladder"]
+    assert (
+        json.loads((tmp_path / "kernels/alpha/results/ladder/h200.json").read_text())["rows"] == run["rows"]
+    )
 
 
 @pytest.mark.parametrize("slug", command.topics())
