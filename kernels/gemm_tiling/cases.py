@@ -56,6 +56,7 @@ TIMED = (
     Case(8192, 8192, 8192, "bf16"),
     Case(512, 14336, 4096, "bf16", b="columns", why="a prefill chunk through an MLP's first matrix"),
     Case(1024, 1024, 1024, "bf16", b="columns", why="32 tiles for 132 multiprocessors"),
+    Case(1023, 1023, 1023, "bf16", why="odd everywhere, and hardly worth a copy"),
     Case(2047, 2049, 2051, "bf16", why="odd everywhere: no copy engine, masked loads"),
     Case(16, 28672, 8192, "bf16", b="columns", why="a decode batch of 16"),
     Case(1, 28672, 8192, "bf16", b="columns", why="decode of one sequence: a GEMV"),
