@@ -7,6 +7,8 @@ answer is the one a sort would have given. With top-p alone a question is answer
 A question needs the count and weight of what ranks above a token, and only groups whose maximum reaches it can
 hold any. The next candidate needs no new noise: each group's best noisy token is known from the first read, and
 only groups whose best does not rank high enough are looked into again, the most promising one first.
+
+Min-p needs no such questions: what it keeps is a logit of at least best + T ln(min_p), known before the first draw.
 """
 
 import triton
@@ -136,6 +138,22 @@ def next_noisy(
 
 
 @triton.jit
+def best_of_at_least(
+    row, maxima, least, score_ptr, winner_ptr, groups, seed, position, inv_t, V,
+    G: tl.constexpr, GROUP: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
+):  # fmt: skip
+    """The best noisy token of those whose logit is at least `least`: groups that hold none are struck out at once."""
+    g = tl.arange(0, G)
+    score = tl.load(score_ptr + g, mask=g < groups, other=float("-inf"))
+    tl.debug_barrier()  # all have read before one writes
+    tl.store(score_ptr + g, tl.where(maxima >= least, score, float("-inf")), mask=g < groups)
+    tl.debug_barrier()
+    return next_noisy(
+        row, score_ptr, winner_ptr, groups, least, NOBODY, seed, position, inv_t, V, G, GROUP, ALLOW, BIAS, PENALTY
+    )
+
+
+@triton.jit
 def settle(
     row, token, maxima, chosen_ptr, score_ptr, winner_ptr, groups, best, total, inv_t, k, top_p, min_p,
     seed, position, V,
@@ -152,7 +170,13 @@ def settle(
             mass = mass_of_kept(
                 row, maxima, chosen_ptr, k, least, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
             )
-    done = (top_p >= 1) & (k == V) & (min_p == 0)
+    if min_p > 0:  # it alone has an exact threshold, and nothing below it can come
+        least = best + tl.log(min_p) / inv_t
+        token = best_of_at_least(
+            row, maxima, least, score_ptr, winner_ptr, groups, seed, position, inv_t, V,
+            G, GROUP, ALLOW, BIAS, PENALTY,
+        )  # fmt: skip
+    done = (top_p >= 1) & (k == V)
     while not done:
         x = logit_at(row, token, V, ALLOW, BIAS, PENALTY)
         count, above = weigh_above(
