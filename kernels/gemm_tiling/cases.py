@@ -66,6 +66,7 @@ TIMED_BLOCK_SCALED = (
     Case(4096, 4096, 4096, "fp8", b="columns"),
     Case(8192, 8192, 8192, "fp8", b="columns"),
     Case(4096, 7168, 2048, "fp8", b="columns", why="a projection of DeepSeek-V3"),
+    Case(64, 7168, 4096, "fp8", b="columns", why="a decode batch of 64: 56 tiles of 128 columns"),
 )
 
 
