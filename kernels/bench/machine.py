@@ -82,7 +82,7 @@ def under_load(device) -> dict:
     time.sleep(0.4)
     try:
         found = {"clock_mhz": torch.cuda.clock_rate(device), "watts": torch.cuda.power_draw(device) / 1e3}
-    except (ImportError, RuntimeError, AssertionError):
+    except Exception:  # the library may be missing, or refuse in ways of its own: the times are what matters
         found = {}
     torch.cuda.synchronize()
     return found

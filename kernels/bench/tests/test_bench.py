@@ -4,6 +4,8 @@ import contextlib
 import importlib
 import json
 import math
+import sys
+import types
 
 import pytest
 import torch
@@ -126,40 +128,6 @@ def test_peers_that_no_row_met_are_listed_with_the_reason():
     assert record.absent(rows) == {"FA4": "no module"}
 
 
-class Clock:
-    """Time that passes when work runs and when somebody sleeps."""
-
-    def __init__(self, monkeypatch):
-        self.now, self.slept = 0.0, []
-        monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now)
-        monkeypatch.setattr(timing.time, "sleep", self.sleep)
-        monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-
-    def sleep(self, seconds):
-        self.now += seconds
-        self.slept.append(seconds)
-
-    def watch(self):
-        """A millisecond at a clock that halves after the first 0.1 s of load."""
-        self.now += 1e-3
-        milliseconds = 1.0 if self.now < 0.1 else 2.0
-        start = type("Event", (), {"elapsed_time": lambda _, end: milliseconds})()
-        return start, None
-
-
-def test_what_runs_before_the_clocks_settle_is_thrown_away(monkeypatch):
-    watch = Clock(monkeypatch).watch
-    cold = timing.interleave({"it": watch}, 0.05)["it"]
-    settled = timing.interleave({"it": Clock(monkeypatch).watch}, 0.05, warm=0.2)["it"]
-    assert min(cold) == pytest.approx(1e-3) and min(settled) == pytest.approx(2e-3)
-
-
-def test_a_rested_round_follows_an_idle_stretch(monkeypatch):
-    clock = Clock(monkeypatch)
-    times = timing.interleave({"it": clock.watch}, 0.0, least=3, rest=1.2)["it"]
-    assert len(times) == 3 and clock.slept == [1.2] * 3
-
-
 def test_limit_is_the_slower_ceiling():
     assert row(flops=1e9, bytes=1e6).limit_seconds(CEILINGS) == pytest.approx(1e-6)
     assert row(flops=1e12, bytes=1e6).limit_seconds(CEILINGS) == pytest.approx(1e-3)
@@ -170,15 +138,6 @@ def test_nonsense_rows_are_refused():
         row(mode="warm")
     with pytest.raises(ValueError, match="^bytes must be positive"):
         row(bytes=0)
-
-
-def test_ratio_and_its_interval():
-    base = [1.0, 2.0, 4.0, 3.0, 5.0, 1.5, 2.5]
-    middle, low, high = timing.ratio([1.1 * t for t in base], base)
-    assert low == pytest.approx(1.1) == pytest.approx(high) == pytest.approx(middle)
-    noisy = [t * (1.1 + 0.01 * (-1) ** i) for i, t in enumerate(base)]
-    middle, low, high = timing.ratio(noisy, base)
-    assert 1.09 <= low <= middle <= high <= 1.11
 
 
 def test_a_file_of_results_is_one_row_a_line_and_comes_back(tmp_path, monkeypatch, capsys):
@@ -194,6 +153,34 @@ def test_a_file_of_results_is_one_row_a_line_and_comes_back(tmp_path, monkeypatc
     assert command.main(["--record", str(tmp_path / "run.json")]) == 0
     kept = json.loads((tmp_path / "kernels/alpha/results/h200.json").read_text())
     assert [r["topic"] for r in kept["rows"]] == ["alpha", "alpha"] and kept["date"] == "2026-01-02"
+
+
+def test_a_whole_run_keeps_what_it_has_when_a_row_fails(tmp_path, monkeypatch, capsys):
+    def broken(x):
+        raise RuntimeError("out of resources")
+
+    def absent(x):
+        raise Absent("not installed")
+
+    one, two = row(ours=broken, case="first"), row(case="second", peers={"FA4": absent})
+    stand_in = types.ModuleType("kernels.alpha.bench")
+    stand_in.rows = lambda device: [one, two]
+    monkeypatch.setitem(sys.modules, "kernels.alpha.bench", stand_in)
+    monkeypatch.setattr(command, "topics", lambda table="": ["alpha"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    for name, value in {
+        "describe": {"gpu": "NVIDIA H200"}, "ceilings": CEILINGS, "under_load": {"clock_mhz": 1455},
+    }.items():  # fmt: skip
+        monkeypatch.setattr(machine, name, lambda device, value=value: value)
+    monkeypatch.setattr(measure, "_times", lambda r, contenders, *_: fake_times(contenders))
+    assert command.main(["--json", str(tmp_path / "run.json")]) == 1, "a row failed"
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert run["state"] == "sustained" and run["under_load"] == {"clock_mhz": 1455}
+    assert "out of resources" in run["rows"][0]["failed"] and run["rows"][1]["us"] == pytest.approx(100)
+    assert run["absent"] == {"FA4": "not installed"}
+    shown = capsys.readouterr().out
+    assert "absent: FA4 (not installed)" in shown and "rows sustained" in shown
 
 
 def test_names_of_machines():
