@@ -17,7 +17,8 @@ endif
 
 # Where torch comes from on a machine without an NVIDIA GPU; empty: the default build.
 export TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-UV_VERSION := 0.13.8
+# What installs the lock, and makes it; empty: pip installs.
+export UV_VERSION ?= 0.13.8
 STATE := $(CURDIR)/.jupyter-state
 
 .PHONY: lab test setup build site lock clean
