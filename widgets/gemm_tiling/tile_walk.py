@@ -8,7 +8,7 @@ from widgets import units
 from widgets.charts import Box, axis_x, limit_up, log
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDTH, Column, Scene, beside_model, circle, figure, grid, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, beside_model, circle, figure, grid, line, rect, table, text
 
 ELEM_BYTES = {"fp16": 2, "fp8": 1}
 YOURS = {"tile_flop_per_byte": "your loads", "wave_flop_per_byte": "your waves"}
@@ -153,7 +153,7 @@ def _order_does_not_matter(r: Result) -> list[dict]:
     if r.tiles_m > 1:
         return []
     words = "One row of tiles: all of B is read, whatever the order."
-    return [text("one-row", WIDTH / 2, 190, words, "muted", anchor="middle")]
+    return [text("one-row", WIDE / 2, 190, words, "muted", anchor="middle")]
 
 
 def _beside(r: Result, measured: dict) -> tuple[str, ...]:

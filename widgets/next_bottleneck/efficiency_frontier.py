@@ -8,7 +8,7 @@ from widgets import units
 from widgets.charts import Box, axis_x, axis_y, log, text_width
 from widgets.controls import log_slider, powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDTH, Column, Scene, circle, figure, line, path, rect, table, text
+from widgets.scene import WIDE, Column, Scene, circle, figure, line, path, rect, table, text
 
 GPU, PARAMETERS = "H100", 70e9
 CHAT_S = 0.050  # between tokens
@@ -20,7 +20,7 @@ WANTS = {
 PLOT = Box(68, 48, 300, 216)
 X = log(0.002, 0.5, PLOT.x, PLOT.right)
 Y = log(0.0001, 2.0, PLOT.bottom, PLOT.y)
-NAMES, COLUMNS, ROWS = 424, (548, 634, WIDTH), 66
+NAMES, COLUMNS, ROWS = 424, (548, 634, WIDE), 66
 PITCH = 42
 
 
@@ -178,7 +178,7 @@ def _dimensions(r: Result) -> list[dict]:
     for k, (name, values, show, better, detail) in enumerate(rows):
         y = ROWS + k * PITCH
         marks += [
-            line(f"rule{k}", NAMES, y - 6, WIDTH, y - 6, "grid"),
+            line(f"rule{k}", NAMES, y - 6, WIDE, y - 6, "grid"),
             text(f"dim{k}", NAMES, y + 12, name),
             text(f"dim{k}-detail", NAMES, y + 27, detail, "muted", "small"),
         ]

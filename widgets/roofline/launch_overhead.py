@@ -7,7 +7,7 @@ from widgets import units
 from widgets.charts import Box, Part, bars_across, linear
 from widgets.controls import log_slider, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDTH, Column, Scene, beside_model, figure, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, beside_model, figure, line, rect, table, text
 
 GEMM, ELEMENTWISE, LAUNCHES = "GEMM", "element-wise", "launches"
 ROLES = {GEMM: "compute", ELEMENTWISE: "memory", LAUNCHES: "overhead"}
@@ -154,7 +154,7 @@ def _bars(r: Result) -> list[dict]:
             text(f"pass-time{i}", 648, y, units.seconds(p.total_s), "ink", anchor="end"),
             text(
                 f"pass-faster{i}",
-                WIDTH,
+                WIDE,
                 y,
                 units.times(p.speedup),
                 "useful" if best else "ink",

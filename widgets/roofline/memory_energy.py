@@ -7,7 +7,7 @@ from widgets import units
 from widgets.charts import Box, axis_x, linear, log
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDTH, Column, Scene, circle, figure, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, circle, figure, line, rect, table, text
 
 HBM = "HBM"
 NEAR = [name for name, level in cost.LEVELS.items() if level.energy_j is not None and name != HBM]
@@ -84,7 +84,7 @@ def _ladder(r: Result) -> list[dict]:
     marks = [
         text("ladder-title", 0, 14, "Energy of one access", bold=True),
         text("size-title", 626, 34, "an H100 has", "muted", "small", "end"),
-        text("wait-title", WIDTH, 34, "fetch takes", "muted", "small", "end"),
+        text("wait-title", WIDE, 34, "fetch takes", "muted", "small", "end"),
     ]
     for i, v in enumerate(r.rungs):
         top, chosen = LADDER.y + i * RUNG, v.name in (r.near, HBM)
@@ -93,7 +93,7 @@ def _ladder(r: Result) -> list[dict]:
         marks += [
             text(f"rung{i}-name", LADDER.x - 12, top + 18, v.name, anchor="end", bold=chosen),
             text(f"rung{i}-size", 626, top + 18, units.si_bytes(v.bytes_on_h100), "muted", anchor="end"),
-            text(f"rung{i}-wait", WIDTH, top + 18, units.seconds(v.latency_s), "muted", anchor="end"),
+            text(f"rung{i}-wait", WIDE, top + 18, units.seconds(v.latency_s), "muted", anchor="end"),
         ]
         if not v.energy_j:
             marks.append(text(f"rung{i}-value", LADDER.x + 8, top + 18, "no figure given", "muted", "small"))
@@ -130,7 +130,7 @@ def _power(r: Result) -> list[dict]:
         marks += [
             text(f"{id}-name", POWER.x - 12, top + 19, name, anchor="end"),
             rect(f"{id}-far", POWER.x, top + 2, x(far) - POWER.x, 24, "hot", f"from HBM: {_watts(far)}"),
-            text(f"{id}-watts", WIDTH, top + 19, _watts(far + near), "ink", anchor="end", bold=True),
+            text(f"{id}-watts", WIDE, top + 19, _watts(far + near), "ink", anchor="end", bold=True),
         ]
         if near > 0:
             tip = f"from {r.near}: {_watts(near)}"
