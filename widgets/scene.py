@@ -150,6 +150,12 @@ def flowing(*marks: dict) -> list[dict]:
 TERM = re.compile(r"\{([a-z0-9_]+)(?::([^{}]*))?\}")
 
 
+def only(terms: Iterable[str], words: str) -> str:
+    """A formula in which the terms that light nothing in this state are plain words."""
+    kept = set(terms)
+    return TERM.sub(lambda found: found[0] if found[1] in kept else plain(found[0]), words)
+
+
 def plain(words: str) -> str:
     """A formula without its marks for terms: "{bm:128} · 2" -> "128 · 2"."""
     return TERM.sub(lambda found: found[2] if found[2] is not None else found[1], words)
