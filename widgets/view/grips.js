@@ -4,10 +4,13 @@
 const ARROWS = { x: 'M-12,-3.5 L-16,0 L-12,3.5 M12,-3.5 L16,0 L12,3.5', y: 'M-3.5,-12 L0,-16 L3.5,-12 M-3.5,12 L0,16 L3.5,12' };
 
 function drawKnob(node, mark) {
+  const ways = mark.drag.map(one => ARROWS[one.axis]).join(' ');
   shapes(node, [
     ['circle', { class: 'reach', r: 20 }],
+    ['path', { class: 'halo', d: ways }],
+    ['circle', { class: 'halo', r: 9 }],
     ['circle', { class: 'knob', r: 7.5 }],
-    ['path', { class: 'ways', d: mark.drag.map(one => ARROWS[one.axis]).join(' ') }],
+    ['path', { class: 'ways', d: ways }],
   ]);
   put(node, { 'data-axis': mark.drag.map(one => one.axis).join('') });
 }
