@@ -131,7 +131,16 @@ def _row(r: Result, row: Row, columns: dict[str, float], tried: int, places) -> 
     on = "idle" if here else ""
     marks.append(text(f"row{i}-place", 18, y + 17, str(i + 1), "muted", "small", "end", on=on))
     marks.append(
-        text(f"row{i}-name", 26, y + 17, row.backend, role, "body" if wide else "small", bold=here, on=on)
+        text(
+            f"row{i}-name",
+            26,
+            y + 17,
+            row.backend if wide else row.backend.split(",")[0],
+            role,
+            "body" if wide else "small",
+            bold=here,
+            on=on,
+        )
     )
     for name, x in columns.items():
         if name in row.broken:
@@ -234,6 +243,8 @@ def _caption(r: Result, tried: int) -> str:
 def _takeaway(r: Result) -> str:
     if not r.chosen:
         return "Nothing here may run this: an engine must refuse, not pick the nearest kernel."
+    if r.valid == 1 and r.ahead_but_invalid:
+        return "One of them is left: a format that a single kernel reads decides the speed of all of it."
     if r.ahead_but_invalid:
         return "Fast but invalid is a bug: first ask what may run, then take the fastest of it."
     return "Here the fastest kernel may run. Change one feature, and see who has to step in."
@@ -252,7 +263,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     """One for each backend that is asked, in the order of speed, down to the one that runs."""
     places = PLACES[width == WIDE]
     left, right = places[2:4]
-    left += 50 if width == WIDE and len(r.features) <= 4 else 0  # few features leave room for long names
+    left += 54 if len(r.features) <= 4 else 0  # few features leave room for long names
     names = list(r.features)
     columns = {name: left + (right - left) * (i + 0.5) / len(names) for i, name in enumerate(names)}
     head = _head(r, columns, places)
