@@ -29,7 +29,7 @@ BATCH = powers_of_two(
     "batch", "Batch, tokens or size", 1, 1, 4096, help="Whichever of them the operation has."
 )
 # (the plot, how far the usual operations reach below it, height)
-PLACES = {True: (Box(92, 24, 550, 266), 116, 410), False: (Box(64, 24, 206, 240), 210, 480)}
+PLACES = {True: (Box(92, 24, 550, 266), 116, 410), False: (Box(64, 24, 196, 240), 210, 480)}
 BYTES = {"fp16": 2, "fp8": 1}
 PARAMETERS, WIDTH_70B = 70e9, 8192
 LAYER = 8192  # one linear layer of a decode step, this many inputs and outputs
