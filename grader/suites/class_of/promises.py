@@ -7,8 +7,8 @@ import re
 from grader import questions
 from grader.box.warm import GRACE_S
 from grader.classroom.term import PLACE
-from grader.judge import report
 from grader.jail.host import NUMPY_LIMITS
+from grader.judge import report
 from grader.suites.class_of import outcome
 from grader.suites.class_of.course import Course, Said
 from grader.suites.class_of.hostile import HandedIn
