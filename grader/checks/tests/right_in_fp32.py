@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from grader.box.serve.frames import DTYPES
+from grader.checks._sampling_rows import uniform
 from grader.questions import Case
 
 F = np.float32
@@ -106,3 +107,48 @@ def gradients(inputs: dict, case: Case) -> dict:
         "dv": p.astype(dtype).astype(F).swapaxes(-1, -2) @ do,
     }
     return {name: stored(value, case, name) for name, value in found.items()}
+
+
+def draws(inputs: dict, case: Case) -> dict:
+    """One row after another, every number in fp32."""
+    return {"token": np.array([_draw(inputs, i) for i in range(case.sizes["B"])], np.float64)}
+
+
+def _draw(inputs: dict, i: int) -> int:
+    x, t = inputs["logits"][i].astype(F), F(inputs["temperature"][i])
+    if "allowed" in inputs:
+        x = _penalised(inputs, i, x)
+    if x.max() == -np.inf:
+        return -1
+    if t == 0:
+        return int(np.argmax(x))
+    u = uniform(int(inputs["seed"][i]), np.arange(x.size)).astype(F)
+    with np.errstate(divide="ignore"):
+        score = x / t - np.log(-np.log(u))
+    if "top_k" in inputs:
+        score = np.where(_stays(inputs, i, x, t), score, F(-np.inf))
+    return int(np.argmax(score))
+
+
+def _penalised(inputs: dict, i: int, x: np.ndarray) -> np.ndarray:
+    r, f, p = (F(inputs[name][i]) for name in ("repetition", "frequency", "presence"))
+    bits = np.unpackbits(inputs["allowed"][i : i + 1].astype("<i4").view(np.uint8), bitorder="little")[
+        : x.size
+    ]
+    x = np.where(bits != 0, x, F(-np.inf))
+    history = inputs["history"][i]
+    count = np.bincount(history[history >= 0], minlength=x.size).astype(F)
+    return np.where(count > 0, np.where(x > 0, x / r, x * r) - f * count - p, x)
+
+
+def _stays(inputs: dict, i: int, x: np.ndarray, t: F) -> np.ndarray:
+    k, p, least = int(inputs["top_k"][i]), F(inputs["top_p"][i]), F(inputs["min_p"][i])
+    order = np.argsort(-x, kind="stable")
+    weight = np.exp((x[order] - x.max()) / t)
+    keep = np.arange(x.size) < (k or x.size)
+    kept = np.where(keep, weight, F(0))
+    before = np.cumsum(kept, dtype=F) - kept
+    keep &= ((before < p * kept.sum(dtype=F)) | (p >= 1)) & (weight >= least) & np.isfinite(x[order])
+    flags = np.zeros(x.size, bool)
+    flags[order[keep]] = True
+    return flags

@@ -122,6 +122,21 @@ def backward(case: Case, bm: int, bn: int, atomics=False, skips=True, products: 
     }
 
 
+def draw(case: Case, reads: float = 1, chunk: int = 0, work: float = 12, by_word: int = 1) -> dict:
+    """One program a row; with `chunk`, a program for each so many logits and a second launch."""
+    b, v, n = case.sizes["B"], case.sizes["V"], case.sizes.get("L", 0)
+    logits, partial = 4 * b * v, 8 * b * math.ceil(v / chunk) if chunk else 0
+    return {
+        ("logits", "load", "dedup"): reads * logits,
+        ("logits", "load", "sectors"): reads * logits,
+        ("scratch", "any", "dedup"): 2 * partial,
+        ("token", "store", "dedup"): 4 * b,
+        ("allowed", "load", "dedup"): 4 * b * math.ceil(v / 32) * by_word,
+        ("history", "load", "dedup"): 4 * b * n * math.ceil(v / 64),
+        ("all", "load", "operations"): work * b * v * 1.1,
+    }
+
+
 def over(budgets: list[Budget], spent: dict) -> list[str]:
     """The budgets that are not kept. A budget of something that `spent` doesn't know is an error."""
     found = []

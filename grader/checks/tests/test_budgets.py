@@ -12,6 +12,7 @@ SIZES = 8  # metered cases drawn here; 1,000 passed when a budget was last chang
 GEMM, SCALED, NORM = "gemm_tiling.tiled_gemm", "gemm_tiling.block_scaled_gemm", "roofline.layernorm_gelu"
 FORWARD, DECODE = "flash_attention.forward", "flash_attention.split_decode"
 WINDOW, BACKWARD = "flash_attention.window_softcap", "flash_attention.backward"
+DRAW, MASKED, FILTERED = (f"sampling_fusion.{name}" for name in ("draw", "masked_draw", "filtered_draw"))
 TILES = [(rows, keys) for rows in (16, 32, 64, 128) for keys in (32, 64, 128, 256)]
 
 HONEST = {
@@ -49,6 +50,14 @@ HONEST = {
         "a split a tile": lambda c: spent.decode(c, 64, chunk=64),
     },
     WINDOW: {f"{rows} x {keys}": lambda c, t=(rows, keys): spent.attention(c, *t) for rows, keys in TILES},
+    DRAW: {
+        "a program a row": lambda c: spent.draw(c),
+        "two launches": lambda c: spent.draw(c, chunk=1024),
+        "two launches, chunks of 64": lambda c: spent.draw(c, chunk=64),
+        "two branches": lambda c: spent.draw(c, work=24),
+    },
+    MASKED: {"a program a row": lambda c: spent.draw(c), "a word a lane": lambda c: spent.draw(c, by_word=32)},
+    FILTERED: {"a program a row": lambda c: spent.draw(c)},
     BACKWARD: {
         "the solution": lambda c: spent.backward(c, 64, 64),
         "128 x 64": lambda c: spent.backward(c, 128, 64),
@@ -82,6 +91,11 @@ WASTEFUL = {
     "backward: every pair": (BACKWARD, "traffic", lambda c: spent.backward(c, 64, 64, skips=False), "FLOP in tl.dot"),
     "backward: tiles of 16": (BACKWARD, "traffic", lambda c: spent.backward(c, 16, 16), "all loads"),
     "backward: tiles of 32": (BACKWARD, "speed", lambda c: spent.backward(c, 32, 32), "all loads"),
+    "logits twice": (DRAW, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
+    "scores kept in scratch": (DRAW, "traffic", lambda c: spent.draw(c, chunk=1), "scratch, loaded and stored"),
+    "a loop in each lane": (DRAW, "speed", lambda c: spent.draw(c, work=100), "operations"),
+    "masked: logits twice": (MASKED, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
+    "filtered: logits twice": (FILTERED, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
     "GELU by a long series": (NORM, "speed", lambda c: spent.norm(c, work=200), "operations"),
 }  # fmt: skip
 
