@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader import questions
+from grader import places, questions
 from grader.bench import gpu
 from grader.bench.host import Broken
 from grader.judge import parts, speed, statistics
@@ -25,7 +25,7 @@ from grader.judge.on_gpu import misbehaves, outputs
 from grader.tools.progress import Progress
 
 THRESHOLDS = (1.01, 1.02, 1.03, 1.05)
-ANSWERS = Path(__file__).parent / "tests/answers"
+ANSWERS = places.ROOT / "grader/tests/answers"
 SAVE_S = 10.0
 SAME = (
     "question",
