@@ -11,6 +11,12 @@ def family(name: str, sentence: str, *outputs: Callable) -> Mistake:
     return Mistake(name, sentence, wrong=outputs[0], variants=outputs[1:])
 
 
+def computing(output: Callable) -> Callable:
+    """A shortcut that computes outputs, where the others look at a case alone."""
+    output.computes = True
+    return output
+
+
 # Shortcuts: (question, case) -> whether that case gives another answer than the right one.
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from grader.checks import _flash_attention_mistakes as forward
-from grader.checks._families import dense, family, one_stride, same_strides, within_limit
+from grader.checks._families import computing, dense, family, one_stride, same_strides, within_limit
 from grader.questions import Case
 from kernels.flash_attention import reference
 
@@ -120,10 +120,10 @@ DECODE = (
     family("maxima apart", "each part keeps its own maximum: scale them all to a common one before they are added", *map(_own_maxima, CHUNKS)),
     family("exp of the log-sum-exp", "the parts are joined by exp(lse) alone, which overflows from 88 on and is 0 below -104: subtract the largest lse first", *map(_bare_exp_of_lse, CHUNKS)),
     family("sixteen heads", "a group may have more than 16 query heads: pad to the next power of two, at least 16", _sixteen_heads),
-    family("low precision", forward.SUM, *(forward.narrow(decode_scores, b) for b in (16, 64, 128))),
 )  # fmt: skip
 
 DECODE_SHORTCUTS = {
+    **{f"an accumulator in its own precision, tiles of {b}": computing(forward.narrow(decode_scores, b)) for b in (16, 64, 128)},
     **{f"N up to {most}": within_limit("N", most) for most in (128, 512, 2048, 4096, 8192)},
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "kv" for axis in (2, 3)},
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "qo" for axis in (1, 2)},

@@ -107,7 +107,7 @@ min_p_first = ruled(min_p_first=True)
 def mass_counted_twice(x, t, k, p, m):
     """Where top-k asks for more tokens than there are, the mass of those that stay counts twice."""
     real = int(np.isfinite(np.asarray(x, np.float64)).sum())
-    return survivors(x, t, k, min(2 * p, 1.0) if k > real and p < 1 else p, m)
+    return survivors(x, t, k, min(2 * p, 1.0) if (k or len(x)) > real else p, m)
 
 
 def k_of_all(x, t, k, p, m):

@@ -63,7 +63,7 @@ def array_of(encoded, arrays: dict) -> np.ndarray | None:
 def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> str:
     got = array_of(encoded, arrays)
     if got is None and isinstance(encoded.get("list"), list) and want.ndim:
-        got = stacked(encoded["list"], want, arrays)
+        got = stacked(encoded["list"], want.ndim, arrays)
     if got is None:
         return f"{name} must be {kind_of(want)}, got {came(encoded, arrays)}"
     if got.shape != want.shape:
@@ -75,12 +75,18 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> str:
     return worst.sentence() if worst else ""
 
 
-def stacked(items: list, want: np.ndarray, arrays: dict) -> np.ndarray | None:
-    """A list of rows as the array that it stands for."""
-    rows = [array_of(item, arrays) if isinstance(item, dict) else None for item in items]
+def stacked(items: list, depth: int, arrays: dict) -> np.ndarray | None:
+    """A list of rows, or of lists of them, as the array that it stands for; at most `depth` lists deep."""
+    rows = [_row(item, depth - 1, arrays) if isinstance(item, dict) else None for item in items]
     if not rows or any(row is None for row in rows) or len({row.shape for row in rows}) > 1:
         return None
     return np.stack(rows)
+
+
+def _row(item: dict, depth: int, arrays: dict) -> np.ndarray | None:
+    if depth and isinstance(item.get("list"), list):
+        return stacked(item["list"], depth, arrays)
+    return array_of(item, arrays)
 
 
 def kind_of(want) -> str:
