@@ -2,7 +2,7 @@
 
     python -I -B main.py FOLDER MODULE
 
-FOLDER goes on the path, MODULE has prepare() and run(task, arrays) -> (header, arrays). Framed requests come on
+FOLDER goes to the end of the path, MODULE has prepare() and run(task, arrays) -> (header, arrays). Framed requests come on
 stdin; what a child writes is passed on in chunks that a dying child cannot leave half open, then one status line
 closes the answer.
 """
@@ -202,7 +202,8 @@ def read_exactly(stream, count: int) -> bytes:
 
 
 def main(folder: str, module: str) -> None:
-    sys.path[:0] = [HERE, folder]
+    sys.path.insert(0, HERE)
+    sys.path.append(folder)  # last, so that no name of ours hides a library's
     frames = importlib.import_module("frames")
     worker = importlib.import_module(module)
     worker.prepare()
