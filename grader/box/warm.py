@@ -128,7 +128,7 @@ class Program:
             self.process = box.spawn(
                 [sys.executable, "-I", "-B", str(SERVER / "main.py"), str(GRADER.parent), self.worker.module],
                 level=self.level or box.best_level(),
-                readonly=[SERVER, GRADER / "__init__.py", GRADER / self.worker.room],
+                readonly=[SERVER, GRADER / self.worker.room],
                 env={**self.worker.environment, **threads},
             )
         try:
