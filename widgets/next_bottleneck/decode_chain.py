@@ -131,14 +131,14 @@ def _parts(r: Result, i: int, at: Box) -> list[dict]:
         ink = "hot" if limit else "ink"
         if at.x:
             names = [text(f"part{row}-name", at.x - 10, y + 15, part, ink, anchor="end", bold=limit),
-                     text(f"part{row}-time", end, y + 15, words, ink, bold=limit)]  # fmt: skip
+                     text(f"part{row}-time", end, y + 15, words, ink, bold=limit, on="idle" if end < x(at_first) else "")]  # fmt: skip
         else:
             names = [text(f"part{row}-name", 0, y - 4, f"{part}: {words}", ink, "small", bold=limit)]
-        marks += names
         marks += [
             rect(f"part{row}-first", at.x, y, x(at_first) - at.x, 20, "idle", tip),
             *about("limit" if limit else "rest", rect(f"part{row}", at.x, y, max(1.5, x(time_s) - at.x), 20, _role(now, part), tip)),
         ]  # fmt: skip
+        marks += names
         if part in CURED_BY:
             # where the part would end after its cure: the cure is pulled
             control = CURED_BY[part]
