@@ -245,8 +245,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             ("{tokens} = (1 − {acceptance:p}ᵏ⁺¹) / (1 − {acceptance:p}), k = {drafts:guesses}" if r.acceptance < 1 else "{tokens} = {drafts:k} + 1",
              f"p = {p}, k = {k}: {{tokens:{tokens.text}}}"),
             (
-                "a token = ({drafts:guesses} + {check}) / {tokens}",
-                f"({{drafts:{units.seconds(r.draft_s)}}} + {{check:{units.seconds(r.verify_s)}}}) / {{tokens:{tokens.text}}} = {token.text}",
+                "a token = ({drafts:guesses} + check) / {tokens}",
+                f"({{drafts:{units.seconds(r.draft_s)}}} + {units.seconds(r.verify_s)}) / {{tokens:{tokens.text}}} = {token.text}",
             ),
         ),
         warning=f"Slower than plain decoding: guess only below {cost.ADAPTIVE_BATCH} requests." if broken else "",
