@@ -9,7 +9,7 @@ from .make import SKIPPED, Build
 
 def strays(root: Path, build: Build) -> list[str]:
     """Notebooks without a text, and anything in labs/ that no solution makes."""
-    found = [*root.glob("course/*.ipynb"), *root.glob("solutions/*/*.ipynb"), *root.glob("labs/**/*")]
+    found = [*root.glob("course/**/*.ipynb"), *root.glob("solutions/*/*.ipynb"), *root.glob("labs/**/*")]
     paths = (path.relative_to(root) for path in found if path.is_file())
     names = (path.as_posix() for path in paths if not SKIPPED & set(path.parts))
     return sorted(name for name in names if name not in build.files and not build.blocks(name))
@@ -25,7 +25,7 @@ def _difference(name: str, old: bytes, new: bytes) -> str:
     except Exception:  # whatever stands there is no notebook
         return "is not a notebook"
     for number, (cell, built) in enumerate(cells, 1):
-        if cell.get("outputs") or cell.get("execution_count"):
+        if cell.get("outputs") != built.get("outputs") or cell.get("execution_count"):
             return f"cell {number} ({built.get('id')}) has saved output"
         if cell != built:
             return f"cell {number} ({built.get('id')}) differs from its text"

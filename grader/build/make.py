@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 
-from . import labs, refusals, text
+from . import labs, opening, refusals, text
 
 PICTURES_AND_DATA = {".svg", ".png", ".json", ".csv"}
 SKIPPED = {".ipynb_checkpoints", "__pycache__"}
@@ -67,7 +67,7 @@ def topic(path: Path) -> str:
 
 def sources(root: Path, topics: list[str]) -> list[Path]:
     """The text notebooks of some topics, or of all, as paths from the root."""
-    found = [*root.glob("course/*.md"), *root.glob("solutions/*/*.md")]
+    found = [*root.glob("course/**/*.md"), *root.glob("solutions/*/*.md")]
     paths = sorted(path.relative_to(root) for path in found if path.name != "README.md")
     return [path for path in paths if not topics or topic(path) in topics]
 
@@ -81,6 +81,8 @@ def _convert(root: Path, path: Path, build: Build, references: set[str]):
     lines = text.lines_of(words, notebook)
     for cell, what in complaints:
         build.refuse(path.as_posix(), what, lines[cell.id], cell.id)
+    if path.parts[0] == "course":
+        opening.open_with_pictures(notebook, path.as_posix())
     if not complaints:
         build.files[path.with_suffix(".ipynb").as_posix()] = text.write(notebook)
     return notebook

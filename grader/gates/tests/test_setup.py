@@ -3,6 +3,7 @@
 import http.server
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -116,8 +117,8 @@ def test_torch_that_is_there_is_not_installed_again(setup, monkeypatch):
 
 
 def test_a_second_run_only_looks_and_a_new_lock_makes_it_anew(setup, monkeypatch, tmp_path):
-    for name in ("make_venv", "install_torch"):
-        monkeypatch.setattr(setup, name, lambda *_, name=name: setup.ran.append([name]))
+    for name in ("make_venv", "install_torch", "install_by_uv"):
+        monkeypatch.setattr(setup, name, lambda *_, name=name: not setup.ran.append([name]))
     monkeypatch.setattr(setup, "STAMP", tmp_path / "ready")
     monkeypatch.setattr(setup, "PYTHON", Path(sys.executable))
     setup.main()
@@ -128,6 +129,94 @@ def test_a_second_run_only_looks_and_a_new_lock_makes_it_anew(setup, monkeypatch
     monkeypatch.setattr(setup, "LOCK", ROOT / "requirements.in")
     setup.main()
     assert len(setup.ran) == 4
+
+
+PIP_CONFIG = r"""global.cert='/etc/certs.pem'
+global.extra-index-url='\nhttps://one.invalid/simple\nfile:///two'
+global.index-url='https://far.invalid/simple'
+install.index-url='https://near.invalid/simple'
+global.find-links='/wheels'
+:env:.find-links='/other'
+:env:.disable-pip-version-check='1'
+"""
+
+
+@pytest.fixture
+def uv(setup, monkeypatch, tmp_path):
+    """A uv that writes down how it was called and exits with what UV_EXIT says; and a pip with a configuration."""
+    program(
+        tmp_path,
+        "uv",
+        f'(pwd; echo "$SSL_CERT_FILE"; printf "%s\\n" "$@") > {tmp_path}/called; exit $UV_EXIT',
+    )
+    monkeypatch.setenv("UV_EXIT", "0")
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setattr(setup, "fast_installer", lambda: tmp_path / "uv")
+    monkeypatch.setattr(setup, "answers", lambda *command: PIP_CONFIG)
+    return lambda: (tmp_path / "called").read_text().splitlines()
+
+
+needs_sh = pytest.mark.skipif(os.name == "nt", reason="programs here are shell scripts")
+
+
+@needs_sh
+def test_uv_takes_packages_from_where_pip_would(setup, uv):
+    assert setup.install_by_uv()
+    place, certificates, *said = uv()
+    assert certificates == "/etc/certs.pem"
+    given = [said[i : i + 2] for i in range(2, len(said) - 2, 2)]
+    assert ["--default-index", "https://near.invalid/simple"] in given, "a section wins over global"
+    assert [v for o, v in given if o == "--index"] == ["https://one.invalid/simple", "file:///two"]
+    assert [v for o, v in given if o == "--find-links"] == ["/other"], "the environment wins"
+    assert ["--python", str(setup.PYTHON)] in given and said[-2:] == ["-r", str(ROOT / "requirements.lock")]
+    assert not Path(place).is_relative_to(ROOT), "the project's own [tool.uv.pip] is for making the lock"
+
+
+@needs_sh
+def test_pip_installs_where_uv_fails_or_is_not_to_be_had(setup, uv, monkeypatch, tmp_path, capsys):
+    for name in ("make_venv", "install_torch"):
+        monkeypatch.setattr(setup, name, lambda *_: None)
+    monkeypatch.setattr(setup, "STAMP", tmp_path / "ready")
+    by_pip = [str(setup.PYTHON), "-m", "pip", "install", "-r", str(setup.LOCK)]
+    setup.main()
+    assert by_pip not in setup.ran
+    for cause in (
+        lambda: monkeypatch.setenv("UV_EXIT", "2"),
+        lambda: monkeypatch.setattr(setup, "fast_installer", lambda: None),
+        lambda: monkeypatch.setattr(setup, "fast_installer", lambda: tmp_path / "no such program"),
+    ):
+        cause()
+        (tmp_path / "ready").unlink()
+        setup.ran.clear()
+        setup.main()
+        assert by_pip in setup.ran and (tmp_path / "ready").exists()
+    assert capsys.readouterr().out.count("pip does") == 3
+
+
+@needs_sh
+def test_uv_is_the_pinned_wheel_or_none(setup, monkeypatch, tmp_path):
+    monkeypatch.setattr(setup, "PYTHON", tmp_path / "python")
+    program(tmp_path, "python", f'printf "%s " "$@" >> {tmp_path}/asked')
+    monkeypatch.setenv("UV_VERSION", "0.9.9")
+    assert setup.fast_installer() == tmp_path / "uv"
+    asked = (tmp_path / "asked").read_text()
+    assert "-m pip install" in asked and "--only-binary :all: uv==0.9.9" in asked
+    program(tmp_path, "uv", "echo uv 0.9.9")
+    (tmp_path / "asked").unlink()
+    assert setup.fast_installer() == tmp_path / "uv" and not (tmp_path / "asked").exists(), (
+        "it is there already"
+    )
+    program(tmp_path, "uv", "echo uv 0.9.8")
+    program(tmp_path, "python", "exit 1")
+    assert setup.fast_installer() is None
+    monkeypatch.setenv("UV_VERSION", "")
+    assert setup.fast_installer() is None
+
+
+def test_the_makefile_pins_uv_for_the_set_up():
+    dry = subprocess.run(["make", "--dry-run", "lock"], cwd=ROOT, capture_output=True, text=True)
+    pin = re.search(r"uv==(\d+\.\d+\.\d+)", dry.stdout)[1]
+    assert f"export UV_VERSION ?= {pin}" in (ROOT / "Makefile").read_text()
 
 
 def test_a_failing_command_stops_the_setup():
