@@ -30,22 +30,19 @@ class Written:
 
 
 def is_setup(text: str) -> bool:
-    """Imports and the constants that they bring: nothing that a reader reads."""
+    """Imports and the names given right after them: nothing that a reader reads."""
     try:
         body = ast.parse(text).body
     except SyntaxError:
         return False
-    return any(isinstance(s, ast.Import | ast.ImportFrom) for s in body) and all(
-        isinstance(s, ast.Import | ast.ImportFrom)
-        or (isinstance(s, ast.Assign) and isinstance(s.value, ast.Call | ast.Constant | ast.Subscript))
-        for s in body
-    )
+    kinds = (ast.Import, ast.ImportFrom, ast.Assign)
+    return bool(body) and isinstance(body[0], kinds[:2]) and all(isinstance(one, kinds) for one in body)
 
 
 def _code(cell: Cell, printed: str) -> str:
     if not cell.text.strip():
         return printed
-    if is_setup(cell.text) and not printed:
+    if is_setup(cell.text) and not printed and not cell.shown:
         return f'<details class="setup"><summary>The imports</summary>{code(cell.text)}</details>\n'
     return code(cell.text) + printed
 
