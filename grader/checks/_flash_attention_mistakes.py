@@ -114,6 +114,17 @@ def _ends(end):
     return with_rows
 
 
+def _strictly_causal(nothing: float):
+    """A first query that sees no key gives zeros, or NaN."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        o = variant(causal=False, window=(None, -1))(inputs, c)["o"]
+        blind = np.arange(c.sizes["M"])[:, None] + c.sizes["N"] - c.sizes["M"] < 1
+        return {"o": np.where(blind, nothing, o)}
+
+    return wrong
+
+
 def _undivided(inputs: dict, c: Case) -> dict:
     s, v = causal_scores(inputs, c)
     return {"o": np.exp(s - s.max(-1, keepdims=True)) @ v}
@@ -190,6 +201,7 @@ SUM = "close, but off in the third digit over many keys: are the accumulator and
 FROM_ZERO = "wrong where all scores of a row lie far below zero: the running maximum starts at -inf, not at 0"
 
 FORWARD = (
+    family("low precision", SUM, *(narrow(causal_scores, b) for b in (16, 64, 128))),
     family("beyond fp16", NARROWED, narrow(causal_scores, 64, "fp16")),
     family("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", no_maximum(causal_scores)),
     family("maximum from zero", FROM_ZERO, from_zero(causal_scores)),
@@ -200,13 +212,12 @@ FORWARD = (
     family("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", other_heads(lambda h, per, g: h % g)),
     family("the first key head", "every query head reads the first key head: it belongs to h // (H // G)", other_heads(lambda h, per, g: 0)),
     family("the first sequence", "every sequence of the batch reads the keys of the first: where does the batch's stride come in?", first_batch),
-    family("strictly causal", "a query sees its own key too: <=, not <", variant(causal=False, window=(None, -1))),
+    family("strictly causal", "a query sees its own key too: <=, not <", _strictly_causal(np.nan), _strictly_causal(0.0)),
     family("masked with zero", "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)", *(_beyond_the_diagonal(*tiles, masked=0.0) for tiles in TILINGS)),
     family("diagonal left out", "the tile on the diagonal is left out: the loop ends behind the last row's own key", *(_ends(lambda end, rows: np.maximum(end - rows, 1))(b) for b in TILES)),
     family("tail left out", "the last keys that fill no tile are left out: the loop runs to the end, and the load is masked", *(_ends(lambda end, rows, b=b: np.maximum(end // b * b, 1))(64) for b in TILES)),
     family("no division", "the output is not divided by the running sum", _undivided),
     family("no rescale", "right for one tile of keys and wrong for more: the accumulator and the sum are scaled by exp(m_old - m_new)", *(not_rescaled(b, kept) for b in TILES for kept in ("", "acc", "sum"))),
-    family("low precision", SUM, *(narrow(causal_scores, b) for b in (16, 64, 128))),
 )  # fmt: skip
 
 FORWARD_SHORTCUTS = {
