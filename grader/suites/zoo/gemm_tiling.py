@@ -27,7 +27,7 @@ WRONG = {
         "tail left out": ("values", [("range(0, K, BLOCK_K)", "range(0, K // BLOCK_K * BLOCK_K, BLOCK_K)")], "tail left out"),
         "rounded before the sum": ("values", [(DOT, "acc += tl.dot(a, b).to(tl.float16)")], "low precision"),
         "a product of bf16 in fp16": ("values", [("other=0.0)\n        b =", "other=0.0).to(tl.float16)\n        b ="), ("other=0.0)\n        acc", "other=0.0).to(tl.float16)\n        acc")], "beyond fp16"),
-        "every tile loads A twice": ("speed", [("        b = tl.load(", "        a = tl.maximum(a, tl.load(a_ptr + offs_m[:, None] * stride_am + (offs_k + k)[None, :] * stride_ak, mask=(offs_m < M)[:, None] & mask_k[None, :], other=0.0))\n        b = tl.load(")], ""),
+        "every tile loads A twice": ("speed", [("        b = tl.load(", "        a = tl.maximum(a, tl.load(a_ptr + offs_m[:, None] * stride_am + (offs_k + k)[None, :] * stride_ak, mask=(offs_m < M)[:, None] & mask_k[None, :], other=0.0)).to(a_ptr.dtype.element_ty)\n        b = tl.load(")], ""),
         "tiles of 16 by 128": ("traffic", [("GROUP_M = 64, 128, 32, 8", "GROUP_M = 16, 128, 64, 8")], ""),
         "no grouping": ("grouping", [('"GROUP_M": GROUP_M', '"GROUP_M": 1')], ""),
         "tiles that reuse too little": ("speed", [("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 32, 8")], ""),
@@ -46,7 +46,7 @@ WRONG = {
         "idle programs, no grouping": ("grouping", [("rows = tl.minimum(tiles_m - first, GROUP_M)", "rows = tl.maximum(1, tl.minimum(tiles_m - first, GROUP_M))"), ('"GROUP_M": GROUP_M', '"GROUP_M": 1'), ('"grid": (grid,)', '"grid": (8 * grid,)')], ""),
         "a dot that never runs": ("speed", [("acc = tl.dot(a, b, acc)", "acc += tl.sum(a[:, :, None].to(tl.float32) * b[None, :, :].to(tl.float32), 1)\n        if K < 0:\n            acc = tl.dot(a, b, acc)"), ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 128, 16, 8")], ""),
         "a dot that counts for nothing": ("speed", [("acc = tl.dot(a, b, acc)", "acc += tl.minimum(tl.abs(tl.dot(a, b)), 0.0) + tl.sum(a[:, :, None].to(tl.float32) * b[None, :, :].to(tl.float32), 1)"), ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 128, 16, 8")], ""),
-        "quick at 1024 rows alone": ("speed", [("        b = tl.load(", "        if M != 1024:\n            a = tl.maximum(a, tl.load(a_ptr + offs_m[:, None] * stride_am + (offs_k + k)[None, :] * stride_ak, mask=(offs_m < M)[:, None] & mask_k[None, :], other=0.0))\n        b = tl.load(")], ""),
+        "quick at 1024 rows alone": ("speed", [("        b = tl.load(", "        if M != 1024:\n            a = tl.maximum(a, tl.load(a_ptr + offs_m[:, None] * stride_am + (offs_k + k)[None, :] * stride_ak, mask=(offs_m < M)[:, None] & mask_k[None, :], other=0.0)).to(a_ptr.dtype.element_ty)\n        b = tl.load(")], ""),
     },
     SCALED: {
         "no scales": ("values", [(SUMMED, "acc += tl.dot(a, b)")], "no scales"),
