@@ -1,20 +1,24 @@
 # make lab    open the course in JupyterLab          make setup  only make the environment
+#             (INSTRUCTOR=1: with nbgrader's tools and all folders in sight)
 # make test   run every test                         make lock   requirements.in -> requirements.lock
-# make build  texts -> notebooks -> labs             make clean  remove the environment and caches; work/ stays
+# make build  start page, texts -> notebooks -> labs  make clean  remove the environment and caches; work/ stays
 # make site   the course as plain pages, in site/
 # LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest, SITE="--out DIR" to the pages.
 
 ifeq ($(OS),Windows_NT)
 PYTHON ?= python
 BIN := $(CURDIR)/.venv/Scripts
+AND := ;
 else
 PYTHON ?= python3
 BIN := $(CURDIR)/.venv/bin
+AND := :
 endif
 
 # Where torch comes from on a machine without an NVIDIA GPU; empty: the default build.
 export TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-UV_VERSION := 0.13.8
+# What installs the lock, and makes it; empty: pip installs.
+export UV_VERSION ?= 0.13.8
 STATE := $(CURDIR)/.jupyter-state
 
 .PHONY: lab test setup build site lock clean
@@ -25,7 +29,7 @@ setup:
 
 # Lab keeps its settings and kernels inside the project, so nothing of the user's home changes it or is changed.
 lab: export PATH := $(BIN):$(PATH)
-lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/.jupyter
+lab: export JUPYTER_CONFIG_PATH := $(if $(INSTRUCTOR),$(CURDIR)/.jupyter/instructor$(AND))$(CURDIR)/.jupyter
 lab: export JUPYTER_CONFIG_DIR := $(STATE)/config
 lab: export JUPYTER_DATA_DIR := $(STATE)/data
 lab: export JUPYTER_RUNTIME_DIR := $(STATE)/runtime
@@ -33,16 +37,17 @@ lab: export JUPYTERLAB_SETTINGS_DIR := $(STATE)/settings
 lab: export JUPYTERLAB_WORKSPACES_DIR := $(STATE)/workspaces
 lab: export IPYTHONDIR := $(STATE)/ipython
 lab: setup
-	@$(BIN)/python -m grader.build.work
+	@$(BIN)/python -m grader work
 	@$(BIN)/python -m jupyterlab $(LAB)
 
 test: export PATH := $(BIN):$(PATH)
 test: setup
-	@$(BIN)/python -m grader.programs
+	@$(BIN)/python -m grader programs
 	$(BIN)/python -m pytest $(TESTS)
 
 build: setup
-	@$(BIN)/python -m grader.build
+	@$(BIN)/python -m widgets.lab_pages
+	@$(BIN)/python -m grader build
 
 site: setup
 	@$(BIN)/python -m widgets.site $(SITE)

@@ -1,5 +1,9 @@
-"""JupyterLab as `make lab` starts it."""
+"""JupyterLab as `make lab` starts it; `make lab INSTRUCTOR=1` shows all folders, and nbgrader's tools (instructor/)."""
 
+import os
+from pathlib import Path
+
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 
 c = get_config()  # noqa: F821, given by traitlets
@@ -16,8 +20,33 @@ class PromptConnection(ZMQChannelsWebsocketConnection):
 
 c.ServerApp.kernel_websocket_connection_class = PromptConnection
 
+
+class CourseContents(AsyncLargeFileManager):
+    """The list on the left holds what a learner opens, in the course's order; the rest is there and opens by its path."""
+
+    SHOWN = {"": {"course", "work"}, "course": {"simulators", ".ipynb"}, "course/simulators": {".ipynb"}}
+    HIDDEN = {"work": {"exchange", "records"}}
+
+    def lists(self, folder: str, name: str) -> bool:
+        wanted = self.SHOWN.get(folder)
+        return (
+            not wanted or not wanted.isdisjoint({name, Path(name).suffix})
+        ) and name not in self.HIDDEN.get(folder, ())
+
+    async def _dir_model(self, path, content=True):
+        model, folder = await super()._dir_model(path, content=content), path.strip("/")
+        if content and Path(self.root_dir, "course", "start.ipynb").exists():
+            model["content"] = [one for one in model["content"] if self.lists(folder, one["name"])]
+        return model
+
+
+if not os.environ.get("INSTRUCTOR"):
+    c.ServerApp.contents_manager_class = CourseContents
+
+c.LabApp.custom_css = True  # custom/custom.css: lines of a readable length, pictures that follow the theme
+c.ServerApp.tornado_settings = {"static_custom_path": [str(Path(__file__).parent / "custom")]}
 c.LabApp.default_url = "/lab/tree/course/start.ipynb"
 c.ServerApp.allow_root = True  # in a container there is often nobody else
 # Texts are turned into notebooks by the build alone: pairing in the server would write answers into copies.
 c.ServerApp.jpserver_extensions = {"jupyterlab_jupytext": False}
-c.ContentsManager.pre_save_hook = "grader.build.saving.keep_built"
+c.ContentsManager.pre_save_hook = "grader.notebooks.saving.keep_built"

@@ -1,11 +1,16 @@
-"""The machines that the formulas speak of: datasheet ceilings, one row each.
+"""The machines that the formulas speak of: datasheet ceilings and sizes, one row each.
 
+Peaks, memory, bandwidth, multiprocessors: NVIDIA's datasheets and architecture papers (V100 SXM2, T4, A100 SXM 80 GB,
+RTX 4090, H100 SXM, H200 SXM, B200). Shared memory, warps and blocks: the CUDA programming guide's table of compute
+capabilities (7.0, 7.5, 8.0, 8.9, 9.0, 9.0, 10.0). The L2 of H200 and B200 is what their driver reports.
 A measured ceiling (python -m grader calibrate) is another Machine with the same fields.
 """
 
 from dataclasses import dataclass, field
 
 TERA = 1e12
+REGISTER_BYTES = 256 * 2**10  # of a multiprocessor, the same in all of these: 65,536 registers of 4 bytes
+BANK_BYTES_PER_CYCLE = 128  # shared memory of a multiprocessor: 32 banks of 4 bytes
 
 
 @dataclass(frozen=True)
@@ -21,12 +26,36 @@ class Machine:
     link_bandwidth: float = 0.0  # GPU to GPU, byte/s per direction
     launch_s: float = 5e-6
     note: str = field(default="", compare=False)
+    # of one multiprocessor; 0 where unknown
+    shared_bytes: int = 0  # shared memory, for all its blocks
+    warps: int = 0  # kept at a time
+    blocks: int = 0  # kept at a time
+    lanes: int = 0  # fp32 multiply-adds started in a cycle
+    matrix_flops_per_cycle: int = 0  # 16-bit products, added up in fp32
 
     def rate(self, dtype: str) -> float:
         if dtype not in self.flops:
             known = ", ".join(self.flops)
             raise ValueError(f"dtype must be one of {known} on {self.name}, got {dtype!r}; pick a listed one")
         return self.flops[dtype]
+
+    @property
+    def clock_hz(self) -> float:
+        """The clock behind the stated 16-bit peak; a GPU may run faster, or under load slower."""
+        if not self.matrix_flops_per_cycle:
+            raise ValueError(
+                f"machine must be one with a known rate a cycle, got {self.name}; take a listed one"
+            )
+        return self.rate("fp16") / (self.sms * self.matrix_flops_per_cycle)
+
+    @property
+    def register_bytes(self) -> int:
+        """Of all multiprocessors together, as is `shared_bandwidth`."""
+        return self.sms * REGISTER_BYTES
+
+    @property
+    def shared_bandwidth(self) -> float:
+        return self.sms * BANK_BYTES_PER_CYCLE * self.clock_hz
 
     def ridge(self, dtype: str = "fp16") -> float:
         """FLOP per byte above which arithmetic, not memory, is the limit."""
@@ -50,19 +79,26 @@ MACHINES = {
     m.name: m
     for m in (
         Machine("V100", 2017, {"fp16": 125 * TERA, "fp32": 15.7 * TERA},
-                0.9e12, 32e9, 6 * 2**20, 80, 96 * 2**10, 150e9),
+                0.9e12, 32e9, 6 * 2**20, 80, 96 * 2**10, 150e9,
+                shared_bytes=96 * 2**10, warps=64, blocks=32, lanes=64, matrix_flops_per_cycle=1024),
         Machine("T4", 2018, {"fp16": 65 * TERA, "fp32": 8.1 * TERA},
-                0.32e12, 16e9, 4 * 2**20, 40, 64 * 2**10),
+                0.32e12, 16e9, 4 * 2**20, 40, 64 * 2**10,
+                shared_bytes=64 * 2**10, warps=32, blocks=16, lanes=64, matrix_flops_per_cycle=1024),
         Machine("A100", 2020, _half(312, fp32=19.5, int8=624),
-                2.04e12, 80e9, 40 * 2**20, 108, 163 * 2**10, 300e9),
+                2.04e12, 80e9, 40 * 2**20, 108, 163 * 2**10, 300e9,
+                shared_bytes=164 * 2**10, warps=64, blocks=32, lanes=64, matrix_flops_per_cycle=2048),
         Machine("RTX 4090", 2022, _half(165.2, fp32=82.6, fp8=330.3, int8=660.6),
-                1.008e12, 24e9, 72 * 2**20, 128, 99 * 2**10),
+                1.008e12, 24e9, 72 * 2**20, 128, 99 * 2**10,
+                shared_bytes=100 * 2**10, warps=48, blocks=24, lanes=128, matrix_flops_per_cycle=512),
         Machine("H100", 2022, _half(989, fp32=67, fp8=1979, int8=1979),
-                3.35e12, 80e9, 50 * 2**20, 132, 227 * 2**10, 450e9),
+                3.35e12, 80e9, 50 * 2**20, 132, 227 * 2**10, 450e9,
+                shared_bytes=228 * 2**10, warps=64, blocks=32, lanes=128, matrix_flops_per_cycle=4096),
         Machine("H200", 2024, _half(989, fp32=67, fp8=1979, int8=1979),
-                4.8e12, 141e9, 60 * 2**20, 132, 227 * 2**10, 450e9),
+                4.8e12, 141e9, 60 * 2**20, 132, 227 * 2**10, 450e9,
+                shared_bytes=228 * 2**10, warps=64, blocks=32, lanes=128, matrix_flops_per_cycle=4096),
         Machine("B200", 2024, _half(2250, fp32=80, fp8=4500, fp4=9000),
-                8e12, 192e9, 126 * 2**20, 148, 227 * 2**10, 900e9),
+                8e12, 192e9, 126 * 2**20, 148, 227 * 2**10, 900e9,
+                shared_bytes=228 * 2**10, warps=64, blocks=32, lanes=128, matrix_flops_per_cycle=8192),
     )
 }  # fmt: skip
 

@@ -30,14 +30,18 @@ def capture(calls: Sequence[Callable[[], object]]) -> torch.cuda.CUDAGraph:
 
 
 class Flush:
-    """Push everything else out of the L2, as the reads of another layer would."""
+    """Push everything else out of the L2, as the reads of another layer would.
+
+    It reads: lines that a flush had written would go back to memory inside the timing, and cost a short kernel 8%.
+    """
 
     def __init__(self, device):
         l2 = torch.cuda.get_device_properties(device).L2_cache_size
-        self.buffer = torch.empty(max(FLUSH_BYTES, 4 * l2) // 4, dtype=torch.int32, device=device)
+        self.buffer = torch.randn(max(FLUSH_BYTES, 4 * l2) // 4, device=device)
+        self.sum = torch.empty((), device=device)
 
     def __call__(self):
-        self.buffer.zero_()
+        torch.sum(self.buffer, dim=0, out=self.sum)
 
 
 def stopwatch(graph: torch.cuda.CUDAGraph, before: Callable[[], None] | None = None) -> Callable[[], Pair]:
@@ -55,24 +59,44 @@ def stopwatch(graph: torch.cuda.CUDAGraph, before: Callable[[], None] | None = N
     return once
 
 
-def interleave(watches: dict[str, Callable[[], Pair]], seconds: float, least: int = 7, seed: int = 0) -> dict:
-    """Seconds per replay, by name and round; every round runs all names in random order and back again."""
+def interleave(
+    watches: dict[str, Callable[[], Pair]],
+    seconds: float,
+    least: int = 7,
+    seed: int = 0,
+    warm: float = 0.0,
+    rest: float = 0.0,
+) -> dict:
+    """Seconds per replay, by name and round; every round runs all names in random order and back again.
+
+    `warm` seconds of rounds are thrown away first, so that a GPU under its power cap has settled; or each round
+    starts after `rest` idle seconds, at the clock of a GPU that was not under load.
+    """
     rng = random.Random(seed)
-    names, times = list(watches), {name: [] for name in watches}
-    for name in names:
-        watches[name]()
+    times = {name: [] for name in watches}
+    for watch in watches.values():
+        watch()
     torch.cuda.synchronize()
+    settled = time.perf_counter() + warm
+    while time.perf_counter() < settled:
+        _round(watches, rng)
     deadline = time.perf_counter() + seconds
-    while time.perf_counter() < deadline or len(times[names[0]]) < least:
-        order = rng.sample(names, len(names))
-        events = [(name, watches[name]()) for name in order + order[::-1]]
-        torch.cuda.synchronize()
-        logs = {name: 0.0 for name in names}
-        for name, (start, end) in events:
-            logs[name] += 0.5 * math.log(start.elapsed_time(end) * 1e-3)
-        for name in names:
-            times[name].append(math.exp(logs[name]))
+    while time.perf_counter() < deadline or len(next(iter(times.values()))) < least:
+        time.sleep(rest)
+        for name, seconds_each in _round(watches, rng).items():
+            times[name].append(seconds_each)
     return times
+
+
+def _round(watches: dict[str, Callable[[], Pair]], rng: random.Random) -> dict[str, float]:
+    """Seconds by name: the geometric mean of two replays that stand as far from the round's middle."""
+    order = rng.sample(list(watches), len(watches))
+    events = [(name, watches[name]()) for name in order + order[::-1]]
+    torch.cuda.synchronize()
+    logs = dict.fromkeys(watches, 0.0)
+    for name, (start, end) in events:
+        logs[name] += 0.5 * math.log(start.elapsed_time(end) * 1e-3)
+    return {name: math.exp(log) for name, log in logs.items()}
 
 
 def ratio(times: Sequence[float], base: Sequence[float], seed: int = 0) -> tuple[float, float, float]:

@@ -1,6 +1,6 @@
 """From a request of the view to its answer: pure, so a notebook's kernel and a static page share it.
 
-request {view, revision, values, guess}  ->  answer {view, revision, values, frames | error, ...}
+request {view, revision, values, guess, narrow}  ->  answer {view, revision, values, frames | error, ...}
 """
 
 import math
@@ -10,7 +10,7 @@ from operator import attrgetter
 from widgets import static
 from widgets.controls import InputError
 from widgets.declare import Declaration
-from widgets.scene import WIDTH, Scene
+from widgets.scene import NARROW, WIDE, Scene
 
 
 def spec(declaration: Declaration, values: dict | None = None, locked: bool = False) -> dict:
@@ -45,6 +45,7 @@ def answer(
     request = request or {}
     echo = {"view": request.get("view", ""), "revision": request.get("revision", 0)}
     values = request.get("values") or start or {}
+    width = NARROW if request.get("narrow") else WIDE
     try:
         verdict = _verdict(declaration, start, request.get("guess")) if locked else None
         if locked and verdict is None:
@@ -52,21 +53,22 @@ def answer(
                 **echo,
                 "values": declaration.inputs(start),
                 "locked": True,
-                "height": _height(declaration),
+                "shape": _shape(declaration, width),
             }
         values = declaration.inputs(values)
         result = declaration.run(**values)
         check_measured(declaration, measured)
-        frames = _plain(declaration.scenes(result, measured))
+        frames = _plain(declaration.scenes(result, measured, width))
         first = declaration.stepper.start(result) if declaration.stepper else 0
         return {**echo, "values": values, "frames": deltas(frames), "first": first, "verdict": verdict}
     except ValueError as problem:
         return {**echo, "error": str(problem), "control": getattr(problem, "control", "")}
 
 
-def _height(declaration: Declaration) -> int:
-    """The room that the locked picture will take."""
-    return declaration.scenes(declaration.run(**declaration.inputs()))[0].height
+def _shape(declaration: Declaration, width: int) -> list[int]:
+    """Width and height of the picture that is still locked."""
+    first = declaration.scenes(declaration.run(**declaration.inputs()), width=width)[0]
+    return [first.width, first.height]
 
 
 def _verdict(declaration: Declaration, start: dict | None, guess) -> dict | None:
@@ -115,13 +117,13 @@ def _plain(scenes: list[Scene]) -> list[dict]:
 
 def _plain_scene(scene: Scene, table: dict) -> dict:
     return {
-        "w": WIDTH,
+        "w": scene.width,
         "h": scene.height,
         "summary": scene.summary,
         "takeaway": scene.takeaway,
         "caption": scene.caption,
         "warning": scene.warning,
-        "figures": [[f.label, f.text, f.role] for f in scene.figures],
+        "figures": [[f.label, f.text, f.role, f.term] for f in scene.figures],
         "formula": [list(pair) for pair in scene.formula],
         "beside": list(scene.beside),
         "legend": [list(pair) for pair in scene.legend],

@@ -15,7 +15,7 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
          "--disable-sync", "--no-first-run")  # fmt: skip
 PAGE = """<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8"><title>Simulators</title>
 <link rel="stylesheet" href="/scene.css">
-<style>html {{ color-scheme: {theme}; background: {ground}; }} body {{ margin: 20px; width: 840px; }}</style>
+<style>html {{ color-scheme: {theme}; background: {ground}; }} body {{ margin: 20px; width: {width}px; }}</style>
 <body><script type="module">
 import {{ mount }} from '/scene.js';
 for (const [name, start] of {starts}) {{
@@ -48,11 +48,15 @@ def chromium(path: str | None = None) -> Iterator:
             browser.close()
 
 
-def open_page(browser, shown: list[tuple[Declaration, dict]], theme: str = "light", **context):
-    """A page with these simulators; each comes with the keywords of answer(): start, locked, measured."""
-    page = browser.new_context(
-        reduced_motion="reduce", viewport={"width": 880, "height": 900}, **context
-    ).new_page()
+def open_page(
+    browser, shown: list[tuple[Declaration, dict]], theme: str = "light", width: int = 1130, **context
+):
+    """A page with these simulators, in a column as wide as JupyterLab's in a window of 1280.
+
+    Each simulator comes with the keywords of answer(): start, locked, measured.
+    """
+    context = {"reduced_motion": "reduce", "viewport": {"width": width + 40, "height": 800}, **context}
+    page = browser.new_context(**context).new_page()
     by_name = {declaration.id: (declaration, given) for declaration, given in shown}
 
     def reply(name: str, request: str) -> str:
@@ -67,7 +71,9 @@ def open_page(browser, shown: list[tuple[Declaration, dict]], theme: str = "ligh
         for d, given in shown
     ]
     ground = "#ffffff" if theme == "light" else "#111111"
-    html = PAGE.format(theme=theme, ground=ground, starts=json.dumps(starts).replace("</", "<\\/"))
+    html = PAGE.format(
+        theme=theme, width=width, ground=ground, starts=json.dumps(starts).replace("</", "<\\/")
+    )
     served = {"/": ("text/html", html), "/scene.js": ("text/javascript", static.javascript()),
               "/scene.css": ("text/css", static.css())}  # fmt: skip
 

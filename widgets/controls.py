@@ -45,6 +45,20 @@ class Control:
         kind = "a whole number" if self.whole else "a number"
         return f"{kind} from {units.number(self.min)} to {units.number(self.max)}{unit}"
 
+    def values(self, most: int = 121) -> list:
+        """Where its slider halts, in order; of very many, evenly spaced ones with both ends."""
+        if self.kind == "toggle":
+            return [False, True]
+        if self.stops:
+            return list(self.stops)
+        halts = round((self.max - self.min) / self.step)
+        apart = max(1, math.ceil(halts / (most - 1)))
+        places = [*range(0, halts, apart), halts]
+        return [
+            round(self.min + at * self.step, 9) if not self.whole else self.min + at * self.step
+            for at in places
+        ]
+
     def check(self, value):
         """The value, whole where it must be, or an InputError that says the rule."""
         if not self._takes(value):

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 from widgets import units
 from widgets.controls import Control, InputError
-from widgets.scene import Scene
+from widgets.scene import WIDE, Scene
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Stepper:
     """The picture has steps: frames(result, measured=None) gives one Scene each, all sent at once."""
 
     noun: str  # 'tile', 'round', 'token'
-    frames: Callable[..., list[Scene]]
+    frames: Callable[..., list[Scene]]  # frames(result, measured=None, width=WIDE)
     start: Callable[[Any], int] = lambda result: 0  # the step to open at: one that tells the story
 
 
@@ -36,7 +37,7 @@ class Declaration:
     controls: tuple[Control, ...]
     presets: dict[str, dict]  # label -> inputs; what is left out takes its default
     run: Callable  # run(**inputs) -> frozen dataclass of plain numbers, units in their names
-    scene: Callable[..., Scene] | None = None  # scene(result, measured=None); not with a stepper
+    scene: Callable[..., Scene] | None = None  # scene(result, measured=None, width=WIDE); not with a stepper
     stepper: Stepper | None = None
     prediction: Prediction | None = None
     measures: dict[str, str] = field(default_factory=dict)  # keys of `measured` that it shows -> meaning
@@ -58,8 +59,8 @@ class Declaration:
             )
         return {name: control.check(values.get(name, control.default)) for name, control in known.items()}
 
-    def scenes(self, result, measured: dict | None = None) -> list[Scene]:
-        """One scene, or one for each step."""
-        if self.stepper:
-            return self.stepper.frames(result, measured)
-        return [self.scene(result, measured)]
+    def scenes(self, result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+        """One scene, or one for each step, laid out for a column (WIDE) or a phone (NARROW)."""
+        draw = self.stepper.frames if self.stepper else self.scene
+        drawn = draw(result, measured, **({"width": width} if "width" in signature(draw).parameters else {}))
+        return drawn if self.stepper else [drawn]

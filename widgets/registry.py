@@ -37,5 +37,12 @@ def find(name: str) -> Declaration:
     return replace(module.SIMULATOR, slug=places()[short], name=short)
 
 
+def _met(name: str) -> tuple:
+    """By topic, and there as its ORDER says; what that leaves out comes last."""
+    slug = places()[name]
+    order = getattr(import_module(f"widgets.{slug}"), "ORDER", ())
+    return slug, order.index(name) if name in order else len(order), name
+
+
 def every() -> list[Declaration]:
-    return [find(name) for name in sorted(places(), key=lambda name: (places()[name], name))]
+    return [find(name) for name in sorted(places(), key=_met)]

@@ -3,6 +3,7 @@
 Marks are dicts with a stable id, so that the view patches them in place, and a role: what the mark means.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from itertools import groupby
 
 from widgets import units
 
-WIDTH = 720  # every scene is drawn in this many units; the view scales it to the column
+# Every scene can be laid out for a column and for a phone: so many units wide, which the view then scales.
+WIDE, NARROW = 720, 340
 
 # A role is a meaning. scene.css gives each one a colour in light, dark and forced colours.
 TEXT_ROLES = {"ink", "muted", "inverse"}  # inverse: on a solid fill
@@ -89,8 +91,12 @@ def text(
     size: str = "body",
     anchor: str = "start",
     bold: bool = False,
+    on: str = "",
 ) -> dict:
-    """y is the baseline. A text in a mark role takes that role's colour, so a label names its line."""
+    """y is the baseline. A text in a mark role takes that role's colour, so a label names its line.
+
+    `on`: the role of the fill that it stands on (idle, waste, dropped), so that its halo is that fill's.
+    """
     if size not in TEXT_SIZES:
         raise ValueError(f"size must be one of {', '.join(TEXT_SIZES)}, got {size!r}")
     if anchor not in ("start", "middle", "end"):
@@ -107,7 +113,52 @@ def text(
     }
     if bold:
         mark["b"] = True
+    if on:
+        mark["on"] = on
     return _mark(mark)
+
+
+def drag(control, axis: str, place: Callable[[float], float]) -> dict:
+    """Along "x" or "y", the input of `control`: place(value) is where the handle stands at a value."""
+    if axis not in ("x", "y"):
+        raise ValueError(f"axis must be x or y, got {axis!r}; a handle moves along one of the two")
+    values = control.values()
+    return {"input": control.name, "axis": axis, "at": [_num(place(v)) for v in values], "to": values}
+
+
+def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "") -> dict:
+    """A knob to drag and to key, bound to the input of each of its drags (at most one for x, one for y)."""
+    axes = [one["axis"] for one in drags]
+    if not drags or len(set(axes)) != len(axes):
+        raise ValueError(f"drags must be one for x, one for y, or both, got {axes}; see drag()")
+    return _mark(
+        {"t": "handle", "id": id, "role": role, "x": _num(x), "y": _num(y), "drag": list(drags)}, tip
+    )
+
+
+def about(term: str, *marks: dict | Iterable[dict]) -> list[dict]:
+    """These marks belong to a term of the formula: both light up together. Several terms: "bm tile"."""
+    flat = [mark for some in marks for mark in ([some] if isinstance(some, dict) else some)]
+    return [{**mark, "k": f"{mark['k']} {term}" if "k" in mark else term} for mark in flat]
+
+
+def flowing(*marks: dict) -> list[dict]:
+    """Lines and paths along which something moves while the picture plays."""
+    return [{**mark, "flow": True} for mark in marks]
+
+
+TERM = re.compile(r"\{([a-z0-9_]+)(?::([^{}]*))?\}")
+
+
+def only(terms: Iterable[str], words: str) -> str:
+    """A formula in which the terms that light nothing in this state are plain words."""
+    kept = set(terms)
+    return TERM.sub(lambda found: found[0] if found[1] in kept else plain(found[0]), words)
+
+
+def plain(words: str) -> str:
+    """A formula without its marks for terms: "{bm:128} · 2" -> "128 · 2"."""
+    return TERM.sub(lambda found: found[2] if found[2] is not None else found[1], words)
 
 
 def grid(
@@ -180,10 +231,13 @@ class Figure:
     value: float
     text: str
     role: str = "ink"
+    term: str = ""  # the term of the formula that it is
 
 
-def figure(label: str, value: float, show: Callable = units.number, role: str = "ink") -> Figure:
-    return Figure(label, value, show(value), role)
+def figure(
+    label: str, value: float, show: Callable = units.number, role: str = "ink", term: str = ""
+) -> Figure:
+    return Figure(label, value, show(value), role, term)
 
 
 @dataclass(frozen=True)
@@ -233,11 +287,12 @@ class Scene:
     figures: tuple[Figure, ...]  # two to four
     table: Table
     height: int = 320
-    formula: tuple[tuple[str, str], ...] = ()  # (with symbols, with this moment's numbers)
+    formula: tuple[tuple[str, str], ...] = ()  # (with symbols, with numbers); {bm} and {bm:128} name a term
     warning: str = ""  # when the state is one to stay away from
     beside: tuple[str, ...] = ()  # sentences from beside_model()
     legend: tuple[tuple[str, str], ...] = ()  # (role, meaning), where no label fits on the mark
     caption: str = ""  # the step's own sentence, in a stepper
+    width: int = WIDE  # or NARROW: what its marks were laid out for
 
 
 def beside_model(name: str, measured: float, modelled: float, show: Callable = units.number) -> str:

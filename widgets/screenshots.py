@@ -1,4 +1,4 @@
-"""Light and dark pictures of the simulators: python -m widgets.screenshots [--out DIR] [NAME ...]"""
+"""Light and dark pictures of the simulators, at widths: python -m widgets.screenshots [--out DIR] [NAME ...]"""
 
 import argparse
 from pathlib import Path
@@ -14,22 +14,34 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--presets", action="store_true", help="one picture for each preset, not only the first"
     )
+    parser.add_argument(
+        "--widths", default="1130", help="of the column, with commas between: 366,690,1130,1500"
+    )
+    parser.add_argument("--themes", default="light,dark")
     parser.add_argument("--locked", action="store_true", help="before the prediction is made")
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)
     chosen = [find(name) for name in args.names] or every()
+    ways = [(int(width), theme) for width in args.widths.split(",") for theme in args.themes.split(",")]
     with chromium() as browser:
         for declaration in chosen:
             presets = declaration.presets if args.presets else {"": {}}
             for number, values in enumerate(presets.values()):
-                suffix = f"_{number}" if args.presets else ""
-                for theme in ("light", "dark"):
-                    given = {"start": declaration.inputs(values), "locked": args.locked}
-                    page = open_page(browser, [(declaration, given)], theme)
-                    file = args.out / f"{declaration.name}{suffix}_{theme}.png"
+                given = {"start": declaration.inputs(values), "locked": args.locked}
+                for width, theme in ways:
+                    page = open_page(browser, [(declaration, given)], theme, width)
+                    expect_settled(page)
+                    suffix = f"_{number}" if args.presets else ""
+                    file = args.out / f"{declaration.name}{suffix}_{width}_{theme}.png"
                     page.locator(".tbt").screenshot(path=file)
                     page.context.close()
                     print(file)
+
+
+def expect_settled(page) -> None:
+    """A narrow column asks for its own layout once it is seen."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
+    page.wait_for_function("() => !document.querySelector('.tbt[data-asking=true]')")
 
 
 if __name__ == "__main__":

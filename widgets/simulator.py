@@ -10,6 +10,7 @@ from IPython.display import display
 from widgets import answer as answering
 from widgets import static
 from widgets.declare import Declaration
+from widgets.scene import NARROW, WIDE
 
 
 def _as_text(value: dict, widget=None) -> str:
@@ -70,6 +71,9 @@ class Simulator(anywidget.AnyWidget):
         if self.answer.get("locked"):
             return static.page(self._declaration, None, uid, stands_in=True)
         result = self.result
-        scenes = self._declaration.scenes(result, self._given["measured"])
         first = self._declaration.stepper.start(result) if self._declaration.stepper else 0
-        return static.page(self._declaration, scenes[first], uid, stands_in=True)
+        wide, narrow = (
+            self._declaration.scenes(result, self._given["measured"], width)[first]
+            for width in (WIDE, NARROW)
+        )
+        return static.page(self._declaration, wide, uid, stands_in=True, narrow=narrow)

@@ -6,28 +6,46 @@ from importlib.resources import files
 from itertools import islice
 
 from widgets.declare import Declaration
-from widgets.scene import TEXT_SIZES, WIDTH, Scene
+from widgets.scene import TEXT_SIZES, Scene, plain
 
-# Where two fills meet, a hatch tells them apart without colour; {uid} keeps two pictures on a page apart.
-_HATCH = (
-    '<pattern id="{{uid}}-{role}" width="{size}" height="{size}" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect class="ground" width="{size}" height="{size}"/>'
-    '<path class="{role}" d="{lines}"/></pattern>'
-)
-DEFS = (
-    "<defs>"
-    + _HATCH.format(role="waste", size=6, lines="M1.5 0V6")
-    + _HATCH.format(role="dropped", size=7, lines="M3.5 0V7M0 3.5H7")
-    + "</defs>"
-)
+# Where two fills meet, a texture tells them apart without colour: role -> (size, lines, on a clear ground).
+# {uid} keeps two pictures on a page apart.
+TEXTURES = {
+    "waste": (6, "M1.5 0V6", True),
+    "dropped": (7, "M3.5 0V7M0 3.5H7", True),
+    "memory": (8, "M0 4H8", False),
+    "secondary": (8, "M0 4H8", False),
+    "network": (7, "M3.5 2V5", False),
+    "overhead": (6, "M3 0V6", False),
+    "hot": (9, "M0 4.5H9", False),
+}
+_TURN = {"waste": 45, "dropped": 45, "hot": 45}
+
+
+def _texture(role: str, size: int, lines: str, clear: bool) -> str:
+    kind = "clear" if clear else "solid"
+    turn = f' patternTransform="rotate({_TURN[role]})"' if role in _TURN else ""
+    return (
+        f'<pattern id="{{uid}}-{role}" class="{kind} {role}" width="{size}" height="{size}" '
+        f'patternUnits="userSpaceOnUse"{turn}><rect width="{size}" height="{size}"/><path d="{lines}"/></pattern>'
+    )
+
+
+DEFS = "<defs>" + "".join(_texture(role, *how) for role, how in TEXTURES.items()) + "</defs>"
 
 
 def css() -> str:
     return files("widgets").joinpath("scene.css").read_text(encoding="utf-8")
 
 
+# The parts of the view, one idea each; as one file no page needs a second request.
+VIEW = ("tools", "courier", "controls", "picture", "grips", "steps", "words", "lights", "stories", "kernel")
+
+
 def javascript() -> str:
-    return files("widgets").joinpath("scene.js").read_text(encoding="utf-8")
+    own = files("widgets")
+    parts = [own.joinpath("view", f"{name}.js") for name in VIEW] + [own.joinpath("scene.js")]
+    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
 
 
 def palette() -> dict[str, tuple[str, str]]:
@@ -36,11 +54,11 @@ def palette() -> dict[str, tuple[str, str]]:
     return {name: (light, dark) for name, light, dark in rows}
 
 
-def svg(scene: Scene, uid: str = "tbt") -> str:
+def svg(scene: Scene, uid: str = "tbt", kind: str = "tbt-scene") -> str:
     """Colours stand twice: as classes for scene.css, and as light fills where a page drops style sheets."""
     colours = {role: light for role, (light, _) in palette().items()}
-    style = f"--tbt-hatch-waste:url(#{uid}-waste);--tbt-hatch-dropped:url(#{uid}-dropped)"
-    head = f'<svg class="tbt-scene" viewBox="0 0 {WIDTH} {scene.height}" role="img" style="{style}" '
+    style = ";".join(f"--tbt-fill-{role}:url(#{uid}-{role})" for role in TEXTURES)
+    head = f'<svg class="{kind}" viewBox="0 0 {scene.width} {scene.height}" role="img" style="{style}" '
     head += f'aria-label="{escape(scene.summary)}" xmlns="http://www.w3.org/2000/svg">'
     return head + DEFS.replace("{uid}", uid) + "".join(_element(m, colours) for m in scene.marks) + "</svg>"
 
@@ -65,7 +83,10 @@ def _element(mark: dict, colours: dict[str, str]) -> str:
         return f'<path d="{shape}" {inside}>{tip}</path>'
     if kind == "grid":
         return _grid(mark, colours)
-    classes = f"{role} {mark['size']}{' bold' if mark.get('b') else ''}"
+    if kind == "handle":
+        return f'<circle cx="{mark["x"]}" cy="{mark["y"]}" r="6" {paint}>{tip}</circle>'
+    more = (mark["size"], "bold" if mark.get("b") else "", f"on-{mark['on']}" if mark.get("on") else "")
+    classes = " ".join(filter(None, (role, *more)))
     font = f'font-size="{TEXT_SIZES[mark["size"]]}" text-anchor="{mark["a"]}" fill="{colours[role]}"'
     return f'<text x="{mark["x"]}" y="{mark["y"]}" class="{classes}" {font}>{escape(mark["s"])}</text>'
 
@@ -82,6 +103,17 @@ def _grid(mark: dict, colours: dict[str, str]) -> str:
     return f"<g><title>{escape(mark['tip'])}</title>{''.join(out)}</g>"
 
 
+def _pictures(scene: Scene, narrow: Scene | None, uid: str) -> str:
+    if narrow is None or narrow.width == scene.width:
+        return svg(scene, uid)
+    return svg(scene, uid, "tbt-scene tbt-wide") + svg(narrow, f"{uid}-narrow", "tbt-scene tbt-narrow")
+
+
+def _formula(scene: Scene) -> str:
+    rows = "".join(f"<dt>{escape(plain(a))}</dt><dd>{escape(plain(b))}</dd>" for a, b in scene.formula)
+    return f'<dl class="tbt-formula">{rows}</dl>' if rows else ""
+
+
 def table(scene: Scene) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in scene.table.header())
     rows = "".join(
@@ -90,8 +122,16 @@ def table(scene: Scene) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def page(declaration: Declaration, scene: Scene | None, uid: str = "tbt", stands_in: bool = False) -> str:
+def page(
+    declaration: Declaration,
+    scene: Scene | None,
+    uid: str = "tbt",
+    stands_in: bool = False,
+    narrow: Scene | None = None,
+) -> str:
     """A scene as text/html. With no scene (a prediction not yet made) only the question.
+
+    `narrow`: the same for a phone; the style sheet shows the one that fits.
 
     One that stands in for a live view keeps out of sight for the moment that the view needs to come up.
     """
@@ -104,9 +144,9 @@ def page(declaration: Declaration, scene: Scene | None, uid: str = "tbt", stands
             f'<div><dt>{escape(f.label)}</dt><dd class="{f.role}">{escape(f.text)}</dd></div>'
             for f in scene.figures
         )
-        body = f'<dl class="tbt-figures">{figures}</dl>{svg(scene, uid)}'
+        body = f'<dl class="tbt-figures">{figures}</dl>{_pictures(scene, narrow, uid)}'
         body += f'<p class="tbt-caption">{escape(scene.summary)}</p>'
-        body += f'<p class="tbt-takeaway">{escape(scene.takeaway)}</p>'
+        body += f'<p class="tbt-takeaway">{escape(scene.takeaway)}</p>{_formula(scene)}'
         body += f'<details class="tbt-data"><summary>Show as data</summary>{table(scene)}</details>'
     if stands_in:
         body += '<p class="tbt-source">A saved picture: run its cell to move the controls.</p>'

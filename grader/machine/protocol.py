@@ -47,8 +47,12 @@ class RunRequest:
         return {**vars(self), "steps": [step.plain() for step in self.steps]}
 
     def arrays(self) -> dict[str, tuple[str, int]]:
-        """(dtype, elements) of every array that a reply may hold."""
+        """(dtype, elements) of every array that a reply may hold; -1 elements: as many as the programs wrote."""
         expected = {}
+        if self.programs:
+            for tensor in (t for t in self.tensors if t["role"] in ("out", "inout")):
+                expected |= {tensor["name"]: (tensor["dtype"], -1), f"at:{tensor['name']}": ("i64", -1)}
+            return expected
         scratch = [
             {"name": n, "role": "scratch", "dtype": s["dtype"], "shape": s["shape"]}
             for n, s in self.scratch.items()
@@ -86,7 +90,8 @@ def run_reply(request: RunRequest, header: dict, arrays: dict[str, np.ndarray], 
     """
     expected = request.arrays()
     for name, array in arrays.items():
-        if name not in expected or expected[name] != (name_of(array), array.size):
+        dtype, size = expected.get(name, ("", 0))
+        if dtype != name_of(array) or size not in (-1, array.size):
             raise BadReply(f"an array that was not asked for: {name[:40]!r}")
     fields = {name: header[name] for name in Report.__dataclass_fields__ if name in header}
     if fields.keys() != Report.__dataclass_fields__.keys():

@@ -1,6 +1,6 @@
 """Check, then time: every tuned kernel against the peers that are installed here.
 
-    python -m kernels.bench [SLUG ...] [--json FILE] [--quick]
+    python -m kernels.bench [SLUG ...] [--json FILE] [--quick] [--ladder] [--rested]
 
 A topic takes part with a module `kernels/<slug>/bench.py` that has one function:
 
@@ -19,14 +19,22 @@ A topic takes part with a module `kernels/<slug>/bench.py` that has one function
 What a Factory does (packing weights, allocating the output, building descriptors) is paid once and not
 timed; what the returned call does is captured in a CUDA graph and replayed, so it may not synchronise. It may
 return a tensor or anything else that `check` understands. A peer that is not installed raises ImportError,
-or Absent("why") for any other reason. `spread` in kernels.compare picks rows of a case too large for float64.
+or Absent("why") for any other reason; the run lists those that no row met. `spread` in kernels.compare picks
+rows of a case too large for float64. A peer whose answers may rightly differ from ours has `check_peer`.
 
-`mode` says which memory the kernel finds: "cold" flushes the L2 before every replay of one launch; "rotate"
-replays many launches over copies of the inputs, four L2s of them or more, as a decode loop sees its weights.
+One calibration a run serves all topics: copy bandwidth and matrix rates that this GPU sustains, timed as rows are.
+`state` says how the GPU stands: "sustained" rows are timed after 0.3 s of their own load, when clocks have settled
+under the power cap; with --rested, each round starts after 1.2 idle seconds, as a first request finds the GPU.
+
+With --ladder the rows come from `kernels/<slug>/ladder/bench.py`: kernels on the way to the tuned one.
+
+`mode` says which memory the kernel finds: "cold" flushes the L2, by reading, before every replay of one
+launch; "rotate" replays many launches over copies of the inputs, four L2s of them or more, as a decode loop
+sees its weights.
 `bytes` is what must move once (compulsory), `flops` what must be computed; with the copy bandwidth and the
-matrix rate measured in the same run they give the limit, and a row's share of it.
+matrix rate of the calibration they give the limit, and a row's share of it.
 
 Ours is checked before anything is timed, and again after. A kernel that is not right gets no time. A peer is
-held to the same check. All contenders of a row are timed in one loop in random, mirrored order (A B C C B A),
+held to a check too. All contenders of a row are timed in one loop in random, mirrored order (A B C C B A),
 so drift of clocks and heat falls on all alike; a ratio is the median over rounds, with its 99% interval.
 """

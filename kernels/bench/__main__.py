@@ -9,13 +9,14 @@ from pathlib import Path
 
 from kernels.bench import record
 
+LADDER = "ladder"
 KERNELS = Path(__file__).resolve().parent.parent
 SECONDS, QUICK_SECONDS = 0.4, 0.1
 NO_GPU = 3
 
 
-def topics() -> list[str]:
-    return sorted(p.parent.name for p in KERNELS.glob("*/bench.py"))
+def topics(table: str = "") -> list[str]:
+    return sorted(p.relative_to(KERNELS).parts[0] for p in KERNELS.glob(f"*/{table}/bench.py"))
 
 
 def parse(argv):
@@ -24,6 +25,12 @@ def parse(argv):
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows, machine and versions")
     parser.add_argument("--quick", action="store_true", help="only the rows that speak for their topic")
     parser.add_argument("--seconds", type=float, default=None, help="per contender of a row, 0.4 unless told")
+    parser.add_argument(
+        "--ladder", action="store_true", help="from a naive kernel to the tuned one, by rungs"
+    )
+    parser.add_argument(
+        "--rested", action="store_true", help="each round after idling; else settled under load"
+    )
     parser.add_argument("--only", metavar="TEXT", default="", help="rows whose op or case holds this")
     parser.add_argument(
         "--record",
@@ -32,9 +39,12 @@ def parse(argv):
         help="no measuring: sort FILE's rows into results/",
     )
     options = parser.parse_args(argv)
+    options.table = LADDER if options.ladder else ""
+    known = topics(options.table)
     for slug in options.slugs:
-        if slug not in topics():
-            parser.error(f"SLUG must be one of {', '.join(topics()) or 'none yet'}, got {slug!r}")
+        if slug not in known:
+            parser.error(f"SLUG must be one of {', '.join(known) or 'none yet'}, got {slug!r}")
+    options.slugs = options.slugs or known
     return options
 
 
@@ -44,8 +54,9 @@ def keep(path: Path) -> int:
 
     run = json.loads(path.read_text())
     for slug, part in record.by_topic(run).items():
-        target = KERNELS / slug / "results" / f"{short_name(run['machine']['gpu'])}.json"
-        target.parent.mkdir(exist_ok=True)
+        folder = KERNELS / slug / "results" / run.get("table", "")
+        target = folder / f"{short_name(run['machine']['gpu'])}.json"
+        folder.mkdir(parents=True, exist_ok=True)
         target.write_text(record.dumps(part))
         print(target.relative_to(KERNELS.parent))
     return 0
@@ -55,30 +66,52 @@ def measure_all(options) -> dict:
     import torch
 
     from kernels.bench import machine
-    from kernels.bench.measure import measure
 
     device = torch.device("cuda", torch.cuda.current_device())
     seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS)
     run = {"machine": machine.describe(device), "versions": machine.versions(), "date": machine.today()}
-    run["ceilings"] = machine.ceilings(device, QUICK_SECONDS)
+    run |= {"table": options.table} if options.table else {}
+    run["state"] = "rested" if options.rested else "sustained"
+    run["ceilings"] = machine.ceilings(device)  # once, and for every topic's shares
+    run["under_load"] = machine.under_load(device)
     run["rows"] = []
     shown = ", ".join(f"{k} {v / 1e12:.2f}T" for k, v in run["ceilings"].items())
-    print(f"{run['machine']['gpu']}, {run['date']}, measured ceilings: {shown}\n{record.HEADER}", flush=True)
-    for slug in options.slugs or topics():
-        for row in importlib.import_module(f"kernels.{slug}.bench").rows(device):
-            if (options.quick and not row.quick) or options.only not in f"{row.op} {row.case}":
-                continue
-            try:
-                result = measure(row, device, run["ceilings"], seconds)
-            except Exception as why:
-                result = {"op": row.op, "case": row.case, "failed": f"{type(why).__name__}: {why}"[:300]}
-            run["rows"].append({"topic": slug} | result)
-            print(record.line(result), flush=True)
-            if options.json:  # after every row: a run that is cut short keeps what it has
-                options.json.write_text(record.dumps(run))
-            gc.collect()
-            torch.cuda.empty_cache()
+    title = f"{run['machine']['gpu']}, {run['date']}, rows {run['state']}, cold after a flush that reads"
+    print(f"{title}\nsustained ceilings: {shown}; {run['under_load']}\n{record.HEADER}", flush=True)
+    for slug, row in chosen(options, device):
+        result = measured(row, device, run, seconds)
+        run["rows"].append({"topic": slug} | result)
+        print(record.line(result), flush=True)
+        run["absent"] = record.absent(run["rows"])
+        if options.json:  # after every row: a run that is cut short keeps what it has
+            options.json.write_text(record.dumps(run))
+    for name, why in run.get("absent", {}).items():
+        print(f"absent: {name} ({why})")
     return run
+
+
+def chosen(options, device):
+    """(topic, row) of all that was asked for."""
+    for slug in options.slugs:
+        module = ".".join(part for part in ("kernels", slug, options.table, "bench") if part)
+        for row in importlib.import_module(module).rows(device):
+            if (row.quick or not options.quick) and options.only in f"{row.op} {row.case}":
+                yield slug, row
+
+
+def measured(row, device, run: dict, seconds: float) -> dict:
+    """The row's record; a kernel that fails costs itself alone."""
+    import torch
+
+    from kernels.bench.measure import measure
+
+    try:
+        return measure(row, device, run["ceilings"], seconds, run["state"])
+    except Exception as why:
+        return {"op": row.op, "case": row.case, "failed": f"{type(why).__name__}: {why}"[:300]}
+    finally:
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def main(argv=None) -> int:

@@ -4,13 +4,20 @@ import datetime
 import functools
 import platform
 import re
+import time
 from importlib import metadata
+from statistics import median
 
 import torch
 
 from kernels import timing
 
-PACKAGES = ("numpy", "triton", "flashinfer-python", "vllm", "bitsandbytes", "gemlite", "quack-kernels")
+PACKAGES = (
+    "numpy", "triton", "nvidia-cudnn-cu13", "flash-attn", "flash-attn-4", "quack-kernels", "nvidia-cutlass-dsl",
+    "deep-gemm", "flashinfer-python", "vllm", "bitsandbytes", "gemlite",
+)  # fmt: skip
+WARM = 1.0  # seconds under load before a ceiling is read: a power cap sets in after 0.1
+SIZES = (4096, 8192)  # of the square products; a small one may keep a higher clock, a large one wastes less
 
 
 def describe(device) -> dict:
@@ -45,35 +52,59 @@ def short_name(gpu: str) -> str:
 
 
 def ceilings(device, seconds: float = 0.5) -> dict[str, float]:
-    """Copy bandwidth in byte/s and matrix rates in FLOP/s by dtype, each the median of replayed graphs."""
+    """What this GPU sustains: copy bandwidth in byte/s and matrix rates in FLOP/s by dtype.
+
+    Each is the best of a few plain ways, timed as every row of the benchmark is: cold, replayed, settled under load.
+    """
     free, _ = torch.cuda.mem_get_info(device)
-    size = min(2**30, free // 8)
-    source = torch.randn(size // 4, device=device)
+    flush = timing.Flush(device)
+    source = torch.randn(min(2**30, free // 8) // 4, device=device)
     target = torch.empty_like(source)
     # the copy engine and a kernel take turns at being the faster one, by size and by how they are launched
-    copies = functools.partial(target.copy_, source), functools.partial(torch.neg, source, out=target)
-    found = {"copy": max(2 * size / _median(call, seconds) for call in copies)}
-    n = 8192 if free > 2**33 else 4096
-    flops = 2 * n**3
-    for name, multiply in _matrix_products(n, device).items():
-        found[name] = flops / _median(multiply, seconds)
+    copies = {"engine": functools.partial(target.copy_, source),
+              "kernel": functools.partial(torch.neg, source, out=target)}  # fmt: skip
+    times = _medians(copies, flush, seconds)
+    found = {"copy": 2 * source.nbytes / min(times.values())}
+    del source, target, copies
+    sizes = SIZES if free > 2**33 else SIZES[:1]
+    for dtype, products in _matrix_products(sizes, device).items():
+        times = _medians(products, flush, seconds)
+        found[dtype] = max(2 * n**3 / times[n] for n in sizes)
     return found
 
 
-def _matrix_products(n: int, device) -> dict:
-    a, b = (torch.randn(n, n, device=device) for _ in range(2))
+def under_load(device) -> dict:
+    """Clock and power while the tensor cores are kept busy; empty where the driver's library can't be asked."""
+    n = SIZES[-1]
+    x = torch.randn(n, n, device=device).bfloat16()
+    for _ in range(600):  # a second's work on the fastest: what is read is read in the midst of it
+        torch.matmul(x, x)
+    time.sleep(0.4)
+    try:
+        found = {"clock_mhz": torch.cuda.clock_rate(device), "watts": torch.cuda.power_draw(device) / 1e3}
+    except Exception:  # the library may be missing, or refuse in ways of its own: the times are what matters
+        found = {}
+    torch.cuda.synchronize()
+    return found
+
+
+def _matrix_products(sizes, device) -> dict[str, dict]:
+    """Calls by dtype and size, on random numbers: zeros would draw less power and run faster."""
+    drawn = {n: [torch.randn(n, n, device=device) for _ in range(2)] for n in sizes}
     products = {}
     for name, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
-        x, y = a.to(dtype), b.to(dtype)
-        products[name] = functools.partial(torch.matmul, x, y)
+        products[name] = {n: functools.partial(torch.matmul, *(x.to(dtype) for x in drawn[n])) for n in sizes}
     if torch.cuda.get_device_capability(device) >= (8, 9):
-        x, y = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn).t()
         one = torch.ones((), device=device)
         more = {"out_dtype": torch.bfloat16, "use_fast_accum": True}
-        products["fp8"] = functools.partial(torch._scaled_mm, x, y, one, one, **more)
+        fp8 = {n: [x.to(torch.float8_e4m3fn) for x in pair] for n, pair in drawn.items()}
+        products["fp8"] = {
+            n: functools.partial(torch._scaled_mm, a, b.t(), one, one, **more) for n, (a, b) in fp8.items()
+        }
     return products
 
 
-def _median(call, seconds: float) -> float:
-    watch = timing.stopwatch(timing.capture([call]))
-    return timing.median(timing.interleave({"it": watch}, seconds)["it"])
+def _medians(calls: dict, flush, seconds: float) -> dict:
+    watches = {name: timing.stopwatch(timing.capture([call]), flush) for name, call in calls.items()}
+    times = timing.interleave(watches, seconds, warm=WARM)
+    return {name: median(series) for name, series in times.items()}

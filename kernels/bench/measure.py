@@ -11,14 +11,17 @@ from kernels.bench.row import Absent, Factory, Row
 
 SEED = 0
 MOST_COPIES = 256
+# How a GPU stands when it is timed: settled under this row's load (an H200 at its power cap falls from 1980 to some
+# 1450 MHz within 0.1 s), or after idling, which only the first 20 ms of a load ever see.
+STATES = {"sustained": {"warm": 0.3}, "rested": {"rest": 1.2}}
 
 
-def error_of(row: Row, factory: Factory, inputs: Any) -> float:
-    error = float(row.check(inputs, factory(inputs)()))
+def error_of(check, factory: Factory, inputs: Any) -> float:
+    error = float(check(inputs, factory(inputs)()))
     return error if error == error else math.inf
 
 
-def measure(row: Row, device, ceilings: dict[str, float], seconds: float) -> dict:
+def measure(row: Row, device, ceilings: dict[str, float], seconds: float, state: str = "sustained") -> dict:
     """A JSON-ready record; without "us" where ours was not right."""
     inputs = row.inputs(SEED)
     record = {
@@ -26,14 +29,15 @@ def measure(row: Row, device, ceilings: dict[str, float], seconds: float) -> dic
         "case": row.case,
         "dtype": row.dtype,
         "mode": row.mode,
+        "state": state,
         "tolerance": row.tolerance,
-    }
-    record["error"] = error_of(row, row.ours, inputs)
+    } | row.facts
+    record["error"] = error_of(row.check, row.ours, inputs)
     if not record["error"] <= row.tolerance:
         return record | {"wrong": f"error must be at most {row.tolerance:g}, got {record['error']:g}"}
     peers, record["peers"] = _right_peers(row, inputs)
     contenders = {"ours": row.ours, **peers}
-    times, again = _times(row, contenders, inputs, device, seconds, record["peers"])
+    times, again = _times(row, contenders, inputs, device, seconds, record["peers"], STATES[state])
     if not again <= row.tolerance:
         return record | {"wrong": f"right at first, but after the timing its error was {again:g}"}
     ours = median(times["ours"])
@@ -50,7 +54,7 @@ def _right_peers(row: Row, inputs) -> tuple[dict[str, Factory], dict]:
     right, said = {}, {}
     for name, factory in row.peers.items():
         try:
-            error = error_of(row, factory, inputs)
+            error = error_of(row.check_peer or row.check, factory, inputs)
         except (Absent, ImportError) as why:
             said[name] = {"absent": str(why)}
         except Exception as why:
@@ -68,8 +72,10 @@ def _failed(why: Exception) -> dict:
     return {"failed": f"{type(why).__name__}: {why}".splitlines()[0][:160]}
 
 
-def _times(row: Row, contenders: dict[str, Factory], inputs, device, seconds, said) -> tuple[dict, float]:
-    """Seconds per launch of each contender by round, and our error once all is timed.
+def _times(
+    row: Row, contenders: dict[str, Factory], inputs, device, seconds, said, how
+) -> tuple[dict, float]:
+    """Seconds per launch of each contender by round, and our error once all is timed; `how` is a state's.
 
     A peer that no graph can capture is left out, and `said` gets the reason.
     """
@@ -89,7 +95,7 @@ def _times(row: Row, contenders: dict[str, Factory], inputs, device, seconds, sa
             continue
         keep.append((calls, graph))
         watches[name] = timing.stopwatch(graph, flush)
-    times = timing.interleave(watches, seconds * len(watches))
+    times = timing.interleave(watches, seconds * len(watches), **how)
     torch.cuda.synchronize()
     again = float(row.check(inputs, keep[0][0][0]()))
     return {name: [t / len(sets) for t in series] for name, series in times.items()}, again

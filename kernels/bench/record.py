@@ -28,6 +28,17 @@ def by_topic(run: dict) -> dict[str, dict]:
     return {slug: run | {"rows": [r for r in run["rows"] if r["topic"] == slug]} for slug in slugs}
 
 
+def absent(rows: list[dict]) -> dict[str, str]:
+    """The peers that no row could be compared with, and why: what was not there is part of a comparison."""
+    seen, why = set(), {}
+    for name, peer in ((name, peer) for row in rows for name, peer in row.get("peers", {}).items()):
+        if "absent" in peer:
+            why.setdefault(name, peer["absent"])
+        else:
+            seen.add(name)
+    return {name: reason for name, reason in why.items() if name not in seen}
+
+
 HEADER = (
     f"{'op':<22} {'case':<26} {'us':>9} {'limit':>6} {'TB/s':>6} {'TF/s':>6}  peers: us (x = theirs / ours)"
 )

@@ -27,6 +27,15 @@ Q_CONFIGS = {
     128: (128, 64, 8, 3),
     256: (64, 32, 8, 1),
 }
+# fp32 tiles take twice the room: these fit in the 99 KB of an sm_89 too, and spill next to nothing
+FP32_KV = {64: (32, 64, 4, 2), 128: (32, 32, 4, 2), 256: (16, 16, 8, 1)}
+FP32_Q = {64: (64, 32, 4, 2), 128: (32, 32, 4, 2), 256: (16, 16, 8, 1)}
+
+
+def choose_configs(block_d: int, itemsize: int) -> tuple:
+    """For dK and dV, and for dQ."""
+    kv, q = (FP32_KV, FP32_Q) if itemsize == 4 else ({}, {})
+    return kv.get(block_d, KV_CONFIGS[block_d]), q.get(block_d, Q_CONFIGS[block_d])
 
 
 @triton.jit(do_not_specialize=["heads", "q_len"])
@@ -251,12 +260,13 @@ def launch(dout, q, k, v, out, lse, grads, plan, kv_config=None, q_config=None):
         HAS_RIGHT=right is not None,
         SOFTCAP=plan.softcap > 0,
     )
-    block_m, block_n, num_warps, num_stages = kv_config or KV_CONFIGS[plan.block_d]
+    for_kv, for_q = choose_configs(plan.block_d, q.itemsize)
+    block_m, block_n, num_warps, num_stages = kv_config or for_kv
     _grad_kv[(triton.cdiv(k_len, block_n), batch * k.shape[1])](
         q, k, v, dout, lse, delta, dk, dv, *strides, *dk.stride()[:3], k.shape[1], *numbers, GROUP=plan.q_per_kv,
         BLOCK_M=block_m, BLOCK_N=block_n, num_warps=num_warps, num_stages=num_stages, **flags,
     )  # fmt: skip
-    block_m, block_n, num_warps, num_stages = q_config or Q_CONFIGS[plan.block_d]
+    block_m, block_n, num_warps, num_stages = q_config or for_q
     _grad_q[(triton.cdiv(q_len, block_m), batch * heads)](
         q, k, v, dout, lse, delta, dq, *strides, *dq.stride()[:3], heads, plan.q_per_kv, *numbers,
         BLOCK_M=block_m, BLOCK_N=block_n, num_warps=num_warps, num_stages=num_stages, **flags,

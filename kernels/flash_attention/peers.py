@@ -151,6 +151,26 @@ def _sdpa_backward(backend):
     return factory
 
 
+def flash_attention_4_backward(inputs):
+    from flash_attn.cute import flash_attn_func
+
+    case = inputs["case"]
+    _plain(case)
+    leaves = [inputs[name].transpose(1, 2).detach().requires_grad_() for name in ("q", "k", "v")]
+    side = torch.cuda.Stream()  # as for PyTorch's own backends
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        out = flash_attn_func(*leaves, causal=case.causal)[0]
+    torch.cuda.current_stream().wait_stream(side)
+    dout = inputs["dout"].transpose(1, 2)
+
+    def call():
+        grads = torch.autograd.grad(out, leaves, dout, retain_graph=True)
+        return [grad.transpose(1, 2) for grad in grads]
+
+    return call
+
+
 FORWARD = {
     "SDPA flash": _sdpa(SDPBackend.FLASH_ATTENTION, "flash"),
     "SDPA cuDNN": _sdpa(SDPBackend.CUDNN_ATTENTION, "cudnn"),
@@ -170,4 +190,5 @@ BACKWARD = {
     "SDPA flash": _sdpa_backward(SDPBackend.FLASH_ATTENTION),
     "SDPA cuDNN": _sdpa_backward(SDPBackend.CUDNN_ATTENTION),
     "SDPA efficient": _sdpa_backward(SDPBackend.EFFICIENT_ATTENTION),
+    "FlashAttention 4": flash_attention_4_backward,
 }

@@ -20,7 +20,7 @@ def rows(device):
             op="gemv" if case.m == 1 else "gemm", case=case.name, dtype=case.dtype,
             flops=cost.flops(case.m, case.n, case.k), bytes=cost.compulsory_bytes(case.m, case.n, case.k),
             inputs=lambda seed, case=case: draw(case, seed, device), ours=ours, check=check, tolerance=3e-3,
-            peers={"cuBLAS": cublas, "quack": quack}, quick=case.k == 8192 or case.m == 4096,
+            peers={"cuBLAS": cublas, "quack": quack, "DeepGEMM": deep_gemm}, quick=case.k == 8192 or case.m == 4096,
         )  # fmt: skip
     if torch.cuda.get_device_capability(device) < (8, 9):
         return
@@ -29,7 +29,7 @@ def rows(device):
             op="block_scaled_gemm", case=case.name, dtype="fp8",
             flops=cost.flops(case.m, case.n, case.k), bytes=cost.block_scaled_bytes(case.m, case.n, case.k),
             inputs=lambda seed, case=case: draw_scaled(case, seed, device), ours=ours_scaled,
-            check=check_scaled, tolerance=3e-3, peers={"cuBLAS": cublas_scaled, "DeepGEMM": deep_gemm},
+            check=check_scaled, tolerance=3e-3, peers={"cuBLAS": cublas_scaled, "DeepGEMM": deep_gemm_scaled},
             quick=case.m == case.n,
         )  # fmt: skip
 
@@ -81,6 +81,20 @@ def cublas_scaled(x):
 
 
 def deep_gemm(x):
+    import deep_gemm
+
+    if x["b"].stride(0) != 1:
+        raise Absent("compared with b as a linear layer stores its weight")
+    out = torch.empty(x["a"].shape[0], x["b"].shape[1], device=x["a"].device, dtype=x["a"].dtype)
+
+    def call():
+        deep_gemm.bf16_gemm_nt(x["a"], x["b"].t(), out)
+        return out
+
+    return call
+
+
+def deep_gemm_scaled(x):
     import deep_gemm
 
     out = torch.empty(x["a"].shape[0], x["b"].shape[1], device=x["a"].device, dtype=torch.bfloat16)

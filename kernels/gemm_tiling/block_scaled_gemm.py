@@ -59,7 +59,9 @@ def block_scaled_gemm(a, b, sa, sb, out=None) -> torch.Tensor:
     if fits_hopper(a, b, sa, sb, out):
         from kernels.gemm_tiling import hopper_block_scaled as hopper
 
-        return hopper.launch(a, b, sa.t(), sb.t(), out, hopper.pick(a.shape[0]), multiprocessors(a))
+        processors = multiprocessors(a)
+        config = hopper.pick(a.shape[0], b.shape[1], processors)
+        return hopper.launch(a, b, sa.t(), sb.t(), out, config, processors)
     return portable(a, b, sa, sb, out)
 
 

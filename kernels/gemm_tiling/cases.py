@@ -56,6 +56,7 @@ TIMED = (
     Case(8192, 8192, 8192, "bf16"),
     Case(512, 14336, 4096, "bf16", b="columns", why="a prefill chunk through an MLP's first matrix"),
     Case(1024, 1024, 1024, "bf16", b="columns", why="32 tiles for 132 multiprocessors"),
+    Case(1023, 1023, 1023, "bf16", why="odd everywhere, and hardly worth a copy"),
     Case(2047, 2049, 2051, "bf16", why="odd everywhere: no copy engine, masked loads"),
     Case(16, 28672, 8192, "bf16", b="columns", why="a decode batch of 16"),
     Case(1, 28672, 8192, "bf16", b="columns", why="decode of one sequence: a GEMV"),
@@ -65,6 +66,7 @@ TIMED_BLOCK_SCALED = (
     Case(4096, 4096, 4096, "fp8", b="columns"),
     Case(8192, 8192, 8192, "fp8", b="columns"),
     Case(4096, 7168, 2048, "fp8", b="columns", why="a projection of DeepSeek-V3"),
+    Case(64, 7168, 4096, "fp8", b="columns", why="a decode batch of 64: 56 tiles of 128 columns"),
 )
 
 

@@ -35,7 +35,9 @@ CORRECT = (
 TIMED = (
     Case(16384, 4096, "bf16"),
     Case(8192, 8192, "bf16"),
-    Case(4096, 14336, "bf16", why="14336: an eighth of the lanes idle"),
+    Case(13107, 5120, "bf16", why="5120: between two powers of two"),
+    Case(5461, 12288, "bf16", why="12288: the same, and long"),
+    Case(4096, 14336, "bf16", why="14336: seven pieces of 2048"),
     Case(65536, 1024, "bf16", why="short rows"),
 )
 

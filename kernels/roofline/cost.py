@@ -1,4 +1,4 @@
-"""What limits an operation: bytes, arithmetic or launches (roofline, decode, energy, fusion, launches).
+"""What limits an operation: bytes, arithmetic or launches (roofline, chip, decode, energy, fusion, launches).
 
 Units are SI and stand in every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, `_flop_s` FLOP/s, `_j`, `_w`.
 """
@@ -6,6 +6,19 @@ Units are SI and stand in every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, 
 from dataclasses import dataclass
 
 from kernels import require
+from kernels.roofline.cost_chip import (
+    SECTOR_BYTES,
+    WARP,
+    Residence,
+    busy_share,
+    bytes_in_flight,
+    instructions_per_element,
+    residence,
+    sectors,
+    useful_share,
+    warp_sectors,
+    waves,
+)
 from kernels.roofline.cost_decode import (
     DecodeStep,
     batch_at_ridge,
@@ -26,7 +39,13 @@ from kernels.roofline.cost_energy import (
     power_saved_w,
     read_all_s,
 )
-from kernels.roofline.cost_fusion import ChainTraffic, chain_traffic, row_kernel_bytes, tensor_bytes
+from kernels.roofline.cost_fusion import (
+    ChainTraffic,
+    chain_traffic,
+    row_kernel_bytes,
+    row_vector_bytes,
+    tensor_bytes,
+)
 from kernels.roofline.cost_launch import (
     COMPILE_CUTS,
     GRAPH_FIRST_SHARE,
@@ -42,13 +61,16 @@ from kernels.roofline.cost_launch import (
 
 __all__ = [
     "COMPILE_CUTS", "GRAPH_FIRST_SHARE", "LEVELS", "REPORTED_HBM_OVER_SRAM", "REPORTED_INTENSITY",
-    "ChainTraffic", "CompileDividend", "DecodeStep", "IronLaw", "LaunchShare", "Level", "Operation",
-    "annual_energy_j", "attainable_flop_s", "attention", "batch_at_ridge", "bound", "calls_to_amortise",
-    "chain_traffic", "common_operations", "compile_dividend", "cost_per_token_ratio", "decode_intensity",
-    "decode_operation", "decode_step", "elementwise", "energy_per_access_j", "fleet_power_saved_w", "gemm",
-    "graph_pass_s", "graphs_first", "intensity", "iron_law", "latency_ratio", "launch_overhead_s", "launch_share",
-    "memory_power_w", "power_saved_w", "read_all_s", "ridge", "row_kernel_bytes", "tensor_bytes",
-    "tensor_core_aligned", "tokens_intensity", "weight_bytes_per_device",
+    "SECTOR_BYTES", "WARP", "ChainTraffic", "CompileDividend", "DecodeStep", "IronLaw", "LaunchShare",
+    "Level", "Operation", "Residence", "annual_energy_j", "attainable_flop_s", "attention",
+    "batch_at_ridge", "bound", "busy_share", "bytes_in_flight", "calls_to_amortise", "chain_traffic",
+    "common_operations", "compile_dividend", "cost_per_token_ratio", "decode_intensity", "decode_operation",
+    "decode_step", "elementwise", "energy_per_access_j", "fleet_power_saved_w", "gemm", "graph_pass_s",
+    "graphs_first", "instructions_per_element", "intensity", "iron_law", "latency_ratio",
+    "launch_overhead_s", "launch_share", "memory_power_w", "power_saved_w", "read_all_s", "residence",
+    "ridge", "row_kernel_bytes", "row_vector_bytes", "sectors", "tensor_bytes", "tensor_core_aligned",
+    "tokens_intensity",
+    "useful_share", "warp_sectors", "waves", "weight_bytes_per_device",
 ]  # fmt: skip
 
 # What "Performance Engineering" gives for the usual operations, FLOP/byte from and to.

@@ -1,16 +1,17 @@
 """Rows of the benchmark: sampling beside torch's chains, torch.compile and FlashInfer."""
 
-import numpy as np
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import torch
 
-from kernels.bench.row import Absent, Row
-from kernels.compare import spread
-from kernels.sampling_fusion import cases, cost, fused, naive_chain
+from kernels.bench.row import Row
+from kernels.sampling_fusion import cases, cost, fused, peers
+from kernels.sampling_fusion.accept import acceptable
 from kernels.sampling_fusion.reference import Ranking, is_greedy, kept, processed
 from kernels.sampling_fusion.requests import Requests
 from kernels.sampling_fusion.state import State
 
-CHECKED_ROWS = 4
 SLACK = 1e-4  # of p: on which side of the border a token lies that stands on it is rounding
 TORCH = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
@@ -22,8 +23,8 @@ def rows(device):
         yield Row(
             op="sampling", case=f"{timed.name} B{timed.batch} {timed.dtype}", dtype="bf16", flops=0,
             bytes=cost.compulsory_bytes(timed.batch, timed.vocabulary, elem, masks=timed.masks),
-            inputs=lambda seed, case=case: draw(case, seed, device), ours=ours, check=check, tolerance=0.0,
-            peers=peers_of(timed), quick=timed.quick,
+            inputs=lambda seed, case=case: draw(case, seed, device), ours=ours, check=check, check_peer=check_peer,
+            tolerance=0.0, peers=peers.of(timed), quick=timed.quick,
         )  # fmt: skip
 
 
@@ -35,19 +36,30 @@ def draw(case, seed, device) -> dict:
         "logits": logits.to(TORCH[case.dtype]),
         "requests": requests,
         "state": State.of(requests, device),
-        "k": case.ask.get("top_k", 0),
-        "p": case.ask.get("top_p", 1.0),
+        "filters": (case.ask.get("top_k", 0), case.ask.get("top_p", 1.0), case.ask.get("min_p", 0.0)),
     }
 
 
 def check(x, tokens) -> float:
-    """The share of looked-at rows whose token is not among those that may come."""
+    """The share of rows without the token that the reference draws from the same noise, rounding allowed for."""
+    return share_outside(x, tokens, "drawn", acceptable)
+
+
+def check_peer(x, tokens) -> float:
+    """The share of rows whose token the filters should have removed: a peer has noise of its own."""
+    return share_outside(x, tokens, "may come", may_come)
+
+
+def share_outside(x, tokens, name: str, right) -> float:
+    """Every row is looked at; what is right is found once and kept with the inputs."""
+    if name not in x:
+        logits, requests = x["logits"].float().cpu().numpy(), x["requests"]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy lets other threads run while it sorts
+            x[name] = list(pool.map(lambda i: right(logits[i], requests, i), range(requests.batch)))
     tokens = tokens.reshape(-1).tolist()
-    looked_at = spread(CHECKED_ROWS, len(tokens))
-    wrong = [
-        tokens[i] not in may_come(x["logits"][i].float().cpu().numpy(), x["requests"], i) for i in looked_at
-    ]
-    return float(np.mean(wrong))
+    if len(tokens) != len(x[name]):
+        return float("inf")
+    return sum(token not in allowed for token, allowed in zip(tokens, x[name], strict=True)) / len(tokens)
 
 
 def may_come(logits, requests: Requests, i: int) -> set[int]:
@@ -66,78 +78,3 @@ def ours(x):
     batch, vocabulary = x["logits"].shape
     workspace = fused.Workspace.of(batch, vocabulary, x["logits"].device, x["state"].largest_k)
     return lambda: fused.sample(x["logits"], x["state"], workspace).tokens
-
-
-def exponential_race(weight):
-    return (weight / torch.empty_like(weight).exponential_()).argmax(-1, keepdim=True)
-
-
-def by_topk(logits, k: int, p: float):
-    """Top-k by value, then top-p on the k: what one writes when k is small."""
-    x, token = torch.topk(logits.float(), k, dim=-1)
-    weight = torch.softmax(x, -1)
-    weight = torch.where(torch.cumsum(weight, -1) - weight < p, weight, 0.0)
-    return token.gather(1, exponential_race(weight))
-
-
-def by_sort(logits, k: int, p: float):
-    """The chain for any k and p: sort, cut, running sum, cut, draw."""
-    x, token = logits.float().sort(dim=-1, descending=True)
-    if k:
-        x[:, k:] = float("-inf")
-    weight = torch.softmax(x, -1)
-    weight = torch.where(torch.cumsum(weight, -1) - weight < p, weight, 0.0)
-    return token.gather(1, exponential_race(weight))
-
-
-def without_filter(logits, k: int, p: float):
-    return exponential_race(torch.softmax(logits.float(), -1))
-
-
-def peers_of(timed) -> dict:
-    if timed.ask == {"temperature": 0.0}:
-        return {"torch argmax": lambda x: lambda: x["logits"].argmax(-1)}
-    if timed.tables or set(timed.ask) - {"top_k", "top_p"}:
-        return {"naive chain": one_launch_a_rule}
-    k, p = timed.ask.get("top_k", 0), timed.ask.get("top_p", 1.0)
-    if not k and p == 1:
-        return {
-            "torch": torch_chain(without_filter),
-            "compiled": compiled(without_filter),
-            "FlashInfer": flashinfer,
-        }
-    peers = {"naive chain": one_launch_a_rule, "torch sort": torch_chain(by_sort), "FlashInfer": flashinfer}
-    if k:
-        peers |= {"torch topk": torch_chain(by_topk), "compiled": compiled(by_topk)}
-    return peers
-
-
-def one_launch_a_rule(x):
-    return lambda: naive_chain.sample(x["logits"], x["state"])
-
-
-def torch_chain(chain):
-    return lambda x: lambda: chain(x["logits"], x["k"], x["p"])
-
-
-def compiled(chain):
-    def factory(x):
-        call = torch.compile(chain, mode="max-autotune-no-cudagraphs", dynamic=False)
-        return lambda: call(x["logits"], x["k"], x["p"])
-
-    return factory
-
-
-def flashinfer(x):
-    try:
-        from flashinfer import sampling
-    except ImportError as why:
-        raise Absent("flashinfer-python is not installed") from why
-    logits, k, p = x["logits"].float(), x["k"], x["p"]
-    if not k and p == 1:
-        return lambda: sampling.sampling_from_logits(logits, deterministic=True)
-    if not k:
-        return lambda: sampling.top_p_sampling_from_probs(torch.softmax(logits, -1), p, deterministic=True)
-    return lambda: sampling.top_k_top_p_sampling_from_logits(
-        logits, k, p, filter_apply_order="top_k_first", deterministic=True
-    )

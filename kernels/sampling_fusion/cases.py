@@ -187,7 +187,12 @@ TIMED = (
     Timed("top-k 50, top-p 0.9", 256, dtype="bf16"),
     Timed("greedy", 32, ask={"temperature": 0.0}),
     Timed("plain", 1, ask={}),
+    Timed("plain", 32, ask={}),
     Timed("plain", 256, ask={}),
+    Timed("top-p 0.9", 1, ask={"top_p": 0.9}),
     Timed("top-p 0.9", 32, ask={"top_p": 0.9}),
+    Timed("top-p 0.9", 256, ask={"top_p": 0.9}),
+    Timed("min-p 0.05", 32, ask={"min_p": 0.05}),
+    Timed("min-p 0.05", 256, ask={"min_p": 0.05}),
     Timed("everything", 32, ask=EVERYTHING, tables=("history", "bias", "banned", "grammar")),
 )

@@ -7,6 +7,8 @@ answer is the one a sort would have given. With top-p alone a question is answer
 A question needs the count and weight of what ranks above a token, and only groups whose maximum reaches it can
 hold any. The next candidate needs no new noise: each group's best noisy token is known from the first read, and
 only groups whose best does not rank high enough are looked into again, the most promising one first.
+
+Min-p needs no such questions: what it keeps is a logit of at least best + T ln(min_p), known before the first draw.
 """
 
 import triton
@@ -136,6 +138,16 @@ def next_noisy(
 
 
 @triton.jit
+def strike_out(maxima, least, score_ptr, groups, G: tl.constexpr):
+    """Groups without a logit of at least `least` have no best noisy token any more."""
+    g = tl.arange(0, G)
+    score = tl.load(score_ptr + g, mask=g < groups, other=float("-inf"))
+    tl.debug_barrier()  # all have read before one writes
+    tl.store(score_ptr + g, tl.where(maxima >= least, score, float("-inf")), mask=g < groups)
+    tl.debug_barrier()
+
+
+@triton.jit
 def settle(
     row, token, maxima, chosen_ptr, score_ptr, winner_ptr, groups, best, total, inv_t, k, top_p, min_p,
     seed, position, V,
@@ -152,21 +164,31 @@ def settle(
             mass = mass_of_kept(
                 row, maxima, chosen_ptr, k, least, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
             )
-    done = (top_p >= 1) & (k == V) & (min_p == 0)
+    alone = (top_p >= 1) & (k == V)  # no filter but min-p
+    done = alone & (min_p == 0)
+    asks = (min_p == 0).to(tl.int32)  # min-p first leaves out all below a known logit, without a question
+    x = best + tl.log(min_p) / inv_t
+    border = NOBODY
+    if min_p > 0:
+        strike_out(maxima, x, score_ptr, groups, G)
     while not done:
-        x = logit_at(row, token, V, ALLOW, BIAS, PENALTY)
-        count, above = weigh_above(
-            row, maxima, chosen_ptr, x, token, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
-        )
-        kept = (
-            (count < k)
-            & ((mass_of(above) < top_p * mass) | (top_p >= 1))
-            & (tl.exp((x - best) * inv_t) >= min_p)
-        )
-        done = kept | (count == 0)
+        if asks > 0:
+            border = token
+            x = logit_at(row, token, V, ALLOW, BIAS, PENALTY)
+            count, above = weigh_above(
+                row, maxima, chosen_ptr, x, token, best, inv_t, V, G, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY
+            )
+            kept = (
+                (count < k)
+                & ((mass_of(above) < top_p * mass) | (top_p >= 1))
+                & (tl.exp((x - best) * inv_t) >= min_p)
+            )
+            done = kept | (count == 0)
         if not done:
             token = next_noisy(
-                row, score_ptr, winner_ptr, groups, x, token, seed, position, inv_t, V,
+                row, score_ptr, winner_ptr, groups, x, border, seed, position, inv_t, V,
                 G, GROUP, ALLOW, BIAS, PENALTY,
             )  # fmt: skip
+            done = alone & (asks == 0)
+        asks += 1
     return token

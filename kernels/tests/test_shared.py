@@ -6,10 +6,13 @@ from fractions import Fraction
 import pytest
 
 from kernels import parts, require
-from kernels.machines import MACHINES, machine
+from kernels.machines import MACHINES, REGISTER_BYTES, Machine, machine
 from kernels.tests.figures import REFUSAL
 from kernels.tests.properties import given, st
 
+BOOST_GHZ = {
+    "V100": 1.53, "T4": 1.59, "A100": 1.41, "RTX 4090": 2.52, "H100": 1.83, "H200": 1.83, "B200": 1.86,
+}  # fmt: skip
 NONSENSE = [math.nan, math.inf, -math.inf, -1, "3", None, True]
 
 
@@ -95,6 +98,34 @@ def test_the_two_roofs_of_a_machine_meet_at_its_ridge(name):
         assert one.attainable(ridge, dtype) == pytest.approx(one.rate(dtype))
         assert one.attainable(ridge / 2, dtype) == pytest.approx(one.rate(dtype) / 2)
         assert one.attainable(2 * ridge, dtype) == one.rate(dtype)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_parts_of_a_machine_make_its_stated_peaks(name):
+    """Two ways to each figure: what one multiprocessor does in a cycle, times all of them, is the datasheet's peak."""
+    one = machine(name)
+    assert one.clock_hz == pytest.approx(BOOST_GHZ[name] * 1e9, rel=0.005)
+    # an fp32 peak may be quoted at a higher clock than the matrix units hold, up to a seventh
+    assert 0.99 < one.rate("fp32") / (2 * one.lanes * one.sms * one.clock_hz) < 1.15
+
+
+def test_a_machine_that_says_too_little_has_no_clock():
+    with pytest.raises(ValueError, match=REFUSAL):
+        _ = Machine("measured", 2026, {"fp16": 1e15}, 4e12, 1e11, 1e7, 132, 1).clock_hz
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_one_block_may_have_fits_its_multiprocessor(name):
+    one = machine(name)
+    assert one.shared_bytes // 2 < one.sram_bytes <= one.shared_bytes < one.l2_bytes
+    assert one.blocks * 2 <= one.warps <= 64 and one.warps * 32 * 4 <= REGISTER_BYTES // 4
+    assert one.bandwidth < one.shared_bandwidth
+
+
+def test_registers_and_shared_memory_of_the_h100_are_those_of_the_source():
+    """33 MB of registers; 228 KB of shared memory on each of 132 multiprocessors."""
+    one = machine("H100")
+    assert (one.register_bytes / 2**20, one.sms, one.shared_bytes) == (33, 132, 228 * 1024)
 
 
 def test_unknown_machines_and_dtypes_are_refused():

@@ -8,12 +8,29 @@ from widgets import units
 from widgets.charts import Box, Part, Series, axis_x, axis_y, bars_across, linear, lines, log
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
-from widgets.scene import Column, Scene, beside_model, circle, figure, line, rect, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    beside_model,
+    circle,
+    drag,
+    figure,
+    handle,
+    line,
+    rect,
+    table,
+    text,
+)
 
 ELEM_BYTES = {"fp16": 2, "fp8": 1}
 TILE = cost.Tiling(128, 128)
 LENGTHS = [1 << k for k in range(8, 18)]
-TO_SCALE, CURVE, TIMES = Box(34, 52, 262, 262), Box(420, 56, 236, 230), Box(70, 372, 400, 52)
+LENGTH = powers_of_two("length", "Context length", 8192, LENGTHS[0], LENGTHS[-1], unit="tokens")
+# (one head to scale, bytes by length, times, height)
+PLACES = {True: (Box(34, 52, 262, 262), Box(420, 56, 236, 230), Box(70, 372, 400, 52), 430),
+          False: (Box(24, 50, 262, 262), Box(54, 388, 226, 160), Box(50, 644, 90, 52), 704)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,34 +92,53 @@ def run(length, heads, head_dim, group, dtype, machine_name) -> Result:
     )  # fmt: skip
 
 
-def _to_scale(r: Result) -> list[dict]:
+def _to_scale(r: Result, at: Box) -> list[dict]:
     """One head: the score matrix with Q, K, V and the output at its sides, all lengths to one scale."""
     gap = 3
-    unit = (TO_SCALE.w - 2 * gap) / (r.length + 2 * r.head_dim)
+    unit = (at.w - 2 * gap) / (r.length + 2 * r.head_dim)
     thin, side = r.head_dim * unit, r.length * unit
-    x, y = TO_SCALE.x + thin + gap, TO_SCALE.y + 2 * (thin + gap)
+    x, y = at.x + thin + gap, at.y + 2 * (thin + gap)
     matrix, tile = units.si_bytes(r.score_matrix_bytes), max(4, min(TILE.block_n * unit, side))
     strip = units.si_bytes(r.persistent_head_bytes / 4)
     middle, high = x + side / 2, y + side / 2
     right = x + side + gap + thin
     return [
         text("scale-title", 0, 16, "one head, drawn to scale", bold=True),
-        rect("v", x, TO_SCALE.y, side, thin, "useful", f"V: {r.head_dim} × {r.length} numbers, {strip}"),
-        rect("k", x, TO_SCALE.y + thin + gap, side, thin, "useful", f"K: as much, {strip}"),
-        rect("q", TO_SCALE.x, y, thin, side, "useful", f"Q: {r.length} × {r.head_dim} numbers, {strip}"),
-        rect("o", x + side + gap, y, thin, side, "useful", f"Output: as much, {strip}"),
-        rect("matrix", x, y, side, side, "waste", f"{r.length} × {r.length} scores, {matrix}"),
-        text("vk-name", middle, TO_SCALE.y - 8, f"V and K: {strip} each", "useful", "small", "middle"),
-        text("q-name", TO_SCALE.x - 8, high, "Q", "useful", "small", "end"),
+        *about(
+            "strips group",
+            rect("v", x, at.y, side, thin, "useful", f"V: {r.head_dim} × {r.length} numbers, {strip}"),
+        ),
+        *about("strips", rect("k", x, at.y + thin + gap, side, thin, "useful", f"K: as much, {strip}")),
+        *about(
+            "strips",
+            rect("q", at.x, y, thin, side, "useful", f"Q: {r.length} × {r.head_dim} numbers, {strip}"),
+        ),
+        *about("strips", rect("o", x + side + gap, y, thin, side, "useful", f"Output: as much, {strip}")),
+        *about(
+            "square", rect("matrix", x, y, side, side, "waste", f"{r.length} × {r.length} scores, {matrix}")
+        ),
+        text("vk-name", middle, at.y - 8, f"V and K: {strip} each", "useful", "small", "middle"),
+        text("q-name", at.x - 8, high, "Q", "useful", "small", "end"),
         text("o-name", right + 8, high, "output", "useful", "small"),
-        text("matrix-name", middle, high - 8, f"{matrix} of scores", anchor="middle", bold=True),
-        text("matrix-too", middle, high + 12, "probabilities: as much again", "ink", "small", "middle"),
-        text("matrix-times", middle, high + 28, "each written and read", "ink", "small", "middle"),
+        text("matrix-name", middle, high - 8, f"{matrix} of scores", anchor="middle", bold=True, on="waste"),
+        text(
+            "matrix-too",
+            middle,
+            high + 12,
+            "probabilities: as much again",
+            "ink",
+            "small",
+            "middle",
+            on="waste",
+        ),
+        text(
+            "matrix-times", middle, high + 28, "each written and read", "ink", "small", "middle", on="waste"
+        ),
         rect("tile", x, y, tile, tile, "now", f"One tile: {TILE.block_m} × {TILE.block_n} scores"),
         text(
             "tile-name",
-            TO_SCALE.x,
-            TO_SCALE.bottom + 20,
+            at.x,
+            at.bottom + 20,
             f"■ one 128 × 128 tile: {units.si_bytes(r.tile_bytes)} of Q, K and V on chip",
             "now",
             "small",
@@ -110,14 +146,22 @@ def _to_scale(r: Result) -> list[dict]:
     ]
 
 
-def _curve(r: Result, measured: dict) -> list[dict]:
-    x = log(LENGTHS[0], LENGTHS[-1], CURVE.x, CURVE.right)
-    y = log(1e5, 1e14, CURVE.bottom, CURVE.y)
-    at, naive, tiled = x(r.length), y(r.naive_bytes), y(r.tiled_bytes)
+def _curve(r: Result, measured: dict, at: Box) -> list[dict]:
+    x = log(LENGTHS[0], LENGTHS[-1], at.x, at.right)
+    y = log(1e5, 1e14, at.bottom, at.y)
+    here, naive, tiled = x(r.length), y(r.naive_bytes), y(r.tiled_bytes)
     ticks = [1024, 8192, 65536]
-    marks = [text("curve-title", 380, 16, f"bytes in and out, {r.heads} heads, by length", bold=True)]
-    marks += axis_x("length", x, CURVE.bottom, "tokens", top=CURVE.y, ticks=ticks, show=units.count)
-    marks += axis_y("state", y, CURVE.x, right=CURVE.right, ticks=[1e6, 1e9, 1e12], show=units.si_bytes)
+    marks = [
+        text(
+            "curve-title",
+            at.x - 40 if at.x > 300 else 0,
+            at.y - 40 if at.x > 300 else at.y - 26,
+            f"bytes in and out, {r.heads} heads, by length",
+            bold=True,
+        )
+    ]
+    marks += axis_x("length", x, at.bottom, "tokens", top=at.y, ticks=ticks, show=units.count)
+    marks += axis_y("state", y, at.x, right=at.right, ticks=[1e6, 1e9, 1e12], show=units.si_bytes)
     marks += lines(
         "curve",
         [
@@ -128,33 +172,36 @@ def _curve(r: Result, measured: dict) -> list[dict]:
         y,
     )
     marks += [
-        line("gap", at, naive, at, tiled, "now"),
-        circle("naive-now", at, naive, 6, "hot", f"naive: {units.si_bytes(r.naive_bytes)}"),
-        circle("tiled-now", at, tiled, 6, "useful", f"tiled: {units.si_bytes(r.tiled_bytes)}"),
+        handle("pull-length", here, at.bottom, "now", drag(LENGTH, "x", x)),
+        line("gap", here, naive, here, tiled, "now"),
+        circle("naive-now", here, naive, 6, "hot", f"naive: {units.si_bytes(r.naive_bytes)}"),
+        circle("tiled-now", here, tiled, 6, "useful", f"tiled: {units.si_bytes(r.tiled_bytes)}"),
     ]
-    side = ("start", 8) if at < CURVE.right - 60 else ("end", -8)
+    side = ("start", 8) if here < at.right - 60 else ("end", -8)
     words = units.times(r.state_ratio)
     marks.append(
-        text("ratio", at + side[1], (naive + tiled) / 2 + 5, words, "now", "body", side[0], bold=True)
+        text("ratio", here + side[1], (naive + tiled) / 2 + 5, words, "now", "body", side[0], bold=True)
     )
     if "bytes_moved" in measured:
         shown = units.si_bytes(measured["bytes_moved"])
-        marks.append(circle("measured", at, y(measured["bytes_moved"]), 5, "measured", f"yours: {shown}"))
+        marks.append(circle("measured", here, y(measured["bytes_moved"]), 5, "measured", f"yours: {shown}"))
     return marks
 
 
-def _times(r: Result) -> list[dict]:
-    scale = linear(0, max(r.naive_s, r.tiled_s), TIMES.x, TIMES.right)
+def _times(r: Result, at: Box) -> list[dict]:
+    scale = linear(0, max(r.naive_s, r.tiled_s), at.x, at.right)
     rows = []
     for name, time, memory in (
         ("naive", r.naive_s, r.naive_waits_for_memory),
         ("tiled", r.tiled_s, r.tiled_waits_for_memory),
     ):
         waits, role = ("memory", "memory") if memory else ("arithmetic", "compute")
-        words = f"{units.seconds(time)}, limited by {waits}"
+        words = (
+            f"{units.seconds(time)}, limited by {waits}" if at.w > 200 else f"{units.seconds(time)}: {waits}"
+        )
         rows.append((name, [Part(time, role, f"{name}: {words}")], words))
     title = f"least time of the layer on {r.machine}"
-    return [text("times-title", 0, 362, title, bold=True)] + bars_across("times", rows, TIMES, scale)
+    return [text("times-title", 0, at.y - 10, title, bold=True)] + bars_across("times", rows, at, scale)
 
 
 def _table(r: Result):
@@ -177,20 +224,30 @@ def _table(r: Result):
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
     return (
         (
-            "tiled = (Q, output) + (K, V)",
-            f"2 · {r.length} · {r.head_dim} · ({r.heads} + {r.kv_heads}) heads · {r.elem_bytes} B"
+            "tiled = {strips:Q, output, K, V} of {length} · {head_dim:head size}",
+            f"2 · {{length:{r.length}}} · {{head_dim:{r.head_dim}}} · ({{heads:{r.heads}}} + {{group:{r.kv_heads}}}) heads · {r.elem_bytes} B"
             f" = {units.si_bytes(r.tiled_bytes)}",
         ),
         (
-            "naive = tiled + 4 · S² · heads",
-            f"{units.si_bytes(r.tiled_bytes)} + 4 · {r.length}² · {r.heads} · {r.elem_bytes} B"
+            "naive = tiled + 4 · {square:S²} · {heads}",
+            f"{units.si_bytes(r.tiled_bytes)} + 4 · {{square:{r.length}²}} · {{heads:{r.heads}}} · {r.elem_bytes} B"
             f" = {units.si_bytes(r.naive_bytes)}",
         ),
     )
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
-    measured = measured or {}
+def _takeaway(r: Result) -> str:
+    if r.scores_layer_bytes > r.memory_bytes:
+        return "The square no longer fits at all: tiling is not only faster, it is the only way."
+    if r.state_ratio < 8:
+        return "For short contexts the square is no larger than the strips: storing it costs little yet."
+    if r.kv_heads < r.heads:
+        return "Shared key heads shrink the strips of K and V, and leave the square as large as it was."
+    return "Never store the square: with twice the length the strips double and the scores quadruple."
+
+
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    measured, (scale_at, curve_at, times_at, height) = measured or {}, PLACES[width == WIDE]
     naive = figure("naive, in and out of HBM", r.naive_bytes, units.si_bytes, "hot")
     tiled = figure("tiled", r.tiled_bytes, units.si_bytes, "useful")
     ratio = figure("less", r.state_ratio, units.times)
@@ -206,11 +263,12 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         summary=f"{units.count(r.length)} tokens, {r.heads} heads of {r.head_dim}: naive attention moves "
         f"{naive.text} a layer, tiled attention {tiled.text}, which is {ratio.text} less and {speedup.text} "
         "faster at best.",
-        takeaway="Never store the square: with twice the length the strips double and the scores quadruple.",
-        marks=_to_scale(r) + _curve(r, measured) + _times(r),
+        takeaway=_takeaway(r),
+        marks=_to_scale(r, scale_at) + _curve(r, measured, curve_at) + _times(r, times_at),
         figures=(naive, tiled, ratio, speedup),
         table=_table(r),
-        height=430,
+        height=height,
+        width=width,
         formula=_formula(r),
         warning=warning,
         beside=beside,
@@ -221,7 +279,7 @@ SIMULATOR = Declaration(
     title="Attention state",
     question="How many bytes does attention move, if it stores the scores and if it does not?",
     controls=(
-        powers_of_two("length", "Context length", 8192, LENGTHS[0], LENGTHS[-1], unit="tokens"),
+        LENGTH,
         powers_of_two("heads", "Query heads", 64, 1, 128),
         powers_of_two("head_dim", "Head dimension", 128, 32, 256),
         powers_of_two("group", "Query heads that share a key head", 1, 1, 64),

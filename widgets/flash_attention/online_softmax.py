@@ -3,15 +3,44 @@
 import math
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from kernels.flash_attention import cost
 from widgets import units
-from widgets.charts import Box, linear
+from widgets.charts import Box, linear, text_width
 from widgets.controls import powers_of_two, select, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import Column, Scene, circle, figure, line, path, rect, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    circle,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+)
 
-SCORES, WEIGHTS, OUTPUT = Box(60, 44, 584, 92), Box(60, 188, 584, 76), Box(60, 330, 584, 62)
+TILE = powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinary softmax.")
+HEIGHT = 416
+
+
+class Panels(NamedTuple):
+    """Scores, what each key counts, the output: one under the other, in step."""
+
+    scores: Box
+    weights: Box
+    output: Box
+    wide: bool
+
+
+PLACES = {True: Panels(Box(60, 44, 584, 92), Box(60, 188, 584, 76), Box(60, 330, 584, 62), True),
+          False: Panels(Box(20, 44, 264, 92), Box(20, 188, 264, 76), Box(20, 330, 264, 62), False)}  # fmt: skip
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
 ORDERS = {"given": "as given", "rising": "smallest first", "falling": "largest first"}
 EXACT, SHORT = units.fixed(3), units.fixed(2)
@@ -57,9 +86,9 @@ def run(order, tile, scale, shift) -> Result:
     )
 
 
-def _across(r: Result, key: float) -> float:
+def _across(r: Result, key: float, at: Panels) -> float:
     """Where key number `key` begins; all three panels share it."""
-    return SCORES.x + key * SCORES.w / len(r.scores)
+    return at.scores.x + key * at.scores.w / len(r.scores)
 
 
 def _role(r: Result, key: int, step: int) -> str:
@@ -67,69 +96,121 @@ def _role(r: Result, key: int, step: int) -> str:
     return "now" if tile == step else "primary" if tile < step else "idle"
 
 
-def _scores(r: Result, step: int) -> list[dict]:
+def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     low, high = r.shift, max(r.scores)
-    y = linear(low, high + 0.12 * (high - low), SCORES.bottom, SCORES.y)
-    pitch, m = SCORES.w / len(r.scores), r.states[step].m
+    y = linear(low, high + 0.12 * (high - low), at.scores.bottom, at.scores.y)
+    pitch, m = at.scores.w / len(r.scores), r.states[step].m
     marks, names = [text("scores-title", 0, 16, "scores of one query, tile by tile", "muted", "small")], []
     for key, score in enumerate(r.scores):
-        x, top = _across(r, key) + 4, min(y(score), SCORES.bottom - 2)
+        x, top = _across(r, key, at) + at.scores.w / 146, min(y(score), at.scores.bottom - 2)
         shown = units.number(score, 4)
         tip = f"Key {key}: score {shown}"
-        marks.append(rect(f"score-{key}", x, top, pitch - 8, SCORES.bottom - top, _role(r, key, step), tip))
-        names.append(text(f"score-{key}-name", x + pitch / 2 - 4, top - 4, shown, "ink", "small", "middle"))
-    seen = _across(r, min((step + 1) * r.tile, len(r.scores)))
+        marks.append(
+            rect(f"score-{key}", x, top, 0.78 * pitch, at.scores.bottom - top, _role(r, key, step), tip)
+        )
+        if at.wide or text_width(shown, "small") < pitch:
+            names.append(
+                text(f"score-{key}-name", x + 0.39 * pitch, top - 4, shown, "ink", "small", "middle")
+            )
+    seen = _across(r, min((step + 1) * r.tile, len(r.scores)), at)
+    edge = _across(r, r.tile, at)
+
+    def place(tile: float) -> float:
+        return _across(r, tile, at)
+
+    marks = about("s", marks)
+    marks += [handle("pull-tile", edge, at.scores.bottom + 6, "now", drag(TILE, "x", place))]
     return marks + [
-        line("m-line", SCORES.x, y(m), SCORES.right, y(m), "limit", f"Running maximum: {units.number(m, 4)}"),
-        line("m-seen", SCORES.x, y(m), seen, y(m), "hot"),
-        text("m-name", SCORES.right + 6, y(m) + 4, f"m = {units.number(m, 4)}", "hot", bold=True),
+        *about(
+            "m",
+            line(
+                "m-line",
+                at.scores.x,
+                y(m),
+                at.scores.right,
+                y(m),
+                "limit",
+                f"Running maximum: {units.number(m, 4)}",
+            ),
+        ),
+        line("m-seen", at.scores.x, y(m), seen, y(m), "hot"),
+        text(
+            "m-name",
+            at.scores.right + 6,
+            y(m) + 4,
+            f"m = {units.number(m, 4)}" if at.wide else f"m {units.number(m, 3)}",
+            "hot",
+            "body" if at.wide else "small",
+            bold=True,
+        ),
         *names,  # last: no line strikes a number through
     ]
 
 
-def _weights(r: Result, step: int) -> list[dict]:
+def _weights(r: Result, step: int, at: Panels) -> list[dict]:
     """What each key counts, relative to the largest so far; an outline where it stood before this tile."""
-    y = linear(0, 1, WEIGHTS.bottom, WEIGHTS.y)
-    state, pitch = r.states[step], WEIGHTS.w / len(r.scores)
-    title = "what each key counts: exp(score − m); below it, its value v"
+    y = linear(0, 1, at.weights.bottom, at.weights.y)
+    state, pitch = r.states[step], at.weights.w / len(r.scores)
+    title = (
+        "what each key counts: exp(score − m); below it, its value v"
+        if at.wide
+        else "what each key counts; below it, its v"
+    )
     marks = [
         text("weights-title", 0, 160, title, "muted", "small"),
-        line("weights-axis", WEIGHTS.x, WEIGHTS.bottom, WEIGHTS.right, WEIGHTS.bottom, "axis"),
-        text("one", WEIGHTS.x - 8, WEIGHTS.y + 4, "1", "muted", "small", "end"),
-        text("v", WEIGHTS.x - 8, WEIGHTS.bottom + 18, "v", "muted", "small", "end"),
+        line("weights-axis", at.weights.x, at.weights.bottom, at.weights.right, at.weights.bottom, "axis"),
+        text("one", at.weights.x - 8, at.weights.y + 4, "1", "muted", "small", "end"),
+        text("v", at.weights.x - 8, at.weights.bottom + 18, "v", "muted", "small", "end"),
     ]
     for key, score in enumerate(r.scores):
-        x, role = _across(r, key) + 4, _role(r, key, step)
+        x, role = _across(r, key, at) + at.scores.w / 146, _role(r, key, step)
         tone = "muted" if role == "idle" else "ink"
         value = units.number(r.values[key])
-        marks.append(text(f"v-{key}", x + pitch / 2 - 4, WEIGHTS.bottom + 18, value, tone, "small", "middle"))
+        marks.append(
+            text(f"v-{key}", x + 0.39 * pitch, at.weights.bottom + 18, value, tone, "small", "middle")
+        )
         if role == "idle":
             continue
         if role == "primary" and state.rescale < 1:
             before = y(math.exp(score - r.states[step - 1].m))
-            marks.append(rect(f"before-{key}", x, before, pitch - 8, WEIGHTS.bottom - before, "idle"))
+            marks.append(rect(f"before-{key}", x, before, 0.78 * pitch, at.weights.bottom - before, "idle"))
         top, weight = y(math.exp(score - state.m)), EXACT(math.exp(score - state.m))
         tip = f"Key {key}: exp({units.number(score, 4)} − {units.number(state.m, 4)}) = {weight}"
-        marks.append(rect(f"weight-{key}", x, top, pitch - 8, WEIGHTS.bottom - top, role, tip))
+        marks += about("l", rect(f"weight-{key}", x, top, 0.78 * pitch, at.weights.bottom - top, role, tip))
     if step and state.rescale < 1:
-        middle = (_across(r, 0) + _across(r, step * r.tile)) / 2
+        middle = (_across(r, 0, at) + _across(r, step * r.tile, at)) / 2
         words = f"× {EXACT(state.rescale)}"
         marks.append(
-            text("rescale", max(middle, 90), WEIGHTS.y - 6, words, "hot", anchor="middle", bold=True)
+            text(
+                "rescale",
+                max(middle, 90 if at.wide else 40),
+                at.weights.y - 6,
+                words,
+                "hot",
+                anchor="middle",
+                bold=True,
+            )
         )
     return marks
 
 
-def _output(r: Result, step: int) -> list[dict]:
-    y = linear(min(r.values), max(r.values), OUTPUT.bottom, OUTPUT.y)
+def _output(r: Result, step: int, at: Panels) -> list[dict]:
+    y = linear(min(r.values), max(r.values), at.output.bottom, at.output.y)
     whole = y(r.whole_row_output)
-    at = [_across(r, min((i + 0.5) * r.tile, len(r.scores))) for i in range(len(r.states))]
-    points = [(at[i], y(r.states[i].output)) for i in range(step + 1)]
+    middles = [_across(r, min((i + 0.5) * r.tile, len(r.scores)), at) for i in range(len(r.states))]
+    points = [(middles[i], y(r.states[i].output)) for i in range(step + 1)]
     marks = [
         text("output-title", 0, 312, "output so far: the weighted mean of v", "muted", "small"),
-        line("whole", OUTPUT.x, whole, OUTPUT.right, whole, "limit", "softmax over the whole row"),
-        text("whole-name", OUTPUT.right + 6, whole - 2, "whole row", "muted", "small"),
-        text("whole-value", OUTPUT.right + 6, whole + 12, EXACT(r.whole_row_output), "muted", "small"),
+        line("whole", at.output.x, whole, at.output.right, whole, "limit", "softmax over the whole row"),
+        text(
+            "whole-name",
+            at.output.right + 6,
+            whole - 2,
+            "whole row" if at.wide else "whole",
+            "muted",
+            "small",
+        ),
+        text("whole-value", at.output.right + 6, whole + 12, EXACT(r.whole_row_output), "muted", "small"),
         path("walk", points if step else points * 2, "primary"),
     ]
     for i, (x, high) in enumerate(points):
@@ -138,22 +219,31 @@ def _output(r: Result, step: int) -> list[dict]:
             circle(f"dot-{i}", x, high, 6 if i == step else 4, "now" if i == step else "primary", tip)
         )
     x, high = points[-1]
-    below = high < OUTPUT.y + 16 or abs(high - 10 - whole) < 8 and high + 20 < OUTPUT.bottom
-    name = min(x, OUTPUT.right - 24), high + 22 if below else high - 10
+    below = high < at.output.y + 16 or abs(high - 10 - whole) < 8 and high + 20 < at.output.bottom
+    name = min(x, at.output.right - 24), high + 22 if below else high - 10
+    marks = about("o", marks)
     return marks + [text("o-name", *name, EXACT(r.states[step].output), "now", anchor="middle", bold=True)]
 
 
-def _tiles(r: Result) -> list[dict]:
+def _tiles(r: Result, at: Panels) -> list[dict]:
     """Where one tile ends and the next begins, in all panels; their names where there is room."""
     marks = []
     for i in range(len(r.states)):
-        x, middle = _across(r, i * r.tile), _across(r, (i + 0.5) * r.tile)
+        x, middle = _across(r, i * r.tile, at), _across(r, (i + 0.5) * r.tile, at)
         if i:
-            panels = enumerate((SCORES, WEIGHTS, OUTPUT))
+            panels = enumerate((at.scores, at.weights, at.output))
             marks += [line(f"tile-{i}-{p}", x, box.y - 8, x, box.bottom, "grid") for p, box in panels]
-        if r.tile > 1:
+        if r.tile > (1 if at.wide else 2):
             marks.append(
-                text(f"tile-{i}", middle, OUTPUT.bottom + 16, f"tile {i}", "muted", "small", "middle")
+                text(
+                    f"tile-{i}",
+                    middle,
+                    at.output.bottom + 16,
+                    f"tile {i}" if at.wide else str(i),
+                    "muted",
+                    "small",
+                    "middle",
+                )
             )
     return marks
 
@@ -177,14 +267,14 @@ def _formula(r: Result, step: int) -> tuple[tuple[str, str], ...]:
     before = units.number(old.m, 4) if old else "−∞"
     kept, weighted = (old.l * new.rescale, old.output * old.l * new.rescale) if old else (0, 0)
     return (
-        ("m' = max(m, tile max)", f"max({before}, {top}) = {m}"),
-        ("factor = exp(m − m')", f"exp({before} − {m}) = {factor}"),
+        ("{m:m'} = max(m, {s:tile max})", f"max({before}, {{s:{top}}}) = {{m:{m}}}"),
+        ("{factor} = exp(m − {m:m'})", f"exp({before} − {m}) = {factor}"),
         (
-            "l' = l · factor + Σ exp(s − m')",
+            "{l:l'} = l · {factor} + Σ exp({s} − {m:m'})",
             f"{EXACT(old.l if old else 0)} · {factor} + {EXACT(new.l - kept)} = {EXACT(new.l)}",
         ),
         (
-            "O' = (O · l · factor + Σ exp(s − m') · v) / l'",
+            "{o:O'} = (O · l · {factor} + Σ exp({s} − {m:m'}) · v) / {l:l'}",
             f"({EXACT(weighted)} + {EXACT(new.output * new.l - weighted)}) / {EXACT(new.l)} = {EXACT(new.output)}",
         ),
     )
@@ -203,23 +293,39 @@ def _warning(r: Result) -> str:
     return f"exp({units.number(largest, 4)}) is beyond fp32: without m the sum would be infinite."
 
 
-def frames(r: Result, measured: dict | None = None) -> list[Scene]:
-    tiles, rows = _tiles(r), _table(r)
+def _takeaway(r: Result, step: int) -> str:
+    if max(r.scores) > LARGEST_FP32:
+        return "Only differences from m are ever exponentiated: nothing overflows, and nothing else changes."
+    if r.tile == len(r.scores):
+        return "One tile of all keys is the ordinary softmax: it needs the whole row at once."
+    if not any(state.rescale < 1 for state in r.states[1:]):
+        return "With the largest score first nothing is ever rescaled, and the answer is the same."
+    if step == len(r.states) - 1:
+        return (
+            "Three running numbers have given the whole row's softmax exactly, in this order as in any other."
+        )
+    return "Three running numbers give the whole row's softmax exactly: a larger maximum only rescales them."
+
+
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    at = PLACES[width == WIDE]
+    tiles, rows = _tiles(r, at), _table(r)
     scenes = []
     for step, state in enumerate(r.states):
-        m = figure("m, the running maximum", state.m, lambda v: units.number(v, 4), "hot")
-        rescale = figure("factor on what came before", state.rescale, EXACT)
-        total = figure("l, the sum", state.l, SHORT)
-        output = figure("output", state.output, EXACT, "now")
+        m = figure("m, the running maximum", state.m, lambda v: units.number(v, 4), "hot", "m")
+        rescale = figure("factor on what came before", state.rescale, EXACT, term="factor")
+        total = figure("l, the sum", state.l, SHORT, term="l")
+        output = figure("output", state.output, EXACT, "now", "o")
         scenes.append(
             Scene(
                 summary=f"After tile {step} of {len(r.states)}: m is {m.text}, what came before was multiplied "
                 f"by {rescale.text}, l is {total.text} and the output {output.text}.",
-                takeaway="Three running numbers give the whole row's softmax exactly, in any order of tiles.",
-                marks=tiles + _scores(r, step) + _weights(r, step) + _output(r, step),
+                takeaway=_takeaway(r, step),
+                marks=tiles + _weights(r, step, at) + _scores(r, step, at) + _output(r, step, at),
                 figures=(m, rescale, total, output),
                 table=rows,
-                height=416,
+                height=HEIGHT,
+                width=width,
                 formula=_formula(r, step),
                 warning=_warning(r),
                 caption=_caption(r, step),
@@ -238,7 +344,7 @@ SIMULATOR = Declaration(
     question="How can softmax be exact without ever seeing the whole row?",
     controls=(
         select("order", "Order of the keys", "given", ORDERS),
-        powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinary softmax."),
+        TILE,
         slider("scale", "Scale of the scores", 1.0, 0.25, 2.0, step=0.25, help="Larger: one key takes all."),
         steps("shift", "Added to every score", 0, (0, 10, 50, 100), help="Changes nothing but m."),
     ),

@@ -6,19 +6,30 @@ from itertools import accumulate
 
 from kernels.gemm_tiling import cost
 from widgets import units
-from widgets.charts import Box, Scale, Series, axis_x, axis_y, linear, lines
+from widgets.charts import Box, Scale, axis_x, axis_y, linear, spread, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import Column, Scene, circle, figure, line, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    circle,
+    drag,
+    figure,
+    handle,
+    line,
+    only,
+    path,
+    table,
+    text,
+)
 
 GOLDEN = 0.6180339887498949  # its multiples spread evenly over one: terms without a random generator
 FRAMES = 64
-PLOT = Box(56, 34, 430, 196)
-LENS = Box(56, 340, 600, 0)
-LENS_FRAME = [
-    text("lens-title", LENS.x, LENS.y - 42, "one addition, enlarged; ticks: the sums that exist", "muted", "small"),
-    line("lens", LENS.x, LENS.y, LENS.right, LENS.y, "axis"),
-]  # fmt: skip
+BITS = slider("bits", "Mantissa bits of the sum", 3, 2, 23, help="FP8 E4M3 keeps 3, BF16 7, FP16 10.")
+# (the plot, one addition enlarged, height)
+PLACES = {True: (Box(56, 30, 420, 226), Box(56, 364, 600, 0), 420), False: (Box(50, 30, 262, 200), Box(16, 350, 308, 0), 406)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,8 @@ class Result:
     fp32: Accumulator
     exact_sums: tuple[float, ...]
     exact_sum: float
+    half_sum: float  # from here on a term of 1 is at most half the gap between two sums
+    wall_sum: float  # here every term is less than half a gap: the sum can never pass
     lost_from: int  # the first term from which on the narrow sum stays as it is; 0 if it grows to the end
 
 
@@ -64,6 +77,8 @@ def run(bits, promote_every, terms, spread) -> Result:
         fp32=accumulator("FP32", 23),
         exact_sums=exact,
         exact_sum=exact[-1],
+        half_sum=2.0 ** (bits + 1),
+        wall_sum=2.0 ** (bits + 1 if max(values) <= 1 else bits + 2),
         lost_from=0 if last == terms else last + 1,
     )
 
@@ -74,33 +89,59 @@ def _steps(terms: int) -> list[int]:
     return list(range(apart, terms + 1, apart))
 
 
-def _scales(terms: int) -> tuple[Scale, Scale]:
+def _scales(terms: int, plot: Box) -> tuple[Scale, Scale]:
     """The axes end where the exact sum does, whatever the number of terms."""
-    return linear(0, terms, PLOT.x, PLOT.right), linear(0, 1.05 * terms, PLOT.bottom, PLOT.y)
+    return linear(0, terms, plot.x, plot.right), linear(0, 1.05 * terms, plot.bottom, plot.y)
 
 
-def _plot(r: Result) -> list[dict]:
+def _plot(r: Result, plot: Box, wide: bool) -> list[dict]:
     terms = len(r.terms)
-    x, y = _scales(terms)
+    x, y = _scales(terms, plot)
     quarters = [terms * q / 4 for q in range(5)]
-    marks = axis_y("sum", y, PLOT.x, "running sum", right=PLOT.right, ticks=quarters)
-    marks += axis_x("terms", x, PLOT.bottom, "terms added", ticks=quarters)
+    marks = axis_y("sum", y, plot.x, "running sum", right=plot.right, ticks=quarters)
+    marks += axis_x("terms", x, plot.bottom, "terms added", ticks=quarters)
     shown = [("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")]
     if r.promote_every:
         shown.append((f"promoted every {r.promote_every}", r.promoted.sums, "primary"))
-    series = [
-        Series(
-            f"{name}: {units.number(sums[-1])}", [(0, 0)] + [(i, sums[i - 1]) for i in _steps(terms)], role
-        )
-        for name, sums, role in shown
-    ]
-    return marks + lines("run", series, x, y)
+    for k, (name, sums, role) in enumerate(shown):
+        points = [(x(0), y(0)), *((x(i), y(sums[i - 1])) for i in _steps(terms))]
+        marks.append(path(f"run-{role}", points, role, f"{name}: {units.number(sums[-1])}"))
+        if not wide:
+            words = f"{name}: {units.number(sums[-1], 4)}"
+            marks.append(
+                text(f"run-{role}-name", plot.x + 8, plot.y + 14 + 16 * k, words, role, "small", bold=True)
+            )
+    if wide:
+        names = [f"{name}: {units.number(sums[-1], 4)}" for name, sums, _ in shown]
+        for (_, _, role), name, at in zip(shown, names, spread([y(s[-1]) for _, s, _ in shown]), strict=True):
+            marks.append(text(f"run-{role}-name", plot.right + 22, at + 4, name, role, bold=True))
+    return marks + _wall(r, plot, y)
 
 
-def _cursor(r: Result, i: int) -> list[dict]:
+def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
+    """What the formula says, as two heights: where terms begin to vanish, and where none gets through."""
+    marks = []
+    if r.wall_sum <= y.hi:
+        marks += about("wall", line("wall", plot.x, y(r.wall_sum), plot.right, y(r.wall_sum), "limit",
+                                    f"from {units.number(r.wall_sum)} on every term is less than half a gap"))  # fmt: skip
+        under = y(r.wall_sum) + (16 if y(r.wall_sum) < plot.bottom - 20 else -6)
+        marks.append(text("wall-name", plot.right - 8, under, "no term gets past", "hot", "small", "end"))
+    if r.half_sum < min(r.wall_sum, y.hi) and y(r.half_sum) - y(min(r.wall_sum, y.hi)) > 34:
+        marks += about("half", line("half", plot.x, y(r.half_sum), plot.right, y(r.half_sum), "limit",
+                                    f"from {units.number(r.half_sum)} on a term of 1 is half a gap"))  # fmt: skip
+        marks.append(text("half-name", plot.right - 8, y(r.half_sum) + 16, "half a gap: rounding decides", "muted", "small", "end"))  # fmt: skip
+    above = r.wall_sum / 2.0**r.bits
+
+    def place(bits: float) -> float:
+        return y(above * 2.0**bits)
+
+    return [*marks, handle("pull-wall", plot.right + 8, place(r.bits), "hot", drag(BITS, "y", place))]
+
+
+def _cursor(r: Result, i: int, plot: Box) -> list[dict]:
     """Where this step stands in the plot."""
-    x, y = _scales(len(r.terms))
-    marks = [line("cursor", x(i), PLOT.bottom, x(i), PLOT.y, "now")]
+    x, y = _scales(len(r.terms), plot)
+    marks = [line("cursor", x(i), plot.bottom, x(i), plot.y, "now")]
     for name, sums, role in (("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")):
         tip = f"{name}, after {i} terms: {units.number(sums[i - 1], 4)}"
         marks.append(circle(f"cursor-{role}", x(i), y(sums[i - 1]), 5, role, tip))
@@ -111,27 +152,39 @@ def _before(r: Result, i: int) -> float:
     return r.narrow.sums[i - 2] if i > 1 else 0.0
 
 
-def _lens(r: Result, i: int) -> list[dict]:
+def _lens(r: Result, i: int, lens: Box) -> list[dict]:
     """One addition, enlarged: the numbers that exist near the sum, where it should land, where it does."""
     before, after = _before(r, i), r.narrow.sums[i - 1]
     target = before + r.terms[i - 1]
     gap = cost.spacing(max(target, 1.0), r.bits)
     wide = 5 * max(gap, 0.6)
-    x = linear(before - 0.3 * wide, before + 0.7 * wide, LENS.x, LENS.right)
+    x = linear(before - 0.3 * wide, before + 0.7 * wide, lens.x, lens.right)
     numbers = range(math.ceil(max(0, x.lo) / gap), math.floor(x.hi / gap) + 1)
-    every = max(1, math.ceil(len(numbers) / 8))
-    marks = list(LENS_FRAME)
+    every = max(1, math.ceil(len(numbers) / (8 if lens.w > 400 else 4)))
+    marks = [
+        text(
+            "lens-title",
+            lens.x,
+            lens.y - 42,
+            "one addition, enlarged; ticks: the sums that exist",
+            "muted",
+            "small",
+        ),
+        line("lens", lens.x, lens.y, lens.right, lens.y, "axis"),
+    ]
     for k, n in enumerate(numbers if len(numbers) <= 80 else ()):
         at = x(n * gap)
-        marks.append(line(f"lens-{k}", at, LENS.y - 6, at, LENS.y + 6, "axis"))
+        marks.append(line(f"lens-{k}", at, lens.y - 6, at, lens.y + 6, "axis"))
         if n % every == 0:
             name = units.number(n * gap, 6)
-            marks.append(text(f"lens-name-{k}", at, LENS.y + 24, name, "muted", "small", "middle"))
+            if at - text_width(name, "small") / 2 < 0:
+                continue
+            marks.append(text(f"lens-name-{k}", at, lens.y + 24, name, "muted", "small", "middle"))
     landed, role = ("stays", "hot") if after == before else ("lands here", "useful")
-    high = LENS.y - 16
+    high = lens.y - 16
     return marks + [
         line("add", x(before), high, x(target), high, "now"),
-        line("fall", x(target), high, x(target), LENS.y, "limit"),
+        line("fall", x(target), high, x(target), lens.y, "limit"),
         circle("add-end", x(target), high, 4, "now", f"should land at {units.number(target, 5)}"),
         text(
             "add-name",
@@ -142,8 +195,8 @@ def _lens(r: Result, i: int) -> list[dict]:
             "small",
             bold=True,
         ),
-        circle("landed", x(after), LENS.y, 6, role, f"lands at {units.number(after, 5)}"),
-        text("landed-name", x(after), LENS.y + 44, landed, role, "small", "middle", bold=True),
+        circle("landed", x(after), lens.y, 6, role, f"lands at {units.number(after, 5)}"),
+        text("landed-name", x(after), lens.y + 44, landed, role, "small", "middle", bold=True),
     ]
 
 
@@ -167,30 +220,48 @@ def _table(r: Result):
     return table(columns, [(a.name, a.mantissa_bits, a.final_sum, a.error_share) for a in known])
 
 
-def frames(r: Result, measured: dict | None = None) -> list[Scene]:
+def _takeaway(r: Result) -> str:
+    if not r.lost_from and r.narrow.error_share < 0.01:
+        return "Enough bits for this many terms: add more terms, and the same wall comes."
+    if r.promote_every and r.promoted.error_share < 0.1 * r.narrow.error_share:
+        return "Multiply in 8 bits, but add in many: promoted in time, the sum never meets its wall."
+    if r.lost_from:
+        return "A narrow sum stops growing and says nothing: every term after its wall is lost."
+    return "Near its wall a narrow sum rounds each term up or down: it errs before it stops."
+
+
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     exact = figure("exact sum", r.exact_sum)
     narrow = figure(f"in {r.bits} mantissa bits", r.narrow.final_sum, role="hot")
     error = figure("error", r.narrow.error_share, units.percent, "hot")
     promoted = figure(f"promoted every {r.promote_every}", r.promoted.final_sum, role="primary")
     rescue = f", and {promoted.text} when promoted every {r.promote_every} terms" if r.promote_every else ""
-    half = 2 ** (r.bits + 1)
-    plot = _plot(r)
+    plot_at, lens_at, height = PLACES[width == WIDE]
+    plot = _plot(r, plot_at, width == WIDE)
+    drawn = {"bits", *(mark["k"] for mark in plot if "k" in mark)}
+    if r.wall_sum > r.half_sum:
+        wall = ("{wall} at 2^({bits} + 2): every term is under half a gap", f"2^({{bits:{r.bits}}} + 2) = {{wall:{units.number(r.wall_sum)}}}, where sums stand {units.number(r.wall_sum / 2**r.bits)} apart")  # fmt: skip
+    else:
+        wall = ("{wall} there too: no term is above half a gap, ties go to even", f"{{wall:{units.number(r.wall_sum)}}} + 1 is a tie, and stays")  # fmt: skip
     same = {
         "summary": f"{units.count(len(r.terms))} terms near 1 sum to {exact.text}; an accumulator of {r.bits} "
         f"mantissa bits says {narrow.text}, an error of {error.text}{rescue}.",
-        "takeaway": "Multiply in 8 bits, but add in many: a narrow sum stops growing and says nothing.",
+        "takeaway": _takeaway(r),
         "figures": (exact, narrow, error, promoted) if r.promote_every else (exact, narrow, error),
         "table": _table(r),
-        "height": LENS.y + 56,
-        "formula": (
-            (
-                "gap at s = 2^(⌊log₂ s⌋ − bits)",
-                f"2^({r.bits + 1} − {r.bits}) = 2 at {units.count(half)}, where a term of 1 is half a gap",
-            ),
-        ),
-    }
+        "height": height,
+        "width": width,
+        "formula": tuple((only(drawn, a), only(drawn, b)) for a, b in (
+            ("{half} a gap at 2^({bits} + 1): a term of 1 is rounded up or away",
+             f"2^({{bits:{r.bits}}} + 1) = {{half:{units.number(r.half_sum)}}}, where sums stand 2 apart"),
+            wall,
+        )),
+    }  # fmt: skip
     at = _steps(len(r.terms))
-    return [Scene(marks=plot + _cursor(r, i) + _lens(r, i), caption=_caption(r, i), **same) for i in at]
+    return [
+        Scene(marks=plot + _cursor(r, i, plot_at) + _lens(r, i, lens_at), caption=_caption(r, i), **same)
+        for i in at
+    ]
 
 
 def start(r: Result) -> int:
@@ -203,7 +274,7 @@ SIMULATOR = Declaration(
     title="FP8 accumulator",
     question="What does a sum of many small terms come to when the accumulator keeps few bits?",
     controls=(
-        slider("bits", "Mantissa bits of the sum", 3, 2, 23, help="FP8 E4M3 keeps 3, BF16 7, FP16 10."),
+        BITS,
         steps("promote_every", "Promote the sum after", 16, (0, 4, 8, 16, 32, 64, 128),
               lambda n: f"{n} terms" if n else "never",
               help="The partial sum moves into an FP32 sum and starts anew, as DeepGEMM does."),

@@ -1,0 +1,12 @@
+"""The simulators of this topic, in the order in which they are met."""
+
+ORDER = (
+    "decode_chain",
+    "backend_dispatcher",
+    "comm_overlap",
+    "speculative_decoding",
+    "playbook_70b",
+    "scaling_tax",
+    "efficiency_frontier",
+    "profiler_detective",
+)

@@ -8,7 +8,21 @@ from widgets import units
 from widgets.charts import Box, axis_x, axis_y, log, text_width
 from widgets.controls import log_slider, powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDTH, Column, Scene, circle, figure, line, path, rect, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    circle,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+)
 
 GPU, PARAMETERS = "H100", 70e9
 CHAT_S = 0.050  # between tokens
@@ -17,10 +31,13 @@ WANTS = {
     "batch": "Batch of documents: the cheapest token",
     "medical": "Medical advice: 16-bit weights only",
 }
-PLOT = Box(68, 48, 300, 216)
-X = log(0.002, 0.5, PLOT.x, PLOT.right)
-Y = log(0.0001, 2.0, PLOT.bottom, PLOT.y)
-NAMES, COLUMNS, ROWS = 424, (548, 634, WIDTH), 66
+USERS = log_slider("users", "Users at once", 8, 1, 256, per_decade=8)
+BETWEEN = log_slider("between_ms", "Time between tokens", 30.0, 2.0, 500.0, unit="ms")
+# (the plot, the five dimensions' left edge, right edges of their columns and first row, height)
+PLACES = {
+    True: (Box(58, 40, 340, 300), 430, (574, 648, WIDE), 96, 390),
+    False: (Box(50, 40, 264, 250), 0, (164, 250, 340), 416, 632),
+}
 PITCH = 42
 
 
@@ -96,55 +113,64 @@ def _known(r: Result) -> tuple[tuple[str, str, Point, str], ...]:
     return (("a", "A", r.a, "primary"), ("b", "B", r.b, "secondary"), ("yours", "yours", r.yours, "now"))
 
 
-def _plot(r: Result) -> list[dict]:
-    """Down and left is better; nothing on the line is better in both."""
+def _plot(r: Result, at: Box) -> list[dict]:
+    """Down and left is better; nothing on the line is better in both. Your point is pulled."""
+    x, y = log(0.002, 0.5, at.x, at.right), log(0.0001, 2.0, at.bottom, at.y)
     marks = [text("plot-title", 0, 14, "Cost against latency: down and left is better", bold=True)]
-    marks += axis_y("cost", Y, PLOT.x, "$ for 1,000 tokens", lambda v: f"${units.number(v)}", right=PLOT.right,
+    marks += axis_y("cost", y, at.x, "$ for 1,000 tokens", lambda v: f"${units.number(v)}", right=at.right,
                     ticks=(0.001, 0.01, 0.1, 1))  # fmt: skip
     marks += axis_x(
-        "latency", X, PLOT.bottom, "between two tokens", units.seconds, ticks=(0.005, 0.02, 0.1, 0.5)
+        "latency", x, at.bottom, "between two tokens", units.seconds, ticks=(0.005, 0.02, 0.1, 0.5)
     )
+    floor = x(r.floor_s)
+    tip = f"nobody reads {units.si_bytes(r.yours.weight_bytes)} of weights in less than {units.seconds(r.floor_s)}"
+    marks += about("floor", rect("too-fast", at.x, at.y, max(0, floor - at.x), at.h, "waste", tip),
+                   line("floor", floor, at.bottom, floor, at.y, "limit", tip))  # fmt: skip
+    upright = [floor]
     if r.application == "chatbot":
-        at = X(CHAT_S)
+        late = x(CHAT_S)
+        upright.append(late)
         marks += [
             rect(
-                "too-late", at, PLOT.y, PLOT.right - at, PLOT.h, "idle", "too late for a chatbot: above 50 ms"
+                "too-late", late, at.y, at.right - late, at.h, "idle", "too late for a chatbot: above 50 ms"
             ),
-            line("limit", at, PLOT.bottom, at, PLOT.y, "limit", "a chatbot's limit: 50 ms"),
-            text("limit-name", at + 6, PLOT.y + 14, "too late to chat", "muted", "small"),
+            line("limit", late, at.bottom, late, at.y, "limit", "a chatbot's limit: 50 ms"),
+            text("limit-name", late + 6, at.y + 14, "too late to chat", "muted", "small", on="idle"),
         ]
     best = sorted((p for _, _, p, _ in _known(r) if p.on_frontier), key=lambda p: p.between_tokens_s)
-    corners = [(X(p.between_tokens_s), Y(p.usd_per_1k)) for p in best]
-    marks.append(path("frontier", corners, "axis"))
-    x, y = X(r.b.between_tokens_s), Y(r.reported_b_usd)
-    claim = f"B as reported: {_usd(r.reported_b_usd)} for 1,000 tokens"
+    marks.append(path("frontier", [(x(p.between_tokens_s), y(p.usd_per_1k)) for p in best], "axis"))
+    bx, by = x(r.b.between_tokens_s), y(r.reported_b_usd)
     marks += [
-        line("b-claim", x, Y(r.b.usd_per_1k), x, y, "limit"),
-        circle("b-reported", x, y, 4, "idle", claim),
+        line("b-claim", bx, y(r.b.usd_per_1k), bx, by, "limit"),
+        circle("b-reported", bx, by, 4, "idle", f"B as reported: {_usd(r.reported_b_usd)} for 1,000 tokens"),
     ]
     labels = []
     for id, name, p, role in _known(r):
-        px, py = X(p.between_tokens_s), Y(p.usd_per_1k)
+        px, py = x(p.between_tokens_s), y(p.usd_per_1k)
         tip = f"{name}: {units.seconds(p.between_tokens_s)} between tokens, {_usd(p.usd_per_1k)} for 1,000"
-        marks.append(circle(f"{id}-dot", px, py, 7, role, tip))
+        if id != "yours":
+            marks.append(circle(f"{id}-dot", px, py, 7, role, tip))
         labels.append((id, name, px, py, role))
-    taken = [m["x1"] if "x1" in m else m["x"] for m in marks if m["id"] == "limit"]
-    return marks + _labels([*labels, ("b-reported", "B, reported", x, y, "muted")], taken)
+    spent = r.yours.usd_per_1k * r.yours.users  # at this latency a token's cost is this over the users
+    mine = handle("yours-dot", *labels[2][2:4], "now", drag(BETWEEN, "x", lambda ms: x(ms / 1e3)),
+                  drag(USERS, "y", lambda users: y(spent / users)), tip=tip)  # fmt: skip
+    return marks + _labels([*labels, ("b-reported", "B, reported", bx, by, "muted")], upright, at) + [mine]
 
 
-def _labels(wanted: list[tuple[str, str, float, float, str]], upright: list[float]) -> list[dict]:
+def _labels(wanted: list[tuple[str, str, float, float, str]], upright: list[float], at: Box) -> list[dict]:
     """Each name beside its dot, on the first side clear of all dots, of upright lines and of the names so far."""
-    taken = [(x - 8, y - 8, x + 8, y + 8) for _, _, x, y, _ in wanted]
-    taken += [(x - 2, PLOT.y, x + 2, PLOT.bottom) for x in upright]
+    taken = [
+        (x - 16, y - 16, x + 16, y + 16) if role == "now" else (x - 8, y - 8, x + 8, y + 8)
+        for _, _, x, y, role in wanted
+    ]
+    taken += [(x - 2, at.y, x + 2, at.bottom) for x in upright]
     marks = []
     for id, name, x, y, role in wanted:
         wide, found = text_width(name, "small", role != "muted"), None
-        for left, base in ((x + 12, y - 8), (x - 12 - wide, y - 8), (x + 12, y + 17), (x - 12 - wide, y + 17),
-                           (x - wide / 2, y - 24), (x - wide / 2, y + 28)):  # fmt: skip
+        for left, base in ((x + 18, y - 8), (x - 18 - wide, y - 8), (x + 18, y + 17), (x - 18 - wide, y + 17),
+                           (x - wide / 2, y - 24), (x - wide / 2, y + 32)):  # fmt: skip
             box = (left, base - 10, left + wide, base + 4)
-            inside = (
-                PLOT.x < box[0] and PLOT.y + 18 < box[1] and box[2] < PLOT.right - 2 and box[3] < PLOT.bottom
-            )
+            inside = at.x < box[0] and at.y + 18 < box[1] and box[2] < at.right - 2 and box[3] < at.bottom
             clear = all(box[2] < t[0] or t[2] < box[0] or box[3] < t[1] or t[3] < box[1] for t in taken)
             if found is None and inside and clear:
                 found = (left, base, box)
@@ -154,14 +180,14 @@ def _labels(wanted: list[tuple[str, str, float, float, str]], upright: list[floa
     return marks
 
 
-def _dimensions(r: Result) -> list[dict]:
+def _dimensions(r: Result, left: float, columns: tuple, top: float) -> list[dict]:
     """Who each point serves, then the five dimensions in figures, the better one of each in bold."""
-    marks = [text("dims-title", NAMES, 14, "Five dimensions", bold=True)]
-    marks.append(text("head-serves", NAMES, ROWS - 14, "users / GPUs", "muted", "small"))
+    marks = [text("dims-title", left, top - 56, "Five dimensions", bold=True)]
+    marks.append(text("head-serves", left, top - 14, "users / GPUs", "muted", "small"))
     points = _known(r)
-    for (id, name, p, role), x in zip(points, COLUMNS, strict=True):
-        marks.append(text(f"head-{id}", x, ROWS - 30, name, role, "body", "end", bold=True))
-        marks.append(text(f"head-{id}-serves", x, ROWS - 14, f"{p.users} / {p.gpus}", "ink", "small", "end"))
+    for (id, name, p, role), x in zip(points, columns, strict=True):
+        marks.append(text(f"head-{id}", x, top - 30, name, role, "body", "end", bold=True))
+        marks.append(text(f"head-{id}-serves", x, top - 14, f"{p.users} / {p.gpus}", "ink", "small", "end"))
     rows = (
         (
             "throughput",
@@ -176,13 +202,13 @@ def _dimensions(r: Result) -> list[dict]:
         ("memory", [p.weight_bytes for _, _, p, _ in points], units.si_bytes, min, "weights a GPU"),
     )
     for k, (name, values, show, better, detail) in enumerate(rows):
-        y = ROWS + k * PITCH
+        y = top + k * PITCH
         marks += [
-            line(f"rule{k}", NAMES, y - 6, WIDTH, y - 6, "grid"),
-            text(f"dim{k}", NAMES, y + 12, name),
-            text(f"dim{k}-detail", NAMES, y + 27, detail, "muted", "small"),
+            line(f"rule{k}", left, y - 6, columns[-1], y - 6, "grid"),
+            text(f"dim{k}", left, y + 12, name),
+            text(f"dim{k}-detail", left, y + 27, detail, "muted", "small"),
         ]
-        for (id, _, _, _), x, value in zip(points, COLUMNS, values, strict=True):
+        for (id, _, _, _), x, value in zip(points, columns, values, strict=True):
             best = value == better(values)
             marks.append(
                 text(
@@ -227,7 +253,8 @@ def _table(r: Result):
     ])  # fmt: skip
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    plot_at, left, columns, top, height = PLACES[width == WIDE]
     rate = figure("your tokens a second", r.yours.tokens_s, role="now")
     price = figure("your 1,000 tokens", r.yours.usd_per_1k, _usd, "now")
     cheaper = figure("cost of a token, A over B", r.cost_ratio, units.times)
@@ -236,15 +263,18 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         summary=f"Yours makes {rate.text} tokens a second at {price.text} for 1,000; a token of A costs {cheaper.text} one "
         f"of B, and B's users wait {later.text} as long as A's.",
         takeaway=_takeaway(r),
-        marks=_plot(r) + _dimensions(r),
+        marks=_plot(r, plot_at) + _dimensions(r, left, columns, top),
         figures=(rate, price, cheaper, later),
         table=_table(r),
-        height=PLOT.bottom + 40,
+        height=height,
+        width=width,
         formula=(
-            ("tokens a second = users / time between tokens",
-             f"{r.yours.users} / {units.seconds(r.yours.between_tokens_s)} = {rate.text}"),
-            ("1,000 tokens = GPUs · $ an hour / 3600 / tokens a second · 1000",
-             f"{r.yours.gpus} · ${units.number(r.usd_per_gpu_hour)} / 3600 / {rate.text} · 1000 = {price.text}"),
+            ("tokens a second = {users} / {between_ms:time between tokens}",
+             f"{{users:{r.yours.users}}} / {{between_ms:{units.seconds(r.yours.between_tokens_s)}}} = {rate.text}"),
+            ("1,000 tokens = {gpus:GPUs} · {usd_per_gpu_hour:$ an hour} / 3600 / tokens a second · 1000",
+             f"{{gpus:{r.yours.gpus}}} · {{usd_per_gpu_hour:${units.number(r.usd_per_gpu_hour)}}} / 3600 / {rate.text} · 1000 = {price.text}"),
+            ("{floor} = weights a GPU / its bandwidth",
+             f"{units.si_bytes(r.yours.weight_bytes)} / {units.si_bytes(machine(GPU).bandwidth)}/s = {{floor:{units.seconds(r.floor_s)}}}"),
             ("B as reported: 4,000 tokens a second on each GPU",
              f"64 users / 120 ms are {units.number(r.b.tokens_s)} on all four"),
         ),
@@ -256,8 +286,8 @@ SIMULATOR = Declaration(
     title="Efficiency frontier",
     question="Fast for one user or cheap for many: where should you stand?",
     controls=(
-        log_slider("users", "Users at once", 8, 1, 256, per_decade=8),
-        log_slider("between_ms", "Time between tokens", 30.0, 2.0, 500.0, unit="ms"),
+        USERS,
+        BETWEEN,
         powers_of_two("gpus", "GPUs", 4, 1, 16),
         select("application", "Application", "chatbot", WANTS),
         select("bits", "Bits of a weight", 4, {4: "4", 8: "8", 16: "16"}, more=True),

@@ -7,10 +7,13 @@ from widgets import units
 from widgets.charts import Box, linear, text_width
 from widgets.controls import slider
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import Column, Scene, figure, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
-BARS, PITCH = Box(88, 8, 440, 4 * 84), 84
-RIGHT = 720
+GEMM_CUT = slider("gemm_cut", "int4 makes the GEMMs shorter by", 45, 0, 100, unit="%")
+ATTENTION_CUT = slider("attention_cut", "Fusion makes attention shorter by", 30, 0, 100, unit="%")
+KEPT = slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01)
+# (the bars, the pitch of the rounds, their right edge)
+PLACES = {True: (Box(88, 8, 440, 4 * 84), 84, 720), False: (Box(0, 8, 258, 4 * 116), 116, 340)}
 AGREE = 0.04  # relative: what rounding of the reported figures explains
 ROLES = {
     "GEMM": "compute",
@@ -41,6 +44,7 @@ class Round:
 class Result:
     gemm_share: float
     gemm_cut: float
+    attention_cut: float
     without_gemm_s: float
     acceptance: float
     drafts: int
@@ -66,7 +70,7 @@ def run(gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> R
     given = {"acceptance": acceptance, "drafts": drafts, "draft_s": draft_s, "rounds": rounds}
     results = tuple(_round(one) for one in cost.playbook(baseline_s, **given))
     return Result(
-        cost.BASELINE_SHARES["GEMM"], gemm_cut / 100,
+        cost.BASELINE_SHARES["GEMM"], gemm_cut / 100, attention_cut / 100,
         cost.best_case_s(baseline_s, cost.BASELINE_SHARES, "GEMM"),
         acceptance, drafts, draft_s, cost.expected_tokens(acceptance, drafts),
         cost.PLAYBOOK_TARGETS["between tokens"], cost.PLAYBOOK_TARGETS["tokens_s"],
@@ -88,34 +92,67 @@ def _agrees(one: Round) -> bool:
     return abs(one.ratio - 1) <= AGREE
 
 
-def _bars(r: Result, i: int, now: bool) -> list[dict]:
-    one, y = r.rounds[i], BARS.y + PITCH * i
-    x = linear(0, max(90e-3, r.rounds[0].arithmetic_s), BARS.x, BARS.right)
-    drawn = cost.ROUNDS[i].speculates
+def _scale(r: Result, at: Box):
+    return linear(0, max(90e-3, r.rounds[0].arithmetic_s), at.x, at.right)
+
+
+def _bars(r: Result, i: int, now: bool, places) -> list[dict]:
+    """A round, by arithmetic and as reported; all rounds stand, and the one of this step is named in bold."""
+    at, pitch, edge = places
+    one, y, wide_layout = r.rounds[i], at.y + pitch * i, edge > 400
+    x, drawn = _scale(r, at), cost.ROUNDS[i].speculates
     marks = [text(f"round{i}", 0, y + 14, one.name, "ink" if now else "muted", bold=now)]
-    marks.append(text(f"round{i}-a", BARS.x - 10, y + 38, "arithmetic", "primary", "small", "end"))
-    marks.append(text(f"round{i}-r", BARS.x - 10, y + 60, "reported", "muted", "small", "end"))
-    at, step_s = 0.0, sum(one.parts_s.values())
+    y += 0 if wide_layout else 30
+    if wide_layout:
+        marks.append(text(f"round{i}-a", at.x - 10, y + 38, "arithmetic", "primary", "small", "end"))
+        marks.append(text(f"round{i}-r", at.x - 10, y + 60, "reported", "muted", "small", "end"))
+    start, step_s = 0.0, sum(one.parts_s.values())
     for p, (part, time_s) in enumerate(one.parts_s.items()):
         # a round of guesses yields several tokens: each bears its share of the step
         share_s = time_s / step_s * one.arithmetic_s
-        left, wide = x(at), x(at + share_s) - x(at)
-        tip = f"{part}: {units.seconds(share_s)} of {units.seconds(one.arithmetic_s)} a token"
+        left, wide = x(start), x(start + share_s) - x(start)
+        tip = f"round {i}, {part}: {units.seconds(share_s)} of {units.seconds(one.arithmetic_s)} a token"
         role = "primary" if drawn else ROLES[part]
-        marks.append(rect(f"round{i}-{p}", left, y + 22, max(0, wide - 1.5), 22, role, tip))
+        bar = rect(f"round{i}-{p}", left, y + 22, max(0, wide - 1.5), 22, role, tip)
+        term = (
+            "share"
+            if (i, part) == (0, "GEMM")
+            else "step"
+            if i == 0
+            else "attention_cut"
+            if part == "attention"
+            else "left"
+        )
+        marks += about(term, bar)
         name = SHORT.get(part, part)
         if wide > text_width(name, "small") + 4 and not drawn:
             marks.append(
                 text(f"round{i}-{p}-name", left + wide / 2, y + 37, name, "inverse", "small", "middle")
             )
-        at += share_s
-    told = units.seconds(one.reported_s)
+        start += share_s
+    told, end = units.seconds(one.reported_s), x(start)
     marks += [
-        text(f"round{i}-a-ms", x(at) + 8, y + 38, units.seconds(one.arithmetic_s), "ink" if _agrees(one) else "hot", bold=True),
-        rect(f"round{i}-told", BARS.x, y + 48, x(one.reported_s) - BARS.x, 16, "idle", f"reported: {told}"),
+        text(f"round{i}-a-ms", end + (18 if drawn else 8), y + 38, units.seconds(one.arithmetic_s), "ink" if _agrees(one) else "hot", bold=True),
+        rect(f"round{i}-told", at.x, y + 48, x(one.reported_s) - at.x, 16, "idle", f"round {i}, reported: {told}"),
         text(f"round{i}-r-ms", _clear_of(x(r.target_s), x(one.reported_s) + 8, told), y + 61, told, "ink", bold=True),
     ]  # fmt: skip
-    return marks + _beside(one, i, y)
+    return marks + _pulled(r, i, x, y + 46) + _beside(one, i, at.y + pitch * i, edge)
+
+
+def _pulled(r: Result, i: int, x, y: float) -> list[dict]:
+    """What a round is about, in the hand: the GEMMs' end, attention's end, the end of a guessed token."""
+    first, fused = r.rounds[0].parts_s, r.rounds[2].parts_s
+    if i == 1:
+        return [handle("pull-gemm", x(first["GEMM"] * (1 - r.gemm_cut)), y, "compute",
+                       drag(GEMM_CUT, "x", lambda cut: x(first["GEMM"] * (1 - cut / 100))))]  # fmt: skip
+    if i == 2:
+        return [handle("pull-attention", x(fused["GEMM"] + first["attention"] * (1 - r.attention_cut)), y, "memory",
+                       drag(ATTENTION_CUT, "x", lambda cut: x(fused["GEMM"] + first["attention"] * (1 - cut / 100))))]  # fmt: skip
+    if i == 3:
+        whole = r.rounds[3].arithmetic_s * r.tokens_a_round
+        return [handle("pull-kept", x(r.rounds[3].arithmetic_s), y, "primary",
+                       drag(KEPT, "x", lambda kept: x(whole / cost.expected_tokens(kept, r.drafts))))]  # fmt: skip
+    return []
 
 
 def _clear_of(upright: float, left: float, words: str) -> float:
@@ -123,22 +160,25 @@ def _clear_of(upright: float, left: float, words: str) -> float:
     return upright + 6 if left - 2 < upright < left + text_width(words, bold=True) + 2 else left
 
 
-def _beside(one: Round, i: int, y: float) -> list[dict]:
+def _beside(one: Round, i: int, y: float, edge: float) -> list[dict]:
     """What else is reported of the round, at the right edge."""
     if not one.reported_tokens_s:
         return []
     fits = one.requests_in_flight <= 1.1 * one.admitted
     needs = f"{units.number(one.requests_in_flight, 2)} requests at once, {one.admitted} admitted"
     rate = f"reported {units.count(one.reported_tokens_s)} tokens/s need {needs}"
-    return [text(f"round{i}-rate", RIGHT, y + 14, rate, "muted" if fits else "hot", "small", "end", not fits)]
+    if edge < 400:
+        rate = f"{units.count(one.reported_tokens_s)} tokens/s need {needs.replace(' requests at once', '')}"
+        y += 20
+    return [text(f"round{i}-rate", edge, y + 14, rate, "muted" if fits else "hot", "small", "end", not fits)]
 
 
-def _target(r: Result) -> list[dict]:
-    x = linear(0, max(90e-3, r.rounds[0].arithmetic_s), BARS.x, BARS.right)(r.target_s)
+def _target(r: Result, at: Box) -> list[dict]:
+    x = _scale(r, at)(r.target_s)
     name = f"target: {units.seconds(r.target_s)}"
     return [
-        line("target", x, BARS.y + 20, x, BARS.bottom - 6, "limit", name),
-        text("target-name", x, BARS.bottom + 10, name, "muted", "small", "middle"),
+        line("target", x, at.y + 20, x, at.bottom - 6, "limit", name),
+        text("target-name", x, at.bottom + 10, name, "muted", "small", "middle"),
     ]
 
 
@@ -195,18 +235,15 @@ def _takeaway(r: Result, i: int) -> str:
     return "Each round moves the bottleneck: what helps next is read from the new parts, not the old."
 
 
-def frames(r: Result, measured: dict | None = None) -> list[Scene]:
-    scenes = []
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    scenes, places = [], PLACES[width == WIDE]
     for i, one in enumerate(r.rounds):
         ours = figure("between tokens, by arithmetic", one.arithmetic_s, units.seconds, "primary")
         told = figure("reported", one.reported_s, units.seconds)
         ratio = figure("arithmetic over report", one.ratio, units.times, "ink" if _agrees(one) else "hot")
-        marks = _target(r)
+        marks = _target(r, places[0])
         for row in range(4):
-            if row <= i:
-                marks += _bars(r, row, row == i)
-            else:
-                marks.append(text(f"round{row}", 0, BARS.y + PITCH * row + 14, r.rounds[row].name, "muted"))
+            marks += _bars(r, row, row == i, places)
         scenes.append(
             Scene(
                 summary=f"Round {i}, {one.name}: {ours.text} between tokens by arithmetic, {told.text} reported, "
@@ -215,7 +252,8 @@ def frames(r: Result, measured: dict | None = None) -> list[Scene]:
                 marks=marks,
                 figures=(ours, told, ratio),
                 table=_table(r),
-                height=BARS.bottom + 16,
+                height=round(places[0].bottom) + 16,
+                width=width,
                 formula=_formula(r, i),
                 caption=_caption(r, i),
             )
@@ -228,12 +266,15 @@ def _formula(r: Result, i: int) -> tuple[tuple[str, str], ...]:
         step = units.seconds(sum(r.rounds[3].parts_s.values()))
         text_ = f"({units.seconds(r.draft_s)} + {step}) / {units.number(r.tokens_a_round)} = "
         return (
-            ("a token = (guesses + step) / tokens a round", text_ + units.seconds(r.rounds[3].arithmetic_s)),
+            (
+                "a token = ({draft_ms:guesses} + step) / tokens of {drafts} guesses at {acceptance}",
+                text_ + units.seconds(r.rounds[3].arithmetic_s),
+            ),
         )
     if i == 1:
-        text_ = f"{units.seconds(r.rounds[0].arithmetic_s)} · (1 − {r.gemm_share} · {units.number(r.gemm_cut)}) = "
-        return (("step · (1 − share · cut)", text_ + units.seconds(r.rounds[1].arithmetic_s)),)
-    return (("requests at once = tokens/s · s a token", _little(r.rounds[i])),)
+        text_ = f"{units.seconds(r.rounds[0].arithmetic_s)} · (1 − {{share:{r.gemm_share}}} · {{gemm_cut:{units.number(r.gemm_cut)}}}) = "
+        return (("{step} · (1 − {share} · {gemm_cut:cut})", text_ + units.seconds(r.rounds[1].arithmetic_s)),)
+    return (("requests at once = tokens/s · {baseline_ms:s a token}", _little(r.rounds[i])),)
 
 
 def _little(one: Round) -> str:
@@ -245,9 +286,9 @@ SIMULATOR = Declaration(
     title="70B playbook",
     question="Do the rounds that made a 70B model fast add up?",
     controls=(
-        slider("gemm_cut", "int4 makes the GEMMs shorter by", 45, 0, 100, unit="%"),
-        slider("attention_cut", "Fusion makes attention shorter by", 30, 0, 100, unit="%"),
-        slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01),
+        GEMM_CUT,
+        ATTENTION_CUT,
+        KEPT,
         slider("drafts", "Guesses a round", 5, 0, 12),
         slider("baseline_ms", "Step before the first round", 85, 20, 150, unit="ms", more=True),
         slider("draft_ms", "Time of all guesses of a round", 4.0, 0.0, 40.0, step=0.5, unit="ms", more=True),
@@ -256,7 +297,7 @@ SIMULATOR = Declaration(
         "As told": {},
         "Bytes alone: a quarter": {"gemm_cut": 75},
         "GEMMs of no time": {"gemm_cut": 100},
-        "Guesses rarely kept": {"acceptance": 0.25, "draft_ms": 20.0},
+        "Slow guesses, rarely kept": {"acceptance": 0.25, "draft_ms": 20.0},
     },
     run=run,
     stepper=Stepper("round", frames, lambda r: 1),

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box
+from widgets.charts import Box, text_width
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import Scene, figure, line, rect, table, text
+from widgets.scene import WIDE, Scene, about, drag, figure, handle, line, rect, table, text
 
 OWN = "your own numbers"
 CASES = {case.name: case for case in cost.CASES}
-TRACE, LANE = Box(96, 58, 616, 4 * 34), 34
-FLOW = Box(0, 254, 720, 74)
 KERNELS = 12
 QUESTIONS = ("input late?", "gaps between?", "a slow rank?", "NCCL alone?", "near its roof?")
 NAMES = {
@@ -24,6 +22,14 @@ NAMES = {
     "memory": "memory bandwidth",
     "compute": "arithmetic",
     "implementation": "the way it is written",
+}
+UNDECIDED = "not yet"
+DIAGNOSIS = select("diagnosis", "Your diagnosis", UNDECIDED, {UNDECIDED: "not yet", **NAMES},
+                   help="The questions are answered once you have named a suspect.")  # fmt: skip
+# (the trace and its lanes' pitch, the suspects, the questions, height)
+PLACES = {
+    True: (Box(96, 40, 616, 4 * 32), 32, Box(20, 214, 250, 172), Box(330, 214, 390, 150), 428),
+    False: (Box(0, 52, 336, 4 * 44), 44, Box(20, 268, 300, 172), Box(0, 480, 340, 150), 700),
 }
 ANSWERS = ("input", "launches", "stragglers", "communication")  # a yes to the first four questions
 LIMITS = (cost.WAIT_SHARE, cost.WAIT_SHARE, cost.SKEW, cost.WAIT_SHARE, cost.NEAR_ROOF)
@@ -40,6 +46,8 @@ class Asked:
 @dataclass(frozen=True)
 class Result:
     case: str
+    diagnosis: str
+    right: bool
     story: str
     input_wait_share: float
     launch_gap_share: float
@@ -62,7 +70,15 @@ class Result:
 
 
 def run(
-    case, input_wait, launch_gaps, communication, rank_skew, intensity, compute_share, bandwidth_share
+    case,
+    diagnosis,
+    input_wait,
+    launch_gaps,
+    communication,
+    rank_skew,
+    intensity,
+    compute_share,
+    bandwidth_share,
 ) -> Result:
     ridge = machine("H100").ridge("fp16")
     if case == OWN:
@@ -83,7 +99,7 @@ def run(
     roof = seen.bandwidth_share if bound == "memory" else seen.compute_share
     work = 1 - waits
     return Result(
-        case, story, seen.input_wait_share, seen.launch_gap_share, seen.exposed_communication_share,
+        case, diagnosis, diagnosis == found.bottleneck, story, seen.input_wait_share, seen.launch_gap_share, seen.exposed_communication_share,
         seen.rank_skew, 1 - 1 / max(1.0, seen.rank_skew), work, seen.intensity, seen.ridge, seen.compute_share,
         seen.bandwidth_share, roof, 100 * roof, bound, LIMITS,
         tuple(Asked(c.question, c.value, c.limit, c.hit) for c in found.checks),
@@ -91,110 +107,150 @@ def run(
     )  # fmt: skip
 
 
-def _lane(name: str, row: int) -> list[dict]:
-    y = TRACE.y + LANE * row
-    return [
-        text(f"lane{row}", TRACE.x - 10, y + 18, name, "muted", anchor="end"),
-        line(f"lane{row}-line", TRACE.x, y + 26, TRACE.right, y + 26, "grid"),
-    ]
-
-
-def _trace(r: Result) -> list[dict]:
-    """One step as a profiler's timeline: what runs, and what it waits for."""
+def _trace(r: Result, at: Box, pitch: float, looked: int) -> list[dict]:
+    """One step as a profiler's timeline: what runs, and what it waits for. The lane looked at is named in bold."""
+    wide = at.x > 50
     marks = [
-        text("story", 0, 16, r.story, bold=True),
-        text("trace-title", TRACE.x, 42, "one step, left to right", "muted", "small"),
+        text(
+            "story",
+            0,
+            16,
+            r.story if wide or text_width(r.story, bold=True) < 338 else f"Case: {r.case}",
+            bold=True,
+        )
     ]
     for row, name in enumerate(("input", "kernels", "NCCL", "other ranks")):
-        marks += _lane(name, row)
-    start = TRACE.x + TRACE.w * r.input_wait_share
-    end = TRACE.right - TRACE.w * r.exposed_communication_share
-    pitch = (end - start) / KERNELS
+        y, now = at.y + pitch * row + (0 if wide else 16), looked == row
+        label = (at.x - 10, y + 16, "end") if wide else (at.x, y - 4, "start")
+        marks += [
+            text(
+                f"lane{row}", label[0], label[1], name, "now" if now else "muted", "small", label[2], bold=now
+            ),
+            line(f"lane{row}-line", at.x, y + 24, at.right, y + 24, "grid"),
+        ]
+    tops = [at.y + pitch * row + (0 if wide else 16) for row in range(4)]
+    start = at.x + at.w * r.input_wait_share
+    end = at.right - at.w * r.exposed_communication_share
+    step = (end - start) / KERNELS
     busy = r.work_share / (r.work_share + r.launch_gap_share)
     if r.input_wait_share:
         share = units.percent(r.input_wait_share, 0)
-        marks.append(
-            rect("input", TRACE.x, TRACE.y + 2, start - TRACE.x, 22, "overhead", f"Loading: {share}")
+        marks += about(
+            "input", rect("input", at.x, tops[0], start - at.x, 22, "overhead", f"Loading: {share}")
         )
-    role = "memory" if r.bound == "memory" else "compute"
+    role = "primary" if r.diagnosis == UNDECIDED else "memory" if r.bound == "memory" else "compute"
     tip = f"Kernels run {units.percent(r.work_share, 0)} of the time, gaps {units.percent(r.launch_gap_share, 0)}"
     for k in range(KERNELS):
-        wide = max(1, pitch * busy - (1 if r.launch_gap_share < 0.02 else 0))
-        marks.append(rect(f"kernel{k}", start + pitch * k, TRACE.y + LANE + 2, wide, 22, role, tip))
+        wide_k = max(1, step * busy - (1 if r.launch_gap_share < 0.02 else 0))
+        marks += about("launches", rect(f"kernel{k}", start + step * k, tops[1], wide_k, 22, role, tip))
     if r.exposed_communication_share:
         share = units.percent(r.exposed_communication_share, 0)
-        tip = f"NCCL while no kernel runs: {share}"
-        marks.append(rect("nccl", end, TRACE.y + 2 * LANE + 2, TRACE.right - end, 22, "network", tip))
-    done = TRACE.x + TRACE.w / max(1.0, r.rank_skew)
-    skewed = r.rank_skew > 1
+        nccl = rect(
+            "nccl", end, tops[2], at.right - end, 22, "network", f"NCCL while no kernel runs: {share}"
+        )
+        marks += about("communication", nccl)
+    done = at.x + at.w / max(1.0, r.rank_skew)
     tip = f"The slowest rank takes {units.times(r.rank_skew)} the mean"
-    marks.append(rect("ranks", TRACE.x, TRACE.y + 3 * LANE + 2, done - TRACE.x, 22, role, tip))
-    if skewed:
-        marks.append(rect("ranks-wait", done, TRACE.y + 3 * LANE + 2, TRACE.right - done, 22, "idle", tip))
-        if TRACE.right - done > 50:
+    marks += about("stragglers", rect("ranks", at.x, tops[3], done - at.x, 22, role, tip))
+    if r.rank_skew > 1:
+        marks += about("stragglers", rect("ranks-wait", done, tops[3], at.right - done, 22, "idle", tip))
+        if at.right - done > 50:
             marks.append(
                 text(
                     "ranks-wait-name",
-                    (done + TRACE.right) / 2,
-                    TRACE.y + 3 * LANE + 18,
+                    (done + at.right) / 2,
+                    tops[3] + 15,
                     "wait",
                     "muted",
                     "small",
                     "middle",
+                    on="idle",
                 )
             )
     return marks
+
+
+def _suspects(r: Result, at: Box) -> list[dict]:
+    """Who holds the step up: the knob is pulled to a suspect, and only then the questions are answered."""
+    pitch = at.h / 8
+    places = {name: at.y + pitch * i + 8 for i, name in enumerate((UNDECIDED, *NAMES))}
+    marks = [text("suspects-title", 0, at.y - 20, "Pull the knob to your suspect", bold=True)]
+    marks.append(line("suspects-line", at.x, places[UNDECIDED], at.x, at.y + pitch * 7 + 8, "axis"))
+    for name, y in places.items():
+        chosen = name == r.diagnosis
+        words, role = NAMES.get(name, "not yet"), "muted"
+        if chosen and name != UNDECIDED:
+            role = "useful" if r.right else "hot"
+            words += ": yes" if r.right else ": no"
+        marks.append(text(f"suspect-{name}", at.x + 22, y + 4, words, role, bold=chosen))
+    return [
+        *marks,
+        handle(
+            "pull-suspect", at.x, places[r.diagnosis], "now", drag(DIAGNOSIS, "y", lambda name: places[name])
+        ),
+    ]
 
 
 def _shown(i: int, value: float) -> str:
     return units.times(value) if i == 2 else units.percent(value, 0)
 
 
-def _flow(r: Result, step: int) -> list[dict]:
-    """The flowchart: five questions from left to right, the first yes decides."""
-    pitch = FLOW.w / 5
-    marks = [text("flow-title", 0, FLOW.y - 12, "ask in this order; the first yes decides", "muted", "small")]
+def _flow(r: Result, step: int, at: Box) -> list[dict]:
+    """The flowchart: five questions from top to bottom, the first yes decides."""
+    pitch, open_ = at.h / 5, r.diagnosis != UNDECIDED
+    marks = [text("flow-title", at.x, at.y - 20, "Ask in this order; the first yes decides", bold=True)]
     for i, words in enumerate(QUESTIONS):
-        x, wide = FLOW.x + pitch * i, pitch - 14
-        reached = i < min(step, len(r.asked))
-        middle = x + wide / 2
+        y, reached = at.y + pitch * i, open_ and i < min(step, len(r.asked))
         rule = f"{'at least' if i == 4 else 'more than'} {_shown(i, LIMITS[i])}"
         asked = r.asked[i] if reached else None
-        role = "hot" if asked and asked.hit and i < 4 else "useful"
-        if asked and i == min(step, len(r.asked)) - 1 and not asked.hit:
-            role = "now"
         tip = f"{words} {rule}" + (f": {_shown(i, asked.value)}" if asked else "")
+        hit = asked and asked.hit
+        role = "hot" if hit and i < 4 else "useful" if hit else "idle"
         marks += [
-            rect(f"box{i}", x, FLOW.y, wide, FLOW.h, "idle", tip),
-            rect(f"box{i}-bar", x, FLOW.y, wide if asked else 0, 5, role),
-            text(f"box{i}-q", middle, FLOW.y + 25, words, "ink" if reached else "muted", "small", "middle"),
-            text(f"box{i}-rule", middle, FLOW.y + 42, rule, "muted", "small", "middle"),
-        ]  # fmt: skip
-        if i < 4:
-            marks.append(
-                line(f"arrow{i}", x + wide + 1, FLOW.y + FLOW.h / 2, x + pitch - 1, FLOW.y + FLOW.h / 2)
-            )
+            rect(f"box{i}", at.x, y, 7, pitch - 6, role, tip),
+            text(f"box{i}-q", at.x + 16, y + 16, words, "ink" if reached else "muted", bold=bool(asked)),
+            text(f"box{i}-rule", at.x + 134, y + 16, rule, "muted", "small"),
+        ]
         if asked:
-            said = "yes" if asked.hit else "no"
-            marks.append(
-                text(f"box{i}-a", middle, FLOW.y + 63, f"{_shown(i, asked.value)}: {said}",
-                     "hot" if asked.hit and i < 4 else "useful" if asked.hit else "ink", "body", "middle", True)
-            )  # fmt: skip
+            said = f"{_shown(i, asked.value)}: {'yes' if asked.hit else 'no'}"
+            ink = "hot" if hit and i < 4 else "useful" if hit else "ink"
+            marks.append(text(f"box{i}-a", at.right, y + 16, said, ink, "body", "end", True))
     return marks
 
 
-def _verdict(r: Result, step: int) -> list[dict]:
-    y = FLOW.bottom + 34
-    if step < len(r.asked):
-        return [text("verdict", 0, y, "What holds it up? Decide before you step on.", "now", "big")]
-    tries = ", then ".join(r.path[:3])
-    return [
-        text("verdict", 0, y, f"It is {NAMES[r.bottleneck]}.", "hot", "big", bold=True),
-        text("path", 0, y + 22, f"Try: {tries}.", "ink"),
-    ]
+def _verdict(r: Result, step: int, at: Box) -> list[dict]:
+    y = at.bottom + 24
+    if r.diagnosis == UNDECIDED or step < len(r.asked):
+        return []
+    first, rest = f"It is {NAMES[r.bottleneck]}.", f"Try: {', then '.join(r.path[: 2 if at.x else 3])}."
+    marks = [text("verdict", at.x, y, first, "useful" if r.right else "hot", bold=True)]
+    if text_width(rest, "small") < at.w:
+        return [*marks, text("path", at.x, y + 20, rest, "ink", "small")]
+    return [*marks, text("path", at.x, y + 20, f"Try: {r.path[0]}.", "ink", "small")]
+
+
+LOOKS = (
+    "The input's lane: waiting for data stands {input}.",
+    "The kernels' lane: they run {work} of the time, and gaps between them take {gaps}.",
+    "NCCL's lane: communication that no kernel hides takes {nccl}.",
+    "The other ranks: the slowest takes {skew} the mean.",
+    "The counters: {flops} of the FLOP/s and {bytes} of the bandwidth, at {intensity} FLOP per byte. Name a suspect.",
+)
+
+
+def _look(r: Result, step: int) -> str:
+    """What a step of an undecided reader says: the evidence, and no verdict."""
+    return LOOKS[step].format(
+        input=f"at {units.percent(r.input_wait_share, 0)}", work=units.percent(r.work_share, 0),
+        gaps=units.percent(r.launch_gap_share, 0), nccl=units.percent(r.exposed_communication_share, 0),
+        skew=units.times(r.rank_skew), flops=units.percent(r.compute_share), bytes=units.percent(r.bandwidth_share),
+        intensity=units.number(r.intensity),
+    )  # fmt: skip
 
 
 def _takeaway(r: Result, step: int) -> str:
+    if r.diagnosis == UNDECIDED:
+        return "Look first, then say who holds it up: a guess that is written down teaches more."
     if step < len(r.asked):
         return "Rule out the waits first: a faster kernel cannot shorten them."
     if r.bottleneck in ANSWERS:
@@ -206,8 +262,10 @@ def _takeaway(r: Result, step: int) -> str:
 
 
 def _caption(r: Result, step: int) -> str:
+    if r.diagnosis == UNDECIDED:
+        return _look(r, step)
     if step == 0:
-        return "The profile lies before you, and no question has been asked yet."
+        return "You have named a suspect; now the questions, one after the other."
     asked = r.asked[step - 1]
     i = step - 1
     said = "yes" if asked.hit else "no"
@@ -231,38 +289,57 @@ def _table(r: Result):
     return table(("seen", "value", "limit"), rows)
 
 
-def frames(r: Result, measured: dict | None = None) -> list[Scene]:
-    work = figure("of the time kernels run", r.work_share, units.percent)
-    intensity = figure("FLOP per byte", r.intensity)
-    roof = figure(
-        f"of the {r.bound} roof", r.roof_share, units.percent, "memory" if r.bound == "memory" else "compute"
-    )
-    gain = figure("with every kernel at its roof", r.at_roof_ratio, units.times)
-    near = f"{units.number(r.intensity)} < {units.number(r.ridge)}" if r.bound == "memory" else (
-        f"{units.number(r.intensity)} ≥ {units.number(r.ridge)}")  # fmt: skip
+def _figures(r: Result) -> tuple:
+    """Before a diagnosis what a profiler counts; after it what follows from it."""
+    if r.diagnosis == UNDECIDED:
+        return (figure("of the FLOP/s", r.compute_share, units.percent, term="compute_share"),
+                figure("of the bandwidth", r.bandwidth_share, units.percent, term="bandwidth_share"))  # fmt: skip
+    role = "memory" if r.bound == "memory" else "compute"
+    return (figure("of the time kernels run", r.work_share, units.percent, term="launches"),
+            figure("FLOP per byte", r.intensity, term="intensity"),
+            figure(f"of the {r.bound} roof", r.roof_share, units.percent, role),
+            figure("with every kernel at its roof", r.at_roof_ratio, units.times))  # fmt: skip
+
+
+def _summary(r: Result, told: tuple) -> str:
+    if r.diagnosis == UNDECIDED:
+        return (f"{r.case}: a profile with {told[0].text} of the FLOP/s and {told[1].text} of the bandwidth; the input, "
+                "the gaps, the ranks and the network stand in its lanes. Nothing is diagnosed yet.")  # fmt: skip
+    work, intensity, roof, gain = (one.text for one in told)
+    said = "right" if r.right else f"not right: it is {NAMES[r.bottleneck]}"
+    return (f"{r.case}: kernels run {work} of the time, at {intensity} FLOP per byte and {roof} of the {r.bound} roof; "
+            f"with every kernel at its roof the step would be {gain} as fast. Your diagnosis is {said}.")  # fmt: skip
+
+
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    trace_at, pitch, suspects_at, flow_at, height = PLACES[width == WIDE]
+    undecided, told = r.diagnosis == UNDECIDED, _figures(r)
+    known = "?" if undecided else f"the {r.bound} roof is the one that counts"
+    sign = "<" if r.intensity < r.ridge else "≥"
     return [
         Scene(
-            summary=f"{r.case}: kernels run {work.text} of the time, at {intensity.text} FLOP per byte and "
-            f"{roof.text} of the {r.bound} roof; with every kernel at its roof the step would be {gain.text} as fast.",
+            summary=_summary(r, told),
             takeaway=_takeaway(r, step),
-            marks=_trace(r) + _flow(r, step) + _verdict(r, step),
-            figures=(work, intensity, roof, gain),
+            marks=_trace(r, trace_at, pitch, step if undecided else -1) + _suspects(r, suspects_at)
+            + _flow(r, step, flow_at) + _verdict(r, step, flow_at),
+            figures=told,
             table=_table(r),
-            height=FLOW.bottom + 64,
-            formula=(
-                ("FLOP per byte against the ridge", f"{near}: the {r.bound} roof is the one that counts"),
-            ),
+            height=height,
+            width=width,
+            formula=(("{intensity:FLOP per byte} against the ridge",
+                      f"{{intensity:{units.number(r.intensity)}}} {sign} {units.number(r.ridge)}: {known}"),),
             caption=_caption(r, step),
         )
-        for step in range(len(r.asked) + 1)
-    ]
+        for step in range(len(LOOKS) if undecided else len(r.asked) + 1)
+    ]  # fmt: skip
 
 
 SIMULATOR = Declaration(
     title="Profiler detective",
     question="A profile lies before you: what holds the step up?",
     controls=(
-        select("case", "Case", "a LayerNorm", [*CASES, OWN], help="The settings below make your own."),
+        select("case", "Case", "a LayerNorm", [*CASES, OWN], help="More settings make your own."),
+        DIAGNOSIS,
         slider("input_wait", "Waits for input", 0, 0, 90, unit="%", more=True),
         slider("launch_gaps", "Gaps between kernels", 0, 0, 90, unit="%", more=True),
         slider("communication", "Communication that shows", 0, 0, 90, unit="%", more=True),
@@ -276,10 +353,10 @@ SIMULATOR = Declaration(
         "Many thin bars": {"case": "many thin bars"},
         "Two weeks of work": {"case": "two weeks on the wrong kernel"},
         "One hot expert": {"case": "one hot expert"},
-        "Width 4097": {"case": "a GEMM of width 4097"},
+        "Width 4097, solved": {"case": "a GEMM of width 4097", "diagnosis": "implementation"},
     },
     run=run,
-    stepper=Stepper("question", frames),
+    stepper=Stepper("look", frames),
     prediction=Prediction(
         "A LayerNorm on an H100 reaches 15 TFLOP/s, 1.5% of the peak, at 2.8 TB/s. How near is it, in percent, to the "
         "ceiling that limits it?",

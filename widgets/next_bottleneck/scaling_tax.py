@@ -8,13 +8,18 @@ from widgets import units
 from widgets.charts import Box, axis_x, axis_y, linear, log, spread, text_width
 from widgets.controls import slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import Column, Scene, circle, figure, line, path, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
 
 NODE, MEASURED_AT, MOST = 8, 128, 16384
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 10000, 16384)
-PLOT = Box(48, 34, 500, 170)
-PAID = Box(0, 286, 720, 34)
-NODES = Box(0, 372, 560, 72)
+GPUS = steps("gpus", "GPUs", 128, SIZES, units.count)
+REACHED = slider("measured_mfu", "MFU measured on 128 GPUs", 48, 15, 65, unit="%",
+                 help="Each doubling beyond a node adds the same to the step.")  # fmt: skip
+SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
+FIELD = 128  # cells at most: each is as many GPUs as it must be
+# (the fleet, the curve, one step, height)
+PLACES = {True: (Box(0, 34, 300, 150), Box(398, 34, 236, 150), Box(0, 308, 500, 72), 392),
+          False: (Box(0, 34, 336, 168), Box(40, 290, 226, 150), Box(0, 534, 250, 72), 616)}  # fmt: skip
 DRAWN = 8  # nodes
 
 
@@ -81,85 +86,86 @@ def run(gpus, local_mfu, measured_mfu, slow, operating, days, step_ms) -> Result
     )  # fmt: skip
 
 
-def _curve(r: Result) -> list[dict]:
-    x, y = log(NODE, MOST, PLOT.x, PLOT.right), linear(0, 0.8, PLOT.bottom, PLOT.y)
-    marks = axis_y(
-        "mfu",
-        y,
-        PLOT.x,
-        "MFU: useful FLOP/s over the peak",
-        lambda v: units.percent(v, 0),
-        PLOT.right,
-        (0, 0.2, 0.4, 0.6, 0.8),
-    )
-    marks += axis_x("gpus", x, PLOT.bottom, "GPUs", units.count, ticks=(8, 128, 1024, 8192))
-    marks.append(
-        line("local", PLOT.x, y(r.local_mfu), PLOT.right, y(r.local_mfu), "limit", "MFU of one node")
-    )
-    marks.append(path("fleet", [(x(one.gpus), y(one.mfu)) for one in r.curve], "primary"))
-    named = [("local", r.local_mfu, f"one node: {units.percent(r.local_mfu, 0)}", "muted"),
-             ("fleet", r.curve[-1].mfu, "fleet", "primary")]  # fmt: skip
-    if r.mfu < r.fleet_mfu:
-        kept = r.mfu / r.fleet_mfu
-        marks.append(path("real", [(x(one.gpus), y(one.mfu * kept)) for one in r.curve], "hot"))
-        named.append(("real", r.curve[-1].mfu * kept, "as it runs", "hot"))
-    places = spread([y(value) for _, value, _, _ in named])
-    for (id, _, words, role), at in zip(named, places, strict=True):
-        marks.append(text(f"{id}-name", PLOT.right + 10, at + 4, words, role, bold=role != "muted"))
-    tip = f"Measured on {MEASURED_AT} GPUs: {units.percent(r.measured_mfu)}"
-    marks.append(circle("measured-at", x(MEASURED_AT), y(r.measured_mfu), 4, "secondary", tip))
-    at, shown = x(r.gpus), units.percent(r.mfu)
-    marks.append(
-        line(
-            "gap", at, y(r.local_mfu), at, y(r.mfu), "hot", f"lost: {units.percent(1 - r.mfu / r.local_mfu)}"
-        )
-    )
-    marks.append(circle("here", at, y(r.mfu), 6, "hot", f"{units.count(r.gpus)} GPUs: {shown}"))
-    side, shift = ("end", -11) if at > PLOT.x + 120 else ("start", 11)
-    return [*marks, text("here-name", at + shift, y(r.mfu) + 19, shown, "hot", "body", side, True)]
-
-
-def _paid(r: Result) -> list[dict]:
-    """All GPUs that are paid for, by what they do."""
-    x = linear(0, r.gpus, PAID.x, PAID.right)
-    parts = (
-        ("useful", r.useful_gpus, "useful", "work as one node's would"),
-        ("tax", r.tax_gpus, "network", "tax"),
-        ("waiting", r.waiting_gpus, "idle", "wait"),
-        ("operating", r.operating_gpus, "overhead", "operate"),
-    )
-    title = f"{units.count(r.gpus)} GPUs paid for"
-    marks, at = [text("paid-title", 0, PAID.y - 10, title, "muted", "small")], 0.0
-    for id, size, role, words in parts:
-        left, wide = x(at), x(at + size) - x(at)
-        shown = units.number(size)
+def _field(r: Result, at: Box) -> list[dict]:
+    """Every GPU that is paid for, by what it does: a cell is one GPU, or as many as fit in none less."""
+    cells = min(FIELD, r.gpus)
+    columns = min(16, cells)
+    parts = ((r.useful_gpus, "useful", "work as one node's would"), (r.tax_gpus, "network", "tax"),
+             (r.waiting_gpus, "idle", "wait for the slow node"), (r.operating_gpus, "overhead", "operate"))  # fmt: skip
+    side = min(at.w / columns, at.h / math.ceil(cells / columns))
+    of = "" if cells == r.gpus else f", {units.number(r.gpus / cells)} a square"
+    marks = [text("field-title", 0, at.y - 16, f"{units.count(r.gpus)} GPUs paid for{of}", bold=True)]
+    ends = [0.0]
+    for size, _, _ in parts:
+        ends.append(ends[-1] + size / r.gpus * cells)
+    for cell in range(cells):
+        kind = next((k for k in range(4) if cell + 0.5 < ends[k + 1]), 0)
+        x, y = at.x + cell % columns * side, at.y + cell // columns * side
+        _, role, words = parts[kind]
+        tip = f"{units.number(parts[kind][0])} GPUs {words}"
+        marks += about("mfu" if kind == 0 else "tax", rect(f"gpu{cell}", x, y, side - 2, side - 2, role, tip))
+    y = at.y + side * math.ceil(cells / columns) + 16
+    named = [
+        (f"{units.number(size, 3)} {words.split()[0]}", role) for size, role, words in parts if size > 1e-9
+    ]
+    left = at.x
+    for k, (words, role) in enumerate(named):
+        left += text_width(named[k - 1][0], "small", True) + 12 if k else 0
         marks.append(
-            rect(f"paid-{id}", left, PAID.y, max(0, wide - 1.5), PAID.h, role, f"{shown} GPUs: {words}")
+            text(f"field-{k}", left, y, words, "muted" if role == "idle" else role, "small", bold=True)
         )
-        name = next(
-            (
-                n
-                for n in (f"{shown} {words}", f"{shown} {words.split()[0]}", shown)
-                if text_width(n, bold=True) < wide - 8
-            ),
-            "",
-        )
-        if name:
-            ink = "ink" if role == "idle" else "inverse"
-            marks.append(
-                text(f"paid-{id}-name", left + wide / 2, PAID.y + 22, name, ink, anchor="middle", bold=True)
-            )
-        at += size
     return marks
 
 
-def _nodes(r: Result) -> list[dict]:
-    """One synchronous step: every node waits for the slowest."""
+def _curve(r: Result, at: Box) -> list[dict]:
+    """MFU by size: the fleet's size and what was measured are pulled."""
+    x, y = log(NODE, MOST, at.x, at.right), linear(0, 0.8, at.bottom, at.y)
+    marks = axis_y("mfu", y, at.x, "MFU: useful FLOP/s over the peak", lambda v: units.percent(v, 0), at.right,
+                   (0, 0.2, 0.4, 0.6, 0.8))  # fmt: skip
+    marks += axis_x("gpus", x, at.bottom, "GPUs", units.count, ticks=(8, 128, 1024, 8192))
+    marks += about(
+        "local_mfu", line("local", at.x, y(r.local_mfu), at.right, y(r.local_mfu), "limit", "MFU of one node")
+    )
+    marks += about("measured_mfu", path("fleet", [(x(one.gpus), y(one.mfu)) for one in r.curve], "primary"))
+    named = [
+        ("local", r.local_mfu, f"node {units.percent(r.local_mfu, 0)}", "muted"),
+        ("fleet", r.curve[-1].mfu, "fleet", "primary"),
+    ]
+    if r.mfu < r.fleet_mfu:
+        kept = r.mfu / r.fleet_mfu
+        marks.append(path("real", [(x(one.gpus), y(one.mfu * kept)) for one in r.curve], "hot"))
+        named.append(("real", r.curve[-1].mfu * kept, "as run", "hot"))
+    for (id, _, words, role), place in zip(
+        named, spread([y(value) for _, value, _, _ in named]), strict=True
+    ):
+        marks.append(text(f"{id}-name", at.right + 10, place + 4, words, role, "small", bold=role != "muted"))
+    here, shown = x(r.gpus), units.percent(r.mfu)
+    lost = f"lost: {units.percent(1 - r.mfu / r.local_mfu)}"
+    marks += about("tax", line("gap", here, y(r.local_mfu), here, y(r.mfu), "hot", lost))
+    marks.append(handle("pull-measured", x(MEASURED_AT), y(r.measured_mfu), "primary",
+                        drag(REACHED, "y", lambda percent: y(percent / 100))))  # fmt: skip
+    marks.append(
+        handle(
+            "pull-gpus",
+            here,
+            at.bottom,
+            "hot",
+            drag(GPUS, "x", x),
+            tip=f"{units.count(r.gpus)} GPUs: {shown}",
+        )
+    )
+    side, shift = ("end", -11) if here > at.x + 120 else ("start", 11)
+    return [
+        *marks,
+        text("here-name", here + shift, min(at.bottom - 16, y(r.mfu) + 24), shown, "hot", "body", side, True),
+    ]
+
+
+def _nodes(r: Result, at: Box) -> list[dict]:
+    """One synchronous step: every node waits for the slowest, whose bar's end is pulled."""
     nodes = max(1, r.gpus // NODE)
     drawn = min(DRAWN, nodes)
-    pitch = NODES.h / DRAWN
-    x = linear(0, 2, NODES.x, NODES.right)
-    slow_s = 1 / (1 - r.slow_share)
+    pitch, x, slow_s = at.h / DRAWN, linear(0, 2, at.x, at.right), 1 / (1 - r.slow_share)
     of = (
         f"{drawn} of {units.count(nodes)} nodes"
         if drawn < nodes
@@ -168,10 +174,16 @@ def _nodes(r: Result) -> list[dict]:
         else "one node"
     )
     marks = [
-        text("nodes-title", 0, NODES.y - 10, f"one step of {of}: all wait for the slowest", "muted", "small")
+        text(
+            "nodes-title",
+            0,
+            at.y - 12,
+            f"One step of {of}" + (": all wait for the slowest" if at.w > 400 else ""),
+            bold=True,
+        )
     ]
     for i in range(drawn):
-        y, slow = NODES.y + i * pitch, i == drawn // 2 and r.slow_share > 0
+        y, slow = at.y + i * pitch, i == drawn // 2 and r.slow_share > 0
         takes = slow_s if slow else 1.0
         tip = f"Node {i}: {units.number(takes)} of a healthy step"
         marks.append(
@@ -181,9 +193,14 @@ def _nodes(r: Result) -> list[dict]:
             marks.append(
                 rect(f"node{i}-wait", x(1), y, x(slow_s) - x(1), pitch - 1.2, "idle", f"Node {i} waits")
             )
-    end = x(slow_s if r.slow_share else 1)
-    marks.append(text("nodes-end", end + 10, NODES.y + 40, f"step {units.seconds(r.step_s)}", bold=True))
-    return marks
+    end, middle = x(slow_s if r.slow_share else 1), at.y + (drawn // 2 + 0.5) * pitch
+    marks.append(
+        handle("pull-slow", end, middle, "hot", drag(SLOW, "x", lambda percent: x(100 / (100 - percent))))
+    )
+    words = f"step {units.seconds(r.step_s)}"
+    if at.w > 400:
+        return [*marks, text("nodes-end", end + 24, middle + 4, words, bold=True)]
+    return [*marks, text("nodes-end", 340, at.y - 12, words, anchor="end", bold=True)]
 
 
 def _takeaway(r: Result) -> str:
@@ -196,10 +213,11 @@ def _takeaway(r: Result) -> str:
     return "A stable tax is the price of scale; a tax that jumps is a regression to look for."
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    field_at, curve_at, nodes_at, height = PLACES[width == WIDE]
     mfu = figure("MFU of the fleet", r.mfu, units.percent, "hot")
     lost = figure(f"of {units.count(r.gpus)} GPUs lost", r.lost_gpus, units.number, "hot")
-    tax = figure("scaling tax", r.tax, units.percent, "network")
+    tax = figure("scaling tax", r.tax, units.percent, "network", "tax")
     worth = figure("GPUs that 1% better is worth", r.one_percent_gpus, units.number, "useful")
     doublings = max(0.0, math.log2(r.gpus / NODE))
     days = f"{units.number(r.benchmark_days)} days / (1 − {r.operating_share}) = {units.number(r.production_days)} days"
@@ -207,15 +225,16 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         summary=f"One node reaches {units.percent(r.local_mfu)} MFU, {units.count(r.gpus)} GPUs {mfu.text}: a scaling "
         f"tax of {tax.text}, and {lost.text} GPUs in all work for nothing; one percent better is worth {worth.text} GPUs.",
         takeaway=_takeaway(r),
-        marks=_curve(r) + _paid(r) + _nodes(r),
+        marks=_field(r, field_at) + _curve(r, curve_at) + _nodes(r, nodes_at),
         figures=(mfu, tax, lost, worth),
         table=table(
             ("GPUs", Column("MFU", show=units.percent), Column("step", "s", units.seconds), Column("5 s of traces", "B", units.si_bytes)),
             [(units.count(one.gpus), one.mfu, one.step_s, one.trace_bytes) for one in r.curve],
         ),
-        height=450,
+        height=height,
+        width=width,
         formula=(
-            ("tax = 1 − fleet MFU / node MFU", f"1 − {units.number(r.fleet_mfu)} / {r.local_mfu} = {tax.text}"),
+            ("{tax} = 1 − {measured_mfu:fleet MFU} / {local_mfu:node MFU}", f"1 − {units.number(r.fleet_mfu)} / {{local_mfu:{r.local_mfu}}} = {{tax:{tax.text}}}"),
             (
                 "step = node's step · (1 + growth a doubling · doublings)",
                 f"{units.seconds(r.node_step_s)} · (1 + {units.number(r.growth_per_doubling)} · {units.number(doublings)}) "
@@ -233,11 +252,10 @@ SIMULATOR = Declaration(
     title="Scaling tax",
     question="How many of a fleet's GPUs work as well as those of one node?",
     controls=(
-        steps("gpus", "GPUs", 128, SIZES, units.count),
+        GPUS,
         slider("local_mfu", "MFU of one node", 65, 30, 75, unit="%"),
-        slider("measured_mfu", "MFU measured on 128 GPUs", 48, 15, 65, unit="%",
-               help="Each doubling beyond a node adds the same to the step."),
-        slider("slow", "One node is slower by", 0, 0, 50, unit="%"),
+        REACHED,
+        SLOW,
         slider("operating", "Operating takes", 0, 0, 30, unit="%", more=True,
                help="Logs, checkpoints, heat, noise: 10 to 20% under a hero run."),
         slider("days", "Days that a benchmark projects", 30, 1, 120, more=True),

@@ -7,12 +7,12 @@ from widgets import units
 from widgets.charts import Box, Scale, linear
 from widgets.controls import select, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDTH, Column, Scene, circle, figure, line, table, text
+from widgets.scene import WIDE, Column, Scene, circle, figure, line, table, text
 
 COUNT = 64
 OUTLIER_AT = 21
 TOP = 3.2  # the picture shows numbers up to this many typical sizes; the outlier leaves it
-LEFT, WIDE, HIGH = 44, 664, 116
+LEFT, LONG, HIGH = 44, 664, 116
 ONE_TOP, BLOCKS_TOP = 44, 232
 MOST_LEVELS = 40  # in view; a finer ladder is a grey wall
 
@@ -92,7 +92,7 @@ def run(format_name, group, outlier):
 
 def _panel(id: str, top: float, kept: Kept, r: Result) -> list[dict]:
     """The numbers as stems, what is kept of them as dots, and the ladder of values that each block has."""
-    box = Box(LEFT, top, WIDE, HIGH)
+    box = Box(LEFT, top, LONG, HIGH)
     y, pitch = linear(-TOP * r.size, TOP * r.size, box.bottom, box.y), box.w / COUNT
     blocks = COUNT // kept.group
     marks = _ladders(id, box, kept, y)
@@ -145,7 +145,7 @@ def _title(id: str, top: float, kept: Kept, role: str) -> list[dict]:
     became = f"{kept.zeros} of {COUNT - 1} ordinary numbers became 0"
     return [
         text(f"{id}-title", 0, top - 26, f"{_named(kept)}: {spent}", bold=True),
-        text(f"{id}-zeros", WIDTH, top - 26, became, role, "small", "end", bold=True),
+        text(f"{id}-zeros", WIDE, top - 26, became, role, "small", "end", bold=True),
     ]
 
 

@@ -1,22 +1,44 @@
 """Which k-bit kernel runs at which M, and how many users it takes until the win is gone: measured numbers."""
 
+import math
+import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kernels.machines import machine
 from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.cost import kbit_tables as tables
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, text_width
+from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log
 from widgets.controls import log_slider, powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import Column, Scene, circle, figure, line, path, rect, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    circle,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+)
 
 CARD = tables.MACHINE
 SCALAR, MMA, LIBRARY = "scalar GEMV", "MMA", "dequant + library"
 SAID = {SCALAR: "scalar GEMV", MMA: "tensor cores", LIBRARY: "dequantize, then a library GEMM"}
-BARS, ROW = Box(52, 28, 220, 150), 30
-USERS = Box(438, 40, 262, 132)
-LANE = Box(60, 284, 640, 34)
+K = slider("k", "Bits of a weight (k)", 4, 2, 5)
+USERS_AT_ONCE = log_slider("users", "Users at once", 1, 1, 64, per_decade=12,
+                           help="Each decodes one token a step: M is their number.")  # fmt: skip
+# (times as fast by users, the block, the lane of kernels, height)
+PLACES = {
+    True: (Box(58, 44, 300, 152), Box(452, 44, 170, 160), Box(60, 314, 640, 32), 400),
+    False: (Box(46, 44, 272, 140), Box(52, 286, 180, 150), Box(0, 528, 336, 32), 612),
+}
 MOST_M = 1088
 MICRO = units.fixed(1)  # the tables give tenths
 
@@ -45,7 +67,7 @@ class Shape:
 @dataclass(frozen=True)
 class Session:
     users: float
-    ratio: float  # of the fp16 time
+    ratio: float  # of the fp16 time; reported at k = 4, estimated at another
     speedup: float
 
 
@@ -62,8 +84,8 @@ class Result:
     session_speedup: float  # the same, as everything here is said: times as fast as fp16
     dominant: str
     break_even_users: int
-    reported: tuple[Session, ...]
-    between: tuple[Session, ...]
+    reported: tuple[Session, ...]  # at k = 4
+    between: tuple[Session, ...]  # at k
     decode_m: int
     decode_family: str
     prefill_m: int
@@ -93,112 +115,148 @@ def _shapes(k: int, m: int) -> tuple[Shape, ...]:
     return tuple(rows)
 
 
-def _session(users: float) -> Session:
-    ratio = cost.user_ratio(users)
+def _small_share(users: float) -> float:
+    """Share of a session's time in kernels that read k-bit weights; the rest unpacks them to 16 bits first."""
+
+    def share(said: str) -> float:
+        percent = float(re.search(r"(\d+)%", said)[1]) / 100
+        return 1 - percent if said.startswith("dequant") else percent
+
+    known = [(u, share(said)) for u, (_, said) in tables.USERS.items()]
+    for (u0, s0), (u1, s1) in pairwise(known):
+        if users <= u1:
+            return s0 + (s1 - s0) * math.log(users / u0) / math.log(u1 / u0)
+    return known[-1][1]
+
+
+def _session(users: float, k: int = 4) -> Session:
+    """At another k than the reported one, the share that reads k-bit weights scales as the block's kernels do."""
+    share, ratio = _small_share(users), cost.user_ratio(users)
+    if k != 4:
+        ratio *= share * cost.block_us(k, 1) / cost.block_us(4, 1) + 1 - share
     return Session(users, ratio, 1 / ratio)
+
+
+def _break_even(k: int) -> int:
+    """The first number of users at which k bits no longer win."""
+    return (
+        cost.break_even_users()
+        if k == 4
+        else next((u for u in range(1, 65) if _session(u, k).ratio >= 1), 64)
+    )
 
 
 def run(k, users, chunk, m, parameters_b):
     blocks = tuple(_block(bits, m) for bits in (*tables.BITS, 16))
     sessions, memory = tables.USERS, machine(CARD).memory_bytes
-    here, (decode_m, prefill_m) = _session(users), cost.session_m(users, chunk)
+    here, (decode_m, prefill_m) = _session(users, k), cost.session_m(users, chunk)
     small, wide = (cost.model_bytes(parameters_b * 1e9, bits) for bits in (k, 16))
     return Result(
         k, m, blocks, next(b for b in blocks if b.bits == k), blocks[-1], users, chunk,
-        here.ratio, here.speedup, sessions[max(u for u in sessions if u <= users)][1], cost.break_even_users(),
+        here.ratio, here.speedup, sessions[max(u for u in sessions if u <= users)][1], _break_even(k),
         tuple(_session(u) for u in sessions),
-        tuple(_session(64 ** (i / 30)) for i in range(31)),
+        tuple(_session(64 ** (i / 30), k) for i in range(31)),
         decode_m, cost.dense_family(decode_m), prefill_m, cost.dense_family(prefill_m),
         parameters_b * 1e9, small, wide, cost.devices_needed(small, memory), cost.devices_needed(wide, memory),
         _shapes(k, m),
     )  # fmt: skip
 
 
-def _bars(r: Result) -> list[dict]:
-    x = linear(0, 130, BARS.x, BARS.right)
-    marks = [text("bars-title", 0, 14, f"Weight matmuls of one block, M = {r.m}, {CARD}", bold=True)]
+def _bars(r: Result, at: Box) -> list[dict]:
+    """The block's matmuls by k; the row that counts is chosen by its knob."""
+    x, wide, pitch = linear(0, 126, at.x, at.right), at.x > 100, at.h / 5
+    marks = [
+        text("bars-title", at.x - 52 if wide else 0, at.y - 26, f"One block, M = {r.m}, {CARD}", bold=True)
+    ]
     for i, block in enumerate(r.blocks):
-        top, chosen = BARS.y + i * ROW, block.bits == r.k
+        top, chosen = at.y + i * pitch, block.bits == r.k
         name = "fp16" if block.bits == 16 else f"k = {block.bits}"
         roles = ("primary", "secondary") if chosen else ("idle", "idle")
-        parts = (("dense", block.dense_us), ("MoE", block.moe_us))
-        at = 0.0
-        for (part, us), role in zip(parts, roles, strict=True):
-            left, wide = x(at), x(at + us) - x(at)
+        start = 0.0
+        for (part, us), role in zip((("dense", block.dense_us), ("MoE", block.moe_us)), roles, strict=True):
+            left, long = x(start), x(start + us) - x(start)
             tip = f"{name}, {part} layers: {units.number(us)} µs"
-            marks.append(rect(f"bar{i}-{part}", left, top + 4, wide, 22, role, tip))
-            if text_width(part, "small") + 6 < wide and (chosen or block.bits == 16):
-                ink = "inverse" if chosen else "muted"
-                marks.append(
-                    text(f"bar{i}-{part}-name", left + wide / 2, top + 19, part, ink, "small", "middle")
-                )
-            at += us
+            bar = rect(f"bar{i}-{part}", left, top + 4, long, 20, role, tip)
+            marks += about("k_time" if chosen else "fp16_time", bar) if chosen or block.bits == 16 else [bar]
+            start += us
         ink = "primary" if chosen else "muted" if block.bits != 16 else "ink"
-        marks += [
-            text(f"bar{i}-name", BARS.x - 8, top + 19, name, ink, anchor="end", bold=chosen),
-            text(f"bar{i}-us", x(at) + 6, top + 19, f"{MICRO(block.total_us)} µs", ink, bold=chosen),
-        ]
-        if block.bits != 16:
-            faster = units.times(block.speedup)
-            marks.append(text(f"bar{i}-faster", 370, top + 19, faster, ink, anchor="end", bold=chosen))
+        marks.append(text(f"bar{i}-name", at.x - 10, top + 18, name, ink, anchor="end", bold=chosen))
+        said = f"{MICRO(block.total_us)} µs" + (f", {units.times(block.speedup)}" if block.bits != 16 else "")
+        marks.append(text(f"bar{i}-us", x(start) + 16, top + 18, said, ink, "small", bold=chosen))
+    ends = {b.bits: at.y + i * pitch + 14 for i, b in enumerate(r.blocks)}
+    marks.append(handle("pull-k", at.x, ends[r.k], "primary", drag(K, "y", lambda k: ends[k])))
     return marks
 
 
-def _users(r: Result) -> list[dict]:
-    """The reported sessions at k = 4: above the dashed line the k-bit kernels are faster."""
-    x, y = log(1, 64, USERS.x, USERS.right), linear(0.4, 2, USERS.bottom, USERS.y)
-    marks = [text("users-title", 412, 14, "A session at k = 4, times as fast as fp16", bold=True)]
-    marks += axis_y("speed", y, USERS.x, "", lambda v: units.times(v), right=USERS.right, ticks=[0.5, 1.5, 2])
-    marks += axis_x("users", x, USERS.bottom, "users at once", ticks=[s.users for s in r.reported])
-    marks += limit_across("fp16", USERS, y(1), "")
-    marks.append(text("fp16-is", USERS.x - 6, y(1) + 4, "fp16", "ink", "small", "end"))
-    even = x(r.break_even_users)
-    curve = [(x(s.users), y(s.speedup)) for s in r.between]
-    won, lost = [p for p in curve if p[0] <= even + 0.1], [p for p in curve if p[0] >= even - 0.1]
-    marks += [
-        path("won", [(USERS.x, y(1)), *won, (even, y(1))], "useful", closed=True),
-        path("lost", [(even, y(1)), *lost, (USERS.right, y(1))], "hot", closed=True),
-        path("curve", curve, "primary"),
-        text("won-name", x(2.6), y(1.14), "faster", "useful", anchor="middle"),
-        text("lost-name", x(20), y(0.62), "slower", "hot", anchor="end"),
+def _users(r: Result, at: Box) -> list[dict]:
+    """Sessions, times as fast as fp16: above its line the k-bit kernels are faster. The point is pulled."""
+    x, y, wide = log(1, 64, at.x, at.right), linear(0.5, 2.5, at.bottom, at.y), at.w > 280
+    title = f"A session at k = {r.k}: " + ("as reported" if r.k == 4 else "estimated from k = 4")
+    marks = [
+        text(
+            "users-title",
+            0,
+            at.y - 26,
+            title if wide or r.k == 4 else f"A session at k = {r.k}: estimated",
+            bold=True,
+        )
     ]
-    for s in r.reported:
-        marks.append(circle(f"u{s.users}", x(s.users), y(s.speedup), 3.5, "primary", _session_tip(s)))
-    at, up = x(r.users), y(r.session_speedup)
-    tip = _session_tip(Session(r.users, r.time_ratio, r.session_speedup))
-    anchor = "start" if at < USERS.x + 30 else "end" if at > USERS.right - 30 else "middle"
+    marks += axis_y("speed", y, at.x, "", lambda v: units.times(v), right=at.right, ticks=[0.5, 1.5, 2, 2.5])
+    marks += axis_x("users", x, at.bottom, "users at once", ticks=[s.users for s in r.reported])
+    marks += limit_across("fp16", at, y(1), "")
+    marks.append(text("fp16-is", at.x - 6, y(1) + 4, "fp16", "ink", "small", "end"))
+    curve = [(x(s.users), y(s.speedup)) for s in r.between]
+    won, lost = [p for p in curve if p[1] <= y(1)], [p for p in curve if p[1] >= y(1)]
+    edge = won[-1][0] if won else at.x
+    marks += [
+        path("won", [(at.x, y(1)), *won, (edge, y(1))], "useful", closed=True),
+        path("lost", [(edge, y(1)), *lost, (at.right, y(1))], "hot", closed=True),
+        *about("k", path("curve", curve, "primary")),
+        text("won-name", x(2.6), y(1.12), "faster", "useful", anchor="middle"),
+        text("lost-name", x(26), y(0.66), "slower", "hot", anchor="end"),
+    ]
+    role = "primary" if r.k == 4 else "idle"
+    marks += [
+        circle(f"u{s.users}", x(s.users), y(s.speedup), 3.5, role, f"k = 4, {_session_tip(s)}")
+        for s in r.reported
+    ]
+    place, up = x(r.users), y(r.session_speedup)
+    anchor = "start" if place < at.x + 60 else "end" if place > at.right - 60 else "middle"
     return marks + [
-        line("at", at, USERS.bottom, at, USERS.y, "now"),
-        circle("at-dot", at, up, 6, "now", tip),
-        text("at-name", at, USERS.y - 6, f"{_users_named(r)}: {units.times(r.session_speedup)}", "now", "small",
-             anchor, bold=True),
+        line("at", place, at.bottom, place, at.y, "now"),
+        text("at-name", place, at.y - 6, f"{_users_named(r)}: {units.times(r.session_speedup)}", "now", "small", anchor, bold=True),
+        handle("pull-users", place, up, "now", drag(USERS_AT_ONCE, "x", x), tip=_session_tip(Session(r.users, r.time_ratio, r.session_speedup))),
     ]  # fmt: skip
 
 
-def _lane(r: Result) -> list[dict]:
+def _lane(r: Result, at: Box) -> list[dict]:
     """The dispatch rule of dense layers as a map over M, with the two sizes a session sees."""
-    x = log(1, MOST_M, LANE.x, LANE.right)
-    marks = [text("lane-title", 0, LANE.y - 52, "Which kernel a dense layer takes at M rows", bold=True)]
-    edges = ((SCALAR, 1, 4), (MMA, 5, 16), (LIBRARY, 17, MOST_M))
-    for i, (family, first, last) in enumerate(edges):
-        left = x(first - 0.5) if i else LANE.x
-        right = x(last + 0.5)
+    x, wide = log(1, MOST_M, at.x, at.right), at.w > 400
+    said = SAID if wide else {SCALAR: "GEMV", MMA: "MMA", LIBRARY: "dequant + library"}
+    marks = [text("lane-title", 0, at.y - 48, "Which kernel a dense layer takes at M rows", bold=True)]
+    for i, (family, first, last) in enumerate(((SCALAR, 1, 4), (MMA, 5, 16), (LIBRARY, 17, MOST_M))):
+        left, right = x(first - 0.5) if i else at.x, x(last + 0.5)
         used = family in (r.decode_family, r.prefill_family)
         tip = f"{SAID[family]}: M from {first}" + ("" if last == MOST_M else f" to {last}")
         marks += [
-            rect(f"lane{i}", left + 1, LANE.y, right - left - 2, LANE.h, "primary" if used else "idle", tip),
-            text(f"lane{i}-name", (left + right) / 2, LANE.y + 22, SAID[family], "inverse" if used else "ink",
-                 "body", "middle"),
+            rect(f"lane{i}", left + 1, at.y, right - left - 2, at.h, "primary" if used else "idle", tip),
+            text(f"lane{i}-name", (left + right) / 2, at.y + 21, said[family], "inverse" if used else "ink",
+                 "body" if wide else "small", "middle", on="" if used else "idle"),
         ]  # fmt: skip
-    marks += axis_x("m", x, LANE.bottom + 6, "rows of the matmul (M)", ticks=(1, 4, 16, 64, 256, 1024))
-    both = (("decode", f"decode: M = {r.decode_m}", r.decode_m, 28),
-            ("prefill", f"with prefill: M = {r.prefill_m}", r.prefill_m, 10))  # fmt: skip
+    marks += axis_x(
+        "m",
+        x,
+        at.bottom + 6,
+        "rows of the matmul (M)",
+        ticks=(1, 4, 16, 64, 256, 1024) if wide else (4, 16, 64, 256),
+    )
+    both = (("decode", f"decode: M = {r.decode_m}", r.decode_m, 26), ("prefill", f"with prefill: M = {r.prefill_m}", r.prefill_m, 10))  # fmt: skip
     for id, name, m, rise in both:
-        at = x(m)
+        place = x(m)
         anchor, shift = ("start", 6) if id == "decode" else ("end", -6)
         marks += [
-            line(f"{id}-at", at, LANE.y - rise - 8, at, LANE.bottom + 6, "now", name),
-            text(f"{id}-name", at + shift, LANE.y - rise, name, "now", "small", anchor, bold=True),
+            line(f"{id}-at", place, at.y - rise - 8, place, at.bottom + 6, "now", name),
+            text(f"{id}-name", place + shift, at.y - rise, name, "now", "small", anchor, bold=True),
         ]
     return marks
 
@@ -217,6 +275,10 @@ def _billion(r: Result) -> str:
 
 
 def _takeaway(r: Result) -> str:
+    if r.break_even_users - r.users in range(1, 4) or abs(r.time_ratio - 1) < 0.02:
+        return "Here is the edge: one size of M more and the weights are unpacked first, whatever k is."
+    if r.time_ratio < 1 and r.k != 4:
+        return "Fewer bits widen the win for few users, and hardly move the point where a crowd ends it."
     if r.time_ratio < 1:
         return "Few users keep M small: reading the weights is the time, and fewer bits are less to read."
     return "Many users make M large: weights are unpacked to 16 bits first, and that is more than was saved."
@@ -232,7 +294,8 @@ def _table(r: Result):
     return table(columns, [*rows, *blocks])
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    users_at, bars_at, lane_at, height = PLACES[width == WIDE]
     speedup = figure(f"as fast, a block at M = {r.m}", r.chosen.speedup, units.times, "primary")
     session = figure(f"as fast, a session of {_users_named(r)}", r.session_speedup, units.times,
                      "hot" if r.time_ratio >= 1 else "useful")  # fmt: skip
@@ -241,20 +304,22 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
     gone = r.time_ratio >= 1
     return Scene(
         summary=f"At k = {r.k} and M = {r.m} the matmuls of a block are {speedup.text} as fast as fp16; "
-        f"a session of {_users_named(r)} at k = 4 is {session.text} as fast, and {even.text} users break even; "
+        f"a session of {_users_named(r)} is {session.text} as fast, and {even.text} users break even; "
         f"{_billion(r)} weights take {size.text}.",
         takeaway=_takeaway(r),
-        marks=_bars(r) + _users(r) + _lane(r),
+        marks=_users(r, users_at) + _bars(r, bars_at) + _lane(r, lane_at),
         figures=(speedup, session, even, size),
         table=_table(r),
-        height=LANE.bottom + 46,
+        height=height,
+        width=width,
         formula=(
-            ("memory = weights · k / 8",
-             f"{_billion(r)} · {r.k} / 8 = {units.si_bytes(r.model_bytes)}: {r.cards} {CARD}, "
+            ("memory = {parameters_b:weights} · {k} / 8",
+             f"{{parameters_b:{_billion(r)}}} · {{k:{r.k}}} / 8 = {units.si_bytes(r.model_bytes)}: {r.cards} {CARD}, "
              f"not {r.fp16_cards}"),
-            ("speed = fp16 time / k-bit time",
-             f"{MICRO(r.fp16.total_us)} / {MICRO(r.chosen.total_us)} µs = {speedup.text}"),
+            ("speed = {fp16_time:fp16 time} / {k_time:k-bit time}",
+             f"{{fp16_time:{MICRO(r.fp16.total_us)}}} / {{k_time:{MICRO(r.chosen.total_us)}}} µs = {speedup.text}"),
         ),
+        legend=() if r.k == 4 else (("idle", "dots: reported at k = 4"),),
         warning=f"The win is gone at {r.users} users: {r.dominant} take most of the time. The memory is still saved."
         if gone
         else "",
@@ -265,9 +330,8 @@ SIMULATOR = Declaration(
     title="k-bit dispatch",
     question="For how many users is a k-bit model faster than fp16?",
     controls=(
-        slider("k", "Bits of a weight (k)", 4, 2, 5),
-        log_slider("users", "Users at once", 1, 1, 64, per_decade=12,
-                   help="Each decodes one token a step: M is their number."),
+        K,
+        USERS_AT_ONCE,
         powers_of_two("chunk", "Prefill chunk", 512, 64, 1024, unit="tokens",
                       help="Runs in the same step as the decoding users."),
         select("m", "Rows of the measured block", 1, {1: "M = 1", 4: "M = 4"}),
@@ -275,9 +339,9 @@ SIMULATOR = Declaration(
     ),
     presets={
         "One user": {},
-        "Eight users": {"users": 8, "m": 4},
-        "Break-even, 16 users": {"users": 16, "m": 4},
-        "A crowd of 64": {"users": 64, "m": 4},
+        "Eight users": {"users": 8},
+        "Break-even, 16 users": {"users": 16},
+        "A crowd of 64": {"users": 64},
         "Two bits": {"k": 2},
     },
     run=run,

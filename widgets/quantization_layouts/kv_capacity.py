@@ -8,7 +8,7 @@ from widgets import units
 from widgets.charts import Box, axis_x, linear, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDTH, Column, Scene, figure, rect, table, text
+from widgets.scene import WIDE, Column, Scene, figure, rect, table, text
 
 DENSE_BITS = 16
 GB = 1e9
@@ -96,7 +96,7 @@ def _memory(r: Result) -> list[dict]:
     x = linear(0, r.memory_bytes, MEMORY.x, MEMORY.right)
     marks = [
         text("memory-title", 0, 16, f"Memory of one GPU of {r.devices}", bold=True),
-        text("requests-title", WIDTH, 16, "requests at once", "muted", "small", "end"),
+        text("requests-title", WIDE, 16, "requests at once", "muted", "small", "end"),
     ]
     rows = (("before", r.before, "secondary"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
     for i, (id, s, ink) in enumerate(rows):
@@ -126,7 +126,7 @@ def _memory(r: Result) -> list[dict]:
             elif role == "waste":
                 marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "ink")
         count = units.count(s.requests)
-        marks.append(text(f"m-{id}-requests", WIDTH, top + 22, count, ink, "big", "end", bold=True))
+        marks.append(text(f"m-{id}-requests", WIDE, top + 22, count, ink, "big", "end", bold=True))
     return marks + axis_x("memory", x, MEMORY.bottom + 2, "", units.si_bytes)
 
 
@@ -145,7 +145,7 @@ def _request(r: Result) -> list[dict]:
                  f"tokens: {units.si_bytes(held)}"),
             rect(f"r-{id}-empty", x(held), top + 2, x(s.request_bytes) - x(held), 28, "waste",
                  f"reserved and empty: {units.si_bytes(s.request_bytes - held)}"),
-            text(f"r-{id}-bytes", WIDTH, top + 22, units.si_bytes(s.request_bytes), "ink", "body", "end", bold=True),
+            text(f"r-{id}-bytes", WIDE, top + 22, units.si_bytes(s.request_bytes), "ink", "body", "end", bold=True),
         ]  # fmt: skip
         empty = f"{units.percent(1 - s.used_share, 0)} empty"
         marks += _inside(f"r-{id}-share", x(held), x(s.request_bytes), top + 21, empty, "ink")

@@ -4,7 +4,7 @@ from kernels.quantization_layouts import cost
 from widgets import units
 from widgets.charts import Box, Scale, axis_x, axis_y, limit_up, linear, log
 from widgets.quantization_layouts.payoff_model import MOST_BATCH, Result, Step
-from widgets.scene import WIDTH, circle, line, path, rect, text
+from widgets.scene import WIDE, circle, line, path, rect, text
 
 BARS, PITCH = Box(176, 30, 400, 4 * 46), 46
 CHART = Box(66, 312, 600, 156)
@@ -48,7 +48,7 @@ def ledger(r: Result) -> list[dict]:
             ),
             text(f"{id}-detail", BARS.x - 14, top + 29, detail, "muted", "small", "end"),
             rect(f"{id}-bar", left, top + 3, max(right - left, 1.5), 26, role, f"{name}: {amount}, {detail}"),
-            text(f"{id}-amount", WIDTH, top + 22, amount, ink, "big", "end", bold=True),
+            text(f"{id}-amount", WIDE, top + 22, amount, ink, "big", "end", bold=True),
         ]
         if end > x.hi:
             marks.append(text(f"{id}-on", right - 6, top + 21, "→", "inverse", "body", "end", bold=True))
@@ -56,7 +56,7 @@ def ledger(r: Result) -> list[dict]:
             rest = f"the rest of the step: {units.seconds(r.other_s)}"
             marks.append(rect(f"{id}-rest", BARS.x, top + 3, x(r.other_s) - BARS.x, 26, "overhead", rest))
     sum_at = BARS.y + 3 * PITCH - 7
-    marks.append(line("sum", BARS.x, sum_at, WIDTH, sum_at, "axis"))
+    marks.append(line("sum", BARS.x, sum_at, WIDE, sum_at, "axis"))
     return marks + _threshold(r, x) + _verdict(r, x)
 
 

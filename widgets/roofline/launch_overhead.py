@@ -4,16 +4,33 @@ from dataclasses import dataclass
 
 from kernels.roofline import cost
 from widgets import units
-from widgets.charts import Box, Part, bars_across, linear
+from widgets.charts import Box, linear
 from widgets.controls import log_slider, slider
-from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDTH, Column, Scene, beside_model, figure, line, rect, table, text
+from widgets.declare import Declaration, Prediction, Stepper
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    beside_model,
+    drag,
+    figure,
+    handle,
+    line,
+    rect,
+    table,
+    text,
+)
 
 GEMM, ELEMENTWISE, LAUNCHES = "GEMM", "element-wise", "launches"
 ROLES = {GEMM: "compute", ELEMENTWISE: "memory", LAUNCHES: "overhead"}
 SHOWN = 10  # kernels of the timeline
-TIME = Box(76, 40, 632, 96)
-BARS = Box(176, 204, 380, 136)
+LAUNCH = slider("launch_us", "Time of a launch", 10.0, 1.0, 20.0, step=0.5, unit="µs")
+# (the timeline, the whole pass, height)
+PLACES = {
+    True: (Box(76, 36, 632, 96), Box(176, 204, 360, 136), 352),
+    False: (Box(0, 56, 336, 130), Box(0, 262, 336, 200), 470),
+}
 
 
 @dataclass(frozen=True)
@@ -77,106 +94,109 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
     )  # fmt: skip
 
 
-def _lane(id: str, top: float, name: str) -> list[dict]:
-    return [
-        text(f"{id}-name", TIME.x - 10, top + 21, name, anchor="end"),
-        line(f"{id}-line", TIME.x, top + 32, TIME.right, top + 32, "axis"),
-    ]
-
-
-def _timeline(r: Result) -> list[dict]:
-    """The first kernels of a layer: a launch before each, then one launch before all of them."""
-    shown = min(SHOWN, r.kernels)
+def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
+    """The first kernels of a layer on one clock: a launch before each, then one launch before all of them."""
+    shown, wide = min(SHOWN, r.kernels), at.x > 0
     work_s = r.work_s / r.layers / r.kernels
-    x = linear(0, shown * (r.launch_s + work_s), TIME.x, TIME.right)
+    pair_s = r.launch_s + work_s
+    x = linear(0, shown * pair_s, at.x, at.right)
+    now = upto * pair_s
     graph_s = r.graph_s / (r.layers * r.kernels) * shown  # its share of the one launch
-    first = "the first" if shown < r.kernels else "all"
+    first = "First" if shown < r.kernels else "All"
+    tops = (at.y, at.y + 52) if wide else (at.y, at.y + 66)
     marks = [
-        text("time-title", 0, 16, f"{first.capitalize()} {shown} kernels of a layer, in time", bold=True),
-        text("time-all", TIME.right, 16, units.seconds(x.hi), "muted", "small", "end"),
-        *_lane("eager", TIME.y, "launched"),
-        *_lane("graph", TIME.y + 52, "in a graph"),
+        text("time-title", 0, 16, f"{first} {shown} kernels of a layer, in time", bold=True),
+        text("time-all", at.right, 16 if wide else 34, units.seconds(x.hi), "muted", "small", "end"),
     ]
-    at = 0.0
+    for id, name, top in zip(("eager", "graph"), ("launched", "in a graph"), tops, strict=True):
+        place = (at.x - 10, top + 21, "end") if wide else (0, top - 6, "start")
+        marks.append(text(f"{id}-name", *place[:2], name, anchor=place[2]))
+        marks.append(line(f"{id}-line", at.x, top + 32, at.right, top + 32, "axis"))
     launch_tip, work_tip = f"launch: {units.seconds(r.launch_s)}", f"its work: {units.seconds(work_s)}"
+    top = tops[1]
+    graph_gap = rect(
+        "graph-gap",
+        at.x,
+        top + 12,
+        max(1.5, x(graph_s) - at.x),
+        18,
+        "overhead",
+        f"one launch for the pass: {units.seconds(r.graph_s)}",
+    )
+    marks += about("graph_us", graph_gap)
     for i in range(shown):
-        gap, start, end = x(at), x(at + r.launch_s), x(at + r.launch_s + work_s)
-        marks += [
-            rect(f"gap{i}", gap, TIME.y + 12, start - gap, 18, "overhead", f"kernel {i + 1}, {launch_tip}"),
-            rect(
-                f"work{i}",
-                start,
-                TIME.y,
-                max(1, end - start - 1),
-                30,
-                "compute",
-                f"kernel {i + 1}, {work_tip}",
-            ),
-        ]
-        at += r.launch_s + work_s
-    top = TIME.y + 52
-    marks.append(rect("graph-gap", TIME.x, top + 12, max(1.5, x(graph_s) - TIME.x), 18, "overhead",
-                      f"one launch for the pass: {units.seconds(r.graph_s)}"))  # fmt: skip
-    for i in range(shown):
-        start, end = x(graph_s + i * work_s), x(graph_s + (i + 1) * work_s)
-        marks.append(
-            rect(
+        gap, start, end = x(i * pair_s), x(i * pair_s + r.launch_s), x((i + 1) * pair_s)
+        if i < upto:
+            marks += about(
+                "launches",
+                rect(
+                    f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", f"kernel {i + 1}, {launch_tip}"
+                ),
+            )
+            marks += about(
+                "work",
+                rect(
+                    f"work{i}",
+                    start,
+                    tops[0],
+                    max(1, end - start - 1),
+                    30,
+                    "compute",
+                    f"kernel {i + 1}, {work_tip}",
+                ),
+            )
+        start, end = graph_s + i * work_s, min(now, graph_s + (i + 1) * work_s)
+        if end > start:
+            replay = rect(
                 f"replay{i}",
-                start,
+                x(start),
                 top,
-                max(1, end - start - 1),
+                max(1, x(end) - x(start) - 1),
                 30,
                 "compute",
                 f"kernel {i + 1}, {work_tip}",
             )
-        )
+            marks += about("work", replay)
     done = x(graph_s + shown * work_s)
-    if TIME.right - done > 80:
+    if at.right - done > 84 and now >= graph_s + shown * work_s:
         marks.append(text("gained", done + 12, top + 21, "time gained", "useful", bold=True))
-    return marks
+    return [*marks, line("now", x(now), at.y - 6, x(now), top + 36, "now")]
 
 
-def _bars(r: Result) -> list[dict]:
-    passes = (r.eager, r.graph, r.compiled, r.both)
-    x = linear(0, r.eager.total_s, BARS.x, BARS.right)
-    rows = []
-    for p in passes:
-        parts = [Part(s, ROLES[name], f"{p.name}, {name}: {units.seconds(s)}") for name, s in p.parts.items()]
-        rows.append((p.name, parts, ""))
+def _bars(r: Result, at: Box) -> list[dict]:
+    """The whole pass four ways; where the work ends and the launches begin is pulled."""
+    passes, wide = (r.eager, r.graph, r.compiled, r.both), at.x > 0
+    x, pitch = linear(0, r.eager.total_s, at.x, at.right), at.h / 4
     layers = "one layer" if r.layers == 1 else f"{r.layers} layers"
-    marks = [text("bars-title", 0, BARS.y - 32, f"The whole pass: {layers}", bold=True)]
-    marks += bars_across("pass", rows, BARS, x, 0.24)
-    marks += _legend(r, x)
-    pitch = BARS.h / len(passes)
+    marks = [text("bars-title", 0, at.y - 32, f"The whole pass: {layers}", bold=True)]
     for i, p in enumerate(passes):
-        y, best = BARS.y + (i + 0.5) * pitch + 5, p.total_s == min(q.total_s for q in passes)
-        marks += [
-            text(f"pass-time{i}", 648, y, units.seconds(p.total_s), "ink", anchor="end"),
-            text(
-                f"pass-faster{i}",
-                WIDTH,
-                y,
-                units.times(p.speedup),
-                "useful" if best else "ink",
-                anchor="end",
-                bold=best,
-            ),
-        ]
-    return marks
-
-
-def _legend(r: Result, x) -> list[dict]:
-    """The parts' names, above their places in the first bar; a narrow one is named at the bar's end."""
-    marks, at, last = [], 0.0, 0.0
-    for name, s in r.eager.parts.items():
-        left, right = x(at), x(at + s)
-        place = max((left + right) / 2, last + 44)
-        if s:
-            marks.append(
-                text(f"part-{name}", place, BARS.y - 6, name, ROLES[name], "small", "middle", bold=True)
+        top, start, best = (
+            at.y + i * pitch + (4 if wide else 18),
+            0.0,
+            p.total_s == min(q.total_s for q in passes),
+        )
+        for k, (name, s) in enumerate(p.parts.items()):
+            bar = rect(
+                f"pass-{i}-{k}",
+                x(start),
+                top,
+                x(start + s) - x(start),
+                26,
+                ROLES[name],
+                f"{p.name}, {name}: {units.seconds(s)}",
             )
-            last = place + 40
-        at += s
+            marks += about("launches" if name == LAUNCHES else "work", bar)
+            start += s
+        words = f"{units.seconds(p.total_s)}, {units.times(p.speedup)}"
+        ink = "useful" if best else "ink"
+        if wide:
+            marks.append(text(f"pass-name{i}", at.x - 10, top + 18, p.name, anchor="end"))
+            marks.append(text(f"pass-time{i}", WIDE, top + 18, words, ink, anchor="end", bold=best))
+        else:
+            marks.append(text(f"pass-name{i}", 0, top - 5, f"{p.name}: {words}", ink, "small", bold=best))
+    work, each = r.work_s, r.kernels * r.layers * 1e-6
+    marks.append(handle("pull-launch", x(work), at.y + (30 if wide else 44), "overhead",
+                        drag(LAUNCH, "x", lambda us: at.x + at.w * work / (work + us * each))))  # fmt: skip
     return marks
 
 
@@ -204,9 +224,20 @@ def _table(r: Result):
     return table(columns, rows)
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
+def _caption(r: Result, upto: int) -> str:
+    shown = min(SHOWN, r.kernels)
+    work_s = r.work_s / r.layers / r.kernels
+    now = upto * (r.launch_s + work_s)
+    ahead = min(shown, int((now - r.graph_s / (r.layers * r.kernels) * shown) / work_s + 1e-9))
+    return (f"After {units.seconds(now)}: {upto} kernels are done where each is launched, and {max(0, ahead)} of the "
+            f"{shown} in the graph.")  # fmt: skip
+
+
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    """One for each kernel of the timeline; the last shows all of them done."""
     measured = measured or {}
-    launches = figure("on launches", r.overhead_s, units.seconds, "overhead")
+    time_at, bars_at, height = PLACES[width == WIDE]
+    launches = figure("on launches", r.overhead_s, units.seconds, "overhead", "launches")
     share = figure("of the pass", r.overhead_share, units.percent, "hot" if r.try_graphs_first else "ink")
     graph = figure("as fast in a graph", r.graph.speedup, units.times, "primary")
     compiled = figure("as fast compiled", r.compiled.speedup, units.times, "useful")
@@ -214,24 +245,38 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
     if "launch_s" in measured:
         beside = (beside_model("one launch", measured["launch_s"], r.launch_s, units.seconds),)
         words = f"yours: {units.seconds(measured['launch_s'])} a launch"
-        mine = [text("yours", 400, 16, words, "measured", "small", bold=True)]
-    return Scene(
-        summary=f"{units.count(r.kernels)} launches of {units.seconds(r.launch_s)} in each of {r.layers} layers cost "
+        mine = [
+            text(
+                "yours",
+                400 if width == WIDE else 0,
+                16 if width == WIDE else 34,
+                words,
+                "measured",
+                "small",
+                bold=True,
+            )
+        ]
+    same = {
+        "summary": f"{units.count(r.kernels)} launches of {units.seconds(r.launch_s)} in each of {r.layers} layers cost "
         f"{launches.text}, {share.text} of the pass; in a graph it is {graph.text} as fast, compiled {compiled.text}.",
-        takeaway=_takeaway(r),
-        marks=_timeline(r) + _bars(r) + mine,
-        figures=(launches, share, graph, compiled),
-        table=_table(r),
-        height=BARS.bottom + 6,
-        formula=(
-            ("launches = kernels · time of one · layers",
-             f"{r.kernels} · {units.seconds(r.launch_s)} · {r.layers} = {launches.text}"),
-            ("share = launches / (launches + work)",
-             f"{launches.text} / ({launches.text} + {units.seconds(r.work_s)}) = {share.text}"),
+        "takeaway": _takeaway(r),
+        "figures": (launches, share, graph, compiled),
+        "table": _table(r),
+        "height": height,
+        "width": width,
+        "formula": (
+            ("{launches} = {kernels} · {launch_us:time of one} · {layers}",
+             f"{{kernels:{r.kernels}}} · {{launch_us:{units.seconds(r.launch_s)}}} · {{layers:{r.layers}}} = {{launches:{launches.text}}}"),
+            ("share = {launches} / ({launches} + {work})",
+             f"{{launches:{launches.text}}} / ({launches.text} + {{work:{units.seconds(r.work_s)}}}) = {share.text}"),
         ),
-        warning=_warning(r),
-        beside=beside,
-    )  # fmt: skip
+        "legend": (("compute", "GEMM"), ("memory", "element-wise"), ("overhead", "launches")),
+        "warning": _warning(r),
+        "beside": beside,
+    }  # fmt: skip
+    bars = _bars(r, bars_at)
+    return [Scene(marks=_timeline(r, upto, time_at) + bars + mine, caption=_caption(r, upto), **same)
+            for upto in range(0 if r.kernels == 1 else 1, min(SHOWN, r.kernels) + 1)]  # fmt: skip
 
 
 SIMULATOR = Declaration(
@@ -239,7 +284,7 @@ SIMULATOR = Declaration(
     question="How much of a pass does the GPU spend waiting for its next kernel?",
     controls=(
         slider("kernels", "Kernels a layer", 50, 1, 200),
-        slider("launch_us", "Time of a launch", 10.0, 1.0, 20.0, step=0.5, unit="µs"),
+        LAUNCH,
         log_slider("work_ms", "Work of a layer", 2.0, 0.05, 20.0, unit="ms"),
         slider("layers", "Layers", 1, 1, 128),
         slider("elementwise_percent", "Element-wise share of the work", 40.0, 0.0, 100.0, step=5.0, unit="%", more=True),
@@ -255,7 +300,7 @@ SIMULATOR = Declaration(
         "Six fused kernels": {"kernels": 6},
     },
     run=run,
-    scene=scene,
+    stepper=Stepper("kernel", frames, lambda r: min(SHOWN, r.kernels) - (r.kernels > 1)),
     prediction=Prediction(
         "A layer launches 50 kernels, each launch costs 10 µs that nothing hides, and all the work takes 2 ms. "
         "What share of the time, in percent, are launches?",

@@ -4,18 +4,38 @@ from dataclasses import dataclass
 
 from kernels.roofline import cost
 from widgets import units
-from widgets.charts import Box, axis_x, linear, log
+from widgets.charts import Box, linear, log
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDTH, Column, Scene, circle, figure, line, rect, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    circle,
+    drag,
+    figure,
+    flowing,
+    handle,
+    line,
+    rect,
+    table,
+    text,
+)
 
 HBM = "HBM"
 NEAR = [name for name, level in cost.LEVELS.items() if level.energy_j is not None and name != HBM]
 BOARD_W = 700  # what an H100 may draw in all
 HOME_W = 320e3 / 250  # the source's homes: 320 kW are 250 of them
 KWH_J = 3.6e6
-LADDER, RUNG = Box(150, 44, 360, 128), 32
-POWER = Box(150, 270, 430, 68)
+MOVED = slider("moved_percent", "Accesses moved on chip", 50, 0, 100, step=5, unit="%",
+               help="By fusing and tiling: the same work, fewer trips.")  # fmt: skip
+FAR = 62.0  # radius of one access of HBM; the others have their share of its area
+# (the core and the way to HBM, the power, height)
+PLACES = {
+    True: (Box(40, 118, 620, 0), Box(130, 300, 430, 60), 426),
+    False: (Box(24, 118, 250, 0), Box(0, 272, 250, 110), 430),
+}
 
 
 @dataclass(frozen=True)
@@ -78,65 +98,94 @@ def _watts(watts: float) -> str:
     return units.si(watts, "W")
 
 
-def _ladder(r: Result) -> list[dict]:
-    """One access at each level, on a log scale."""
-    x = log(0.003, 2000, LADDER.x, LADDER.right)
+def _way(r: Result, at: Box) -> list[dict]:
+    """The levels as far from the core as a fetch takes, each as large as the energy of one access."""
+    wide = at.w > 400
+    x = log(0.2e-9, 300e-9, at.x, at.right - 10)
+    short = {"registers": "registers", "shared memory": "shared memory" if wide else "shared"}
     marks = [
-        text("ladder-title", 0, 14, "Energy of one access", bold=True),
-        text("size-title", 626, 34, "an H100 has", "muted", "small", "end"),
-        text("wait-title", WIDTH, 34, "fetch takes", "muted", "small", "end"),
-    ]
-    for i, v in enumerate(r.rungs):
-        top, chosen = LADDER.y + i * RUNG, v.name in (r.near, HBM)
-        role = "hot" if v.name == HBM else "useful" if v.name == r.near else "idle"
-        ink = role if role != "idle" else "muted"
-        marks += [
-            text(f"rung{i}-name", LADDER.x - 12, top + 18, v.name, anchor="end", bold=chosen),
-            text(f"rung{i}-size", 626, top + 18, units.si_bytes(v.bytes_on_h100), "muted", anchor="end"),
-            text(f"rung{i}-wait", WIDTH, top + 18, units.seconds(v.latency_s), "muted", anchor="end"),
-        ]
-        if not v.energy_j:
-            marks.append(text(f"rung{i}-value", LADDER.x + 8, top + 18, "no figure given", "muted", "small"))
-            continue
-        words = _picojoules(v.energy_j)
-        if v.name != HBM:
-            words += f", {units.times(v.times_hbm)} less than HBM"
-        y, end = top + 14, x(v.energy_j / 1e-12)
-        left = end > LADDER.right - 120
-        marks += [
-            line(f"rung{i}-line", LADDER.x, y, end, y, role),
-            circle(f"rung{i}", end, y, 6, role, f"{v.name}: {_picojoules(v.energy_j)} an access"),
-            text(f"rung{i}-value", end - 12 if left else end + 12, y - 6 if left else y + 4, words, ink, "small",
-                 "end" if left else "start", bold=True),
-        ]  # fmt: skip
-    ticks = (0.01, 0.1, 1, 10, 100, 1000)
-    return marks + axis_x("energy", x, LADDER.bottom + 4, "", lambda v: f"{units.number(v)} pJ", ticks=ticks)
-
-
-def _power(r: Result) -> list[dict]:
-    """Watts for fetching alone, on the scale of what the whole board may draw."""
-    x = linear(0, 1300, POWER.x, POWER.right)
-    board = x(BOARD_W)
-    marks = [
-        text("power-title", 0, POWER.y - 32, f"Power of one GPU's fetching, {units.number(r.accesses_per_s / 1e12)} trillion accesses a second",
-             bold=True),
-        line("board", board, POWER.y - 6, board, POWER.bottom + 2, "limit", f"an H100 may draw {BOARD_W} W in all"),
-        text("board-name", board, POWER.y - 11, f"whole board: {BOARD_W} W", "muted", "small", "middle"),
+        text("way-title", 0, 14, "One access: as far as its time (log), as large as its energy" if wide
+             else "One access: far in time, large in energy", bold=True),
+        rect("core", at.x - 24, at.y - 24, 24, 48, "primary", "where the arithmetic is done"),
+        text("core-name", at.x - 24, at.y + 42, "core", "primary", "small", bold=True),
     ]  # fmt: skip
+    for i, v in enumerate(r.rungs):
+        place, chosen = x(v.latency_s), v.name in (r.near, HBM)
+        role = "hot" if v.name == HBM else "useful" if v.name == r.near else "idle"
+        radius = max(2.4, FAR * (v.energy_j / r.rungs[-1].energy_j) ** 0.5)
+        energy = _picojoules(v.energy_j) if v.energy_j else "no figure"
+        tip = f"{v.name}: {energy} an access, {units.seconds(v.latency_s)}, {units.si_bytes(v.bytes_on_h100)} on an H100"
+        term = {HBM: "hbm", r.near: "near"}.get(v.name)
+        y = at.y - 10 if v.name == HBM else at.y + 10 if v.name == r.near else at.y
+        dot = circle(f"level{i}", place, at.y, radius, role, tip)
+        if chosen:
+            marks += about(
+                term, *flowing(line(f"fetch{i}", place, y, at.x, y, role, f"fetched from {v.name}")), dot
+            )
+        else:
+            marks.append(dot)
+        down = at.y + (80 if i > 1 else 62 if i == 0 else 28)
+        ink, anchor = role if chosen else "muted", "middle"
+        if i > 1 and not wide:
+            anchor, place = ("end", place + 6) if i == 2 else ("start", place - 14)
+        marks += [
+            text(f"level{i}-name", place, down, short.get(v.name, v.name), ink, "small", anchor, bold=chosen),
+            text(f"level{i}-value", place, down + 15, energy, ink, "small", anchor, bold=chosen),
+        ]
+        if wide:
+            marks.append(
+                text(
+                    f"level{i}-wait", place, down + 30, units.seconds(v.latency_s), "muted", "small", "middle"
+                )
+            )
+    ratio = f"one of HBM = {units.count(r.hbm_over_near)} of {short[r.near]}"
+    return [*marks, text("ratio", at.x - 24, at.y - 74, ratio, "hot", bold=True)]
+
+
+def _power(r: Result, at: Box) -> list[dict]:
+    """Watts for fetching alone, on the scale of what the whole board may draw; the share moved is pulled."""
+    wide = at.x > 0
+    x, pitch = linear(0, 1300, at.x, at.right), 32 if wide else 50
+    board = x(BOARD_W)
+    title = f"Power of one GPU's fetching, {units.number(r.accesses_per_s / 1e12)} trillion accesses a second"
+    marks = [
+        text("power-title", 0, at.y - 30, title if wide else "Power of one GPU's fetching", bold=True),
+        line(
+            "board", board, at.y - 4, board, at.y + 2 * pitch, "limit", f"an H100 may draw {BOARD_W} W in all"
+        ),
+        text("board-name", board, at.y - 9, f"whole board: {BOARD_W} W", "muted", "small", "middle"),
+    ]
     moved = f"{units.percent(r.moved_share, 0)} moved"
     rows = (("before", "all from HBM", r.before_w, 0.0), ("after", moved, r.left_in_hbm_w, r.near_w))
     for i, (id, name, far, near) in enumerate(rows):
-        top, end = POWER.y + i * 34, x(far + near)
+        top, end = at.y + i * pitch + (0 if wide else 16), x(far + near)
         marks += [
-            text(f"{id}-name", POWER.x - 12, top + 19, name, anchor="end"),
-            rect(f"{id}-far", POWER.x, top + 2, x(far) - POWER.x, 24, "hot", f"from HBM: {_watts(far)}"),
-            text(f"{id}-watts", WIDTH, top + 19, _watts(far + near), "ink", anchor="end", bold=True),
+            text(
+                f"{id}-name",
+                at.x - 12 if wide else 0,
+                top + (19 if wide else -4),
+                name,
+                anchor="end" if wide else "start",
+            ),
+            *about(
+                "hbm", rect(f"{id}-far", at.x, top + 2, x(far) - at.x, 24, "hot", f"from HBM: {_watts(far)}")
+            ),
+            text(
+                f"{id}-watts",
+                720 if wide else 340,
+                top + 19,
+                _watts(far + near),
+                "ink",
+                anchor="end",
+                bold=True,
+            ),
         ]
         if near > 0:
             tip = f"from {r.near}: {_watts(near)}"
-            marks.append(rect(f"{id}-near", x(far), top + 2, max(1.5, end - x(far)), 24, "useful", tip))
-    top = POWER.y + 34
-    start, end = x(r.after_w), x(r.before_w)
+            marks += about(
+                "near", rect(f"{id}-near", x(far), top + 2, max(1.5, end - x(far)), 24, "useful", tip)
+            )
+    top, start, end = at.y + pitch + (0 if wide else 16), x(r.after_w), x(r.before_w)
     if r.saved_w:
         marks.append(
             rect(
@@ -149,14 +198,22 @@ def _power(r: Result) -> list[dict]:
                 f"saved: {_watts(r.saved_w)}",
             )
         )
-    if end - start > 84:
-        marks.append(text("saved-name", (start + end) / 2, top + 19, f"saved {_watts(r.saved_w)}", "useful", "small",
-                          "middle", bold=True))  # fmt: skip
-    fleet = (
-        f"{units.count(r.gpus)} GPUs save {_watts(r.fleet_saved_w)}, as much as {units.count(r.homes)} homes take: "
-        f"${units.number(float(f'{r.year_usd:.3g}'))} a year at ${units.number(r.usd_per_kwh)} a kWh."
-    )
-    return marks + [text("fleet", 0, POWER.bottom + 30, fleet, "ink")]
+    if end - start > 110:
+        marks.append(text("saved-name", (start + end) / 2 + 8, top + 19, f"saved {_watts(r.saved_w)}", "useful", "small",
+                          "middle", bold=True, on="idle"))  # fmt: skip
+    marks.append(handle("pull-moved", x(r.left_in_hbm_w), top + 14, "hot",
+                        drag(MOVED, "x", lambda p: x((1 - p / 100) * r.before_w))))  # fmt: skip
+    return marks + _fleet(r, at, top + (52 if wide else 54))
+
+
+def _fleet(r: Result, at: Box, y: float) -> list[dict]:
+    year = f"${units.number(float(f'{r.year_usd:.3g}'))} a year at ${units.number(r.usd_per_kwh)} a kWh"
+    homes = f"as much as {units.count(r.homes)} homes take"
+    first = f"{units.count(r.gpus)} GPUs save {_watts(r.fleet_saved_w)}"
+    if at.x:
+        return [text("fleet", 0, y, f"{first}, {homes}: {year}.", "ink")]
+    return [text("fleet", 0, y, f"{first},", "ink"), text("fleet-2", 0, y + 17, f"{homes}:", "ink"),
+            text("fleet-3", 0, y + 34, f"{year}.", "ink")]  # fmt: skip
 
 
 def _table(r: Result):
@@ -166,7 +223,20 @@ def _table(r: Result):
     return table(columns, [(v.name, v.bytes_on_h100, v.latency_s, v.energy_j, v.times_hbm) for v in r.rungs])
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
+def _takeaway(r: Result) -> str:
+    if not r.moved_share:
+        return "Everything comes from far away: pull the bar's end, and see what stays on the chip is nearly free."
+    if r.moved_share > 0.8:
+        return (
+            "What little still comes from HBM is nearly all of the power: the last trips are worth hunting."
+        )
+    if r.fleet_saved_w > 1e6:
+        return "A share of one GPU's fetching becomes a power station over a fleet."
+    return "Fetching from far away is what costs: each access moved on chip saves nearly all of its energy."
+
+
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    way_at, power_at, height = PLACES[width == WIDE]
     before = figure("all from HBM", r.before_w, _watts, "hot")
     after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts)
     saved = figure("saved a GPU", r.saved_w, _watts, "useful")
@@ -175,17 +245,18 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
     return Scene(
         summary=f"Fetching all from HBM takes {before.text} a GPU; with {units.percent(r.moved_share, 0)} of the accesses "
         f"in {r.near} it takes {after.text}, which saves {saved.text}, and {fleet.text} over {units.count(r.gpus)} GPUs.",
-        takeaway="Fetching from far away is what costs: what stays on the chip is nearly free.",
-        marks=_ladder(r) + _power(r),
+        takeaway=_takeaway(r),
+        marks=_way(r, way_at) + _power(r, power_at),
         figures=(before, after, saved, fleet),
         table=_table(r),
-        height=POWER.bottom + 38,
+        height=height,
+        width=width,
         formula=(
-            ("power = accesses a second · mean energy",
-             f"{units.si(r.accesses_per_s)} · {_picojoules(r.mean_energy_j)} = {after.text}"),
-            ("mean = (1 − moved) · HBM + moved · near",
-             f"{units.number(1 - r.moved_share)} · 640 + {units.number(r.moved_share)} · "
-             f"{units.number(cost.LEVELS[r.near].energy_j / 1e-12)} pJ = {_picojoules(r.mean_energy_j)}"),
+            ("power = {accesses} a second · mean energy",
+             f"{{accesses:{units.si(r.accesses_per_s)}}} · {_picojoules(r.mean_energy_j)} = {after.text}"),
+            ("mean = (1 − {moved_percent:moved}) · {hbm:HBM} + {moved_percent:moved} · {near}",
+             f"{units.number(1 - r.moved_share)} · {{hbm:640}} + {{moved_percent:{units.number(r.moved_share)}}} · "
+             f"{{near:{units.number(cost.LEVELS[r.near].energy_j / 1e-12)}}} pJ = {_picojoules(r.mean_energy_j)}"),
         ),
         warning=f"All from HBM this would take {before.text}, more than the {BOARD_W} W of the whole board: no GPU does "
         "it. The 640 pJ are of an older process; keep the ratio."
@@ -198,8 +269,7 @@ SIMULATOR = Declaration(
     title="Memory hierarchy and energy",
     question="What does it cost to fetch a number from far away?",
     controls=(
-        slider("moved_percent", "Accesses moved on chip", 50, 0, 100, step=5, unit="%",
-               help="By fusing and tiling: the same work, fewer trips."),
+        MOVED,
         log_slider("accesses", "Accesses a second", 1.0, 0.1, 2.0, unit="trillion"),
         select("near", "Moved to", "shared memory", NEAR),
         log_slider("gpus", "GPUs", 1000, 1, 100000, per_decade=3),

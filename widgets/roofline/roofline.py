@@ -9,11 +9,27 @@ from widgets import units
 from widgets.charts import Box, axis_x, axis_y, log, spread, text_width
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
-from widgets.scene import Column, Scene, beside_model, circle, figure, line, path, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    beside_model,
+    circle,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    table,
+    text,
+)
 
-PLOT = Box(92, 24, 550, 300)
-X = log(0.25, 10000, PLOT.x, PLOT.right)
-Y = log(5e10, 2e16, PLOT.bottom, PLOT.y)
+BATCH = powers_of_two(
+    "batch", "Batch, tokens or size", 1, 1, 4096, help="Whichever of them the operation has."
+)
+# (the plot, how far the usual operations reach below it, height)
+PLACES = {True: (Box(92, 24, 550, 266), 116, 410), False: (Box(64, 24, 196, 240), 210, 480)}
 BYTES = {"fp16": 2, "fp8": 1}
 PARAMETERS, WIDTH_70B = 70e9, 8192
 LAYER = 8192  # one linear layer of a decode step, this many inputs and outputs
@@ -112,11 +128,22 @@ def run(operation, batch, machine_name, dtype, devices):
     )  # fmt: skip
 
 
-def _roofs(r: Result) -> list[dict]:
+def _axes(plot: Box):
+    return log(0.25, 10000, plot.x, plot.right), log(5e10, 2e16, plot.bottom, plot.y)
+
+
+def _roofs(r: Result, plot: Box) -> list[dict]:
     """Every machine's roof, the chosen one drawn out; each named where it leaves the picture."""
-    marks = axis_y("rate", Y, PLOT.x, "", lambda v: units.si(v, "FLOP/s"), right=PLOT.right,
+    X, Y = _axes(plot)
+    marks = axis_y("rate", Y, plot.x, "", lambda v: units.si(v, "FLOP/s" if plot.w > 400 else "F/s"), right=plot.right,
                    ticks=[1e11, 1e12, 1e13, 1e14, 1e15, 1e16])  # fmt: skip
-    marks += axis_x("intensity", X, PLOT.bottom, "FLOP per byte moved", ticks=(1, 10, 100, 1000, 10000))
+    marks += axis_x(
+        "intensity",
+        X,
+        plot.bottom,
+        "FLOP per byte moved",
+        ticks=(1, 10, 100, 1000, 10000) if plot.w > 400 else (1, 10, 100, 1000),
+    )
     heights = spread([Y(m.peak_flop_s) for m in r.machines], 15)
     for m, at in zip(r.machines, heights, strict=True):
         mine = m.machine == r.machine
@@ -128,38 +155,63 @@ def _roofs(r: Result) -> list[dict]:
         tip = f"{m.machine}: {units.si(m.peak_flop_s, 'FLOP/s')}, {units.si(m.bandwidth_byte_s, 'B/s')}"
         role = "primary" if mine else "axis"
         roof = [path(f"roof-{m.machine}", [(X(a), Y(b)) for a, b in corners], role, tip)]
+        roof = about("machine_name ridge", roof) if mine else roof
         marks = marks + roof if mine else roof + marks
         ink = "primary" if mine else "muted"
-        marks.append(text(f"name-{m.machine}", PLOT.right + 8, at + 4, m.machine, ink, "small", bold=mine))
+        marks.append(text(f"name-{m.machine}", plot.right + 8, at + 4, m.machine, ink, "small", bold=mine))
     return marks
 
 
-def _ridge(r: Result) -> list[dict]:
-    at = X(r.ridge_flop_per_byte)
+def _ridge(r: Result, plot: Box, reach: float) -> list[dict]:
+    wide, at = plot.w > 400, _axes(plot)[0](r.ridge_flop_per_byte)
     name = f"ridge: {units.number(r.ridge_flop_per_byte)} FLOP per byte"
     return [
-        line("ridge", at, PLOT.y, at, PLOT.bottom + 122, "limit", name),
-        text("ridge-name", at, PLOT.y - 8, name, "muted", "small", "middle"),
-        text("left", at - 10, PLOT.y + 14, "← memory is the limit", "memory", "small", "end", bold=True),
-        text("right", at + 10, PLOT.y + 14, "arithmetic is →", "compute", "small", bold=True),
+        *about("ridge", line("ridge", at, plot.y, at, plot.bottom + reach, "limit", name)),
+        text(
+            "ridge-name",
+            at,
+            plot.y - 8,
+            name if wide else name.replace(" per byte", "/B"),
+            "muted",
+            "small",
+            "middle",
+        ),
+        text(
+            "left",
+            at - 10,
+            plot.y + 14,
+            "← memory is the limit" if wide else "← memory",
+            "memory",
+            "small",
+            "end",
+            bold=True,
+        ),
+        text(
+            "right",
+            at + 10,
+            plot.y + 14,
+            "arithmetic is →" if wide else "math →",
+            "compute",
+            "small",
+            bold=True,
+        ),
     ]
 
 
-def _point(r: Result, measured: dict) -> list[dict]:
-    marks = []
+def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
+    (X, Y), marks = _axes(plot), []
     for p in r.trail:
         tip = f"{r.knob} {p.name}: {units.number(p.flop_per_byte)} FLOP per byte, {units.si(p.flop_s, 'FLOP/s')}"
         marks.append(circle(f"trail-{p.name}", X(p.flop_per_byte), Y(p.flop_s), 3.5, "now", tip))
     x, y = X(r.flop_per_byte), Y(r.attainable_flop_s)
     tip = f"{r.knob} {r.batch}: {units.number(r.flop_per_byte)} FLOP per byte, {units.si(r.attainable_flop_s, 'FLOP/s')}"
-    left = x > PLOT.right - 110
+    left = x > plot.right - 110
     name = f"{r.knob} {units.count(r.batch)}"
     marks += [
-        line("stem", x, y, x, PLOT.bottom, "now"),
-        circle("here", x, y, 7, "now", tip),
+        line("stem", x, y, x, plot.bottom, "now"),
         text(
             "here-name",
-            x + (-12 if left else 12),
+            x + (-22 if left else 22),
             y + 22,
             name,
             "now",
@@ -167,6 +219,11 @@ def _point(r: Result, measured: dict) -> list[dict]:
             "end" if left else "start",
             bold=True,
         ),
+    ]
+    stops = {2**k: X(p.flop_per_byte) for k, p in enumerate(r.trail)}
+    marks = [
+        *about("here", marks),
+        handle("here", x, y, "now", drag(BATCH, "x", lambda n: stops[n]), tip=tip),
     ]
     if "flop_s" in measured:
         at, rate = Y(measured["flop_s"]), units.si(measured["flop_s"], "FLOP/s")
@@ -178,15 +235,18 @@ def _point(r: Result, measured: dict) -> list[dict]:
     return marks
 
 
-def _usual(r: Result) -> list[dict]:
+def _usual(r: Result, plot: Box) -> list[dict]:
     """Where the usual operations stand on the same axis, each coloured by its limit."""
-    marks, top = [], PLOT.bottom + 60
-    free = [0.0] * 4  # of each row: where it is free from
+    X, wide_room, marks, top = _axes(plot)[0], plot.w > 400, [], plot.bottom + 56
+    free = [0.0] * 4 if wide_room else [-60.0] * 12  # of each row: where it is free from
     ridge = X(r.ridge_flop_per_byte)
     for i, p in enumerate(sorted(r.usual, key=lambda p: p.flop_per_byte)):
-        x, wide = X(p.flop_per_byte), text_width(p.name, "small")
-        left = x < ridge < x + wide + 12 and x - wide > PLOT.x  # the ridge would strike it through
-        row = next(k for k in range(4) if free[k] < x - left * (wide + 9))
+        name = p.name if wide_room else p.name.replace("scores in HBM", "in HBM")
+        x, wide = X(p.flop_per_byte), text_width(name, "small")
+        left = (x < ridge < x + wide + 12 and x - wide > plot.x) or (
+            not wide_room and x + wide > 330
+        )  # the ridge would strike it through
+        row = next(k for k in range(len(free)) if free[k] < x - left * (wide + 9))
         free[row] = x + 20 + (0 if left else wide)
         y, role = top + 19 * row, "memory" if p.bound == "memory" else "compute"
         tip = f"{p.name}: {units.number(p.flop_per_byte)} FLOP per byte"
@@ -196,7 +256,7 @@ def _usual(r: Result) -> list[dict]:
                 f"usual{i}-name",
                 x + (-9 if left else 9),
                 y + 4,
-                p.name,
+                name,
                 role,
                 "small",
                 "end" if left else "start",
@@ -223,9 +283,9 @@ def _takeaway(r: Result) -> str:
     return f"Left of the ridge time is bytes: {short} the arithmetic would fit into it unseen."
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
-    measured = measured or {}
-    at = figure("FLOP per byte", r.flop_per_byte, role="now")
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    measured, (plot_at, reach, height) = measured or {}, PLACES[width == WIDE]
+    at = figure("FLOP per byte", r.flop_per_byte, role="now", term="here")
     ridge = figure(f"needed by {r.machine}, {r.dtype}", r.ridge_flop_per_byte, role="primary")
     time = figure("at best", r.time_s, units.seconds)
     share = figure("of the peak", r.peak_share, units.percent)
@@ -240,15 +300,16 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         f"{r.machine} needs {ridge.text}; {law} is the limit; it takes {time.text} at best and uses {share.text} "
         "of the peak.",
         takeaway=_takeaway(r),
-        marks=_roofs(r) + _ridge(r) + _point(r, measured) + _usual(r),
+        marks=_roofs(r, plot_at) + _ridge(r, plot_at, reach) + _point(r, measured, plot_at) + _usual(r, plot_at),
         figures=(at, ridge, time, share),
         table=_table(r),
-        height=PLOT.bottom + 128,
+        height=height,
+        width=width,
         formula=(
-            ("FLOP per byte = FLOP / bytes moved",
-             f"{units.si(r.flops, 'FLOP')} / {units.si_bytes(r.bytes_moved)} = {at.text}"),
-            ("ridge = peak / bandwidth",
-             f"{units.si(r.peak_flop_s, 'FLOP/s')} / {units.si(r.bandwidth_byte_s, 'B/s')} = {ridge.text}"),
+            ("{here:FLOP per byte} = FLOP / bytes moved at {batch}",
+             f"{units.si(r.flops, 'FLOP')} / {units.si_bytes(r.bytes_moved)} = {{here:{at.text}}}"),
+            ("{ridge} = {machine_name:peak / bandwidth}",
+             f"{units.si(r.peak_flop_s, 'FLOP/s')} / {units.si(r.bandwidth_byte_s, 'B/s')} = {{ridge:{ridge.text}}}"),
             ("time = max(bytes / bandwidth, FLOP / peak)",
              f"max({units.seconds(r.memory_s)}, {units.seconds(r.compute_s)}) = {time.text}"),
         ),
@@ -261,7 +322,7 @@ SIMULATOR = Declaration(
     question="What limits this operation: bytes or arithmetic?",
     controls=(
         select("operation", "Operation", "decode_70b", {name: kind.label for name, kind in KINDS.items()}),
-        powers_of_two("batch", "Batch, tokens or size", 1, 1, 4096, help="Whichever of them the operation has."),
+        BATCH,
         select("machine_name", "GPU", "H100", list(MACHINES)),
         select("dtype", "Numbers", "fp16", list(BYTES)),
         powers_of_two("devices", "GPUs that share a 70B model", 8, 1, 16, more=True),

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from widgets.site import build, pyodide
+from widgets.site import build, npm
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -13,14 +13,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--no-run", action="store_true", help="show the lessons' code without what it prints")
     args = parser.parse_args(argv)
     try:
-        pyodide.package()
+        npm.ready()
         made = build.make(run=not args.no_run, say=lambda line: print(f"site: {line}", file=sys.stderr))
         size = build.put(args.out, made)
-    except (ValueError, pyodide.NotFetched) as problem:
+    except (ValueError, npm.NotFetched) as problem:
         print(f"site: {problem}", file=sys.stderr)
         return 1
     pages = sum(name.endswith(".html") for name in made)
-    print(f"site: {pages} pages in {args.out}, {size / 1e6:.1f} MB with Python")
+    print(f"site: {pages} pages in {args.out}, {size / 1e6:.1f} MB with Python and a font")
     print(f"site: look at them with: python -m http.server -d {args.out}")
     return 0
 

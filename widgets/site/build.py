@@ -3,21 +3,24 @@
 import posixpath
 import re
 import shutil
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
 from widgets import static
-from widgets.site import models, outputs, pages, pyodide
-from widgets.site.frame import ICON
+from widgets.site import frame, lesson_page, models, npm, outputs, pages, search
+from widgets.site.contents import anchor, contents, topic_address
+from widgets.site.frame import ICON, Page
+from widgets.site.lesson_page import Written
 from widgets.site.lessons import Lesson
-from widgets.site.prose import Lead
-from widgets.site.topics import topics
+from widgets.site.topics import Topic, topics
 
 ROOT = Path(__file__).parents[2]
 MARK = "assets/models.zip"  # a folder that holds this is one of ours
+OWN = ("page.css", "book.css", "print.css", "theme.js", "book.js", "search.js", "live.js")
 
 
-def _lead(root: Path, pictures: set[str], known: set[str]) -> Lead:
+def _lead(root: Path, pictures: set[str], known: set[str]) -> Callable[[str], str | None]:
     """Where a link of a lesson leads in the site."""
 
     def lead(href: str) -> str | None:
@@ -25,10 +28,12 @@ def _lead(root: Path, pictures: set[str], known: set[str]) -> Lead:
         place = posixpath.normpath(posixpath.join("course", path))
         at = f"#{part}" if part else ""
         if match := re.fullmatch(r"(?:work|labs)/([\w/]+)\.ipynb", place):
-            return f"../labs.html#{pages.anchor(match[1])}"
+            return f"../labs.html#{anchor(match[1])}"
         name = re.sub(r"\.(ipynb|md)$", "", place.removeprefix("course/"))
         if place.startswith("course/") and name == "start":
             return f"../index.html{at}"
+        if match := re.fullmatch(r"simulators/\d\d_(\w+)", name):
+            return f"../simulators/{match[1]}.html"
         if place.startswith("course/") and name in known:
             return f"{name}.html{at}"
         if (
@@ -46,8 +51,7 @@ def _lead(root: Path, pictures: set[str], known: set[str]) -> Lead:
 def _assets() -> dict[str, bytes]:
     own = files("widgets.site")
     return {
-        "assets/page.css": own.joinpath("page.css").read_bytes(),
-        "assets/live.js": own.joinpath("live.js").read_bytes(),
+        **{f"assets/{name}": own.joinpath(name).read_bytes() for name in OWN},
         "assets/scene.css": static.css().encode(),
         "assets/scene.js": static.javascript().encode(),
         "assets/icon.svg": ICON.encode(),
@@ -62,37 +66,102 @@ def _printed(lesson: Lesson, say) -> list[str]:
     return found
 
 
-def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
-    """Every file but Pyodide's, by its place; without `run` the lessons' code is shown but not run."""
-    found = topics(root)
-    lessons = [topic.lesson for topic in found if topic.lesson]
-    made, pictures = _assets(), set()
-    lead = _lead(root, pictures, {lesson.name for lesson in lessons})
-    made["index.html"] = pages.index(found).encode()
-    made["labs.html"] = pages.labs_page(found).encode()
+def _ways(places: list[tuple[str, str]], first: tuple[str, str], last: tuple[str, str]) -> dict[str, tuple]:
+    """address -> (the page before, the page after), from one folder deep."""
+    chain = [first, *places, last]
+    up = [(f"../{address}", title) for address, title in chain]
+    return {address: (up[i], up[i + 2]) for i, (address, _) in enumerate(places)}
+
+
+def _lessons(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
+    read = [(topic_address(t), f"{t.number} {t.title}") for t in found if t.lesson]
+    ways = _ways(read, ("index.html", "All topics"), ("labs.html", "All labs"))
+    made = {}
+    for topic in found:
+        if topic.lesson:
+            address, chapter = topic_address(topic), written[topic.slug]
+            made[address] = frame.html(
+                Page(
+                    title=f"{topic.title} · Tile by Tile",
+                    description=topic.question,
+                    body=frame.between(chapter.body, *ways[address]),
+                    contents=contents(found, "../", address, topic, chapter.body),
+                    kind="lesson",
+                    root="../",
+                    live=chapter.live,
+                )
+            )
+    return made
+
+
+def _simulators(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
+    every = [(f"simulators/{one.name}.html", one.title) for topic in found for one in topic.simulators]
+    ways = _ways(every, ("index.html", "All topics"), ("labs.html", "All labs"))
+    made = {}
     for topic in found:
         for one in topic.simulators:
-            made[f"simulators/{one.name}.html"] = pages.simulator_page(one, topic).encode()
-        if topic.lesson:
-            at = lessons.index(topic.lesson)
-            around = (lessons[at - 1] if at else None, lessons[at + 1] if at + 1 < len(lessons) else None)
-            printed = _printed(topic.lesson, say) if run else None
-            html = pages.lesson_page(topic.lesson, topic, around, lead, printed)
-            made[f"lessons/{topic.lesson.name}.html"] = html.encode()
+            address = f"simulators/{one.name}.html"
+            figures = written[topic.slug].figures if topic.lesson else None
+            made[address] = frame.html(
+                Page(
+                    title=f"{one.title} · Tile by Tile",
+                    description=one.question,
+                    body=frame.between(pages.simulator_page(one, topic, figures), *ways[address]),
+                    contents=contents(found, "../", address, topic),
+                    kind="simulator",
+                    root="../",
+                    live=True,
+                )
+            )
+    return made
+
+
+def _others(found: list[Topic]) -> dict[str, str]:
+    cover = Page(
+        "Tile by Tile", pages.TAGLINE, pages.cover(found), contents(found, "", "index.html"), "cover"
+    )
+    labs = Page("Labs · Tile by Tile", "The labs of the course run in JupyterLab.", pages.labs(found),
+                contents(found, "", "labs.html"), "labs")  # fmt: skip
+    return {"index.html": frame.html(cover), "labs.html": frame.html(labs)}
+
+
+def _notebooks(root: Path, found: list[Topic]) -> dict[str, bytes]:
+    """The notebooks themselves, where their links to each other hold."""
+    names = [f"course/{topic.lesson.name}.ipynb" for topic in found if topic.lesson]
+    names += [f"labs/{lab.path}.ipynb" for topic in found for lab in topic.labs]
+    return {name: (root / name).read_bytes() for name in names if (root / name).is_file()}
+
+
+def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
+    """Every file but npm's, by its place; without `run` the lessons' code is shown but not run."""
+    found = topics(root)
+    pictures: set[str] = set()
+    lead = _lead(root, pictures, {topic.lesson.name for topic in found if topic.lesson})
+    written = {
+        topic.slug: lesson_page.write(
+            topic, root / "course", lead, _printed(topic.lesson, say) if run else None
+        )
+        for topic in found
+        if topic.lesson
+    }
+    html = _others(found) | _lessons(found, written) | _simulators(found, written)
+    made = _assets() | _notebooks(root, found) | {name: text.encode() for name, text in html.items()}
+    prose = {topic.lesson.name: written[topic.slug].prose for topic in found if topic.lesson}
+    made["assets/search-data.js"] = search.index(found, prose)
     for name in sorted(pictures):
         made[f"lessons/{name}"] = (root / "course" / name).read_bytes()
     return made
 
 
 def put(out: Path, made: dict[str, bytes]) -> int:
-    """Write the folder anew, Python for it included; its size in bytes."""
+    """Write the folder anew, what comes from npm included; its size in bytes."""
     if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
         raise ValueError(
             f"out must be a new or empty folder, or an earlier site, got {out}; name another one"
         )
-    pyodide.package()  # before anything is removed
+    npm.ready()  # before anything is removed
     shutil.rmtree(out, ignore_errors=True)
     for name, content in made.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)
-    return sum(map(len, made.values())) + pyodide.unpack(out / "pyodide")
+    return sum(map(len, made.values())) + npm.unpack(out)

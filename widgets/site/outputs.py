@@ -3,11 +3,11 @@
 import os
 import subprocess
 import tempfile
-from html import escape
 from pathlib import Path
 
 from widgets import static
 from widgets.site.lessons import Lesson
+from widgets.site.listing import printed
 
 ROOT = Path(__file__).parents[2]
 CELL_SECONDS = 120
@@ -16,17 +16,15 @@ STYLE = f"<style>{static.css()}</style>"  # the page has it already
 
 def _html(output) -> str:
     if output.output_type == "stream":
-        return f'<pre class="printed" tabindex="0" role="group" aria-label="Printed">{escape(output.text.rstrip())}</pre>\n'
+        return printed(output.text, "Printed")
     data = output.get("data", {})
     if "text/html" in data:
         return f'<div class="printed">{data["text/html"].replace(STYLE, "")}</div>\n'
     if "image/png" in data:
         source = data["image/png"].replace("\n", "")
         return f'<img class="printed" alt="The plot that this code draws" src="data:image/png;base64,{source}">\n'
-    text = escape(data.get("text/plain", "").rstrip())
-    return (
-        f'<pre class="printed" tabindex="0" role="group" aria-label="Result">{text}</pre>\n' if text else ""
-    )
+    text = data.get("text/plain", "")
+    return printed(text, "Result") if text.strip() else ""
 
 
 def outputs(lesson: Lesson) -> tuple[list[str], str]:

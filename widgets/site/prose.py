@@ -2,35 +2,25 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
 
 from widgets.site.formulas import Unreadable, mathml
+from widgets.site.listing import code
 
-LANGUAGES = {
-    "py": "python",
-    "python": "python",
-    "sh": "bash",
-    "bash": "bash",
-    "cuda": "cuda",
-    "c": "c",
-    "json": "json",
-}
 PASSED = r"(?:https?:|mailto:|#|data:)"
 
-Lead = Callable[
-    [str], str | None
-]  # a link as written -> the link in the site; None: there is nothing to lead to
+
+def _picture(source: str, words: str) -> str:
+    return f'<p><img src="{escape(source)}" alt="{escape(words)}" loading="lazy"></p>\n'
 
 
-def code(text: str, language: str = "python") -> str:
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import get_lexer_by_name
+@dataclass(frozen=True)
+class Place:
+    """Where a text stands in the site."""
 
-    lexer = get_lexer_by_name(LANGUAGES.get(language, "text"), stripnl=False)
-    inside = highlight(text.rstrip("\n"), lexer, HtmlFormatter(nowrap=True)).rstrip("\n")
-    name = "Python code" if LANGUAGES.get(language) == "python" else "Text"
-    return f'<pre class="code" tabindex="0" role="group" aria-label="{name}"><code>{inside}</code></pre>\n'
+    lead: Callable[[str], str | None]  # a link as written -> the link in the site; None: it leads nowhere
+    picture: Callable[[str, str], str] = _picture  # (a picture alone in its paragraph, its words) -> HTML
 
 
 def formula(latex: str, display: bool) -> str:
@@ -45,13 +35,13 @@ def _slug(title: str) -> str:
     return re.sub(r"[^\w]+", "-", title.lower()).strip("-")
 
 
-def _follow(tokens, lead: Lead) -> None:
+def _follow(tokens, place: Place) -> None:
     """Send links and pictures where they stand in the site; what leads nowhere is only text."""
     lost = 0
     for token in tokens:
         if token.type == "link_open":
             href = token.attrs["href"]
-            there = href if re.match(PASSED, href) else lead(href)
+            there = href if re.match(PASSED, href) else place.lead(href)
             lost += there is None
             if there is None:
                 token.tag, token.attrs = "span", {"title": f"{href}, in the project's folder"}
@@ -60,10 +50,27 @@ def _follow(tokens, lead: Lead) -> None:
         elif token.type == "link_close" and lost:
             token.tag, lost = "span", lost - 1
         elif token.type == "image":
-            token.attrs["src"] = lead(token.attrs["src"]) or token.attrs["src"]
+            token.attrs["src"] = place.lead(token.attrs["src"]) or token.attrs["src"]
             token.attrs["loading"] = "lazy"
         if token.children:
-            _follow(token.children, lead)
+            _follow(token.children, place)
+
+
+def _framed(tokens, place: Place) -> list:
+    """A picture alone in its paragraph is a figure of its own."""
+    from markdown_it.token import Token
+
+    made, i = [], 0
+    while i < len(tokens):
+        inside = tokens[i + 1].children if tokens[i].type == "paragraph_open" else None
+        if inside and len(inside) == 1 and inside[0].type == "image":
+            html = place.picture(inside[0].attrs["src"], inside[0].content)
+            made.append(Token("html_block", "", 0, content=html))
+            i += 3
+        else:
+            made.append(tokens[i])
+            i += 1
+    return made
 
 
 def _wrapped_tables(html: str) -> str:
@@ -76,7 +83,19 @@ def _wrapped_tables(html: str) -> str:
     )
 
 
-def markdown(text: str, lead: Lead) -> str:
+def _linked_headings(html: str) -> str:
+    """Beside a heading stands a link to it; not inside, where it would be read out as part of its name."""
+
+    def linked(match: re.Match) -> str:
+        level, name, title = match.groups()
+        words = re.sub("<[^>]+>", "", title)
+        link = f'<a class="here" href="#{name}" aria-label="Link to “{words}”">#</a>'
+        return f'<div class="heading h{level}"><h{level} id="{name}">{title}</h{level}>{link}</div>'
+
+    return re.sub(r'<h([23]) id="([^"]+)">(.*?)</h\1>', linked, html)
+
+
+def markdown(text: str, place: Place) -> str:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.anchors import anchors_plugin
     from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -91,6 +110,6 @@ def markdown(text: str, lead: Lead) -> str:
     )
     for kind in ("fence", "code_block"):
         md.add_render_rule(kind, lambda self, tokens, i, *_: code(tokens[i].content, tokens[i].info.strip()))
-    tokens = md.parse(text)
-    _follow(tokens, lead)
-    return _wrapped_tables(md.renderer.render(tokens, md.options, {}))
+    tokens = _framed(md.parse(text), place)
+    _follow(tokens, place)
+    return _linked_headings(_wrapped_tables(md.renderer.render(tokens, md.options, {})))

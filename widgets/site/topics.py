@@ -9,13 +9,20 @@ from widgets.declare import Declaration
 from widgets.registry import every
 from widgets.site.lessons import Lesson, lessons
 
+SPELLED = {"gemm": "GEMM", "moe": "MoE"}  # short for something; other words are words
 ROW = re.compile(r"^\|\s*(\d\d)\s*\|\s*`(\w+)`\s*\|\s*([^|]+?)\s*\|", re.M)
 
 
 @dataclass(frozen=True)
 class Lab:
     path: str  # 01_gemm_tiling/kernel
-    title: str
+    title: str  # Lab 01, kernel: a tiled GEMM
+
+    @property
+    def short(self) -> str:
+        """Beside its topic's name its number says nothing more: 'Kernel: a tiled GEMM'"""
+        words = self.title.partition(", ")[2] or self.title
+        return words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,14 @@ class Topic:
 
     @property
     def title(self) -> str:
-        return self.lesson.title if self.lesson else self.slug.replace("_", " ").capitalize()
+        return self.lesson.title if self.lesson else spelled(self.slug)
+
+
+def spelled(slug: str) -> str:
+    """'moe_routing' -> 'MoE routing'"""
+    words = slug.split("_")
+    first = SPELLED.get(words[0], words[0].capitalize())
+    return " ".join([first, *(SPELLED.get(word, word) for word in words[1:])])
 
 
 def _lab(path: Path) -> Lab:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from widgets.charts import text_width
 from widgets.declare import Declaration
-from widgets.scene import ROLES, TEXT_SIZES, WIDTH, Scene
+from widgets.scene import ROLES, TERM, TEXT_SIZES, Scene
 
 SLACK = 2  # units; text widths are estimates
 
@@ -24,6 +24,8 @@ def extent(mark: dict) -> tuple[float, float, float, float]:
     kind = mark["t"]
     if kind in ("rect", "grid"):
         return mark["x"], mark["y"], mark["x"] + mark["w"], mark["y"] + mark["h"]
+    if kind == "handle":
+        return mark["x"], mark["y"], mark["x"], mark["y"]
     if kind == "circle":
         return mark["x"] - mark["r"], mark["y"] - mark["r"], mark["x"] + mark["r"], mark["y"] + mark["r"]
     if kind == "line":
@@ -39,7 +41,12 @@ def extent(mark: dict) -> tuple[float, float, float, float]:
 
 def outside(scene: Scene) -> list[str]:
     def out(box):
-        return box[0] < -SLACK or box[1] < -SLACK or box[2] > WIDTH + SLACK or box[3] > scene.height + SLACK
+        return (
+            box[0] < -SLACK
+            or box[1] < -SLACK
+            or box[2] > scene.width + SLACK
+            or box[3] > scene.height + SLACK
+        )
 
     return [f"{m['id']} {tuple(map(round, extent(m)))}" for m in scene.marks if out(extent(m))]
 
@@ -78,6 +85,28 @@ def not_in_result(scene: Scene, known: set[float]) -> list[str]:
         for where, value in shown
         if float(value) not in known and not any(math.isclose(value, one, rel_tol=1e-9) for one in known)
     ]
+
+
+def ungripped(scene: Scene, inputs: dict) -> list[str]:
+    """Handles that do not stand where the value of their input is."""
+    wrong = []
+    for mark in scene.marks:
+        for one in mark.get("drag", ()):
+            value = inputs[one["input"]]
+            nearest = min(range(len(one["to"])), key=lambda i: (one["to"][i] != value, abs(float(one["to"][i]) - float(value)) if not isinstance(value, str) else 0))  # fmt: skip
+            apart = [abs(b - a) for a, b in zip(one["at"], one["at"][1:], strict=False)]
+            if abs(one["at"][nearest] - mark[one["axis"]]) > max(1, *apart):
+                wrong.append(
+                    f"{mark['id']}: {one['input']}={value} lies at {one['at'][nearest]}, not {mark[one['axis']]}"
+                )
+    return wrong
+
+
+def loose_terms(scene: Scene, controls: set[str]) -> list[str]:
+    """Terms of the formula that light nothing: no control, mark or figure has their name."""
+    asked = {found[1] for pair in scene.formula for words in pair for found in TERM.finditer(words)}
+    marked = {term for mark in scene.marks for term in mark.get("k", "").split()}
+    return sorted(asked - controls - marked - {f.term for f in scene.figures})
 
 
 def problems(scene: Scene, known: set[float]) -> list[str]:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import parts, questions
-from grader.build import text
-from grader.evidence import Evidence
-from grader.record import FAIL
+from grader import questions
+from grader.judge import parts
+from grader.judge.evidence import Evidence
+from grader.judge.record import FAIL
+from grader.notebooks import text
 
 SOLUTIONS = Path(__file__).parents[3] / "solutions/05_flash_attention"
 if not SOLUTIONS.exists():

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grader import parts, questions
+from grader import questions
 from grader.checks import _sampling_mistakes as mistakes
 from grader.checks import _sampling_rows as rows
+from grader.judge import parts
 from grader.questions import Case
 from grader.suites.zoo.run import misfits
 

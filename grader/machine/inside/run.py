@@ -90,6 +90,7 @@ class Run:
         self.memory, self.budget = Memory(tensors, full), Budget(limits)
         self.printed, self.report = Prints(limits.prints), Report()
         self.prepared: dict[int, Program] = {}
+        self.whole = True  # False once only some programs of a grid ran
 
     def step(self, number: int, step: Launching, chosen) -> None:
         key = id(step.module)
@@ -104,14 +105,13 @@ class Run:
             raise Undecided(
                 "programs wait for each other in a loop, so none of them can run without the others"
             )
+        self.whole = self.whole and chosen is None
         everyone = np.arange(count) if chosen is None else np.unique(np.asarray(chosen, np.int64))
         if not everyone.size or everyone[0] < 0 or everyone[-1] >= count:
             raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
         go = Once(self, number, program, grid, arguments)
         before = State(self.tensors) if self.runs_twice(program, everyone, count) else None
-        if (
-            program.atomics
-        ):  # what atomics order depends on who comes first: races show in one order or another
+        if program.atomics:  # who comes first matters: a race may show in one order alone
             go(everyone[::-1], self.seed + 1, quietly=True, full=False)
             before.back()
         launch = go(everyone, self.seed, full=self.full)
@@ -175,7 +175,7 @@ class Run:
         report.prints_left_out = self.printed.left_out
         report.read_unwritten = self.memory.read_unwritten
         report.masked_lines = sorted(self.memory.masked)
-        for tensor in self.tensors:
+        for tensor in self.tensors if self.whole else ():
             missing = tensor.unwritten()
             if missing.size:
                 place = decoded(tensor, int(missing[0]))

@@ -3,6 +3,7 @@
 import pytest
 
 from grader import questions
+from grader.judge import kernel_evidence as evidence
 from grader.machine.inside.facts import hopeless
 from grader.machine.inside.read import read
 from grader.suites.honest.run import AS_IT_STANDS, forms, source
@@ -11,7 +12,6 @@ from grader.suites.right import kernel_questions
 from .lowering_for_tests import compiled, same_code
 from .test_round_trips import round_trip
 
-evidence = pytest.importorskip("grader.judge.kernel_evidence")
 QUESTIONS = [question.id for question in kernel_questions()]
 
 

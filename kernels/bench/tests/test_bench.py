@@ -4,6 +4,8 @@ import contextlib
 import importlib
 import json
 import math
+import sys
+import types
 
 import pytest
 import torch
@@ -74,7 +76,8 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
             raise RuntimeError("operation failed due to a previous error during capture\nmore")
         return "graph"
 
-    def interleave(watches, seconds):
+    def interleave(watches, seconds, **how):
+        assert how == measure.STATES["sustained"]
         return {name: [1e-4 * (i + 1)] * 9 for i, name in enumerate(watches)}
 
     for name, stand_in in {
@@ -102,6 +105,29 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
         measure.measure(row(ours=fragile), None, CEILINGS, 0.1)
 
 
+def test_a_peer_with_answers_of_its_own_has_a_check_of_its_own(monkeypatch):
+    """Ours must be exact, the peer only near."""
+    monkeypatch.setattr(measure, "_times", lambda r, contenders, *_: fake_times(contenders))
+    loose = {"check_peer": lambda x, out: 0.0, "peers": {"near": lambda x: lambda: 2.1 * x}}
+    assert "us" in measure.measure(row(**loose), None, CEILINGS, 0.1)["peers"]["near"]
+    assert "wrong" in measure.measure(row(**loose, ours=loose["peers"]["near"]), None, CEILINGS, 0.1)
+
+
+def test_a_record_says_how_the_gpu_stood_and_what_more_the_row_knows(monkeypatch):
+    monkeypatch.setattr(measure, "_times", lambda r, contenders, *_: fake_times(contenders))
+    result = measure.measure(row(facts={"lever": "tiles"}), None, CEILINGS, 0.1, "rested")
+    assert result["state"] == "rested" and result["lever"] == "tiles"
+
+
+def test_peers_that_no_row_met_are_listed_with_the_reason():
+    rows = [
+        {"peers": {"FA4": {"absent": "no module"}, "cuDNN": {"absent": "only square masks"}}},
+        {"peers": {"FA4": {"absent": "no module"}, "cuDNN": {"error": 0.0, "us": 1.0}}},
+        {"wrong": "no peers were tried"},
+    ]
+    assert record.absent(rows) == {"FA4": "no module"}
+
+
 def test_limit_is_the_slower_ceiling():
     assert row(flops=1e9, bytes=1e6).limit_seconds(CEILINGS) == pytest.approx(1e-6)
     assert row(flops=1e12, bytes=1e6).limit_seconds(CEILINGS) == pytest.approx(1e-3)
@@ -112,15 +138,6 @@ def test_nonsense_rows_are_refused():
         row(mode="warm")
     with pytest.raises(ValueError, match="^bytes must be positive"):
         row(bytes=0)
-
-
-def test_ratio_and_its_interval():
-    base = [1.0, 2.0, 4.0, 3.0, 5.0, 1.5, 2.5]
-    middle, low, high = timing.ratio([1.1 * t for t in base], base)
-    assert low == pytest.approx(1.1) == pytest.approx(high) == pytest.approx(middle)
-    noisy = [t * (1.1 + 0.01 * (-1) ** i) for i, t in enumerate(base)]
-    middle, low, high = timing.ratio(noisy, base)
-    assert 1.09 <= low <= middle <= high <= 1.11
 
 
 def test_a_file_of_results_is_one_row_a_line_and_comes_back(tmp_path, monkeypatch, capsys):
@@ -138,6 +155,34 @@ def test_a_file_of_results_is_one_row_a_line_and_comes_back(tmp_path, monkeypatc
     assert [r["topic"] for r in kept["rows"]] == ["alpha", "alpha"] and kept["date"] == "2026-01-02"
 
 
+def test_a_whole_run_keeps_what_it_has_when_a_row_fails(tmp_path, monkeypatch, capsys):
+    def broken(x):
+        raise RuntimeError("out of resources")
+
+    def absent(x):
+        raise Absent("not installed")
+
+    one, two = row(ours=broken, case="first"), row(case="second", peers={"FA4": absent})
+    stand_in = types.ModuleType("kernels.alpha.bench")
+    stand_in.rows = lambda device: [one, two]
+    monkeypatch.setitem(sys.modules, "kernels.alpha.bench", stand_in)
+    monkeypatch.setattr(command, "topics", lambda table="": ["alpha"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    for name, value in {
+        "describe": {"gpu": "NVIDIA H200"}, "ceilings": CEILINGS, "under_load": {"clock_mhz": 1455},
+    }.items():  # fmt: skip
+        monkeypatch.setattr(machine, name, lambda device, value=value: value)
+    monkeypatch.setattr(measure, "_times", lambda r, contenders, *_: fake_times(contenders))
+    assert command.main(["--json", str(tmp_path / "run.json")]) == 1, "a row failed"
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert run["state"] == "sustained" and run["under_load"] == {"clock_mhz": 1455}
+    assert "out of resources" in run["rows"][0]["failed"] and run["rows"][1]["us"] == pytest.approx(100)
+    assert run["absent"] == {"FA4": "not installed"}
+    shown = capsys.readouterr().out
+    assert "absent: FA4 (not installed)" in shown and "rows sustained" in shown
+
+
 def test_names_of_machines():
     assert machine.short_name("NVIDIA H200") == "h200"
     assert machine.short_name("NVIDIA GeForce RTX 4090") == "rtx_4090"
@@ -149,10 +194,24 @@ def test_without_a_gpu_it_says_so(capsys):
     assert "nothing was measured" in capsys.readouterr().out
 
 
-def test_an_unknown_topic_is_refused(capsys):
+@pytest.mark.parametrize("wrong", (["no_such_topic"], ["sampling_fusion", "--ladder"]))
+def test_an_unknown_topic_and_one_without_a_ladder_are_refused(wrong, capsys):
     with pytest.raises(SystemExit):
-        command.main(["no_such_topic"])
+        command.main(wrong)
     assert "SLUG must be one of" in capsys.readouterr().err
+
+
+def test_a_ladder_is_recorded_apart_from_the_tuned_kernels(tmp_path, monkeypatch):
+    assert "gemm_tiling" in command.topics("ladder")
+    run = {"machine": {"gpu": "NVIDIA H200"}, "table": "ladder", "rows": [{"topic": "alpha", "op": "ladder"}]}
+    (tmp_path / "kernels/alpha").mkdir(parents=True)
+    monkeypatch.setattr(command, "KERNELS", tmp_path / "kernels")
+    (tmp_path / "run.json").write_text(record.dumps(run))
+    assert command.main(["--record", str(tmp_path / "run.json")]) == 0
+    assert [p.name for p in (tmp_path / "kernels/alpha/results").iterdir()] == ["ladder"]
+    assert (
+        json.loads((tmp_path / "kernels/alpha/results/ladder/h200.json").read_text())["rows"] == run["rows"]
+    )
 
 
 @pytest.mark.parametrize("slug", command.topics())

@@ -9,6 +9,7 @@ import torch
 from kernels.flash_attention import (
     backward,
     backward_hopper_launch,
+    backward_portable,
     decode,
     forward,
     forward_hopper_launch,
@@ -26,8 +27,8 @@ def plan(d, left, right, **more):
     )
 
 
-def tensors(d, count=3):
-    return [torch.empty(1, 2, LENGTH, d, dtype=torch.bfloat16) for _ in range(count)]
+def tensors(d, count=3, dtype=torch.bfloat16):
+    return [torch.empty(1, 2, LENGTH, d, dtype=dtype) for _ in range(count)]
 
 
 def forwards(found):
@@ -87,12 +88,29 @@ def gradients(found):
             found[f"{kernel.metadata.name} {d} {mask}"] = facts_of(kernel, 90)
 
 
+def wide(found):
+    """fp32: twice the bytes of every tile. A head dim that is padded to 128, and the largest."""
+    lse, cu = torch.empty(1, 2, LENGTH), torch.tensor([0, LENGTH], dtype=torch.int32)
+    for d in (72, 256):
+        dout, q, k, v, out, *grads = tensors(d, 8, torch.float32)
+        form = dataclasses.replace(plan(d, None, 0), varlen=True, cu_q=cu, cu_k=cu)
+        flat = [t[0].transpose(0, 1).contiguous() for t in (q, k, v, out)]
+        call = partial(forward_portable.launch, q, k, v, out, lse, plan(d, None, 0))
+        found[f"fp32 forward {d}"] = facts(call, 90)
+        call = partial(forward_portable.launch, *flat, torch.empty(2, LENGTH), form)
+        found[f"fp32 packed {d}"] = facts(call, 90)
+        call = partial(backward_portable.launch, dout, q, k, v, out, lse, grads, plan(d, None, 0))
+        for kernel in kernels(call, 90)[1:]:
+            found[f"fp32 {kernel.metadata.name} {d}"] = facts_of(kernel, 90)
+
+
 def main():
     found = {}
     forwards(found)
     decodes(found)
     packed(found)
     gradients(found)
+    wide(found)
     print(json.dumps(found))
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from kernels.flash_attention import cases, forward
+from kernels.flash_attention import arguments, cases, forward
 from kernels.flash_attention.backward import attention_backward
 from kernels.flash_attention.decode import decode
 from kernels.flash_attention.forward import attention
+from kernels.flash_attention.forward_hopper_launch import choose_config
 from kernels.flash_attention.tests.test_kernels import (
     check_backward,
     check_decode,
@@ -57,6 +58,29 @@ def test_decode_grid(case):
 )
 def test_packed_sequences(d, options):
     check_varlen((700, 0, 1, 129, 64), (700, 7, 300, 64, 0), 4, 2, d, "bf16", **options)
+
+
+@pytest.mark.parametrize("d", (64, 72, 96, 128, 256))
+@pytest.mark.parametrize("options", (dict(), dict(causal=True), dict(window=(100, 30))), ids=str)
+def test_fp32_finds_room_for_its_tiles(d, options):
+    case = cases.Case(1, 4, 2, 300, 333, d, "fp32", **options)
+    check_forward(case)
+    check_backward(case)
+    check_varlen((300, 0, 129), (300, 7, 333), 4, 2, d, "fp32", **options)
+
+
+@pytest.mark.parametrize("options", (dict(), dict(causal=True), dict(window=(100, 30))), ids=str)
+@pytest.mark.parametrize("d", (64, 128))
+def test_how_hopper_programs_are_laid_out_does_not_show_in_the_bits(d, options):
+    q, k, v = (to_torch(x, "cuda") for x in cases.operands(cases.Case(2, 12, 4, 1111, 1111, d, "bf16")))
+    if not arguments.suit_hopper(q, k, v):
+        pytest.skip("needs sm_90")
+    first = attention(q, k, v, **options)
+    left, right = arguments.visible(options.get("causal", False), options.get("window"))
+    chosen = choose_config(d, forward.Plan(2, 3, d, 1111, 1111, 1.0, 0.0, left, right))
+    for pin, stay in itertools.product((False, True), repeat=2):
+        again = attention(q, k, v, config=chosen | {"PIN": pin, "persistent": stay}, **options)
+        assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True)), (pin, stay)
 
 
 @pytest.mark.parametrize("d", (64, 96, 128, 256))

@@ -192,15 +192,17 @@ def test_splits_keep_every_multiprocessor_busy():
     assert choose_splits(1, 1, 64, 264) == 1, "one key cannot be split"
 
 
-def test_hopper_programs_stay_where_shares_are_equal():
+def test_hopper_programs_stay_unless_sequences_are_packed():
+    """And only those that do not stay are pinned."""
     from kernels.flash_attention.forward_hopper_launch import choose_config, stays
 
     def plan(left, right, varlen=False):
         return Plan(1, 1, 64, 1024, 1024, 1.0, 0.0, left, right, varlen)
 
-    full, causal = plan(None, None), plan(None, 0)
-    assert stays(full, 1, 132) and not stays(plan(None, None, varlen=True), 132, 132)
-    assert stays(causal, 33, 132) and not stays(causal, 32, 132)
+    full, causal, packed = plan(None, None), plan(None, 0), plan(None, 0, varlen=True)
+    assert stays(full) and stays(causal) and not stays(packed)
+    pins = {d: [choose_config(d, p)["PIN"] for p in (full, causal, packed)] for d in (64, 128, 256)}
+    assert pins == {64: [False, False, True], 128: [False, False, True], 256: [False] * 3}
     assert choose_config(64, full)["CONSUMERS"] == 3 and choose_config(64, causal)["CONSUMERS"] == 2
     assert choose_config(128, full) == choose_config(128, causal)
 

@@ -37,9 +37,10 @@ def main():
         for order, right in (("rows", b), ("columns", b.t())):
             call = partial(hopper_gemm.launch, a, right, out, config, 132)
             found[f"hopper {name} {order}"] = facts(call, 90)
-    for config in (hopper_block_scaled.BLOCKS, hopper_block_scaled.FEW_ROWS):
+    for name in ("BLOCKS", "FEW_ROWS", "FEW_TILES"):
+        config = getattr(hopper_block_scaled, name)
         call = partial(hopper_block_scaled.launch, *fp8, config, 132)
-        found[f"hopper block_scaled {config.consumers} consumers"] = facts(call, 90)
+        found[f"hopper block_scaled {name.lower()}"] = facts(call, 90)
     print(json.dumps(found))
 
 

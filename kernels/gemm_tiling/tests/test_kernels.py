@@ -110,6 +110,32 @@ def test_hopper_configs(size, b_layout):
             assert relative_error(to_numpy(out), reference.gemm(a, b)) < ROUNDING["bf16"], config
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [(64, 7168, 512), (100, 320, 1024), (4, 192, 384), (300, 640, 256)])
+def test_hopper_block_scaled_configs(size):
+    from kernels.gemm_tiling import hopper_block_scaled as hopper
+
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("needs sm_90")
+    case = cases.Case(*size, "fp8", b="columns")
+    a, b, x, y = tensors(case)
+    sa, sb = cases.scales(case)
+    rows, blocks = (laid_out(to_torch(s, DEVICE), "columns") for s in (sa, sb))
+    for config in (hopper.BLOCKS, hopper.FEW_ROWS, hopper.FEW_TILES):
+        out = filled(case.m, case.n, torch.bfloat16)
+        hopper.launch(x, y, rows.t(), blocks.t(), out, config, 132)
+        assert relative_error(to_numpy(out), reference.block_scaled_gemm(a, b, sa, sb)) < ROUNDING["fp8"], (
+            config
+        )
+
+
+def test_few_rows_get_narrow_tiles_only_where_wide_ones_leave_processors_idle():
+    from kernels.gemm_tiling import hopper_block_scaled as hopper
+
+    assert hopper.pick(64, 7168, 132) is hopper.FEW_TILES, "56 tiles of 128 columns for 132"
+    assert hopper.pick(64, 28672, 132) is hopper.FEW_ROWS and hopper.pick(129, 7168, 132) is hopper.BLOCKS
+
+
 def test_blocks_of_scales_matter():
     """The reference must tell one block's scale from its neighbour's."""
     case = cases.BLOCK_SCALED[0]

@@ -10,10 +10,13 @@ from kernels.tests.compiled import facts
 
 def main():
     found = {}
-    for cols in (1024, 8192, 14336):
+    for cols in (1024, 4096, 5120, 7168, 8192, 12288, 14336, 16384):
         x, vector = torch.empty(8, cols, dtype=torch.bfloat16), torch.empty(cols, dtype=torch.bfloat16)
-        for target in (80, 89, 90, 100):
+        for target in (80, 89, 90, 100) if cols in (1024, 8192, 14336) else (90,):
             found[f"{cols} {target}"] = facts(lambda x=x, v=vector: layernorm_gelu(x, v, v), target)
+    for cols in (4096, 8192, 14336):
+        x, vector = torch.empty(8, cols), torch.empty(cols)
+        found[f"{cols} 90 fp32"] = facts(lambda x=x, v=vector: layernorm_gelu(x, v, v), 90)
     print(json.dumps(found))
 
 

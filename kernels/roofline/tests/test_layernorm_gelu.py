@@ -8,7 +8,7 @@ import torch
 
 from kernels.compare import relative_error
 from kernels.roofline import cases, reference
-from kernels.roofline.layernorm_gelu import LONGEST_ROW, layernorm_gelu
+from kernels.roofline.layernorm_gelu import LONGEST_ROW, Config, config_for, layernorm_gelu
 from kernels.tensors import laid_out, to_numpy, to_torch
 from kernels.tests.compiled import report
 
@@ -84,6 +84,30 @@ def test_what_does_not_fit_is_refused():
         layernorm_gelu(wide, wide[0], wide[0])
 
 
-def test_nothing_spills():
+@pytest.mark.parametrize("piece, held", [(64, True), (64, False), (128, True), (512, False)])
+def test_pieces_of_any_size_give_the_same_answer(piece, held):
+    """Rows of 300 in 5 pieces, 3 and 1; of 256 in pieces that end with the row."""
+    for case in (cases.Case(5, 300), cases.Case(5, 256)):
+        x, weight, bias = (to_torch(v, DEVICE) for v in cases.draw(case))
+        want = reference.layernorm_gelu(*cases.draw(case))
+        got = to_numpy(layernorm_gelu(x, weight, bias, config=Config(piece, 4, 1, held)))
+        assert np.abs(got - want).max() <= ROUNDING["fp32"] * np.abs(want).max()
+
+
+@pytest.mark.parametrize("cols", (4096, 4097, 5120, 6145, 7169, 8193, 12289, 14336, 14337, 16385))
+def test_every_config_takes_rows_of_its_lengths(cols):
+    case = cases.Case(2, cols, "bf16")
+    got, want = launched(case), reference.layernorm_gelu(*cases.draw(case))
+    assert np.abs(got - want).max() <= ROUNDING["bf16"] * np.abs(want).max()
+    config = config_for(cols)
+    assert config.piece >= 128 * config.warps, "16 bits are loaded at least 8 bytes a lane"
+
+
+def test_nothing_spills_and_as_many_programs_fit_as_are_launched():
     for name, facts in report("kernels.roofline.tests.compile_all").items():
         assert facts["spilled"] == 0, name
+        cols, target, *fp32 = name.split()
+        if target == "90":  # the configs are an H200's
+            c = config_for(int(cols), 4 if fp32 else 2)
+            dealt = -(-facts["registers"] // 8) * 8 * 32 * c.warps
+            assert dealt * c.programs <= 65536, f"{name}: {facts['registers']} registers"

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.gemm_tiling import cost
+from widgets.gemm_tiling.tile_walk_model import pieces
 from widgets.registry import find
 
 WALK = find("tile_walk")
@@ -62,6 +63,30 @@ def test_a_wave_reads_less_than_its_programs_would_alone(m, bm, bn, group_m, dty
     assert r.saving_ratio == r.row.bytes_read / r.grouped.bytes_read
     if group_m == 1:
         assert r.row == r.grouped and r.saving_ratio == 1
+
+
+@given(SIZES, SIZES, st.integers(1, 33), st.integers(1, 60))
+def test_a_wave_as_rectangles_is_the_wave_tile_by_tile(tiles_m, tiles_n, group_m, sms):
+    seen = set()
+    for first in range(0, tiles_m * tiles_n, sms):
+        some = pieces(first, min(first + sms, tiles_m * tiles_n), tiles_m, tiles_n, group_m)
+        tiles = [
+            (i, j) for top, low, left, right in some for i in range(top, low) for j in range(left, right)
+        ]
+        assert sorted(tiles) == sorted(cost.wave_tiles(first, sms, tiles_m, tiles_n, group_m))
+        assert seen.isdisjoint(tiles)
+        seen |= set(tiles)
+
+
+def test_the_walk_goes_on_and_a_group_keeps_its_saving():
+    """Over all 32 waves of the 8192 square: row by row reads all of B in nearly each."""
+    r = WALK.run(**WALK.inputs())
+    assert r.wave_count == len(r.row_walk.waves) == 32
+    assert r.row_walk.read_so_far[-1] == sum(w.bytes_read for w in r.row_walk.waves)
+    assert 2.2 < r.savings[-1] < 2.8 and r.savings[0] == r.saving_ratio
+    frames = WALK.scenes(r)
+    places = [[(m["x"], m["y"]) for m in f.marks if m["id"].startswith("grouped-now")] for f in frames]
+    assert len({str(p) for p in places}) == 32, "each wave stands elsewhere: the picture walks"
 
 
 def test_tile_depth_changes_only_the_shared_memory():

@@ -59,7 +59,7 @@ def test_large_messages_and_several_nodes_go_to_nccl():
 def test_where_nothing_may_run_it_says_so():
     r = matrix(gpu_sm=75, kv_dtype="int8")
     assert r.chosen == "" and r.valid == r.place == 0 and r.ahead_but_invalid == r.backends
-    scene = DISPATCHER.scene(r)
+    scene = DISPATCHER.scenes(r)[-1]
     assert scene.warning and "refuse" in scene.takeaway
 
 
@@ -68,3 +68,13 @@ def test_impossible_requests_are_sentences():
         matrix(operation="moe", weights="int8 W8A8")
     with pytest.raises(ValueError, match="GPUs must be at least one a node, got 2 on 8 nodes; take more"):
         matrix(operation="all-reduce", gpus=2, nodes=8)
+
+
+def test_the_request_goes_down_the_order_of_speed_and_stops_where_a_gate_is_shut():
+    r = matrix()
+    frames = DISPATCHER.scenes(r)
+    assert len(frames) == r.place == 6 and DISPATCHER.stepper.start(r) == 5
+    heights = [next(m for m in f.marks if m["id"] == "request")["y"] for f in frames]
+    assert heights == sorted(set(heights))
+    assert "no gate is shut" in frames[-1].caption and all("next one" in f.caption for f in frames[:-1])
+    assert len(DISPATCHER.scenes(matrix(gpu_sm=75))) == 11, "where nothing may run, all are asked"

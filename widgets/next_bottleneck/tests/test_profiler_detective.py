@@ -17,8 +17,8 @@ def seen(**inputs):
 
 @pytest.mark.parametrize("case", cost.CASES, ids=lambda case: case.name)
 def test_each_case_is_solved_and_only_its_last_step_tells(case):
-    r = seen(case=case.name)
-    assert r.bottleneck == case.answer and r.path == cost.PATHS[case.answer]
+    r = seen(case=case.name, diagnosis=case.answer)
+    assert r.right and r.bottleneck == case.answer and r.path == cost.PATHS[case.answer]
     scenes = DETECTIVE.scenes(r)
     assert len(scenes) == len(r.asked) + 1
     told = [any(mark["id"] == "path" for mark in scene.marks) for scene in scenes]
@@ -47,6 +47,24 @@ def test_the_first_wait_over_its_limit_decides(waits, gaps, shown, skew, intensi
         assert r.bottleneck == (r.bound if roof >= 70 else "implementation") and len(r.asked) == 5
     assert r.work_share == pytest.approx(1 - (waits + gaps + shown) / 100)
     assert r.at_roof_ratio <= 1 / (1 - r.work_share) if r.work_share < 1 else True
+
+
+@pytest.mark.parametrize("case", cost.CASES, ids=lambda case: case.name)
+def test_nothing_is_told_before_a_diagnosis(case):
+    r = seen(case=case.name)
+    for scene in DETECTIVE.scenes(r):
+        ids = {mark["id"] for mark in scene.marks}
+        assert not ids & {"verdict", "path"} and not any(id.endswith("-a") for id in ids)
+        said = f"{scene.summary} {scene.caption} {scene.takeaway} {scene.formula}".lower()
+        assert f"it is {case.answer}" not in said and " roof" not in scene.summary
+        assert {f.label for f in scene.figures} == {"of the FLOP/s", "of the bandwidth"}
+
+
+def test_a_wrong_suspect_is_said_to_be_wrong():
+    r = seen(case="many thin bars", diagnosis="memory")
+    last = DETECTIVE.scenes(r)[-1]
+    assert not r.right and "not right: it is launch overhead" in last.summary
+    assert next(m for m in last.marks if m["id"] == "suspect-memory")["role"] == "hot"
 
 
 def test_two_weeks_on_the_wrong_kernel_could_never_have_paid():

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.cost import kbit_tables as tables
 from widgets.registry import find
 
@@ -63,3 +64,20 @@ def test_both_pictures_say_times_as_fast(users):
     r = dispatch(users=users)
     assert r.session_speedup * r.time_ratio == pytest.approx(1)
     assert KBIT.scene(r).figures[1].value == r.session_speedup
+
+
+@given(st.integers(1, 64))
+def test_the_curve_follows_k_and_is_the_reported_one_at_four(users):
+    """Fewer bits are never slower, and for a crowd they hardly matter: its time is in unpacked weights."""
+    speeds = [dispatch(k=k, users=users).session_speedup for k in (2, 3, 4, 5)]
+    assert speeds == sorted(speeds, reverse=True)
+    assert dispatch(users=users).time_ratio == pytest.approx(cost.user_ratio(users))
+    assert dispatch(k=2, users=64).session_speedup < 1.01 * dispatch(k=4, users=64).session_speedup
+
+
+def test_two_bits_redraw_the_curve():
+    def curve(k):
+        return next(m for m in KBIT.scene(dispatch(k=k)).marks if m["id"] == "curve")["p"]
+
+    assert curve(2) != curve(4)
+    assert dispatch(k=2).break_even_users >= dispatch(k=4).break_even_users == 16

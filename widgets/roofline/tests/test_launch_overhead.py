@@ -41,7 +41,7 @@ def test_a_pass_is_its_parts(inputs):
 @given(STATES)
 def test_the_rule_of_ten_percent_is_what_it_warns_by(inputs):
     r = launches(**inputs)
-    assert bool(LAUNCH.scene(r).warning) == r.try_graphs_first == (r.overhead_share > 0.10)
+    assert bool(LAUNCH.scenes(r)[-1].warning) == r.try_graphs_first == (r.overhead_share > 0.10)
 
 
 def test_a_faster_gpu_makes_the_share_larger_and_the_launches_no_shorter():
@@ -57,5 +57,5 @@ def test_a_graph_of_one_kernel_gains_nothing():
 
 def test_no_launch_stands_in_the_timeline_longer_than_it_is():
     r = launches()
-    marks = {mark["id"]: mark for mark in LAUNCH.scene(r).marks}
+    marks = {mark["id"]: mark for mark in LAUNCH.scenes(r)[-1].marks}
     assert marks["gap0"]["w"] / marks["work0"]["w"] == pytest.approx(10 / 40, rel=0.05)

@@ -40,7 +40,7 @@ def test_the_rules_are_the_references(inputs):
 @given(RULES)
 def test_bars_hatch_exactly_what_is_dropped(inputs):
     r = run(**inputs)
-    marks = {m["id"]: m for m in CHAIN.scenes(r)[0].marks}
+    marks = {m["id"]: m for m in CHAIN.scenes(r)[-1].marks}
     for i, one in enumerate(r.row):
         assert marks[f"bar-{i}"]["role"] == ("dropped" if one.cut_by else "useful")
         assert marks[f"word-{i}"]["s"] == WORDS[one.token]
@@ -91,5 +91,15 @@ def test_penalties_cost_launches_in_the_chain_and_little_in_the_kernel():
 
 def test_measurements_stand_beside_their_own_row():
     r = run()
-    (scene,) = CHAIN.scenes(r, {"naive_s": 2 * r.naive.time_s, "fused_s": r.fused.time_s})
+    scene = CHAIN.scenes(r, {"naive_s": 2 * r.naive.time_s, "fused_s": r.fused.time_s})[-1]
     assert "2× the model" in scene.beside[0] and "as the model says" in scene.beside[1]
+
+
+def test_each_step_is_a_kernel_and_its_rule_cuts_only_then():
+    r = run()
+    frames = CHAIN.scenes(r)
+    assert len(frames) == len(r.naive.steps) and frames[-1].caption.startswith("Kernel 13 of 13")
+    dropped = [sum(m["role"] == "dropped" for m in f.marks if m["id"].startswith("bar-")) for f in frames]
+    assert dropped[0] == 0 and dropped == sorted(dropped) and dropped[-1] == 12 - r.kept
+    waiting = [sum(m["role"] == "idle" for m in f.marks if m["id"].startswith("chain-work")) for f in frames]
+    assert waiting == list(range(len(frames) - 1, -1, -1))

@@ -1,4 +1,4 @@
-"""The site in Chromium with no network but its own server: simulators live, lessons read, both accessible.
+"""The site in Chromium with no network but its own server: simulators live, lessons read.
 
 Three simulators have their pages opened, all of them with SITE_PAGES=all; every model answers in Python there.
 """
@@ -6,16 +6,11 @@ Three simulators have their pages opened, all of them with SITE_PAGES=all; every
 import json
 import math
 import os
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from widgets.answer import answer
-from widgets.browser import chromium as chromium_at
 from widgets.registry import every
 from widgets.site import build
 from widgets.site.tests.alike import same
@@ -41,55 +36,6 @@ def slider(simulator):
 MOVED = [d for d in EVERY if slider(d)]
 OPENED = EVERY if os.environ.get("SITE_PAGES") == "all" else MOVED[:: math.ceil(len(MOVED) / 3)]
 LESSONS = [topic.lesson.name for topic in topics(build.ROOT) if topic.lesson]
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture(scope="module")
-def base(site):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with chromium_at(chromium) as browser:
-        yield browser
-
-
-@pytest.fixture
-def opened(browser, base):
-    """opened(path) -> a page that can reach nothing but the server; whatever else it asks for fails the test."""
-    contexts, elsewhere, complaints = [], [], []
-
-    def guard(route):
-        if route.request.url.startswith(base + "/"):
-            return route.continue_()
-        elsewhere.append(route.request.url)
-        return route.abort()
-
-    def open_one(path: str, **options):
-        context = browser.new_context(
-            **{"viewport": {"width": 1240, "height": 900}, "reduced_motion": "reduce", **options}
-        )
-        contexts.append(context)
-        context.route("**/*", guard)
-        page = context.new_page()
-        page.on("pageerror", lambda problem: complaints.append(str(problem)))
-        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-        page.complaints = complaints
-        page.goto(f"{base}/{path}")
-        return page
-
-    yield open_one
-    for context in contexts:
-        context.close()
-    assert not elsewhere and not complaints
 
 
 def live(page) -> None:
@@ -177,11 +123,11 @@ def test_a_lesson_is_read_and_its_prediction_opens_the_picture(opened):
     page = opened(f"lessons/{LESSONS[0]}.html")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     assert page.locator("math").count() == 0 or page.locator("math").first.bounding_box()["height"] > 8
-    details = page.locator(".prose > details").first
+    details = page.locator(".prose > details:not(.setup)").first
     if details.count():
         details.locator("summary").press("Enter")
         expect(details.locator("p").last).to_be_visible()
-    for image in page.locator(".prose > p img").all():
+    for image in page.locator(".prose img").all():
         image.scroll_into_view_if_needed()
         expect(image).not_to_have_js_property("naturalWidth", 0)
     shut = page.locator('.tbt[data-locked="true"]').first
@@ -192,28 +138,6 @@ def test_a_lesson_is_read_and_its_prediction_opens_the_picture(opened):
         field.fill("1")
         field.press("Enter")
         expect(page.locator(".tbt-verdict:visible").first).to_contain_text("You said 1")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "index.html",
-        "labs.html",
-        f"simulators/{OPENED[0].name}.html",
-        *(f"lessons/{n}.html" for n in LESSONS[:1]),
-    ],
-)
-def test_pages_are_accessible_and_fit_a_phone(opened, path):
-    page = opened(path)
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        found = Axe().run(page, options={"resultTypes": ["violations"]})
-        wrong = [
-            (v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found.response["violations"]
-        ]
-        assert not wrong, (theme, wrong)
-    page.set_viewport_size({"width": 360, "height": 760})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_without_scripts_it_stays_a_readable_page(opened):

@@ -68,9 +68,9 @@ def test_what_cells_print_is_kept_and_a_failure_is_said(lesson):
     found, wrong = outputs(lesson)
     assert len(found) == len(lesson.cells)
     first, shown, failed = (found[i] for i, cell in enumerate(lesson.cells) if cell.kind == "code")
-    assert ">&lt;42&gt;</pre>" in first and ">43</pre>" in first
+    assert ">&lt;42&gt;\n</span></pre>" in first and ">43\n</span></pre>" in first
     assert shown == ""
-    assert ">before</pre>" in failed and "ZeroDivisionError" not in failed
+    assert ">before\n</span></pre>" in failed and "ZeroDivisionError" not in failed
     assert wrong == "ZeroDivisionError: division by zero"
 
 

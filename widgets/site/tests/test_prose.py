@@ -1,12 +1,13 @@
 """Markdown as the lessons use it."""
 
-from widgets.site.prose import code, markdown
+from widgets.site.listing import code
+from widgets.site.prose import Place, markdown
 
 LEADS = {"01_a.ipynb": "01_a.html", "pictures/a.svg": "pictures/a.svg"}
 
 
 def html(text: str) -> str:
-    return markdown(text, LEADS.get)
+    return markdown(text, Place(LEADS.get))
 
 
 def test_details_hold_markdown():
@@ -33,7 +34,7 @@ def test_tables_scroll_by_themselves():
 def test_code_is_coloured_and_escaped():
     got = code("if a < b:  # less\n    pass")
     assert '<span class="k">if</span>' in got and "&lt;" in got and '<span class="c1"># less</span>' in got
-    assert "a &lt; b" in code("a < b", "text") and "span class" not in code("if a", "text")
+    assert "a &lt; b" in code("a < b", "text") and 'class="k"' not in code("if a", "text")
     assert '<span class="k">' in html("```py\nif x: pass\n```")
 
 

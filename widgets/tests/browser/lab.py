@@ -59,8 +59,8 @@ def _free_port() -> int:
 
 
 @contextmanager
-def server(folder: Path) -> Iterator[str]:
-    """JupyterLab on loopback over `folder` as `make lab` starts it, with a state of its own."""
+def server(folder: Path, more: dict[str, str] | None = None) -> Iterator[str]:
+    """JupyterLab on loopback over `folder` as `make lab` starts it, with a state of its own; `more`: variables."""
     state = folder / ".state"
     for name, setting in SETTINGS.items():
         file = state / "settings" / name
@@ -76,6 +76,7 @@ def server(folder: Path) -> Iterator[str]:
         "JUPYTERLAB_SETTINGS_DIR": str(state / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(state / "workspaces"),
         "IPYTHONDIR": str(state / "ipython"),
+        **(more or {}),
     }
     base = f"http://127.0.0.1:{(port := _free_port())}"
     options = ("--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}", "--IdentityProvider.token=",

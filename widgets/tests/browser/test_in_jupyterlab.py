@@ -35,7 +35,7 @@ def page(chromium, tmp_path_factory):
     cells += ["import os, time\nwhile os.path.exists('busy'):\n    time.sleep(0.05)"]
     name = lab.notebook(folder, cells)
     with lab.server(folder) as base, chromium_at(chromium) as browser:
-        context = browser.new_context(viewport={"width": 1180, "height": 900}, reduced_motion="reduce")
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
         page = context.new_page()
         lab.keep_sockets(page)
         page.folder, page.complaints = folder, []
@@ -229,15 +229,17 @@ def test_a_prediction_opens_the_picture(page, simulator):
     assert figures(root) == expected(root, simulator)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_no_accessibility_rule_is_broken(page, dark):
-    lab.set_theme(page, dark)
+@pytest.mark.parametrize("look", ["light", "dark", "forced"])
+def test_no_accessibility_rule_is_broken(page, look):
+    lab.set_theme(page, look == "dark")
+    page.emulate_media(forced_colors="active" if look == "forced" else "none")
     for summary in page.locator(".tbt[data-revision] summary").all():
         if summary.locator("xpath=..").get_attribute("open") is None:
             summary.press("Enter")
     found = Axe().run(page, context=".tbt[data-revision]").response["violations"]
     seen = [f"{v['id']}: {node['html'][:160]} {node['failureSummary']}" for v in found for node in v["nodes"]]
     assert not seen, "\n".join(seen)
+    page.emulate_media(forced_colors="none")
     lab.set_theme(page, False)
 
 
@@ -302,6 +304,40 @@ def test_the_data_and_the_state_can_be_copied(page):
     expect(root.get_by_role("status")).to_have_text("Code copied.")
     assert page.evaluate("navigator.clipboard.readText()") == 'show("gemm_tiling.tile_walk", group_m=16)'
     pressed(root.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", root)
+
+
+IN_SIGHT = """root => {
+  root.scrollIntoView({ block: 'start' });
+  const notebook = document.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect(), top = root.getBoundingClientRect().top;
+  const shown = [...root.querySelectorAll('.tbt-stage, .tbt-stepper, .tbt-control, .tbt-figures')].filter(node => node.checkVisibility());
+  return [notebook.height, Math.max(...shown.map(node => node.getBoundingClientRect().bottom)) - top, shown.length];
+}"""
+
+
+@each
+def test_controls_and_picture_are_seen_together(page, simulator):
+    """In a window of 1280 × 800: figures, picture, steps and every control in view, without scrolling."""
+    root = shown(page, simulator)
+    room, needed, seen = root.evaluate(IN_SIGHT)
+    assert seen >= 2 + sum(not control.more for control in simulator.controls)
+    assert needed <= room, f"{needed:.0f} px of {room:.0f}"
+
+
+@each
+def test_a_screen_reader_is_told_the_story(page, simulator):
+    """The accessibility tree alone: what it is, what it asks, the state, the sentence to keep, handles by name."""
+    root, scene = shown(page, simulator), scene_shown(shown(page, simulator), simulator)
+    tree = root.aria_snapshot()
+    for words in (simulator.question, scene.takeaway, *(f.text for f in scene.figures)):
+        assert words in tree, words
+    expect(root.get_by_role("img", name=scene.summary, exact=True)).to_have_count(1)
+    labels = {control.name: control.label for control in simulator.controls}
+    for mark in scene.marks:
+        for one in mark.get("drag", ()):
+            grip = root.get_by_role(
+                "slider", name=f"{labels[one['input']]}, in the picture", exact=True
+            ).first
+            assert grip.get_attribute("aria-valuetext")
 
 
 def test_nothing_leaves_this_machine_and_nothing_throws(page):

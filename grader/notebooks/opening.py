@@ -1,0 +1,55 @@
+"""What a lesson opens with: under each simulator's cell its still picture, until the cell is run and it comes alive."""
+
+import ast
+
+import nbformat
+
+FOLDER = "pictures"  # in course/; `python -m widgets.lab_pages` draws them
+NOTE = "Run this cell (Shift+Enter) and it comes alive. What you run in a lesson is not kept when you save."
+
+
+def _call(source: str) -> tuple[str, list, dict] | None:
+    """(function, arguments, keywords) of the call that ends a cell, if all that it is given stands in the text."""
+    try:
+        body = ast.parse(source).body
+        call = body[-1].value if body and isinstance(body[-1], ast.Expr) else None
+        if not isinstance(call, ast.Call):
+            return None
+        given = {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg != "measured"}
+        return ast.unparse(call.func), [ast.literal_eval(one) for one in call.args], given
+    except (SyntaxError, ValueError):
+        return None
+
+
+def picture(source: str) -> str | None:
+    """The file that shows what a cell opens with: 'simulators/tile_walk-asked.svg', 'recorded/gemm_tiling.svg'."""
+    function, words, given = _call(source) or ("", [], {})
+    function = function.removeprefix("widgets.").removeprefix("measured.")
+    if function == "show" and len(words) == 1:
+        asked = ["asked"] * bool(given.pop("predict", False))
+        words = [words[0].rpartition(".")[2], *(f"{key}-{value}" for key, value in given.items()), *asked]
+        return f"simulators/{file(words)}"
+    if function == "recorded" and words and not given:
+        return f"recorded/{file(words)}"
+    return None
+
+
+def file(words: list[str]) -> str:
+    """Its name; widgets/lab_pages.py says the same."""
+    return "-".join(words).replace(" ", "_").replace("/", "_") + ".svg"
+
+
+def stored(source: str, path: str) -> list:
+    """The outputs that a cell of `course/05_flash_attention.ipynb` carries on disk."""
+    found, up = picture(source), "../" * (path.strip("/").count("/") - 1)
+    if not found:
+        return []
+    plain = "What this cell opens with, as a still picture"
+    html = f'<p><img src="{up}{FOLDER}/{found}" alt="{plain}" width="720"></p><p><i>{NOTE}</i></p>'
+    return [nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": plain})]
+
+
+def open_with_pictures(notebook, path: str) -> None:
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = stored(cell.source, path)

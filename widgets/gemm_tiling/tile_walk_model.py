@@ -1,0 +1,124 @@
+"""Wave after wave of programs over the tiles of C, and the bands of A and B that each wave reads."""
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+from kernels.gemm_tiling import cost
+from kernels.machines import machine
+
+ELEM_BYTES = {"fp16": 2, "fp8": 1}
+SHOWN = 32  # waves at most; a larger C goes on like this
+
+Piece = tuple[int, int, int, int]  # rows from, to (not included), columns from, to
+
+
+@dataclass(frozen=True)
+class Wave:
+    """What programs that run at the same time read, if every band comes from HBM once a wave."""
+
+    pieces: tuple[Piece, ...]
+    walked: tuple[Piece, ...]  # by the waves before
+    a_bands: tuple[int, ...]
+    b_bands: tuple[int, ...]
+    a_band_count: int
+    b_band_count: int
+    bytes_read: int
+    flop_per_byte: float
+
+
+@dataclass(frozen=True)
+class Walk:
+    waves: tuple[Wave, ...]
+    read_so_far: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    m: int
+    n: int
+    k: int
+    bm: int  # as the matrix cuts it: never more than m
+    bn: int
+    bk: int
+    bm_asked: int
+    bn_asked: int
+    group_m: int
+    dtype: str
+    elem_bytes: int
+    machine: str
+    tiles_m: int
+    tiles_n: int
+    programs: int
+    wave_count: int
+    reuse_flop_per_element: float
+    tile_flop_per_byte: float
+    ridge_flop_per_byte: float
+    stage_bytes: int
+    row_walk: Walk
+    grouped_walk: Walk
+    row: Wave  # the first wave of each
+    grouped: Wave
+    saving_ratio: float
+    savings: tuple[float, ...]  # after each wave
+
+
+def pieces(first: int, last: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[Piece, ...]:
+    """The tiles of programs first .. last - 1 as few rectangles: down the rows of a group, then its columns."""
+    found, at = [], first
+    while at < last:
+        group = at // (group_m * tiles_n)
+        top, before = group * group_m, group * group_m * tiles_n
+        high = min(group_m, tiles_m - top)
+        end = min(last - before, high * tiles_n)
+        (c0, r0), (c1, r1) = divmod(at - before, high), divmod(end, high)
+        if c0 == c1:
+            found.append((top + r0, top + r1, c0, c0 + 1))
+        else:
+            found += [(top + r0, top + high, c0, c0 + 1)] if r0 else []
+            found += [(top, top + high, c0 + bool(r0), c1)] if c1 > c0 + bool(r0) else []
+            found += [(top, top + r1, c1, c1 + 1)] if r1 else []
+        at = before + end
+    return tuple(found)
+
+
+def _walked(first: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[Piece, ...]:
+    whole = first // (group_m * tiles_n) * group_m
+    rest = pieces(whole * tiles_n, first, tiles_m, tiles_n, group_m)
+    return (((0, min(whole, tiles_m), 0, tiles_n), *rest)) if whole else rest
+
+
+def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
+    asked, elem, target = (bm, bn), ELEM_BYTES[dtype], machine(machine_name)
+    ridge = target.ridge(dtype)
+    bm, bn, bk = min(bm, m), min(bn, n), min(bk, k)
+    tiles_m, tiles_n = -(-m // bm), -(-n // bn)
+    tiles = tiles_m * tiles_n
+    starts = range(0, tiles, target.sms)[:SHOWN]
+
+    def high(rows) -> int:
+        return sum(min(bm, m - i * bm) for i in rows)
+
+    def wide(columns) -> int:
+        return sum(min(bn, n - j * bn) for j in columns)
+
+    def wave(first: int, group: int) -> Wave:
+        some = pieces(first, min(first + target.sms, tiles), tiles_m, tiles_n, group)
+        rows = {i for top, low, _, _ in some for i in range(top, low)}
+        columns = {j for _, _, left, right in some for j in range(left, right)}
+        read = cost.bands_bytes(rows, bm, m, k, elem) + cost.bands_bytes(columns, bn, n, k, elem)
+        flops = 2 * k * sum(high(range(t, low)) * wide(range(left, right)) for t, low, left, right in some)
+        before, bands = _walked(first, tiles_m, tiles_n, group), (tuple(sorted(rows)), tuple(sorted(columns)))
+        return Wave(some, before, *bands, len(rows), len(columns), read, flops / read)
+
+    def walk(group: int) -> Walk:
+        waves = tuple(wave(first, group) for first in starts)
+        return Walk(waves, tuple(accumulate(w.bytes_read for w in waves)))
+
+    row, grouped = walk(1), walk(group_m)
+    savings = tuple(a / b for a, b in zip(row.read_so_far, grouped.read_so_far, strict=True))
+    reuse = cost.reuse(bm, bn)
+    return Result(
+        m, n, k, bm, bn, bk, *asked, group_m, dtype, elem, machine_name, tiles_m, tiles_n, min(target.sms, tiles),
+        -(-tiles // target.sms), reuse, reuse / elem, ridge, cost.tile_bytes(bm, bn, bk, elem), row, grouped,
+        row.waves[0], grouped.waves[0], savings[0], savings,
+    )  # fmt: skip

@@ -1,0 +1,178 @@
+"""The walk drawn: one tile to pull at, C twice with its waves, the bytes read so far, arithmetic per byte."""
+
+from widgets import units
+from widgets.charts import Box, axis_x, limit_up, log
+from widgets.controls import powers_of_two
+from widgets.gemm_tiling.tile_walk_model import Piece, Result, Wave
+from widgets.scene import WIDE, about, circle, drag, handle, line, path, rect, text
+
+BM = powers_of_two("bm", "Tile rows (bm)", 128, 16, 256)
+BN = powers_of_two("bn", "Tile columns (bn)", 128, 16, 256)
+GROUP = powers_of_two("group_m", "Rows of tiles in a group", 8, 1, 32, help="1 walks C row by row.")
+MEASURED = {"tile_flop_per_byte": "your loads", "wave_flop_per_byte": "your waves"}
+RUNG = 24
+
+
+def tile(r: Result, at: Box) -> list[dict]:
+    """One tile of C at its true shape: its lower and its right edge are pulled."""
+    unit = at.w / 256
+    wide, high = unit * r.bn, unit * r.bm
+    marks = [
+        text("tile-title", at.x - 14, at.y - 16, "One tile", bold=True),
+        rect("tile-room", at.x, at.y, at.w, at.h, "idle", "256 × 256, the largest tile here"),
+        *about("tile bm bn", rect("tile", at.x, at.y, wide, high, "primary", f"tile: {r.bm} × {r.bn} of C")),
+    ]
+    for id, control, axis, asked in (("bn", BN, "x", r.bn_asked), ("bm", BM, "y", r.bm_asked)):
+        origin = at.x if axis == "x" else at.y
+        x, y = (
+            (at.x + unit * asked, at.y + high / 2) if axis == "x" else (at.x + wide / 2, at.y + unit * asked)
+        )
+        marks.append(
+            handle(f"pull-{id}", x, y, "primary", drag(control, axis, lambda v, at=origin: at + unit * v))
+        )
+    return marks
+
+
+def _box(at: Box, r: Result) -> Box:
+    scale = min(at.w / r.n, at.h / r.m)
+    return Box(at.x, at.y, max(10, r.n * scale), max(10, r.m * scale))
+
+
+def _hairlines(id: str, box: Box, r: Result) -> list[dict]:
+    marks = []
+    for axis, count, room in (("r", r.tiles_m, box.h), ("c", r.tiles_n, box.w)):
+        if count > 1 and room / count >= 3:
+            places = [room * i / count for i in range(1, count)]
+            marks += [
+                line(f"{id}-{axis}{i}", box.x, box.y + at, box.right, box.y + at, "grid")
+                if axis == "r"
+                else line(f"{id}-{axis}{i}", box.x + at, box.y, box.x + at, box.bottom, "grid")
+                for i, at in enumerate(places)
+            ]
+    return marks if len(marks) <= 40 else []
+
+
+def still(id: str, at: Box, title: str, r: Result) -> list[dict]:
+    """What a panel keeps through all waves."""
+    box = _box(at, r)
+    return [
+        text(f"{id}-title", at.x - 30, at.y - 48, title, bold=True),
+        rect(f"{id}-c", box.x, box.y, box.w, box.h, "idle", f"C: {r.tiles_m} × {r.tiles_n} tiles"),
+        rect(f"{id}-b", box.x, box.y - 16, box.w, 11, "idle"),
+        rect(f"{id}-a", box.x - 16, box.y, 11, box.h, "idle"),
+        text(f"{id}-a-name", box.x - 20, box.y + 12, "A", "primary", "small", "end"),
+        *_hairlines(id, box, r),
+    ]
+
+
+def _tiles(id: str, box: Box, r: Result, some: tuple[Piece, ...], role: str, tip: str) -> list[dict]:
+    w, h = box.w / r.tiles_n, box.h / r.tiles_m
+    return [
+        rect(f"{id}{i}", box.x + left * w, box.y + top * h, (right - left) * w, (low - top) * h, role, tip)
+        for i, (top, low, left, right) in enumerate(some)
+    ]
+
+
+def _runs(bands: tuple[int, ...]) -> list[tuple[int, int]]:
+    """(0, 1, 2, 5) -> [(0, 2), (5, 5)]"""
+    runs: list[tuple[int, int]] = []
+    for band in bands:
+        if runs and band == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], band)
+        else:
+            runs.append((band, band))
+    return runs
+
+
+def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> list[dict]:
+    """One wave on C, and the bands it reads: of A to the left, of B above."""
+    box = _box(at, r)
+    tip = f"{name}, wave {number + 1}: {{}}"
+    marks = [
+        text(f"{id}-b-name", box.x - 16, box.y - 22, f"{wave.b_band_count} of {r.tiles_n} bands of B", "secondary", "small"),
+        text(f"{id}-a-count", box.x - 20, box.y + 28, units.count(wave.a_band_count), "primary", "small", "end"),
+    ]  # fmt: skip
+    marks += _tiles(f"{id}-done", box, r, wave.walked, "secondary", tip.format("walked by the waves before"))
+    marks += about(
+        "wave", _tiles(f"{id}-now", box, r, wave.pieces, "now", tip.format(f"{r.programs} programs"))
+    )
+    for i, (first, last) in enumerate(_runs(wave.b_bands)):
+        left, right = (box.x + box.w * band / r.tiles_n for band in (first, last + 1))
+        band = rect(f"{id}-b{i}", left, box.y - 16, right - left, 11, "secondary", tip.format(f"bands {first} to {last} of B"))  # fmt: skip
+        marks += about(f"b_{id}", band)
+    for i, (first, last) in enumerate(_runs(wave.a_bands)):
+        top, low = (box.y + box.h * band / r.tiles_m for band in (first, last + 1))
+        band = rect(f"{id}-a{i}", box.x - 16, top, 11, low - top, "primary", tip.format(f"bands {first} to {last} of A"))  # fmt: skip
+        marks += about(f"a_{id}", band)
+    return marks
+
+
+def group_edge(at: Box, r: Result) -> list[dict]:
+    """The lower edge of a group of rows, on C's right side."""
+    box = _box(at, r)
+
+    def place(group: float) -> float:
+        return box.y + box.h * min(group, r.tiles_m) / r.tiles_m
+
+    x, y = box.right + 8, place(r.group_m)
+    bracket = path("group", [(x - 5, box.y), (x, box.y), (x, y), (x - 5, y)], "primary", f"a group: {r.group_m} rows of tiles")  # fmt: skip
+    return [*about("group_m", bracket), handle("pull-group", x, y, "primary", drag(GROUP, "y", place))]
+
+
+def read(r: Result, number: int, at: Box) -> list[dict]:
+    """Bytes read so far, as bars that grow from wave to wave."""
+    most = max(r.row_walk.read_so_far[-1], r.grouped_walk.read_so_far[-1])
+    marks = [text("read-title", at.x, at.y - 12, "Read from HBM so far", bold=True)]
+    rows = (
+        ("row", "row by row", r.row_walk, "hot"),
+        ("grouped", f"groups of {r.group_m}", r.grouped_walk, "primary"),
+    )
+    for i, (id, name, walk, role) in enumerate(rows):
+        y, so_far = at.y + 14 + 42 * i, walk.read_so_far[number]
+        bar = rect(
+            f"read-{id}", at.x, y + 4, at.w * so_far / most, 14, role, f"{name}: {units.si_bytes(so_far)}"
+        )
+        marks += [
+            text(f"read-{id}-name", at.x, y - 2, name, role, "small"),
+            text(
+                f"read-{id}-value", at.right, y - 2, units.si_bytes(so_far), role, "small", "end", bold=True
+            ),
+            *about(f"read_{id}", bar),
+        ]
+    return marks
+
+
+def ladder(r: Result, number: int, measured: dict, at: Box) -> list[dict]:
+    """Arithmetic per byte read: one tile alone, then the wave as one big tile, beside what the GPU needs."""
+    row, grouped = (walk.waves[number].flop_per_byte for walk in (r.row_walk, r.grouped_walk))
+    rungs = [("one tile", r.tile_flop_per_byte, "secondary"), ("row by row", row, "hot"),
+             ("in groups", grouped, "primary"),
+             *((MEASURED[key], measured[key], "measured") for key in MEASURED if key in measured)]  # fmt: skip
+    x = log(0.5, 5000, at.x + 84, at.right - 34)
+    low = at.y + 90
+    marks = axis_x("ladder", x, low, "FLOP per byte read, this wave", top=at.y, ticks=(1, 10, 100, 1000))
+    need = f"{r.machine} needs {units.number(r.ridge_flop_per_byte)}"
+    marks += limit_up(
+        "ridge", Box(x.start, at.y - 20, x.end - x.start, 110), x(r.ridge_flop_per_byte), need, "end"
+    )
+    pitch = RUNG if len(rungs) <= 3 else 90 / len(rungs)
+    for i, (name, value, role) in enumerate(rungs):
+        y, shown = at.y + 16 + pitch * i, units.number(value)
+        marks += [
+            text(f"rung{i}-name", x.start - 8, y + 4, name, size="small", anchor="end"),
+            line(f"rung{i}-line", x.start, y, x(value), y, role),
+            circle(f"rung{i}", x(value), y, 5, role, f"{name}: {shown} FLOP per byte"),
+            text(f"rung{i}-value", x(value) + 9, y + 4, shown, role, "small", bold=True),
+        ]
+    return marks
+
+
+# (where the tile stands, C walked row by row, C in groups, bytes, FLOP per byte, height)
+PLACES = {
+    True: (Box(16, 66, 96, 96), Box(206, 66, 200, 200), Box(484, 66, 200, 200), Box(0, 302, 300, 90), Box(360, 302, 360, 90), 428),
+    False: (Box(16, 40, 84, 84), Box(46, 210, 116, 116), Box(208, 210, 116, 116), Box(0, 370, 330, 90), Box(0, 506, 340, 90), 640),
+}  # fmt: skip
+
+
+def places(width: int):
+    return PLACES[width == WIDE]

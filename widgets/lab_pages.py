@@ -1,0 +1,181 @@
+"""python -m widgets.lab_pages [--check]: what of the course's notebooks follows from the simulators and the files there are:
+each simulator's still picture, the text of its own small notebook, and the table of the start page."""
+
+import argparse
+import ast
+import re
+import sys
+from html import escape
+from pathlib import Path
+from textwrap import wrap
+
+from widgets import static
+from widgets.declare import Declaration
+from widgets.measured import recorded
+from widgets.registry import every, find
+from widgets.scene import WIDTH, Scene
+from widgets.site.lessons import Lesson, Shown
+from widgets.site.stills import opening
+from widgets.site.topics import Topic, topics
+
+ROOT = Path(__file__).parents[1]
+PICTURES, TEXTS = "course/pictures", "course/simulators"
+TEXT = """# {title}
+
+**{question}**
+
+A simulator of topic {number}, on [the start page](../start.ipynb). It is a still picture until you run the cell (Shift+Enter).
+Then move a control, press a preset, open *Show as data*. {guess}
+
+
+```python
+from widgets import show
+
+show("{name}")
+```
+"""
+GUESS = "Guess before you look."
+ASKED = 'Guess before you look: `show("{name}", predict=True)` asks you for a number first.'
+RECORDED = re.compile(r"""^recorded\(((?:"[^"]*"(?:, )?)+)\)\s*\Z""", re.M)  # at the end of a cell
+START = "course/start.md"
+HEAD = """| | lesson | the question it answers | simulators | your labs |
+|---|---|---|---|---|
+"""
+FONT = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
+ABOVE = 62  # room for the question above the scene
+
+
+def file(words: list[str]) -> str:
+    """'tile_walk.svg', 'tile_walk-m-1-asked.svg', 'gemm_tiling.svg'; the build of the notebooks says the same."""
+    return "-".join(words).replace(" ", "_").replace("/", "_") + ".svg"
+
+
+def _card(title: str, question: str, height: float, inside: str) -> str:
+    """A file of its own on a white card, with no style sheet needed."""
+    muted, ink = (static.palette()[role][0] for role in ("muted", "ink"))
+    box = f'width="{WIDTH + 32}" height="{height + ABOVE + 12}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 {-ABOVE} {WIDTH + 32} {height + ABOVE + 12}" {box} '
+        f'role="img" font-family="{FONT}"><rect x="-16" y="{-ABOVE}" {box} rx="12" fill="#ffffff"/>'
+        f'<text y="-40" font-size="13" fill="{muted}">{escape(title)}</text>'
+        f'<text y="-18" font-size="16" font-weight="600" fill="{ink}">{escape(question)}</text>{inside}</svg>\n'
+    )
+
+
+def drawn(title: str, question: str, scene: Scene, uid: str) -> str:
+    svg = static.svg(scene, uid)
+    return _card(title, question, scene.height, svg[svg.index(">") + 1 :].removesuffix("</svg>"))
+
+
+def asked(declaration: Declaration) -> str:
+    """Before a prediction: what is asked, and nothing that answers it."""
+    lines = [*wrap(declaration.prediction.question, 88), "", "The picture opens with your prediction."]
+    words = "".join(
+        f'<text x="24" y="{44 + 26 * i}" font-size="15">{escape(t)}</text>' for i, t in enumerate(lines)
+    )
+    edge = 'fill="none" stroke="#8a94a3" stroke-dasharray="4 4"'
+    height = 60 + 26 * len(lines)
+    frame = f'<rect x="0" y="8" width="{WIDTH}" height="{height - 16}" rx="8" {edge}/>'
+    return _card(declaration.title, declaration.question, height, f'{frame}<g fill="#1b2130">{words}</g>')
+
+
+def _shown(one: Shown) -> tuple[str, str]:
+    """(file, picture) of one `show(...)`."""
+    declaration = find(one.name)
+    words = [declaration.name, *(f"{key}-{value}" for key, value in one.inputs.items())]
+    if one.predict and declaration.prediction:
+        return file([*words, "asked"]), asked(declaration)
+    scene = opening(declaration, one.inputs)
+    return file(words), drawn(declaration.title, declaration.question, scene, declaration.name)
+
+
+def _recorded(words: tuple[str, ...]) -> tuple[str, str]:
+    plot, name = recorded(*words), file(list(words))
+    if not plot.scene:
+        return name, _card(plot.sentence, "", 0, "")
+    return name, drawn(plot.title, plot.question, plot.scene, words[0])
+
+
+def _pictures(root: Path) -> dict[str, str]:
+    """Every simulator as it opens by itself and as the lessons open it, and the recorded runs that they show."""
+    shown, runs = [Shown(one.name, {}) for one in every()], set()
+    for path in sorted((root / "course").glob("*.md")):
+        cells = Lesson(path).cells
+        shown += [cell.shown for cell in cells if cell.shown]
+        ends = (RECORDED.search(cell.text) for cell in cells if cell.kind == "code")
+        runs |= {ast.literal_eval(f"({match[1]},)") for match in ends if match}
+    made = {f"{PICTURES}/simulators/{name}": text for name, text in map(_shown, shown)}
+    return made | {f"{PICTURES}/recorded/{name}": text for name, text in map(_recorded, sorted(runs))}
+
+
+def notebook(topic: Topic, one: Declaration) -> str:
+    """Its text's place: 'course/simulators/01_tile_walk.md', so that a list of files has the topics in their order."""
+    return f"{TEXTS}/{topic.number}_{one.name}.md"
+
+
+def _texts(found: list[Topic]) -> dict[str, str]:
+    made = {}
+    for topic in found:
+        for one in topic.simulators:
+            guess = (ASKED if one.prediction else GUESS).format(name=one.name)
+            words = {"title": one.title, "question": one.question, "name": one.name, "number": topic.number}
+            made[notebook(topic, one)] = TEXT.format(**words, guess=guess)
+    return made
+
+
+def _row(topic: Topic) -> str:
+    title = f"[{topic.title}]({topic.lesson.name}.ipynb)" if topic.lesson else topic.title
+    notebooks = [(d.title, notebook(topic, d).removeprefix("course/")) for d in topic.simulators]
+    simulators = " · ".join(
+        f"[{name}]({Path(place).with_suffix('.ipynb').as_posix()})" for name, place in notebooks
+    )
+    labs = " · ".join(f"[{Path(lab.path).name}](../work/{lab.path}.ipynb)" for lab in topic.labs)
+    return f"| {topic.number} | {title} | {topic.question} | {simulators} | {labs or 'to come'} |\n"
+
+
+def _start(root: Path, found: list[Topic]) -> str:
+    """The start page with its table anew; every other word of it is written by hand."""
+    text = (root / START).read_text(encoding="utf-8")
+    table = HEAD + "".join(map(_row, found))
+    return re.sub(rf"^{re.escape(HEAD)}(?:\|.*\n)*", lambda _: table, text, count=1, flags=re.M)
+
+
+def wanted(root: Path = ROOT) -> dict[str, str]:
+    """Every file by its place."""
+    found = topics(root)
+    return _pictures(root) | _texts(found) | {START: _start(root, found)}
+
+
+def differing(root: Path = ROOT) -> list[str]:
+    """The files that are not what the simulators say today; also those of simulators that are gone."""
+    found = [*(root / PICTURES).glob("*/*.svg"), *(root / TEXTS).glob("*.md"), root / START]
+    there = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in found}
+    made = wanted(root)
+    return sorted(file for file in made.keys() | there.keys() if made.get(file) != there.get(file))
+
+
+def put(root: Path = ROOT) -> list[str]:
+    made, changed = wanted(root), differing(root)
+    for file in changed:
+        path = root / file
+        if file in made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(made[file], encoding="utf-8", newline="\n")
+        else:
+            path.unlink()
+            path.with_suffix(".ipynb").unlink(missing_ok=True)
+    return changed
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m widgets.pictures", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file differs")
+    check = parser.parse_args(argv).check
+    changed = differing() if check else put()
+    for file in changed:
+        print(f"{file}: {'differs from its simulator; run make build' if check else 'made'}")
+    return 1 if check and changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""What the pages need from npm, as packages.json pins it, through npm's own client: Python and a font for formulas."""
+
+import base64
+import hashlib
+import json
+import shutil
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+CACHE = Path(__file__).parents[2] / ".cache"
+FETCH_SECONDS = 300
+
+
+class NotFetched(Exception):
+    """Why a package is not there, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Package:
+    name: str
+    version: str
+    sha512: str
+    folder: str  # where its files stand in the site
+    files: tuple[str, ...]  # only these are taken
+
+    @property
+    def archive(self) -> str:
+        """The name that npm pack gives it."""
+        return f"{self.name.removeprefix('@').replace('/', '-')}-{self.version}.tgz"
+
+    @property
+    def places(self) -> dict[str, str]:
+        """file in the package -> its place in the site"""
+        return {name: f"{self.folder}/{Path(name).name}" for name in self.files}
+
+    def sound(self, path: Path) -> bool:
+        """Is this file, to the byte, the package that the project pins?"""
+        return base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode() == self.sha512
+
+    def kept(self, cache: Path = CACHE) -> Path:
+        """The package, from the cache or else from npm; npm's own configuration says from which registry."""
+        kept = cache / self.archive
+        if kept.exists() and self.sound(kept):
+            return kept
+        self._fetch(kept)
+        if not self.sound(kept):
+            kept.unlink()
+            raise NotFetched(
+                f"{self.name} must have the sha512 of packages.json, got another; do not use that registry"
+            )
+        return kept
+
+    def _fetch(self, kept: Path) -> None:
+        name, npm = f"{self.name}@{self.version}", shutil.which("npm")
+        if not npm:
+            raise NotFetched(
+                f"npm must be installed to fetch {name}, got none; install Node.js, which brings it"
+            )
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        command = [npm, "pack", name, "--silent", "--pack-destination", str(kept.parent)]
+        try:
+            done = subprocess.run(
+                command, cwd=kept.parent, capture_output=True, text=True, timeout=FETCH_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise NotFetched(
+                f"npm must fetch {name} in {FETCH_SECONDS} s, got no answer; try again"
+            ) from None
+        if done.returncode or not kept.exists():
+            said = next(iter(done.stderr.strip().splitlines()[-1:]), f"exit {done.returncode}")
+            raise NotFetched(f"npm must fetch {name}, got {said!r}; see npm config get registry")
+
+    def unpack(self, site: Path, cache: Path = CACHE) -> int:
+        """Put its files into a site; their size in bytes."""
+        with tarfile.open(self.kept(cache)) as archive:
+            for name, place in self.places.items():
+                (site / place).parent.mkdir(parents=True, exist_ok=True)
+                with archive.extractfile(f"package/{name}") as member:
+                    (site / place).write_bytes(member.read())
+        return sum((site / place).stat().st_size for place in self.places.values())
+
+
+def packages() -> tuple[Package, ...]:
+    rows = json.loads(files("widgets.site").joinpath("packages.json").read_text(encoding="utf-8"))
+    return tuple(Package(**{**row, "files": tuple(row["files"])}) for row in rows)
+
+
+def ready(cache: Path = CACHE) -> None:
+    """Everything is in the cache, or NotFetched says what is not."""
+    for package in packages():
+        package.kept(cache)
+
+
+def unpack(site: Path, cache: Path = CACHE) -> int:
+    return sum(package.unpack(site, cache) for package in packages())

@@ -1,0 +1,272 @@
+"""The site as a book, in Chromium: found by chapter and by word, read at any width and theme, printed whole."""
+
+import itertools
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from widgets.registry import every
+from widgets.site import build
+from widgets.site.topics import topics
+
+pytestmark = pytest.mark.browser
+TOPICS = topics(build.ROOT)
+READ = [topic for topic in TOPICS if topic.lesson]
+LESSONS = [f"lessons/{topic.lesson.name}.html" for topic in READ]
+DRAWN = next(f"lessons/{t.lesson.name}.html" for t in READ if "](pictures/" in t.lesson.path.read_text())
+SIMULATOR = f"simulators/{every()[0].name}.html"
+PAGES = ["index.html", "labs.html", SIMULATOR, DRAWN]
+PHONE, LAPTOP, WALL = (
+    {"width": 390, "height": 800},
+    {"width": 1280, "height": 800},
+    {"width": 1920, "height": 1000},
+)
+
+
+def contents(page):
+    return page.get_by_role("navigation", name="Contents", exact=True)
+
+
+def test_chapters_stand_beside_the_text_in_the_courses_order(opened):
+    page = opened(LESSONS[-1], viewport=LAPTOP)
+    chapters = contents(page).locator(".chapter > a").all_inner_texts()
+    assert [text.split()[0] for text in chapters] == [topic.number for topic in TOPICS]
+    assert "03 MoE routing" in chapters
+    box, text = contents(page).bounding_box(), page.locator("article p").nth(3).bounding_box()
+    assert box["x"] + box["width"] < text["x"] and box["y"] < 120
+    here = contents(page).locator('[aria-current="page"]')
+    assert here.inner_text().startswith(READ[-1].number)
+
+
+def test_the_list_follows_what_is_read(opened):
+    page = opened(LESSONS[0], viewport=LAPTOP)
+    heads = page.locator("article h2")
+    for at in (1, heads.count() - 1):
+        heads.nth(at).evaluate("head => scrollTo(0, head.getBoundingClientRect().top + scrollY - 90)")
+        marked = contents(page).locator('[aria-current="location"]')
+        expect(marked).to_have_text(heads.nth(at).inner_text())
+        expect(marked).to_be_in_viewport()
+    assert float(page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--read')")) > 0.5
+
+
+def test_on_a_phone_the_contents_are_one_press_away(opened):
+    page = opened(LESSONS[0], viewport=PHONE)
+    expect(contents(page)).to_be_hidden()
+    button = page.get_by_role("button", name="Contents")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(contents(page)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(contents(page)).to_be_hidden()
+    expect(button).to_be_focused()
+    button.press("Enter")
+    wanted = contents(page).locator(".sections a").nth(2)
+    name = wanted.inner_text()
+    wanted.press("Enter")
+    expect(contents(page)).to_be_hidden()
+    expect(page.get_by_role("heading", name=name, exact=True)).to_be_in_viewport()
+    expect(page.locator(".top .where")).to_have_text(name)
+
+
+def test_a_search_finds_words_in_titles_texts_and_simulators_with_no_server(opened):
+    page = opened(f"{LESSONS[0]}", viewport=LAPTOP)
+    page.locator("article p").first.click()
+    page.keyboard.press("/")
+    field = page.get_by_role("searchbox", name="Search the course")
+    expect(field).to_be_focused()
+    found = page.locator("#site-search .found a")
+    for topic in READ:
+        field.fill(topic.title.lower())
+        expect(found.first.locator("b")).to_have_text(topic.title)
+    field.fill("tile walk")
+    expect(page.locator('#site-search .found a[href$="simulators/tile_walk.html"]')).to_be_visible()
+    expect(found.first.locator("mark").first).to_be_visible()
+    field.fill("no such words qqq")
+    expect(page.locator("#site-search .count")).to_contain_text("Nothing found")
+    field.fill("tile wal")
+    expect(found.first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(found.first).to_be_focused()
+    address = found.first.get_attribute("href")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{address.removeprefix('../')}")
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+
+
+def test_previous_and_next_lead_through_all_lessons_and_all_simulators_from_both_ends(opened):
+    for first, pages in (
+        (LESSONS[0], LESSONS),
+        (
+            f"simulators/{TOPICS[0].simulators[0].name}.html",
+            [f"simulators/{d.name}.html" for topic in TOPICS for d in topic.simulators],
+        ),
+    ):
+        page = opened(first, java_script_enabled=False)
+        for end, (here, there) in zip(itertools.cycle((0, 1)), itertools.pairwise(pages)):
+            assert page.url.endswith(here)
+            page.locator('a[rel="next"]').nth(end).click()
+            page.wait_for_url(f"**/{there}")
+            assert page.locator('a[rel="prev"]').nth(end).get_attribute("href").endswith(here.split("/")[1])
+
+
+def colour(page, selector: str, of: str) -> float:
+    """How light it is, 0 to 255, painted on a canvas, so that any way of writing a colour is read."""
+    return page.locator(selector).first.evaluate(
+        """(one, of) => { const pen = document.createElement('canvas').getContext('2d');
+        pen.fillStyle = getComputedStyle(one)[of]; pen.fillRect(0, 0, 1, 1);
+        const [r, g, b] = pen.getImageData(0, 0, 1, 1).data; return (r + g + b) / 3; }""",
+        of,
+    )
+
+
+def test_the_theme_turns_page_drawings_and_simulators_and_is_kept(opened):
+    page = opened(DRAWN, color_scheme="light", viewport=LAPTOP)
+    seen = {"html": "backgroundColor", "figure.drawing svg rect": "fill", ".tbt": "backgroundColor"}
+    assert all(colour(page, one, of) > 200 for one, of in seen.items())
+    button = page.get_by_role("button", name="Theme")
+    assert "as your system" in button.get_attribute("aria-label")
+    for word, dark in (("light", False), ("dark", True)):
+        button.press("Enter")
+        assert word in button.get_attribute("aria-label")
+        assert all((colour(page, one, of) < 90) == dark for one, of in seen.items()), word
+    page.reload()
+    assert colour(page, "html", "backgroundColor") < 90
+    page.get_by_role("button", name="Theme").press("Enter")
+    assert colour(page, "html", "backgroundColor") > 200
+    page.emulate_media(color_scheme="dark")
+    assert all(colour(page, one, of) < 90 for one, of in seen.items())
+
+
+def test_headings_have_links_and_code_can_be_copied(opened):
+    page = opened(LESSONS[0], viewport=LAPTOP, permissions=["clipboard-read", "clipboard-write"])
+    head = page.locator("article h2").nth(1)
+    page.get_by_role("link", name=f"Link to “{head.inner_text()}”").press("Enter")
+    assert page.url.endswith("#" + head.get_attribute("id"))
+    listing = page.locator(".prose > .listing").first
+    listing.get_by_role("button", name="Copy this code").press("Enter")
+    expect(listing.get_by_role("button")).to_have_text("Copied")
+    text = page.evaluate("navigator.clipboard.readText()")
+    first = next(
+        cell.text for cell in READ[0].lesson.cells if cell.kind == "code" and "import" not in cell.text
+    )
+    assert len(text.splitlines()) > 1 or text.strip() == first.strip()
+    assert "\n\n\n" not in text and text.strip() in "".join(cell.text for cell in READ[0].lesson.cells)
+
+
+def test_figures_are_numbered_in_order(opened):
+    for topic, path in zip(READ, LESSONS, strict=True):
+        page = opened(path)
+        captions = page.locator("figcaption > b").all_inner_texts()
+        assert captions == [f"Figure {int(topic.number)}.{i + 1}" for i in range(len(captions))] and captions
+        assert page.locator("article > .simulator, article > p > img").count() == 0
+
+
+def test_formulas_have_a_font_of_their_own(opened):
+    page = opened(LESSONS[0])
+    state = page.evaluate(
+        "async () => { await document.fonts.ready; return [...document.fonts].map(f => [f.family, f.status]); }"
+    )
+    assert ["Shipped Math", "loaded"] in [[family.strip('"'), status] for family, status in state]
+
+
+CUT = """() => [...document.querySelectorAll('main pre')].filter(one => one.checkVisibility()
+  && (one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > innerWidth)).map(one => one.textContent.slice(0, 60))"""
+
+
+@pytest.mark.parametrize("width", [390, 800, 1280, 1920])
+def test_no_code_is_cut(opened, width):
+    for path in LESSONS:
+        page = opened(path, viewport={"width": width, "height": 800})
+        page.evaluate("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
+        assert page.evaluate(CUT) == []
+
+
+def test_print_is_whole(opened):
+    for path in LESSONS:
+        page = opened(path, viewport={"width": 700, "height": 990})
+        page.wait_for_selector(".tbt[data-revision]", state="attached")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        assert page.evaluate(CUT) == []
+        assert page.locator("input:visible, button:visible, select:visible").count() == 0
+        assert page.locator("nav:visible, header:visible").count() == 0
+        for one in page.locator("main .simulator").all():
+            assert one.locator("svg.tbt-scene").last.is_visible()
+        answers = page.locator(".prose > details:not(.setup) > *:not(summary)")
+        assert all(one.is_visible() for one in answers.all())
+        page.emulate_media(media="screen")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.locator(".prose > details[open]").count() == 0
+
+
+def test_the_reader_meets_the_text_before_imports_and_after_few_stops(opened):
+    page = opened(LESSONS[0], viewport=LAPTOP)
+    code = page.locator("main pre.code:visible").all_inner_texts()
+    assert code and not any(text.lstrip().startswith(("import ", "from ")) for text in code[:1])
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    inside = "document.querySelector('main').contains(document.activeElement)"
+    stops = 0
+    while not page.evaluate(inside):
+        page.keyboard.press("Tab")
+        stops += 1
+    assert stops < 6
+    page.reload()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate(inside)
+
+
+LONGEST = """() => Math.max(...[...document.querySelectorAll('article > p, article li, .lead, .aside')].filter(p => p.checkVisibility()).map(p => {
+  const walk = document.createTreeWalker(p, NodeFilter.SHOW_TEXT), range = document.createRange();
+  const lines = new Map();
+  while (walk.nextNode()) for (let i = 0; i < walk.currentNode.length; i++) {
+    range.setStart(walk.currentNode, i); range.setEnd(walk.currentNode, i + 1);
+    const top = Math.round(range.getBoundingClientRect().bottom / 12);
+    lines.set(top, (lines.get(top) ?? 0) + 1);
+  }
+  const counts = [...lines.values()].sort((a, b) => b - a);
+  return counts[Math.floor(counts.length / 10)] ?? 0;
+}))"""
+
+
+@pytest.mark.parametrize("path", ["index.html", *LESSONS])
+def test_lines_are_about_75_characters_on_a_wide_screen(opened, path):
+    page = opened(path, viewport=WALL)
+    assert 0 < page.evaluate(LONGEST) <= 80
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_fit_every_width(opened, path):
+    page = opened(path)
+    for width in (360, 390, 800, 1179, 1180, 1280, 1600, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, width
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_are_accessible(opened, path, width):
+    page = opened(path, viewport={"width": width, "height": 800})
+    for media in ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}):
+        page.emulate_media(**media)
+        found = Axe().run(page, options={"resultTypes": ["violations"]})
+        wrong = [
+            (v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found.response["violations"]
+        ]
+        assert not wrong, (media, wrong)
+
+
+def test_the_open_contents_and_search_are_accessible(opened):
+    page = opened(LESSONS[0], viewport=PHONE)
+    page.get_by_role("button", name="Contents").click()
+    assert not Axe().run(page).response["violations"]
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("searchbox").fill("tile")
+    expect(page.locator("#site-search .found a").first).to_be_visible()
+    assert not Axe().run(page).response["violations"]

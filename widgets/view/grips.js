@@ -1,0 +1,130 @@
+// Handles: what the picture is about, dragged and keyed in the picture itself. Each is bound to the input of a
+// control; for the keyboard and for a screen reader it is a native slider of that name, laid over its knob.
+
+const ARROWS = { x: 'M-12,-3.5 L-16,0 L-12,3.5 M12,-3.5 L16,0 L12,3.5', y: 'M-3.5,-12 L0,-16 L3.5,-12 M-3.5,12 L0,16 L3.5,12' };
+
+function drawKnob(node, mark) {
+  const ways = mark.drag.map(one => ARROWS[one.axis]).join(' ');
+  shapes(node, [
+    ['circle', { class: 'reach', r: 20 }],
+    ['path', { class: 'halo', d: ways }],
+    ['circle', { class: 'halo', r: 9 }],
+    ['circle', { class: 'knob', r: 7.5 }],
+    ['path', { class: 'ways', d: ways }],
+  ]);
+  put(node, { 'data-axis': mark.drag.map(one => one.axis).join('') });
+}
+
+const nearestPlace = (places, at) => places.reduce((best, one, i) => (Math.abs(one - at) < Math.abs(places[best] - at) ? i : best), 0);
+const clamp = (value, places) => Math.min(Math.max(...places), Math.max(Math.min(...places), value));
+
+// `to`: { label(name), words(name, value), value(name), set(name, value) }, the controls that handles are bound to.
+function grips(svg, stage, pool, to, showTip) {
+  const inputs = new Map();
+  let marks = [], drag = null, off = false;
+
+  const key = (mark, one) => `${mark.id} ${one.axis}`;
+  const words = mark => mark.drag.map(one => `${to.label(one.input)}: ${to.words(one.input, to.value(one.input))}`).join(', ') + ' · drag';
+  const reach = (mark, one) => nearestStop(one.to, to.value(one.input));
+
+  function nearestStop(stops, value) {
+    const at = stops.indexOf(value);
+    return at >= 0 || typeof value !== 'number' ? Math.max(0, at) : nearest(stops, value);
+  }
+
+  function made(mark, one) {
+    const input = make('input', { type: 'range', class: 'tbt-grip', min: 0, step: 1, 'aria-label': `${to.label(one.input)}, in the picture`, 'data-grip': mark.id, 'data-term': one.input, ...KEYS });
+    const now = () => marks.find(other => other.id === mark.id)?.drag.find(other => other.axis === one.axis);
+    // An arrow key moves the knob where it points.
+    input.addEventListener('keydown', event => {
+      const way = { x: { ArrowLeft: -1, ArrowRight: 1 }, y: { ArrowUp: -1, ArrowDown: 1 } }[one.axis][event.key];
+      const told = now();
+      if (!way || !told) return;
+      event.preventDefault();
+      const grows = Math.sign(told.at.at(-1) - told.at[0]) || 1;
+      const next = Math.min(told.to.length - 1, Math.max(0, +input.value + way * grows));
+      if (next !== +input.value) { input.value = next; moved(told); }
+    });
+    const moved = told => {
+      const value = told.to[+input.value];
+      put(input, { 'aria-valuetext': to.words(told.input, value) });
+      to.set(told.input, value);
+    };
+    input.addEventListener('input', () => moved(now()));
+    input.addEventListener('focus', () => { pool.get(mark.id)?.classList.add('focused'); });
+    input.addEventListener('blur', () => pool.get(mark.id)?.classList.remove('focused'));
+    return input;
+  }
+
+  function told(all) {
+    marks = [...all.values()].filter(mark => mark.t === 'handle');
+    const wanted = new Set();
+    for (const mark of marks) {
+      for (const one of mark.drag) {
+        const id = key(mark, one);
+        wanted.add(id);
+        if (!inputs.has(id)) { inputs.set(id, made(mark, one)); stage.insertBefore(inputs.get(id), stage.lastChild); }
+        const input = inputs.get(id), at = reach(mark, one);
+        put(input, { max: one.to.length - 1, 'aria-valuetext': to.words(one.input, to.value(one.input)) });
+        if (+input.value !== at) input.value = at;
+        input.disabled = off;
+        if (document.activeElement === input) pool.get(mark.id)?.classList.add('focused');
+      }
+      moved(mark);
+    }
+    for (const [id, input] of inputs) if (!wanted.has(id)) { input.remove(); inputs.delete(id); }
+    if (drag && !marks.some(mark => mark.id === drag.id)) drag = null;
+    follow();
+  }
+
+  // The slider stands where its knob does, for zoom and for touch exploration.
+  function moved(mark) {
+    const box = svg.viewBox.baseVal;
+    for (const one of mark.drag) {
+      const style = inputs.get(key(mark, one))?.style;
+      style?.setProperty('left', `${(100 * mark.x) / box.width}%`);
+      style?.setProperty('top', `${(100 * mark.y) / box.height}%`);
+    }
+  }
+
+  // While it is held, the knob is where the pointer is; the rest of the picture follows its answers.
+  function follow() {
+    if (!drag) return;
+    const mark = marks.find(one => one.id === drag.id), place = { x: mark.x, y: mark.y };
+    for (const one of mark.drag) place[one.axis] = clamp(drag[one.axis] + drag.off[one.axis], one.at);
+    put(pool.get(mark.id), { transform: `translate(${place.x} ${place.y})` });
+  }
+
+  function pull(event) {
+    const at = inPicture(svg, event), mark = marks.find(one => one.id === drag.id);
+    Object.assign(drag, { x: at.x, y: at.y });
+    for (const one of mark.drag) {
+      const value = one.to[nearestPlace(one.at, at[one.axis] + drag.off[one.axis])];
+      if (value !== to.value(one.input)) to.set(one.input, value);
+    }
+    follow();
+    showTip(words(mark), event.clientX, event.clientY - 14);
+  }
+
+  svg.addEventListener('pointerdown', event => {
+    const node = event.target.closest('[data-kind="handle"]');
+    const mark = node && marks.find(one => one.id === node.dataset.id);
+    if (!mark || off || event.button) return;
+    event.preventDefault();
+    const at = inPicture(svg, event);
+    drag = { id: mark.id, x: at.x, y: at.y, off: { x: mark.x - at.x, y: mark.y - at.y } };
+    svg.setPointerCapture(event.pointerId);
+    svg.dataset.holding = mark.drag.map(one => one.axis).join('');
+    inputs.get(key(mark, mark.drag[0]))?.focus({ preventScroll: true });
+  });
+  svg.addEventListener('pointermove', event => { if (drag) pull(event); });
+  const drop = () => {
+    const mark = drag && marks.find(one => one.id === drag.id);
+    drag = null;
+    delete svg.dataset.holding;
+    if (mark) { put(pool.get(mark.id), GEOMETRY.handle(mark)); showTip(''); }
+  };
+  for (const end of ['pointerup', 'pointercancel', 'lostpointercapture']) svg.addEventListener(end, drop);
+
+  return { told, moved, words, busy: () => Boolean(drag), rest(on) { off = on; for (const input of inputs.values()) input.disabled = on; }, stop: drop };
+}
