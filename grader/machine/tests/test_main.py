@@ -102,7 +102,7 @@ def test_values_alone():
 def test_some_programs():
     ask = request(programs=[[1]])
     report = run_reply(ask, *asked(ask), name_of)
-    assert report.unwritten == {"o": {"count": 24, "first": [0]}} and report.launches[0].programs == 1
+    assert not report.unwritten and report.launches[0].programs == 1
 
 
 def test_an_answer_that_fails_says_so_in_plain_data():
