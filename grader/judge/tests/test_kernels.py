@@ -134,6 +134,15 @@ def test_a_kernel_that_is_wrong_at_one_size_alone_wins_nothing(where):
     assert got.verdict == FAIL and got.points == 0, str(got)
 
 
+@pytest.mark.parametrize("stored", ["row % 2 == 0", "offs < 2048"])
+def test_programs_that_store_too_little_at_the_compiled_size_are_seen(stored):
+    """Of a large grid only some programs run: what falls to them must be there."""
+    store = ("(y_ptr.dtype.element_ty), mask=mask)", "(y_ptr.dtype.element_ty), mask=stored)")
+    mask = ("    w = tl.load", f"    stored = mask & ((N != 4096) | ({stored}))\n    w = tl.load")
+    got = judge(changed(mask, store, source=ROWS), NORM)
+    assert got.verdict == FAIL and got.points == 0 and "fall to so many" in str(got), str(got)
+
+
 IDLE = ('"grid": (grid,)', '"grid": (64 * grid,)'), ("    pid = tl.program_id(0)", "    pid = tl.program_id(0)\n    if pid >= tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N):\n        return")  # fmt: skip
 
 

@@ -88,6 +88,8 @@ class Traffic:
         row.programs[touching] = True
         self.active[touching] = True
         touched = tensor.loads if kind == "load" else tensor.stores
+        if kind != "load":
+            tensor.writer[lanes.element] = lanes.per_element(frame.programs)
         if not self.full:
             if kind != "load":
                 touched[lanes.element] += 1
