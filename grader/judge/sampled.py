@@ -22,13 +22,16 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
         run = evidence.run(COMPILED, seconds=WHOLE_S)
         judge_effects(run)
         return judge_written(evidence, run, whole=True)
-    chosen = programs(plan.steps[0].grid, evidence.rng(DRAWN))
-    run = evidence.run(COMPILED, programs=[chosen], counting="values")
+    run = evidence.run(COMPILED, programs=[chosen(evidence)], counting="values")
     refuse_error(run)
     for placed in run.placed:
         if placed.spec.role != "in":
-            judge_share(run, placed, chosen)
+            judge_share(run, placed, chosen(evidence))
     return judge_written(evidence, run, whole=False)
+
+
+def chosen(evidence: KernelEvidence) -> list[int]:
+    return programs(evidence.plan(COMPILED).steps[0].grid, evidence.rng(DRAWN))
 
 
 def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
@@ -38,14 +41,14 @@ def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
     return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), PROGRAMS)})
 
 
-def judge_share(run: Run, placed, chosen: list[int]) -> None:
+def judge_share(run: Run, placed, programs: list[int]) -> None:
     """Of an output that all programs must fill together, whether the drawn ones wrote what falls to them."""
     name, all_of_it, grid = placed.spec.name, math.prod(placed.shape), math.prod(run.plan.steps[0].grid)
-    wrote = np.array([np.count_nonzero(run.outcome.arrays[f"by:{name}"] == program) for program in chosen])
+    wrote = np.array([np.count_nonzero(run.outcome.arrays[f"by:{name}"] == program) for program in programs])
     if too_little(wrote, grid, all_of_it):
         raise Failed(
-            f"at the size that is compiled ({describe(run)}): {len(chosen)} programs drawn from {grid:,} wrote "
-            f"{wrote.sum():,} elements of {name}, where {all_of_it * len(chosen) // grid:,} fall to so many",
+            f"at the size that is compiled ({describe(run)}): {len(programs)} programs drawn from {grid:,} wrote "
+            f"{wrote.sum():,} elements of {name}, where {all_of_it * len(programs) // grid:,} fall to so many",
             "the grid and the mask of the store at this size: which programs store nothing, or only a part?",
             told="elements that were never written",
         )
