@@ -27,7 +27,7 @@ def test_it_speaks_json():
 
 
 def test_it_loads_nothing_heavy():
-    look = "import sys; from grader import doctor; doctor.look(); print(*sys.modules)"
+    look = "import sys; from grader.tools import doctor; doctor.look(); print(*sys.modules)"
     loaded = set(
         subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True).stdout.split()
     )
