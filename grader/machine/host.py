@@ -6,7 +6,7 @@ from grader.box import warm
 from grader.box.serve.frames import dtype_name
 from grader.machine import protocol
 
-MACHINE = warm.Worker("machine", "machine.inside.main")
+MACHINE = warm.Worker("machine", "grader.machine.inside.main")
 LIMITS = warm.Limits(wall_s=120.0, cpu_s=100, memory_bytes=6 << 30, answer_bytes=1 << 30)
 SECONDS = 40.0  # of processor time for one case
 

@@ -8,11 +8,11 @@ ACQUIRES, RELEASES = {2, 4}, {3, 4}  # of an atomic's `sem`: 1 relaxed, 2 acquir
 
 
 class Clocks:
-    """`now[p, q]`: up to which of q's epochs everything that q did lies before what p does next."""
+    """`now[p, q]`: up to which of q's epochs everything that q did lies before what p does next; programs from 1 on."""
 
     def __init__(self, programs: int):
-        self.now = np.eye(programs, dtype=np.int32)
-        self.left = [np.zeros(programs, np.int32)]  # what releases left, by number; 0 is nothing
+        self.now = np.eye(programs + 1, dtype=np.int32)
+        self.left = [np.zeros(programs + 1, np.int32)]  # what releases left, by number; 0 is nothing
         self.spare: list[int] = []
 
     def epoch(self, me: np.ndarray) -> np.ndarray:

@@ -28,6 +28,17 @@ for names, factory in {
     pure(*names)(factory)
 
 
+OF_TRUTHS = {  # of one bit: a quotient by one is itself, by none all ones; a shift by one leaves the sign alone
+    "arith.divsi": lambda a, b: a | ~b,
+    "arith.divui": lambda a, b: a | ~b,
+    "arith.remsi": lambda a, b: ~b & (a | ~a),
+    "arith.remui": lambda a, b: ~b & (a | ~a),
+    "arith.shli": lambda a, b: a & ~b,
+    "arith.shrui": lambda a, b: a & ~b,
+    "arith.shrsi": lambda a, b: a | (a & b),
+}
+
+
 def over_unsigned(function):
     return lambda op: lambda *x: np.asarray(function(*map(unsigned, x))).view(x[0].dtype)
 
@@ -54,6 +65,8 @@ DIVISIONS = {
 @pure(*DIVISIONS)
 def division(op: Op):
     """By zero a lane holds all ones, as GPUs give; for a scalar it is the answer's mistake, since every lane means it."""
+    if op.result_types[0].scalar == "i1":
+        return OF_TRUTHS[op.name]
     compute, of_unsigned, scalar = DIVISIONS[op.name], op.name.endswith("ui"), not op.result_types[0].shape
 
     def run(a, b):
@@ -76,6 +89,9 @@ def shift(compute, beyond):
     """A shift by the width or more has no value in LLVM; GPUs hold it at the width."""
 
     def factory(op: Op):
+        if op.result_types[0].scalar == "i1":
+            return OF_TRUTHS[op.name]
+
         def run(a, b):
             wide = unsigned(b) >= 8 * a.dtype.itemsize
             found = compute(a, np.where(wide, 0, b).astype(a.dtype))
@@ -154,23 +170,3 @@ def sum_and_carry(op: Op):
         return total.view(a.dtype), total < unsigned(a)
 
     return run
-
-
-def population(x: np.ndarray) -> np.ndarray:
-    return np.bitwise_count(unsigned(x)).astype(x.dtype)
-
-
-def leading_zeros(x: np.ndarray) -> np.ndarray:
-    width, left, count = 8 * x.dtype.itemsize, unsigned(x).copy(), np.full(x.shape, 8 * x.dtype.itemsize)
-    for step in (32, 16, 8, 4, 2, 1):
-        if step < width:
-            above = left >> left.dtype.type(step)
-            count, left = np.where(above > 0, count - step, count), np.where(above > 0, above, left)
-    return (count - (left > 0)).astype(x.dtype)
-
-
-def trailing_zeros(x: np.ndarray) -> np.ndarray:
-    lowest = unsigned(x) & (~unsigned(x) + unsigned(x).dtype.type(1))
-    return np.where(x == 0, 8 * x.dtype.itemsize, 8 * x.dtype.itemsize - 1 - leading_zeros(lowest)).astype(
-        x.dtype
-    )

@@ -1,10 +1,11 @@
-"""What is remembered of every element that programs share. Programs are known by their rank in the launch."""
+"""What is remembered of every element that programs share. Programs are known by their rank in the launch, from 1 on:
+memory that is still zero says nobody, and costs nothing until it is touched."""
 
 import numpy as np
 
 from .clocks import Clocks
 
-NOBODY = -1
+NOBODY = 0
 MOST_EVENTS = 1 << 22
 
 
@@ -13,7 +14,7 @@ class Seen:
     every one of them."""
 
     def __init__(self, extent: int):
-        self.last, self.at = np.full(extent, NOBODY, np.int32), np.zeros(extent, np.int32)
+        self.last, self.at = np.zeros(extent, np.int32), np.zeros(extent, np.int32)
         self.many = np.zeros(extent, bool)
         self.events: list[tuple] = []  # (elements, programs, epochs)
         self.kept, self.lost = 0, False
@@ -61,7 +62,7 @@ class Seen:
         return found
 
     def _apart(self, element: np.ndarray, me: np.ndarray, clocks: Clocks) -> np.ndarray:
-        asking = np.full(len(self.last), NOBODY, np.int32)
+        asking = np.zeros(len(self.last), np.int32)
         asking[element] = me
         bad = np.zeros(len(self.last), bool)
         for elements, who, when in self.events:
@@ -76,7 +77,7 @@ class Marks:
     """Everything remembered of one tensor during one launch."""
 
     def __init__(self, extent: int):
-        self.writer, self.wrote_at = np.full(extent, NOBODY, np.int32), np.zeros(extent, np.int32)
+        self.writer, self.wrote_at = np.zeros(extent, np.int32), np.zeros(extent, np.int32)
         self.reads, self.atomics = Seen(extent), Seen(extent)
-        self.adder = np.full(extent, NOBODY, np.int32)  # of floats, atomically
+        self.adder = np.zeros(extent, np.int32)  # of floats, atomically
         self.release = np.zeros(extent, np.int32)  # number of what was released there

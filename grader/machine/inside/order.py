@@ -52,8 +52,11 @@ class Order:
         self.races: list[Race] = []
         self.undecided = ""
 
+    def named(self, programs: np.ndarray) -> np.ndarray:
+        return (self.rank[programs] + 1).astype(np.int32)
+
     def me(self, frame, lanes: Lanes) -> np.ndarray:
-        return lanes.per_element(self.rank[frame.programs].astype(np.int32))
+        return lanes.per_element(self.named(frame.programs))
 
     # ---- reads and writes
 
@@ -62,7 +65,7 @@ class Order:
         marks = self.marks.get(lanes.tensor.name)
         if marks is None:
             return
-        element, ranks = lanes.element, self.rank[run.frame.programs].astype(np.int32)
+        element, ranks = lanes.element, self.named(run.frame.programs)
         if lanes.rows > 1 or len(ranks) == 1:
             self._read(run, lanes, marks, element, self.me(run.frame, lanes), line, alone)
             return
@@ -127,6 +130,8 @@ class Order:
             self.add_floats(run, tensor, marks, element, me, line)
         if self.clocks is not None:
             for rank in dict.fromkeys(me.tolist()):
+                if self.clocks is None:  # lost on the way
+                    return
                 mine = np.flatnonzero(me == rank) if lanes.rows > 1 else slice(None)
                 self.meet(run, tensor, marks, element[mine], me[mine], changed[mine], sem, line)
         else:
@@ -182,5 +187,5 @@ class Order:
         self.races.append(Race(self.launch, tensor.name, how, at, ids, others, line))
 
     def ids(self, run, rank: int) -> list[int]:
-        program, (x, y, _) = int(self.program_of[rank]), run.grid
+        program, (x, y, _) = int(self.program_of[rank - 1]), run.grid
         return [program % x, program // x % y, program // (x * y)]

@@ -24,6 +24,7 @@ from .tree import NUMPY, BadIR, Module, Type
 from .turns import Undecided
 
 MOST_PROGRAMS = 1 << 22  # of one grid
+OURS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,9 @@ def run(
         ).report()
     except Undecided as reason:
         report.undecided = str(reason)
+    except OURS as error:  # a text that verify() let pass should never bring us here
+        message = f"the machine met {type(error).__name__}: {error}"[:500]
+        report.error = {"stage": "machine", "kind": type(error).__name__, "message": message, "line": None}
     whole.conclude()
     report.seconds = time.process_time() - started
     return report
@@ -98,6 +102,10 @@ class Run:
             raise OverLimit("programs", f"a grid must have 1 to {MOST_PROGRAMS:,} programs, got {count:,}")
         arguments = self.bound_arguments(program, step.arguments)
         self.whole = self.whole and chosen is None
+        if chosen is not None and program.waits:
+            raise Undecided(
+                "programs wait for each other in a loop, so none of them can run without the others"
+            )
         everyone = np.arange(count) if chosen is None else np.unique(np.asarray(chosen, np.int64))
         if not everyone.size or everyone[0] < 0 or everyone[-1] >= count:
             raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
@@ -106,9 +114,9 @@ class Run:
         if (
             program.atomics
         ):  # what atomics order depends on who comes first: races show in one order or another
-            go(everyone[::-1], self.seed + 1, quietly=True)
+            go(everyone[::-1], self.seed + 1, quietly=True, full=False)
             before.back()
-        launch = go(everyone, self.seed)
+        launch = go(everyone, self.seed, full=self.full)
         idle = everyone[~self.memory.traffic.active[everyone]]
         if (
             before is not None
@@ -125,14 +133,13 @@ class Run:
 
     def count_again(self, go, launch: LaunchReport, everyone, idle, before: "State") -> None:
         """Programs that do nothing make no wave longer: those that do something stand together."""
-        after = State(self.tensors)
-        busy = np.setdiff1d(everyone, idle)
+        busy, after = np.setdiff1d(everyone, idle), State(self.tensors)
         before.back()
-        again = go(np.concatenate([busy, idle]), self.seed, quietly=True)
+        again = go(np.concatenate([busy, idle]), self.seed, quietly=True, full=True)
         after.back()
-        for name, kinds in again.tensors.items():
+        for name, kinds in launch.tensors.items():
             for kind, counts in kinds.items():
-                launch.tensors[name][kind]["wave"] = counts["wave"]
+                counts["wave"] = again.tensors[name].get(kind, counts)["wave"]
 
     def bound_arguments(self, program: Program, given: list) -> list:
         types = program.kernel.argument_types
@@ -184,11 +191,11 @@ class Once:
     def __init__(self, run: Run, number: int, program: Program, grid, arguments: list):
         self.run, self.number, self.program, self.grid, self.arguments = run, number, program, grid, arguments
 
-    def __call__(self, programs: np.ndarray, seed: int, quietly: bool = False) -> LaunchReport:
+    def __call__(self, programs: np.ndarray, seed: int, full: bool, quietly: bool = False) -> LaunchReport:
         run, memory, count = self.run, self.run.memory, prod(self.grid)
         rank = np.full(count, -1, np.int64)
         rank[programs] = np.arange(len(programs))
-        memory.traffic = Traffic(run.tensors, run.wave, count, rank, run.full)
+        memory.traffic = Traffic(run.tensors, run.wave, count, rank, full, not quietly)
         memory.order = Order(
             self.number, run.tensors, rank, len(programs), self.program.atomics, run.repeatable
         )
@@ -219,16 +226,14 @@ class State:
 
     def __init__(self, tensors: list[Storage]):
         self.kept = [
-            (t, t.elements.copy() if t.shared else None, t.loads.copy(), t.stores.copy(),
-             t.written.copy() if t.written is not None else None)
+            (t, t.elements.copy(), None if t.written is None else t.written.copy())
             for t in tensors
-        ]  # fmt: skip
+            if t.shared
+        ]
 
     def back(self) -> None:
-        for tensor, elements, loads, stores, written in self.kept:
-            if elements is not None:
-                tensor.elements[...] = elements
-            tensor.loads[...], tensor.stores[...] = loads, stores
+        for tensor, elements, written in self.kept:
+            tensor.elements[...] = elements
             if written is not None:
                 tensor.written[...] = written
 

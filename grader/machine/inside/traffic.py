@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .reach import Lanes, covered
-from .storage import SPAN, Storage
+from .storage import SPAN
 
 KINDS = ("load", "store", "atomic")
 SECTOR_SHIFT = 5  # 32 bytes
@@ -37,8 +37,12 @@ class Touches:
 class Traffic:
     """The counts of one launch. `rank` says which place a program has among those that the waves are made of."""
 
-    def __init__(self, tensors: list[Storage], wave: int, programs: int, rank: np.ndarray, full: bool):
-        self.tensors, self.wave, self.rank, self.full = tensors, wave, rank, full
+    def __init__(self, tensors, wave: int, programs: int, rank: np.ndarray, full: bool, touching: bool):
+        self.tensors, self.wave, self.rank = tensors, wave, rank
+        self.full, self.touching = (
+            full,
+            touching,
+        )  # whether bytes are counted; whether touches of elements are
         self.active = np.zeros(programs, bool)
         self.rows = {(t.name, kind): Touches() for t in tensors for kind in KINDS}
         self.first, self.waves = None, 1
@@ -87,10 +91,7 @@ class Traffic:
         touching = frame.programs if lanes.rows == 1 else frame.programs[here]
         row.programs[touching] = True
         self.active[touching] = True
-        touched = tensor.loads if kind == "load" else tensor.stores
         if not self.full:
-            if kind != "load":
-                touched[lanes.element] += 1
             return
         key = distinct(lanes)
         counts.dedup += key.size * size * lanes.times
@@ -98,7 +99,8 @@ class Traffic:
         counts.sectors += (1 + int(np.count_nonzero(sector[1:] != sector[:-1]))) * lanes.times << SECTOR_SHIFT
         first = (key & ((1 << SPAN) - 1)) >> (tensor.itemsize.bit_length() - 1)
         element = covered(first, lanes.wide)
-        touch(touched, element, lanes.times)
+        if self.touching:
+            touch(tensor.loads if kind == "load" else tensor.stores, element, lanes.times)
         self.mark(frame, row, lanes, key, element)
 
     def mark(self, frame, row: Touches, lanes: Lanes, key: np.ndarray, element: np.ndarray) -> None:

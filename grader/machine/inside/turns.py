@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 
-from .errors import KernelError
+from .errors import KernelError, OverLimit
 
 STACK_BYTES = 1 << 20
 MOST_PROGRAMS = 512  # threads
@@ -76,6 +76,9 @@ def run(launch, arguments: list, programs: np.ndarray, seed: int) -> None:
     order.waiting[int(programs[0])].release()
     for _, thread in launches:
         thread.join()
+    if isinstance(order.error, OverLimit):
+        more = f"{order.error.message}; its programs wait for each other in a loop, perhaps without end"
+        raise OverLimit(order.error.what, more, order.error.line)
     if order.error is not None:
         raise order.error
     for mine, _ in launches:

@@ -312,7 +312,7 @@ def test_more_waiting_programs_than_threads(monkeypatch):
 
 
 def test_what_releases_left_is_forgotten_when_nothing_carries_it(monkeypatch):
-    monkeypatch.setattr(clocks, "MOST_BYTES", 6 * 4 * 3)
+    monkeypatch.setattr(clocks, "MOST_BYTES", 7 * 4 * 3)
     tensors = {
         "x": X,
         "s_part": np.zeros(6 * B, np.float32),
@@ -321,6 +321,18 @@ def test_what_releases_left_is_forgotten_when_nothing_carries_it(monkeypatch):
     }
     report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel"})
     assert not report.races and not report.undecided
+
+
+def test_more_releases_than_can_be_kept_are_said(monkeypatch):
+    monkeypatch.setattr(clocks, "MOST_BYTES", 0)
+    tensors = {
+        "x": X,
+        "s_part": np.zeros(6 * B, np.float32),
+        "s_count": np.zeros(2, np.int32),
+        "o": np.zeros(2 * B, np.float32),
+    }
+    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel"})
+    assert report.error is None and not report.races and "too many" in report.undecided
 
 
 @triton.jit
