@@ -13,7 +13,7 @@ from widgets import static
 from widgets.declare import Declaration
 from widgets.measured import recorded
 from widgets.registry import every, find
-from widgets.scene import WIDTH, Scene
+from widgets.scene import WIDE, Scene
 from widgets.site.lessons import Lesson, Shown
 from widgets.site.stills import opening
 from widgets.site.topics import Topic, topics
@@ -53,9 +53,9 @@ def file(words: list[str]) -> str:
 def _card(title: str, question: str, height: float, inside: str) -> str:
     """A file of its own on a white card, with no style sheet needed."""
     muted, ink = (static.palette()[role][0] for role in ("muted", "ink"))
-    box = f'width="{WIDTH + 32}" height="{height + ABOVE + 12}"'
+    box = f'width="{WIDE + 32}" height="{height + ABOVE + 12}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 {-ABOVE} {WIDTH + 32} {height + ABOVE + 12}" {box} '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 {-ABOVE} {WIDE + 32} {height + ABOVE + 12}" {box} '
         f'role="img" font-family="{FONT}"><rect x="-16" y="{-ABOVE}" {box} rx="12" fill="#ffffff"/>'
         f'<text y="-40" font-size="13" fill="{muted}">{escape(title)}</text>'
         f'<text y="-18" font-size="16" font-weight="600" fill="{ink}">{escape(question)}</text>{inside}</svg>\n'
@@ -75,7 +75,7 @@ def asked(declaration: Declaration) -> str:
     )
     edge = 'fill="none" stroke="#8a94a3" stroke-dasharray="4 4"'
     height = 60 + 26 * len(lines)
-    frame = f'<rect x="0" y="8" width="{WIDTH}" height="{height - 16}" rx="8" {edge}/>'
+    frame = f'<rect x="0" y="8" width="{WIDE}" height="{height - 16}" rx="8" {edge}/>'
     return _card(declaration.title, declaration.question, height, f'{frame}<g fill="#1b2130">{words}</g>')
 
 

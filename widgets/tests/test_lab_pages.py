@@ -9,7 +9,7 @@ import pytest
 
 from widgets import lab_pages
 from widgets.registry import every
-from widgets.scene import WIDTH
+from widgets.scene import WIDE
 from widgets.site.lessons import Shown
 from widgets.site.topics import topics
 
@@ -64,7 +64,7 @@ def test_a_picture_stands_alone():
         assert drawn.count("<svg") == drawn.count("</svg>") == 1 and "style=" not in drawn.split(">")[0]
         assert not re.search(r'(?:fill|stroke)="var|https?://(?!www\.w3\.org)', drawn)
         left, top, width, height = map(float, re.search(r'viewBox="([^"]+)"', drawn)[1].split())
-        assert width > WIDTH and top < 0 and height > 100
+        assert width > WIDE and top < 0 and height > 100
 
 
 def test_an_opening_of_its_own_has_a_picture_of_its_own():
