@@ -37,17 +37,17 @@ lab: export JUPYTERLAB_SETTINGS_DIR := $(STATE)/settings
 lab: export JUPYTERLAB_WORKSPACES_DIR := $(STATE)/workspaces
 lab: export IPYTHONDIR := $(STATE)/ipython
 lab: setup
-	@$(BIN)/python -m grader.build.work
+	@$(BIN)/python -m grader work
 	@$(BIN)/python -m jupyterlab $(LAB)
 
 test: export PATH := $(BIN):$(PATH)
 test: setup
-	@$(BIN)/python -m grader.programs
+	@$(BIN)/python -m grader programs
 	$(BIN)/python -m pytest $(TESTS)
 
 build: setup
 	@$(BIN)/python -m widgets.lab_pages
-	@$(BIN)/python -m grader.build
+	@$(BIN)/python -m grader build
 
 site: setup
 	@$(BIN)/python -m widgets.site $(SITE)

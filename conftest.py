@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from grader import programs
+from grader.tools import programs
 
 
 @cache

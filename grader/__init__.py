@@ -13,7 +13,7 @@ def __getattr__(name: str):
 
         return run
     if name == "last_record":
-        from grader.record import last
+        from grader.judge.record import last
 
         return last
     raise AttributeError(f"grader has no {name!r}; it offers {', '.join(__all__)}")

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from grader import record
+from grader.judge import record
 
 EXIT_USAGE = record.WRONG_USAGE
 
@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     listing = commands.add_parser("questions", help="every graded question")
     listing.add_argument("--json", action="store_true")
-    for name, what in ELSEWHERE.items():
+    for name, (_, what) in ELSEWHERE.items():
         commands.add_parser(name, help=what, add_help=False)
     arguments, rest = parser.parse_known_args(argv)
     if arguments.command in ELSEWHERE:
@@ -39,32 +39,33 @@ def main(argv: list[str] | None = None) -> int:
     return {"check": _check, "questions": _questions}[arguments.command](arguments)
 
 
-ELSEWHERE = {
-    "doctor": "what this machine can do, what is missing and how to get it",
-    "build": "text sources -> notebooks -> labs",
-    "calibrate": "measure this machine's ceilings and the bar kernels",
-    "false-fail": "A against A: how often would an equal kernel fail",
-    "class": "judge all collected submissions of a lab",
+ELSEWHERE = {  # command: (module, what it does)
+    "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
+    "build": ("notebooks", "text sources -> notebooks -> labs"),
+    "work": ("notebooks.work", "copies the labs into work/, overwriting nothing"),
+    "calibrate": ("bench.calibration", "measure this machine's ceilings and the bar kernels"),
+    "false-fail": ("tools.false_fail", "A against A: how often would an equal kernel fail"),
+    "times": ("tools.check_times", "what a check of each question costs"),
+    "programs": ("tools.programs", "gets Chromium and bubblewrap, which no package brings"),
+    "gates": ("tools.gates", "what the rules of the house have to say"),
+    "box": ("box.show", "what the boxes of this machine hold back"),
+    "suites": ("suites.command", "wrong answers, honest ones, exploits and a class, all judged"),
+    "suites-on-gpu": ("suites.on_gpu", "the same answers in CPU and in GPU mode get the same verdicts"),
+    "class": ("classroom", "judge all collected submissions of a lab"),
 }
 
 
 def _elsewhere(command: str, rest: list[str]) -> int:
     import importlib
 
-    module = {"false-fail": "false_fail", "class": "classroom"}.get(command, command)
-    try:
-        return importlib.import_module(f"grader.{module}").main(rest)
-    except ModuleNotFoundError as missing:
-        if missing.name != f"grader.{module}":
-            raise
-        print(f"python -m grader {command} is not in this version of the course", file=sys.stderr)
-        return EXIT_USAGE
+    return importlib.import_module(f"grader.{ELSEWHERE[command][0]}").main(rest)
 
 
 def _check(arguments) -> int:
-    from grader import questions, referee
+    from grader import questions
+    from grader.judge import referee
     from grader.notebook import default_mode
-    from grader.progress import Progress
+    from grader.tools.progress import Progress
 
     try:
         question = questions.find(arguments.question)
@@ -112,5 +113,5 @@ if __name__ == "__main__":
         print(f"python -m grader: {type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(record.EXIT[record.INCONCLUSIVE])
     finally:
-        if "grader.jailer" in sys.modules:  # only what judged something has jails to stop
-            sys.modules["grader.jailer"].stop_all()
+        if "grader.box.warm" in sys.modules:  # only what judged something has jails to stop
+            sys.modules["grader.box.warm"].stop_all()

@@ -1,10 +1,14 @@
 """What a learner calls in a notebook: check, run and hint."""
 
+import html
 import importlib
 import os
+import time
 
-from grader import answer as answers
-from grader import gpu, questions, record, referee
+from grader import questions
+from grader.bench import gpu
+from grader.judge import answer as answers
+from grader.judge import record, referee
 
 
 def check(question_id: str, answer, mode: str | None = None) -> record.Record:
@@ -13,17 +17,45 @@ def check(question_id: str, answer, mode: str | None = None) -> record.Record:
     try:
         source = answers.of_object(answer)
     except answers.NotFound as trouble:
-        verdict = record.Record(
-            question.id, record.REFUSED, 0.0, question.points, mode or "cpu", message=str(trouble)
-        )
+        told = {"message": str(trouble)}
+        verdict = record.Record(question.id, record.REFUSED, 0.0, question.points, mode or "cpu", **told)
     else:
-        verdict = referee.grade_one(source, question, mode=mode or default_mode())
+        with Standing() as say:
+            verdict = referee.grade_one(source, question, mode=mode or default_mode(), say=say)
         record.save(verdict)
-    if question.hints and verdict.verdict == record.FAIL:
-        verdict.hint = f'hint("{question.id}") gives a nudge; asking is free.'
+    verdict.hints = list(question.hints)
     if os.environ.get("NBGRADER_VALIDATING") and not verdict.passed:
         raise AssertionError(str(verdict))
     return verdict
+
+
+class Standing:
+    """Says under the cell where a check stands, in one line that gives way to the next and at last to the report."""
+
+    def __init__(self):
+        self.handle, self.last = None, 0.0
+
+    def __enter__(self):
+        try:
+            from IPython import get_ipython
+        except ImportError:
+            return self
+        shell = get_ipython()
+        if getattr(shell, "kernel", None) is not None:
+            from IPython.display import HTML, display
+
+            self.html = HTML
+            self.handle = display(HTML(""), display_id=True)
+        return self
+
+    def __call__(self, sentence: str) -> None:
+        if self.handle is not None and time.monotonic() - self.last > 0.15:
+            self.last = time.monotonic()
+            self.handle.update(self.html(f'<div role="status" style="opacity:.75">{html.escape(sentence)} …</div>'))
+
+    def __exit__(self, *_):
+        if self.handle is not None:
+            self.handle.update(self.html(""))
 
 
 def default_mode() -> str:

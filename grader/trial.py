@@ -1,49 +1,51 @@
-"""run(answer, case): a learner's own try. Shows arrays, prints and traffic; grades nothing."""
+"""run(answer, case): a learner's own try. Goes the way of a check, shows arrays, prints and traffic; grades nothing."""
+
+from dataclasses import replace
 
 import numpy as np
 
-from grader import allowed, answer, evidence, parts, questions, record, report, sentences
-from grader.compare import difference
+from grader import questions
+from grader.judge import answer, parts, report, returned, traffic
+from grader.judge.cases import from_error, judge_case
+from grader.judge.failed import Failed, Refusal, Unclear
+from grader.judge.kernel_evidence import PUBLIC, KernelEvidence
 
 
 class Trial:
     """What a run gave: `.outputs`, `.want`, `.inputs` as arrays, `.printed`, `.error` and the traffic."""
 
-    def __init__(self, error: str = "", printed: str = ""):
-        self.error, self.printed = error, printed
-        self.inputs, self.outputs, self.want, self.facts, self.differences = {}, {}, {}, {}, []
+    def __init__(self, error: str = "", look: str = "", printed: str = ""):
+        self.error, self.look, self.printed = error, look, printed
+        self.inputs, self.outputs, self.want, self.facts = {}, {}, {}, {}
 
     def lines(self) -> list[str]:
-        if self.error:
-            return [self.error]
         lines = [f"{name}: shape {a.shape}, {a.dtype}" for name, a in self.outputs.items()]
-        return lines + (self.differences or ["every element agrees with the reference"])
+        if self.error:
+            return [*lines, self.error, *([f"look: {self.look}"] if self.look else [])]
+        return [*lines, "every element agrees with the reference"]
 
     def __repr__(self) -> str:
         return "\n".join([*self.lines(), *(["your prints:", self.printed] if self.printed else [])])
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<div>{report._e(line)}</div>" for line in self.lines())
-        printed = f"<pre>{report._e(self.printed)}</pre>" if self.printed else ""
+        lines = "".join(f"<div>{report.escaped(line)}</div>" for line in self.lines())
+        printed = f"<pre>{report.escaped(self.printed)}</pre>" if self.printed else ""
         return lines + printed + report.traffic_html(self.facts)
 
 
 def run(answer_object, case=0, question: str | None = None) -> Trial:
     """Try an answer before checking it. `case` is the number of a public case, or a dict of sizes for a kernel."""
-    row = questions.find(question) if question else _only_one(answer_object)
+    row = questions.find(question) if question else only_one(answer_object)
     try:
         source = answer.normalise(answer.of_object(answer_object))
-        allowed.hold(source, row)
+        answer.require_parses(source)
     except (answer.Refused, answer.NotFound) as trouble:
         return Trial(error=str(trouble))
-    gathered = evidence.Evidence(row, source, seed=0)
-    if row.kind == "numpy":
-        return _numpy(gathered, row.public[_index(case, row)])
-    chosen = _with_sizes(row, case) if isinstance(case, dict) else row.public[_index(case, row)]
-    return _kernel(gathered, gathered.run(chosen, 0, False))
+    evidence = parts.gather(row, source, seed=0)
+    return RUNS[type(evidence)](evidence, case)
 
 
-def _index(case, row) -> int:
+def number_of(case, row) -> int:
     if not isinstance(case, int) or not 0 <= case < len(row.public):
         raise ValueError(
             f"case must be a number from 0 to {len(row.public) - 1} or a dict of sizes, got {case!r}"
@@ -51,19 +53,19 @@ def _index(case, row) -> int:
     return case
 
 
-def _with_sizes(row, sizes: dict):
-    from dataclasses import replace
-
+def with_sizes(row, sizes: dict):
     known = set(row.public[0].sizes)
     if not set(sizes) <= known or not all(isinstance(v, int) and v > 0 for v in sizes.values()):
         raise ValueError(f"case must give whole numbers for {', '.join(sorted(known))}, got {sizes!r}")
     return replace(row.public[0], sizes={**row.public[0].sizes, **sizes}, layout={})
 
 
-def _only_one(answer_object):
+def only_one(answer_object):
     """The question a function answers, by its name: the entry of exactly one question."""
     name = getattr(answer_object, "__name__", "")
-    matching = [q for q in questions.load().values() if q.entry == name and q.kind == "numpy"]
+    matching = [
+        q for q in questions.load().values() if q.entry == name and isinstance(q, questions.NumpyQuestion)
+    ]
     if len(matching) != 1:
         raise ValueError(
             'question must be named for this answer, got none; write run(answer, case, question="gemm_tiling.tiled_gemm")'
@@ -71,44 +73,43 @@ def _only_one(answer_object):
     return matching[0]
 
 
-def _numpy(gathered, call) -> Trial:
-    outcome = gathered.call([call], False)
-    trial = Trial(printed=gathered.printed)
+def run_numpy(evidence, case) -> Trial:
+    question = evidence.question
+    call = question.public[number_of(case, question)]
+    outcome = evidence.call([call], False)
+    trial = Trial(printed=evidence.printed)
     if outcome.error:
-        result = sentences.from_error(outcome.error, record.PartResult("", 0, 0), "")
-        trial.error = f"{result.came} (look: {result.look})"
+        failed = from_error(outcome.error, "")
+        trial.error, trial.look = failed.came, failed.look
         return trial
+    want = question.reference(*call.args)
     trial.outputs = {name: np.array(a) for name, a in outcome.arrays.items()}
-    trial.want = {"result": np.asarray(gathered.question.reference(*call.args), dtype=object)}
-    from grader.numpy_parts import _compare
-
-    trouble = _compare(
-        gathered.question,
-        gathered.question.entry,
-        outcome.header["results"][0],
-        gathered.question.reference(*call.args),
-        outcome.arrays,
+    trial.want = {"result": np.asarray(want, dtype=object)}
+    trial.error = returned.compare(
+        question, question.entry, outcome.header["results"][0], want, outcome.arrays
     )
-    trial.differences = [trouble] if trouble else []
     return trial
 
 
-def _kernel(gathered, ran) -> Trial:
-    trial = Trial(printed=gathered.printed)
-    if ran.outcome.error:
-        result = sentences.from_error(ran.outcome.error, record.PartResult("", 0, 0), sentences.describe(ran))
-        trial.error = f"{result.came} (look: {result.look})"
-        return trial
-    trial.inputs, trial.want = ran.inputs, ran.want
-    trial.outputs = {name: ran.output(name).copy() for name in ran.want}
-    trial.facts = {"launches": ran.launches, "touched": parts.touched(ran)}
-    if gathered.question.agree:
-        sentence = gathered.question.agree(ran.inputs, ran.case, trial.outputs, ran.want)
-        trial.differences = [sentence] if sentence else []
-        return trial
-    limits = gathered.question.tolerance(ran.inputs, ran.case, ran.want)
-    found = [
-        difference(n, trial.outputs[n].astype(np.float64), want, limits[n]) for n, want in ran.want.items()
-    ]
-    trial.differences = [d.sentence() for d in found if d]
+def run_kernel(evidence: KernelEvidence, case) -> Trial:
+    question = evidence.question
+    chosen = (
+        with_sizes(question, case) if isinstance(case, dict) else question.public[number_of(case, question)]
+    )
+    evidence.cases = {PUBLIC: replace(chosen, sm_count=chosen.sm_count or 16)}
+    ran = evidence.run(PUBLIC)
+    trial = Trial(printed=evidence.printed)
+    if not ran.outcome.error:
+        trial.inputs, trial.want = ran.inputs, ran.want
+        trial.outputs = {name: ran.output(name).copy() for name in ran.want}
+        trial.facts = {"launches": ran.launches, "touched": traffic.touched(ran)}
+    try:
+        judge_case(question, ran, (), evidence.poisoned)
+    except Failed as failed:
+        trial.error, trial.look = failed.came, failed.look
+    except (Refusal, Unclear) as trouble:
+        trial.error = str(trouble)
     return trial
+
+
+RUNS = {KernelEvidence: run_kernel, parts.NumpyEvidence: run_numpy}

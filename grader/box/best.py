@@ -45,7 +45,7 @@ def require(level: int, purpose: str) -> Level:
     )
     raise BoxError(
         f"the box must be of level {level} or better for {purpose}, got level {int(best)} ({reasons}); "
-        f"install bubblewrap or run on a kernel with Landlock{asroot}, then look at `python -m grader.box`"
+        f"install bubblewrap or run on a kernel with Landlock{asroot}, then look at `python -m grader box`"
     )
 
 

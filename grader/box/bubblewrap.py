@@ -54,8 +54,14 @@ def command(readonly: list[str], job_dir: str, file_bytes: int) -> list[str]:
         [*readonly, f"{job_dir}/scratch"]
     ):  # bubblewrap's own would be shut to all but root
         words += ["--perms", "0755", "--dir", parent]
+    shut = places.hidden(readonly)
     for path in readonly:
-        words += ["--ro-bind", path, path]
+        words += ["--ro-bind", path, path] if not any(places.within(path, one) for one in shut) else []
+    for one in shut:  # an empty folder over each of ours, then what the box was asked to show of it
+        words += ["--perms", "0755", "--tmpfs", one]
+        for path in readonly:
+            words += ["--ro-bind", path, path] if places.within(path, one) else []
+        words += ["--remount-ro", one]
     words += ["--proc", "/proc", "--dev", "/dev"]
     for path, size in (("/dev/shm", min(SHARED_MEMORY, file_bytes)), (f"{job_dir}/scratch", file_bytes)):
         words += ["--perms", "1777", "--size", str(size), "--tmpfs", path]

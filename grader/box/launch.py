@@ -134,7 +134,10 @@ def _inside(level: Level, seen: list[str], folder: str, limits: Limits) -> dict:
         spec["uid"] = _spare_user()
     if level == Level.LANDLOCK:
         system = [*places.SYSTEM, *places.DETAILS, "/proc", *DEVICES]
-        spec["landlock"] = {"readonly": [*system, *seen], "writable": [scratch, "/dev/null"]}
+        shut = places.hidden(seen)
+        inner = [path for path in seen if any(places.within(path, one) for one in shut)]
+        open_to_it = [part for path in seen if path not in inner for part in places.without(path, shut)]
+        spec["landlock"] = {"readonly": [*system, *open_to_it, *inner], "writable": [scratch, "/dev/null"]}
         spec["keep_reading"] = root and not all(map(places.anyone_can_read, [*seen, os.path.dirname(folder)]))
     return spec
 

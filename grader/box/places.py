@@ -15,6 +15,7 @@ DETAILS = [
     "/sys/devices/system/cpu",
 ]
 INSIDE = Path(__file__).with_name("inside.py")
+OURS = ("kernels", "widgets", "grader", "solutions")  # what no box shows, wherever it is installed
 
 
 def interpreter(executable: str = sys.executable) -> list[str]:
@@ -32,6 +33,26 @@ def interpreter(executable: str = sys.executable) -> list[str]:
             break
         link = os.path.normpath(os.path.join(os.path.dirname(link), os.readlink(link)))
     return tidy(place for place in places if not any(within(place, s) for s in SYSTEM))
+
+
+def hidden(seen: list[str]) -> list[str]:
+    """Folders of ours that lie within what a box sees: packages installed beside the others, not in a checkout."""
+    found = []
+    for path in seen:
+        for site in Path(path).glob("lib*/python3*/site-packages"):
+            found += [str(site / name) for name in OURS if (site / name).is_dir()]
+    return sorted(set(found))
+
+
+def without(path: str, shut: list[str]) -> list[str]:
+    """A folder as the parts of it that may be seen, where some of what lies within may not."""
+    if path in shut:
+        return []
+    if not any(within(one, path) for one in shut):
+        return [path]
+    return [
+        part for entry in sorted(os.scandir(path), key=lambda e: e.name) for part in without(entry.path, shut)
+    ]
 
 
 def tidy(paths) -> list[str]:

@@ -1,74 +1,20 @@
-"""What attention's answers are compared with, how far they may be from it, and what each common mistake gives."""
+"""What goes wrong in the causal forward: the whole output that each mistake gives, and the sentence that tells of it."""
 
 import itertools
 import math
 
 import numpy as np
 
-from grader.compare import difference
-from grader.questions import Case, Mistake
+from grader.box.serve.frames import DTYPES
+from grader.checks._families import dense, family, one_stride, same_strides, within_limit
+from grader.questions import Case
 from kernels.flash_attention import reference
 
-ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-20}
-WEIGHT_ROUNDING = {"fp16": 2.0**-10, "bf16": 2.0**-7}  # of the softmax weights, which are rounded before P V
+TILES = (16, 32, 64, 128)  # widths that a kernel's tiles are likely to have
+F32 = np.float32
 
 
-def within(attended):
-    """Rounding of the output and of each weight, in the sum of what they weigh. A score's own error grows with its
-    size, the more so where queries are scaled before they are rounded, as some good kernels do."""
-
-    def limits(inputs: dict, case: Case, want: dict) -> dict:
-        terms = attended(inputs | {"v": np.abs(inputs["v"])}, case)["o"]
-        norms = [np.linalg.norm(inputs[x].astype(np.float64), axis=-1).max(initial=0) for x in ("q", "k")]
-        share = WEIGHT_ROUNDING[case.dtype] * (1 + abs(case.scalars["scale"]) * norms[0] * norms[1] / 16)
-        return {name: ROUNDING[case.dtype] * np.abs(w) + share * terms + 1e-6 for name, w in want.items()}
-
-    return limits
-
-
-def attended(inputs: dict, c: Case) -> dict:
-    q, k, v = (inputs[x] for x in "qkv")
-    return {"o": reference.attention(q, k, v, causal=True, scale=c.scalars["scale"])[0]}
-
-
-def decoded(inputs: dict, c: Case) -> dict:
-    q, k, v = (inputs[x] for x in "qkv")
-    return {"o": reference.decode(q, k, v, scale=c.scalars["scale"])[0]}
-
-
-def windowed(inputs: dict, c: Case) -> dict:
-    more = {"window": (c.sizes["W"], 0), "softcap": c.scalars["softcap"]}
-    q, k, v = (inputs[x] for x in "qkv")
-    return {"o": reference.attention(q, k, v, causal=True, scale=c.scalars["scale"], **more)[0]}
-
-
-def _attended_by(c: Case):
-    return windowed if "softcap" in c.scalars else attended if "M" in c.sizes else decoded
-
-
-# Common mistakes: each computes what it would give.
-
-TILES = (16, 32, 64, 128)  # widths that a kernel's tile of keys is likely to have
-
-
-def near(got, would, allowed, want) -> bool:
-    """What came is what the mistake gives, and the mistake gives something else than what was wanted."""
-    allowed = np.maximum(allowed, 2e-2 * np.abs(would))
-    return difference("", got, would, allowed) is None and difference("", want, would, allowed) is not None
-
-
-def _one_of(variants):
-    """A mistake that depends on how an answer cuts its tiles: any of the variants would show it."""
-
-    def shows(inputs: dict, c: Case, got, want) -> bool:
-        allowed = within(_attended_by(c))(inputs, c, {"o": want})["o"]
-        with np.errstate(over="ignore", invalid="ignore"):
-            return any(near(got, would, allowed, want) for would in variants(inputs, c))
-
-    return shows
-
-
-def _for_all_heads(inputs: dict) -> list[np.ndarray]:
+def for_all_heads(inputs: dict) -> list[np.ndarray]:
     q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
     return [q, *(reference.for_each_query_head(x, q.shape[1]) for x in (k, v))]
 
@@ -79,65 +25,124 @@ def weighed(s, top, v, total=None):
     return p @ v / (p if total is None else total).sum(-1, keepdims=True)
 
 
-def _variant(**change):
+def causal(c: Case) -> np.ndarray:
+    return reference.visible(c.sizes["M"], c.sizes["N"], causal=True)
+
+
+def causal_scores(inputs: dict, c: Case):
+    """Scores with -inf where a query doesn't see, and values, for every query head."""
+    q, k, v = for_all_heads(inputs)
+    s = reference.scores(q, k, c.scalars["scale"], c.scalars.get("softcap", 0.0))
+    seen = reference.visible(*s.shape[-2:], window=(c.sizes.get("W"), 0))
+    return np.where(seen, s, -np.inf), v
+
+
+def variant(**change):
+    """The reference with one of its options exchanged."""
+
     def wrong(inputs: dict, c: Case) -> dict:
         q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
         options = {"causal": True, "scale": c.scalars["scale"], **change}
-        if options.pop("interleaved_heads", False):
-            k, v = (np.tile(x, (1, q.shape[1] // x.shape[1], 1, 1)) for x in (k, v))
         return {"o": reference.attention(q, k, v, **options)[0]}
 
     return wrong
 
 
-def causal(c: Case) -> np.ndarray:
-    return reference.visible(c.sizes["M"], c.sizes["N"], causal=True)
+def other_heads(which):
+    """Keys and values of the head that `which(query head, group size, key heads)` names."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        h, g = c.sizes["H"], c.sizes["G"]
+        heads = [which(head, h // g, g) for head in range(h)]
+        return {"o": _attended(inputs | {x: inputs[x][:, heads] for x in "kv"}, c)}
+
+    return wrong
 
 
-def _causal_scores(inputs: dict, c: Case):
-    q, k, v = _for_all_heads(inputs)
-    s = reference.scores(q, k, c.scalars["scale"])
-    return np.where(reference.visible(q.shape[2], k.shape[2], causal=True), s, -np.inf), v
+def first_batch(inputs: dict, c: Case) -> dict:
+    return {"o": _attended(inputs | {x: np.broadcast_to(inputs[x][:1], inputs[x].shape) for x in "kv"}, c)}
+
+
+def _attended(inputs: dict, c: Case) -> np.ndarray:
+    s, v = causal_scores(inputs, c)
+    return reference.softmax(s)[0] @ v
 
 
 def _aligned_at_start(inputs: dict, c: Case) -> dict:
-    q, k, v = _for_all_heads(inputs)
+    q, k, v = for_all_heads(inputs)
     s = np.where(np.tri(q.shape[2], k.shape[2]), reference.scores(q, k, c.scalars["scale"]), -np.inf)
     return {"o": reference.softmax(s)[0] @ v}
 
 
-def _visited(c: Case):
-    """Which keys each query's program loads, for every likely tile; first all of them."""
+def visited(c: Case, rows: int, keys: int) -> np.ndarray:
+    """Which keys each query's program loads, with tiles of so many rows and keys; all of them where rows is 0."""
     m, n, w = c.sizes["M"], c.sizes["N"], c.sizes.get("W", c.sizes["N"])
-    key = np.arange(n)[None, :]
-    yield np.ones((m, n), bool)
-    for rows, keys in itertools.product(TILES, TILES):
-        first = np.arange(m)[:, None] // rows * rows + n - m
-        yield (key >= (first - w) // keys * keys) & (key < -(-(first + rows) // keys) * keys)
+    if not rows:
+        return np.ones((m, n), bool)
+    key, first = np.arange(n)[None, :], np.arange(m)[:, None] // rows * rows + n - m
+    return (key >= (first - w) // keys * keys) & (key < -(-(first + rows) // keys) * keys)
 
 
-def _beyond_the_diagonal(masked=None):
-    """Masked keys of the tiles that are visited anyway keep their score, or count with `masked`."""
+TILINGS = ((0, 0), *itertools.product(TILES, TILES))
 
-    def variants(inputs: dict, c: Case):
-        q, k, v = _for_all_heads(inputs)
+
+def _beyond_the_diagonal(rows: int, keys: int):
+    """Masked keys of the tiles that are visited anyway keep their score."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        q, k, v = for_all_heads(inputs)
         s = reference.scores(q, k, c.scalars["scale"])
-        s = s if masked is None else np.where(reference.visible(*s.shape[-2:], causal=True), s, masked)
-        for visited in _visited(c):
-            yield reference.softmax(np.where(visited, s, -np.inf))[0] @ v
+        return {"o": reference.softmax(np.where(visited(c, rows, keys), s, -np.inf))[0] @ v}
 
-    return variants
+    return wrong
 
 
-def _strictly_causal(inputs: dict, c: Case, got, want) -> bool:
-    """A first query that sees nothing gives NaN or whatever; the others tell."""
-    would = _variant(causal=False, window=(10**6, -1))(inputs, c)["o"]
-    kept, allowed = np.isfinite(got).all(-1), within(attended)(inputs, c, {"o": want})["o"]
-    return bool(kept.any()) and near(got[kept], would[kept], allowed[kept], want[kept])
+def _masked_with_zero(rows: int, keys: int):
+    """Masked keys of the tiles that are visited count with a score of 0, those beyond N too, whose values are 0."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        q, k, v = for_all_heads(inputs)
+        m, n = c.sizes["M"], c.sizes["N"]
+        s = np.where(causal(c), reference.scores(q, k, c.scalars["scale"]), 0.0)
+        s = np.where(visited(c, rows, keys), s, -np.inf)
+        end = np.minimum(n, (np.arange(m) // rows + 1) * rows + n - m) if rows else np.full(m, n)
+        beyond = np.maximum(-(-end // (keys or 64)) * (keys or 64) - n, 0)[:, None]
+        top = np.maximum(s.max(-1, keepdims=True), np.where(beyond > 0, 0.0, -np.inf))
+        p = np.exp(s - top)
+        return {"o": p @ v / (p.sum(-1, keepdims=True) + beyond * np.exp(-top))}
+
+    return wrong
+
+
+def _ends(end):
+    """Keys from `end(first row of the tile's last key + 1, N)` on are left out, with tiles of `rows` rows."""
+
+    def with_rows(rows: int):
+        def wrong(inputs: dict, c: Case) -> dict:
+            s, v = causal_scores(inputs, c)
+            m, n = s.shape[-2:]
+            behind = (np.arange(m) // rows + 1) * rows + n - m
+            kept = np.arange(n)[None, :] < end(np.minimum(behind, n), rows)[:, None]
+            return {"o": reference.softmax(np.where(kept, s, -np.inf))[0] @ v}
+
+        return wrong
+
+    return with_rows
+
+
+def _strictly_causal(nothing: float):
+    """A first query that sees no key gives zeros, or NaN."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        o = variant(causal=False, window=(None, -1))(inputs, c)["o"]
+        blind = np.arange(c.sizes["M"])[:, None] + c.sizes["N"] - c.sizes["M"] < 1
+        return {"o": np.where(blind, nothing, o)}
+
+    return wrong
 
 
 def _undivided(inputs: dict, c: Case) -> dict:
-    s, v = _causal_scores(inputs, c)
+    s, v = causal_scores(inputs, c)
     return {"o": np.exp(s - s.max(-1, keepdims=True)) @ v}
 
 
@@ -147,133 +152,102 @@ def maximum_when_it_came(s, tile: int):
     return np.concatenate([np.repeat(top, tile, -1) for top in tops], -1)[..., : s.shape[-1]]
 
 
-def _not_rescaled(inputs: dict, c: Case):
-    """Neither the accumulator nor the sum, then each of them alone."""
-    s, v = _causal_scores(inputs, c)
-    last = s.max(-1, keepdims=True)
-    for tile in TILES:
-        then = maximum_when_it_came(s, tile)
-        yield weighed(s, then, v)
-        yield weighed(s, then, v, np.exp(s - last))
-        yield weighed(s, last, v, np.exp(s - then))
-
-
-def _overflowed(inputs, c, got, want) -> bool:
-    return bool(np.isnan(got).any()) and c.values == "extreme scores"
-
-
-def _nan(inputs, c, got, want) -> bool:
-    return bool(np.isnan(got).any())
-
-
-def _beyond_fp16(inputs, c, got, want) -> bool:
-    return c.values == "beyond fp16" and not np.isfinite(got).all()
-
-
-BEYOND_FP16 = Mistake("beyond fp16", "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?", shows=_beyond_fp16)  # fmt: skip
-
-FORWARD = (
-    BEYOND_FP16,
-    Mistake("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", shows=_overflowed),
-    Mistake("no mask", "queries see keys behind their own here: is the causal mask applied to the scores, with -inf, before the maximum?", shows=_one_of(_beyond_the_diagonal())),
-    Mistake("no scale", "the scores are not scaled: multiply q k by p.scale", wrong=_variant(scale=1.0)),
-    Mistake("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", wrong=_aligned_at_start),
-    Mistake("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", wrong=_variant(interleaved_heads=True)),
-    Mistake("strictly causal", "a query sees its own key too: <=, not <", shows=_strictly_causal),
-    Mistake("masked with zero", "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)", shows=_one_of(_beyond_the_diagonal(masked=0.0))),
-    Mistake("no division", "the output is not divided by the running sum", wrong=_undivided),
-    Mistake("no rescale", "right for one tile of keys and wrong for more: is the accumulator, and the sum, scaled by exp(m_old - m_new)?", shows=_one_of(_not_rescaled)),
-    Mistake("NaN", "NaN came in: a row whose keys are all masked, or a load without other=0.0", shows=_nan),
-)  # fmt: skip
-
-
-def _decode_scores(inputs: dict, c: Case, scale=None):
-    q, k, v = inputs["q"].astype(np.float64)[:, :, None], *(inputs[x].astype(np.float64) for x in "kv")
-    k, v = (reference.for_each_query_head(x, q.shape[1]) for x in (k, v))
-    return reference.scores(q, k, c.scalars["scale"] if scale is None else scale), v
-
-
-def _decoded_unscaled(inputs: dict, c: Case) -> dict:
-    s, v = _decode_scores(inputs, c, scale=1.0)
-    return {"o": (reference.softmax(s)[0] @ v)[:, :, 0]}
-
-
-def _decoded_interleaved(inputs: dict, c: Case) -> dict:
-    per = c.sizes["H"] // c.sizes["G"]
-    k, v = (np.tile(inputs[x].astype(np.float64), (1, per, 1, 1)) for x in "kv")
-    return {"o": reference.decode(inputs["q"], k, v, scale=c.scalars["scale"])[0]}
-
-
-def _unweighed_parts(inputs: dict, c: Case):
-    """The mean of the parts, and sums that each keep their own maximum, for every likely split."""
-    (s, v), n = _decode_scores(inputs, c), c.sizes["N"]
-    for chunk in sorted({*range(16, n, 16), *(math.ceil(n / splits) for splits in range(2, 65))}):
-        cuts = [slice(start, start + chunk) for start in range(0, n, chunk)]
-        parts = [reference.softmax(s[..., cut])[0] @ v[:, :, cut] for cut in cuts]
-        yield np.mean(parts, 0)[:, :, 0]
-        own = [np.exp(s[..., cut] - s[..., cut].max(-1, keepdims=True)) for cut in cuts]
-        total = sum(p.sum(-1, keepdims=True) for p in own)
-        yield (sum(p @ v[:, :, cut] for p, cut in zip(own, cuts, strict=True)) / total)[:, :, 0]
-
-
-def _padding_counted(inputs: dict, c: Case):
-    s, v = _decode_scores(inputs, c)
-    for tile in TILES:
-        pad = [(0, 0), (0, 0), (0, 0), (0, -c.sizes["N"] % tile)]
-        p, _ = reference.softmax(np.pad(s, pad))
-        yield (p[..., : c.sizes["N"]] @ v)[:, :, 0]
-
-
-DECODE = (
-    BEYOND_FP16,
-    Mistake("no scale", "the scores are not scaled: multiply q k by p.scale", wrong=_decoded_unscaled),
-    Mistake("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", wrong=_decoded_interleaved),
-    Mistake("padding counts", "keys past N have a score of 0 here and so a weight: mask them with -inf", shows=_one_of(_padding_counted)),
-    Mistake("no weights", "the parts are added as if each had the same weight: weigh them by their sums under a common maximum", shows=_one_of(_unweighed_parts)),
-    Mistake("NaN", "NaN came in: a split without keys, or a maximum of -inf minus itself", shows=_nan),
-)  # fmt: skip
-
-
-def _windowed(**change):
-    """Attention with another window, counted from the right one's W, or another cap."""
+def not_rescaled(tile: int, scaled: str):
+    """Of the accumulator and the sum, those that are not in `scaled` keep what they had under an older maximum."""
 
     def wrong(inputs: dict, c: Case) -> dict:
-        options = {"window": (c.sizes["W"] + change.get("more", 0), 0), "scale": c.scalars["scale"]}
-        softcap = change.get("softcap", c.scalars["softcap"])
-        q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
-        return {"o": reference.attention(q, k, v, **options, softcap=softcap)[0]}
+        s, v = causal_scores(inputs, c)
+        last, then = s.max(-1, keepdims=True), maximum_when_it_came(s, tile)
+        with np.errstate(invalid="ignore"):
+            own, whole = np.where(np.isneginf(s), 0, np.exp(s - then)), np.exp(s - last)
+        acc, total = (whole if part in scaled else own for part in ("acc", "sum"))
+        return {"o": acc @ v / total.sum(-1, keepdims=True)}
 
     return wrong
 
 
-def _cap_after_mask(inputs: dict, c: Case):
-    q, k, v = _for_all_heads(inputs)
-    s = reference.scores(q, k, c.scalars["scale"], c.scalars["softcap"])
-    s = np.where(reference.visible(*s.shape[-2:], window=(c.sizes["W"], 0)), s, -c.scalars["softcap"])
-    for visited in _visited(c):
-        yield reference.softmax(np.where(visited, s, -np.inf))[0] @ v
+def from_zero(scores):
+    """The running maximum starts at 0: where all scores lie far below it, fp32 has no weight left."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = scores(inputs, c)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            p = np.exp((s - np.maximum(s.max(-1, keepdims=True), 0)).astype(F32))
+            o = p.astype(DTYPES[c.dtype]).astype(F32) @ v / p.sum(-1, keepdims=True)
+        return {"o": o if "M" in c.sizes else o[:, :, 0]}
+
+    return wrong
 
 
-def _no_window(inputs: dict, c: Case):
-    """Every key that a program visits counts, back to the start of its first row's window or of all keys."""
-    q, k, v = _for_all_heads(inputs)
-    s = reference.scores(q, k, c.scalars["scale"], c.scalars["softcap"])
-    for visited in _visited(c):
-        yield reference.softmax(np.where(visited & causal(c), s, -np.inf))[0] @ v
+def no_maximum(scores):
+    """exp of the bare score: infinite from 88 on, in fp16 from 11 on, and 0 below -104."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = scores(inputs, c)
+        with np.errstate(all="ignore"):
+            p = np.exp(s.astype(F32))
+            o = p.astype(DTYPES[c.dtype]).astype(F32) @ v.astype(F32) / p.sum(-1, keepdims=True)
+        return {"o": o if "M" in c.sizes else o[:, :, 0]}
+
+    return wrong
 
 
-def _cap_before_scale(inputs: dict, c: Case) -> dict:
-    q, k, v = _for_all_heads(inputs)
-    s = c.scalars["scale"] * reference.scores(q, k, 1.0, c.scalars["softcap"])
-    s = np.where(reference.visible(*s.shape[-2:], window=(c.sizes["W"], 0)), s, -np.inf)
-    return {"o": reference.softmax(s)[0] @ v}
+def narrow(scores, tile: int, dtype: str = ""):
+    """The accumulator rounded to `dtype`, or to the output's own, after each tile of keys."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        (s, v), to = scores(inputs, c), DTYPES[dtype or c.dtype]
+        acc, total, m = 0.0, 0.0, np.full((*s.shape[:-1], 1), -np.inf)
+        with np.errstate(all="ignore"):
+            for start in range(0, s.shape[-1], tile):
+                some = s[..., start : start + tile]
+                top = np.maximum(m, some.max(-1, keepdims=True))
+                base = np.where(np.isneginf(top), 0, top)
+                p, kept = np.exp(some - base), np.exp(m - base)
+                stored = p.astype(DTYPES[c.dtype]).astype(np.float64)
+                acc = (acc * kept + stored @ v[..., start : start + tile, :]).astype(to).astype(np.float64)
+                total, m = total * kept + p.sum(-1, keepdims=True), top
+            o = acc / total
+        return {"o": o if "M" in c.sizes else o[:, :, 0]}
+
+    return wrong
 
 
-WINDOW = (
-    Mistake("no window", "keys further back than W are seen: the mask is place - W <= key <= place", shows=_one_of(_no_window)),
-    Mistake("one key less", "the window holds W keys before the query's own, W + 1 in all", wrong=_windowed(more=-1)),
-    Mistake("no cap", "the scores do not pass through softcap * tanh(s / softcap)", wrong=_windowed(softcap=0.0)),
-    Mistake("cap after the mask", "the cap turns a masked -inf into -softcap: cap first, then mask", shows=_one_of(_cap_after_mask)),
-    Mistake("cap before the scale", "the cap works on scaled scores: multiply by p.scale first", wrong=_cap_before_scale),
-    Mistake("NaN", "NaN came: a row that sees nothing of its first tile has a maximum of -inf, and -inf minus -inf is NaN", shows=_nan),
+NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
+SUM = "close, but off in the third digit over many keys: are the accumulator and the sum fp32 from first to last?"
+FROM_ZERO = "wrong where all scores of a row lie far below zero: the running maximum starts at -inf, not at 0"
+
+FORWARD = (
+    family("low precision", SUM, *(narrow(causal_scores, b) for b in (16, 64, 128))),
+    family("beyond fp16", NARROWED, narrow(causal_scores, 64, "fp16")),
+    family("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", no_maximum(causal_scores)),
+    family("maximum from zero", FROM_ZERO, from_zero(causal_scores)),
+    family("no mask", "queries see keys behind their own here: is the causal mask applied to the scores, with -inf, before the maximum?", *(_beyond_the_diagonal(*tiles) for tiles in TILINGS)),
+    family("no scale", "the scores are not scaled: multiply q k by p.scale", variant(scale=1.0)),
+    family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", variant(scale=None)),
+    family("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", _aligned_at_start),
+    family("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", other_heads(lambda h, per, g: h % g)),
+    family("the first key head", "every query head reads the first key head: it belongs to h // (H // G)", other_heads(lambda h, per, g: 0)),
+    family("the first sequence", "every sequence of the batch reads the keys of the first: where does the batch's stride come in?", first_batch),
+    family("strictly causal", "a query sees its own key too: <=, not <", _strictly_causal(np.nan), _strictly_causal(0.0)),
+    family("masked with zero", "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)", *(_masked_with_zero(*tiles) for tiles in TILINGS)),
+    family("diagonal left out", "the tile on the diagonal is left out: the loop ends behind the last row's own key", *(_ends(lambda end, rows: np.maximum(end - rows, 1))(b) for b in TILES)),
+    family("tail left out", "the last keys that fill no tile are left out: the loop runs to the end, and the load is masked", *(_ends(lambda end, rows, b=b: np.maximum(end // b * b, 1))(64) for b in TILES)),
+    family("no division", "the output is not divided by the running sum", _undivided),
+    family("no rescale", "right for one tile of keys and wrong for more: the accumulator and the sum are scaled by exp(m_old - m_new)", *(not_rescaled(b, kept) for b in TILES for kept in ("", "acc", "sum"))),
 )  # fmt: skip
+
+FORWARD_SHORTCUTS = {
+    **{f"N up to {most}": within_limit("N", most) for most in (128, 512, 1664, 2048, 4096)},
+    **{f"M up to {most}": within_limit("M", most) for most in (64, 256, 1024)},
+    **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "qkvo" for axis in (2, 3)},
+    **{f"{name} taken for dense": dense(name) for name in "qkvo"},
+    **{f"{used}'s strides for {of}": same_strides(used, of) for used, of in itertools.permutations("qkvo", 2)},
+    "D of 64 or less": within_limit("D", 64), "one batch": within_limit("B", 1), "two heads": within_limit("H", 2),
+    "as many keys as queries": lambda question, c: c.sizes["M"] != c.sizes["N"],
+}  # fmt: skip
+
+
+def splits_of(n: int) -> list[int]:
+    """Chunks of keys that splits are likely to have."""
+    return sorted({*range(16, n, 16), *(math.ceil(n / splits) for splits in range(2, 65))})

@@ -6,7 +6,7 @@ one by one. A histogram would need thousands of draws for what a few dozen token
 
 import numpy as np
 
-from grader.jail.frames import DTYPES
+from grader.box.serve.frames import DTYPES
 from grader.questions import Case
 from kernels.sampling_fusion import philox, reference
 from kernels.sampling_fusion.requests import Requests, pack_bits
@@ -19,6 +19,7 @@ MARGIN = 2.0**-10  # between the scores of a close call; fp32 computes them to a
 CONTENDERS = 8  # tokens of the largest noise
 TRIES = 64  # seeds looked through for one that tells
 EDGES = ("few tokens", "levels")
+FIRST_BANNED = 0.7  # of "mostly banned" rows: fewer tokens are left than top-k asks for
 HISTORY_GAPS = 0.3
 BANNED = 0.3
 
@@ -44,6 +45,16 @@ def in_turn(rng: np.random.Generator, choices, count: int) -> np.ndarray:
     return rng.permutation(np.resize(rng.permutation(choices), count))
 
 
+def factors(rng: np.random.Generator, low: float, high: float, count: int) -> np.ndarray:
+    """Numbers from a whole range, each factor as likely as the next, to be known by no table."""
+    return np.exp(rng.uniform(np.log(low), np.log(high), count))
+
+
+def sometimes(rng: np.random.Generator, values: np.ndarray, off: float, each: int = 3) -> np.ndarray:
+    """One row in so many has its filter off."""
+    return np.where(in_turn(rng, np.arange(each), values.size) == 0, off, values)
+
+
 def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
     b, v = case.sizes["B"], case.sizes["V"]
     x = 3 * rng.standard_normal((b, v))
@@ -51,6 +62,8 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x = x * 50 + 200
     if case.values == "few tokens":  # each rule changes what wins, and often all logits are negative
         x = x / 3 - 3 * rng.integers(0, 2, (b, 1))
+    if case.values == "many kept":
+        x = x / 3
     if case.values == "fine":
         x = x / 3 + 3000
     if case.values == "equal":  # rows of one value, and rows of two
@@ -58,6 +71,15 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
     if case.values == "levels":
         level, below = rng.uniform(0.4, 0.6, (b, 1)), rng.uniform(2, 4, (b, 1)) * rng.integers(0, 2, (b, 1))
         x = rng.integers(0, 3, (b, v)) * level - below
+    if case.values == "pairs":  # the largest twice, far apart, and the first of them rarely in the lower lane
+        for row in x:
+            row[rng.choice(v, 2, replace=False)] = row.max() + 1
+    if case.values == "a heavy tail":  # some tokens near the best one, and a crowd that min-p rules out
+        head = rng.random((b, v)) < 0.15
+        x = np.where(head, rng.uniform(2.6, 3.0, (b, v)), rng.uniform(0.6, 1.1, (b, v)))
+    if case.values == "mostly banned":
+        x[rng.random((b, v)) < FIRST_BANNED] = -np.inf
+        x[:, v // 2] = 0.0
     if case.values in ("banned", "a row banned"):
         x[rng.random((b, v)) < BANNED] = -np.inf
     if case.values == "a row banned":
@@ -67,8 +89,9 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
 
 def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     b = case.sizes["B"]
-    warmth = {"equal": (0.0,), "levels": (0.5, 1.0, 1.7)}.get(case.values, (0.0, 0.5, 1.0, 1.7))
-    temperature = in_turn(rng, warmth, b).astype(np.float32)
+    cold = {"equal": (1,), "pairs": (1,), "levels": (0,), "all warm": (0,)}.get(case.values, (1, 0, 0, 0))
+    low, high = (0.05, 10.0) if case.values == "any temperature" else (0.4, 2.0)
+    temperature = np.where(in_turn(rng, cold, b), 0.0, factors(rng, low, high, b)).astype(np.float32)
     warm = int(np.argmax(temperature > 0))  # first, so that "the first row's for all" is not "greedy for all"
     temperature[[0, warm]] = temperature[[warm, 0]]
     inputs = {
@@ -106,12 +129,14 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
         allowed[0] = False
     history = rng.integers(0, v, (b, n))
     history[rng.random((b, n)) < HISTORY_GAPS] = -1
+    if case.values == "equal":
+        history[:] = -1
     inputs = plain_inputs(case, rng) | {
         "allowed": pack_bits(allowed),
         "history": history.astype(np.int32),
-        "repetition": in_turn(rng, (0.7, 1.0, 1.2, 2.0), b).astype(np.float32),
-        "frequency": in_turn(rng, (0.0, 0.3, -0.4), b).astype(np.float32),
-        "presence": in_turn(rng, (0.0, 0.5), b).astype(np.float32),
+        "repetition": sometimes(rng, factors(rng, 0.6, 2.2, b), 1.0, 4).astype(np.float32),
+        "frequency": sometimes(rng, rng.uniform(-0.5, 0.6, b), 0.0).astype(np.float32),
+        "presence": sometimes(rng, rng.uniform(-0.5, 0.9, b), 0.0).astype(np.float32),
     }
     return before_penalties(inputs) if case.values == "close calls" else inputs
 
@@ -128,21 +153,38 @@ def before_penalties(inputs: dict) -> dict:
 
 def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
     b = case.sizes["B"]
+    v = case.sizes["V"]
     columns = {
-        "top_k": in_turn(rng, (0, 1, 2, 5, 50), b),
-        "top_p": in_turn(rng, (1.0, 0.9, 0.5), b),
-        "min_p": in_turn(rng, (0.0, 0.05, 0.4), b),
+        "top_k": sometimes(rng, rng.integers(1, max(2, min(v, 60)) + 1, b), 0, 4),
+        "top_p": sometimes(rng, rng.uniform(0.3, 0.97, b), 1.0),
+        "min_p": sometimes(rng, factors(rng, 0.01, 0.5, b), 0.0),
     }
+    if case.values == "many kept":  # as many as half of the row, and little else in the way
+        columns["top_k"] = rng.integers(max(1, v // 8), v, b)
+        columns["top_p"] = np.where(in_turn(rng, (0, 1, 1), b), 1.0, columns["top_p"])
+        columns["min_p"] = factors(rng, 1e-6, 1e-4, b)
+    if case.values == "mostly banned":
+        columns = {
+            "top_k": rng.integers(v // 2, v, b),
+            "top_p": rng.uniform(0.3, 0.8, b),
+            "min_p": np.zeros(b),
+        }
+    if case.values == "a heavy tail":
+        columns = {"top_k": np.zeros(b), "top_p": rng.uniform(0.5, 0.8, b), "min_p": rng.uniform(0.2, 0.4, b)}
     if case.values in EDGES:  # one filter a row, so that none hides another, then all
         which = in_turn(rng, (0, 1, 2, 3), b)
         columns = {
-            "top_k": np.where(which % 3 == 0, in_turn(rng, (2, 3, 5, 6), b), 0),
-            "top_p": np.where(which % 2 == 1, in_turn(rng, (0.35, 0.62, 0.83), b), 1.0),
-            "min_p": np.where(which >= 2, in_turn(rng, (0.05, 0.3, 0.58), b), 0.0),
+            "top_k": np.where(which % 3 == 0, rng.integers(2, 7, b), 0),
+            "top_p": np.where(which % 2 == 1, rng.uniform(0.3, 0.85, b), 1.0),
+            "min_p": np.where(which >= 2, factors(rng, 0.04, 0.6, b), 0.0),
         }
     dtypes = {"top_k": np.int32, "top_p": np.float32, "min_p": np.float32}
     inputs = plain_inputs(case, rng) | {name: column.astype(dtypes[name]) for name, column in columns.items()}
-    return telling_seeds(inputs, rng) if case.values in EDGES else inputs
+    return (
+        telling_seeds(inputs, rng)
+        if case.values in (*EDGES, "mostly banned", "a heavy tail", "many kept")
+        else inputs
+    )
 
 
 def telling_seeds(inputs: dict, rng: np.random.Generator) -> dict:

@@ -5,10 +5,11 @@ a temperature off by 1%, for which a histogram needs 730,000 draws (grader/check
 see what moves a score by less than a thousandth, nor what happens once in billions of draws.
 """
 
-import numpy as np
-
+from grader.checks import _sampling_budgets as budgets
+from grader.checks import _sampling_cases as cases
 from grader.checks import _sampling_mistakes as mistakes
 from grader.checks import _sampling_rules as rules
+from grader.checks._sampling_cases import size
 from grader.checks._sampling_rows import (
     agree,
     exact,
@@ -17,61 +18,46 @@ from grader.checks._sampling_rows import (
     plain_inputs,
     tokens_wanted,
 )
-from grader.jail.frames import DTYPES
-from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
 
 LESSON = rules.LESSON
 COLUMN = {"seed": "i32", "top_k": "i32"}  # all others are fp32
 LOGITS = Tensor("logits", "bv", ("B", "V"))
 TOKEN = Tensor("token", "b", ("B",), "i32", role="out")
+LARGE = Case(size(32, 128256), "fp32", sm_count=132)
 
 
 def columns(*names: str) -> tuple[Tensor, ...]:
     return tuple(Tensor(name, "b", ("B",), COLUMN.get(name, "fp32")) for name in names)
 
 
-def size(b, v, n=None) -> dict:
-    return {"B": int(b), "V": int(v)} | ({"L": int(n)} if n else {})
-
-
-def one_read(case: Case, plan: dict) -> list[Budget]:
-    every = case.sizes["B"] * case.sizes["V"] * DTYPES[case.dtype].itemsize
-    look = "how often the logits come from memory: scale, add noise and keep the best as they pass"
-    return [Budget("read of the logits", "logits", "load", "requested", every, every, look)]
-
-
-def hidden_plain(rng: np.random.Generator) -> list[Case]:
-    v = int(rng.integers(500, 3000)) * 2 + 1
-    return [
-        Case(size(8, v), "fp32", kind="an odd vocabulary"),
-        Case(size(5, 300), "bf16", kind="bf16 logits"),
-        Case(size(2, 1), "fp32", kind="a vocabulary of one"),
-        Case(size(4, 1000), "fp32", values="large", kind="large logits"),
-        Case(size(6, 4200), "fp32", values="equal", kind="equal logits"),
-        Case(size(6, 700), "fp32", layout={"logits": "padded"}, kind="strided rows"),
-        Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
-        Case(size(30, 90), "fp32", layout={"logits": "transposed"}, kind="transposed logits"),
-        Case(size(4, 60), "fp32", values="a row banned", kind="logits of -inf"),
-        Case(size(40, 1000), "fp32", values="close calls", kind="scores that lie close together"),
-    ]
+def bound(case: Case) -> tuple[float, float]:
+    return budgets.useful(case), budgets.compulsory(case)
 
 
 DRAW = KernelQuestion(
     id="sampling_fusion.draw",
     notebook="kernel",
     asks="token[b]: the largest logit where temperature[b] is 0, else the largest logit / T + noise, with noise = -log(-log(tl.rand(seed[b], token id))); of equals the lowest id, and -1 where all logits are -inf",
-    parts=(Part("values", 4, "values"), Part("traffic", 3, "traffic"), Part("compiled", 1, "compiled")),
+    parts=(
+        Part("values", 3, "values"),
+        Part("traffic", 2, "traffic"),
+        Part("compiled", 1, "compiled"),
+        Part("speed", 2, "traffic", gpu="speed"),
+    ),
     tensors=(LOGITS, *columns("temperature", "seed"), TOKEN),
     inputs=plain_inputs,
     reference=tokens_wanted,
     tolerance=exact,
     agree=agree,
     public=(Case(size(8, 64), "fp32"), Case(size(4, 100), "fp32", kind="a vocabulary that fills no block")),
-    hidden=hidden_plain,
-    traffic_case=Case(size(4, 8192), "fp32"),
-    budgets={"traffic": one_read},
+    hidden=cases.hidden_plain,
+    metered=budgets.metered_plain,
+    budgets={"traffic": budgets.one_read, "speed": budgets.by_sectors},
+    useful=budgets.useful,
     most_launches=2,
-    compile_case=Case(size(32, 128256), "fp32", sm_count=132),
+    compile_case=Case(size(2, 128256), "fp32", sm_count=132),
+    speed=Speed("noise_and_argmax", LARGE, full=1.0, none=2.0, bound=bound, sampled=samples.rows("B")),
     where=f'{LESSON}, "One read, one token"',
     hints=(
         "One program a row: walk over the vocabulary in blocks and remember, for each lane, the best score so far and whose it was.",
@@ -80,22 +66,6 @@ DRAW = KernelQuestion(
     ),
     mistakes=mistakes.DRAW,
 )  # fmt: skip
-
-
-def hidden_masked(rng: np.random.Generator) -> list[Case]:
-    v = int(rng.integers(100, 600)) * 2 + 1
-    strided = {"logits": "transposed", "allowed": "padded", "history": "padded"}
-    return [
-        Case(size(3, v, 9), "fp32", kind="an odd vocabulary"),
-        Case(size(4, 300, 40), "bf16", kind="a long history in bf16"),
-        Case(size(3, 128, 5), "fp32", values="all banned", kind="a row that bans everything"),
-        Case(size(2, 33, 3), "fp32", kind="a mask that ends within a word"),
-        Case(size(4, 500, 16), "fp32", layout={"logits": "padded"}, kind="strided rows"),
-        Case(size(48, 12, 32), "fp32", values="close calls", kind="scores that lie close together"),
-        Case(size(24, 70, 24), "fp32", values="close calls", layout=strided, kind="everything strided"),
-        Case(size(24, 200, 3), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
-        Case(size(6, 4200, 3), "fp32", values="equal", kind="equal logits"),
-    ]
 
 
 MASKED_DRAW = KernelQuestion(
@@ -116,9 +86,10 @@ MASKED_DRAW = KernelQuestion(
     tolerance=exact,
     agree=agree,
     public=(Case(size(8, 64, 4), "fp32"), Case(size(4, 200, 12), "fp32", kind="a longer history")),
-    hidden=hidden_masked,
-    traffic_case=Case(size(4, 4096, 8), "fp32"),
-    budgets={"traffic": one_read},
+    hidden=cases.hidden_masked,
+    metered=budgets.metered_masked,
+    budgets={"traffic": budgets.one_read_masked},
+    useful=budgets.useful,
     most_launches=2,
     where=f'{LESSON}, "Masks and memories"',
     hints=(
@@ -128,21 +99,6 @@ MASKED_DRAW = KernelQuestion(
     ),
     mistakes=mistakes.MASKED,
 )  # fmt: skip
-
-
-def hidden_filtered(rng: np.random.Generator) -> list[Case]:
-    v = int(rng.integers(100, 900)) * 2 + 1
-    return [
-        Case(size(8, v), "fp32", kind="an odd vocabulary"),
-        Case(size(6, 300), "bf16", kind="bf16 logits"),
-        Case(size(6, 7), "fp32", kind="fewer tokens than top-k"),
-        Case(size(8, 1024), "fp32", values="large", kind="large logits"),
-        Case(size(48, 12), "fp32", values="levels", kind="equal logits at the border"),
-        Case(size(48, 12), "fp32", values="few tokens", kind="many rows of few tokens"),
-        Case(size(32, 100), "fp32", layout={"logits": "transposed"}, kind="transposed logits"),
-        Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
-        Case(size(8, 50), "fp32", values="banned", kind="logits of -inf"),
-    ]
 
 
 FILTERED_DRAW = KernelQuestion(
@@ -157,9 +113,10 @@ FILTERED_DRAW = KernelQuestion(
     tolerance=exact,
     agree=agree,
     public=(Case(size(16, 12), "fp32", values="few tokens"), Case(size(4, 500), "fp32", kind="a vocabulary that fills no block")),
-    hidden=hidden_filtered,
-    traffic_case=Case(size(4, 2048), "fp32"),
-    budgets={"traffic": one_read},
+    hidden=cases.hidden_filtered,
+    metered=budgets.metered_filtered,
+    budgets={"traffic": budgets.one_read},
+    useful=budgets.useful,
     most_launches=1,
     where=f'{LESSON}, "Selection without sorting"',
     hints=(
@@ -171,3 +128,9 @@ FILTERED_DRAW = KernelQuestion(
 )  # fmt: skip
 
 QUESTIONS = (*rules.QUESTIONS, DRAW, MASKED_DRAW, FILTERED_DRAW)
+SHORTCUTS = {
+    **rules.SHORTCUTS,
+    DRAW.id: mistakes.DRAW_SHORTCUTS,
+    MASKED_DRAW.id: mistakes.MASKED_SHORTCUTS,
+    FILTERED_DRAW.id: mistakes.FILTERED_SHORTCUTS,
+}

@@ -13,7 +13,7 @@ from grader.classroom import set_aside
 from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.preprocessors import answers_to_checks
 from grader.classroom.term import Term
-from grader.report import visible
+from grader.judge.report import visible
 
 MOST_NAMED = 5  # of the files that are not looked at
 STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold

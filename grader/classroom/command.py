@@ -6,10 +6,12 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from grader import box, jailer, record
+from grader import box
+from grader.box import warm
 from grader.classroom import term
 from grader.classroom.term import Term
-from grader.report import visible
+from grader.judge import record
+from grader.judge.report import visible
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +41,7 @@ def main(argv: list[str]) -> int:
         print(f"python -m grader class: {error}", file=sys.stderr)
         return record.WRONG_USAGE if isinstance(error, ValueError) else record.EXIT[record.INCONCLUSIVE]
     finally:
-        jailer.stop_all()
+        warm.stop_all()
     print(json.dumps(as_json(round_, rows), indent=1) if wants.json else text(round_, rows))
     return record.EXIT[record.INCONCLUSIVE] if any(row.trouble or row.unsettled for row in rows) else 0
 

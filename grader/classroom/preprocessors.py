@@ -9,10 +9,11 @@ from nbgrader import utils
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Enum
 
-from grader import questions, report
+from grader import questions
 from grader.classroom import term, verdicts
 from grader.classroom.exporter import NOT_READ
-from grader.record import Record
+from grader.judge import report
+from grader.judge.record import Record
 
 QUESTION = re.compile(r"""check\(\s*["']([a-z0-9_]+\.[a-z0-9_]+)["']""")
 FOR_A_PERSON = "<p><b>A person will look at this.</b> The grader could not settle it, which is not your doing and costs you nothing.</p>"

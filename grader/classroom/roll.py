@@ -13,8 +13,8 @@ from grader import questions
 from grader.classroom import books, term, verdicts
 from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, handed_in, students
 from grader.classroom.term import Term
-from grader.record import INCONCLUSIVE, REFUSED, Record
-from grader.report import visible
+from grader.judge.record import INCONCLUSIVE, REFUSED, Record
+from grader.judge.report import visible
 
 
 @dataclass

@@ -9,8 +9,8 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader import record
-from grader.record import Record
+from grader.judge import record
+from grader.judge.record import Record
 
 PLACE = Path("work/class")  # below the course's root; git does not see it
 NAME = re.compile(r"\w[\w.-]*")
@@ -105,7 +105,7 @@ def keep(term: Term, verdict: Record) -> None:
 
 def key(term: Term, question, source: str) -> str | None:
     """Under which key the record of an answer lies; None for a text that is refused before it has one."""
-    from grader import answer, referee
+    from grader.judge import answer, referee
 
     try:
         text = answer.normalise(source)

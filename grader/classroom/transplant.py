@@ -4,9 +4,9 @@ import re
 import unicodedata
 from copy import deepcopy
 
-from grader import answer
 from grader.classroom.intake import Submitted
-from grader.report import visible
+from grader.judge import answer
+from grader.judge.report import visible
 
 DECLARED = ("points", "grade", "solution", "locked", "task")
 SAID = "said_at_intake"  # the id of the cell that tells a student what was wrong with what came in

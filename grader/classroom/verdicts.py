@@ -1,9 +1,10 @@
 """One answer -> one Record, whoever asks: nbgrader's own autograde, the class command, or a cluster's map."""
 
-from grader import questions, record, referee
+from grader import questions
 from grader.classroom import term as terms
 from grader.classroom.term import Term
-from grader.record import INCONCLUSIVE, Record
+from grader.judge import record, referee
+from grader.judge.record import INCONCLUSIVE, Record
 
 RETRIES = 2
 

@@ -1,2 +1,1 @@
-"""The program that runs beside student code. Its modules import one another and nothing else of ours,
-because inside the box this folder is all there is of the project."""
+"""The jail: where a student's Python runs. It is told sizes and never sees a tensor of a kernel question."""

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.record import INCONCLUSIVE
+from grader.judge.record import INCONCLUSIVE
 from grader.suites.class_of import hidden, honest, hostile, outcome, page, promises
 from grader.suites.class_of.course import CHECKOUT, Course, Said
 from grader.suites.class_of.sheet import sheets

@@ -1,4 +1,4 @@
-"""python -m grader.suites [SUITE ...] [--all] [--json]
+"""python -m grader suites [SUITE ...] [--all] [--json]
 
 Without --all a fixed sample, as continuous integration runs it. Ends with 1 where the grader did not keep its word.
 """
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from grader import jailer
+from grader.box import warm
 from grader.suites import side_by_side
 
 PLACES = {"exploits": "exploits", "zoo": "zoo.run", "honest": "honest.run", "class": "classes"}
@@ -23,7 +23,7 @@ SUITES = {
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m grader.suites", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m grader suites", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)}; all if left out")
     parser.add_argument("--all", action="store_true", help="everything, not the sample")
     parser.add_argument("--json", action="store_true")
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
         suite = importlib.import_module(f"grader.suites.{SUITES[name]}")
         more = {"jobs": wants.jobs} if "jobs" in inspect.signature(suite.run).parameters else {}
         rows, broken = suite.run(wants.all, _say(wants.json, suite), wants.question, **more)
-        jailer.stop_all()
+        warm.stop_all()
         found[name] = {"rows": rows, "broken": broken, "seconds": round(time.monotonic() - started, 1)}
         if not wants.json:
             print(f"\n{name}: {summary(rows, broken)} ({found[name]['seconds']:.0f} s)\n")

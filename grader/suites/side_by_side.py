@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 
-from grader import jailer
+from grader.box import warm
 
 EVERY_S = 15.0  # a sign of life
 
@@ -30,7 +30,7 @@ def judged(judge: Callable, tasks: list[tuple], jobs: int) -> Iterator:
 
 
 def _begin() -> None:
-    atexit.register(jailer.stop_all)
+    atexit.register(warm.stop_all)
 
 
 def with_signs_of_life(results: Iterator, tasks: list[tuple]) -> Iterator[tuple]:

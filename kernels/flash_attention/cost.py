@@ -18,10 +18,11 @@ from kernels.flash_attention.cost_online import SCENE, Scene, State, online_trac
 from kernels.machines import Machine
 
 __all__ = [
-    "SCENE", "Decode", "Scene", "Shape", "State", "Tiling", "Traffic", "backward_flops", "cache_bytes_per_token",
+    "SCENE", "Decode", "Scene", "Shape", "State", "Tiling", "Traffic", "backward_flops", "backward_loads", "cache_bytes_per_token",
     "compulsory_bytes", "decode_bytes", "decode_flops", "decode_intensity", "decode_time_s", "exp_share", "flops",
     "intensity", "key_range", "keys_loaded", "naive_state_bytes", "online_trace", "pairs", "score_matrix_bytes",
-    "seconds", "sram_bytes", "state_ratio", "statistics_bytes", "tile_counts", "tiled_state_bytes", "tiled_traffic",
+    "seconds", "sram_bytes", "state_ratio", "statistics_bytes", "tile_counts", "tiled_flops", "tiled_pairs",
+    "tiled_state_bytes", "tiled_traffic",
 ]  # fmt: skip
 
 LSE_BYTES = 4  # one fp32 per row and head
@@ -179,6 +180,33 @@ def tiled_traffic(s: Shape, tiling: Tiling) -> Traffic:
     q = programs * s.length * s.head_dim * s.elem_bytes
     kv = programs * loaded * s.head_dim * s.elem_bytes
     return Traffic(q=q, k=kv, v=kv, out=q, lse=programs * s.length * LSE_BYTES)
+
+
+def tiled_pairs(s: Shape, tiling: Tiling) -> int:
+    """Pairs that one head's tiles compute: whole tiles, of rows and keys that are not there too."""
+    starts = range(0, s.length, tiling.block_m)
+    return sum(tiling.block_m * _visited(s, tiling, row) * tiling.block_n for row in starts)
+
+
+def _visited(s: Shape, tiling: Tiling, row: int) -> int:
+    """Key tiles that the program of rows row .. walks over."""
+    low, high = key_range(s, row, tiling.block_m)
+    return max(0, -(-high // tiling.block_n) - low // tiling.block_n)
+
+
+def tiled_flops(s: Shape, tiling: Tiling) -> float:
+    """Q K^T and P V of whole tiles, as tensor cores compute them."""
+    return 4 * s.head_dim * tiled_pairs(s, tiling) * s.q_heads * s.batch
+
+
+def backward_loads(s: Shape, tiling: Tiling) -> float:
+    """Bytes that two passes ask for: Q and dO for each tile of keys, K and V for each tile of rows, and each's own once."""
+    own = 2 * s.batch * s.head_dim * s.elem_bytes * (s.q_heads * s.length + s.kv_heads * s.keys)
+    walked = 2 * tiled_traffic(s, tiling).k + 2 * tiled_traffic(s, Tiling(tiling.block_n, tiling.block_m)).k
+    delta = 2 * s.batch * s.q_heads * s.length * s.head_dim * s.elem_bytes
+    return (
+        own + walked + delta + 3 * LSE_BYTES * s.batch * s.q_heads * s.length * (-(-s.keys // tiling.block_n))
+    )
 
 
 def intensity(s: Shape, tiling: Tiling | None = None) -> float:

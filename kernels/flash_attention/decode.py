@@ -236,10 +236,10 @@ def choose_config(kind: str, block_d: int, units: int, processors: int) -> tuple
 
 
 def _kind(k, k_scale) -> str:
-    """The interpreter knows no assembly: there int8 codes are cast like fp8's."""
+    """Assembly is for GPUs: elsewhere int8 codes are cast like fp8's."""
     if k_scale is None:
         return "same"
-    return "int8" if k.dtype == torch.int8 and not triton.knobs.runtime.interpret else "codes"
+    return "int8" if k.dtype == torch.int8 and k.is_cuda else "codes"
 
 
 def _scales(k, k_scale, v_scale, paged):

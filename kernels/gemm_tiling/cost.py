@@ -109,3 +109,19 @@ def last_wave_share(m: int, n: int, bm: int, bn: int, sms: int) -> float:
 def seconds(m: int, n: int, k: int, machine, dtype: str = "bf16", elem_bytes: float = 2) -> float:
     """The time no GEMM can beat on a machine: each matrix once or all FLOPs, whichever is slower."""
     return machine.time(flops(m, n, k), compulsory_bytes(m, n, k, elem_bytes), dtype)
+
+
+def patch_bytes_per_wave(m: int, n: int, k: int, tile: int, programs: int, elem_bytes: int = 2) -> float:
+    """Bytes that all waves touch, each counted once a wave, where every wave covers a square patch of tile x tile tiles."""
+    return 2 * m * n * k * elem_bytes / (tile * math.sqrt(programs))
+
+
+def partial_tile_bytes(programs: int, bm: int = 128, bn: int = 128, sum_bytes: int = 4) -> int:
+    """One unfinished tile of sums a program: what a GEMM that cuts K between programs has to leave in memory."""
+    return programs * bm * bn * sum_bytes
+
+
+def scale_loads(m: int, n: int, k: int, bm: int, bn: int, block: int = 128) -> tuple[int, int]:
+    """Scales of A and of B that all tiles load: one a row, one a column at most, for each block of K."""
+    steps = math.ceil(k / block)
+    return m * steps * math.ceil(n / bn), n * steps * math.ceil(m / bm)

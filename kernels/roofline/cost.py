@@ -39,7 +39,13 @@ from kernels.roofline.cost_energy import (
     power_saved_w,
     read_all_s,
 )
-from kernels.roofline.cost_fusion import ChainTraffic, chain_traffic, row_kernel_bytes, tensor_bytes
+from kernels.roofline.cost_fusion import (
+    ChainTraffic,
+    chain_traffic,
+    row_kernel_bytes,
+    row_vector_bytes,
+    tensor_bytes,
+)
 from kernels.roofline.cost_launch import (
     COMPILE_CUTS,
     GRAPH_FIRST_SHARE,
@@ -62,7 +68,8 @@ __all__ = [
     "decode_step", "elementwise", "energy_per_access_j", "fleet_power_saved_w", "gemm", "graph_pass_s",
     "graphs_first", "instructions_per_element", "intensity", "iron_law", "latency_ratio",
     "launch_overhead_s", "launch_share", "memory_power_w", "power_saved_w", "read_all_s", "residence",
-    "ridge", "row_kernel_bytes", "sectors", "tensor_bytes", "tensor_core_aligned", "tokens_intensity",
+    "ridge", "row_kernel_bytes", "row_vector_bytes", "sectors", "tensor_bytes", "tensor_core_aligned",
+    "tokens_intensity",
     "useful_share", "warp_sectors", "waves", "weight_bytes_per_device",
 ]  # fmt: skip
 

@@ -70,3 +70,8 @@ def row_kernel_bytes(rows: int, width: int, element_bytes: float = 2.0, row_vect
     """What LayerNorm(GELU(x)) must move: x once, y once, and its `row_vectors` (weight and bias) once."""
     require.whole(row_vectors=row_vectors)
     return 2 * tensor_bytes(rows, width, element_bytes) + row_vectors * width * element_bytes
+
+
+def row_vector_bytes(rows: int, width: int, element_bytes: float = 4.0) -> float:
+    """A weight or a bias that every row loads again: what a program a row asks for, caches or not."""
+    return rows * width * element_bytes

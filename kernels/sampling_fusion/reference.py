@@ -81,7 +81,7 @@ def kept(ranking: Ranking, top_k: int, top_p: float, min_p: float, rules: Rules 
         before = ranking.before
         if rules.top_p_ties == "value":
             before = before[np.searchsorted(-ranking.x, -ranking.x)]
-        keep &= before < top_p * mass
+        keep &= (before < top_p * mass) | (np.arange(n) == 0)
     return keep & enough
 
 

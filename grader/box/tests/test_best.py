@@ -110,7 +110,7 @@ def test_processes_are_found_by_ps_where_there_is_no_proc(monkeypatch):
 
 
 def test_the_table_tells_a_broken_promise_from_none():
-    from grader.box.__main__ import table
+    from grader.box.show import table
 
     rows = HELD | {"network": [False, "connected"], "see_processes": [False, "saw"]}
     lines = {line[:44].strip(): line[44:].split() for line in table([Measured(Level(2), rows)]).splitlines()}

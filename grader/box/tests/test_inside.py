@@ -202,3 +202,29 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     box = boxed(source, level)
     assert box.wait(20.0) == 42, box.stderr_tail()
+
+
+LOOKS = """
+import os, sys
+seen = []
+for name in ("kernels", "other"):
+    try:
+        open(f"{sys.argv[1]}/{name}/secret.py").close()
+        seen.append(name)
+    except OSError:
+        pass
+os.write(1, ",".join(seen).encode().ljust(40))
+"""
+
+
+@pytest.mark.parametrize("level", [3, 2])
+def test_a_package_of_ours_beside_the_others_is_not_seen(level, boxed, tmp_path):
+    """As where the course was installed into the environment and not from a checkout."""
+    need(level)
+    site = tmp_path / "env/lib/python3.11/site-packages"
+    for name in ("kernels", "other"):
+        (site / name).mkdir(parents=True)
+        (site / name / "secret.py").write_text("answer = 42")
+    tmp_path.chmod(0o755)
+    box = boxed(LOOKS, level, str(site), readonly=[str(tmp_path / "env")])
+    assert box.read_exactly(40, 10.0).decode().strip() == "other"

@@ -92,7 +92,7 @@ class Course:
 
 @pytest.fixture
 def course(tmp_path) -> Course:
-    from grader.build import disk, make
+    from grader.notebooks import disk, make
 
     (tmp_path / f"solutions/{LAB}").mkdir(parents=True)
     (tmp_path / f"solutions/{LAB}/concepts.md").write_text(TEXT)

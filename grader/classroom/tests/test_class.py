@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import box, questions, record, referee
+from grader import box, questions
 from grader.classroom import books, command, term
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
-from grader.record import INCONCLUSIVE
+from grader.judge import record, referee
+from grader.judge.record import INCONCLUSIVE
 
 ROOT = Path(__file__).parents[3]
 
@@ -194,7 +195,7 @@ def test_bonus_points_come_on_top(course, monkeypatch):
     table = dict(questions.load())
     table["gemm_tiling.reuse"] = replace(table["gemm_tiling.reuse"], bonus=True)
     monkeypatch.setattr(questions, "load", lambda: table)
-    from grader.build import disk, make
+    from grader.notebooks import disk, make
 
     disk.put(course.root, make.make(course.root, []))
     course.lab = type(course)(course.root).lab

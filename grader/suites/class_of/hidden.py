@@ -3,7 +3,7 @@
 import re
 
 from grader.classroom.term import Term
-from grader.evidence import Evidence
+from grader.judge.evidence import Evidence
 from grader.suites.class_of import outcome
 from grader.suites.class_of.course import SECRET, Course
 from grader.suites.class_of.page import visible

@@ -4,10 +4,11 @@ import json
 import math
 import re
 
-from grader import questions, report
+from grader import questions
+from grader.box.warm import GRACE_S
 from grader.classroom.term import PLACE
-from grader.evidence import NUMPY_LIMITS
-from grader.jailer import GRACE_S
+from grader.jail.host import NUMPY_LIMITS
+from grader.judge import report
 from grader.suites.class_of import outcome
 from grader.suites.class_of.course import Course, Said
 from grader.suites.class_of.hostile import HandedIn

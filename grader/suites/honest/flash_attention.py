@@ -10,6 +10,8 @@ FORMS = {
     FORWARD: {
         "tiles of keys of 128": ((), [('"BLOCK_N": 64', '"BLOCK_N": 128'), ("3 if p.D <= 64 else 2", "2")]),
         "tiles of keys of 32": ((), [('"BLOCK_N": 64', '"BLOCK_N": 32')]),
+        "tiles of keys of 256": ((), [('"BLOCK_N": 64', '"BLOCK_N": 256'), ("3 if p.D <= 64 else 2", "1"), ("block_m = 128 if p.M >= 1024 else 64", "block_m = 64"), ('"num_warps": 8 if block_m == 128 else 4', '"num_warps": 8')]),
+        "an assumption, a barrier, a print": ((), [("    place = rows + N - M\n", '    place = rows + N - M\n    tl.assume(N >= M)\n    tl.debug_barrier()\n    if tl.program_id(0) == 0:\n        tl.device_print("first place", tl.min(place, 0))\n')]),
         "natural exponentials": ((), [("tl.exp2(", "tl.exp("), ("(scale * 1.4426950408889634)", "scale")]),
         "from the last keys to the first": ((), [(LOOP, "for back in range(0, end, BLOCK_N):\n        start = (tl.cdiv(end, BLOCK_N) - 1) * BLOCK_N - back"), ("        m = m_new\n", "        m = m_new\n"), ("alpha = tl.exp2(m - m_new)", 'base = tl.where(m_new == float("-inf"), 0.0, m_new)\n        alpha = tl.exp2(m - base)'), ("p = tl.exp2(s - m_new[:, None])", "p = tl.exp2(s - base[:, None])")]),
         "normalised at every step": ((), [("l = l * alpha + tl.sum(p, 1)", "total = l * alpha + tl.sum(p, 1)"), (DOT, "acc = acc * (l * alpha / total)[:, None] + tl.dot(p.to(v.dtype), v) / total[:, None]\n        l = total"), ("(acc / l[:, None])", "acc")]),
@@ -22,6 +24,7 @@ FORMS = {
     DECODE: {
         "one program for each tile of keys": (("compiled",), [(WANTED, "wanted = p.N")]),
         "tiles of keys of 128": ((), [("block_n = 64", "block_n = 128")]),
+        "tiles of keys of 256": ((), [("block_n = 64", "block_n = 256")]),
         "a split without keys": ((), [("splits = triton.cdiv(p.N, chunk)", "splits = triton.cdiv(p.N, chunk) + 1")]),
         "queries scaled before the loop": ((), [("    k_base = k_ptr", "    q = (q.to(tl.float32) * scale).to(k_ptr.dtype.element_ty)\n    k_base = k_ptr"), ("tl.dot(q, k) * scale", "tl.dot(q, k)")]),
         "base two throughout": ((), [("tl.exp(", "tl.exp2("), ("tl.dot(q, k) * scale", "tl.dot(q, k) * (scale * 1.4426950408889634)")]),
@@ -33,6 +36,7 @@ FORMS = {
     },
     WINDOW: {
         "tiles of keys of 32": ((), [('"BLOCK_N": 64', '"BLOCK_N": 32')]),
+        "tiles of keys of 256": ((), [('"BLOCK_N": 64', '"BLOCK_N": 256')]),
         "tiles of rows of 32": ((), [('"BLOCK_M": 64', '"BLOCK_M": 32'), ("triton.cdiv(p.M, 64)", "triton.cdiv(p.M, 32)")]),
         "tanh from the other end": ((), [("(1 - 2 / (tl.exp(2 * x) + 1))", "tl.where(x > 0, 1 - 2 / (tl.exp(2 * tl.abs(x)) + 1), 2 / (tl.exp(2 * tl.abs(x)) + 1) - 1)")]),
         "tanh by a sigmoid": ((), [("(1 - 2 / (tl.exp(2 * x) + 1))", "(2 * tl.sigmoid(2 * x) - 1)")]),
@@ -41,12 +45,13 @@ FORMS = {
         "keys loaded as they lie": ((), [("k_ptrs + keys[None, :] * stride_kn, mask=keys[None, :] < N", "k_ptrs + keys[:, None] * stride_kn, mask=keys[:, None] < N"), ("offs_d[:, None] * stride_kd", "offs_d[None, :] * stride_kd"), ("tl.dot(q, k)", "tl.dot(q, tl.trans(k))")]),
     },
     BACKWARD: {
-        "tiles of 32": ((), [('"BLOCK_M": 64, "BLOCK_N": 64', '"BLOCK_M": 32, "BLOCK_N": 32'), ("(triton.cdiv(p.M, 64), heads), (triton.cdiv(p.N, 64), heads)", "(triton.cdiv(p.M, 32), heads), (triton.cdiv(p.N, 32), heads)"), ('"BLOCK_M": 64}, "num_warps"', '"BLOCK_M": 32}, "num_warps"')]),
+        "dq added up in fp32 by atomics": ((), "backward_atomics"),
+        "tiles of 32": (("speed",), [('"BLOCK_M": 64, "BLOCK_N": 64', '"BLOCK_M": 32, "BLOCK_N": 32'), ("(triton.cdiv(p.M, 64), heads), (triton.cdiv(p.N, 64), heads)", "(triton.cdiv(p.M, 32), heads), (triton.cdiv(p.N, 32), heads)"), ('"BLOCK_M": 64}, "num_warps"', '"BLOCK_M": 32}, "num_warps"')]),
         "queries first": ((), [("            {\"kernel\": grad_keys, \"grid\": keys, \"constexprs\": block, \"num_warps\": 4, \"num_stages\": 2},\n            {\"kernel\": grad_queries, \"grid\": rows, \"constexprs\": block, \"num_warps\": 4, \"num_stages\": 2},\n", "            {\"kernel\": grad_queries, \"grid\": rows, \"constexprs\": block, \"num_warps\": 4, \"num_stages\": 2},\n            {\"kernel\": grad_keys, \"grid\": keys, \"constexprs\": block, \"num_warps\": 4, \"num_stages\": 2},\n")]),
         "base two": ((), [("tl.exp(tl.dot(k, tl.trans(q)) * scale - lse[None, :])", "tl.exp2((tl.dot(k, tl.trans(q)) * scale - lse[None, :]) * 1.4426950408889634)"), ("tl.exp(tl.dot(q, tl.trans(k)) * scale - lse[:, None])", "tl.exp2((tl.dot(q, tl.trans(k)) * scale - lse[:, None]) * 1.4426950408889634)")]),
         "added, not accumulated": ((), [("dv = tl.dot(pt.to(do.dtype), do, dv)", "dv += tl.dot(pt.to(do.dtype), do)"), ("dq = tl.dot(ds.to(k.dtype), k, dq)", "dq += tl.dot(ds.to(k.dtype), k)")]),
         "the scale with the weights": ((), [("dst = pt * (tl.dot(v, tl.trans(do)) - delta[None, :])", "dst = pt * (tl.dot(v, tl.trans(do)) - delta[None, :]) * scale"), ("(dk * scale)", "dk")]),
-        "every row walked": ((), [("max(0, first - (N - M)) // BLOCK_M * BLOCK_M", "0")]),
+        "every row walked": (("traffic", "speed"), [("max(0, first - (N - M)) // BLOCK_M * BLOCK_M", "0")]),
         "eight warps": ((), [('"constexprs": block, "num_warps": 4', '"constexprs": block, "num_warps": 8')]),
     },
 }  # fmt: skip

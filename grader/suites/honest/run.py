@@ -4,8 +4,9 @@ import ast
 import importlib
 from pathlib import Path
 
-from grader import questions, referee
-from grader.record import PASS
+from grader import questions
+from grader.judge import referee
+from grader.judge.record import PASS
 from grader.suites import side_by_side
 from grader.suites.right import NoSuchWords, edited, kernel_questions, right
 from grader.suites.zoo.run import leads, sample

@@ -179,7 +179,7 @@ def test_a_class_that_trusts_what_came_in_breaks_its_promises(tmp_path):
     """Two walls taken away in a copy of the course: notebooks come in as they are, and reports tell all."""
     themes = ("points of their own", "cells under other names", "reads and writes elsewhere")
     wanted = classes.Cohort(classes.cohort(False).labs, 1, 1, themes, few=True)
-    walls = {"grader/classroom/exporter.py": TRUSTS, "grader/record.py": TELLS}
+    walls = {"grader/classroom/exporter.py": TRUSTS, "grader/judge/record.py": TELLS}
     _, broken = classes.prove(tmp_path, wanted, lambda row: None, walls=walls)
     for words in (
         "must be told /declares other",

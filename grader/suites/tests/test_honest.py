@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader import jailer
+from grader.box import warm
 from grader.suites import right
 from grader.suites.honest import run as honest
 
@@ -20,7 +20,7 @@ CHEAP = replace(NORM, parts=NORM.parts[:2])  # without what needs the compiler
 @pytest.fixture(scope="module", autouse=True)
 def no_jails_left():
     yield
-    jailer.stop_all()
+    warm.stop_all()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader import jailer, questions
+from grader import questions
+from grader.box import warm
 from grader.questions import Mistake
 from grader.suites import mutants as mutating
 from grader.suites import right
@@ -27,7 +28,7 @@ ADDS, SUBTRACTS = "+ b).to(", "- b).to("
 @pytest.fixture(scope="module", autouse=True)
 def no_jails_left():
     yield
-    jailer.stop_all()
+    warm.stop_all()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -14,15 +14,25 @@ def online_softmax(tiles):
 
 TILED = """
 def tiled_attention(q, k, v, block):
-    m, total, out = np.full(len(q), -np.inf), np.zeros(len(q)), np.zeros(q.shape)
+    m, total, out = np.full(len(q), {start}), np.zeros(len(q)), np.zeros((len(q), v.shape[1]))
+    tops, sums = [], []
     for i in range(0, len(k), block):
         s = q @ k[i : i + block].T * {scale}
         new = np.maximum(m, s.max(1))
         factor, p, m = np.exp(m - new), np.exp(s - new[:, None]), new
         total, out = {kept}
         total, out = total + p.sum(1), out + p @ v[i : i + block]
+        tops.append(m)
+        sums.append(total)
+    tops, sums = np.array(tops), np.array(sums)
     return {result}
 """
+RIGHT_TILES = {"start": "-np.inf", "scale": "q.shape[1] ** -0.5", "kept": "total * factor, out * factor[:, None]", "result": "out / total[:, None], tops, sums"}
+
+
+def tiled(**changed) -> str:
+    return TILED.format(**RIGHT_TILES | changed)
+
 
 MADE = {
     "gemm_tiling.reuse": {
@@ -39,18 +49,26 @@ MADE = {
         "compulsory": "def gemm_bytes(m, n, k, bm, bn, e):\n    return (m * k + k * n + m * n) * e",
     },
     "gemm_tiling.tiled_matmul": {
-        "no count": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), a.size + b.size",
+        "one number": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b, bm, bn, bk).sum()",
+        "full tiles": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b, bm, bn, bk) * 0 + (bm + bn) * bk",
+        "A alone": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b[:, :0], bm, bn, bk, b.shape[1])",
     },
     "flash_attention.online_softmax": {
         "no rescale": STATES.format(new="max(m, t.max())", factor="np.exp(m - new)", kept="total"),
         "tile maximum": STATES.format(new="t.max()", factor="np.exp(m - new)", kept="total * factor"),
         "first factor": STATES.format(new="max(m, t.max())", factor="np.exp(m - new) if found else 1.0", kept="total * factor"),
+        "maximum from zero": STATES.format(new="max(m, t.max(), 0.0)", factor="np.exp(m - new)", kept="total * factor"),
+        "all at once": "def online_softmax(tiles):\n    tops = np.maximum.accumulate([t.max() for t in tiles])\n    sums = np.cumsum([np.exp(t - tops[-1]).sum() for t in tiles]) * np.exp(tops[-1] - tops)\n    return list(zip(tops, np.exp(np.concatenate(([-np.inf], tops[:-1])) - tops), sums))",
         "factor upside down": STATES.format(new="max(m, t.max())", factor="np.exp(new - m) if found else 0.0", kept="total * factor"),
     },
     "flash_attention.tiled_attention": {
-        "no scale": TILED.format(scale="1", kept="total * factor, out * factor[:, None]", result="out / total[:, None]"),
-        "no division": TILED.format(scale="q.shape[1] ** -0.5", kept="total * factor, out * factor[:, None]", result="out"),
-        "no rescale": TILED.format(scale="q.shape[1] ** -0.5", kept="total, out", result="out / total[:, None]"),
+        "output alone": tiled(result="out / total[:, None]"),
+        "no scale": tiled(scale="1"),
+        "no division": tiled(result="out, tops, sums"),
+        "no rescale": tiled(kept="total, out"),
+        "maximum from zero": tiled(start="0.0"),
+        "last state alone": tiled(result="out / total[:, None], tops[-1], sums[-1]"),
+        "whole rows": tiled(result="out / total[:, None], tops * 0 + tops[-1], sums * 0 + sums[-1]"),
     },
     "flash_attention.attention_bytes": {
         "written only": "def attention_bytes(n, h, d, e):\n    return 4 * h * n * d * e + 2 * h * n * n * e, 4 * h * n * d * e",
@@ -89,6 +107,18 @@ MADE = {
     },
 }  # fmt: skip
 
+COUNTED = """
+def counted(a, b, bm, bn, bk, columns=None):
+    n = b.shape[1] if columns is None else columns
+    loads = np.zeros((-(-len(a) // bm), -(-n // bn), -(-len(b) // bk)), int)
+    for i, j, s in np.ndindex(loads.shape):
+        steps = slice(s * bk, s * bk + bk)
+        loads[i, j, s] = a[i * bm : i * bm + bm, steps].size + b[steps, j * bn : j * bn + bn].size
+    return loads
+
+
+"""
+
 CHOSEN = """
 def chosen(x, t, k, p, m, mass):
     order = sorted(range(len(x)), key=lambda i: (-x[i], i))
@@ -109,4 +139,6 @@ def chosen(x, t, k, p, m, mass):
 
 
 def source(question: str, name: str) -> str:
-    return (CHOSEN if "chosen(" in MADE[question][name] else "") + MADE[question][name] + "\n"
+    made = MADE[question][name]
+    helpers = {"chosen(": CHOSEN, "counted(": COUNTED}
+    return "".join(text for word, text in helpers.items() if word in made) + made + "\n"

@@ -7,8 +7,9 @@ import time
 from functools import cache
 from itertools import groupby
 
-from grader import questions, referee
-from grader.record import FAIL, PASS, REFUSED, Record
+from grader import questions
+from grader.judge import referee
+from grader.judge.record import FAIL, PASS, REFUSED, Record
 from grader.suites import side_by_side
 from grader.suites.mutants import Mutant, mutants
 from grader.suites.right import NoSuchWords, edited, kernel_questions, right

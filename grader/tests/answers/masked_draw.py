@@ -1,6 +1,6 @@
 @triton.jit
 def masked(logits_ptr, allowed_ptr, history_ptr, temperature_ptr, seed_ptr, repetition_ptr, frequency_ptr, presence_ptr, token_ptr,
-           V, L, stride_logitsb, stride_logitsv, stride_allowedb, stride_historyb, BLOCK: tl.constexpr):
+           V, L, stride_logitsb, stride_logitsv, stride_allowedb, stride_allowedw, stride_historyb, stride_historyl, BLOCK: tl.constexpr):
     b = tl.program_id(0)
     t = tl.load(temperature_ptr + b)
     seed = tl.load(seed_ptr + b)
@@ -15,11 +15,11 @@ def masked(logits_ptr, allowed_ptr, history_ptr, temperature_ptr, seed_ptr, repe
         offs = start + lanes
         inside = offs < V
         x = tl.load(row + offs * stride_logitsv, mask=inside, other=float("-inf")).to(tl.float32)
-        word = tl.load(allowed_ptr + b * stride_allowedb + offs // 32, mask=inside, other=0)
+        word = tl.load(allowed_ptr + b * stride_allowedb + offs // 32 * stride_allowedw, mask=inside, other=0)
         x = tl.where(((word >> (offs % 32)) & 1) != 0, x, float("-inf"))
         count = tl.zeros((BLOCK,), tl.float32)
         for l in range(0, L):
-            count += (offs == tl.load(history_ptr + b * stride_historyb + l)).to(tl.float32)
+            count += (offs == tl.load(history_ptr + b * stride_historyb + l * stride_historyl)).to(tl.float32)
         x = tl.where(count > 0, tl.where(x > 0, x / r, x * r) - f * count - p, x)
         s = tl.where(t == 0, x, x / tl.where(t == 0, 1.0, t) - tl.log(-tl.log(tl.rand(seed, offs))))
         better = (s > best) & inside

@@ -1,0 +1,97 @@
+"""IR text -> machine code, several at a time, on the CPU: no GPU, no clock and no Python of the answer comes here.
+
+python -m grader.bench.inside.build < request > one JSON line a kernel
+
+What is built lies in Triton's own cache under the hash of the IR, where the bench finds it.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import sys
+import tempfile
+from pathlib import Path
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler.compiler import make_backend
+from triton.runtime import cache
+
+from grader.compiler.inside import stages
+
+CPU_S = 60
+MEMORY_BYTES = 8 << 30
+
+
+def build(kernel: dict, capability: int, folder: Path) -> None:
+    path = folder / "kernel.ttir"
+    path.write_text(stages.through(kernel["ir"], capability, kernel["settings"], "ttir")[0]["ttir"])
+    built = triton.compile(str(path), target=GPUTarget("cuda", capability, 32), options=kernel["settings"])
+    with contextlib.suppress(Exception):  # only saves time: what is missing is made at the first launch
+        launcher(built)
+
+
+def launcher(built) -> None:
+    """Up to 3.6 Triton compiles a C function for each signature; better here, beside the others."""
+    from triton.backends.nvidia import driver
+
+    if hasattr(driver, "make_launcher"):
+        driver.CudaLauncher(built.src, built.metadata)
+
+
+def child(kernel: dict, capability: int, folder: Path) -> None:
+    """Never returns; what went wrong lies in the folder."""
+    code = 1
+    try:
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 2))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+        build(kernel, capability, folder)
+        code = 0
+    except BaseException as error:
+        (folder / "error").write_text(f"{type(error).__name__}: {error}"[:1500])
+    finally:
+        os._exit(code)
+
+
+def how(status: int, folder: Path) -> str:
+    """Empty where it is built; else why not, as a sentence."""
+    code = os.waitstatus_to_exitcode(status)
+    if code == 0:
+        return ""
+    if (folder / "error").exists():
+        return (folder / "error").read_text()
+    return f"the compiler took longer than {CPU_S} s" if code == -24 else f"the compiler ended with {code}"
+
+
+def warm(capability: int) -> None:
+    """Once, before the first fork: what every child would look up again."""
+    make_backend(GPUTarget("cuda", capability, 32)).hash()
+    if hasattr(cache, "triton_key"):
+        cache.triton_key()
+
+
+def main() -> int:
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    request = json.loads(sys.stdin.buffer.read())
+    warm(request["capability"])
+    waiting, running = list(enumerate(request["kernels"])), {}
+    with tempfile.TemporaryDirectory() as place:
+        while waiting or running:
+            while waiting and len(running) < request["jobs"]:
+                number, kernel = waiting.pop(0)
+                folder = Path(place) / str(number)
+                folder.mkdir()
+                pid = os.fork()
+                if pid == 0:
+                    child(kernel, request["capability"], folder)
+                running[pid] = number, folder
+            pid, status = os.wait()
+            number, folder = running.pop(pid)
+            print(json.dumps({"number": number, "failed": how(status, folder)}), file=out, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

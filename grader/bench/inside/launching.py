@@ -1,0 +1,104 @@
+"""Launches an answer's kernels on its buffers and looks at what they wrote."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+import triton
+
+from grader.bench.inside.buffers import InputSet
+from grader.compiler.inside import stages
+
+MOST_BYTES = 1 << 33
+MOST_SETS = 64
+
+
+def load_kernels(request: dict, folder: Path) -> list:
+    """IR text -> kernels, from the cache that the builder filled. No Python of the answer ever comes here."""
+    kernels = []
+    major, minor = torch.cuda.get_device_capability()
+    for i, step in enumerate(request["steps"]):
+        path = folder / f"step{i}.ttir"
+        options = {"num_warps": step["num_warps"], "num_stages": step["num_stages"]}
+        path.write_text(stages.through(step["ir"], 10 * major + minor, options, "ttir")[0]["ttir"])
+        kernels.append(triton.compile(str(path), options=options))
+    return kernels
+
+
+def launcher(request: dict, kernels: list):
+    """launch(input set): every step of the plan, with arguments bound by name."""
+    values = request["scalars"]
+    refill = bool(request["scratch"])
+
+    def launch(inputs: InputSet) -> None:
+        if refill:
+            inputs.fill_scratch()
+        for step, kernel in zip(request["steps"], kernels, strict=True):
+            arguments = [
+                inputs.views[n.removesuffix("_ptr")] if n.endswith("_ptr") and n not in values else values[n]
+                for n in step["arguments"]
+            ]
+            kernel[tuple(step["grid"])](*arguments)
+
+    return launch
+
+
+def input_sets(request: dict, contents: dict) -> list[InputSet]:
+    """As many copies as it takes to push each other out of the L2 three times over."""
+    first = InputSet(request["tensors"], request["scratch"], contents)
+    if not request.get("bar"):
+        return [first]
+    l2 = torch.cuda.get_device_properties(0).L2_cache_size
+    wanted = min(
+        MOST_SETS,
+        max(2, math.ceil(3 * l2 / max(first.nbytes, 1)) + 1),
+        max(2, MOST_BYTES // max(first.nbytes, 1)),
+    )
+    there = {name: first.guarded[name].bytes for name in contents}
+    return [first] + [InputSet(request["tensors"], request["scratch"], there) for _ in range(wanted - 1)]
+
+
+def outputs(request: dict, inputs: InputSet) -> dict:
+    found = {}
+    for t in request["tensors"]:
+        if t["role"] != "in":
+            found[t["name"]] = inputs.guarded[t["name"]].bytes.cpu().numpy()
+    return found
+
+
+def untouched(request: dict, inputs: InputSet, contents: dict) -> list[str]:
+    """Names of inputs that changed and of tensors whose red zones were written."""
+    bad = []
+    for t in request["tensors"]:
+        guarded = inputs.guarded[t["name"]]
+        if not guarded.intact():
+            bad.append(f"memory beside {t['name']}")
+        if t["role"] == "in" and bytes(guarded.bytes.cpu().numpy().tobytes()) != contents[t["name"]]:
+            bad.append(f"input {t['name']}")
+    return bad
+
+
+def repeats(request, launch, inputs: InputSet, first: dict, times: int) -> bool:
+    """Whether the same inputs give the same bits again."""
+    for _ in range(times):
+        for t in request["tensors"]:
+            if t["role"] == "out":
+                inputs.guarded[t["name"]].poison()
+        launch(inputs)
+        torch.cuda.synchronize()
+        again = outputs(request, inputs)
+        if any(not np.array_equal(again[n], first[n]) for n in first):
+            return False
+    return True
+
+
+def same_everywhere(request, launch, sets: list[InputSet], arrays: dict) -> bool:
+    """What the timed launches write must be what the judged one wrote, on every rotating set."""
+    for inputs in sets:
+        for t in request["tensors"]:
+            if t["role"] == "out":
+                inputs.guarded[t["name"]].poison()
+        launch(inputs)
+    torch.cuda.synchronize()
+    return all(np.array_equal(outputs(request, s)[n], arrays[n]) for s in sets[1:4] for n in arrays)

@@ -1,0 +1,95 @@
+"""One request or answer on a pipe: a length, a JSON header, then the raw bytes of the arrays it lists.
+
+Nothing is ever unpickled, and no memory is set aside for a length that the other side merely claims.
+"""
+
+import json
+import struct
+
+import ml_dtypes
+import numpy as np
+
+DTYPES = {
+    "bool": np.dtype(bool),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "fp8e4nv": np.dtype(ml_dtypes.float8_e4m3fn),
+    "fp8e5": np.dtype(ml_dtypes.float8_e5m2),
+    "fp16": np.dtype(np.float16),
+    "fp32": np.dtype(np.float32),
+    "fp64": np.dtype(np.float64),
+    **{f"{sign}{bits}": np.dtype(f"{sign}nt{bits}" if sign == "i" else f"uint{bits}") for sign in "iu" for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+LENGTH = struct.Struct("<Q")
+MOST_HEADER_BYTES = 32 << 20
+
+
+class BadFrame(ValueError):
+    pass
+
+
+def dtype_name(array: np.ndarray) -> str:
+    if array.dtype not in NAMES:
+        raise BadFrame(f"dtype must be one of {', '.join(DTYPES)}, got {array.dtype}")
+    return NAMES[array.dtype]
+
+
+def pack(header: dict, arrays: dict[str, np.ndarray]) -> bytes:
+    """Header and arrays as one block of bytes."""
+    listed = [
+        {"name": name, "dtype": dtype_name(a), "shape": list(a.shape), "nbytes": int(a.nbytes)}
+        for name, a in arrays.items()
+    ]
+    text = json.dumps({**header, "arrays": listed}, allow_nan=False).encode()
+    return b"".join(
+        [LENGTH.pack(len(text)), text, *(np.ascontiguousarray(a).tobytes() for a in arrays.values())]
+    )
+
+
+def unpack(block: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+    """The inverse of pack; every claim is checked against the bytes that really came."""
+    try:
+        (size,) = LENGTH.unpack_from(block)
+        if size > min(len(block) - LENGTH.size, MOST_HEADER_BYTES):
+            raise BadFrame("the header is longer than the frame, or than any may be")
+        header = json.loads(block[LENGTH.size : LENGTH.size + size])
+        if not isinstance(header, dict):
+            raise BadFrame("the header must be an object")
+        listed = header.pop("arrays")
+        arrays, at = {}, LENGTH.size + size
+        for entry in listed:
+            dtype, shape, nbytes = DTYPES[entry["dtype"]], tuple(entry["shape"]), entry["nbytes"]
+            if any(not isinstance(n, int) or n < 0 for n in shape) or nbytes != dtype.itemsize * int(
+                np.prod(shape, dtype=object)
+            ):
+                raise BadFrame(f"array {entry['name']!r} does not have the size it claims")
+            if at + nbytes > len(block):
+                raise BadFrame(f"array {entry['name']!r} is cut off")
+            arrays[str(entry["name"])] = np.frombuffer(block, dtype, nbytes // dtype.itemsize, at).reshape(
+                shape
+            )
+            at += nbytes
+    except (
+        struct.error,
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ) as error:
+        raise BadFrame(f"not a frame: {error!r}") from error
+    if at != len(block):
+        raise BadFrame("bytes left over after the last array")
+    return header, arrays
+
+
+def read_block(read) -> bytes | None:
+    """The next block of a stream, by read(count); None where the stream has ended."""
+    head = read(LENGTH.size)
+    return read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else None
+
+
+def write_block(stream, block: bytes) -> None:
+    stream.write(LENGTH.pack(len(block)))
+    stream.write(block)
+    stream.flush()

@@ -1,0 +1,235 @@
+"""The program inside every box: a fork server that hands each request to a worker in a child of its own.
+
+    python -I -B main.py FOLDER MODULE
+
+FOLDER holds the package that MODULE is of; MODULE has prepare() and run(task, arrays) -> (header, arrays). Framed requests come on
+stdin; what a child writes is passed on in chunks that a dying child cannot leave half open, then one status line
+closes the answer.
+"""
+
+import importlib
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+import time
+import types
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CHUNK = 1 << 16
+TICK_S = 0.2
+PRINTED_BYTES = 20_000
+U32 = struct.Struct("<I")
+
+
+class Printed:
+    """Stands in for stdout and stderr: keeps the beginning of what was printed and counts the rest."""
+
+    encoding, errors = "utf-8", "replace"
+
+    def __init__(self):
+        self.parts, self.kept, self.lost = [], 0, 0
+
+    def write(self, text):
+        room = PRINTED_BYTES - self.kept
+        self.parts.append(text[:room])
+        self.kept += len(text[:room])
+        self.lost += len(text[max(room, 0) :])
+        return len(text)
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return False
+
+    def text(self) -> str:
+        note = f"\n... {self.lost} more characters were printed and left out" if self.lost else ""
+        return "".join(self.parts) + note
+
+
+def limit(task: dict) -> None:
+    limits = task.get("limits", {})
+    cpu = int(limits.get("cpu_s", 60))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 2))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if limits.get("memory_bytes") and sys.platform == "linux":
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + limits["memory_bytes"],) * 2)
+
+
+def child(block: bytes, out: int, worker, frames) -> None:
+    """Runs one task and writes one frame to `out`."""
+    printed = Printed()
+    sys.stdout = sys.stderr = printed
+    task, arrays = frames.unpack(block)
+    limit(task)
+    result = {}
+    try:
+        header, result = worker.run(task, arrays)
+    except BaseException as error:
+        header = {"error": report_of(error)}
+    header = {**header, "nonce": task["nonce"], "printed": header.get("printed") or printed.text()}
+    try:
+        data = memoryview(frames.pack(header, result))
+    except MemoryError as error:
+        result.clear()
+        data = memoryview(frames.pack({"error": report_of(error), "nonce": task["nonce"]}, {}))
+    while data:
+        data = data[os.write(out, data) :]
+
+
+SAID = {
+    MemoryError: ("memory", "the answer asked for more memory than it may have"),
+    RecursionError: ("load", "the answer calls itself, or nests, deeper than Python goes"),
+    SystemExit: ("load", "the answer ended its own process (exit or quit)"),
+}
+
+
+def report_of(error: BaseException) -> dict:
+    """An exception as plain data; one that carries a report of the worker's says it itself."""
+    if isinstance(getattr(error, "report", None), dict):
+        return error.report
+    for kind, (stage, message) in SAID.items():
+        if isinstance(error, kind):
+            return {"stage": stage, "kind": kind.__name__, "message": message, "line": None}
+    message = f"{type(error).__name__}: {error}"[:2000]
+    return {"stage": "worker", "kind": type(error).__name__, "message": message, "line": None}
+
+
+PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
+
+
+def stand_apart() -> None:
+    """No child may look into this process's memory, and whatever a child leaves behind becomes ours to see."""
+    if sys.platform == "linux":
+        import ctypes
+
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def left_behind() -> bool:
+    """Whether the last answer left a process or files for the next one to meet; files are cleared away first."""
+    import shutil
+
+    for entry in list(os.scandir(".")):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path, ignore_errors=True)
+        else:
+            os.unlink(entry.path)
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return True  # alive, and not ours
+    except ChildProcessError:
+        return bool(os.listdir("."))
+
+
+def serve_one(block: bytes, task_wall: float, worker, frames, out) -> None:
+    reader, writer = os.pipe()
+    started = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reader)
+            os.setpgid(0, 0)
+            null = os.open(os.devnull, os.O_RDWR)
+            for fd in (0, 1, 2):
+                os.dup2(null, fd)
+            child(block, writer, worker, frames)
+        finally:
+            os._exit(0)
+    os.close(writer)
+    late, ended = pass_on(pid, reader, started + task_wall, out)
+    os.close(reader)
+    finish(pid, late, ended, started, out)
+
+
+def waited_s(pid: int) -> float | None:
+    """Seconds that a process was ready to run and had no processor; None where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def pass_on(pid: int, reader: int, deadline: float, out) -> tuple[bool, tuple | None]:
+    """Passes on what the child writes until it has ended, even where a child of its own still holds the pipe."""
+    ended = None
+    while time.monotonic() < deadline:
+        pause = 0.0 if ended else min(TICK_S, max(0.0, deadline - time.monotonic()))
+        if select.select([reader], [], [], pause)[0]:
+            data = os.read(reader, CHUNK)
+            if not data:
+                return False, ended
+            out.write(U32.pack(len(data)) + data)
+            out.flush()
+        elif ended:
+            return False, ended
+        else:
+            found, *rest = os.wait4(pid, os.WNOHANG)
+            ended = tuple(rest) if found else None
+    return True, ended
+
+
+def finish(pid: int, late: bool, ended: tuple | None, started: float, out) -> None:
+    waited = None if ended else waited_s(pid)
+    for kill in (os.killpg, os.kill) if not ended else (os.killpg,):
+        try:
+            kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    status, usage = ended or os.wait4(pid, 0)[1:]
+    code = os.waitstatus_to_exitcode(status)
+    report = {"late": late, "exit": code, "seconds": time.monotonic() - started, "peak_kb": usage.ru_maxrss}
+    report |= {"cpu_s": usage.ru_utime + usage.ru_stime, "own_cpu_s": time.process_time()}
+    report |= {"left_behind": left_behind(), "waited_s": waited}
+    text = json.dumps(report).encode()
+    out.write(U32.pack(0) + U32.pack(len(text)) + text)
+    out.flush()
+
+
+def read_exactly(stream, count: int) -> bytes:
+    data = stream.read(count)
+    if len(data) != count:
+        raise EOFError
+    return data
+
+
+def stand_in_for_parents(folder: str, module: str) -> None:
+    """Packages above a worker's room as bare names: a box shows the room, and may not even list what lies beside it."""
+    parts = module.split(".")[:2]
+    for depth in range(1, len(parts) + 1):
+        package = types.ModuleType(".".join(parts[:depth]))
+        package.__path__ = [os.path.join(folder, *parts[:depth])]
+        sys.modules[package.__name__] = package
+
+
+def main(folder: str, module: str) -> None:
+    sys.path.insert(0, HERE)
+    stand_in_for_parents(folder, module)
+    frames = importlib.import_module("frames")
+    worker = importlib.import_module(module)
+    worker.prepare()
+    stand_apart()
+    stdin, out = sys.stdin.buffer, sys.stdout.buffer
+    out.write(b"ready\n")
+    out.flush()
+    while True:
+        try:
+            (wall,) = struct.unpack("<d", read_exactly(stdin, 8))
+            (size,) = frames.LENGTH.unpack(read_exactly(stdin, frames.LENGTH.size))
+            block = read_exactly(stdin, size)
+        except EOFError:
+            return
+        serve_one(block, wall, worker, frames, out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

@@ -1,0 +1,274 @@
+"""Warm boxed programs, seen from outside: each takes one task at a time and gives back a header and raw arrays."""
+
+import json
+import os
+import queue
+import secrets
+import signal
+import struct
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from grader import box
+from grader.box.pipes import read_exactly
+from grader.box.serve import frames
+
+GRADER = Path(__file__).parents[1]
+SERVER = Path(__file__).parent / "serve"
+START_S = 60.0
+GRACE_S = 5.0
+U32 = struct.Struct("<I")
+ASLEEP = 0.5  # of the wall time: who neither computed nor waited for a processor was waiting on purpose
+
+
+class JailTrouble(Exception):
+    """Trouble of our own (the box would not start, the channel broke): never the answer's fault."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one task. Processor time decides, so that a busy machine fails nobody; the wall is for what sleeps."""
+
+    wall_s: float = 30.0
+    cpu_s: int = 30
+    memory_bytes: int = 3 << 30
+    answer_bytes: int = 64 << 20
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What runs in a box: a module of one of the rooms, which is all of ours that the box holds."""
+
+    room: str  # "jail", "machine" or "compiler"
+    module: str  # "grader.jail.inside.lower"
+    environment: dict = field(default_factory=dict, hash=False)
+
+
+@dataclass
+class Outcome:
+    """What came back for one task: a header and arrays, or how the child ended without them."""
+
+    header: dict = field(default_factory=dict)
+    arrays: dict = field(default_factory=dict)
+    ended: str = ""  # why there is no answer, as a sentence
+    starved: bool = False  # it was late and the machine was busy: nobody's fault
+    seconds: float = 0.0
+    cpu_s: float = 0.0  # processor time of the task's own process
+
+    @property
+    def error(self) -> dict | None:
+        if self.ended:
+            return {"stage": "process", "kind": "Ended", "message": self.ended, "line": None}
+        found = self.header.get("error")
+        return clean_error(found) if found else None
+
+
+def clean_error(found) -> dict:
+    """An error that a box reports, held to plain text and a line: what wrote it is not to be trusted."""
+    found = found if isinstance(found, dict) else {}
+    line = found.get("line")
+    kept = {name: str(found.get(name) or "")[:2000] for name in ("stage", "kind", "message")}
+    whole = isinstance(line, int) and not isinstance(line, bool) and 0 < line < 1_000_000
+    return {**kept, "line": line if whole else None}
+
+
+class Flood(Exception):
+    """More came than any answer may be."""
+
+
+class Program:
+    """One warm boxed program. A new one is started when it has died or was killed."""
+
+    def __init__(self, worker: Worker, level: int | None = None):
+        self.worker, self.level, self.process = worker, level, None
+        self.lock = threading.Lock()  # one task at a time; a notebook may check from several threads
+        self.cpu_s, self.own_cpu_s = (
+            0.0,
+            0.0,
+        )  # of tasks and of earlier programs; of the program that runs now
+
+    def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
+        nonce = secrets.token_hex(16)
+        bounds = {"cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes}
+        block = frames.pack({**task, "nonce": nonce, "limits": bounds}, arrays or {})
+        with self.lock:
+            data, status = self._exchange(block, limits)
+            self.cpu_s += _seconds(status, "cpu_s")
+            self.own_cpu_s = _seconds(status, "own_cpu_s") or self.own_cpu_s
+            if status.get("left_behind"):  # a process or file of this answer's; the next one gets a fresh box
+                self.stop()
+        return _outcome(data, status, nonce, limits)
+
+    def _exchange(self, block: bytes, limits: Limits) -> tuple[bytes, dict]:
+        self._start()
+        try:
+            self._send(struct.pack("<d", limits.wall_s) + frames.LENGTH.pack(len(block)) + block)
+            return self._receive(time.monotonic() + limits.wall_s + GRACE_S, limits.answer_bytes)
+        except Flood:
+            self.stop()
+            return b"", {"over": f"sent more than {limits.answer_bytes >> 20} MiB"}
+        except (OSError, EOFError, TimeoutError, ValueError) as error:
+            why = self.process.reason() if self.process else ""
+            over = self.process is not None and self.process.over_limit
+            self.stop()
+            if over:
+                return b"", {"over": why}
+            said = f"{error or type(error).__name__} {why}".strip()
+            raise JailTrouble(f"the box of {self.worker.module} broke off: {said}") from error
+
+    def _start(self) -> None:
+        if self.process and self.process.poll() is None:
+            return
+        threads = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+        with _spawning:
+            self.process = box.spawn(
+                [sys.executable, "-I", "-B", str(SERVER / "main.py"), str(GRADER.parent), self.worker.module],
+                level=self.level or box.best_level(),
+                readonly=[SERVER, GRADER / self.worker.room],
+                env={**self.worker.environment, **threads},
+            )
+        try:
+            self._read(time.monotonic() + START_S, len(b"ready\n"))
+        except (OSError, EOFError, TimeoutError) as error:
+            tail = self.process.stderr_tail()
+            self.stop()
+            raise JailTrouble(
+                f"the box of {self.worker.module} did not start: {tail.strip()[-600:] or error}"
+            ) from error
+
+    def _send(self, data: bytes) -> None:
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def _read(self, deadline: float, count: int) -> bytes:
+        return read_exactly(self.process.stdout.fileno(), count, deadline)
+
+    def _receive(self, deadline: float, most: int) -> tuple[bytes, dict]:
+        parts, total = [], 0
+        while True:
+            (size,) = U32.unpack(self._read(deadline, 4))
+            if size == 0:
+                break
+            total += size
+            if size > 1 << 20 or total > most:
+                raise Flood
+            parts.append(self._read(deadline, size))
+        (size,) = U32.unpack(self._read(deadline, 4))
+        if size > 4096:
+            raise ValueError("the status is too long")
+        return b"".join(parts), json.loads(self._read(deadline, size))
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.kill()
+            self.process = None
+        self.cpu_s, self.own_cpu_s = self.cpu_s + self.own_cpu_s, 0.0
+
+
+def _seconds(status: dict, name: str) -> float:
+    return float(status.get(name) or 0.0)
+
+
+def _outcome(data: bytes, status: dict, nonce: str, limits: Limits) -> Outcome:
+    took = {"seconds": _seconds(status, "seconds"), "cpu_s": _seconds(status, "cpu_s")}
+    if not data or status.get("late") or status.get("exit"):
+        ended = _how_it_ended(status, limits)
+        return Outcome(ended=ended, starved=bool(status.get("late")) and _starved(status), **took)
+    try:
+        header, arrays = frames.unpack(data)
+    except frames.BadFrame:
+        return Outcome(ended="the answer wrote into the grader's own channel", **took)
+    if header.get("nonce") != nonce:
+        return Outcome(ended="the answer wrote into the grader's own channel", **took)
+    return Outcome(header, arrays, **took)
+
+
+def _starved(status: dict) -> bool:
+    """Whether a late process wanted to compute and could not: one that slept is late by its own doing."""
+    waited = status.get("waited_s")
+    busy = _seconds(status, "cpu_s") + (float(waited) if waited is not None else 0.0)
+    return busy >= ASLEEP * _seconds(status, "seconds")
+
+
+def _how_it_ended(status: dict, limits: Limits) -> str:
+    code = status.get("exit", 0)
+    if status.get("over"):
+        return f"the answer {status['over']} and was stopped"
+    if status.get("late"):
+        return f"the answer was still running after {limits.wall_s:.0f} s and was stopped; what does it wait for?"
+    if code == -signal.SIGXCPU:
+        return f"the answer was still running after {limits.cpu_s} s of processor time and was stopped; is there a loop that never ends?"
+    if code == -signal.SIGKILL:
+        return "the process of the answer was killed, most likely for the memory it used"
+    if code < 0:
+        return f"the process of the answer crashed ({signal.Signals(-code).name})"
+    return f"the process of the answer ended itself (exit code {code}) without giving a result"
+
+
+class Programs:
+    """Up to `width()` programs of one worker, started as they are needed; a task goes to the warmest that is free."""
+
+    def __init__(self, worker: Worker, level: int | None = None):
+        self.all = [Program(worker, level) for _ in range(width())]
+        self.free = queue.LifoQueue()
+        for one in self.all:
+            self.free.put(one)
+
+    def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
+        """One task; what a busy machine kept from its end is tried once more, with nothing of ours beside it."""
+        outcome = self._ask_one(task, arrays, limits)
+        if not outcome.starved:
+            return outcome
+        with _alone:
+            outcome = self._ask_one(task, arrays, limits)
+        if outcome.starved:
+            raise JailTrouble(
+                f"this machine was too busy: after {limits.wall_s:.0f} s of waiting, twice, a task was not done"
+            )
+        return outcome
+
+    def _ask_one(self, task, arrays, limits) -> Outcome:
+        one = self.free.get()
+        try:
+            return one.ask(task, arrays, limits)
+        finally:
+            self.free.put(one)
+
+    def stop(self) -> None:
+        for one in self.all:
+            one.stop()
+
+
+@cache
+def width() -> int:
+    """Programs of one worker side by side: jail, machine and compiler share the cores."""
+    return max(1, min(8, cores() // 2))
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_programs: dict[tuple, Programs] = {}
+_spawning = threading.Lock()  # a box looks for a user that nobody has; two at a time could find the same
+_alone = threading.Lock()
+
+
+def programs(worker: Worker, level: int | None = None) -> Programs:
+    """The warm programs of this process for a worker; starting one costs a quarter of a second or two."""
+    return _programs.setdefault((worker, level), Programs(worker, level))
+
+
+def cpu_s() -> float:
+    """Processor time that the boxes of this process have used so far."""
+    return sum(one.cpu_s + one.own_cpu_s for each in _programs.values() for one in each.all)
+
+
+def stop_all() -> None:
+    for one in _programs.values():
+        one.stop()
+    _programs.clear()

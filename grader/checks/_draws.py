@@ -1,0 +1,40 @@
+"""What every topic draws its cases with: odd sizes, knobs from whole ranges, and a memory layout for each tensor alone."""
+
+import math
+
+import numpy as np
+
+from grader.box.serve.frames import DTYPES
+
+# Half the gap between neighbours, relative to the number: what one rounding of a right result may cost.
+ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}
+SMALLEST = {"fp16": 2.0**-24, "bf16": 1e-30, "fp32": 1e-30}  # fp16's smallest steps are absolute
+
+
+def between(rng: np.random.Generator, low: int, high: int) -> int:
+    """A whole number, both ends included."""
+    return int(rng.integers(low, high + 1))
+
+
+def odd(rng: np.random.Generator, low: int, high: int) -> int:
+    return between(rng, low // 2, (high - 1) // 2) * 2 + 1
+
+
+def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    """A knob from its whole range, each factor of ten as likely as the next."""
+    return float(math.exp(rng.uniform(math.log(low), math.log(high))))
+
+
+def spread(rng: np.random.Generator, *names: str) -> dict:
+    """A layout for each tensor alone: no stride is 1, and no two tensors share their strides."""
+    chosen = rng.permutation(np.arange(2, 3 + len(names)))
+    return {name: f"spread {n}" for name, n in zip(names, chosen, strict=False)}
+
+
+def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
+    return values.astype(np.float32).astype(DTYPES[dtype])
+
+
+def where_finite(allowed: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """Beside an infinity or a NaN that is wanted nothing is close."""
+    return np.where(np.isfinite(want), np.nan_to_num(allowed, nan=0.0, posinf=0.0), 0.0)

@@ -1,0 +1,64 @@
+"""A family of wrong answers: one mistake, whatever tiles it is made with, and the shortcuts that some sizes alone give away."""
+
+from collections.abc import Callable
+
+from grader.questions import Case, KernelQuestion, Mistake
+from grader.questions.memory import strides
+
+
+def family(name: str, sentence: str, *outputs: Callable) -> Mistake:
+    """Each of `outputs` computes, from (inputs, case), the whole output that the mistake gives with one choice of tiles."""
+    return Mistake(name, sentence, wrong=outputs[0], variants=outputs[1:])
+
+
+def computing(output: Callable) -> Callable:
+    """A shortcut that computes outputs, where the others look at a case alone."""
+    output.computes = True
+    return output
+
+
+# Shortcuts: (question, case) -> whether that case gives another answer than the right one.
+
+
+def within_limit(size: str, most: int) -> Callable:
+    """An answer that is right for sizes up to `most` alone."""
+    return lambda question, case: case.sizes[size] > most
+
+
+def laid_out(question: KernelQuestion, case: Case, name: str) -> list[tuple[int, int]]:
+    """(size, stride) of each axis."""
+    spec = next(t for t in question.tensors if t.name == name)
+    shape = spec.sizes(case.sizes)
+    return list(zip(shape, strides(shape, case.layout.get(name, "")), strict=True))
+
+
+def one_stride(name: str, axis: int) -> Callable:
+    """An answer that takes this stride for 1."""
+
+    def shows(question: KernelQuestion, case: Case) -> bool:
+        size, stride = laid_out(question, case, name)[axis]
+        return size > 1 and stride != 1
+
+    return shows
+
+
+def dense(name: str) -> Callable:
+    """An answer that takes the tensor for contiguous."""
+
+    def shows(question: KernelQuestion, case: Case) -> bool:
+        found = laid_out(question, case, name)
+        whole = strides(tuple(size for size, _ in found), "")
+        return any(size > 1 and stride != step for (size, stride), step in zip(found, whole, strict=True))
+
+    return shows
+
+
+def same_strides(used: str, of: str, axes: tuple[int, ...] = ()) -> Callable:
+    """An answer that walks tensor `of` by the strides of tensor `used`, on these axes or on all that both have."""
+
+    def shows(question: KernelQuestion, case: Case) -> bool:
+        mine, theirs = laid_out(question, case, used), laid_out(question, case, of)
+        pairs = [(mine[i], theirs[i]) for i in axes or range(min(len(mine), len(theirs)))]
+        return any(size > 1 and stride != other for (_, other), (size, stride) in pairs)
+
+    return shows

@@ -1,0 +1,92 @@
+"""Loads the source of an answer cell as a module of its own, with its lines kept for tracebacks."""
+
+import linecache
+import math
+import sys
+import traceback
+import types
+
+NAME = "answer"
+FILE = "<answer>"
+
+
+class AnswerError(Exception):
+    """The answer's own fault, with the place in its cell."""
+
+    def __init__(self, stage: str, message: str, line: int | None = None, kind: str = "error"):
+        super().__init__(message)
+        self.report = {"stage": stage, "kind": kind, "message": message[:2000], "line": line}
+
+
+def load(source: str, prelude: dict) -> types.ModuleType:
+    module = types.ModuleType(NAME)
+    vars(module).update(prelude, math=math, __name__=NAME)
+    sys.modules[NAME] = module
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    with blame("load"):
+        exec(compile(source, FILE, "exec", dont_inherit=True), vars(module))
+    return module
+
+
+class blame:
+    """Turns any exception of the answer into an AnswerError that says which of its lines it came from."""
+
+    def __init__(self, stage: str, kernel: str = ""):
+        self.stage, self.kernel = stage, kernel
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error is None or isinstance(error, AnswerError | MemoryError):
+            return False
+        chain = causes(error)
+        line = next((found for one in reversed(chain) if (found := line_of(one))), None)
+        where = f"kernel {self.kernel}: " if self.kernel else ""
+        raise AnswerError(self.stage, where + describe(chain, line), line, type(chain[-1]).__name__) from None
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """The error and, where Triton's front end raised it, what it came from: the innermost last."""
+    chain = [error]
+    while is_triton(chain[-1]) and chain[-1].__cause__ is not None and len(chain) < 50:
+        chain.append(chain[-1].__cause__)
+    return chain
+
+
+def is_triton(error: BaseException) -> bool:
+    return hasattr(error, "error_message") and hasattr(error, "node")
+
+
+def describe(chain: list[BaseException], line: int | None) -> str:
+    root = chain[-1]
+    if isinstance(root, SystemExit):
+        return "the answer ended its own process (exit or quit)"
+    code = linecache.getline(FILE, line).strip()[:120] if line else ""
+    if is_triton(chain[0]) and code.startswith("print("):
+        return (
+            "print inside a kernel takes a label first: "
+            'write tl.device_print("my label", value), and look at it with run()'
+        )
+    text = str(root.error_message or "" if is_triton(root) else root).strip()
+    kind = "" if is_triton(root) else f"{type(root).__name__}: "
+    if not text:
+        return f"Triton does not take `{code}`" if code else type(root).__name__
+    return kind + text + (f" (in `{code}`)" if is_triton(chain[0]) and code else "")
+
+
+def line_of(error: BaseException) -> int | None:
+    """The last line of the answer's own cell that the error passed through."""
+    if isinstance(error, SyntaxError) and error.filename == FILE:
+        return error.lineno
+    if is_triton(error) and hasattr(error.node, "lineno"):
+        return _line_in_cell(error)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
+    return lines[-1] if lines else None
+
+
+def _line_in_cell(error) -> int | None:
+    """Triton counts lines from the function's own first; the cell's are found by looking for that function."""
+    whole, own = "".join(linecache.getlines(FILE)), (error.src or "").rstrip()
+    start = whole.find(own) if own else -1
+    return whole[:start].count("\n") + error.node.lineno if start >= 0 else None

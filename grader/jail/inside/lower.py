@@ -1,0 +1,114 @@
+"""Worker "lower": an answer's cell becomes, for each case, a plan and the Triton IR of each distinct kernel, as text.
+
+No tensor comes here and nothing is run: whatever this process says of itself is read as a stranger's word.
+"""
+
+import json
+import re
+import sys
+
+import triton
+import triton.language as tl
+from triton._C.libtriton import passes
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.compiler.compiler import ir, make_backend
+
+from .answer_module import AnswerError, blame, load
+from .bind import argument_values, kernels_of, make_plan
+from .specialise import specialise
+
+LAUNCHED_BY_THE_COURSE = (
+    "launch(p) says what to run and runs nothing itself: name the kernel in a step, with its grid"
+)
+MOST_TEXTS = 96
+TWIN = re.compile(
+    r'\n *"tt\.func"\(\) <\{function_type = \(\) -> \(\), sym_name = "\w+", sym_visibility = "private"\}> \(\{\n *\}\)[^\n]*'
+)
+
+
+class LaunchedByTheAnswer(RuntimeError):
+    pass
+
+
+def prepare() -> None:
+    def run(self, *arguments, **more):
+        raise LaunchedByTheAnswer(LAUNCHED_BY_THE_COURSE)
+
+    triton.runtime.JITFunction.run = run
+    triton.runtime.JITFunction.__repr__ = lambda self: f"<kernel {self.fn.__name__}>"
+    context = ir.context()
+    ir.load_dialects(context)
+    make_backend(GPUTarget("cuda", 90, 32)).load_dialects(context)
+
+
+def run(task: dict, arrays: dict) -> tuple[dict, dict]:
+    """{"cases": [{"plan", "kernels": [{"text": number, "arguments"}], "printed"} or {"error"}], "texts": [text]}"""
+    module = load(task["source"], {"triton": triton, "tl": tl})
+    known, rows = {}, []
+    for case in task["cases"]:
+        printed = sys.stdout
+        fresh = sys.stdout = sys.stderr = type(printed)()
+        rows.append({**_one(module, task, case, known), "printed": fresh.text()})
+        sys.stdout = sys.stderr = printed
+    return {"cases": rows, "texts": [text for text in known.values()]}, {}
+
+
+def _one(module, task: dict, case: dict, known: dict) -> dict:
+    """A case whose launch or kernel goes wrong takes none of the others with it."""
+    try:
+        plan = make_plan(module, task["entry"], case)
+        values, kernels = argument_values(case, plan), kernels_of(module)
+        used = [_kernel(kernels[step["kernel"]], step, values, task["target"], known) for step in plan.steps]
+    except AnswerError as error:
+        return {"error": error.report}
+    return {"plan": plan.as_json(), "kernels": used}
+
+
+def _kernel(kernel, step: dict, values: dict, target: int, known: dict) -> dict:
+    *specialised, arguments = specialise(kernel, step, values)
+    types, constants, attributes = specialised
+    settings = [step["kernel"], step["num_warps"], step["num_stages"]]
+    key = json.dumps([settings, types, sorted(constants.items()), sorted(attributes.items())], default=str)
+    if key not in known:
+        if len(known) >= MOST_TEXTS:
+            raise AnswerError("launch", f"an answer may have at most {MOST_TEXTS} different kernels over all cases", kind="TooMany")  # fmt: skip
+        with blame("compile", kernel=step["kernel"]):
+            known[key] = text_of(kernel, step, specialised, target)
+    return {"text": list(known).index(key), "arguments": arguments}
+
+
+def text_of(kernel, step: dict, specialised: tuple, target: int) -> str:
+    types, constants, attributes = specialised
+    gpu = GPUTarget("cuda", target, 32)
+    backend = make_backend(gpu)
+    source = ASTSource(kernel, signature=types, constexprs=constants, attrs=attributes)
+    wanted = {"num_warps": step["num_warps"], "num_stages": step["num_stages"]}
+    options = backend.parse_options({**wanted, **source.parse_options()})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    codegen = backend.get_codegen_implementation(options)
+    module = source.make_ir(gpu, options, codegen, backend.get_module_map(), context)
+    tidy(module, context)
+    return generic(module, context, source.name)
+
+
+def tidy(module, context) -> None:
+    """Functions inlined, block pointers made plain, constants folded: no pass that would merge two loads."""
+    manager = ir.pass_manager(context)
+    passes.common.add_inliner(manager)
+    passes.ttir.add_rewrite_tensor_pointer(manager)
+    passes.common.add_canonicalizer(manager)
+    passes.common.add_symbol_dce(manager)
+    manager.run(module, "tidy")
+
+
+def generic(module, context, kernel: str) -> str:
+    """MLIR prints what does not verify in its generic form; a second symbol of the same name is all it takes."""
+    builder = ir.builder(context)
+    nothing = builder.get_function_ty([], [])
+    module.push_back(
+        builder.get_or_insert_function(builder.create_module(), kernel, nothing, "private", True)
+    )
+    return TWIN.sub("", str(module), count=1)  # the twin goes again: what is left verifies

@@ -1,0 +1,170 @@
+"""What an answer's launch(p) returned, made into plain data and held to its caps."""
+
+import math
+from dataclasses import dataclass, field
+
+from frames import DTYPES  # the box's own, on its path
+
+MOST_STEPS = 16
+MOST_SCRATCH = 16
+MOST_SCRATCH_BYTES = 1 << 28
+MOST_PROGRAMS = 1 << 24
+WARPS = (1, 2, 4, 8, 16, 32)
+STEP_KEYS = {"kernel", "grid", "constexprs", "num_warps", "num_stages"}
+
+
+class BadPlan(ValueError):
+    pass
+
+
+@dataclass
+class Plan:
+    scratch: dict = field(default_factory=dict)
+    steps: list = field(default_factory=list)
+
+    def as_json(self) -> dict:
+        return {"scratch": self.scratch, "steps": self.steps}
+
+
+def read(value, kernels: set[str], tuned: set[str] = frozenset()) -> Plan:
+    """A Plan from what launch(p) returned; `kernels` are the names of the answer's @triton.jit functions,
+    `tuned` those that a decorator would choose settings for."""
+    need(
+        isinstance(value, dict),
+        f'launch(p) must return a dict {{"scratch": ..., "steps": ...}}, got {type(value).__name__}',
+    )
+    unknown = set(value) - {"scratch", "steps"}
+    need(
+        not unknown,
+        f'launch(p) must return the keys "scratch" and "steps", got also {sorted(map(str, unknown))}',
+    )
+    scratch, steps = value.get("scratch") or {}, value.get("steps")
+    need(
+        isinstance(scratch, dict) and len(scratch) <= MOST_SCRATCH,
+        f"scratch must be a dict of at most {MOST_SCRATCH} buffers",
+    )
+    need(
+        isinstance(steps, list | tuple) and 1 <= len(steps) <= MOST_STEPS,
+        f"steps must be a list of 1 to {MOST_STEPS} launches",
+    )
+    plan = Plan(
+        {str(name): _scratch(name, row) for name, row in scratch.items()},
+        [_step(row, kernels, tuned) for row in steps],
+    )
+    total = sum(math.prod(s["shape"]) * DTYPES[s["dtype"]].itemsize for s in plan.scratch.values())
+    need(
+        total <= MOST_SCRATCH_BYTES,
+        f"scratch must fit in {MOST_SCRATCH_BYTES >> 20} MiB, got {total >> 20} MiB",
+    )
+    return plan
+
+
+def need(condition, sentence: str) -> None:
+    if not condition:
+        raise BadPlan(sentence)
+
+
+def whole(value, what: str, low: int, high: int) -> int:
+    value = getattr(value, "value", value)  # a tl.constexpr stands for its number
+    number = isinstance(value, int) or (hasattr(value, "__index__") and not isinstance(value, bool))
+    need(
+        number and low <= int(value) <= high,
+        f"{what} must be a whole number from {low} to {high}, got {value!r}"[:300],
+    )
+    return int(value)
+
+
+def _scratch(name, row) -> dict:
+    need(str(name).isidentifier(), f"a scratch name must be an identifier, got {name!r}")
+    need(
+        isinstance(row, tuple | list) and len(row) == 3,
+        f"scratch {name!r} must be (shape, dtype, fill), got {row!r}"[:300],
+    )
+    shape, dtype, fill = row
+    dtype = str(getattr(dtype, "name", dtype))
+    dtype = {
+        "int32": "i32",
+        "int64": "i64",
+        "int8": "i8",
+        "float32": "fp32",
+        "float16": "fp16",
+        "bfloat16": "bf16",
+    }.get(dtype, dtype)
+    need(dtype in DTYPES, f"dtype of scratch {name!r} must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    need(
+        isinstance(shape, int | tuple | list),
+        f"the shape of scratch {name!r} must be whole numbers, got a {type(shape).__name__}",
+    )
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    sizes = [whole(n, f"a size of scratch {name!r}", 1, 1 << 30) for n in shape]
+    need(
+        isinstance(fill, int | float) and math.isfinite(fill) or fill in (math.inf, -math.inf),
+        f"fill of scratch {name!r} must be a number, got {fill!r}",
+    )
+    return {"shape": sizes, "dtype": dtype, "fill": str(float(fill))}
+
+
+def _step(row, kernels: set[str], tuned: set[str]) -> dict:
+    need(
+        isinstance(row, dict),
+        f'a step must be a dict {{"kernel": ..., "grid": ...}}, got {type(row).__name__}',
+    )
+    need(
+        set(row) <= STEP_KEYS,
+        f"a step may hold {sorted(STEP_KEYS)}, got also {sorted(map(str, set(row) - STEP_KEYS))}",
+    )
+    need("kernel" in row and "grid" in row, 'a step must name its "kernel" and its "grid"')
+    kernel = row["kernel"]
+    name = (
+        kernel
+        if isinstance(kernel, str)
+        else getattr(kernel, "__name__", None) or getattr(getattr(kernel, "fn", None), "__name__", "?")
+    )
+    need(
+        name not in tuned,
+        f"kernel {name} is decorated with an autotuner or heuristics; leave @triton.jit alone above it and give its settings in the step",
+    )
+    need(
+        name in kernels,
+        f"kernel must be one of this cell's @triton.jit functions ({', '.join(sorted(kernels)) or 'none'}), got {name!r}",
+    )
+    grid = row["grid"]
+    need(
+        isinstance(grid, int | tuple | list) or hasattr(grid, "__index__"),
+        f"grid must be 1 to 3 whole numbers, got a {type(grid).__name__}; launch(p) knows the sizes, so write for instance (triton.cdiv(p.M, BLOCK_M),)",
+    )
+    grid = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
+    need(1 <= len(grid) <= 3, f"grid must have 1 to 3 sizes, got {grid!r}")
+    grid = [whole(n, "a size of the grid", 1, MOST_PROGRAMS) for n in grid] + [1] * (3 - len(grid))
+    need(
+        math.prod(grid) <= MOST_PROGRAMS,
+        f"grid must have at most {MOST_PROGRAMS} programs, got {math.prod(grid)}",
+    )
+    warps = whole(row.get("num_warps", 4), "num_warps", 1, 32)
+    need(warps in WARPS, f"num_warps must be a power of two up to 32, got {warps}")
+    return {
+        "kernel": name,
+        "grid": grid,
+        "constexprs": {str(k): _constexpr(k, v) for k, v in (_dict(row.get("constexprs"))).items()},
+        "num_warps": warps,
+        "num_stages": whole(row.get("num_stages", 3), "num_stages", 1, 8),
+    }
+
+
+def _constexpr(name, value):
+    value = getattr(value, "value", value)
+    plain = (
+        isinstance(value, bool | int | str)
+        or (isinstance(value, float) and math.isfinite(value))
+        or value is None
+    )
+    need(
+        plain and len(str(value)) < 200,
+        f"constexpr {name} must be a number, a bool or a short string, got {type(value).__name__}",
+    )
+    return value
+
+
+def _dict(value) -> dict:
+    need(value is None or isinstance(value, dict), f"constexprs must be a dict, got a {type(value).__name__}")
+    return value or {}

@@ -1,0 +1,147 @@
+"""What is said to the jail and what is believed of its answer: plain data of known kinds, and nothing else."""
+
+import hashlib
+import math
+import re
+from dataclasses import dataclass
+
+MOST_TEXT_BYTES, MOST_TEXTS_BYTES, MOST_TEXTS = 1 << 20, 6 << 20, 96
+MOST_STEPS, MOST_SCRATCH, MOST_SCRATCH_BYTES, MOST_PROGRAMS = 16, 16, 1 << 28, 1 << 24
+WARPS, MOST_STAGES = (1, 2, 4, 8, 16, 32), 8
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+FILL = re.compile(r"-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
+
+
+class BadReply(ValueError):
+    """The jail's answer is not of the agreed form; what runs in there wrote it."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One step of a plan: which text runs on which grid, with which arguments by name."""
+
+    name: str
+    text: int
+    arguments: tuple[str, ...]
+    grid: tuple[int, int, int]
+    num_warps: int
+    num_stages: int
+    constexprs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    scratch: dict  # name -> {"shape", "dtype", "fill"}
+    steps: tuple[Kernel, ...]
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Every case's plan or the error that it met, and each distinct kernel's text, fixed by its hash."""
+
+    plans: tuple  # of Plan or, where it went wrong, of an error as a dict
+    printed: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    @property
+    def hashes(self) -> list[str]:
+        return [hashlib.sha256(text.encode()).hexdigest() for text in self.texts]
+
+
+def lower_request(source: str, entry: str, cases: list[dict], target: int) -> dict:
+    return {"source": source, "entry": entry, "cases": cases, "target": target}
+
+
+def lowered(header: dict, cases: list[dict], dtypes: dict) -> Lowered:
+    """The reply to lower_request(cases), every field held to what it may be. `dtypes`: name -> numpy dtype."""
+    rows, texts = header.get("cases"), header.get("texts")
+    need(isinstance(rows, list) and len(rows) == len(cases), "a row for each case")
+    need(isinstance(texts, list) and len(texts) <= MOST_TEXTS, "a list of texts")
+    need(all(isinstance(t, str) and len(t) <= MOST_TEXT_BYTES for t in texts), "texts of at most 1 MiB")
+    need(sum(map(len, texts)) <= MOST_TEXTS_BYTES, "texts of at most 6 MiB in all")
+    plans = tuple(
+        _plan_or_error(row, case, len(texts), dtypes) for row, case in zip(rows, cases, strict=True)
+    )
+    printed = tuple(str(row.get("printed") or "")[:20_000] for row in rows)
+    return Lowered(plans, printed, tuple(texts))
+
+
+def need(condition, what: str) -> None:
+    if not condition:
+        raise BadReply(f"the jail's answer must hold {what}")
+
+
+def whole(value, low: int, high: int) -> int:
+    need(
+        isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
+        f"a whole number from {low} to {high}",
+    )
+    return value
+
+
+def name(value) -> str:
+    need(isinstance(value, str) and NAME.fullmatch(value), "names that are identifiers")
+    return value
+
+
+def _plan_or_error(row, case: dict, texts: int, dtypes: dict):
+    need(isinstance(row, dict), "a row for each case")
+    if "error" in row:
+        from grader.box.warm import clean_error
+
+        return clean_error(row["error"])
+    plan, kernels = row.get("plan"), row.get("kernels")
+    need(isinstance(plan, dict) and isinstance(plan.get("steps"), list), "a plan with steps")
+    steps = plan["steps"]
+    need(
+        1 <= len(steps) <= MOST_STEPS and isinstance(kernels, list) and len(kernels) == len(steps),
+        "a kernel for each step",
+    )
+    scratch = _scratch(plan.get("scratch"), dtypes)
+    known = known_names(case, scratch)
+    return Plan(scratch, tuple(_step(s, k, texts, known) for s, k in zip(steps, kernels, strict=True)))
+
+
+def _scratch(rows, dtypes: dict) -> dict:
+    need(isinstance(rows, dict) and len(rows) <= MOST_SCRATCH, "at most 16 scratch buffers")
+    found, total = {}, 0
+    for key, row in rows.items():
+        need(isinstance(row, dict) and row.get("dtype") in dtypes, "scratch of known dtypes")
+        shape = row.get("shape")
+        need(isinstance(shape, list) and len(shape) <= 8, "scratch of a shape")
+        shape = [whole(n, 1, 1 << 30) for n in shape]
+        need(isinstance(row.get("fill"), str) and FILL.fullmatch(row["fill"]), "scratch with a fill")
+        total += math.prod(shape) * dtypes[row["dtype"]].itemsize
+        found[name(key)] = {"shape": shape, "dtype": row["dtype"], "fill": row["fill"]}
+    need(total <= MOST_SCRATCH_BYTES, "at most 256 MiB of scratch")
+    return found
+
+
+def known_names(case: dict, scratch: dict) -> set[str]:
+    """The arguments that a kernel of this case may take: pointers, sizes, scalars and strides."""
+    axes = {t["name"]: t["axes"] for t in case["tensors"]}
+    axes |= {key: "0123456789"[: len(row["shape"])] for key, row in scratch.items()}
+    found = {f"{key}_ptr" for key in axes} | {f"stride_{key}{axis}" for key in axes for axis in axes[key]}
+    return found | set(case["sizes"]) | set(case["scalars"])
+
+
+def _step(step, kernel, texts: int, known: set[str]) -> Kernel:
+    need(isinstance(step, dict) and isinstance(kernel, dict), "a kernel for each step")
+    grid, arguments = step.get("grid"), kernel.get("arguments")
+    need(isinstance(grid, list) and len(grid) == 3, "a grid of three sizes")
+    grid = tuple(whole(n, 1, MOST_PROGRAMS) for n in grid)
+    need(math.prod(grid) <= MOST_PROGRAMS, "a grid of at most 2**24 programs")
+    need(isinstance(arguments, list) and len(arguments) <= 200, "arguments")
+    need(all(isinstance(one, str) and one in known for one in arguments), "arguments of known names")
+    need(step.get("num_warps") in WARPS, "a number of warps")
+    constexprs = step.get("constexprs")
+    need(isinstance(constexprs, dict) and len(constexprs) <= 200, "constexprs")
+    return Kernel(
+        name=name(step.get("kernel")),
+        text=whole(kernel.get("text"), 0, texts - 1),
+        arguments=tuple(arguments),
+        grid=grid,
+        num_warps=step["num_warps"],
+        num_stages=whole(step.get("num_stages"), 1, MOST_STAGES),
+        constexprs=tuple((name(k), str(v)[:200]) for k, v in constexprs.items()),
+    )

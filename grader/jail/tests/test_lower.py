@@ -1,0 +1,106 @@
+"""What leaves the jail for a kernel answer: plans, texts, and errors with the line of the cell that they come from."""
+
+import pytest
+
+from grader import questions
+from grader.jail import host
+from grader.judge.kernel_evidence import PUBLIC, KernelEvidence
+from grader.questions import Case
+from grader.suites.right import right
+
+GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
+RIGHT = right(NORM)
+
+
+def lowered(question: str, cases: list[Case], source: str | None = None):
+    evidence = KernelEvidence(questions.find(question), source or right(question), seed=3)
+    evidence.cases = {PUBLIC + i: case for i, case in enumerate(cases)}
+    return evidence, evidence.lowered()
+
+
+def error_of(before: str, after: str) -> dict:
+    assert before in RIGHT
+    evidence, _ = lowered(NORM, [questions.find(NORM).public[0]], RIGHT.replace(before, after, 1))
+    return evidence.plan(PUBLIC)
+
+
+@pytest.mark.parametrize("question", [GEMM, "sampling_fusion.draw"])
+def test_cases_share_their_kernels_by_what_is_frozen_into_them(question):
+    cases = list(questions.find(question).public)
+    _, found = lowered(question, cases * 2)
+    assert len(found.plans) == 2 * len(cases) and len(found.texts) <= len(cases)
+    assert all("tt.divisibility = 16" in text for text in found.texts)
+
+
+def test_what_divides_by_16_and_what_is_one_makes_another_kernel():
+    sizes = [(64, 64, 64), (64, 64, 50), (128, 96, 64), (64, 1, 64)]
+    evidence, _ = lowered(GEMM, [Case(dict(zip("MNK", size, strict=True)), sm_count=16) for size in sizes])
+    steps = [evidence.plan(PUBLIC + i).steps[0] for i in range(4)]
+    assert steps[0].text == steps[2].text and len({step.text for step in steps}) == 3
+    assert "N" in steps[0].arguments and "N" not in steps[3].arguments
+
+
+def test_one_case_that_goes_wrong_leaves_the_others():
+    source = right(GEMM).replace("def launch(p):", "def launch(p):\n    assert p.M != 64, 'not this one'", 1)
+    evidence, _ = lowered(GEMM, list(questions.find(GEMM).public), source)
+    plans = {case.sizes["M"]: evidence.plan(purpose) for purpose, case in evidence.cases.items()}
+    assert all(isinstance(plan, dict) == (m == 64) for m, plan in plans.items())
+    assert "not this one" in plans[64]["message"]
+
+
+ERRORS = {
+    "a grid that is a function": ('"grid": (p.M,)', '"grid": lambda meta: (p.M,)', "got a function; launch(p) knows"),
+    "a name nobody defined": ("tl.sum(g, axis=0) / N", "tl.sum(h, axis=0) / N", "h is not defined"),
+    "a print without a label": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    print(offs)", "tl.device_print"),
+    "a kernel launched by launch": ("def launch(p):", "def launch(p):\n    layernorm_gelu[(1,)](1)", "runs nothing itself"),
+    "an autotuner": ("@triton.jit", "@triton.autotune(configs=[], key=[])\n@triton.jit", "settings in the step"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_goes_wrong_is_said_with_its_line(name):
+    before, after, words = ERRORS[name]
+    error = error_of(before, after)
+    assert isinstance(error, dict) and words in error["message"], error
+    assert "/" not in error["message"].replace("//", "") or "work" not in error["message"]
+
+
+def test_the_line_is_the_cells_own():
+    error = error_of("tl.sum(g, axis=0) / N", "tl.sum(h, axis=0) / N")
+    changed = RIGHT.replace("tl.sum(g, axis=0) / N", "tl.sum(h, axis=0) / N", 1)
+    assert "tl.sum(h, axis=0)" in changed.splitlines()[error["line"] - 1]
+
+
+def test_python_is_free_outside_kernels():
+    source = """
+import itertools
+from collections import namedtuple
+
+Tile = namedtuple("Tile", "rows warps")
+
+
+class Choice:
+    def __init__(self, p):
+        self.tile = Tile(1, 4) if p.N < 4096 else Tile(1, 8)
+
+""" + RIGHT.replace("def launch(p):", "def launch(p):\n    list(itertools.chain([Choice(p).tile]))", 1)
+    evidence, _ = lowered(NORM, [questions.find(NORM).public[0]], source)
+    assert not isinstance(evidence.plan(PUBLIC), dict)
+
+
+def test_the_jail_is_told_no_value():
+    """What crosses to the process with a student's Python: sizes, strides, dtypes, scalars, and nothing else."""
+    sent = []
+    programs = host.warm.programs
+    try:
+        host.warm.programs = lambda *a: type(
+            "Spy", (), {"ask": staticmethod(lambda *b: sent.append(b) or programs(*a).ask(*b))}
+        )
+        lowered(NORM, list(questions.find(NORM).public))
+    finally:
+        host.warm.programs = programs
+    ((task, arrays, _),) = sent
+    assert arrays == {} and set(task) == {"source", "entry", "cases", "target"}
+    for case in task["cases"]:
+        assert set(case) == {"sizes", "scalars", "sm_count", "tensors"}
+        assert all(set(t) == {"name", "dtype", "shape", "strides", "axes", "role"} for t in case["tensors"])

@@ -1,0 +1,71 @@
+"""A jail that lies: whatever a reply holds, it is plain data of known kinds or it is refused."""
+
+import copy
+
+import pytest
+
+from grader.box.serve.frames import DTYPES
+from grader.jail import protocol
+
+CASE = {
+    "sizes": {"M": 4}, "scalars": {"eps": ["fp32", 0.5]}, "sm_count": 16,
+    "tensors": [{"name": "x", "dtype": "fp16", "shape": [4], "strides": [1], "axes": "m", "role": "in"}],
+}  # fmt: skip
+STEP = {"kernel": "k", "grid": [2, 1, 1], "constexprs": {"BLOCK": 16}, "num_warps": 4, "num_stages": 3}
+SCRATCH = {"part": {"shape": [4, 2], "dtype": "fp32", "fill": "-inf"}}
+ROW = {
+    "plan": {"scratch": SCRATCH, "steps": [STEP]},
+    "kernels": [{"text": 0, "arguments": ["x_ptr", "M", "eps", "stride_xm", "part_ptr", "stride_part1"]}],
+    "printed": "hello",
+}
+REPLY = {"cases": [ROW], "texts": ["module {}"]}
+
+
+def lowered(reply):
+    return protocol.lowered(reply, [CASE], DTYPES)
+
+
+def test_a_reply_of_the_agreed_form_is_read():
+    found = lowered(REPLY)
+    (step,) = found.plans[0].steps
+    assert (step.name, step.grid, step.num_warps) == ("k", (2, 1, 1), 4) and found.printed == ("hello",)
+    assert len(found.hashes[0]) == 64
+
+
+LIES = {
+    "no cases": lambda r: r.pop("cases"),
+    "another number of cases": lambda r: r["cases"].append(ROW),
+    "texts that are none": lambda r: r.update(texts=[1]),
+    "too many texts": lambda r: r.update(texts=["x"] * 97),
+    "a text without end": lambda r: r.update(texts=["x" * (protocol.MOST_TEXT_BYTES + 1)]),
+    "a step without a kernel": lambda r: r["cases"][0]["kernels"].clear(),
+    "a text that is not there": lambda r: r["cases"][0]["kernels"][0].update(text=1),
+    "a text by a truth value": lambda r: r["cases"][0]["kernels"][0].update(text=True),
+    "a tensor of another question": lambda r: r["cases"][0]["kernels"][0].update(arguments=["y_ptr"]),
+    "markup for a name": lambda r: r["cases"][0]["plan"]["steps"][0].update(kernel="<script>"),
+    "markup for scratch": lambda r: r["cases"][0]["plan"].update(scratch={"<b>": SCRATCH["part"]}),
+    "a fill that is code": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(fill="__import__('os')"),
+    "a shape without end": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(shape=[1 << 30, 1 << 30]),
+    "a dtype of its own": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(dtype="object"),
+    "a grid without end": lambda r: r["cases"][0]["plan"]["steps"][0].update(grid=[1 << 24, 1 << 24, 1]),
+    "no grid": lambda r: r["cases"][0]["plan"]["steps"][0].update(grid=[0, 1, 1]),
+    "a grid of fractions": lambda r: r["cases"][0]["plan"]["steps"][0].update(grid=[1.5, 1, 1]),
+    "warps of no GPU": lambda r: r["cases"][0]["plan"]["steps"][0].update(num_warps=3),
+    "stages without end": lambda r: r["cases"][0]["plan"]["steps"][0].update(num_stages=99),
+    "steps without end": lambda r: r["cases"][0]["plan"].update(steps=[STEP] * 17),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_is_refused(name):
+    reply = copy.deepcopy(REPLY)
+    LIES[name](reply)
+    with pytest.raises(protocol.BadReply):
+        lowered(reply)
+
+
+def test_an_error_is_held_to_plain_text_and_a_line():
+    wild = {"message": ["<b>"], "kind": {"a": 1}, "line": "12", "program": [1, 2]}
+    (error,) = lowered({"cases": [{"error": wild}], "texts": []}).plans
+    assert set(error) == {"stage", "kind", "message", "line"} and error["line"] is None
+    assert all(isinstance(error[name], str) for name in ("stage", "kind", "message"))

@@ -1,0 +1,134 @@
+"""The judge of numpy questions: what the function returned against the topic's reference."""
+
+import copy
+
+import numpy as np
+
+from grader.judge import returned
+from grader.judge.cases import from_error
+from grader.judge.failed import Failed
+from grader.judge.numpy_evidence import NumpyEvidence
+from grader.judge.record import PartResult
+from grader.questions import Call, Part
+
+TWINS = 2
+SHOWN_SEED = 20_26  # of the calls that may be shown where a hidden one of the same kind fails
+SOME_CASE = "the formula of {}, worked by hand for this case"
+
+
+def judge(evidence: NumpyEvidence, part: Part, result: PartResult) -> None:
+    result.evidence = "values"
+    question = evidence.question
+    public, hidden = list(question.public), evidence.hidden_cases()
+    hidden += [again for call in hidden[:TWINS] if (again := twin(question, call))]
+    judge_public(evidence, public)
+    evidence.say(f"calling {question.entry} on {len(hidden)} hidden cases")
+    for call, wrong in judged(evidence, hidden, True):
+        if wrong:
+            raise shown_with_another(evidence, call, wrong)
+    result.came = f"{len(public)} public and {len(hidden)} hidden calls agree with the reference"
+
+
+def twin(question, call: Call) -> Call | None:
+    """The same sizes with other contents, so that no result kept for a shape is right twice."""
+    args = tuple(a[::-1].copy() if isinstance(a, np.ndarray) and a.ndim else a for a in call.args)
+    if not any(isinstance(a, np.ndarray) and a.ndim for a in args):
+        return None
+    try:
+        question.reference(*copy.deepcopy(args))
+    except (ValueError, IndexError):  # its arguments belong together in that order
+        return None
+    return Call(args, call.kind)
+
+
+def judge_public(evidence: NumpyEvidence, public: list[Call]) -> None:
+    evidence.say(f"calling {evidence.question.entry} on {len(public)} public cases")
+    rows = judged(evidence, public, False)
+    failures = [(call, wrong) for call, wrong in rows if wrong]
+    if failures:
+        right = len(rows) - len(failures)
+        call, wrong = failures[0]
+        count = f"{right} of {len(rows)} public cases are right; " if right else ""
+        look = known_mistake(evidence.question, wrong.facts.get("seen", {})) or wrong.look
+        raise Failed(f"{count}{written(evidence.question, call)}: {wrong.came}", look, **_plain(wrong.facts))
+
+
+def judged(evidence: NumpyEvidence, group: list[Call], hidden: bool) -> list[tuple[Call, Failed | None]]:
+    """Every call with what is wrong about its result. A call that raises stops only itself."""
+    question = evidence.question
+    outcome = evidence.call(group, hidden)
+    if not outcome.error:
+        return compared(question, group, outcome)
+    if outcome.ended or len(group) == 1:  # a loop that never ends is not waited for again
+        return [(group[0], from_error(outcome.error, ""))]
+    rows = []
+    for call in group:
+        alone = evidence.call([call], hidden)
+        rows += [(call, from_error(alone.error, ""))] if alone.error else compared(question, [call], alone)
+        if alone.ended:
+            break
+    return rows
+
+
+def compared(question, group: list[Call], outcome) -> list[tuple[Call, Failed | None]]:
+    results = outcome.header.get("results")
+    if not isinstance(results, list) or len(results) != len(group):
+        return [(group[0], Failed("the answer wrote into the grader's own channel"))]
+    if outcome.header.get("inputs_changed"):
+        look = "work on a copy, or build the result in a new array"
+        return [(group[0], Failed(f"{question.entry} changed the array it was given", look))]
+    seen, rows = {}, []
+    for number, (call, encoded) in enumerate(zip(group, results, strict=True)):
+        want = question.reference(*copy.deepcopy(call.args))
+        trouble = returned.compare(question, question.entry, encoded, want, outcome.arrays)
+        seen[number] = (call, encoded, outcome.arrays)
+        look = SOME_CASE.format(question.entry)
+        rows.append((call, Failed(trouble, look, told="values that differ", seen=seen) if trouble else None))
+    return rows
+
+
+def known_mistake(question, seen: dict) -> str:
+    """The sentence of a mistake that gives every one of these results, and shows in at least one."""
+    for mistake in question.mistakes:
+        if seen and mistake.wrong and all(_gives(question, mistake, *one) for one in seen.values()):
+            return mistake.sentence
+    return ""
+
+
+def _gives(question, mistake, call: Call, encoded, arrays: dict) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            would = mistake.wrong(*copy.deepcopy(call.args))
+        return not returned.compare(question, "x", encoded, would, arrays)
+    except (ValueError, TypeError, IndexError, ZeroDivisionError, KeyError, OverflowError):
+        return False
+
+
+def shown_with_another(evidence: NumpyEvidence, call: Call, wrong: Failed) -> Failed:
+    """A hidden call's failure: its kind alone, and the numbers of a call like it from a seed that is no secret."""
+    question = evidence.question
+    known = known_mistake(question, wrong.facts.get("seen", {}))
+    came = f"a hidden case ({call.kind}): {wrong.told or 'it fails'}"
+    shown = np.random.Generator(np.random.PCG64([SHOWN_SEED, 0]))
+    like_it = [one for one in question.hidden(shown) if one.kind == call.kind]
+    for other, trouble in judged(evidence, like_it, False) if like_it else []:
+        if trouble:
+            came += f". A case of that kind, drawn anew for you to see: {written(question, other)}: {trouble.came}"
+            break
+    return Failed(came, known or SOME_CASE.format(question.entry), told=came, known=bool(known))
+
+
+def _plain(facts: dict) -> dict:
+    """Facts that a record can keep."""
+    return {name: value for name, value in facts.items() if name != "seen"}
+
+
+def written(question, call: Call) -> str:
+    """The call as a learner would write it; an array by its shape, a short one in full."""
+    return f"{question.entry}({', '.join(map(_shown, call.args))})"
+
+
+def _shown(value) -> str:
+    if isinstance(value, np.ndarray):
+        return str(value.tolist()) if value.size <= 6 else f"array{value.shape}"
+    return repr(value)

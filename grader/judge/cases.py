@@ -1,0 +1,193 @@
+"""One case of a kernel answer against the reference: what went wrong first, as a Failed, and which mistake explains it."""
+
+import numpy as np
+
+from grader.judge.compare import Difference, difference
+from grader.judge.failed import Failed, Refusal, Unclear
+from grader.judge.kernel_evidence import Run
+
+UNTOLD = "values that differ"
+
+
+def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: []) -> None:
+    """Raises what is wrong with a case that ran whole. `others` are runs that a diagnosis has to explain as well;
+    `poisoned` tells which masked loads reach which outputs."""
+    refuse_error(run)
+    for sort, trouble in TROUBLES.items():
+        if found := trouble(run):
+            came, look = found
+            raise Failed(f"{describe(run)}: {came}", look, told=sort)
+    if run.outcome.header.get("undecided"):
+        raise Unclear(f"{describe(run)}: {run.outcome.header['undecided']}")
+    got = {name: run.output(name) for name in run.want}
+    sentence, worst = differs(question, run.inputs, run.case, got, run.want)
+    if sentence:
+        known = recognise(question, run, others)
+        look = (
+            known
+            or masked_lanes(run, worst, poisoned)
+            or "how that element is computed: which program writes it, and what it reads"
+        )
+        raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known))
+
+
+def refuse_error(run: Run) -> None:
+    """Raises what the jail or the machine reported of this case."""
+    error = run.outcome.error
+    if error and error["stage"] == "text":
+        raise Refusal(error["message"], error["line"])
+    if error:
+        raise from_error(error, describe(run))
+
+
+def differs(question, inputs, case, got: dict, want: dict) -> tuple[str, Difference | None]:
+    """("", None) where every output is what it should be; else a sentence and the worst element."""
+    if question.agree:
+        return question.agree(inputs, case, got, want), None
+    allowed = question.tolerance(inputs, case, want)
+    for name, target in want.items():
+        worst = difference(name, got[name].astype(np.float64), target, allowed[name])
+        if worst:
+            return worst.sentence(), worst
+    return "", None
+
+
+def describe(run: Run) -> str:
+    """A public case in full; a hidden one by its kind alone."""
+    return f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)
+
+
+def in_full(case) -> str:
+    sizes = ", ".join(f"{k} = {v}" for k, v in case.sizes.items())
+    layout = "".join(f", {name} {how}" for name, how in case.layout.items())
+    return f"{sizes}, {case.dtype}{layout}"
+
+
+LOOKS = {
+    "OutOfBounds": "the mask of that access, and the strides that lead to it",
+    "NotImplementedError": "replace that line by your own code",
+    "Ended": "a loop that never ends, or far too many values at once",
+    "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
+}
+TOLD = {
+    "OutOfBounds": "an access outside a tensor", "Ended": "its process was stopped or ended itself",
+    "NotImplementedError": "not started",
+}  # fmt: skip
+
+
+def from_error(error: dict, where: str) -> Failed:
+    """An exception of the answer, or the end of its process, as a failure."""
+    kind, message, line = error["kind"], error["message"], error["line"]
+    if kind == "NotImplementedError":
+        return Failed("not started: the cell still raises NotImplementedError", LOOKS[kind], told=TOLD[kind])
+    place = f"line {line} of the cell" if line else "the cell as a whole"
+    if kind == "NameError":
+        place += ": an answer stands alone, so what it calls is defined in its own cell"
+    look = f"{place}: {LOOKS[kind]}" if kind in LOOKS and line else LOOKS.get(kind, place)
+    prefix = (
+        f"{where}: " if where and error["stage"] in ("kernel", "call", "process", "launch", "worker") else ""
+    )
+    return Failed(f"{prefix}{message}", look, told=TOLD.get(kind, "an exception"), error=error)
+
+
+def _input_written(run: Run):
+    inputs = {p.spec.name for p in run.placed if p.spec.role == "in"}
+    for launch in run.launches:
+        for name in inputs & set(launch["tensors"]):
+            if {"store", "atomic"} & set(launch["tensors"][name]):
+                return (
+                    f"kernel {launch['kernel']} wrote into its input {name}",
+                    "which pointer the store uses",
+                )
+    return None
+
+
+def _race(run: Run):
+    races = run.outcome.header.get("races") or []
+    if not races:
+        return None
+    race = races[0]
+    line = f" (line {race['line']})" if race.get("line") else ""
+    where = race.get("place") or f"element {race['element']} of {race['tensor']}"
+    return (
+        f"two programs use {where} ({race['how']}){line}, so the result depends on which is first",
+        "how a program's indices come from its program id: no two may own the same element",
+    )
+
+
+def _unwritten(run: Run):
+    for placed in run.placed:
+        if placed.spec.role != "out":
+            continue
+        stores = placed.view(run.outcome.arrays[f"stores:{placed.spec.name}"])
+        missing = np.argwhere(stores == 0)
+        if len(missing):
+            place = ", ".join(map(str, missing[0]))
+            return (
+                f"{len(missing):,} of {stores.size:,} elements of {placed.spec.name} were never written, the first is {placed.spec.name}[{place}]",
+                "the grid (does it cover the last, ragged tile?) and the mask of the store",
+            )
+    return None
+
+
+def _gap_written(run: Run):
+    for placed in run.placed:
+        if placed.spec.role == "in":
+            continue
+        stores = run.outcome.arrays[f"stores:{placed.spec.name}"]
+        if (stores[placed.gaps()] != 0).any():
+            return (
+                f"memory between the rows of {placed.spec.name} was written",
+                "the strides of the store and its column mask",
+            )
+    return None
+
+
+TROUBLES = {
+    "a written input": _input_written,
+    "two programs that race": _race,
+    "elements that were never written": _unwritten,
+    "a write between the rows of a tensor": _gap_written,
+}
+
+
+def masked_lanes(run: Run, worst: Difference | None, poisoned) -> str:
+    """Where a masked load without other= may have reached the output: the line to change."""
+    if worst is None or not run.outcome.header.get("masked_lines"):
+        return ""
+    lines = [row["line"] for row in poisoned(run) if worst.name in row["outputs"]]
+    if not lines:
+        return ""
+    said = ", ".join(map(str, lines[:4]))
+    return f"a masked load without other= (line {said}) reaches the output; lanes that are masked hold no value: say other=0.0"
+
+
+def recognise(question, run: Run, others: list[Run]) -> str:
+    """The sentence of a mistake that gives the whole output of this case, and of every other that ran."""
+    whole = [one for one in others if one is not run and not one.outcome.error and one.want]
+    for mistake in question.mistakes:
+        for output in mistake.outputs:  # with one choice of tiles in all of them
+            if all(_gives(question, output, one) for one in (run, *whole)):
+                return mistake.sentence
+    return ""
+
+
+def _near(would: np.ndarray) -> np.ndarray:
+    """A mistake is recomputed in float64, and the answer rounded on its own way to it: near its size, or the largest's."""
+    largest = np.abs(would[np.isfinite(would)]).max(initial=0.0)
+    return 1e-2 * np.abs(would) + 3e-3 * largest
+
+
+def _gives(question, output, run: Run) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            would = output(run.inputs, run.case)
+            want = run.want | would
+            allowed = question.tolerance(run.inputs, run.case, want)
+            slack = {n: np.maximum(allowed[n], _near(np.asarray(w, np.float64))) for n, w in want.items()}
+        return all(
+            difference(name, run.output(name).astype(np.float64), target, slack[name]) is None
+            for name, target in want.items()
+        )
+    except (ValueError, KeyError, FloatingPointError, IndexError, TypeError, ZeroDivisionError):
+        return False

@@ -1,0 +1,66 @@
+"""Compares what came with what was wanted, in float64, and finds the worst element."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The worst element of an array that is not within its tolerance."""
+
+    name: str
+    index: tuple[int, ...]
+    got: float
+    want: float
+    allowed: float
+    wrong: int
+    size: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.name}[{', '.join(map(str, self.index))}]" if self.index else self.name
+
+    def sentence(self) -> str:
+        share = f"; {self.wrong:,} of {self.size:,} elements are off" if self.size > 1 else ""
+        got, want = tell_apart(self.got, self.want)
+        within = f" within {self.allowed:.2g}" if self.allowed else ""
+        return f"{self.place} is {got}, wanted {want}{within}{share}"
+
+
+def tell_apart(got: float, want: float) -> tuple[str, str]:
+    """Both numbers with as many digits as it takes to see that they differ."""
+    for digits in range(6, 18):
+        texts = tuple(_number(value, digits) for value in (got, want))
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def _number(value: float, digits: int) -> str:
+    if not np.isfinite(value):
+        return {"inf": "infinity", "-inf": "minus infinity"}.get(str(value), "NaN")
+    return f"{int(value)}" if value == int(value) and abs(value) < 1e15 else f"{value:.{digits}g}"
+
+
+def difference(name: str, got, want, allowed) -> Difference | None:
+    """None where every element is within `allowed`; written so that a NaN can never pass for a number."""
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    allowed = np.broadcast_to(np.asarray(allowed, np.float64), want.shape)
+    with np.errstate(invalid="ignore"):
+        error = np.abs(got - want)
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        ok = same | (error <= allowed)
+    if ok.all():
+        return None
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a large error where none is allowed: as bad as can be
+        badness = np.where(
+            ok, -1.0, np.where(np.isfinite(error), error / np.maximum(allowed, 1e-300), np.inf)
+        )
+    worst = np.unravel_index(int(np.argmax(badness)), want.shape) if want.shape else ()
+    index = tuple(int(i) for i in worst)
+    return Difference(
+        name, index, float(got[index]), float(want[index]), float(allowed[index]), int((~ok).sum()), want.size
+    )

@@ -1,0 +1,239 @@
+"""A kernel answer: lowered to IR once for all its cases, then run by the machine and compiled by the compiler.
+
+The jail that ran the answer's Python is asked before any input is drawn and never again.
+"""
+
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from grader.bench import gpu
+from grader.box.warm import Outcome, width
+from grader.compiler import host as compiler
+from grader.compiler.protocol import Compiled, Request
+from grader.jail import host as jail
+from grader.jail.protocol import Lowered, Plan
+from grader.judge.evidence import Evidence, beside
+from grader.machine import host as machine
+from grader.questions import Case, KernelQuestion
+from grader.questions.memory import Placed, place, shape_only
+
+PUBLIC, HIDDEN, METERED, COMPILED, TIMED = 100, 200, 300, 400, 500
+KNOBS = 1  # the purpose that draws what no case names
+PUBLIC_MULTIPROCESSORS = 16
+
+
+@dataclass
+class Run:
+    """One case as the machine ran it; inputs and reference never left the referee's side and the machine's."""
+
+    case: Case
+    hidden: bool
+    plan: Plan | None
+    placed: list[Placed]
+    inputs: dict
+    want: dict
+    outcome: Outcome
+
+    def output(self, name: str) -> np.ndarray:
+        placed = next(p for p in self.placed if p.spec.name == name)
+        return placed.view(self.outcome.arrays[name].view(placed.storage.dtype))
+
+    def written(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Of programs drawn from a large grid: the indices that they wrote, a row each, and the values there."""
+        placed = next(p for p in self.placed if p.spec.name == name)
+        return placed.indices(self.outcome.arrays[f"at:{name}"]), self.outcome.arrays[name].astype(np.float64)
+
+    @property
+    def launches(self) -> list[dict]:
+        return self.outcome.header["launches"]
+
+
+def print_line(row: dict) -> str:
+    """What tl.device_print said, and in which program."""
+    program = ", ".join(map(str, row["program"]))
+    return f"program ({program}), line {row['line']}: {row['text']}"
+
+
+@dataclass
+class KernelEvidence(Evidence):
+    cases: dict[int, Case] = field(default_factory=dict)  # by purpose
+    runs: dict[int, Run] = field(default_factory=dict)
+    ahead: dict[int, Future] = field(default_factory=dict)
+    compiling: Future | None = None
+    on_gpu: object = None  # in gpu mode the answer's way there
+
+    def __post_init__(self):
+        question: KernelQuestion = self.question
+        self.lock = threading.RLock()
+        self._lowered: Lowered | None = None
+        self._printed: list[dict] | None = None
+        drawn = self.rng(KNOBS)
+        cases = {PUBLIC + i: case for i, case in enumerate(question.public)}
+        cases |= {HIDDEN + i: case for i, case in enumerate(self.hidden_cases())}
+        if question.metered:
+            cases[METERED] = question.metered(self.rng(METERED))
+        if question.compile_case:
+            cases[COMPILED] = question.compile_case
+        if question.speed and self.mode == "gpu":
+            cases[TIMED] = question.speed.case
+        for purpose, case in cases.items():
+            told = case.sm_count or (
+                PUBLIC_MULTIPROCESSORS if purpose < HIDDEN else int(drawn.integers(9, 64))
+            )
+            if self.mode == "gpu" and purpose in (COMPILED, TIMED):
+                told = gpu.facts()[1]
+            self.cases[purpose] = replace(case, sm_count=told)
+
+    @property
+    def public(self) -> list[int]:
+        return [purpose for purpose in self.cases if PUBLIC <= purpose < HIDDEN]
+
+    @property
+    def hidden(self) -> list[int]:
+        return [purpose for purpose in self.cases if HIDDEN <= purpose < METERED]
+
+    @property
+    def target(self) -> int:
+        return gpu.facts()[0] if self.mode == "gpu" else self.question.targets[0]
+
+    # ---- from the jail: plans and texts
+
+    def lowered(self) -> Lowered | Outcome:
+        """What crossed, of all cases at once and in no order that tells which is which; an Outcome where none did."""
+        with self.lock:
+            if self._lowered is None:
+                self._lowered = self._lower()
+        return self._lowered
+
+    def _lower(self) -> Lowered | Outcome:
+        purposes = list(self.cases)
+        self.order = [purposes[i] for i in self.rng(KNOBS + 1).permutation(len(purposes))]
+        self.say(f"lowering {len(purposes)} cases to Triton IR")
+        tasks = [self._told(self.cases[purpose]) for purpose in self.order]
+        outcome, found = jail.lower(self.source, self.question.entry, tasks, self.target, self.level)
+        self.count(outcome)
+        return found if found is not None else outcome
+
+    def _told(self, case: Case) -> dict:
+        """All that an answer learns of a case."""
+        scalars = {n: ["fp32" if isinstance(v, float) else "i32", v] for n, v in case.scalars.items()}
+        tensors = [shape_only(spec, case).as_task() for spec in self.question.tensors]
+        return {"sizes": dict(case.sizes), "scalars": scalars, "sm_count": case.sm_count, "tensors": tensors}
+
+    def plan(self, purpose: int) -> Plan | dict:
+        """The plan of a case, or the error that it met as a dict."""
+        found = self.lowered()
+        if isinstance(found, Outcome):
+            return found.error
+        return found.plans[self.order.index(purpose)]
+
+    def texts(self, purpose: int) -> list[str]:
+        plan = self.plan(purpose)
+        return (
+            sorted({self._lowered.texts[step.text] for step in plan.steps}) if isinstance(plan, Plan) else []
+        )
+
+    # ---- from the machine: values and counts
+
+    def draw(self, purpose: int) -> tuple[dict, list[Placed]]:
+        case = self.cases[purpose]
+        inputs = self.question.inputs(case, self.rng(purpose))
+        return inputs, place(self.question, case, inputs)
+
+    def run(self, purpose: int, **how) -> Run:
+        """One case on the machine, metered; each runs once."""
+        if purpose not in self.runs:
+            started = self.ahead.pop(purpose, None)
+            self.runs[purpose] = started.result() if started else self._run(purpose, **how)
+            self.count(self.runs[purpose].outcome)
+        run = self.runs[purpose]
+        if not run.hidden:
+            self.heard(self._prints(purpose, run))
+        return run
+
+    def _prints(self, purpose: int, run: Run) -> str:
+        said = self._lowered.printed[self.order.index(purpose)] if isinstance(self._lowered, Lowered) else ""
+        return "\n".join(filter(None, [said.strip(), *map(print_line, run.outcome.header.get("prints", []))]))
+
+    def run_ahead(self, purposes: list[int]) -> None:
+        """Start cases side by side, where there are cores and boxes for it."""
+        if self.eager and width() > 1:
+            self.ahead |= {p: beside().submit(self._run, p) for p in purposes if p not in self.runs}
+
+    def _run(self, purpose: int, **how) -> Run:
+        plan, case, hidden = self.plan(purpose), self.cases[purpose], HIDDEN <= purpose < COMPILED
+        if isinstance(plan, dict):
+            return Run(case, hidden, None, [], {}, {}, Outcome(header={"error": plan}))
+        inputs, placed = self.draw(purpose)
+        outcome = self.interpret(purpose, placed, **how)
+        want = {} if how.get("programs") or outcome.error else self.question.reference(inputs, case)
+        return Run(case, hidden, plan, placed, inputs, want, outcome)
+
+    def interpret(self, purpose: int, placed: list[Placed], **how) -> Outcome:
+        plan, case = self.plan(purpose), self.cases[purpose]
+        settings = {"sm_count": case.sm_count, "repeatable": self.question.repeatable, **how}
+        values = machine.numbers(case, plan, placed)
+        return machine.run_case(
+            self._lowered.texts, plan, placed, values=values, level=self.level, **settings
+        )
+
+    def poisoned(self, run: Run) -> list[dict]:
+        """Which masked loads without other= reach a result of this case, by line, and which outputs."""
+        purpose = next(p for p, one in self.runs.items() if one is run)
+        found = self.interpret(purpose, run.placed, operation="poison", counting="values")
+        return [] if found.error else found.header.get("poison", [])
+
+    def printed_texts(self) -> list[dict]:
+        """Every text as the machine prints it: what the compiler and the bench get. {"text"} or {"error"} each."""
+        with self.lock:
+            if self._printed is None:
+                self._printed = machine.print_texts(self._lowered.texts, self.level)
+        return self._printed
+
+    # ---- from the compiler
+
+    def begin(self) -> None:
+        """Compile beside the machine: with two cores a check takes as long as the slower of the two."""
+        if COMPILED in self.cases:
+            self.compiling = self.compiling or beside().submit(self._compile, [COMPILED, METERED])
+        if self.on_gpu is not None:
+            self.on_gpu.begin()
+
+    def compiled(self) -> tuple[Outcome, list[Compiled]]:
+        self.begin()
+        outcome, rows = self.compiling.result()
+        self.compiling_counted = self.count(outcome)
+        return outcome, rows
+
+    def _compile(self, purposes: list[int]) -> tuple[Outcome, list[Compiled]]:
+        """Each distinct kernel of these cases, for every target of the question."""
+        known = {}
+        for purpose in purposes:
+            plan = self.plan(purpose) if purpose in self.cases else None
+            if isinstance(plan, dict):
+                return Outcome(header={"error": plan}), []
+            for step in plan.steps if plan else ():
+                row = self.printed_texts()[step.text]
+                if "error" in row:
+                    return Outcome(header={"error": row["error"]}), []
+                settings = (step.name, row["text"], step.num_warps, step.num_stages)
+                known[settings] = dict(
+                    zip(("name", "text", "num_warps", "num_stages"), settings, strict=True)
+                )
+        return compiler.compile_kernels(
+            Request(tuple(known.values()), tuple(self.question.targets)), self.level
+        )
+
+    def settle(self) -> None:
+        """Nothing of this answer computes beside the clock."""
+        for future in filter(None, (self.compiling, *self.ahead.values())):
+            future.exception()
+
+    def end(self) -> None:
+        for future in filter(None, (self.compiling, *self.ahead.values())):
+            future.cancel()
+        if self.on_gpu is not None:
+            self.on_gpu.end()

@@ -1,0 +1,137 @@
+"""An answer on the GPU: built from what the machine printed, launched by the bench, compared by the referee."""
+
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from grader.bench import gpu
+from grader.bench.host import Bench, Broken, Builder
+from grader.judge.cases import describe, differs
+from grader.judge.evidence import beside
+from grader.judge.failed import Failed, Refusal
+from grader.judge.kernel_evidence import COMPILED, METERED, TIMED, KernelEvidence
+from grader.judge.record import PartResult
+from grader.machine import host as machine
+
+TILES = "the sizes of its tiles, num_warps and num_stages"
+
+
+@dataclass
+class OnGpu:
+    """All that an answer will launch. Everything is built before anything runs, so that no compiler runs beside the clock."""
+
+    evidence: KernelEvidence
+    bench: Bench = field(default_factory=Bench)
+    builder: Builder = field(default_factory=Builder)
+    building: Future | None = None
+    drawing: Future | None = None
+
+    def begin(self) -> None:
+        """Build, and start the bench, while the machine runs."""
+        self.building = self.building or beside().submit(self._build)
+        if TIMED in self.evidence.cases:
+            self.drawing = self.drawing or beside().submit(self.evidence.draw, TIMED)
+
+    def timed_inputs(self) -> tuple[dict, list]:
+        self.begin()
+        return self.drawing.result()
+
+    def launched(self) -> list[int]:
+        """The purposes of all cases that the GPU runs."""
+        return [p for p in self.evidence.cases if p not in (COMPILED, METERED)]
+
+    def _build(self) -> dict[tuple, str]:
+        """Why a kernel could not be built, by its text, warps and stages."""
+        evidence, capability = self.evidence, gpu.facts()[0]
+        self.bench.start()  # loading its libraries takes longer than all else
+        known = {}
+        for purpose in self.launched():
+            plan = evidence.plan(purpose)
+            for step in () if isinstance(plan, dict) else plan.steps:
+                row = evidence.printed_texts()[step.text]
+                if "error" not in row:
+                    settings = {"num_warps": step.num_warps, "num_stages": step.num_stages}
+                    known[_key(step)] = {"ir": row["text"], "settings": settings}
+        failed = self.builder.build(list(known.values()), capability, evidence.say) if known else {}
+        return {key: failed[number] for number, key in enumerate(known) if number in failed}
+
+    def request(self, purpose: int, placed: list, **more) -> tuple[dict, dict]:
+        """One case as the bench wants it: IR, numbers and input bytes. Broken where it has no code."""
+        self.begin()
+        evidence, case = self.evidence, self.evidence.cases[purpose]
+        failed, plan, target = self.building.result(), evidence.plan(purpose), f"sm_{gpu.facts()[0]}"
+        if isinstance(plan, dict):
+            raise Broken(f"does not compile for {target}: {plan['message']}")
+        steps = []
+        for step in plan.steps:
+            row = evidence.printed_texts()[step.text]
+            if "error" in row:
+                raise Refusal(row["error"]["message"], row["error"]["line"])
+            if reason := failed.get(_key(step)):
+                raise Broken(f"does not compile for {target}: {reason}")
+            settings = {"num_warps": step.num_warps, "num_stages": step.num_stages, "grid": list(step.grid)}
+            steps.append({"ir": row["text"], "arguments": list(step.arguments), **settings})
+        tensors = [{**p.as_task(), "storage_bytes": int(p.storage.nbytes)} for p in placed]
+        scalars = {name: value for name, (_, value) in machine.numbers(case, plan, placed).items()}
+        header = {"steps": steps, "scalars": scalars, "tensors": tensors, "scratch": plan.scratch, **more}
+        return header, {p.spec.name: p.storage for p in placed if p.spec.role != "out"}
+
+    def ask(self, purpose: int, placed: list, **more) -> tuple[dict, dict]:
+        return self.bench.ask(*self.request(purpose, placed, **more))
+
+    def stream(self, purpose: int, placed: list, **more):
+        return self.bench.stream(*self.request(purpose, placed, **more))
+
+    def end(self) -> None:
+        """Nothing of this answer goes on beside the next one."""
+        for future in filter(None, (self.building, self.drawing)):
+            if not future.cancel():
+                self.builder.stop()
+                future.exception()
+        self.bench.stop()
+
+
+def _key(step) -> tuple:
+    return step.text, step.num_warps, step.num_stages
+
+
+def judge_runs(evidence: KernelEvidence, runs: list, result: PartResult) -> None:
+    """Every case that the machine ran, once more on the GPU; raises what went wrong there."""
+    result.evidence += f" and on {gpu.name()}"
+    purposes = [*evidence.public, *evidence.hidden]
+    for number, (purpose, run) in enumerate(zip(purposes, runs, strict=True)):
+        evidence.say(f"running {len(runs)} cases on {gpu.name()} … {number}/{len(runs)}")
+        try:
+            report, found = evidence.on_gpu.ask(purpose, run.placed, repeat=3)
+        except Broken as broken:
+            told = "it does not run on the GPU"
+            raise Failed(f"{describe(run)}: the kernel {broken}", TILES, told=told) from None
+        trouble = misbehaves(report, evidence.question)
+        got = {name: array for name, array in outputs(run.placed, found).items() if name in run.want}
+        trouble = trouble or differs(evidence.question, run.inputs, run.case, got, run.want)[0]
+        if trouble:
+            look = "what programs do in order here and a GPU does at once"
+            raise Failed(
+                f"{describe(run)}, on the GPU: {_told(run, trouble)}", look, told="another result on the GPU"
+            )
+
+
+def _told(run, trouble: str) -> str:
+    return "another result than the reference" if run.hidden else trouble
+
+
+def misbehaves(report: dict, question) -> str:
+    """What a launch did beside its outputs, as a sentence."""
+    if report["changed"]:
+        return f"{report['changed'][0]} was written"
+    if report.get("repeats") is False and question.repeatable:
+        return "the same inputs gave other bits on a repeat: two programs race"
+    if report.get("differing"):
+        return "a timed launch gave other results than the judged one"
+    return ""
+
+
+def outputs(placed: list, found: dict) -> dict:
+    """The output arrays as views, strided as the kernel wrote them."""
+    return {
+        p.spec.name: p.view(found[p.spec.name].view(p.storage.dtype)) for p in placed if p.spec.role != "in"
+    }

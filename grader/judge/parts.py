@@ -1,0 +1,53 @@
+"""Which judge looks at a part; what it raises becomes the part's result."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from grader.judge import calls, compiled, on_gpu, speed, traffic, values
+from grader.judge.evidence import Evidence
+from grader.judge.failed import Failed, Unclear
+from grader.judge.kernel_evidence import KernelEvidence
+from grader.judge.numpy_evidence import NumpyEvidence
+from grader.judge.record import FAIL, INCONCLUSIVE, PartResult
+from grader.questions import KernelQuestion, NumpyQuestion, Part, Question
+
+JUDGES = {
+    "values": values.judge,
+    "traffic": traffic.judge,
+    "compiled": compiled.judge,
+    "speed": speed.judge,
+    "calls": calls.judge,
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a kind of question brings: how its evidence is gathered, and what a GPU adds."""
+
+    evidence: type[Evidence]
+    on_gpu: Callable | None = None
+
+
+KINDS = {NumpyQuestion: Kind(NumpyEvidence), KernelQuestion: Kind(KernelEvidence, on_gpu.OnGpu)}
+
+
+def gather(question: Question, source: str, seed: int, mode: str = "cpu", **more) -> Evidence:
+    kind = KINDS[type(question)]
+    evidence = kind.evidence(question, source, seed, mode, **more)
+    if mode == "gpu" and kind.on_gpu:
+        evidence.on_gpu = kind.on_gpu(evidence)
+    return evidence
+
+
+def judge(evidence: Evidence, part: Part) -> PartResult:
+    question = evidence.question
+    result = PartResult(part.name, part.points, part.points, asked=question.asks, look=question.where)
+    try:
+        JUDGES[part.judged_by(evidence.mode)](evidence, part, result)
+    except Failed as failed:
+        result.state, result.points, result.came = FAIL, failed.points, failed.came
+        result.look, result.told = failed.look or result.look, failed.told
+        result.facts |= failed.facts
+    except Unclear as unclear:
+        result.state, result.points, result.came = INCONCLUSIVE, 0.0, str(unclear)
+    return result

@@ -1,0 +1,150 @@
+"""The Record: everything that is known about one verdict, as plain data, written once."""
+
+import hashlib
+import json
+import platform
+import time
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from grader import places
+from grader.verdicts import EXIT, FAIL, INCONCLUSIVE, PASS, REFUSED, WRONG_USAGE  # noqa: F401  who reads a record reads these
+
+
+@dataclass
+class PartResult:
+    """One part of a question: its points, and in three lines what was asked, what came and where to look."""
+
+    name: str
+    points: float
+    of: float
+    evidence: str = ""
+    asked: str = ""
+    came: str = ""
+    look: str = ""
+    state: str = PASS  # PASS, FAIL, INCONCLUSIVE or "not reached"
+    told: str = ""  # what feedback may say instead of `came`, where that holds a number drawn in secret
+    facts: dict = field(default_factory=dict)
+
+
+@dataclass
+class Record:
+    question: str
+    verdict: str
+    points: float
+    of: float
+    mode: str
+    parts: list[PartResult] = field(default_factory=list)
+    message: str = ""  # for a refusal or trouble of our own
+    line: int | None = None
+    printed: str = ""
+    hints: list[str] = field(default_factory=list)  # what a report may fold beneath a failure
+    seed: str = ""
+    answer: str = ""  # hash of the normalised text
+    key: str = ""
+    level: int = 0
+    versions: dict = field(default_factory=dict)
+    machine: str = ""
+    date: str = ""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == PASS
+
+    @property
+    def not_started(self) -> bool:
+        """Whether the cell is still the stub that the lab came with."""
+        errors = (part.facts.get("error") or {} for part in self.parts)
+        return any(error.get("kind") == "NotImplementedError" for error in errors)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether any of it is still open: such points are nobody's fault and need a person or another run."""
+        return INCONCLUSIVE in (self.verdict, *(part.state for part in self.parts))
+
+    def for_feedback(self) -> "Record":
+        """The same verdict without a number that only a secret seed could give."""
+        shown = [replace(p, came=p.told, facts={}) if p.told else p for p in self.parts]
+        return replace(self, parts=shown, seed="")
+
+    def as_json(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Record":
+        return cls(**{**data, "parts": [PartResult(**p) for p in data["parts"]]})
+
+    def _repr_html_(self) -> str:
+        from grader.judge import report
+
+        return report.html(self)
+
+    def __str__(self) -> str:
+        from grader.judge import report
+
+        return report.text(self)
+
+    __repr__ = __str__
+
+
+def versions() -> dict:
+    """What the evidence was made with. Read from the installed packages, so nothing heavy is imported."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in ("triton", "torch", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "absent"
+    return found
+
+
+SHARED = ("judge", "questions", "machine", "jail", "compiler", "bench", "box/serve")
+SHOWN = {"report.py", "picture.py", "record.py"}  # how a verdict is shown decides none
+
+
+@cache
+def code(slug: str) -> str:
+    """A hash over all that decides a grade of a topic: the judges, the question's table, the topic's formulas."""
+    found = {path for room in SHARED for path in (places.ROOT / "grader" / room).rglob("*.py")}
+    found |= set((places.ROOT / "grader/checks").glob(f"{slug}.py")) | set(
+        (places.ROOT / "grader/checks").glob("_*.py")
+    )
+    found |= set((places.ROOT / "kernels").glob("*.py")) | set((places.ROOT / "kernels" / slug).glob("*.py"))
+    kept = sorted(p for p in found if "tests" not in p.parts and p.name not in SHOWN)
+    texts = [f"{path.relative_to(places.ROOT)}\n".encode() + path.read_bytes() for path in kept]
+    return hashlib.sha256(b"\n".join(texts)).hexdigest()[:32]
+
+
+def key(answer: str, specification: str, mode: str, machine: str, epoch: str) -> str:
+    """A CPU record never answers a GPU grade, nor one machine's another's."""
+    text = json.dumps([answer, specification, mode, machine, epoch, versions()])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def save(record: Record) -> Path | None:
+    """Writes the record under a name of its own; a disk that refuses costs the learner nothing."""
+    try:
+        place = places.records() / record.question
+        place.mkdir(parents=True, exist_ok=True)
+        path = (
+            place
+            / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns() % 10**9:09d}-{record.key[:8]}.json"
+        )
+        path.write_text(json.dumps(record.as_json(), indent=1) + "\n", encoding="utf-8")
+        return path
+    except OSError:
+        return None
+
+
+def last(question: str) -> dict | None:
+    """The learner's newest Record of a question as a plain dict, for a simulator to show beside its model."""
+    for path in sorted((places.records() / question).glob("*.json"), reverse=True):
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+    return None

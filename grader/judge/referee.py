@@ -1,0 +1,98 @@
+"""grade_one: from (answer, question, mode, seed) to a Record. Everything that gives a grade comes through here."""
+
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from grader import box
+from grader.bench import gpu
+from grader.box.warm import JailTrouble
+from grader.judge import answer, parts, record
+from grader.judge.evidence import Evidence, quiet
+from grader.judge.failed import Refusal
+from grader.judge.record import FAIL, INCONCLUSIVE, PASS, REFUSED, PartResult, Record
+from grader.questions import Question
+
+MODES = ("cpu", "gpu")
+
+
+def grade_one(
+    source: str,
+    question: Question,
+    *,
+    mode: str = "cpu",
+    seed: int | None = None,
+    epoch: str = "",
+    eager: bool = True,
+    say: Callable[[str], None] = quiet,
+) -> Record:
+    """Judge one answer. A wrong answer fails, a forbidden one is refused, trouble of our own is inconclusive.
+
+    `eager` compiles beside the machine, which is quicker where the answer is right. `say` is told where it stands.
+    """
+    if mode not in MODES:
+        raise ValueError(f"mode must be cpu or gpu, got {mode!r}")
+    started = time.monotonic()
+    verdict = Record(
+        question.id, PASS, 0.0, question.points, mode, versions=record.versions(), machine=machine(mode)
+    )
+    verdict.date = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        text = answer.normalise(source)
+        verdict.answer = answer.digest(text)
+        verdict.key = record.key(verdict.answer, specification(question), mode, verdict.machine, epoch)
+        answer.require_parses(text)
+        seed = secrets.randbits(128) if seed is None else seed  # drawn only now that the answer is fixed
+        verdict.seed = f"{seed:032x}"
+        verdict.level = int(box.best_level())
+        _judge(verdict, parts.gather(question, text, seed, mode, say=say, eager=eager))
+    except (answer.Refused, Refusal) as refusal:
+        verdict.points, verdict.parts = 0.0, []
+        verdict.verdict, verdict.message, verdict.line = REFUSED, str(refusal), refusal.line
+    except (JailTrouble, gpu.NoGpu) as trouble:
+        verdict.verdict, verdict.message = INCONCLUSIVE, str(trouble)
+    except Exception as error:  # our own mistake must never cost a learner points in silence
+        verdict.verdict, verdict.message = (
+            INCONCLUSIVE,
+            f"the grader itself stumbled: {type(error).__name__}: {error}",
+        )
+    verdict.seconds = round(time.monotonic() - started, 3)
+    return verdict
+
+
+def _judge(verdict: Record, evidence: Evidence) -> None:
+    try:
+        if evidence.eager:
+            evidence.begin()
+        _part_by_part(verdict, evidence)
+    finally:
+        evidence.end()
+    verdict.printed = evidence.printed
+    verdict.points = sum(min(max(float(p.points), 0.0), p.of) for p in verdict.parts)
+    states = [p.state for p in verdict.parts]
+    verdict.verdict = FAIL if FAIL in states else INCONCLUSIVE if INCONCLUSIVE in states else PASS
+
+
+def _part_by_part(verdict: Record, evidence: Evidence) -> None:
+    """Once values are wrong, nothing after them is worth looking at."""
+    stopped = False
+    for part in evidence.question.parts:
+        if stopped:
+            later = "judged once the values are right"
+            verdict.parts.append(PartResult(part.name, 0.0, part.points, state="not reached", asked=later))
+            continue
+        result = parts.judge(evidence, part)
+        verdict.parts.append(result)
+        stopped = result.state != PASS and part.judge in ("values", "calls")
+
+
+def specification(question: Question) -> str:
+    """What of a question decides a grade: its points, and the code that judges it, the same in every process."""
+    return repr((question.id, question.parts, record.code(question.slug)))
+
+
+def machine(mode: str) -> str:
+    if mode == "cpu":
+        return "cpu"
+    return gpu.name() or "no gpu"

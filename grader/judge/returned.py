@@ -1,0 +1,114 @@
+"""What a numpy answer returned, as it crossed the wall, against what was wanted."""
+
+import numpy as np
+
+from grader.judge.compare import difference
+
+
+def compare(question, name: str, encoded, want, arrays: dict) -> str:
+    """Empty where the encoded result equals the wanted one; otherwise what differs."""
+    if not isinstance(encoded, dict):
+        return f"{name} must be {kind_of(want)}, got something else"
+    if isinstance(want, tuple | list):
+        return _sequence(question, name, encoded, want, arrays)
+    if isinstance(want, dict):
+        return _dict(question, name, encoded, want, arrays)
+    if isinstance(want, str) or want is None:
+        got = encoded.get("plain", "a number")
+        return "" if "plain" in encoded and got == want else f"{name} is {got!r}, wanted {want!r}"
+    return _array(question, name, encoded, np.asarray(want), arrays)
+
+
+def _sequence(question, name: str, encoded, want, arrays: dict) -> str:
+    items = items_of(encoded, arrays)
+    if items is None:
+        return f"{name} must return {len(want)} values, got {came(encoded, arrays)}"
+    if len(items) != len(want):
+        return f"{name} must return {len(want)} values, got {len(items)}"
+    for i, (item, w) in enumerate(zip(items, want, strict=True)):
+        got = item if isinstance(item, dict) else {"value": item}
+        if trouble := compare(question, f"{name}[{i}]", got, w, arrays):
+            return trouble
+    return ""
+
+
+def items_of(encoded, arrays: dict) -> list | None:
+    """The items of a list or tuple, or of an array taken for one."""
+    if isinstance(encoded.get("list"), list):
+        return encoded["list"]
+    array = array_of(encoded, arrays)
+    return list(array) if array is not None and array.ndim else None
+
+
+def _dict(question, name: str, encoded, want: dict, arrays: dict) -> str:
+    mine = encoded.get("dict")
+    keys = {str(k) for k in want}
+    if not isinstance(mine, dict) or set(mine) != keys:
+        got = (
+            f"the keys {', '.join(sorted(map(str, mine)))}"
+            if isinstance(mine, dict)
+            else came(encoded, arrays)
+        )
+        return f"{name} must be a dict with the keys {', '.join(map(str, want))}, got {got}"
+    troubles = (compare(question, f"{name}[{k!r}]", mine[str(k)], w, arrays) for k, w in want.items())
+    return next(filter(None, troubles), "")
+
+
+def array_of(encoded, arrays: dict) -> np.ndarray | None:
+    if "value" in encoded:
+        return np.asarray(encoded["value"])
+    return arrays.get(encoded.get("array")) if isinstance(encoded.get("array"), str) else None
+
+
+def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> str:
+    got = array_of(encoded, arrays)
+    if got is None and isinstance(encoded.get("list"), list) and want.ndim:
+        got = stacked(encoded["list"], want.ndim, arrays)
+    if got is None:
+        return f"{name} must be {kind_of(want)}, got {came(encoded, arrays)}"
+    if got.shape != want.shape:
+        return f"{name} must be {kind_of(want)}, got {kind_of(got)}"
+    if want.dtype.kind in "biu":
+        worst = difference(name, got, want, 0.0)
+    else:
+        worst = difference(name, got, want, question.atol + question.rtol * np.abs(want.astype(np.float64)))
+    return worst.sentence() if worst else ""
+
+
+def stacked(items: list, depth: int, arrays: dict) -> np.ndarray | None:
+    """A list of rows, or of lists of them, as the array that it stands for; at most `depth` lists deep."""
+    rows = [_row(item, depth - 1, arrays) if isinstance(item, dict) else None for item in items]
+    if not rows or any(row is None for row in rows) or len({row.shape for row in rows}) > 1:
+        return None
+    return np.stack(rows)
+
+
+def _row(item: dict, depth: int, arrays: dict) -> np.ndarray | None:
+    if depth and isinstance(item.get("list"), list):
+        return stacked(item["list"], depth, arrays)
+    return array_of(item, arrays)
+
+
+def kind_of(want) -> str:
+    if isinstance(want, tuple | list):
+        return f"{len(want)} values"
+    array = np.asarray(want)
+    return f"an array of shape {array.shape}" if array.shape else "a number"
+
+
+def came(encoded, arrays: dict) -> str:
+    """What came, in words that a learner has met."""
+    if "list" in encoded:
+        return f"a sequence of {len(encoded['list'])}"
+    if "dict" in encoded:
+        return "a dict"
+    if "plain" in encoded:
+        return (
+            "None (is there a return?)"
+            if encoded["plain"] is None
+            else f"the text {str(encoded['plain'])[:60]!r}"
+        )
+    array = array_of(encoded, arrays)
+    if array is None:
+        return "something else"
+    return f"an array of shape {array.shape}" if array.ndim else "a single number"

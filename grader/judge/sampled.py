@@ -1,0 +1,77 @@
+"""Values of the compiled case: whole where that is cheap, else of drawn programs on its full-size inputs."""
+
+import math
+
+import numpy as np
+
+from grader.judge.cases import describe, differs, judge_case, refuse_error
+from grader.judge.failed import Failed
+from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
+
+PROGRAMS = 24  # drawn ones, beside the corners of the grid
+WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
+DRAWN = 901  # the purpose of the drawing
+
+
+def judge_compiled_case(evidence: KernelEvidence) -> None:
+    question, plan = evidence.question, evidence.plan(COMPILED)
+    if isinstance(plan, dict) or question.sampled is None:
+        return judge_case(question, evidence.run(COMPILED), [])
+    if len(plan.steps) > 1 or plan.scratch or any('"tt.atomic' in text for text in evidence.texts(COMPILED)):
+        run = evidence.run(COMPILED, seconds=WHOLE_S)
+        refuse_error(run)
+        return judge_written(evidence, run, whole=True)
+    chosen = programs(plan.steps[0].grid, evidence.rng(DRAWN))
+    run = evidence.run(COMPILED, programs=[chosen], counting="values")
+    refuse_error(run)
+    return judge_written(evidence, run, whole=False)
+
+
+def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
+    """Linear numbers of the grid's corners and of programs drawn from all of it."""
+    x, y, z = grid
+    corners = {i + x * (j + y * k) for i in (0, x - 1) for j in (0, y - 1) for k in (0, z - 1)}
+    return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), PROGRAMS)})
+
+
+def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
+    """What the programs wrote, compared in rows drawn from it; programs that write nothing are told."""
+    question, case, where = evidence.question, run.case, describe(run)
+    got, there = {}, {}
+    for placed in run.placed:
+        name = placed.spec.name
+        if placed.spec.role == "in":
+            continue
+        got[name], there[name] = (dense if whole else sparse)(run, placed)
+        if not there[name].any() or whole and not there[name].all():
+            missing = "elements that were never written"
+            raise Failed(
+                f"{where}: {np.count_nonzero(~there[name]):,} elements of {name} were never written",
+                told=missing,
+            )
+    picked = question.sampled(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
+    for inputs, part, places in picked:
+        want = question.reference(inputs, part)
+        seen = {
+            name: np.where(there[name][place], got[name][place], want[name]) for name, place in places.items()
+        }
+        sentence, _ = differs(question, inputs, part, seen, want)
+        if sentence:
+            look = "the sizes of the compiled case"
+            raise Failed(
+                f"at the size that is compiled ({where}): {sentence}", look, told="values that differ"
+            )
+
+
+def dense(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
+    name = placed.spec.name
+    stores = placed.view(run.outcome.arrays[f"stores:{name}"])
+    return run.output(name).astype(np.float64), stores > 0
+
+
+def sparse(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
+    """An output of which only some was written, and where that is."""
+    at, values = run.written(placed.spec.name)
+    got, there = np.zeros(placed.shape, np.float32), np.zeros(placed.shape, bool)
+    got[tuple(at.T)], there[tuple(at.T)] = values, True
+    return got, there

@@ -1,0 +1,182 @@
+"""Kernels judged from end to end: what passes, what each broken one is told, and what no cell can reach."""
+
+import pytest
+
+from grader import questions
+from grader.judge import referee
+from grader.judge.record import FAIL, PASS, REFUSED
+from grader.suites.right import right
+
+GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
+RIGHT, ROWS = right(GEMM), right(NORM)
+
+
+def judge(source, question=GEMM):
+    return referee.grade_one(source, questions.find(question), eager=False)
+
+
+def changed(*pairs, source=RIGHT):
+    for before, after in pairs:
+        assert before in source, before
+        source = source.replace(before, after)
+    return source
+
+
+def lost(verdict) -> list[str]:
+    return [part.name for part in verdict.parts if part.state == FAIL]
+
+
+def test_the_right_kernel_has_all_points_and_its_traffic_is_the_models():
+    verdict = judge(RIGHT)
+    assert (verdict.verdict, verdict.points) == (PASS, verdict.of), str(verdict)
+    facts = next(p for p in verdict.parts if p.name == "traffic").facts
+    rows = {row["what"]: row["spent"] for row in facts["budgets"]}
+    m, n, k = (facts["case"][s] for s in "MNK")
+    assert rows["read of A"] == 2 * m * k * -(-n // 128) and rows["write of C"] == 2 * m * n
+    assert {"loads:a", "loads:b", "stores:c"} <= set(facts["touched"])
+    assert facts["work"]["useful_flops"] == 2 * m * n * k <= facts["work"]["dot_flops"]
+    html = verdict._repr_html_()
+    assert "<svg" in html and "without duplicates" in html and " MB" in html
+
+
+BROKEN = {
+    "unmasked tail in K": ("mask=mask_k[:, None] & (offs_n < N)[None, :]", "mask=(offs_n < N)[None, :]", "of b, which has"),
+    "masked lanes without other": (", other=0.0", "", "other=0.0"),
+    "transposed stride": ("[:, None] * stride_bk + offs_n[None, :] * stride_bn", "[:, None] * stride_bn + offs_n[None, :] * stride_bk", "b"),
+    "group not cut off": ("tl.minimum(tiles_m - first, GROUP_M)", "GROUP_M", "never written"),
+    "no launch": ("def launch(p)", "def lunch(p)", "no function launch"),
+    "wrong key": ('"num_warps": 4', '"warps": 4', "a step may hold"),
+    "unknown parameter": ("b_ptr, c_ptr, M", "b_ptr, c_ptr, alpha, M", "takes alpha"),
+    "the tuned kernel": ("BLOCK_M, BLOCK_N", "import kernels.gemm_tiling.tiled_gemm\nBLOCK_M, BLOCK_N", "nothing of the course"),
+    "writes its input": ("tl.store(c_ptr", "tl.store(a_ptr + offs_m * 0, 0.0, mask=offs_m < M)\n    tl.store(c_ptr", "a"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_kernel_is_told_what_and_where(name):
+    before, after, words = BROKEN[name]
+    assert before in RIGHT
+    got = judge(RIGHT.replace(before, after, 1 if "import" in after else -1))
+    assert got.verdict == FAIL and got.points < got.of
+    assert words in str(got), str(got)
+
+
+ASSEMBLY = "acc = tl.inline_asm_elementwise('mov.b32 $0, $1;', '=r,r', [acc], dtype=tl.float32, is_pure=True, pack=1)\n    tl.store(c_ptr"
+
+
+def test_inline_assembly_is_refused_with_its_line():
+    got = judge(RIGHT.replace("tl.store(c_ptr", ASSEMBLY, 1))
+    assert got.verdict == REFUSED and got.points == 0 and "inline assembly" in got.message
+    assert "inline_asm" in RIGHT.replace("tl.store(c_ptr", ASSEMBLY, 1).splitlines()[got.line - 1]
+
+
+HONEST = {
+    "assume": ("offs = tl.arange(0, BLOCK)", "tl.assume(N > 0)\n    offs = tl.arange(0, BLOCK)"),
+    "device_print": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    tl.device_print('offs', offs)"),
+    "debug_barrier": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    tl.debug_barrier()"),
+    "a true multiple_of": ("offs = tl.arange(0, BLOCK)", "offs = tl.multiple_of(tl.arange(0, BLOCK), 1)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_words_of_triton_cost_nothing(name):
+    got = judge(changed(HONEST[name], source=ROWS), NORM)
+    assert got.verdict == PASS, str(got)
+    assert ("program (0, 0, 0), line" in got.printed) == (name == "device_print")
+
+
+FALSE = {
+    "a false assume": ("offs = tl.arange(0, BLOCK)", "tl.assume(N > 100000)\n    offs = tl.arange(0, BLOCK)"),
+    "a false multiple_of": ("row * stride_xm", "tl.multiple_of(row * stride_xm + 1, 16) - 1"),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_a_false_promise_to_the_compiler_is_noticed(name):
+    got = judge(changed(FALSE[name], source=ROWS), NORM)
+    assert got.verdict == FAIL and "values" in lost(got), str(got)
+
+
+ADDS = """
+@triton.jit
+def total(x_ptr, part_ptr, M, N, stride_xm):
+    row = tl.program_id(0)
+    tl.atomic_add(part_ptr + row // 2, tl.load(x_ptr + row * stride_xm).to(tl.float32))
+
+
+def launch(p):
+    return {"scratch": {"part": ((p.M,), "fp32", 0.0)}, "steps": [{"kernel": total, "grid": (p.M,)}]}
+"""
+
+
+def test_sums_whose_order_is_open_are_said_without_a_gpu():
+    verdict = judge(ADDS, NORM)
+    assert verdict.verdict == FAIL and "atomic additions of floats" in str(verdict)
+
+
+def test_no_grouping_costs_its_part_and_no_other():
+    assert lost(judge(changed(('"GROUP_M": GROUP_M', '"GROUP_M": 1')))) == ["grouping"]
+
+
+def test_an_impossible_tile_fails_without_a_gpu():
+    got = judge(changed(("GROUP_M = 64, 128, 32, 8", "GROUP_M = 512, 512, 64, 8")))
+    assert got.verdict == FAIL and "2048 registers a thread" in str(got)
+
+
+OTHER = "@triton.jit\ndef other(a_ptr, b_ptr, c_ptr, M, N, K):\n    tl.store(c_ptr + tl.program_id(0), 0.0)\n\n\n"
+SPECIAL = '    if {}:\n        return {{"steps": [{{"kernel": other, "grid": (1,)}}]}}\n'
+
+
+@pytest.mark.parametrize("where", ["p.K == 4096", "p.N > 3000"])
+def test_a_kernel_that_is_wrong_at_one_size_alone_wins_nothing(where):
+    """The compiled size and the metered ones are judged by their values too."""
+    got = judge(OTHER + changed(("def launch(p):\n", "def launch(p):\n" + SPECIAL.format(where))))
+    assert got.verdict == FAIL and got.points == 0, str(got)
+
+
+IDLE = ('"grid": (grid,)', '"grid": (64 * grid,)'), ("    pid = tl.program_id(0)", "    pid = tl.program_id(0)\n    if pid >= tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N):\n        return")  # fmt: skip
+
+
+def test_idle_programs_buy_no_budget():
+    assert lost(judge(changed(*IDLE, ('"GROUP_M": GROUP_M', '"GROUP_M": 1')))) == ["grouping"]
+
+
+def test_a_dead_dot_is_no_tensor_core():
+    dead = "if K < 0:\n            acc = tl.dot(a, b, acc)\n        acc += tl.sum(a[:, :, None].to(tl.float32) * b[None, :, :].to(tl.float32), 1)"
+    got = judge(changed(("acc = tl.dot(a, b, acc)", dead), ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 16, 8")))
+    assert got.verdict == FAIL and "speed" in lost(got), str(got)
+
+
+HOSTILE = """
+import sys, json
+frames = sys.modules.get("frames")
+
+
+class Forged(dict):
+    pass
+
+
+def launch(p):
+    real = frames.pack
+    frames.pack = lambda header, arrays: real({"nonce": "x", "cases": [{"plan": {}, "kernels": []}], "texts": []}, {})
+    return {"steps": [{"kernel": layernorm_gelu, "grid": (p.M,)}]}
+"""
+
+
+def test_a_jail_that_forges_its_answer_has_written_into_the_channel():
+    got = judge(ROWS + HOSTILE, NORM)
+    assert got.verdict == FAIL and got.points == 0 and "channel" in str(got), str(got)
+
+
+
+
+@pytest.mark.parametrize("text", ["", "module {", '"builtin.module"() ({}) : () -> ()', "\\x00" * 50, "(" * 100_000])
+def test_text_that_is_no_ir_is_one_verdict(text):
+    source = ROWS.replace("def launch(p):", "def launch(p):\n    forge()", 1) + f"""
+
+def forge():
+    import grader.jail.inside.lower as lower
+    lower.generic = lambda *a: {text!r}
+"""
+    got = judge(source, NORM)
+    assert got.verdict in (REFUSED, FAIL) and got.points == 0, str(got)

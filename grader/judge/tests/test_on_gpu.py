@@ -1,0 +1,186 @@
+"""The way to the GPU without one: lowering and building are the real ones, the bench is a stand-in that knows the result."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grader import questions
+from grader.bench import gpu
+from grader.bench.host import Bench, Broken, Builder
+from grader.box.warm import JailTrouble
+from grader.judge import referee, statistics
+from grader.judge.on_gpu import OnGpu
+from grader.judge.record import FAIL, INCONCLUSIVE, PASS
+from grader.questions import samples
+from grader.suites.right import right
+
+CAPABILITY, SMS = 90, 132
+QUICK = {"gpu": "a stand-in", "torch": "2", "triton": "3", "changed": [], "repeats": True}
+GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """A bench that answers with the reference's own result; `said` keeps the requests, `reply` changes answers."""
+
+    class StandIn:
+        said, reply = [], staticmethod(lambda number, report, found: (report, found))
+
+    def ask(self, purpose, placed, **more):
+        header, arrays = self.request(purpose, placed, **more)
+        StandIn.said.append((header, arrays))
+        case, number = self.evidence.cases[purpose], self.launched().index(purpose)
+        inputs = self.timed_inputs()[0] if "bar" in more else self.evidence.runs[purpose].inputs
+        want = self.evidence.question.reference(inputs, case)
+        found = {}
+        for one in (p for p in placed if p.spec.role != "in"):
+            one.view()[...] = want[one.spec.name]
+            found[one.spec.name] = one.storage.reshape(-1).view(np.uint8)
+        report = {**QUICK, "quads": [[1.0, 1.0, 1.0, 1.0]] * statistics.QUADS}
+        return StandIn.reply(number, report, found)
+
+    monkeypatch.setattr(gpu, "facts", lambda: (CAPABILITY, SMS))
+    monkeypatch.setattr(gpu, "name", lambda: "a stand-in")
+    monkeypatch.setattr(Bench, "start", lambda self: None)
+    monkeypatch.setattr(OnGpu, "ask", ask)
+    return StandIn
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The tiled GEMM with a few of its cases, values and speed alone, timed on a case that a test can afford."""
+    question = questions.find(GEMM)
+    parts = tuple(part for part in question.parts if part.name in ("values", "speed"))
+    case = replace(question.speed.case, sizes={"M": 300, "N": 256, "K": 128})
+    speed = replace(question.speed, case=case, bound=None)
+    few = {"public": question.public[:2], "hidden": lambda rng: question.hidden(rng)[:2]}
+    return replace(question, parts=parts, speed=speed, metered=None, compile_case=None, **few)
+
+
+def judge(question, source=None, **more):
+    return referee.grade_one(source or right(question.id), question, mode="gpu", **more)
+
+
+def test_a_right_kernel_is_judged_on_the_gpu_and_timed(bench, small):
+    steps = []
+    verdict = judge(small, say=steps.append)
+    assert (verdict.verdict, verdict.points) == (PASS, 8), str(verdict)
+    assert verdict.parts[0].evidence == "values of the interpreted IR and on a stand-in"
+    header, arrays = bench.said[-1]
+    assert header["bar"] == "matmul" and set(arrays) == {"a", "b"}
+    counts = [step for step in steps if step.startswith("compiling") and "…" in step]
+    most = counts[-1].rsplit("/", 1)[1]
+    assert counts[-1] == f"compiling {most} kernels for sm_90 … {most}/{most}"
+    assert 1 < int(most) <= len(bench.said) == len(small.public) + 2 + 1
+    assert "…" not in str(verdict.as_json()), "progress is no part of a record"
+
+
+@pytest.mark.parametrize("case", ["public", "hidden"])
+def test_another_result_on_the_gpu_costs_the_values(bench, small, case):
+    public = len(small.public)
+    wrong_at = 0 if case == "public" else public
+
+    def reply(number, report, found):
+        if number == wrong_at:
+            found = {name: np.zeros_like(data) for name, data in found.items()}
+        return report, found
+
+    bench.reply = staticmethod(reply)
+    verdict = judge(small)
+    values = verdict.parts[0]
+    assert (verdict.verdict, values.state, verdict.points) == (FAIL, FAIL, 0)
+    assert "on the GPU: " in values.came and ("c[" in values.came) == (case == "public")
+    assert "c[" not in values.told
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        ({"changed": ["memory beside c"]}, "memory beside c was written"),
+        ({"repeats": False}, "two programs race"),
+    ],
+)
+def test_what_a_launch_did_beside_its_outputs_is_said(bench, small, report, words):
+    bench.reply = staticmethod(lambda number, had, found: ({**had, **report}, found))
+    assert words in judge(small).parts[0].came
+
+
+def test_a_kernel_that_does_not_run_there_fails_and_a_broken_bench_is_inconclusive(bench, small):
+    def broken(number, report, found):
+        raise Broken("does not run on this GPU: out of resource: shared memory")
+
+    def broke_off(number, report, found):
+        raise JailTrouble("the bench broke off")
+
+    bench.reply = staticmethod(broken)
+    verdict = judge(small)
+    assert verdict.verdict == FAIL and "the kernel does not run on this GPU" in str(verdict)
+    bench.reply = staticmethod(broke_off)
+    assert judge(small).verdict == INCONCLUSIVE
+
+
+def test_a_wrong_timed_result_fails_the_speed_part_alone(bench, small):
+    def reply(number, report, found):
+        if "bar" in bench.said[-1][0]:
+            found = {name: np.zeros_like(data) for name, data in found.items()}
+        return report, found
+
+    bench.reply = staticmethod(reply)
+    states = {p.name: p.state for p in judge(small).parts}
+    assert [name for name, state in states.items() if state == FAIL] == ["speed"]
+
+
+def test_a_question_without_a_speed_part_runs_on_the_gpu_too(bench):
+    question = questions.find(NORM)
+    few = {"public": question.public[:1], "hidden": lambda rng: question.hidden(rng)[:1]}
+    verdict = judge(
+        replace(question, parts=question.parts[:1], speed=None, metered=None, compile_case=None, **few)
+    )
+    assert verdict.verdict == PASS and len(bench.said) == 2
+
+
+def test_no_gpu_is_no_fault_of_the_answer():
+    if gpu.query():
+        pytest.skip("this machine has a GPU")
+    verdict = judge(questions.find(NORM))
+    assert verdict.verdict == INCONCLUSIVE and "doctor" in verdict.message
+
+
+IR = """module {
+  tt.func public @k(%a: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %0 = arith.constant 1.0 : f32
+    tt.store %a, %0 : !tt.ptr<f32>
+    tt.return
+  }
+}
+"""
+
+
+def test_the_builder_names_each_kernel_that_it_cannot_build(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    texts = [IR, IR.replace("tt.store %a, %0", "tt.store %b, %0"), IR.replace("tt.store", "tt.stare")]
+    steps, settings = [], {"num_warps": 4, "num_stages": 1}
+    failed = Builder().build([{"ir": t, "settings": settings} for t in texts], CAPABILITY, steps.append)
+    assert sorted(failed) == [1, 2]
+    assert list(tmp_path.rglob("*.cubin")), "the bench finds it in Triton's cache"
+    assert steps[0].endswith("0/3") and steps[-1].endswith("3/3")
+
+
+@pytest.mark.parametrize("question", [GEMM, NORM, "flash_attention.forward"])
+def test_sampled_rows_are_the_rows_of_the_whole(question):
+    row = questions.find(question)
+    sizes = (
+        {"M": 70, "N": 90, "K": 33}
+        if "B" not in row.speed.case.sizes
+        else {"B": 2, "H": 4, "G": 2, "M": 40, "N": 72, "D": 16}
+    )
+    sizes = {name: sizes[name] for name in row.speed.case.sizes}
+    case = replace(row.speed.case, sizes=sizes)
+    inputs = row.inputs(case, np.random.default_rng(4))
+    want, seen = row.reference(inputs, case), 0
+    for some, part, places in samples.of(row)(row, inputs, case, np.random.default_rng(2)):
+        for name, array in row.reference(some, part).items():
+            assert np.allclose(array, want[name][places[name]], rtol=1e-12, atol=1e-12)
+            seen += array.size
+    assert seen >= samples.ROWS

@@ -1,0 +1,150 @@
+"""Verdicts from end to end: right answers pass, and whatever else a cell may hold gets a clear report."""
+
+import pytest
+
+from grader import questions
+from grader.judge import record, referee
+from grader.judge.record import FAIL, PASS, REFUSED
+
+REUSE = "def reuse(bm, bn):\n    return {}\n"
+
+
+def judge(question, source, **more):
+    return referee.grade_one(source, questions.find(question), **more)
+
+
+def part(verdict, name="values"):
+    return next(p for p in verdict.parts if p.name == name)
+
+
+def test_a_right_answer_has_all_points():
+    verdict = judge("gemm_tiling.reuse", REUSE.format("2 * bm * bn / (bm + bn)"))
+    assert (verdict.verdict, verdict.points) == (PASS, verdict.of)
+    assert len(verdict.seed) == 32 and verdict.level >= 1
+
+
+BAD = {
+    "syntax": ("def reuse(bm, bn:\n    return 1\n", REFUSED, "must be Python"),
+    "not started": ("def reuse(bm, bn):\n    raise NotImplementedError\n", FAIL, "not started"),
+    "missing function": ("def other(bm, bn):\n    return 1\n", FAIL, "no function reuse"),
+    "nothing returned": ("def reuse(bm, bn):\n    pass\n", FAIL, "is there a return"),
+    "wrong shape": (REUSE.format("[1.0, 2.0]"), FAIL, "must be a number, got an array of shape (2,)"),
+    "wrong type": (REUSE.format("object()"), FAIL, "array of numbers"),
+    "a dict": (REUSE.format("{'a': 1}"), FAIL, "must be a number, got a dict"),
+    "two values": (REUSE.format("1, 2"), FAIL, "must be a number, got a sequence of 2"),
+    "NaN": (REUSE.format("float('nan')"), FAIL, "NaN"),
+    "exception": (REUSE.format("1 / 0"), FAIL, "ZeroDivisionError"),
+    "another cell's function": (REUSE.format("tile_loads(bm, bn)"), FAIL, "an answer stands alone"),
+    "exit": ("def reuse(bm, bn):\n    raise SystemExit\n", FAIL, "ended its own process"),
+    "course's own": ("from kernels.gemm_tiling.cost import reuse\n", FAIL, "nothing of the course"),
+    "hidden character": ("def reuse(bm, bn):\n    return 1 # \u202e\n", REFUSED, "hidden character"),
+    "huge": ("x = 1\n" * 100_000, REFUSED, "at most 200 kB"),
+    "memory": (REUSE.format("len([0] * 10**10)"), FAIL, "more memory than it may have"),
+    "empty": ("\n", FAIL, "no function reuse"),
+    "brackets": (REUSE.format("(" * 300 + "1" + ")" * 300), REFUSED, "must be Python"),
+    "nested deeper than anyone writes": (REUSE.format("bm" + ".T" * 400), REFUSED, "at most 300 deep"),
+    "nested deeper than Python reads": (REUSE.format("-" * 100_000 + "1"), REFUSED, "at most 300 deep"),
+    "a flood": (REUSE.format("np.zeros(2 * 10**7)"), FAIL, "sent more than 64 MiB"),
+    "a sleep": ("import time\ndef reuse(bm, bn):\n    time.sleep(99)\n", FAIL, "what does it wait for"),
+    "equal to all": (
+        "class E(float):\n    __eq__ = lambda s, o: True\ndef reuse(bm, bn):\n    return E(1)\n",
+        FAIL,
+        "wanted",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_said(name):
+    source, verdict, words = BAD[name]
+    got = judge("gemm_tiling.reuse", source)
+    assert got.verdict == verdict and got.points == 0
+    assert words in str(got)
+
+
+def test_an_endless_loop_is_stopped_and_the_next_check_works():
+    stuck = judge("gemm_tiling.reuse", "def reuse(bm, bn):\n    while True:\n        pass\n")
+    assert stuck.verdict == FAIL and "still running" in str(stuck)
+    assert judge("gemm_tiling.reuse", REUSE.format("2 * bm * bn / (bm + bn)")).passed
+
+
+@pytest.mark.parametrize("crash", ["os._exit(0)", "ctypes.string_at(0)"])
+def test_a_dying_process_is_a_fail_and_the_next_check_works(crash):
+    verdict = judge("gemm_tiling.reuse", f"import os, ctypes\ndef reuse(bm, bn):\n    {crash}\n")
+    assert verdict.verdict == FAIL and "process of the answer" in str(verdict)
+    assert judge("gemm_tiling.reuse", REUSE.format("2 * bm * bn / (bm + bn)")).passed
+
+
+def test_what_an_honest_answer_may_hold():
+    source = """
+    from collections import Counter
+
+    def reuse(bm, bn):
+        counted = Counter({"flops": 2 * bm * bn, "loads": bm + bn})
+        return np.float32(counted["flops"] / counted["loads"]) if bm < 0 else counted["flops"] / counted["loads"]
+    """
+    import textwrap
+
+    assert judge("gemm_tiling.reuse", textwrap.dedent(source)).passed
+
+
+def test_one_deadline_for_all_of_a_check(monkeypatch):
+    from grader.judge import evidence
+
+    monkeypatch.setattr(evidence, "MOST_CPU_S", 0.5)
+    slow = "def reuse(bm, bn):\n    for _ in range(10**7): pass\n    return 2 * bm * bn / (bm + bn)\n"
+    verdict = judge("gemm_tiling.reuse", slow)
+    assert verdict.verdict == FAIL and "processor time" in str(verdict)
+
+
+def test_many_prints_are_cut_and_do_not_matter():
+    source = "def reuse(bm, bn):\n    for i in range(300_000):\n        print(i)\n    return 2 * bm * bn / (bm + bn)\n"
+    verdict = judge("gemm_tiling.reuse", source)
+    assert verdict.passed and len(str(verdict)) < 4000
+
+
+def test_hidden_cases_are_told_by_kind_alone():
+    source = "def reuse(bm, bn):\n    return 2 * bm * bn / (bm + bn) if (bm, bn) in ((64, 64), (128, 64), (1, 128)) else 0\n"
+    report = str(judge("gemm_tiling.reuse", source))
+    assert "a hidden case (" in report and "drawn anew for you to see: reuse(" in report
+
+
+def test_a_failure_says_how_many_public_cases_are_right():
+    report = str(judge("gemm_tiling.reuse", REUSE.format("2 * bm * bn / (bm + bn) if bm > 1 else 0")))
+    assert "2 of 3 public cases are right; reuse(1, 128): reuse is 0, wanted 1.98" in report
+
+
+def test_a_diagnosis_speaks_only_where_the_mistake_gives_every_result():
+    half, once = REUSE.format("bm * bn / (bm + bn)"), REUSE.format("(bm * bn if bm == 64 else 0) / (bm + bn)")
+    assert "a multiply-add counts as two FLOPs" in str(judge("gemm_tiling.reuse", half))
+    assert "a multiply-add counts as two FLOPs" not in str(judge("gemm_tiling.reuse", once))
+
+
+def test_the_seed_decides_the_hidden_cases():
+    question = questions.find("gemm_tiling.tile_loads")
+    from grader.judge.evidence import Evidence
+
+    cases = [repr(Evidence(question, "", seed).hidden_cases()) for seed in (1, 1, 2)]
+    assert cases[0] == cases[1] != cases[2]
+
+
+def test_trouble_of_our_own_is_inconclusive_and_never_zero_points_in_silence(monkeypatch):
+    from grader.judge import parts
+
+    monkeypatch.setitem(parts.JUDGES, "calls", lambda *a: 1 / 0)
+    verdict = judge("gemm_tiling.reuse", REUSE.format("1"))
+    assert verdict.verdict == record.INCONCLUSIVE and "stumbled" in verdict.message
+    assert record.EXIT[verdict.verdict] == 3
+
+
+def test_an_unknown_question_is_named():
+    with pytest.raises(ValueError, match="did you mean gemm_tiling.reuse"):
+        questions.find("gemm_tiling.reus")
+
+
+def test_a_record_survives_json():
+    import json
+
+    verdict = judge("gemm_tiling.reuse", REUSE.format("1"))
+    again = record.Record.from_json(json.loads(json.dumps(verdict.as_json())))
+    assert str(again) == str(verdict)

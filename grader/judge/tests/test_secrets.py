@@ -1,0 +1,80 @@
+"""What feedback tells of hidden cases, and the key under which a record is kept."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from grader import questions
+from grader.judge import record, referee
+from grader.judge.evidence import Evidence
+from grader.judge.record import FAIL
+
+PUBLIC = questions.find("gemm_tiling.tile_loads").public
+TALKS = """
+def tile_loads(m, n, k, bm, bn):
+    print("SECRET", m, n, k)
+    if (m, n, k) not in ((256, 256, 256), (100, 70, 50), (1, 4096, 4096)):
+        {act}
+    return m * k * -(-n // bn) + k * n * -(-m // bm)
+"""
+
+
+def hidden_calls(seed: int) -> list:
+    return Evidence(questions.find("gemm_tiling.tile_loads"), "", seed).hidden_cases()
+
+
+@pytest.mark.parametrize(
+    "act", ["raise ValueError(f'SECRET {m} {n} {k}')", "return 7_654_321", "return 'SECRET'"]
+)
+def test_feedback_holds_no_word_of_a_hidden_case(act):
+    verdict = referee.grade_one(TALKS.format(act=act), questions.find("gemm_tiling.tile_loads"), seed=5)
+    assert verdict.verdict == FAIL
+    told = verdict.for_feedback()
+    html, text = told._repr_html_(), str(told)
+    assert "a hidden case (" in text and told.seed == ""
+    secret = {call.args[:3] for call in hidden_calls(5)} - {call.args[:3] for call in PUBLIC}
+    for words in (html, text):
+        said = {tuple(map(int, found)) for found in re.findall(r"(\d+)[ ,]+(\d+)[ ,]+(\d+)", words)}
+        assert not said & secret and "7654321" not in words.split("drawn anew")[0]
+
+
+KERNEL_TALKS = """
+@triton.jit
+def layernorm_gelu(x_ptr, y_ptr, M, N):
+    tl.store(y_ptr, 0.0)
+
+
+def launch(p):
+    print("SECRET", p.M, p.N)
+    return {"steps": [{"kernel": layernorm_gelu, "grid": (1,)}]}
+"""
+
+
+def test_prints_are_of_public_cases_alone():
+    from grader.judge.kernel_evidence import HIDDEN, PUBLIC, KernelEvidence
+
+    gathered = KernelEvidence(questions.find("roofline.layernorm_gelu"), KERNEL_TALKS, seed=1)
+    gathered.run(HIDDEN)
+    assert gathered.printed == ""
+    gathered.run(PUBLIC)
+    assert gathered.printed == "SECRET 4 64"
+
+
+def test_a_key_is_the_same_in_every_process():
+    code = (
+        "from grader import questions; from grader.judge import referee; "
+        "print(referee.specification(questions.find('gemm_tiling.block_scaled_gemm')))"
+    )
+    said = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in "ab"}
+    assert len(said) == 1 and len(said.pop()) > 40
+
+
+def test_a_changed_formula_is_another_key(monkeypatch):
+    before = record.code("gemm_tiling")
+    record.code.cache_clear()
+    read = record.Path.read_bytes
+    monkeypatch.setattr(record.Path, "read_bytes", lambda path: read(path) + b"#" * (path.name == "cost.py"))
+    assert record.code("gemm_tiling") != before
+    record.code.cache_clear()

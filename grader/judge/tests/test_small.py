@@ -1,0 +1,105 @@
+"""The small pieces: comparison, statistics, the ramp, finding and normalising an answer."""
+
+import io
+import math
+import random
+
+import numpy as np
+import pytest
+
+from grader.judge import answer, statistics
+from grader.judge.compare import difference
+from grader.questions.memory import strides
+from grader.tools.progress import Progress
+
+
+@pytest.mark.parametrize("got", [np.nan, np.inf, 2.0])
+def test_nothing_but_the_wanted_number_passes(got):
+    assert difference("x", got, 1.0, 1e-3).got == pytest.approx(got, nan_ok=True)
+
+
+def test_a_wanted_nan_or_infinity_must_be_that():
+    assert difference("x", [np.nan, np.inf], [np.nan, np.inf], 0) is None
+    assert difference("x", [0.0, -np.inf], [np.nan, np.inf], 1.0).wrong == 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_large_error_where_none_is_allowed_is_no_warning():
+    assert difference("x", [1e300, 1.0], [0.0, 0.0], 0.0).index == (0,)
+
+
+def test_the_worst_element_is_relative_to_its_tolerance():
+    worst = difference("c", [[1.5, 100.0]], [[1.0, 90.0]], [[0.1, 9.0]])
+    assert worst.index == (0, 0) and worst.wrong == 2
+
+
+def noise(ratio, quads=40, jitter=0.01, seed=0):
+    rng = random.Random(seed)
+    return [
+        [ratio * math.exp(rng.gauss(0, jitter)) for _ in "aa"]
+        + [math.exp(rng.gauss(0, jitter)) for _ in "bb"]
+        for _ in range(quads)
+    ]
+
+
+def test_the_interval_holds_the_true_ratio():
+    inside = [statistics.ratio(noise(1.2, seed=s)) for s in range(60)]
+    assert sum(r.low <= 1.2 <= r.high for r in inside) >= 57
+    assert all(r.high - r.low < 0.03 for r in inside)
+
+
+def test_unsteady_quads_are_dropped_and_too_many_make_it_unusable():
+    rows = noise(1.0)
+    for row in rows[:20]:
+        row[3] *= 2
+    assert statistics.ratio(rows).dropped == 20 and not statistics.ratio(rows).usable
+    assert statistics.ratio(noise(1.0)).usable
+
+
+def test_the_ramp_is_full_then_falls_to_nothing():
+    shares = [statistics.share_of_points(r, 1.4, 2.8) for r in (1.0, 1.4, 2.0, 2.8, 5.0)]
+    assert shares[:2] == [1, 1] and 0.4 < shares[2] < 0.6 and shares[3:] == [0, 0]
+
+
+def test_the_stated_bound_is_what_the_trials_support():
+    assert statistics.upper_bound(0, 500) == pytest.approx(0.00597, abs=1e-4)
+    assert statistics.upper_bound(0, 3000) == pytest.approx(0.000998, abs=1e-5)
+
+
+def test_one_text_for_one_answer():
+    cell = "def f(x):\r\n    ### BEGIN SOLUTION\r\n    return x  \r\n    ### END SOLUTION\r\n\r\n"
+    assert answer.normalise(cell) == answer.normalise("def f(x):\n    return x\n")
+
+
+def test_an_answer_that_is_no_function_is_explained():
+    with pytest.raises(answer.NotFound, match="pass its name without brackets"):
+        answer.of_object(3.0)
+
+
+def test_layouts():
+    assert strides((4, 6), "") == (6, 1)
+    assert strides((4, 6), "transposed") == (1, 4)
+    assert strides((4, 6), "padded") == (30, 1)
+    assert strides((2, 4, 6), "transposed") == (24, 1, 4)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_one_line_of_a_terminal_and_nothing_elsewhere():
+    terminal, file = Terminal(), io.StringIO()
+    with Progress(stream=terminal) as say, Progress(stream=file) as say_nothing:
+        say("compiling 12 kernels for sm_90 … 5/12")
+        say_nothing("compiling")
+    assert "… 5/12" in terminal.getvalue() and terminal.getvalue().endswith("\r\x1b[K")
+    assert "\n" not in terminal.getvalue() and file.getvalue() == ""
+
+
+def test_progress_in_lines_carries_the_second_and_keeps_its_distance():
+    file = io.StringIO()
+    with Progress(lines=True, every=60.0, stream=file) as say:
+        say("one trial")
+        say("two trials")
+    assert file.getvalue().endswith(" s  one trial\n") and file.getvalue().count("\n") == 1

@@ -1,0 +1,118 @@
+"""The judge of what a kernel spends: bytes and operations counted by the machine, against the topic's cost model."""
+
+import math
+
+import numpy as np
+
+from grader.judge.failed import Failed
+from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
+from grader.judge.picture import coarse
+from grader.judge.record import PartResult
+from grader.questions import Budget, Part
+
+UNITS = {"programs": "programs", "dot": "FLOP", "operations": "operations"}
+
+
+def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
+    question = evidence.question
+    result.evidence = "counted in the interpreted IR"
+    run = evidence.run(METERED)
+    budgets = question.budgets[part.name](run.case)
+    result.asked = asked(budgets, question.most_launches)
+    result.facts = {"case": dict(run.case.sizes)}
+    if not evidence.facts:  # one table and picture a report
+        evidence.facts = {"launches": run.launches, "touched": touched(run), "work": work(question, run)}
+        result.facts |= evidence.facts
+    if len(run.launches) > question.most_launches:
+        raise Failed(
+            f"{len(run.launches)} launches, allowed {question.most_launches}", "fuse the steps of launch(p)", told="too many launches"
+        )  # fmt: skip
+    rows = [{**as_row(budget), "spent": spent(run, budget)} for budget in budgets]
+    result.facts["budgets"] = rows
+    for row, budget in zip(rows, budgets, strict=True):
+        if row["spent"] > budget.most:
+            share = f"{row['spent'] / budget.most:.2f} times" if budget.most else "more than"
+            came = f"{budget.what}: {amount(row['spent'], budget)}, {share} what the model allows ({amount(budget.most, budget)})"
+            raise Failed(
+                came, budget.look, told=f"{budget.what}: {share} what the model allows", **result.facts
+            )
+        if row["spent"] < budget.least:
+            came = f"{budget.what}: {amount(row['spent'], budget)}, less than the {amount(budget.least, budget)} that it takes"
+            raise Failed(came, budget.look, told=f"{budget.what}: less than it takes", **result.facts)
+    result.came = "; ".join(kept(row, budget) for row, budget in zip(rows, budgets, strict=True))
+
+
+def as_row(budget: Budget) -> dict:
+    """Plain data that JSON can hold: a bound that is not there is left out."""
+    row = {name: getattr(budget, name) for name in ("what", "count", "tensor", "access", "model")}
+    return row | {k: getattr(budget, k) for k in ("most", "least") if math.isfinite(getattr(budget, k))}
+
+
+def amount(value: float, budget: Budget) -> str:
+    if budget.count in UNITS:
+        return f"{value:,.0f} {UNITS[budget.count]}"
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= size:
+            return f"{value / size:.4g} {unit}"
+    return f"{value:,.0f} bytes"
+
+
+def asked(budgets: list[Budget], launches: int) -> str:
+    rules = [f"{b.what}: {rule(b)}" for b in budgets]
+    return "; ".join([*rules, f"at most {launches} launch{'es' if launches > 1 else ''}"])
+
+
+def rule(budget: Budget) -> str:
+    least, most = budget.least > 0, math.isfinite(budget.most)
+    model = f" ({budget.model})" if budget.model else ""
+    if most:
+        return f"at most {amount(budget.most, budget)}{model}"
+    return f"at least {amount(budget.least, budget)}{model}" if least else "counted"
+
+
+def kept(row: dict, budget: Budget) -> str:
+    if math.isfinite(budget.most):
+        return f"{budget.what}: {amount(row['spent'], budget)} of {amount(budget.most, budget)}"
+    return f"{budget.what}: {amount(row['spent'], budget)}, at least {amount(budget.least, budget)}"
+
+
+def spent(run: Run, budget: Budget) -> float:
+    """What was counted of one budget, over all launches."""
+    launches = run.launches
+    if budget.count == "dot":
+        return sum(launch["flops"] for launch in launches)
+    if budget.count == "operations":
+        return sum(
+            sum(n for kind, n in launch["operations"].items() if kind in FLOATS) for launch in launches
+        )
+    names = names_of(run, budget)
+    kinds = ("load", "store", "atomic") if budget.access == "any" else (budget.access,)
+    counts = [launch["tensors"].get(name, {}).get(kind, {}).get(budget.count, 0) for launch in launches for name in names for kind in kinds]  # fmt: skip
+    return max(counts, default=0) if budget.count == "programs" else sum(counts)
+
+
+FLOATS = ("float", "special")
+
+
+def names_of(run: Run, budget: Budget) -> list[str]:
+    operands, scratch = [p.spec.name for p in run.placed], list(run.plan.scratch)
+    return {"all": operands + scratch, "scratch": scratch}.get(budget.tensor, [budget.tensor])
+
+
+def work(question, run: Run) -> dict:
+    """Useful FLOP by the operation itself and all bytes: twice the work is no merit in a picture."""
+    moved = sum(c["dedup"] for launch in run.launches for t in launch["tensors"].values() for c in t.values())
+    ran = sum(launch["flops"] for launch in run.launches)
+    useful = float(question.useful(run.case)) if question.useful else float(ran)
+    return {"useful_flops": useful, "dot_flops": float(ran), "bytes": float(moved)}
+
+
+def touched(run: Run) -> dict:
+    """How often each element of each tensor was touched, coarse enough to draw."""
+    found = {}
+    for placed in run.placed:
+        for kind in ("loads", "stores"):
+            counts = placed.view(run.outcome.arrays[f"{kind}:{placed.spec.name}"])
+            if np.any(counts):
+                found[f"{kind}:{placed.spec.name}"] = coarse(counts)
+    return found

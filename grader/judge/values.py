@@ -1,0 +1,77 @@
+"""The judge of a kernel's values: public cases, hidden ones, and the cases that are metered and compiled as well."""
+
+from grader.judge import on_gpu, sampled
+from grader.judge.cases import judge_case
+from grader.judge.failed import Failed
+from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
+from grader.judge.record import PartResult
+from grader.questions import Part
+
+SHOWN_SEED = 20_26  # of the cases that may be shown where a hidden one of the same kind fails
+
+
+def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
+    result.evidence = "values of the interpreted IR"
+    public, hidden = evidence.public, evidence.hidden
+    runs = judge_public(evidence, public)
+    evidence.run_ahead(hidden + [p for p in (METERED,) if p in evidence.cases])
+    for number, purpose in enumerate(hidden):
+        evidence.say(f"running {len(hidden)} hidden cases … {number}/{len(hidden)}")
+        runs.append(evidence.run(purpose))
+        try:
+            judge_case(evidence.question, runs[-1], runs, evidence.poisoned)
+        except Failed as failed:
+            raise shown_with_another(evidence, purpose, failed) from None
+    if METERED in evidence.cases:
+        evidence.say("running the metered case")
+        try:
+            judge_case(evidence.question, evidence.run(METERED), runs)
+        except Failed as failed:
+            raise shown_with_another(evidence, METERED, failed) from None
+    if COMPILED in evidence.cases:
+        evidence.say("running the compiled case")
+        sampled.judge_compiled_case(evidence)
+    if evidence.on_gpu is not None:
+        on_gpu.judge_runs(evidence, runs, result)
+    result.came = f"{len(public)} public and {len(hidden)} hidden cases agree with the reference"
+
+
+def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
+    """All of them run, so that a failure can say how many are right already."""
+    evidence.run_ahead(public)
+    runs, first, right = [], None, 0
+    for number, purpose in enumerate(public):
+        evidence.say(f"running {len(public)} public cases … {number}/{len(public)}")
+        runs.append(evidence.run(purpose))
+    for run in runs:
+        try:
+            judge_case(evidence.question, run, runs, evidence.poisoned)
+            right += 1
+        except Failed as failed:
+            first = first or failed
+    if first:
+        first.told = ""
+        if right:
+            first.came = f"{right} of {len(runs)} public cases are right; {first.came}"
+        raise first
+    return runs
+
+
+def shown_with_another(evidence: KernelEvidence, purpose: int, failed: Failed) -> Failed:
+    """A failure of a hidden case: its kind alone, and the numbers of a case like it from a seed that is no secret."""
+    case = evidence.cases[purpose]
+    came = f"a hidden case ({case.kind}): {failed.told or 'it fails'}"
+    known = failed.look if failed.facts.get("known") else ""
+    again = KernelEvidence(evidence.question, evidence.source, SHOWN_SEED, level=evidence.level)
+    again.cases = {purpose: again.cases[purpose]} if purpose in again.cases else {}
+    try:
+        run = again.run(purpose)
+        run.hidden = False
+        judge_case(evidence.question, run, (), again.poisoned)
+    except Failed as like_it:
+        came += f". A case of that kind, drawn anew for you to see: {like_it.came}"
+        return Failed(came, known or like_it.look, told=came, known=bool(known))
+    except KeyError:
+        pass
+    look = known or "what this kind of case changes, compared with the public ones"
+    return Failed(came, look, told=came, known=bool(known))

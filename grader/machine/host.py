@@ -1,0 +1,66 @@
+"""The referee's end of the machine: one case's texts and inputs go in, values and counts come out."""
+
+import numpy as np
+
+from grader.box import warm
+from grader.box.serve.frames import dtype_name
+from grader.machine import protocol
+
+MACHINE = warm.Worker("machine", "grader.machine.inside.main")
+LIMITS = warm.Limits(wall_s=120.0, cpu_s=100, memory_bytes=6 << 30, answer_bytes=1 << 30)
+SECONDS = 40.0  # of processor time for one case
+
+
+def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None, **how) -> warm.Outcome:
+    """`tensors` are placed ones, `values` the numbers that arguments stand for by name: (type, value)."""
+    used = sorted({step.text for step in plan.steps})
+    request = protocol.RunRequest(
+        texts=[texts[number] for number in used],
+        steps=[protocol.Step(used.index(s.text), s.grid, arguments(s, values)) for s in plan.steps],
+        tensors=[one.as_task() for one in tensors],
+        scratch=plan.scratch,
+        operation=operation,
+        **{"seconds": SECONDS, **how},
+    )
+    given = {one.spec.name: one.storage for one in tensors if one.spec.role != "out" and one.storage.size}
+    outcome = warm.programs(MACHINE, level).ask(request.task(), given, LIMITS)
+    if operation == "run" and not outcome.error:
+        try:
+            protocol.run_reply(request, outcome.header, outcome.arrays, dtype_name)
+        except protocol.BadReply as bad:
+            raise warm.JailTrouble(f"the machine answered {bad}") from None
+    return outcome
+
+
+def arguments(step, values: dict) -> list:
+    return [
+        list(values[name]) if name in values else ["tensor", name.removesuffix("_ptr")]
+        for name in step.arguments
+    ]
+
+
+def print_texts(texts: list[str], level: int | None = None) -> list[dict]:
+    """Each text as the machine prints it from its own tree: {"text"}, or {"error"} where no answer may hold it."""
+    request = protocol.PrintRequest(list(texts))
+    outcome = warm.programs(MACHINE, level).ask(request.task(), {}, LIMITS)
+    if outcome.error:
+        return [{"error": outcome.error}] * len(request.texts)
+    rows, _ = protocol.print_reply(request, outcome.header)
+    return [{"text": row} if isinstance(row, str) else {"error": warm.clean_error(row["error"])} for row in rows]
+
+
+def numbers(case, plan, tensors) -> dict:
+    """What each argument that is no pointer stands for: sizes, scalars and strides, scratch's among them."""
+    found = {name: whole(v) for name, v in case.sizes.items()}
+    found |= {n: ("fp32", float(v)) if isinstance(v, float) else whole(v) for n, v in case.scalars.items()}
+    strides = {one.spec.name: (one.spec.axes, one.strides) for one in tensors}
+    for name, row in plan.scratch.items():
+        steps = np.cumprod([1, *reversed(row["shape"][1:])])[::-1] if row["shape"] else ()
+        strides[name] = ("0123456789", steps)
+    for name, (axes, steps) in strides.items():
+        found |= {f"stride_{name}{axis}": whole(s) for axis, s in zip(axes, steps, strict=False)}
+    return found
+
+
+def whole(value) -> tuple[str, int]:
+    return ("i64" if abs(value) >= 2**31 else "i32", int(value))

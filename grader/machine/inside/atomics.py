@@ -1,0 +1,103 @@
+"""Atomics of scalars and tensors: lane after lane where what a lane gets back is used, all at once where it is not."""
+
+import numpy as np
+
+from .errors import KernelError
+from .meanings import bound
+from .memory import access_of, whole
+from .numbers_of import integer
+from .reach import Lanes, hold_writable, reach
+from .tree import Op
+from .values import bits
+
+AND, OR, XOR, ADD, FADD, MAX, MIN, UMAX, UMIN, XCHG = range(1, 11)
+COMBINE = {
+    AND: np.bitwise_and, OR: np.bitwise_or, XOR: np.bitwise_xor, ADD: np.add, FADD: np.add, MAX: np.maximum,
+    MIN: np.minimum, UMAX: np.maximum, UMIN: np.minimum,
+}  # fmt: skip
+
+
+@bound("tt.atomic_rmw")
+def atomic_rmw(op: Op):
+    access, kind, sem = access_of(op, "atomic"), integer(op, "atomic_rmw_op"), integer(op, "sem")
+    dtype = op.result_types[0].dtype
+    of_bits = np.dtype(f"u{dtype.itemsize}") if kind in (UMAX, UMIN) and dtype.kind == "i" else dtype
+
+    def run(run, pointer, value, mask=None):
+        shape = whole(run, pointer, value, mask)
+        value, found = np.broadcast_to(value, shape), np.zeros(shape, dtype)
+        for lanes in reach(run, access, np.broadcast_to(pointer, shape), mask):
+            hold_writable(run, access, lanes)
+            there = lanes.tensor.view(of_bits)
+            where = lanes.active if lanes.active is not None else np.ones(shape, bool)
+            old, changed = combined(there, lanes.index, value[where].view(of_bits), kind)
+            finish(run, lanes, changed, sem, kind == FADD, access.line)
+            found[where] = old.view(dtype)
+        return found
+
+    return run
+
+
+def combined(
+    there: np.ndarray, index: np.ndarray, new: np.ndarray, kind: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What each lane finds, and whether it changes it; lanes at one element follow each other."""
+    old, changed = np.empty_like(new), np.zeros(len(index), bool)
+    for lanes in rounds(index):
+        at, given = index[lanes], new[lanes]
+        found = there[at]
+        after = given if kind == XCHG else COMBINE[kind](found, given).astype(there.dtype, copy=False)
+        there[at] = after
+        old[lanes] = found
+        changed[lanes] = bits(found) != bits(np.ascontiguousarray(after))
+    return old, changed
+
+
+def rounds(index: np.ndarray) -> list:
+    """Lanes in sets that have no element twice: the first of every element, the second, and so on."""
+    if (index[1:] > index[:-1]).all():
+        return [slice(None)]
+    by_element = np.argsort(index, kind="stable")
+    ordered = index[by_element]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    turn = np.arange(len(index)) - np.repeat(starts, np.diff(np.r_[starts, len(index)]))
+    if not turn.any():
+        return [slice(None)]
+    by_turn = np.argsort(turn, kind="stable")
+    return np.split(by_element[by_turn], np.cumsum(np.bincount(turn))[:-1])
+
+
+@bound("tt.atomic_cas")
+def atomic_cas(op: Op):
+    access, sem = access_of(op, "atomic"), integer(op, "sem")
+
+    def run(run, pointer, compare, value):
+        shape = whole(run, pointer, compare, value)
+        compare, value = (np.broadcast_to(x, shape).reshape(-1) for x in (compare, value))
+        found = np.zeros(shape, value.dtype)
+        parts = reach(run, access, np.broadcast_to(pointer, shape), None)
+        if len(parts) > 1:
+            raise KernelError("Pointers", "one atomic must stay in one tensor", access.line)
+        for lanes in parts:
+            hold_writable(run, access, lanes)
+            there, flat = lanes.tensor.view(value.dtype), found.reshape(-1)
+            changed = np.zeros(len(lanes.index), bool)
+            for lane, at in enumerate(lanes.index.tolist()):
+                flat[lane] = there[at]
+                if bits(there[at : at + 1]) == bits(compare[lane : lane + 1]):
+                    changed[lane] = bits(there[at : at + 1])[0] != bits(value[lane : lane + 1])[0]
+                    there[at] = value[lane]
+            finish(run, lanes, changed, sem, False, access.line)
+        return found
+
+    return run
+
+
+def finish(run, lanes: Lanes, changed: np.ndarray, sem: int, adds_floats: bool, line: int) -> None:
+    memory = run.memory
+    memory.traffic.count(run.frame, lanes, "atomic")
+    run.counts["atomic"] += lanes.index.size
+    if lanes.tensor.written is not None:
+        lanes.tensor.written[lanes.element] = True
+    memory.changes += bool(changed.any())
+    memory.order.atomic(run, lanes, changed, sem, adds_floats, line)

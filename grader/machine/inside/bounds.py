@@ -1,0 +1,82 @@
+"""Says where an access went, by axis and index: "row k = 63 of b, which has 50"."""
+
+import numpy as np
+
+from .errors import KernelError
+from .storage import Storage
+
+POSITIONS = {1: ("element",), 2: ("row", "column")}
+
+
+def coarse_to_fine(tensor: Storage) -> list[int]:
+    """The axes of more than one element, the widest steps first."""
+    axes = [a for a, side in enumerate(tensor.shape) if side > 1] or list(range(len(tensor.shape)))[-1:]
+    return sorted(axes, key=lambda a: -tensor.strides[a])
+
+
+def decoded(tensor: Storage, element: int) -> dict[int, int]:
+    """The index along each axis, as far as strides alone tell."""
+    found, rest = {}, element
+    for axis in coarse_to_fine(tensor):
+        found[axis], rest = divmod(rest, max(1, tensor.strides[axis]))
+    return found
+
+
+def beyond(tensor: Storage, element: int, steps: set[int]) -> tuple[int, int] | None:
+    """The axis along which an access left the tensor, and how far it came: the widest along which its tile moves in
+    `steps`, standing at the end of those wider still; without any, the widest of all."""
+    axes = coarse_to_fine(tensor)
+    if not axes:
+        return None
+    if 0 <= element < tensor.extent:  # in a gap between rows
+        outside = [(a, i) for a, i in decoded(tensor, element).items() if not 0 <= i < tensor.shape[a]]
+        return outside[0] if outside else None
+    moves = next((a for a in axes if tensor.strides[a] in steps), axes[0])
+    rest = element
+    for axis in axes[: axes.index(moves)]:
+        rest -= (tensor.shape[axis] - 1) * tensor.strides[axis] if element >= 0 else 0
+    index = rest // max(1, tensor.strides[moves])
+    return (moves, index) if not 0 <= index < tensor.shape[moves] else None
+
+
+def place_of(tensor: Storage, axis: int, index: int) -> str:
+    words = POSITIONS.get(len(tensor.shape), ())
+    word = f"{words[axis]} " if axis < len(words) else ""
+    return f"{word}{tensor.axes[axis]} = {index} of {tensor.name}, which has {tensor.shape[axis]}"
+
+
+def steps_of(tensor: Storage, pointer: np.ndarray) -> set[int]:
+    """How far apart, in elements, neighbours of one program's tile lie along its axes."""
+    found = set()
+    for axis, side in enumerate(pointer.shape):
+        if side > 1:
+            step = np.diff(pointer.take([0, 1], axis), axis=axis).reshape(-1)[0]
+            found.add(int(step) // tensor.itemsize)
+    return found
+
+
+def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, row_of, where, tile, line: int):
+    """The error of an access whose lanes `bad` are not in the tensor; `row_of` says which program's a lane is,
+    `where(row)` gives its ids and `tile(row)` all its pointers. A tile wholly outside moved there along the widest axis.
+    """
+    lane = int(np.flatnonzero(bad)[0])
+    row = int(row_of[lane])
+    program, steps = where(row), set()
+    if not bad[row_of == row].all():
+        steps = steps_of(tensor, tile(row))
+    element = (int(address[lane]) - tensor.base) // tensor.itemsize
+    facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.extent}
+    along = beyond(tensor, element, steps) if tensor.extent else None
+    if along is not None:
+        axis, index = along
+        facts |= {"axis": tensor.axes[axis], "index": index, "size": tensor.shape[axis]}
+        what = place_of(tensor, axis, index)
+    else:
+        what = f"element {element}, and its elements are 0 to {tensor.extent - 1}"
+    message = f"{kind} outside {tensor.name}: program {tuple(program)} reached {what}"
+    return KernelError("OutOfBounds", message, line, **facts)
+
+
+def nowhere(kind: str, program: list, line: int) -> KernelError:
+    message = f"{kind} outside every tensor: program {tuple(program)} followed a pointer that leads to none"
+    return KernelError("OutOfBounds", message, line, program=program)

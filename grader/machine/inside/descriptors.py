@@ -1,0 +1,144 @@
+"""Tensor descriptors: tiles of a described tensor, read with a padding and written with a mask where they hang over.
+
+A descriptor's value is a row of numbers a program: base, sides, strides in elements, padding.
+"""
+
+from math import prod
+
+import numpy as np
+
+from .atomics import ADD, AND, MAX, MIN, OR, XOR, combined, finish
+from .errors import KernelError
+from .meanings import bound
+from .memory import place, whole
+from .numbers_of import integer
+from .reach import Access, hold_writable, reach
+from .tree import NUMPY, Op, Type
+from .values import full
+
+PAD_NAN = 2
+ALIGNED_BYTES = 16
+KINDS = {1: ADD, 2: MIN, 3: MAX, 6: AND, 7: OR, 8: XOR}
+
+
+@bound("tt.make_tensor_descriptor")
+def make_descriptor(op: Op):
+    axes, size = len(op.result_types[0].shape), NUMPY[op.result_types[0].element].itemsize
+    padding = integer(op, "padding", 1)
+
+    def perform(run, base, *numbers):
+        sides, strides = numbers[:axes], numbers[axes:]
+        hold_alignment(op, base, strides, size)
+        row = [base, *sides, *strides, np.array([padding])]
+        return np.stack(np.broadcast_arrays(*(x.astype(np.int64) for x in row)), -1)
+
+    return perform
+
+
+def hold_alignment(op: Op, base, strides, size: int) -> None:
+    """What a GPU's tensor memory accelerator asks for."""
+    if (base % ALIGNED_BYTES).any():
+        raise KernelError(
+            "Descriptor", f"a descriptor's base must be a multiple of {ALIGNED_BYTES} bytes", op.line
+        )
+    if (strides[-1] != 1).any():
+        got = int(strides[-1].max())
+        raise KernelError("Descriptor", f"a descriptor's last stride must be 1, got {got}", op.line)
+    for axis, stride in enumerate(strides[:-1]):
+        bad = stride * size % ALIGNED_BYTES != 0
+        if bad.any():
+            got = int(stride[bad][0])
+            raise KernelError(
+                "Descriptor",
+                f"a descriptor's strides must be multiples of {ALIGNED_BYTES} bytes, got {got} elements of {size} bytes for axis {axis}",
+                op.line,
+            )
+
+
+class Tile:
+    """Where the lanes of a tile lie, and which of them are inside the tensor."""
+
+    def __init__(self, descriptor: Type):
+        self.axes, self.shape, self.size = (
+            len(descriptor.shape),
+            descriptor.shape,
+            NUMPY[descriptor.element].itemsize,
+        )
+
+    def reach(self, row: np.ndarray, offsets) -> tuple[np.ndarray, np.ndarray]:
+        """Pointers and mask; `offsets` are, for each axis, where its lanes lie."""
+        pointer, mask = row[:, 0].reshape(-1, *(1,) * self.axes), np.ones((1,) * (1 + self.axes), bool)
+        for axis, at in enumerate(offsets):
+            side = row[:, 1 + axis].reshape(-1, *(1,) * self.axes)
+            stride = row[:, 1 + self.axes + axis].reshape(-1, *(1,) * self.axes)
+            mask = mask & (at >= 0) & (at < side)
+            pointer = pointer + np.clip(at, 0, np.maximum(side - 1, 0)) * stride * self.size
+        return pointer, mask
+
+    def along(self, axis: int, start: np.ndarray) -> np.ndarray:
+        """The indices of a tile that begins at `start` along one axis."""
+        lanes = np.arange(self.shape[axis]).reshape([-1 if a == axis else 1 for a in range(self.axes)])
+        return start.astype(np.int64).reshape(-1, *(1,) * self.axes) + lanes[None]
+
+    def block(self, starts) -> list[np.ndarray]:
+        return [self.along(axis, start) for axis, start in enumerate(starts)]
+
+    def rows(self, chosen: np.ndarray, start: np.ndarray) -> list[np.ndarray]:
+        return [chosen.astype(np.int64).reshape(len(chosen), -1, 1), self.along(1, start)]
+
+
+def access_of(op: Op, kind: str, lanes: int) -> Access:
+    return Access(kind, NUMPY[op.operand_types[0].element].itemsize, lanes, op.line)
+
+
+@bound("tt.descriptor_load", "tt.descriptor_gather")
+def descriptor_load(op: Op):
+    tile, result = Tile(op.operand_types[0]), op.result_types[0]
+    access = access_of(op, "load", prod(result.shape))
+    offsets_of = tile.rows if op.name.endswith("gather") else tile.block
+
+    def perform(run, row, *where):
+        offsets = offsets_of(*where) if op.name.endswith("gather") else offsets_of(where)
+        pointer, mask = tile.reach(row, offsets)
+        shape = (max(len(pointer), len(mask)), *result.shape)
+        found = np.zeros(shape, result.dtype)
+        if result.dtype.kind not in "ib":
+            found[np.broadcast_to(row[:, -1] == PAD_NAN, len(found))] = np.nan
+        for lanes in reach(run, access, np.broadcast_to(pointer, shape), np.broadcast_to(mask, shape)):
+            run.memory.loaded(run, lanes, op.line, False)
+            values = lanes.tensor.view(result.dtype).take(lanes.index)
+            if lanes.active is None:
+                return values.reshape(shape)
+            place(found, lanes, values)
+        return found
+
+    return perform
+
+
+@bound("tt.descriptor_store", "tt.descriptor_scatter", "tt.descriptor_reduce")
+def descriptor_store(op: Op):
+    tile = Tile(op.operand_types[0])
+    source = 1 if not op.name.endswith("scatter") else 3
+    type = op.operand_types[source]
+    kind = "atomic" if op.name.endswith("reduce") else "store"
+    access = access_of(op, kind, prod(type.shape))
+
+    def perform(run, row, *operands):
+        operands = list(operands)
+        value = full(operands.pop(source - 1), type.shape)
+        offsets = tile.rows(*operands) if op.name.endswith("scatter") else tile.block(operands)
+        pointer, mask = tile.reach(row, offsets)
+        shape = whole(run, value, pointer, mask)
+        value = np.broadcast_to(value, shape)
+        for lanes in reach(run, access, np.broadcast_to(pointer, shape), np.broadcast_to(mask, shape)):
+            hold_writable(run, access, lanes)
+            new = np.ascontiguousarray(value).reshape(-1) if lanes.active is None else value[lanes.active]
+            if kind == "store":
+                run.memory.stored(run, lanes, new, op.line)
+                continue
+            how = KINDS[integer(op, "kind")]
+            _, changed = combined(lanes.tensor.view(new.dtype), lanes.index, new, how)
+            finish(run, lanes, changed, 1, how == ADD and new.dtype.kind not in "iu", op.line)
+        return ()
+
+    return perform

@@ -1,0 +1,54 @@
+"""The blocks of a region in an order in which each follows those that come before it on every way to it."""
+
+from collections.abc import Iterator
+
+from .tree import BadIR, Block
+
+
+def walked(blocks: list[Block]) -> Iterator[tuple[bool, Block]]:
+    """(True, block) where one is entered, (False, block) where all that it dominates is behind: a walk of a tree."""
+    if len(blocks) == 1:
+        yield from ((True, blocks[0]), (False, blocks[0]))
+        return
+    masks = _dominators(_before(blocks))
+    below = [[] for _ in blocks]
+    number_of = {mask: number for number, mask in enumerate(masks)}
+    for number in range(1, len(blocks)):
+        below[number_of[masks[number] ^ 1 << number]].append(number)
+    waiting = [(True, 0)]
+    while waiting:
+        entered, number = waiting.pop()
+        yield entered, blocks[number]
+        if entered:
+            waiting.append((False, number))
+            waiting += [(True, one) for one in reversed(below[number])]
+
+
+def _before(blocks: list[Block]) -> list[set[int]]:
+    place = {block.label: number for number, block in enumerate(blocks)}
+    before = [set() for _ in blocks]
+    for number, block in enumerate(blocks):
+        for label in block.ops[-1].successors if block.ops else []:
+            before[place[label]].add(number)
+    return before
+
+
+def _dominators(before: list[set[int]]) -> list[int]:
+    """For each block the bits of itself and of what dominates it."""
+    masks: list[int] = [1] + [0] * (len(before) - 1)  # 0 until it is reached
+    changed = True
+    while changed:
+        changed = False
+        for number in range(1, len(before)):
+            known = [masks[one] for one in before[number] if masks[one]]
+            if not known:
+                continue
+            mask = known[0]
+            for other in known[1:]:
+                mask &= other
+            mask |= 1 << number
+            changed |= mask != masks[number]
+            masks[number] = mask
+    if not all(masks):
+        raise BadIR("a block must be reached from the start of its function")
+    return masks

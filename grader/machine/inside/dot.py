@@ -1,0 +1,77 @@
+"""tl.dot: operands as tensor cores take them, products summed in fp32 (fp64, int32) and added to what is there."""
+
+from math import prod
+
+import numpy as np
+
+from .dtypes import NAMES
+from .floats import BF16, tf32
+from .meanings import pure
+from .numbers_of import integer
+from .tree import Op
+from .values import full
+
+TF32, TF32X3, IEEE, BF16X3, BF16X6 = range(5)
+PRECISION = {TF32: "tf32", TF32X3: "tf32x3", IEEE: "ieee", BF16X3: "bf16x3", BF16X6: "bf16x6"}
+
+
+def parts(x: np.ndarray, kept, count: int) -> list[np.ndarray]:
+    """x as a sum of `count` numbers that a tensor core holds."""
+    found = []
+    for _ in range(count):
+        found.append(kept(x))
+        x = x - found[-1]
+    return found
+
+
+def to_bf16(x: np.ndarray) -> np.ndarray:
+    return x.astype(BF16).astype(np.float32)
+
+
+def split_product(a: np.ndarray, b: np.ndarray, precision: int) -> np.ndarray:
+    """Several products of parts, the small ones first."""
+    kept, count = (tf32, 2) if precision == TF32X3 else (to_bf16, 2 if precision == BF16X3 else 3)
+    a, b = parts(a, kept, count), parts(b, kept, count)
+    pairs = sorted(
+        ((i, j) for i in range(count) for j in range(count) if i + j < count), key=lambda p: -sum(p)
+    )
+    return sum(np.matmul(a[i], b[j]) for i, j in pairs)
+
+
+def integer_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of int8: fp64 holds every sum exactly, and numpy multiplies it far quicker."""
+    return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(np.int32)
+
+
+@pure("tt.dot")
+def dot(op: Op):
+    shapes = [type.shape for type in op.operand_types[:2]]
+    of, to = op.operand_types[0].dtype, op.result_types[0].dtype
+    precision = integer(op, "inputPrecision", IEEE)
+
+    def run(a, b, c):
+        a, b = (full(x, shape) for x, shape in zip((a, b), shapes, strict=True))
+        if of.kind == "i":
+            return integer_product(a, b) + c
+        if of == np.float32 and precision not in (TF32, IEEE):
+            return (split_product(a, b, precision) + c).astype(to, copy=False)
+        if of == np.float32 and precision == TF32:
+            a, b = tf32(a), tf32(b)
+        elif of.itemsize < 4:
+            a, b = a.astype(np.float32), b.astype(np.float32)
+        kind = np.promote_types(a.dtype, to)
+        return (np.matmul(a, b, dtype=kind) + c).astype(to, copy=False)
+
+    return run
+
+
+def operand_kind(op: Op) -> str:
+    """Under which name the FLOP of a dot are counted."""
+    kinds = sorted({NAMES[type.dtype] for type in op.operand_types[:2]})
+    precision = ":" + PRECISION[integer(op, "inputPrecision", IEEE)] if kinds == ["fp32"] else ""
+    return "x".join(kinds) + precision
+
+
+def flop(op: Op) -> int:
+    left, right = (type.shape for type in op.operand_types[:2])
+    return 2 * prod(left) * right[-1]

@@ -1,0 +1,76 @@
+"""What a kernel says about itself while it runs: where it is, what it prints, asserts and assumes."""
+
+import numpy as np
+
+from .errors import KernelError
+from .meanings import bound
+from .numbers_of import flag, integer
+from .tree import Op
+
+
+@bound("tt.get_program_id")
+def program_id(op: Op):
+    axis = integer(op, "axis")
+    return lambda run: run.frame.program(axis)
+
+
+@bound("tt.get_num_programs")
+def num_programs(op: Op):
+    axis = integer(op, "axis")
+    return lambda run: np.array([run.grid[axis]], np.int32)
+
+
+@bound("tt.print")
+def device_print(op: Op):
+    prefix, hexadecimal, shapes = (
+        str(op.attributes.get("prefix", "")),
+        flag(op, "hex"),
+        [t.shape for t in op.operand_types],
+    )
+
+    def perform(run, *values):
+        whole = [np.broadcast_to(v, (len(v), *shape)) for v, shape in zip(values, shapes, strict=True)]
+        run.printed.add(run.number, run.frame, op.line, prefix, whole, hexadecimal)
+        return ()
+
+    return perform
+
+
+def first_false(run, condition: np.ndarray) -> list[int]:
+    rows = np.flatnonzero(~condition.reshape(len(condition), -1).all(1))
+    return run.frame.place(int(rows[0]))
+
+
+@bound("tt.assert")
+def device_assert(op: Op):
+    message = str(op.attributes.get("message", "")) or "tl.device_assert"
+
+    def perform(run, condition, mask=None):
+        held = condition.astype(bool) if mask is None else condition.astype(bool) | ~mask
+        if not held.all():
+            program = first_false(run, held)
+            raise KernelError(
+                "Assertion", f"an assertion does not hold: {message[:200]}", op.line, program=program
+            )
+        return ()
+
+    return perform
+
+
+@bound("llvm.intr.assume")
+def assume(op: Op):
+    def perform(run, condition):
+        if not condition.all():
+            program = first_false(run, condition)
+            raise KernelError(
+                "FalseAssume", "tl.assume promises the compiler what is not so", op.line, program=program
+            )
+        return ()
+
+    return perform
+
+
+@bound("gpu.barrier", "ttg.barrier")
+def barrier(op: Op):
+    """All threads of one program wait for each other; here they never part."""
+    return lambda run: ()

@@ -1,0 +1,77 @@
+"""tl.multiple_of, tl.max_contiguous, tl.max_constancy: promises to the compiler, compared with the values."""
+
+import numpy as np
+
+from .errors import KernelError
+from .tree import NUMPY, BadIR, Op
+from .values import full
+
+WORDS = {"tt.divisibility": "multiple_of", "tt.contiguity": "max_contiguous", "tt.constancy": "max_constancy"}
+
+
+def hints_of(op: Op) -> dict[str, tuple[int, ...]]:
+    found = {name: op.attributes[name] for name in WORDS if name in op.attributes}
+    rank = max(1, len(op.result_types[0].shape)) if op.result_types else 0
+    for name, numbers in found.items():
+        if not isinstance(numbers, tuple) or len(numbers) != rank or any(n < 1 for n in numbers):
+            raise BadIR(f"tl.{WORDS[name]} must have one number of at least 1 for each axis", op.line)
+    return found
+
+
+def checked(perform, op: Op):
+    """What performs the operation, and holds its result to what was promised of it."""
+    hints, type = hints_of(op), op.result_types[0]
+    step = NUMPY[type.element].itemsize if type.element else 1
+
+    def run(*values):
+        found = perform(*values)
+        value = found[0] if isinstance(found, tuple) else found
+        value = full(value, type.shape) if type.shape else value.reshape(-1, 1)
+        for name, numbers in hints.items():
+            for axis, number in enumerate(numbers, 1):
+                if number > 1:
+                    hold(name, np.moveaxis(value, axis, -1), number, step)
+        return found
+
+    def hold(name, lines, number, step):
+        bad = broken(name, lines, number, step)
+        if bad.any():
+            got = int(lines[bad][0])
+            raise KernelError("FalseHint", sentence(name, number, got, bool(type.element)), op.line)
+
+    return run
+
+
+def broken(name: str, lines: np.ndarray, number: int, step: int) -> np.ndarray:
+    """Where the values, along their last axis, are not as promised."""
+    places = np.arange(lines.shape[-1])
+    steps = np.zeros(lines.shape, bool)  # whether a value follows the one before it
+    steps[..., 1:] = lines[..., 1:] == lines[..., :-1] + step
+    if name == "tt.contiguity":
+        return ~steps & (places % number > 0)
+    if name == "tt.constancy":
+        same = np.ones(lines.shape, bool)
+        same[..., 1:] = lines[..., 1:] == lines[..., :-1]
+        return ~same & (places % number > 0)
+    return ~steps & (lines % number != 0)  # of a run of consecutive values only the first must divide
+
+
+def sentence(name: str, number: int, got: int, pointer: bool) -> str:
+    word = WORDS[name]
+    if name == "tt.divisibility":
+        what = "an address" if pointer else str(got)
+        return f"tl.{word} promises a multiple of {number}, and {what} is none"
+    kind = "consecutive" if name == "tt.contiguity" else "equal"
+    return f"tl.{word} promises {number} {kind} values in a row, and they are not"
+
+
+def hold_arguments(attributes: list[dict], values: list, line: int) -> None:
+    """What a kernel's text takes for granted of its arguments."""
+    for number, (promised, value) in enumerate(zip(attributes, values, strict=True)):
+        divisor = promised.get("tt.divisibility", 1)
+        if isinstance(divisor, int) and divisor > 1 and isinstance(value, int) and value % divisor:
+            raise KernelError(
+                "FalseHint",
+                f"the kernel was compiled for an argument {number} that {divisor} divides, got {value}",
+                line,
+            )

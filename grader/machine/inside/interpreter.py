@@ -1,0 +1,100 @@
+"""Runs the programs of one launch, many at a time. Where programs part ways each side goes on with its own rows alone,
+so that no operation ever meets a program that is not there."""
+
+from collections import Counter
+
+import numpy as np
+
+from . import control, hints, turns
+from .frame import Frame
+from .limits import LOOK_EVERY, Budget
+from .program import Program, Ready, Step
+
+CHUNK_ELEMENTS = 1 << 19  # programs at once: as many as keep the largest value at this size
+CHUNK_BYTES = 1 << 29  # and all values of theirs at this
+
+
+class Launch:
+    """One launch: the program, its grid, what it works on and what it used."""
+
+    def __init__(
+        self, number: int, program: Program, grid: tuple, memory, budget: Budget, printed, poison_of
+    ):
+        self.number, self.program, self.grid, self.memory = number, program, tuple(grid), memory
+        self.budget, self.printed, self.poison_of = budget, printed, poison_of
+        self.counts = Counter()  # how many of each kind of operation ran
+        self.frame: Frame | None = None  # of the operation that runs
+        self.turns: turns.Turns | None = None  # where programs wait for each other, who is next
+        self.depth = 0  # of calls
+
+    def run(self, arguments: list, programs: np.ndarray, wave: int, seed: int) -> None:
+        """The programs in the order given; `arguments` as the kernel's parameters stand."""
+        kernel = self.program.kernel
+        self.budget.hold_bytes(self.program.peak_bytes, kernel.line)
+        hints.hold_arguments(kernel.argument_attributes, arguments, kernel.line)
+        if self.program.waits:
+            self.memory.start_chunk(programs)
+            turns.run(self, arguments, programs, seed)
+            self.memory.end_chunk()
+            return
+        for part in self.chunks(programs, wave):
+            self.memory.start_chunk(part)
+            self.some(part, arguments)
+            self.memory.end_chunk()
+
+    def some(self, programs: np.ndarray, arguments: list) -> None:
+        kernel = self.program.kernel
+        frame = Frame(programs, self.grid)
+        for name, value, type in zip(
+            kernel.blocks[0].arguments, arguments, kernel.argument_types, strict=True
+        ):
+            frame.values[name] = argument(value, type.dtype)
+        control.body(self, self.program.functions[kernel.name], frame)
+
+    def chunks(self, programs: np.ndarray, wave: int) -> list[np.ndarray]:
+        """Whole waves where they fit, parts of one wave where they do not."""
+        by_bytes = CHUNK_BYTES // max(1, self.program.peak_bytes)
+        count = max(1, min(CHUNK_ELEMENTS // self.program.largest, by_bytes))
+        if count >= wave:
+            count = max(1, min(count // wave, self.memory.most_waves())) * wave
+            return [programs[i : i + count] for i in range(0, len(programs), count)]
+        waves = [programs[i : i + wave] for i in range(0, len(programs), wave)]
+        return [part[i : i + count] for part in waves for i in range(0, len(part), count)]
+
+    def block(self, block: Ready, frame: Frame) -> Step:
+        """Performs a block's operations; returns its terminator."""
+        outer, self.frame = self.frame, frame
+        values, size, budget, counts = frame.values, frame.size, self.budget, self.counts
+        try:
+            for step in block.steps:
+                budget.ticks += 1
+                budget.spent += step.weight * size
+                if budget.ticks % LOOK_EVERY == 0:
+                    budget.look(step.line)
+                for kind, number in step.counts:
+                    counts[kind] += number * size
+                if step.shares and self.turns is not None:
+                    self.turns.pass_on(int(frame.programs[0]))
+                if step.perform is None:
+                    found = control.STRUCTURE[step.op.name](self, step, frame)
+                    self.frame = frame
+                elif step.bound:
+                    found = step.perform(self, *[frame.get(name) for name in step.operands])
+                else:
+                    found = step.perform(*[frame.get(name) for name in step.operands])
+                if type(found) is np.ndarray:
+                    values[step.results[0]] = found
+                elif step.results:
+                    values.update(zip(step.results, found, strict=True))
+                for name in step.frees:
+                    values.pop(name, None)
+        finally:
+            self.frame = outer
+        return block.end
+
+
+def argument(value, dtype: np.dtype) -> np.ndarray:
+    """One of the kernel's arguments; a number too large for its type keeps its low bits."""
+    if dtype.kind != "i" or isinstance(value, list):  # a list is a descriptor's row
+        return np.array([value], dtype)
+    return np.array([int(value) & ((1 << 8 * dtype.itemsize) - 1)], f"u{dtype.itemsize}").view(dtype)

@@ -1,0 +1,26 @@
+"""What an operation outside dots counts as: "float", "int", "special" (functions and divisions of floats) or nothing."""
+
+from .tree import Op
+
+FREE = {
+    "arith.constant", "ub.poison", "arith.bitcast", "tt.bitcast", "tt.splat", "tt.unsplat", "tt.broadcast", "tt.trans",
+    "tt.expand_dims", "tt.reshape", "tt.join", "tt.split", "tt.cat", "tt.make_range", "tt.get_program_id",
+    "tt.get_num_programs", "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.make_tensor_descriptor",
+    "tt.descriptor_load", "tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_gather",
+    "tt.descriptor_scatter", "tt.print", "tt.assert", "llvm.intr.assume", "tt.call", "scf.for", "scf.if", "scf.while",
+    "tt.ptr_to_int", "tt.int_to_ptr", "gpu.barrier", "ttg.barrier",
+}  # fmt: skip
+CHEAP = {"math.absf", "math.absi", "math.floor", "math.ceil", "math.fma"}
+SPECIAL = {"arith.divf", "arith.remf", "tt.precise_divf", "tt.precise_sqrt", "tt.extern_elementwise"}
+INTEGER = {"tt.addptr", "tt.histogram", "tt.gather", "tt.mulhiui", "arith.cmpi"}
+
+
+def kind_of(op: Op) -> str | None:
+    if op.name in FREE:
+        return None
+    if op.name in SPECIAL or (op.name.startswith("math.") and op.name not in CHEAP):
+        return "special"
+    if op.name in INTEGER or not op.operand_types:
+        return "int"
+    of = op.operand_types[-1]
+    return "int" if of.element or of.dtype.kind in "bi" else "float"

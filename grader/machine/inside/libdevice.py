@@ -1,0 +1,88 @@
+"""The functions of NVIDIA's libdevice that a kernel may call: what each computes and on which types."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Symbol:
+    function: str  # what it computes; the name of numpy's function where numpy has one
+    operands: tuple[str, ...]
+    result: str
+
+
+# what it computes -> the name for fp32 and the name for fp64, without __nv_
+UNARY = {
+    "fabs": "fabsf fabs", "floor": "floorf floor", "ceil": "ceilf ceil", "trunc": "truncf trunc", "rint": "rintf rint",
+    "round": "roundf round", "nearbyint": "nearbyintf nearbyint", "sqrt": "sqrtf sqrt", "rsqrt": "rsqrtf rsqrt",
+    "cbrt": "cbrtf cbrt", "rcbrt": "rcbrtf rcbrt", "exp": "expf exp", "exp2": "exp2f exp2", "exp10": "exp10f exp10",
+    "expm1": "expm1f expm1", "log": "logf log", "log2": "log2f log2", "log10": "log10f log10", "log1p": "log1pf log1p",
+    "logb": "logbf logb", "sin": "sinf sin", "cos": "cosf cos", "tan": "tanf tan", "sinpi": "sinpif sinpi",
+    "cospi": "cospif cospi", "arcsin": "asinf asin", "arccos": "acosf acos", "arctan": "atanf atan",
+    "sinh": "sinhf sinh", "cosh": "coshf cosh", "tanh": "tanhf tanh", "arcsinh": "asinhf asinh",
+    "arccosh": "acoshf acosh", "arctanh": "atanhf atanh", "erf": "erff erf", "erfc": "erfcf erfc",
+    "lgamma": "lgammaf lgamma", "tgamma": "tgammaf tgamma",
+    "sqrt_rn": "fsqrt_rn dsqrt_rn", "reciprocal_rn": "frcp_rn drcp_rn",
+}  # fmt: skip
+BINARY = {
+    "power": "powf pow", "arctan2": "atan2f atan2", "fmod": "fmodf fmod", "remainder": "remainderf remainder",
+    "hypot": "hypotf hypot", "copysign": "copysignf copysign", "nextafter": "nextafterf nextafter",
+    "fdim": "fdimf fdim", "fmax": "fmaxf fmax", "fmin": "fminf fmin",
+    "divide_rn": "fdiv_rn ddiv_rn", "divide_rz": "fdiv_rz ddiv_rz", "divide_rd": "fdiv_rd ddiv_rd",
+    "divide_ru": "fdiv_ru ddiv_ru", "add_rn": "fadd_rn dadd_rn", "subtract_rn": "fsub_rn dsub_rn",
+    "multiply_rn": "fmul_rn dmul_rn",
+}  # fmt: skip
+TERNARY = {"fma": "fmaf fma", "fma_rn": "fmaf_rn fma_rn"}
+TO_INT = {
+    "isnan": "isnanf isnand", "isinf": "isinff isinfd", "isfinite": "finitef isfinited",
+    "signbit": "signbitf signbitd", "ilogb": "ilogbf ilogb",
+}  # fmt: skip
+WITH_INT = {"power_int": "powif powi", "ldexp": "ldexpf ldexp", "scalbn": "scalbnf scalbn"}
+# on fp32 alone: less exact, and quick
+FAST = {
+    "fast_divide": ("fast_fdividef", 2), "fast_sin": ("fast_sinf", 1), "fast_cos": ("fast_cosf", 1),
+    "fast_tan": ("fast_tanf", 1), "fast_exp": ("fast_expf", 1), "fast_exp10": ("fast_exp10f", 1),
+    "fast_log": ("fast_logf", 1), "fast_log2": ("fast_log2f", 1), "fast_log10": ("fast_log10f", 1),
+    "fast_power": ("fast_powf", 2), "saturate": ("saturatef", 1),
+}  # fmt: skip
+INTEGERS = {
+    "clz": Symbol("count_leading_zeros", ("i32",), "i32"),
+    "clzll": Symbol("count_leading_zeros", ("i64",), "i32"),
+    "popc": Symbol("bitwise_count", ("i32",), "i32"),
+    "popcll": Symbol("bitwise_count", ("i64",), "i32"),
+    "brev": Symbol("reverse_bits", ("i32",), "i32"),
+    "brevll": Symbol("reverse_bits", ("i64",), "i64"),
+    "ffs": Symbol("find_first_set", ("i32",), "i32"),
+    "ffsll": Symbol("find_first_set", ("i64",), "i32"),
+    "abs": Symbol("absolute", ("i32",), "i32"),
+    "llabs": Symbol("absolute", ("i64",), "i64"),
+    "mulhi": Symbol("multiply_high", ("i32", "i32"), "i32"),
+    "umulhi": Symbol("multiply_high_unsigned", ("i32", "i32"), "i32"),
+    "llrintf": Symbol("rint_to_int", ("f32",), "i64"),
+    "llrint": Symbol("rint_to_int", ("f64",), "i64"),
+    "int_as_float": Symbol("bits", ("i32",), "f32"),
+    "float_as_int": Symbol("bits", ("f32",), "i32"),
+    "uint_as_float": Symbol("bits", ("i32",), "f32"),
+    "float_as_uint": Symbol("bits", ("f32",), "i32"),
+    "longlong_as_double": Symbol("bits", ("i64",), "f64"),
+    "double_as_longlong": Symbol("bits", ("f64",), "i64"),
+}
+
+
+def _pairs(rows: dict, operands: str, result: str = "{0}") -> dict[str, Symbol]:
+    """A symbol for fp32 and one for fp64 of each row; {0} stands for the type."""
+    return {
+        f"__nv_{name}": Symbol(function, tuple(operands.format(type).split()), result.format(type))
+        for function, names in rows.items()
+        for name, type in zip(names.split(), ("f32", "f64"), strict=True)
+    }
+
+
+SYMBOLS = {
+    **_pairs(UNARY, "{0}"),
+    **_pairs(BINARY, "{0} {0}"),
+    **_pairs(TERNARY, "{0} {0} {0}"),
+    **_pairs(TO_INT, "{0}", "i32"),
+    **_pairs(WITH_INT, "{0} i32"),
+    **{f"__nv_{name}": Symbol(function, ("f32",) * many, "f32") for function, (name, many) in FAST.items()},
+    **{f"__nv_{name}": symbol for name, symbol in INTEGERS.items()},
+}

@@ -1,0 +1,38 @@
+"""What one run may use up: processor time, operations on elements, bytes of values, and what it may print."""
+
+import time
+from dataclasses import dataclass
+
+from .errors import OverLimit
+
+LOOK_EVERY = 64  # operations between looks at the clock
+
+
+@dataclass(frozen=True)
+class Limits:
+    seconds: float = 60.0  # of this process's processor time
+    operations: int = 1 << 42  # elements worked on, FLOP of dots included
+    bytes: int = 1 << 30  # of one program's values at a time
+    prints: int = 200  # lines kept
+
+
+class Budget:
+    """Counts what a run uses; raises OverLimit where it is used up."""
+
+    def __init__(self, limits: Limits):
+        self.limits, self.until = limits, time.process_time() + limits.seconds
+        self.spent, self.ticks = 0, 0
+
+    def look(self, line: int) -> None:
+        if self.spent > self.limits.operations:
+            message = f"the launches need more than {self.limits.operations:,} operations on elements"
+            raise OverLimit("operations", message, line)
+        if time.process_time() > self.until:
+            raise OverLimit(
+                "seconds", f"the launches need more than {self.limits.seconds:g} s of processor time", line
+            )
+
+    def hold_bytes(self, needed: int, line: int) -> None:
+        if needed > self.limits.bytes:
+            message = f"one program holds {needed >> 20} MiB of values at a time, and {self.limits.bytes >> 20} MiB are the most"
+            raise OverLimit("bytes", message, line)

@@ -1,0 +1,157 @@
+"""The machine's worker: named operations on plain data. It reads hostile text and runs it; it never runs Python of
+anyone's, so what it tells is its own."""
+
+from dataclasses import asdict
+from math import prod
+
+import numpy as np
+
+from .dtypes import DTYPES
+from .facts import facts, hopeless
+from .limits import Limits
+from .poisoned import reaching
+from .read import read
+from .report import Report
+from .run import Launching
+from .run import run as run_steps
+from .storage import Storage
+from .tree import BadIR, Module
+from .verify import verify
+from .words_of_types import spelled
+from .write import write
+
+UNWRITTEN = 0xFF  # NaN in every float type, -1 in every integer type
+
+
+def prepare() -> None:
+    """Imports are all that a child must find warm."""
+
+
+def run(task: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
+    operations = {"run": run_plan, "poison": find_poison, "print": print_texts}
+    if task.get("operation") not in operations:
+        raise ValueError(f"operation must be one of {', '.join(operations)}, got {task.get('operation')!r}")
+    return operations[task["operation"]](task, arrays)
+
+
+def parsed(text: str) -> Module:
+    module = read(text)
+    verify(module)
+    return module
+
+
+def bad_text(error: BadIR) -> dict:
+    return {"stage": "text", "kind": "BadIR", "message": str(error), "line": error.line or None}
+
+
+def run_plan(task: dict, arrays: dict) -> tuple[dict, dict]:
+    try:
+        modules = [parsed(text) for text in task["texts"]]
+    except BadIR as error:
+        return asdict(Report(error=bad_text(error))), {}
+    tensors = tensors_of(task, arrays)
+    report = once(task, modules, tensors)
+    if task.get("programs"):
+        return asdict(report), written(tensors)
+    outputs = {t.name: t.elements for t in tensors if t.role in ("out", "inout")}
+    if task.get("counting", "full") == "full":
+        for tensor in tensors:
+            outputs[f"loads:{tensor.name}"], outputs[f"stores:{tensor.name}"] = tensor.loads, tensor.stores
+    return asdict(report), outputs
+
+
+def written(tensors: list[Storage]) -> dict:
+    """Of programs drawn from a large grid: where they wrote, and what; the rest of an output would say nothing."""
+    found = {}
+    for tensor in tensors:
+        if tensor.role in ("out", "inout"):
+            where = np.flatnonzero(tensor.written if tensor.written is not None else tensor.stores)
+            found[f"at:{tensor.name}"], found[tensor.name] = where, tensor.elements[where]
+    return found
+
+
+def find_poison(task: dict, arrays: dict) -> tuple[dict, dict]:
+    """The lines of masked loads without `other` that reach an output, and which outputs."""
+    modules = [parsed(text) for text in task["texts"]]
+
+    def again(lines):
+        tensors = tensors_of(task, arrays)
+        report = once({**task, "counting": "values", "poisoned_lines": lines}, modules, tensors)
+        return report, {t.name: t.elements for t in tensors if t.role in ("out", "inout")}
+
+    first, _ = again(())
+    return {"poison": reaching(again, first.masked_lines)}, {}
+
+
+def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:
+    """What compiler and bench get: never the text that came, always what its tree prints as; and what is known of it.
+
+    `num_warps`, one for each text, lets a tile that no thread could hold be told before LLVM meets it.
+    """
+    texts, known = [], []
+    warps = task.get("num_warps") or [None] * len(task["texts"])
+    for text, num_warps in zip(task["texts"], warps, strict=True):
+        try:
+            module = parsed(text)
+            texts.append(write(module))
+            known.append(facts_of(module, num_warps))
+        except BadIR as error:
+            texts.append({"error": bad_text(error)})
+            known.append({})
+    return {"texts": texts, "facts": known}, {}
+
+
+def facts_of(module: Module, num_warps: int | None) -> dict:
+    found = facts(module)
+    return {
+        "kernel": module.kernel.name,
+        "operations": found.operations,
+        "largest": spelled(found.largest),
+        "carried": [spelled(type) for type in found.carried],
+        "hopeless": hopeless(module, num_warps) if num_warps else "",
+    }
+
+
+def once(task: dict, modules: list[Module], tensors: list[Storage]) -> Report:
+    steps = [
+        Launching(modules[s["text"]], tuple(s["grid"]), [tuple(pair) for pair in s["arguments"]])
+        for s in task["steps"]
+    ]
+    return run_steps(
+        steps,
+        tensors,
+        wave=task["sm_count"],
+        programs=task.get("programs"),
+        counting=task.get("counting", "full"),
+        repeatable=task.get("repeatable", True),
+        seed=task.get("seed", 0),
+        limits=Limits(seconds=task.get("seconds", Limits.seconds)),
+        poison=task.get("poison", 0),
+        poisoned_lines=tuple(task.get("poisoned_lines", ())),
+    )
+
+
+def tensors_of(task: dict, arrays: dict) -> list[Storage]:
+    """The question's tensors, then the scratch that the plan asked for; nothing here is shared with the request."""
+    tensors = []
+    for t in task["tensors"]:
+        content = stored(t, arrays.get(t["name"]))
+        tensors.append(
+            Storage(t["name"], len(tensors), content, t["role"], t["shape"], t["strides"], t["axes"])
+        )
+    for name, s in task.get("scratch", {}).items():
+        content = np.full(prod(s["shape"]), float(s["fill"])).astype(DTYPES[s["dtype"]])
+        tensors.append(Storage(name, len(tensors), content, "scratch", s["shape"]))
+    return tensors
+
+
+def stored(t: dict, given: np.ndarray | None) -> np.ndarray:
+    dtype, shape = DTYPES[t["dtype"]], t["shape"]
+    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, t["strides"], strict=True))
+    if given is None:
+        return np.full(extent * dtype.itemsize, UNWRITTEN, np.uint8).view(dtype)
+    if given.dtype != dtype or given.size != extent:
+        raise ValueError(
+            f"{t['name']} must be {extent} elements of {t['dtype']}, got {given.size} of {given.dtype}"
+        )
+    return given.reshape(-1) if t["role"] == "in" else given.reshape(-1).copy()

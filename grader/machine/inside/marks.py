@@ -1,0 +1,83 @@
+"""What is remembered of every element that programs share. Programs are known by their rank in the launch, from 1 on:
+memory that is still zero says nobody, and costs nothing until it is touched."""
+
+import numpy as np
+
+from .clocks import Clocks
+
+NOBODY = 0
+MOST_EVENTS = 1 << 22
+
+
+class Seen:
+    """Who did one kind of thing to each element: the last one and when; where several did it and nothing orders them,
+    every one of them."""
+
+    def __init__(self, extent: int):
+        self.last, self.at = np.zeros(extent, np.int32), np.zeros(extent, np.int32)
+        self.many = np.zeros(extent, bool)
+        self.events: list[tuple] = []  # (elements, programs, epochs)
+        self.kept, self.lost = 0, False
+
+    def note(self, element: np.ndarray, me: np.ndarray, clocks: Clocks | None) -> None:
+        before = self.last[element]
+        foreign = (before != NOBODY) & (before != me)
+        if clocks is None:
+            self.many[element[foreign]] = True
+            self.last[element] = me
+            self.many[element[self.last[element] != me]] = True
+            return
+        now = clocks.epoch(me)
+        if foreign.any():
+            apart = foreign & ~clocks.after(me, before, self.at[element])
+            self.remember(element[apart], before[apart], self.at[element[apart]])
+        self.last[element], self.at[element] = me, now
+        beaten = self.last[element] != me  # several programs of this access at one element
+        self.remember(element[beaten], me[beaten], now[beaten])
+
+    def remember(self, element: np.ndarray, who: np.ndarray, when: np.ndarray) -> None:
+        if not element.size:
+            return
+        self.many[element] = True
+        self.kept += element.size
+        if self.kept > MOST_EVENTS:
+            self.events, self.lost = [], True
+        elif not self.lost:
+            self.events.append((element, who, when))
+
+    def clear(self, element: np.ndarray) -> None:
+        self.last[element], self.many[element] = NOBODY, False
+
+    def apart(self, element: np.ndarray, me: np.ndarray, clocks: Clocks | None) -> np.ndarray:
+        """Where somebody else did it and nothing says that this lies before what `me` does now."""
+        last = self.last[element]
+        found = (last != NOBODY) & (last != me)
+        if clocks is None:
+            return found | self.many[element]
+        if found.any():
+            found &= ~clocks.after(me, last, self.at[element])
+        several = self.many[element] & ~found
+        if several.any():
+            found[several] = self.lost or self._apart(element[several], me[several], clocks)
+        return found
+
+    def _apart(self, element: np.ndarray, me: np.ndarray, clocks: Clocks) -> np.ndarray:
+        asking = np.zeros(len(self.last), np.int32)
+        asking[element] = me
+        bad = np.zeros(len(self.last), bool)
+        for elements, who, when in self.events:
+            asks = asking[elements]
+            hit = np.flatnonzero((asks != NOBODY) & (asks != who))
+            late = ~clocks.after(asks[hit], who[hit], when[hit])
+            bad[elements[hit[late]]] = True
+        return bad[element]
+
+
+class Marks:
+    """Everything remembered of one tensor during one launch."""
+
+    def __init__(self, extent: int):
+        self.writer, self.wrote_at = np.zeros(extent, np.int32), np.zeros(extent, np.int32)
+        self.reads, self.atomics = Seen(extent), Seen(extent)
+        self.adder = np.zeros(extent, np.int32)  # of floats, atomically
+        self.release = np.zeros(extent, np.int32)  # number of what was released there

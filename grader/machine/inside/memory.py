@@ -1,0 +1,126 @@
+"""How the programs of one run reach memory: loads and stores, each counted and held to its bounds and its order."""
+
+from dataclasses import asdict
+from math import prod
+
+import numpy as np
+
+from .meanings import bound
+from .numbers_of import flag, integers
+from .order import Order
+from .reach import Access, Lanes, hold_writable, reach
+from .storage import Storage
+from .traffic import MOST_MARKS, Traffic
+from .tree import NUMPY, Op
+from .values import poison
+
+
+class Memory:
+    """All tensors of a run. Each launch has counts and an order of its own."""
+
+    def __init__(self, tensors: list[Storage], full: bool):
+        self.tensors, self.full = tensors, full
+        self.traffic: Traffic | None = None
+        self.order: Order | None = None
+        self.read_unwritten: list[dict] = []
+        self.masked: set[int] = set()  # lines of loads with masked lanes and no `other`
+        self.changes = 0  # how often memory changed, for programs that wait for it
+
+    def most_waves(self) -> int:
+        return max(1, MOST_MARKS // max(1, sum(t.extent for t in self.tensors)))
+
+    def start_chunk(self, programs: np.ndarray) -> None:
+        self.traffic.start_chunk(programs)
+
+    def end_chunk(self) -> None:
+        if self.traffic.waves > 1:
+            self.traffic.flush()
+
+    def loaded(self, run, lanes: Lanes, line: int, alone: bool) -> None:
+        self.traffic.count(run.frame, lanes, "load")
+        tensor = lanes.tensor
+        if tensor.written is not None and len(self.read_unwritten) < 8:
+            missing = ~tensor.written[lanes.element]
+            if missing.any():
+                element = int(lanes.element[np.flatnonzero(missing)[0]])
+                self.read_unwritten.append({"tensor": tensor.name, "element": element, "line": line})
+        if tensor.shared:
+            self.order.read(run, lanes, line, alone)
+
+    def stored(self, run, lanes: Lanes, new: np.ndarray, line: int) -> None:
+        self.traffic.count(run.frame, lanes, "store")
+        if lanes.tensor.written is not None:
+            lanes.tensor.written[lanes.element] = True
+        self.order.write(run, lanes, lanes.tensor.view(new.dtype), new, line)
+        self.changes += 1
+
+
+def access_of(op: Op, kind: str) -> Access:
+    type = op.operand_types[0]
+    return Access(kind, NUMPY[type.element].itemsize, prod(type.shape), op.line)
+
+
+@bound("tt.load")
+def load(op: Op):
+    access, dtype = access_of(op, "load"), op.result_types[0].dtype
+    alone, segments = flag(op, "isVolatile"), integers(op, "operandSegmentSizes")
+    has_other = segments[2] > 0
+
+    def run(run, pointer, mask=None, other=None):
+        memory = run.memory
+        parts = reach(run, access, pointer, mask)
+        for lanes in parts:
+            memory.loaded(run, lanes, access.line, alone)
+        if len(parts) == 1 and parts[0].active is None:
+            lanes = parts[0]
+            return lanes.tensor.view(dtype).take(lanes.index).reshape(lanes.shape)
+        if not has_other:
+            memory.masked.add(access.line)
+        shapes = [x.shape for x in (pointer, mask, other) if x is not None]
+        shape = np.broadcast_shapes(*shapes)
+        found = (
+            np.array(np.broadcast_to(other, shape))
+            if has_other
+            else poison(shape, dtype, run.poison_of(access.line))
+        )
+        for lanes in parts:
+            place(found, lanes, lanes.tensor.view(dtype).take(lanes.index))
+        return found
+
+    return run
+
+
+def place(found: np.ndarray, lanes: Lanes, values: np.ndarray) -> None:
+    """Puts the active lanes' values where they belong; `other` may have more lanes than the pointers."""
+    if found.shape == lanes.shape:
+        found[lanes.active] = values
+        return
+    spread = np.zeros(lanes.shape, found.dtype)
+    spread[lanes.active] = values
+    np.copyto(found, np.broadcast_to(spread, found.shape), where=np.broadcast_to(lanes.active, found.shape))
+
+
+@bound("tt.store")
+def store(op: Op):
+    access = access_of(op, "store")
+
+    def run(run, pointer, value, mask=None):
+        shape = whole(run, pointer, value, mask)
+        value = np.broadcast_to(value, shape)
+        for lanes in reach(run, access, np.broadcast_to(pointer, shape), mask):
+            hold_writable(run, access, lanes)
+            new = np.ascontiguousarray(value).reshape(-1) if lanes.active is None else value[lanes.active]
+            run.memory.stored(run, lanes, new, access.line)
+        return ()
+
+    return run
+
+
+def whole(run, *values) -> tuple:
+    """The shape of an access in which every program takes part by itself."""
+    lead = (run.frame.size,) + (1,) * (values[0].ndim - 1)
+    return np.broadcast_shapes(lead, *(v.shape for v in values if v is not None))
+
+
+def as_plain(counts) -> dict:
+    return {name: {kind: asdict(row) for kind, row in rows.items()} for name, rows in counts.items()}

@@ -1,0 +1,191 @@
+"""Races within one launch: an element that one program writes and another reads or writes, unless atomics order them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .clocks import MOST_PROGRAMS, Clocks
+from .marks import NOBODY, Marks
+from .reach import Lanes
+from .storage import Storage
+from .values import bits
+
+MOST_RACES = 8
+FLOAT_ADDS = "atomic additions of floats, whose order changes the last bits"
+TOO_MANY = (
+    "programs of one launch meet in memory and order themselves by atomics, and the grid has {programs} of them; "
+    f"the machine follows {MOST_PROGRAMS} at most"
+)
+LOST = "too many reads and atomics of one launch meet without an order for the machine to follow"
+
+
+@dataclass
+class Race:
+    launch: int
+    tensor: str
+    how: str
+    element: int
+    program: list[int]
+    other: list[int] | None
+    line: int
+
+
+class Order:
+    """Of one launch; `rank` turns a program into its place among those that run."""
+
+    def __init__(
+        self,
+        launch: int,
+        tensors: list[Storage],
+        rank: np.ndarray,
+        count: int,
+        atomics: bool,
+        repeatable: bool,
+    ):
+        self.launch, self.rank, self.repeatable = launch, rank, repeatable
+        self.program_of = np.zeros(count, np.int64)
+        ran = np.flatnonzero(rank >= 0)
+        self.program_of[rank[ran]] = ran
+        self.clocks = Clocks(count) if atomics and count <= MOST_PROGRAMS else None
+        self.unknown = TOO_MANY.format(programs=count) if atomics and self.clocks is None else ""
+        self.marks = {t.name: Marks(t.extent) for t in tensors if t.shared}
+        self.races: list[Race] = []
+        self.undecided = ""
+
+    def named(self, programs: np.ndarray) -> np.ndarray:
+        return (self.rank[programs] + 1).astype(np.int32)
+
+    def me(self, frame, lanes: Lanes) -> np.ndarray:
+        return lanes.per_element(self.named(frame.programs))
+
+    # ---- reads and writes
+
+    def read(self, run, lanes: Lanes, line: int, alone: bool) -> None:
+        """`alone` reads (volatile ones) race with plain writes, not with atomics."""
+        marks = self.marks.get(lanes.tensor.name)
+        if marks is None:
+            return
+        element, ranks = lanes.element, self.named(run.frame.programs)
+        if lanes.rows > 1 or len(ranks) == 1:
+            self._read(run, lanes, marks, element, self.me(run.frame, lanes), line, alone)
+            return
+        few = (
+            ranks if self.clocks is not None else ranks[:: len(ranks) - 1]
+        )  # two are as good as all without clocks
+        for rank in few:
+            self._read(run, lanes, marks, element, np.full(element.size, rank), line, alone)
+
+    def _read(self, run, lanes: Lanes, marks: Marks, element, me, line: int, alone: bool) -> None:
+        self.note(
+            run,
+            lanes.tensor,
+            "read after write",
+            element,
+            me,
+            self.unwritten_before(marks, element, me),
+            marks,
+            line,
+        )
+        if not alone:
+            apart = marks.atomics.apart(element, me, self.clocks)
+            self.note(run, lanes.tensor, "read after atomic", element, me, apart, marks, line)
+            marks.reads.note(element, me, self.clocks)
+
+    def unwritten_before(self, marks: Marks, element, me) -> np.ndarray:
+        """Where another program wrote, and not before."""
+        writer = marks.writer[element]
+        foreign = (writer != NOBODY) & (writer != me)
+        if self.clocks is not None and foreign.any():
+            foreign &= ~self.clocks.after(me, writer, marks.wrote_at[element])
+        return foreign
+
+    def write(self, run, lanes: Lanes, there: np.ndarray, new: np.ndarray, line: int) -> None:
+        """Puts the values into memory; the same value written twice races with nobody."""
+        tensor, marks = lanes.tensor, self.marks[lanes.tensor.name]
+        element, me = lanes.element, self.me(run.frame, lanes)
+        changed = np.repeat(bits(there[lanes.index]) != bits(new), lanes.wide)
+        if changed.any():
+            for how, apart in (
+                ("write after write", self.unwritten_before(marks, element, me)),
+                ("write after read", marks.reads.apart(element, me, self.clocks)),
+                ("write after atomic", marks.atomics.apart(element, me, self.clocks)),
+            ):
+                self.note(run, tensor, how, element, me, changed & apart, marks, line)
+        there[lanes.index] = new
+        marks.writer[element] = me
+        met = np.repeat(bits(there[lanes.index]) != bits(new), lanes.wide) & (marks.writer[element] != me)
+        self.note(run, tensor, "write after write", element, me, met, marks, line)
+        if self.clocks is not None:
+            marks.wrote_at[element] = self.clocks.epoch(marks.writer[element])
+            marks.reads.clear(element[changed])  # what comes after this write comes after them too
+
+    # ---- atomics
+
+    def atomic(self, run, lanes: Lanes, changed: np.ndarray, sem: int, adds_floats: bool, line: int) -> None:
+        """One access; program after program in the order of its rows. `changed`: lanes that altered memory."""
+        tensor, marks = lanes.tensor, self.marks[lanes.tensor.name]
+        element, me = lanes.element, self.me(run.frame, lanes)
+        changed = np.repeat(changed, lanes.wide)
+        if adds_floats and self.repeatable:
+            self.add_floats(run, tensor, marks, element, me, line)
+        if self.clocks is not None:
+            for rank in dict.fromkeys(me.tolist()):
+                if self.clocks is None:  # lost on the way
+                    return
+                mine = np.flatnonzero(me == rank) if lanes.rows > 1 else slice(None)
+                self.meet(run, tensor, marks, element[mine], me[mine], changed[mine], sem, line)
+        else:
+            self.conflicts(run, tensor, marks, element, me, changed, line)
+            marks.atomics.note(element[changed], me[changed], None)
+
+    def meet(self, run, tensor, marks: Marks, element, me, changed, sem: int, line: int) -> None:
+        marks.release[element] = self.clocks.meet(int(me[0]), marks.release[element], sem)
+        self.conflicts(run, tensor, marks, element, me, changed, line)
+        marks.atomics.note(element[changed], me[changed], self.clocks)
+        self.clocks.tick(int(me[0]), sem)
+        if self.clocks.crowded:
+            self.clocks.forget({int(n) for m in self.marks.values() for n in np.unique(m.release)})
+            if self.clocks.crowded:
+                self.undecided = self.undecided or LOST
+                self.clocks, self.unknown = None, LOST
+
+    def conflicts(self, run, tensor, marks: Marks, element, me, changed, line: int) -> None:
+        apart = self.unwritten_before(marks, element, me)
+        self.note(run, tensor, "atomic after write", element, me, apart, marks, line)
+        if changed.any():
+            apart = changed & marks.reads.apart(element, me, self.clocks)
+            self.note(run, tensor, "atomic after read", element, me, apart, marks, line)
+
+    def add_floats(self, run, tensor, marks: Marks, element, me, line: int) -> None:
+        before = marks.adder[element]
+        marks.adder[element] = me
+        others = (before != NOBODY) & (before != me) | (marks.adder[element] != me)
+        self.note(run, tensor, FLOAT_ADDS, element, me, others, marks, line, sure=True)
+
+    # ---- what is found
+
+    def note(self, run, tensor, how, element, me, bad, marks: Marks, line: int, sure=False) -> None:
+        if not bad.any():
+            return
+        if self.unknown and not sure:
+            self.undecided = self.undecided or self.unknown
+            return
+        if (
+            how.startswith("write after read") or "atomic" in how.split()
+        ) and marks.reads.lost | marks.atomics.lost:
+            self.undecided = self.undecided or LOST
+        if len(self.races) >= MOST_RACES:
+            return
+        lane = int(np.flatnonzero(bad)[0])
+        at = int(element[lane])
+        seen = {"write": marks.writer, "read": marks.reads.last, "atomic": marks.atomics.last}.get(
+            how.split()[-1]
+        )
+        other = int(seen[at]) if seen is not None else NOBODY
+        ids = self.ids(run, int(me[lane]))
+        others = self.ids(run, other) if other not in (NOBODY, int(me[lane])) else None
+        self.races.append(Race(self.launch, tensor.name, how, at, ids, others, line))
+
+    def ids(self, run, rank: int) -> list[int]:
+        program, (x, y, _) = int(self.program_of[rank - 1]), run.grid
+        return [program % x, program // x % y, program // (x * y)]

@@ -1,0 +1,36 @@
+"""Which masked loads without `other` reach a result: a second run gives their lanes another content, and what changes
+tells it."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .report import Report
+
+MOST_LINES = 16
+
+
+def reaching(
+    again: Callable[[tuple[int, ...]], tuple[Report, dict[str, np.ndarray]]], lines: list[int]
+) -> list[dict]:
+    """For each line that matters: the outputs that changed, or the error that came or went. `again(lines)` runs anew
+    with other content in the masked lanes of these lines."""
+    if not lines:
+        return []
+    base = again(())
+    if not difference(base, again(tuple(lines))):
+        return []
+    found = []
+    for line in lines[:MOST_LINES]:
+        changed = difference(base, again((line,)))
+        if changed:
+            found.append({"line": line, **changed})
+    return found
+
+
+def difference(one: tuple, other: tuple) -> dict:
+    (report, outputs), (report2, outputs2) = one, other
+    if (report.error or {}).get("message") != (report2.error or {}).get("message"):
+        return {"outputs": [], "error": True}
+    changed = [n for n, a in outputs.items() if a.tobytes() != outputs2[n].tobytes()]
+    return {"outputs": changed, "error": False} if changed else {}

@@ -1,0 +1,209 @@
+"""A module made ready to run: every operation with the function that performs it, what it counts as, and which values
+nobody needs after it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+
+from . import dot, hints, reduce
+from .kinds import kind_of
+from .meanings import BOUND, PURE
+from .tree import BadIR, Block, Function, Module, Op, Type
+
+STRUCTURE = ("scf.for", "scf.if", "scf.while", "tt.call", "tt.map_elementwise")
+ENDS = ("scf.yield", "scf.condition", "tt.return", "cf.br", "cf.cond_br", "tt.map_elementwise.return")
+COMBINING = ("tt.reduce", "tt.scan")
+WAITING = ("tt.atomic_rmw", "tt.atomic_cas")
+
+
+@dataclass(slots=True)
+class Step:
+    """One operation, as the run meets it."""
+
+    op: Op
+    line: int
+    perform: Callable | None  # None where control flow decides
+    bound: bool  # whether it takes the run as well
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    counts: tuple[tuple[str, int], ...]  # (kind, how many a program)
+    weight: int  # elements a program works on
+    inner: list[list["Ready"]]
+    frees: tuple[str, ...] = ()
+    shares: bool = False  # an atomic or volatile access: where programs take turns, the next may come
+
+
+@dataclass(slots=True)
+class Ready:
+    """A block made ready; `steps` without its terminator."""
+
+    block: Block
+    steps: list[Step] = field(default_factory=list)
+    end: Step | None = None
+    defines: frozenset = frozenset()
+
+
+@dataclass
+class Program:
+    functions: dict[str, list[Ready]]
+    kernel: Function
+    largest: int  # elements of the largest value
+    peak_bytes: int  # most that the values of one program can take at a time
+    waits: bool  # whether a program may wait in a loop for what another does
+    atomics: bool
+
+
+def elements(type: Type) -> int:
+    return prod(type.shape)
+
+
+def prepare(module: Module) -> Program:
+    functions = {name: blocks_of(function.blocks) for name, function in module.functions.items()}
+    steps = [step for blocks in functions.values() for step in every(blocks)]
+    types = [t for step in steps for t in step.op.result_types]
+    peaks = Peaks(module, functions)
+    return Program(
+        functions=functions,
+        kernel=module.kernel,
+        largest=max([1, *(elements(t) for t in types)]),
+        peak_bytes=peaks.of(module.kernel.name),
+        waits=waits(functions, functions[module.kernel.name], False, ()),
+        atomics=any(step.shares or step.op.name == "tt.descriptor_reduce" for step in steps),
+    )
+
+
+def blocks_of(blocks: list[Block]) -> list[Ready]:
+    ready = [made_ready(block) for block in blocks]
+    here = [set(used_in(block)) for block in ready]
+    for place, block in enumerate(ready):
+        elsewhere = set().union(*(names for other, names in enumerate(here) if other != place))
+        free_at_last_use(block, elsewhere)
+    return ready
+
+
+def made_ready(block: Block) -> Ready:
+    *ops, end = block.ops or [None]
+    if end is None or end.name not in ENDS:
+        raise BadIR("a block must end in a terminator", end.line if end else 0)
+    steps = [step_of(op) for op in ops]
+    defines = frozenset([*block.arguments, *(name for op in ops for name in op.results)])
+    last = Step(end, end.line, None, False, tuple(end.operands), (), (), 0, [])
+    return Ready(block, steps, last, defines)
+
+
+def step_of(op: Op) -> Step:
+    perform, bound, inner = None, False, []
+    if op.name in STRUCTURE:
+        inner = [blocks_of(region) if region and region[0].ops else [] for region in op.regions]
+    elif op.name in PURE:
+        perform = PURE[op.name](op)
+    elif op.name in BOUND:
+        perform, bound = BOUND[op.name](op), True
+    else:
+        raise BadIR(f"the operation {op.name[:60]} is not one of those that a kernel may use here", op.line)
+    if perform is not None and op.result_types and any(name in op.attributes for name in hints.WORDS):
+        perform = hints.checked(perform, op)
+    counts = counts_of(op)
+    weight = max(1, sum(n for _, n in counts), *(elements(t) for t in [*op.operand_types, *op.result_types]))
+    shares = op.name in WAITING or op.attributes.get("isVolatile") is True
+    return Step(
+        op, op.line, perform, bound, tuple(op.operands), tuple(op.results), counts, weight, inner, (), shares
+    )
+
+
+def counts_of(op: Op) -> tuple[tuple[str, int], ...]:
+    if op.name == "tt.dot":
+        return ((f"dot {dot.operand_kind(op)}", dot.flop(op)),)
+    if op.name in COMBINING:
+        region = reduce.region_weight(op)
+        return tuple((kind, n) for inner, n in region if (kind := kind_of(inner)))
+    kind = kind_of(op)
+    return ((kind, elements((op.result_types or op.operand_types)[0])),) if kind else ()
+
+
+def every(blocks: list[Ready]):
+    for block in blocks:
+        for step in block.steps:
+            yield step
+            for region in step.inner:
+                yield from every(region)
+
+
+def used_in(block: Ready):
+    for step in [*block.steps, block.end]:
+        yield from step.operands
+        for region in step.inner:
+            for inner in region:
+                yield from used_in(inner)
+
+
+def free_at_last_use(block: Ready, elsewhere: set) -> None:
+    """Every step learns which of this block's own values it is the last to use; unused results go at once."""
+    needed = elsewhere | set(block.end.operands)
+    for step in reversed(block.steps):
+        used = {*step.operands, *(n for region in step.inner for inner in region for n in used_in(inner))}
+        step.frees = tuple(((used & block.defines) | set(step.results)) - needed)
+        needed |= used
+
+
+def waits(functions: dict, blocks: list[Ready], inside: bool, callers: tuple) -> bool:
+    """Whether a loop without a known number of turns holds an atomic or volatile access."""
+    for block in blocks:
+        for step in block.steps:
+            if inside and step.shares:
+                return True
+            loop = inside or step.op.name == "scf.while"
+            if any(waits(functions, region, loop, callers) for region in step.inner):
+                return True
+            callee = step.op.attributes.get("callee") if step.op.name == "tt.call" else None
+            if (
+                callee
+                and callee not in callers
+                and waits(functions, functions[callee], loop, (*callers, callee))
+            ):
+                return True
+    return False
+
+
+class Peaks:
+    """The most bytes that one program's values take at a time, as their types say; broadcasts count in full."""
+
+    def __init__(self, module: Module, functions: dict):
+        self.module, self.functions, self.done = module, functions, {}
+
+    def of(self, name: str) -> int:
+        if name not in self.functions:
+            raise BadIR("a call must name a function of this module")
+        if self.done.setdefault(name, None) is None:
+            self.done[name] = -1
+            self.done[name] = self.region(self.functions[name])
+        if self.done[name] == -1:
+            raise BadIR("a function must not call itself", self.module.functions[name].line)
+        return self.done[name]
+
+    def region(self, blocks: list[Ready]) -> int:
+        """Values of several blocks may all live to the end."""
+        peaks, kept = [0], 0
+        for block in blocks:
+            peak, left = self.block(block)
+            peaks.append(kept + peak)
+            kept += left if len(blocks) > 1 else 0
+        return max(peaks)
+
+    def block(self, block: Ready) -> tuple[int, int]:
+        sizes = {n: size(t) for n, t in zip(block.block.arguments, block.block.types, strict=True)}
+        now = peak = sum(sizes.values())
+        for step in block.steps:
+            inside = max([0, *(self.region(region) for region in step.inner)])
+            if step.op.name == "tt.call":
+                inside = self.of(step.op.attributes["callee"])
+            for name, type in zip(step.results, step.op.result_types, strict=True):
+                sizes[name] = size(type)
+                now += sizes[name]
+            peak = max(peak, now + inside)
+            now -= sum(sizes[name] for name in step.frees)
+        return peak, now
+
+
+def size(type: Type) -> int:
+    return elements(type) * (8 if type.scalar in ("ptr", "desc") else type.dtype.itemsize)

@@ -1,0 +1,129 @@
+"""Which lanes of an access reach which tensor, and whether they may."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from . import bounds
+from .errors import KernelError
+from .storage import HALF, SPAN, Storage
+
+
+@dataclass(slots=True)
+class Lanes:
+    """The active lanes of one access in one tensor, flat, program by program."""
+
+    tensor: Storage
+    offset: np.ndarray  # bytes from the tensor's start
+    size: int  # bytes of one item of the access
+    index: np.ndarray  # in such items
+    counts: np.ndarray  # lanes of each row
+    rows: int
+    shape: tuple
+    active: np.ndarray | None  # which lanes, where not all are
+    again: int  # lanes of the tile that ask for one address by the shape of the IR alone
+    times: int  # programs that ask alike
+
+    @property
+    def wide(self) -> int:
+        """The tensor's elements that one lane covers."""
+        return max(1, self.size // self.tensor.itemsize)
+
+    @property
+    def element(self) -> np.ndarray:
+        """Every element of the tensor that the lanes cover, lane by lane."""
+        if self.size == self.tensor.itemsize:
+            return self.index
+        return covered(self.offset // self.tensor.itemsize, self.wide)
+
+    def per_element(self, of_rows: np.ndarray) -> np.ndarray:
+        """What the program of each of those elements has."""
+        if self.rows == 1:
+            return np.full(self.offset.size * self.wide, of_rows[0])
+        return np.repeat(of_rows, self.counts * self.wide)
+
+
+def covered(first: np.ndarray, wide: int) -> np.ndarray:
+    return first if wide == 1 else (first[:, None] + np.arange(wide)).reshape(-1)
+
+
+@dataclass(slots=True)
+class Access:
+    """What the tree says of one access, for all its executions."""
+
+    kind: str  # "load", "store", "atomic"
+    size: int
+    lanes: int  # of the whole tile
+    line: int
+
+
+def reach(run, access: Access, pointer: np.ndarray, mask: np.ndarray | None) -> list[Lanes]:
+    """The lanes of an access, tensor by tensor; an error where one leaves its tensor."""
+    shape = np.broadcast_shapes(pointer.shape, mask.shape) if mask is not None else pointer.shape
+    address, active = np.broadcast_to(pointer, shape), None
+    if mask is not None and not mask.all():
+        active = np.broadcast_to(mask, shape)
+        address = address[active]
+        if not address.size:
+            return []
+        counts = np.count_nonzero(active.reshape(shape[0], -1), axis=1)
+    else:
+        address = address.reshape(-1)
+        counts = np.full(shape[0], address.size // shape[0])
+    low, high = int(address.min()), int(address.max())
+    if (low + HALF) >> SPAN != (high + HALF) >> SPAN:
+        return one_by_one(run, access, pointer, mask, shape)
+    tensor = owner(run, access, low, counts)
+    offset = address - tensor.base
+    if low < tensor.base or high + access.size > tensor.base + tensor.extent * tensor.itemsize:
+        bad = (offset < 0) | (offset + access.size > tensor.extent * tensor.itemsize)
+        raise stray(run, access, tensor, address, bad, counts, pointer)
+    index = aligned(run, access, tensor, offset)
+    again = access.lanes // max(1, prod(shape[1:]))
+    times = run.frame.size if shape[0] == 1 else 1
+    return [Lanes(tensor, offset, access.size, index, counts, shape[0], shape, active, again, times)]
+
+
+def owner(run, access: Access, address: int, counts) -> Storage:
+    number = ((address + HALF) >> SPAN) - 1
+    if 0 <= number < len(run.memory.tensors):
+        return run.memory.tensors[number]
+    raise bounds.nowhere(access.kind, run.frame.place(int(np.flatnonzero(counts)[0])), access.line)
+
+
+def one_by_one(run, access: Access, pointer, mask, shape) -> list[Lanes]:
+    """Lanes that reach several tensors."""
+    numbers = np.broadcast_to((pointer + HALF) >> SPAN, shape)
+    active = np.broadcast_to(mask, shape) if mask is not None else np.ones(shape, bool)
+    parts = [reach(run, access, pointer, active & (numbers == n)) for n in np.unique(numbers[active])]
+    return [lanes for part in parts for lanes in part]
+
+
+def stray(run, access: Access, tensor: Storage, address, bad, counts, pointer=None) -> KernelError:
+    row_of = np.repeat(np.arange(len(counts)), counts)
+
+    def tile(row: int) -> np.ndarray:
+        return np.zeros(()) if pointer is None else pointer[row if len(pointer) > 1 else 0]
+
+    return bounds.outside(access.kind, tensor, address, bad, row_of, run.frame.place, tile, access.line)
+
+
+def aligned(run, access: Access, tensor: Storage, offset: np.ndarray) -> np.ndarray:
+    if access.size == 1:
+        return offset
+    if (offset & (access.size - 1)).any():
+        message = f"{access.kind} of {access.size} bytes at an address of {tensor.name} that {access.size} does not divide"
+        raise KernelError("Misaligned", message, access.line, tensor=tensor.name)
+    return offset >> (access.size.bit_length() - 1)
+
+
+def hold_writable(run, access: Access, lanes: Lanes) -> None:
+    """Inputs and the gaps between rows are not for a kernel to write."""
+    tensor = lanes.tensor
+    if tensor.role == "in":
+        program = run.frame.place(int(np.flatnonzero(lanes.counts)[0]))
+        message = f"{access.kind} to {tensor.name}, which is an input: program {tuple(program)}"
+        raise KernelError("WrittenInput", message, access.line, tensor=tensor.name, program=program)
+    if tensor.owned is not None and not (owned := tensor.owned[lanes.offset // tensor.itemsize]).all():
+        raise stray(run, access, tensor, lanes.offset + tensor.base, ~owned, lanes.counts)

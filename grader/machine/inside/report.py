@@ -1,0 +1,32 @@
+"""What a run tells: plain data, made for the other side of a wall."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class LaunchReport:
+    kernel: str
+    grid: list[int]
+    programs: int  # that ran
+    active: int  # that touched a tensor
+    tensors: dict[str, dict[str, dict[str, int]]]  # name -> "load", "store", "atomic" -> counts
+    flops: int  # of dots
+    dots: dict[str, int]  # the same by the operands' type and precision: "fp16", "fp32:tf32"
+    operations: dict[str, int]  # outside dots, on elements: "float", "int", "special"
+    atomics: int  # lanes of atomics
+
+
+@dataclass
+class Report:
+    launches: list[LaunchReport] = field(default_factory=list)
+    races: list[dict] = field(default_factory=list)
+    undecided: str = ""  # why the machine can't say what this answer does
+    prints: list[dict] = field(default_factory=list)
+    prints_left_out: int = 0
+    unwritten: dict[str, dict] = field(
+        default_factory=dict
+    )  # output -> how many elements, and the first's index
+    read_unwritten: list[dict] = field(default_factory=list)
+    masked_lines: list[int] = field(default_factory=list)  # of loads that had masked lanes and no `other`
+    error: dict | None = None
+    seconds: float = 0.0  # of processor time

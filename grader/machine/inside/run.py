@@ -1,0 +1,249 @@
+"""The one entry: every step of a plan, one after the other, on the same tensors."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import prod
+
+import numpy as np
+
+from . import atomics, descriptors, device_functions, effects, elementwise, floats, integers, shapes  # noqa: F401
+from .bounds import decoded
+from .dtypes import NAMES
+from .errors import KernelError, OverLimit
+from .interpreter import Launch
+from .limits import Budget, Limits
+from .memory import Memory, as_plain
+from .order import Order
+from .prints import Prints
+from .program import Program, prepare
+from .report import LaunchReport, Report
+from .storage import Storage
+from .traffic import Traffic
+from .tree import NUMPY, BadIR, Module, Type
+from .turns import Undecided
+
+MOST_PROGRAMS = 1 << 22  # of one grid
+OURS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+@dataclass(frozen=True)
+class Launching:
+    """One step of a plan: its kernel, its grid and its arguments in the order of the parameters."""
+
+    module: Module
+    grid: tuple[int, int, int]
+    arguments: list[tuple[str, object]]  # ("tensor", name) or (type, value): ("i32", 5), ("fp32", 0.5)
+
+
+def run(
+    steps: list[Launching],
+    tensors: list[Storage],
+    *,
+    wave: int,
+    programs: list | None = None,
+    counting: str = "full",
+    repeatable: bool = True,
+    seed: int = 0,
+    limits: Limits | None = None,
+    poison: int = 0,
+    poisoned_lines: tuple[int, ...] = (),
+) -> Report:
+    """`programs`: for each step the ones to run, where not all. `counting`: "full", or "values" without traffic.
+    Lines of `poisoned_lines` fill masked lanes with the other poison."""
+    if counting not in ("full", "values"):
+        raise ValueError(f"counting must be full or values, got {counting!r}")
+    limits = limits or Limits()
+    whole = Run(tensors, wave, counting == "full", repeatable, seed, limits)
+    whole.poison_of = lambda line: poison ^ (line in poisoned_lines)
+    started = time.process_time()
+    report = whole.report
+    try:
+        with np.errstate(all="ignore"):
+            for number, step in enumerate(steps):
+                whole.step(number, step, None if programs is None else programs[number])
+    except (KernelError, OverLimit) as error:
+        report.error = error.report()
+    except BadIR as error:
+        report.error = {"stage": "text", "kind": "BadIR", "message": str(error), "line": error.line or None}
+    except (MemoryError, RecursionError) as error:
+        report.error = OverLimit(
+            "bytes", f"the run needs more memory than it may have ({type(error).__name__})"
+        ).report()
+    except Undecided as reason:
+        report.undecided = str(reason)
+    except OURS as error:  # a text that verify() let pass should never bring us here
+        message = f"the machine met {type(error).__name__}: {error}"[:500]
+        report.error = {"stage": "machine", "kind": type(error).__name__, "message": message, "line": None}
+    whole.conclude()
+    report.seconds = time.process_time() - started
+    return report
+
+
+class Run:
+    poison_of: Callable[[int], int]
+
+    def __init__(
+        self, tensors: list[Storage], wave: int, full: bool, repeatable: bool, seed: int, limits: Limits
+    ):
+        self.tensors, self.wave, self.full, self.repeatable, self.seed = tensors, wave, full, repeatable, seed
+        self.memory, self.budget = Memory(tensors, full), Budget(limits)
+        self.printed, self.report = Prints(limits.prints), Report()
+        self.prepared: dict[int, Program] = {}
+        self.whole = True  # False once only some programs of a grid ran
+
+    def step(self, number: int, step: Launching, chosen) -> None:
+        key = id(step.module)
+        if key not in self.prepared:
+            self.prepared[key] = prepare(step.module)
+        program, grid = self.prepared[key], step.grid
+        count = prod(grid)
+        if min(grid) < 1 or count > MOST_PROGRAMS:
+            raise OverLimit("programs", f"a grid must have 1 to {MOST_PROGRAMS:,} programs, got {count:,}")
+        arguments = self.bound_arguments(program, step.arguments)
+        self.whole = self.whole and chosen is None
+        if chosen is not None and program.waits:
+            raise Undecided(
+                "programs wait for each other in a loop, so none of them can run without the others"
+            )
+        everyone = np.arange(count) if chosen is None else np.unique(np.asarray(chosen, np.int64))
+        if not everyone.size or everyone[0] < 0 or everyone[-1] >= count:
+            raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
+        go = Once(self, number, program, grid, arguments)
+        before = State(self.tensors) if self.runs_twice(program, everyone, count) else None
+        if (
+            program.atomics
+        ):  # what atomics order depends on who comes first: races show in one order or another
+            go(everyone[::-1], self.seed + 1, quietly=True, full=False)
+            before.back()
+        launch = go(everyone, self.seed, full=self.full)
+        idle = everyone[~self.memory.traffic.active[everyone]]
+        if (
+            before is not None
+            and idle.size
+            and idle.size < everyone.size
+            and everyone.size == count
+            and self.full
+        ):
+            self.count_again(go, launch, everyone, idle, before)
+        self.report.launches.append(launch)
+
+    def runs_twice(self, program: Program, everyone: np.ndarray, count: int) -> bool:
+        return program.atomics or (self.full and everyone.size == count > self.wave)
+
+    def count_again(self, go, launch: LaunchReport, everyone, idle, before: "State") -> None:
+        """Programs that do nothing make no wave longer: those that do something stand together."""
+        busy, after = np.setdiff1d(everyone, idle), State(self.tensors)
+        before.back()
+        again = go(np.concatenate([busy, idle]), self.seed, quietly=True, full=True)
+        after.back()
+        for name, kinds in launch.tensors.items():
+            for kind, counts in kinds.items():
+                counts["wave"] = again.tensors[name].get(kind, counts)["wave"]
+
+    def bound_arguments(self, program: Program, given: list) -> list:
+        types = program.kernel.argument_types
+        if len(given) != len(types):
+            raise KernelError(
+                "Arguments", f"the kernel takes {len(types)} arguments, got {len(given)}", program.kernel.line
+            )
+        return [
+            self.argument(n, type, *pair) for n, (type, pair) in enumerate(zip(types, given, strict=True))
+        ]
+
+    def argument(self, number: int, type: Type, kind: str, value):
+        """What the kernel gets: a number, or the place of a tensor."""
+        if kind == "tensor":
+            tensor = self.named(value)
+            fits = type.scalar == "ptr" and alike(tensor.elements.dtype, NUMPY[type.element])
+            value, wanted = tensor.base, f"{value}, of {NAMES[tensor.elements.dtype]}"
+        elif kind == "place":  # a tensor, bytes from its start, and for a descriptor its other numbers
+            name, offset, *row = value
+            base = self.named(name).base + offset
+            fits, wanted = type.scalar == ("desc" if row else "ptr"), f"a place in {name}"
+            value = [base, *row] if row else base
+        else:
+            fits, wanted = not type.element and scalar_fits(kind, type), f"a number of type {kind}"
+        if not fits or (type.shape and type.scalar != "desc"):
+            raise KernelError("Arguments", f"the kernel's argument {number} is of another type than {wanted}")
+        return value
+
+    def named(self, name: str) -> Storage:
+        return next(tensor for tensor in self.tensors if tensor.name == name)
+
+    def conclude(self) -> None:
+        report = self.report
+        report.prints = [asdict(line) for line in self.printed.kept]
+        report.prints_left_out = self.printed.left_out
+        report.read_unwritten = self.memory.read_unwritten
+        report.masked_lines = sorted(self.memory.masked)
+        for tensor in self.tensors if self.whole else ():
+            missing = tensor.unwritten()
+            if missing.size:
+                place = decoded(tensor, int(missing[0]))
+                first = [int(place.get(axis, 0)) for axis in range(len(tensor.shape))]
+                report.unwritten[tensor.name] = {"count": int(missing.size), "first": first}
+
+
+class Once:
+    """One pass of a launch's programs, in one order."""
+
+    def __init__(self, run: Run, number: int, program: Program, grid, arguments: list):
+        self.run, self.number, self.program, self.grid, self.arguments = run, number, program, grid, arguments
+
+    def __call__(self, programs: np.ndarray, seed: int, full: bool, quietly: bool = False) -> LaunchReport:
+        run, memory, count = self.run, self.run.memory, prod(self.grid)
+        rank = np.full(count, -1, np.int64)
+        rank[programs] = np.arange(len(programs))
+        memory.traffic = Traffic(run.tensors, run.wave, count, rank, full, not quietly)
+        memory.order = Order(
+            self.number, run.tensors, rank, len(programs), self.program.atomics, run.repeatable
+        )
+        printed = Prints(0) if quietly else run.printed
+        launch = Launch(self.number, self.program, self.grid, memory, run.budget, printed, run.poison_of)
+        try:
+            launch.run(self.arguments, programs, run.wave, seed)
+        finally:
+            self.tell(memory.order)
+        counts = launch.counts
+        dots = {kind[4:]: n for kind, n in counts.items() if kind.startswith("dot ")}
+        return LaunchReport(
+            kernel=self.program.kernel.name, grid=list(self.grid), programs=len(programs),
+            active=int(np.count_nonzero(memory.traffic.active)), tensors=as_plain(memory.traffic.finish()),
+            flops=sum(dots.values()), dots=dots, atomics=counts["atomic"],
+            operations={kind: counts[kind] for kind in ("float", "int", "special")},
+        )  # fmt: skip
+
+    def tell(self, order: Order) -> None:
+        report = self.run.report
+        known = {(r["launch"], r["tensor"], r["how"], r["line"]) for r in report.races}
+        report.races += [asdict(r) for r in order.races if (r.launch, r.tensor, r.how, r.line) not in known]
+        report.undecided = report.undecided or order.undecided
+
+
+class State:
+    """What a launch changes, kept so that it can run again from where it began."""
+
+    def __init__(self, tensors: list[Storage]):
+        self.kept = [
+            (t, t.elements.copy(), None if t.written is None else t.written.copy())
+            for t in tensors
+            if t.shared
+        ]
+
+    def back(self) -> None:
+        for tensor, elements, written in self.kept:
+            tensor.elements[...] = elements
+            if written is not None:
+                tensor.written[...] = written
+
+
+def alike(stored: np.dtype, read: np.dtype) -> bool:
+    """A tensor's type as IR spells it: without the sign of whole numbers."""
+    return stored == read or (stored.kind == "u" and read.kind == "i" and stored.itemsize == read.itemsize)
+
+
+def scalar_fits(kind: str, type: Type) -> bool:
+    return {"bool": "i1", "fp16": "f16", "fp32": "f32", "fp64": "f64"}.get(
+        kind, kind.replace("u", "i")
+    ) == type.scalar

@@ -1,0 +1,104 @@
+"""Tensors turned, joined, cut and indexed; no arithmetic on their elements."""
+
+import numpy as np
+
+from .errors import KernelError
+from .meanings import pure
+from .numbers_of import integer, integers
+from .tree import Op
+from .values import aligned, full
+
+
+@pure("tt.make_range")
+def make_range(op: Op):
+    value = np.arange(integer(op, "start"), integer(op, "end"), dtype=np.int32)[None]
+    return lambda: value
+
+
+@pure("tt.splat")
+def splat(op: Op):
+    ones = (1,) * len(op.result_types[0].shape)
+    return lambda x: x.reshape(x.shape[:1] + ones)
+
+
+@pure("tt.unsplat")
+def unsplat(op: Op):
+    return lambda x: x.reshape(x.shape[0])
+
+
+@pure("tt.expand_dims")
+def expand_dims(op: Op):
+    axis = 1 + integer(op, "axis")
+    return lambda x: np.expand_dims(x, axis)
+
+
+@pure("tt.broadcast")
+def broadcast(op: Op):
+    return lambda x: x
+
+
+@pure("tt.trans")
+def transpose(op: Op):
+    order = (0, *(1 + n for n in integers(op, "order")))
+    return lambda x: x.transpose(order)
+
+
+@pure("tt.reshape")
+def reshape(op: Op):
+    before, after = op.operand_types[0].shape, op.result_types[0].shape
+    return lambda x: full(x, before).reshape((x.shape[0], *after))
+
+
+@pure("tt.join")
+def join(op: Op):
+    return lambda a, b: np.stack(np.broadcast_arrays(a, b), -1)
+
+
+@pure("tt.split")
+def split(op: Op):
+    shape = op.operand_types[0].shape
+
+    def run(x):
+        x = full(x, shape)
+        return x[..., 0], x[..., 1]
+
+    return run
+
+
+@pure("tt.cat")
+def cat(op: Op):
+    return lambda *x: np.concatenate(aligned(x, op.operand_types), 1)
+
+
+@pure("tt.gather")
+def gather(op: Op):
+    axis = 1 + integer(op, "axis")
+
+    def run(source, index):
+        source, index = aligned((source, index), op.operand_types)
+        if index.size and (index.min() < 0 or index.max() >= source.shape[axis]):
+            bad = int(index[(index < 0) | (index >= source.shape[axis])][0])
+            raise KernelError(
+                "GatherRange",
+                f"tl.gather takes place {bad} of an axis that has {source.shape[axis]}",
+                op.line,
+            )
+        return np.take_along_axis(source, index.astype(np.int64), axis)
+
+    return run
+
+
+@pure("tt.histogram")
+def histogram(op: Op):
+    bins = op.result_types[0].shape[0]
+
+    def run(x, mask=None):
+        programs = max(len(x), len(mask) if mask is not None else 1)
+        x = full(x, op.operand_types[0].shape, programs)
+        counted = (x >= 0) & (x < bins)
+        if mask is not None:
+            counted = counted & mask
+        flat = (np.arange(programs)[:, None] * bins + x)[counted]
+        return np.bincount(flat, minlength=programs * bins).reshape(programs, bins).astype(np.int32)
+
+    return run

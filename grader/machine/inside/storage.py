@@ -1,0 +1,58 @@
+"""Tensors as a launch sees them. No address is real: a tensor's number stands in the high bits of its pointers, so an
+access outside it is seen by its offset and reaches nothing."""
+
+from math import prod
+
+import numpy as np
+
+SPAN = 40  # 1 TiB of offsets a tensor
+HALF = 1 << (SPAN - 1)
+ROLES = ("in", "out", "inout", "scratch")
+
+
+class Storage:
+    """One tensor: flat elements from the first it owns to the last, with what happened to each over all launches."""
+
+    def __init__(
+        self, name: str, number: int, content: np.ndarray, role: str, shape=None, strides=None, axes=""
+    ):
+        if role not in ROLES:
+            raise ValueError(f"a tensor's role must be one of {', '.join(ROLES)}, got {role!r}")
+        self.name, self.role, self.base = name, role, (number + 1) << SPAN
+        self.elements = content.reshape(-1)
+        self.itemsize, self.extent = content.dtype.itemsize, content.size
+        self.shape = tuple(shape) if shape is not None else (self.extent,)
+        self.strides = tuple(strides) if strides is not None else contiguous(self.shape)
+        self.axes = axes if len(axes) == len(self.shape) else "0123456789"[: len(self.shape)]
+        self.bytes = self.elements.view(np.uint8)
+        self.shared = role != "in"  # nobody may write an input: who reads it needs no record
+        self.loads, self.stores = np.zeros(self.extent, np.uint32), np.zeros(self.extent, np.uint32)
+        self.written = np.zeros(self.extent, bool) if role == "out" else None
+        self.owned = self._owned()
+
+    def _owned(self) -> np.ndarray | None:
+        """True where an element of the tensor lies; None where there are no gaps."""
+        if prod(self.shape) >= self.extent:
+            return None
+        owned = np.zeros(self.extent, bool)
+        np.lib.stride_tricks.as_strided(owned, self.shape, self.strides)[...] = True
+        return owned
+
+    def view(self, dtype: np.dtype) -> np.ndarray:
+        whole = len(self.bytes) // dtype.itemsize * dtype.itemsize
+        return self.bytes[:whole].view(dtype)
+
+    def unwritten(self) -> np.ndarray:
+        """The tensor's own elements that no launch has written."""
+        if self.written is None:
+            return np.empty(0, np.int64)
+        missing = ~self.written if self.owned is None else ~self.written & self.owned
+        return np.flatnonzero(missing)
+
+
+def contiguous(shape) -> tuple[int, ...]:
+    strides, step = [], 1
+    for side in reversed(tuple(shape)):
+        strides.append(step)
+        step *= max(1, side)
+    return tuple(reversed(strides))

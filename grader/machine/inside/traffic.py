@@ -1,0 +1,139 @@
+"""What one launch moves: for every tensor and kind of access the bytes asked for, without duplicates inside an access,
+in 32-byte sectors, unique within a wave of programs, unique over the launch."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .reach import Lanes, covered
+from .storage import SPAN
+
+KINDS = ("load", "store", "atomic")
+SECTOR_SHIFT = 5  # 32 bytes
+MOST_MARKS = 1 << 26  # elements times waves that are marked at a time
+
+
+@dataclass
+class Counts:
+    requested: int = 0
+    dedup: int = 0
+    sectors: int = 0
+    wave: int = 0
+    unique: int = 0
+    accesses: int = 0
+    programs: int = 0  # that touched the tensor so
+
+
+@dataclass
+class Touches:
+    """One tensor, one kind of access, during one launch."""
+
+    counts: Counts = field(default_factory=Counts)
+    programs: np.ndarray | None = None  # which programs touched it
+    seen: np.ndarray | None = None  # (wave, element) of the present chunk
+    ever: np.ndarray | None = None  # elements, over the launch
+
+
+class Traffic:
+    """The counts of one launch. `rank` says which place a program has among those that the waves are made of."""
+
+    def __init__(self, tensors, wave: int, programs: int, rank: np.ndarray, full: bool, touching: bool):
+        self.tensors, self.wave, self.rank = tensors, wave, rank
+        self.full, self.touching = (
+            full,
+            touching,
+        )  # whether bytes are counted; whether touches of elements are
+        self.active = np.zeros(programs, bool)
+        self.rows = {(t.name, kind): Touches() for t in tensors for kind in KINDS}
+        self.first, self.waves = None, 1
+
+    def start_chunk(self, programs: np.ndarray) -> None:
+        of = self.rank[programs] // self.wave
+        now = int(of.min()), int(of.max())
+        if now != self.first or now[1] > now[0]:
+            self.flush()
+        self.first, self.waves = now, now[1] - now[0] + 1
+
+    def flush(self) -> None:
+        for tensor in self.tensors:
+            for kind in KINDS:
+                row = self.rows[tensor.name, kind]
+                if row.seen is None:
+                    continue
+                row.counts.wave += int(np.count_nonzero(row.seen)) * tensor.itemsize
+                ever = row.seen.reshape(-1, tensor.extent).any(0)
+                row.ever = ever if row.ever is None else row.ever | ever
+                row.seen = None
+
+    def finish(self) -> dict[str, dict[str, Counts]]:
+        self.flush()
+        found = {}
+        for tensor in self.tensors:
+            of_tensor = {}
+            for kind in KINDS:
+                row = self.rows[tensor.name, kind]
+                if not row.counts.accesses:
+                    continue
+                row.counts.programs = int(np.count_nonzero(row.programs))
+                if row.ever is not None:
+                    row.counts.unique = int(np.count_nonzero(row.ever)) * tensor.itemsize
+                of_tensor[kind] = row.counts
+            found[tensor.name] = of_tensor
+        return found
+
+    def count(self, frame, lanes: Lanes, kind: str) -> None:
+        tensor, row, size = lanes.tensor, self.rows[lanes.tensor.name, kind], lanes.size
+        counts, here = row.counts, lanes.counts > 0
+        counts.accesses += int(np.count_nonzero(here)) * lanes.times
+        counts.requested += lanes.offset.size * size * lanes.again * lanes.times
+        if row.programs is None:
+            row.programs = np.zeros(len(self.active), bool)
+        touching = frame.programs if lanes.rows == 1 else frame.programs[here]
+        row.programs[touching] = True
+        self.active[touching] = True
+        if not self.full:
+            return
+        key = distinct(lanes)
+        counts.dedup += key.size * size * lanes.times
+        sector = key >> SECTOR_SHIFT
+        counts.sectors += (1 + int(np.count_nonzero(sector[1:] != sector[:-1]))) * lanes.times << SECTOR_SHIFT
+        first = (key & ((1 << SPAN) - 1)) >> (tensor.itemsize.bit_length() - 1)
+        element = covered(first, lanes.wide)
+        if self.touching:
+            touch(tensor.loads if kind == "load" else tensor.stores, element, lanes.times)
+        self.mark(frame, row, lanes, key, element)
+
+    def mark(self, frame, row: Touches, lanes: Lanes, key: np.ndarray, element: np.ndarray) -> None:
+        """Notes which wave touched which element."""
+        extent = lanes.tensor.extent
+        if row.seen is None:
+            row.seen = np.zeros(self.waves * extent, bool)
+        if self.waves == 1:
+            row.seen[element] = True
+            return
+        wave_of = self.rank[frame.programs] // self.wave - self.first[0]
+        if lanes.rows > 1:
+            row.seen[np.repeat(wave_of[key >> SPAN], lanes.wide) * extent + element] = True
+        else:
+            for wave in np.unique(wave_of):
+                row.seen[wave * extent + element] = True
+
+
+def distinct(lanes: Lanes) -> np.ndarray:
+    """(row, byte offset) of every lane as one number, sorted, each once."""
+    key = lanes.offset
+    if lanes.rows > 1:
+        key = key + np.repeat(np.arange(lanes.rows, dtype=np.int64) << SPAN, lanes.counts)
+    if (key[1:] > key[:-1]).all():
+        return key
+    key = np.sort(key)
+    first = np.empty(key.size, bool)
+    first[0], first[1:] = True, key[1:] != key[:-1]
+    return key[first]
+
+
+def touch(touched: np.ndarray, element: np.ndarray, times: int) -> None:
+    if element.size * 8 > touched.size:
+        touched += (np.bincount(element, minlength=touched.size) * times).astype(np.uint32)
+    else:
+        np.add.at(touched, element, np.uint32(times))

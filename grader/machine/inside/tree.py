@@ -1,0 +1,92 @@
+"""Triton IR as a tree: what the reader makes of a text, the interpreter runs and the writer prints."""
+
+from dataclasses import dataclass, field
+
+import ml_dtypes
+import numpy as np
+
+NUMPY = {
+    "i1": np.dtype(bool),
+    "i8": np.dtype(np.int8),
+    "i16": np.dtype(np.int16),
+    "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
+    "index": np.dtype(np.int64),
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
+    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
+}
+
+
+class BadIR(ValueError):
+    """The text is not IR that an answer may hold; `line` is the line of the answer's cell, 0 where unknown."""
+
+    def __init__(self, message: str, line: int = 0):
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Type:
+    """A scalar, a pointer (`element` says to what), a tensor of either, or a descriptor (of tiles of `shape`)."""
+
+    scalar: str  # a key of NUMPY, "ptr" or "desc"
+    shape: tuple[int, ...] = ()
+    element: str = ""  # of a pointer or a descriptor: a key of NUMPY
+    sign: str = ""  # of a descriptor of integers: "s" or "u" where its text says so
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.int64) if self.element else NUMPY[self.scalar]
+
+
+@dataclass
+class Op:
+    name: str  # "tt.load"
+    results: list[str]  # names of values, unique within their function
+    operands: list[str]
+    attributes: dict  # name -> int, bool, str or tuple of ints; of a constant "value" -> array, shape () where all are one
+    regions: list[list["Block"]]
+    operand_types: list[Type]
+    result_types: list[Type]
+    successors: list[str] = field(default_factory=list)  # labels
+    line: int = 0  # of the answer's cell, 0 where unknown
+
+
+@dataclass
+class Block:
+    label: str
+    arguments: list[str]
+    types: list[Type]
+    ops: list[Op] = field(default_factory=list)
+
+
+@dataclass
+class Function:
+    name: str
+    public: bool
+    blocks: list[Block]
+    result_types: list[Type]
+    argument_attributes: list[dict]  # one for each argument: {"tt.divisibility": 16}
+    line: int = 0
+    attributes: dict = field(default_factory=dict)  # what else the writer must print again: noinline
+
+    @property
+    def argument_types(self) -> list[Type]:
+        return self.blocks[0].types
+
+
+@dataclass
+class Module:
+    functions: dict[str, Function]
+
+    @property
+    def kernel(self) -> Function:
+        """The one public function: what is launched."""
+        public = [function for function in self.functions.values() if function.public]
+        if len(public) != 1:
+            raise BadIR(f"a text must hold one public function, got {len(public)}")
+        return public[0]

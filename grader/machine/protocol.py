@@ -1,0 +1,131 @@
+"""What the referee asks the machine and what it is told, typed on both sides. Nothing is pickled: a header of plain data,
+and arrays of a size that the asking side knows beforehand."""
+
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from grader.machine.inside.report import LaunchReport, Report
+
+
+class BadReply(ValueError):
+    """The other side answered something else than was asked."""
+
+
+@dataclass(frozen=True)
+class Step:
+    text: int  # place among the request's texts
+    grid: tuple[int, int, int]
+    arguments: list  # ["tensor", name] or [type, value]
+
+    def plain(self) -> dict:
+        return {
+            "text": self.text,
+            "grid": list(self.grid),
+            "arguments": [list(pair) for pair in self.arguments],
+        }
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One case: a plan's texts and steps on the question's tensors."""
+
+    texts: list[str]
+    steps: list[Step]
+    tensors: list[dict]  # name, dtype, shape, strides, axes, role
+    scratch: dict[str, dict] = field(default_factory=dict)  # name -> shape, dtype, fill
+    sm_count: int = 16
+    repeatable: bool = True
+    programs: list | None = None  # for each step the ones to run, where not all
+    counting: str = "full"
+    seed: int = 0
+    seconds: float = 20.0
+    operation: str = "run"  # or "poison": which masked loads without `other` reach a result
+
+    def task(self) -> dict:
+        return {**vars(self), "steps": [step.plain() for step in self.steps]}
+
+    def arrays(self) -> dict[str, tuple[str, int]]:
+        """(dtype, elements) of every array that a reply may hold; -1 elements: as many as the programs wrote."""
+        expected = {}
+        if self.programs:
+            for tensor in (t for t in self.tensors if t["role"] in ("out", "inout")):
+                expected |= {tensor["name"]: (tensor["dtype"], -1), f"at:{tensor['name']}": ("i64", -1)}
+            return expected
+        scratch = [
+            {"name": n, "role": "scratch", "dtype": s["dtype"], "shape": s["shape"]}
+            for n, s in self.scratch.items()
+        ]
+        for tensor in [*self.tensors, *scratch]:
+            extent = elements(tensor)
+            if tensor["role"] in ("out", "inout"):
+                expected[tensor["name"]] = tensor["dtype"], extent
+            if self.counting == "full":
+                expected |= {f"{kind}:{tensor['name']}": ("u32", extent) for kind in ("loads", "stores")}
+        return expected
+
+
+@dataclass(frozen=True)
+class PrintRequest:
+    texts: list[str]
+    num_warps: list[int] = field(default_factory=list)  # for each text, where a hopeless tile shall be told
+
+    def task(self) -> dict:
+        return {"operation": "print", **vars(self)}
+
+
+def elements(tensor: dict) -> int:
+    """From the first element that a tensor owns to its last."""
+    shape = tensor["shape"]
+    if "strides" not in tensor:
+        return prod(shape)
+    return 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, tensor["strides"], strict=True))
+
+
+def run_reply(request: RunRequest, header: dict, arrays: dict[str, np.ndarray], name_of) -> Report:
+    """The report in a reply; BadReply where it is none, or where an array is not of the size asked for.
+
+    `name_of` gives an array's dtype its name.
+    """
+    expected = request.arrays()
+    for name, array in arrays.items():
+        dtype, size = expected.get(name, ("", 0))
+        if dtype != name_of(array) or size not in (-1, array.size):
+            raise BadReply(f"an array that was not asked for: {name[:40]!r}")
+    fields = {name: header[name] for name in Report.__dataclass_fields__ if name in header}
+    if fields.keys() != Report.__dataclass_fields__.keys():
+        raise BadReply("a report without all of its fields")
+    if not isinstance(fields["launches"], list) or not isinstance(fields["races"], list):
+        raise BadReply("a report whose launches or races are no list")
+    if fields["error"] is None and len(arrays) != len(expected):
+        raise BadReply("a report without all of its arrays")
+    try:
+        fields["launches"] = [LaunchReport(**launch) for launch in fields["launches"]]
+    except TypeError as error:
+        raise BadReply(f"a launch that is none: {error}") from None
+    return Report(**fields)
+
+
+def poison_reply(header: dict) -> list[dict]:
+    found = header.get("poison")
+    if not isinstance(found, list) or not all(
+        isinstance(row, dict) and isinstance(row.get("line"), int) for row in found
+    ):
+        raise BadReply("no list of lines")
+    return found
+
+
+def print_reply(request: PrintRequest, header: dict) -> tuple[list, list]:
+    """For each text its print, or {"error": ...}; and the facts of each."""
+    texts, facts = header.get("texts"), header.get("facts", [])
+    if (
+        not isinstance(texts, list)
+        or not isinstance(facts, list)
+        or {len(texts), len(facts)} != {len(request.texts)}
+    ):
+        raise BadReply("another number of texts than was asked for")
+    for text in texts:
+        if not isinstance(text, str) and not (isinstance(text, dict) and isinstance(text.get("error"), dict)):
+            raise BadReply("neither a text nor an error")
+    return texts, facts

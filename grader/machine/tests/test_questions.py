@@ -1,0 +1,40 @@
+"""Every kernel question's right answer and honest forms, as their texts leave the jail: read, held, printed again."""
+
+import pytest
+
+from grader import questions
+from grader.judge import kernel_evidence as evidence
+from grader.machine.inside.facts import hopeless
+from grader.machine.inside.read import read
+from grader.suites.honest.run import AS_IT_STANDS, forms, source
+from grader.suites.right import kernel_questions
+
+from .lowering_for_tests import compiled, same_code
+from .test_round_trips import round_trip
+
+QUESTIONS = [question.id for question in kernel_questions()]
+
+
+def texts(question_id: str, form: str) -> dict[str, int]:
+    """Each text of a form for the first public case, with its warps."""
+    question = questions.find(question_id)
+    asked = evidence.KernelEvidence(question, source(question, form), seed=7)
+    asked.cases = {evidence.PUBLIC: asked.cases[evidence.PUBLIC]}
+    found = asked.lowered()
+    steps = (step for plan in found.plans for step in plan.steps)
+    return {found.texts[step.text]: step.num_warps for step in steps}
+
+
+@pytest.mark.parametrize("question_id", QUESTIONS)
+def test_every_honest_form_is_read_and_printed_again(question_id):
+    for form in forms(questions.find(question_id)):
+        for text, warps in texts(question_id, form).items():
+            round_trip(text)
+            assert hopeless(read(text), warps) == ""
+
+
+@pytest.mark.parametrize("question_id", QUESTIONS)
+def test_what_is_printed_compiles_as_what_was_read(question_id):
+    text, warps = max(texts(question_id, AS_IT_STANDS).items(), key=lambda pair: len(pair[0]))
+    printed = round_trip(text)
+    assert same_code(compiled(printed, 90, num_warps=warps), compiled(text, 90, num_warps=warps))

@@ -1,0 +1,70 @@
+"""A lesson's simulators open with their stored pictures, and saving in Lab leaves them as they were."""
+
+import nbformat
+import pytest
+
+from grader.notebooks import opening, saving, text
+
+LESSON = '# A lesson\n\n```python\nfrom widgets import show\n\nshow("tile_walk", m=1)\n```\n\n```python\n1 + 1\n```\n'
+PATH = "course/01_toy.ipynb"
+
+
+@pytest.mark.parametrize(
+    "source, wanted",
+    [
+        ('show("tile_walk")', "simulators/tile_walk.svg"),
+        ('x = 1\nshow("a.b",\n     k=2, s="to x")', "simulators/b-k-2-s-to_x.svg"),
+        ('show("a", measured=last_record("x.y"))', "simulators/a.svg"),
+        ('show("a", predict=True)', "simulators/a-asked.svg"),
+        ('widgets.show("a", predict=False)', "simulators/a.svg"),
+        ('recorded("gemm_tiling")', "recorded/gemm_tiling.svg"),
+        ('recorded("gemm_tiling", "ladder/h200")', "recorded/gemm_tiling-ladder_h200.svg"),
+        ('show("a", m=size)', None),
+        ("show(name)", None),
+        ('w = show("a")', None),
+        ('show("a"); 1', None),
+        ('print("a")', None),
+        ("%timeit f()", None),
+        ("show()", None),
+        ("", None),
+    ],
+)
+def test_which_cells_open_with_a_picture(source, wanted):
+    assert opening.picture(source) == wanted
+
+
+@pytest.mark.parametrize(
+    "path, source",
+    [(PATH, "pictures/simulators/a-k-2.svg"), ("course/deep/x.ipynb", "../pictures/simulators/a-k-2.svg")],
+)
+def test_a_picture_is_a_link_and_no_bytes(path, source):
+    (output,) = opening.stored('show("a", k=2)', path)
+    assert f'src="{source}"' in output.data["text/html"] and "not kept" in output.data["text/html"]
+    assert (
+        len(nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[output])])))
+        < 1500
+    )
+
+
+def built():
+    notebook, _ = text.read(LESSON)
+    opening.open_with_pictures(notebook, PATH)
+    return notebook
+
+
+def test_saving_in_lab_keeps_the_picture_and_nothing_that_running_left():
+    first = text.write(built())
+    assert text.write(built()) == first and b"tile_walk-m-1.svg" in first
+    used = built()
+    for cell in used.cells:
+        if cell.cell_type == "code":
+            cell.execution_count = 3
+            cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "2"}, execution_count=3)]
+    saving.keep_built(path=PATH, model={"type": "notebook", "content": used})
+    assert text.write(used) == first
+
+
+def test_labs_carry_no_pictures():
+    notebook, _ = text.read(LESSON)
+    saving.keep_built(path="labs/01_toy/x.ipynb", model={"type": "notebook", "content": notebook})
+    assert all(not cell.get("outputs") for cell in notebook.cells)

@@ -1,0 +1,21 @@
+"""What is asked: the model of a question, how its cases are placed in memory, and the catalogue of all topics."""
+
+from grader.questions.catalog import find, load
+from grader.questions.model import (
+    COUNTS,
+    Budget,
+    Call,
+    Case,
+    KernelQuestion,
+    Mistake,
+    NumpyQuestion,
+    Part,
+    Question,
+    Speed,
+    Tensor,
+)
+
+__all__ = [
+    "COUNTS", "Budget", "Call", "Case", "KernelQuestion", "Mistake", "NumpyQuestion", "Part", "Question", "Speed",
+    "Tensor", "find", "load",
+]  # fmt: skip

@@ -1,0 +1,99 @@
+"""Tensors as they lie in memory: strided, with poison in the gaps, so that reading or writing there shows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grader.box.serve.frames import DTYPES
+from grader.questions import Case, KernelQuestion, Tensor
+
+POISON = 0xFF  # NaN in every float type, -1 in every integer type
+PAD = 24  # extra elements between rows of a padded layout
+
+
+@dataclass
+class Placed:
+    """A tensor with its shape, strides and the bytes of its storage."""
+
+    spec: Tensor
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    storage: np.ndarray
+
+    def view(self, storage: np.ndarray | None = None) -> np.ndarray:
+        flat = (self.storage if storage is None else storage).reshape(-1)
+        steps = tuple(s * flat.itemsize for s in self.strides)
+        return np.lib.stride_tricks.as_strided(flat, self.shape, steps)
+
+    def gaps(self) -> np.ndarray:
+        """True where the storage belongs to no element."""
+        free = np.ones(self.storage.size, bool)
+        np.lib.stride_tricks.as_strided(free, self.shape, self.strides)[...] = False
+        return free
+
+    def indices(self, offsets: np.ndarray) -> np.ndarray:
+        """Elements of the storage as indices by axis, a row each; what lies in a gap between rows is left out."""
+        found, left = np.zeros((len(offsets), len(self.shape)), np.int64), np.asarray(offsets, np.int64)
+        for axis in sorted(range(len(self.shape)), key=lambda a: -self.strides[a]):
+            found[:, axis] = np.minimum(left // max(1, self.strides[axis]), self.shape[axis] - 1)
+            left = left - found[:, axis] * self.strides[axis]
+        return found[left == 0]
+
+    def as_task(self) -> dict:
+        return {
+            "name": self.spec.name, "dtype": self.dtype, "shape": list(self.shape), "strides": list(self.strides),
+            "axes": self.spec.axes, "role": self.spec.role,
+        }  # fmt: skip
+
+
+def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
+    """Elements from one index to the next, by axis. "spread 3": neighbours 3 apart, and no other stride a multiple of it."""
+    if layout == "transposed" and len(shape) >= 2:
+        inner = strides((*shape[:-2], shape[-1], shape[-2]), "")
+        return (*inner[:-2], inner[-1], inner[-2])
+    if layout.startswith("spread "):
+        return _spread(shape, int(layout.split()[1]))
+    if layout not in ("", "padded", "transposed"):
+        raise ValueError(f"layout must be padded, transposed or spread with a number, got {layout!r}")
+    steps, step = [], 1
+    for position, size in enumerate(reversed(shape)):
+        steps.append(step)
+        step *= max(1, size)
+        if layout == "padded" and position == 0:
+            step += PAD
+    return tuple(reversed(steps))
+
+
+def _spread(shape: tuple[int, ...], inner: int) -> tuple[int, ...]:
+    """Each axis steps past all of the axis within it, and a little further, so that no two strides agree."""
+    steps = [inner]
+    for size in reversed(shape[1:]):
+        steps.append(steps[-1] * max(1, size) + 1)
+    return tuple(reversed(steps))
+
+
+def place(question: KernelQuestion, case: Case, values: dict[str, np.ndarray]) -> list[Placed]:
+    return [_place(spec, case, values.get(spec.name)) for spec in question.tensors]
+
+
+def shape_only(spec: Tensor, case: Case) -> Placed:
+    shape = spec.sizes(case.sizes)
+    empty = np.empty(0, np.uint8)
+    return Placed(spec, case.dtype_of(spec), shape, strides(shape, case.layout.get(spec.name, "")), empty)
+
+
+def _place(spec: Tensor, case: Case, value: np.ndarray | None) -> Placed:
+    shape, dtype = spec.sizes(case.sizes), case.dtype_of(spec)
+    steps = strides(shape, case.layout.get(spec.name, ""))
+    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
+    storage = np.full(extent * DTYPES[dtype].itemsize, POISON, np.uint8).view(DTYPES[dtype])
+    placed = Placed(spec, dtype, shape, steps, storage)
+    if spec.role != "out":
+        if value is None or value.shape != shape or value.dtype != DTYPES[dtype]:
+            got = "nothing" if value is None else f"{value.dtype}{value.shape}"
+            raise ValueError(
+                f"input {spec.name} must be {dtype}{shape}, got {got}; see the question's inputs()"
+            )
+        placed.view()[...] = value
+    return placed

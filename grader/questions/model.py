@@ -1,0 +1,208 @@
+"""A graded question as one row of data. Rows drive everything that grades: `check`, the command line, the notebooks'
+points, the suites and nbgrader."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is judged and what it is worth. `judge` names a function of grader/judge/parts.py; where a GPU changes
+    the evidence, `gpu` names the one used there."""
+
+    name: str
+    points: float
+    judge: str
+    gpu: str = ""
+
+    def judged_by(self, mode: str) -> str:
+        return self.gpu if mode == "gpu" and self.gpu else self.judge
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor argument. Kernels take it as <name>_ptr and its strides as stride_<name><axis>."""
+
+    name: str
+    axes: str  # one letter a dimension: "mk"
+    shape: tuple  # sizes by name or number: ("M", "K"); a callable takes the case's sizes
+    dtype: str = ""  # fixed dtype; empty: the case's own
+    role: str = "in"  # in, out or inout
+
+    def sizes(self, sizes: dict) -> tuple[int, ...]:
+        shape = self.shape(sizes) if callable(self.shape) else self.shape
+        return tuple(sizes[n] if isinstance(n, str) else int(n) for n in shape)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting of sizes, dtypes and layout. An odd one carries its why; hidden ones are told by `kind` alone."""
+
+    sizes: dict
+    dtype: str = "fp16"
+    dtypes: dict = field(default_factory=dict)  # by tensor, where they differ from `dtype`
+    layout: dict = field(default_factory=dict)  # by tensor: "transposed", "padded" or "spread 3"
+    scalars: dict = field(default_factory=dict)
+    values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
+    kind: str = "a plain size"
+    sm_count: int = 0  # multiprocessors that launch(p) is told of; 0: 16 in a public case, drawn in any other
+
+    def dtype_of(self, tensor: Tensor) -> str:
+        return tensor.dtype or self.dtypes.get(tensor.name, self.dtype)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a numpy question's function."""
+
+    args: tuple
+    kind: str = "a plain case"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A common mistake and what it gives: `wrong` computes the whole output from what the reference is given.
+
+    `variants` compute it for other tiles than `wrong`'s: the diagnosis speaks where one of them is all that came."""
+
+    name: str
+    sentence: str
+    wrong: Callable | None = None
+    shows: Callable | None = None
+    variants: tuple[Callable, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[Callable, ...]:
+        return tuple(output for output in (self.wrong, *self.variants) if output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a launch may spend, from the topic's cost model for the case that was drawn; never from the answer's grid."""
+
+    what: str  # "read of A"
+    count: str = "dedup"  # one of COUNTS
+    tensor: str = (
+        "all"  # an operand, "scratch", or "all": every operand and all scratch; of no use to operations
+    )
+    access: str = "load"  # load, store, atomic or any
+    most: float = math.inf
+    least: float = 0.0
+    model: str = ""  # `most` as a sum that can be read: "9 passes over K + 11%"
+    look: str = "which elements each program reads, and how often"
+
+
+COUNTS = {
+    "requested": "bytes asked for, lane by lane",
+    "dedup": "bytes without duplicates inside one access",
+    "sectors": "bytes in whole 32-byte sectors",
+    "wave": "bytes unique within a window of as many working programs as there are multiprocessors",
+    "unique": "bytes that were touched at all",
+    "programs": "programs that touched it",
+    "dot": "FLOP in tl.dot on operands that tensor cores take",
+    "operations": "floating-point operations on elements outside tl.dot",
+}
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Full points at or below `full` times the bar's time, none above `none`."""
+
+    bar: str
+    case: Case
+    full: float
+    none: float
+    bound: Callable = None  # (case) -> (flops, bytes): for the physics veto
+    sampled: Callable = (
+        None  # one of grader/questions/samples.py, where the whole timed case is too much for float64
+    )
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def shelf(slug: str) -> str:
+    """The folder of a topic's labs, with the number that it carries on the shelf: "05_flash_attention"."""
+    rooms = (ROOT / room for room in ("labs", "solutions", "course"))
+    found = sorted({path.name.split(".")[0] for room in rooms for path in room.glob(f"[0-9][0-9]_{slug}*")})
+    return found[0] if found else slug
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    id: str
+    notebook: str
+    asks: str
+    parts: tuple[Part, ...]
+    entry: str
+    where: str = ""
+    hints: tuple[str, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    bonus: bool = False
+    reference: Callable
+    public: tuple = ()
+    hidden: Callable[[np.random.Generator], Iterable]
+
+    @property
+    def slug(self) -> str:
+        return self.id.split(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.id.split(".")[1]
+
+    @property
+    def points(self) -> float:
+        return sum(part.points for part in self.parts)
+
+    @property
+    def notebook_path(self) -> str:
+        return f"{shelf(self.slug)}/{self.notebook}.ipynb"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumpyQuestion(Question):
+    """A function of numpy arrays and plain values; `reference` takes the same arguments."""
+
+    kind = "numpy"
+    rtol: float = 1e-9
+    atol: float = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelQuestion(Question):
+    """@triton.jit functions and a launch(p); reference(inputs, case) gives {output: float64 array}."""
+
+    kind = "kernel"
+    entry: str = "launch"
+    tensors: tuple[Tensor, ...]
+    inputs: Callable  # (case, rng) -> {input: array of the case's dtype}
+    tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
+    agree: Callable | None = (
+        None  # (inputs, case, outputs, want) -> sentence, where equality is not the question
+    )
+    metered: Callable | None = (
+        None  # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
+    )
+    budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]
+    useful: Callable | None = (
+        None  # case -> FLOP that the operation itself needs: what a picture may show as merit
+    )
+    most_launches: int = 1
+    compile_case: Case | None = None  # compiled for the targets; its values are judged too
+    sampled: Callable | None = (
+        None  # one of grader/questions/samples.py, where the compiled case is too large to run whole
+    )
+    targets: tuple[int, ...] = (90,)
+    instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
+    most_spills: int = 0
+    repeatable: bool = True
+    speed: Speed | None = None

@@ -1,0 +1,90 @@
+"""Which rows of a large case are compared with the float64 reference, where all of them would take minutes.
+
+Each sample is a smaller problem of the same kind: its inputs, its case, and where its outputs lie in the whole.
+The rows are drawn after the answer is fixed; `written` (a mask for each output) keeps to what some programs wrote.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from grader.questions.model import Case, KernelQuestion
+
+ROWS = 256
+Sample = tuple[dict, Case, dict]
+
+
+def whole(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
+    yield inputs, case, {t.name: ... for t in question.tensors if t.role != "in"}
+
+
+def rows(size: str) -> Callable:
+    """Rows along a size whose parts have nothing to do with one another; the first and the last among them.
+
+    The size "M" is the axis "m" of every tensor that has one."""
+
+    def some(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
+        there = np.arange(case.sizes[size]) if written is None else _written_along(question, size, written)
+        chosen = np.unique([there[0], there[-1], *rng.choice(there, min(ROWS, len(there)))])
+        spots = {
+            t.name: tuple(chosen if axis == size.lower() else slice(None) for axis in t.axes)
+            for t in question.tensors
+        }
+        part = replace(case, sizes={**case.sizes, size: len(chosen)}, layout={})
+        cut = {name: np.ascontiguousarray(value[spots[name]]) for name, value in inputs.items()}
+        yield cut, part, {t.name: spots[t.name] for t in question.tensors if t.role != "in"}
+
+    return some
+
+
+def _written_along(question: KernelQuestion, size: str, written: dict) -> np.ndarray:
+    """Indices along a size at which anything was written."""
+    found = None
+    for tensor in question.tensors:
+        if tensor.name in written:
+            others = tuple(i for i, s in enumerate(tensor.shape) if s != size)
+            here = written[tensor.name].any(axis=others)
+            found = here if found is None else found | here
+    return np.flatnonzero(found)
+
+
+def causal_rows(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
+    """Single queries, each with the keys that it sees: the last of them all, and others."""
+    b, h, g, m, n = (case.sizes[name] for name in "BHGMN")
+    if written is None:
+        places = [
+            (int(rng.integers(0, b)), int(rng.integers(0, h)), int(at))
+            for at in (m - 1, *rng.integers(0, m, ROWS - 1))
+        ]
+    else:
+        there = np.argwhere(written["o"].any(axis=-1))
+        picked = rng.choice(len(there), min(ROWS, len(there)), replace=False)
+        places = [tuple(map(int, there[i])) for i in (len(there) - 1, *picked)]
+    for batch, head, at in places:
+        last = at + 1 + n - m
+        keys = (slice(batch, batch + 1), slice(head // (h // g), head // (h // g) + 1), slice(0, last))
+        query = (slice(batch, batch + 1), slice(head, head + 1), slice(at, at + 1))
+        part = replace(case, sizes={**case.sizes, "B": 1, "H": 1, "G": 1, "M": 1, "N": last}, layout={})
+        yield {"q": inputs["q"][query], "k": inputs["k"][keys], "v": inputs["v"][keys]}, part, {"o": query}
+
+
+def heads(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
+    """One whole head, drawn: where every row depends on all others of its head and on nothing else."""
+    batch, head = int(rng.integers(case.sizes["B"])), int(rng.integers(case.sizes["H"]))
+    spot = (slice(batch, batch + 1), slice(head, head + 1))
+    part = replace(case, sizes={**case.sizes, "B": 1, "H": 1, "G": 1}, layout={})
+    cut = {name: value[spot] for name, value in inputs.items()}
+    yield cut, part, {t.name: spot for t in question.tensors if t.role != "in"}
+
+
+def batches(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
+    """One sequence of a batch, drawn, with all its heads."""
+    at = int(rng.integers(case.sizes["B"]))
+    part = replace(case, sizes={**case.sizes, "B": 1}, layout={})
+    cut = {name: value[at : at + 1] for name, value in inputs.items()}
+    yield cut, part, {t.name: slice(at, at + 1) for t in question.tensors if t.role != "in"}
+
+
+def of(question: KernelQuestion) -> Callable:
+    return question.speed.sampled or whole

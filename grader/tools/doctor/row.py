@@ -1,0 +1,38 @@
+"""One line of the doctor's report, and how it asks other programs."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    state: str
+    found: str
+    advice: str = ""
+
+
+def ok(name: str, found: str) -> Row:
+    return Row(name, "ok", found)
+
+
+def note(name: str, found: str, advice: str) -> Row:
+    """It works, with less."""
+    return Row(name, "note", found, advice)
+
+
+def missing(name: str, found: str, advice: str) -> Row:
+    """Something does not work."""
+    return Row(name, "missing", found, advice)
+
+
+def answer(*command: str, seconds: float = 2) -> str:
+    """What a program prints, or nothing where it is missing, slow or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, errors="replace")
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,187 @@
+"""How often would a kernel fail against itself? Measures A against A and states the bound that its trials support.
+
+    python -m grader false-fail --trials 3000 --json results.json
+
+The file is written as it goes and further runs on the same machine with the same versions add to its trials, so
+an interrupted measurement keeps what it has.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader import places, questions
+from grader.bench import gpu
+from grader.bench.host import Broken
+from grader.judge import parts, speed, statistics
+from grader.judge.answer import digest, normalise
+from grader.judge.kernel_evidence import TIMED
+from grader.judge.on_gpu import misbehaves, outputs
+from grader.tools.progress import Progress
+
+THRESHOLDS = (1.01, 1.02, 1.03, 1.05)
+ANSWERS = places.ROOT / "grader/tests/answers"
+SAVE_S = 10.0
+SAME = (
+    "question",
+    "load",
+    "gpu",
+    "torch",
+    "triton",
+    "quads",
+    "answer",
+)  # what makes two runs one measurement
+
+
+def series(
+    question_id: str, source: str, trials: int, load: bool, say=lambda sentence: None
+) -> Iterator[tuple[dict, list]]:
+    """The bench's report and one trial's quads, for each of so many comparisons of one kernel with itself."""
+    question = questions.find(question_id)
+    evidence = parts.gather(question, source, seed=0, mode="gpu", say=say)
+    evidence.cases, side = {TIMED: evidence.cases[TIMED]}, evidence.on_gpu
+    try:
+        inputs, placed = side.timed_inputs()
+        more = {"bar": "self", "quads": statistics.QUADS, "trials": trials - 1, "load": load}
+        answers = side.stream(TIMED, placed, **more)
+        report, found = next(answers)
+        say("comparing the timed result with the reference")
+        trouble = misbehaves(report, question) or speed.sampled(evidence, inputs, outputs(placed, found))
+        if trouble:
+            raise Broken(f"is wrong, so it is not timed: {trouble}")
+        yield report, report["quads"]
+        for later, _ in answers:
+            yield report, later["quads"]
+    finally:
+        evidence.end()
+
+
+class Tally:
+    """What the trials so far say; as a plain dict it is the result."""
+
+    def __init__(self, kept: dict | None = None):
+        self.ratios = list(kept["ratios"]) if kept else []
+        self.unusable = kept["trials"] - kept["usable"] if kept else 0
+
+    def add(self, quads: list, number: int) -> None:
+        found = statistics.ratio(quads, seed=number)
+        if found.usable:
+            self.ratios.append([round(v, 6) for v in (found.low, found.median, found.high)])
+        else:
+            self.unusable += 1
+
+    def as_json(self) -> dict:
+        usable = len(self.ratios)
+        fails = {str(t): sum(low > t for low, _, _ in self.ratios) for t in THRESHOLDS}
+        medians = sorted(median for _, median, _ in self.ratios)
+        widths = sorted(high - low for low, _, high in self.ratios)
+        return {
+            "trials": usable + self.unusable,
+            "usable": usable,
+            "median": medians[usable // 2] if usable else None,
+            "least": medians[0] if usable else None,
+            "most": medians[-1] if usable else None,
+            "interval_width": widths[usable // 2] if usable else None,
+            "fails_beyond": fails,
+            "rate_at_most": {t: statistics.upper_bound(n, usable) for t, n in fails.items()},
+            "rule_of_three": min(1.0, 3 / usable) if usable else None,
+            "ratios": self.ratios,
+        }
+
+
+def same(row: dict, other: dict) -> bool:
+    return all(row.get(key) == other.get(key) for key in SAME) and "ratios" in row
+
+
+def kept(path: Path | None, description: dict) -> tuple[list, dict | None]:
+    """The other rows of the file, and the one that this run goes on with."""
+    rows = json.loads(path.read_text(encoding="utf-8")) if path and path.exists() else []
+    return [r for r in rows if not same(r, description)], next(
+        (r for r in rows if same(r, description)), None
+    )
+
+
+def write(path: Path | None, rows: list) -> None:
+    """In one step, so that no interruption leaves half a file."""
+    if path:
+        new = path.with_name(f"{path.name}.new")
+        new.write_text(json.dumps(rows, indent=None).replace("}, {", "},\n{") + "\n", encoding="utf-8")
+        os.replace(new, path)
+
+
+def measure(options, source: str, say) -> dict:
+    """The whole series, kept as it goes; what there is, where it is interrupted."""
+    found, others, tally, saved = {}, [], None, 0.0
+    started = time.monotonic()
+    trials = series(options.question, source, options.trials, options.load, say)
+    try:
+        for number, (report, quads) in enumerate(trials, 1):
+            if tally is None:
+                about = description(options, source, report)
+                others, before = kept(options.json, about)
+                tally, started = Tally(before), time.monotonic()
+            tally.add(quads, number)
+            each = (time.monotonic() - started) / max(1, number - 1)
+            left = each * (options.trials - number)
+            say(f"{number} of {options.trials} trials, {each:.3f} s each, {left / 60:.1f} minutes left")
+            if time.monotonic() - saved > SAVE_S or number == options.trials:
+                saved, date = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+                found = {**about, "date": date, "seconds_each": round(each, 4), **tally.as_json()}
+                write(options.json, [*others, found])
+    except KeyboardInterrupt:
+        say("stopped; what was kept last stands")
+    finally:
+        trials.close()
+    return found
+
+
+def description(options, source: str, report: dict) -> dict:
+    about = {"question": options.question, "load": options.load, "quads": statistics.QUADS}
+    about |= {key: report[key] for key in ("gpu", "torch", "triton")}
+    return about | {"answer": digest(normalise(source))[:16], "python": platform.python_version()}
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m grader false-fail",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--question", default="gemm_tiling.tiled_gemm")
+    parser.add_argument(
+        "--answer", type=Path, help="the kernel to compare with itself (default: the one of the tests)"
+    )
+    parser.add_argument("--load", action="store_true", help="while another process keeps the same GPU busy")
+    parser.add_argument("--json", type=Path, help="where the result is kept, and added to")
+    parser.add_argument("--progress", action="store_true", help="lines on stderr even where no terminal is")
+    options = parser.parse_args(argv)
+    if not gpu.name():
+        print("false-fail needs an NVIDIA GPU; `python -m grader doctor` says what this machine has")
+        return 3
+    answer = options.answer or ANSWERS / f"{options.question.split('.')[1]}.py"
+    with Progress(lines=options.progress, every=10.0 if options.progress else 0.0) as say:
+        found = measure(options, answer.read_text(encoding="utf-8"), say)
+    if not found:
+        return 3
+    print(sentences(found))
+    return 0
+
+
+def sentences(found: dict) -> str:
+    lines = [
+        f"beyond {threshold}: {found['fails_beyond'][threshold]} of {found['usable']} trials would fail; "
+        f"the rate is at most {bound:.2%} (95% confidence)"
+        for threshold, bound in found["rate_at_most"].items()
+    ]
+    if found["usable"]:
+        lines.append(
+            f"ratio {found['least']:.4f} to {found['most']:.4f}, interval {found['interval_width']:.4f} wide, "
+            f"{found['seconds_each']:.3f} s a trial; {found['gpu']}, torch {found['torch']}, triton {found['triton']}, {found['date'][:10]}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,112 @@
+"""Who may import whom: notebooks -> widgets, kernels, grader; grader -> kernels; widgets -> formulas."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from .tree import PACKAGES, imports, is_topic, modules, reached
+
+MAY = {"kernels": {"kernels"}, "widgets": {"widgets", "kernels"}, "grader": {"grader", "kernels"}}
+NOTEBOOK_ROOMS = {"course", "solutions", "labs"}
+HEAVY = {
+    "torch",
+    "triton",
+    "numpy",
+    "matplotlib",
+    "ml_dtypes",
+    "ipywidgets",
+    "anywidget",
+    "IPython",
+    "traitlets",
+}
+JUPYTER = {"IPython", "anywidget", "ipykernel", "ipywidgets", "jupyter_client", "jupyter_core", "jupyterlab"}
+JUPYTER |= {
+    "jupytext",
+    "matplotlib",
+    "nbclient",
+    "nbconvert",
+    "nbformat",
+    "nbgrader",
+    "playwright",
+    "traitlets",
+}
+# What a bare GPU machine runs; the rest of grader/ serves instructors, who have Jupyter.
+BARE = (
+    "grader/__init__.py",
+    "grader/__main__.py",
+    "grader/tools/doctor/*.py",
+    "grader/checks/*.py",
+    "grader/jail/*.py",
+)
+STANDARD = set(sys.stdlib_module_names)
+
+
+def _topic(parts: tuple[str, ...], root: Path) -> str | None:
+    """The slug a module belongs to; None for what stands one level up."""
+    if parts[:2] == ("grader", "checks"):
+        slug = parts[2] if len(parts) > 2 else ""
+    else:
+        slug = parts[1] if len(parts) > 1 and parts[0] in ("kernels", "widgets") else ""
+    return slug if any(is_topic(root / room / slug) for room in ("kernels", "widgets")) else None
+
+
+def _wrong(parts: tuple[str, ...], name: str, root: Path) -> str | None:
+    """The rule that one import breaks."""
+    room, other = parts[0], tuple(name.split("."))
+    if other[0] in NOTEBOOK_ROOMS:
+        return "nothing imports notebooks"
+    if other[0] not in PACKAGES:
+        return None
+    if other[0] not in MAY[room]:
+        return f"{room} must import only {', '.join(sorted(MAY[room]))}"
+    here, there = _topic(parts, root), _topic(other, root)
+    if here and there and here != there:
+        return f"the topics {here} and {there} must import nothing from each other"
+    if (
+        room == "widgets"
+        and other[0] == "kernels"
+        and other[1:2] != ("machines",)
+        and not (len(other) > 2 and other[2].partition("_")[0] == "cost")
+    ):
+        return "widgets must import only a topic's cost.py and kernels/machines.py"
+    return None
+
+
+def _directions(root: Path) -> Iterator[str]:
+    for path in modules(root, *PACKAGES):
+        parts = path.relative_to(root).with_suffix("").parts
+        for one in imports(path, root):
+            if rule := _wrong(parts, one.name, root):
+                yield f"{path.relative_to(root).as_posix()}:{one.line}: imports {one.name}: {rule}"
+
+
+def _weights(root: Path) -> Iterator[str]:
+    """Loading these must load nothing of `forbidden`, by whatever way round."""
+    init = [path for path in modules(root, *PACKAGES) if path.name == "__init__.py"]
+    bare = [*modules(root, "kernels"), *(path for pattern in BARE for path in sorted(root.glob(pattern)))]
+    for starts, forbidden, rule in (
+        (init, HEAVY, "a package's __init__ must import nothing heavy"),
+        (bare, JUPYTER, "kernels and grader must load where no Jupyter package is installed"),
+    ):
+        for path in starts:
+            for name, place in reached(path, root).items():
+                if name in forbidden:
+                    yield f"{path.relative_to(root).as_posix()}: loads {name} (at {place}): {rule}"
+
+
+def _models(root: Path) -> Iterator[str]:
+    """A simulator's model and every formula it uses: the standard library and nothing else, even later."""
+    costs = [
+        path
+        for path in modules(root, "kernels")
+        if path.stem.partition("_")[0] == "cost" or path.name == "machines.py"
+    ]
+    models = [path for path in modules(root, "widgets") if is_topic(path.parent)]
+    for path in [*costs, *models]:
+        for name, place in reached(path, root, lazy=True).items():
+            if name not in STANDARD:
+                yield f"{path.relative_to(root).as_posix()}: needs {name} (at {place}): standard library only"
+
+
+def check(root: Path) -> list[str]:
+    return [*_directions(root), *_weights(root), *_models(root)]

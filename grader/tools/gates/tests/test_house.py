@@ -1,0 +1,163 @@
+"""This house keeps its rules, and each gate names the fault that is planted for it."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from grader.tools import gates
+from grader.tools.gates import references, rooms
+
+ROOT = Path(__file__).parents[4]
+
+TOPIC, MODEL, CHECK = (
+    f"{room}/planted.py" for room in ("kernels/roofline", "widgets/roofline", "grader/checks")
+)
+ONE, HOST = "nothing from each other", "a path of somebody's machine"
+# gate, file, what is planted there ("+" appends, "a -> b" replaces), a piece of the complaint
+FAULTS = (
+    ("arrows", TOPIC, "from widgets import units", "kernels must import only kernels"),
+    ("arrows", "kernels/planted.py", "import grader.judge.record", "kernels must import only kernels"),
+    ("arrows", "grader/planted.py", "def f():\n    import widgets", "grader must import only grader"),
+    ("arrows", TOPIC, "from kernels.gemm_tiling import cost", ONE),
+    ("arrows", TOPIC, "def f():\n    from ..gemm_tiling import cost", ONE),
+    ("arrows", MODEL, "import widgets.gemm_tiling.tile_walk", ONE),
+    ("arrows", CHECK, "import solutions.roofline", "nothing imports notebooks"),
+    ("arrows", MODEL, "from kernels.roofline import reference", "only a topic's cost.py"),
+    ("arrows", MODEL, "from kernels.roofline import cost\nimport numpy", "standard library only"),
+    ("arrows", MODEL, "def f():\n    import torch", "standard library only"),
+    ("arrows", MODEL, "import widgets.simulator", "standard library only"),
+    ("arrows", "kernels/machines.py", "+import numpy", "standard library only"),
+    ("arrows", TOPIC, "import matplotlib", "no Jupyter package"),
+    ("arrows", CHECK, "import kernels.planted_too", "no Jupyter package"),
+    ("arrows", "grader/__init__.py", "+import numpy", "__init__ must import nothing heavy"),
+    ("arrows", "widgets/__init__.py", "+from widgets import simulator", "__init__ must import nothing heavy"),
+    ("circles", "grader/verdicts.py", "+from grader import report", "grader/verdicts.py -> grader/judge/report.py -> grader/verdicts.py"),
+    ("circles", "grader/verdicts.py", "+def f():\n    from grader.judge.report import text", "imports in a circle"),
+    ("circles", "kernels/machines.py", "+def f():\n    from kernels.flash_attention.cost import x", "kernels/machines.py -> kernels/flash_attention/cost.py"),
+    ("circles", "grader/jail/frames.py", "+def f():\n    import buffers", "jail/buffers.py -> grader/jail/frames.py"),
+    ("references", TOPIC, "def naive_softmax(x): ...", "references stand in reference.py"),
+    ("references", "widgets/tests/test_planted.py", "def softmax_reference(x): ...", "references stand in"),
+    ("references", "kernels/planted/cases.py", "CASES = ()", "must have a reference.py"),
+    ("dependencies", "requirements.in", "numpy==2.4.6 -> numpy>=2.4", "'numpy>=2.4' must be pinned with =="),
+    ("dependencies", "requirements.in", "numpy==2.4.6 -> numpy==2.4.5", "must have numpy==2.4.5, got 2.4.6"),
+    ("dependencies", "requirements.in", "+leftpad==1.0", "must have leftpad==1.0, got nothing"),
+    ("dependencies", "requirements.lock", "numpy==2.4.6 -> numpy", "'numpy' must be pinned with =="),
+    ("dependencies", "environment.yml", "- pip\n -> - numpy=2\n  - pip\n", "leave 'numpy=2' to"),
+    ("dependencies", "environment.yml", "python>=3.11 -> python>=3.12", "must have 'python>=3.11'"),
+    ("dependencies", "kernels/planted.py", "import leftpad", "imports leftpad, which requirements.lock"),
+    ("words", "kernels/planted.py", "# see /home/somebody/notes", HOST),
+    ("words", "course/planted.md", "Look into `/work/somewhere`.", HOST),
+    ("words", "Makefile", "+INDEX = https://pypi.org/simple", "a registry's address"),
+    ("words", "course/planted.svg", "<!--" + "x" * 500_000 + "-->", "bytes; at most"),
+    ("links", "course/planted.md", "\n\nSee [this](nowhere.ipynb).", "planted.md:3: links nowhere.ipynb"),
+    ("links", "course/planted.md", "[lab](../work/99_planted/kernel.ipynb)", "links ../work/99_planted"),
+)  # fmt: skip
+
+
+def _edited(copy: Path, name: str, planted: str) -> str:
+    old = (copy / name).read_text(encoding="utf-8") if (copy / name).exists() else ""
+    if planted.startswith("+"):
+        return f"{old}\n{planted[1:]}\n"
+    if " -> " in planted:
+        was, _, now = planted.partition(" -> ")
+        assert was in old, f"{name} must hold {was!r} for this fault to be planted"
+        return old.replace(was, now, 1)
+    return planted + "\n"
+
+
+@pytest.mark.parametrize("gate", gates.GATES)
+def test_the_house_keeps_the_rule(gate):
+    assert gates.complaints(ROOT, (gate,)) == []
+
+
+@pytest.mark.parametrize(
+    "gate, name, planted, said", FAULTS, ids=[f"{gate}-{said}" for gate, _, _, said in FAULTS]
+)
+def test_a_planted_fault_is_named(copy, plant, gate, name, planted, said):
+    check = import_module(f"grader.tools.gates.{gate}").check
+    before = set(check(copy))
+    plant("kernels/planted_too.py", "import nbformat\n" if "planted_too" in planted else "")
+    plant(name, _edited(copy, name, planted))
+    new = [line for line in check(copy) if line not in before]
+    assert any(said in line for line in new), new
+
+
+def test_a_second_definition_of_a_reference_is_named(copy, plant):
+    home = sorted((copy / "kernels").glob("*/reference.py"))[0]
+    name = references.functions(home)[0]
+    plant("widgets/tests/test_planted.py", f"import numpy as np\n\n\ndef {name}(x):\n    return np.exp(x)\n")
+    plant("kernels/planted/reference.py", f"def {name}(x): ...\n")
+    said = references.check(copy)
+    assert any(f"test_planted.py:4: a second {name}()" in line for line in said)
+    assert any(line.startswith(f"{name}() must be defined once") for line in said)
+
+
+def test_a_complete_table_of_rooms_passes(small):
+    assert rooms.check(small) == []
+
+
+@pytest.mark.parametrize(
+    "was, now, said",
+    [
+        ("| 00 | `roofline`", "| 09 | `roofline`", "must be numbered 09"),
+        ("| 00 | `roofline`", "| 00 | `roof`", "roofline is not in README's table"),
+        ("What limits it?", "", "must have its question"),
+        ("(kernels/roofline/)", "(kernels/roof/)", "links kernels/roof/, which is not there"),
+        ("[simulators](widgets/roofline/)", "", "must link widgets/roofline"),
+        ("widgets: none, no inputs", "widgets: none", "tiny has no widgets/tiny"),
+        ("| `later` | When? | to come |", "| `later` | When? | |", "later has no course/02_later.md"),
+        ("[kernels](kernels/roofline/)", "kernels: none, I forgot", "says 'kernels: none', but"),
+        ("| 01 | `tiny`", "| 00 | `tiny`", "stands in the table twice"),
+    ],
+)  # fmt: skip
+def test_a_fault_in_the_table_is_named(small, was, now, said):
+    readme = small / "README.md"
+    assert was in readme.read_text()
+    readme.write_text(readme.read_text().replace(was, now, 1))
+    assert any(said in line for line in rooms.check(small)), rooms.check(small)
+
+
+def test_an_unlisted_or_emptied_room_is_named(small):
+    (small / "kernels/newcomer").mkdir()
+    (small / "kernels/newcomer/cost.py").write_text("")
+    (small / "widgets/roofline/explorer.py").unlink()
+    said = rooms.check(small)
+    assert any("newcomer is not in README's table" in line for line in said)
+    assert any("roofline has no widgets/roofline" in line for line in said)
+
+
+def test_a_version_without_its_changes_is_named(small):
+    changes = import_module("grader.tools.gates.changes")
+    assert changes.check(small) == []
+    (small / "CHANGELOG.md").write_text("# Changes\n\n## 1.1.0\n")
+    assert "section '## 1.2.0'" in changes.check(small)[0]
+    (small / "CHANGELOG.md").unlink()
+    assert "CHANGELOG.md must be there" in changes.check(small)[0]
+
+
+def test_the_table_of_questions_and_the_notebooks_are_compared(small):
+    class Asked:
+        notebook_path = "00_roofline/concepts.ipynb"
+
+    graded = import_module("grader.tools.gates.graded")
+    lab = small / "solutions/00_roofline/concepts.md"
+    lab.write_text('```python check=ridge\ncheck("roofline.ridge")\n```\n')
+    assert graded.check(small, {"roofline.ridge": Asked}) == []
+    assert (
+        "roofline.slope is in the table"
+        in graded.check(small, {"roofline.ridge": Asked, "roofline.slope": Asked})[0]
+    )
+    assert "check=roofline.ridge must be in the table" in graded.check(small, {})[0]
+    lab.write_text('```python check=ridge\ncheck("roofline.rigde")\n```\n')
+    assert "must check('roofline.ridge')" in graded.check(small, {"roofline.ridge": Asked})[0]
+
+
+def test_ruff_has_nothing_to_say():
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "."], cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr

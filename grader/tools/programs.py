@@ -1,0 +1,93 @@
+"""Programs that no package brings: Chromium for browser tests, bubblewrap for the jail.
+
+`python -m grader programs` gets what is missing: from the package manager where we are root, else (Chromium
+only) by Playwright's own download. What is still missing is said; the tests that need it do not run then.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+APPLICATIONS = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+)
+DOWNLOADS = {"linux": ".cache", "darwin": "Library/Caches", "win32": "AppData/Local"}
+
+
+def _downloaded() -> str | None:
+    """The newest Chromium that Playwright has fetched."""
+    home = Path.home() / DOWNLOADS.get(sys.platform, ".cache") / "ms-playwright"
+    folder = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or home)
+    found = sorted(folder.glob("chromium-*/chrome-*/chrome*")) + sorted(
+        folder.glob("chromium-*/*/*.app/Contents/MacOS/*")
+    )
+    programs = [
+        path
+        for path in found
+        if path.name in ("chrome", "chrome.exe", "Chromium", "Google Chrome for Testing")
+    ]
+    return str(programs[-1]) if programs else None
+
+
+def chromium() -> str | None:
+    """A Chromium that Playwright can drive: CHROMIUM from the environment, PATH, applications, downloads."""
+    names = filter(None, (os.environ.get("CHROMIUM"), *CHROMIUM_NAMES, *APPLICATIONS))
+    return next(filter(None, map(shutil.which, names)), None) or _downloaded()
+
+
+@cache
+def bubblewrap() -> str | None:
+    """bubblewrap, where it is there and this kernel lets it make a box."""
+    program = shutil.which("bwrap")
+    if not program:
+        return None
+    try:
+        tried = subprocess.run(
+            [program, "--ro-bind", "/", "/", "--unshare-all", "true"], capture_output=True, timeout=5
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return program if tried.returncode == 0 else None
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def install() -> None:
+    """Get what is missing, as far as this user may."""
+    wanted = [] if chromium() else ["chromium"]
+    wanted += [] if shutil.which("bwrap") or not sys.platform.startswith("linux") else ["bubblewrap"]
+    if wanted and _is_root() and shutil.which("apt-get"):
+        print(f"setup: installing {' and '.join(wanted)}", flush=True)
+        subprocess.run(["apt-get", "update", "-q"], check=False)
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        command = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *wanted]
+        subprocess.run(command, env=environment, check=False)
+    if not chromium():
+        print("setup: downloading a Chromium for the browser tests", flush=True)
+        subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False)
+
+
+def missing() -> dict[str, str]:
+    """What tests will miss: program -> how to get it."""
+    bubblewrap.cache_clear()
+    ways = {}
+    if not chromium():
+        ways["chromium"] = "install Chromium or Chrome, or run: python -m playwright install chromium"
+    if sys.platform.startswith("linux") and not bubblewrap():
+        ways["bubblewrap"] = "apt-get install bubblewrap, on a machine that allows user namespaces"
+    return ways
+
+
+def main(argv: list[str]) -> int:
+    install()
+    for name, way in missing().items():
+        print(f"setup: no {name}, so the tests that need it will not run; {way}")
+    return 0

@@ -1,0 +1,5 @@
+"""What a verdict, or one part of it, may be, and the exit codes that say so. Imports nothing of ours."""
+
+PASS, FAIL, REFUSED, INCONCLUSIVE = "PASS", "FAIL", "REFUSED", "INCONCLUSIVE"
+EXIT = {PASS: 0, FAIL: 1, INCONCLUSIVE: 3, REFUSED: 4}
+WRONG_USAGE = 64
