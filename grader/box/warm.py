@@ -44,7 +44,7 @@ class Worker:
     """What runs in a box: a module of one of the rooms, which is all of ours that the box holds."""
 
     room: str  # "jail", "machine" or "compiler"
-    module: str  # "jail.inside.lower"
+    module: str  # "grader.jail.inside.lower"
     environment: dict = field(default_factory=dict, hash=False)
 
 
@@ -126,7 +126,7 @@ class Program:
         threads = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
         with _spawning:
             self.process = box.spawn(
-                [sys.executable, "-I", "-B", str(SERVER / "main.py"), str(GRADER), self.worker.module],
+                [sys.executable, "-I", "-B", str(SERVER / "main.py"), str(GRADER.parent), self.worker.module],
                 level=self.level or box.best_level(),
                 readonly=[SERVER, GRADER / self.worker.room],
                 env={**self.worker.environment, **threads},

@@ -4,8 +4,8 @@ from grader.box import warm
 from grader.box.serve.frames import DTYPES
 from grader.jail import protocol
 
-LOWER = warm.Worker("jail", "jail.inside.lower")
-NUMPY = warm.Worker("jail", "jail.inside.numpy_answer")
+LOWER = warm.Worker("jail", "grader.jail.inside.lower")
+NUMPY = warm.Worker("jail", "grader.jail.inside.numpy_answer")
 LOWER_LIMITS = warm.Limits(wall_s=90.0, cpu_s=40, memory_bytes=3 << 30, answer_bytes=16 << 20)
 NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
 FORGED = "the answer wrote into the grader's own channel"

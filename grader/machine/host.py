@@ -6,7 +6,7 @@ from grader.box import warm
 from grader.box.serve.frames import dtype_name
 from grader.machine import protocol
 
-MACHINE = warm.Worker("machine", "machine.inside.main")
+MACHINE = warm.Worker("machine", "grader.machine.inside.main")
 LIMITS = warm.Limits(wall_s=120.0, cpu_s=100, memory_bytes=6 << 30, answer_bytes=1 << 30)
 SECONDS = 40.0  # of processor time for one case
 
@@ -46,9 +46,7 @@ def print_texts(texts: list[str], level: int | None = None) -> list[dict]:
     if outcome.error:
         return [{"error": outcome.error}] * len(request.texts)
     rows, _ = protocol.print_reply(request, outcome.header)
-    return [
-        {"text": row} if isinstance(row, str) else {"error": warm.clean_error(row["error"])} for row in rows
-    ]
+    return [{"text": row} if isinstance(row, str) else {"error": warm.clean_error(row["error"])} for row in rows]
 
 
 def numbers(case, plan, tensors) -> dict:

@@ -2,7 +2,7 @@
 
     python -I -B main.py FOLDER MODULE
 
-FOLDER goes on the path, MODULE has prepare() and run(task, arrays) -> (header, arrays). Framed requests come on
+FOLDER holds the package that MODULE is of; MODULE has prepare() and run(task, arrays) -> (header, arrays). Framed requests come on
 stdin; what a child writes is passed on in chunks that a dying child cannot leave half open, then one status line
 closes the answer.
 """
@@ -16,6 +16,7 @@ import signal
 import struct
 import sys
 import time
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHUNK = 1 << 16
@@ -201,8 +202,18 @@ def read_exactly(stream, count: int) -> bytes:
     return data
 
 
+def stand_in_for_parents(folder: str, module: str) -> None:
+    """Packages above a worker's room as bare names: a box shows the room, and may not even list what lies beside it."""
+    parts = module.split(".")[:2]
+    for depth in range(1, len(parts) + 1):
+        package = types.ModuleType(".".join(parts[:depth]))
+        package.__path__ = [os.path.join(folder, *parts[:depth])]
+        sys.modules[package.__name__] = package
+
+
 def main(folder: str, module: str) -> None:
-    sys.path[:0] = [HERE, folder]
+    sys.path.insert(0, HERE)
+    stand_in_for_parents(folder, module)
     frames = importlib.import_module("frames")
     worker = importlib.import_module(module)
     worker.prepare()

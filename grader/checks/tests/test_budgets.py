@@ -62,6 +62,7 @@ HONEST = {
         "the solution": lambda c: spent.backward(c, 64, 64),
         "128 x 64": lambda c: spent.backward(c, 128, 64),
         "64 x 128": lambda c: spent.backward(c, 64, 128),
+        "128 x 128": lambda c: spent.backward(c, 128, 128),
         "dq by atomics": lambda c: spent.backward(c, 64, 64, atomics=True),
     },
 }  # fmt: skip

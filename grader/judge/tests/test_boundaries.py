@@ -47,18 +47,18 @@ def numbers(value):
 
 
 def test_every_box_that_a_check_uses_is_one_of_three(crossed):
-    assert {row[0] for row in crossed} == {"jail.inside.lower", "machine.inside.main", "compiler.inside.report"}
+    assert {row[0] for row in crossed} == {"grader.jail.inside.lower", "grader.machine.inside.main", "grader.compiler.inside.report"}
 
 
 def test_the_jail_is_asked_once_and_is_told_no_tensor(crossed):
-    ((_, task, arrays, outcome),) = of(crossed, "jail.inside.lower")
+    ((_, task, arrays, outcome),) = of(crossed, "grader.jail.inside.lower")
     assert arrays == {} == outcome.arrays
     eps = {value for case in task["cases"] for kind, value in case["scalars"].values()}
     assert set(numbers(task["cases"])) <= eps, "floating-point numbers beside the scalars"
 
 
 def test_the_jail_answers_with_plans_and_texts_and_nothing_else(crossed):
-    ((*_, outcome),) = of(crossed, "jail.inside.lower")
+    ((*_, outcome),) = of(crossed, "grader.jail.inside.lower")
     assert set(outcome.header) == {"cases", "texts", "nonce", "printed"}
     for row in outcome.header["cases"]:
         assert set(row) == {"plan", "kernels", "printed"}
@@ -67,17 +67,17 @@ def test_the_jail_answers_with_plans_and_texts_and_nothing_else(crossed):
 
 def test_secret_inputs_go_to_the_machine_alone(crossed):
     for module, _, arrays, _ in crossed:
-        assert bool(arrays) <= (module == "machine.inside.main")
-    assert any(a.dtype.kind == "f" and np.ptp(a) for *_, arrays, _ in of(crossed, "machine.inside.main") for a in arrays.values())
+        assert bool(arrays) <= (module == "grader.machine.inside.main")
+    assert any(a.dtype.kind == "f" and np.ptp(a) for *_, arrays, _ in of(crossed, "grader.machine.inside.main") for a in arrays.values())
 
 
 def test_the_compiler_gets_what_the_machine_printed(crossed):
-    ((_, task, _, _),) = of(crossed, "compiler.inside.report")
-    came = {text for row in of(crossed, "jail.inside.lower") for text in row[3].header["texts"]}
+    ((_, task, _, _),) = of(crossed, "grader.compiler.inside.report")
+    came = {text for row in of(crossed, "grader.jail.inside.lower") for text in row[3].header["texts"]}
     for kernel in task["kernels"]:
         assert kernel["text"] not in came and write(read(kernel["text"])) == kernel["text"]
 
 
 def test_no_program_of_ours_that_holds_an_input_holds_python_of_an_answer(crossed):
     for module, task, *_ in crossed:
-        assert ("source" in task) == (module == "jail.inside.lower")
+        assert ("source" in task) == (module == "grader.jail.inside.lower")

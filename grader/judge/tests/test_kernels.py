@@ -175,7 +175,7 @@ def test_text_that_is_no_ir_is_one_verdict(text):
     source = ROWS.replace("def launch(p):", "def launch(p):\n    forge()", 1) + f"""
 
 def forge():
-    import jail.inside.lower as lower
+    import grader.jail.inside.lower as lower
     lower.generic = lambda *a: {text!r}
 """
     got = judge(source, NORM)

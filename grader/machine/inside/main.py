@@ -65,7 +65,7 @@ def written(tensors: list[Storage]) -> dict:
     found = {}
     for tensor in tensors:
         if tensor.role in ("out", "inout"):
-            where = np.flatnonzero(tensor.stores)
+            where = np.flatnonzero(tensor.written if tensor.written is not None else tensor.stores)
             found[f"at:{tensor.name}"], found[tensor.name] = where, tensor.elements[where]
     return found
 

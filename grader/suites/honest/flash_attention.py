@@ -51,7 +51,7 @@ FORMS = {
         "base two": ((), [("tl.exp(tl.dot(k, tl.trans(q)) * scale - lse[None, :])", "tl.exp2((tl.dot(k, tl.trans(q)) * scale - lse[None, :]) * 1.4426950408889634)"), ("tl.exp(tl.dot(q, tl.trans(k)) * scale - lse[:, None])", "tl.exp2((tl.dot(q, tl.trans(k)) * scale - lse[:, None]) * 1.4426950408889634)")]),
         "added, not accumulated": ((), [("dv = tl.dot(pt.to(do.dtype), do, dv)", "dv += tl.dot(pt.to(do.dtype), do)"), ("dq = tl.dot(ds.to(k.dtype), k, dq)", "dq += tl.dot(ds.to(k.dtype), k)")]),
         "the scale with the weights": ((), [("dst = pt * (tl.dot(v, tl.trans(do)) - delta[None, :])", "dst = pt * (tl.dot(v, tl.trans(do)) - delta[None, :]) * scale"), ("(dk * scale)", "dk")]),
-        "every row walked": (("speed",), [("max(0, first - (N - M)) // BLOCK_M * BLOCK_M", "0")]),
+        "every row walked": (("traffic", "speed"), [("max(0, first - (N - M)) // BLOCK_M * BLOCK_M", "0")]),
         "eight warps": ((), [('"constexprs": block, "num_warps": 4', '"constexprs": block, "num_warps": 8')]),
     },
 }  # fmt: skip

@@ -68,6 +68,7 @@ WRONG = {
         "exp of the maximum alone": ("values", [("weight = tl.exp(m - tl.max(m, 0))", "weight = tl.exp(m)")], "exp of the log-sum-exp"),
         "keys up to 2048": ("values", [("tl.minimum(N, (split + 1) * CHUNK)", "tl.minimum(tl.minimum(N, 2048), (split + 1) * CHUNK)")], ""),
         "K's strides for V": ("values", [("keys[:, None] * stride_vn + offs_d[None, :] * stride_vd", "keys[:, None] * stride_kn + offs_d[None, :] * stride_kd")], ""),
+        "many programs that only combine": ("traffic", [("wanted = max(1, triton.cdiv(2 * p.sm_count, p.B * p.G))", "wanted = 1"), ('"grid": (rows,)', '"grid": (rows, 64)'), ("out.to(o_ptr.dtype.element_ty))", "out.to(o_ptr.dtype.element_ty), mask=(offs_d < D) & (tl.program_id(1) == 0))")], ""),
         "one program a head, and idle ones": ("traffic", [("wanted = max(1, triton.cdiv(2 * p.sm_count, p.B * p.G))", "wanted = 1"), ('"grid": (splits, p.B * p.G)', '"grid": (64 * splits, p.B * p.G)')], ""),
     },
     WINDOW: {
@@ -251,20 +252,13 @@ EQUIVALENT = {
             "plus one: 0.0 -> 1.0 (5)",
             "plus one: 0.0 -> 1.0 (6)",
         ],
-        "starts at earlier rows, whose weights are masked; this question budgets no bytes": [
-            "right side dropped: max(0, first - (N - M)) // BLOCK_M * BLOCK_M -> max(0, first - (N - M)) // BLOCK_M * 1",
-            "operator: N - M -> N + M",
-            "right side dropped: N - M -> N - 0",
-        ],
         "the delta of a row beyond M is never stored": [
             "no other: tl.load(o_ptrs, mask=mask, other=0.0) -> tl.load(o_ptrs, mask=mask)",
             "no other: tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask, other=0.0) -> tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask)",
             "plus one: 0.0 -> 1.0 (13)",
             "plus one: 0.0 -> 1.0 (14)",
         ],
-        "ends at later keys, whose weights are masked; this question budgets no bytes": [
-            "operator: (tile + 1) * BLOCK_M + N - M -> (tile + 1) * BLOCK_M + N + M",
-            "right side dropped: (tile + 1) * BLOCK_M + N - M -> (tile + 1) * BLOCK_M + N - 0",
+        "ends a tile of keys later, whose weights are masked; the budgets leave room for it": [
             "plus one: 1 -> 2 (8)",
         ],
         "place < N for every row that is stored, so keys <= place says it already": [
