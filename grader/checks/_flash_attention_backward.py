@@ -7,7 +7,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.checks._draws import ROUNDING
 from grader.checks._families import dense, family, one_stride, same_strides, within_limit
-from grader.checks._flash_attention_mistakes import NARROWED, SUM, TILES, causal
+from grader.checks._flash_attention_mistakes import NARROWED, SUM, TILES, causal, visited
 from grader.checks._flash_attention_wanted import SUMS, WEIGHT_ROUNDING
 from grader.questions import Case
 from kernels.flash_attention import reference
@@ -129,6 +129,19 @@ def _never(scale: float) -> float:
     return 1.0
 
 
+def _visited(tile: int):
+    """Keys that square tiles visit anyway: dq's by each tile of rows, dk's and dv's by each tile of keys."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        m, n = c.sizes["M"], c.sizes["N"]
+        row, key = np.arange(m)[:, None], np.arange(n)[None, :]
+        first = np.maximum(key // tile * tile - (n - m), 0) // tile * tile
+        by_keys = _by_hand(seen=lambda c: row >= first)(inputs, c)
+        return by_keys | {"dq": _by_hand(seen=lambda c: visited(c, tile, tile))(inputs, c)["dq"]}
+
+    return wrong
+
+
 BACKWARD = (
     family("low precision", SUM, *(passes(_in_pieces(b))[i] for b in (64, 16) for i in (0, 2))),  # dq's own rounding hides it
     family("beyond fp16", NARROWED, *passes(_in_pieces(64, "fp16"))),
@@ -136,7 +149,7 @@ BACKWARD = (
     family("no scale on dq", "dq carries the scale of the scores once, as dk does", _by_hand(of_q=_never)),
     family("no scale on dk", "dk carries the scale of the scores once, as dq does", _by_hand(of_k=_never)),
     family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", *passes(_by_hand(usual=True))),
-    family("no mask", "weights of keys that the query never saw: mask p here too, its gradient is 0", *passes(_by_hand(seen=_all_keys))),
+    family("no mask", "weights of keys that the query never saw: mask p here too, its gradient is 0", *passes(_by_hand(seen=_all_keys)), *(one for tile in TILES for one in passes(_visited(tile)))),
     family("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", *passes(_by_hand(seen=_from_the_start))),
     family("strictly causal", "a query sees its own key too: <=, not <", *passes(_by_hand(seen=_strictly))),
     family("no delta", "ds = p * (dp - delta): without delta the softmax's own sum has no gradient", *passes(_by_hand(delta=False))),

@@ -192,21 +192,26 @@ def no_maximum(scores):
     return wrong
 
 
+def walked(s, v, c: Case, tile: int, to) -> tuple:
+    """(accumulator, sum, maximum) after a walk over tiles of keys that rounds the accumulator to `to` after each."""
+    acc, total, m = 0.0, 0.0, np.full((*s.shape[:-1], 1), -np.inf)
+    for start in range(0, s.shape[-1], tile):
+        some = s[..., start : start + tile]
+        top = np.maximum(m, some.max(-1, keepdims=True))
+        base = np.where(np.isneginf(top), 0, top)
+        p, kept = np.exp(some - base), np.exp(m - base)
+        stored = p.astype(DTYPES[c.dtype]).astype(np.float64)
+        acc = (acc * kept + stored @ v[..., start : start + tile, :]).astype(to).astype(np.float64)
+        total, m = total * kept + p.sum(-1, keepdims=True), top
+    return acc, total, m
+
+
 def narrow(scores, tile: int, dtype: str = ""):
     """The accumulator rounded to `dtype`, or to the output's own, after each tile of keys."""
 
     def wrong(inputs: dict, c: Case) -> dict:
-        (s, v), to = scores(inputs, c), DTYPES[dtype or c.dtype]
-        acc, total, m = 0.0, 0.0, np.full((*s.shape[:-1], 1), -np.inf)
         with np.errstate(all="ignore"):
-            for start in range(0, s.shape[-1], tile):
-                some = s[..., start : start + tile]
-                top = np.maximum(m, some.max(-1, keepdims=True))
-                base = np.where(np.isneginf(top), 0, top)
-                p, kept = np.exp(some - base), np.exp(m - base)
-                stored = p.astype(DTYPES[c.dtype]).astype(np.float64)
-                acc = (acc * kept + stored @ v[..., start : start + tile, :]).astype(to).astype(np.float64)
-                total, m = total * kept + p.sum(-1, keepdims=True), top
+            acc, total, _ = walked(*scores(inputs, c), c, tile, DTYPES[dtype or c.dtype])
             o = acc / total
         return {"o": o if "M" in c.sizes else o[:, :, 0]}
 

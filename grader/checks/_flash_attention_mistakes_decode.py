@@ -90,6 +90,23 @@ def _bare_exp_of_lse(chunk: int):
     return wrong
 
 
+def _narrow_parts(chunk: int):
+    """Each split's accumulator rounded to fp16 after every tile of 64 keys; the parts joined as they should be."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = decode_scores(inputs, c)
+        with np.errstate(all="ignore"):
+            parts = [
+                forward.walked(s[..., cut], v[:, :, cut], c, 64, np.float16)
+                for cut in _cuts(c.sizes["N"], chunk)
+            ]
+            top = np.max([m for _, _, m in parts], 0)
+            acc = sum(acc * np.exp(m - top) for acc, _, m in parts)
+            return {"o": (acc / sum(l * np.exp(m - top) for _, l, m in parts))[:, :, 0]}
+
+    return wrong
+
+
 def _tail_left_out(tile: int):
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = decode_scores(inputs, c)
@@ -106,8 +123,8 @@ def _sixteen_heads(inputs: dict, c: Case) -> dict:
 
 
 DECODE = (
-    family("beyond fp16", forward.NARROWED, forward.narrow(decode_scores, 64, "fp16")),
-    family("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", forward.no_maximum(decode_scores)),
+    family("beyond fp16", forward.NARROWED, forward.narrow(decode_scores, 64, "fp16"), *map(_narrow_parts, CHUNKS)),
+    family("no maximum", "wrong where scores are large, or all far below zero: is a maximum subtracted before every exp, in the parts and where they are joined?", forward.no_maximum(decode_scores), *map(_bare_exp_of_lse, CHUNKS)),
     family("maximum from zero", forward.FROM_ZERO, forward.from_zero(decode_scores)),
     family("no scale", "the scores are not scaled: multiply q k by p.scale", _scaled(lambda c: 1.0)),
     family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", _scaled(lambda c: c.sizes["D"] ** -0.5)),
@@ -118,7 +135,6 @@ DECODE = (
     family("tail left out", "the last keys that fill no tile are left out: the last split ends at N, and its load is masked", *map(_tail_left_out, forward.TILES)),
     family("no weights", "the parts are added as if each had the same weight: weigh them by their sums under a common maximum", *map(_parts_averaged, CHUNKS)),
     family("maxima apart", "each part keeps its own maximum: scale them all to a common one before they are added", *map(_own_maxima, CHUNKS)),
-    family("exp of the log-sum-exp", "the parts are joined by exp(lse) alone, which overflows from 88 on and is 0 below -104: subtract the largest lse first", *map(_bare_exp_of_lse, CHUNKS)),
     family("sixteen heads", "a group may have more than 16 query heads: pad to the next power of two, at least 16", _sixteen_heads),
 )  # fmt: skip
 

@@ -62,14 +62,25 @@ def _cap_before_scale(inputs: dict, c: Case) -> dict:
     return {"o": reference.softmax(np.where(_seen(c), s, -np.inf))[0] @ v}
 
 
-def _overflowing_tanh(inputs: dict, c: Case) -> dict:
-    """(e^2x - 1) / (e^2x + 1) in fp32: inf over inf is NaN."""
-    q, k, v = for_all_heads(inputs)
-    with np.errstate(all="ignore"):
-        e = np.exp(2 * (reference.scores(q, k, c.scalars["scale"]) / c.scalars["softcap"]).astype(np.float32))
-        s = c.scalars["softcap"] * (e - 1) / (e + 1)
-        s = np.where(_seen(c), s, -np.inf).astype(np.float64)
-        return {"o": reference.softmax(s)[0] @ v}
+def _overflowing(tanh):
+    """A tanh of exponentials in fp32, where inf over inf is NaN."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        q, k, v = for_all_heads(inputs)
+        with np.errstate(all="ignore"):
+            x = (reference.scores(q, k, c.scalars["scale"]) / c.scalars["softcap"]).astype(np.float32)
+            s = np.where(_seen(c), c.scalars["softcap"] * tanh(x).astype(np.float64), -np.inf)
+            return {"o": reference.softmax(s)[0] @ v}
+
+    return wrong
+
+
+def _of_twice(x):
+    return (np.exp(2 * x) - 1) / (np.exp(2 * x) + 1)
+
+
+def _of_both_signs(x):
+    return (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))
 
 
 def _empty_first_tile(rows: int, keys: int):
@@ -100,7 +111,7 @@ WINDOW = (
     family("tanh not multiplied", "tanh(s / softcap) lies between -1 and 1: multiply it by softcap", lambda i, c: {"o": reference.softmax(np.where(_seen(c), _capped(i, c)[0] / c.scalars["softcap"], -np.inf))[0] @ _capped(i, c)[1]}),
     family("no scale", "the scores are not scaled: multiply q k by p.scale", _windowed(scale=lambda c: 1.0)),
     family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", _windowed(scale=lambda c: c.sizes["D"] ** -0.5)),
-    family("tanh overflows", "NaN where a score is far beyond the cap: e**2x overflows, so write tanh as 1 - 2 / (e**2x + 1)", _overflowing_tanh),
+    family("tanh overflows", "NaN where a score is far beyond the cap: e**2x overflows, so write tanh as 1 - 2 / (e**2x + 1)", _overflowing(_of_twice), _overflowing(_of_both_signs)),
     family("empty first tile", "NaN: a row that sees nothing of its first tile has a maximum of -inf, and -inf minus -inf is NaN", *(_empty_first_tile(*tiles) for tiles in TILINGS[1:] if tiles[1] <= tiles[0])),
     family("maximum from zero", forward.FROM_ZERO, forward.from_zero(causal_scores)),
     family("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", forward.other_heads(lambda h, per, g: h % g)),

@@ -81,7 +81,7 @@ def _first(column: np.ndarray) -> np.ndarray:
 
 GREEDY = family("always greedy", "every row took its largest logit: the noise is missing where the temperature is not 0", _with(temperature=np.zeros_like))  # fmt: skip
 NEVER_GREEDY = family("never greedy", "a temperature of 0 means the largest logit, without noise", _with(temperature=lambda t: np.where(t == 0, np.float32(1), t)))  # fmt: skip
-SCALED = family("noise scaled", "the temperature divides the logit alone, not the noise", scored(lambda x, t, u: (x / t + rows.gumbel_of(u) / t)))  # fmt: skip
+SCALED = family("noise scaled", "as if there were no temperature: it divides the logit alone, before the noise is added", scored(lambda x, t, u: (x / t + rows.gumbel_of(u) / t)))  # fmt: skip
 ONE_SEED = family("one seed", "each row has a seed of its own: seed[b]", _with(seed=_first))
 HIGHEST = family("highest of equals", "of equal scores the lowest id is drawn", _of_equals(lambda n: np.arange(n)[::-1]))  # fmt: skip
 BANNED = family("banned row drawn", "a row whose logits are all -inf gives -1", lambda i, c: {"token": np.maximum(rows.tokens_wanted(i, c)["token"], 0)})  # fmt: skip
@@ -91,7 +91,6 @@ DRAW = (
     GREEDY, NEVER_GREEDY, SCALED, ONE_SEED, HIGHEST, BANNED,
     family("lowest lane", "of equal scores the lowest id is drawn, not the lowest lane of a block", *(_lane_first(n) for n in LANES[:5])),
     family("one temperature", "each row has a temperature of its own: temperature[b]", _with(temperature=_first)),
-    family("no temperature", "the logits are divided by the temperature before the noise is added", scored(lambda x, t, u: x + rows.gumbel_of(u))),
     family("sign of the noise", "the noise has its sign turned round: it is -log(-log(u)), large where u is near 1", scored(lambda x, t, u: x / t - rows.gumbel_of(u))),
     family("noise by lane", "tokens that share a lane share their noise: tl.rand takes the token's id, not the lane", *(_by_lane(n) for n in LANES)),
     family("another noise", "-log(-log(1 - u)) is as fair a noise, but it draws other tokens; the one asked for is -log(-log(u))", scored(lambda x, t, u: x / t + rows.gumbel_of(1 - u))),

@@ -187,6 +187,20 @@ SURVIVORS = NumpyQuestion(
 )  # fmt: skip
 
 
+# Between them each mistake draws a token of its own.
+MANY = (
+    (
+        np.array([0.7, 1.6, 0.8, -0.6, -0.2, -1.2, -0.2, -0.8, -0.8, 1.7, -1.2, -0.6, -0.4, -1.3]),
+        3.0,
+        np.array([0.55, 0.35, 0.86, 0.93, 0.54, 0.15, 0.59, 0.25, 0.51, 0.38, 0.94, 0.77, 0.41, 0.38]),
+    ),
+    (
+        np.array([1.4, -0.3, -1.6, 0.8, 1.6, 0.4, 0.8, 0.9, 0.4, -0.1, 0.0, -0.4, 1.3, -0.5]),
+        2.0,
+        np.array([0.32, 0.48, 0.28, 0.27, 0.58, 0.2, 0.23, 0.49, 0.65, 0.78, 0.66, 0.95, 0.8, 0.66]),
+    ),
+)
+
 DRAWS = NumpyQuestion(
     id="sampling_fusion.gumbel_pick",
     notebook="concepts",
@@ -194,7 +208,7 @@ DRAWS = NumpyQuestion(
     entry="gumbel_pick",
     parts=(Part("values", 2, "calls"),),
     reference=gumbel_pick,
-    public=(Call((np.array([1.0, 2.0, 3.0]), 1.0, np.array([0.9, 0.5, 0.1]))), Call((np.array([0.0, 1.0]), 0.5, np.array([0.9, 0.5])), "a temperature")),
+    public=(Call((np.array([1.0, 2.0, 3.0]), 1.0, np.array([0.9, 0.5, 0.1]))), Call((np.array([0.0, 1.0]), 0.5, np.array([0.9, 0.5])), "a temperature"), *(Call(call, "many tokens") for call in MANY)),
     hidden=lambda rng: [Call(_close(rng, n)) for n in rng.integers(12, 60, 14)],
     where=f'{LESSON}, "Two ways to draw"',
     hints=(
@@ -203,9 +217,8 @@ DRAWS = NumpyQuestion(
         "int(np.argmax(logits / temperature - np.log(-np.log(u))))",
     ),
     mistakes=(
-        Mistake("noise scaled", "the temperature divides the logits alone, not the noise", wrong=lambda x, t, u: int(np.argmax((x + gumbel_of(u)) / t))),
+        Mistake("noise scaled", "as if there were no temperature: it divides the logits alone, before the noise is added", wrong=lambda x, t, u: int(np.argmax((x + gumbel_of(u)) / t))),
         Mistake("sign", "the sign of the noise is turned round", wrong=lambda x, t, u: int(np.argmax(x / t - gumbel_of(u)))),
-        Mistake("no temperature", "the logits are divided by the temperature before the noise is added", wrong=lambda x, t, u: int(np.argmax(x + gumbel_of(u)))),
         Mistake("one logarithm", "Gumbel noise takes the logarithm twice: -log(-log(u))", wrong=lambda x, t, u: int(np.argmax(x / t - np.log(u)))),
         Mistake("base two", "the logarithms are natural ones", wrong=lambda x, t, u: int(np.argmax(x / t - np.log2(-np.log2(u))))),
         Mistake("no noise", "the noise is missing: this is the largest logit", wrong=lambda x, t, u: int(np.argmax(x))),
@@ -243,7 +256,7 @@ INVERSE = NumpyQuestion(
     mistakes=(
         Mistake("weight 0", "a token of weight 0 has no length and is never drawn, at the ends neither", wrong=lambda w, u: int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0])),
         Mistake("not the whole weight", "u is a share of the whole weight, which need not be 1", wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u))[-1])),
-        Mistake("before the border", "a token whose predecessors hold exactly u is drawn: <=, not <", wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) - w < u * np.sum(w)))[-1])),
+        Mistake("before the border", "a token whose predecessors hold exactly u is drawn: <=, not <", wrong=lambda w, u: int(max(np.flatnonzero(w)[0], *np.flatnonzero((w > 0) & (np.cumsum(w) - w < u * np.sum(w))), -1))),
         Mistake("mass with it", "the mass before a token decides, not the mass with it", wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) <= u * np.sum(w)))[-1])),
     ),
 )  # fmt: skip

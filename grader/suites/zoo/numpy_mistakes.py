@@ -84,26 +84,55 @@ MADE = {
         "always divides": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, x / r, x) - f * n - p * (n > 0)",
         "presence by count": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, np.where(x > 0, x / r, x * r), x) - (f + p) * n",
         "subtracted first": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    x = x - f * n - p * (n > 0)\n    return np.where(n > 0, np.where(x > 0, x / r, x * r), x)",
+        "frequency once": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x)) > 0\n    return np.where(n, np.where(x > 0, x / r, x * r), x) - (f + p) * n",
+        "repetition each time": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(x > 0, x / r**n, x * r**n) - f * n - p * (n > 0)",
+        "presence for all": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, np.where(x > 0, x / r, x * r), x) - f * n - p",
     },
     "sampling_fusion.survivors": {
-        "crossing token dropped": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, lambda before, w: before + w)",
-        "at most p": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, lambda before, w: np.nextafter(before, -1))",
-        "no temperature": "def survivors(x, t, k, p, m):\n    return chosen(x, 1.0, k, p, m, lambda before, w: before)",
-        "top-p of everything": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, 1.0, m, lambda before, w: before) & chosen(x, t, 0, p, m, lambda before, w: before)",
+        "crossing token dropped": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, crossing=True)",
+        "top-p of everything": 'def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, mass="all")',
+        "no temperature": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, warm=False)",
+        "no top-k": "def survivors(x, t, k, p, m):\n    return chosen(x, t, 0, p, m)",
+        "no top-p": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, 1.0, m)",
+        "no min-p": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, 0.0)",
+        "min-p first": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, min_first=True)",
+        "min-p of the row": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, row=True)",
+        "ties all stay": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, ties=True)",
+        "ties together": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, together=True)",
+        "highest id first": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, order=lambda i, v: (-v, -i))",
+        "mass counted twice": 'def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, mass="twice")',
+        "off read as one": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, off=1)",
+        "at most p": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, most=True)",
+        "above min-p": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, above=True)",
+        "nothing stays": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, first=False)",
+        "banned tokens stay": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, banned=True)",
+        "unstable order": "def survivors(x, t, k, p, m):\n    order = np.argsort(-x)\n    flags = np.zeros(len(x), bool)\n    flags[order] = chosen(np.sort(x)[::-1], t, k, p, m)\n    return flags",
     },
     "sampling_fusion.gumbel_pick": {
         "noise scaled": "def gumbel_pick(x, t, u):\n    return int(np.argmax((x - np.log(-np.log(u))) / t))",
         "sign": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t + np.log(-np.log(u))))",
+        "one logarithm": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(u)))",
+        "base two": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log2(-np.log2(u))))",
+        "no noise": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x))",
+        "another noise": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(-np.log(1 - u))))",
     },
     "sampling_fusion.inverse_pick": {
         "weight 0": "def inverse_pick(w, u):\n    return int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0])",
         "not the whole weight": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u))[-1])",
+        "before the border": "def inverse_pick(w, u):\n    return int(max(np.flatnonzero(w)[0], *np.flatnonzero((w > 0) & (np.cumsum(w) - w < u * np.sum(w))), -1))",
         "mass with it": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) <= u * np.sum(w)))[-1])",
     },
     "sampling_fusion.kept_share": {
         "after the filter": "def kept_share(x, t, k, p, m):\n    return 1.0",
-        "no temperature": "def kept_share(x, t, k, p, m):\n    w = np.exp(x - x.max())\n    return w[chosen(x, 1.0, k, p, m, lambda before, w: before)].sum() / w.sum()",
-        "a count": "def kept_share(x, t, k, p, m):\n    return chosen(x, t, k, p, m, lambda before, w: before).mean()",
+        "no temperature": "def kept_share(x, t, k, p, m):\n    w = np.exp(x - x.max())\n    return w[chosen(x, t, k, p, m, warm=False)].sum() / w.sum()",
+        "a count": "def kept_share(x, t, k, p, m):\n    return chosen(x, t, k, p, m).mean()",
+        "crossing token dropped": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, crossing=True)].sum() / w.sum()",
+        "top-p of everything": 'def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, mass="all")].sum() / w.sum()',
+        "no top-k": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, 0, p, m)].sum() / w.sum()",
+        "no top-p": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, 1.0, m)].sum() / w.sum()",
+        "no min-p": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, 0.0)].sum() / w.sum()",
+        "min-p first": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, min_first=True)].sum() / w.sum()",
+        "off read as one": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, off=1)].sum() / w.sum()",
     },
 }  # fmt: skip
 
@@ -120,18 +149,29 @@ def counted(a, b, bm, bn, bk, columns=None):
 """
 
 CHOSEN = """
-def chosen(x, t, k, p, m, mass):
-    order = sorted(range(len(x)), key=lambda i: (-x[i], i))
-    w = np.exp((np.asarray(x, float)[order] - max(x)) / t)
-    keep = (w > 0) & (np.arange(len(x)) < (k or len(x)))
-    before = np.cumsum(np.where(keep, w, 0)) - np.where(keep, w, 0)
+def chosen(x, t, k, p, m, order=lambda i, v: (-v, i), warm=True, ties=False, together=False, off=0, mass="kept",
+           crossing=False, most=False, first=True, min_first=False, row=False, above=False, banned=False):
+    x = np.asarray(x, float)
+    ids = sorted((i for i in range(len(x)) if banned or x[i] > -np.inf), key=lambda i: order(i, x[i]))
+    best = x.max()
+    w = np.exp((x[ids] - best) / (t if warm else 1.0))
+    k = (k or off) or len(ids)
+    keep = np.arange(len(ids)) < k
+    if ties and k <= len(ids):
+        keep = x[ids] >= x[ids[k - 1]]
+    least = (w > m) if above else (w >= m * (w.sum() if row else 1.0))
+    if min_first:
+        keep = keep & least
+    before = np.cumsum(w) - w
+    if together:
+        before = np.array([before[np.searchsorted(-x[ids], -x[i])] for i in ids])
     if p < 1:
-        edge = mass(before, w)
-        first = np.arange(len(x)) == 0
-        keep = keep & ((edge < p * w[keep].sum()) | first)
-    keep = keep & (w >= m)
+        limit = p * (w.sum() if mass == "all" else w[keep].sum()) * (2 if mass == "twice" and k > len(ids) else 1)
+        inside = before + w <= limit if crossing else before <= limit if most else before < limit
+        keep = keep & (inside | ((np.arange(len(ids)) == 0) & first))
+    keep = keep & least
     flags = np.zeros(len(x), bool)
-    flags[np.array(order)[keep]] = True
+    flags[np.array(ids)[keep]] = True
     return flags
 
 

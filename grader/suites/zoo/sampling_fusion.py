@@ -39,7 +39,7 @@ WRONG = {
         "read twice": ("traffic", [("        noise =", "        x = tl.maximum(x, tl.load(row + offs * stride_logitsv, mask=offs < V, other=float(\"-inf\")).to(tl.float32))\n        noise =")], ""),
         "the highest of all equals": ("values", [("(s > best)", "(s >= best)"), ("chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)", "chosen = tl.max(tl.where(best == top, who, -1), 0)")], "highest of equals"),
         "the lowest lane of equals": ("values", [("chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)", "lane = tl.min(tl.where(best == top, lanes, BLOCK), 0)\n    chosen = tl.sum(tl.where(lanes == lane, who, 0), 0)")], "lowest lane"),
-        "no temperature": ("values", [("x / tl.where(t == 0, 1.0, t)", "x")], "no temperature"),
+        "no temperature": ("values", [("x / tl.where(t == 0, 1.0, t)", "x")], "noise scaled"),
         "logarithms to base two": ("values", [("noise = -tl.log(-tl.log(", "noise = -tl.log2(-tl.log2(")], "base two"),
         "one logarithm": ("values", [("noise = -tl.log(-tl.log(tl.rand(seed, offs)))", "noise = -tl.log(tl.rand(seed, offs))")], "one logarithm"),
         "u never beyond 0.999": ("values", [("tl.rand(seed, offs)", "tl.minimum(tl.rand(seed, offs), 0.999)")], ""),
