@@ -156,6 +156,13 @@ def _best_peer(row: dict) -> tuple[str, dict] | None:
     return (min(timed)[1], row["peers"][min(timed)[1]]) if timed else None
 
 
+def _farthest(rows: list[dict]) -> float:
+    """The largest share that is drawn: a measured limit can be passed, by a peer as well."""
+    return max(
+        row["limit_us"] / us for row in rows for us in (row["us"], (_best_peer(row) or ("", row))[1]["us"])
+    )
+
+
 def _label(row: dict) -> str:
     return f"{row['op'].replace('_', ' ')}, {row['case']}"
 
@@ -214,7 +221,7 @@ def _recorded(run: dict, rows: list[dict]) -> Scene:
     """Every row under the measured roofs, and as a share of its limit."""
     marks, ceilings = _under_roofs(run["ceilings"], rows), run["ceilings"]
     top = (ROOF_HEIGHT if marks else 0) + 50
-    end, scale = top + PITCH * len(rows), linear(0, 1.05, 40, 680)
+    end, scale = top + PITCH * len(rows), linear(0, max(1.05, 1.01 * _farthest(rows)), 40, 680)
     marks += _legend(top - 30) + _share_bars(rows, scale, top)
     marks += axis_x("shares", scale, end, "share of the limit", _whole_percent, ticks=(0, 0.25, 0.5, 0.75, 1))
     marks.append(line("all", scale(1), end, scale(1), top, "limit", "the limit"))

@@ -12,7 +12,7 @@ MOST_PROGRAMS = 65535  # along the second axis of a CUDA grid
 
 @lru_cache
 def multiprocessors(device) -> int:
-    """A few where there is no GPU, so that the interpreter also walks over several tiles a program."""
+    """A few where there is no GPU, so that kernels also walk there over several tiles a program."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4
 
 

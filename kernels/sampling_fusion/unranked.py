@@ -33,7 +33,7 @@ STREAM = tl.constexpr(GUMBEL)
 
 @triton.jit
 def logit_at(row, token, V, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr):
-    at = token + tl.arange(0, 2)  # of one element, the interpreter would ignore `other=0`
+    at = token + tl.arange(0, 2)  # of one element, Triton's own interpreter would ignore `other=0`
     return tl.max(ruled(row, at, (at == token) & (at < V), ALLOW, BIAS, PENALTY))
 
 

@@ -133,3 +133,14 @@ def test_kernels_without_arithmetic_have_bars_and_no_roof():
     plot = measured.recorded("sampling_fusion")
     kinds = {mark["id"].rstrip("0123456789") for mark in plot.scene.marks}
     assert "bar" in kinds and not any(kind.startswith(("roof", "point", "rate")) for kind in kinds)
+
+
+def test_shares_above_the_limit_are_drawn_as_long_as_they_are():
+    """A measured limit can be passed: the ladder's best rungs and cuBLAS beside them do."""
+    rows = json.loads((measured.KERNELS / "gemm_tiling/results/ladder/h200.json").read_text())["rows"]
+    marks = {mark["id"]: mark for mark in measured.recorded("gemm_tiling", "ladder/h200").scene.marks}
+    for mine, theirs in ((9, 9), (9, 4)):  # the fastest rung, and cuBLAS at its fastest
+        bar, peer = marks[f"bar{mine}"], marks[f"peer{theirs}"]
+        share = rows[theirs]["limit_us"] / rows[theirs]["peers"]["cuBLAS"]["us"]
+        drawn = (peer["x"] - bar["x"]) / bar["w"]
+        assert drawn == pytest.approx(share / rows[mine]["share"], rel=0.01)

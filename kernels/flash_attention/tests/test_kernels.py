@@ -118,7 +118,7 @@ def check_neighbours(rubbish, q_lens, k_lens, heads, kv_heads, d, dtype="fp16", 
     check_lse(torch.from_numpy(lse[:, middle]), expected_lse, dtype)
 
 
-@pytest.mark.filterwarnings("ignore:All-NaN slice")  # the interpreter's maximum of a row of them
+@pytest.mark.filterwarnings("ignore:All-NaN slice")  # the maximum, on a CPU, of a row of them
 @pytest.mark.parametrize("rubbish", (np.nan, np.inf, -np.inf))
 @pytest.mark.parametrize("k_lens", ((70, 90, 100), (3, 64, 200), (5, 0, 9)), ids=str)
 def test_packed_neighbours_without_a_finite_number_stay_apart(k_lens, rubbish):

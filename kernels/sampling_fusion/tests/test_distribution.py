@@ -67,7 +67,7 @@ def test_noise_of_neighbours_and_streams_is_independent():
 @pytest.mark.parametrize("draw", reference.DRAWS)
 @pytest.mark.parametrize("ask", ({}, {"top_k": 7, "top_p": 0.8}, {"top_p": 0.6}, {"min_p": 0.2}), ids=str)
 def test_the_kernel_draws_from_what_is_kept(ask, draw):
-    """One batch of many requests that differ in their seeds alone. In the interpreter single draws must do."""
+    """One batch of many requests that differ in their seeds alone. Without a GPU single draws must do."""
     if draw == "inverse" and "top_k" not in ask:
         pytest.skip("the fused inverse CDF needs a top-k")
     n = 20000
