@@ -50,19 +50,23 @@ def test_every_box_that_a_check_uses_is_one_of_three(crossed):
     assert {row[0] for row in crossed} == {"grader.jail.inside.lower", "grader.machine.inside.main", "grader.compiler.inside.report"}
 
 
-def test_the_jail_is_asked_once_and_is_told_no_tensor(crossed):
-    ((_, task, arrays, outcome),) = of(crossed, "grader.jail.inside.lower")
-    assert arrays == {} == outcome.arrays
-    eps = {value for case in task["cases"] for kind, value in case["scalars"].values()}
-    assert set(numbers(task["cases"])) <= eps, "floating-point numbers beside the scalars"
+def test_the_jail_is_asked_once_for_shown_and_once_for_hidden_cases_and_is_told_no_tensor(crossed):
+    shown, hidden = of(crossed, "grader.jail.inside.lower")
+    for _, task, arrays, outcome in (shown, hidden):
+        assert arrays == {} == outcome.arrays
+        eps = {value for case in task["cases"] for kind, value in case["scalars"].values()}
+        assert set(numbers(task["cases"])) <= eps, "floating-point numbers beside the scalars"
+    question = questions.find(QUESTION)
+    public = [case.sizes for case in (*question.public, question.compile_case)]
+    assert all(case["sizes"] in public for case in shown[1]["cases"]) and len(shown[1]["cases"]) == 4
 
 
 def test_the_jail_answers_with_plans_and_texts_and_nothing_else(crossed):
-    ((*_, outcome),) = of(crossed, "grader.jail.inside.lower")
-    assert set(outcome.header) == {"cases", "texts", "nonce", "printed"}
-    for row in outcome.header["cases"]:
-        assert set(row) == {"plan", "kernels", "printed"}
-        assert not list(numbers(row["plan"])), "a plan holds whole numbers and names"
+    for *_, outcome in of(crossed, "grader.jail.inside.lower"):
+        assert set(outcome.header) == {"cases", "texts", "nonce", "printed"}
+        for row in outcome.header["cases"]:
+            assert set(row) == {"plan", "kernels", "printed"}
+            assert not list(numbers(row["plan"])), "a plan holds whole numbers and names"
 
 
 def test_secret_inputs_go_to_the_machine_alone(crossed):
