@@ -46,6 +46,7 @@ class Worker:
     room: str  # "jail", "machine" or "compiler"
     module: str  # "grader.jail.inside.lower"
     environment: dict = field(default_factory=dict, hash=False)
+    processes: int = 64  # threads among them
 
 
 @dataclass
@@ -130,6 +131,7 @@ class Program:
                 level=self.level or box.best_level(),
                 readonly=[SERVER, GRADER / self.worker.room],
                 env={**self.worker.environment, **threads},
+                limits=box.Limits(processes=self.worker.processes),
             )
         try:
             self._read(time.monotonic() + START_S, len(b"ready\n"))

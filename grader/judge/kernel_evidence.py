@@ -232,13 +232,22 @@ class KernelEvidence(Evidence):
                 row = self.printed_texts()[step.text]
                 if "error" in row:
                     return Outcome(header={"error": row["error"]}), []
-                settings = (step.name, row["text"], step.num_warps, step.num_stages)
+                settings = self._settings(step)
                 known[settings] = dict(
                     zip(("name", "text", "num_warps", "num_stages"), settings, strict=True)
                 )
         return compiler.compile_kernels(
             Request(tuple(known.values()), tuple(self.question.targets)), self.level
         )
+
+    def _settings(self, step) -> tuple:
+        return step.name, self.printed_texts()[step.text].get("text"), step.num_warps, step.num_stages
+
+    def at_full_size(self, rows: list[Compiled]) -> list[Compiled]:
+        """The kernels of the compiled case alone: they stand before the metered one's for each target."""
+        count = len({self._settings(step) for step in self.plan(COMPILED).steps})
+        of_each = len(rows) // len(self.question.targets)
+        return [row for place, row in enumerate(rows) if place % of_each < count]
 
     def settle(self) -> None:
         """Nothing of this answer computes beside the clock."""

@@ -6,7 +6,8 @@ from grader.box import warm
 from grader.box.serve.frames import dtype_name
 from grader.machine import protocol
 
-MACHINE = warm.Worker("machine", "grader.machine.inside.main")
+# programs that wait for each other are a thread each, up to 512 of them
+MACHINE = warm.Worker("machine", "grader.machine.inside.main", processes=600)
 LIMITS = warm.Limits(wall_s=120.0, cpu_s=100, memory_bytes=6 << 30, answer_bytes=1 << 30)
 SECONDS = 40.0  # of processor time for one case
 

@@ -3,12 +3,14 @@
 import io
 import math
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from grader.judge import answer, sampled, statistics
+from grader.judge import answer, compiled, sampled, statistics
 from grader.judge.compare import difference
+from grader.judge.kernel_evidence import KernelEvidence
 from grader.questions.memory import strides
 from grader.tools.progress import Progress
 
@@ -115,3 +117,13 @@ def test_what_drawn_programs_must_have_written():
     assert not sampled.too_little(few, 512 * 64, 51_200)  # a grid of which most has nothing to do
     assert sampled.too_little(half_idle, 512, 51_200) and sampled.too_little(alike / 2, 512, 51_200)
     assert not sampled.too_little(np.resize([400, 400, 400, 300], 28), 132, 51_200)  # persistent programs
+
+
+def test_spills_count_at_the_size_that_is_named_alone():
+    """Of each target's rows the first are the compiled case's, the last the metered one's, whose sizes are odd."""
+    plan = SimpleNamespace(steps=["once", "again", "again"])
+    asked = SimpleNamespace(question=SimpleNamespace(targets=(90, 80)), plan=lambda _: plan, _settings=str)
+    assert KernelEvidence.at_full_size(asked, list(range(6))) == [0, 1, 3, 4]
+    spilled = SimpleNamespace(target=90, shared_bytes=0, spilled_bytes=152)
+    question = SimpleNamespace(most_spills=0)
+    assert compiled.badly(question, spilled, True) and not compiled.badly(question, spilled, False)

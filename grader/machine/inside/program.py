@@ -12,7 +12,6 @@ from .tree import BadIR, Block, Function, Module, Op, Type
 
 STRUCTURE = ("scf.for", "scf.if", "scf.while", "tt.call", "tt.map_elementwise")
 ENDS = ("scf.yield", "scf.condition", "tt.return", "cf.br", "cf.cond_br", "tt.map_elementwise.return")
-COMBINING = ("tt.reduce", "tt.scan")
 WAITING = ("tt.atomic_rmw", "tt.atomic_cas")
 
 
@@ -58,6 +57,7 @@ def elements(type: Type) -> int:
 
 
 def prepare(module: Module) -> Program:
+    reduce.with_constants(module)
     functions = {name: blocks_of(function.blocks) for name, function in module.functions.items()}
     steps = [step for blocks in functions.values() for step in every(blocks)]
     types = [t for step in steps for t in step.op.result_types]
@@ -114,7 +114,7 @@ def step_of(op: Op) -> Step:
 def counts_of(op: Op) -> tuple[tuple[str, int], ...]:
     if op.name == "tt.dot":
         return ((f"dot {dot.operand_kind(op)}", dot.flop(op)),)
-    if op.name in COMBINING:
+    if op.name in reduce.COMBINING:
         region = reduce.region_weight(op)
         return tuple((kind, n) for inner, n in region if (kind := kind_of(inner)))
     kind = kind_of(op)

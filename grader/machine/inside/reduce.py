@@ -6,7 +6,7 @@ import numpy as np
 
 from .meanings import PURE, pure
 from .numbers_of import flag, integer
-from .tree import BadIR, Block, Op
+from .tree import BadIR, Block, Module, Op
 from .values import aligned
 
 FOLDS = {
@@ -15,6 +15,7 @@ FOLDS = {
     "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor, "arith.mulf": np.multiply,
 }  # fmt: skip
 ENDS = ("tt.reduce.return", "tt.scan.return")
+COMBINING = ("tt.reduce", "tt.scan")
 
 
 def needed_ops(block: Block) -> list[Op]:
@@ -31,6 +32,29 @@ def region_of(op: Op) -> Block:
     if len(op.regions) != 1 or len(op.regions[0]) != 1:
         raise BadIR(f"{op.name} must have one region of one block", op.line)
     return op.regions[0][0]
+
+
+def with_constants(module: Module) -> None:
+    """Puts constants into the combining regions that use them: MLIR moves them out, in front of the operation."""
+    for function in module.functions.values():
+        ops = list(all_ops(function.blocks))
+        constants = {op.results[0]: op for op in ops if op.name == "arith.constant"}
+        for op in ops:
+            if op.name in COMBINING:
+                block = region_of(op)
+                own = {*block.arguments, *(name for inner in block.ops for name in inner.results)}
+                foreign = dict.fromkeys(name for inner in block.ops for name in inner.operands if name not in own)
+                if not foreign.keys() <= constants.keys():
+                    raise BadIR(f"{op.name} must combine its own arguments and constants", op.line)
+                block.ops = [*(constants[name] for name in foreign), *block.ops]
+
+
+def all_ops(blocks: list[Block]):
+    for block in blocks:
+        for op in block.ops:
+            yield op
+            for region in op.regions:
+                yield from all_ops(region)
 
 
 def combiner(op: Op):

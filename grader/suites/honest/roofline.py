@@ -9,6 +9,7 @@ FORMS = {
     NORM: {
         "four rows a program": ((), "norm_four_rows"),
         "persistent programs": ((), "norm_persistent"),
+        "moments joined by a combine function with constants": ((), "norm_welford"),
         "helper functions and a descriptor": ((), "norm_helpers"),
         "in chunks, reading x three times": (("traffic", "speed"), "norm_chunks"),
         "a reciprocal root": ((), [("1 / tl.sqrt(tl.sum(d * d, axis=0) / N + eps)", "tl.rsqrt(tl.sum(d * d, axis=0) / N + eps)")]),

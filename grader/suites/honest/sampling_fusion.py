@@ -11,6 +11,7 @@ FORMS = {
         "two launches": ((), "draw_two_launches"),
         "pairs of score and token, a chunk at a time": ((), "draw_by_pairs"),
         "persistent programs, helper functions": ((), "draw_persistent"),
+        "four programs a row, one after another by a lock": ((), "draw_with_a_lock"),
         "blocks of 128": ((), [("min(1024, triton.next_power_of_2(p.V))", "min(128, triton.next_power_of_2(p.V))")]),
         "from the last block to the first": ((), [(LOOP, "    for back in range(0, V, BLOCK):\n        start = (tl.cdiv(V, BLOCK) - 1) * BLOCK - back"), ("(s > best)", "(s >= best)")]),
         "a while loop": ((), [(LOOP, "    start = 0\n    while start < V:"), ("        " + BETTER, "        " + BETTER + "        start += BLOCK\n")]),
