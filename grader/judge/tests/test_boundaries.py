@@ -50,15 +50,6 @@ def test_every_box_that_a_check_uses_is_one_of_three(crossed):
     assert {row[0] for row in crossed} == {"grader.jail.inside.lower", "grader.machine.inside.main", "grader.compiler.inside.report"}
 
 
-<<<<<<< HEAD
-def test_the_jail_is_asked_for_public_cases_and_for_all_others_and_is_told_no_tensor(crossed):
-    asked = of(crossed, "grader.jail.inside.lower")
-    assert len(asked) == 2
-    for _, task, arrays, outcome in asked:
-        assert arrays == {} == outcome.arrays
-        scalars = {value for case in task["cases"] for kind, value in case["scalars"].values()}
-        assert set(numbers(task["cases"])) <= scalars, "floating-point numbers beside the scalars"
-=======
 def test_the_jail_is_asked_once_for_shown_and_once_for_hidden_cases_and_is_told_no_tensor(crossed):
     shown, hidden = of(crossed, "grader.jail.inside.lower")
     for _, task, arrays, outcome in (shown, hidden):
@@ -68,7 +59,6 @@ def test_the_jail_is_asked_once_for_shown_and_once_for_hidden_cases_and_is_told_
     question = questions.find(QUESTION)
     public = [case.sizes for case in (*question.public, question.compile_case)]
     assert all(case["sizes"] in public for case in shown[1]["cases"]) and len(shown[1]["cases"]) == 4
->>>>>>> red
 
 
 def test_the_jail_answers_with_plans_and_texts_and_nothing_else(crossed):
