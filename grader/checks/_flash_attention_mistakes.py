@@ -74,12 +74,15 @@ def _aligned_at_start(inputs: dict, c: Case) -> dict:
     return {"o": reference.softmax(s)[0] @ v}
 
 
-def visited(c: Case, rows: int, keys: int) -> np.ndarray:
-    """Which keys each query's program loads, with tiles of so many rows and keys; all of them where rows is 0."""
+def visited(c: Case, rows: int, keys: int, behind: int = 0) -> np.ndarray:
+    """Which keys each query's program loads, with tiles of so many rows and keys; all of them where rows is 0.
+
+    `behind` adds so many places behind the last key, which a last tile that is not full visits too.
+    """
     m, n, w = c.sizes["M"], c.sizes["N"], c.sizes.get("W", c.sizes["N"])
     if not rows:
         return np.ones((m, n), bool)
-    key, first = np.arange(n)[None, :], np.arange(m)[:, None] // rows * rows + n - m
+    key, first = np.arange(n + behind)[None, :], np.arange(m)[:, None] // rows * rows + n - m
     return (key >= (first - w) // keys * keys) & (key < -(-(first + rows) // keys) * keys)
 
 
@@ -94,6 +97,20 @@ def _beyond_the_diagonal(rows: int, keys: int, masked=None):
         s = reference.scores(q, k, c.scalars["scale"])
         s = s if masked is None else np.where(causal(c), s, masked)
         return {"o": reference.softmax(np.where(visited(c, rows, keys), s, -np.inf))[0] @ v}
+
+    return wrong
+
+
+def _all_masked_with_zero(rows: int, keys: int):
+    """The same with the places behind the last key masked by the same words: their weight is in the sum too."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        q, k, v = for_all_heads(inputs)
+        behind = -k.shape[2] % keys
+        k, v = (np.pad(x, [(0, 0), (0, 0), (0, behind), (0, 0)]) for x in (k, v))
+        s = reference.scores(q, k, c.scalars["scale"])
+        s = np.where(np.pad(causal(c), [(0, 0), (0, behind)]), s, 0.0)
+        return {"o": reference.softmax(np.where(visited(c, rows, keys, behind), s, -np.inf))[0] @ v}
 
     return wrong
 
@@ -201,7 +218,7 @@ FORWARD = (
     family("the first key head", "every query head reads the first key head: it belongs to h // (H // G)", other_heads(lambda h, per, g: 0)),
     family("the first sequence", "every sequence of the batch reads the keys of the first: where does the batch's stride come in?", first_batch),
     family("strictly causal", "a query sees its own key too: <=, not <", variant(causal=False, window=(None, -1))),
-    family("masked with zero", "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)", *(_beyond_the_diagonal(*tiles, masked=0.0) for tiles in TILINGS)),
+    family("masked with zero", "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)", *(_beyond_the_diagonal(*tiles, masked=0.0) for tiles in TILINGS), *(_all_masked_with_zero(*tiles) for tiles in TILINGS[1:])),
     family("diagonal left out", "the tile on the diagonal is left out: the loop ends behind the last row's own key", *(_ends(lambda end, rows: np.maximum(end - rows, 1))(b) for b in TILES)),
     family("tail left out", "the last keys that fill no tile are left out: the loop runs to the end, and the load is masked", *(_ends(lambda end, rows, b=b: np.maximum(end // b * b, 1))(64) for b in TILES)),
     family("no division", "the output is not divided by the running sum", _undivided),
