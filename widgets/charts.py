@@ -247,3 +247,15 @@ def text_width(s: str, size: str = "body", bold: bool = False) -> float:
     """What a text takes in a wide sans-serif: near enough to keep labels apart."""
     ems = sum(next((em for em, letters in _EM.items() if c in letters), 0.6) for c in s)
     return TEXT_SIZES[size] * ems * (1.12 if bold else 1)
+
+
+def wrap(s: str, room: float, size: str = "small") -> list[str]:
+    """A sentence in lines that fit into `room` units."""
+    lines = [""]
+    for word in s.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(longer, size) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import Any
 
 from widgets import units
@@ -62,5 +61,5 @@ class Declaration:
     def scenes(self, result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
         """One scene, or one for each step, laid out for a column (WIDE) or a phone (NARROW)."""
         draw = self.stepper.frames if self.stepper else self.scene
-        drawn = draw(result, measured, **({"width": width} if "width" in signature(draw).parameters else {}))
+        drawn = draw(result, measured, width=width)
         return drawn if self.stepper else [drawn]

@@ -5,6 +5,7 @@ import argparse
 import ast
 import re
 import sys
+from functools import cache
 from html import escape
 from pathlib import Path
 from textwrap import wrap
@@ -13,7 +14,7 @@ from widgets import static
 from widgets.declare import Declaration
 from widgets.measured import recorded
 from widgets.registry import every, find
-from widgets.scene import WIDTH, Scene
+from widgets.scene import Scene
 from widgets.site.lessons import Lesson, Shown
 from widgets.site.stills import opening
 from widgets.site.topics import Topic, topics
@@ -42,7 +43,6 @@ HEAD = """| | lesson | the question it answers | simulators | your labs |
 |---|---|---|---|---|
 """
 FONT = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
-ABOVE = 62  # room for the question above the scene
 
 
 def file(words: list[str]) -> str:
@@ -50,21 +50,47 @@ def file(words: list[str]) -> str:
     return "-".join(words).replace(" ", "_").replace("/", "_") + ".svg"
 
 
-def _card(title: str, question: str, height: float, inside: str) -> str:
-    """A file of its own on a white card, with no style sheet needed."""
+@cache
+def _style() -> str:
+    """Of scene.css what colours a scene's marks: a file of its own has no page to bring it."""
+    css = re.sub(r"/\*.*?\*/", "", static.css(), flags=re.S)
+    css = re.sub(r"@[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", css)
+    kept = []
+    for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", css):
+        if not re.search(r"\.tbt-scene|pattern", selector):
+            body = ";".join(re.findall(r"--tbt-[\w-]+\s*:[^;]+", body))
+        if body.strip() and not re.search(r":(focus|hover)|data-", selector):
+            kept.append(f"{' '.join(selector.split())}{{{' '.join(body.split())}}}")
+    return f"<style>svg{{color-scheme:only light}}{''.join(kept)}</style>"
+
+
+def _card(title: str, question: str, size: tuple[float, float], inside: str) -> str:
+    """A file of its own on a white card."""
+    (width, height), lines = size, wrap(question, 72)
+    above = 36 + 22 * len(lines)
     muted, ink = (static.palette()[role][0] for role in ("muted", "ink"))
-    box = f'width="{WIDTH + 32}" height="{height + ABOVE + 12}"'
+    box = f'width="{width + 32:g}" height="{height + above + 12:g}"'
+    words = "".join(
+        f'<text y="{22 * i - 22 * len(lines) + 4}">{escape(t)}</text>' for i, t in enumerate(lines)
+    )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 {-ABOVE} {WIDTH + 32} {height + ABOVE + 12}" {box} '
-        f'role="img" font-family="{FONT}"><rect x="-16" y="{-ABOVE}" {box} rx="12" fill="#ffffff"/>'
-        f'<text y="-40" font-size="13" fill="{muted}">{escape(title)}</text>'
-        f'<text y="-18" font-size="16" font-weight="600" fill="{ink}">{escape(question)}</text>{inside}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="tbt" viewBox="-16 {-above} {width + 32:g} '
+        f'{height + above + 12:g}" {box} role="img" font-family="{FONT}">{_style()}'
+        f'<rect x="-16" y="{-above}" {box} rx="12" fill="#ffffff"/>'
+        f'<text y="{14 - above + 6}" font-size="13" fill="{muted}">{escape(title)}</text>'
+        f'<g font-size="16" font-weight="600" fill="{ink}">{words}</g>{inside}</svg>\n'
     )
 
 
 def drawn(title: str, question: str, scene: Scene, uid: str) -> str:
     svg = static.svg(scene, uid)
-    return _card(title, question, scene.height, svg[svg.index(">") + 1 :].removesuffix("</svg>"))
+    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', svg).groups())
+    return _card(
+        title,
+        question,
+        (width, height),
+        svg.replace("<svg ", f'<svg width="{width:g}" height="{height:g}" ', 1),
+    )
 
 
 def asked(declaration: Declaration) -> str:
@@ -74,9 +100,11 @@ def asked(declaration: Declaration) -> str:
         f'<text x="24" y="{44 + 26 * i}" font-size="15">{escape(t)}</text>' for i, t in enumerate(lines)
     )
     edge = 'fill="none" stroke="#8a94a3" stroke-dasharray="4 4"'
-    height = 60 + 26 * len(lines)
-    frame = f'<rect x="0" y="8" width="{WIDTH}" height="{height - 16}" rx="8" {edge}/>'
-    return _card(declaration.title, declaration.question, height, f'{frame}<g fill="#1b2130">{words}</g>')
+    width, height = 720, 60 + 26 * len(lines)
+    frame = f'<rect x="0" y="8" width="{width}" height="{height - 16}" rx="8" {edge}/>'
+    return _card(
+        declaration.title, declaration.question, (width, height), f'{frame}<g fill="#1b2130">{words}</g>'
+    )
 
 
 def _shown(one: Shown) -> tuple[str, str]:
@@ -92,7 +120,7 @@ def _shown(one: Shown) -> tuple[str, str]:
 def _recorded(words: tuple[str, ...]) -> tuple[str, str]:
     plot, name = recorded(*words), file(list(words))
     if not plot.scene:
-        return name, _card(plot.sentence, "", 0, "")
+        return name, _card(plot.sentence, "", (720, 0), "")
     return name, drawn(plot.title, plot.question, plot.scene, words[0])
 
 

@@ -130,7 +130,7 @@ export function mount(host, adapter) {
     if (width <= 0) return;
     state.room = roomFor(width);
     put(root, { 'data-room': state.room });
-    controls.keep(state.room === 'beside' || state.room === 'pair' ? 4 : 2);
+    controls.keep(state.room === 'phone' ? 2 : 4);
     const drawn = state.frame ? state.frame.w : null;
     const wanted = narrow(state.room) !== Boolean(state.asked);
     if (wanted && state.near) {

@@ -52,7 +52,7 @@ class _Program:
 
     def said(self) -> str:
         self.errors.seek(0)
-        return self.errors.read().decode(errors="replace").strip()[-400:]
+        return self.errors.read().decode(errors="replace").strip()[-4000:]
 
     def stop(self) -> None:
         if self.stopped:
@@ -86,7 +86,7 @@ class Builder:
             if self.late:
                 raise Broken(f"was still compiling after {BUILD_S} s and was stopped") from error
             said = "" if self.stopped else self.program.said()
-            raise JailTrouble(f"the builder broke off: {said}") from error
+            raise JailTrouble(f"the builder broke off: {said[-400:]}") from error
         finally:
             clock.cancel()
             self.program.stop()
@@ -160,7 +160,7 @@ class Bench:
         said = self.program.said()
         if "illegal memory access" in said or "misaligned address" in said:
             return Broken("reached memory outside its tensors on the GPU (illegal memory access)")
-        return JailTrouble(f"the bench broke off: {said}")
+        return JailTrouble(f"the bench broke off: {said[-400:]}")
 
     def stop(self) -> None:
         if self.program:

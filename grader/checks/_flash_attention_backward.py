@@ -130,6 +130,7 @@ def _never(scale: float) -> float:
 
 
 BACKWARD = (
+    family("low precision", SUM, *(passes(_in_pieces(b))[i] for b in (64, 16) for i in (0, 2))),  # dq's own rounding hides it
     family("beyond fp16", NARROWED, *passes(_in_pieces(64, "fp16"))),
     family("no scale", "dq and dk carry the scale of the scores once", _by_hand(of_q=_never, of_k=_never)),
     family("no scale on dq", "dq carries the scale of the scores once, as dk does", _by_hand(of_q=_never)),
@@ -143,7 +144,6 @@ BACKWARD = (
     family("tail left out", "the last rows or keys that fill no tile are left out of the sums", *(one for tile in TILES for one in passes(_ends(tile)))),
     family("the first sequence", "every sequence of the batch reads the keys of the first: where does the batch's stride come in?", *passes(_keys_of_the_first(slice(1)))),
     family("the first head", "every head reads the keys of the first: where does the head's stride come in?", *passes(_keys_of_the_first(slice(None), slice(1)))),
-    family("low precision", SUM, *(passes(_in_pieces(b))[i] for b in (64, 16) for i in (0, 2))),  # dq's own rounding hides it
 )  # fmt: skip
 
 GRADIENTS = ("q", "k", "v", "o", "do", "dq", "dk", "dv")

@@ -7,7 +7,7 @@ from grader.checks._draws import between, log_uniform, odd, spread
 from grader.questions import Case
 from kernels.flash_attention import reference
 
-BEYOND_FP16 = 2.0**18  # how much larger the values of "beyond fp16" are: bf16 holds them, fp16 does not
+BEYOND_FP16 = 2.0**24  # how much larger the values of "beyond fp16" are: bf16 holds them, fp16 does not
 FAR = (
     8.0  # of each number of a query and, with the other sign, of a key: scores near -64 times D and the scale
 )
@@ -96,7 +96,8 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 1, 50, between(rng, 60, 120), 64, values="far below zero", kind="scores far below zero"),
         case(1, 2, 1, 90, 90, 32, values="large values", scale=_scale(rng), kind="another scale"),
         case(2, 2, 2, between(rng, 40, 70), 90, 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
-        case(2, 4, 2, 70, 90, 32, layout={"k": "transposed", "v": "padded", "o": "transposed"}, kind="keys transposed, values padded"),
+        # not transposed keys: of 32 columns, Triton 3.6 makes code for them that reads beyond shared memory on Hopper
+        case(2, 4, 2, 70, 90, 32, layout={"k": "spread 7", "v": "padded", "o": "transposed"}, kind="keys and values laid out apart"),
         case(1, 2, 1, 70, 80, 32, "bf16", layout={"q": "transposed", "v": "transposed", "k": "padded"}, kind="values transposed, keys padded"),
         case(1, 2, 1, 33, 70, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
         case(1, 1, 1, 8, long, 64, values="flat", kind="a long row of keys"),
@@ -135,7 +136,7 @@ def hidden_window(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 90, 90, 64, w=0, softcap=cap(), kind="a window of the query's own key"),
         case(1, 2, 1, 40, 150, 64, w=between(rng, 20, 50), softcap=cap(2, 20), kind="more keys than queries"),
         case(2, 4, 2, 70, 70, 32, w=between(rng, 15, 40), softcap=cap(2, 20), layout=spread(rng, *"qkvo"), kind="grouped heads, no stride of 1"),
-        case(1, 2, 1, 50, 60, 32, w=25, softcap=cap(), layout={"k": "transposed", "v": "padded", "o": "transposed"}, kind="keys transposed, values padded"),
+        case(1, 2, 1, 50, 60, 32, w=25, softcap=cap(), layout={"k": "spread 7", "v": "padded", "o": "transposed"}, kind="keys and values laid out apart"),
         case(1, 1, 1, 130, 130, 64, w=between(rng, 60, 100), softcap=cap(30, 90), values="extreme scores", kind="extreme scores"),
         case(1, 1, 1, 40, 40, 32, w=between(rng, 12, 30), softcap=cap(0.5, 2), values="extreme scores", kind="scores far beyond the cap"),
         case(1, 2, 1, 60, 80, 64, w=between(rng, 20, 60), softcap=cap(300, 900), values="far below zero", kind="scores far below zero"),

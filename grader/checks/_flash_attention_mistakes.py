@@ -74,43 +74,42 @@ def _aligned_at_start(inputs: dict, c: Case) -> dict:
     return {"o": reference.softmax(s)[0] @ v}
 
 
-def visited(c: Case, rows: int, keys: int, behind: int = 0) -> np.ndarray:
-    """Which keys each query's program loads, with tiles of so many rows and keys; all of them where rows is 0.
-
-    `behind` adds so many places behind the last key, which a last tile that is not full visits too.
-    """
+def visited(c: Case, rows: int, keys: int) -> np.ndarray:
+    """Which keys each query's program loads, with tiles of so many rows and keys; all of them where rows is 0."""
     m, n, w = c.sizes["M"], c.sizes["N"], c.sizes.get("W", c.sizes["N"])
     if not rows:
         return np.ones((m, n), bool)
-    key, first = np.arange(n + behind)[None, :], np.arange(m)[:, None] // rows * rows + n - m
+    key, first = np.arange(n)[None, :], np.arange(m)[:, None] // rows * rows + n - m
     return (key >= (first - w) // keys * keys) & (key < -(-(first + rows) // keys) * keys)
 
 
 TILINGS = ((0, 0), *itertools.product(TILES, TILES))
 
 
-def _beyond_the_diagonal(rows: int, keys: int, masked=None):
-    """Masked keys of the tiles that are visited anyway keep their score, or count with `masked`."""
+def _beyond_the_diagonal(rows: int, keys: int):
+    """Masked keys of the tiles that are visited anyway keep their score."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         q, k, v = for_all_heads(inputs)
         s = reference.scores(q, k, c.scalars["scale"])
-        s = s if masked is None else np.where(causal(c), s, masked)
         return {"o": reference.softmax(np.where(visited(c, rows, keys), s, -np.inf))[0] @ v}
 
     return wrong
 
 
-def _all_masked_with_zero(rows: int, keys: int):
-    """The same with the places behind the last key masked by the same words: their weight is in the sum too."""
+def _masked_with_zero(rows: int, keys: int):
+    """Masked keys of the tiles that are visited count with a score of 0, those beyond N too, whose values are 0."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         q, k, v = for_all_heads(inputs)
-        behind = -k.shape[2] % keys
-        k, v = (np.pad(x, [(0, 0), (0, 0), (0, behind), (0, 0)]) for x in (k, v))
-        s = reference.scores(q, k, c.scalars["scale"])
-        s = np.where(np.pad(causal(c), [(0, 0), (0, behind)]), s, 0.0)
-        return {"o": reference.softmax(np.where(visited(c, rows, keys, behind), s, -np.inf))[0] @ v}
+        m, n = c.sizes["M"], c.sizes["N"]
+        s = np.where(causal(c), reference.scores(q, k, c.scalars["scale"]), 0.0)
+        s = np.where(visited(c, rows, keys), s, -np.inf)
+        end = np.minimum(n, (np.arange(m) // rows + 1) * rows + n - m) if rows else np.full(m, n)
+        beyond = np.maximum(-(-end // (keys or 64)) * (keys or 64) - n, 0)[:, None]
+        top = np.maximum(s.max(-1, keepdims=True), np.where(beyond > 0, 0.0, -np.inf))
+        p = np.exp(s - top)
+        return {"o": p @ v / (p.sum(-1, keepdims=True) + beyond * np.exp(-top))}
 
     return wrong
 
@@ -129,6 +128,17 @@ def _ends(end):
         return wrong
 
     return with_rows
+
+
+def _strictly_causal(nothing: float):
+    """A first query that sees no key gives zeros, or NaN."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        o = variant(causal=False, window=(None, -1))(inputs, c)["o"]
+        blind = np.arange(c.sizes["M"])[:, None] + c.sizes["N"] - c.sizes["M"] < 1
+        return {"o": np.where(blind, nothing, o)}
+
+    return wrong
 
 
 def _undivided(inputs: dict, c: Case) -> dict:
@@ -170,13 +180,13 @@ def from_zero(scores):
 
 
 def no_maximum(scores):
-    """exp of the bare score: infinite from 88 on, and 0 below -104."""
+    """exp of the bare score: infinite from 88 on, in fp16 from 11 on, and 0 below -104."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = scores(inputs, c)
         with np.errstate(all="ignore"):
             p = np.exp(s.astype(F32))
-            o = p @ v.astype(F32) / p.sum(-1, keepdims=True)
+            o = p.astype(DTYPES[c.dtype]).astype(F32) @ v.astype(F32) / p.sum(-1, keepdims=True)
         return {"o": o if "M" in c.sizes else o[:, :, 0]}
 
     return wrong
@@ -194,7 +204,8 @@ def narrow(scores, tile: int, dtype: str = ""):
                 top = np.maximum(m, some.max(-1, keepdims=True))
                 base = np.where(np.isneginf(top), 0, top)
                 p, kept = np.exp(some - base), np.exp(m - base)
-                acc = (acc * kept + p @ v[..., start : start + tile, :]).astype(to).astype(np.float64)
+                stored = p.astype(DTYPES[c.dtype]).astype(np.float64)
+                acc = (acc * kept + stored @ v[..., start : start + tile, :]).astype(to).astype(np.float64)
                 total, m = total * kept + p.sum(-1, keepdims=True), top
             o = acc / total
         return {"o": o if "M" in c.sizes else o[:, :, 0]}
@@ -207,6 +218,7 @@ SUM = "close, but off in the third digit over many keys: are the accumulator and
 FROM_ZERO = "wrong where all scores of a row lie far below zero: the running maximum starts at -inf, not at 0"
 
 FORWARD = (
+    family("low precision", SUM, *(narrow(causal_scores, b) for b in (16, 64, 128))),
     family("beyond fp16", NARROWED, narrow(causal_scores, 64, "fp16")),
     family("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", no_maximum(causal_scores)),
     family("maximum from zero", FROM_ZERO, from_zero(causal_scores)),
@@ -217,13 +229,12 @@ FORWARD = (
     family("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", other_heads(lambda h, per, g: h % g)),
     family("the first key head", "every query head reads the first key head: it belongs to h // (H // G)", other_heads(lambda h, per, g: 0)),
     family("the first sequence", "every sequence of the batch reads the keys of the first: where does the batch's stride come in?", first_batch),
-    family("strictly causal", "a query sees its own key too: <=, not <", variant(causal=False, window=(None, -1))),
-    family("masked with zero", "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)", *(_beyond_the_diagonal(*tiles, masked=0.0) for tiles in TILINGS), *(_all_masked_with_zero(*tiles) for tiles in TILINGS[1:])),
+    family("strictly causal", "a query sees its own key too: <=, not <", _strictly_causal(np.nan), _strictly_causal(0.0)),
+    family("masked with zero", "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)", *(_masked_with_zero(*tiles) for tiles in TILINGS)),
     family("diagonal left out", "the tile on the diagonal is left out: the loop ends behind the last row's own key", *(_ends(lambda end, rows: np.maximum(end - rows, 1))(b) for b in TILES)),
     family("tail left out", "the last keys that fill no tile are left out: the loop runs to the end, and the load is masked", *(_ends(lambda end, rows, b=b: np.maximum(end // b * b, 1))(64) for b in TILES)),
     family("no division", "the output is not divided by the running sum", _undivided),
     family("no rescale", "right for one tile of keys and wrong for more: the accumulator and the sum are scaled by exp(m_old - m_new)", *(not_rescaled(b, kept) for b in TILES for kept in ("", "acc", "sum"))),
-    family("low precision", SUM, *(narrow(causal_scores, b) for b in (16, 64, 128))),
 )  # fmt: skip
 
 FORWARD_SHORTCUTS = {

@@ -105,6 +105,7 @@ TAIL = "this is the product over part of K only: does the loop run to cdiv(K, BL
 NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
 
 GEMM = (
+    family("low precision", SUM, *(_narrow(d, b) for d in ("bf16", "fp16", "c") for b in BLOCKS), *(_rounded_parts(d, b) for d in ("bf16", "fp16") for b in BLOCKS)),
     family("beyond fp16", NARROWED, _operands_in("fp16")),
     family("unmasked tail", "NaN where K fills no block: is every load masked along K too, with other=0.0?", *map(_nan_in_the_tail, BLOCKS)),
     family("transposed stride", "this is what A times the transpose of B's memory gives: are stride_bk and stride_bn the right way round?", _transposed),
@@ -112,7 +113,6 @@ GEMM = (
     family("tail left out", "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?", *(_partial(lambda k, b=b: k // b * b) for b in BLOCKS)),
     family("one step short", "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times", *(_partial(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS)),
     family("the last product alone", "this is the last block's product alone: acc = tl.dot(a, b, acc) adds to what is there", *map(_last_block_alone, BLOCKS)),
-    family("low precision", SUM, *(_narrow(d, b) for d in ("bf16", "fp16", "c") for b in BLOCKS), *(_rounded_parts(d, b) for d in ("bf16", "fp16") for b in BLOCKS)),
     family("NaN cleaned away", "an infinity or a NaN in A or B must come through: nothing may be replaced but masked lanes", _no_nan),
 )  # fmt: skip
 
@@ -179,6 +179,7 @@ def _scaled_tail(block: int):
 
 ONES = np.ones_like
 SCALED = (
+    family("low precision", SUM, _scaled_narrow("bf16"), _scaled_narrow("c")),
     family("no scales", "this is the product of the bare codes: the scales are missing", _scaled_by(ONES, ONES)),
     family("no scale of A", "the scale of A is missing: one for each row and block of 128 along K", _scaled_by(sa=ONES)),
     family("no scale of B", "the scale of B is missing: one for each block of 128 x 128", _scaled_by(sb=ONES)),
@@ -190,7 +191,6 @@ SCALED = (
     family("one block of K", TAIL, *(_scaled_part(lambda k, b=b: min(k, b)) for b in BLOCKS)),
     family("tail left out", "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?", *(_scaled_part(lambda k, b=b: k // b * b) for b in BLOCKS)),
     family("one step short", "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times", *(_scaled_part(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS)),
-    family("low precision", SUM, _scaled_narrow("bf16"), _scaled_narrow("c")),
     family("beyond fp16", NARROWED, _scaled_narrow("fp16")),
 )  # fmt: skip
 

@@ -12,13 +12,7 @@ UNTOLD = "values that differ"
 def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: []) -> None:
     """Raises what is wrong with a case that ran whole. `others` are runs that a diagnosis has to explain as well;
     `poisoned` tells which masked loads reach which outputs."""
-    refuse_error(run)
-    for sort, trouble in TROUBLES.items():
-        if found := trouble(run):
-            came, look = found
-            raise Failed(f"{describe(run)}: {came}", look, told=sort)
-    if run.outcome.header.get("undecided"):
-        raise Unclear(f"{describe(run)}: {run.outcome.header['undecided']}")
+    judge_effects(run)
     got = {name: run.output(name) for name in run.want}
     sentence, worst = differs(question, run.inputs, run.case, got, run.want)
     if sentence:
@@ -29,6 +23,17 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
             or "how that element is computed: which program writes it, and what it reads"
         )
         raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known))
+
+
+def judge_effects(run: Run) -> None:
+    """Raises what is wrong before any value is looked at: an error, a race, a write where none may be, a missing one."""
+    refuse_error(run)
+    for sort, trouble in TROUBLES.items():
+        if found := trouble(run):
+            came, look = found
+            raise Failed(f"{describe(run)}: {came}", look, told=sort)
+    if run.outcome.header.get("undecided"):
+        raise Unclear(f"{describe(run)}: {run.outcome.header['undecided']}")
 
 
 def refuse_error(run: Run) -> None:
@@ -172,15 +177,19 @@ def recognise(question, run: Run, others: list[Run]) -> str:
     return ""
 
 
+def _near(would: np.ndarray) -> np.ndarray:
+    """A mistake is recomputed in float64, and the answer rounded on its own way to it: near its size, or the largest's."""
+    largest = np.abs(would[np.isfinite(would)]).max(initial=0.0)
+    return 1e-2 * np.abs(would) + 3e-3 * largest
+
+
 def _gives(question, output, run: Run) -> bool:
     try:
         with np.errstate(all="ignore"):
             would = output(run.inputs, run.case)
             want = run.want | would
             allowed = question.tolerance(run.inputs, run.case, want)
-            slack = {
-                n: np.maximum(allowed[n], np.abs(np.asarray(w, np.float64)) * 1e-3) for n, w in want.items()
-            }
+            slack = {n: np.maximum(allowed[n], _near(np.asarray(w, np.float64))) for n, w in want.items()}
         return all(
             difference(name, run.output(name).astype(np.float64), target, slack[name]) is None
             for name, target in want.items()

@@ -6,9 +6,16 @@ from widgets.charts import Box, Scale, axis_y, linear, spread
 from widgets.controls import powers_of_two, select, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.expert_load_balance.device_load_model import Result, run
-from widgets.scene import Column, Scene, figure, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
-LOADS, TIMES = Box(60, 40, 536, 82), Box(60, 182, 536, 186)
+HOT = slider("hot_share", "Tokens that pick the hot expert", 0.6, 0.0, 1.0, step=0.05, more=True,
+             help="A share of all tokens.")  # fmt: skip
+SKEW = slider("skew", "Skew of the long tail", 1.0, 0.0, 2.0, step=0.1, more=True)
+# (tokens of each expert, time of each device, height)
+PLACES = {
+    True: (Box(60, 40, 536, 82), Box(60, 182, 536, 186), 404),
+    False: (Box(54, 56, 280, 90), Box(58, 216, 178, 200), 456),
+}
 PATTERNS = {"hot": "one hot expert", "tail": "a long tail", "even": "even"}
 PLACEMENTS = {"number": "by number", "dealt": "dealt round", "load": "by load"}
 LINKED = [name for name, one in MACHINES.items() if one.link_bandwidth]
@@ -24,54 +31,79 @@ def _is_hot(r: Result, e: int) -> bool:
     return r.experts[e].routed > 1.5 * r.even_tokens
 
 
-def _experts(r: Result) -> list[dict]:
+def _experts(r: Result, at: Box) -> list[dict]:
     """The cause: tokens of each expert, and what a limit turns away."""
-    y = linear(0, _top(max(e.routed for e in r.experts)), LOADS.bottom, LOADS.y)
-    pitch = LOADS.w / len(r.experts)
+    y = linear(0, _top(max(e.routed for e in r.experts)), at.bottom, at.y)
+    pitch = at.w / len(r.experts)
     wide, every = min(44, 0.76 * pitch), next(n for n in (1, 2, 4, 8, 16) if n * pitch >= 30)
-    marks = axis_y("loads", y, LOADS.x, right=LOADS.right, ticks=[0, y.hi / 2, y.hi], show=units.count)
+    marks = axis_y("loads", y, at.x, right=at.right, ticks=[0, y.hi / 2, y.hi], show=units.count)
     marks.append(text("loads-title", 0, 16, "tokens of each expert", bold=True))
     for e, expert in enumerate(r.experts):
-        x, role = LOADS.x + (e + 0.5) * pitch - wide / 2, "hot" if _is_hot(r, e) else "primary"
+        x, role = at.x + (e + 0.5) * pitch - wide / 2, "hot" if _is_hot(r, e) else "primary"
         copies = f" ×{len(expert.devices)}" if len(expert.devices) > 1 else ""
         top, full = y(expert.kept), y(expert.routed)
         tip = f"Expert {e}: {units.count(expert.kept)} tokens, on {len(expert.devices)} devices"
-        marks.append(rect(f"load-{e}", x, top, wide, LOADS.bottom - top, role, tip))
+        bar = rect(f"load-{e}", x, top, wide, at.bottom - top, role, tip)
+        marks += about("busiest", bar) if _is_hot(r, e) else [bar]
         if expert.dropped:
             tip = f"Expert {e}: {units.count(expert.dropped)} tokens dropped"
             marks.append(rect(f"lost-{e}", x, full, wide, top - full, "dropped", tip))
         if e % every == 0:
             name = f"E{e}{copies}" if pitch >= 44 else f"E{e}"
             marks.append(
-                text(f"load-{e}-name", x + wide / 2, LOADS.bottom + 16, name, "muted", "small", "middle")
+                text(f"load-{e}-name", x + wide / 2, at.bottom + 16, name, "muted", "small", "middle")
             )
     if r.capacity_tokens:
-        at, words = y(r.capacity_tokens), f"limit: {units.count(r.capacity_tokens)}"
-        marks.append(line("capacity", LOADS.x, at, LOADS.right, at, "limit", words))
-        marks.append(text("capacity-name", LOADS.right + 8, at + 4, words, "muted", "small"))
-        marks.append(
-            text("lost", LOADS.right + 8, at - 12, f"{units.count(r.dropped)} dropped", "dropped", "small")
-        )
-    return marks
+        level, words = y(r.capacity_tokens), f"limit: {units.count(r.capacity_tokens)}"
+        marks.append(line("capacity", at.x, level, at.right, level, "limit", words))
+        lost = f"{units.count(r.dropped)} dropped"
+        if at.w > 400:
+            marks.append(text("capacity-name", at.right + 8, level + 4, words, "muted", "small"))
+            marks.append(text("lost", at.right + 8, level - 12, lost, "dropped", "small"))
+        else:
+            marks.append(text("capacity-name", at.right, 34, f"{words}, {lost}", "dropped", "small", "end"))
+    return marks + _pulled(r, at, y, at.x + 0.5 * pitch)
+
+
+def _pulled(r: Result, at: Box, y: Scale, x: float) -> list[dict]:
+    """The hot expert's bar, or the first of a long tail: its height is pulled."""
+    if r.pattern == "hot":
+        return [
+            handle(
+                "pull-hot",
+                x,
+                y(r.hot_share * r.tokens),
+                "hot",
+                drag(HOT, "y", lambda share: y(share * r.tokens)),
+            )
+        ]
+    if r.pattern == "tail":
+        picks, many = sum(e.routed for e in r.experts), len(r.experts)
+
+        def place(skew: float) -> float:
+            return y(picks / sum(rank**-skew for rank in range(1, many + 1)))
+
+        return [handle("pull-skew", x, place(r.skew), "hot", drag(SKEW, "y", place))]
+    return []
 
 
 def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
     """One device: the exchange, its experts one on another, and the wait for the busiest."""
-    device, at, marks = r.devices[d], r.exchange_s, []
+    device, done, marks = r.devices[d], r.exchange_s, []
     tip = f"Device {d}: exchange {units.seconds(r.exchange_s)}, until its busiest receiver has all"
-    marks.append(rect(f"exchange-{d}", x, y(at), wide, y(0) - y(at), "network", tip))
+    marks += about("links", rect(f"exchange-{d}", x, y(done), wide, y(0) - y(done), "network", tip))
     for e, tokens in sorted(device.held, key=lambda one: (not _is_hot(r, one[0]), one[0])):
-        high = y(at) - y(at + tokens * r.token_s)
-        at += tokens * r.token_s
+        high = y(done) - y(done + tokens * r.token_s)
+        done += tokens * r.token_s
         role = "hot" if _is_hot(r, e) else "primary"
         tip = f"Device {d}: expert {e}, {units.count(tokens)} tokens, {units.seconds(tokens * r.token_s)}"
-        marks.append(rect(f"on-{d}-{e}", x, y(at) + 1, wide, max(0, high - 1), role, tip))
+        marks.append(rect(f"on-{d}-{e}", x, y(done) + 1, wide, max(0, high - 1), role, tip))
         if high >= 18 and wide >= 34:
             marks.append(
                 text(
                     f"on-{d}-{e}-name",
                     x + wide / 2,
-                    y(at) + high / 2 + 4,
+                    y(done) + high / 2 + 4,
                     f"E{e}",
                     "inverse",
                     "small",
@@ -80,22 +112,24 @@ def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
             )
     if device.idle_s > 0:
         tip = f"Device {d}: waits {units.seconds(device.idle_s)}"
-        marks.append(rect(f"idle-{d}", x, y(r.step_s), wide, y(at) - y(r.step_s) - 1, "idle", tip))
-        if y(at) - y(r.step_s) >= 20 and wide >= 40:
-            middle = (y(at) + y(r.step_s)) / 2 + 4
-            marks.append(text(f"idle-{d}-name", x + wide / 2, middle, "waits", "muted", "small", "middle"))
+        marks.append(rect(f"idle-{d}", x, y(r.step_s), wide, y(done) - y(r.step_s) - 1, "idle", tip))
+        if y(done) - y(r.step_s) >= 20 and wide >= 40:
+            middle = (y(done) + y(r.step_s)) / 2 + 4
+            marks.append(
+                text(f"idle-{d}-name", x + wide / 2, middle, "waits", "muted", "small", "middle", on="idle")
+            )
     return marks
 
 
-def _devices(r: Result) -> list[dict]:
+def _devices(r: Result, at: Box) -> list[dict]:
     """The effect: each device's time, and where all of them are done."""
     micro = 1e-6 * _top(max(r.step_s, r.balanced_step_s) * 1e6)
-    y = linear(0, micro, TIMES.bottom, TIMES.y)
-    pitch = TIMES.w / len(r.devices)
+    y = linear(0, micro, at.bottom, at.y)
+    pitch = at.w / len(r.devices)
     wide = min(60, 0.82 * pitch)
     quarters = [micro * q / 4 for q in range(5)]
-    marks = axis_y("times", y, TIMES.x, right=TIMES.right, ticks=quarters, show=units.seconds)
-    marks.append(text("times-title", 0, TIMES.y - 20, "time of each device", bold=True))
+    marks = axis_y("times", y, at.x, right=at.right, ticks=quarters, show=units.seconds)
+    marks.append(text("times-title", 0, at.y - 20, "time of each device", bold=True))
     links_if_even = r.balanced_step_s - r.mean_tokens * r.token_s
     named = [
         ("step", r.step_s, f"done: {units.seconds(r.step_s)}", "hot"),
@@ -103,23 +137,33 @@ def _devices(r: Result) -> list[dict]:
         ("exchange", r.exchange_s / 2, f"links: {units.seconds(r.exchange_s)}", "network"),
         ("even-exchange", r.exchange_s / 2 - 1e-9, f"if even: {units.seconds(links_if_even)}", "network"),
     ]
-    for (id, value, words, role), at in zip(named, spread([y(v) for _, v, _, _ in named]), strict=True):
+    for (id, value, words, role), level in zip(named, spread([y(v) for _, v, _, _ in named]), strict=True):
         if id in ("step", "even"):
-            marks.append(line(f"{id}-line", TIMES.x, y(value), TIMES.right + 4, y(value), "limit", words))
-        marks.append(text(f"{id}-name", TIMES.right + 8, at + 4, words, role, "small", bold=True))
+            marks.append(line(f"{id}-line", at.x, y(value), at.right + 4, y(value), "limit", words))
+        marks.append(
+            text(
+                f"{id}-name",
+                at.right + 8,
+                level + 4,
+                words if at.w > 400 else words.replace("if even: ", "even ").replace(": ", " "),
+                role,
+                "small",
+                bold=True,
+            )
+        )
     if pitch > 40:
-        marks.append(text("tokens-of", TIMES.x - 8, TIMES.bottom + 32, "tokens", "muted", "small", "end"))
+        marks.append(text("tokens-of", at.x - 8, at.bottom + 32, "tokens", "muted", "small", "end"))
     for d, device in enumerate(r.devices):
-        x = TIMES.x + (d + 0.5) * pitch - wide / 2
+        x = at.x + (d + 0.5) * pitch - wide / 2
         marks += _column(r, d, x, wide, y)
         busiest = d == r.busiest and r.slowdown > 1.005
         tone = ("hot" if busiest else "muted", "small", "middle", busiest)
-        marks.append(
-            text(f"device-{d}", x + wide / 2, TIMES.bottom + 16, f"GPU {d}" if pitch > 50 else f"{d}", *tone)
-        )
+        if pitch > 15 or d % 2 == 0:
+            name = f"GPU {d}" if pitch > 50 else f"{d}"
+            marks.append(text(f"device-{d}", x + wide / 2, at.bottom + 16, name, *tone))
         if pitch > 40:
             held = units.count(device.tokens)
-            marks.append(text(f"tokens-{d}", x + wide / 2, TIMES.bottom + 32, held, *tone))
+            marks.append(text(f"tokens-{d}", x + wide / 2, at.bottom + 32, held, *tone))
     return marks
 
 
@@ -160,8 +204,9 @@ def _table(r: Result):
     return table(columns, rows)
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
-    step = figure("the step lasts", r.step_s, units.seconds, "hot")
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    loads_at, times_at, height = PLACES[width == WIDE]
+    step = figure("the step lasts", r.step_s, units.seconds, "hot", "busiest")
     even = figure("if the load were even", r.balanced_step_s, units.seconds, "useful")
     slow = figure("longer", r.slowdown, units.times)
     idle = figure("of the experts' time is waiting", r.idle_share, units.percent, "idle")
@@ -171,21 +216,22 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         summary=f"{len(r.experts)} experts on {len(r.devices)} GPUs: the step lasts {step.text}, {slow.text} as long "
         f"as the {even.text} of an even load, and {idle.text} of the time with the experts is waiting{lost}.",
         takeaway=_takeaway(r),
-        marks=_experts(r) + _devices(r),
+        marks=_experts(r, loads_at) + _devices(r, times_at),
         figures=(step, even, slow, idle),
         table=_table(r),
-        height=404,
+        height=height,
+        width=width,
         formula=(
             (
-                "step = links + busiest · time of a token",
-                f"{units.seconds(r.exchange_s)} + {most} · {units.seconds(r.token_s)} = {step.text}",
+                "step = {links} + {busiest} · time of a token",
+                f"{{links:{units.seconds(r.exchange_s)}}} + {{busiest:{most}}} · {units.seconds(r.token_s)} = {step.text}",
             ),
             (
-                "imbalance = busiest / mean",
-                f"{most} / {mean} = {units.times(r.busiest_tokens / r.mean_tokens)}",
+                "imbalance = {busiest} / mean",
+                f"{{busiest:{most}}} / {mean} = {units.times(r.busiest_tokens / r.mean_tokens)}",
             ),
             (
-                "weights = experts and copies · 3 · 7168 · 2048 · 2 B",
+                "weights = {experts} and {copies} · 3 · 7168 · 2048 · 2 B",
                 f"{r.slots} held, {units.si_bytes(r.weight_bytes)} in all",
             ),
         ),
@@ -203,9 +249,8 @@ SIMULATOR = Declaration(
         steps("capacity", "Capacity limit of an expert", 0, (0, 1, 1.25, 1.5, 2, 4),
               lambda f: f"{units.number(f)} × even share" if f else "none",
               help="Tokens beyond it are dropped."),
-        slider("hot_share", "Tokens that pick the hot expert", 0.6, 0.0, 1.0, step=0.05, more=True,
-               help="A share of all tokens."),
-        slider("skew", "Skew of the long tail", 1.0, 0.0, 2.0, step=0.1, more=True),
+        HOT,
+        SKEW,
         powers_of_two("devices", "GPUs", 8, 2, 16, more=True),
         powers_of_two("experts", "Experts", 16, 8, 64, more=True),
         powers_of_two("top_k", "Experts a token picks (top-k)", 2, 1, 8, more=True),

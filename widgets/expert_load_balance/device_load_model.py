@@ -26,6 +26,11 @@ class Device:
 
 @dataclass(frozen=True)
 class Result:
+    pattern: str
+    tokens: int
+    top_k: int
+    hot_share: float
+    skew: float
     devices: tuple[Device, ...]
     experts: tuple[Expert, ...]
     machine: str
@@ -86,6 +91,7 @@ def run(pattern, placement, copies, capacity, hot_share, skew, devices, experts,
         for d in range(devices)
     ]
     return Result(
+        pattern, tokens, top_k, hot_share, skew,
         tuple(Device(n, n * token_s, (most - n) * token_s, on) for n, on in zip(held, here, strict=True)),
         tuple(Expert(*one) for one in zip(loads, kept, lost, placed, strict=True)),
         machine_name, sum(loads) / experts, limit or 0, step.busiest, most, mean, token_s, exchange(uneven),

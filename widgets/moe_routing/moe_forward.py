@@ -2,16 +2,30 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from kernels.moe_routing import cost
 from widgets import units
 from widgets.controls import slider
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import Column, Scene, figure, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, drag, figure, flowing, handle, line, rect, table, text
 
 TITLES, TOP, GAP, HEIGHT = 46, 58, 8, 408
-X, LOGITS, ROWS, OUT = 26, 146, 404, 600  # where each panel's numbers begin
-CELL = 37
+X, LOGITS, CELL = 26, 146, 37  # where a token's numbers and its logits begin
+FOLLOW = slider("follow", "Follow token", 1, 0, 5)
+
+
+class Plan(NamedTuple):
+    """Where the rows by expert and the results begin: beside the tokens, or below them."""
+
+    rows: int
+    out: int
+    low: int  # the top of both
+    height: int
+    wide: bool
+
+
+PLACES = {True: Plan(404, 600, TOP, HEIGHT, True), False: Plan(58, 228, 340, 716, False)}
 STEPS = ("1 router", "2 top-k", "3 permute", "4 grouped GEMM", "5 un-permute", "6 combine")
 ROUTER, TOP_K, PERMUTE, EXPERTS, RETURN, COMBINE = range(6)
 SHOW = units.fixed(2)
@@ -34,7 +48,7 @@ class Result:
 
     @cached_property
     def row_high(self) -> float:
-        """How high a row may be drawn, so that all three panels fill the picture and none outgrows it."""
+        """How high a row may be drawn beside the others, so that all three panels fill the picture."""
         room, lines = HEIGHT - TOP, sum(max(1, load) for load in self.layer.loads)
         sorted_rows = (room - GAP * self.expert_count) / lines
         slots = (room / self.token_count - GAP) / self.top_k
@@ -56,36 +70,52 @@ def run(top_k, follow, tokens, experts) -> Result:
     )  # fmt: skip
 
 
-def _token_y(r: Result, token: int) -> float:
-    """The top of a token's row at the left, and of its block of slots at the right."""
-    return TOP + token * max(r.row_high + 22, r.top_k * r.row_high + GAP)
+def _high(r: Result, plan: Plan) -> float:
+    return r.row_high if plan.wide else 17
 
 
-def _row_y(r: Result, row: int) -> float:
+def _token_y(r: Result, token: int, plan: Plan) -> float:
+    """The top of a token's row."""
+    high = _high(r, plan)
+    return TOP + token * (max(high + 22, r.top_k * high + GAP) if plan.wide else high + 22)
+
+
+def _slot_y(r: Result, token: int, plan: Plan) -> float:
+    """The top of a token's block of results."""
+    high = _high(r, plan)
+    return _token_y(r, token, plan) if plan.wide else plan.low + token * (r.top_k * high + GAP)
+
+
+def _row_y(r: Result, row: int, plan: Plan) -> float:
     """The top of a permuted row; an expert without tokens leaves one empty line."""
     expert = r.layer.chosen[r.layer.order[row][0]][r.layer.order[row][1]]
     empty = sum(load == 0 for load in r.layer.loads[:expert])
-    return TOP + (row + empty) * r.row_high + expert * GAP
+    return plan.low + (row + empty) * _high(r, plan) + expert * GAP
 
 
-def _word(r: Result, id: str, x: float, y: float, s: str, role: str, bold: bool = False) -> dict:
+def _word(
+    r: Result, plan: Plan, id: str, x: float, y: float, s: str, role: str, bold: bool = False, on: str = ""
+) -> dict:
     """A text in the middle of the row that begins at y, ending at x."""
-    return text(id, x, y + r.row_high / 2 + 4, s, role, "small", "end", bold=bold)
+    return text(id, x, y + _high(r, plan) / 2 + 4, s, role, "small", "end", bold=bold, on=on)
 
 
-def _band(r: Result, id: str, values, x: float, y: float, token: int, tip: str) -> list[dict]:
+def _band(r: Result, plan: Plan, id: str, values, x: float, y: float, token: int, tip: str) -> list[dict]:
     """A row of numbers on its ground: solid for the token that is followed."""
     ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
-    numbers = [_word(r, f"{id}-{j}", x + j * CELL + 33, y, SHOW(v), ink) for j, v in enumerate(values)]
-    return [rect(id, x, y, len(values) * CELL, r.row_high - 1, ground, tip), *numbers]
+    numbers = [
+        _word(r, plan, f"{id}-{j}", x + j * CELL + 33, y, SHOW(v), ink, on="idle" if ground == "idle" else "")
+        for j, v in enumerate(values)
+    ]
+    return [rect(id, x, y, len(values) * CELL, _high(r, plan) - 1, ground, tip), *numbers]
 
 
-def _name(r: Result, id: str, x: float, y: float, token: int, words: str) -> dict:
+def _name(r: Result, plan: Plan, id: str, x: float, y: float, token: int, words: str) -> dict:
     followed = token == r.follow
-    return _word(r, id, x, y, words, "now" if followed else "muted", bold=followed)
+    return _word(r, plan, id, x, y, words, "now" if followed else "muted", bold=followed)
 
 
-def _tokens(r: Result, step: int) -> list[dict]:
+def _tokens(r: Result, plan: Plan, step: int) -> list[dict]:
     """Each token's numbers, its logits, and which experts it chose with what weight."""
     marks = [text("x-title", X, TITLES, "tokens x", "muted", "small")]
     marks += [
@@ -93,16 +123,16 @@ def _tokens(r: Result, step: int) -> list[dict]:
         for e in range(r.expert_count)
     ]
     said = "under each E: its logit" + ("; under the logits that are kept: their weights" if step else "")
-    marks.append(text("logits-key", X, HEIGHT - 6, said, "muted", "small"))
+    marks += _key(plan, said)
     for token in range(r.token_count):
-        y, tip = _token_y(r, token), f"Token {token}: {_vector(r.x[token])}"
-        marks.append(_name(r, f"t-{token}", 20, y, token, f"t{token}"))
-        marks += _band(r, f"x-{token}", r.x[token], X, y, token, tip)
-        marks += _choice(r, token, y, step)
+        y, tip = _token_y(r, token, plan), f"Token {token}: {_vector(r.x[token])}"
+        marks.append(_name(r, plan, f"t-{token}", 20, y, token, f"t{token}"))
+        marks += _band(r, plan, f"x-{token}", r.x[token], X, y, token, tip)
+        marks += _choice(r, plan, token, y, step)
     return marks
 
 
-def _choice(r: Result, token: int, y: float, step: int) -> list[dict]:
+def _choice(r: Result, plan: Plan, token: int, y: float, step: int) -> list[dict]:
     """A token's logits; once it has chosen, the chosen ones solid and their weights below."""
     marks = []
     for e, logit in enumerate(r.layer.logits[token]):
@@ -111,81 +141,118 @@ def _choice(r: Result, token: int, y: float, step: int) -> list[dict]:
             weight = SHOW(r.layer.weights[token][r.layer.chosen[token].index(e)])
             solid, role = "now" if token == r.follow else "primary", "inverse"
             tip = f"Token {token} chooses expert {e} with weight {weight}"
-            marks.append(rect(f"pick-{token}-{e}", x, y, CELL - 2, r.row_high - 1, solid, tip))
-            below = y + r.row_high + 12
+            marks.append(rect(f"pick-{token}-{e}", x, y, CELL - 2, _high(r, plan) - 1, solid, tip))
+            below = y + _high(r, plan) + 12
             marks.append(text(f"w-{token}-{e}", x + 33, below, weight, solid, "small", "end", bold=True))
-        marks.append(_word(r, f"logit-{token}-{e}", x + 33, y, SHOW(logit), role))
+        marks.append(_word(r, plan, f"logit-{token}-{e}", x + 33, y, SHOW(logit), role))
     return marks
 
 
-def _rows(r: Result, step: int) -> list[dict]:
+def _key(plan: Plan, said: str) -> list[dict]:
+    if plan.wide:
+        return [text("logits-key", X, HEIGHT - 6, said, "muted", "small")]
+    first, _, rest = said.partition("; ")
+    lines = [text("logits-key", X, plan.low - 46, first, "muted", "small")]
+    return lines + ([text("logits-key-2", X, plan.low - 31, rest, "muted", "small")] if rest else [])
+
+
+def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
+    """What a later step will move, where it still lies: so that it travels there and does not appear."""
+    marks = []
+    for row, (token, slot) in enumerate(r.layer.order):
+        role = "now" if token == r.follow else "idle"
+        wide, high = 3 * CELL, _high(r, plan) - 1
+        if step < PERMUTE:
+            marks.append(rect(f"row-{row}", X, _token_y(r, token, plan), wide, high, role))
+        if step < RETURN:
+            at = (X, _token_y(r, token, plan)) if step < PERMUTE else (plan.rows, _row_y(r, row, plan))
+            marks.append(rect(f"slot-{token}-{slot}", *at, wide, high, role))
+    return marks
+
+
+def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
     """The rows sorted by expert: what goes in, from the grouped GEMM on what comes out."""
     title = "rows by expert" if step < EXPERTS else "after the experts"
-    marks = [text("rows-title", ROWS, TITLES, title, "muted", "small")]
+    marks = [text("rows-title", plan.rows, plan.low - 12, title, "muted", "small")]
     values = r.layer.permuted if step < EXPERTS else r.layer.expert_rows
     for row, (token, slot) in enumerate(r.layer.order):
-        y, tip = _row_y(r, row), f"Row {row}: token {token}, its choice {slot}, {_vector(values[row])}"
-        marks += _band(r, f"row-{row}", values[row], ROWS, y, token, tip)
-        marks.append(_name(r, f"row-{row}-t", ROWS - 6, y, token, f"t{token}"))
-    return marks + _groups(r)
+        y, tip = _row_y(r, row, plan), f"Row {row}: token {token}, its choice {slot}, {_vector(values[row])}"
+        marks += _band(r, plan, f"row-{row}", values[row], plan.rows, y, token, tip)
+        marks.append(_name(r, plan, f"row-{row}-t", plan.rows - 6, y, token, f"t{token}"))
+    return marks + _groups(r, plan)
 
 
-def _groups(r: Result) -> list[dict]:
+def _groups(r: Result, plan: Plan) -> list[dict]:
     """Each expert's name at its rows: one problem of the grouped GEMM."""
-    marks, y = [], TOP
+    marks, y = [], plan.low
     for e, load in enumerate(r.layer.loads):
-        high = max(1, load) * r.row_high
+        high = max(1, load) * _high(r, plan)
         marks.append(
-            text(f"group-{e}", ROWS - 34, y + high / 2 + 4, f"E{e}", "primary", "small", "end", bold=True)
+            text(
+                f"group-{e}", plan.rows - 34, y + high / 2 + 4, f"E{e}", "primary", "small", "end", bold=True
+            )
         )
         if load:
-            marks.append(line(f"group-{e}-line", ROWS - 28, y, ROWS - 28, y + high - 1, "primary"))
+            marks.append(line(f"group-{e}-line", plan.rows - 28, y, plan.rows - 28, y + high - 1, "primary"))
         else:
-            marks.append(_word(r, f"group-{e}-empty", ROWS + 58, y, "no token", "muted"))
+            marks.append(_word(r, plan, f"group-{e}-empty", plan.rows + 58, y, "no token", "muted"))
         y += high + GAP
     return marks
 
 
-def _joins(r: Result, step: int) -> list[dict]:
+def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
     """From each token to its rows, or from the rows back to the token's slots."""
     marks = []
     for row, (token, slot) in enumerate(r.layer.order):
-        at, own = _row_y(r, row) + r.row_high / 2, _token_y(r, token)
+        at, own = (
+            _row_y(r, row, plan) + _high(r, plan) / 2,
+            _slot_y(r, token, plan) if step == RETURN else _token_y(r, token, plan),
+        )
         role = "now" if token == r.follow else "axis"
         if step == PERMUTE:
             left = LOGITS + r.expert_count * CELL + 4
-            marks.append(line(f"to-{row}", left, own + r.row_high / 2, ROWS - 54, at, role))
+            marks.append(line(f"to-{row}", left, own + _high(r, plan) / 2, plan.rows - 54, at, role))
         elif step == RETURN:
-            back = own + (slot + 0.5) * r.row_high
-            marks.append(line(f"from-{row}", ROWS + 3 * CELL + 4, at, OUT - 40, back, role))
-    return sorted(marks, key=lambda mark: mark["role"] == "now")
+            back = own + (slot + 0.5) * _high(r, plan)
+            marks.append(line(f"from-{row}", plan.rows + 3 * CELL + 4, at, plan.out - 40, back, role))
+    return flowing(*sorted(marks, key=lambda mark: mark["role"] == "now")) if plan.wide else []
 
 
-def _out(r: Result, step: int) -> list[dict]:
+def _out(r: Result, plan: Plan, step: int) -> list[dict]:
     """A token's k results side by side with their weights, then their sum."""
     title = "weight × result" if step == RETURN else "outputs y"
-    marks = [text("out-title", OUT, TITLES, title, "muted", "small")]
+    marks = [text("out-title", plan.out, plan.low - 12, title, "muted", "small")]
     for token in range(r.token_count):
-        y, combined = _token_y(r, token), r.layer.combined[token]
+        y, combined = _slot_y(r, token, plan), r.layer.combined[token]
         if step == COMBINE:
             tip = f"Output of token {token}: {_vector(combined)}"
-            marks.append(_name(r, f"o-{token}", OUT - 6, y, token, f"t{token}"))
-            marks += _band(r, f"out-{token}", combined, OUT, y, token, tip)
+            marks.append(_name(r, plan, f"o-{token}", plan.out - 6, y, token, f"t{token}"))
+            marks += _band(r, plan, f"out-{token}", combined, plan.out, y, token, tip)
             continue
         for slot, values in enumerate(r.layer.restored[token]):
-            at, weight = y + slot * r.row_high, SHOW(r.layer.weights[token][slot])
+            at, weight = y + slot * _high(r, plan), SHOW(r.layer.weights[token][slot])
             tip = f"Token {token}, choice {slot}: {weight} × {_vector(values)}"
-            marks.append(_name(r, f"o-{token}-{slot}", OUT - 4, at, token, f"{weight} ×"))
-            marks += _band(r, f"slot-{token}-{slot}", values, OUT, at, token, tip)
+            marks.append(_name(r, plan, f"o-{token}-{slot}", plan.out - 4, at, token, f"{weight} ×"))
+            marks += _band(r, plan, f"slot-{token}-{slot}", values, plan.out, at, token, tip)
     return marks
 
 
-def _steps(step: int) -> list[dict]:
+def _pulled(r: Result, plan: Plan) -> list[dict]:
+    """The token that is followed, chosen at the left edge."""
+
+    def place(token: float) -> float:
+        return _token_y(r, token, plan) + _high(r, plan) / 2
+
+    return [handle("pull-follow", 6, place(r.follow), "now", drag(FOLLOW, "y", place))]
+
+
+def _steps(step: int, plan: Plan) -> list[dict]:
     """The six steps by name, this one in its place among them."""
     return [
         text(f"step-{i}", x, 14, name, "now" if i == step else "muted", "small", bold=i == step)
         for i, (name, x) in enumerate(zip(STEPS, (26, 122, 218, 326, 470, 600), strict=True))
-    ]
+        if plan.wide
+    ] or [text("step", X, 14, STEPS[step], "now", bold=True)]
 
 
 def _vector(values) -> str:
@@ -219,7 +286,18 @@ def _table(r: Result):
     return table((*columns, *outputs), rows)
 
 
-def frames(r: Result, measured: dict | None = None) -> list[Scene]:
+def _takeaway(r: Result) -> str:
+    if r.top_k == 1:
+        return "One expert a token: every row has one place to go, and sorting is all the routing costs."
+    if r.busiest_rows >= 2 * r.rows / r.expert_count:
+        return "The blocks are as uneven as the router: one expert's block holds twice its share of the rows."
+    if r.token_count <= 2:
+        return "With few tokens the experts' blocks hold a row or two: the layer is nearly all launches."
+    return "Sorting tokens by expert turns scattered small products into a few blocks, and back again."
+
+
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    plan = PLACES[width == WIDE]
     rows = figure("rows for the experts", r.rows, units.count)
     busiest = figure("rows of the busiest expert", r.busiest_rows, units.count, "hot")
     separate = figure("launches, each step by itself", r.separate_launches, units.count, "overhead")
@@ -228,19 +306,32 @@ def frames(r: Result, measured: dict | None = None) -> list[Scene]:
         "summary": f"{r.token_count} tokens, top-{r.top_k} of {r.expert_count} experts: {rows.text} rows in all, "
         f"{busiest.text} for the busiest expert; {separate.text} launches if each step is a kernel of its own, "
         f"{fused.text} if the steps are fused.",
-        "takeaway": "Sorting tokens by expert turns scattered small products into a few blocks, and back again.",
+        "takeaway": _takeaway(r),
         "figures": (rows, busiest, separate, fused),
         "table": _table(r),
-        "height": HEIGHT,
-        "formula": (("y = Σ weight · expert(x)", "expert(x) = (silu(x · gate) ⊙ (x · up)) · down"),),
+        "height": plan.height,
+        "width": width,
+        "formula": (
+            (
+                "y = Σ over {top_k:top-k} of weight · expert(x)",
+                "expert(x) = (silu(x · gate) ⊙ (x · up)) · down",
+            ),
+            (
+                "rows = {tokens} · {top_k:top-k}",
+                f"{{tokens:{r.token_count}}} · {{top_k:{r.top_k}}} = {r.rows}",
+            ),
+        ),
     }
     scenes = []
     for step, caption in enumerate(_captions(r)):
-        marks = _steps(step) + _joins(r, step) + _tokens(r, step)
+        marks = (
+            _steps(step, plan) + _joins(r, plan, step) + _on_their_way(r, plan, step) + _tokens(r, plan, step)
+        )
         if step >= PERMUTE:
-            marks += _rows(r, step)
+            marks += _rows(r, plan, step)
         if step >= RETURN:
-            marks += _out(r, step)
+            marks += _out(r, plan, step)
+        marks += _pulled(r, plan)
         scenes.append(Scene(marks=marks, caption=caption, **same))
     return scenes
 
@@ -250,7 +341,7 @@ SIMULATOR = Declaration(
     question="How do scattered tokens become a few blocks of work, and find their way back?",
     controls=(
         slider("top_k", "Experts a token picks (top-k)", 2, 1, 3),
-        slider("follow", "Follow token", 1, 0, 5),
+        FOLLOW,
         slider("tokens", "Tokens", 6, 2, 6),
         slider("experts", "Experts", 4, 3, 4),
     ),

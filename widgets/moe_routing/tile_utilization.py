@@ -4,13 +4,18 @@ from dataclasses import dataclass
 
 from kernels.moe_routing import cost
 from widgets import units
-from widgets.charts import Box, Part, Scale, axis_y, bars_across, linear, spread, text_width
+from widgets.charts import Box, Scale, axis_y, linear, spread, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import Column, Scene, figure, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
-PLOT = Box(44, 46, 548, 206)
-BARS = Box(104, 310, 456, 60)
+TILE = powers_of_two("tile", "Tile rows", 8, 8, 128, help="A tensor core runs the whole tile.")
+# (the experts' columns, sent and run, height)
+PLACES = {
+    True: (Box(44, 46, 548, 206), Box(104, 310, 456, 60), 382),
+    False: (Box(34, 64, 296, 206), Box(0, 352, 336, 96), 460),
+}
+THIN = 6  # narrower columns are strokes: a hatch of one or two units would shimmer
 TOKENS_SEEN, TILES_SEEN = 400, 500  # up to so many are drawn one by one
 
 
@@ -57,10 +62,10 @@ def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
     )  # fmt: skip
 
 
-def _height(r: Result) -> Scale:
+def _height(r: Result, plot: Box) -> Scale:
     """Token-slots upwards; the top is a power of two, so the axis stands still while a column grows."""
     tallest = max(16, r.capacity_tokens, *(e.slots + e.dropped_tokens for e in r.experts))
-    return linear(0, 1 << (tallest - 1).bit_length(), PLOT.bottom, PLOT.y)
+    return linear(0, 1 << (tallest - 1).bit_length(), plot.bottom, plot.y)
 
 
 def _pieces(r: Result, expert: Expert) -> list[tuple[int, int, int]]:
@@ -74,6 +79,8 @@ def _pieces(r: Result, expert: Expert) -> list[tuple[int, int, int]]:
 def _column(r: Result, e: int, x: float, wide: float, y: Scale) -> list[dict]:
     """One expert: its tiles, the tokens in them, hatched what is empty, above them those turned away."""
     expert, unit, marks = r.experts[e], y(0) - y(1), []
+    if wide < THIN:
+        return _thin(r, e, x + wide / 2, y)
     apart = r.slots + r.dropped_tokens <= TOKENS_SEEN and unit >= 4 and wide >= 10
     edge = 2 if apart else 0
 
@@ -90,81 +97,127 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale) -> list[dict]:
         space = 2 if size * unit >= 8 else 0
         top, high = y(first + size) + space, size * unit - space
         tip = f"Expert {e}: {units.count(held)} of {units.count(size)} slots hold a token"
-        marks.append(rect(f"tile-{e}-{t}", x, top, wide, high, "idle", tip))
+        marks += about("tiles", rect(f"tile-{e}-{t}", x, top, wide, high, "idle", tip))
         if held < size:
             empty = (size - held) * unit - space - edge / 2
-            marks.append(rect(f"pad-{e}-{t}", x + edge, top + edge / 2, wide - 2 * edge, empty, "waste", tip))
-        marks += tokens(f"kept-{e}-{t}", first, held, "useful", tip)
+            marks += about(
+                "padded", rect(f"pad-{e}-{t}", x + edge, top + edge / 2, wide - 2 * edge, empty, "waste", tip)
+            )
+        marks += about("kept", tokens(f"kept-{e}-{t}", first, held, "useful", tip))
     lost = f"Expert {e}: {units.count(expert.dropped_tokens)} tokens dropped"
     return marks + tokens(f"lost-{e}", expert.slots, expert.dropped_tokens, "dropped", lost)
 
 
-def _columns(r: Result, y: Scale) -> list[dict]:
-    pitch = PLOT.w / r.expert_count
+def _thin(r: Result, e: int, x: float, y: Scale) -> list[dict]:
+    """One of very many experts: what it keeps, what is padded, what is dropped, as one stroke."""
+    expert, marks = r.experts[e], []
+    ends = (("kept", 0, expert.kept_tokens, "useful"), ("pad", expert.kept_tokens, expert.slots, "waste"),
+            ("lost", expert.slots, expert.slots + expert.dropped_tokens, "dropped"))  # fmt: skip
+    for id, low, top, role in ends:
+        if top > low:
+            tip = f"Expert {e}: {units.count(top - low)} slots {'hold a token' if id == 'kept' else 'padded' if id == 'pad' else 'dropped'}"
+            marks.append(line(f"{id}-{e}", x, y(low), x, y(top), role, tip))
+    return marks
+
+
+def _columns(r: Result, y: Scale, plot: Box) -> list[dict]:
+    pitch = plot.w / r.expert_count
     wide = min(56, pitch * 0.78)
     every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= 26)
     marks = []
     for e, expert in enumerate(r.experts):
-        middle = PLOT.x + (e + 0.5) * pitch
+        middle = plot.x + (e + 0.5) * pitch
         marks += _column(r, e, middle - wide / 2, wide, y)
         if e % every == 0:
             held = units.count(expert.routed_tokens)
-            marks.append(text(f"name-{e}", middle, PLOT.bottom + 16, f"E{e}", "muted", "small", "middle"))
-            marks.append(text(f"held-{e}", middle, PLOT.bottom + 32, held, "ink", "small", "middle"))
+            marks.append(text(f"name-{e}", middle, plot.bottom + 16, f"E{e}", "muted", "small", "middle"))
+            marks.append(text(f"held-{e}", middle, plot.bottom + 32, held, "ink", "small", "middle"))
     return marks
 
 
-def _busiest(r: Result, y: Scale) -> list[dict]:
+def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
     """Who all the others wait for: a bar along its column, and what it holds in words above."""
-    expert, pitch = r.experts[r.busiest], PLOT.w / r.expert_count
+    expert, pitch = r.experts[r.busiest], plot.w / r.expert_count
     wide = min(56, pitch * 0.78)
-    x = PLOT.x + (r.busiest + 0.5) * pitch - wide / 2
+    x = plot.x + (r.busiest + 0.5) * pitch - wide / 2
     words = f"busiest: {units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
-    if expert.dropped_tokens:
+    if plot.w < 400:
+        words = f"{units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
+    elif expert.dropped_tokens:
         words += f", {units.count(expert.dropped_tokens)} more turned away"
     top = y(expert.slots + expert.dropped_tokens)
     return [
-        line("busiest-line", x - 4, PLOT.bottom, x - 4, y(expert.kept_tokens), "hot"),
-        text("busiest", x, top - 6, words, "hot", "small", bold=True),
+        line("busiest-line", x - 4, plot.bottom, x - 4, y(expert.kept_tokens), "hot"),
+        text("busiest", x if plot.w > 400 else max(0, x - 8), top - 6, words, "hot", "small", bold=True),
     ]
 
 
-def _levels(r: Result, y: Scale) -> list[dict]:
+def _edge(r: Result, y: Scale, plot: Box) -> list[dict]:
+    """The upper edge of one tile, left of the columns: pulled, every tile grows."""
+    x = plot.x - 2
+    return [*about("tile", line("one-tile", x, y(0), x, y(r.tile), "primary", f"one tile: {r.tile} rows")),
+            handle("pull-tile", x, y(r.tile), "primary", drag(TILE, "y", y))]  # fmt: skip
+
+
+def _levels(r: Result, y: Scale, plot: Box) -> list[dict]:
     """The even share, and the limit if there is one, as dashed lines named on the right."""
     named = [("even", r.even_tokens, f"even share: {units.number(r.even_tokens)}")]
     if r.capacity_tokens:
         named.append(("limit", r.capacity_tokens, f"limit: {units.count(r.capacity_tokens)}"))
     marks = []
     for (id, level, words), at in zip(named, spread([y(level) for _, level, _ in named]), strict=True):
-        marks.append(line(f"{id}-line", PLOT.x, y(level), PLOT.right + 4, y(level), "limit", words))
-        marks.append(text(f"{id}-name", PLOT.right + 10, at + 4, words, "muted", "small"))
+        marks.append(line(f"{id}-line", plot.x, y(level), plot.right + 4, y(level), "limit", words))
+        marks.append(
+            text(f"{id}-name", plot.right + 10, at + 4, words, "muted", "small")
+            if plot.right < 600 and plot.w > 400
+            else text(f"{id}-name", plot.right, 32 + 15 * (id == "limit"), words, "muted", "small", "end")
+        )
     return marks
 
 
-def _paid(r: Result) -> list[dict]:
+def _paid(r: Result, bars: Box) -> list[dict]:
     """What was sent and what runs, to one scale: the second bar is what one pays for."""
-    scale = linear(0, max(r.slots, r.routed), BARS.x, BARS.right)
-    parts = [
-        [(r.kept, "useful", "kept"), (r.dropped_tokens, "dropped", "dropped")],
-        [(r.kept, "useful", "useful"), (r.padded_slots, "waste", "padding")],
-    ]
+    scale, wide, pitch = linear(0, max(r.slots, r.routed), bars.x, bars.right), bars.x > 0, bars.h / 2
     lost = f"{units.count(r.dropped_tokens)} of " if r.dropped_tokens else ""
-    sent = f"{lost}{units.count(r.routed)} {'dropped' if lost else 'in all'}"
-    ends = sent, f"{units.count(r.slots)} in all"
-    rows = [
-        (name, [Part(size, role, f"{units.count(size)} {word}") for size, role, word in row], end)
-        for name, row, end in zip(("tokens sent", "slots run"), parts, ends, strict=True)
-    ]
-    marks = bars_across("paid", rows, BARS, scale)
-    for i, row in enumerate(parts):
-        at = 0.0
-        for size, role, word in row:
-            words = f"{units.count(size)} {word}"
-            if size and scale(at + size) - scale(at) > text_width(words, "body", True) + 12:
-                middle, below = (scale(at) + scale(at + size)) / 2, BARS.y + 30 * i + 19
+    rows = (
+        ("tokens sent", [(r.kept, "useful", "kept"), (r.dropped_tokens, "dropped", "dropped")],
+         f"{lost}{units.count(r.routed)} {'dropped' if lost else 'in all'}"),
+        ("slots run", [(r.kept, "useful", "useful"), (r.padded_slots, "waste", "padding")], f"{units.count(r.slots)} in all"),
+    )  # fmt: skip
+    marks = []
+    for i, (name, parts, end) in enumerate(rows):
+        top, at = bars.y + pitch * i + (4 if wide else 18), 0.0
+        marks.append(
+            text(
+                f"paid-name{i}",
+                bars.x - 8 if wide else 0,
+                top + 16 if wide else top - 5,
+                name if wide else f"{name}: {end}",
+                anchor="end" if wide else "start",
+            )
+        )
+        for size, role, word in parts:
+            words, left, right = f"{units.count(size)} {word}", scale(at), scale(at + size)
+            term = {"useful": "kept", "waste": "padded", "dropped": "dropped"}[role]
+            marks += about(term, rect(f"paid-{i}-{word}-bar", left, top, right - left, 22, role, words))
+            if size and right - left > text_width(words, "body", True) + 12:
+                on = "" if role == "useful" else role
                 ink = "inverse" if role == "useful" else "ink"
-                marks.append(text(f"paid-{i}-{word}", middle, below, words, ink, anchor="middle", bold=True))
+                marks.append(
+                    text(
+                        f"paid-{i}-{word}",
+                        (left + right) / 2,
+                        top + 16,
+                        words,
+                        ink,
+                        anchor="middle",
+                        bold=True,
+                        on=on,
+                    )
+                )
             at += size
+        if wide:
+            marks.append(text(f"paid-end{i}", scale(at) + 6, top + 16, end))
     return marks
 
 
@@ -193,10 +246,11 @@ def _table(r: Result):
     return table(("expert", *columns), rows)
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
-    y = _height(r)
-    useful = figure("of the slots are useful", r.useful_share, units.percent, "useful")
-    padded = figure("padded slots", r.padded_slots, units.count, "waste")
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    plot, bars, height = PLACES[width == WIDE]
+    y = _height(r, plot)
+    useful = figure("of the slots are useful", r.useful_share, units.percent, "useful", "kept")
+    padded = figure("padded slots", r.padded_slots, units.count, "waste", "padded")
     wait = figure("busiest expert over the mean", r.straggler_ratio, units.times, "hot")
     lost = figure("tokens dropped", r.dropped_tokens, units.count, "dropped")
     limit = f" and a limit of {units.count(r.capacity_tokens)}" if r.capacity_tokens else ""
@@ -206,7 +260,7 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         f"{useful.text} are useful and {padded.text} padded; the busiest expert holds {wait.text} the mean, "
         f"and {lost.text} tokens are dropped.",
         takeaway=_takeaway(r),
-        marks=axis_y("slots", y, PLOT.x, right=PLOT.right, ticks=[y.hi * q / 4 for q in range(5)])
+        marks=axis_y("slots", y, plot.x, right=plot.right, ticks=[y.hi * q / 4 for q in range(5)])
         + [
             text(
                 "slots-label",
@@ -217,21 +271,23 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
                 "small",
             )
         ]
-        + _columns(r, y)
-        + _levels(r, y)
-        + _busiest(r, y)
-        + _paid(r),
+        + _columns(r, y, plot)
+        + _levels(r, y, plot)
+        + _busiest(r, y, plot)
+        + _edge(r, y, plot)
+        + _paid(r, bars),
         figures=(useful, padded, wait, lost),
         table=_table(r),
-        height=382,
+        height=height,
+        width=width,
         formula=(
             (
-                "slots = Σ ⌈kept / tile⌉ · tile",
-                f"{units.count(r.tiles)} tiles · {r.tile} = {units.count(r.slots)}",
+                "slots = Σ ⌈{kept} / {tile}⌉ · {tile}",
+                f"{units.count(r.tiles)} tiles · {{tile:{r.tile}}} = {units.count(r.slots)}",
             ),
             (
-                "useful = kept / slots",
-                f"{units.count(r.kept)} / {units.count(r.slots)} = {useful.text}",
+                "useful = {kept} / slots",
+                f"{{kept:{units.count(r.kept)}}} / {units.count(r.slots)} = {useful.text}",
             ),
         ),
         warning=_warning(r),
@@ -245,7 +301,7 @@ SIMULATOR = Declaration(
         powers_of_two("tokens", "Tokens in the batch", 32, 8, 1024),
         slider("skew", "Skew of the router", 1.0, 0.0, 2.0, step=0.1,
                help="Popularity falls as 1 / rank^skew: 0 is even."),
-        powers_of_two("tile", "Tile rows", 8, 8, 128, help="A tensor core runs the whole tile."),
+        TILE,
         steps("capacity", "Capacity limit of an expert", 0, (0, 1, 1.25, 1.5, 2, 3, 4),
               lambda f: f"{units.number(f)} × even share" if f else "none",
               help="Tokens beyond it are dropped."),

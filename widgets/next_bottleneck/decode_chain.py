@@ -8,7 +8,7 @@ from widgets import units
 from widgets.charts import Box, linear, text_width
 from widgets.controls import powers_of_two, select, steps
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import Column, Scene, figure, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, rect, table, text
 
 MODELS = {m.name: m for m in (cost.LLAMA_70B, cost.LLAMA_8B)}
 GPUS = ("A100", "H100", "H200", "B200")
@@ -22,8 +22,13 @@ CURES = {
     "launch gaps": "one graph",
 }
 HIDDEN = 0.5  # of the all-reduces that overlap hides
-PARTS = Box(124, 30, 350, 6 * 30)
-STEPS = Box(124, 262, 480, 7 * 24)
+WEIGHT = steps("weight_bits", "Weights, once quantized", 4, (2, 3, 4, 6, 8), unit="bits")
+CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
+# (the parts of one step, the step after each cure, height)
+PLACES = {
+    True: (Box(124, 28, 350, 6 * 30), Box(124, 250, 480, 7 * 24), 422),
+    False: (Box(0, 28, 250, 6 * 46), Box(0, 340, 250, 7 * 40), 624),
+}
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ class Result:
     kv_bits: float
     memory_used_bytes: float  # of one GPU, before the cures
     steps: tuple[Step, ...]
+    cured_s: dict[str, float]  # of each part, cured
     alone: dict[str, float]  # speedup of the whole step if this part alone is cured
     weights_alone_speedup: float
     speedup: float  # of all cures together
@@ -77,7 +83,7 @@ def run(batch, context, weight_bits, kv_bits, model, devices, machine_name) -> R
     return Result(
         model, batch, context, devices, machine_name, weight_bits, kv_bits, used,
         tuple(_step(name, now, batch) for name, now in found),
-        alone, alone["linear weights"], before / chain[-1].after_s,
+        cured_s, alone, alone["linear weights"], before / chain[-1].after_s,
     )  # fmt: skip
 
 
@@ -94,17 +100,24 @@ def _role(now: Step, part: str) -> str:
     return "hot" if part == now.limit else ROLES.get(part, "memory")
 
 
-def _parts(r: Result, i: int) -> list[dict]:
+CURED_BY = {"linear weights": WEIGHT, "attention": CACHE}  # the parts whose cure has a size
+
+
+def _parts(r: Result, i: int, at: Box) -> list[dict]:
     """The parts of the step now, over what they took at first."""
     first, now = r.steps[0], r.steps[i]
     done = {one.cured for one in r.steps[1 : i + 1]}
-    x = linear(0, max(first.parts_s.values()), PARTS.x, PARTS.right)
+    x = linear(0, max(first.parts_s.values()), at.x, at.right)
     marks = [
-        text("parts-title", PARTS.x, 16, "parts of one step; outlined: before its cure", "muted", "small"),
-        text("alone-title", 720, 16, "whole step, its cure alone", "muted", "small", "end"),
+        text("parts-title", at.x, 16, "parts of one step; outlined: before its cure", "muted", "small"),
+        *(
+            [text("alone-title", 720, 16, "whole step, its cure alone", "muted", "small", "end")]
+            if at.x
+            else []
+        ),
     ]
     for row, (part, at_first) in enumerate(first.parts_s.items()):
-        y, time_s = PARTS.y + 30 * row, now.parts_s[part]
+        y, time_s = at.y + at.h / 6 * row + (0 if at.x else 18), now.parts_s[part]
         tip = f"{part}: {units.seconds(time_s)}, {units.seconds(at_first)} at first"
         limit = part == now.limit
         words = units.seconds(time_s)
@@ -115,38 +128,58 @@ def _parts(r: Result, i: int) -> list[dict]:
         end = x(time_s) + 8
         if end + text_width(words, bold=limit) > x(at_first):
             end = x(at_first) + 8
+        ink = "hot" if limit else "ink"
+        if at.x:
+            names = [text(f"part{row}-name", at.x - 10, y + 15, part, ink, anchor="end", bold=limit),
+                     text(f"part{row}-time", end, y + 15, words, ink, bold=limit, on="idle" if end < x(at_first) else "")]  # fmt: skip
+        else:
+            names = [text(f"part{row}-name", 0, y - 4, f"{part}: {words}", ink, "small", bold=limit)]
         marks += [
-            text(f"part{row}-name", PARTS.x - 10, y + 15, part, "hot" if limit else "ink", anchor="end", bold=limit),
-            rect(f"part{row}-first", PARTS.x, y, x(at_first) - PARTS.x, 20, "idle", tip),
-            rect(f"part{row}", PARTS.x, y, max(1.5, x(time_s) - PARTS.x), 20, _role(now, part), tip),
-            text(f"part{row}-time", end, y + 15, words, "hot" if limit else "ink", bold=limit),
+            rect(f"part{row}-first", at.x, y, x(at_first) - at.x, 20, "idle", tip),
+            *about("limit" if limit else "rest", rect(f"part{row}", at.x, y, max(1.5, x(time_s) - at.x), 20, _role(now, part), tip)),
         ]  # fmt: skip
+        marks += names
+        if part in CURED_BY:
+            # where the part would end after its cure: the cure is pulled
+            control = CURED_BY[part]
+            per = r.cured_s[part] / getattr(r, control.name)
+            marks.append(handle(f"pull-{control.name}", x(r.cured_s[part]), y + 20, "primary",
+                                drag(control, "x", lambda bits, per=per: x(per * bits))))  # fmt: skip
         gain = f"{r.alone[part]:.2f}×" if part in r.alone else "none"
         role = "muted" if part in done or part not in r.alone else "ink"
-        marks.append(text(f"part{row}-alone", 720, y + 15, gain, role, anchor="end"))
+        marks.append(text(f"part{row}-alone", 720 if at.x else 340, y + 15, gain, role, anchor="end"))
     return marks
 
 
-def _history(r: Result, i: int) -> list[dict]:
+def _history(r: Result, i: int, at: Box) -> list[dict]:
     """The whole step, one bar for each cure so far; the rest stands empty."""
-    x = linear(0, r.steps[0].step_s, STEPS.x, STEPS.right)
-    marks = [text("steps-title", STEPS.x, STEPS.y - 10, "the whole step, after each cure", "muted", "small")]
+    x = linear(0, r.steps[0].step_s, at.x, at.right)
+    marks = [text("steps-title", at.x, at.y - 10, "the whole step, after each cure", "muted", "small")]
     for row, step in enumerate(r.steps[: i + 1]):
-        y, at = STEPS.y + 24 * row, 0.0
+        y, done = at.y + at.h / 7 * row + (0 if at.x else 18), 0.0
         name, now = step.cured or "as it stands", row == i
+        place = (at.x - 10, y + 13, "end") if at.x else (0, y - 4, "start")
         marks.append(
-            text(f"step{row}-name", STEPS.x - 10, y + 13, name, "ink" if now else "muted", anchor="end", bold=now)
-        )  # fmt: skip
+            text(
+                f"step{row}-name",
+                *place[:2],
+                name,
+                "ink" if now else "muted",
+                "body" if at.x else "small",
+                place[2],
+                bold=now,
+            )
+        )
         for p, (part, time_s) in enumerate(step.parts_s.items()):
-            left, wide = x(at), x(at + time_s) - x(at)
+            left, wide = x(done), x(done + time_s) - x(done)
             tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
             marks.append(rect(f"step{row}-{p}", left, y, max(0, wide - 1.5), 17, _role(step, part), tip))
             if part == step.limit and wide > text_width(part, "small", True) + 10:
                 marks.append(
                     text(f"step{row}-limit", left + wide / 2, y + 13, part, "inverse", "small", "middle", True)
                 )  # fmt: skip
-            at += time_s
-        marks.append(text(f"step{row}-time", x(at) + 8, y + 13, units.seconds(step.step_s), bold=now))
+            done += time_s
+        marks.append(text(f"step{row}-time", x(done) + 8, y + 13, units.seconds(step.step_s), bold=now))
     return marks
 
 
@@ -176,16 +209,16 @@ def _takeaway(r: Result, i: int) -> str:
     return f"Try next: {remedy}."
 
 
-def frames(r: Result, measured: dict | None = None) -> list[Scene]:
-    scenes = []
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    scenes, (parts_at, steps_at, height) = [], PLACES[width == WIDE]
     for i, now in enumerate(r.steps):
         step = figure("one step", now.step_s, units.seconds, "primary")
-        share = figure(f"of it: {now.limit}", now.limit_share, units.percent, "hot")
+        share = figure(f"of it: {now.limit}", now.limit_share, units.percent, "hot", "limit")
         ceiling = figure("ceiling, if that took no time", now.limit_ceiling, units.times)
         tokens = figure("tokens a second", now.tokens_per_s, units.count)
         formula = (
-            "ceiling = 1 / (1 − share)",
-            f"1 / (1 − {units.number(now.limit_share)}) = {ceiling.text}",
+            "ceiling = 1 / (1 − {limit:share})",
+            f"1 / (1 − {{limit:{units.number(now.limit_share)}}}) = {ceiling.text}",
         )
         scenes.append(
             Scene(
@@ -193,10 +226,11 @@ def frames(r: Result, measured: dict | None = None) -> list[Scene]:
                 f"{step.text}, {tokens.text} tokens a second; {now.limit} is {share.text} of it, so no cure of "
                 f"that part alone brings more than {ceiling.text}.",
                 takeaway=_takeaway(r, i),
-                marks=_parts(r, i) + _history(r, i),
+                marks=_parts(r, i, parts_at) + _history(r, i, steps_at),
                 figures=(step, share, ceiling, tokens),
                 table=_table(r),
-                height=STEPS.y + 7 * 24,
+                height=height,
+                width=width,
                 formula=(formula,),
                 caption=_caption(r, i),
             )
@@ -210,8 +244,8 @@ SIMULATOR = Declaration(
     controls=(
         powers_of_two("batch", "Requests in the batch", 32, 1, 128),
         powers_of_two("context", "Tokens of context", 4096, 256, 32768),
-        steps("weight_bits", "Weights, once quantized", 4, (2, 3, 4, 6, 8), unit="bits"),
-        steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits"),
+        WEIGHT,
+        CACHE,
         select("model", "Model", "Llama-3-70B", list(MODELS), more=True),
         powers_of_two("devices", "GPUs (tensor parallel)", 8, 1, 8, more=True),
         select("machine_name", "GPU", "H100", list(GPUS), more=True),

@@ -19,13 +19,16 @@ from widgets.charts import (
     text_width,
 )
 from widgets.controls import powers_of_two, select, slider
-from widgets.declare import Declaration, Prediction
-from widgets.scene import Column, Scene, circle, figure, line, rect, table, text
+from widgets.declare import Declaration, Prediction, Stepper
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
-LANES = Box(76, 22, 600, 96)
-CHANCES = Box(40, 220, 290, 130)
-BATCHES = Box(410, 220, 240, 130)
 MOST_BATCH, MOST_DRAFTS = 256, 12
+KEPT = slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01)
+BATCH = powers_of_two("batch", "Requests in the batch", 1, 1, MOST_BATCH)
+STEPS_SHOWN = 16
+# (both lanes of time, the chances, the batch, height)
+PLACES = {True: (Box(96, 24, 548, 138), Box(64, 262, 230, 96), Box(424, 262, 212, 96), 396),
+          False: (Box(14, 34, 300, 150), Box(40, 280, 290, 96), Box(40, 462, 226, 96), 602)}  # fmt: skip
 BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
 
 
@@ -82,19 +85,26 @@ def _batches(batch: int) -> list[int]:
     return sorted(rungs | {batch})
 
 
-def _lanes(r: Result) -> list[dict]:
+def _lanes(r: Result, now_s: float, at: Box) -> list[dict]:
     """The same stretch of time twice: step by step, and in rounds."""
-    x = linear(0, max(4 * r.plain_s, r.round_s), LANES.x, LANES.right)
-    plain_y, guess_y = LANES.y, LANES.y + 50
-    marks = [
-        text("plain-name", LANES.x - 10, plain_y + 19, "plain", "muted", anchor="end"),
-        text("guess-name", LANES.x - 10, guess_y + 19, "guessing", "primary", anchor="end", bold=True),
-    ]
-    marks += axis_x("time", x, LANES.bottom - 6, show=units.seconds)
+    x = linear(0, max(4 * r.plain_s, r.round_s), at.x, at.right)
+    wide_room = at.x > 40
+    plain_y, guess_y = at.y, at.y + (50 if wide_room else 56)
+    marks = []
+    for id, y, words, role in (
+        ("plain", plain_y, "plain", "muted"),
+        ("guess", guess_y, "guessing", "primary"),
+    ):
+        place = (at.x - 10, y + 19, "end") if wide_room else (at.x, y - 6, "start")
+        marks.append(text(f"{id}-name", *place[:2], words, role, anchor=place[2], bold=id == "guess"))
+    marks += axis_x("time", x, at.bottom - 6, show=units.seconds, ticks=None if wide_room else x.ticks(2))
+    marks.append(line("now-s", x(now_s), at.y - 8, x(now_s), at.bottom - 6, "now"))
     for i in range(int((x.hi / r.plain_s) + 1e-9)):
+        if (i + 1) * r.plain_s > now_s * (1 + 1e-9):
+            break
         left, right = x(i * r.plain_s), x((i + 1) * r.plain_s)
         tip = f"Token {i + 1} after {units.seconds((i + 1) * r.plain_s)}"
-        marks.append(rect(f"plain-{i}", left, plain_y, right - left - 2, 28, "secondary", tip))
+        marks += about("plain", rect(f"plain-{i}", left, plain_y, right - left - 2, 28, "secondary", tip))
         words = f"token {i + 1}" if right - left > 60 else str(i + 1)
         if right - left > 18 and i < 40:
             marks.append(
@@ -102,14 +112,21 @@ def _lanes(r: Result) -> list[dict]:
             )
     for i in range(min(24, int(x.hi / r.round_s + 1e-9))):
         start = i * r.round_s
+        if start + r.round_s > now_s * (1 + 1e-9):
+            break
         middle, right = x(start + r.draft_s), x(start + r.round_s)
         for k in range(r.drafts):
             left = x(start + r.draft_s * k / r.drafts)
             wide = (middle - x(start)) / r.drafts
             tip = f"Round {i + 1}: guess {k + 1} of {r.drafts}"
-            marks.append(rect(f"draft-{i}-{k}", left, guess_y, max(0.5, wide - 1), 28, "overhead", tip))
+            marks += about(
+                "guesses drafts",
+                rect(f"draft-{i}-{k}", left, guess_y, max(0.5, wide - 1), 28, "overhead", tip),
+            )
         tip = f"Round {i + 1}: one pass checks {r.drafts + 1} places in {units.seconds(r.verify_s)}"
-        marks.append(rect(f"check-{i}", middle, guess_y, max(1, right - middle - 2), 28, "primary", tip))
+        marks += about(
+            "check", rect(f"check-{i}", middle, guess_y, max(1, right - middle - 2), 28, "primary", tip)
+        )
         out = units.number((i + 1) * r.tokens)
         for words in (f"{out} tokens by here", f"{out} tokens", out):
             if text_width(words) < right - middle - 8:
@@ -120,60 +137,72 @@ def _lanes(r: Result) -> list[dict]:
     return marks
 
 
-def _chances(r: Result) -> list[dict]:
+def _chances(r: Result, at: Box) -> list[dict]:
     """Chance of each token of a round; their sum is what the round yields."""
-    y = linear(0, 1, CHANCES.bottom, CHANCES.y)
+    y = linear(0, 1, at.bottom, at.y)
     columns = []
     for i, chance in enumerate(r.chances):
         what = "the target's own" if i == 0 else f"needs {i} guesses kept"
         tip = f"Token {i + 1} of a round, {what}: {units.percent(chance)}"
         columns.append((str(i + 1), [Part(chance, "useful", tip), Part(1 - chance, "dropped", tip)]))
-    wide = CHANCES.w * min(1, (r.drafts + 1) / 7)
-    box = Box(CHANCES.x, CHANCES.y, wide, CHANCES.h)
-    marks = axis_y("chance", y, CHANCES.x, show=lambda v: units.percent(v, 0), ticks=(0, 0.5, 1))
-    marks.append(text("chance-title", 0, CHANCES.y - 31, "chance of each token of a round", "muted", "small"))
+    wide = at.w * min(1, (r.drafts + 1) / 7)
+    box = Box(at.x, at.y, wide, at.h)
+    marks = axis_y("chance", y, at.x, show=lambda v: units.percent(v, 0), ticks=(0, 0.5, 1))
+    marks.append(text("chance-title", 0, at.y - 31, "chance of each token of a round", "muted", "small"))
     sum_of = f"together {units.number(r.tokens)} tokens"
-    marks.append(text("chance-sum", 0, CHANCES.y - 14, sum_of, "useful", bold=True))
-    return marks + bars_up("chance", columns, box, y)
+    marks.append(text("chance-sum", 0, at.y - 14, sum_of, "useful", bold=True))
+    bars = about(
+        "tokens",
+        bars_up(
+            "chance",
+            columns,
+            box,
+            y,
+            every=1 if at.w * min(1, (r.drafts + 1) / 7) / (r.drafts + 1) > 14 else 2,
+        ),
+    )
+    if r.drafts == 0:
+        return marks + bars
+    # the second token needs one guess kept: the height of its bar is that chance
+    x = at.x + wide * 1.5 / (r.drafts + 1)
+    return marks + bars + [handle("pull-kept", x, y(r.acceptance), "useful", drag(KEPT, "y", y))]
 
 
-def _by_batch(r: Result) -> list[dict]:
+def _by_batch(r: Result, at: Box) -> list[dict]:
     """Speedup over the batch: as soon as the pass is no longer free, guessing loses."""
     peak = max(one.speedup for one in r.at_batch)
     top = next(t for t in (4, 8, 16) if t >= peak or t == 16)
-    x, y = log(1, MOST_BATCH, BATCHES.x, BATCHES.right), linear(0, top, BATCHES.bottom, BATCHES.y)
+    x, y = log(1, MOST_BATCH, at.x, at.right), linear(0, top, at.bottom, at.y)
     marks = [
         text(
             "batch-title",
-            BATCHES.x - 34,
-            BATCHES.y - 31,
+            at.x - 34,
+            at.y - 31,
             "speedup by requests in the batch",
             "muted",
             "small",
         )
     ]
     marks += axis_y(
-        "speedup", y, BATCHES.x, show=units.times, right=BATCHES.right, ticks=[top * q / 4 for q in range(5)]
+        "speedup", y, at.x, show=units.times, right=at.right, ticks=[top * q / 4 for q in range(5)]
     )
-    marks += axis_x("batch", x, BATCHES.bottom, show=units.count, ticks=(1, 4, 16, 64, 256))
-    marks += limit_across("even", BATCHES, y(1), "")[:1]
-    marks.append(text("even-name", BATCHES.right + 6, y(1) + 4, "no gain", "muted", "small"))
+    marks += axis_x("batch", x, at.bottom, show=units.count, ticks=(1, 4, 16, 64, 256))
+    marks += limit_across("even", at, y(1), "")[:1]
+    marks.append(text("even-name", at.right + 6, y(1) + 4, "no gain", "muted", "small"))
     marks += lines("gain", [Series("", [(one.batch, one.speedup) for one in r.at_batch], "primary")], x, y)[
         :1
     ]
+    marks.append(line("policy", x(cost.ADAPTIVE_BATCH), at.bottom, x(cost.ADAPTIVE_BATCH), at.y, "limit"))
     marks.append(
-        line("policy", x(cost.ADAPTIVE_BATCH), BATCHES.bottom, x(cost.ADAPTIVE_BATCH), BATCHES.y, "limit")
-    )
-    marks.append(
-        text(
-            "policy-name", x(cost.ADAPTIVE_BATCH), BATCHES.y - 8, "guess below 16", "muted", "small", "middle"
-        )
+        text("policy-name", x(cost.ADAPTIVE_BATCH), at.y - 8, "guess below 16", "muted", "small", "middle")
     )
     shown = units.times(r.speedup)
     role = "useful" if r.speedup > 1 else "hot"
-    marks.append(circle("now", x(r.batch), y(r.speedup), 6, role, f"Batch {r.batch}: {shown}"))
-    side = "start" if x(r.batch) < BATCHES.right - 70 else "end"
-    shift = 11 if side == "start" else -11
+    marks.append(
+        handle("now", x(r.batch), y(r.speedup), role, drag(BATCH, "x", x), tip=f"Batch {r.batch}: {shown}")
+    )
+    side = "start" if x(r.batch) < at.right - 70 else "end"
+    shift = 22 if side == "start" else -22
     return [*marks, text("now-name", x(r.batch) + shift, y(r.speedup) - 7, shown, role, "body", side, True)]
 
 
@@ -190,45 +219,58 @@ def _takeaway(r: Result) -> str:
     return "One reading of the weights, several tokens: it pays while checking is free and guesses are kept."
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
-    tokens = figure("tokens a round", r.tokens, units.number, "useful")
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    """One for each plain step of the stretch of time; the last shows all of it."""
+    lanes_at, chances_at, batch_at, height = PLACES[width == WIDE]
+    tokens = figure("tokens a round", r.tokens, units.number, "useful", "tokens")
     token = figure("a token", r.token_s, units.seconds, "primary")
     gain = figure("against plain steps", r.speedup, units.times, "useful" if r.speedup > 1 else "hot")
     best = figure("guesses are best here", r.best_drafts, units.count)
     p, k = units.number(r.acceptance), r.drafts
     broken = r.batch >= cost.ADAPTIVE_BATCH and r.speedup <= 1
-    return Scene(
+    same = dict(
         summary=f"{k} guesses, each kept with {units.percent(r.acceptance, 0)}, yield {tokens.text} tokens a round; "
         f"with {units.seconds(r.draft_s)} for the guesses and {units.seconds(r.verify_s)} for the check that is "
         f"{token.text} a token, {gain.text} plain steps of {units.seconds(r.plain_s)}; at this batch of "
         f"{r.batch}, {best.text} guesses would be best.",
         takeaway=_takeaway(r),
-        marks=_lanes(r) + _chances(r) + _by_batch(r),
         figures=(tokens, token, gain, best),
         table=table(
             ("requests in the batch", Column("speedup", show=units.times)),
             [(str(one.batch), one.speedup) for one in r.at_batch],
         ),
-        height=390,
+        height=height,
+        width=width,
         formula=(
-            ("tokens = (1 − pᵏ⁺¹) / (1 − p)" if r.acceptance < 1 else "tokens = k + 1", f"p = {p}, k = {k}: {tokens.text}"),
+            ("{tokens} = (1 − {acceptance:p}ᵏ⁺¹) / (1 − {acceptance:p}), k = {drafts:guesses}" if r.acceptance < 1 else "{tokens} = {drafts:k} + 1",
+             f"p = {p}, k = {k}: {{tokens:{tokens.text}}}"),
             (
-                "a token = (guesses + check) / tokens",
-                f"({units.seconds(r.draft_s)} + {units.seconds(r.verify_s)}) / {tokens.text} = {token.text}",
+                "a token = ({drafts:guesses} + check) / {tokens}",
+                f"({{drafts:{units.seconds(r.draft_s)}}} + {units.seconds(r.verify_s)}) / {{tokens:{tokens.text}}} = {token.text}",
             ),
         ),
         warning=f"Slower than plain decoding: guess only below {cost.ADAPTIVE_BATCH} requests." if broken else "",
     )  # fmt: skip
+    rest = _chances(r, chances_at) + _by_batch(r, batch_at)
+    whole = max(4 * r.plain_s, r.round_s)
+    times = [whole * (i + 1) / STEPS_SHOWN for i in range(STEPS_SHOWN)]
+    return [Scene(marks=_lanes(r, t, lanes_at) + rest, caption=_caption(r, t), **same) for t in times]
+
+
+def _caption(r: Result, now_s: float) -> str:
+    plain, rounds = int(now_s / r.plain_s + 1e-9), int(now_s / r.round_s + 1e-9)
+    return (f"After {units.seconds(now_s)}: {plain} {'token' if plain == 1 else 'tokens'} step by step, and on average "
+            f"{units.number(rounds * r.tokens)} in {rounds} {'round' if rounds == 1 else 'rounds'} of guesses.")  # fmt: skip
 
 
 SIMULATOR = Declaration(
     title="Speculative decoding",
     question="How many guessed tokens should one pass check, and when should it stop guessing?",
     controls=(
-        slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01),
+        KEPT,
         slider("drafts", "Guesses a round", 5, 0, MOST_DRAFTS),
         slider("draft_ms", "Time of one guess", 0.8, 0.0, 8.0, step=0.1, unit="ms"),
-        powers_of_two("batch", "Requests in the batch", 1, 1, MOST_BATCH),
+        BATCH,
         slider("step_ms", "Time of one plain step", 32, 4, 100, unit="ms", more=True),
         select("weight_bits", "Weights", 4, BITS, more=True,
                help="Narrow weights are read sooner, so fewer tokens a pass are free (H100, 16-bit arithmetic)."),
@@ -241,7 +283,7 @@ SIMULATOR = Declaration(
         "64 requests": {"batch": 64},
     },
     run=run,
-    scene=scene,
+    stepper=Stepper("moment", frames, lambda r: STEPS_SHOWN - 1),
     prediction=Prediction(
         "A small model guesses 5 tokens, each kept with a chance of 78%; the first that is not ends the run, and the "
         "large model adds one token of its own. How many tokens does a round yield on average?",

@@ -4,16 +4,25 @@ from dataclasses import dataclass
 
 from kernels.quantization_layouts import cost
 from widgets import units
-from widgets.charts import Box, Scale, linear
+from widgets.charts import Box, Scale, linear, text_width
 from widgets.controls import select, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, circle, figure, line, table, text
+from widgets.scene import WIDE, Column, Scene, about, circle, drag, figure, handle, line, table, text
 
 COUNT = 64
 OUTLIER_AT = 21
 TOP = 3.2  # the picture shows numbers up to this many typical sizes; the outlier leaves it
-LEFT, LONG, HIGH = 44, 664, 116
-ONE_TOP, BLOCKS_TOP = 44, 232
+GROUP = steps(
+    "group", "Numbers that share a scale", 16, (4, 8, 16, 32, 64), help="MXFP4 always takes 32, NVFP4 16."
+)
+OUTLIER = slider(
+    "outlier", "Outlier", 20, 1, 30, unit="×", help="Times the typical size; 3 to 20 in large models."
+)
+# (one scale for all, a scale for each block, height)
+PLACES = {
+    True: (Box(44, 44, 664, 116), Box(44, 232, 664, 116), 378),
+    False: (Box(4, 62, 332, 116), Box(4, 268, 332, 116), 420),
+}
 MOST_LEVELS = 40  # in view; a finer ladder is a grey wall
 
 
@@ -44,6 +53,7 @@ class Rival:
 @dataclass(frozen=True)
 class Result:
     format: str
+    group_asked: int
     outlier: float
     values: tuple[float, ...]
     size: float  # root mean square of the ordinary numbers
@@ -85,14 +95,13 @@ def run(format_name, group, outlier):
     one, blocks = _kept(values, size, alone, COUNT), _kept(values, size, format_name, group)
     rivals = [_kept(values, size, name, group) for name in cost.BLOCK_FORMATS]
     return Result(
-        format_name, outlier, values, size, one, blocks, one.error_share / blocks.error_share,
+        format_name, group, outlier, values, size, one, blocks, one.error_share / blocks.error_share,
         tuple(Rival(k.format, k.group, k.bits_per_weight, k.error_share) for k in rivals),
     )  # fmt: skip
 
 
-def _panel(id: str, top: float, kept: Kept, r: Result) -> list[dict]:
+def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
     """The numbers as stems, what is kept of them as dots, and the ladder of values that each block has."""
-    box = Box(LEFT, top, LONG, HIGH)
     y, pitch = linear(-TOP * r.size, TOP * r.size, box.bottom, box.y), box.w / COUNT
     blocks = COUNT // kept.group
     marks = _ladders(id, box, kept, y)
@@ -105,14 +114,26 @@ def _panel(id: str, top: float, kept: Kept, r: Result) -> list[dict]:
         tip = f"number {i}: {units.number(value)} kept as {units.number(stays)}"
         marks.append(line(f"{id}-stem{i}", x, y(0), x, y(value), "now" if far else "idle"))
         marks.append(
-            circle(f"{id}-dot{i}", x, y(stays), 3.2, "now" if far else "hot" if lost else "primary", tip)
+            circle(
+                f"{id}-dot{i}",
+                x,
+                y(stays),
+                3.2 if box.w > 400 else 2.2,
+                "now" if far else "hot" if lost else "primary",
+                tip,
+            )
         )
     marks += _outlier(id, box, y, r)
     for b, error in enumerate(kept.block_errors):
         x = box.x + (b + 0.5) * kept.group * pitch
         role = "hot" if error > 0.25 else "muted"
-        name = f"error {units.percent(error, 0)}" if blocks <= 8 else units.percent(error, 0)
-        marks.append(text(f"{id}-error{b}", x, box.bottom + 18, name, role, "small", "middle"))
+        name = f"error {units.percent(error, 0)}" if blocks <= 8 * box.w / 664 else units.percent(error, 0)
+        if kept.group * pitch > text_width(name, "small") or (
+            b % 2 == 0 and 2 * kept.group * pitch > text_width(name, "small")
+        ):
+            marks += about(
+                f"errors_{id}", text(f"{id}-error{b}", x, box.bottom + 18, name, role, "small", "middle")
+            )
     return marks
 
 
@@ -128,11 +149,26 @@ def _ladders(id: str, box: Box, kept: Kept, y: Scale) -> list[dict]:
 
 
 def _outlier(id: str, box: Box, y: Scale, r: Result) -> list[dict]:
-    """Short, for a block's edge may stand close by: no line runs through it."""
-    if r.outlier <= TOP:
-        return []
+    """Its size, short; in the upper panel it is pulled, and the scale of the way is its own: it leaves the picture."""
     x = box.x + (OUTLIER_AT + 0.5) * box.w / COUNT
-    return [text(f"{id}-outlier", x + 9, box.y + 10, units.times(r.outlier), "now", "small", bold=True)]
+    grip = []
+    if id == "one":
+        way = linear(1, 30, y(r.size), box.y - 10)
+        grip = [handle("pull-outlier", x, way(r.outlier), "now", drag(OUTLIER, "y", way))]
+    if r.outlier <= TOP:
+        return grip
+    return [
+        *grip,
+        text(
+            f"{id}-outlier",
+            x + (24 if id == "one" else 9),
+            box.y + 10,
+            units.times(r.outlier),
+            "now",
+            "small",
+            bold=True,
+        ),
+    ]
 
 
 def _named(kept: Kept) -> str:
@@ -140,13 +176,25 @@ def _named(kept: Kept) -> str:
     return f"{kept.format}, {scale}"
 
 
-def _title(id: str, top: float, kept: Kept, role: str) -> list[dict]:
+def _title(id: str, box: Box, kept: Kept, role: str) -> list[dict]:
     spent = f"{units.number(kept.bits_per_weight, 4)} bits a weight"
     became = f"{kept.zeros} of {COUNT - 1} ordinary numbers became 0"
+    if box.w < 400:
+        return [text(f"{id}-title", 0, box.y - 42, f"{_named(kept)}", "ink", "small", bold=True),
+                text(f"{id}-zeros", 0, box.y - 27, f"{spent}; {kept.zeros} of {COUNT - 1} became 0", role, "small", bold=True)]  # fmt: skip
     return [
-        text(f"{id}-title", 0, top - 26, f"{_named(kept)}: {spent}", bold=True),
-        text(f"{id}-zeros", WIDE, top - 26, became, role, "small", "end", bold=True),
+        text(f"{id}-title", 0, box.y - 26, f"{_named(kept)}: {spent}", bold=True),
+        text(f"{id}-zeros", WIDE, box.y - 26, became, role, "small", "end", bold=True),
     ]
+
+
+def _edge(r: Result, box: Box) -> list[dict]:
+    """The right edge of the first block: pulled, every block grows."""
+
+    def place(group: float) -> float:
+        return box.x + group * box.w / COUNT
+
+    return [handle("pull-group", place(r.group_asked), box.y - 2, "primary", drag(GROUP, "x", place))]
 
 
 def _takeaway(r: Result) -> str:
@@ -164,7 +212,8 @@ def _table(r: Result):
     return table(columns, rows + [(v.name, v.group, v.bits_per_weight, v.error_share) for v in r.rivals])
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    one_at, blocks_at, height = PLACES[width == WIDE]
     one = figure("error, one scale", r.one.error_share, units.percent, "hot")
     blocks = figure(
         f"error, a scale for each {r.blocks.group}", r.blocks.error_share, units.percent, "primary"
@@ -178,17 +227,18 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         f"ordinary number; {_named(r.blocks)}, by {blocks.text}, which is {gain.text} smaller, at {spent.text} bits a "
         "weight.",
         takeaway=_takeaway(r),
-        marks=_title("one", ONE_TOP, r.one, "hot" if r.one.zeros > 16 else "muted")
-        + _panel("one", ONE_TOP, r.one, r)
-        + [text("how", 0, ONE_TOP + HIGH + 18, "stems: the numbers; dots: as kept; lines: the levels", "muted", "small")]
-        + _title("blocks", BLOCKS_TOP, r.blocks, "hot" if r.blocks.zeros > 16 else "muted")
-        + _panel("blocks", BLOCKS_TOP, r.blocks, r),
+        marks=_title("one", one_at, r.one, "hot" if r.one.zeros > 16 else "muted")
+        + _panel("one", one_at, r.one, r)
+        + [text("how", 0, one_at.bottom + (18 if width == WIDE else 34), "stems: the numbers; dots: as kept; lines: the levels", "muted", "small")]
+        + _title("blocks", blocks_at, r.blocks, "hot" if r.blocks.zeros > 16 else "muted")
+        + _panel("blocks", blocks_at, r.blocks, r) + _edge(r, blocks_at),
         figures=(one, blocks, gain, spent),
         table=_table(r),
-        height=BLOCKS_TOP + HIGH + 30,
+        height=height,
+        width=width,
         formula=(
-            ("bits a weight = bits + scale bits / block",
-             f"{form.bits} + {scale} / {r.blocks.group} = {spent.text}"),
+            ("bits a weight = {format_name:bits + scale bits} / {group:block}",
+             f"{form.bits} + {scale} / {{group:{r.blocks.group}}} = {spent.text}"),
         ),
     )  # fmt: skip
 
@@ -198,9 +248,8 @@ SIMULATOR = Declaration(
     question="What does one outlier do to the numbers that share its scale?",
     controls=(
         select("format_name", "Format", "int4", list(cost.BLOCK_FORMATS)),
-        steps("group", "Numbers that share a scale", 16, (4, 8, 16, 32, 64),
-              help="MXFP4 always takes 32, NVFP4 16."),
-        slider("outlier", "Outlier", 20, 1, 30, unit="×", help="Times the typical size; 3 to 20 in large models."),
+        GROUP,
+        OUTLIER,
     ),
     presets={
         "int4, blocks of 16": {},

@@ -8,12 +8,17 @@ from widgets import units
 from widgets.charts import Box, axis_x, linear, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, figure, rect, table, text
+from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, rect, table, text
 
 DENSE_BITS = 16
 GB = 1e9
-MEMORY, PITCH = Box(168, 34, 436, 3 * 44), 44
-REQUEST = Box(168, 246, 436, 3 * 44)
+MEAN = slider("mean_tokens", "Mean request", 500, 100, 4000, step=100, unit="tokens")
+WEIGHT = steps("weight_bits", "Bits of a weight", 4, (2, 3, 4, 8, 16))
+# (one GPU's memory, one request's cache, height)
+PLACES = {
+    True: (Box(168, 34, 436, 3 * 44), Box(168, 246, 436, 3 * 44), 386),
+    False: (Box(0, 34, 336, 3 * 56), Box(0, 290, 336, 3 * 56), 464),
+}
 
 
 @dataclass(frozen=True)
@@ -77,34 +82,46 @@ def run(
 
 
 def _row(id: str, box: Box, i: int, name: str, detail: str) -> list[dict]:
-    top = box.y + i * PITCH
+    top = box.y + i * box.h / 3
+    if not box.x:
+        return [text(f"{id}-name", 0, top + 15, f"{name}: {detail}", "ink", "small")]
     return [
         text(f"{id}-name", box.x - 14, top + 13, name, anchor="end", bold=True),
         text(f"{id}-detail", box.x - 14, top + 29, detail, "muted", "small", "end"),
     ]
 
 
-def _inside(id: str, left: float, right: float, y: float, words: str, role: str) -> list[dict]:
+def _inside(id: str, left: float, right: float, y: float, words: str, role: str, on: str = "") -> list[dict]:
     """A name in the middle of its bar; its first word, or nothing, where the bar is short."""
     short = words.split(" ", 1)[0].rstrip(",")
     fits = [one for one in (words, short) if text_width(one, "small", True) + 8 <= right - left]
-    return [text(id, (left + right) / 2, y, fits[0], role, "small", "middle", bold=True)] if fits else []
+    return (
+        [text(id, (left + right) / 2, y, fits[0], role, "small", "middle", bold=True, on=on)] if fits else []
+    )
 
 
-def _memory(r: Result) -> list[dict]:
+def _memory(r: Result, at: Box) -> list[dict]:
     """One GPU's memory: weights, tokens that are there, room that is reserved and empty."""
-    x = linear(0, r.memory_bytes, MEMORY.x, MEMORY.right)
+    x = linear(0, r.memory_bytes, at.x, at.right)
     marks = [
         text("memory-title", 0, 16, f"Memory of one GPU of {r.devices}", bold=True),
-        text("requests-title", WIDE, 16, "requests at once", "muted", "small", "end"),
+        text(
+            "requests-title",
+            WIDE if at.x else NARROW,
+            16,
+            "requests at once" if at.x else "at once",
+            "muted",
+            "small",
+            "end",
+        ),
     ]
     rows = (("before", r.before, "secondary"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
     for i, (id, s, ink) in enumerate(rows):
-        top = MEMORY.y + i * PITCH
+        top = at.y + i * at.h / 3 + (0 if at.x else 18)
         full = r.memory_bytes - s.free_bytes
         taken = s.requests * s.request_bytes / r.devices
         held = taken * s.used_share
-        marks += _row(f"m-{id}", MEMORY, i, s.name, s.detail)
+        marks += _row(f"m-{id}", at, i, s.name, s.detail)
         parts = (
             ("weights", 0, full, "primary", f"weights {units.si_bytes(s.weight_bytes)}"),
             ("tokens", full, full + held, "useful", f"tokens {units.si_bytes(held)}"),
@@ -120,36 +137,65 @@ def _memory(r: Result) -> list[dict]:
         for part, start, end, role, tip in parts:
             if end - start < 1e-6 * r.memory_bytes:
                 continue
-            marks.append(rect(f"m-{id}-{part}", x(start), top + 2, x(end) - x(start), 28, role, tip))
+            marks += about(
+                "weights" if part == "weights" else "memory",
+                rect(f"m-{id}-{part}", x(start), top + 2, x(end) - x(start), 28, role, f"{s.name}: {tip}"),
+            )
             if role in ("primary", "useful"):
                 marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "inverse")
             elif role == "waste":
-                marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "ink")
+                marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "ink", "waste")
         count = units.count(s.requests)
-        marks.append(text(f"m-{id}-requests", WIDE, top + 22, count, ink, "big", "end", bold=True))
-    return marks + axis_x("memory", x, MEMORY.bottom + 2, "", units.si_bytes)
+        marks.append(
+            text(
+                f"m-{id}-requests",
+                WIDE if at.x else NARROW,
+                top + (22 if at.x else -3),
+                count,
+                ink,
+                "big" if at.x else "body",
+                "end",
+                bold=True,
+            )
+        )
+    per = r.narrow.weight_bytes / r.narrow.weight_bits
+    marks.append(handle("pull-weight", x(r.narrow.weight_bytes), at.y + at.h / 3 + (16 if at.x else 34), "primary",
+                        drag(WEIGHT, "x", lambda bits: x(per * bits))))  # fmt: skip
+    return marks + axis_x(
+        "memory", x, at.bottom + 2, "", units.si_bytes, ticks=None if at.x else x.ticks(3)[1:]
+    )
 
 
-def _request(r: Result) -> list[dict]:
+def _request(r: Result, at: Box) -> list[dict]:
     """The cache of one request, drawn against the one of 16 bits."""
-    x = linear(0, r.before.request_bytes, REQUEST.x, REQUEST.right)
+    x = linear(0, r.before.request_bytes, at.x, at.right)
     said = f"{units.count(r.tokens)} tokens reserved, {units.count(r.mean_tokens)} there on average"
     marks = [
-        text("request-title", 0, REQUEST.y - 18, f"Cache of one request: {said}", bold=True),
+        text(
+            "request-title",
+            0,
+            at.y - 18,
+            f"Cache of one request: {said}" if at.x else "Cache of one request",
+            bold=True,
+        ),
     ]
     for i, (id, s) in enumerate((("before", r.before), ("narrow", r.narrow), ("paged", r.paged))):
-        top, held = REQUEST.y + i * PITCH, s.request_bytes * s.used_share
-        marks += _row(f"r-{id}", REQUEST, i, s.name, f"{s.kv_bits} bits a number")
+        top, held = at.y + i * at.h / 3 + (0 if at.x else 18), s.request_bytes * s.used_share
+        marks += _row(f"r-{id}", at, i, s.name, f"{s.kv_bits} bits a number")
+        if i == 0:
+            per = held / r.mean_tokens
+            place = linear(0, r.before.request_bytes / per, at.x, at.right)
+            pulled = handle("pull-mean", place(r.mean_tokens), top + 16, "useful", drag(MEAN, "x", place))
         marks += [
             rect(f"r-{id}-held", x(0), top + 2, max(1.5, x(held) - x(0)), 28, "useful",
                  f"tokens: {units.si_bytes(held)}"),
             rect(f"r-{id}-empty", x(held), top + 2, x(s.request_bytes) - x(held), 28, "waste",
                  f"reserved and empty: {units.si_bytes(s.request_bytes - held)}"),
-            text(f"r-{id}-bytes", WIDE, top + 22, units.si_bytes(s.request_bytes), "ink", "body", "end", bold=True),
+            text(f"r-{id}-bytes", WIDE if at.x else NARROW, top + (22 if at.x else -3), units.si_bytes(s.request_bytes), "ink", "body", "end", bold=True),
         ]  # fmt: skip
         empty = f"{units.percent(1 - s.used_share, 0)} empty"
-        marks += _inside(f"r-{id}-share", x(held), x(s.request_bytes), top + 21, empty, "ink")
-    return marks
+        marks += _inside(f"r-{id}-share", x(held), x(s.request_bytes), top + 21, empty, "ink", "waste")
+    return [*marks, pulled]
 
 
 def _warning(r: Result) -> str:
@@ -168,6 +214,12 @@ def _takeaway(r: Result) -> str:
         return "Where 16-bit weights leave no room, fewer bits are not a speed-up but the only way to run."
     if r.gain <= 1:
         return "Numbers of 16 bits everywhere: only pages make room here."
+    if r.narrow.kv_bits == 16:
+        return "Fewer bits of the weights make room once; each request still takes as much as before."
+    if r.narrow.weight_bits == 16:
+        return "A narrower cache fits more requests into the same room: the weights' share stays."
+    if r.tokens > 16 * 500:
+        return "The longer the room that is reserved, the emptier it stands: pages bring the most here."
     return "Fewer bits leave room and fill less of it; pages stop paying for tokens that never come."
 
 
@@ -182,7 +234,8 @@ def _table(r: Result):
     return table(columns, rows)
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    memory_at, request_at, height = PLACES[width == WIDE]
     before = figure("requests, 16 bits", r.before.requests, units.count, "secondary")
     narrow = figure("with fewer bits", r.narrow.requests, units.count, "primary")
     paged = figure("and with pages", r.paged.requests, units.count, "useful")
@@ -193,15 +246,16 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         summary=f"{units.count(r.devices)} GPUs hold {before.text} requests of {units.count(r.tokens)} tokens with "
         f"16-bit weights and cache, {narrow.text} with fewer bits{times}, and {paged.text} with pages.",
         takeaway=_takeaway(r),
-        marks=_memory(r) + _request(r),
+        marks=_memory(r, memory_at) + _request(r, request_at),
         figures=figures,
         table=_table(r),
-        height=REQUEST.bottom + 4,
+        height=height,
+        width=width,
         formula=(
-            ("requests = (memory − weights) / cache of a request",
-             f"({units.si_bytes(r.memory_bytes)} − {units.si_bytes(r.narrow.weight_bytes)}) / "
+            ("requests = ({memory_gb:memory} − {weights}) / cache of a request",
+             f"({{memory_gb:{units.si_bytes(r.memory_bytes)}}} − {{weights:{units.si_bytes(r.narrow.weight_bytes)}}}) / "
              f"{units.si_bytes(r.narrow.request_bytes / r.devices)} = {narrow.text}, on each GPU its share"),
-            ("a token = 2 · layers · KV heads · 128 · bytes",
+            ("a token = 2 · {layers} · {kv_heads:KV heads} · 128 · bytes",
              f"{units.si_bytes(r.kv_bytes_per_token)} in 16 bits"),
         ),
         warning=_warning(r),
@@ -212,11 +266,11 @@ SIMULATOR = Declaration(
     title="KV-cache capacity",
     question="How many requests fit beside the weights?",
     controls=(
-        steps("weight_bits", "Bits of a weight", 4, (2, 3, 4, 8, 16)),
+        WEIGHT,
         steps("kv_bits", "Bits of a cached number", 8, (4, 8, 16)),
         powers_of_two("tokens", "Longest request", 4096, 1024, 32768, unit="tokens",
                       help="Without pages, room for all of them is reserved."),
-        slider("mean_tokens", "Mean request", 500, 100, 4000, step=100, unit="tokens"),
+        MEAN,
         powers_of_two("page_tokens", "Tokens of a page", 16, 1, 256, more=True),
         powers_of_two("kv_heads", "Key-value heads", 8, 1, 64, more=True, help="Fewer than query heads with GQA."),
         slider("layers", "Layers", 80, 8, 128, step=8, more=True),

@@ -5,10 +5,19 @@ from widgets import units
 from widgets.controls import log_slider, powers_of_two, select, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.quantization_layouts.payoff_model import DENSE_BITS, MOST_BATCH, Result, run
-from widgets.quantization_layouts.payoff_picture import CHART, bits, chart, kernel_families, ledger, yours
-from widgets.scene import Column, Scene, beside_model, figure, table, text
+from widgets.quantization_layouts.payoff_picture import (
+    BATCH,
+    DEQUANT,
+    PLACES,
+    bits,
+    chart,
+    kernel_families,
+    ledger,
+    yours,
+)
+from widgets.scene import WIDE, Column, Scene, beside_model, figure, table, text
 
-PLACES = {
+UNPACKED = {
     "exposed": "exposed: its time adds",
     "fused": "in the kernel, before each multiply",
     "asynchronous": "in the kernel, beside an asynchronous multiply",
@@ -60,14 +69,17 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
     total = [units.number(1e3 * s) for s in (r.dense_s, r.saved_s, r.added_s, r.quant_s)]
     return (
         (
-            "bits a weight = bits + scale bits / group",
-            f"{r.bits} + {r.scale_bits}/{r.group} = {units.number(r.bits_per_weight, 4)}",
+            "bits a weight = {bits} + {scale_bits:scale bits} / {group}",
+            f"{{bits:{r.bits}}} + {{scale_bits:{r.scale_bits}}}/{{group:{r.group}}} = {units.number(r.bits_per_weight, 4)}",
         ),
         (
-            "saved = max(dense stream, arithmetic) − max(packed stream, arithmetic)",
-            f"max({ms[0]}, {ms[2]}) − max({ms[1]}, {ms[2]}) = {ms[3]} ms",
+            "{saved} = max(dense stream, arithmetic) − max(packed stream, arithmetic)",
+            f"max({ms[0]}, {ms[2]}) − max({ms[1]}, {ms[2]}) = {{saved:{ms[3]} ms}}",
         ),
-        ("step = dense − saved + added", f"{total[0]} − {total[1]} + {total[2]} = {total[3]} ms"),
+        (
+            "{quant:step} = {dense} − {saved} + {added}",
+            f"{{dense:{total[0]}}} − {{saved:{total[1]}}} + {{added:{total[2]}}} = {{quant:{total[3]} ms}}",
+        ),
     )
 
 
@@ -89,11 +101,11 @@ def _table(r: Result):
     return table(columns, [mine, *rows])
 
 
-def scene(r: Result, measured: dict | None = None) -> Scene:
-    measured = measured or {}
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    measured, pl = measured or {}, PLACES[width == WIDE]
     lost = r.verdict in ("eaten", "nothing to save")
     saved = figure("weights not read", r.bytes_saved, units.si_bytes, "useful")
-    added = figure("unpacking adds", r.added_s, units.seconds, "hot")
+    added = figure("unpacking adds", r.added_s, units.seconds, "hot", "added")
     step = figure(f"quantized step, was {units.seconds(r.dense_s)}", r.quant_s, units.seconds, "ink")
     speedup = figure("as fast as dense", r.speedup, units.times, "hot" if lost else "primary")
     beside = "speedup" in measured and beside_model(
@@ -106,15 +118,16 @@ def scene(r: Result, measured: dict | None = None) -> Scene:
         takeaway=_takeaway(r),
         marks=[
             text("ledger-title", 0, 14, "The account of one decode step", bold=True),
-            *ledger(r),
-            *kernel_families(r),
-            text("chart-title", 0, CHART.y - 30, _title(r), bold=True),
-            *chart(r),
-            *yours(r, measured),
+            *ledger(r, pl),
+            *kernel_families(r, pl),
+            text("chart-title", 0, pl.chart.y - 26, _title(r), bold=True),
+            *chart(r, pl),
+            *yours(r, pl, measured),
         ],
         figures=(saved, added, step, speedup),
         table=_table(r),
-        height=CHART.bottom + 40,
+        height=pl.height,
+        width=width,
         formula=_formula(r),
         warning=_warning(r),
         beside=(beside,) if beside else (),
@@ -126,13 +139,11 @@ SIMULATOR = Declaration(
     question="Fewer bits save bytes and cost unpacking: is the step faster in the end?",
     controls=(
         steps("bits", "Weight precision", 4, (2, 3, 4, 5, 6, 8), unit="bits"),
-        slider("dequant_ms", "Dequantization overhead", 1.0, 0.0, 10.0, step=0.1, unit="ms",
-               help="Unpacking all weights once."),
+        DEQUANT,
         log_slider("dense_ms", "Dense decode time", 5.2, 1.0, 50.0, unit="ms",
                    help="One step with 16-bit weights at batch 1: 70B on eight H100 takes 5.2 ms."),
-        log_slider("batch", "Batch", 1, 1, MOST_BATCH, per_decade=12,
-                   help="More requests share one reading, and bring their own arithmetic."),
-        select("placement", "Where unpacking happens", "exposed", PLACES, more=True),
+        BATCH,
+        select("placement", "Where unpacking happens", "exposed", UNPACKED, more=True),
         powers_of_two("group", "Weights that share a scale", 128, 16, 1024, more=True),
         select("scale_bits", "Bits of a scale", 16, {8: "8: FP8 or a power of two", 16: "16: FP16", 32: "32: FP32"},
                more=True),

@@ -1,13 +1,32 @@
 """The accountant's picture: the ledger of one step, and both steps over the batch."""
 
+from typing import NamedTuple
+
 from kernels.quantization_layouts import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_x, axis_y, limit_up, linear, log
+from widgets.charts import Box, Scale, axis_x, axis_y, limit_up, linear, log, wrap
+from widgets.controls import log_slider, slider
 from widgets.quantization_layouts.payoff_model import MOST_BATCH, Result, Step
-from widgets.scene import WIDE, circle, line, path, rect, text
+from widgets.scene import NARROW, WIDE, about, circle, drag, handle, line, path, rect, text
 
-BARS, PITCH = Box(176, 30, 400, 4 * 46), 46
-CHART = Box(66, 312, 600, 156)
+DEQUANT = slider("dequant_ms", "Dequantization overhead", 1.0, 0.0, 10.0, step=0.1, unit="ms",
+                 help="Unpacking all weights once.")  # fmt: skip
+BATCH = log_slider("batch", "Batch", 1, 1, MOST_BATCH, per_decade=12,
+                   help="More requests share one reading, and bring their own arithmetic.")  # fmt: skip
+
+
+class Places(NamedTuple):
+    """The ledger and its lines' pitch, the chart over the batch, and how high both are together."""
+
+    bars: Box
+    pitch: int
+    chart: Box
+    height: int
+    wide: bool
+
+
+PLACES = {True: Places(Box(176, 26, 400, 4 * 39), 39, Box(66, 254, 600, 132), 426, True),
+          False: Places(Box(0, 26, 336, 4 * 52), 52, Box(58, 344, 272, 140), 524, False)}  # fmt: skip
 HOW = {
     "exposed": "nothing hides it",
     "fused": "before each multiply",
@@ -21,9 +40,9 @@ def bits(r: Result) -> str:
     return f"{units.number(r.bits_per_weight, 4)} bits"
 
 
-def ledger(r: Result) -> list[dict]:
+def ledger(r: Result, pl: Places) -> list[dict]:
     """Four lines of an account: what it took, what fewer bytes give back, what unpacking takes, what is left."""
-    x = linear(0, 1.55 * r.dense_s, BARS.x, BARS.right)
+    x = linear(0, 1.55 * r.dense_s, pl.bars.x, pl.bars.right)
     lost, floor = r.verdict in ("eaten", "nothing to save"), r.dense_s - r.saved_s
     passes = "" if r.passes == 1 else f"{r.passes} times, "
     how = "hidden under the stream" if r.dequant_s and not r.added_s else HOW[r.placement]
@@ -40,54 +59,83 @@ def ledger(r: Result) -> list[dict]:
     ]  # fmt: skip
     marks = []
     for i, (id, name, detail, start, end, role, ink, amount) in enumerate(rows):
-        top = BARS.y + i * PITCH
+        top = pl.bars.y + i * pl.pitch
         left, right = x(start), x(end)
-        marks += [
-            text(
-                f"{id}-name", BARS.x - 14, top + 13, name, "ink", "body", "end", bold=id in ("dense", "quant")
-            ),
-            text(f"{id}-detail", BARS.x - 14, top + 29, detail, "muted", "small", "end"),
-            rect(f"{id}-bar", left, top + 3, max(right - left, 1.5), 26, role, f"{name}: {amount}, {detail}"),
-            text(f"{id}-amount", WIDE, top + 22, amount, ink, "big", "end", bold=True),
-        ]
+        strong = id in ("dense", "quant")
+        if pl.wide:
+            marks += [
+                text(f"{id}-name", pl.bars.x - 14, top + 13, name, "ink", "body", "end", bold=strong),
+                text(f"{id}-detail", pl.bars.x - 14, top + 29, detail, "muted", "small", "end"),
+                text(f"{id}-amount", WIDE, top + 22, amount, ink, "big", "end", bold=True),
+            ]
+        else:
+            top += 16
+            marks += [
+                text(f"{id}-name", 0, top - 2, name, "ink", "small", bold=strong),
+                text(f"{id}-amount", NARROW, top - 2, amount, ink, "small", "end", bold=True),
+            ]
+        bar = rect(
+            f"{id}-bar", left, top + 3, max(right - left, 1.5), 26, role, f"{name}: {amount}, {detail}"
+        )
+        marks += about(id, bar)
+        if id == "added" and r.placement == "exposed":
+            marks.append(handle("pull-added", x(floor + r.added_s), top + 16, "hot",
+                                drag(DEQUANT, "x", lambda ms: x(floor + r.passes * ms * 1e-3))))  # fmt: skip
         if end > x.hi:
             marks.append(text(f"{id}-on", right - 6, top + 21, "→", "inverse", "body", "end", bold=True))
         if id in ("dense", "quant") and r.other_s:
             rest = f"the rest of the step: {units.seconds(r.other_s)}"
-            marks.append(rect(f"{id}-rest", BARS.x, top + 3, x(r.other_s) - BARS.x, 26, "overhead", rest))
-    sum_at = BARS.y + 3 * PITCH - 7
-    marks.append(line("sum", BARS.x, sum_at, WIDE, sum_at, "axis"))
-    return marks + _threshold(r, x) + _verdict(r, x)
+            marks.append(
+                rect(f"{id}-rest", pl.bars.x, top + 3, x(r.other_s) - pl.bars.x, 26, "overhead", rest)
+            )
+    sum_at = pl.bars.y + 3 * pl.pitch - (4 if pl.wide else 1)
+    marks.append(line("sum", pl.bars.x, sum_at, WIDE if pl.wide else NARROW, sum_at, "axis"))
+    return marks + _threshold(r, pl, x) + _verdict(r, pl, x)
 
 
-def _threshold(r: Result, x: Scale) -> list[dict]:
+def _threshold(r: Result, pl: Places, x: Scale) -> list[dict]:
     """Where the dense step ends: a quantized step that reaches it has won nothing."""
-    at, bottom = x(r.dense_s), BARS.y + 4 * PITCH - 6
-    marks = [line("even", at, BARS.y + 31, at, bottom, "limit", f"break-even: {units.seconds(r.dense_s)}")]
+    at, bottom = x(r.dense_s), pl.bars.y + 4 * pl.pitch - 4
+    marks = [line("even", at, pl.bars.y + 31, at, bottom, "limit", f"break-even: {units.seconds(r.dense_s)}")]
     if r.verdict != "nothing to save":
-        marks.append(text("even-name", at + 6, BARS.y + PITCH + 20, "break-even", "muted", "small"))
+        marks.append(
+            text(
+                "even-name",
+                at + 6,
+                pl.bars.y + pl.pitch + (20 if pl.wide else 38),
+                "break-even",
+                "muted",
+                "small",
+            )
+        )
     return marks
 
 
-def _verdict(r: Result, x: Scale) -> list[dict]:
+def _verdict(r: Result, pl: Places, x: Scale) -> list[dict]:
     """The ratio at the end of the last bar, inside the bar where the bar is too long."""
     faster = f"{units.times(r.speedup)} as fast"
-    y, end = BARS.y + 3 * PITCH + 21, x(r.quant_s)
-    if end > BARS.right - 120:
+    y, end = pl.bars.y + 3 * pl.pitch + (21 if pl.wide else 37), x(r.quant_s)
+    if end > pl.bars.right - 120:
         return [
-            text("ratio", max(BARS.x + 110, x(r.dense_s) - 8), y, faster, "inverse", anchor="end", bold=True)
+            text(
+                "ratio", max(pl.bars.x + 110, x(r.dense_s) - 8), y, faster, "inverse", anchor="end", bold=True
+            )
         ]
     role = "hot" if r.speedup <= 1 else "primary"
     return [text("ratio", end + 10, y, faster, role, bold=True)]
 
 
-def kernel_families(r: Result) -> list[dict]:
+def kernel_families(r: Result, pl: Places) -> list[dict]:
     """Who runs this format fast: bytes alone are no kernel."""
     named = cost.FORMATS.get(NAMED.get(r.bits, ""))
     words = f"{r.bits} bits: kernels of their own, with a codebook, as in k-bit deployment"
     if named:
         words = f"{named.name} runs fast with {', '.join(named.kernels)}: {named.note}"
-    return [text("kernels", 0, BARS.bottom + 26, words, "muted", "small")]
+    lines = [words] if pl.wide else wrap(words, 330)
+    return [
+        text(f"kernels{i}", 0, pl.bars.bottom + 20 + 15 * i, line, "muted", "small")
+        for i, line in enumerate(lines)
+    ]
 
 
 def _top(r: Result) -> float:
@@ -125,7 +173,7 @@ def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[d
     return [path(id, there + back[::-1], role, closed=True)]
 
 
-def _beyond(r: Result, y: Scale) -> list[dict]:
+def _beyond(r: Result, pl: Places, y: Scale) -> list[dict]:
     """What lies above the chart, in words."""
     last = r.curve[-1]
     if max(last.dense_s, last.quant_s) <= y.hi:
@@ -134,54 +182,65 @@ def _beyond(r: Result, y: Scale) -> list[dict]:
         ("16 bits", "secondary", last.dense_s), (bits(r), "primary", last.quant_s), key=lambda e: e[2]
     )
     words = f"↑ above the chart: {name} take {units.seconds(most)} at batch {last.batch}"
-    return [text("beyond", CHART.right, CHART.y - 30, words, role, "small", "end")]
+    return [text("beyond", pl.chart.right, pl.chart.y - 26, words, role, "small", "end")] if pl.wide else []
 
 
-def chart(r: Result) -> list[dict]:
+def chart(r: Result, pl: Places) -> list[dict]:
     """Both steps over the batch; what lies between them is won or lost."""
     top_s = _top(r)
-    x, y = log(1, MOST_BATCH, CHART.x, CHART.right), linear(0, top_s, CHART.bottom, CHART.y)
+    x, y = log(1, MOST_BATCH, pl.chart.x, pl.chart.right), linear(0, top_s, pl.chart.bottom, pl.chart.y)
     even = r.break_even_batch
     marks = axis_y(
-        "step", y, CHART.x, "", units.seconds, right=CHART.right, ticks=[top_s * t / 4 for t in range(5)]
+        "step",
+        y,
+        pl.chart.x,
+        "",
+        units.seconds,
+        right=pl.chart.right,
+        ticks=[top_s * t / 4 for t in range(5)],
     )
     batches = (1, 4, 16, 64, 256)
     marks += axis_x(
-        "batch", x, CHART.bottom, "batch: requests that share one reading of the weights", ticks=batches
+        "batch",
+        x,
+        pl.chart.bottom,
+        "batch: requests that share one reading of the weights" if pl.wide else "batch",
+        ticks=batches,
     )
     won = [s for s in r.curve if not even or s.batch <= even]
     lost = [s for s in r.curve if even and s.batch >= even - 1]
     marks += _between("won", won, x, y, "useful") + _between("lost", lost, x, y, "hot")
     for id, role in (("dense", "secondary"), ("quant", "primary")):
         marks.append(path(f"{id}-line", _inside(_edge(id, r.curve), x, y), role))
-    marks += _beyond(r, y)
+    marks += _beyond(r, pl, y)
     marks += (
-        _names(r, x, y)
-        + _gap("won", "time won", won, x, y, "useful")
-        + _gap("lost", "time lost", lost, x, y, "hot")
+        _names(r, pl, x, y)
+        + _gap(pl, "won", "time won", won, x, y, "useful")
+        + _gap(pl, "lost", "time lost", lost, x, y, "hot")
     )
     if even > 1:
-        left = x(even) > CHART.x + 200
-        marks += limit_up("tips", CHART, x(even), f"no longer faster: {even}", "end" if left else "start")
+        left = x(even) > pl.chart.x + (200 if pl.wide else 130)
+        marks += limit_up("tips", pl.chart, x(even), f"no longer faster: {even}", "end" if left else "start")
     at = x(r.batch)
-    marks += [line("at", at, CHART.bottom, at, CHART.y, "now", f"batch {r.batch}")]
+    marks += [line("at", at, pl.chart.bottom, at, pl.chart.y, "now", f"batch {r.batch}"),
+              handle("pull-batch", at, pl.chart.bottom, "now", drag(BATCH, "x", x))]  # fmt: skip
     for id, role, seconds in (("dense", "secondary", r.dense_s), ("quant", "primary", r.quant_s)):
         tip = f"batch {r.batch}, {id}: {units.seconds(seconds)}"
         marks.append(circle(f"{id}-dot", at, y(seconds), 5.5, role, tip))
-    anchor = "start" if at < CHART.x + 60 else "end" if at > CHART.right - 60 else "middle"
-    marks.append(text("at-name", at, CHART.y - 6, f"batch {r.batch}", "now", "small", anchor, bold=True))
+    anchor = "start" if at < pl.chart.x + 60 else "end" if at > pl.chart.right - 60 else "middle"
+    marks.append(text("at-name", at, pl.chart.y - 6, f"batch {r.batch}", "now", "small", anchor, bold=True))
     return marks
 
 
-def _names(r: Result, x: Scale, y: Scale) -> list[dict]:
+def _names(r: Result, pl: Places, x: Scale, y: Scale) -> list[dict]:
     """Each line's name at its left end: above it, or, where the two are close, below the lower one, or
     both above where that would be in the axis.
     """
     ends = [("dense", y(r.curve[0].dense_s), "16 bits", "secondary"),
             ("quant", y(r.curve[0].quant_s), bits(r), "primary")]  # fmt: skip
     (upper, lower) = sorted(ends, key=lambda end: end[1])
-    places = [max(upper[1] - 7, CHART.y + 14), lower[1] - 7 if lower[1] - upper[1] > 24 else lower[1] + 17]
-    if places[1] > CHART.bottom - 4:
+    places = [max(upper[1] - 7, pl.chart.y + 14), lower[1] - 7 if lower[1] - upper[1] > 24 else lower[1] + 17]
+    if places[1] > pl.chart.bottom - 4:
         places = [upper[1] - 24, upper[1] - 7]
     return [
         text(f"{id}-line-name", x(1) + 10, at, name, role, bold=True)
@@ -189,9 +248,9 @@ def _names(r: Result, x: Scale, y: Scale) -> list[dict]:
     ]
 
 
-def _gap(id: str, name: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[dict]:
+def _gap(pl: Places, id: str, name: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[dict]:
     """What the area between the lines means, written into it where there is room."""
-    middle = [s for s in part if x(part[0].batch) + 110 < x(s.batch) < CHART.right - 40]
+    middle = [s for s in part if x(part[0].batch) + 110 < x(s.batch) < pl.chart.right - 40]
     if not middle:
         return []
     most = max(abs(y(s.dense_s) - y(s.quant_s)) for s in middle)
@@ -203,14 +262,14 @@ def _gap(id: str, name: str, part: list[Step], x: Scale, y: Scale, role: str) ->
     return [text(f"{id}-name", x(widest.batch), (top + bottom) / 2 + 4, name, role, "body", "middle")]
 
 
-def yours(r: Result, measured: dict) -> list[dict]:
+def yours(r: Result, pl: Places, measured: dict) -> list[dict]:
     if "speedup" not in measured:
         return []
-    x = linear(0, 1.55 * r.dense_s, BARS.x, BARS.right)
-    at, y = x(r.dense_s / measured["speedup"]), BARS.y + 3 * PITCH + 16
+    x = linear(0, 1.55 * r.dense_s, pl.bars.x, pl.bars.right)
+    at, y = x(r.dense_s / measured["speedup"]), pl.bars.y + 3 * pl.pitch + (16 if pl.wide else 32)
     name = f"yours: {units.times(measured['speedup'])}"
-    anchor = "end" if at > BARS.right - 60 else "middle"
+    anchor = "end" if at > pl.bars.right - 60 else "middle"
     return [
         circle("yours", at, y, 7, "measured", f"{name} as fast, measured"),
-        text("yours-name", at, BARS.bottom + 10, name, "measured", "small", anchor, bold=True),
+        text("yours-name", at, pl.bars.bottom + 6, name, "measured", "small", anchor, bold=True),
     ]

@@ -61,13 +61,15 @@
   contents.addEventListener('toggle', () => follow(contents.querySelector('[aria-current]:not([aria-current="page"]), [aria-current]')));
 
   // What scrolls by itself can be reached by keyboard, and what does not is no stop on the way.
-  const mayScroll = [...main.querySelectorAll('.wide, .drawn, .math.block')];
+  const SCROLLS = '.wide, .drawn, .math.block, .tbt-presets', STOPS = 'a[href], button:enabled, input:enabled';
   function stops() {
-    for (const one of mayScroll) {
-      if (one.scrollWidth > one.clientWidth) one.tabIndex = 0; else one.removeAttribute('tabindex');
+    for (const one of main.querySelectorAll(SCROLLS)) {
+      if (one.scrollWidth > one.clientWidth && !one.querySelector(STOPS)) one.tabIndex = 0;
+      else one.removeAttribute('tabindex');
     }
   }
   addEventListener('resize', stops);
+  addEventListener('load', stops);
   document.fonts.ready.then(stops);
 
   // Code to copy; where the clipboard is not given to a page (plain http), the old way.

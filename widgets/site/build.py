@@ -9,10 +9,10 @@ from pathlib import Path
 
 from widgets import static
 from widgets.site import frame, lesson_page, models, npm, outputs, pages, search
-from widgets.site.contents import anchor, contents, topic_address
+from widgets.site.contents import GLOSSARY, anchor, contents, topic_address
 from widgets.site.frame import ICON, Page
 from widgets.site.lesson_page import Written
-from widgets.site.lessons import Lesson
+from widgets.site.lessons import Lesson, glossary
 from widgets.site.topics import Topic, topics
 
 ROOT = Path(__file__).parents[2]
@@ -74,24 +74,32 @@ def _ways(places: list[tuple[str, str]], first: tuple[str, str], last: tuple[str
 
 
 def _lessons(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
-    read = [(topic_address(t), f"{t.number} {t.title}") for t in found if t.lesson]
-    ways = _ways(read, ("index.html", "All topics"), ("labs.html", "All labs"))
-    made = {}
-    for topic in found:
-        if topic.lesson:
-            address, chapter = topic_address(topic), written[topic.slug]
-            made[address] = frame.html(
-                Page(
-                    title=f"{topic.title} · Tile by Tile",
-                    description=topic.question,
-                    body=frame.between(chapter.body, *ways[address]),
-                    contents=contents(found, "../", address, topic, chapter.body),
-                    kind="lesson",
-                    root="../",
-                    live=chapter.live,
-                )
+    """The chapters and, as the last of them, the glossary."""
+    chapters = [(topic_address(t), f"{t.number} {t.title}") for t in found if t.lesson] + [
+        (GLOSSARY, "Glossary")
+    ]
+    ways = _ways(chapters, ("index.html", "All topics"), ("labs.html", "All labs"))
+    pages = {topic_address(t): (t, t.title, t.question, written[t.slug]) for t in found if t.lesson}
+    pages[GLOSSARY] = (
+        None,
+        "Glossary",
+        "Every term of the course in a sentence or two.",
+        written["glossary"],
+    )
+    return {
+        address: frame.html(
+            Page(
+                title=f"{title} · Tile by Tile",
+                description=description,
+                body=frame.between(chapter.body, *ways[address]),
+                contents=contents(found, "../", address, topic, chapter.body),
+                kind="lesson",
+                root="../",
+                live=chapter.live,
             )
-    return made
+        )
+        for address, (topic, title, description, chapter) in pages.items()
+    }
 
 
 def _simulators(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
@@ -136,7 +144,7 @@ def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
     """Every file but npm's, by its place; without `run` the lessons' code is shown but not run."""
     found = topics(root)
     pictures: set[str] = set()
-    lead = _lead(root, pictures, {topic.lesson.name for topic in found if topic.lesson})
+    lead = _lead(root, pictures, {topic.lesson.name for topic in found if topic.lesson} | {"glossary"})
     written = {
         topic.slug: lesson_page.write(
             topic, root / "course", lead, _printed(topic.lesson, say) if run else None
@@ -144,9 +152,11 @@ def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
         for topic in found
         if topic.lesson
     }
+    written["glossary"] = lesson_page.write_glossary(glossary(root / "course"), lead)
     html = _others(found) | _lessons(found, written) | _simulators(found, written)
     made = _assets() | _notebooks(root, found) | {name: text.encode() for name, text in html.items()}
     prose = {topic.lesson.name: written[topic.slug].prose for topic in found if topic.lesson}
+    prose["glossary"] = written["glossary"].prose
     made["assets/search-data.js"] = search.index(found, prose)
     for name in sorted(pictures):
         made[f"lessons/{name}"] = (root / "course" / name).read_bytes()

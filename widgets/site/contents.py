@@ -44,6 +44,9 @@ def _inside(topic: Topic, root: str, here: str, prose: str) -> str:
     return parts
 
 
+GLOSSARY = "lessons/glossary.html"
+
+
 def contents(topics: list[Topic], root: str, here: str, topic: Topic | None = None, prose: str = "") -> str:
     """`here`: this page's address from the root; `prose`: its text, whose sections are listed."""
     rows = [f"<li>{_link('index.html', 'Start', root, here)}</li>"]
@@ -51,5 +54,7 @@ def contents(topics: list[Topic], root: str, here: str, topic: Topic | None = No
         title = f"{NUMBER.format(one.number)}{escape(one.title)}"
         inside = _inside(one, root, here, prose) if one == topic else ""
         rows.append(f'<li class="chapter">{_link(topic_address(one), title, root, here)}{inside}</li>')
+    sections = _sections(prose) if here == GLOSSARY else ""
+    rows.append(f"<li>{_link(GLOSSARY, 'Glossary', root, here)}{sections}</li>")
     rows.append(f"<li>{_link('labs.html', 'All labs', root, here)}</li>")
     return f'<p class="label">Contents</p><ul class="chapters">{"".join(rows)}</ul>'

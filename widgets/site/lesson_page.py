@@ -9,7 +9,7 @@ from pathlib import Path
 from widgets.registry import find
 from widgets.site.contents import NUMBER, lab_address
 from widgets.site.figures import Figures
-from widgets.site.lessons import Cell
+from widgets.site.lessons import Cell, Lesson
 from widgets.site.listing import code
 from widgets.site.prose import Place, markdown
 from widgets.site.stills import simulator
@@ -30,22 +30,19 @@ class Written:
 
 
 def is_setup(text: str) -> bool:
-    """Imports and the constants that they bring: nothing that a reader reads."""
+    """Imports and the names given right after them: nothing that a reader reads."""
     try:
         body = ast.parse(text).body
     except SyntaxError:
         return False
-    return any(isinstance(s, ast.Import | ast.ImportFrom) for s in body) and all(
-        isinstance(s, ast.Import | ast.ImportFrom)
-        or (isinstance(s, ast.Assign) and isinstance(s.value, ast.Call | ast.Constant | ast.Subscript))
-        for s in body
-    )
+    kinds = (ast.Import, ast.ImportFrom, ast.Assign)
+    return bool(body) and isinstance(body[0], kinds[:2]) and all(isinstance(one, kinds) for one in body)
 
 
 def _code(cell: Cell, printed: str) -> str:
     if not cell.text.strip():
         return printed
-    if is_setup(cell.text) and not printed:
+    if is_setup(cell.text) and not printed and not cell.shown:
         return f'<details class="setup"><summary>The imports</summary>{code(cell.text)}</details>\n'
     return code(cell.text) + printed
 
@@ -66,10 +63,19 @@ def _head(topic: Topic) -> str:
 
 def write(topic: Topic, course: Path, lead, outputs: list[str] | None) -> Written:
     """`outputs`: what each cell printed, if it was run."""
-    figures = Figures(str(int(topic.number)), course, lead)
+    crumb = f"{NUMBER.format(topic.number)}Lesson"
+    return _written(topic.lesson, Figures(str(int(topic.number)), course, lead), crumb, _head(topic), outputs)
+
+
+def write_glossary(lesson: Lesson, lead) -> Written:
+    """The page of terms: no chapter, but read like one."""
+    return _written(lesson, Figures("", lesson.path.parent, lead), "Reference", "", None)
+
+
+def _written(lesson: Lesson, figures: Figures, crumb: str, head: str, outputs: list[str] | None) -> Written:
     place = Place(figures.lead, figures.picture)
     page, prose = [], []
-    for i, cell in enumerate(topic.lesson.cells):
+    for i, cell in enumerate(lesson.cells):
         text = (
             markdown(cell.text, place)
             if cell.kind == "markdown"
@@ -81,7 +87,7 @@ def write(topic: Topic, course: Path, lead, outputs: list[str] | None) -> Writte
             one, uid = find(cell.shown.name), f"simulator-{figures.count + 1}"
             html = simulator(one, cell.shown, uid, first=not figures.shown)
             page.append(figures.simulator(html, one.name, one.title))
-    crumb = f'<p class="crumb">{NUMBER.format(topic.number)}Lesson</p>'
     body = figures.refer("".join(page))
-    body = re.sub(r"</h1>", lambda m: "</h1>\n" + _head(topic), body, count=1)
-    return Written(f'<article class="prose">{crumb}{body}</article>', figures.refer("".join(prose)), figures)
+    body = re.sub(r"</h1>", lambda m: f"</h1>\n{head}", body, count=1)
+    article = f'<article class="prose"><p class="crumb">{crumb}</p>{body}</article>'
+    return Written(article, figures.refer("".join(prose)), figures)

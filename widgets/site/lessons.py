@@ -81,3 +81,7 @@ class Lesson:
 
 def lessons(course: Path) -> list[Lesson]:
     return [Lesson(path) for path in sorted(course.glob("[0-9][0-9]_*.md"))]
+
+
+def glossary(course: Path) -> Lesson:
+    return Lesson(course / "glossary.md")

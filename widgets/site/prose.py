@@ -31,8 +31,10 @@ def formula(latex: str, display: bool) -> str:
         return f'<code class="unread">{escape(latex.strip())}</code>'
 
 
-def _slug(title: str) -> str:
-    return re.sub(r"[^\w]+", "-", title.lower()).strip("-")
+def _slug(title: str, taken: set[str]) -> str:
+    """A heading's id; one that the text gives away itself, to a term of its own, is left to that."""
+    name = re.sub(r"[^\w]+", "-", title.lower()).strip("-")
+    return f"{name}-section" if name in taken else name
 
 
 def _follow(tokens, place: Place) -> None:
@@ -101,7 +103,8 @@ def markdown(text: str, place: Place) -> str:
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
     md = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    md.use(anchors_plugin, max_level=3, slug_func=_slug)
+    taken = set(re.findall(r'<a id="([^"]+)"', text))
+    md.use(anchors_plugin, max_level=3, slug_func=lambda title: _slug(title, taken))
     md.use(
         dollarmath_plugin,
         allow_digits=False,

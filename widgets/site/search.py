@@ -6,7 +6,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 from widgets.declare import Declaration
-from widgets.site.contents import lab_address
+from widgets.site.contents import GLOSSARY, lab_address
 from widgets.site.stills import opening
 from widgets.site.topics import Topic
 
@@ -46,6 +46,14 @@ def sections(address: str, chapter: str, title: str, prose: str) -> list[tuple]:
     return rows
 
 
+def terms(address: str, prose: str) -> list[tuple]:
+    """The glossary, term by term."""
+    found = re.findall(r'<p><a id="([^"]+)"></a><strong>(.*?)</strong>(.*?)</p>', prose, re.S)
+    return [
+        (f"{address}#{name}", "Glossary", words(term), words(text).lstrip(" :")) for name, term, text in found
+    ]
+
+
 def _simulator(one: Declaration, topic: Topic) -> tuple:
     scene = opening(one)
     said = [one.question, scene.takeaway, scene.summary, *one.presets]
@@ -54,7 +62,7 @@ def _simulator(one: Declaration, topic: Topic) -> tuple:
 
 def index(topics: list[Topic], prose: dict[str, str]) -> bytes:
     """A script that holds the rows, so that it loads from a file as well; `prose`: a lesson's name -> its HTML."""
-    rows = []
+    rows = terms(GLOSSARY, prose.get("glossary", ""))
     for topic in topics:
         if topic.lesson:
             name = topic.lesson.name

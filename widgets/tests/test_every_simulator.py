@@ -4,7 +4,6 @@ import dataclasses
 import json
 import subprocess
 import sys
-from inspect import signature
 from operator import attrgetter
 
 import pytest
@@ -15,9 +14,6 @@ from widgets.scene import NARROW, TERM, WIDE, Scene
 from widgets.tests import rules
 
 EVERY = registry.every()
-WAITING: set[str] = {
-    d.id for d in EVERY if "width" not in signature(d.stepper.frames if d.stepper else d.scene).parameters
-}
 each = pytest.mark.parametrize("simulator", EVERY, ids=lambda d: d.id)
 
 
@@ -34,8 +30,6 @@ def refused(simulator, values) -> bool:
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @each
 def test_scenes_keep_the_rules(simulator, width):
-    if width == NARROW and simulator.id in WAITING:
-        pytest.skip("its layout for a phone is not there yet")
     wrong = {}
     for label, values in rules.states(simulator):
         if label not in simulator.presets and refused(simulator, values):
@@ -60,14 +54,11 @@ def test_heights_and_axes_stay_while_a_control_moves(simulator, width):
             result = simulator.run(**simulator.inputs(values))
             heights |= {scene.height for scene in simulator.scenes(result, width=width)}
     assert len(heights) == 1, f"one height for all states, not {sorted(heights)}"
-    if simulator.id not in WAITING:
-        assert max(heights) <= (430 if width == WIDE else 760), "picture and controls are seen together"
+    assert max(heights) <= (430 if width == WIDE else 760), "picture and controls are seen together"
 
 
 @each
 def test_the_picture_is_in_the_hand_and_linked(simulator):
-    if simulator.id in WAITING:
-        pytest.skip("its second form is not there yet")
     scenes = simulator.scenes(simulator.run(**simulator.inputs()))
     assert all(any(mark["t"] == "handle" for mark in scene.marks) for scene in scenes), (
         "what it is about is dragged"
@@ -82,8 +73,6 @@ def test_the_picture_is_in_the_hand_and_linked(simulator):
 
 @each
 def test_the_takeaway_follows_the_state(simulator):
-    if simulator.id in WAITING:
-        pytest.skip("its second form is not there yet")
     said = {
         s.takeaway
         for v in simulator.presets.values()

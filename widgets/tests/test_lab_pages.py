@@ -9,7 +9,6 @@ import pytest
 
 from widgets import lab_pages
 from widgets.registry import every
-from widgets.scene import WIDTH
 from widgets.site.lessons import Shown
 from widgets.site.topics import topics
 
@@ -47,12 +46,9 @@ def stored() -> list[tuple]:
 
 def test_every_simulator_cell_of_a_lesson_opens_with_its_picture():
     for path, cell, html in stored():
-        source = re.search(r'<img src="([^"]+)"', html)
-        asks = "predict=True" in "".join(cell["source"])
-        assert (source is None) == asks, (path.name, html)
-        assert not source or (path.parent / source[1]).is_file(), (
-            f"{path.name} shows {source[1]}: run make build"
-        )
+        source = re.search(r'<img src="([^"]+)"', html)[1]
+        assert ("-asked" in source) == ("predict=True" in "".join(cell["source"])), (path.name, html)
+        assert (path.parent / source).is_file(), f"{path.name} shows {source}: run make build"
         assert "not kept" in html and len(html) < 400
     assert len(stored()) >= len(every())
 
@@ -60,11 +56,15 @@ def test_every_simulator_cell_of_a_lesson_opens_with_its_picture():
 def test_a_picture_stands_alone():
     for one in every():
         drawn = lab_pages._shown(Shown(one.name, {}))[1]
-        assert escape(one.question) in drawn and escape(one.title) in drawn
-        assert drawn.count("<svg") == drawn.count("</svg>") == 1 and "style=" not in drawn.split(">")[0]
-        assert not re.search(r'(?:fill|stroke)="var|https?://(?!www\.w3\.org)', drawn)
+        assert (
+            escape(one.question) in re.sub(r"</text><text[^>]*>", " ", drawn) and escape(one.title) in drawn
+        )
+        assert drawn.count("<svg") == drawn.count("</svg>") == 2
+        assert not re.search(r"https?://(?!www\.w3\.org)|@import", drawn)
+        used = set(re.findall(r"var\((--tbt-[\w-]+)\)", drawn))  # what falls back to something is no need
+        assert used <= set(re.findall(r"(--tbt-[\w-]+)\s*:", drawn)) | {"--tbt-role"}
         left, top, width, height = map(float, re.search(r'viewBox="([^"]+)"', drawn)[1].split())
-        assert width > WIDTH and top < 0 and height > 100
+        assert width > 700 and top < 0 and height > 100
 
 
 def test_an_opening_of_its_own_has_a_picture_of_its_own():

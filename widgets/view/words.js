@@ -30,13 +30,13 @@ function words(lead) {
     show(frame) {
       for (const name of ['caption', 'warning', 'takeaway']) fill(one[name], frame[name]);
       fill(one.beside, frame.beside.join('\n'));
-      list(figures, frame.figures, () => make('div', {}, make('dt'), make('dd')), (node, [label, text, role, term]) => {
+      list(figures, frame.figures, () => make('div', {}, make('dt'), make('dd')), (node, [label, text, role]) => {
         const [name, value] = node.children;
         say(name, label);
         say(value, text);
         put(value, { class: role });
-        if (term) node.dataset.term = term; else delete node.dataset.term;
       });
+      frame.terms.forEach((term, i) => { const node = figures.children[i]; if (term) node.dataset.term = term; else delete node.dataset.term; });
       list(formula, frame.formula.flat(), i => make(i % 2 ? 'dd' : 'dt'), (node, text) => sayTerms(node, text, node.tagName === 'DT' && lead));
       list(keys, frame.legend, () => make('span', {}, make('i'), make('span')), ({ children: [key, name] }, [role, meaning]) => {
         put(key, { class: role });

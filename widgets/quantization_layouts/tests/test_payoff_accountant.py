@@ -25,14 +25,14 @@ STATES = st.fixed_dictionaries(
         "dequant_ms": st.sampled_from([0.0, 0.1, 1.0, 3.8, 5.0, 10.0]),
         "dense_ms": st.sampled_from([1.0, 5.2, 50.0]),
         "batch": st.sampled_from([1, 7, 64, 65, 200, 512]),
-        "placement": st.sampled_from(list(payoff_accountant.PLACES)),
+        "placement": st.sampled_from(list(payoff_accountant.UNPACKED)),
         "weight_percent": st.sampled_from([20, 60, 100]),
     }
 )
 
 
 def test_every_place_for_unpacking_has_a_name():
-    assert set(payoff_accountant.PLACES) == set(cost.PLACEMENTS)
+    assert set(payoff_accountant.UNPACKED) == set(cost.PLACEMENTS)
 
 
 @given(STATES)
@@ -116,8 +116,10 @@ def test_a_measured_kernel_stands_beside_the_model():
 def test_both_steps_stand_in_the_chart_and_what_does_not_is_said(batch, dequant_ms):
     result = account(batch=batch, dequant_ms=dequant_ms)
     marks = {mark["id"]: mark for mark in PAYOFF.scene(result).marks}
-    dense, quant = (payoff_picture.CHART.bottom - marks[f"{one}-dot"]["y"] for one in ("dense", "quant"))
+    dense, quant = (
+        payoff_picture.PLACES[True].chart.bottom - marks[f"{one}-dot"]["y"] for one in ("dense", "quant")
+    )
     assert dense / quant == pytest.approx(result.dense_s / result.quant_s, rel=0.01)
     line = marks["quant-line"]["p"]
     assert line[-1] < line[-3], "it leaves the chart on its way up, and does not run along its edge"
-    assert ("beyond" in marks) == (line[-2] < payoff_picture.CHART.right)
+    assert ("beyond" in marks) == (line[-2] < payoff_picture.PLACES[True].chart.right)

@@ -53,7 +53,7 @@ def browser(chromium):
 
 @pytest.fixture
 def opened(browser, base):
-    """opened(path) -> a page that can reach nothing but the server; whatever else it asks for fails the test."""
+    """opened(path, python=True) -> a page that can reach nothing but the server; whatever else it asks for fails the test."""
     contexts, elsewhere, complaints = [], [], []
 
     def guard(route):
@@ -62,12 +62,14 @@ def opened(browser, base):
         elsewhere.append(route.request.url)
         return route.abort()
 
-    def open_one(path: str, **options):
+    def open_one(path: str, python: bool = True, **options):
         context = browser.new_context(
             **{"viewport": {"width": 1240, "height": 900}, "reduced_motion": "reduce", **options}
         )
         contexts.append(context)
         context.route("**/*", guard)
+        if not python:  # its files never come: what is tested needs no model, and starting one takes seconds
+            context.route("**/pyodide/**", lambda route: None)
         page = context.new_page()
         page.on("pageerror", lambda problem: complaints.append(str(problem)))
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)

@@ -1,6 +1,7 @@
 """The site as a book, in Chromium: found by chapter and by word, read at any width and theme, printed whole."""
 
 import itertools
+from functools import partial
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -22,6 +23,11 @@ PHONE, LAPTOP, WALL = (
     {"width": 1280, "height": 800},
     {"width": 1920, "height": 1000},
 )
+
+
+@pytest.fixture
+def opened(opened):
+    return partial(opened, python=False)
 
 
 def contents(page):

@@ -64,7 +64,7 @@ def told(simulator, values: dict, step: int, what: str):
 
 
 def expected(simulator, values: dict, step: int) -> list[str]:
-    return [text for _, text, _ in told(simulator, values, step, "figures")]
+    return [text for _, text, *_ in told(simulator, values, step, "figures")]
 
 
 def stepped(control) -> tuple[str, float]:

@@ -1,5 +1,7 @@
 """Markdown as the lessons use it."""
 
+import re
+
 from widgets.site.listing import code
 from widgets.site.prose import Place, markdown
 
@@ -44,8 +46,22 @@ def test_dollars_that_are_money_stay():
 
 
 def test_headings_can_be_linked():
-    assert '<h2 id="the-tile-walk">' in html("## The tile walk")
+    got = html("## The tile walk")
+    assert '<h2 id="the-tile-walk">' in got and '<a class="here" href="#the-tile-walk"' in got
+    assert '<h2 id="tile-section">' in html('## Tile\n\n<a id="tile"></a>**Tile**: a piece.')
 
 
 def test_a_formula_that_is_not_known_stays_as_it_was_written():
     assert r'<code class="unread">\unheard{x} &lt; 1</code>' in html(r"$\unheard{x} < 1$")
+
+
+def test_code_wraps_under_its_own_indentation():
+    got = code("def f():\n    return 1\n\nx = 2")
+    assert [int(depth) for depth in re.findall(r'style="--in:(\d+)"', got)] == [0, 4, 0, 0]
+    assert "".join(re.findall(r">([^<]+)<", got)).rstrip("\n") == "def f():\n    return 1\n\nx = 2"
+
+
+def test_a_picture_alone_is_the_places_to_draw():
+    place = Place(LEADS.get, lambda source, words: f"<figure>{source}|{words}</figure>")
+    got = markdown("![A tile](pictures/a.svg)\n\nwords ![small](pictures/a.svg) words", place)
+    assert "<figure>pictures/a.svg|A tile</figure>" in got and got.count("<img") == 1

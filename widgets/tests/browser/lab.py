@@ -101,7 +101,7 @@ def server(folder: Path, more: dict[str, str] | None = None) -> Iterator[str]:
 
 
 def _wait_for(base: str, process: subprocess.Popen, log: Path) -> None:
-    for _ in range(300):
+    for _ in range(900):
         if process.poll() is not None:
             break
         try:

@@ -44,9 +44,15 @@ def passed(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def learner(folder, chromium):
+def browser(chromium):
+    with chromium_at(chromium) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def learner(folder, browser):
     variables = {"TILE_RECORDS": str(folder / "work/records"), "INSTRUCTOR": ""}
-    with lab.server(folder, variables) as base, chromium_at(chromium) as browser:
+    with lab.server(folder, variables) as base:
         page = browser.new_context(
             viewport={"width": 1920, "height": 1000}, reduced_motion="reduce"
         ).new_page()
@@ -139,11 +145,11 @@ def test_a_lesson_opens_with_its_pictures_and_readable_lines(learner):
     assert stills.first.evaluate("one => getComputedStyle(one).filter") == "none"
 
 
-def test_one_setting_brings_an_instructors_tools_and_folders_back(folder, chromium):
+def test_one_setting_brings_an_instructors_tools_and_folders_back(folder, browser):
     paths = os.pathsep.join(str(lab.ROOT / name) for name in (".jupyter/instructor", ".jupyter"))
     variables = {"INSTRUCTOR": "1", "JUPYTER_CONFIG_PATH": paths}
     assert ".jupyter/instructor$(AND)" in (lab.ROOT / "Makefile").read_text(encoding="utf-8")
-    with lab.server(folder, variables) as base, chromium_at(chromium) as browser:
+    with lab.server(folder, variables) as base:
         page = browser.new_page()
         page.base = base
         open_tree(page, "course/start.ipynb")

@@ -457,6 +457,6 @@ def test_a_saved_notebook_still_shows_its_pictures_when_python_is_gone(page):
     again.goto(page.url)
     for simulator in EVERY:
         picture = again.get_by_role("group", name=simulator.title, exact=True).first
-        expect(picture.locator("svg.tbt-scene")).to_be_visible(timeout=30_000)
+        expect(picture.locator("svg.tbt-wide")).to_be_visible(timeout=30_000)
     again.wait_for_function("() => !document.body.innerText.includes('model not found')")
     again.close()
