@@ -1,6 +1,7 @@
 """A small course of its own: one lab, and students who hand it in."""
 
 import json
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -90,13 +91,21 @@ class Course:
         return {row.student: row for row in roll.grade(round_, **more)}
 
 
-@pytest.fixture
-def course(tmp_path) -> Course:
+@pytest.fixture(scope="session")
+def built(tmp_path_factory) -> Path:
+    """The lab as nbgrader makes it, once for all tests: that takes seconds, a copy none."""
     from grader.notebooks import disk, make
 
-    (tmp_path / f"solutions/{LAB}").mkdir(parents=True)
-    (tmp_path / f"solutions/{LAB}/concepts.md").write_text(TEXT)
-    built = make.make(tmp_path, [])
-    assert not built.refused
-    disk.put(tmp_path, built)
+    root = tmp_path_factory.mktemp("built")
+    (root / f"solutions/{LAB}").mkdir(parents=True)
+    (root / f"solutions/{LAB}/concepts.md").write_text(TEXT)
+    found = make.make(root, [])
+    assert not found.refused
+    disk.put(root, found)
+    return root
+
+
+@pytest.fixture
+def course(built, tmp_path) -> Course:
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     return Course(tmp_path)

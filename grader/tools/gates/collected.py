@@ -10,7 +10,7 @@ from .tree import files
 
 NAMES = ("test_*.py", "*_test.py")
 REACHED = "reached: "
-SECONDS = 300
+SECONDS = 900  # a guard against a hang; on two idle cores it takes five
 
 
 def on_disk(root: Path) -> list[str]:
