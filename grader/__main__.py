@@ -64,7 +64,6 @@ def _elsewhere(command: str, rest: list[str]) -> int:
 def _check(arguments) -> int:
     from grader import questions
     from grader.judge import referee
-    from grader.notebook import default_mode
     from grader.tools.progress import Progress
 
     try:
@@ -78,7 +77,7 @@ def _check(arguments) -> int:
         print(f"python -m grader check: {error}", file=sys.stderr)
         return EXIT_USAGE
     with Progress(lines=arguments.progress) as say:
-        verdict = referee.grade_one(source, question, mode=arguments.mode or default_mode(), say=say)
+        verdict = referee.grade_one(source, question, mode=arguments.mode or referee.default_mode(), say=say)
     print(json.dumps(verdict.as_json(), indent=1) if arguments.json else verdict)
     return record.EXIT[verdict.verdict]
 

@@ -6,7 +6,6 @@ import os
 import time
 
 from grader import questions
-from grader.bench import gpu
 from grader.judge import answer as answers
 from grader.judge import record, referee
 
@@ -21,7 +20,7 @@ def check(question_id: str, answer, mode: str | None = None) -> record.Record:
         verdict = record.Record(question.id, record.REFUSED, 0.0, question.points, mode or "cpu", **told)
     else:
         with Standing() as say:
-            verdict = referee.grade_one(source, question, mode=mode or default_mode(), say=say)
+            verdict = referee.grade_one(source, question, mode=mode or referee.default_mode(), say=say)
         record.save(verdict)
     verdict.hints = list(question.hints)
     if os.environ.get("NBGRADER_VALIDATING") and not verdict.passed:
@@ -56,14 +55,6 @@ class Standing:
     def __exit__(self, *_):
         if self.handle is not None:
             self.handle.update(self.html(""))
-
-
-def default_mode() -> str:
-    """gpu where an NVIDIA GPU that Triton supports is there, unless GRADER_MODE says otherwise."""
-    asked = os.environ.get("GRADER_MODE")
-    if asked:
-        return asked
-    return "gpu" if gpu.name() else "cpu"
 
 
 class Stop(Exception):

@@ -1,8 +1,16 @@
 """Where there is no GPU, kernels are lowered by Triton's front end and run on the grader's machine, in this process."""
 
+import pytest
 import torch
 
 if not torch.cuda.is_available():
     from grader.machine import launcher
 
     launcher.install()
+
+
+@pytest.fixture
+def watch():
+    """watch(tensor): what the launches of this test move in its memory."""
+    yield launcher.watch
+    launcher.WATCHED.clear()

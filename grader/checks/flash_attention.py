@@ -117,7 +117,7 @@ SPLIT_DECODE = KernelQuestion(
     compile_case=one(1, 8, 2, 4096, 128, "bf16", sm_count=132),
     targets=(90, 80),
     speed=Speed(
-        "sdpa_one_query", LONG_CACHE, full=1.0, none=2.0, bound=decode_bound, sampled=samples.batches
+        "sdpa_one_query", LONG_CACHE, full=1.5, none=3.0, bound=decode_bound, sampled=samples.batches
     ),
     where=f'{LESSON}, "Decoding: split the keys"',
     hints=(
@@ -185,7 +185,7 @@ BACKWARD = KernelQuestion(
     targets=(90,),
     most_spills=4096,
     repeatable=False,
-    speed=Speed("sdpa_backward", TRAINED, full=3.0, none=6.0, bound=backward_bound, sampled=samples.heads),
+    speed=Speed("sdpa_backward", TRAINED, full=1.5, none=3.0, bound=backward_bound, sampled=samples.heads),
     where=f'{LESSON}, "Backward: compute it again"',
     hints=(
         "delta = sum(o * do) over the head dimension, one number a row, is all that softmax's gradient needs of the output.",

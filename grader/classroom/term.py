@@ -54,9 +54,9 @@ def open_term(root: Path, lab: str, mode: str | None = None, anew: bool = False)
 
 
 def default_mode() -> str:
-    from grader import notebook
+    from grader.judge import referee
 
-    return notebook.default_mode()
+    return referee.default_mode()
 
 
 def _begin(path: Path, lab: str, mode: str, anew: bool) -> None:

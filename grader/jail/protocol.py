@@ -3,7 +3,7 @@
 import hashlib
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MOST_TEXT_BYTES, MOST_TEXTS_BYTES, MOST_TEXTS = 1 << 20, 6 << 20, 96
 MOST_STEPS, MOST_SCRATCH, MOST_SCRATCH_BYTES, MOST_PROGRAMS = 16, 16, 1 << 28, 1 << 24
@@ -46,6 +46,24 @@ class Lowered:
     @property
     def hashes(self) -> list[str]:
         return [hashlib.sha256(text.encode()).hexdigest() for text in self.texts]
+
+
+def joined(parts: list[Lowered]) -> Lowered:
+    """Several replies as one, each text once."""
+    texts = tuple(dict.fromkeys(text for one in parts for text in one.texts))
+    plans = tuple(_moved(plan, one.texts, texts) for one in parts for plan in one.plans)
+    return Lowered(plans, tuple(said for one in parts for said in one.printed), texts)
+
+
+def _moved(plan, of: tuple[str, ...], texts: tuple[str, ...]):
+    if not isinstance(plan, Plan):
+        return plan
+    return replace(plan, steps=tuple(replace(s, text=texts.index(of[s.text])) for s in plan.steps))
+
+
+def nothing(outcome, cases: list) -> Lowered:
+    """What a request that went wrong as a whole says of each of its cases."""
+    return Lowered((outcome.error,) * len(cases), ("",) * len(cases), ())
 
 
 def lower_request(source: str, entry: str, cases: list[dict], target: int) -> dict:

@@ -12,13 +12,7 @@ UNTOLD = "values that differ"
 def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: []) -> None:
     """Raises what is wrong with a case that ran whole. `others` are runs that a diagnosis has to explain as well;
     `poisoned` tells which masked loads reach which outputs."""
-    refuse_error(run)
-    for sort, trouble in TROUBLES.items():
-        if found := trouble(run):
-            came, look = found
-            raise Failed(f"{describe(run)}: {came}", look, told=sort)
-    if run.outcome.header.get("undecided"):
-        raise Unclear(f"{describe(run)}: {run.outcome.header['undecided']}")
+    judge_effects(run)
     got = {name: run.output(name) for name in run.want}
     sentence, worst = differs(question, run.inputs, run.case, got, run.want)
     if sentence:
@@ -29,6 +23,17 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
             or "how that element is computed: which program writes it, and what it reads"
         )
         raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known))
+
+
+def judge_effects(run: Run) -> None:
+    """Raises what is wrong before any value is looked at: an error, a race, a write where none may be, a missing one."""
+    refuse_error(run)
+    for sort, trouble in TROUBLES.items():
+        if found := trouble(run):
+            came, look = found
+            raise Failed(f"{describe(run)}: {came}", look, told=sort)
+    if run.outcome.header.get("undecided"):
+        raise Unclear(f"{describe(run)}: {run.outcome.header['undecided']}")
 
 
 def refuse_error(run: Run) -> None:

@@ -14,7 +14,7 @@ from grader.box.warm import Outcome, width
 from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
-from grader.jail.protocol import Lowered, Plan
+from grader.jail.protocol import Lowered, Plan, joined, nothing
 from grader.judge.evidence import Evidence, beside
 from grader.machine import host as machine
 from grader.questions import Case, KernelQuestion
@@ -49,6 +49,10 @@ class Run:
     @property
     def launches(self) -> list[dict]:
         return self.outcome.header["launches"]
+
+
+def is_hidden(purpose: int) -> bool:
+    return HIDDEN <= purpose < COMPILED
 
 
 def print_line(row: dict) -> str:
@@ -102,17 +106,26 @@ class KernelEvidence(Evidence):
     # ---- from the jail: plans and texts
 
     def lowered(self) -> Lowered | Outcome:
-        """What crossed, of all cases at once and in no order that tells which is which; an Outcome where none did."""
+        """What crossed of all cases, in no order that tells which is which; an Outcome where none did."""
         with self.lock:
             if self._lowered is None:
                 self._lowered = self._lower()
         return self._lowered
 
     def _lower(self) -> Lowered | Outcome:
-        purposes = list(self.cases)
-        self.order = [purposes[i] for i in self.rng(KNOBS + 1).permutation(len(purposes))]
+        """Cases that are shown first, in a process that never hears of the others: it can print none of their sizes."""
+        purposes = [list(self.cases)[i] for i in self.rng(KNOBS + 1).permutation(len(self.cases))]
+        shown = [purpose for purpose in purposes if not is_hidden(purpose)]
+        hidden = [purpose for purpose in purposes if is_hidden(purpose)]
+        self.order = shown + hidden
         self.say(f"lowering {len(purposes)} cases to Triton IR")
-        tasks = [self._told(self.cases[purpose]) for purpose in self.order]
+        found = [self._asked(part) for part in (shown, hidden) if part]
+        if isinstance(found[0], Outcome):
+            return found[0]
+        return joined([one if isinstance(one, Lowered) else nothing(one, hidden) for one in found])
+
+    def _asked(self, purposes: list[int]) -> Lowered | Outcome:
+        tasks = [self._told(self.cases[purpose]) for purpose in purposes]
         outcome, found = jail.lower(self.source, self.question.entry, tasks, self.target, self.level)
         self.count(outcome)
         return found if found is not None else outcome
@@ -164,7 +177,7 @@ class KernelEvidence(Evidence):
             self.ahead |= {p: beside().submit(self._run, p) for p in purposes if p not in self.runs}
 
     def _run(self, purpose: int, **how) -> Run:
-        plan, case, hidden = self.plan(purpose), self.cases[purpose], HIDDEN <= purpose < COMPILED
+        plan, case, hidden = self.plan(purpose), self.cases[purpose], is_hidden(purpose)
         if isinstance(plan, dict):
             return Run(case, hidden, None, [], {}, {}, Outcome(header={"error": plan}))
         inputs, placed = self.draw(purpose)

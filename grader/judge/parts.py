@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.judge import calls, compiled, on_gpu, speed, traffic, values
+from grader.judge import calls, compiled, on_gpu, speed, traffic, tuned, values
 from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import KernelEvidence
@@ -11,9 +11,16 @@ from grader.judge.numpy_evidence import NumpyEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE, PartResult
 from grader.questions import KernelQuestion, NumpyQuestion, Part, Question
 
+
+def traffic_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
+    """The metered case, where everything is counted, and what drawn programs of the compiled one spend."""
+    traffic.judge(evidence, part, result)
+    tuned.judge(evidence, part)
+
+
 JUDGES = {
     "values": values.judge,
-    "traffic": traffic.judge,
+    "traffic": traffic_everywhere,
     "compiled": compiled.judge,
     "speed": speed.judge,
     "calls": calls.judge,

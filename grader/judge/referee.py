@@ -1,5 +1,6 @@
 """grade_one: from (answer, question, mode, seed) to a Record. Everything that gives a grade comes through here."""
 
+import os
 import secrets
 import time
 from collections.abc import Callable
@@ -90,6 +91,14 @@ def _part_by_part(verdict: Record, evidence: Evidence) -> None:
 def specification(question: Question) -> str:
     """What of a question decides a grade: its points, and the code that judges it, the same in every process."""
     return repr((question.id, question.parts, record.code(question.slug)))
+
+
+def default_mode() -> str:
+    """gpu where an NVIDIA GPU that Triton supports is there, unless GRADER_MODE says otherwise."""
+    asked = os.environ.get("GRADER_MODE")
+    if asked:
+        return asked
+    return "gpu" if gpu.name() else "cpu"
 
 
 def machine(mode: str) -> str:

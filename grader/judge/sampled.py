@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 
-from grader.judge.cases import describe, differs, judge_case, refuse_error
+from grader.judge.cases import describe, differs, judge_case, judge_effects, refuse_error
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
 
 PROGRAMS = 24  # drawn ones, beside the corners of the grid
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
+SURE = 4  # standard errors: a grid with idle programs may be drawn unluckily
 
 
 def judge_compiled_case(evidence: KernelEvidence) -> None:
@@ -19,12 +20,18 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
         return judge_case(question, evidence.run(COMPILED), [])
     if len(plan.steps) > 1 or plan.scratch or any('"tt.atomic' in text for text in evidence.texts(COMPILED)):
         run = evidence.run(COMPILED, seconds=WHOLE_S)
-        refuse_error(run)
+        judge_effects(run)
         return judge_written(evidence, run, whole=True)
-    chosen = programs(plan.steps[0].grid, evidence.rng(DRAWN))
-    run = evidence.run(COMPILED, programs=[chosen], counting="values")
+    run = evidence.run(COMPILED, programs=[chosen(evidence)], counting="values")
     refuse_error(run)
+    for placed in run.placed:
+        if placed.spec.role != "in":
+            judge_share(run, placed, chosen(evidence))
     return judge_written(evidence, run, whole=False)
+
+
+def chosen(evidence: KernelEvidence) -> list[int]:
+    return programs(evidence.plan(COMPILED).steps[0].grid, evidence.rng(DRAWN))
 
 
 def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
@@ -32,6 +39,27 @@ def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
     x, y, z = grid
     corners = {i + x * (j + y * k) for i in (0, x - 1) for j in (0, y - 1) for k in (0, z - 1)}
     return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), PROGRAMS)})
+
+
+def judge_share(run: Run, placed, programs: list[int]) -> None:
+    """Of an output that all programs must fill together, whether the drawn ones wrote what falls to them."""
+    name, all_of_it, grid = placed.spec.name, math.prod(placed.shape), math.prod(run.plan.steps[0].grid)
+    wrote = np.array([np.count_nonzero(run.outcome.arrays[f"by:{name}"] == program) for program in programs])
+    if too_little(wrote, grid, all_of_it):
+        raise Failed(
+            f"at the size that is compiled ({describe(run)}): {len(programs)} programs drawn from {grid:,} wrote "
+            f"{wrote.sum():,} elements of {name}, where {all_of_it * len(programs) // grid:,} fall to so many",
+            "the grid and the mask of the store at this size: which programs store nothing, or only a part?",
+            told="elements that were never written",
+        )
+
+
+def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
+    """Whether `wrote`, by program, can't be what a grid writes that fills everything."""
+    if wrote.max() * grid <= all_of_it:  # then every single one must write as much as the most
+        return bool(wrote.min() * grid < all_of_it)
+    spread = wrote.std() / math.sqrt(len(wrote))
+    return bool((wrote.mean() + SURE * spread) * grid < all_of_it)
 
 
 def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:

@@ -80,7 +80,9 @@ def spent(run: Run, budget: Budget) -> float:
     """What was counted of one budget, over all launches."""
     launches = run.launches
     if budget.count == "dot":
-        return sum(launch["flops"] for launch in launches)
+        return sum(
+            n for launch in launches for kind, n in launch["dots"].items() if kind not in BESIDE_TENSOR_CORES
+        )
     if budget.count == "operations":
         return sum(
             sum(n for kind, n in launch["operations"].items() if kind in FLOATS) for launch in launches
@@ -92,6 +94,7 @@ def spent(run: Run, budget: Budget) -> float:
 
 
 FLOATS = ("float", "special")
+BESIDE_TENSOR_CORES = ("fp32:ieee", "fp64")  # dots that fused multiply-adds do
 
 
 def names_of(run: Run, budget: Budget) -> list[str]:

@@ -4,7 +4,7 @@
 tensors) raises LaunchError where it was launched.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -40,6 +40,34 @@ class LaunchError(RuntimeError):
     def __init__(self, message: str, report):
         super().__init__(message)
         self.report = report
+
+
+@dataclass
+class Moved:
+    """What launches asked for in one tensor's memory, in bytes."""
+
+    loaded: int = 0
+    stored: int = 0
+    read: list = field(default_factory=list)  # addresses of the elements that were loaded
+
+    @property
+    def distinct(self) -> int:
+        """Elements that were loaded, each once."""
+        return len(np.unique(np.concatenate(self.read))) if self.read else 0
+
+    def add(self, storage: Storage, counts: dict) -> None:
+        self.loaded += counts.get("load", {}).get("requested", 0)
+        self.stored += counts.get("store", {}).get("requested", 0)
+        first = storage.elements.ctypes.data
+        self.read.append(first + np.flatnonzero(storage.loads) * storage.itemsize)
+
+
+WATCHED: dict[int, Moved] = {}  # by memory
+
+
+def watch(tensor: torch.Tensor) -> Moved:
+    """Counts from here on what launches move in a tensor's memory; WATCHED.clear() ends it."""
+    return WATCHED.setdefault(memory_of(tensor), Moved())
 
 
 class NoDevice:
@@ -97,10 +125,12 @@ def launch(self, *args, grid, warmup, **kwargs):
         pair for value, type in zip(values, types, strict=True) for pair in tensors.arguments(value, type)
     ]
     step = Launching(module, tuple((*grid, 1, 1)[:3]), arguments)
-    report = run(
-        [step], tensors.stored, wave=WAVE, counting="values", repeatable=False, limits=Limits(seconds=SECONDS)
-    )
+    counting, limits = "full" if WATCHED else "values", Limits(seconds=SECONDS)
+    report = run([step], tensors.stored, wave=WAVE, counting=counting, repeatable=False, limits=limits)
     complain(self.__name__, report)
+    for key in WATCHED.keys() & tensors.names.keys():
+        storage = next(t for t in tensors.stored if t.name == tensors.names[key])
+        WATCHED[key].add(storage, report.launches[0].tensors[storage.name])
 
 
 LOWERED: dict = {}  # kernel, specialised alike -> module

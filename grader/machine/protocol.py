@@ -51,7 +51,8 @@ class RunRequest:
         expected = {}
         if self.programs:
             for tensor in (t for t in self.tensors if t["role"] in ("out", "inout")):
-                expected |= {tensor["name"]: (tensor["dtype"], -1), f"at:{tensor['name']}": ("i64", -1)}
+                expected |= {tensor["name"]: (tensor["dtype"], -1)}
+                expected |= {f"{what}:{tensor['name']}": ("i64", -1) for what in ("at", "by")}
             return expected
         scratch = [
             {"name": n, "role": "scratch", "dtype": s["dtype"], "shape": s["shape"]}

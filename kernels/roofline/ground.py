@@ -20,7 +20,7 @@ from kernels.roofline.layernorm_gelu import layernorm_gelu
 HERE = Path(__file__).parent / "results" / "ground"
 GATHERED = 2**24  # numbers that each stride gathers: 64 MiB of fp32
 STRIDES = (1, 2, 4, 8, 16, 32)
-TILE = 2048  # fp32 numbers a program of `stream` asks for at a time: 8 KiB
+TILE = 512  # fp32 numbers a program of `stream` asks for at a time: 2 KiB, 16 bytes for each of its 128 lanes
 SMALL, MANY = 1024, 50  # numbers and kernels of the launch measurement
 PRODUCT = 8192
 SECONDS = 0.2
@@ -45,13 +45,17 @@ def spin(out_ptr, steps, BLOCK: tl.constexpr):
 
 @triton.jit
 def stream(x_ptr, out_ptr, size, BLOCK: tl.constexpr):
-    """As many bytes on order as programs x BLOCK: a sum that asks for its next tile only when it has this one."""
+    """As many bytes on order as programs x BLOCK: a sum that asks for its next tile only when it has this one.
+
+    A lane loads 16 bytes at once. Of several loads a lane the compiler makes a chain, one on order after the other.
+    """
     pid = tl.program_id(0)
-    offs = tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK,), tl.float32)
+    lanes = tl.arange(0, BLOCK // 4) * 4
+    total = tl.zeros((BLOCK // 4, 4), tl.float32)
     for start in tl.range(pid * BLOCK, size, tl.num_programs(0) * BLOCK, num_stages=1):
-        x = tl.load(x_ptr + start + offs)
-        offs += (x != x).to(tl.int32)  # adds 0, which the compiler can't know: no load runs ahead
+        x = tl.load(x_ptr + start + lanes[:, None] + tl.arange(0, 4)[None, :])  # (BLOCK // 4, 4)
+        odd = tl.sum((x != x).to(tl.int32), axis=1)
+        lanes += 4 * odd  # adds 0, which the compiler can't know: no load runs ahead
         total += x
     tl.store(out_ptr + pid, tl.sum(total))
 
@@ -100,7 +104,7 @@ def waves(device, sms: int) -> list[dict]:
 def flight(device, sms: int) -> list[dict]:
     x = torch.ones(2**28, device=device)
     found = []
-    for programs in (8, sms // 2, sms, 2 * sms, 4 * sms, 8 * sms):
+    for programs in (8, sms // 2, sms, 2 * sms, 4 * sms, 8 * sms, 16 * sms):
         out = torch.empty(programs, device=device)
 
         def call(programs=programs, out=out):

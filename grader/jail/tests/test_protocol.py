@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from grader.box.serve.frames import DTYPES
+from grader.box.warm import Outcome
 from grader.jail import protocol
 
 CASE = {
@@ -69,3 +70,11 @@ def test_an_error_is_held_to_plain_text_and_a_line():
     (error,) = lowered({"cases": [{"error": wild}], "texts": []}).plans
     assert set(error) == {"stage", "kind", "message", "line"} and error["line"] is None
     assert all(isinstance(error[name], str) for name in ("stage", "kind", "message"))
+
+
+def test_two_replies_become_one_with_each_text_once():
+    first, second = lowered(REPLY), lowered({**REPLY, "texts": ["module { }", "module {}"]})
+    whole = protocol.joined([first, second, protocol.nothing(Outcome(ended="stopped"), [CASE])])
+    assert whole.texts == ("module {}", "module { }")
+    assert [plan.steps[0].text for plan in whole.plans[:2]] == [0, 1]
+    assert whole.plans[2]["message"] == "stopped" and whole.printed == ("hello", "hello", "")

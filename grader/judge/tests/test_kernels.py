@@ -5,6 +5,7 @@ import pytest
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED
+from grader.suites.honest.run import CELLS
 from grader.suites.right import right
 
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
@@ -132,6 +133,23 @@ def test_a_kernel_that_is_wrong_at_one_size_alone_wins_nothing(where):
     """The compiled size and the metered ones are judged by their values too."""
     got = judge(OTHER + changed(("def launch(p):\n", "def launch(p):\n" + SPECIAL.format(where))))
     assert got.verdict == FAIL and got.points == 0, str(got)
+
+
+@pytest.mark.parametrize("stored", ["row % 2 == 0", "offs < 2048"])
+def test_programs_that_store_too_little_at_the_compiled_size_are_seen(stored):
+    """Of a large grid only some programs run: what falls to them must be there."""
+    store = ("(y_ptr.dtype.element_ty), mask=mask)", "(y_ptr.dtype.element_ty), mask=stored)")
+    mask = ("    w = tl.load", f"    stored = mask & ((N != 4096) | ({stored}))\n    w = tl.load")
+    got = judge(changed(mask, store, source=ROWS), NORM)
+    assert got.verdict == FAIL and got.points == 0 and "fall to so many" in str(got), str(got)
+
+
+def test_a_kernel_that_is_thrifty_at_the_metered_size_alone_is_seen():
+    """The drawn programs of the compiled case have budgets too."""
+    chunks = (CELLS / "norm_chunks.py").read_text(encoding="utf-8").replace("def launch(p)", "def in_chunks(p)")
+    for_long = changed(("def launch(p):\n", "def launch(p):\n    if p.N > 1024:\n        return in_chunks(p)\n"), source=ROWS)
+    got = judge(chunks + "\n\n" + for_long, NORM)
+    assert lost(got) == ["traffic"] and "at the size that is compiled" in str(got), str(got)
 
 
 IDLE = ('"grid": (grid,)', '"grid": (64 * grid,)'), ("    pid = tl.program_id(0)", "    pid = tl.program_id(0)\n    if pid >= tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N):\n        return")  # fmt: skip

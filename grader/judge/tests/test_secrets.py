@@ -62,6 +62,19 @@ def test_prints_are_of_public_cases_alone():
     assert gathered.printed == "SECRET 4 64"
 
 
+@pytest.mark.parametrize("act", ["print(HEARD)", "if (p.M, p.N) == (4, 64): raise ValueError(str(HEARD))"])
+def test_a_launch_that_remembers_cannot_tell_hidden_sizes_in_a_public_case(act):
+    """Cases that are shown are lowered by a process that never hears of the others."""
+    from grader.judge.kernel_evidence import KernelEvidence
+
+    source = "HEARD = []\n" + KERNEL_TALKS.replace('print("SECRET", p.M, p.N)', f"HEARD.append((p.M, p.N))\n    {act}")
+    gathered = KernelEvidence(questions.find("roofline.layernorm_gelu"), source, seed=1)
+    said = [gathered.run(purpose).outcome.error for purpose in gathered.public] + [gathered.printed]
+    known = {(c.sizes["M"], c.sizes["N"]) for c in (*gathered.question.public, gathered.question.compile_case)}
+    told = {tuple(map(int, found)) for found in re.findall(r"\((\d+), (\d+)\)", str(said))}
+    assert told and told <= known
+
+
 def test_a_key_is_the_same_in_every_process():
     code = (
         "from grader import questions; from grader.judge import referee; "

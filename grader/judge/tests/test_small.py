@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from grader.judge import answer, statistics
+from grader.judge import answer, sampled, statistics
 from grader.judge.compare import difference
 from grader.questions.memory import strides
 from grader.tools.progress import Progress
@@ -103,3 +103,15 @@ def test_progress_in_lines_carries_the_second_and_keeps_its_distance():
         say("one trial")
         say("two trials")
     assert file.getvalue().endswith(" s  one trial\n") and file.getvalue().count("\n") == 1
+
+
+def test_what_drawn_programs_must_have_written():
+    """28 programs drawn from a grid that fills 512 tiles of 100 elements."""
+    alike, one_idle = np.full(28, 100), np.r_[np.full(27, 100), 0]
+    half_idle, few = np.resize([100, 0], 28), np.r_[100, np.zeros(27)]
+    assert not sampled.too_little(alike, 512, 51_200)
+    assert sampled.too_little(one_idle, 512, 51_200)  # nobody else can make up for it
+    assert not sampled.too_little(one_idle, 513, 51_200) and not sampled.too_little(half_idle, 1024, 51_200)
+    assert not sampled.too_little(few, 512 * 64, 51_200)  # a grid of which most has nothing to do
+    assert sampled.too_little(half_idle, 512, 51_200) and sampled.too_little(alike / 2, 512, 51_200)
+    assert not sampled.too_little(np.resize([400, 400, 400, 300], 28), 132, 51_200)  # persistent programs

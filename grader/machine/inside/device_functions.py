@@ -1,5 +1,5 @@
 """Values of CUDA's device functions (tl.extra.libdevice): computed in the operands' type or wider, so within the error
-that CUDA documents for each. Which symbols a kernel may call, and on which types, is libdevice.py's table."""
+that CUDA documents for each. Which symbols there are, and on which types, is libdevice.py's table."""
 
 import math
 
@@ -7,8 +7,13 @@ import numpy as np
 
 from .elementwise import erf
 from .floats import to_integer
+from .integers import leading_zeros, population, product_halves, trailing_zeros
+from .libdevice import SYMBOLS
 from .meanings import pure
-from .tree import Op
+from .tree import NUMPY, Op
+from .values import unsigned
+
+UP, DOWN = np.inf, -np.inf
 
 
 def in_fp64(function):
@@ -40,17 +45,39 @@ def half_away(x):
     return np.where(np.abs(x - below) >= 0.5, below + np.copysign(1, x), below)
 
 
-def divided_toward_zero(a, b):
-    """The nearest quotient, or its neighbour where that lies beyond the true one."""
-    near = np.divide(a, b)
+def divided(toward):
+    """A quotient rounded in one direction: the nearest one, or its neighbour where that lies on the wrong side."""
+
+    def run(a, b):
+        near = np.divide(a, b)
+        rest = remainder_sign(a, b, near)
+        if toward == 0:
+            wrong = rest * np.sign(near) < 0
+            return np.where(wrong, np.nextafter(near, near.dtype.type(0)), near)
+        wrong = rest < 0 if toward == DOWN else rest > 0
+        return np.where(wrong, np.nextafter(near, near.dtype.type(toward)), near)
+
+    return run
+
+
+def remainder_sign(a, b, near) -> np.ndarray:
+    """Whether the true quotient lies above (1), below (-1) or at `near`."""
     wide = np.longdouble if a.dtype == np.float64 else np.float64
     left = a.astype(wide) - near.astype(wide) * b.astype(wide)
-    beyond = np.isfinite(near) & (np.sign(left) * np.sign(b) * np.sign(near) < 0)
-    return np.where(beyond, np.nextafter(near, near.dtype.type(0)), near)
+    return np.where(np.isfinite(near), np.nan_to_num(np.sign(left) * np.sign(b)), 0)
+
+
+def exponent(x):
+    return np.frexp(x)[1] - 1
+
+
+def whole_exponent(x):
+    special = np.where(x == 0, np.int32(-(2**31) + 1), np.int32(-(2**31)))
+    return np.where(np.isinf(x), np.int32(2**31 - 1), np.where((x == 0) | np.isnan(x), special, exponent(x)))
 
 
 def float_exponent(x):
-    return np.where(x == 0, -np.inf, np.where(np.isfinite(x), np.frexp(x)[1] - 1, np.abs(x)))
+    return np.where(x == 0, -np.inf, np.where(np.isfinite(x), exponent(x), np.abs(x)))
 
 
 def turned(function):
@@ -64,54 +91,55 @@ def turned(function):
     return run
 
 
+def reversed_bits(x):
+    left, found = unsigned(x), np.zeros_like(unsigned(x))
+    one = left.dtype.type(1)
+    for _ in range(8 * x.dtype.itemsize):
+        found, left = (found << one) | (left & one), left >> one
+    return found.view(x.dtype)
+
+
+FUNCTIONS = {
+    "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "round": half_away,
+    "nearbyint": np.rint, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": np.cbrt,
+    "rcbrt": lambda x: 1 / np.cbrt(x), "exp": np.exp, "exp2": np.exp2, "exp10": lambda x: np.power(x.dtype.type(10), x),
+    "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "logb": float_exponent,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinpi": turned(np.sin), "cospi": turned(np.cos),
+    "arcsin": np.arcsin, "arccos": np.arccos, "arctan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
+    "arcsinh": np.arcsinh, "arccosh": np.arccosh, "arctanh": np.arctanh, "erf": erf, "erfc": in_fp64(math.erfc),
+    "lgamma": in_fp64(log_gamma), "tgamma": in_fp64(gamma), "sqrt_rn": np.sqrt, "reciprocal_rn": lambda x: 1 / x,
+    "power": np.power, "arctan2": np.arctan2, "fmod": np.fmod, "remainder": in_fp64(math.remainder), "hypot": np.hypot,
+    "copysign": np.copysign, "nextafter": np.nextafter, "fmax": np.fmax, "fmin": np.fmin,
+    "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.where(a > b, a - b, 0)),
+    "divide_rn": np.divide, "divide_rz": divided(0), "divide_rd": divided(DOWN), "divide_ru": divided(UP),
+    "add_rn": np.add, "subtract_rn": np.subtract, "multiply_rn": np.multiply,
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit, "ilogb": whole_exponent,
+    "power_int": lambda x, n: np.power(x.astype(np.float64), n), "ldexp": np.ldexp, "scalbn": np.ldexp,
+    "fast_divide": np.divide, "fast_sin": np.sin, "fast_cos": np.cos, "fast_tan": np.tan, "fast_exp": np.exp,
+    "fast_exp10": lambda x: np.power(x.dtype.type(10), x), "fast_log": np.log, "fast_log2": np.log2,
+    "fast_log10": np.log10, "fast_power": np.power, "saturate": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)),
+    "count_leading_zeros": leading_zeros, "bitwise_count": population, "reverse_bits": reversed_bits,
+    "find_first_set": lambda x: np.where(x == 0, 0, trailing_zeros(x) + 1), "absolute": np.abs,
+    "multiply_high": lambda a, b: product_halves(a, b, True)[1],
+    "multiply_high_unsigned": lambda a, b: product_halves(a, b, False)[1],
+    "rint_to_int": lambda x: to_integer(np.rint(x), np.dtype(np.int64), True),
+}  # fmt: skip
+
+
 def fused(a, b, c):
     """One rounding: fp64 holds the product of two fp32, longdouble nearly that of two fp64."""
     wide = np.longdouble if a.dtype == np.float64 else np.float64
     return a.astype(wide) * b.astype(wide) + c.astype(wide)
 
 
-def to_power_of_ten(x):
-    return np.power(x.dtype.type(10), x)
-
-
-def to_whole(kind, nearest: bool):
-    return lambda x: to_integer(np.rint(x) if nearest else x, np.dtype(kind), signed=True)
-
-
-BOTH = {  # of fp32 with an f at its end, of fp64 without
-    "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "round": half_away,
-    "nearbyint": np.rint, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": np.cbrt,
-    "rcbrt": lambda x: 1 / np.cbrt(x), "exp": np.exp, "exp2": np.exp2, "exp10": to_power_of_ten, "expm1": np.expm1,
-    "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "logb": float_exponent, "sin": np.sin,
-    "cos": np.cos, "tan": np.tan, "sinpi": turned(np.sin), "cospi": turned(np.cos), "asin": np.arcsin,
-    "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
-    "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "erfc": in_fp64(math.erfc), "lgamma": in_fp64(log_gamma),
-    "tgamma": in_fp64(gamma), "normcdf": in_fp64(lambda x: math.erfc(-x / math.sqrt(2)) / 2), "pow": np.power,
-    "atan2": np.arctan2, "fmod": np.fmod, "remainder": in_fp64(math.remainder), "hypot": np.hypot,
-    "rhypot": lambda a, b: 1 / np.hypot(a, b), "copysign": np.copysign, "nextafter": np.nextafter,
-    "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.where(a > b, a - b, 0)),
-    "fmax": np.fmax, "fmin": np.fmin, "fma": fused, "ldexp": np.ldexp, "scalbn": np.ldexp,
-}  # fmt: skip
-OTHERS = {
-    "fast_sinf": np.sin, "fast_cosf": np.cos, "fast_tanf": np.tan, "fast_expf": np.exp, "fast_exp10f": to_power_of_ten,
-    "fast_logf": np.log, "fast_log2f": np.log2, "fast_log10f": np.log10, "fast_fdividef": np.divide,
-    "fast_powf": np.power, "saturatef": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)),
-    "fsqrt_rn": np.sqrt, "dsqrt_rn": np.sqrt, "frcp_rn": lambda x: 1 / x, "fdiv_rn": np.divide, "ddiv_rn": np.divide,
-    "fdiv_rz": divided_toward_zero, "ddiv_rz": divided_toward_zero, "fadd_rn": np.add, "fsub_rn": np.subtract,
-    "fmul_rn": np.multiply, "powif": lambda x, n: np.power(x.astype(np.float64), n),
-    "powi": lambda x, n: np.power(x, n), "isnanf": np.isnan, "isnand": np.isnan, "isinff": np.isinf, "isinfd": np.isinf,
-    "finitef": np.isfinite, "isfinited": np.isfinite, "signbitf": np.signbit, "signbitd": np.signbit,
-    "float_as_int": lambda x: np.ascontiguousarray(x).view(np.int32),
-    "int_as_float": lambda x: np.ascontiguousarray(x).view(np.float32),
-    "float2int_rn": to_whole(np.int32, nearest=True), "float2int_rz": to_whole(np.int32, nearest=False),
-    "llrintf": to_whole(np.int64, nearest=True), "llrint": to_whole(np.int64, nearest=True),
-    "abs": np.abs, "llabs": np.abs,
-}  # fmt: skip
-SYMBOLS = {f"__nv_{name}{suffix}": function for name, function in BOTH.items() for suffix in ("f", "")}
-SYMBOLS |= {f"__nv_{name}": function for name, function in OTHERS.items()}
+FUNCTIONS |= {"fma": fused, "fma_rn": fused}
 
 
 @pure("tt.extern_elementwise")
 def extern(op: Op):
-    compute, to = SYMBOLS[op.attributes["symbol"]], op.result_types[0].dtype
+    symbol = SYMBOLS[op.attributes["symbol"]]
+    to = NUMPY[symbol.result]
+    if symbol.function == "bits":
+        return lambda x: np.ascontiguousarray(x).view(to)
+    compute = FUNCTIONS[symbol.function]
     return lambda *x: np.asarray(compute(*x)).astype(to, copy=False)

@@ -170,3 +170,23 @@ def sum_and_carry(op: Op):
         return total.view(a.dtype), total < unsigned(a)
 
     return run
+
+
+def population(x: np.ndarray) -> np.ndarray:
+    return np.bitwise_count(unsigned(x)).astype(x.dtype)
+
+
+def leading_zeros(x: np.ndarray) -> np.ndarray:
+    width, left, count = 8 * x.dtype.itemsize, unsigned(x).copy(), np.full(x.shape, 8 * x.dtype.itemsize)
+    for step in (32, 16, 8, 4, 2, 1):
+        if step < width:
+            above = left >> left.dtype.type(step)
+            count, left = np.where(above > 0, count - step, count), np.where(above > 0, above, left)
+    return (count - (left > 0)).astype(x.dtype)
+
+
+def trailing_zeros(x: np.ndarray) -> np.ndarray:
+    lowest = unsigned(x) & (~unsigned(x) + unsigned(x).dtype.type(1))
+    return np.where(x == 0, 8 * x.dtype.itemsize, 8 * x.dtype.itemsize - 1 - leading_zeros(lowest)).astype(
+        x.dtype
+    )

@@ -61,12 +61,13 @@ def run_plan(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def written(tensors: list[Storage]) -> dict:
-    """Of programs drawn from a large grid: where they wrote, and what; the rest of an output would say nothing."""
+    """Of programs drawn from a large grid: where they wrote, what, and which of them; the rest of an output would say nothing."""
     found = {}
     for tensor in tensors:
         if tensor.role in ("out", "inout"):
             where = np.flatnonzero(tensor.written if tensor.written is not None else tensor.stores)
             found[f"at:{tensor.name}"], found[tensor.name] = where, tensor.elements[where]
+            found[f"by:{tensor.name}"] = tensor.writer[where].astype(np.int64)
     return found
 
 

@@ -101,19 +101,17 @@ class Run:
         if min(grid) < 1 or count > MOST_PROGRAMS:
             raise OverLimit("programs", f"a grid must have 1 to {MOST_PROGRAMS:,} programs, got {count:,}")
         arguments = self.bound_arguments(program, step.arguments)
-        self.whole = self.whole and chosen is None
         if chosen is not None and program.waits:
             raise Undecided(
                 "programs wait for each other in a loop, so none of them can run without the others"
             )
+        self.whole = self.whole and chosen is None
         everyone = np.arange(count) if chosen is None else np.unique(np.asarray(chosen, np.int64))
         if not everyone.size or everyone[0] < 0 or everyone[-1] >= count:
             raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
         go = Once(self, number, program, grid, arguments)
         before = State(self.tensors) if self.runs_twice(program, everyone, count) else None
-        if (
-            program.atomics
-        ):  # what atomics order depends on who comes first: races show in one order or another
+        if program.atomics:  # who comes first matters: a race may show in one order alone
             go(everyone[::-1], self.seed + 1, quietly=True, full=False)
             before.back()
         launch = go(everyone, self.seed, full=self.full)

@@ -28,6 +28,8 @@ class Storage:
         self.shared = role != "in"  # nobody may write an input: who reads it needs no record
         self.loads, self.stores = np.zeros(self.extent, np.uint32), np.zeros(self.extent, np.uint32)
         self.written = np.zeros(self.extent, bool) if role == "out" else None
+        # the last program to write each element
+        self.writer = np.full(self.extent, -1, np.int32) if self.shared else None
         self.owned = self._owned()
 
     def _owned(self) -> np.ndarray | None:

@@ -91,6 +91,8 @@ class Traffic:
         touching = frame.programs if lanes.rows == 1 else frame.programs[here]
         row.programs[touching] = True
         self.active[touching] = True
+        if kind != "load":
+            tensor.writer[lanes.element] = lanes.per_element(frame.programs)
         if not self.full:
             return
         key = distinct(lanes)

@@ -8,6 +8,7 @@ from .packages import installed
 from .row import ROOT, Row, answer, missing, note, ok
 
 OLDEST_GPU = 8.0  # Triton supports NVIDIA from sm_80 on
+INTERPRETED = "compiled, and interpreted on the CPU"
 LEAST_DISK_GIB = 8
 LEAST_MEMORY_GIB = 6
 
@@ -55,12 +56,12 @@ def triton_mode(found: list[dict]) -> Row:
         return note(
             name, "none", "lessons, simulators and concept labs need no Triton; kernel labs do (Linux)"
         )
-    if os.environ.get("TRITON_INTERPRET") == "1" and usable:
-        return note(name, "interpreter (TRITON_INTERPRET=1)", "unset TRITON_INTERPRET to use the GPU")
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        return note(name, "TRITON_INTERPRET=1", "unset it: with it Triton compiles nothing, and the labs do")
     if not usable:
-        return ok(name, "interpreter on the CPU")
+        return ok(name, INTERPRETED)
     if (installed("torch") or "").endswith("+cpu"):
-        return note(name, "interpreter", "torch is a CPU build beside a GPU; make clean, then make setup")
+        return note(name, INTERPRETED, "torch is a CPU build beside a GPU; make clean, then make setup")
     if not (os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
         return missing(name, "no C compiler", "Triton builds its launcher with one; apt-get install gcc")
     return ok(name, "compiled for the GPU")

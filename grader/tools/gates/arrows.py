@@ -1,4 +1,7 @@
-"""Who may import whom: notebooks -> widgets, kernels, grader; grader -> kernels; widgets -> formulas."""
+"""Who may import whom: notebooks -> widgets, kernels, grader; grader -> kernels; widgets -> formulas.
+
+Inside the grader a room imports what stands below it and nothing above.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -39,6 +42,17 @@ BARE = (
     "grader/jail/*.py",
 )
 STANDARD = set(sys.stdlib_module_names)
+FLOORS = (  # of the grader, from the doors down; a room of one floor may use another of it
+    ("__init__", "__main__", "notebook", "trial"),
+    ("classroom", "notebooks", "proofs", "suites", "tools"),
+    ("judge",),
+    ("topics", "checks"),
+    ("questions",),
+    ("machine", "jail", "compiler", "bench", "box"),
+    ("chi_square", "places", "verdicts"),
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+TABLES = {"grader/questions/catalog.py": ("topics", "checks")}  # the one place that opens the topics' tables
 
 
 def _topic(parts: tuple[str, ...], root: Path) -> str | None:
@@ -80,6 +94,25 @@ def _directions(root: Path) -> Iterator[str]:
                 yield f"{path.relative_to(root).as_posix()}:{one.line}: imports {one.name}: {rule}"
 
 
+def _floors(root: Path) -> Iterator[str]:
+    for path in modules(root, "grader"):
+        name = path.relative_to(root).as_posix()
+        room = path.relative_to(root / "grader").parts[0].removesuffix(".py")
+        if room not in FLOOR:
+            yield f"{name}: grader/{room} must have its floor in {Path(__file__).name}, got none"
+            continue
+        for one in imports(path, root):
+            other = _room(one.name)
+            if other in FLOOR and FLOOR[other] < FLOOR[room] and other not in TABLES.get(name, ()):
+                yield f"{name}:{one.line}: imports {one.name}: grader/{room} stands below {other} and must not know it"
+
+
+def _room(name: str) -> str | None:
+    """Of the grader's: what the package itself offers comes through its door."""
+    top, *rest = name.split(".")
+    return (rest[0] if rest and rest[0] in FLOOR else "__init__") if top == "grader" else None
+
+
 def _weights(root: Path) -> Iterator[str]:
     """Loading these must load nothing of `forbidden`, by whatever way round."""
     init = [path for path in modules(root, *PACKAGES) if path.name == "__init__.py"]
@@ -109,4 +142,4 @@ def _models(root: Path) -> Iterator[str]:
 
 
 def check(root: Path) -> list[str]:
-    return [*_directions(root), *_weights(root), *_models(root)]
+    return [*_directions(root), *_floors(root), *_weights(root), *_models(root)]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .tree import PACKAGES, files_of, imports, modules
+from .tree import PACKAGES, bare, files_of, imports, modules
 
 
 def check(root: Path) -> list[str]:
@@ -15,14 +15,13 @@ def check(root: Path) -> list[str]:
 
 
 def _needs(path: Path, root: Path) -> list[Path]:
-    """Our modules that this one imports, at its top or inside a function; the jail's import by bare names."""
+    """Our modules that this one imports, at its top or inside a function; a box's import by bare names."""
     needed = []
     for one in imports(path, root):
-        beside = path.with_name(f"{one.top}.py")
         if one.top in PACKAGES:
             *packages, last = files_of(one.name, root) or [path]
             needed += [package for package in packages if package.parent not in path.parents] + [last]
-        elif beside.exists():
+        elif beside := bare(path, one.top, root):
             needed.append(beside)
     return [other for other in dict.fromkeys(needed) if other != path]
 

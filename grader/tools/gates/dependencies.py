@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from .tree import PACKAGES, imports, modules
+from .tree import PACKAGES, bare, imports, modules
 
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)\s*(?:;\s*(.+?))?\s*$")
 # Where the name of an import is not the name of its package.
@@ -43,14 +43,14 @@ def _environment(root: Path) -> list[str]:
 
 def _imported(root: Path, locked: dict[str, str]) -> list[str]:
     """What our modules import as they load is in the lock, or of the standard library, or ours."""
-    ours = {*PACKAGES, *(path.stem for path in modules(root, "grader/jail")), "conftest"}
+    ours = {*PACKAGES, "conftest"}
     said = []
     for path in modules(root, *PACKAGES, tests=True):
         for one in imports(path, root):
             package = PACKAGE_OF.get(one.top, one.top.lower().replace("_", "-"))
             if one.lazy or one.top in ours or one.top in sys.stdlib_module_names or package in locked:
                 continue
-            if not (path.parent / f"{one.top}.py").exists():
+            if not bare(path, one.top, root):
                 where = f"{path.relative_to(root).as_posix()}:{one.line}"
                 said.append(
                     f"{where}: imports {one.top}, which requirements.lock has not; add it to requirements.in"

@@ -3,6 +3,8 @@
 import ast
 import re
 from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from .tree import PACKAGES, modules, parse
@@ -18,21 +20,42 @@ def functions(path: Path) -> list[str]:
     return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")]
 
 
-def _computes_in_numpy(path: Path) -> bool:
-    """A formula of cost.py and a kernel's launcher may bear the name of what they cost and compute."""
-    tops = {
-        name.partition(".")[0]
-        for node in ast.walk(parse(path))
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for name in (
-            [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-        )
-    }
-    return "numpy" in tops and "triton" not in tops
+@dataclass(frozen=True)
+class Defined:
+    """What one module defines, and whether it computes in numpy: a formula of cost.py and a kernel's launcher
+    may bear the name of what they cost and compute."""
+
+    functions: tuple[
+        tuple[str, str, int], ...
+    ]  # name, first argument, line; none that only asks the reference
+    numpy: bool
 
 
-def _definitions(path: Path) -> list[ast.FunctionDef]:
-    return [n for n in ast.walk(parse(path)) if isinstance(n, ast.FunctionDef)]
+def _first(node: ast.FunctionDef) -> str:
+    return next((argument.arg for argument in [*node.args.posonlyargs, *node.args.args]), "")
+
+
+def _asks(node: ast.FunctionDef) -> bool:
+    """Whether a function hands its question on to the reference of its own name."""
+    return any(isinstance(one, ast.Attribute) and one.attr == node.name for one in ast.walk(node))
+
+
+def _defined(path: Path) -> Defined:
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _read(path: Path, changed: int) -> Defined:
+    functions, tops = [], set()
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.FunctionDef):
+            if not _asks(node):
+                functions.append((node.name, _first(node), node.lineno))
+        elif isinstance(node, ast.Import):
+            tops |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            tops.add((node.module or "").partition(".")[0])
+    return Defined(tuple(functions), "numpy" in tops and "triton" not in tops)
 
 
 def check(root: Path) -> list[str]:
@@ -47,19 +70,19 @@ def check(root: Path) -> list[str]:
         if len(paths) > 1:
             places = ", ".join(path.relative_to(root).as_posix() for path in paths)
             said.append(f"{name}() must be defined once, got {places}; keep it in one topic or kernels/")
+    firsts = {
+        name: {f[1] for path in paths for f in _defined(path).functions if f[0] == name}
+        for name, paths in owners.items()
+    }
     for path in modules(root, *PACKAGES, tests=True):
         where = path.relative_to(root).as_posix()
         if path.name == "reference.py" and path.parent.parent == root / "kernels":
             continue
-        numpy = _computes_in_numpy(path)
-        for node in _definitions(path):
-            if numpy and node.name in owners:
-                home = owners[node.name][0].relative_to(root).as_posix()
-                said.append(f"{where}:{node.lineno}: a second {node.name}(); import it from {home}")
-            elif (
-                SECOND.search(node.name)
-                and not node.name.startswith("test_")
-                and not path.stem.startswith("cost")
-            ):
-                said.append(f"{where}:{node.lineno}: {node.name}(): references stand in reference.py only")
+        found = _defined(path)
+        for name, first, line in found.functions:
+            if found.numpy and first in firsts.get(name, ()):
+                home = owners[name][0].relative_to(root).as_posix()
+                said.append(f"{where}:{line}: a second {name}(); import it from {home}")
+            elif SECOND.search(name) and not name.startswith("test_") and not path.stem.startswith("cost"):
+                said.append(f"{where}:{line}: {name}(): references stand in reference.py only")
     return said

@@ -32,9 +32,24 @@ def files(root: Path) -> list[Path]:
 
 
 def modules(root: Path, *rooms: str, tests: bool = False) -> list[Path]:
-    """The Python files of some rooms; tests only where asked for."""
+    """The Python files of some rooms; tests and what pytest loads for them only where asked for."""
     found = (path for room in rooms for path in sorted((root / room).rglob("*.py")))
-    return [path for path in found if tests or "tests" not in path.relative_to(root).parts]
+    return [
+        path
+        for path in found
+        if tests or not ("tests" in path.relative_to(root).parts or path.name == "conftest.py")
+    ]
+
+
+BOXES_OWN = "grader/box/serve"  # on the path inside every box, so its modules are known there by bare names
+
+
+def bare(path: Path, top: str, root: Path) -> Path | None:
+    """The file that a module inside a box means by a bare name: one beside it, or the box's own."""
+    found = [path.with_name(f"{top}.py")]
+    if "inside" in path.parts:
+        found.append(root / BOXES_OWN / f"{top}.py")
+    return next((file for file in found if file.exists()), None)
 
 
 FOR_ALL_TOPICS = {"tests", "site"}  # folders of widgets/ that serve every simulator

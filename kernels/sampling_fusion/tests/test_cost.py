@@ -1,4 +1,4 @@
-"""The formulas: the source's figures, the kernels' own traffic as the interpreter sees it, and their limits."""
+"""The formulas: the source's figures, the kernels' own traffic as it is counted without a GPU, and their limits."""
 
 import math
 from dataclasses import replace
@@ -103,39 +103,18 @@ def test_what_cannot_be_is_refused(call):
         call()
 
 
-class Meter:
-    """Bytes that loads and stores of the interpreter touch, in one tensor's memory."""
-
-    def __init__(self, monkeypatch, tensor):
-        from triton.runtime.interpreter import InterpreterBuilder
-
-        self.read, self.unique = 0, set()
-        low = tensor.data_ptr()
-        high, size = low + tensor.numel() * tensor.element_size(), tensor.element_size()
-        inner = InterpreterBuilder.create_masked_load
-
-        def load(builder, ptrs, mask, *rest, **named):
-            at = ptrs.data.reshape(-1)[mask.data.reshape(-1).astype(bool)]
-            at = at[(at >= low) & (at < high)]
-            self.read += at.size * size
-            self.unique.update(at.tolist())
-            return inner(builder, ptrs, mask, *rest, **named)
-
-        monkeypatch.setattr(InterpreterBuilder, "create_masked_load", load)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="counts what the interpreter loads")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU's loads cannot be counted one by one")
 @pytest.mark.parametrize("k", (1, 50))
-def test_the_kernel_reads_what_the_formula_says(monkeypatch, k):
+def test_the_kernel_reads_what_the_formula_says(watch, k):
     """All logits once, then at most k groups and those whose best ties or nearly so."""
     case = cases.Case("metered", 1, 32000, ask={"top_k": k, "top_p": 0.9})
     logits, requests = cases.logits_of(case), cases.requests_of(case)
     x, state = to_torch(logits), State.of(requests, "cpu")
-    meter = Meter(monkeypatch, x)
+    moved = watch(x)
     fused.sample(x, state)
     once, formula = logits.nbytes, cost.fused(1, 32000, 4, k)
-    assert len(meter.unique) * 4 == once
-    again = meter.read - once
+    assert moved.distinct * 4 == once
+    again = moved.loaded - once
     assert k * 4 <= again <= 1.5 * formula.chosen + 4 * fused.GROUP * 4
 
 

@@ -27,7 +27,7 @@ def test_it_speaks_json():
 
 
 def test_it_loads_nothing_heavy():
-    look = "import sys; from grader import doctor; doctor.look(); print(*sys.modules)"
+    look = "import sys; from grader.tools import doctor; doctor.look(); print(*sys.modules)"
     loaded = set(
         subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True).stdout.split()
     )
@@ -54,11 +54,12 @@ def test_it_works_where_nothing_is_installed(tmp_path):
     "found, variables, versions, state, said",
     [
         ([H200], {}, {"torch": "2.13.0", "triton": "3.7.1"}, "ok", "compiled for the GPU"),
-        ([H200], {"TRITON_INTERPRET": "1"}, {"triton": "3.7.1"}, "note", "interpreter (TRITON_INTERPRET=1)"),
-        ([H200], {}, {"torch": "2.13.0+cpu", "triton": "3.7.1"}, "note", "interpreter"),
+        ([H200], {"TRITON_INTERPRET": "1"}, {"triton": "3.7.1"}, "note", "TRITON_INTERPRET=1"),
+        ([], {"TRITON_INTERPRET": "1"}, {"triton": "3.7.1"}, "note", "TRITON_INTERPRET=1"),
+        ([H200], {}, {"torch": "2.13.0+cpu", "triton": "3.7.1"}, "note", machine.INTERPRETED),
         ([H200], {"PATH": "", "CC": ""}, {"torch": "2.13.0", "triton": "3.7.1"}, "missing", "no C compiler"),
-        ([T4], {}, {"torch": "2.13.0", "triton": "3.7.1"}, "ok", "interpreter on the CPU"),
-        ([], {}, {"torch": "2.13.0+cpu", "triton": "3.7.1"}, "ok", "interpreter on the CPU"),
+        ([T4], {}, {"torch": "2.13.0", "triton": "3.7.1"}, "ok", machine.INTERPRETED),
+        ([], {}, {"torch": "2.13.0+cpu", "triton": "3.7.1"}, "ok", machine.INTERPRETED),
         ([], {}, {}, "note", "none"),
     ],
 )

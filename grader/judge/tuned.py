@@ -1,0 +1,64 @@
+"""What the programs drawn from the compiled case spent: no kernel may be thrifty at the metered size alone."""
+
+import math
+from dataclasses import replace
+
+from grader.judge import sampled, traffic
+from grader.judge.cases import in_full
+from grader.judge.failed import Failed
+from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
+from grader.questions import Budget, Part
+
+SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
+SHARED_OUT = ("dedup", "dot", "operations")  # counts of which every program has its share
+
+
+def judge(evidence: KernelEvidence, part: Part) -> None:
+    """The part's budgets at the compiled size, for the share of the output that the drawn programs wrote."""
+    question, run = evidence.question, evidence.runs.get(COMPILED)
+    if run is None or question.sampled is None or run.outcome.error:
+        return
+    share, exact = written(run), None
+    for budget in question.budgets[part.name](run.case):
+        if budget.count not in SHARED_OUT or budget.tensor == "scratch":
+            continue
+        most, least = budget.most * share * SLACK, budget.least * share / SLACK
+        found = traffic.spent(run, lanes(budget))
+        if found > most and budget.count == "dedup":  # lanes that ask for the same byte count once
+            exact = exact or counted(evidence, run)
+            found = traffic.spent(exact, budget)
+        if found > most or budget.count == "dot" and found < least:
+            raise Failed(
+                sentence(run, budget, found, share),
+                budget.look,
+                told=f"{budget.what} at the size that is compiled",
+            )
+
+
+def written(run: Run) -> float:
+    """Which share of its outputs a run wrote."""
+    outputs = [placed for placed in run.placed if placed.spec.role != "in"]
+    all_of_it = sum(math.prod(placed.shape) for placed in outputs)
+    there = [run.outcome.arrays.get(f"at:{placed.spec.name}") for placed in outputs]
+    return 1.0 if there[0] is None else sum(map(len, there)) / all_of_it
+
+
+def lanes(budget: Budget) -> Budget:
+    return replace(budget, count="requested") if budget.count == "dedup" else budget
+
+
+def counted(evidence: KernelEvidence, run: Run) -> Run:
+    """The same programs once more, each byte of an access counted once."""
+    if "at:" + next(p.spec.name for p in run.placed if p.spec.role != "in") not in run.outcome.arrays:
+        return run  # it ran whole, with all its counts
+    outcome = evidence.interpret(COMPILED, run.placed, programs=[sampled.chosen(evidence)], counting="full")
+    return replace(run, outcome=run.outcome if outcome.error else outcome)
+
+
+def sentence(run: Run, budget: Budget, found: float, share: float) -> str:
+    bound = budget.most if found > budget.most * share else budget.least
+    than = "more" if bound == budget.most else "less"
+    return (
+        f"at the size that is compiled ({in_full(run.case)}): {budget.what}: {traffic.amount(found, budget)} for the "
+        f"{share:.1%} of the output that drawn programs wrote, {than} than {traffic.amount(bound * share, budget)}, their share of what the model says"
+    )
