@@ -121,7 +121,7 @@ function picture(uid, defs, name) {
     for (const [id, node] of pool) if (!marks.has(id)) { node.remove(); pool.delete(id); glide.drop(id); }
     glide.start(moves, ms);
     held.told(marks);
-    told = [...marks.values()].filter(mark => mark.tip && mark.t !== 'handle');
+    told = [...marks.values()].filter(mark => mark.tip);
     put(walk, { max: Math.max(0, told.length - 1) });
     walk.disabled = !told.length;
     if (document.activeElement === walk) point(); else if (!held.busy()) hide();
