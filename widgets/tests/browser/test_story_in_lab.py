@@ -8,12 +8,17 @@ from widgets.tests.browser import lab
 
 pytestmark = pytest.mark.browser
 WORDS = "[never promote it](#set/fp8_accumulator?promote_every=0&step=3)"
-CELLS = ["from widgets import show\nshow('fp8_accumulator')", f"from IPython.display import Markdown\nMarkdown({WORDS!r})"]
+CELLS = [
+    "from widgets import show\nshow('fp8_accumulator')",
+    f"from IPython.display import Markdown\nMarkdown({WORDS!r})",
+]
 
 
 def test_a_sentence_sets_the_simulator_in_lab(chromium, tmp_path):
     with chromium_at(chromium) as browser, lab.server(tmp_path) as base:
-        page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
+        page = browser.new_context(
+            viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
+        ).new_page()
         lab.open_notebook(page, base, lab.notebook(tmp_path, CELLS))
         lab.run_all(page)
         root = page.locator(".tbt[data-revision]")
