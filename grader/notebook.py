@@ -50,7 +50,9 @@ class Standing:
     def __call__(self, sentence: str) -> None:
         if self.handle is not None and time.monotonic() - self.last > 0.15:
             self.last = time.monotonic()
-            self.handle.update(self.html(f'<div role="status" style="opacity:.75">{html.escape(sentence)} …</div>'))
+            self.handle.update(
+                self.html(f'<div role="status" style="opacity:.75">{html.escape(sentence)} …</div>')
+            )
 
     def __exit__(self, *_):
         if self.handle is not None:

@@ -92,7 +92,10 @@ def _last_block_alone(block: int):
 def _no_nan(inputs: dict, case: Case) -> dict:
     """NaN cleaned away, as a guard against it would."""
     with np.errstate(invalid="ignore"):
-        return {"c": np.nan_to_num(inputs["a"].astype(np.float64), posinf=np.inf) @ np.nan_to_num(inputs["b"].astype(np.float64))}
+        return {
+            "c": np.nan_to_num(inputs["a"].astype(np.float64), posinf=np.inf)
+            @ np.nan_to_num(inputs["b"].astype(np.float64))
+        }
 
 
 def _transposed(inputs: dict, case: Case) -> dict:

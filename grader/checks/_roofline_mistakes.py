@@ -73,7 +73,9 @@ def _nan_in_ragged_rows(inputs: dict, case: Case) -> dict:
 def _cleaned(inputs: dict, case: Case) -> dict:
     x = np.nan_to_num(inputs["x"].astype(np.float64), nan=0.0, posinf=np.inf)
     with np.errstate(invalid="ignore"):
-        return {"y": _norm(reference.gelu(x), inputs["w"].astype(np.float64), inputs["b"], case.scalars["eps"])}
+        return {
+            "y": _norm(reference.gelu(x), inputs["w"].astype(np.float64), inputs["b"], case.scalars["eps"])
+        }
 
 
 MISTAKES = (

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from grader.places import ROOT
 
-TELLS = {"hints", "asks", "where", "mistakes", "bonus", "notebook"}  # of a row: what is said, not what is judged
+TELLS = {
+    "hints",
+    "asks",
+    "where",
+    "mistakes",
+    "bonus",
+    "notebook",
+}  # of a row: what is said, not what is judged
 SHARED = ("judge", "questions", "machine", "jail", "compiler", "bench", "box/serve")
 SHOWN = {"report.py", "picture.py", "record.py", "decides.py"}  # how a verdict is shown decides none
 
@@ -27,7 +34,9 @@ def code_of(question_id: str, module: str) -> str:
     """A hash over the row of a question in `module` and over every definition that it reaches."""
     found = {}
     tree = _tree(module)
-    row = next(node for node in ast.walk(tree) if isinstance(node, ast.Call) and _named(node, "id") == question_id)
+    row = next(
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and _named(node, "id") == question_id
+    )
     row.keywords = [keyword for keyword in row.keywords if keyword.arg not in TELLS]
     found[module, question_id] = ast.dump(row)
     _follow(row, module, found)
@@ -39,7 +48,9 @@ def _hash(parts) -> str:
 
 
 def _named(call: ast.Call, name: str):
-    return next((k.value.value for k in call.keywords if k.arg == name and isinstance(k.value, ast.Constant)), None)
+    return next(
+        (k.value.value for k in call.keywords if k.arg == name and isinstance(k.value, ast.Constant)), None
+    )
 
 
 def _tree(module: str) -> ast.Module:
@@ -81,7 +92,9 @@ def _follow(node: ast.AST, module: str, found: dict) -> None:
 
 
 def _import(package: str, name: str, attribute: str | None, found: dict) -> None:
-    if package.startswith("kernels"):  # formulas and references count as whole files: they are read by all of a topic
+    if package.startswith(
+        "kernels"
+    ):  # formulas and references count as whole files: they are read by all of a topic
         for module in (package, f"{package}.{name}"):
             if _file(module).exists():
                 found[module, "*"] = _file(module).read_text(encoding="utf-8")

@@ -41,4 +41,3 @@ def main(argv: list[str]) -> int:
     for line in copy(ROOT):
         print(f"lab: {line}", flush=True)
     return 0
-

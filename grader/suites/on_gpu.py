@@ -48,7 +48,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=3600)
     options = parser.parse_args(argv)
     until, rows = time.monotonic() + options.seconds, []
-    head = {"gpu": gpu.name(), "versions": record.versions(), "date": datetime.now(UTC).isoformat("T", "seconds")}
+    head = {
+        "gpu": gpu.name(),
+        "versions": record.versions(),
+        "date": datetime.now(UTC).isoformat("T", "seconds"),
+    }
     for question in kernel_questions():
         if options.question not in (None, question.id):
             continue
@@ -59,9 +63,11 @@ def main(argv: list[str]) -> int:
             row |= {mode: judged(question, source, mode) for mode in ("cpu", "gpu")}
             row["same"] = row["cpu"]["lost"] == row["gpu"]["lost"]
             rows.append(row)
-            said = [f"{mode} {row[mode]['verdict']} {','.join(row[mode]['lost'])} {row[mode]['seconds']}s" for mode in ("cpu", "gpu")]
+            said = [
+                f"{mode} {row[mode]['verdict']} {','.join(row[mode]['lost'])} {row[mode]['seconds']}s"
+                for mode in ("cpu", "gpu")
+            ]
             print("same  " if row["same"] else "OTHER ", question.id, "|", name, "|", *said, flush=True)
             if options.json:
                 options.json.write_text(json.dumps({**head, "rows": rows}, indent=1) + "\n", encoding="utf-8")
     return 0 if rows and all(row["same"] for row in rows) else 1
-

@@ -47,7 +47,11 @@ def numbers(value):
 
 
 def test_every_box_that_a_check_uses_is_one_of_three(crossed):
-    assert {row[0] for row in crossed} == {"grader.jail.inside.lower", "grader.machine.inside.main", "grader.compiler.inside.report"}
+    assert {row[0] for row in crossed} == {
+        "grader.jail.inside.lower",
+        "grader.machine.inside.main",
+        "grader.compiler.inside.report",
+    }
 
 
 def test_the_jail_is_asked_once_for_shown_and_once_for_hidden_cases_and_is_told_no_tensor(crossed):
@@ -72,7 +76,11 @@ def test_the_jail_answers_with_plans_and_texts_and_nothing_else(crossed):
 def test_secret_inputs_go_to_the_machine_alone(crossed):
     for module, _, arrays, _ in crossed:
         assert bool(arrays) <= (module == "grader.machine.inside.main")
-    assert any(a.dtype.kind == "f" and np.ptp(a) for *_, arrays, _ in of(crossed, "grader.machine.inside.main") for a in arrays.values())
+    assert any(
+        a.dtype.kind == "f" and np.ptp(a)
+        for *_, arrays, _ in of(crossed, "grader.machine.inside.main")
+        for a in arrays.values()
+    )
 
 
 def test_the_compiler_gets_what_the_machine_printed(crossed):

@@ -124,7 +124,9 @@ def test_an_impossible_tile_fails_without_a_gpu():
     assert got.verdict == FAIL and "2048 registers a thread" in str(got)
 
 
-OTHER = "@triton.jit\ndef other(a_ptr, b_ptr, c_ptr, M, N, K):\n    tl.store(c_ptr + tl.program_id(0), 0.0)\n\n\n"
+OTHER = (
+    "@triton.jit\ndef other(a_ptr, b_ptr, c_ptr, M, N, K):\n    tl.store(c_ptr + tl.program_id(0), 0.0)\n\n\n"
+)
 SPECIAL = '    if {}:\n        return {{"steps": [{{"kernel": other, "grid": (1,)}}]}}\n'
 
 
@@ -146,8 +148,12 @@ def test_programs_that_store_too_little_at_the_compiled_size_are_seen(stored):
 
 def test_a_kernel_that_is_thrifty_at_the_metered_size_alone_is_seen():
     """The drawn programs of the compiled case have budgets too."""
-    chunks = (CELLS / "norm_chunks.py").read_text(encoding="utf-8").replace("def launch(p)", "def in_chunks(p)")
-    for_long = changed(("def launch(p):\n", "def launch(p):\n    if p.N > 1024:\n        return in_chunks(p)\n"), source=ROWS)
+    chunks = (
+        (CELLS / "norm_chunks.py").read_text(encoding="utf-8").replace("def launch(p)", "def in_chunks(p)")
+    )
+    for_long = changed(
+        ("def launch(p):\n", "def launch(p):\n    if p.N > 1024:\n        return in_chunks(p)\n"), source=ROWS
+    )
     got = judge(chunks + "\n\n" + for_long, NORM)
     assert lost(got) == ["traffic"] and "at the size that is compiled" in str(got), str(got)
 
@@ -161,7 +167,9 @@ def test_idle_programs_buy_no_budget():
 
 def test_a_dead_dot_is_no_tensor_core():
     dead = "if K < 0:\n            acc = tl.dot(a, b, acc)\n        acc += tl.sum(a[:, :, None].to(tl.float32) * b[None, :, :].to(tl.float32), 1)"
-    got = judge(changed(("acc = tl.dot(a, b, acc)", dead), ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 16, 8")))
+    got = judge(
+        changed(("acc = tl.dot(a, b, acc)", dead), ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 16, 8"))
+    )
     assert got.verdict == FAIL and "speed" in lost(got), str(got)
 
 
@@ -186,15 +194,18 @@ def test_a_jail_that_forges_its_answer_has_written_into_the_channel():
     assert got.verdict == FAIL and got.points == 0 and "channel" in str(got), str(got)
 
 
-
-
-@pytest.mark.parametrize("text", ["", "module {", '"builtin.module"() ({}) : () -> ()', "\\x00" * 50, "(" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "module {", '"builtin.module"() ({}) : () -> ()', "\\x00" * 50, "(" * 100_000]
+)
 def test_text_that_is_no_ir_is_one_verdict(text):
-    source = ROWS.replace("def launch(p):", "def launch(p):\n    forge()", 1) + f"""
+    source = (
+        ROWS.replace("def launch(p):", "def launch(p):\n    forge()", 1)
+        + f"""
 
 def forge():
     import grader.jail.inside.lower as lower
     lower.generic = lambda *a: {text!r}
 """
+    )
     got = judge(source, NORM)
     assert got.verdict in (REFUSED, FAIL) and got.points == 0, str(got)

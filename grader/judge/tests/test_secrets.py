@@ -67,10 +67,14 @@ def test_a_launch_that_remembers_cannot_tell_hidden_sizes_in_a_public_case(act):
     """Cases that are shown are lowered by a process that never hears of the others."""
     from grader.judge.kernel_evidence import KernelEvidence
 
-    source = "HEARD = []\n" + KERNEL_TALKS.replace('print("SECRET", p.M, p.N)', f"HEARD.append((p.M, p.N))\n    {act}")
+    source = "HEARD = []\n" + KERNEL_TALKS.replace(
+        'print("SECRET", p.M, p.N)', f"HEARD.append((p.M, p.N))\n    {act}"
+    )
     gathered = KernelEvidence(questions.find("roofline.layernorm_gelu"), source, seed=1)
     said = [gathered.run(purpose).outcome.error for purpose in gathered.public] + [gathered.printed]
-    known = {(c.sizes["M"], c.sizes["N"]) for c in (*gathered.question.public, gathered.question.compile_case)}
+    known = {
+        (c.sizes["M"], c.sizes["N"]) for c in (*gathered.question.public, gathered.question.compile_case)
+    }
     told = {tuple(map(int, found)) for found in re.findall(r"\((\d+), (\d+)\)", str(said))}
     assert told and told <= known
 

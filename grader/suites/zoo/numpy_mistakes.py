@@ -27,7 +27,12 @@ def tiled_attention(q, k, v, block):
     tops, sums = np.array(tops), np.array(sums)
     return {result}
 """
-RIGHT_TILES = {"start": "-np.inf", "scale": "q.shape[1] ** -0.5", "kept": "total * factor, out * factor[:, None]", "result": "out / total[:, None], tops, sums"}
+RIGHT_TILES = {
+    "start": "-np.inf",
+    "scale": "q.shape[1] ** -0.5",
+    "kept": "total * factor, out * factor[:, None]",
+    "result": "out / total[:, None], tops, sums",
+}
 
 
 def tiled(**changed) -> str:
