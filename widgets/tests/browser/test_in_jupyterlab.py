@@ -263,7 +263,7 @@ def test_a_wrong_combination_is_a_sentence_and_the_picture_stays(page):
 def test_a_change_is_announced_once(page):
     simulator = find("tile_walk")
     root = shown(page, simulator)
-    slider = root.get_by_role("slider", name="Rows of tiles in a group")
+    slider = root.get_by_role("slider", name="Rows of tiles in a group", exact=True)
     for _ in range(3):
         slider.press("ArrowLeft")
     summary = answer(simulator, {"values": {"group_m": 1}})["frames"][0]["summary"]
@@ -281,7 +281,7 @@ def test_steps_go_on_while_a_cell_runs_and_a_change_is_not_lost(page):
         stepper.get_by_role("slider", name="Step through each term").press("End")
         expect(stepper).to_have_attribute("data-step", "63")
         before = revision(walk)
-        walk.get_by_role("slider", name="Rows of tiles in a group").press("ArrowRight")
+        walk.get_by_role("slider", name="Rows of tiles in a group", exact=True).press("ArrowRight")
     finally:
         busy.unlink()
     expect(walk).to_have_attribute("data-revision", str(before + 1))
@@ -292,7 +292,7 @@ def test_the_data_and_the_state_can_be_copied(page):
     simulator = find("tile_walk")
     root = shown(page, simulator)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    pressed(root.get_by_role("slider", name="Rows of tiles in a group"), "ArrowRight", root)
+    pressed(root.get_by_role("slider", name="Rows of tiles in a group", exact=True), "ArrowRight", root)
     root.get_by_text("Show as data", exact=True).focus()
     if root.locator(".tbt-data").get_attribute("open") is None:
         root.get_by_text("Show as data", exact=True).press("Enter")
