@@ -186,11 +186,12 @@ MASKED_SHORTCUTS = {
 }  # fmt: skip
 
 
-def among(stays):
-    """The tokens drawn among those that `stays(x, t, top_k, top_p, min_p)` flags."""
+def among(stays, nothing: int = -1):
+    """The tokens drawn among those that `stays(x, t, top_k, top_p, min_p)` flags; `nothing` where it flags none."""
 
     def drawn(inputs, i, x, t, u):
-        return rows.best(np.where(stays(x, t, *rows.filters(inputs, i)), x / t + rows.gumbel_of(u), -np.inf))
+        score = np.where(stays(x, t, *rows.filters(inputs, i)), x / t + rows.gumbel_of(u), -np.inf)
+        return nothing if score.max() == -np.inf else rows.best(score)
 
     return row_by_row(drawn)
 
@@ -198,7 +199,7 @@ def among(stays):
 FILTERED = (
     family("no filter", "a token was drawn that the filters had ruled out", scored(lambda x, t, u: x / t + rows.gumbel_of(u))),
     GREEDY, NEVER_GREEDY, ONE_SEED,
-    *(family(name, sentence, among(stays)) for name, (sentence, stays) in filters.READ_OTHERWISE.items()),
+    *(family(name, sentence, among(stays), among(stays, nothing=0)) for name, (sentence, stays) in filters.READ_OTHERWISE.items()),
     *(family(f"one {name}", f"each row has a {name} of its own: {name}[b]", _with(**{name: _first})) for name in ("temperature", "top_k", "top_p", "min_p")),
     family("rounded to fp16", "logits that differ in fp32 are equal in fp16: compare and add in fp32", _rounded_logits("fp16")),
 )  # fmt: skip

@@ -116,6 +116,7 @@ SPLIT_DECODE = KernelQuestion(
     most_launches=2,
     compile_case=one(1, 8, 2, 4096, 128, "bf16", sm_count=132),
     targets=(90, 80),
+    most_spills=64,
     speed=Speed(
         "sdpa_one_query", LONG_CACHE, full=1.5, none=3.0, bound=decode_bound, sampled=samples.batches
     ),

@@ -10,7 +10,7 @@ FORMS = {
     FORWARD: {
         "tiles of keys of 128": ((), [('"BLOCK_N": 64', '"BLOCK_N": 128'), ("3 if p.D <= 64 else 2", "2")]),
         "tiles of keys of 32": ((), [('"BLOCK_N": 64', '"BLOCK_N": 32')]),
-        "tiles of keys of 256": ((), [('"BLOCK_N": 64', '"BLOCK_N": 256'), ("3 if p.D <= 64 else 2", "1"), ("block_m = 128 if p.M >= 1024 else 64", "block_m = 64"), ('"num_warps": 8 if block_m == 128 else 4', '"num_warps": 8')]),
+        "tiles of keys of 256": ((), [('"BLOCK_N": 64', '"BLOCK_N": 256 if p.D <= 64 else 64'), ("3 if p.D <= 64 else 2", "1"), ("block_m = 128 if p.M >= 1024 else 64", "block_m = 64"), ('"num_warps": 8 if block_m == 128 else 4', '"num_warps": 8')]),
         "an assumption, a barrier, a print": ((), [("    place = rows + N - M\n", '    place = rows + N - M\n    tl.assume(N >= M)\n    tl.debug_barrier()\n    if tl.program_id(0) == 0:\n        tl.device_print("first place", tl.min(place, 0))\n')]),
         "natural exponentials": ((), [("tl.exp2(", "tl.exp("), ("(scale * 1.4426950408889634)", "scale")]),
         "from the last keys to the first": ((), [(LOOP, "for back in range(0, end, BLOCK_N):\n        start = (tl.cdiv(end, BLOCK_N) - 1) * BLOCK_N - back"), ("        m = m_new\n", "        m = m_new\n"), ("alpha = tl.exp2(m - m_new)", 'base = tl.where(m_new == float("-inf"), 0.0, m_new)\n        alpha = tl.exp2(m - base)'), ("p = tl.exp2(s - m_new[:, None])", "p = tl.exp2(s - base[:, None])")]),
