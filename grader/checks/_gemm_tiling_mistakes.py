@@ -182,7 +182,7 @@ def _scaled_tail(block: int):
 
 ONES = np.ones_like
 SCALED = (
-    family("low precision", SUM, _scaled_narrow("bf16"), _scaled_narrow("c")),
+    family("low precision", SUM, *map(_scaled_narrow, ("bf16", "c", "fp16"))),
     family("no scales", "this is the product of the bare codes: the scales are missing", _scaled_by(ONES, ONES)),
     family("no scale of A", "the scale of A is missing: one for each row and block of 128 along K", _scaled_by(sa=ONES)),
     family("no scale of B", "the scale of B is missing: one for each block of 128 x 128", _scaled_by(sb=ONES)),
@@ -194,7 +194,6 @@ SCALED = (
     family("one block of K", TAIL, *(_scaled_part(lambda k, b=b: min(k, b)) for b in BLOCKS)),
     family("tail left out", "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?", *(_scaled_part(lambda k, b=b: k // b * b) for b in BLOCKS)),
     family("one step short", "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times", *(_scaled_part(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS)),
-    family("beyond fp16", NARROWED, _scaled_narrow("fp16")),
 )  # fmt: skip
 
 SCALED_SHORTCUTS = {

@@ -200,7 +200,7 @@ FILTERED = (
     family("no filter", "a token was drawn that the filters had ruled out", scored(lambda x, t, u: x / t + rows.gumbel_of(u))),
     GREEDY, NEVER_GREEDY, ONE_SEED,
     *(family(name, sentence, among(stays), among(stays, nothing=0)) for name, (sentence, stays) in filters.READ_OTHERWISE.items()),
-    *(family(f"one {name}", f"each row has a {name} of its own: {name}[b]", _with(**{name: _first})) for name in ("temperature", "top_k", "top_p", "min_p")),
+    *(family(f"one {name}", f"each row has a {name} of its own: {name}[b]", _with(**{name: _first})) for name in ("temperature", "top_p", "min_p")),
     family("rounded to fp16", "logits that differ in fp32 are equal in fp16: compare and add in fp32", _rounded_logits("fp16")),
 )  # fmt: skip
 
@@ -209,9 +209,11 @@ def _capped_k(inputs: dict, case: Case) -> dict:
     return rows.tokens_wanted(inputs | {"top_k": np.minimum(inputs["top_k"], 50)}, case)
 
 
-_capped_k.computes = True
+one_top_k = _with(top_k=_first)
+for function in (_capped_k, one_top_k):
+    function.computes = True
 FILTERED_SHORTCUTS = {
-    "temperature from a table": _table(temperature=TEMPERATURES), "top_k up to 50": _capped_k,
+    "temperature from a table": _table(temperature=TEMPERATURES), "top_k up to 50": _capped_k, "the first row's top_k for all": one_top_k,
     "top_p from a table": _table(top_p=(0.35, 0.5, 0.62, 0.83, 0.9, 0.95, 1.0)),
     "min_p from a table": _table(min_p=(0.0, 0.02, 0.05, 0.1, 0.3, 0.4, 0.58)),
     **{f"V up to {most}": within_limit("V", most) for most in (64, 256, 1024, 2047)},

@@ -178,7 +178,11 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
             "top_p": np.where(which % 2 == 1, rng.uniform(0.3, 0.85, b), 1.0),
             "min_p": np.where(which >= 2, factors(rng, 0.04, 0.6, b), 0.0),
         }
-    for name, off in (("top_k", 0), ("top_p", 1.0), ("min_p", 0.0)):  # "the first row's for all" is not "off for all"
+    for name, off in (
+        ("top_k", 0),
+        ("top_p", 1.0),
+        ("min_p", 0.0),
+    ):  # "the first row's for all" is not "off for all"
         on = int(np.argmax(columns[name] != off))
         columns[name][[0, on]] = columns[name][[on, 0]]
     dtypes = {"top_k": np.int32, "top_p": np.float32, "min_p": np.float32}

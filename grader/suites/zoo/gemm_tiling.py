@@ -58,7 +58,7 @@ WRONG = {
         "scaled after the sum": ("values", [("acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)", "acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)\n    last = tl.zeros((BLOCK_M,), tl.float32)"), (SUMMED, "acc = tl.dot(a, b, acc)\n        last = scale"), ("c_ptrs =", "acc = acc * last[:, None]\n    c_ptrs =")], "scaled after the sum"),
         "scales of the tile's rows to its columns": ("values", [("mask_n[None, :])\n", "mask_n[None, :])\n"), ("scale[:, None]", "tl.load(sa_ptr + offs_n * stride_sam, mask=offs_n < M, other=0.0)[None, :]")], ""),
         "masked lanes unset": ("values", [(", other=0.0)  # (BLOCK_M, BLOCK_K)", ")"), (", other=0.0)  # (BLOCK_K, BLOCK_N)", ")")], "unmasked tail"),
-        "fp16 sum": ("values", [("tl.zeros((BLOCK_M, BLOCK_N), tl.float32)", "tl.zeros((BLOCK_M, BLOCK_N), tl.float16)"), (SUMMED, "acc = (acc + tl.dot(a, b) * scale[:, None]).to(tl.float16)")], "beyond fp16"),
+        "fp16 sum": ("values", [("tl.zeros((BLOCK_M, BLOCK_N), tl.float32)", "tl.zeros((BLOCK_M, BLOCK_N), tl.float16)"), (SUMMED, "acc = (acc + tl.dot(a, b) * scale[:, None]).to(tl.float16)")], "low precision"),
         "one block of K": ("values", [("range(0, K, BLOCK_K)", "range(0, BLOCK_K, BLOCK_K)")], "one block of K"),
         "tiles of 16 by 16": ("traffic", [("(128, 128, 8) if big else (32, 64, 4)", "(16, 16, 4)")], ""),
         "tail left out": ("values", [("range(0, K, BLOCK_K)", "range(0, K // BLOCK_K * BLOCK_K, BLOCK_K)")], "tail left out"),

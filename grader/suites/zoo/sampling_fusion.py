@@ -99,7 +99,7 @@ WRONG = {
         "min-p without the temperature": ("values", [("(weight >= m)", "(tl.exp(x - top) >= m)")], ""),
         "one seed for all": ("values", [("tl.load(seed_ptr + b)", "tl.load(seed_ptr)")], "one seed"),
         "one temperature for all": ("values", [("tl.load(temperature_ptr + b)", "tl.load(temperature_ptr)")], "one temperature"),
-        "one top_k for all": ("values", [("tl.load(top_k_ptr + b)", "tl.load(top_k_ptr)")], "one top_k"),
+        "one top_k for all": ("values", [("tl.load(top_k_ptr + b)", "tl.load(top_k_ptr)")], ""),
         "one top_p for all": ("values", [("tl.load(top_p_ptr + b)", "tl.load(top_p_ptr)")], "one top_p"),
         "one min_p for all": ("values", [("tl.load(min_p_ptr + b)", "tl.load(min_p_ptr)")], "one min_p"),
         "min-p before top-p": ("values", [("keep = keep & (offs < V)", "keep = keep & (offs < V) & (weight >= m)")], "min-p first"),
