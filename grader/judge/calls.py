@@ -111,7 +111,7 @@ def shown_with_another(evidence: NumpyEvidence, call: Call, wrong: Failed) -> Fa
     came = f"a hidden case ({call.kind}): {wrong.told or 'it fails'}"
     shown = np.random.Generator(np.random.PCG64([SHOWN_SEED, 0]))
     like_it = [one for one in question.hidden(shown) if one.kind == call.kind]
-    for other, trouble in judged(evidence, like_it, False) if like_it else []:
+    for other, trouble in judged(evidence, like_it, True) if like_it else []:  # its prints would be many
         if trouble:
             came += f". A case of that kind, drawn anew for you to see: {written(question, other)}: {trouble.came}"
             break
