@@ -47,7 +47,9 @@ def print_texts(texts: list[str], level: int | None = None) -> list[dict]:
     if outcome.error:
         return [{"error": outcome.error}] * len(request.texts)
     rows, _ = protocol.print_reply(request, outcome.header)
-    return [{"text": row} if isinstance(row, str) else {"error": warm.clean_error(row["error"])} for row in rows]
+    return [
+        {"text": row} if isinstance(row, str) else {"error": warm.clean_error(row["error"])} for row in rows
+    ]
 
 
 def numbers(case, plan, tensors) -> dict:

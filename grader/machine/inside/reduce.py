@@ -43,7 +43,9 @@ def with_constants(module: Module) -> None:
             if op.name in COMBINING:
                 block = region_of(op)
                 own = {*block.arguments, *(name for inner in block.ops for name in inner.results)}
-                foreign = dict.fromkeys(name for inner in block.ops for name in inner.operands if name not in own)
+                foreign = dict.fromkeys(
+                    name for inner in block.ops for name in inner.operands if name not in own
+                )
                 if not foreign.keys() <= constants.keys():
                     raise BadIR(f"{op.name} must combine its own arguments and constants", op.line)
                 block.ops = [*(constants[name] for name in foreign), *block.ops]

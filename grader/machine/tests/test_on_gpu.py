@@ -92,7 +92,9 @@ def on_machine(kernel, kinds: dict, arrays: dict, constants: dict) -> np.ndarray
     at = {(list(types).index(name),): value for name, value in constants.items()}
     module = read(text_of(kernel, types, at), cell=kernel.fn.__code__.co_filename)
     verify(module)
-    stored = [Storage(n, i, a.copy(), "out" if n == "o_ptr" else "in") for i, (n, a) in enumerate(arrays.items())]
+    stored = [
+        Storage(n, i, a.copy(), "out" if n == "o_ptr" else "in") for i, (n, a) in enumerate(arrays.items())
+    ]
     step = Launching(module, (1, 1, 1), [("tensor", name) for name in arrays])
     report = run([step], stored, wave=1)
     assert report.error is None, report.error
@@ -106,7 +108,8 @@ def on_gpu(kernel, arrays: dict, constants: dict) -> np.ndarray:
     from grader.machine.inside.dtypes import NAMES
 
     there = {
-        name: torch.from_numpy(a.view(np.uint8).copy()).cuda().view(TORCH[NAMES[a.dtype]]) for name, a in arrays.items()
+        name: torch.from_numpy(a.view(np.uint8).copy()).cuda().view(TORCH[NAMES[a.dtype]])
+        for name, a in arrays.items()
     }
     kernel[(1,)](*there.values(), **constants)
     return there["o_ptr"].view(torch.uint8).cpu().numpy().view(arrays["o_ptr"].dtype)
@@ -126,7 +129,10 @@ def steps_apart(one: np.ndarray, other: np.ndarray) -> int:
     wide = [x.astype(np.float64) for x in (one, other)]
     number = ~(np.isnan(wide[0]) & np.isnan(wide[1]))
     kind = np.dtype(f"i{one.dtype.itemsize}")
-    ranks = [np.where(x.view(kind) < 0, np.iinfo(kind).min - x.view(kind).astype(np.int64), x.view(kind)) for x in (one, other)]
+    ranks = [
+        np.where(x.view(kind) < 0, np.iinfo(kind).min - x.view(kind).astype(np.int64), x.view(kind))
+        for x in (one, other)
+    ]
     return int(np.abs(ranks[0] - ranks[1])[number].max(initial=0))
 
 
