@@ -6,7 +6,7 @@ Both come as plain data, and both are drawn as the simulators are: one look, lig
 import json
 from dataclasses import dataclass
 from importlib.util import find_spec
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from uuid import uuid4
 
@@ -49,10 +49,18 @@ def beside_bound(record: dict | None, machine: str = "H200", dtype: str = "bf16"
         return Plot("Your kernel, timed", "How near is it to what nothing can beat?", _timed(timed, dtype))
     counted = next((f for f in facts if f.get("launches") and f.get("budgets")), None)
     if counted:
-        budgets = [row for f in facts for row in f.get("budgets", ()) if isfinite(row["most"])]
+        budgets = [row for f in facts for row in f.get("budgets", ()) if _in_bytes(row)]
         scene = _counted(counted, budgets, MACHINES[machine], dtype)
         return Plot("Your kernel, counted", "How many bytes did it move, and how many had to move?", scene)
     return Plot("", "", None, "There is no measurement yet: it comes with a check whose values are right.")
+
+
+NOT_BYTES = ("programs", "dot", "operations")
+
+
+def _in_bytes(row: dict) -> bool:
+    """A budget of bytes with an upper end: what can stand beside the others on one scale."""
+    return row["count"] not in NOT_BYTES and isfinite(row.get("most", inf))
 
 
 def _roofs(machine: Machine, *dtypes: str) -> list[tuple[str, float]]:
@@ -92,7 +100,7 @@ def _timed(facts: dict, dtype: str) -> Scene:
 
 def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> Scene:
     """Loads as three intensities under a machine's roof, and every budget with what was moved."""
-    flops = sum(launch["flops"] for launch in facts["launches"])
+    flops = facts["work"]["useful_flops"]  # twice the work is no merit
     loads = {
         kind: sum(t["load"][kind] for launch in facts["launches"] for t in launch["tensors"].values() if "load" in t)
         for kind in ("requested", "wave", "unique")
@@ -104,7 +112,7 @@ def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> 
         at = {kind: flops / loads[kind] for kind in names}
         points = [Point(names[k], at[k], machine.attainable(at[k], dtype), roles[k]) for k in names]
         marks, top = roofline(machine.bandwidth, _roofs(machine, dtype), points), ROOF_HEIGHT
-    rows = [(row["what"], row["least"], row["moved"], row["most"]) for row in budgets]
+    rows = [(row["what"], row.get("least", 0.0), row["spent"], row["most"]) for row in budgets]
     marks += ranges("budget", rows, Box(236, top + 24, 316, 28 * len(rows)))
     asked = figure("bytes loaded", loads["requested"], units.si_bytes, "measured")
     shared = figure("unique in a wave", loads["wave"], units.si_bytes, "primary")

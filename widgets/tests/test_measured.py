@@ -1,7 +1,6 @@
 """Measurements are drawn by the rules of every scene, and what is not there is said in a sentence."""
 
 import json
-import math
 
 import pytest
 
@@ -40,8 +39,9 @@ COUNTED = {
                                      "b": {"load": {"requested": 2**22, "wave": 2**19, "unique": 2**19}},
                                      "c": {"store": {"requested": 2**23, "wave": 2**23, "unique": 2**23}}}}
     ],
-    "budgets": [{"what": "read of A", "least": 2**17, "moved": 2**21, "most": 2**24},
-                {"what": "unique bytes per wave, all waves", "least": 0, "moved": 2**21, "most": 2**20}],
+    "work": {"useful_flops": 2**29, "dot_flops": 2**30, "bytes": 2**23},
+    "budgets": [{"what": "read of A", "count": "dedup", "least": 2**17, "spent": 2**21, "most": 2**24},
+                {"what": "unique bytes per wave, all waves", "count": "wave", "spent": 2**21, "most": 2**20}],
 }  # fmt: skip
 TIMED = {
     "seconds": 1.95e-4, "bar_seconds": 1.76e-4, "bar": "matmul", "ratio": 1.108, "low": 1.105, "high": 1.112,
@@ -70,15 +70,17 @@ def test_counted_bytes_stand_under_the_roof_with_every_budget():
     assert over["budget0"] == "measured" and over["budget1"] == "hot"
 
 
-def test_a_budget_without_an_upper_end_is_not_drawn():
-    open_end = {"what": "programs", "least": 132, "moved": 256, "most": math.inf}
-    plot = measured.beside_bound(record({**COUNTED, "budgets": [*COUNTED["budgets"], open_end]}))
+def test_what_is_no_budget_of_bytes_with_an_upper_end_is_not_drawn():
+    programs = {"what": "programs", "count": "programs", "least": 132, "spent": 256}
+    flops = {"what": "FLOP in tl.dot", "count": "dot", "spent": 2**29, "most": 2**30}
+    open_end = {"what": "read of B", "count": "dedup", "least": 2**17, "spent": 2**20}
+    rows = [*COUNTED["budgets"], programs, flops, open_end]
+    plot = measured.beside_bound(record({**COUNTED, "budgets": rows}))
     assert drawn_well(plot, COUNTED) == [] and len(plot.scene.table.rows) == 2
 
 
 def test_a_kernel_without_matrix_products_has_budgets_and_no_roof():
-    launch = {**COUNTED["launches"][0], "flops": 0}
-    plot = measured.beside_bound(record({**COUNTED, "launches": [launch]}))
+    plot = measured.beside_bound(record({**COUNTED, "work": {**COUNTED["work"], "useful_flops": 0}}))
     assert not any(mark["id"].startswith("roof") for mark in plot.scene.marks)
     assert drawn_well(plot, COUNTED) == []
 

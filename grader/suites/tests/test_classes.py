@@ -15,6 +15,10 @@ from grader.suites.class_of.course import Course, Said
 pytestmark = pytest.mark.bubblewrap
 TRUSTS = "def fill(lab, path):\n    return nbformat.read(path, as_version=4), []"
 TELLS = "Record.for_feedback = lambda self: self"
+NAMES = """
+def shown_with_another(evidence, call, wrong):
+    return Failed(f"{written(evidence.question, call)}: {wrong.came}", told=f"a hidden case ({call.kind})")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -176,10 +180,14 @@ def test_words_beside_progress_and_long_waits_are_seen():
 
 
 def test_a_class_that_trusts_what_came_in_breaks_its_promises(tmp_path):
-    """Two walls taken away in a copy of the course: notebooks come in as they are, and reports tell all."""
+    """Walls taken away in a copy of the course: notebooks come in as they are, and reports tell all."""
     themes = ("points of their own", "cells under other names", "reads and writes elsewhere")
     wanted = classes.Cohort(classes.cohort(False).labs, 1, 1, themes, few=True)
-    walls = {"grader/classroom/exporter.py": TRUSTS, "grader/judge/record.py": TELLS}
+    walls = {
+        "grader/classroom/exporter.py": TRUSTS,
+        "grader/judge/record.py": TELLS,
+        "grader/judge/calls.py": NAMES,
+    }
     _, broken = classes.prove(tmp_path, wanted, lambda row: None, walls=walls)
     for words in (
         "must be told /declares other",
