@@ -6,7 +6,7 @@ from grader.jail import protocol
 
 LOWER = warm.Worker("jail", "grader.jail.inside.lower")
 NUMPY = warm.Worker("jail", "grader.jail.inside.numpy_answer")
-LOWER_LIMITS = warm.Limits(wall_s=90.0, cpu_s=40, memory_bytes=3 << 30, answer_bytes=16 << 20)
+LOWER_LIMITS = warm.Limits(wall_s=45.0, cpu_s=40, memory_bytes=3 << 30, answer_bytes=16 << 20)
 NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
 FORGED = "the answer wrote into the grader's own channel"
 

@@ -1,15 +1,17 @@
-"""What decides a question's grade, as one hash: its own row and all that the row uses, followed through its topic's files.
+"""What decides a question's grade, as one hash: what judges every question, its own row, and all that the row uses.
 
 A hint, a sentence or another question of the topic decides nothing here; a point, a budget, a case or a formula does.
 """
 
 import ast
+import copy
 import hashlib
 from functools import cache
 from pathlib import Path
 
 from grader.places import ROOT
 
+TOPICS = "grader.checks"
 TELLS = {
     "hints",
     "asks",
@@ -23,38 +25,60 @@ SHOWN = {"report.py", "picture.py", "record.py", "decides.py"}  # how a verdict 
 
 
 @cache
+def code_of(question_id: str) -> str:
+    """A hash over everything that can change this question's grade, the same in every process."""
+    return _hash(
+        [
+            shared_code().encode(),
+            *(f"{key}{text}".encode() for key, text in sorted(row_of(question_id).items())),
+        ]
+    )
+
+
+@cache
 def shared_code() -> str:
     """A hash over what judges every question."""
     found = sorted(path for room in SHARED for path in (ROOT / "grader" / room).rglob("*.py"))
     kept = [path for path in found if "tests" not in path.parts and path.name not in SHOWN]
-    return _hash(path.relative_to(ROOT).as_posix().encode() + path.read_bytes() for path in kept)
+    return _hash([path.relative_to(ROOT).as_posix().encode() + path.read_bytes() for path in kept])
 
 
-def code_of(question_id: str, module: str) -> str:
-    """A hash over the row of a question in `module` and over every definition that it reaches."""
-    found = {}
-    tree = _tree(module)
-    row = next(
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and _named(node, "id") == question_id
-    )
+def row_of(question_id: str) -> dict[tuple[str, str], str]:
+    """The question's row and every definition that it reaches, as text by (module, name)."""
+    module, row = next(_rows(question_id), (TOPICS, None))
+    if row is None:
+        raise LookupError(f"question must stand in a module of {TOPICS}, got {question_id!r}")
+    row = copy.copy(row)
     row.keywords = [keyword for keyword in row.keywords if keyword.arg not in TELLS]
-    found[module, question_id] = ast.dump(row)
+    found = {(module, question_id): ast.dump(row)}
     _follow(row, module, found)
-    return _hash(f"{key}{text}".encode() for key, text in sorted(found.items()))
+    return found
 
 
-def _hash(parts) -> str:
+def _rows(question_id: str):
+    for path in sorted(ROOT.joinpath(*TOPICS.split(".")).glob("*.py")):
+        module = f"{TOPICS}.{path.stem}"
+        for node in ast.walk(_tree(module)):
+            if isinstance(node, ast.Call) and _named(node, "id") == question_id:
+                yield module, node
+
+
+def _hash(parts: list[bytes]) -> str:
     return hashlib.sha256(b"\n".join(parts)).hexdigest()[:32]
 
 
 def _named(call: ast.Call, name: str):
-    return next(
-        (k.value.value for k in call.keywords if k.arg == name and isinstance(k.value, ast.Constant)), None
-    )
+    values = (k.value for k in call.keywords if k.arg == name)
+    return next((value.value for value in values if isinstance(value, ast.Constant)), None)
 
 
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
 def _tree(module: str) -> ast.Module:
-    return ast.parse(_file(module).read_text(encoding="utf-8"))
+    return ast.parse(read(_file(module)))
 
 
 def _file(module: str) -> Path:
@@ -86,22 +110,38 @@ def _follow(node: ast.AST, module: str, found: dict) -> None:
             _import(*imported[one.value.id], one.attr, found)
         elif isinstance(one, ast.Name) and one.id in imported:
             _import(*imported[one.id], None, found)
-        elif isinstance(one, ast.Name) and one.id in defined and (module, one.id) not in found:
-            found[module, one.id] = ast.dump(defined[one.id])
-            _follow(defined[one.id], module, found)
+        elif isinstance(one, ast.Name) and one.id in defined:
+            _add(module, one.id, found)
+
+
+def _add(module: str, name: str, found: dict) -> None:
+    """A definition of a topic's module, or of the module that it has the name from."""
+    defined, imported = _definitions(module)
+    if name in imported:
+        return _import(*imported[name], None, found)
+    if name in defined and (module, name) not in found:
+        found[module, name] = ast.dump(defined[name])
+        _follow(defined[name], module, found)
+    return None
 
 
 def _import(package: str, name: str, attribute: str | None, found: dict) -> None:
-    if package.startswith(
-        "kernels"
-    ):  # formulas and references count as whole files: they are read by all of a topic
-        for module in (package, f"{package}.{name}"):
-            if _file(module).exists():
-                found[module, "*"] = _file(module).read_text(encoding="utf-8")
-    elif package.startswith("grader.topics"):
+    if package.split(".")[0] == "kernels":  # formulas and references count as whole files
+        module = f"{package}.{name}" if _file(f"{package}.{name}").exists() else package
+        for path in (
+            sorted(_file(module).parent.glob("*.py")) if "." in module[len("kernels.") :] else [_file(module)]
+        ):
+            if path.stem.partition("_")[0] in (
+                "cost",
+                "reference",
+                "machines",
+                "cases",
+                "philox",
+                "requests",
+            ):
+                found[path.relative_to(ROOT).as_posix(), "*"] = read(path)
+    elif package.startswith(TOPICS):
         inner = _file(f"{package}.{name}").exists()
         module, wanted = (f"{package}.{name}", attribute) if inner else (package, name)
-        definition = _definitions(module)[0].get(wanted) if wanted else None
-        if definition is not None and (module, wanted) not in found:
-            found[module, wanted] = ast.dump(definition)
-            _follow(definition, module, found)
+        if wanted:
+            _add(module, wanted, found)

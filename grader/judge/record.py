@@ -5,7 +5,6 @@ import json
 import platform
 import time
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 
 from grader import places
@@ -100,23 +99,6 @@ def versions() -> dict:
         except PackageNotFoundError:
             found[package] = "absent"
     return found
-
-
-SHARED = ("judge", "questions", "machine", "jail", "compiler", "bench", "box/serve")
-SHOWN = {"report.py", "picture.py", "record.py"}  # how a verdict is shown decides none
-
-
-@cache
-def code(slug: str) -> str:
-    """A hash over all that decides a grade of a topic: the judges, the question's table, the topic's formulas."""
-    found = {path for room in SHARED for path in (places.ROOT / "grader" / room).rglob("*.py")}
-    found |= set((places.ROOT / "grader/checks").glob(f"{slug}.py")) | set(
-        (places.ROOT / "grader/checks").glob("_*.py")
-    )
-    found |= set((places.ROOT / "kernels").glob("*.py")) | set((places.ROOT / "kernels" / slug).glob("*.py"))
-    kept = sorted(p for p in found if "tests" not in p.parts and p.name not in SHOWN)
-    texts = [f"{path.relative_to(places.ROOT)}\n".encode() + path.read_bytes() for path in kept]
-    return hashlib.sha256(b"\n".join(texts)).hexdigest()[:32]
 
 
 def key(answer: str, specification: str, mode: str, machine: str, epoch: str) -> str:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from grader import box
 from grader.bench import gpu
 from grader.box.warm import JailTrouble
-from grader.judge import answer, parts, record
+from grader.judge import answer, decides, parts, record
 from grader.judge.evidence import Evidence, quiet
 from grader.judge.failed import Refusal
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS, REFUSED, PartResult, Record
@@ -89,8 +89,8 @@ def _part_by_part(verdict: Record, evidence: Evidence) -> None:
 
 
 def specification(question: Question) -> str:
-    """What of a question decides a grade: its points, and the code that judges it, the same in every process."""
-    return repr((question.id, question.parts, record.code(question.slug)))
+    """What of a question decides a grade: its points, and all code that judges it, the same in every process."""
+    return repr((question.id, question.parts, decides.code_of(question.id)))
 
 
 def default_mode() -> str:
