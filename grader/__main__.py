@@ -49,8 +49,8 @@ ELSEWHERE = {  # command: (module, what it does)
     "programs": ("tools.programs", "gets Chromium and bubblewrap, which no package brings"),
     "gates": ("tools.gates", "what the rules of the house have to say"),
     "box": ("box.show", "what the boxes of this machine hold back"),
-    "suites": ("suites.command", "wrong answers, honest ones, exploits and a class, all judged"),
-    "suites-on-gpu": ("suites.on_gpu", "the same answers in CPU and in GPU mode get the same verdicts"),
+    "suites": ("proofs.command", "wrong answers, honest ones, exploits and a class, all judged"),
+    "suites-on-gpu": ("proofs.on_gpu", "the same answers in CPU and in GPU mode get the same verdicts"),
     "class": ("classroom", "judge all collected submissions of a lab"),
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.places import ROOT
 
-TOPICS = "grader.checks"
+TOPICS = "grader.topics"
 TELLS = {
     "hints",
     "asks",
@@ -56,8 +56,9 @@ def row_of(question_id: str) -> dict[tuple[str, str], str]:
 
 
 def _rows(question_id: str):
-    for path in sorted(ROOT.joinpath(*TOPICS.split(".")).glob("*.py")):
-        module = f"{TOPICS}.{path.stem}"
+    slug = question_id.split(".")[0]
+    for path in sorted(ROOT.joinpath(*TOPICS.split("."), slug).glob("*.py")):
+        module = f"{TOPICS}.{slug}.{path.stem}"
         for node in ast.walk(_tree(module)):
             if isinstance(node, ast.Call) and _named(node, "id") == question_id:
                 yield module, node

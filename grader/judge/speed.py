@@ -41,7 +41,8 @@ def _timed(evidence: KernelEvidence, side: OnGpu, part: Part, result: PartResult
             side.bench.stop()  # a fresh process, and the GPU to others meanwhile
             time.sleep(PAUSES[unsteady])
         evidence.say(f"timing on {gpu.name()} against {bar.bar}" + f", again ({number + 1})" * bool(number))
-        report, found = side.ask(TIMED, placed, bar=bar.bar, quads=statistics.QUADS, repeat=2)
+        named = {"bar": bar.bar, "bars": f"grader.topics.{evidence.question.slug}.bar"}
+        report, found = side.ask(TIMED, placed, **named, quads=statistics.QUADS, repeat=2)
         trouble = misbehaves(report, evidence.question) or sampled(evidence, inputs, outputs(placed, found))
         if trouble:
             raise Failed(f"at the timed size: {trouble}", "the sizes of the timed case")

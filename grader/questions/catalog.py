@@ -11,16 +11,16 @@ from grader.questions.model import Question, shelf
 @cache
 def load() -> dict[str, Question]:
     """In the order of the shelf."""
-    import grader.checks
+    import grader.topics
 
     slugs = [
         m.name
-        for m in pkgutil.iter_modules(grader.checks.__path__)
+        for m in pkgutil.iter_modules(grader.topics.__path__)
         if not m.name.startswith("_") and m.name != "tests"
     ]
     found = {}
     for slug in sorted(slugs, key=shelf):
-        for question in importlib.import_module(f"grader.checks.{slug}").QUESTIONS:
+        for question in importlib.import_module(f"grader.topics.{slug}.questions").QUESTIONS:
             found[question.id] = question
     return found
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from grader import questions
 from grader.box import warm
 from grader.judge import referee
-from grader.suites.right import CELL, right
+from grader.proofs.right import CELL, right
 
 ROOT = Path(__file__).parents[2]
 

@@ -25,7 +25,14 @@ from grader.judge.on_gpu import misbehaves, outputs
 from grader.tools.progress import Progress
 
 THRESHOLDS = (1.01, 1.02, 1.03, 1.05)
-ANSWERS = places.ROOT / "grader/tests/answers"
+
+
+def cell(question_id: str) -> Path:
+    """The right answer that a topic keeps for this question."""
+    slug, name = question_id.split(".")
+    return places.ROOT / "grader/topics" / slug / "cells" / f"{name}.py"
+
+
 SAVE_S = 10.0
 SAME = (
     "question",
@@ -164,7 +171,7 @@ def main(argv: list[str]) -> int:
     if not gpu.name():
         print("false-fail needs an NVIDIA GPU; `python -m grader doctor` says what this machine has")
         return 3
-    answer = options.answer or ANSWERS / f"{options.question.split('.')[1]}.py"
+    answer = options.answer or cell(options.question)
     with Progress(lines=options.progress, every=10.0 if options.progress else 0.0) as say:
         found = measure(options, answer.read_text(encoding="utf-8"), say)
     if not found:

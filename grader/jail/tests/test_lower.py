@@ -5,8 +5,8 @@ import pytest
 from grader import questions
 from grader.jail import host
 from grader.judge.kernel_evidence import PUBLIC, KernelEvidence
+from grader.proofs.right import right
 from grader.questions import Case
-from grader.suites.right import right
 
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
 RIGHT = right(NORM)

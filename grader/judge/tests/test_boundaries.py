@@ -8,7 +8,7 @@ from grader.box import warm
 from grader.judge import referee
 from grader.machine.inside.read import read
 from grader.machine.inside.write import write
-from grader.suites.right import right
+from grader.proofs.right import right
 
 QUESTION = "roofline.layernorm_gelu"
 

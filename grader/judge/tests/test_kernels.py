@@ -5,8 +5,8 @@ import pytest
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED
-from grader.suites.honest.run import CELLS
-from grader.suites.right import right
+from grader.proofs.honest import CELLS
+from grader.proofs.right import right
 
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
 RIGHT, ROWS = right(GEMM), right(NORM)

@@ -12,8 +12,8 @@ from grader.box.warm import JailTrouble
 from grader.judge import referee, statistics
 from grader.judge.on_gpu import OnGpu
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
+from grader.proofs.right import right
 from grader.questions import samples
-from grader.suites.right import right
 
 CAPABILITY, SMS = 90, 132
 QUICK = {"gpu": "a stand-in", "torch": "2", "triton": "3", "changed": [], "repeats": True}

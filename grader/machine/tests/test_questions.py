@@ -6,8 +6,8 @@ from grader import questions
 from grader.judge import kernel_evidence as evidence
 from grader.machine.inside.facts import hopeless
 from grader.machine.inside.read import read
-from grader.suites.honest.run import AS_IT_STANDS, forms, source
-from grader.suites.right import kernel_questions
+from grader.proofs.honest import AS_IT_STANDS, forms, source
+from grader.proofs.right import kernel_questions
 
 from .lowering_for_tests import compiled, same_code
 from .test_round_trips import round_trip

@@ -38,26 +38,26 @@ BARE = (
     "grader/__init__.py",
     "grader/__main__.py",
     "grader/tools/doctor/*.py",
-    "grader/checks/*.py",
+    "grader/topics/*/questions.py",
     "grader/jail/*.py",
 )
 STANDARD = set(sys.stdlib_module_names)
 FLOORS = (  # of the grader, from the doors down; a room of one floor may use another of it
     ("__init__", "__main__", "notebook", "trial"),
-    ("classroom", "notebooks", "proofs", "suites", "tools"),
+    ("classroom", "notebooks", "proofs", "tools"),
     ("judge",),
-    ("topics", "checks"),
+    ("topics",),
     ("questions",),
     ("machine", "jail", "compiler", "bench", "box"),
-    ("chi_square", "places", "verdicts"),
+    ("places", "verdicts"),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-TABLES = {"grader/questions/catalog.py": ("topics", "checks")}  # the one place that opens the topics' tables
+TABLES = {"grader/questions/catalog.py": ("topics",)}  # the one place that opens the topics' tables
 
 
 def _topic(parts: tuple[str, ...], root: Path) -> str | None:
     """The slug a module belongs to; None for what stands one level up."""
-    if parts[:2] == ("grader", "checks"):
+    if parts[:2] == ("grader", "topics"):
         slug = parts[2] if len(parts) > 2 else ""
     else:
         slug = parts[1] if len(parts) > 1 and parts[0] in ("kernels", "widgets") else ""

@@ -24,7 +24,7 @@ class Topic:
             "course": f"course/{label}.md",
             "kernels": f"kernels/{self.slug}",
             "widgets": f"widgets/{self.slug}",
-            "checks": f"grader/checks/{self.slug}.py",
+            "checks": f"grader/topics/{self.slug}",
         }.get(room, f"{room}/{label}")
 
     def none(self, room: str) -> bool:
@@ -85,7 +85,7 @@ def _on_disk(root: Path) -> set[tuple[str | None, str, str]]:
         if match := LABELLED.match(path.stem):
             found.add((match[1], match[2], path.relative_to(root).as_posix()))
     packages = [path for path in [*root.glob("kernels/*/"), *root.glob("widgets/*/")] if is_topic(path)]
-    checks = [path for path in root.glob("grader/checks/*.py") if not path.stem.startswith("_")]
+    checks = [path.parent for path in root.glob("grader/topics/*/questions.py")]
     return found | {(None, path.stem, path.relative_to(root).as_posix()) for path in packages + checks}
 
 

@@ -42,14 +42,14 @@ TABLE = """
 |---|---|---|---|
 | 00 | `roofline` | What limits it? | [lesson](course/00_roofline.md) [lab](labs/00_roofline/) \
 [solution](solutions/00_roofline/) [kernels](kernels/roofline/) [simulators](widgets/roofline/) \
-[checks](grader/checks/roofline.py) |
+[checks](grader/topics/roofline) |
 | 01 | `tiny` | Why so small? | [lesson](course/01_tiny.ipynb) solutions: none, it is read only; labs: none, \
 as above; kernels: none, nothing runs; widgets: none, no inputs; checks: none, nothing is graded |
 | 02 | `later` | When? | to come |
 """
 FILES = """course/00_roofline.md course/01_tiny.md course/01_tiny.ipynb solutions/00_roofline/concepts.md
 labs/00_roofline/concepts.ipynb kernels/roofline/__init__.py kernels/roofline/reference.py
-widgets/roofline/__init__.py widgets/roofline/explorer.py grader/checks/roofline.py"""
+widgets/roofline/__init__.py widgets/roofline/explorer.py grader/topics/roofline/questions.py"""
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from grader.tools.gates import references, rooms
 ROOT = Path(__file__).parents[4]
 
 TOPIC, MODEL, CHECK = (
-    f"{room}/planted.py" for room in ("kernels/roofline", "widgets/roofline", "grader/checks")
+    f"{room}/planted.py" for room in ("kernels/roofline", "widgets/roofline", "grader/topics/roofline")
 )
 ONE, HOST = "nothing from each other", "a path of somebody's machine"
 # gate, file, what is planted there ("+" appends, "a -> b" replaces), a piece of the complaint
@@ -39,7 +39,7 @@ FAULTS = (
     ("arrows", "grader/judge/planted.py", "def f():\n    import grader.classroom.roll", "stands below classroom"),
     ("arrows", "grader/tools/planted.py", "from grader import check", "grader/tools stands below __init__"),
     ("arrows", CHECK, "from grader.judge.compare import difference", "stands below judge"),
-    ("arrows", "grader/questions/planted.py", "from grader.checks import roofline", "stands below checks"),
+    ("arrows", "grader/questions/planted.py", "from grader.topics.roofline import questions", "stands below topics"),
     ("arrows", "grader/attic/planted.py", "x = 1", "grader/attic must have its floor"),
     ("collected", "kernels/build/tests/test_planted.py", "def test_x(): ...", "kernels/build/tests/test_planted.py: pytest must collect it"),
     ("collected", "pyproject.toml", 'testpaths = ["kernels", "widgets", "grader"] -> testpaths = ["kernels", "widgets"]', "grader/box/tests/test_best.py: pytest must"),

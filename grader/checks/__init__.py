@@ -1,1 +1,0 @@
-"""What is asked of a learner, one module a topic."""

@@ -1,0 +1,66 @@
+"""Hidden cases stay hidden: none of their numbers stands in a page that a student gets."""
+
+import re
+
+from grader.classroom.term import Term
+from grader.judge.evidence import Evidence
+from grader.proofs.class_of import outcome
+from grader.proofs.class_of.course import SECRET, Course
+from grader.proofs.class_of.page import visible
+from grader.proofs.class_of.sheet import sheets, source
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+
+
+def numbers(course: Course, lab: str) -> dict[str, set[str]]:
+    """Question -> numbers of its hidden cases that a student can't know from the notebook or a public case."""
+    found = {}
+    for sheet in sheets(course.root, lab):
+        shown = {n for cell in sheet.cells for n in NUMBER.findall(source(cell))}
+        for question in sheet.questions().values():
+            seed = Term(course.root, lab, "cpu", f"{lab} suite", SECRET).seed(question.id)
+            hidden = list(Evidence(question, "", seed).hidden_cases())
+            known = shown | _numbers(question.public) | {f"{question.points:g}"}
+            found[question.id] = {n for n in _numbers(hidden) - known if _tells(n)}
+    return found
+
+
+def _tells(number: str) -> bool:
+    """Whether it can hardly come from anywhere else: a size of three digits, a fraction of four."""
+    return len(number.replace(".", "").strip("0")) >= (4 if "." in number else 3)
+
+
+def _numbers(cases) -> set[str]:
+    """Sizes, scalars and plain arguments, not the thousands of values in an array."""
+    plain = [
+        [a for a in c.args if isinstance(a, int | float | str)]
+        if hasattr(c, "args")
+        else [c.sizes, c.scalars]
+        for c in cases
+    ]
+    return set(NUMBER.findall(repr(plain)))
+
+
+def leaks(course: Course, lab: str, student: str, known: dict[str, set[str]]) -> list[str]:
+    """No report of this student's holds a number of a hidden case; nor what came of one."""
+    broken = []
+    parts = [p for r in outcome.records(course).values() if r["question"] in known for p in r["parts"]]
+    came = {part["came"] for part in parts if part["told"] and part["told"] != part["came"]}
+    for name, page in outcome.pages(course, "feedback", student).items():
+        if not name.startswith(lab) or not name.endswith(".html"):
+            continue
+        words = THOUSANDS.sub("", visible(page))
+        broken += [
+            f"{student} {name}: feedback must not say what came of a hidden case, got {c[:100]!r}"
+            for c in came
+            if c and c in words
+        ]
+        for judged in re.split(r"(?=(?:PASS|FAIL|REFUSED|INCONCLUSIVE) [a-z_]+\.[a-z_]+ )", words)[1:]:
+            question = judged.split()[1]
+            seen = set(NUMBER.findall(judged.partition("In [")[0])) & known.get(question, set())
+            if seen:
+                broken.append(
+                    f"{student} {name}: feedback must hold no number of a hidden case, got {sorted(seen)[:5]} in {judged[:200]!r}"
+                )
+    return broken

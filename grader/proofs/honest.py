@@ -1,0 +1,109 @@
+"""The honest corpus: unusual right answers get full points, or lose exactly what they honestly cost."""
+
+import ast
+import importlib
+
+from grader import questions
+from grader.judge import referee
+from grader.judge.record import PASS
+from grader.proofs import side_by_side
+from grader.proofs.right import NoSuchWords, cells, edited, kernel_questions, right
+from grader.proofs.wrong import leads, sample
+
+SEED = 2026
+LEAST = 6  # forms a kernel question
+AS_IT_STANDS = "as it stands"
+
+
+def forms(question) -> dict:
+    """name -> (parts lost, edits or cell), the right answer as it stands first."""
+    name = f"grader.topics.{question.slug}.honest"
+    try:
+        table = importlib.import_module(name).FORMS
+    except ModuleNotFoundError as missing:
+        if missing.name != name:
+            raise
+        table = {}
+    return {AS_IT_STANDS: ((), ()), **table.get(question.id, {})}
+
+
+def source(question, name: str) -> str:
+    change = forms(question)[name][1]
+    if isinstance(change, str):
+        return cells(question.slug, change).read_text(encoding="utf-8")
+    return edited(right(question.id), change)
+
+
+def judge(question_id: str, name: str) -> dict:
+    """A row: the verdict, and what of the promise it breaks."""
+    question = questions.find(question_id)
+    try:
+        verdict = referee.grade_one(source(question, name), question, seed=SEED, eager=False)
+    except (NoSuchWords, OSError) as error:
+        return {
+            "question": question_id,
+            "form": name,
+            "verdict": "",
+            "points": 0,
+            "of": 0,
+            "broken": str(error),
+        }
+    lost, wanted = {p.name for p in verdict.parts if p.state != PASS}, set(forms(question)[name][0])
+    why = (
+        ""
+        if verdict.parts and lost == wanted
+        else f"must lose {', '.join(sorted(wanted)) or 'nothing'}, got\n{verdict}"
+    )
+    row = {
+        "question": question_id,
+        "form": name,
+        "verdict": verdict.verdict,
+        "points": verdict.points,
+        "of": verdict.of,
+    }
+    return row | {"seconds": verdict.seconds, "broken": why}
+
+
+def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tuple[list[dict], list[str]]:
+    """(a row for each form, every broken promise)."""
+    chosen = [one for one in kernel_questions() if question in (None, one.id)]
+    broken = [trouble for one in chosen for trouble in misfits(one)]
+    tasks = [(one.id, name) for one in chosen for name in (forms(one) if everything else sampled(one))]
+    rows = []
+    for task, row in side_by_side.with_signs_of_life(side_by_side.judged(judge, tasks, jobs), tasks):
+        broken += [f"{', '.join(task)}: {row['broken']}"] if row["broken"] else []
+        rows.append(row)
+        say(row)
+    return rows, broken
+
+
+def sampled(question) -> list[str]:
+    """What continuous integration judges: one form a topic, since a right answer is judged to its last part."""
+    return sample([name for name in forms(question) if name != AS_IT_STANDS], 1) if leads(question) else []
+
+
+def words(row: dict) -> list[str]:
+    return [row["question"], row["form"], f"{row['verdict']}  {row['points']:g} of {row['of']:g}"]
+
+
+def misfits(question) -> list[str]:
+    """What is wrong with a question's forms, found without judging anything."""
+    found = [trouble for name in forms(question) for trouble in _misfits_of_form(question, name)]
+    if len(forms(question)) - 1 < LEAST:
+        found.append(f"must have {LEAST} honest forms or more, got {len(forms(question)) - 1}")
+    return [f"{question.id}: {trouble}" for trouble in found]
+
+
+def _misfits_of_form(question, name: str) -> list[str]:
+    found, correct = [], right(question.id)
+    try:
+        same = ast.dump(ast.parse(source(question, name))) == ast.dump(ast.parse(correct))
+        if same != (name == AS_IT_STANDS):
+            found.append("is the right answer as it stands")
+    except (NoSuchWords, SyntaxError, OSError) as error:
+        found.append(str(error))
+    lost = set(forms(question)[name][0]) - {p.name for p in question.parts}
+    return [
+        f"{name}: {trouble}"
+        for trouble in found + [f"loses a part that is not there: {part}" for part in lost]
+    ]

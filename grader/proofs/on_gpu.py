@@ -1,0 +1,73 @@
+"""The same answers in CPU and in GPU mode: solutions, honest forms and wrong answers get the same verdicts.
+
+python -m grader suites-on-gpu [--honest N] [--wrong N] [--question ID] [--json FILE] [--seconds S]
+
+Needs a GPU. Parts whose evidence a GPU changes (the clock instead of counted bytes) are compared by nobody.
+"""
+
+import argparse
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.bench import gpu
+from grader.judge import record, referee
+from grader.proofs import honest
+from grader.proofs import wrong as zoo
+from grader.proofs.right import edited, kernel_questions, right
+
+SEED = 2026
+
+
+def answers(question, forms: int, wrongs: int) -> dict[str, str]:
+    """name -> cell: the solution, then honest forms and wrong answers, spread over all there are."""
+    found = {"solution": right(question.id)}
+    for name in honest.sample([n for n in honest.forms(question) if n != honest.AS_IT_STANDS], forms):
+        found[f"honest: {name}"] = honest.source(question, name)
+    for name in honest.sample(list(zoo.table(question)), wrongs):
+        found[f"wrong: {name}"] = edited(right(question.id), zoo.table(question)[name][1])
+    return found
+
+
+def judged(question, source: str, mode: str) -> dict:
+    started = time.monotonic()
+    verdict = referee.grade_one(source, question, mode=mode, seed=SEED)
+    both = {p.name for p in question.parts if not p.gpu}
+    parts = {p.name: [p.state, p.points, p.came[:200]] for p in verdict.parts}
+    lost = sorted(p.name for p in verdict.parts if p.state != "PASS" and p.name in both)
+    return {"verdict": verdict.verdict, "lost": lost, "message": verdict.message, "parts": parts, "seconds": round(time.monotonic() - started, 1)}  # fmt: skip
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m grader suites-on-gpu", description=__doc__)
+    parser.add_argument("--honest", type=int, default=99)
+    parser.add_argument("--wrong", type=int, default=99)
+    parser.add_argument("--question")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--seconds", type=float, default=3600)
+    options = parser.parse_args(argv)
+    until, rows = time.monotonic() + options.seconds, []
+    head = {
+        "gpu": gpu.name(),
+        "versions": record.versions(),
+        "date": datetime.now(UTC).isoformat("T", "seconds"),
+    }
+    for question in kernel_questions():
+        if options.question not in (None, question.id):
+            continue
+        for name, source in answers(question, options.honest, options.wrong).items():
+            if time.monotonic() > until:
+                break
+            row = {"question": question.id, "answer": name}
+            row |= {mode: judged(question, source, mode) for mode in ("cpu", "gpu")}
+            row["same"] = row["cpu"]["lost"] == row["gpu"]["lost"]
+            rows.append(row)
+            said = [
+                f"{mode} {row[mode]['verdict']} {','.join(row[mode]['lost'])} {row[mode]['seconds']}s"
+                for mode in ("cpu", "gpu")
+            ]
+            print("same  " if row["same"] else "OTHER ", question.id, "|", name, "|", *said, flush=True)
+            if options.json:
+                options.json.write_text(json.dumps({**head, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    return 0 if rows and all(row["same"] for row in rows) else 1

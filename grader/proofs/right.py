@@ -1,0 +1,46 @@
+"""The right answer of a kernel question, from which wrong ones are made: a cell of the tests, or of its solution."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from grader import questions
+from grader.questions import KernelQuestion, Question
+
+ROOT = Path(__file__).parents[2]
+CELL = re.compile(r"^```python answer=(\w+)[^\n]*\n(.*?)^```$", re.M | re.S)
+
+
+def kernel_questions() -> list[Question]:
+    return [question for question in questions.load().values() if isinstance(question, KernelQuestion)]
+
+
+def cells(slug: str, name: str) -> Path:
+    """A cell that a topic keeps whole: a right answer in another form than the lab's."""
+    return ROOT / "grader/topics" / slug / "cells" / f"{name}.py"
+
+
+@cache
+def right(question_id: str) -> str:
+    question = questions.find(question_id)
+    path = cells(question.slug, question.name)
+    if path.exists():
+        source = path.read_text(encoding="utf-8")
+    else:
+        text = (ROOT / "solutions" / question.notebook_path).with_suffix(".md").read_text(encoding="utf-8")
+        source = {name: body for name, body in CELL.findall(text)}[question.name]
+    return source
+
+
+class NoSuchWords(ValueError):
+    """An edit of the tables that no longer fits the cell it changes."""
+
+
+def edited(source: str, edits) -> str:
+    for before, after in edits:
+        if source.count(before) < 1:
+            raise NoSuchWords(
+                f"the right answer must hold {before!r}, got a cell without it; bring the edit up to date"
+            )
+        source = source.replace(before, after)
+    return source

@@ -1,0 +1,81 @@
+"""The honest forms fit their cells, a fixed sample of them passes, and a false alarm is found."""
+
+from dataclasses import replace
+
+import pytest
+
+from grader.box import warm
+from grader.proofs import honest, right
+
+if not (right.ROOT / "solutions").exists():
+    pytest.skip("solutions/, which is not handed out", allow_module_level=True)
+
+QUESTIONS = {question.id: question for question in right.kernel_questions()}
+SAMPLE = [(question.id, name) for question in QUESTIONS.values() for name in honest.sampled(question)]
+NORM = QUESTIONS["roofline.layernorm_gelu"]
+CHEAP = replace(NORM, parts=NORM.parts[:2])  # without what needs the compiler
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_jails_left():
+    yield
+    warm.stop_all()
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_forms_fit_their_question(question):
+    assert honest.misfits(QUESTIONS[question]) == []
+
+
+def test_every_cell_is_the_form_of_a_question():
+    named = {
+        change
+        for q in QUESTIONS.values()
+        for _, change in honest.forms(q).values()
+        if isinstance(change, str)
+    }
+    assert named == {path.stem for path in honest.CELLS.glob("*.py")}
+
+
+@pytest.mark.parametrize("question, name", SAMPLE, ids=[": ".join(row) for row in SAMPLE])
+def test_an_honest_form_loses_what_it_costs(question, name):
+    assert honest.judge(question, name)["broken"] == ""
+
+
+JUDGED = {
+    "loses more": ((), [("d * rstd * w + b", "d * rstd * w")], "must lose nothing"),
+    "loses less": (("traffic",), [("tl.sum(g, axis=0)", "tl.sum(g)")], "must lose traffic"),
+    "no such cell": ((), "no_such_cell", "no_such_cell"),
+}
+SEEN = {
+    "words that are not there": ((), [("no such words", "")], "must hold 'no such words'"),
+    "nothing changed": ((), (), "is the right answer as it stands"),
+    "no such part": (
+        ("beauty",),
+        [("tl.sum(g, axis=0)", "tl.sum(g)")],
+        "loses a part that is not there: beauty",
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", JUDGED)
+def test_a_form_that_lies_is_found(monkeypatch, lie):
+    lost, change, found = JUDGED[lie]
+    monkeypatch.setattr(honest, "LEAST", 0)
+    monkeypatch.setattr(honest.questions, "find", lambda name: CHEAP)
+    monkeypatch.setattr(honest, "forms", lambda question: {"a form": (lost, change)})
+    rows, broken = honest.run(True, lambda row: None, NORM.id)
+    assert any(found in trouble for trouble in broken), broken
+    assert [row["form"] for row in rows] == ["a form"]
+
+
+@pytest.mark.parametrize("lie", SEEN)
+def test_a_form_that_does_not_fit_is_found(monkeypatch, lie):
+    lost, change, found = SEEN[lie]
+    monkeypatch.setattr(honest, "forms", lambda question: {"a form": (lost, change)})
+    assert any(found in trouble for trouble in honest.misfits(NORM))
+
+
+def test_too_few_forms_are_found(monkeypatch):
+    monkeypatch.setattr(honest, "forms", lambda question: {honest.AS_IT_STANDS: ((), ())})
+    assert honest.misfits(NORM) == [f"{NORM.id}: must have 6 honest forms or more, got 0"]

@@ -1,0 +1,186 @@
+"""The zoo's tables fit their questions, a fixed sample of them is judged, and a lie in them is found."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from grader import questions
+from grader.box import warm
+from grader.proofs import mutants as mutating
+from grader.proofs import numpy_wrong as numpy_mistakes
+from grader.proofs import right
+from grader.proofs import wrong as zoo
+from grader.questions import Mistake
+from grader.questions.tables import because
+
+if not (right.ROOT / "solutions").exists():
+    pytest.skip("solutions/, which is not handed out", allow_module_level=True)
+
+QUESTIONS = {question.id: question for question in right.kernel_questions()}
+SAMPLE = {question.id: zoo.sampled(question) for question in QUESTIONS.values()}
+WRONG = [(question, name) for question, names in SAMPLE.items() for name in names["wrong"]]
+NORM = QUESTIONS["roofline.layernorm_gelu"]
+CHEAP = replace(NORM, parts=NORM.parts[:2])  # without what needs the compiler
+BIAS = [("d * rstd * w + b", "d * rstd * w")]
+ADDS, SUBTRACTS = "+ b).to(", "- b).to("
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_jails_left():
+    yield
+    warm.stop_all()
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_table_fits_its_question(question):
+    assert zoo.misfits(QUESTIONS[question]) == []
+
+
+@pytest.mark.parametrize("question, name", WRONG, ids=[": ".join(row) for row in WRONG])
+def test_a_wrong_answer_loses_what_it_should(question, name):
+    assert zoo.wrong(QUESTIONS[question], name) == ""
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_mutants_die(question):
+    alive = [
+        n for n in SAMPLE[question]["mutant"] if zoo.lives(QUESTIONS[question], zoo.changed(question)[n])
+    ]
+    assert alive == []
+
+
+TOLD = [(question, name) for question, made in numpy_mistakes.MADE.items() for name in made]
+
+
+@pytest.mark.parametrize("question, name", TOLD, ids=[": ".join(row) for row in TOLD])
+def test_a_wrong_numpy_answer_is_told_its_mistake(question, name):
+    sentences = {m.name: m.sentence for m in questions.find(question).mistakes}
+    assert zoo.told(question, name) == sentences[name]
+
+
+@pytest.mark.parametrize("question", [q.id for q in questions.load().values() if q.kind == "numpy"])
+def test_every_mistake_of_a_numpy_question_is_made(question):
+    assert {m.name for m in questions.find(question).mistakes} <= set(numpy_mistakes.MADE.get(question, {}))
+
+
+# Planted lies: one question with a table of ours.
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    """run() over the norm alone, with the given rows, equivalents and changes of the right answer."""
+
+    def plant(wrong=None, equivalent=None, changes=()):
+        correct = right.right(NORM.id)
+        made = {name: SimpleNamespace(line=1, source=right.edited(correct, edits)) for name, edits in changes}
+        monkeypatch.setattr(zoo, "LEAST", 0)
+        monkeypatch.setattr(zoo.questions, "find", lambda name: CHEAP)
+        monkeypatch.setattr(zoo, "table", lambda question: wrong or {})
+        monkeypatch.setattr(zoo, "equivalent", lambda question: equivalent or {})
+        monkeypatch.setattr(zoo, "changed", lambda question: made)
+        rows, broken = zoo.run(True, lambda row: None, NORM.id)
+        about_tables = "no wrong answer is told"
+        return rows, [trouble for trouble in broken if about_tables not in trouble]
+
+    return plant
+
+
+def test_tables_that_are_true_are_believed(planted):
+    rows, broken = planted(
+        {"no bias": ("values", BIAS, "no bias")}, {"same": "a sum has no order"},
+        [("dies", [(ADDS, SUBTRACTS)]), ("same", [("d * rstd * w + b", "b + d * rstd * w")])],
+    )  # fmt: skip
+    assert broken == []
+    assert [rows[0][x] for x in ("wrong", "caught", "mutants", "killed", "equivalent", "kill_rate")] == [
+        1,
+        1,
+        2,
+        1,
+        1,
+        100,
+    ]
+
+
+JUDGED = {
+    "another part": ({"no bias": ("traffic", BIAS, "")}, "no bias: the part traffic must be lost"),
+    "another mistake": (
+        {"no bias": ("values", BIAS, "no weight")},
+        "must be told of the mistake 'no weight'",
+    ),
+    "a right answer": (
+        {"no bias": ("values", [("+ eps)", "+ eps + 0.0)")], "")},
+        "the part values must be lost",
+    ),
+}
+SEEN = {
+    "no such mistake": (
+        {"no bias": ("values", BIAS, "no such")},
+        "names a mistake that is not there: no such",
+    ),
+    "no such part": ({"no bias": ("beauty", BIAS, "")}, "loses a part that is not there: beauty"),
+    "words that are not there": (
+        {"no bias": ("values", [("no such words", "")], "")},
+        "must hold 'no such words'",
+    ),
+    "nothing changed": ({"no bias": ("values", [("d * rstd", "d  *  rstd")], "")}, "is the right answer"),
+    "too few": ({}, "must have 8 wrong answers or more in its zoo, got 0"),
+}
+
+
+@pytest.mark.parametrize("lie", JUDGED)
+def test_a_row_that_lies_is_found(planted, lie):
+    wrong, found = JUDGED[lie]
+    assert any(found in trouble for trouble in planted(wrong)[1])
+
+
+@pytest.mark.parametrize("lie", SEEN)
+def test_a_row_that_does_not_fit_is_found(monkeypatch, lie):
+    wrong, found = SEEN[lie]
+    monkeypatch.setattr(zoo, "table", lambda question: wrong)
+    assert any(found in trouble for trouble in zoo.misfits(NORM))
+
+
+def test_a_survivor_is_found(planted):
+    rows, broken = planted(changes=[("lives", [("mean = ", "mean = 0.0 + ")]), ("dies", [(ADDS, SUBTRACTS)])])
+    assert broken == [f"{NORM.id}: this mutant lives: line 1, lives"]
+    assert rows[0]["kill_rate"] == 50 and "1 of 2 mutants killed" in zoo.words(rows[0])
+
+
+def test_an_equivalent_that_dies_is_found(planted):
+    same = {"dies": "it is said to be the same", "gone": "it is said to be there", "bare": "because"}
+    _, broken = planted({}, same, [("dies", [(ADDS, SUBTRACTS)])])
+    assert f"{NORM.id}: listed as equivalent and dies: dies" in broken
+    assert f"{NORM.id}: listed as equivalent and does not exist: gone" in broken
+    assert f"{NORM.id}: equivalent without a reason: bare" in broken
+
+
+def test_a_mistake_that_nothing_proves_is_found():
+    more = (*NORM.mistakes, Mistake("never made", "a sentence", shows=lambda *_: False))
+    assert zoo.misfits(replace(NORM, mistakes=more)) == [
+        f"{NORM.id}: no wrong answer is told of the mistake 'never made'"
+    ]
+
+
+def test_trouble_of_the_graders_own_kills_no_mutant(monkeypatch):
+    monkeypatch.setattr(zoo.referee.box, "best_level", lambda: 1 / 0)
+    assert zoo.lives(NORM, SimpleNamespace(source=right.right(NORM.id)))
+
+
+def test_one_reason_serves_several_mutants():
+    assert because({"why": ["a", "b"], "else": ["c"]}) == {"a": "why", "b": "why", "c": "else"}
+
+
+def test_mutants_are_small_changes_of_each_kind():
+    found = {
+        m.name: m.source
+        for m in mutating.mutants("def f(x):\n    for i in range(2):\n        x += 1\n    return x < 2\n")
+    }
+    assert found["comparison: x < 2 -> x <= 2"].endswith("return x <= 2")
+    assert "x -= 1" in found["operator: x += 1 -> x -= 1"] and "pass" in found["left out: x += 1"]
+    assert "x += 2" in found["plus one: 1 -> 2"] and len(found) == 6
+
+
+def test_what_only_steers_speed_is_no_mutant():
+    step = "step = {'num_warps': 4, 'num_stages': 3, 'grid': (7,)}"
+    assert {m.name for m in mutating.mutants(step)} == {"plus one: 7 -> 8", "halved: 7 -> 3"}

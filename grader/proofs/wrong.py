@@ -1,0 +1,203 @@
+"""The zoo: wrong answers lose what they should, and of the mutants of a right one only the equivalent live."""
+
+import ast
+import hashlib
+import importlib
+import time
+from functools import cache
+from itertools import groupby
+
+from grader import questions
+from grader.judge import referee
+from grader.judge.record import FAIL, PASS, REFUSED, Record
+from grader.proofs import side_by_side
+from grader.proofs.mutants import Mutant, mutants
+from grader.proofs.right import NoSuchWords, edited, kernel_questions, right
+
+SEED = 2026
+LEAST = 8  # wrong answers a kernel question
+SAMPLED = 2  # mutants a question in the sample, and answers of wrong values
+
+
+def table(question) -> dict:
+    """The rows of one question: name -> (part lost, edits, mistake told)."""
+    return getattr(_module(question.slug), "WRONG", {}).get(question.id, {})
+
+
+def equivalent(question) -> dict:
+    """Mutants that are right: name -> why."""
+    return getattr(_module(question.slug), "EQUIVALENT", {}).get(question.id, {})
+
+
+@cache
+def changed(question_id: str) -> dict[str, Mutant]:
+    return {mutant.name: mutant for mutant in mutants(right(question_id))}
+
+
+def _module(slug: str):
+    name = f"grader.topics.{slug}.wrong"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name != name:
+            raise
+        return None
+
+
+def judged(question, source: str) -> Record:
+    return referee.grade_one(source, question, seed=SEED, eager=False)
+
+
+def wrong(question, name: str) -> str:
+    """What of the promise a wrong answer breaks, with its report."""
+    part, edits, mistake = table(question)[name]
+    try:
+        verdict = judged(question, edited(right(question.id), edits))
+    except NoSuchWords as error:
+        return str(error)
+    why = complaint(question, verdict, part, mistake)
+    return f"{why}, got\n{verdict}" if why else ""
+
+
+def complaint(question, verdict: Record, part: str, mistake: str) -> str:
+    states = {p.name: p.state for p in verdict.parts}
+    if states.get(part) != FAIL:
+        return f"the part {part} must be lost"
+    if part != "values" and states.get("values") not in (PASS, None):
+        return "the values must be right"
+    if mistake:
+        sentence = next((m.sentence for m in question.mistakes if m.name == mistake), None)
+        lost = next(p for p in verdict.parts if p.name == part)
+        if lost.look != sentence:
+            return f"must be told of the mistake {mistake!r}: {sentence}"
+    return ""
+
+
+def lives(question, mutant: Mutant) -> bool:
+    verdict = judged(question, mutant.source)
+    return verdict.verdict not in (FAIL, REFUSED) or verdict.points >= verdict.of
+
+
+def judge(question_id: str, kind: str, name: str) -> tuple[str | bool, float]:
+    """(what a wrong answer breaks, or whether a mutant lives; seconds)."""
+    started, question = time.monotonic(), questions.find(question_id)
+    found = wrong(question, name) if kind == "wrong" else lives(question, changed(question_id)[name])
+    return found, time.monotonic() - started
+
+
+def sample(names: list[str], count: int) -> list[str]:
+    """Always the same ones, spread over all."""
+    return sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:count]
+
+
+def leads(question) -> bool:
+    """The first kernel question of its topic stands for the others where judging is slow."""
+    return question.id == next(one.id for one in kernel_questions() if one.slug == question.slug)
+
+
+def sampled(question) -> dict[str, list[str]]:
+    """What continuous integration judges: wrong values, which are found soon, and one other wrong answer a topic."""
+    rows, same = table(question), equivalent(question)
+    values = [name for name, (part, _, _) in rows.items() if part == "values"]
+    others = sample([name for name in rows if name not in values], 1) if leads(question) else []
+    mutated = [name for name in changed(question.id) if name not in same]
+    return {"wrong": sample(values, SAMPLED) + others, "mutant": sample(mutated, SAMPLED)}
+
+
+def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tuple[list[dict], list[str]]:
+    """(a row for each question, every broken promise)."""
+    chosen = [one for one in kernel_questions() if question in (None, one.id)]
+    broken = [trouble for one in chosen for trouble in misfits(one)]
+    tasks = [task for one in chosen for task in _tasks(one, everything)]
+    results = side_by_side.with_signs_of_life(side_by_side.judged(judge, tasks, jobs), tasks)
+    rows = []
+    for question_id, found in groupby(results, key=lambda pair: pair[0][0]):
+        rows.append(_row(questions.find(question_id), list(found), broken))
+        say(rows[-1])
+    return rows, broken
+
+
+def _tasks(one, everything: bool) -> list[tuple[str, str, str]]:
+    names = {"wrong": table(one), "mutant": changed(one.id)} if everything else sampled(one)
+    return [(one.id, kind, name) for kind, found in names.items() for name in found]
+
+
+def _row(one, found: list[tuple], broken: list[str]) -> dict:
+    """What became of one question's wrong answers and mutants; adds to the broken promises."""
+    seconds, same = sum(took for _, (_, took) in found), equivalent(one)
+    said = {name: why for (_, kind, name), (why, _) in found if kind == "wrong"}
+    alive = {name: it for (_, kind, name), (it, _) in found if kind == "mutant"}
+    broken += [f"{one.id}, {name}: {why}" for name, why in said.items() if why]
+    for name, it in alive.items():
+        if it and name not in same:
+            broken.append(f"{one.id}: this mutant lives: line {changed(one.id)[name].line}, {name}")
+        if not it and name in same:
+            broken.append(f"{one.id}: listed as equivalent and dies: {name}")
+    listed, killed = sum(it for name, it in alive.items() if name in same), len(alive) - sum(alive.values())
+    must_die = len(alive) - listed
+    return {
+        "question": one.id,
+        "wrong": len(said),
+        "caught": sum(not why for why in said.values()),
+        "mutants": len(alive),
+        "equivalent": listed,
+        "killed": killed,
+        "kill_rate": round(100 * killed / must_die, 2) if must_die else 100.0,
+        "seconds": round(seconds, 1),
+    }
+
+
+def words(row: dict) -> list[str]:
+    return [
+        row["question"],
+        f"{row['caught']} of {row['wrong']} wrong answers caught",
+        f"{row['killed']} of {row['mutants'] - row['equivalent']} mutants killed",
+        f"{row['kill_rate']:g}%",
+        f"{row['equivalent']} equivalent",
+        f"{row['seconds']:.0f} s",
+    ]
+
+
+def misfits(question) -> list[str]:
+    """What is wrong with a question's tables, found without judging anything."""
+    rows, same = table(question), equivalent(question)
+    found = [trouble for name in rows for trouble in _misfits_of_row(question, name)]
+    if len(rows) < LEAST:
+        found.append(f"must have {LEAST} wrong answers or more in its zoo, got {len(rows)}")
+    proved = {mistake for _, _, mistake in rows.values()}
+    found += [
+        f"no wrong answer is told of the mistake {m.name!r}"
+        for m in question.mistakes
+        if m.name not in proved
+    ]
+    found += [
+        f"listed as equivalent and does not exist: {name}"
+        for name in same
+        if name not in changed(question.id)
+    ]
+    found += [f"equivalent without a reason: {name}" for name, why in same.items() if len(why.split()) < 3]
+    return [f"{question.id}: {trouble}" for trouble in found]
+
+
+def _misfits_of_row(question, name: str) -> list[str]:
+    part, edits, mistake = table(question)[name]
+    found, correct = [], right(question.id)
+    try:
+        made = edited(correct, edits)
+        if ast.dump(ast.parse(made)) == ast.dump(ast.parse(correct)):
+            found.append("is the right answer")
+    except (NoSuchWords, SyntaxError) as error:
+        found.append(str(error))
+    if part not in {p.name for p in question.parts}:
+        found.append(f"loses a part that is not there: {part}")
+    if mistake and mistake not in {m.name for m in question.mistakes}:
+        found.append(f"names a mistake that is not there: {mistake}")
+    return [f"{name}: {trouble}" for trouble in found]
+
+
+def told(question_id: str, name: str) -> str:
+    """What a numpy question's wrong answer is told."""
+    from grader.proofs import numpy_wrong as numpy_mistakes
+
+    verdict = judged(questions.find(question_id), numpy_mistakes.source(question_id, name))
+    return verdict.parts[0].look if verdict.parts else ""

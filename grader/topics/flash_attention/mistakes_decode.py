@@ -1,0 +1,149 @@
+"""What goes wrong in split-KV decoding: the whole output that each mistake gives, and the sentence that tells of it."""
+
+import itertools
+
+import numpy as np
+
+from grader.questions import Case
+from grader.questions.families import computing, dense, family, one_stride, same_strides, within_limit
+from grader.topics.flash_attention import mistakes as forward
+from kernels.flash_attention import reference
+
+CHUNKS = (16, 32, 64, 128, 256, 512)
+
+
+def decode_scores(inputs: dict, c: Case, scale=None):
+    q, k, v = inputs["q"].astype(np.float64)[:, :, None], *(inputs[x].astype(np.float64) for x in "kv")
+    k, v = (reference.for_each_query_head(x, q.shape[1]) for x in (k, v))
+    return reference.scores(q, k, c.scalars["scale"] if scale is None else scale), v
+
+
+def _softmaxed(s, v) -> dict:
+    return {"o": (reference.softmax(s)[0] @ v)[:, :, 0]}
+
+
+def _scaled(scale):
+    return lambda inputs, c: _softmaxed(*decode_scores(inputs, c, scale(c)))
+
+
+def _other_heads(which):
+    def wrong(inputs: dict, c: Case) -> dict:
+        h, g = c.sizes["H"], c.sizes["G"]
+        heads = [which(head, h // g, g) for head in range(h)]
+        return _softmaxed(*decode_scores(inputs | {x: inputs[x][:, heads] for x in "kv"}, c))
+
+    return wrong
+
+
+def _first_batch(inputs: dict, c: Case) -> dict:
+    return _softmaxed(
+        *decode_scores(inputs | {x: np.broadcast_to(inputs[x][:1], inputs[x].shape) for x in "kv"}, c)
+    )
+
+
+def _cuts(n: int, chunk: int) -> list[slice]:
+    return [slice(start, start + chunk) for start in range(0, n, chunk)]
+
+
+def _parts_averaged(chunk: int):
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = decode_scores(inputs, c)
+        parts = [reference.softmax(s[..., cut])[0] @ v[:, :, cut] for cut in _cuts(c.sizes["N"], chunk)]
+        return {"o": np.mean(parts, 0)[:, :, 0]}
+
+    return wrong
+
+
+def _own_maxima(chunk: int):
+    """Sums that each keep their own maximum are added as if they had one."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        (s, v), cuts = decode_scores(inputs, c), _cuts(c.sizes["N"], chunk)
+        own = [np.exp(s[..., cut] - s[..., cut].max(-1, keepdims=True)) for cut in cuts]
+        total = sum(p.sum(-1, keepdims=True) for p in own)
+        return {"o": (sum(p @ v[:, :, cut] for p, cut in zip(own, cuts, strict=True)) / total)[:, :, 0]}
+
+    return wrong
+
+
+def _padding_counted(tile: int):
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = decode_scores(inputs, c)
+        p, _ = reference.softmax(np.pad(s, [(0, 0), (0, 0), (0, 0), (0, -c.sizes["N"] % tile)]))
+        return {"o": (p[..., : c.sizes["N"]] @ v)[:, :, 0]}
+
+    return wrong
+
+
+def _bare_exp_of_lse(chunk: int):
+    """Parts joined by exp(lse) without a common maximum, in fp32."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        (s, v), top, total = decode_scores(inputs, c), 0.0, 0.0
+        with np.errstate(all="ignore"):
+            for cut in _cuts(c.sizes["N"], chunk):
+                p, lse = reference.softmax(s[..., cut])
+                weight = np.exp(lse.astype(np.float32))[..., None]
+                top, total = top + weight * (p @ v[:, :, cut]), total + weight
+            return {"o": (top / total)[:, :, 0]}
+
+    return wrong
+
+
+def _narrow_parts(chunk: int):
+    """Each split's accumulator rounded to fp16 after every tile of 64 keys; the parts joined as they should be."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = decode_scores(inputs, c)
+        with np.errstate(all="ignore"):
+            parts = [
+                forward.walked(s[..., cut], v[:, :, cut], c, 64, np.float16)
+                for cut in _cuts(c.sizes["N"], chunk)
+            ]
+            top = np.max([m for _, _, m in parts], 0)
+            acc = sum(acc * np.exp(m - top) for acc, _, m in parts)
+            return {"o": (acc / sum(l * np.exp(m - top) for _, l, m in parts))[:, :, 0]}
+
+    return wrong
+
+
+def _tail_left_out(tile: int):
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = decode_scores(inputs, c)
+        kept = max(1, c.sizes["N"] // tile * tile)
+        return _softmaxed(s[..., :kept], v[:, :, :kept])
+
+    return wrong
+
+
+def _sixteen_heads(inputs: dict, c: Case) -> dict:
+    """The first 16 query heads of each group alone are written."""
+    right, per = _softmaxed(*decode_scores(inputs, c))["o"], c.sizes["H"] // c.sizes["G"]
+    return {"o": np.where((np.arange(c.sizes["H"]) % per < 16)[None, :, None], right, np.nan)}
+
+
+DECODE = (
+    family("beyond fp16", forward.NARROWED, forward.narrow(decode_scores, 64, "fp16"), *map(_narrow_parts, CHUNKS)),
+    family("no maximum", "wrong where scores are large, or all far below zero: is a maximum subtracted before every exp, in the parts and where they are joined?", forward.no_maximum(decode_scores), *map(_bare_exp_of_lse, CHUNKS)),
+    family("maximum from zero", forward.FROM_ZERO, forward.from_zero(decode_scores)),
+    family("no scale", "the scores are not scaled: multiply q k by p.scale", _scaled(lambda c: 1.0)),
+    family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", _scaled(lambda c: c.sizes["D"] ** -0.5)),
+    family("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", _other_heads(lambda h, per, g: h % g)),
+    family("the first key head", "every query head reads the first key head: it belongs to h // (H // G)", _other_heads(lambda h, per, g: 0)),
+    family("the first sequence", "every sequence of the batch reads the keys of the first: where does the batch's stride come in?", _first_batch),
+    family("padding counts", "keys past N have a score of 0 here and so a weight: mask them with -inf", *map(_padding_counted, forward.TILES)),
+    family("tail left out", "the last keys that fill no tile are left out: the last split ends at N, and its load is masked", *map(_tail_left_out, forward.TILES)),
+    family("no weights", "the parts are added as if each had the same weight: weigh them by their sums under a common maximum", *map(_parts_averaged, CHUNKS)),
+    family("maxima apart", "each part keeps its own maximum: scale them all to a common one before they are added", *map(_own_maxima, CHUNKS)),
+    family("sixteen heads", "a group may have more than 16 query heads: pad to the next power of two, at least 16", _sixteen_heads),
+)  # fmt: skip
+
+DECODE_SHORTCUTS = {
+    **{f"an accumulator in its own precision, tiles of {b}": computing(forward.narrow(decode_scores, b)) for b in (16, 64, 128)},
+    **{f"N up to {most}": within_limit("N", most) for most in (128, 512, 2048, 4096, 8192)},
+    **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "kv" for axis in (2, 3)},
+    **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "qo" for axis in (1, 2)},
+    **{f"{name} taken for dense": dense(name) for name in "qkvo"},
+    **{f"{used}'s strides for {of}": same_strides(used, of) for used, of in (*itertools.permutations("kv"), *itertools.permutations("qo"))},
+    "D of 64 or less": within_limit("D", 64), "one batch": within_limit("B", 1), "sixteen heads a group": within_limit("H", 16),
+}  # fmt: skip

@@ -1,0 +1,131 @@
+"""What goes wrong with windows and capped scores: the whole output that each mistake gives, and its sentence."""
+
+import itertools
+
+import numpy as np
+
+from grader.questions import Case
+from grader.questions.families import dense, family, one_stride, same_strides, within_limit
+from grader.topics.flash_attention import mistakes as forward
+from grader.topics.flash_attention.mistakes import TILINGS, causal, causal_scores, for_all_heads, visited
+from kernels.flash_attention import reference
+
+W_TABLE, CAPS = (0, 16, 20, 25, 32, 33, 64, 70, 128, 256, 1000), (1, 2, 5, 10, 15, 20, 30, 50)
+
+
+def _windowed(window=lambda w: w, cap=lambda cap: cap, scale=lambda c: c.scalars["scale"]):
+    """Attention with another window, cap or scale."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        q, k, v = (inputs[x].astype(np.float64) for x in "qkv")
+        options = {
+            "window": (window(c.sizes["W"]), 0),
+            "scale": scale(c),
+            "softcap": cap(c.scalars["softcap"]),
+        }
+        return {"o": reference.attention(q, k, v, **options)[0]}
+
+    return wrong
+
+
+def _capped(inputs: dict, c: Case):
+    q, k, v = for_all_heads(inputs)
+    return reference.scores(q, k, c.scalars["scale"], c.scalars["softcap"]), v
+
+
+def _seen(c: Case) -> np.ndarray:
+    return reference.visible(c.sizes["M"], c.sizes["N"], window=(c.sizes["W"], 0))
+
+
+def _cap_after_mask(rows: int, keys: int):
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = _capped(inputs, c)
+        s = np.where(_seen(c), s, -c.scalars["softcap"])
+        return {"o": reference.softmax(np.where(visited(c, rows, keys), s, -np.inf))[0] @ v}
+
+    return wrong
+
+
+def _no_window(rows: int, keys: int):
+    """Every key that a program visits counts, back to the start of its first row's window or of all keys."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = _capped(inputs, c)
+        return {"o": reference.softmax(np.where(visited(c, rows, keys) & causal(c), s, -np.inf))[0] @ v}
+
+    return wrong
+
+
+def _cap_before_scale(inputs: dict, c: Case) -> dict:
+    q, k, v = for_all_heads(inputs)
+    s = c.scalars["scale"] * reference.scores(q, k, 1.0, c.scalars["softcap"])
+    return {"o": reference.softmax(np.where(_seen(c), s, -np.inf))[0] @ v}
+
+
+def _overflowing(tanh):
+    """A tanh of exponentials in fp32, where inf over inf is NaN."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        q, k, v = for_all_heads(inputs)
+        with np.errstate(all="ignore"):
+            x = (reference.scores(q, k, c.scalars["scale"]) / c.scalars["softcap"]).astype(np.float32)
+            s = np.where(_seen(c), c.scalars["softcap"] * tanh(x).astype(np.float64), -np.inf)
+            return {"o": reference.softmax(s)[0] @ v}
+
+    return wrong
+
+
+def _of_twice(x):
+    return (np.exp(2 * x) - 1) / (np.exp(2 * x) + 1)
+
+
+def _of_both_signs(x):
+    return (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))
+
+
+def _empty_first_tile(rows: int, keys: int):
+    """A row whose first tile holds none of its keys: -inf minus -inf is NaN, and stays."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        (s, v), seen = _capped(inputs, c), _seen(c)
+        m, n = seen.shape
+        first = np.maximum(np.arange(m) // rows * rows + n - m - c.sizes["W"], 0) // keys * keys
+        empty = ~(seen & (np.arange(n)[None, :] < first[:, None] + keys)).any(-1)
+        o = reference.softmax(np.where(seen, s, -np.inf))[0] @ v
+        return {"o": np.where(empty[:, None], np.nan, o)}
+
+    return wrong
+
+
+def _nearest(table):
+    return lambda value: min(table, key=lambda known: abs(known - value))
+
+
+WINDOW = (
+    family("no window", "keys further back than W are seen: the mask is place - W <= key <= place", *(_no_window(*tiles) for tiles in TILINGS)),
+    family("one key less", "the window holds W keys before the query's own, W + 1 in all", _windowed(window=lambda w: w - 1)),
+    family("one key more", "the window holds W keys before the query's own, W + 1 in all: one too many is seen", _windowed(window=lambda w: w + 1)),
+    family("no cap", "the scores do not pass through softcap * tanh(s / softcap)", _windowed(cap=lambda cap: 0.0)),
+    family("cap after the mask", "the cap turns a masked -inf into -softcap: cap first, then mask", *(_cap_after_mask(*tiles) for tiles in TILINGS)),
+    family("cap before the scale", "the cap works on scaled scores: multiply by p.scale first", _cap_before_scale),
+    family("tanh not multiplied", "tanh(s / softcap) lies between -1 and 1: multiply it by softcap", lambda i, c: {"o": reference.softmax(np.where(_seen(c), _capped(i, c)[0] / c.scalars["softcap"], -np.inf))[0] @ _capped(i, c)[1]}),
+    family("no scale", "the scores are not scaled: multiply q k by p.scale", _windowed(scale=lambda c: 1.0)),
+    family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", _windowed(scale=lambda c: c.sizes["D"] ** -0.5)),
+    family("tanh overflows", "NaN where a score is far beyond the cap: e**2x overflows, so write tanh as 1 - 2 / (e**2x + 1)", _overflowing(_of_twice), _overflowing(_of_both_signs)),
+    family("empty first tile", "NaN: a row that sees nothing of its first tile has a maximum of -inf, and -inf minus -inf is NaN", *(_empty_first_tile(*tiles) for tiles in TILINGS[1:] if tiles[1] <= tiles[0])),
+    family("maximum from zero", forward.FROM_ZERO, forward.from_zero(causal_scores)),
+    family("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", forward.other_heads(lambda h, per, g: h % g)),
+    family("beyond fp16", forward.NARROWED, forward.narrow(causal_scores, 64, "fp16")),
+)  # fmt: skip
+
+from_w_table, from_cap_table = _windowed(window=_nearest(W_TABLE)), _windowed(cap=_nearest(CAPS))
+from_w_table.computes = from_cap_table.computes = True
+
+WINDOW_SHORTCUTS = {
+    "W from a table": from_w_table, "softcap from a table": from_cap_table,
+    **{f"N up to {most}": within_limit("N", most) for most in (128, 512, 2048, 4096)},
+    **{f"M up to {most}": within_limit("M", most) for most in (64, 256, 512)},
+    **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "qkvo" for axis in (2, 3)},
+    **{f"{name} taken for dense": dense(name) for name in "qkvo"},
+    **{f"{used}'s strides for {of}": same_strides(used, of) for used, of in itertools.permutations("qkvo", 2)},
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""What `roofline` asks: its questions and all that they are judged by."""

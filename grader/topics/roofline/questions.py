@@ -1,0 +1,54 @@
+"""Roofline: a fused kernel that reads its input once and writes its output once."""
+
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.topics.roofline import budgets, cases, mistakes
+from grader.topics.roofline.cases import case
+from kernels.roofline import cost
+
+LESSON = "course/00_roofline.ipynb"
+LARGE = Case({"M": 16384, "N": 4096}, "bf16", scalars={"eps": 1e-5}, sm_count=132)
+
+
+def bound(c: Case) -> tuple[float, float]:
+    return budgets.useful(c), cost.row_kernel_bytes(c.sizes["M"], c.sizes["N"])
+
+
+LAYERNORM_GELU = KernelQuestion(
+    id="roofline.layernorm_gelu",
+    notebook="kernel",
+    asks="y = LayerNorm(GELU(x)) over rows, with weight w and bias b, in one launch that reads x once and writes y once",
+    parts=(
+        Part("values", 4, "values"),
+        Part("traffic", 4, "traffic"),
+        Part("compiled", 2, "compiled"),
+        Part("speed", 4, "traffic", gpu="speed"),
+    ),
+    tensors=(
+        Tensor("x", "mn", ("M", "N")),
+        Tensor("w", "n", ("N",), "fp32"),
+        Tensor("b", "n", ("N",), "fp32"),
+        Tensor("y", "mn", ("M", "N"), role="out"),
+    ),
+    inputs=cases.operands,
+    reference=cases.fused,
+    tolerance=cases.within,
+    public=(case(4, 64), case(3, 100, kind="a row that fills no block"), case(5, 96, "bf16")),
+    hidden=cases.hidden,
+    metered=budgets.metered,
+    budgets={"traffic": budgets.once, "speed": budgets.by_sectors},
+    useful=budgets.useful,
+    compile_case=case(512, 4096, "bf16", sm_count=132),
+    sampled=samples.rows("M"),
+    targets=(90, 80, 89, 100),
+    speed=Speed("copy", LARGE, full=2.9, none=5.8, bound=bound, sampled=samples.rows("M")),
+    where=f'{LESSON}, "Fusion counts bytes"',
+    hints=(
+        "One program a row: what does it have to keep so that it never asks for the row twice?",
+        "Load the whole row into one block (tl.arange over the next power of two, masked), apply GELU in fp32, then mean and variance of what you hold.",
+        "g = 0.5 * x * (1 + tl.erf(x * 0.70710678)); mean = tl.sum(g) / N; d = tl.where(mask, g - mean, 0.0); var = tl.sum(d * d) / N",
+    ),
+    mistakes=mistakes.MISTAKES,
+)
+
+QUESTIONS = (LAYERNORM_GELU,)
+SHORTCUTS = {LAYERNORM_GELU.id: mistakes.SHORTCUTS}

@@ -1,0 +1,1 @@
+"""What `sampling_fusion` asks: its questions and all that they are judged by."""

@@ -1,0 +1,95 @@
+"""What the draws' judge forgives and what it does not."""
+
+import numpy as np
+import pytest
+
+from grader import questions
+from grader.questions import Case
+from grader.topics.sampling_fusion import rows
+
+NAMES = ("draw", "masked_draw", "filtered_draw")
+QUESTIONS = {name: questions.find(f"sampling_fusion.{name}") for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_right_tokens_are_refused_nowhere(name):
+    question, rng = QUESTIONS[name], np.random.default_rng(8)
+    for case in (*question.public, *question.hidden(rng)):
+        inputs = question.inputs(case, rng)
+        want = question.reference(inputs, case)
+        assert question.agree(inputs, case, want, want) == ""
+
+
+def row(logits, temperature, **more) -> tuple[dict, Case]:
+    inputs = {
+        "logits": np.array([logits], np.float32),
+        "temperature": np.array([temperature], np.float32),
+        "seed": np.array([11], np.int32),
+    } | {name: np.array([value], np.int32 if name == "top_k" else np.float32) for name, value in more.items()}
+    return inputs, Case({"B": 1, "V": len(logits)})
+
+
+def agrees(inputs, case, token) -> bool:
+    return rows.agree(inputs, case, {"token": np.array([token])}, rows.tokens_wanted(inputs, case)) == ""
+
+
+def test_of_equal_logits_the_lowest_id_alone_is_right():
+    inputs, case = row([1.0, 3.0, 3.0], 0.0)
+    assert [agrees(inputs, case, token) for token in range(3)] == [False, True, False]
+
+
+def test_greedy_logits_are_compared_to_the_last_bit():
+    inputs, case = row([1.0, np.nextafter(np.float32(1), np.float32(2))], 0.0)
+    assert not agrees(inputs, case, 0) and agrees(inputs, case, 1)
+
+
+def test_what_rounding_decides_is_forgiven_and_no_more():
+    g = rows.noise(11, 2)
+    for apart, forgiven in ((1e-7, True), (1e-3, False)):
+        inputs, case = row(list(np.float32([-g[0], -g[1] + apart])), 1.0)
+        wanted = int(rows.tokens_wanted(inputs, case)["token"][0])
+        assert agrees(inputs, case, 1 - wanted) is forgiven
+
+
+def test_a_token_at_the_very_edge_of_top_p_may_be_in_or_out():
+    """Two equal tokens and p = 0.5: whether the mass before the second is below the limit, rounding decides."""
+    for p, loose in ((0.5, True), (0.4, False)):
+        inputs, case = row([2.0, 2.0], 1.0, top_k=0, top_p=p, min_p=0.0)
+        inputs["seed"][:] = next(
+            s for s in range(99) if np.diff(rows.noise(s, 2)) > 0.1
+        )  # the second would win
+        assert agrees(inputs, case, 0) and agrees(inputs, case, 1) is loose
+
+
+def test_minus_one_is_right_only_where_nothing_is_left():
+    assert not agrees(*row([1.0, 2.0], 1.0), -1)
+    inputs, case = row([-np.inf, -np.inf], 1.0)
+    assert agrees(inputs, case, -1) and not agrees(inputs, case, 0)
+
+
+def test_each_choice_comes_as_often_as_the_others():
+    found = rows.in_turn(np.random.default_rng(0), (0.0, 0.5, 1.0), 7)
+    assert sorted(np.unique(found, return_counts=True)[1]) == [2, 2, 3]
+
+
+def test_close_calls_are_close_and_never_closer_than_rounding():
+    question = QUESTIONS["draw"]
+    rng = np.random.default_rng(2)
+    case = next(c for c in question.hidden(rng) if c.values == "close calls")
+    inputs = question.inputs(case, rng)
+    for i in range(case.sizes["B"]):
+        second, first = np.sort(rows.row_scores(inputs, i))[-2:]
+        assert first - second == pytest.approx(rows.MARGIN, rel=0.02)
+
+
+def test_every_other_row_of_a_telling_case_draws_the_last_that_stays():
+    question = QUESTIONS["filtered_draw"]
+    rng = np.random.default_rng(2)
+    case = next(c for c in question.hidden(rng) if c.values == "few tokens")
+    inputs, last = question.inputs(case, rng), []
+    for i in range(0, case.sizes["B"], 2):
+        x, t = rows.final_logits(inputs, i), float(inputs["temperature"][i])
+        if t:
+            kept = np.where(rows.survivors(x, t, *rows.filters(inputs, i)), x, np.inf)
+            last.append(rows.best(rows.row_scores(inputs, i)) == np.argmin(kept))
+    assert np.mean(last) > 0.8  # where the last has hardly a chance no seed is found

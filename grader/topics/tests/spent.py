@@ -1,0 +1,150 @@
+"""What an answer of given tiles would spend on a case, by the cost models: {(tensor, access, count): amount}."""
+
+import math
+from dataclasses import replace
+
+from grader.questions import Budget, Case
+from grader.topics.flash_attention import budgets as attention_budgets
+from kernels.flash_attention import cost as attention_cost
+from kernels.gemm_tiling import cost as gemm_cost
+from kernels.roofline import cost as roofline_cost
+
+
+def gemm(
+    case: Case, bm: int, bn: int, bk: int = 32, group: int = 8, outside: float = 1.0, by_columns=False
+) -> dict:
+    """A tiled GEMM; `outside` operations an element of the tile after each step along K."""
+    m, n, k = (case.sizes[s] for s in "MNK")
+    rows, columns, steps = math.ceil(m / bm), math.ceil(n / bn), math.ceil(k / bk)
+    waves = (m, n, k, bm, bn) if not by_columns else (n, m, k, bn, bm)
+    padded = rows * bm * columns * bn * steps
+    return {
+        ("a", "load", "dedup"): 2 * m * k * columns,
+        ("b", "load", "dedup"): 2 * k * n * rows,
+        ("c", "store", "dedup"): 2 * m * n,
+        ("scratch", "any", "dedup"): 0,
+        ("all", "load", "dedup"): 2 * gemm_cost.tile_loads(m, n, k, bm, bn),
+        ("all", "load", "wave"): sum(gemm_cost.unique_bytes_per_wave(*waves, group, case.sm_count)),
+        ("all", "load", "dot"): 2 * padded * bk,
+        ("all", "load", "operations"): outside * padded + padded / steps,
+    }
+
+
+def block_scaled(case: Case, bm: int, bn: int, bk: int = 128, outside: float = 2.0) -> dict:
+    m, n, k = (case.sizes[s] for s in "MNK")
+    rows, columns, steps = math.ceil(m / bm), math.ceil(n / bn), math.ceil(k / bk)
+    padded = rows * bm * columns * bn * steps
+    sa, sb = 4 * m * steps * columns, 4 * steps * rows * columns
+    loads = gemm_cost.tile_loads(m, n, k, bm, bn)
+    return {
+        ("a", "load", "dedup"): m * k * columns,
+        ("b", "load", "dedup"): k * n * rows,
+        ("sa", "load", "dedup"): sa,
+        ("sb", "load", "dedup"): sb,
+        ("c", "store", "dedup"): 2 * m * n,
+        ("scratch", "any", "dedup"): 0,
+        ("all", "load", "dedup"): loads + sa + sb,
+        ("all", "load", "dot"): 2 * padded * bk,
+        ("all", "load", "operations"): outside * padded + padded / steps,
+    }
+
+
+def norm(case: Case, rows: int = 1, reads: int = 1, work: float = 15.0, kept: int = 0) -> dict:
+    """`rows` rows a program, x read `reads` times, `kept` bytes an element in scratch."""
+    m, n = case.sizes["M"], case.sizes["N"]
+    size, block = roofline_cost.tensor_bytes(m, n), 1 << (n - 1).bit_length()
+    vector = roofline_cost.row_vector_bytes(math.ceil(m / rows), n)
+    return {
+        ("x", "load", "dedup"): reads * size,
+        ("y", "store", "dedup"): size,
+        ("w", "load", "dedup"): vector,
+        ("b", "load", "dedup"): vector,
+        ("scratch", "any", "dedup"): kept * m * n,
+        ("x", "load", "sectors"): reads * size,
+        ("y", "store", "sectors"): size,
+        ("all", "load", "operations"): work * math.ceil(m / rows) * rows * block,
+    }
+
+
+def attention(
+    case: Case, bm: int, bn: int, skips=True, starts=True, kept: int = 0, more: float = 0.0
+) -> dict:
+    """A tiled forward: `skips` what lies behind the diagonal, `starts` at the window, `kept` bytes a row in scratch."""
+    shape, tiling, s = attention_budgets.shape_of(case), attention_cost.Tiling(bm, bn), case.sizes
+    shape = shape if starts else replace(shape, left=None)
+    shape = shape if skips else replace(shape, right=None)
+    moved, pairs = attention_cost.tiled_traffic(shape, tiling), attention_cost.tiled_pairs(shape, tiling)
+    heads = s["B"] * s["H"]
+    return {
+        ("k", "load", "dedup"): moved.k,
+        ("v", "load", "dedup"): moved.v,
+        ("o", "store", "dedup"): moved.out,
+        ("scratch", "any", "dedup"): kept * heads * s["M"],
+        ("all", "load", "dedup"): moved.loads,
+        ("all", "load", "dot"): attention_cost.tiled_flops(shape, tiling),
+        ("all", "load", "operations"): heads * pairs * (9 + more + (2 + more) * s["D"] / bn),
+    }
+
+
+def decode(case: Case, bn: int, chunk: int = 0, readers: int = 1) -> dict:
+    """Split-KV decoding: as many splits as fill the machine twice, or `chunk` keys each."""
+    s = case.sizes
+    wanted = math.ceil(2 * case.sm_count / (s["B"] * s["G"]))
+    chunk = chunk or math.ceil(math.ceil(s["N"] / wanted) / bn) * bn
+    splits, rows = math.ceil(s["N"] / chunk), s["B"] * s["H"]
+    cache, ends = 2 * s["B"] * s["G"] * s["N"] * s["D"] * readers, 2 * rows * s["D"]
+    scratch = 2 * 4 * rows * splits * (s["D"] + 2)
+    return {
+        ("k", "load", "dedup"): cache,
+        ("v", "load", "dedup"): cache,
+        ("k", "load", "programs"): splits * s["B"] * s["G"] * readers,
+        ("o", "store", "dedup"): ends,
+        ("all", "any", "dedup"): 2 * cache + ends * (splits + 1) + scratch,
+    }
+
+
+def backward(case: Case, bm: int, bn: int, atomics=False, skips=True, products: int = 7) -> dict:
+    shape, s = attention_budgets.shape_of(case), case.sizes
+    tiling, turned = attention_cost.Tiling(bm, bn), attention_cost.Tiling(bn, bm)
+    shape = shape if skips else replace(shape, right=None)
+    heads, out = s["B"] * s["H"], 2 * s["D"] * s["B"] * s["H"] * (s["M"] + 2 * s["N"])
+    pairs = heads * attention_cost.tiled_pairs(
+        shape, max(tiling, turned, key=lambda t: attention_cost.tiled_pairs(shape, t))
+    )
+    sums = 4 * s["D"] * heads * s["M"]
+    walked = attention_cost.tiled_traffic(shape, turned).k * 2 * atomics
+    return {
+        ("all", "load", "dot"): (5 if atomics else products) * 2 * s["D"] * pairs,
+        ("all", "load", "operations"): pairs * (10 if atomics else 16),
+        ("all", "load", "dedup"): attention_cost.backward_loads(shape, tiling) + sums * atomics,
+        ("scratch", "any", "dedup"): (walked + 2 * sums) * atomics + 16 * heads * s["M"],
+        ("all", "store", "dedup"): out + 4 * heads * s["M"],
+    }
+
+
+def draw(case: Case, reads: float = 1, chunk: int = 0, work: float = 12, by_word: int = 1) -> dict:
+    """One program a row; with `chunk`, a program for each so many logits and a second launch."""
+    b, v, n = case.sizes["B"], case.sizes["V"], case.sizes.get("L", 0)
+    logits, partial = 4 * b * v, 8 * b * math.ceil(v / chunk) if chunk else 0
+    return {
+        ("logits", "load", "dedup"): reads * logits,
+        ("logits", "load", "sectors"): reads * logits,
+        ("scratch", "any", "dedup"): 2 * partial,
+        ("token", "store", "dedup"): 4 * b,
+        ("allowed", "load", "dedup"): 4 * b * math.ceil(v / 32) * by_word,
+        ("history", "load", "dedup"): 4 * b * n * math.ceil(v / 64),
+        ("all", "load", "operations"): work * b * v * 1.1,
+    }
+
+
+def over(budgets: list[Budget], spent: dict) -> list[str]:
+    """The budgets that are not kept. A budget of something that `spent` doesn't know is an error."""
+    found = []
+    for budget in budgets:
+        tensor, access = (
+            ("all", "load") if budget.count in ("operations", "dot") else (budget.tensor, budget.access)
+        )
+        amount = spent[tensor, access, budget.count]
+        if not budget.least <= amount <= budget.most:
+            found.append(budget.what)
+    return found
