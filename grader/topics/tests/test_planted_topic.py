@@ -1,0 +1,168 @@
+"""A new topic costs its own rooms, a row of README.md and a line of CHANGELOG.md: built, checked and graded in a copy."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.places import ROOT
+from grader.tools.gates import tree
+
+LABEL = "08_doubling"
+HEAD = "```python locked=imports\nimport numpy as np\n\nfrom grader import check\n```\n\n"
+CONCEPTS = """# Lab 08, concepts
+
+```python answer=doubled
+def doubled(x):
+    \"\"\"Twice a number.\"\"\"
+    ### BEGIN SOLUTION
+    return 2 * x
+    ### END SOLUTION
+```
+
+```python check=doubled
+check("doubling.doubled", doubled)
+```
+"""
+KERNEL_CELL = """@triton.jit
+def double(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < N, other=0.0)
+    tl.store(y_ptr + offs, x + x, mask=offs < N)
+
+
+def launch(p):
+    return {"steps": [{"kernel": double, "grid": (triton.cdiv(p.N, 128),), "constexprs": {"BLOCK": 128}}]}
+"""
+KERNEL = f"""# Lab 08, kernel
+
+```python answer=double_kernel
+### BEGIN SOLUTION
+{KERNEL_CELL.rstrip()}
+### END SOLUTION
+```
+
+```python check=double_kernel
+check("doubling.double_kernel", launch)
+```
+"""
+QUESTIONS = '''"""Doubling: one formula and one kernel."""
+
+from grader.questions import Budget, Call, Case, KernelQuestion, Mistake, NumpyQuestion, Part, Tensor
+from kernels.doubling import cost, reference
+
+
+def inputs(c, rng):
+    return {"x": rng.standard_normal(c.sizes["N"]).astype("float32")}
+
+
+DOUBLED = NumpyQuestion(
+    id="doubling.doubled",
+    notebook="concepts",
+    asks="doubled(x): twice a number",
+    entry="doubled",
+    parts=(Part("values", 2, "calls"),),
+    reference=reference.doubled,
+    public=(Call((3.0,)), Call((-1.0,), "a negative number")),
+    hidden=lambda rng: [Call((float(x),), "another number") for x in rng.standard_normal(4)],
+    mistakes=(Mistake("square", "this is the square", wrong=lambda x: x * x),),
+)
+DOUBLE_KERNEL = KernelQuestion(
+    id="doubling.double_kernel",
+    notebook="kernel",
+    asks="y = 2 x",
+    parts=(Part("values", 2, "values"), Part("traffic", 1, "traffic")),
+    tensors=(Tensor("x", "n", ("N",), "fp32"), Tensor("y", "n", ("N",), "fp32", role="out")),
+    inputs=inputs,
+    reference=lambda i, c: {"y": reference.doubled(i["x"].astype("float64"))},
+    tolerance=lambda i, c, want: {"y": 1e-6},
+    public=(Case({"N": 256}, "fp32"), Case({"N": 100}, "fp32", kind="a ragged length")),
+    hidden=lambda rng: [Case({"N": int(rng.integers(200, 900))}, "fp32", kind="another length")],
+    metered=lambda rng: Case({"N": int(rng.integers(900, 1100))}, "fp32", kind="the metered size"),
+    budgets={"traffic": lambda c: [Budget(what="read of x", tensor="x", most=cost.once_bytes(c.sizes["N"]), model="once")]},
+)
+QUESTIONS = (DOUBLED, DOUBLE_KERNEL)
+'''
+ROOMS = {
+    f"course/{LABEL}.md": "# Doubling\n\nTwice is enough.\n",
+    f"solutions/{LABEL}/concepts.md": CONCEPTS.replace(
+        "# Lab 08, concepts\n\n", "# Lab 08, concepts\n\n" + HEAD
+    ),
+    f"solutions/{LABEL}/kernel.md": KERNEL.replace(
+        "# Lab 08, kernel\n\n",
+        "# Lab 08, kernel\n\n```python locked=imports\nimport triton\nimport triton.language as tl\n\nfrom grader import check\n```\n\n",
+    ),
+    "kernels/doubling/__init__.py": "",
+    "kernels/doubling/reference.py": '"""Doubling in numpy."""\n\n\ndef doubled(x):\n    return 2 * x\n',
+    "kernels/doubling/cost.py": '"""What doubling costs."""\n\n\ndef once_bytes(n: int) -> int:\n    return 4 * n\n',
+    "grader/topics/doubling/__init__.py": "",
+    "grader/topics/doubling/questions.py": QUESTIONS,
+}
+ROW = (
+    f"| 08 | `doubling` | Why twice? | [lesson](course/{LABEL}.ipynb) · [labs](labs/{LABEL}) · [solutions](solutions/{LABEL}) · "
+    "[kernels](kernels/doubling) · widgets: none, a formula needs no picture · [checks](grader/topics/doubling) |\n"
+)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    root = tmp_path_factory.mktemp("planted") / "course"
+    for path in tree.files(ROOT):
+        target = root / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    before = state(root)
+    for name, text in ROOMS.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    last = next(line for line in reversed(readme.splitlines(True)) if line.startswith("| 07 |"))
+    (root / "README.md").write_text(readme.replace(last, last + ROW), encoding="utf-8")
+    return root, before
+
+
+def state(root: Path) -> dict[str, str]:
+    return {
+        p.relative_to(root).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in tree.files(root)
+    }
+
+
+def grader(root: Path, *words: str, text: str = ""):
+    environment = {**os.environ, "PYTHONPATH": str(root), "TILE_RECORDS": str(root / "work/records")}
+    command = [sys.executable, "-m", "grader", *words]
+    return subprocess.run(
+        command, cwd=root, env=environment, input=text, capture_output=True, text=True, timeout=300
+    )
+
+
+def test_it_is_built_checked_and_graded_and_touches_nothing_else(planted):
+    root, before = planted
+    built = grader(root, "build", "doubling")
+    assert built.returncode == 0, built.stdout + built.stderr
+    lab = (root / f"labs/{LABEL}/concepts.ipynb").read_text(encoding="utf-8")
+    assert "check_doubled" in lab and "2 * x" not in lab
+
+    right = grader(root, "check", "doubling.doubled", "-", text="def doubled(x):\n    return x + x\n")
+    wrong = grader(root, "check", "doubling.doubled", "-", text="def doubled(x):\n    return x * x\n")
+    assert right.returncode == 0, right.stdout + right.stderr
+    assert wrong.returncode == 1 and "this is the square" in wrong.stdout
+    kernel = grader(root, "check", "doubling.double_kernel", "-", "--mode", "cpu", text=KERNEL_CELL)
+    assert kernel.returncode == 0, kernel.stdout + kernel.stderr
+
+    handed_in = root / "submitted/ada" / LABEL
+    shutil.copytree(root / "solutions" / LABEL, handed_in, ignore=shutil.ignore_patterns("*.md"))
+    graded = grader(root, "class", LABEL, "--mode", "cpu")
+    assert graded.returncode == 0 and "5 of 5" in graded.stdout, graded.stdout + graded.stderr
+
+    gates = grader(root, "gates")
+    assert gates.returncode == 0, gates.stdout + gates.stderr
+    changed = {name for name, now in state(root).items() if before.get(name) != now}
+    own = {name for name in changed if "doubling" in name}
+    left_behind = {
+        name for name in changed - own if name.split("/")[0] in ("submitted", "autograded", "work")
+    }
+    assert changed - own - left_behind <= {"README.md", "gradebook.db"}, sorted(changed - own)
