@@ -5,8 +5,7 @@ import pytest
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED
-from grader.proofs.honest import CELLS
-from grader.proofs.right import right
+from grader.proofs.right import cells, right
 
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
 RIGHT, ROWS = right(GEMM), right(NORM)
@@ -149,7 +148,9 @@ def test_programs_that_store_too_little_at_the_compiled_size_are_seen(stored):
 def test_a_kernel_that_is_thrifty_at_the_metered_size_alone_is_seen():
     """The drawn programs of the compiled case have budgets too."""
     chunks = (
-        (CELLS / "norm_chunks.py").read_text(encoding="utf-8").replace("def launch(p)", "def in_chunks(p)")
+        cells("roofline", "norm_chunks")
+        .read_text(encoding="utf-8")
+        .replace("def launch(p)", "def in_chunks(p)")
     )
     for_long = changed(
         ("def launch(p):\n", "def launch(p):\n    if p.N > 1024:\n        return in_chunks(p)\n"), source=ROWS
