@@ -43,7 +43,7 @@ lab: setup
 test: export PATH := $(BIN):$(PATH)
 test: setup
 	@$(BIN)/python -m grader programs
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile --durations=10 $(TESTS)
 
 build: setup
 	@$(BIN)/python -m widgets.lab_pages

@@ -48,7 +48,10 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say what did not run and why, in one line a reason."""
+    """What tests measured, and what did not run and why, in one line a reason."""
+    for report in terminalreporter.stats.get("passed", []):
+        for said in (words for name, words in report.user_properties if name == "said"):
+            terminalreporter.write_line(said)
     reasons = {}
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

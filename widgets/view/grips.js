@@ -23,7 +23,8 @@ function grips(svg, stage, pool, to, showTip) {
   const inputs = new Map();
   let marks = [], drag = null, off = false;
 
-  const key = (mark, one) => `${mark.id} ${one.axis}`;
+  // One knob may be bound to another control after a change: a slider of another name then stands over it.
+  const key = (mark, one) => `${mark.id} ${one.axis} ${one.input}`;
   const words = mark => mark.drag.map(one => `${to.label(one.input)}: ${to.words(one.input, to.value(one.input))}`).join(', ') + ' · drag';
   const reach = (mark, one) => nearestStop(one.to, to.value(one.input));
 

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from widgets.browser import chromium as chromium_at
 from widgets.browser import open_page
+from widgets.registry import find
 from widgets.tests.browser.sink import SINK
 
 pytestmark = pytest.mark.browser
@@ -50,6 +51,16 @@ def test_a_handle_is_a_slider_of_its_controls_name_and_value(page):
     expect(size).to_have_attribute("aria-valuetext", "4.5\u202fcm")
     assert page.locator("[data-id=role-hot]").get_attribute("height") == "45"
     assert not Axe().run(page, context=".tbt").response["violations"]
+
+
+def test_a_knob_bound_to_another_control_takes_its_name(browser):
+    dispatcher = find("next_bottleneck.backend_dispatcher")
+    page = open_page(browser, [(dispatcher, {})])
+    expect(grip(page, "Cache holds")).to_have_count(1)
+    page.get_by_role("button", name="int4 GEMM, groups of 32").press("Enter")
+    expect(grip(page, "GPU")).to_have_count(1)
+    expect(grip(page, "Cache holds")).to_have_count(0)
+    page.context.close()
 
 
 def test_a_key_moves_the_handle_where_it_points(page):
@@ -105,13 +116,15 @@ DRAG = """([steps]) => new Promise(done => {
 })"""
 
 
-def test_a_drag_follows_the_pointer_each_frame_and_answers_do_not_queue(page, capsys):
+def test_a_drag_follows_the_pointer_each_frame_and_answers_do_not_queue(page, record_property):
     """Python is made to take 60 ms: the knob still moves in every frame, with one request on its way at a time."""
     took = page.evaluate(DRAG, [60])
     waits = sorted(took["waits"])
-    with capsys.disabled():
-        print(f"\ndrag of 60 frames: median frame {waits[len(waits) // 2]:.1f} ms, longest {waits[-1]:.1f} ms; "
-              f"{took['asked']} requests, at most {took['most']} at a time, {took['places']} places", end="")  # fmt: skip
+    record_property(
+        "said",
+        f"drag of 60 frames: median frame {waits[len(waits) // 2]:.1f} ms, longest {waits[-1]:.1f} ms; "
+        f"{took['asked']} requests, at most {took['most']} at a time, {took['places']} places",
+    )
     assert took["most"] == 1 and took["asked"] < 40
     assert took["places"] >= 55, "the knob stands elsewhere in nearly every frame"
     page.wait_for_function("() => !document.querySelector('[data-holding]')")
