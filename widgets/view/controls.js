@@ -89,13 +89,15 @@ function controlPanel(spec, uid, changed) {
     nodes: [open, more],
     // Where there is no room for all, the first few stay in view and the rest is folded.
     keep(few) {
-      for (const one of all) {
-        const home = one.control.more || inView.indexOf(one) >= few ? folded : open;
-        if (one.node.parentNode !== home) home.append(one.node);
-      }
-      folded.append(...all.filter(one => one.node.parentNode === folded).map(one => one.node));
-      open.append(...all.filter(one => one.node.parentNode === open).map(one => one.node));
-      more.hidden = !folded.childElementCount;
+      const stays = one => !one.control.more && inView.indexOf(one) < few;
+      const places = [[open, all.filter(stays)], [folded, all.filter(one => !stays(one))]];
+      more.hidden = !places[1][1].length;
+      if (places.every(([place, ones]) => ones.length === place.children.length && ones.every((one, i) => one.node === place.children[i]))) return;
+      const held = all.find(one => one.node.contains(document.activeElement)) && document.activeElement;
+      for (const [place, ones] of places) place.append(...ones.map(one => one.node));
+      // What is moved loses the focus: whoever has just come to a control by Tab keeps it.
+      if (held && folded.contains(held)) more.open = true;
+      held?.focus({ preventScroll: true });
     },
     of: name => all.find(one => one.control.name === name),
     // For a handle in the picture: the value goes the same way as from the slider.

@@ -63,6 +63,16 @@ def test_a_knob_bound_to_another_control_takes_its_name(browser):
     page.context.close()
 
 
+def test_a_control_reached_by_a_key_keeps_the_focus_while_its_place_is_laid_out(browser):
+    """A simulator far down is laid out when it comes into sight, which may be because Tab came to it."""
+    page = open_page(browser, [(SINK, {}), (find("tile_walk"), {}), (find("fp8_accumulator"), {})])
+    slider = page.get_by_role("slider", name="Mantissa bits of the sum", exact=True)
+    slider.focus()
+    page.evaluate("async () => { for (let i = 0; i < 12; i++) await new Promise(requestAnimationFrame); }")
+    expect(slider).to_be_focused()
+    page.context.close()
+
+
 def test_a_key_moves_the_handle_where_it_points(page):
     size, knob = grip(page, "Size"), page.locator("[data-id=knob] .knob")
     before = middle(knob)[1]

@@ -384,15 +384,6 @@ TIMED = """([root, slider]) => {
     watch.observe(root, { attributes: true, attributeFilter: ['data-revision'] });
   });
 }"""
-# Lab lays a far cell anew when it scrolls to it, and what had the focus there has lost it.
-KEEP_THE_FOCUS = """async slider => {
-  for (let tries = 0; tries < 20; tries++) {
-    slider.focus();
-    for (let i = 0; i < 12; i++) await new Promise(requestAnimationFrame);
-    if (document.activeElement === slider) return;
-  }
-  throw new Error('the slider does not keep the focus');
-}"""
 PARTS = {
     "round trip": ("asked", "drawn"),
     "wait for a frame": ("drawn", "frame"),
@@ -431,7 +422,7 @@ def test_slider_to_settled_pixels_is_printed(page, name, record_property):
     root = shown(page, simulator)
     slider = first_slider(root, simulator)
     page.emulate_media(reduced_motion="no-preference")
-    slider.evaluate(KEEP_THE_FOCUS)
+    slider.focus()
     handles = root.element_handle(), slider.element_handle()
     taken = [turn(page, *handles) for _ in range(30)]
     page.emulate_media(reduced_motion="reduce")
@@ -459,7 +450,7 @@ def test_a_key_is_one_message_each_way(page, name):
     root = shown(page, simulator)
     slider = first_slider(root, simulator)
     sent, came = lab.widget_messages(page)
-    slider.evaluate(KEEP_THE_FOCUS)
+    slider.focus()
     handles = root.element_handle(), slider.element_handle()
     for key in range(1, 6):
         turn(page, *handles)
