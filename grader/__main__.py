@@ -50,6 +50,7 @@ ELSEWHERE = {  # command: (module, what it does)
     "gates": ("tools.gates", "what the rules of the house have to say"),
     "box": ("box.show", "what the boxes of this machine hold back"),
     "suites": ("proofs.command", "wrong answers, honest ones, exploits and a class, all judged"),
+    "necessity": ("proofs.necessity", "how often one check's hidden cases catch each mistake"),
     "suites-on-gpu": ("proofs.on_gpu", "the same answers in CPU and in GPU mode get the same verdicts"),
     "class": ("classroom", "judge all collected submissions of a lab"),
 }

@@ -1,6 +1,6 @@
 """Are the hidden cases necessary? How often one check's hidden cases catch each mistake of each question.
 
-    python -m grader.proofs.necessity [QUESTION ...] [--seeds 3000] [--least 0.999]
+    python -m grader necessity [QUESTION ...] [--seeds 3000] [--least 0.999]
 
 In numpy, no kernel runs: a mistake's whole output is computed (`wrong` and its variants), a shortcut (SHORTCUTS of the
 topic) says whether a case gives it away. Public cases don't count: everybody sees them.
@@ -10,7 +10,6 @@ import argparse
 import copy
 import importlib
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -132,7 +131,7 @@ def measured(question: Question, seeds: range, say=lambda row: None, every: int 
 
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m grader.proofs.necessity", description=__doc__.split("\n")[0]
+        prog="python -m grader necessity", description=__doc__.split("\n")[0]
     )
     parser.add_argument("question", nargs="*", help="questions, or topics; all of them by default")
     parser.add_argument("--seeds", type=int, default=3000, help="checks to draw for each question")
@@ -151,7 +150,3 @@ def main(words: list[str] | None = None) -> int:
         f"{len(rows)} ways of being wrong, {asked.seeds} checks each; {len(low)} caught in less than {asked.least:g}"
     )
     return 1 if low or not rows else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
