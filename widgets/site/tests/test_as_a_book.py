@@ -254,11 +254,15 @@ def test_pages_fit_every_width(opened, path):
         assert page.evaluate("document.documentElement.scrollWidth") <= width, width
 
 
+LOOKS = ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"})
+
+
 @pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("width", [390, 1280])
-def test_pages_are_accessible(opened, path, width):
+@pytest.mark.parametrize(("width", "looks"), [(390, LOOKS[:1]), (1280, LOOKS)], ids=["phone", "desk"])
+def test_pages_are_accessible(opened, path, width, looks):
+    """A phone lays a page out anew and colours nothing anew."""
     page = opened(path, viewport={"width": width, "height": 800})
-    for media in ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}):
+    for media in looks:
         page.emulate_media(**media)
         found = Axe().run(page, options={"resultTypes": ["violations"]})
         wrong = [
