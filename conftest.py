@@ -1,6 +1,7 @@
 """Tests that need what is not here are reported as not run; under CI a missing program is an error."""
 
 import os
+import shutil
 import subprocess
 from functools import cache
 
@@ -17,10 +18,15 @@ def gpu() -> bool:
         return False
 
 
+def firefox() -> bool:
+    return bool(shutil.which("firefox-esr") or shutil.which("firefox"))
+
+
 # marker -> (is it here?, what is missing, must CI have it?)
 NEEDS = {
     "gpu": (gpu, "an NVIDIA GPU", False),
     "browser": (programs.chromium, "Chromium (make test gets it)", True),
+    "firefox": (firefox, "Firefox", False),
     "bubblewrap": (programs.bubblewrap, "a bubblewrap that works here (make test gets it)", True),
 }
 
