@@ -8,7 +8,13 @@ from .tree import PACKAGES, bare, imports, modules
 
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)\s*(?:;\s*(.+?))?\s*$")
 # Where the name of an import is not the name of its package.
-PACKAGE_OF = {"PIL": "pillow", "yaml": "pyyaml", "dateutil": "python-dateutil", "_pytest": "pytest"}
+PACKAGE_OF = {
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+    "dateutil": "python-dateutil",
+    "websocket": "websocket-client",
+    "_pytest": "pytest",
+}
 
 
 def pins(path: Path) -> tuple[dict[str, str], list[str]]:
