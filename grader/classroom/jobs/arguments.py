@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from grader.classroom.jobs import job
 from grader.classroom.term import Term
+from grader.judge import referee
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +15,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scheduler", default="", metavar="ADDRESS", help="judge on the workers of `python -m grader farm`"
+    )
+    parser.add_argument(
+        "--keys",
+        default="",
+        metavar="DIR",
+        help="what `python -m grader farm keys` made; work/class/keys if left out",
     )
 
 
@@ -27,6 +34,12 @@ def judges(wants: argparse.Namespace, round_: Term, say: Callable) -> Iterator[t
             "--jobs starts workers here and --scheduler uses those elsewhere; give one of the two"
         )
     if wants.jobs == 1 and not wants.scheduler:
+        mine = referee.machine(round_.mode)
+        if round_.machine and round_.machine != mine:
+            raise ValueError(
+                f"this lab is judged on {round_.machine}, and this machine has {mine}; give the --scheduler of such "
+                "workers, or --anew to judge all again here"
+            )
         yield round_, job.one_by_one
         return
     from grader.classroom.jobs import farm

@@ -8,6 +8,7 @@ from grader.classroom import term as terms
 from grader.judge import referee
 from grader.judge.record import INCONCLUSIVE, Record
 
+LEAST_BOX = 2
 TRIES = 3  # of our own trouble; a verdict is never asked for twice
 
 
