@@ -216,7 +216,7 @@ def opened(wants, round_: term.Term, say: Callable) -> Iterator[tuple[term.Term,
     gpus = local.gpus() if gpu else []
     if gpu and wants.jobs > len(gpus):
         raise ValueError(f"jobs must be at most {len(gpus)}, the GPUs of this machine, got {wants.jobs}")
-    with local.Local(wants.jobs, gpus, say) as here:
+    with local.Local(wants.jobs, gpus, say, logs=round_.root / PLACE / "farm") as here:
         say(f"starting {wants.jobs} workers")
         yield round_, Farm(here.address, here.keys, gpu, say)
 

@@ -25,6 +25,7 @@ class Kept:
 
     arguments: list[str]
     log: Path
+    scratch: Path
     process: subprocess.Popen | None = None
     ends: int = 0
 
@@ -37,6 +38,7 @@ class Local:
     gpus: list[str] = field(default_factory=list)
     say: Callable = lambda line: None
     more: tuple[str, ...] = ()  # for the scheduler
+    logs: Path | None = None  # where what the processes say is kept
 
     def __enter__(self) -> "Local":
         self.folder = tempfile.TemporaryDirectory(prefix="farm_")
@@ -44,12 +46,16 @@ class Local:
         self.keys = settings.make_keys(place / "keys")
         self.port = _free_port()
         self.address = f"tls://127.0.0.1:{self.port}"
+        logs = self.logs or place
+        logs.mkdir(parents=True, exist_ok=True)
         common = ["--keys", str(self.keys), "--end-with-parent"]
         scheduler = ["scheduler", "--host", "127.0.0.1", "--port", str(self.port), *common, *self.more]
-        self.all = [Kept(scheduler, place / "scheduler.log")]
+        self.all = [Kept(scheduler, logs / "scheduler.log", place)]
         for number in range(self.workers):
             gpu = ["--gpu", self.gpus[number]] if self.gpus else []
-            self.all.append(Kept(["worker", self.address, *common, *gpu], place / f"worker_{number}.log"))
+            self.all.append(
+                Kept(["worker", self.address, *common, *gpu], logs / f"worker_{number}.log", place)
+            )
         self.ending = threading.Event()
         for one in self.all:
             _start(one)
@@ -90,7 +96,11 @@ def _start(one: Kept) -> None:
         one.process = subprocess.Popen(
             [sys.executable, "-m", "grader", "farm", *one.arguments],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            env={
+                **os.environ,
+                "DASK_TEMPORARY_DIRECTORY": str(one.scratch),
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            },
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
