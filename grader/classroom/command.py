@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     arguments.add(parser)
     wants = parser.parse_args(argv)
     try:
-        with lock.held(ROOT, f"grading {wants.lab}"), Bar() as say:
+        with Bar() as say, lock.held(ROOT, f"grading {wants.lab}", say):
             round_, rows = _run(wants, say)
     except (ValueError, box.BoxError, lock.Busy, faults.CannotKeep) as error:
         print(f"python -m grader class: {error}", file=sys.stderr)

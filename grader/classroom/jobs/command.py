@@ -81,7 +81,7 @@ def _run(wants: argparse.Namespace) -> int:
     elif wants.command == "scheduler":
         processes.scheduler(wants.host, wants.port, wants.keys, worker_ttl=wants.worker_ttl)
     elif wants.command == "worker":
-        processes.worker(wants.address, wants.keys, wants.gpu, name=wants.name)
+        processes.worker(wants.address, wants.keys, wants.gpu, name=wants.name, interface=wants.interface)
     elif wants.command == "on-slurm":
         from grader.classroom.jobs import slurm
 

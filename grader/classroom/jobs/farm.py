@@ -108,14 +108,13 @@ class Round:
 
     def _hand_out(self, one: Open) -> None:
         key, job_ = one.job.key, one.job
-        names = [
-            w
-            for w in self.client.scheduler_info(n_workers=-1)["workers"]
-            if w not in one.avoid | self.farm.unfit
-        ]
-        where = (
-            {"workers": names, "allow_other_workers": True} if one.avoid | self.farm.unfit and names else {}
-        )
+        avoid, where = one.avoid | self.farm.unfit, {}
+        if avoid:
+            there = self.client.scheduler_info(n_workers=-1)["workers"]
+            where = {
+                "workers": [w for w in there if w not in avoid] or list(there),
+                "allow_other_workers": True,
+            }
         future = self.client.submit(
             task.attempt,
             key,

@@ -36,18 +36,21 @@ async def _scheduler(host: str, port: int, security) -> None:
 
 
 def worker(
-    address: str, keys: Path, gpu: str | None = None, patience_s: float = PATIENCE_S, name: str | None = None
+    address: str, keys: Path, gpu: str | None = None, patience_s: float = PATIENCE_S, **more: str | None
 ) -> None:
-    """Judges what the scheduler hands out, one answer at a time; a worker process that dies or hangs is replaced."""
+    """Judges what the scheduler hands out, one answer at a time; a worker process that dies or hangs is replaced.
+
+    `more` as a cluster says it: the worker's name, the network interface.
+    """
     settings.apply()
-    asyncio.run(_worker(settings.tls(address), settings.security(keys), gpu, patience_s, name))
+    asyncio.run(_worker(settings.tls(address), settings.security(keys), gpu, patience_s, more))
 
 
-async def _worker(address: str, security, gpu: str | None, patience_s: float, name: str | None) -> None:
+async def _worker(address: str, security, gpu: str | None, patience_s: float, more: dict) -> None:
     seen = time.monotonic()
     while time.monotonic() - seen < patience_s:
         try:
-            async with _nanny(address, security, gpu, name) as nanny:
+            async with _nanny(address, security, gpu, more) as nanny:
                 print(f"judging for {address}", flush=True)
                 await nanny.finished()
                 seen = time.monotonic()
@@ -59,13 +62,13 @@ async def _worker(address: str, security, gpu: str | None, patience_s: float, na
     print(f"no scheduler at {address} for {patience_s:.0f} s", file=sys.stderr, flush=True)
 
 
-def _nanny(address: str, security, gpu: str | None, name: str | None):
+def _nanny(address: str, security, gpu: str | None, more: dict):
     from distributed import Nanny
 
     own = {"CUDA_VISIBLE_DEVICES": gpu} if gpu not in (None, GIVEN) else {}
     return Nanny(
         address,
-        name=name,
+        **more,
         nthreads=1,
         memory_limit=0,
         resources={"GPU": 1} if gpu is not None else {},

@@ -1,5 +1,6 @@
 """How Dask is set for judging: one answer at a time a worker, no open door, no second guess at a verdict."""
 
+import logging
 from pathlib import Path
 
 KEY, CERTIFICATE = "key.pem", "certificate.pem"
@@ -15,14 +16,16 @@ CONFIG = {
     "distributed.worker.memory.terminate": False,
     "distributed.worker.profile.enabled": False,
     "distributed.comm.timeouts.connect": "10s",
-    "logging": {"distributed": "error", "tornado": "critical"},
 }
 
 
 def apply(**more) -> None:
     """For this process and the workers it starts; `more` as worker_ttl="10s" for a key of the scheduler's."""
     import dask
+    import distributed  # noqa: F401  whose loggers have their levels once it is there
 
+    for name in ("distributed", "tornado", "asyncio"):  # a scheduler that goes is told in words of ours
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     own = {f"distributed.scheduler.{key.replace('_', '-')}": value for key, value in more.items()}
     dask.config.set(CONFIG | own)
 

@@ -1,5 +1,7 @@
 """Slurm through dask-jobqueue: its configuration, the jobs that it starts, and the process that keeps them there."""
 
+import signal
+import sys
 import time
 from pathlib import Path
 
@@ -96,7 +98,9 @@ def start(path: Path, workers: int, keys: Path) -> None:
             f"Slurm needs {PACKAGE}, got none; install it: python -m pip install {PACKAGE}"
         ) from None
     settings.apply()
-    dask.config.set(yaml.safe_load(path.read_text(encoding="utf-8")))
+    own = yaml.safe_load(path.read_text(encoding="utf-8"))
+    dask.config.update(dask.config.config, own, priority="new")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # its jobs end with it
     options = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
     with SLURMCluster(security=settings.security(keys), scheduler_options=options) as cluster:
         cluster.adapt(minimum_jobs=workers, maximum_jobs=workers)
