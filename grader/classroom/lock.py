@@ -53,7 +53,10 @@ def _take(path: Path, what: str, say: Callable) -> int:
     import fcntl
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
+    except PermissionError:
+        raise Busy(f"{path} must be writable for who grades, and is not for {me()}; ask its owner") from None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -12,6 +12,7 @@ import os
 import secrets
 import sys
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from grader.classroom.place import PLACE
@@ -29,9 +30,17 @@ class Damaged(ValueError):
 
 def read(root: Path) -> list[dict]:
     """Every line of the log; Damaged where one does not follow from the one before it. A torn last line is no line."""
-    path, found, chain = root / PLACE / FILE, [], FIRST
-    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
-    for number, line in enumerate(lines[:-1], 1):
+    path = root / PLACE / FILE
+    if not path.exists():
+        return []
+    facts = path.stat()
+    return _parsed(path, facts.st_mtime_ns, facts.st_size)
+
+
+@lru_cache(maxsize=4)
+def _parsed(path: Path, mtime_ns: int, size: int) -> list[dict]:
+    found, chain = [], FIRST
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
             row = json.loads(line)
             if row["follows"] != chain:
@@ -50,8 +59,8 @@ def _hash(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()[: len(FIRST)]
 
 
-def _add(root: Path, row: dict) -> None:
-    path = root / PLACE / FILE
+def _add(root: Path, rows: list[dict]) -> None:
+    path, when = root / PLACE / FILE, datetime.now(UTC).isoformat(timespec="seconds")
     path.parent.mkdir(parents=True, exist_ok=True)
     read(root)
     with open(path, "ab+") as file:
@@ -60,26 +69,38 @@ def _add(root: Path, row: dict) -> None:
         if torn:  # what a kill in the middle of a write left
             file.truncate(len(whole) + 1 if whole else 0)
         last = whole.rpartition(b"\n")[2]
-        row |= {"when": _now(), "follows": _hash(last) if last else FIRST}
-        file.write(json.dumps(row).encode() + b"\n")
+        chain = _hash(last) if last else FIRST
+        for row in rows:
+            line = json.dumps({**row, "when": when, "follows": chain}).encode()
+            file.write(line + b"\n")
+            chain = _hash(line)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def begin(round_, before: dict[str, dict | None], who: str, why: str, alone: bool) -> None:
+    """From now on these students' answers meet hidden cases of their own (`alone`), or the new ones of all.
+
+    `before`: student -> what the gradebook holds of them.
+    """
+    first = sum(row["state"] == BEGUN for row in read(round_.root)) + 1
+    same = {"state": BEGUN, "lab": round_.lab, "epoch": round_.epoch, "who": who, "why": why}
+    rows = [
+        {
+            **same,
+            "number": number,
+            "student": name,
+            "before": held,
+            "salt": secrets.token_hex(8) if alone else "",
+        }
+        for number, (name, held) in enumerate(before.items(), first)
+    ]
+    _add(round_.root, rows)
 
 
-def begin(round_, student: str, who: str, why: str, before: dict | None, alone: bool) -> None:
-    """From now on the student's answers meet hidden cases of their own (`alone`), or the new ones of all."""
-    salt = secrets.token_hex(8) if alone else ""
-    number = sum(row["state"] == BEGUN for row in read(round_.root)) + 1
-    row = {"state": BEGUN, "number": number, "lab": round_.lab, "epoch": round_.epoch, "student": student}
-    _add(round_.root, row | {"who": who, "why": why, "before": before, "salt": salt})
-
-
-def finish(round_, number: int, after: dict) -> None:
-    _add(round_.root, {"state": DONE, "number": number, "after": after})
+def finish(root: Path, after: dict[int, dict]) -> None:
+    """`after`: number of a regrade -> what the gradebook holds now."""
+    _add(root, [{"state": DONE, "number": number, "after": held} for number, held in after.items()])
 
 
 def all_of(root: Path, lab: str | None = None, student: str | None = None) -> list[dict]:

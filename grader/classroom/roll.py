@@ -91,9 +91,8 @@ def _names(round_: Term, only: list[str]) -> list[str]:
 
 def _begin_anew(round_: Term, names: list[str], anew: Anew) -> Term:
     """Into the log first, so that a run that is killed is gone on with."""
-    for name in names:
-        before = books.entry(round_.root, round_.lab, name)
-        regrades.begin(round_, name, anew.who, anew.why, before, anew.alone)
+    before = {name: books.entry(round_.root, round_.lab, name) for name in names}
+    regrades.begin(round_, before, anew.who, anew.why, anew.alone)
     return replace(round_, salts=regrades.salts(round_.root, round_.lab, round_.epoch))
 
 
@@ -198,15 +197,19 @@ def _add_times(round_: Term, rows: list[Row]) -> None:
 
 def _add_regrades(round_: Term, rows: list[Row]) -> None:
     """Closes what this run has judged anew, and says in each row what was ever judged anew."""
+    settled = {row.student: row for row in rows if not row.trouble and not row.unsettled}
+    after = {}
+    for one in regrades.all_of(round_.root, round_.lab):
+        if one["after"] is None and (row := settled.get(one["student"])):
+            held = books.entry(round_.root, round_.lab, row.student)
+            after[one["number"]] = held | {"verdicts": row.verdicts}
+    if after:
+        regrades.finish(round_.root, after)
+    said = {}
+    for one in regrades.all_of(round_.root, round_.lab):
+        said.setdefault(one["student"], []).append(regrades.words(one))
     for row in rows:
-        begun = regrades.all_of(round_.root, round_.lab, row.student)
-        open_ = [one for one in begun if one["after"] is None]
-        if open_ and not row.trouble and not row.unsettled:
-            after = books.entry(round_.root, round_.lab, row.student) | {"verdicts": row.verdicts}
-            for one in open_:
-                regrades.finish(round_, one["number"], after)
-            begun = regrades.all_of(round_.root, round_.lab, row.student)
-        row.regraded = [regrades.words(one) for one in begun]
+        row.regraded = said.get(row.student, [])
 
 
 def _is_entered(round_: Term, one: HandedIn) -> bool:

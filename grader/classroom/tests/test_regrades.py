@@ -68,17 +68,17 @@ def test_a_regrade_that_was_killed_is_gone_on_with(registered):
 def test_the_log_is_only_added_to(tmp_path):
     round_ = term.open_term(tmp_path, LAB, "cpu")
     for number, name in enumerate(("ada", "bob", "cy"), 1):
-        regrades.begin(round_, name, "emmy", "asked", None, alone=True)
+        regrades.begin(round_, {name: None}, "emmy", "asked", alone=True)
         assert [row["number"] for row in regrades.read(tmp_path)] == list(range(1, number + 1))
     path = tmp_path / term.PLACE / regrades.FILE
     whole = path.read_text()
     path.write_text(whole + '{"state": "begun", "lab": "torn by a ki')
-    regrades.begin(round_, "dan", "emmy", "asked", None, alone=True)
+    regrades.begin(round_, {"dan": None}, "emmy", "asked", alone=True)
     assert path.read_text().startswith(whole) and len(regrades.read(tmp_path)) == 4
     for changed in (whole.replace('"bob"', '"eve"'), "".join(whole.splitlines(True)[::2])):
         path.write_text(changed)
         with pytest.raises(regrades.Damaged, match="does not follow from those before"):
-            regrades.begin(round_, "eve", "emmy", "asked", None, alone=True)
+            regrades.begin(round_, {"eve": None}, "emmy", "asked", alone=True)
 
 
 def test_points_by_hand_are_looked_at_again_where_the_text_is_new(registered):
