@@ -92,11 +92,13 @@ def copy_aside(root: Path, lab: str) -> None:
     if url.get_backend_name() != "sqlite":
         return
     new = root / PLACE / f".{COPY}"
-    with closing(sqlite3.connect(url.database)) as book:
-        if book.execute("PRAGMA quick_check").fetchone() != ("ok",):
-            raise faults.CannotKeep(faults.plain("database disk image is malformed"))
-        with closing(sqlite3.connect(new)) as copied:
+    try:
+        with closing(sqlite3.connect(url.database)) as book, closing(sqlite3.connect(new)) as copied:
+            if book.execute("PRAGMA quick_check").fetchone() != ("ok",):
+                raise faults.CannotKeep(faults.plain("database disk image is malformed"))
             book.backup(copied)
+    except sqlite3.DatabaseError as error:
+        raise faults.CannotKeep(faults.said(error)) from None
     os.replace(new, root / PLACE / COPY)
 
 

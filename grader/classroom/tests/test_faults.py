@@ -90,6 +90,24 @@ def test_a_damaged_gradebook_is_said_and_its_copy_serves(registered, monkeypatch
     assert code == 0 and "5 of 10  2 PASS  as before" in said and len(asked) == 2
 
 
+def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(registered):
+    book, copied = registered.root / "gradebook.db", registered.root / place.PLACE / books.COPY
+    copied.parent.mkdir(parents=True)
+    books.copy_aside(registered.root, LAB)
+    whole = copied.read_bytes()
+    with closing(sqlite3.connect(book)) as opened:
+        (size,), (page,) = (
+            opened.execute(query).fetchone()
+            for query in ("PRAGMA page_size", "SELECT rootpage FROM sqlite_master WHERE name = 'assignment'")
+        )
+    with open(book, "r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+    with pytest.raises(faults.CannotKeep, match="the gradebook is damaged"):
+        books.copy_aside(registered.root, LAB)
+    assert copied.read_bytes() == whole
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
