@@ -185,7 +185,7 @@ def report(serial: Course, farm: Course, alone, runs: Runs, wanted: Plan) -> dic
         "records_bytes": size,
         "gradebook_bytes": (farm.root / "gradebook.db").stat().st_size,
         "plan_for_10000": scale_plan.plan(10_000, wanted.students, kinds, measured),
-        "machine": f"{platform.processor() or platform.machine()}, {cores()} cores, load {os.getloadavg()[1]:.1f}",
+        "machine": f"{platform.processor() or platform.machine()}, {cores()} cores, load {os.getloadavg()[1]:.1f}, niceness {os.nice(0)}",
         "versions": versions() | scale_plan.package_versions(),
         "date": datetime.now(UTC).isoformat(timespec="minutes"),
         "command": f"python -m grader suites scale --students {wanted.students} --json",

@@ -54,9 +54,6 @@ def plan(size: int, students: int, kinds: dict[str, dict], cost: dict) -> dict:
     checks = {kind: round(row["answers"] * grown) for kind, row in kinds.items()}
     work_s = sum(checks[kind] * kinds[kind]["mean_s"] for kind in checks)
     every_kernel = kinds.get("kernel", {}).get("mean_s", 0.0)
-    growth = max(0.0, (cost["entering_last_fifth_s"] or 0) - (cost["entering_first_fifth_s"] or 0)) / (
-        0.8 * students
-    )
     return {
         "different_answers": checks,
         "work_of_checks_h": round(work_s / 3600, 2),
@@ -65,9 +62,6 @@ def plan(size: int, students: int, kinds: dict[str, dict], cost: dict) -> dict:
             str(n): round((work_s + size * every_kernel) / n / 3600, 2) for n in FARMS
         },
         "entering_h_one_writer": round(cost["entering_each_s"] * size / 3600, 2),
-        "entering_h_if_it_goes_on_slowing_as_measured": round(
-            (cost["entering_each_s"] * size + growth * size * size / 2) / 3600, 2
-        ),
     }
 
 
