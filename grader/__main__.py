@@ -53,6 +53,8 @@ ELSEWHERE = {  # command: (module, what it does)
     "necessity": ("proofs.necessity", "how often one check's hidden cases catch each mistake"),
     "suites-on-gpu": ("proofs.on_gpu", "the same answers in CPU and in GPU mode get the same verdicts"),
     "class": ("classroom", "judge all collected submissions of a lab"),
+    "regrades": ("classroom.regrades", "what was judged anew, by whom and why"),
+    "farm": ("classroom.jobs", "scheduler and workers that judge a large class, here or on a cluster"),
 }
 
 

@@ -6,13 +6,18 @@ import sys
 import tempfile
 import warnings
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
 
+from grader.classroom import faults
+from grader.classroom.place import PLACE
+
 ROOT = Path(__file__).parents[2]
 CONFIG = "nbgrader_config.py"
+COPY = "gradebook_copy.db"
 
 
 def settings(root: Path, lab: str, student: str = "*"):
@@ -31,6 +36,7 @@ def settings(root: Path, lab: str, student: str = "*"):
 @contextmanager
 def quiet():
     """nbgrader's libraries warn of what its users can't change; and a new gradebook needs a program of ours on PATH."""
+    engine_of = _shared_engines()
     path = os.environ.get("PATH", "")
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
     try:
@@ -39,6 +45,24 @@ def quiet():
             yield
     finally:
         os.environ["PATH"] = path
+        for engine in engine_of.values():
+            engine.dispose()  # a gradebook that was damaged when it was opened is read anew
+
+
+@cache
+def _shared_engines() -> dict:
+    """nbgrader opens the gradebook ten times a student, each time compiling its queries anew: a third of all entering."""
+    from nbgrader import api
+
+    engines, create = {}, api.create_engine
+
+    def engine_of(url, **more):
+        if url not in engines:
+            engines[url] = create(url, **more)
+        return engines[url]
+
+    api.create_engine = engine_of
+    return engines
 
 
 def course(config, log):
@@ -47,14 +71,50 @@ def course(config, log):
     return CourseDirectory(config=config, log=log)
 
 
+@contextmanager
+def opened(root: Path, lab: str):
+    """The course's gradebook, for one piece of work."""
+    from nbgrader.api import Gradebook
+
+    coursedir = course(settings(root, lab), logging.Logger("quiet"))
+    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        yield gradebook
+
+
+def copy_aside(root: Path, lab: str) -> None:
+    """Keeps a copy of a gradebook that is a file, if it is whole: the one to go back to should it be damaged."""
+    import sqlite3
+    from contextlib import closing
+
+    from sqlalchemy.engine import make_url
+
+    url = make_url(course(settings(root, lab), logging.Logger("quiet")).db_url)
+    if url.get_backend_name() != "sqlite":
+        return
+    new = root / PLACE / f".{COPY}"
+    try:
+        with closing(sqlite3.connect(url.database)) as book, closing(sqlite3.connect(new)) as copied:
+            if book.execute("PRAGMA quick_check").fetchone() != ("ok",):
+                raise faults.CannotKeep(faults.plain("database disk image is malformed"))
+            book.backup(copied)
+    except sqlite3.DatabaseError as error:
+        raise faults.CannotKeep(faults.said(error)) from None
+    os.replace(new, root / PLACE / COPY)
+
+
 class Heard(logging.Handler):
-    """Keeps the last complaint, to be said in one line."""
+    """Keeps the last complaint, to be said in one line; one that we have a sentence for counts more than any after it."""
 
     def __init__(self):
         super().__init__(logging.ERROR)
         self.said = ""
 
     def emit(self, record: logging.LogRecord) -> None:
+        if faults.ends_the_run(self.said):
+            return
+        if sentence := faults.plain(record.getMessage()):
+            self.said = sentence
+            return
         lines = record.getMessage().strip().splitlines()
         if lines and "There was an error processing" not in lines[0] and "see the" not in lines[-1]:
             self.said = lines[-1][:300]
@@ -145,28 +205,41 @@ def autograde(root: Path, lab: str, student: str, mode: str, log, heard: Heard) 
         try:
             Autograde(coursedir=course(config, log), config=config, log=log).start()
         except Exception as error:  # one student's trouble, whatever it is
-            return heard.said or f"{type(error).__name__}: {error}"
+            return heard.said or faults.said(error)
     return ""
 
 
 def grades(root: Path, lab: str, student: str) -> list[tuple]:
     """(notebook, grade) for every graded cell of a student, as the gradebook holds them."""
-    from nbgrader.api import Gradebook
+    with opened(root, lab) as gradebook:
+        return _grades(gradebook.find_submission(lab, student))
 
-    coursedir = course(settings(root, lab), logging.Logger("quiet"))
-    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
-        submission = gradebook.find_submission(lab, student)
-        return [
-            (
-                notebook.name,
-                SimpleNamespace(
-                    name=g.name,
-                    score=float(g.score),
-                    max_score=float(g.max_score),
-                    extra_credit=g.extra_credit,
-                    needs_manual_grade=g.needs_manual_grade,
-                ),
-            )
-            for notebook in submission.notebooks
-            for g in notebook.grades
-        ]
+
+def entry(root: Path, lab: str, student: str) -> dict | None:
+    """What the gradebook holds of a student's work as plain data; None where it holds nothing."""
+    from nbgrader.api import MissingEntry
+
+    with opened(root, lab) as gradebook:
+        try:
+            found = _grades(gradebook.find_submission(lab, student))
+        except MissingEntry:
+            return None
+    points, of = (sum(getattr(g, name) for _, g in found) for name in ("score", "max_score"))
+    return {"points": points, "of": of, "scores": {f"{notebook}: {g.name}": g.score for notebook, g in found}}
+
+
+def _grades(submission) -> list[tuple]:
+    return [
+        (
+            notebook.name,
+            SimpleNamespace(
+                name=g.name,
+                score=float(g.score),
+                max_score=float(g.max_score),
+                extra_credit=g.extra_credit,
+                needs_manual_grade=g.needs_manual_grade,
+            ),
+        )
+        for notebook in submission.notebooks
+        for g in notebook.grades
+    ]

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from grader import box
 from grader.box import warm
-from grader.classroom import term
+from grader.classroom import faults, lock, place, term
+from grader.classroom.jobs import arguments
+from grader.classroom.progress import Bar
 from grader.classroom.term import Term
 from grader.judge import record
 from grader.judge.report import visible
@@ -29,21 +31,49 @@ def main(argv: list[str]) -> int:
         "--mode", choices=("cpu", "gpu"), help="kind of evidence; a lab keeps that of its first round"
     )
     parser.add_argument("--student", action="append", default=[], help="only this one; may be given again")
-    parser.add_argument("--anew", action="store_true", help="new hidden cases, and every answer judged again")
+    parser.add_argument(
+        "--anew",
+        action="store_true",
+        help="new hidden cases, and every answer judged again: of the students named, or of all",
+    )
+    parser.add_argument("--why", default="", metavar="REASON", help="why it is judged anew; kept in a log")
+    parser.add_argument("--by", default="", metavar="NAME", help="who wants that, where not this user")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    arguments.add(parser)
     wants = parser.parse_args(argv)
     try:
-        round_ = prepare(ROOT, wants.lab, wants.mode, wants.anew)
-        from grader.classroom import roll
-
-        rows = roll.grade(round_, wants.student, say=lambda line: print(line, file=sys.stderr, flush=True))
-    except (ValueError, box.BoxError) as error:
+        with Bar() as say, lock.held(ROOT, f"grading {wants.lab}", say):
+            round_, rows = _run(wants, say)
+    except (ValueError, box.BoxError, lock.Busy, faults.CannotKeep) as error:
         print(f"python -m grader class: {error}", file=sys.stderr)
         return record.WRONG_USAGE if isinstance(error, ValueError) else record.EXIT[record.INCONCLUSIVE]
+    except Exception as error:
+        if not (sentence := faults.plain(error)):
+            raise
+        print(f"python -m grader class: {sentence}", file=sys.stderr)
+        return record.EXIT[record.INCONCLUSIVE]
     finally:
         warm.stop_all()
     print(json.dumps(as_json(round_, rows), indent=1) if wants.json else text(round_, rows))
     return record.EXIT[record.INCONCLUSIVE] if any(row.trouble or row.unsettled for row in rows) else 0
+
+
+def _run(wants: argparse.Namespace, say) -> tuple[Term, list]:
+    from grader.classroom import roll
+
+    alone = bool(wants.student)
+    if wants.anew and alone and not wants.why.strip():
+        raise ValueError(
+            'why must be given where a student\'s work is judged anew, got none; such as --why "..."'
+        )
+    if (wants.why or wants.by) and not wants.anew:
+        raise ValueError(
+            "--why and --by must come with --anew, got neither a new judging; add --anew or leave them out"
+        )
+    round_ = prepare(ROOT, wants.lab, wants.mode, wants.anew and not alone)
+    anew = roll.Anew(wants.by or lock.me(), wants.why.strip(), alone) if wants.anew else None
+    with arguments.judges(wants, round_, say) as (round_, each):
+        return round_, roll.grade(round_, wants.student, say=say, each=each, anew=anew)
 
 
 def prepare(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> Term:
@@ -69,16 +99,20 @@ def as_json(round_: Term, rows: list) -> dict:
 
 def text(round_: Term, rows: list) -> str:
     """A line a student, what was odd below it, and what is left to do."""
+    from grader.classroom import late
+
     names = {row.student: visible(row.student) for row in rows}
     wide = max(map(len, names.values()))
     lines = [f"{round_.lab}, {round_.mode} mode, {len(rows)} submissions"]
     for row in rows:
         found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
         bonus = f" + {row.bonus:g} bonus" if row.bonus else ""
-        points = f"{row.points - row.bonus:6g}{bonus} of {row.of:g}"
+        taken_off = f" - {row.penalty:g} for {late.duration(row.late_s)} late" if row.penalty else ""
+        points = f"{row.points - row.bonus:6g}{bonus}{taken_off} of {row.of:g}"
         state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
         lines += [f"  {'':<{wide}}  {said}" for said in row.said]
+        lines += [f"  {'':<{wide}}  {said}" for said in row.regraded]
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
     lines.append(f"to be graded by hand: {by_hand} cells")
@@ -87,5 +121,5 @@ def text(round_: Term, rows: list) -> str:
             f"not settled, by the grader's own trouble: {open_} cells, which wait for a person with no points; run this again first"
         )
     if failed := sum(bool(r.trouble) for r in rows):
-        lines.append(f"not entered: {failed} submissions; {term.PLACE}/{round_.lab}.log says more")
+        lines.append(f"not entered: {failed} submissions; {place.PLACE}/{round_.lab}.log says more")
     return "\n".join(lines)

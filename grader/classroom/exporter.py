@@ -1,5 +1,6 @@
 """The door through which submissions come into nbgrader: it gets the instructor's notebook with answers in it."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
@@ -7,7 +8,7 @@ from nbconvert.exporters import NotebookExporter
 from nbgrader.converters.base import NbGraderException
 
 from grader import box
-from grader.classroom import transplant
+from grader.classroom import lock, transplant
 from grader.classroom.intake import IntakeTrouble, Submitted, take_in
 
 LEAST_BOX = 2
@@ -30,10 +31,25 @@ class SubmissionExporter(NotebookExporter):
     def __init__(self, **more):
         super().__init__(**more)
         required_box(self.log.error)
+        with self._course_to_itself():  # before anything of an earlier entry is removed
+            pass
+
+    @contextmanager
+    def _course_to_itself(self):
+        try:
+            with lock.held(Path(self.parent.coursedir.root), "nbgrader autograde"):
+                yield
+        except lock.Busy as busy:
+            self.log.error(str(busy))
+            raise NbGraderException(str(busy)) from None
 
     def from_filename(self, filename, resources=None, **more):
-        if not self.parent._sanitizing:
-            return super().from_filename(filename, resources, **more)
+        with self._course_to_itself():
+            if not self.parent._sanitizing:
+                return super().from_filename(filename, resources, **more)
+            return self._submitted(filename, resources, **more)
+
+    def _submitted(self, filename, resources, **more):
         place = resources["nbgrader"]
         coursedir = self.parent.coursedir
         released = coursedir.format_path(coursedir.release_directory, ".", place["assignment"])

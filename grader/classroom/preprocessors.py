@@ -46,7 +46,7 @@ class Judge(NbGraderPreprocessor):
         place = resources["nbgrader"]
         round_ = term.open_term(
             Path(self.parent.parent.coursedir.root), place["assignment"], self.mode or None
-        )
+        ).of(place["student"])
         resources["judged"], resources[NOT_READ] = {}, nb.metadata.get(NOT_READ, "")
         asked = answers_to_checks(nb)
         for cell in nb.cells:

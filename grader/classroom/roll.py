@@ -4,14 +4,17 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import nbformat
 
 from grader import questions
-from grader.classroom import books, term, verdicts
+from grader.classroom import books, by_hand, faults, late, lock, place, regrades, term
 from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, handed_in, students
+from grader.classroom.entered import Entered
+from grader.classroom.jobs import job
+from grader.classroom.progress import Step
 from grader.classroom.term import Term
 from grader.judge.record import INCONCLUSIVE, REFUSED, Record
 from grader.judge.report import visible
@@ -32,12 +35,49 @@ class Row:
     said: list[str] = field(default_factory=list)  # what was odd about what came in
     trouble: str = ""  # why nothing could be entered
     unchanged: bool = False  # entered before, just so
+    late_s: float = 0.0  # seconds after the due date, any extension included
+    penalty: float = 0.0  # points that this takes off, by the policy as it stands
+    regraded: list[str] = field(
+        default_factory=list
+    )  # who had it judged anew, when and why, before and after
+
+
+@dataclass(frozen=True)
+class Anew:
+    """A wish to judge again; `alone` where it is about single students, who then meet hidden cases of their own."""
+
+    who: str
+    why: str
+    alone: bool = True
 
 
 def grade(
-    round_: Term, only: list[str] = (), say: Callable = lambda line: None, each: Callable = map
+    round_: Term,
+    only: list[str] = (),
+    say: Callable = lambda line: None,
+    each: Callable = job.one_by_one,
+    anew: Anew | None = None,
 ) -> list[Row]:
-    """Judges every answer (through `each`, a map), then enters the points student by student."""
+    """Judges every answer (through `each`, jobs -> records in any order), then enters the points student by student."""
+    with lock.held(round_.root, f"grading {round_.lab}", say):
+        place.sweep(round_.root)
+        names = _names(round_, only)
+        if anew:
+            round_ = _begin_anew(round_, names, anew)
+        say(f"reading {len(names)} submissions")
+        came_in = [handed_in(round_, name) for name in names]
+        try:
+            judge_all(round_, came_in, say, each)
+            rows = _enter_all(round_, came_in, say)
+        finally:
+            term.open_verdicts.clear()
+        _add_times(round_, rows)
+        _add_regrades(round_, rows)
+        books.copy_aside(round_.root, round_.lab)
+        return rows
+
+
+def _names(round_: Term, only: list[str]) -> list[str]:
     names = students(round_)
     if unknown := sorted(set(only) - set(names)):
         raise ValueError(f"student must be one with a submission, got {', '.join(unknown)}; see submitted/")
@@ -46,44 +86,56 @@ def grade(
         raise ValueError(
             f"submitted/*/{round_.lab} must hold submissions, got none; run nbgrader collect {round_.lab}"
         )
-    say(f"reading {len(names)} submissions")
-    came_in = [handed_in(round_, name) for name in names]
-    try:
-        judge_all(round_, came_in, say, each)
-        return _enter_all(round_, came_in, say)
-    finally:
-        term.open_verdicts.clear()
+    return names
+
+
+def _begin_anew(round_: Term, names: list[str], anew: Anew) -> Term:
+    """Into the log first, so that a run that is killed is gone on with."""
+    before = {name: books.entry(round_.root, round_.lab, name) for name in names}
+    regrades.begin(round_, before, anew.who, anew.why, anew.alone)
+    return replace(round_, salts=regrades.salts(round_.root, round_.lab, round_.epoch))
 
 
 def _enter_all(round_: Term, came_in: list[HandedIn], say: Callable) -> list[Row]:
-    log, heard = books.logger(round_.root / term.PLACE / f"{round_.lab}.log")
+    log, heard = books.logger(round_.root / place.PLACE / f"{round_.lab}.log")
+    entered = Entered(round_.root, round_.lab)
     rows, started = [], time.monotonic()
     for count, one in enumerate(came_in, 1):
-        rows.append(enter(round_, one, log, heard))
-        say(f"entered {count} of {len(came_in)}: {visible(one.student)}{_left(started, count, len(came_in))}")
+        rows.append(enter(round_, one, entered, log, heard))
+        if faults.ends_the_run(rows[-1].trouble):
+            done = f"{count - 1} of {len(came_in)} students are entered"
+            raise faults.CannotKeep(f"{rows[-1].trouble} ({done})")
+        left = _left(started, count, len(came_in))
+        say(Step(f"entered {count} of {len(came_in)}: {visible(one.student)}{left}", count, len(came_in)))
     return rows
 
 
 def judge_all(round_: Term, came_in: list[HandedIn], say: Callable, each: Callable) -> None:
     """Every answer that has no record yet, once however many handed it in; records are kept as they come."""
-    found = list(_jobs(round_, came_in))
-    if not found:
+    jobs = list(job.jobs_of(round_, came_in))
+    if not jobs:
         return
-    whose, jobs = zip(*found, strict=True)
     say(f"{len(jobs)} different answers to judge from {len(came_in)} submissions, in {round_.mode} mode")
-    started = time.monotonic()
+    whose, started = {one.key: one.whose for one in jobs}, time.monotonic()
     try:
-        for count, judged in enumerate(each(verdicts.judge, *zip(*jobs, strict=True)), 1):
-            verdict = Record.from_json(judged)
-            term.keep(round_, verdict)
-            if verdict.unsettled:
-                term.open_verdicts[verdict.key] = verdict
-            say(
-                f"judged {count} of {len(jobs)}: {verdict.question} {verdict.verdict}, {visible(whose[count - 1])}"
-                f"{_left(started, count, len(jobs))}"
-            )
+        for count, verdict in enumerate(each(jobs), 1):
+            _keep(round_, verdict, count - 1, len(jobs))
+            words = f"{verdict.question} {verdict.verdict}, {visible(whose.get(verdict.key, '?'))}"
+            left = _left(started, count, len(jobs))
+            say(Step(f"judged {count} of {len(jobs)}: {words}{left}", count, len(jobs)))
+    except faults.CannotKeep:
+        raise
     except Exception as error:  # the map's own trouble: what it did not bring is judged as it is entered
-        say(f"judging broke off ({type(error).__name__}: {error}) and goes on one by one")
+        say(f"judging broke off ({faults.said(error)}) and goes on one by one")
+
+
+def _keep(round_: Term, verdict: Record, done: int, of: int) -> None:
+    try:
+        term.keep(round_, verdict)
+    except OSError as error:  # judging on would only make what can't be kept
+        raise faults.CannotKeep(f"{faults.said(error)} ({done} of {of} answers were judged)") from None
+    if verdict.unsettled:
+        term.open_verdicts[verdict.key] = verdict
 
 
 def _left(started: float, done: int, all_: int) -> str:
@@ -91,35 +143,73 @@ def _left(started: float, done: int, all_: int) -> str:
     return f" ({seconds / 60:.0f} min left)" if seconds > 90 else ""
 
 
-def _jobs(round_: Term, came_in: list[HandedIn]) -> Iterator[tuple]:
-    """(the first who has it, (source, question, mode, seed, epoch)) for each answer that is new."""
-    seen = set()
-    for one in came_in:
-        for question_id, source in one.answers():
-            key = term.key(round_, questions.find(question_id), source)
-            if key and key not in seen and term.find(round_, key) is None:
-                seen.add(key)
-                yield one.student, (source, question_id, round_.mode, round_.seed(question_id), round_.epoch)
-
-
-def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) -> Row:
+def enter(round_: Term, one: HandedIn, entered: Entered, log: logging.Logger, heard: books.Heard) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
     row = Row(one.student, said=one.said)
     row.trouble = cannot_be_entered(round_, one)
     if row.trouble:
         return row
+    round_ = round_.of(one.student)
     try:
-        stamp = _stamp(round_, one)
-        row.unchanged = _stamps(round_).get(one.student) == stamp and _is_entered(round_, one)
+        row.unchanged = entered.get(one.student) == _stamp(round_, one) and _is_entered(round_, one)
         if not row.unchanged:
-            row.said = one.said + clear(round_, one.student)
-            row.trouble = books.autograde(round_.root, round_.lab, one.student, round_.mode, log, heard)
+            entered.put(one.student, "")
+            one = _enter(round_, one, row, log, heard)
         _read_back(round_, one, row)
-        settled = not row.trouble and not row.unsettled
-        _stamps(round_, {one.student: stamp if settled else ""})
+        if not row.trouble and not row.unsettled and CHANGED not in row.said:
+            entered.put(one.student, _stamp(round_, one))
+        elif row.unchanged:
+            entered.put(one.student, "")
     except Exception as error:
-        row.trouble = row.trouble or f"{type(error).__name__}: {error}"
+        row.trouble = row.trouble or faults.said(error)
     return row
+
+
+CHANGED = "The submission kept changing while it was graded, so what is entered may be of either form: run this again."
+CHANGED_ONCE = "The submission was changed while it was graded: it is graded as it is now."
+
+
+def _enter(round_: Term, one: HandedIn, row: Row, log: logging.Logger, heard: books.Heard) -> HandedIn:
+    """Enters what lies there; once more if that was changed meanwhile. Gives back what the entry stands on."""
+    before = by_hand.graded(round_.root, round_.lab, one.student)
+    for sentence in (CHANGED_ONCE, CHANGED):
+        row.said = row.said + clear(round_, one.student)
+        row.trouble = books.autograde(round_.root, round_.lab, one.student, round_.mode, log, heard)
+        if row.trouble:
+            break
+        by_hand.keep(round_.root, round_.lab, one.student, before)
+        again = handed_in(round_, one.student)
+        if _work(again) == _work(one):
+            break
+        one, row.said = again, [*again.said, sentence]
+    return one
+
+
+def _add_times(round_: Term, rows: list[Row]) -> None:
+    """Lateness as it stands now, also for those whose entry is as before."""
+    found = late.settle(round_.root, round_.lab, [row.student for row in rows if not row.trouble])
+    for row in rows:
+        if one := found.get(row.student):
+            row.late_s, row.penalty, row.trouble = one.seconds, one.penalty, row.trouble or one.trouble
+            row.unchanged = row.unchanged and not one.changed
+            row.said = row.said + one.said
+
+
+def _add_regrades(round_: Term, rows: list[Row]) -> None:
+    """Closes what this run has judged anew, and says in each row what was ever judged anew."""
+    settled = {row.student: row for row in rows if not row.trouble and not row.unsettled}
+    after = {}
+    for one in regrades.all_of(round_.root, round_.lab):
+        if one["after"] is None and (row := settled.get(one["student"])):
+            held = books.entry(round_.root, round_.lab, row.student)
+            after[one["number"]] = held | {"verdicts": row.verdicts}
+    if after:
+        regrades.finish(round_.root, after)
+    said = {}
+    for one in regrades.all_of(round_.root, round_.lab):
+        said.setdefault(one["student"], []).append(regrades.words(one))
+    for row in rows:
+        row.regraded = said.get(row.student, [])
 
 
 def _is_entered(round_: Term, one: HandedIn) -> bool:
@@ -127,19 +217,17 @@ def _is_entered(round_: Term, one: HandedIn) -> bool:
 
 
 def _stamp(round_: Term, one: HandedIn) -> str:
-    """What a student's entry stands on: the same again needs no new entry, and a person's grades stay untouched."""
+    """What a student's entry stands on: the same again needs no new entry, and a person's grades stay untouched.
+
+    Times are not in it: they are read and written at every run, which enters nobody anew.
+    """
     keys = [term.key(round_, questions.find(name), source) for name, source in one.answers()]
-    text = json.dumps([round_.epoch, keys, one.said, [nbformat.writes(nb) for nb in one.notebooks]])
+    text = json.dumps([round_.epoch, keys, one.said, _work(one)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _stamps(round_: Term, more: dict | None = None) -> dict[str, str]:
-    path = round_.root / term.PLACE / f"{round_.lab}.entered.json"
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if more:
-        kept |= more
-        term.write(path, json.dumps(kept, indent=1) + "\n", replace=True)
-    return kept
+def _work(one: HandedIn) -> list[str]:
+    return [nbformat.writes(notebook) for notebook in one.notebooks]
 
 
 def _why(verdict: Record | None) -> str:

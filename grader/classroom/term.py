@@ -3,16 +3,16 @@
 import hashlib
 import hmac
 import json
-import os
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from grader.classroom import regrades
+from grader.classroom.place import PLACE, write
 from grader.judge import record
 from grader.judge.record import Record
 
-PLACE = Path("work/class")  # below the course's root; git does not see it
 NAME = re.compile(r"\w[\w.-]*")
 
 
@@ -29,6 +29,15 @@ class Term:
     mode: str
     epoch: str
     secret: str
+    machine: str = ""  # the kind of GPU that judges this round, where that is another machine's
+    salts: dict = field(default_factory=dict, compare=False)  # of students who were judged anew on their own
+
+    def of(self, student: str) -> "Term":
+        """The round as this student's answers meet it."""
+        if not (salt := self.salts.get(student)):
+            return self
+        secret = hmac.digest(bytes.fromhex(self.secret), salt.encode(), "sha256").hex()
+        return replace(self, epoch=f"{self.epoch} {salt}", secret=secret, salts={})
 
     def seed(self, question_id: str) -> int:
         drawn = hmac.digest(bytes.fromhex(self.secret), question_id.encode(), "sha256")
@@ -50,7 +59,20 @@ def open_term(root: Path, lab: str, mode: str | None = None, anew: bool = False)
         raise OtherMode(
             f"mode must be {kept['mode']} as in this lab's first round, got {mode}; --anew judges all again"
         )
-    return Term(root, lab, **kept)
+    return Term(root, lab, **kept, salts=regrades.salts(root, lab, kept["epoch"]))
+
+
+def on_machine(term: Term, machine: str) -> Term:
+    """The round with the kind of GPU that its answers are judged on, which it then keeps."""
+    if term.machine and term.machine != machine:
+        raise ValueError(
+            f"workers must have {term.machine} as in this lab's first round, got {machine}; --anew judges all again"
+        )
+    if not term.machine:
+        path = term.root / PLACE / f"{term.lab}.json"
+        kept = json.loads(path.read_text(encoding="utf-8")) | {"machine": machine}
+        write(path, json.dumps(kept, indent=1) + "\n", replace=True)
+    return replace(term, machine=machine)
 
 
 def default_mode() -> str:
@@ -65,21 +87,6 @@ def _begin(path: Path, lab: str, mode: str, anew: bool) -> None:
     epoch = f"{lab} {hashlib.sha256(secret.encode()).hexdigest()[:16]}"
     text = json.dumps({"mode": mode, "epoch": epoch, "secret": secret}, indent=1) + "\n"
     write(path, text, replace=anew)
-
-
-def write(path: Path, text: str, replace: bool = False) -> None:
-    """Whole or not at all; the first to write wins unless `replace`."""
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    if replace:
-        os.replace(new, path)
-        return
-    try:
-        os.link(new, path)
-    except FileExistsError:
-        pass
-    os.unlink(new)
 
 
 open_verdicts: dict[
@@ -100,7 +107,9 @@ def keep(term: Term, verdict: Record) -> None:
     """Settled verdicts only: what was our own trouble is judged again next time."""
     if verdict.key and not verdict.unsettled:
         term.records().mkdir(parents=True, exist_ok=True)
-        write(term.records() / f"{verdict.key}.json", json.dumps(verdict.as_json(), indent=1) + "\n")
+        path = term.records() / f"{verdict.key}.json"
+        damaged = path.exists() and find(term, verdict.key) is None
+        write(path, json.dumps(verdict.as_json(), indent=1) + "\n", replace=damaged)
 
 
 def key(term: Term, question, source: str) -> str | None:
@@ -115,6 +124,6 @@ def key(term: Term, question, source: str) -> str | None:
         answer.digest(text),
         referee.specification(question),
         term.mode,
-        referee.machine(term.mode),
+        term.machine or referee.machine(term.mode),
         term.epoch,
     )

@@ -1,32 +1,11 @@
-"""One answer -> one Record, whoever asks: nbgrader's own autograde, the class command, or a cluster's map."""
+"""One answer -> one Record, for nbgrader's own autograde: the record that is kept, or a fresh one."""
 
 from grader import questions
 from grader.classroom import term as terms
+from grader.classroom.jobs import job
 from grader.classroom.term import Term
-from grader.judge import record, referee
+from grader.judge import record
 from grader.judge.record import INCONCLUSIVE, Record
-
-RETRIES = 2
-
-
-def judge(source: str, question_id: str, mode: str, seed: int, epoch: str) -> dict:
-    """Plain values in, plain values out, so that any map can carry it. Our own trouble is tried again, a verdict never."""
-    question = questions.find(question_id)
-    for _ in range(1 + RETRIES):
-        verdict = referee.grade_one(source, question, mode=mode, seed=seed, epoch=epoch)
-        if not _infrastructure(verdict):
-            break
-    return verdict.as_json()
-
-
-def _infrastructure(verdict: Record) -> bool:
-    """Trouble that another try may not have; a time that beats physics is for a person, however often it is measured."""
-    open_parts = [part for part in verdict.parts if part.state == INCONCLUSIVE]
-    return (
-        verdict.verdict == INCONCLUSIVE
-        and bool(verdict.message)
-        or any(not part.facts.get("beats_physics") for part in open_parts)
-    )
 
 
 def verdict_of(source: str, question_id: str, term: Term) -> Record:
@@ -35,7 +14,7 @@ def verdict_of(source: str, question_id: str, term: Term) -> Record:
     key = terms.key(term, question, source)
     verdict = terms.find(term, key) if key else None
     if verdict is None:
-        verdict = Record.from_json(judge(source, question_id, term.mode, term.seed(question_id), term.epoch))
+        verdict = job.judge(source, question_id, term.mode, term.seed(question_id), term.epoch)
         terms.keep(term, verdict)
     return verdict
 

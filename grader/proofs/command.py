@@ -13,7 +13,7 @@ import time
 from grader.box import warm
 from grader.proofs import side_by_side
 
-SUITES = {"exploits": "exploits", "zoo": "wrong", "honest": "honest", "class": "classes"}
+SUITES = {"exploits": "exploits", "zoo": "wrong", "honest": "honest", "class": "classes", "scale": "scale"}
 
 
 def main(argv: list[str]) -> int:
@@ -25,6 +25,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--jobs", type=int, default=side_by_side.cores(), metavar="N", help="answers judged at once"
     )
+    parser.add_argument("--students", type=int, metavar="N", help="of the class in the suite scale")
     wants = parser.parse_args(argv)
     if unknown := set(wants.suites) - set(SUITES):
         parser.error(f"SUITE must be one of {', '.join(SUITES)}, got {', '.join(sorted(unknown))}")
@@ -32,7 +33,8 @@ def main(argv: list[str]) -> int:
     for name in wants.suites or SUITES:
         started = time.monotonic()
         suite = importlib.import_module(f"grader.proofs.{SUITES[name]}")
-        more = {"jobs": wants.jobs} if "jobs" in inspect.signature(suite.run).parameters else {}
+        taken = inspect.signature(suite.run).parameters
+        more = {name: getattr(wants, name) for name in ("jobs", "students") if name in taken}
         rows, broken = suite.run(wants.all, _say(wants.json, suite), wants.question, **more)
         warm.stop_all()
         found[name] = {"rows": rows, "broken": broken, "seconds": round(time.monotonic() - started, 1)}

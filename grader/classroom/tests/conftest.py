@@ -109,3 +109,29 @@ def built(tmp_path_factory) -> Path:
 def course(built, tmp_path) -> Course:
     shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     return Course(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def entered_lab(built, tmp_path_factory) -> Path:
+    """The same with the lab in its gradebook, which also takes seconds."""
+    from grader.classroom import books
+
+    root = tmp_path_factory.mktemp("registered")
+    shutil.copytree(built, root, dirs_exist_ok=True)
+    assert books.register(root, LAB) == ""
+    return root
+
+
+@pytest.fixture
+def registered(entered_lab, tmp_path) -> Course:
+    shutil.copytree(entered_lab, tmp_path, dirs_exist_ok=True)
+    return Course(tmp_path)
+
+
+def grade_by_hand(course: Course, student: str, cell: str, points: float) -> None:
+    from grader.classroom import books
+
+    with books.opened(course.root, LAB) as gradebook:
+        grade = gradebook.find_grade(cell, "concepts", LAB, student)
+        grade.manual_score, grade.needs_manual_grade = points, False
+        gradebook.db.commit()

@@ -11,7 +11,8 @@ import pytest
 
 from grader import box, questions
 from grader.classroom import books, command, term
-from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
+from grader.classroom.jobs import job
+from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, grade_by_hand
 from grader.judge import record, referee
 from grader.judge.record import INCONCLUSIVE
 
@@ -53,15 +54,6 @@ def test_points_go_into_the_gradebook_and_hand_grading_stays(course):
     course.hand_in("bob", RIGHT)
     rows = course.grade()
     assert rows["bob"].points == 5 and not rows["bob"].unchanged and rows["ada"].unchanged
-
-
-def grade_by_hand(course, student, cell, points):
-    from nbgrader.api import Gradebook
-
-    with books.quiet(), Gradebook(f"sqlite:///{course.root}/gradebook.db") as gradebook:
-        grade = gradebook.find_grade(cell, "concepts", LAB, student)
-        grade.manual_score, grade.needs_manual_grade = points, False
-        gradebook.db.commit()
 
 
 def test_nbgraders_own_commands_give_the_same_grades_and_feedback(course, monkeypatch):
@@ -154,8 +146,8 @@ def test_a_round_keeps_its_mode_and_its_hidden_cases(course):
 
 
 def test_a_map_that_breaks_costs_no_one_a_grade(course):
-    def broken(function, *rows):
-        yield function(*next(zip(*rows, strict=True)))
+    def broken(jobs):
+        yield job.judge(*jobs[0].task())
         raise ConnectionError("a worker is gone")
 
     course.hand_in("ada", RIGHT)

@@ -61,8 +61,8 @@ class Course:
     def submitted(self, student: str, lab: str) -> Path:
         return self.root / "submitted" / student / lab
 
-    def grade(self, lab: str, hear) -> Said:
-        return self._run([sys.executable, "-m", "grader", "class", lab, "--json"], hear)
+    def grade(self, lab: str, hear, *more: str) -> Said:
+        return self._run([sys.executable, "-m", "grader", "class", lab, "--json", *more], hear)
 
     def feedback(self, lab: str) -> Said:
         return self._run([sys.executable, "-W", "ignore", "-m", "nbgrader", "generate_feedback", lab])

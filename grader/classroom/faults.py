@@ -1,0 +1,53 @@
+"""Trouble of the place that grades are kept in, in one sentence each: what happened, what is safe, what to do."""
+
+import errno
+import re
+
+SAFE = "everything judged so far is kept"
+AGAIN = "run this again: only what is missing is done"
+
+SENTENCES = (
+    (
+        r"No space left on device|database or disk is full|Disk quota exceeded|Errno (28|122)\b",
+        f"the disk is full; {SAFE}; free some space, then {AGAIN}",
+    ),
+    (
+        r"database is locked|database table is locked",
+        f"the gradebook is locked by another program, such as nbgrader's pages with a change not yet saved; {SAFE}; "
+        f"close it, then {AGAIN}",
+    ),
+    (
+        r"disk image is malformed|file is not a database|database corruption",
+        f"the gradebook is damaged; {SAFE} in work/class/records; put work/class/gradebook_copy.db, the last one that "
+        f"was whole, in its place, then {AGAIN}",
+    ),
+    (
+        r"readonly database|unable to open database|Read-only file system|Errno 30\b",
+        f"the gradebook's folder can't be written to; {SAFE}; make it writable, then {AGAIN}",
+    ),
+    (
+        r"could not connect to server|connection (to server|refused)|server closed the connection",
+        f"the gradebook's server does not answer; {SAFE}; see to it, then {AGAIN}",
+    ),
+)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class CannotKeep(Exception):
+    """Nothing more can be written; going on would only judge what can't be kept."""
+
+
+def plain(trouble: object) -> str:
+    """The sentence for it, or nothing where this table has none."""
+    words = f"Errno {trouble.errno} {trouble}" if isinstance(trouble, OSError) else str(trouble)
+    return next((sentence for pattern, sentence in SENTENCES if re.search(pattern, words)), "")
+
+
+def said(trouble: Exception) -> str:
+    """One line about any trouble: our own sentence, or its kind and first line, without a statement of SQL."""
+    return plain(trouble) or f"{type(trouble).__name__}: {(str(trouble).splitlines() or [''])[0][:300]}"
+
+
+def ends_the_run(trouble: str) -> bool:
+    """Whether every other student would meet the same."""
+    return any(trouble == sentence for _, sentence in SENTENCES)

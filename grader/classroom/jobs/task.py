@@ -1,0 +1,41 @@
+"""What a worker of a farm runs: one try at one verdict. A student's Python stays in the box, here as everywhere."""
+
+from grader import box, questions
+from grader.box import warm
+from grader.classroom.jobs import job
+from grader.judge import answer, decides, record, referee
+
+
+def attempt(expected_key: str, source: str, question_id: str, mode: str, seed: int, epoch: str) -> dict:
+    """{"record": ...}, or {"unfit": why this worker must not judge}."""
+    box.require(job.LEAST_BOX, "judging a class")
+    text = answer.digest(answer.normalise(source))
+    specification = referee.specification(questions.find(question_id))
+    if record.key(text, specification, mode, referee.machine(mode), epoch) != expected_key:
+        why = (
+            "a worker has another version of the course, of its packages or of the GPU than the class command"
+        )
+        return {"unfit": why, "worker": where()}
+    return {"record": job.attempt(source, question_id, mode, seed, epoch), "worker": where()}
+
+
+def where() -> str:
+    """The address of the worker that runs this."""
+    from distributed import get_worker
+
+    return get_worker().address
+
+
+def facts(mode: str) -> dict:
+    """What a verdict of this worker would stand on."""
+    return {
+        "machine": referee.machine(mode),
+        "versions": record.versions(),
+        "code": decides.shared_code(),
+        "level": int(box.best_level()),
+    }
+
+
+def dask_teardown(worker) -> None:
+    """A worker that ends in order takes its boxes along; one that is killed loses them by their lifelines."""
+    warm.stop_all()

@@ -1,0 +1,248 @@
+"""Answers judged by many: each record there once whatever ends on the way, and a verdict is asked for once."""
+
+import os
+import signal
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from grader import questions
+from grader.classroom import came_in, command, roll, term
+from grader.classroom.jobs import farm, job, local, settings, task
+from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
+from grader.judge.record import INCONCLUSIVE, PASS, Record
+from grader.proofs import scale
+
+STUDENTS = 12
+
+
+def test_a_class_on_two_workers_of_which_one_is_killed_and_one_hangs(registered, tmp_path):
+    """The small form of `python -m grader suites scale --all`."""
+    course = registered
+    for number in range(STUDENTS):
+        answers = RIGHT if number % 3 else WRONG
+        own = {name: f"# {number}\n{answers[name]}" for name in ("reuse", "tile_loads")}
+        course.hand_in(f"u{number}", answers if number % 4 == 0 else {**answers, **own})
+    before = term.open_term(course.root, LAB, "cpu")
+    jobs = list(job.jobs_of(before, [came_in.handed_in(before, f"u{number}") for number in range(STUDENTS)]))
+    serial = {one.key: plain(one) for one in job.one_by_one(jobs)}
+    came, hurt = [], []
+    with local.Local(2, say=came.append) as here:
+        judges = farm.Farm(here.address, here.keys, longest_s=6.0, say=came.append)
+
+        def each(jobs):
+            for count, verdict in enumerate(judges(jobs), 1):
+                if count in (2, 6):
+                    hurt.append(judging(here, len(hurt)))
+                    os.kill(hurt[-1], (signal.SIGKILL, signal.SIGSTOP)[len(hurt) - 1])
+                yield verdict
+
+        rows = {row.student: row for row in roll.grade(before, each=each, say=came.append)}
+    assert len(set(hurt)) == 2 and len(jobs) == 21
+    assert {path.stem for path in before.records().iterdir()} == set(serial), "every record, and none twice"
+    assert {key: plain(term.find(before, key)) for key in serial} == serial
+    assert {name: row.points for name, row in rows.items()} == {
+        f"u{number}": 5 if number % 3 else 2 for number in range(STUDENTS)
+    }
+    assert judges.counts["hung"] and any("a worker had it for 6 s and was replaced" in line for line in came)
+    assert any("judged 21 of 21" in line for line in came)
+    assert all(one.process.poll() is not None for one in here.all) and not any(map(alive, hurt))
+
+
+def plain(verdict: Record) -> dict:
+    """Without what differs between two honest runs."""
+    return {**verdict.as_json(), "date": "", "seconds": 0.0}
+
+
+def judging(here: local.Local, number: int) -> int:
+    """The process of a worker that judges, below the one that looks after it."""
+    import psutil
+
+    (pid,) = (
+        c.pid
+        for c in psutil.Process(here.all[1 + number].process.pid).children()
+        if "spawn_main" in str(c.cmdline())
+    )
+    return pid
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+class Client:
+    """A scheduler that answers at once, from a table: what each try of an answer brings."""
+
+    def __init__(self, tries: list):
+        self.tries, self.submitted, self.status = tries, [], "running"
+
+    def scheduler_info(self, n_workers):
+        return {"workers": dict.fromkeys(("tls://a", "tls://b"))}
+
+    def submit(self, function, *arguments, **more):
+        self.submitted.append(more)
+        found = self.tries.pop(0)
+        future = SimpleNamespace(status="finished", result=lambda timeout: found, exception=lambda: found)
+        if isinstance(found, Exception):
+            future.status = "error"
+        elif isinstance(found, str):
+            future.status = found
+        future.add_done_callback = lambda call: threading.Timer(0.01, call, [future]).start()
+        return future
+
+    def close(self, timeout):
+        pass
+
+
+def record_of(verdict: str, message: str = "", **more) -> dict:
+    return Record("gemm_tiling.reuse", verdict, 0.0, 2.0, "cpu", message=message, key="k", **more).as_json()
+
+
+ONE = job.Job("k", "ada", "def reuse", "gemm_tiling.reuse", "cpu", 1, "e")
+TROUBLE = {"record": record_of(INCONCLUSIVE, "the jail broke off"), "worker": "tls://a"}
+SETTLED = {"record": record_of(PASS), "worker": "tls://b"}
+KilledWorker = type("KilledWorker", (Exception,), {})
+
+
+@pytest.fixture
+def judges(tmp_path):
+    return farm.Farm("tls://127.0.0.1:1", settings.make_keys(tmp_path / "keys"), patience_s=0.1)
+
+
+@pytest.mark.parametrize(
+    "tries, verdict, handed_out",
+    [
+        ([SETTLED], PASS, 1),
+        ([{"record": record_of("FAIL"), "worker": "tls://a"}], "FAIL", 1),
+        ([TROUBLE, SETTLED], PASS, 2),
+        ([TROUBLE, TROUBLE, TROUBLE], INCONCLUSIVE, 3),
+        ([KilledWorker("dead"), SETTLED], PASS, 2),
+        ([KilledWorker("dead")] * 3, INCONCLUSIVE, 3),
+        ([{"unfit": "another version", "worker": "tls://a"}, SETTLED], PASS, 2),
+        (["cancelled", SETTLED], PASS, 2),
+        (["cancelled", "lost", TROUBLE, SETTLED], PASS, 4),
+    ],
+)
+def test_trouble_is_tried_twice_more_and_a_verdict_never(judges, monkeypatch, tries, verdict, handed_out):
+    client = Client(list(tries))
+    monkeypatch.setattr(judges, "connect", lambda: client)
+    (found,) = judges([ONE])
+    assert (found.verdict, found.key, judges.counts["handed_out"]) == (verdict, "k", handed_out)
+    assert not client.tries, "what was settled was asked for once"
+    again = client.submitted[-1]
+    if isinstance(tries[0], dict) and handed_out > 1:
+        assert again["workers"] == ["tls://b"] and again["allow_other_workers"], (
+            "tried where it had no trouble"
+        )
+    if verdict == INCONCLUSIVE:
+        assert found.message
+
+
+def test_nobody_without_the_keys_is_let_in(tmp_path):
+    keys = settings.make_keys(tmp_path / "keys")
+    assert (keys / settings.KEY).stat().st_mode & 0o77 == 0 and keys.stat().st_mode & 0o77 == 0
+    security = settings.security(keys)
+    assert security.require_encryption and security.tls_ca_file == str(keys / settings.CERTIFICATE)
+    with pytest.raises(ValueError, match="could run programs as you"):
+        farm.Farm("tcp://127.0.0.1:8786", keys)
+    with pytest.raises(ValueError, match="keys must be a folder with key.pem and certificate.pem"):
+        settings.security(tmp_path / "none")
+
+
+def test_a_worker_judges_only_what_it_would_judge_alike(registered, monkeypatch):
+    round_ = term.open_term(registered.root, LAB, "cpu")
+    monkeypatch.setattr(task, "where", lambda: "tls://here")
+    key = term.key(round_, questions.find("gemm_tiling.reuse"), RIGHT["reuse"])
+    one = (RIGHT["reuse"], "gemm_tiling.reuse", "cpu", 1, round_.epoch)
+    assert task.attempt(key, *one)["record"]["verdict"] == PASS
+    assert "another version" in task.attempt("0" * 32, *one)["unfit"]
+
+
+FACTS = {"machine": "NVIDIA H100", "versions": {}, "code": "c", "level": 3}
+
+
+@pytest.mark.parametrize(
+    "found, words",
+    [
+        ({"a": {**FACTS, "versions": {"triton": "3.6.0"}}}, "must have the packages of this environment"),
+        ({"a": {**FACTS, "code": "d"}}, "must have this version of the course"),
+        ({"a": {**FACTS, "level": 1}}, "must have a box of level 2, got 1"),
+        ({"a": FACTS, "b": {**FACTS, "machine": "NVIDIA H200"}}, "must have one kind of GPU, got NVIDIA H100, NVIDIA H200"),
+        ({"a": {**FACTS, "machine": "no gpu"}}, "must have one kind of GPU, got no gpu"),
+        ({"a": OSError("gone")}, "worker a must be able to judge, got OSError: gone"),
+    ],
+)  # fmt: skip
+def test_workers_are_looked_at_before_they_judge(tmp_path, monkeypatch, found, words):
+    monkeypatch.setattr(task, "facts", lambda mode: {**FACTS, "machine": "no gpu"})
+    round_ = term.open_term(tmp_path, LAB, "gpu")
+    looked_at = SimpleNamespace(fitness=lambda mode: found, address="tls://x")
+    with pytest.raises(ValueError, match=words):
+        farm._fit(looked_at, round_, print)
+
+
+def test_a_lab_keeps_the_gpu_of_its_first_round(tmp_path, monkeypatch):
+    monkeypatch.setattr(task, "facts", lambda mode: {**FACTS, "machine": "no gpu"})
+    round_ = term.open_term(tmp_path, LAB, "gpu")
+
+    def fit(machine):
+        looked_at = SimpleNamespace(
+            fitness=lambda mode: {"a": {**FACTS, "machine": machine}}, address="tls://x"
+        )
+        return farm._fit(looked_at, term.open_term(tmp_path, LAB), print)
+
+    question = questions.find("gemm_tiling.reuse")
+    assert fit("NVIDIA H100").machine == term.open_term(tmp_path, LAB).machine == "NVIDIA H100"
+    assert term.key(fit("NVIDIA H100"), question, "x = 1") != term.key(round_, question, "x = 1")
+    with pytest.raises(
+        ValueError, match="workers must have NVIDIA H100 as in this lab's first round, got NVIDIA H200"
+    ):
+        fit("NVIDIA H200")
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--jobs", "0"], "jobs must be at least 1"),
+        (["--jobs", "2", "--scheduler", "tls://a:1"], "give one of the two"),
+        (["--scheduler", "tcp://a:1"], "scheduler must be an address as tls://HOST:PORT"),
+        (["--scheduler", "tls://a:1", "--keys", "nowhere"], "keys must be a folder"),
+        (["--mode", "gpu", "--jobs", "2"], "jobs must be at most 0, the GPUs of this machine, got 2"),
+    ],
+)
+def test_wishes_that_can_not_be_met_are_said(registered, monkeypatch, capsys, options, words):
+    monkeypatch.setattr(command, "ROOT", registered.root)
+    monkeypatch.setattr(local, "gpus", lambda: [])
+    registered.hand_in("ada", RIGHT)
+    assert command.main([LAB, *options]) == 64
+    assert words in capsys.readouterr().err
+
+
+def test_what_is_missing_or_twice_or_another_is_seen(monkeypatch):
+    """The suite's own comparison, on records that were spoiled."""
+    whole = {
+        "k1": {"question": "q", "answer": "a", "verdict": "PASS"},
+        "k2": {"question": "q", "answer": "b", "verdict": "FAIL"},
+    }
+    spoiled = {
+        "missing": {"k1": whole["k1"]},
+        "no record more": {**whole, "k3": {"question": "r", "answer": "a", "verdict": "PASS"}},
+        "must have one record": {**whole, "k2": {**whole["k2"], "answer": "a"}},
+        "verdict must be the same": {**whole, "k2": {**whole["k2"], "verdict": "PASS"}},
+        "": whole,
+    }
+    said = SimpleNamespace(code=0, lines=[])
+    runs = SimpleNamespace(said=[said], killed=["worker"])
+    wanted = scale.Plan(1, 2, 0.0, [(0.2, "worker")])
+    for words, records in spoiled.items():
+        courses = [SimpleNamespace(records=whole), SimpleNamespace(records=records, place="p")]
+        monkeypatch.setattr(scale.outcome, "records", lambda course: course.records)
+        monkeypatch.setattr(scale.outcome, "ask", lambda *_: [])
+        monkeypatch.setattr(scale.outcome, "left_running", lambda *_: [])
+        monkeypatch.setattr(scale.promises, "rows_of", lambda *_: {"ada": {"points": 1}})
+        broken = scale.compare(*courses, said, runs, wanted)
+        assert bool(broken) == bool(words) and (not words or any(words in line for line in broken)), words

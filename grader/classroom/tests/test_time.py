@@ -1,0 +1,92 @@
+"""What timestamp, due date, extension and policy say counts at every run, and judges nobody anew."""
+
+from datetime import timedelta
+
+import pytest
+
+from grader.classroom import books, late
+from grader.classroom.tests.conftest import LAB, RIGHT, grade_by_hand
+from grader.judge import referee
+
+DUE = "2026-11-20 11:00:00 UTC"  # an hour before all hand in
+
+
+def policy(course, method: str) -> None:
+    text = (books.ROOT / books.CONFIG).read_text()
+    (course.root / books.CONFIG).write_text(f"{text}\nc.LateSubmissionPlugin.penalty_method = {method!r}\n")
+
+
+def due(course, when: str | None) -> None:
+    with books.opened(course.root, LAB) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate=when)
+
+
+def stamp(course, student: str, when: str) -> None:
+    (course.place(student).parent / "timestamp.txt").write_text(when)
+
+
+def extension(course) -> None:
+    with books.opened(course.root, LAB) as gradebook:
+        gradebook.grant_extension(LAB, "ada", hours=2)
+
+
+CHANGES = {  # after a first run in which ada was late and lost all: what gives her the points back
+    "timestamp": lambda course: stamp(course, "ada", "2026-11-20 10:59:00 UTC"),
+    "due date": lambda course: due(course, "2026-11-21 00:00:00 UTC"),
+    "extension": extension,
+    "policy": lambda course: policy(course, "none"),
+}
+
+
+def test_time_is_part_of_what_a_grade_stands_on(registered, monkeypatch):
+    course = registered
+    for name in ("ada", "bob"):
+        course.hand_in(name, RIGHT)
+    row = course.grade()["ada"]
+    assert (row.points, row.penalty, row.late_s) == (5, 0, 0)
+    grade_by_hand(course, "ada", "why", 2)
+    monkeypatch.setattr(referee, "grade_one", None)  # from here on nothing is judged
+    monkeypatch.setattr(books, "autograde", None)  # nor entered anew
+    stamp(course, "bob", "2026-11-20 10:00:00 UTC")
+    make_late(course)
+    rows = course.grade()
+    assert (rows["ada"].points, rows["ada"].penalty, rows["ada"].late_s) == (7, 7, 3600)
+    assert not rows["ada"].unchanged and "1 h late" in rows["ada"].said[-1] and rows["bob"].unchanged
+    for name, change in CHANGES.items():
+        make_late(course)
+        found = late.settle(course.root, LAB, ["ada", "bob"])
+        assert (found["ada"].penalty, found["bob"].penalty) == (7, 0), name
+        assert not late.settle(course.root, LAB, ["ada"])["ada"].changed, name
+        change(course)
+        found = late.settle(course.root, LAB, ["ada"])["ada"]
+        assert (found.penalty, found.changed) == (0, True), name
+        assert "0 points are taken off, 7 were before" in found.said[-1], name
+    row = course.grade()["ada"]
+    assert row.unchanged and row.points == 7 and not row.penalty, "what a person gave is there still"
+
+
+def make_late(course) -> None:
+    """Ada by an hour, which costs her everything."""
+    policy(course, "zero")
+    stamp(course, "ada", "2026-11-20 12:00:00 UTC")
+    due(course, DUE)
+    with books.opened(course.root, LAB) as gradebook:
+        gradebook.grant_extension(LAB, "ada")
+
+
+def test_a_clock_that_is_wrong_is_said_and_changes_no_verdict(registered):
+    registered.hand_in("ada", RIGHT)
+    registered.grade()
+    stamp(registered, "ada", "2099-01-01 00:00:00 UTC")
+    row = registered.grade()["ada"]
+    assert "one of the two is wrong" in row.said[0] and row.points == 5 and row.unchanged
+    stamp(registered, "ada", "no time at all")
+    assert registered.grade()["ada"].points == 5
+
+
+@pytest.mark.parametrize(
+    "seconds, words",
+    [(30, "less than a minute"), (3600, "1 h"), (100_000, "1 d 3 h"), (12_000, "3 h 20 min")],
+)
+def test_durations_are_words(seconds, words):
+    assert late.duration(timedelta(seconds=seconds).total_seconds()) == words
