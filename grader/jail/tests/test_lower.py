@@ -57,6 +57,13 @@ ERRORS = {
 }  # fmt: skip
 
 
+def test_a_kernel_still_to_be_written_is_not_started():
+    first = RIGHT.index("    ### BEGIN SOLUTION"), RIGHT.index("    ### END SOLUTION")
+    stub = RIGHT[: first[0]] + "    raise NotImplementedError()\n" + RIGHT[first[1] :]
+    evidence, _ = lowered(NORM, [questions.find(NORM).public[0]], stub)
+    assert evidence.plan(PUBLIC)["kind"] == "NotImplementedError"
+
+
 @pytest.mark.parametrize("name", ERRORS)
 def test_what_goes_wrong_is_said_with_its_line(name):
     before, after, words = ERRORS[name]
