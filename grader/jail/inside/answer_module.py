@@ -78,6 +78,8 @@ def describe(chain: list[BaseException], line: int | None) -> str:
             "print inside a kernel takes a label first: "
             'write tl.device_print("my label", value), and look at it with run()'
         )
+    if is_triton(chain[0]) and "'MatMult'" in str(root):
+        return f"Triton has no operator @: the product of two blocks is tl.dot(a, b) (in `{code}`)"
     text = str(root.error_message or "" if is_triton(root) else root).strip()
     kind = "" if is_triton(root) else f"{type(root).__name__}: "
     if not text:

@@ -129,6 +129,7 @@ SUM_AND_MAX = rung(
     public=(case(M=4, N=64), case(M=3, N=100, kind="a row that fills no block")),
     hidden=lambda rng: [
         case(M=between(rng, 3, 9), N=odd(rng, 5, 63), values="below zero", kind="all numbers below zero"),
+        case(M=between(rng, 3, 9), N=between(rng, 17, 60), values="far below zero", kind="all numbers far below zero"),
         case(M=between(rng, 3, 9), N=between(rng, 520, 1000), kind="long rows"), case(M=between(rng, 100, 200), N=1, kind="rows of one number"),
         case(M=3, N=1024, kind="the longest row"),
     ],
@@ -191,7 +192,7 @@ SMALL_PRODUCT = rung(
     reads=("a mk fp16", "b kn fp16"), writes=("c mn",),
     formula=lambda t, c: t["a"] @ t["b"],
     size_of_terms=lambda t, c: np.abs(t["a"]) @ np.abs(t["b"]),
-    public=(halves(M=16, N=16, K=16), halves(M=5, N=7, K=9, kind="sides below 16"), halves(M=20, N=32, K=17, kind="sides beyond 16")),
+    public=(halves(M=16, N=16, K=16), halves(M=3, N=5, K=6, kind="sides far below 16"), halves(M=20, N=32, K=17, kind="sides beyond 16")),
     hidden=lambda rng: [
         halves(M=between(rng, 17, 31), N=between(rng, 3, 15), K=between(rng, 18, 31), kind="other sides"), halves(M=1, N=32, K=32, kind="a single row"),
         halves(M=between(rng, 2, 15), N=1, K=between(rng, 2, 15), kind="a single column"), halves(M=32, N=32, K=1, kind="K of one"),

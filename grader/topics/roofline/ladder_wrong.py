@@ -66,17 +66,33 @@ def with_block(make: Callable) -> tuple[Callable, ...]:
     return tuple(make(block) for block in (lambda n: 1024, block_of))
 
 
-def of_pieces(make: Callable) -> tuple[Callable, ...]:
+LOW = (-1.0, -1000.0, -1e4, -1e6, -1e9, -1e30)
+
+
+def low(number: float) -> Callable:
+    """The maximum with `number` in 1024 lanes that may be masked."""
+
+    def wrong(t: dict, c: Case) -> tuple:
+        return t["x"].sum(1), np.maximum(t["x"].max(1), number if c.sizes["N"] < 1024 else -np.inf)
+
+    return wrong
+
+
+def of_pieces(make: Callable, pieces: tuple = (64, 128, 256, 32, 512, 1024)) -> tuple[Callable, ...]:
     """`make(row, piece, N)` gives the total that is divided by N; one form for each length of a piece."""
     return tuple(
-        lambda t, c, piece=piece: make(t["x"], piece, c.sizes["N"]) / c.sizes["N"]
-        for piece in (64, 128, 256, 32, 512, 1024)
+        lambda t, c, piece=piece: make(t["x"], piece, c.sizes["N"]) / c.sizes["N"] for piece in pieces
     )
 
 
 def first_again(x: np.ndarray, piece: int, n: int) -> np.ndarray:
     """Every turn adds the first piece, as far as that turn's mask lets it."""
     return sum(x[:, : min(piece, n - start)].sum(1) for start in range(0, n, piece))
+
+
+def first_again_whole(x: np.ndarray, piece: int, n: int) -> np.ndarray:
+    """Every turn adds the first piece, under the same mask."""
+    return -(-n // piece) * x[:, :piece].sum(1)
 
 
 def unset(piece: int) -> Callable:
@@ -208,6 +224,10 @@ TABLE = {
         "0 in the maximum": gives("a masked lane's 0 is larger than every number of the row: for the maximum it must hold minus infinity",
                                   *with_block(lambda block: lambda t, c: (t["x"].sum(1), np.maximum(t["x"].max(1), 0 if c.sizes["N"] < block(c.sizes["N"]) else -np.inf))),
                                   by=[('tl.where(mask, x, float("-inf"))', "x")]),
+        "a low number in the maximum": gives(
+            "a masked lane's number is larger than every number of the row: only minus infinity is below them all", *map(low, LOW),
+            by=[('float("-inf")', "-1000.0")],
+        ),
         "infinity in the sum": gives("a masked lane holds minus infinity when it is added: for the sum it must hold 0",
                                      *with_block(lambda block: lambda t, c: (ragged(t["x"].sum(1), c, block, -np.inf), t["x"].max(1))), by=[("other=0.0", 'other=float("-inf")')]),
         "unset lanes": gives("a masked lane holds no number unless other= gives it one, and the sum adds it",
@@ -225,9 +245,9 @@ TABLE = {
     "long_mean": {
         "the sum": gives("this is the sum: divide it by N", lambda t, c: t["x"].sum(1), by=[("tl.sum(total, axis=0) / N", "tl.sum(total, axis=0)")]),
         "first piece alone": gives("this sums the first piece of the row alone: the loop must go on to N", *of_pieces(lambda x, piece, n: x[:, :piece].sum(1)), by=[("range(0, N, BLOCK)", "range(0, BLOCK, BLOCK)")]),
-        "last piece left out": gives("the last piece, which is not full, is left out: range(0, N, BLOCK) reaches it", *of_pieces(lambda x, piece, n: x[:, : n // piece * piece].sum(1)), by=[("range(0, N, BLOCK)", "range(0, N // BLOCK * BLOCK, BLOCK)")]),
+        "last piece left out": gives("the last piece, which is not full, is left out: range(0, N, BLOCK) reaches it", *of_pieces(lambda x, piece, n: x[:, : n // piece * piece].sum(1), (64, 128, 256, 32)), by=[("range(0, N, BLOCK)", "range(0, N // BLOCK * BLOCK, BLOCK)")]),
         "last piece alone": gives("this is the last piece alone: each turn must add to what is there", *of_pieces(lambda x, piece, n: x[:, (n - 1) // piece * piece :].sum(1)), by=[("total +=", "total =")]),
-        "first piece again": gives("every turn loads the first piece again: the addresses must move on with the loop", *of_pieces(first_again), by=[("row * N + start + offs, mask", "row * N + offs, mask")]),
+        "first piece again": gives("every turn loads the first piece again: the addresses must move on with the loop", *of_pieces(first_again), *of_pieces(first_again_whole), by=[("row * N + start + offs, mask", "row * N + offs, mask")]),
         "lanes counted": gives("this divides by all lanes, the masked ones too: divide by N", *of_pieces(lambda x, piece, n: x.sum(1) * n / (-(-n // piece) * piece)), by=[("/ N)", "/ (tl.cdiv(N, BLOCK) * BLOCK))")]),
         "unset lanes": gives("a masked lane holds no number unless other= gives it one, and the sum adds it", *map(unset, (128, 64, 256, 32, 512, 1024)), by=[(", other=0.0", "")]),
         "beyond the row": changed(("start + offs < N, other", "offs < N, other")),

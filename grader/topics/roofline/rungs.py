@@ -55,10 +55,12 @@ def by_name(outputs: list[Tensor], found) -> dict:
 
 
 def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
-    """Normal numbers; "below zero" and "far from zero" move all of them."""
-    moved = {"below zero": -10.0, "far from zero": 100.0}.get(case.values, 0.0)
+    """Normal numbers, moved and scaled as the case says."""
+    moved, scale = {"below zero": (-10, 1), "far below zero": (-10, 1e35), "far from zero": (100, 1)}.get(
+        case.values, (0, 1)
+    )
     return {
-        spec.name: rounded(rng.standard_normal(spec.sizes(case.sizes)) + moved, case.dtype_of(spec))
+        spec.name: rounded((rng.standard_normal(spec.sizes(case.sizes)) + moved) * scale, case.dtype_of(spec))
         for spec in inputs
     }
 
