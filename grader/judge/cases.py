@@ -130,7 +130,7 @@ def _unwritten(run: Run):
             place = ", ".join(map(str, missing[0]))
             return (
                 f"{len(missing):,} of {stores.size:,} elements of {placed.spec.name} were never written, the first is {placed.spec.name}[{place}]",
-                "the grid (does it cover the last, ragged tile?) and the mask of the store",
+                "the grid (does it cover the last, ragged tile?), the places that a program makes of its id, and the mask of the store",
             )
     return None
 
@@ -180,7 +180,7 @@ def recognise(question, run: Run, others: list[Run]) -> str:
 def _near(would: np.ndarray) -> np.ndarray:
     """A mistake is recomputed in float64, and the answer rounded on its own way to it: near its size, or the largest's."""
     largest = np.abs(would[np.isfinite(would)]).max(initial=0.0)
-    return 1e-2 * np.abs(would) + 3e-3 * largest
+    return np.where(np.isfinite(would), 1e-2 * np.abs(would) + 3e-3 * largest, 0.0)
 
 
 def _gives(question, output, run: Run) -> bool:

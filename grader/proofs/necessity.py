@@ -101,6 +101,8 @@ def _call_differs(question: Question, args: tuple, wrong: Callable) -> bool:
 def _unlike(question: Question, got, want) -> bool:
     if isinstance(want, tuple | list):
         return len(got) != len(want) or any(_unlike(question, g, w) for g, w in zip(got, want, strict=True))
+    if isinstance(want, str):
+        return got != want
     got, want = np.asarray(got), np.asarray(want)
     allowed = question.atol + question.rtol * np.abs(want.astype(np.float64))
     return got.shape != want.shape or difference("", got, want, allowed) is not None

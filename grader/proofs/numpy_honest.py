@@ -1,7 +1,9 @@
 """Right answers to the numpy questions in forms that nobody expected: other containers, other number types, other ways.
 
-FORMS: question -> name -> source of the cell; each gets full points.
+FORMS: question -> name -> source of the cell; each gets full points. Topics may hold their own, as NUMPY_FORMS.
 """
+
+from grader.proofs.tables import of_topics
 
 SURVIVORS = """
 def survivors(logits, temperature, top_k, top_p, min_p):
@@ -62,4 +64,5 @@ FORMS = {
     "flash_attention.attention_bytes": {
         "an array": "def attention_bytes(n, h, d, e):\n    tiled = 4 * h * n * d * e\n    return np.array([tiled + 4 * h * n * n * e, tiled])",
     },
+    **of_topics("honest", "NUMPY_FORMS"),
 }  # fmt: skip

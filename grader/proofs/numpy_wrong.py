@@ -1,4 +1,6 @@
-"""Wrong answers of numpy questions, each to be told by the sentence of one mistake."""
+"""Wrong answers of numpy questions, each to be told by the sentence of one mistake; topics may hold their own."""
+
+from grader.proofs.tables import of_topics
 
 STATES = """
 def online_softmax(tiles):
@@ -139,6 +141,7 @@ MADE = {
         "min-p first": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, min_first=True)].sum() / w.sum()",
         "off read as one": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, off=1)].sum() / w.sum()",
     },
+    **of_topics("concepts_wrong", "MADE"),
 }  # fmt: skip
 
 COUNTED = """

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 import grader
+from grader import trial
 from grader.notebook import Stop
 
 
@@ -18,3 +19,15 @@ def test_a_lab_whose_package_is_missing_ends_in_one_sentence(monkeypatch):
 
 def test_a_package_that_is_there_is_no_reason_to_stop():
     assert grader.needs("numpy") is None
+
+
+def test_run_finds_a_question_by_its_function_where_only_one_has_that_name():
+    def launch_doubled(p):
+        return {"steps": []}
+
+    def launch(p):
+        return {"steps": []}
+
+    assert trial.only_one(launch_doubled).id == "roofline.doubled"
+    with pytest.raises(ValueError, match="question must be named"):
+        trial.only_one(launch)

@@ -43,7 +43,7 @@ class blame:
         chain = causes(error)
         line = next((found for one in reversed(chain) if (found := line_of(one))), None)
         where = f"kernel {self.kernel}: " if self.kernel else ""
-        raise AnswerError(self.stage, where + describe(chain, line), line, type(chain[-1]).__name__) from None
+        raise AnswerError(self.stage, where + describe(chain, line), line, kind_of(chain, line)) from None
 
 
 def causes(error: BaseException) -> list[BaseException]:
@@ -54,6 +54,16 @@ def causes(error: BaseException) -> list[BaseException]:
     return chain
 
 
+def kind_of(chain: list[BaseException], line: int | None) -> str:
+    """The exception's name. Triton takes no raise, so that a kernel's untouched stub is known by its words."""
+    untouched = is_triton(chain[0]) and code_at(line).startswith("raise NotImplementedError")
+    return "NotImplementedError" if untouched else type(chain[-1]).__name__
+
+
+def code_at(line: int | None) -> str:
+    return linecache.getline(FILE, line).strip()[:120] if line else ""
+
+
 def is_triton(error: BaseException) -> bool:
     return hasattr(error, "error_message") and hasattr(error, "node")
 
@@ -62,12 +72,14 @@ def describe(chain: list[BaseException], line: int | None) -> str:
     root = chain[-1]
     if isinstance(root, SystemExit):
         return "the answer ended its own process (exit or quit)"
-    code = linecache.getline(FILE, line).strip()[:120] if line else ""
+    code = code_at(line)
     if is_triton(chain[0]) and code.startswith("print("):
         return (
             "print inside a kernel takes a label first: "
             'write tl.device_print("my label", value), and look at it with run()'
         )
+    if is_triton(chain[0]) and "'MatMult'" in str(root):
+        return f"Triton has no operator @: the product of two blocks is tl.dot(a, b) (in `{code}`)"
     text = str(root.error_message or "" if is_triton(root) else root).strip()
     kind = "" if is_triton(root) else f"{type(root).__name__}: "
     if not text:

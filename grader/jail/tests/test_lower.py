@@ -52,9 +52,17 @@ ERRORS = {
     "a grid that is a function": ('"grid": (p.M,)', '"grid": lambda meta: (p.M,)', "got a function; launch(p) knows"),
     "a name nobody defined": ("tl.sum(g, axis=0) / N", "tl.sum(h, axis=0) / N", "h is not defined"),
     "a print without a label": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    print(offs)", "tl.device_print"),
+    "a product as in numpy": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    g = offs @ offs", "tl.dot(a, b)"),
     "a kernel launched by launch": ("def launch(p):", "def launch(p):\n    layernorm_gelu[(1,)](1)", "runs nothing itself"),
     "an autotuner": ("@triton.jit", "@triton.autotune(configs=[], key=[])\n@triton.jit", "settings in the step"),
 }  # fmt: skip
+
+
+def test_a_kernel_still_to_be_written_is_not_started():
+    first = RIGHT.index("    ### BEGIN SOLUTION"), RIGHT.index("    ### END SOLUTION")
+    stub = RIGHT[: first[0]] + "    raise NotImplementedError()\n" + RIGHT[first[1] :]
+    evidence, _ = lowered(NORM, [questions.find(NORM).public[0]], stub)
+    assert evidence.plan(PUBLIC)["kind"] == "NotImplementedError"
 
 
 @pytest.mark.parametrize("name", ERRORS)

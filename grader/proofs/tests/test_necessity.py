@@ -38,3 +38,10 @@ def test_a_call_that_raises_is_caught():
     reuse = questions.find("gemm_tiling.reuse")
     assert necessity._call_differs(reuse, (3, 4), lambda bm, bn: 1 / 0)
     assert not necessity._call_differs(reuse, (3, 4), lambda bm, bn: np.float64(reuse.reference(bm, bn)))
+
+
+def test_a_name_is_compared_as_a_name():
+    roof = questions.find("roofline.roof")
+    right, work = roof.reference, (1.0, 8.0, 2.0)
+    assert not necessity._call_differs(roof, work, right)
+    assert necessity._call_differs(roof, work, lambda *given: (right(*given)[0], "compute"))

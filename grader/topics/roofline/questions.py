@@ -1,7 +1,7 @@
 """Roofline: a fused kernel that reads its input once and writes its output once."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
-from grader.topics.roofline import budgets, cases, mistakes
+from grader.topics.roofline import budgets, cases, concepts, ladder, ladder_wrong, mistakes
 from grader.topics.roofline.cases import case
 from kernels.roofline import cost
 
@@ -32,7 +32,12 @@ LAYERNORM_GELU = KernelQuestion(
     inputs=cases.operands,
     reference=cases.fused,
     tolerance=cases.within,
-    public=(case(4, 64), case(3, 100, kind="a row that fills no block"), case(5, 96, "bf16")),
+    public=(
+        case(4, 64),
+        case(3, 100, kind="a row that fills no block"),
+        case(5, 96, "bf16"),
+        case(6, 40, layout={"x": "padded", "y": "transposed"}, kind="rows with gaps, y column by column"),
+    ),
     hidden=cases.hidden,
     metered=budgets.metered,
     budgets={"traffic": budgets.once, "speed": budgets.by_sectors},
@@ -50,5 +55,5 @@ LAYERNORM_GELU = KernelQuestion(
     mistakes=mistakes.MISTAKES,
 )
 
-QUESTIONS = (LAYERNORM_GELU,)
-SHORTCUTS = {LAYERNORM_GELU.id: mistakes.SHORTCUTS}
+QUESTIONS = (*concepts.QUESTIONS, *ladder.LADDER, LAYERNORM_GELU)
+SHORTCUTS = {LAYERNORM_GELU.id: mistakes.SHORTCUTS, **ladder_wrong.SHORTCUTS}

@@ -1,4 +1,6 @@
-"""LayerNorm(GELU(x)), wrong."""
+"""LayerNorm(GELU(x)), wrong; the first kernels' wrong answers stand in ladder_wrong.py."""
+
+from grader.topics.roofline import ladder_wrong
 
 NORM = "roofline.layernorm_gelu"
 SUM = "tl.sum(g, axis=0) / N"
@@ -38,6 +40,7 @@ WRONG = {
         "GELU kept in scratch": ("traffic", [("w_ptr, b_ptr, y_ptr, N", "w_ptr, b_ptr, y_ptr, kept_ptr, N"), ("    mean =", "    tl.store(kept_ptr + row * N + offs, g, mask=mask)\n    tl.debug_barrier()\n    g = tl.load(kept_ptr + row * N + offs, mask=mask, other=0.0)\n    mean ="), ('return {"steps"', 'return {"scratch": {"kept": ((p.M, p.N), "fp32", 0)}, "steps"')], ""),
         "GELU a hundred times": ("speed", [("g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))", "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))\n    for _ in range(100):\n        g = g + 0.0 * tl.erf(g + x)")], ""),
     },
+    **ladder_wrong.WRONG,
 }  # fmt: skip
 
 EQUIVALENT = {
@@ -49,4 +52,5 @@ EQUIVALENT = {
         "no axis: tl.sum(g, axis=0) -> tl.sum(g)": "a block of one dimension has one axis",
         "no axis: tl.sum(d * d, axis=0) -> tl.sum(d * d)": "a block of one dimension has one axis",
     },
+    **ladder_wrong.EQUIVALENT,
 }  # fmt: skip
