@@ -52,6 +52,8 @@ ELSEWHERE = {  # command: (module, what it does)
     "suites": ("proofs.command", "wrong answers, honest ones, exploits and a class, all judged"),
     "suites-on-gpu": ("proofs.on_gpu", "the same answers in CPU and in GPU mode get the same verdicts"),
     "class": ("classroom", "judge all collected submissions of a lab"),
+    "collect": ("classroom.downloads", "what Canvas or Moodle collected, into submitted/"),
+    "export": ("classroom.exports", "a lab's grades for Canvas, Moodle or a spreadsheet"),
 }
 
 
