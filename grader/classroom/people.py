@@ -41,7 +41,9 @@ def read(path: Path) -> dict[str, Person]:
     found = {}
     for row in rows:
         if None in row or None in row.values():
-            raise ValueError(f"{path.name}:{rows.line_num} must have {len(heads)} fields as its first line has")
+            raise ValueError(
+                f"{path.name}:{rows.line_num} must have {len(heads)} fields as its first line has"
+            )
         person = Person(**{key: value.strip() for key, value in row.items()})
         if not person.student or person.student in found:
             raise ValueError(

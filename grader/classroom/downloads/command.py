@@ -57,12 +57,18 @@ def collect(root: Path, lab: str, download: Path, known: dict[str, people.Person
             files, said = _contents(archive, taken)
             state = place(root, lab, taken.student, files) if files else "nothing taken"
             print(f"  {visible(taken.student)}  {len(files)} files  {state}")
-            print(*(f"    {visible(words)}" for words in taken.said + said), sep="\n", end="\n" * bool(taken.said + said))
+            print(
+                *(f"    {visible(words)}" for words in taken.said + said),
+                sep="\n",
+                end="\n" * bool(taken.said + said),
+            )
     rest = [member for member, one in read.items() if one is None]
     for words in (*unknown, *(f"{member}: not named as {platform.capitalize()} does" for member in rest)):
         print(f"  not taken: {visible(words)}")
     if any(one.late for one in read.values() if one):
-        print("Canvas marked files as late, but a download holds no time: a penalty needs the time from Canvas.")
+        print(
+            "Canvas marked files as late, but a download holds no time: a penalty needs the time from Canvas."
+        )
     return 1 if unknown or rest else 0
 
 
@@ -74,14 +80,20 @@ def _whose(platform: str, found: list[Found], known: dict) -> tuple[dict[str, Ta
             "a CSV with the columns student and name (or identifier)"
         )
     numbers = people.by("id" if platform == "canvas" else "identifier", known)
-    full = people.by("name", known) if platform == "moodle" and not all(numbers.get(f.user) for f in found) else {}
+    full = (
+        people.by("name", known)
+        if platform == "moodle" and not all(numbers.get(f.user) for f in found)
+        else {}
+    )
     whose, unknown = {}, {}
     for one in found:
         student = numbers.get(one.user) or full.get(one.name) or (one.user if not known else "")
         if not student:
             unknown[one.user] = f"{one.name} ({one.user}), whom the names file does not have"
         elif not STUDENT.fullmatch(student):
-            unknown[one.user] = f"{student}: a student's name begins with a letter or digit and holds none of / * ? [ ]"
+            unknown[one.user] = (
+                f"{student}: a student's name begins with a letter or digit and holds none of / * ? [ ]"
+            )
         else:
             taken = whose.setdefault(student, Taken(student))
             taken.files[one.member] = one

@@ -89,7 +89,9 @@ def _remarks(wants, chosen: list[Standing], missing: list[str], open_: dict, kno
     if wants.format == "canvas" and not (wants.title or "").rstrip().endswith(")"):
         said.append("Canvas makes a new assignment of a title without its number: --title 'Lab 1 (4711)'")
     if wants.format == "moodle":
-        said.append("Moodle: Grades > Import > CSV file, separator comma, and say which column names the user")
+        said.append(
+            "Moodle: Grades > Import > CSV file, separator comma, and say which column names the user"
+        )
     return said
 
 

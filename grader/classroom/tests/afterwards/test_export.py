@@ -83,7 +83,9 @@ def test_a_hand_in_that_is_not_judged_is_not_final_either(graded, export):
 
 def test_canvas_finds_everybody_and_their_points(graded, export):
     finish(graded.root)
-    code, said = export("--format", "canvas", "--names", str(graded.root / "names.csv"), "--title", "Lab 1 (77)")
+    code, said = export(
+        "--format", "canvas", "--names", str(graded.root / "names.csv"), "--title", "Lab 1 (77)"
+    )
     assert code == 0, said
     table = rows(graded.root / command.PLACE / f"{LAB}.canvas.csv")
     read = CanvasImporter(table, ids={"901", "904", "905"}, sis={"S-2"}, logins={"cy9"})
