@@ -10,7 +10,7 @@ from grader.classroom import ledger, people, term
 from grader.classroom.exports.tables import FORMATS, Wanted
 from grader.classroom.ledger import Standing
 from grader.judge.report import visible
-from grader.verdicts import FAIL, EXIT, WRONG_USAGE
+from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
 ROOT = Path(__file__).parents[3]
 PLACE = Path("work/grades")  # below the course's root; git does not see it
