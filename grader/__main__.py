@@ -53,6 +53,7 @@ ELSEWHERE = {  # command: (module, what it does)
     "suites-on-gpu": ("proofs.on_gpu", "the same answers in CPU and in GPU mode get the same verdicts"),
     "class": ("classroom", "judge all collected submissions of a lab"),
     "collect": ("classroom.downloads", "what Canvas or Moodle collected, into submitted/"),
+    "report": ("classroom.report", "how a class fared with a lab, as one page with plots"),
     "student": ("classroom.student", "all that a class holds of one student, shown or deleted"),
     "export": ("classroom.exports", "a lab's grades for Canvas, Moodle or a spreadsheet"),
 }

@@ -50,7 +50,7 @@ class Standing:
 
     @property
     def waiting(self) -> list[str]:
-        return [f"{mark.notebook}: {mark.cell}" for mark in self.marks if mark.waits]
+        return sorted(f"{mark.notebook}: {mark.cell}" for mark in self.marks if mark.waits)
 
 
 def address(root: Path) -> str:
