@@ -1,5 +1,6 @@
 # make lab    open the course in JupyterLab          make setup  only make the environment
 #             (INSTRUCTOR=1: with nbgrader's tools and all folders in sight)
+# make hub-test  as root: a class on a real JupyterHub, with users of its own; HUB is a folder that all can read
 # make test   run every test                         make lock   requirements.in -> requirements.lock
 # make build  start page, texts -> notebooks -> labs  make clean  remove the environment and caches; work/ stays
 # make site   the course as plain pages, in site/
@@ -21,7 +22,7 @@ export TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 export UV_VERSION ?= 0.13.8
 STATE := $(CURDIR)/.jupyter-state
 
-.PHONY: lab test setup build site lock clean
+.PHONY: lab test hub hub-test setup build site lock clean
 .DEFAULT_GOAL := lab
 
 setup:
@@ -44,6 +45,18 @@ test: export PATH := $(BIN):$(PATH)
 test: setup
 	@$(BIN)/python -m grader programs
 	$(BIN)/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile --durations=10 $(TESTS)
+
+# Students run this environment, so neither it nor its Python may lie in a home: make hub-test PYTHON=/usr/bin/python3
+HUB ?= /opt/tile-by-tile
+hub-test: export PATH := $(HUB)/env/bin:$(PATH)
+hub-test: export TILE_PROXY := $(HUB)/proxy/node_modules/.bin/configurable-http-proxy
+hub-test: hub
+	$(HUB)/env/bin/python -m pytest grader/classroom/hub
+
+hub:
+	@TILE_VENV=$(HUB)/env $(PYTHON) .ci/setup.py
+	@$(HUB)/env/bin/python -m pip install --quiet -r grader/classroom/hub/requirements.txt -c requirements.lock
+	@npm install --silent --no-fund --no-audit --prefix $(HUB)/proxy configurable-http-proxy@5.3.0
 
 build: setup
 	@$(BIN)/python -m widgets.lab_pages

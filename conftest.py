@@ -1,9 +1,11 @@
 """Tests that need what is not here are reported as not run; under CI a missing program is an error."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -22,12 +24,20 @@ def firefox() -> bool:
     return bool(shutil.which("firefox-esr") or shutil.which("firefox"))
 
 
+@cache
+def postgresql() -> bool:
+    """PostgreSQL's server programs, wherever Debian keeps them, and the driver, which the lock leaves out."""
+    server = shutil.which("initdb") or any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return bool(server) and importlib.util.find_spec("psycopg") is not None
+
+
 # marker -> (is it here?, what is missing, must CI have it?)
 NEEDS = {
     "gpu": (gpu, "an NVIDIA GPU", False),
     "browser": (programs.chromium, "Chromium (make test gets it)", True),
     "firefox": (firefox, "Firefox", False),
     "bubblewrap": (programs.bubblewrap, "a bubblewrap that works here (make test gets it)", True),
+    "postgresql": (postgresql, "PostgreSQL's server and psycopg (pip install -e '.[postgresql]')", False),
 }
 
 
@@ -39,6 +49,7 @@ def pytest_configure(config):
     else:  # the same examples on every run and machine: a red test is a change, never the dice
         settings.register_profile("house", derandomize=True, deadline=None)
         settings.load_profile("house")
+    config.addinivalue_line("markers", "postgresql: needs PostgreSQL's server and its driver")
     config.addinivalue_line("markers", "bubblewrap: needs bubblewrap and the right to make a box")
 
 

@@ -1,6 +1,7 @@
 """nbgrader for this course: it keeps release, collection, gradebook and feedback; grader/ decides (its README).
 
-Instructors who share a machine with their students set NBGRADER_EXCHANGE to a folder all can write to.
+Instructors who share a machine with their students set NBGRADER_EXCHANGE to a folder all can write to. The gradebook is
+a SQLite file, gradebook.db; NBGRADER_GRADEBOOK names a PostgreSQL database instead, as postgresql://USER@HOST/NAME.
 """
 
 import os
@@ -19,6 +20,8 @@ c.CourseDirectory.release_directory = "labs"
 # The texts beside the notebooks hold the answers: they must never be copied into labs/.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "__pycache__", "*.pyc", "*.md", "README*"]
 c.Exchange.root = os.environ.get("NBGRADER_EXCHANGE", str(ROOT / "work" / "exchange"))
+if os.environ.get("NBGRADER_GRADEBOOK"):
+    c.CourseDirectory.db_url = os.environ["NBGRADER_GRADEBOOK"]
 
 # Submissions come in as the instructor's notebook with the answers in it; the referee judges them; nothing is executed.
 c.Autograde.exporter_class = "grader.classroom.exporter.SubmissionExporter"

@@ -55,6 +55,10 @@ ELSEWHERE = {  # command: (module, what it does)
     "class": ("classroom", "judge all collected submissions of a lab"),
     "regrades": ("classroom.regrades", "what was judged anew, by whom and why"),
     "farm": ("classroom.jobs", "scheduler and workers that judge a large class, here or on a cluster"),
+    "collect": ("classroom.downloads", "what Canvas or Moodle collected, into submitted/"),
+    "report": ("classroom.report", "how a class fared with a lab, as one page with plots"),
+    "student": ("classroom.student", "all that a class holds of one student, shown or deleted"),
+    "export": ("classroom.exports", "a lab's grades for Canvas, Moodle or a spreadsheet"),
 }
 
 

@@ -209,6 +209,19 @@ def autograde(root: Path, lab: str, student: str, mode: str, log, heard: Heard) 
     return ""
 
 
+def holds(root: Path, lab: str, student: str) -> bool:
+    """Whether the gradebook has a submission of this student."""
+    from nbgrader.api import Gradebook, MissingEntry
+
+    coursedir = course(settings(root, lab), logging.Logger("quiet"))
+    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+        try:
+            gradebook.find_submission(lab, student)
+        except MissingEntry:
+            return False
+    return True
+
+
 def grades(root: Path, lab: str, student: str) -> list[tuple]:
     """(notebook, grade) for every graded cell of a student, as the gradebook holds them."""
     with opened(root, lab) as gradebook:

@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from grader.classroom.place import PLACE
+from grader.classroom.place import PLACE, write
 from grader.judge.report import visible
 
 ROOT = Path(__file__).parents[2]
 FILE = "regrades.jsonl"
 FIRST = "0" * 16
 BEGUN, DONE = "begun", "done"
+GONE = ""  # the name of a student whose data was deleted: numbers stay, all that was said of them goes
 
 
 class Damaged(ValueError):
@@ -78,6 +79,20 @@ def _add(root: Path, rows: list[dict]) -> None:
         os.fsync(file.fileno())
 
 
+def forget(root: Path, student: str) -> None:
+    """The log without what it says of a student, chained anew."""
+    rows = read(root)
+    theirs = {row["number"] for row in rows if row.get("student") == student}
+    emptied = {"student": GONE, "why": "", "before": None, "salt": ""}
+    chain, lines = FIRST, []
+    for row in rows:
+        gone = row["number"] in theirs
+        kept = {**row, **(({"after": None} if row["state"] == DONE else emptied) if gone else {}), "follows": chain}
+        lines.append(json.dumps(kept).encode())
+        chain = _hash(lines[-1])
+    write(root / PLACE / FILE, "".join(f"{line.decode()}\n" for line in lines), replace=True)
+
+
 def begin(round_, before: dict[str, dict | None], who: str, why: str, alone: bool) -> None:
     """From now on these students' answers meet hidden cases of their own (`alone`), or the new ones of all.
 
@@ -108,7 +123,7 @@ def all_of(root: Path, lab: str | None = None, student: str | None = None) -> li
     rows = read(root)
     after = {row["number"]: row for row in rows if row["state"] == DONE}
     found = []
-    for row in (row for row in rows if row["state"] == BEGUN):
+    for row in (row for row in rows if row["state"] == BEGUN and row["student"] != GONE):
         end = after.get(row["number"], {})
         if lab in (None, row["lab"]) and student in (None, row["student"]):
             found.append({**row, "after": end.get("after"), "done": end.get("when")})

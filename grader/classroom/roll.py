@@ -213,7 +213,9 @@ def _add_regrades(round_: Term, rows: list[Row]) -> None:
 
 
 def _is_entered(round_: Term, one: HandedIn) -> bool:
-    return (round_.root / "autograded" / one.student / round_.lab).is_dir()
+    """In both of nbgrader's places: the gradebook may have been moved, or begun anew."""
+    folder = round_.root / "autograded" / one.student / round_.lab
+    return folder.is_dir() and books.holds(round_.root, round_.lab, one.student)
 
 
 def _stamp(round_: Term, one: HandedIn) -> str:

@@ -84,7 +84,8 @@ def from_error(error: dict, where: str) -> Failed:
     """An exception of the answer, or the end of its process, as a failure."""
     kind, message, line = error["kind"], error["message"], error["line"]
     if kind == "NotImplementedError":
-        return Failed("not started: the cell still raises NotImplementedError", LOOKS[kind], told=TOLD[kind])
+        came = "not started: the cell still raises NotImplementedError"
+        return Failed(came, LOOKS[kind], told=TOLD[kind], error={"kind": kind})
     place = f"line {line} of the cell" if line else "the cell as a whole"
     if kind == "NameError":
         place += ": an answer stands alone, so what it calls is defined in its own cell"

@@ -10,6 +10,8 @@ from pathlib import Path
 from grader import places
 from grader.verdicts import EXIT, FAIL, INCONCLUSIVE, PASS, REFUSED, WRONG_USAGE  # noqa: F401  who reads a record reads these
 
+STUB = {"kind": "NotImplementedError"}  # what a cell raises that nobody has begun
+
 
 @dataclass
 class PartResult:
@@ -56,7 +58,7 @@ class Record:
     def not_started(self) -> bool:
         """Whether the cell is still the stub that the lab came with."""
         errors = (part.facts.get("error") or {} for part in self.parts)
-        return any(error.get("kind") == "NotImplementedError" for error in errors)
+        return any(error.get("kind") == STUB["kind"] for error in errors)
 
     @property
     def unsettled(self) -> bool:
@@ -65,7 +67,8 @@ class Record:
 
     def for_feedback(self) -> "Record":
         """The same verdict without a number that only a secret seed could give."""
-        shown = [replace(p, came=p.told, facts={}) if p.told else p for p in self.parts]
+        stub = {"error": STUB} if self.not_started else {}  # which tells no number
+        shown = [replace(p, came=p.told, facts=stub) if p.told else p for p in self.parts]
         return replace(self, parts=shown, seed="")
 
     def as_json(self) -> dict:

@@ -62,6 +62,21 @@ def test_bad_input_is_said(name):
     assert words in str(got)
 
 
+STUBS = {
+    "gemm_tiling.reuse": "def reuse(bm, bn):\n    raise NotImplementedError\n",
+    "gemm_tiling.tiled_gemm": "def launch(p):\n    raise NotImplementedError\n",
+}
+
+
+@pytest.mark.parametrize("question", STUBS)
+def test_a_cell_that_nobody_has_begun_is_no_failure_to_look_at(question):
+    verdict = judge(question, STUBS[question])
+    assert (verdict.verdict, verdict.points, verdict.not_started) == (FAIL, 0, True)
+    assert "NOT STARTED" in str(verdict) and "NOT STARTED" in verdict.for_feedback()._repr_html_()
+    again = record.Record.from_json(verdict.as_json())
+    assert again.not_started and not judge("gemm_tiling.reuse", REUSE.format("1")).not_started
+
+
 def test_an_endless_loop_is_stopped_and_the_next_check_works():
     stuck = judge("gemm_tiling.reuse", "def reuse(bm, bn):\n    while True:\n        pass\n")
     assert stuck.verdict == FAIL and "still running" in str(stuck)

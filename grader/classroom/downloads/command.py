@@ -1,0 +1,135 @@
+"""python -m grader collect LAB DOWNLOAD.zip: what Canvas or Moodle collected, put where the class is judged from."""
+
+import argparse
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.classroom import people, term
+from grader.classroom.came_in import STUDENT
+from grader.classroom.downloads import names
+from grader.classroom.downloads.names import Found
+from grader.classroom.downloads.place import place
+from grader.judge.report import visible
+from grader.verdicts import WRONG_USAGE
+
+ROOT = Path(__file__).parents[3]
+MOST_BYTES = 50_000_000  # of one file; what is larger than a notebook may be is said when it is judged
+MOST_FILES = 100  # of one student
+
+
+@dataclass
+class Taken:
+    """One student's part of the zip."""
+
+    student: str
+    files: dict[str, Found] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m grader collect", description=__doc__)
+    parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
+    parser.add_argument("zip", type=Path, metavar="DOWNLOAD.zip", help="all submissions, as downloaded")
+    parser.add_argument("--names", type=Path, help="a CSV that says who is who; Moodle's downloads need it")
+    wants = parser.parse_args(argv)
+    try:
+        return collect(ROOT, wants.lab, wants.zip, people.read(wants.names) if wants.names else {})
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        print(f"python -m grader collect: {error}", file=sys.stderr)
+        return WRONG_USAGE
+
+
+def collect(root: Path, lab: str, download: Path, known: dict[str, people.Person]) -> int:
+    wanted = [path.name for path in sorted((root / "labs" / lab).glob("*.ipynb"))]
+    if not term.NAME.fullmatch(lab) or not wanted:
+        raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
+    with zipfile.ZipFile(download) as archive:
+        members = [one.filename for one in archive.infolist() if not one.is_dir()]
+        platform = names.platform(members)
+        read = {member: names.PLATFORMS[platform](member) for member in members}
+        whose, unknown = _whose(platform, [one for one in read.values() if one], known)
+        print(f"{download.name}: {len(members)} files of {len(whose)} students, from {platform.capitalize()}")
+        for taken in whose.values():
+            _choose(taken, wanted)
+            files, said = _contents(archive, taken)
+            state = place(root, lab, taken.student, files) if files else "nothing taken"
+            print(f"  {visible(taken.student)}  {len(files)} files  {state}")
+            print(
+                *(f"    {visible(words)}" for words in taken.said + said),
+                sep="\n",
+                end="\n" * bool(taken.said + said),
+            )
+    rest = [member for member, one in read.items() if one is None]
+    for words in (*unknown, *(f"{member}: not named as {platform.capitalize()} does" for member in rest)):
+        print(f"  not taken: {visible(words)}")
+    if any(one.late for one in read.values() if one):
+        print(
+            "Canvas marked files as late, but a download holds no time: a penalty needs the time from Canvas."
+        )
+    return 1 if unknown or rest else 0
+
+
+def _whose(platform: str, found: list[Found], known: dict) -> tuple[dict[str, Taken], list[str]]:
+    """Files by student; and a sentence for each that is nobody's."""
+    if platform == "moodle" and not known:
+        raise ValueError(
+            "--names must say who is who for a download of Moodle, which holds full names; "
+            "a CSV with the columns student and name (or identifier)"
+        )
+    numbers = people.by("id" if platform == "canvas" else "identifier", known)
+    full = (
+        people.by("name", known)
+        if platform == "moodle" and not all(numbers.get(f.user) for f in found)
+        else {}
+    )
+    whose, unknown = {}, {}
+    for one in found:
+        student = numbers.get(one.user) or full.get(one.name) or (one.user if not known else "")
+        if not student:
+            unknown[one.user] = f"{one.name} ({one.user}), whom the names file does not have"
+        elif not STUDENT.fullmatch(student):
+            unknown[one.user] = (
+                f"{student}: a student's name begins with a letter or digit and holds none of / * ? [ ]"
+            )
+        else:
+            taken = whose.setdefault(student, Taken(student))
+            taken.files[one.member] = one
+    return whose, list(unknown.values())
+
+
+def _choose(taken: Taken, wanted: list[str]) -> None:
+    """Of several uploads of one notebook the last one counts."""
+    chosen = {}
+    for one in sorted(taken.files.values(), key=lambda f: (f.order, f.member)):
+        name = names.meant(one.called, wanted)
+        if name in chosen:
+            taken.said.append(f"{name} is there more than once: {one.called} counts, uploaded last")
+        if one.late:
+            taken.said.append(f"{one.called} was late, says Canvas")
+        chosen[name] = one
+    taken.files = chosen
+
+
+def _contents(archive: zipfile.ZipFile, taken: Taken) -> tuple[dict[str, bytes], list[str]]:
+    files, said = {}, []
+    for name, one in _plain(taken.files):
+        if len(files) == MOST_FILES:
+            said.append(f"more than {MOST_FILES} files: the rest were not taken")
+            break
+        with archive.open(one.member) as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            said.append(f"{name} is larger than {MOST_BYTES // 10**6} MB and was not taken")
+            continue
+        files[name] = data
+    return files, said
+
+
+def _plain(files: dict[str, Found]) -> Iterator[tuple[str, Found]]:
+    """Names that cannot lead out of the student's folder or hide in it."""
+    for name, one in files.items():
+        if name not in (".", "..", "timestamp.txt") and name.isprintable() and not set(name) & set("/\\\0"):
+            yield name, one

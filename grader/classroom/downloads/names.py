@@ -1,0 +1,63 @@
+"""Whose a file in a platform's zip is, and what it was called: read from its name there.
+
+Canvas (add_upload_submission of lib/content_zipper.rb in instructure/canvas-lms): NAME[_LATE]_USER_FILE_called.ipynb; NAME
+is the sortable name in lower case without what is no letter, digit or underscore; a second upload is called "called-1.ipynb".
+Moodle (the assignment's "Download all submissions"): a folder, or the beginning of the file's name, "FULL NAME_PARTICIPANT_
+assignsubmission_file_"; where submissions are anonymous, FULL NAME is "Participant".
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+CANVAS = re.compile(r"(?P<name>\w*?)(?P<late>_LATE)?_(?P<user>\d+)_(?P<file>\d+)_(?P<called>[^/]+)")
+MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<user>\d+)_assignsubmission_file(?:_?/|_)(?P<called>.+)")
+AGAIN = re.compile(r"(?:-\d+| ?\(\d+\))$")  # what an upload or a browser adds to a name that is taken
+
+
+@dataclass(frozen=True)
+class Found:
+    """One file of the zip: who handed it in, as the platform names them."""
+
+    member: str  # its name in the zip
+    name: str
+    user: str  # Canvas: the user's number; Moodle: the participant's
+    called: str  # the file's own name
+    order: int = 0  # the higher of two uploads is the later one
+    late: bool = False
+
+
+def canvas(member: str) -> Found | None:
+    read = CANVAS.fullmatch(PurePosixPath(member).name)
+    if not read:
+        return None
+    return Found(member, read["name"], read["user"], read["called"], int(read["file"]), bool(read["late"]))
+
+
+def moodle(member: str) -> Found | None:
+    read = MOODLE.fullmatch(member)
+    return Found(member, read["name"], read["user"], PurePosixPath(read["called"]).name) if read else None
+
+
+PLATFORMS = {"canvas": canvas, "moodle": moodle}
+
+
+def platform(members: list[str]) -> str:
+    """Which platform's names these are; ValueError where most fit neither."""
+    fits = {name: sum(read(member) is not None for member in members) for name, read in PLATFORMS.items()}
+    best = max(fits, key=fits.get)
+    if not fits[best] or 2 * fits[best] < len(members):
+        raise ValueError(
+            "the zip must hold files named as Canvas or Moodle names them, got "
+            f"{', '.join(members[:3]) or 'nothing'}; take the platform's own download of all submissions"
+        )
+    return best
+
+
+def meant(called: str, wanted: list[str]) -> str:
+    """The lab's notebook that an uploaded file is, without what made its name unique; else its own name."""
+    if called in wanted:
+        return called
+    stem, dot, kind = called.rpartition(".")
+    plain = f"{AGAIN.sub('', stem)}{dot}{kind}"
+    return plain if plain in wanted else called

@@ -1,0 +1,107 @@
+"""python -m grader export LAB --format canvas: the grades of a lab in a file that a learning platform imports."""
+
+import argparse
+import csv
+import io
+import sys
+from pathlib import Path
+
+from grader.classroom import ledger, people, term
+from grader.classroom.exports.tables import FORMATS, Wanted
+from grader.classroom.ledger import Standing
+from grader.judge.report import visible
+from grader.verdicts import EXIT, FAIL, WRONG_USAGE
+
+ROOT = Path(__file__).parents[3]
+PLACE = Path("work/grades")  # below the course's root; git does not see it
+MOST_NAMED = 10
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m grader export", description=__doc__)
+    parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
+    parser.add_argument("--format", choices=sorted(FORMATS), default="csv")
+    parser.add_argument("--names", type=Path, help="a CSV that says who a student is on the platform")
+    parser.add_argument("--title", help="of the grade's column; Canvas: 'Lab 1 (4711)' with its number")
+    parser.add_argument("--to", type=Path, metavar="FILE", help=f"instead of {PLACE}/LAB.FORMAT.csv")
+    parser.add_argument(
+        "--unfinished", action="store_true", help="export although a person still has to grade"
+    )
+    parser.add_argument(
+        "--missing-as-zero", action="store_true", help="0 points for who handed in nothing; else left out"
+    )
+    wants = parser.parse_args(argv)
+    try:
+        return export(ROOT, wants)
+    except (ValueError, OSError) as error:
+        print(f"python -m grader export: {error}", file=sys.stderr)
+        return WRONG_USAGE
+
+
+def export(root: Path, wants) -> int:
+    found = ledger.standings(root, wants.lab)
+    known = people.read(wants.names) if wants.names else {}
+    open_ = unfinished(root, wants.lab, found)
+    if open_ and not wants.unfinished:
+        print(_refusal(wants.lab, open_), file=sys.stderr)
+        return EXIT[FAIL]
+    missing = [one.student for one in found if not one.entered and one.student not in open_]
+    chosen = [one for one in found if one.entered or wants.missing_as_zero and one.student in missing]
+    table = FORMATS[wants.format](Wanted(wants.lab, wants.title or wants.lab, chosen, known))
+    path = wants.to or root / PLACE / f"{wants.lab}.{wants.format}{'.provisional' if open_ else ''}.csv"
+    _write(path, table)
+    print("\n".join([f"{path}: {len(chosen)} students", *_remarks(wants, chosen, missing, open_, known)]))
+    return 0
+
+
+def unfinished(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
+    """Whose points are not final, and why."""
+    said = {
+        one.student: f"{len(one.waiting)} cells wait for a person ({_few(one.waiting, 3)})"
+        for one in found
+        if one.waiting
+    }
+    return said | ledger.not_judged(root, lab, found)
+
+
+def _refusal(lab: str, open_: dict[str, str]) -> str:
+    lines = [f"{lab} is not finished, so nothing was exported. Not final:"]
+    lines += [f"  {visible(student)}: {why}" for student, why in list(open_.items())[:MOST_NAMED]]
+    lines += [f"  and {len(open_) - MOST_NAMED} more"] * (len(open_) > MOST_NAMED)
+    return "\n".join(
+        [*lines, f"Grade them in the formgrader, run python -m grader class {lab}, or add --unfinished."]
+    )
+
+
+def _remarks(wants, chosen: list[Standing], missing: list[str], open_: dict, known: dict) -> list[str]:
+    """What an instructor should know before importing the file."""
+    said = [f"provisional: {len(open_)} students have points that are not final"] * bool(open_)
+    if missing:
+        what = "written as 0" if wants.missing_as_zero else "left out (--missing-as-zero writes 0)"
+        said.append(f"nothing handed in, {what}: {_few(missing)}")
+    if strangers := [one.student for one in chosen if known and one.student not in known]:
+        said.append(f"not in {wants.names}, so under their own names: {_few(strangers)}")
+    above = [one.student for one in chosen if one.points > one.of]
+    if above and wants.format == "moodle":
+        said.append(
+            f"above the maximum by bonus points: {_few(above)}; Moodle cuts them off unless it allows grades above"
+        )
+    if wants.format == "canvas" and not (wants.title or "").rstrip().endswith(")"):
+        said.append("Canvas makes a new assignment of a title without its number: --title 'Lab 1 (4711)'")
+    if wants.format == "moodle":
+        said.append(
+            "Moodle: Grades > Import > CSV file, separator comma, and say which column names the user"
+        )
+    return said
+
+
+def _few(names: list[str], most: int = MOST_NAMED) -> str:
+    more = len(names) - most
+    return ", ".join(visible(name) for name in names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _write(path: Path, table: list[list[str]]) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    term.write(path, text.getvalue(), replace=True)

@@ -1,0 +1,102 @@
+"""JupyterHub for one class on one machine: real users, nbgrader's exchange between them, the formgrader for instructors.
+
+Run as root: `jupyterhub -f jupyterhub_config.py`. A user's part is decided by two groups of the machine. Below TILE_HUB:
+edition/ is the student edition that everybody reads, exchange/ is where labs and hand-ins meet, students/ is what their
+servers are told, state/ is the hub's own.
+An instructor has a checkout of the whole course in ~/tile-by-tile that nobody else can read.
+"""
+
+import asyncio
+import grp
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+c = get_config()  # noqa: F821, given by traitlets
+
+HERE = Path(__file__).resolve().parent
+PLACE = Path(os.environ.get("TILE_HUB", "/srv/tile-by-tile"))
+EDITION, EXCHANGE, STATE = PLACE / "edition", PLACE / "exchange", PLACE / "state"
+STUDENTS = os.environ.get("TILE_STUDENTS", "tile-students")
+INSTRUCTORS = os.environ.get("TILE_INSTRUCTORS", "tile-instructors")
+CHECKOUT = "tile-by-tile"  # in an instructor's home
+
+for folder, mode in (
+    (STATE, 0o700),
+    (EXCHANGE, 0o777),
+):  # the exchange is everybody's; nbgrader guards what lies in it
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(mode)
+
+# Where this file lies may be closed to students; what their servers read may not.
+FOR_STUDENTS = PLACE / "students"
+shutil.copytree(HERE / "student", FOR_STUDENTS, dirs_exist_ok=True)
+shutil.copyfile(HERE / "lessons.py", FOR_STUDENTS / "lessons.py")
+
+# Encryption belongs in front of it (nginx, Caddy): the hub itself listens to this machine alone.
+c.JupyterHub.bind_url = os.environ.get("TILE_HUB_URL", "http://127.0.0.1:8000")
+c.JupyterHub.hub_bind_url = os.environ.get("TILE_HUB_API", "http://127.0.0.1:8081")
+c.ConfigurableHTTPProxy.api_url = os.environ.get("TILE_PROXY_API", "http://127.0.0.1:8001")
+c.ConfigurableHTTPProxy.command = os.environ.get("TILE_PROXY", "configurable-http-proxy").split()
+c.ConfigurableHTTPProxy.pid_file = str(STATE / "proxy.pid")
+c.JupyterHub.cookie_secret_file = str(STATE / "cookie_secret")
+c.JupyterHub.db_url = f"sqlite:///{STATE}/jupyterhub.sqlite"
+
+c.JupyterHub.authenticator_class = "pam"
+c.LocalAuthenticator.allowed_groups = {STUDENTS, INSTRUCTORS}
+c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"
+c.Spawner.cmd = [str(Path(sys.executable).with_name("jupyterhub-singleuser"))]
+c.Spawner.start_timeout = 120  # a first start reads some hundred megabytes
+c.Spawner.http_timeout = 120
+
+
+def is_instructor(name: str) -> bool:
+    groups = os.getgrouplist(name, pwd.getpwnam(name).pw_gid)
+    return grp.getgrnam(INSTRUCTORS).gr_gid in groups
+
+
+async def prepare(spawner) -> None:
+    """Where a user's server begins and what it reads, before it starts."""
+    home = Path(pwd.getpwnam(spawner.user.name).pw_dir)
+    instructor = is_instructor(spawner.user.name)
+    root, course = (home / CHECKOUT, home / CHECKOUT) if instructor else (home, EDITION)
+    configs = [course / ".jupyter/instructor", course] if instructor else [FOR_STUDENTS]
+    spawner.notebook_dir = str(root)
+    spawner.environment = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
+        "PYTHONPATH": str(course),
+        "JUPYTER_CONFIG_PATH": ":".join(str(path) for path in [*configs, course / ".jupyter"]),
+        "NBGRADER_EXCHANGE": str(EXCHANGE),
+        "TILE_RECORDS": str(home / ".tile-by-tile/records"),
+        "INSTRUCTOR": "1",  # all folders in sight: a home holds nothing but what its owner put there
+    }
+    if not instructor:
+        await asyncio.to_thread(_renew_lessons, spawner.user.name, home)
+
+
+def _renew_lessons(name: str, home: Path) -> None:
+    """As the student: a hub that writes into homes as root would follow whatever link lies there."""
+    user = pwd.getpwnam(name)
+    command = [
+        sys.executable,
+        "-I",
+        str(FOR_STUDENTS / "lessons.py"),
+        str(EDITION / "course"),
+        str(home / "course"),
+    ]
+    subprocess.run(
+        command,
+        user=user.pw_uid,
+        group=user.pw_gid,
+        extra_groups=[],
+        cwd=home,
+        env={},
+        timeout=60,
+        check=True,
+    )
+
+
+c.Spawner.pre_spawn_hook = prepare

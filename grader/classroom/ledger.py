@@ -1,0 +1,151 @@
+"""What the gradebook holds of a lab, student by student: for exports, reports and a student's own page."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.classroom import books
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One graded cell of one student."""
+
+    notebook: str
+    cell: str
+    points: float
+    of: float
+    bonus: float  # part of points, on top of `of`
+    waits: bool  # a person has to look at it
+    checked: bool  # judged by the grader; the others are graded by hand
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A student in one lab, as the gradebook has it."""
+
+    student: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    entered: bool = False  # the gradebook holds a submission
+    handed_in_at: str = ""
+    penalty: float = 0.0
+    of: float = 0.0
+    marks: list[Mark] = field(default_factory=list)
+
+    @property
+    def raw(self) -> float:
+        return sum(mark.points for mark in self.marks)
+
+    @property
+    def points(self) -> float:
+        return max(0.0, self.raw - self.penalty)
+
+    @property
+    def bonus(self) -> float:
+        return sum(mark.bonus for mark in self.marks)
+
+    @property
+    def waiting(self) -> list[str]:
+        return sorted(f"{mark.notebook}: {mark.cell}" for mark in self.marks if mark.waits)
+
+
+def address(root: Path) -> str:
+    """Where the gradebook is, as SQLAlchemy writes it."""
+    return books.course(books.settings(root, "any"), logging.Logger("quiet")).db_url
+
+
+@contextmanager
+def opened(root: Path):
+    """The gradebook; ValueError in a sentence where there is none, or none that can be read."""
+    from nbgrader.api import Gradebook
+    from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
+
+    url = address(root)
+    file = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:///") and not file.exists():
+        raise ValueError("gradebook must be there, got none; run python -m grader class LAB first")
+    try:
+        with books.quiet(), Gradebook(url, "tile-by-tile") as gradebook:
+            yield gradebook
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"gradebook must have its driver installed, got no {error.name}; pip install '.[postgresql]'"
+        ) from None
+    except (SQLAlchemyError, NoSuchModuleError) as error:
+        why = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        raise ValueError(
+            f"gradebook must be one that can be read, got {why!r}; try again when nobody else uses it"
+        ) from None
+
+
+def standings(root: Path, lab: str) -> list[Standing]:
+    """Every student that the gradebook knows, in the order of their names."""
+    from nbgrader.api import MissingEntry
+
+    with opened(root) as gradebook:
+        try:
+            assignment = gradebook.find_assignment(lab)
+        except MissingEntry:
+            known = ", ".join(sorted(one.name for one in gradebook.assignments)) or "none"
+            raise ValueError(
+                f"lab must be one that the gradebook knows ({known}), got {lab!r}; "
+                "run python -m grader class LAB first"
+            ) from None
+        submissions = {one.student.id: one for one in assignment.submissions}
+        return [
+            _standing(student, submissions.get(student.id), float(assignment.max_score))
+            for student in sorted(gradebook.students, key=lambda one: one.id)
+        ]
+
+
+def _standing(student, submission, of: float) -> Standing:
+    names = {key: getattr(student, key) or "" for key in ("first_name", "last_name", "email")}
+    if submission is None:
+        return Standing(student.id, **names, of=of)
+    return Standing(
+        student.id,
+        **names,
+        entered=True,
+        handed_in_at=str(submission.timestamp or ""),
+        penalty=float(submission.late_submission_penalty or 0.0),
+        of=of,
+        marks=list(_marks(submission)),
+    )
+
+
+def _marks(submission) -> Iterator[Mark]:
+    for notebook in sorted(submission.notebooks, key=lambda one: one.name):
+        for grade in notebook.grades:
+            yield Mark(
+                notebook.name,
+                grade.name,
+                float(grade.score),
+                float(grade.max_score),
+                float(grade.extra_credit or 0.0),
+                bool(grade.needs_manual_grade),
+                grade.name.startswith("check_"),
+            )
+
+
+def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
+    """Students whose newest hand-in the gradebook does not hold yet, and why one can tell."""
+    entered = {one.student for one in found if one.entered}
+    said = {}
+    for folder in sorted((root / "submitted").glob(f"*/{lab}")):
+        student = folder.parent.name
+        if student not in entered:
+            said[student] = "handed in and not judged yet"
+        elif _time(folder) != _time(root / "autograded" / student / lab):
+            said[student] = "handed in again since it was judged"
+    return said
+
+
+def _time(folder: Path) -> str:
+    try:
+        return (folder / "timestamp.txt").read_text(encoding="utf-8", errors="replace").strip()[:100]
+    except OSError:
+        return ""

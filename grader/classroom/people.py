@@ -1,0 +1,68 @@
+"""Who a student is elsewhere: a small CSV from nbgrader's names to those of Canvas or Moodle."""
+
+import csv
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Person:
+    """One row. What a learning platform does not ask for may be left out."""
+
+    student: str  # the folder's name below submitted/
+    name: str = ""  # as the platform shows it
+    id: str = ""  # Canvas: its own number for the user, which stands in the names of downloads
+    sis_user_id: str = ""
+    login: str = ""  # Canvas: SIS Login ID
+    section: str = ""
+    username: str = ""  # Moodle
+    idnumber: str = ""  # Moodle: ID number in the profile
+    email: str = ""
+    identifier: str = ""  # Moodle: number of the participant in this assignment, in the names of downloads
+
+
+COLUMNS = tuple(field.name for field in fields(Person))
+
+
+def read(path: Path) -> dict[str, Person]:
+    """student -> Person; ValueError says which line is wrong and how."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"names must be a CSV file in UTF-8, got {path} ({error})") from None
+    rows = csv.DictReader(text.splitlines())
+    heads = [(head or "").strip() for head in rows.fieldnames or []]
+    if "student" not in heads or set(heads) - set(COLUMNS):
+        odd = ", ".join(sorted(set(heads) - set(COLUMNS))) or "no column student"
+        raise ValueError(
+            f"{path.name} must have the column student and of the others only {', '.join(COLUMNS[1:])}; got {odd}"
+        )
+    rows.fieldnames = heads
+    found = {}
+    for row in rows:
+        if None in row or None in row.values():
+            raise ValueError(
+                f"{path.name}:{rows.line_num} must have {len(heads)} fields as its first line has"
+            )
+        person = Person(**{key: value.strip() for key, value in row.items()})
+        if not person.student or person.student in found:
+            raise ValueError(
+                f"{path.name}:{rows.line_num} must name a student once, got {person.student!r} "
+                + ("again" if person.student else "")
+            )
+        found[person.student] = person
+    return found
+
+
+def by(column: str, people: dict[str, Person]) -> dict[str, str]:
+    """value of one column -> student; a value that two share stands for nobody and is refused."""
+    found = {}
+    for person in people.values():
+        value = getattr(person, column)
+        if value and value in found:
+            raise ValueError(
+                f"names must have every {column} once, got {value!r} for {found[value]} and {person.student}"
+            )
+        if value:
+            found[value] = person.student
+    return found

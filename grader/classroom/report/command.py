@@ -1,0 +1,60 @@
+"""python -m grader report LAB: how the class fared with a lab, as one page and as data."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from grader.classroom import term
+from grader.classroom.report import facts, page
+from grader.classroom.report.facts import STATES, Facts
+from grader.judge.report import visible
+from grader.verdicts import WRONG_USAGE
+
+ROOT = Path(__file__).parents[3]
+PLACE = Path("work/report")  # below the course's root; git does not see it
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m grader report", description=__doc__)
+    parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
+    parser.add_argument("--out", type=Path, metavar="DIR", help=f"instead of {PLACE}")
+    wants = parser.parse_args(argv)
+    try:
+        found = facts.gather(ROOT, wants.lab, lambda line: print(visible(line), file=sys.stderr, flush=True))
+        folder = wants.out or ROOT / PLACE
+        folder.mkdir(parents=True, exist_ok=True)
+        term.write(folder / f"{wants.lab}.html", page.html(found), replace=True)
+        term.write(folder / f"{wants.lab}.json", json.dumps(as_json(found), indent=1) + "\n", replace=True)
+    except (ValueError, OSError) as error:
+        print(f"python -m grader report: {error}", file=sys.stderr)
+        return WRONG_USAGE
+    print(
+        f"{folder / wants.lab}.html: {len(found.entered)} students, {len(found.asked)} questions; the data beside it"
+    )
+    return 0
+
+
+def as_json(found: Facts) -> dict:
+    """The page's numbers, without any answer."""
+    return {
+        "lab": found.lab,
+        "mode": found.mode,
+        "students": [{"student": one.student, "points": one.points, "of": one.of, "waiting": one.waiting} for one in found.entered],
+        "questions": [
+            {
+                "question": one.name,
+                "notebook": one.notebook,
+                "of": one.of,
+                "by_hand": one.by_hand,
+                "bonus": one.bonus,
+                "states": {state: one.count(state) for state in STATES},
+                "mistakes": [{"what": w, "recognised": k, "students": n} for (w, k), n in one.mistakes.most_common()],
+                "identical": one.alike.identical,
+                "alike": [{"students": [p.one.student, p.other.student], "share": round(p.share, 3)} for p in one.alike.pairs],
+            }
+            for one in found.asked
+        ],
+        "inconclusive": found.inconclusive,
+        "not_judged": found.not_judged,
+    }  # fmt: skip

@@ -1,0 +1,186 @@
+"""What a class did with a lab, as plain data: points from the gradebook, reasons from the records, answers from the hand-ins."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+
+from grader import questions
+from grader.classroom import ledger, preprocessors, term
+from grader.classroom.came_in import handed_in
+from grader.classroom.ledger import Standing
+from grader.classroom.report import alike
+from grader.classroom.report.alike import Alike, Written
+from grader.classroom.transplant import is_check, mark
+from grader.judge import answer
+from grader.judge.record import FAIL, REFUSED, Record
+
+STATES = ("full", "part", "none", "not begun", "open")
+
+
+@dataclass
+class Asked:
+    """One graded cell of the lab, and how the class fared with it."""
+
+    name: str  # the question, or the cell of one that is graded by hand
+    notebook: str
+    of: float
+    by_hand: bool
+    bonus: bool = False
+    states: dict[str, str] = field(default_factory=dict)  # student -> one of STATES
+    points: dict[str, float] = field(default_factory=dict)  # of those that are settled
+    mistakes: Counter = field(default_factory=Counter)  # (what it is, whether it was recognised) -> students
+    alike: Alike = field(default_factory=lambda: Alike([], []))
+
+    def count(self, state: str) -> int:
+        return list(self.states.values()).count(state)
+
+    @property
+    def settled(self) -> int:
+        return len(self.states) - self.count("open")
+
+
+@dataclass
+class Facts:
+    lab: str
+    mode: str
+    standings: list[Standing]
+    asked: list[Asked]
+    inconclusive: list[tuple[str, str]]  # (student, question)
+    not_judged: dict[str, str]
+
+    @property
+    def entered(self) -> list[Standing]:
+        return [one for one in self.standings if one.entered]
+
+
+def gather(root: Path, lab: str, say: Callable = lambda line: None) -> Facts:
+    path = root / term.PLACE / f"{lab}.json"
+    if not term.NAME.fullmatch(lab) or not path.exists():
+        raise ValueError(
+            f"lab must be one that was judged, got {lab!r}; run python -m grader class LAB first"
+        )
+    round_ = term.open_term(root, lab)
+    standings = ledger.standings(root, lab)
+    cells, stubs = _released(root, lab)
+    records = _records(round_.records())
+    answers, written = {}, defaultdict(list)
+    for one in standings:
+        if one.entered:
+            say(f"reading what {one.student} handed in")
+            came_in = handed_in(round_, one.student)
+            answers[one.student] = dict(came_in.answers())
+            for (notebook, cell), source, kind in _sources(came_in.notebooks, stubs):
+                written[notebook, cell].append(Written(one.student, source, kind))
+    facts = Facts(
+        lab, round_.mode, standings, list(cells.values()), [], ledger.not_judged(root, lab, standings)
+    )
+    for one in facts.entered:
+        _enter(facts, one, cells, answers[one.student], records)
+    for place, sources in written.items():
+        say(f"comparing {len(sources)} answers of {place[1]}")
+        found = cells.get((place[0], f"check_{place[1]}")) or cells.get(place)
+        if found:
+            found.alike = alike.find(sources, stubs[place])
+    return facts
+
+
+def _released(root: Path, lab: str) -> tuple[dict, dict]:
+    """({(notebook, graded cell): Asked}, {(notebook, answer cell): its text as handed out})."""
+    cells, stubs, table = {}, {}, questions.load()
+    for path in sorted((root / "labs" / lab).glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        asks = preprocessors.answers_to_checks(notebook)
+        for cell in notebook.cells:
+            own = mark(cell)
+            name = own.get("grade_id")
+            if own.get("grade") or own.get("task"):
+                question = asks.get(name, ("", None))[0]
+                bonus = question in table and table[question].bonus
+                of = table[question].points if question in table else float(own.get("points", 0))
+                cells[path.stem, name] = Asked(question or name, path.stem, of, not is_check(cell), bonus)
+            if own.get("solution"):
+                stubs[path.stem, name] = cell.source
+    return cells, stubs
+
+
+def _records(folder: Path) -> dict[tuple[str, str], Record]:
+    """(question, hash of the answer) -> the newest record, whatever machine and round it is from."""
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            record = Record.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, KeyError):
+            continue
+        place = record.question, record.answer
+        if place not in found or found[place].date <= record.date:
+            found[place] = record
+    return found
+
+
+def _sources(notebooks: list, stubs: dict):
+    """The answers that differ from what was handed out."""
+    for notebook in notebooks:
+        names = {name: stem for stem, name in stubs}
+        for cell in notebook.cells:
+            name = mark(cell).get("grade_id")
+            place = names.get(name), name
+            if place in stubs and cell.source.strip() != stubs[place].strip():
+                yield place, cell.source, "code" if cell.cell_type == "code" else "markdown"
+
+
+def _enter(facts: Facts, one: Standing, cells: dict, answers: dict, records: dict) -> None:
+    for found in one.marks:
+        asked = cells.get((found.notebook, found.cell))
+        if asked is None:
+            continue
+        record = None if asked.by_hand else _record(records, asked.name, answers.get(asked.name))
+        state = _state(found, asked, record)
+        asked.states[one.student] = state
+        if state == "open":
+            if found.checked:
+                facts.inconclusive.append((one.student, asked.name))
+            continue
+        asked.points[one.student] = found.points
+        for reason in _reasons(record):
+            asked.mistakes[reason] += 1
+
+
+def _record(records: dict, question: str, source: str | None) -> Record | None:
+    try:
+        return (
+            records.get((question, answer.digest(answer.normalise(source)))) if source is not None else None
+        )
+    except answer.Refused as why:
+        return Record(question, REFUSED, 0.0, 0.0, "", message=str(why))
+
+
+def _state(found: ledger.Mark, asked: Asked, record: Record | None) -> str:
+    if found.waits:
+        return "open"
+    if record is not None and record.not_started:
+        return "not begun"
+    if found.points >= asked.of:
+        return "full"
+    return "part" if found.points > 0 else "none"
+
+
+def _reasons(record: Record | None) -> set[tuple[str, bool]]:
+    """What went wrong, once a record: a mistake that was recognised by its sentence, else the part and where to look."""
+    if record is None or record.not_started:
+        return set()
+    if record.verdict == REFUSED:
+        return {(f"refused: {record.message}", False)}
+    known = {one.sentence for one in _mistakes(record.question)}
+    failed = [part for part in record.parts if part.state == FAIL]
+    return {
+        (part.look, True) if part.look in known else (f"{part.name}: {part.look}", False) for part in failed
+    }
+
+
+def _mistakes(question: str) -> tuple:
+    table = questions.load()
+    return table[question].mistakes if question in table else ()

@@ -1,0 +1,7 @@
+"""All that a class holds of one student: shown, and deleted when it must be."""
+
+
+def main(argv: list[str]) -> int:
+    from grader.classroom.student.command import main
+
+    return main(argv)

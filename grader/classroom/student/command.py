@@ -1,0 +1,95 @@
+"""python -m grader student NAME [--delete]: all that the class holds of a student, or its end."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from grader.classroom import lock
+from grader.classroom.came_in import STUDENT
+from grader.classroom.student import traces
+from grader.classroom.student.forget import forget
+from grader.classroom.student.traces import Traces
+from grader.judge.report import visible
+from grader.verdicts import EXIT, FAIL, WRONG_USAGE
+
+ROOT = Path(__file__).parents[3]
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m grader student", description=__doc__)
+    parser.add_argument("name", metavar="NAME", help="as the folder below submitted/ is called")
+    does = parser.add_mutually_exclusive_group()
+    does.add_argument("--show", action="store_true", help="list it; this is what happens without a flag")
+    does.add_argument("--delete", action="store_true", help="delete it, after you have typed the name again")
+    parser.add_argument("--yes", action="store_true", help="delete without asking")
+    wants = parser.parse_args(argv)
+    try:
+        if not STUDENT.fullmatch(wants.name):
+            raise ValueError(f"NAME must be a student's, as below submitted/, got {wants.name!r}")
+        return run(ROOT, wants)
+    except (ValueError, OSError, lock.Busy) as error:
+        print(f"python -m grader student: {error}", file=sys.stderr)
+        return WRONG_USAGE
+
+
+def run(root: Path, wants) -> int:
+    found = traces.find(root, wants.name, say=lambda line: print(visible(line), file=sys.stderr, flush=True))
+    if not found:
+        raise ValueError(
+            f"NAME must be of a student whom the class knows, got {wants.name!r}; see submitted/"
+        )
+    print(shown(root, found))
+    if not wants.delete:
+        return 0
+    if not wants.yes and not confirmed(found):
+        print("nothing was deleted")
+        return EXIT[FAIL]
+    with lock.held(root, f"deletion of {found.student}"):
+        kept = forget(root, found)
+    if kept:
+        print(*(f"not deleted: {visible(why)}" for why in kept), sep="\n")
+        print("run this as its owner or root to delete the rest")
+    if rest := traces.left(root, wants.name):
+        print(f"deleted; {wants.name} is still named in:", *(f"  {path}" for path in rest), sep="\n")
+        return EXIT[FAIL]
+    print(f"deleted: nothing below {root} names {wants.name} any more. {BEYOND}")
+    return 0
+
+
+BEYOND = (
+    "Files elsewhere are yours to delete: copies and backups, reports and exports that you wrote to other folders, "
+    "grades that a learning platform imported, and the student's own home."
+)
+
+
+def confirmed(found: Traces) -> bool:
+    """Typed again, by a person: what is deleted here comes back from a backup only."""
+    if not sys.stdin.isatty():
+        raise ValueError("--delete must be confirmed at a terminal, or with --yes")
+    return input(f"Type {found.student} to delete all of this: ").strip() == found.student
+
+
+def shown(root: Path, found: Traces) -> str:
+    lines = [f"What the class holds of {visible(found.student)}"]
+    for folder in found.folders:
+        files = [] if folder.is_symlink() else [path for path in folder.rglob("*") if path.is_file()]
+        lines.append(
+            f"  {_place(root, folder)}  {'a link' if folder.is_symlink() else f'{len(files)} files'}"
+        )
+    lines += [f"  gradebook  {visible(line)}" for line in found.grades]
+    lines += ["  gradebook  the name, without a submission"] * (found.known and not found.grades)
+    if found.records:
+        lines.append(
+            f"  {len(found.records)} records of answers that nobody else has handed in (they name nobody)"
+        )
+    if found.shared:
+        lines.append(f"  {found.shared} records of answers that others have handed in, too: these stay")
+    lines += [f"  {_place(root, path)}  feedback in the exchange" for path in found.released]
+    lines += [f"  {_place(root, path)}  an entry" for path in found.kept]
+    lines += [f"  {_place(root, path)}  {count} entries of the log" for path, count in found.logs.items()]
+    lines += [f"  {_place(root, path)}  made from the gradebook, to be made again" for path in found.made]
+    return "\n".join(lines)
+
+
+def _place(root: Path, path: Path) -> str:
+    return visible(str(path.relative_to(root) if path.is_relative_to(root) else path))

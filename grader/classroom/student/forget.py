@@ -1,0 +1,51 @@
+"""Deletes what `traces` found, in an order that can be gone through again after any interruption."""
+
+import json
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from grader.classroom import books, ledger, regrades, term
+from grader.classroom.place import PLACE
+from grader.classroom.student.traces import Traces, entries_of, without
+
+
+def forget(root: Path, found: Traces) -> list[str]:
+    """What could not be deleted, and why. The gradebook first: folders tell a second try what a first one left."""
+    if found.known:
+        _from_gradebook(root, found.student)
+    for path in found.kept:
+        kept = without(json.loads(path.read_text(encoding="utf-8")), found.student)
+        term.write(path, json.dumps(kept, indent=1) + "\n", replace=True)
+    for path in found.logs:
+        if path.name == regrades.FILE:  # whose lines follow from one another
+            regrades.forget(root, found.student)
+            continue
+        term.write(path, "".join(entries_of(path, found.student)[1]), replace=True)
+    paths = [*found.records, *found.released, *found.made, *found.folders]
+    return [why for path in paths if (why := _remove(path))]
+
+
+def _from_gradebook(root: Path, student: str) -> None:
+    with ledger.opened(root) as gradebook:
+        gradebook.remove_student(student)
+        if gradebook.engine.dialect.name == "sqlite":  # or the rows' bytes stay in the file
+            with gradebook.engine.connect() as connection:
+                connection.exec_driver_sql("VACUUM")
+    (root / PLACE / books.COPY).unlink(missing_ok=True)  # the next sound run keeps another
+
+
+def _remove(path: Path) -> str:
+    """Why it is still there; nothing if it is gone."""
+    try:
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
+            return ""
+        for folder, _, _ in os.walk(path):  # nbgrader takes the right to write from what it collected
+            with suppress(PermissionError):
+                os.chmod(folder, 0o700)
+        shutil.rmtree(path)
+    except OSError as error:
+        return f"{path} ({error.strerror})"
+    return ""

@@ -1,0 +1,181 @@
+"""Grades in the forms that platforms import: read back by the rules that their importers have."""
+
+import csv
+import stat
+
+import pytest
+
+from grader.classroom import ledger, people
+from grader.classroom.exports import command
+from grader.classroom.tests.afterwards.conftest import finish
+from grader.classroom.tests.conftest import LAB, RIGHT
+from grader.verdicts import EXIT, FAIL, WRONG_USAGE
+
+NAMES = """student,name,id,sis_user_id,login,section,username,idnumber,email
+ada,"Lovelace, Ada",901,S-1,al1,Mon,ada.l,17,ada@example.org
+bob,"Noether, Bob",,S-2,,Mon,bob.n,18,bob@example.org
+cy,"Cy ""the"" Young",,,cy9,Tue,cy.y,19,cy@example.org
+dee,Dee,904,,,Tue,dee,20,dee@example.org
+eve,Eve,905,,,Tue,eve,21,eve@example.org
+"""
+
+
+@pytest.fixture
+def export(graded, monkeypatch, capsys):
+    monkeypatch.setattr(command, "ROOT", graded.root)
+    (graded.root / "names.csv").write_text(NAMES)
+
+    def run(*arguments):
+        code = command.main([LAB, *arguments])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return run
+
+
+def rows(path):
+    return list(csv.reader(path.read_text().splitlines()))
+
+
+class CanvasImporter:
+    """What lib/gradebook_importer.rb of Canvas asks of a file and finds in it, told again from its rules."""
+
+    def __init__(self, table, ids=(), sis=(), logins=()):
+        header, *rest = table
+        assert "Student" in header[0] and "ID" in header[1], "Couldn't find header row"
+        assert "SIS User ID" in header[2] and "SIS Login ID" in header[3] and "Section" in header[4]
+        self.title, self.most, self.grades = header[5], None, {}
+        for row in rest:
+            assert len(row) == len(header)
+            if "Points Possible" in row[0]:
+                self.most = float(row[5])
+                continue
+            known = row[1] in ids and row[1] or row[2] in sis and row[2] or row[3] in logins and row[3]
+            self.grades[known or row[0]] = float(row[5])
+
+
+def test_nothing_is_exported_as_final_while_a_person_has_to_grade(graded, export):
+    code, said = export("--format", "canvas")
+    assert code == EXIT[FAIL] and "nothing was exported" in said
+    assert "ada: 2 cells wait for a person" in said and "concepts: why" in said
+    assert not (graded.root / command.PLACE).exists()
+    code, said = export("--format", "canvas", "--unfinished")
+    assert code == 0 and "provisional: 5 students" in said
+    assert [p.name for p in (graded.root / command.PLACE).iterdir()] == [f"{LAB}.canvas.provisional.csv"]
+
+    finish(graded.root)
+    code, said = export("--format", "canvas")
+    assert code == 0 and "provisional" not in said, said
+    file = graded.root / command.PLACE / f"{LAB}.canvas.csv"
+    assert file.exists() and stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_hand_in_that_is_not_judged_is_not_final_either(graded, export):
+    finish(graded.root)
+    graded.hand_in("fay", RIGHT)
+    stamp = graded.place("ada").parent / "timestamp.txt"
+    stamp.write_text("2026-11-21 09:00:00.000000 UTC")
+    code, said = export()
+    assert code == EXIT[FAIL]
+    assert "fay: handed in and not judged yet" in said
+    assert "ada: handed in again since it was judged" in said and "bob" not in said
+
+
+def test_canvas_finds_everybody_and_their_points(graded, export):
+    finish(graded.root)
+    code, said = export(
+        "--format", "canvas", "--names", str(graded.root / "names.csv"), "--title", "Lab 1 (77)"
+    )
+    assert code == 0, said
+    table = rows(graded.root / command.PLACE / f"{LAB}.canvas.csv")
+    read = CanvasImporter(table, ids={"901", "904", "905"}, sis={"S-2"}, logins={"cy9"})
+    points = {one.student: one.points for one in ledger.standings(graded.root, LAB)}
+    assert read.title == "Lab 1 (77)" and read.most == 10
+    assert read.grades == {
+        "901": points["ada"], "S-2": points["bob"], "cy9": points["cy"], "904": points["dee"], "905": points["eve"],
+    }  # fmt: skip
+    assert points["ada"] == 7 and points["bob"] == 4
+
+
+def test_without_names_a_student_is_found_by_login(graded, export):
+    finish(graded.root)
+    code, said = export("--format", "canvas")
+    assert code == 0 and "Canvas makes a new assignment" in said
+    read = CanvasImporter(
+        rows(graded.root / command.PLACE / f"{LAB}.canvas.csv"), logins={"ada", "bob", "cy", "dee", "eve"}
+    )
+    assert set(read.grades) == {"ada", "bob", "cy", "dee", "eve"}
+
+
+def test_moodle_gets_a_user_column_without_a_gap(graded, export):
+    finish(graded.root)
+    code, said = export("--format", "moodle", "--names", str(graded.root / "names.csv"))
+    assert code == 0, said
+    header, *table = rows(graded.root / command.PLACE / f"{LAB}.moodle.csv")
+    assert header == ["Username", "ID number", "Email address", LAB]
+    assert table[0] == ["ada.l", "17", "ada@example.org", "7"] and all(all(row) for row in table)
+    (graded.root / "names.csv").write_text(NAMES.replace(",20,dee@", ",,dee@"))
+    export("--format", "moodle", "--names", str(graded.root / "names.csv"))
+    header, *table = rows(graded.root / command.PLACE / f"{LAB}.moodle.csv")
+    assert header == ["Username", "Email address", LAB], "one gap would end Moodle's import"
+
+
+def test_who_handed_in_nothing_is_left_out_and_named(graded, export):
+    from nbgrader.api import Gradebook
+
+    from grader.classroom import books
+
+    finish(graded.root)
+    with books.quiet(), Gradebook(f"sqlite:///{graded.root}/gradebook.db") as gradebook:
+        gradebook.add_student("zoe", first_name="Zoe, the late", last_name="Zed")
+    code, said = export()
+    assert code == 0 and "left out (--missing-as-zero writes 0): zoe" in said
+    file = graded.root / command.PLACE / f"{LAB}.csv.csv"
+    assert [row[1] for row in rows(file)[1:]] == ["ada", "bob", "cy", "dee", "eve"]
+    export("--missing-as-zero")
+    last = rows(file)[-1]
+    assert last[1] == "zoe" and last[3] == "Zoe, the late" and last[-3:] == ["0", "10", "nothing handed in"]
+
+
+def test_penalty_and_bonus_are_in_the_total(graded, export):
+    from nbgrader.api import Gradebook
+
+    from grader.classroom import books
+
+    finish(graded.root)
+    with books.quiet(), Gradebook(f"sqlite:///{graded.root}/gradebook.db") as gradebook:
+        gradebook.find_grade("check_reuse", "concepts", LAB, "ada").extra_credit = 4.5
+        gradebook.find_submission_notebook("concepts", LAB, "bob").late_submission_penalty = 1.25
+        gradebook.find_submission_notebook("concepts", LAB, "dee").late_submission_penalty = 99
+        gradebook.db.commit()
+    code, said = export("--format", "moodle")
+    assert "above the maximum by bonus points: ada" in said
+    header, *table = rows(graded.root / command.PLACE / f"{LAB}.moodle.csv")
+    assert dict(map(tuple, table)) == {"ada": "11.5", "bob": "2.75", "cy": "4", "dee": "0", "eve": "5"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    (
+        ("id,name\n1,A\n", "must have the column student"),
+        ("student,shoe\nada,40\n", "got shoe"),
+        ("student,id\nada,1\nada,2\n", "must name a student once, got 'ada' again"),
+        ("student,id\nada\n", "must have 2 fields"),
+    ),
+)
+def test_a_names_file_is_told_what_is_wrong_with_it(tmp_path, text, why):
+    path = tmp_path / "names.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=why):
+        people.read(path)
+
+
+def test_no_gradebook_no_lab(graded, export, tmp_path, monkeypatch, capsys):
+    assert command.main(["02_nothing"]) == WRONG_USAGE
+    assert f"the gradebook knows ({LAB}), got '02_nothing'" in capsys.readouterr().err
+    (graded.root / "gradebook.db").write_bytes(b"this is no database" * 100)
+    code, said = export()
+    assert code == WRONG_USAGE and "gradebook must be one that can be read" in said and "SELECT" not in said
+    (graded.root / "gradebook.db").unlink()
+    code, said = export()
+    assert code == WRONG_USAGE and "run python -m grader class LAB first" in said

@@ -1,0 +1,116 @@
+"""A class on one page: its numbers, its names, and nothing that could run or leave."""
+
+import html
+import json
+import re
+
+import pytest
+
+from grader import questions
+from grader.classroom.report import command, facts, plots
+from grader.classroom.tests.afterwards.conftest import by_hand
+from grader.classroom.tests.conftest import LAB, RIGHT
+from grader.verdicts import WRONG_USAGE
+
+
+@pytest.fixture
+def report(graded, monkeypatch, capsys):
+    monkeypatch.setattr(command, "ROOT", graded.root)
+
+    def run():
+        assert command.main([LAB]) == 0, capsys.readouterr().err
+        place = graded.root / command.PLACE
+        return (place / f"{LAB}.html").read_text(), json.loads((place / f"{LAB}.json").read_text())
+
+    return run
+
+
+def words(page: str) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<body")[2])))
+
+
+def test_what_the_class_did_stands_on_the_page(graded, report):
+    by_hand(graded.root, {("ada", "why"): 3, ("bob", "why"): 1.5})
+    page, data = report()
+    asked = {one["question"]: one for one in data["questions"]}
+    assert {name: one["states"] for name, one in asked.items()} == {
+        "gemm_tiling.reuse": {"full": 3, "part": 0, "none": 1, "not begun": 1, "open": 0},
+        "gemm_tiling.tile_loads": {"full": 2, "part": 0, "none": 2, "not begun": 1, "open": 0},
+        "why": {"full": 1, "part": 1, "none": 0, "not begun": 0, "open": 3},
+        "draw": {"full": 0, "part": 0, "none": 0, "not begun": 0, "open": 5},
+    }
+    seen = words(page)
+    assert "5 handed in and judged" in seen and "5 have cells that wait for a person" in seen
+    assert "Nobody has all points: of no question" in seen
+    assert "ada 1 concepts: draw" in seen and "eve 2 concepts: draw, concepts: why" in seen
+    bars = (
+        "1 with 0 to 0.833, 1 with 1.67 to 2.5, 1 with 2.5 to 3.33, 1 with 3.33 to 4.17, 1 with 7.5 to 8.33"
+    )
+    assert f'aria-label="The whole lab: {bars}"' in page, "dee, cy, eve, bob, ada"
+
+
+def test_a_recognised_mistake_is_counted_by_its_sentence(report):
+    _, data = report()
+    found = next(one for one in data["questions"] if one["question"] == "gemm_tiling.tile_loads")["mistakes"]
+    known = {mistake.sentence for mistake in questions.find("gemm_tiling.tile_loads").mistakes}
+    assert len(found) == 1 and found[0]["what"] in known
+    assert (found[0]["recognised"], found[0]["students"]) == (True, 2)
+
+
+def test_renamed_copies_are_shown_side_by_side_and_cost_nothing(graded, report):
+    before = {row.student: row.points for row in graded.grade().values()}
+    page, data = report()
+    loads = next(one for one in data["questions"] if one["question"] == "gemm_tiling.tile_loads")
+    assert ["bob", "cy"] in loads["identical"]
+    assert "None of this is a grade" in words(page)
+    assert {row.student: row.points for row in graded.grade().values()} == before
+
+
+def test_a_question_that_everybody_passes_is_named(graded, report):
+    for student in ("bob", "cy", "dee", "eve"):
+        graded.hand_in(student, RIGHT)
+    graded.grade()
+    page, _ = report()
+    assert "Everybody has all points: gemm_tiling.reuse , gemm_tiling.tile_loads ." in words(page)
+
+
+def test_nothing_of_a_student_runs_on_the_page(graded, report):
+    hostile = '</pre><script>alert(1)</script><img src=x onerror="alert(2)">'
+    graded.hand_in("dee", {**RIGHT, "why": f"{hostile} " + "one two three four five six " * 9})
+    graded.hand_in("eve", {**RIGHT, "why": f"{hostile} " + "one two three four five six " * 9})
+    graded.grade(only=["dee", "eve"])
+    page, _ = report()
+    assert "<script" not in page and "<img" not in page and "onerror=&quot;" in page
+    assert "default-src 'none'" in page and "http://" not in page and "https://" not in page
+
+
+def test_trouble_and_late_hand_ins_are_listed(graded, report):
+    graded.hand_in("fay", RIGHT)
+    _, data = report()
+    assert data["not_judged"] == {"fay": "handed in and not judged yet"}
+
+
+def test_what_was_never_judged_has_no_report(graded, monkeypatch, capsys):
+    monkeypatch.setattr(command, "ROOT", graded.root)
+    for lab in ("02_nothing", "../x"):
+        assert command.main([lab]) == WRONG_USAGE
+        assert "lab must be one that was judged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "most", "expected"),
+    (
+        ([], 3, [0, 0, 0, 0]),
+        ([0, 3, 3, 5], 3, [1, 0, 0, 2, 0, 1]),
+        ([0.5, 24.0, 12.0], 24, [1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]),
+    ),
+)
+def test_every_student_is_in_one_bar(values, most, expected):
+    assert [count for *_, count in plots.bins(values, most)] == expected
+
+
+def test_states_of_a_question_fill_its_bar(graded):
+    found = facts.gather(graded.root, LAB)
+    counts = {state: found.asked[0].count(state) for state in facts.STATES}
+    widths = map(float, re.findall(r'width="([\d.]+)" height="10"', plots.shares(counts, "x")))
+    assert sum(widths) == pytest.approx(100, abs=0.01)
