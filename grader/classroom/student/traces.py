@@ -15,7 +15,7 @@ from grader.judge import answer
 STEPS = ("submitted", "autograded", "feedback")
 MADE = ("work/grades", "work/report", "grades.csv")  # made from the gradebook, and made again by one command
 LOGS = (f"{PLACE}/**/*.log", f"{PLACE}/**/*.jsonl", ".nbgrader.log")
-DATED = re.compile(r"^(\d{4}-\d\d-\d\d |\{)")  # how an entry of a log begins; what follows belongs to it
+DATED = re.compile(r"^(\d{4}-\d\d-\d\d |[\[{])")  # how an entry of a log begins; what follows belongs to it
 LARGEST = 50_000_000
 
 
