@@ -1,0 +1,158 @@
+"""From words to 16-bit numbers in registers: the part that all kernels share. The layout is packed.py's.
+
+Four-bit integers: two nibbles of a word are OR-ed into the mantissas of two halves at once (1024 + code in fp16,
+128 + code in bf16, both exact), and one subtraction brings zero back to zero: about one instruction a weight.
+Codebooks: `byte_perm` looks four nibbles up in eight bytes, so a table of eight levels costs two look-ups (low bytes, high
+bytes) and two interleavings for four weights; longer tables are joined by a mask made the same way.
+"""
+
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def words_of(
+    at_ptr, first, stride_b, stride_v, stride_w, left, B: tl.constexpr, V: tl.constexpr, W: tl.constexpr,
+    EVEN: tl.constexpr,
+):  # fmt: skip
+    """(B, W, 32, 4 V) words: V vectors of each lane, in B x W places that are strides (in vectors) apart.
+
+    One warp takes one place of W at a time, and a lane 16 bytes. `left` bounds the vectors where K is no whole step.
+    """
+    b = tl.arange(0, B)[:, None, None, None, None]
+    v = tl.arange(0, V)[None, :, None, None, None]
+    w = tl.arange(0, W)[None, None, :, None, None]
+    lane = tl.arange(0, 32)[None, None, None, :, None]
+    word = tl.arange(0, 4)[None, None, None, None, :]
+    offs = ((first + b * stride_b + v * stride_v + w * stride_w) * 32 + lane) * 4 + word
+    if EVEN:
+        words = tl.load(at_ptr + offs)  # (B, V, W, 32, 4)
+    else:
+        inside = (v * stride_v + w * left[1] < left[0]) & (lane + word + b >= 0)
+        words = tl.load(at_ptr + offs, mask=inside, other=0)  # (B, V, W, 32, 4)
+    return tl.reshape(tl.permute(words, 0, 2, 3, 1, 4), (B, W, 32, 4 * V))
+
+
+@triton.jit
+def nibbles(words, FIELD: tl.constexpr):
+    """Words of eight nibbles; a field of two bits gives two of them a word, one bit gives four."""
+    B: tl.constexpr = words.shape[0]
+    W: tl.constexpr = words.shape[1]
+    COUNT: tl.constexpr = words.shape[3] * (4 // FIELD)
+    found = words
+    if FIELD == 2:
+        found = tl.join(words & 0x33333333, (words >> 2) & 0x33333333)
+    elif FIELD == 1:
+        low = tl.join(words & 0x11111111, (words >> 2) & 0x11111111)
+        high = tl.join((words >> 1) & 0x11111111, (words >> 3) & 0x11111111)
+        found = tl.join(low, high)
+    return tl.reshape(found, (B, W, 32, COUNT))
+
+
+@triton.jit
+def book_of(book_ptr, BITS: tl.constexpr):
+    """The codebook's low bytes and its high bytes in registers, four a word."""
+    COUNT: tl.constexpr = 2**BITS // 4
+    low = _table(book_ptr, COUNT)
+    high = _table(book_ptr + COUNT, COUNT)
+    return low, high
+
+
+@triton.jit
+def _table(at_ptr, COUNT: tl.constexpr):
+    """Eight words; those that are not there are never looked at, and cost nothing."""
+    a = tl.load(at_ptr)
+    b = tl.load(at_ptr + 1 % COUNT)
+    c = tl.load(at_ptr + 2 % COUNT)
+    d = tl.load(at_ptr + 3 % COUNT)
+    e = tl.load(at_ptr + 4 % COUNT)
+    f = tl.load(at_ptr + 5 % COUNT)
+    g = tl.load(at_ptr + 6 % COUNT)
+    h = tl.load(at_ptr + 7 % COUNT)
+    return a, b, c, d, e, f, g, h
+
+
+@triton.jit
+def _either(no, yes, mask):
+    return (no & ~mask) | (yes & mask)
+
+
+@triton.jit
+def _bytes(table, code, third, fourth, BITS: tl.constexpr):
+    """Four bytes of a table by the four low nibbles of `code`; masks say which of its eights each comes from."""
+    found = libdevice.byte_perm(table[0], table[1], code)
+    if BITS >= 4:
+        found = _either(found, libdevice.byte_perm(table[2], table[3], code), third)
+    if BITS == 5:
+        more = libdevice.byte_perm(table[4], table[5], code)
+        more = _either(more, libdevice.byte_perm(table[6], table[7], code), third)
+        found = _either(found, more, fourth)
+    return found
+
+
+@triton.jit
+def _pairs(book, code, top, BITS: tl.constexpr):
+    """Two words of two numbers each, looked up by the four low nibbles."""
+    third, fourth = code, code
+    if BITS >= 4:
+        third = libdevice.byte_perm(0x0000FF00, 0, (code >> 3) & 0x1111)
+    if BITS == 5:
+        fourth = libdevice.byte_perm(0x0000FF00, 0, top & 0x1111)
+    low = _bytes(book[0], code, third, fourth, BITS)
+    high = _bytes(book[1], code, third, fourth, BITS)
+    return libdevice.byte_perm(low, high, 0x5140), libdevice.byte_perm(low, high, 0x7362)
+
+
+@triton.jit
+def _halves(pairs, dtype: tl.constexpr):
+    low = pairs.to(tl.int16).to(dtype, bitcast=True)
+    high = (pairs >> 16).to(tl.int16).to(dtype, bitcast=True)
+    return tl.join(low, high)
+
+
+@triton.jit
+def numbers(code, top, book, KIND: tl.constexpr, BITS: tl.constexpr, dtype: tl.constexpr):
+    """(.., words) -> (.., words, k / 8, row / 8, k % 2); of int4 1024 (fp16) or 128 (bf16) is still to be taken away."""
+    if KIND == "int4":
+        ones: tl.constexpr = 0x64006400 if dtype == tl.float16 else 0x43004300
+        p0 = (code & 0x000F000F) | ones
+        p1 = ((code >> 4) & 0x000F000F) | ones
+        p2 = ((code >> 8) & 0x000F000F) | ones
+        p3 = ((code >> 12) & 0x000F000F) | ones
+    else:
+        p0, p1 = _pairs(book, code, top, BITS)
+        p2, p3 = _pairs(book, code >> 16, top >> 16, BITS)
+    return _halves(tl.join(tl.join(p0, p1), tl.join(p2, p3)), dtype)
+
+
+@triton.jit
+def codes_of(
+    low_ptr, high_ptr, brick, column, step, columns, stride_rows, stride_warps, B: tl.constexpr, W: tl.constexpr,
+    RUN: tl.constexpr, BITS: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    """Words of nibbles for RUN columns in B x W places, and those of the fifth bit (or the same again).
+
+    Row bricks of one place to the next are `stride_rows` (B) and `stride_warps` (W) apart, columns of W `step`.
+    """
+    FIRST: tl.constexpr = 4 if BITS >= 4 else 2
+    SPAN: tl.constexpr = 64 if FIRST == 4 else 128
+    across = tl.cdiv(columns, SPAN)
+    left = ((columns - column + SPAN - 1) // SPAN, step // SPAN)
+    words = words_of(
+        low_ptr, brick * across + column // SPAN, stride_rows * across, 1, stride_warps * across + step // SPAN,
+        left, B, RUN // SPAN, W, EVEN,
+    )  # fmt: skip
+    code = nibbles(words, FIRST)
+    top = code
+    if BITS == 3 or BITS == 5:
+        wide = tl.cdiv(columns, 256)
+        left = ((columns - column + 255) // 256, step // 256)
+        words = words_of(
+            high_ptr, brick * wide + column // 256, stride_rows * wide, 1, stride_warps * wide + step // 256,
+            left, B, RUN // 256, W, EVEN,
+        )  # fmt: skip
+        top = nibbles(words, 1)
+        if BITS == 3:
+            code = code | (top << 2)
+    return code, top
