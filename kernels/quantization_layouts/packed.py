@@ -15,7 +15,7 @@ from kernels.quantization_layouts import reference
 from kernels.tensors import to_torch
 
 BRICK_ROWS, LANES, WORDS = 16, 32, 4
-ROW_STEP = 64  # N is padded to whole tiles of the tallest kernel
+ROW_STEP = 128  # N is padded to whole tiles of the tallest kernel
 FIELDS = {2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1)}  # bits of a code -> bits of its fields, lowest first
 SPAN = {4: 64, 2: 128, 1: 256}  # bits of a field -> columns that one vector of each lane covers
 TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16}

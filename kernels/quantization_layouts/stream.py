@@ -71,7 +71,7 @@ def stream_kernel(
         mask_g = at < groups
         offs_g = at_scale + at[:, None] * 16
         scale = tl.load(scale_ptr + offs_g, mask=mask_g[:, None], other=0.0).to(tl.float32)  # (G, ROWS)
-        code, top = codes_of(low_ptr, high_ptr, brick, k, RUN, K, 1, 0, B, W, RUN, BITS, EVEN)
+        code, top = codes_of(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, EVEN)
         w = numbers(code, top, book, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
         w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 32, 2, 2, 2, 2))
         if TENSOR:  # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..

@@ -3,7 +3,7 @@
 Four-bit integers: two nibbles of a word are OR-ed into the mantissas of two halves at once (1024 + code in fp16,
 128 + code in bf16, both exact), and one subtraction brings zero back to zero: about one instruction a weight.
 Codebooks: `byte_perm` looks four nibbles up in eight bytes, so a table of eight levels costs two look-ups (low bytes, high
-bytes) and two interleavings for four weights; longer tables are joined by a mask made the same way.
+bytes) and two interleavings for four weights; of longer tables it takes the byte that the next bit of the code chooses.
 """
 
 import triton
@@ -13,25 +13,31 @@ from triton.language.extra import libdevice
 
 @triton.jit
 def words_of(
-    at_ptr, first, stride_b, stride_v, stride_w, left, B: tl.constexpr, V: tl.constexpr, W: tl.constexpr,
-    EVEN: tl.constexpr,
+    at_ptr, brick, column, columns, stride_b, stride_w, step, B: tl.constexpr, W: tl.constexpr,
+    RUN: tl.constexpr, FIELD: tl.constexpr, EVEN: tl.constexpr,
 ):  # fmt: skip
-    """(B, W, 32, 4 V) words: V vectors of each lane, in B x W places that are strides (in vectors) apart.
+    """(B, W, 32, words) of one field for RUN columns in B x W places; a lane takes 16 bytes at a time, or all it needs.
 
-    One warp takes one place of W at a time, and a lane 16 bytes. `left` bounds the vectors where K is no whole step.
+    From one place of B to the next there are `stride_b` bricks of rows; of W, `stride_w` bricks or `step` columns.
     """
+    SPAN: tl.constexpr = 256 // FIELD
+    V: tl.constexpr = max(1, RUN // SPAN)
+    WORDS: tl.constexpr = min(4, 4 * RUN // SPAN)
     b = tl.arange(0, B)[:, None, None, None, None]
     v = tl.arange(0, V)[None, :, None, None, None]
     w = tl.arange(0, W)[None, None, :, None, None]
     lane = tl.arange(0, 32)[None, None, None, :, None]
-    word = tl.arange(0, 4)[None, None, None, None, :]
-    offs = ((first + b * stride_b + v * stride_v + w * stride_w) * 32 + lane) * 4 + word
+    word = tl.arange(0, WORDS)[None, None, None, None, :]
+    across = tl.cdiv(columns, SPAN)
+    vector = column // SPAN + v + w * (step // SPAN)
+    offs = (((brick + b * stride_b + w * stride_w) * across + vector) * 32 + lane) * 4 + word
+    if WORDS < 4:
+        offs += column % SPAN * 4 // SPAN
     if EVEN:
-        words = tl.load(at_ptr + offs)  # (B, V, W, 32, 4)
+        words = tl.load(at_ptr + offs)  # (B, V, W, 32, WORDS)
     else:
-        inside = (v * stride_v + w * left[1] < left[0]) & (lane + word + b >= 0)
-        words = tl.load(at_ptr + offs, mask=inside, other=0)  # (B, V, W, 32, 4)
-    return tl.reshape(tl.permute(words, 0, 2, 3, 1, 4), (B, W, 32, 4 * V))
+        words = tl.load(at_ptr + offs, mask=(vector < across) & (b + lane + word >= 0), other=0)
+    return tl.reshape(tl.permute(words, 0, 2, 3, 1, 4), (B, W, 32, WORDS * V))
 
 
 @triton.jit
@@ -74,20 +80,15 @@ def _table(at_ptr, COUNT: tl.constexpr):
 
 
 @triton.jit
-def _either(no, yes, mask):
-    return (no & ~mask) | (yes & mask)
-
-
-@triton.jit
 def _bytes(table, code, third, fourth, BITS: tl.constexpr):
-    """Four bytes of a table by the four low nibbles of `code`; masks say which of its eights each comes from."""
+    """Four bytes of a table by the four low nibbles of `code`; `third` and `fourth` choose between its eights."""
     found = libdevice.byte_perm(table[0], table[1], code)
     if BITS >= 4:
-        found = _either(found, libdevice.byte_perm(table[2], table[3], code), third)
+        found = libdevice.byte_perm(found, libdevice.byte_perm(table[2], table[3], code), third)
     if BITS == 5:
         more = libdevice.byte_perm(table[4], table[5], code)
-        more = _either(more, libdevice.byte_perm(table[6], table[7], code), third)
-        found = _either(found, more, fourth)
+        more = libdevice.byte_perm(more, libdevice.byte_perm(table[6], table[7], code), third)
+        found = libdevice.byte_perm(found, more, fourth)
     return found
 
 
@@ -95,10 +96,10 @@ def _bytes(table, code, third, fourth, BITS: tl.constexpr):
 def _pairs(book, code, top, BITS: tl.constexpr):
     """Two words of two numbers each, looked up by the four low nibbles."""
     third, fourth = code, code
-    if BITS >= 4:
-        third = libdevice.byte_perm(0x0000FF00, 0, (code >> 3) & 0x1111)
+    if BITS >= 4:  # byte i of the first word, or where the bit is set of the second: i or i + 4
+        third = ((code >> 1) & 0x4444) | 0x3210
     if BITS == 5:
-        fourth = libdevice.byte_perm(0x0000FF00, 0, top & 0x1111)
+        fourth = ((top << 2) & 0x4444) | 0x3210
     low = _bytes(book[0], code, third, fourth, BITS)
     high = _bytes(book[1], code, third, fourth, BITS)
     return libdevice.byte_perm(low, high, 0x5140), libdevice.byte_perm(low, high, 0x7362)
@@ -128,31 +129,17 @@ def numbers(code, top, book, KIND: tl.constexpr, BITS: tl.constexpr, dtype: tl.c
 
 @triton.jit
 def codes_of(
-    low_ptr, high_ptr, brick, column, step, columns, stride_rows, stride_warps, B: tl.constexpr, W: tl.constexpr,
+    low_ptr, high_ptr, brick, column, columns, stride_b, stride_w, step, B: tl.constexpr, W: tl.constexpr,
     RUN: tl.constexpr, BITS: tl.constexpr, EVEN: tl.constexpr,
 ):  # fmt: skip
-    """Words of nibbles for RUN columns in B x W places, and those of the fifth bit (or the same again).
-
-    Row bricks of one place to the next are `stride_rows` (B) and `stride_warps` (W) apart, columns of W `step`.
-    """
+    """Words of nibbles, (B, W, 32, RUN / 16), and those of the fifth bit (or the same again); see words_of."""
     FIRST: tl.constexpr = 4 if BITS >= 4 else 2
-    SPAN: tl.constexpr = 64 if FIRST == 4 else 128
-    across = tl.cdiv(columns, SPAN)
-    left = ((columns - column + SPAN - 1) // SPAN, step // SPAN)
-    words = words_of(
-        low_ptr, brick * across + column // SPAN, stride_rows * across, 1, stride_warps * across + step // SPAN,
-        left, B, RUN // SPAN, W, EVEN,
-    )  # fmt: skip
-    code = nibbles(words, FIRST)
+    code = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN)
+    code = nibbles(code, FIRST)
     top = code
     if BITS == 3 or BITS == 5:
-        wide = tl.cdiv(columns, 256)
-        left = ((columns - column + 255) // 256, step // 256)
-        words = words_of(
-            high_ptr, brick * wide + column // 256, stride_rows * wide, 1, stride_warps * wide + step // 256,
-            left, B, RUN // 256, W, EVEN,
-        )  # fmt: skip
-        top = nibbles(words, 1)
+        top = words_of(high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, 1, EVEN)
+        top = nibbles(top, 1)
         if BITS == 3:
             code = code | (top << 2)
     return code, top

@@ -1,0 +1,112 @@
+"""Many rows times a packed weight: a tiled GEMM whose weights are unpacked in registers, straight into the tensor core.
+
+W is the left operand and stays in registers: each warp loads 16-byte vectors of its own rows, turns them into 16-bit
+numbers, scales them, and multiplies; X comes through shared memory. So an unpacked weight is never written anywhere.
+Unpacking costs the same for 8 rows of X as for 256, which is why a wide tile pays it less often; beyond some M the
+library on weights unpacked once is faster, and dispatch.py knows where that is. Experts are a further axis of the grid.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.unpack import book_of, codes_of, numbers
+
+RUN = 64  # columns of W in a step
+
+
+@dataclass(frozen=True)
+class Tile:
+    bricks: int = 1  # of 16 rows, for each warp
+    warps: int = 4
+    cols: int = 64  # rows of X
+    stages: int = 4
+
+
+NARROW, MIDDLE, WIDE = Tile(1, 4, 32), Tile(1, 4, 64), Tile(2, 4, 128, 3)
+
+
+@triton.jit
+def tile_kernel(
+    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, x_ptr, y_ptr, offsets_ptr, M, N, K, tiles_m, low_size, high_size,
+    scale_size, stride_xm, stride_ym,
+    KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr, RAGGED: tl.constexpr,
+    EVEN: tl.constexpr, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    expert = tl.program_id(1).to(tl.int64)
+    first, last = expert * M, expert * M + M
+    if RAGGED:
+        first = tl.load(offsets_ptr + expert).to(tl.int64)
+        last = tl.load(offsets_ptr + expert + 1).to(tl.int64)
+    first += tl.program_id(0) % tiles_m * COLS
+    if first >= last:
+        return
+    dtype: tl.constexpr = x_ptr.dtype.element_ty
+    MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
+    ROWS: tl.constexpr = 16 * B * W
+    PARTS: tl.constexpr = max(1, RUN // GROUP)  # scales that a row changes between within a step
+    brick = tl.program_id(0) // tiles_m * (B * W)
+    offs_n = tl.arange(0, ROWS)
+    offs_m = tl.arange(0, COLS)
+    offs_k = tl.arange(0, RUN)
+    mask_m = first + offs_m < last
+    groups = K // GROUP
+    book = book_of(book_ptr, BITS) if KIND == "book" else ((K, K), (K, K))
+    low_ptr += expert * low_size
+    high_ptr += expert * high_size
+    at_scale = expert * scale_size + (brick + offs_n // 16) * groups * 16 + offs_n % 16
+    at_x = x_ptr + (first + offs_m)[:, None] * stride_xm + offs_k[None, :]
+    acc = tl.zeros((ROWS, COLS), tl.float32)
+    for k in tl.range(0, K, RUN, num_stages=STAGES):
+        if EVEN:
+            x = tl.load(at_x + k, mask=mask_m[:, None], other=0.0)  # (COLS, RUN)
+        else:
+            x = tl.load(at_x + k, mask=mask_m[:, None] & (k + offs_k < K)[None, :], other=0.0)
+        code, top = codes_of(low_ptr, high_ptr, brick, k, K, W, 1, 0, B, W, RUN, BITS, True)
+        w = numbers(code, top, book, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
+        w = tl.reshape(w, (B, W, 8, 4, RUN // 16, 2, 2, 2))
+        w = tl.reshape(tl.permute(w, 0, 1, 6, 2, 4, 5, 3, 7), (ROWS, PARTS, RUN // PARTS))
+        part = k // GROUP + tl.arange(0, PARTS)
+        offs_g = at_scale[:, None] + part[None, :] * 16
+        mask_g = (part < groups)[None, :] & (offs_n >= 0)[:, None]
+        if KIND == "int4":
+            if HAS_ZEROS:
+                zero = tl.load(zero_ptr + offs_g, mask=mask_g, other=0).to(tl.float32)
+                w = w - (zero + (MIDDLE - 8)).to(dtype)[:, :, None]
+            else:
+                w = w - tl.full([], MIDDLE, dtype)
+        scale = tl.load(scale_ptr + offs_g, mask=mask_g, other=0.0)  # (ROWS, PARTS)
+        w = tl.reshape(w * scale[:, :, None], (ROWS, RUN))
+        acc = tl.dot(w, x.T, acc)
+    offs_n += brick * 16
+    at_y = y_ptr + (first + offs_m)[:, None] * stride_ym + offs_n[None, :]
+    tl.store(at_y, acc.T.to(y_ptr.dtype.element_ty), mask=mask_m[:, None] & (offs_n < N)[None, :])
+
+
+def tile(x, w: Packed, out=None, offsets=None, most=None, config: Tile | None = None) -> torch.Tensor:
+    """out (rows, N) = x (rows, K) times the packed weight; arguments as of stream()."""
+    x, out, each = check_layer(x, w, out, offsets, most)
+    if not out.numel():
+        return out
+    config = config or pick(each)
+    tiles_m = triton.cdiv(each, config.cols)
+    grid = (tiles_m * triton.cdiv(w.n, 16 * config.bricks * config.warps), w.experts)
+    tile_kernel[grid](
+        w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
+        w.scales if w.book is None else w.book, x, out, x if offsets is None else offsets,
+        each, w.n, w.k, tiles_m, w.words[0][0].numel(), w.words[-1][0].numel(), w.scales[0].numel(),
+        x.stride(0), out.stride(0),
+        KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, RAGGED=offsets is not None,
+        EVEN=w.k % RUN == 0, B=config.bricks, W=config.warps, RUN=RUN, COLS=config.cols, STAGES=config.stages,
+        num_warps=config.warps, num_stages=config.stages,
+    )  # fmt: skip
+    return out
+
+
+def pick(rows: int) -> Tile:
+    """By the rows of X alone; calibration measures the alternatives."""
+    return NARROW if rows <= 32 else MIDDLE if rows <= 64 else WIDE
