@@ -9,10 +9,10 @@ import triton
 import triton.language as tl
 
 from kernels.quantization_layouts.arguments import check_layer, must
-from kernels.quantization_layouts.packed import ROW_STEP, Packed
+from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.unpack import book_of, codes_of, numbers
 
-RUN, BRICKS, WARPS = 64, 2, 4  # a program unpacks 128 rows of 64 columns
+RUN, WARPS = 64, 8  # a program unpacks 128 rows of 64 columns
 
 
 @triton.jit
@@ -20,26 +20,30 @@ def dequantize_kernel(
     low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, out_ptr, N, K, low_size, high_size, scale_size, out_size,
     stride_n, stride_k,
     KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr,
-    B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr,
+    W: tl.constexpr, RUN: tl.constexpr,
 ):  # fmt: skip
     dtype: tl.constexpr = out_ptr.dtype.element_ty
     MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
-    ROWS: tl.constexpr = 16 * B * W
+    ROWS: tl.constexpr = 16 * W
     PARTS: tl.constexpr = max(1, RUN // GROUP)
     expert = tl.program_id(2).to(tl.int64)
-    brick = tl.program_id(1) * (B * W)
+    brick = tl.program_id(1) * W
     column = tl.program_id(0) * RUN
     groups = K // GROUP
     book = book_of(book_ptr, BITS) if KIND == "book" else ((K, K), (K, K))
     low_ptr += expert * low_size
     high_ptr += expert * high_size
-    code, top = codes_of(low_ptr, high_ptr, brick, column, K, W, 1, 0, B, W, RUN, BITS, True)
-    w = numbers(code, top, book, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
-    w = tl.reshape(w, (B, W, 8, 4, RUN // 16, 2, 2, 2))
-    w = tl.reshape(tl.permute(w, 0, 1, 6, 2, 4, 5, 3, 7), (ROWS, PARTS, RUN // PARTS)).to(tl.float32)
+    code, top = codes_of(low_ptr, high_ptr, brick, column, K, 0, 1, 0, 1, W, RUN, BITS, True)
+    w = numbers(code, top, book, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
+    w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
+    w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, PARTS, RUN // PARTS)).to(tl.float32)
     offs_n = tl.arange(0, ROWS)
     part = column // GROUP + tl.arange(0, PARTS)
-    offs_g = expert * scale_size + ((brick + offs_n // 16) * groups * 16 + offs_n % 16)[:, None] + part[None, :] * 16
+    offs_g = (
+        expert * scale_size
+        + ((brick + offs_n // 16) * groups * 16 + offs_n % 16)[:, None]
+        + part[None, :] * 16
+    )
     mask_g = (part < groups)[None, :] & (offs_n >= 0)[:, None]
     if KIND == "int4":
         zero = tl.full((ROWS, PARTS), 8.0, tl.float32)
@@ -65,12 +69,12 @@ def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
     must(out.device == w.device, "out", f"on w's device {w.device}", out.device, "make it there")
     must(out.is_contiguous(), "out", "contiguous", f"strides {out.stride()}", "leave it out to have it made")
     strides = out.stride()[-2:]
-    grid = (triton.cdiv(w.k, RUN), triton.cdiv(w.n, ROW_STEP), w.experts)
+    grid = (triton.cdiv(w.k, RUN), triton.cdiv(w.n, 16 * WARPS), w.experts)
     dequantize_kernel[grid](
         w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
         w.scales if w.book is None else w.book, out, w.n, w.k, w.words[0][0].numel(), w.words[-1][0].numel(),
         w.scales[0].numel(), w.n * w.k, *(reversed(strides) if transposed else strides),
-        KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, B=BRICKS, W=WARPS, RUN=RUN,
+        KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, W=WARPS, RUN=RUN,
         num_warps=WARPS,
     )  # fmt: skip
     return out

@@ -89,7 +89,9 @@ def _alike(experts: list) -> None:
         raise ValueError("q must be a quantized weight or a list of them, got an empty list; give one")
     for q in experts:
         if not isinstance(q, reference.Int4 | reference.KBit):
-            raise ValueError(f"q must be an Int4 or a KBit, got {type(q).__name__}; quantize the weight first")
+            raise ValueError(
+                f"q must be an Int4 or a KBit, got {type(q).__name__}; quantize the weight first"
+            )
         check_parts(q)
     for one, name in ((q, name) for q in experts[1:] for name in ("bits", "group")):
         if getattr(one, name) != getattr(experts[0], name) or type(one) is not type(experts[0]):
@@ -99,7 +101,9 @@ def _alike(experts: list) -> None:
     books = [q.codebook.tobytes() for q in experts if isinstance(q, reference.KBit)]
     shapes = {q.codes.shape for q in experts} | {experts[0].codes.shape}
     if len(set(books)) > 1 or len(shapes) > 1:
-        raise ValueError(f"experts must be of one shape and codebook, got {sorted(shapes)}; pack others apart")
+        raise ValueError(
+            f"experts must be of one shape and codebook, got {sorted(shapes)}; pack others apart"
+        )
     if len({getattr(q, "zeros", None) is None for q in experts}) > 1:
         raise ValueError("zeros must be there for all experts or none, got some; quantize all in one way")
 
@@ -107,7 +111,9 @@ def _alike(experts: list) -> None:
 def check_parts(q) -> None:
     """What came from a file may not fit together."""
     if q.codes.ndim != 2 or q.codes.dtype != np.uint8:
-        raise ValueError(f"codes must be uint8 (N, K), got {q.codes.dtype} {q.codes.shape}; unpack them first")
+        raise ValueError(
+            f"codes must be uint8 (N, K), got {q.codes.dtype} {q.codes.shape}; unpack them first"
+        )
     n, k = q.codes.shape
     if q.group not in reference.GROUPS or k % q.group:
         raise ValueError(

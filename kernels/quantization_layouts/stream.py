@@ -7,7 +7,7 @@ same stream on the plain arithmetic units: one multiply-add for each weight and 
 Experts are a third axis of the grid: rows of X stand expert by expert, as many for each, or as `offsets` says.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import triton
@@ -133,12 +133,15 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
 def fitting(config: Stream, w: Packed) -> Stream:
     """The configuration with no longer runs than K has for its warps, and no shorter than a vector covers."""
     least = max(w.group, *(SPAN[field] for field in FIELDS[w.bits]))
-    run, warps = max(config.run, least), config.warps
+    most = (
+        256 if w.bits == 5 else config.run
+    )  # two longer tables of five bits would not fit into the registers
+    run, warps = max(min(config.run, most), least), config.warps
     while run > least and run * warps > w.k:
         run //= 2
     while warps > 1 and run * warps > max(w.k, run):
         warps //= 2
-    return Stream(config.bricks, warps, run, config.cols, config.tensor, config.stages)
+    return replace(config, run=run, warps=warps)
 
 
 def pick(w: Packed, rows: int) -> Stream:

@@ -21,13 +21,12 @@ RUN = 64  # columns of W in a step
 
 @dataclass(frozen=True)
 class Tile:
-    bricks: int = 1  # of 16 rows, for each warp
-    warps: int = 4
+    warps: int = 4  # each owns 16 rows of W
     cols: int = 64  # rows of X
     stages: int = 4
 
 
-NARROW, MIDDLE, WIDE = Tile(1, 4, 32), Tile(1, 4, 64), Tile(2, 4, 128, 3)
+NARROW, MIDDLE, WIDE, WIDEST = Tile(4, 32), Tile(4, 64), Tile(8, 128), Tile(8, 256, 3)
 
 
 @triton.jit
@@ -35,7 +34,7 @@ def tile_kernel(
     low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, x_ptr, y_ptr, offsets_ptr, M, N, K, tiles_m, low_size, high_size,
     scale_size, stride_xm, stride_ym,
     KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr, RAGGED: tl.constexpr,
-    EVEN: tl.constexpr, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr,
+    EVEN: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     expert = tl.program_id(1).to(tl.int64)
     first, last = expert * M, expert * M + M
@@ -47,9 +46,9 @@ def tile_kernel(
         return
     dtype: tl.constexpr = x_ptr.dtype.element_ty
     MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
-    ROWS: tl.constexpr = 16 * B * W
+    ROWS: tl.constexpr = 16 * W
     PARTS: tl.constexpr = max(1, RUN // GROUP)  # scales that a row changes between within a step
-    brick = tl.program_id(0) // tiles_m * (B * W)
+    brick = tl.program_id(0) // tiles_m * W
     offs_n = tl.arange(0, ROWS)
     offs_m = tl.arange(0, COLS)
     offs_k = tl.arange(0, RUN)
@@ -66,10 +65,10 @@ def tile_kernel(
             x = tl.load(at_x + k, mask=mask_m[:, None], other=0.0)  # (COLS, RUN)
         else:
             x = tl.load(at_x + k, mask=mask_m[:, None] & (k + offs_k < K)[None, :], other=0.0)
-        code, top = codes_of(low_ptr, high_ptr, brick, k, K, W, 1, 0, B, W, RUN, BITS, True)
-        w = numbers(code, top, book, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
-        w = tl.reshape(w, (B, W, 8, 4, RUN // 16, 2, 2, 2))
-        w = tl.reshape(tl.permute(w, 0, 1, 6, 2, 4, 5, 3, 7), (ROWS, PARTS, RUN // PARTS))
+        code, top = codes_of(low_ptr, high_ptr, brick, k, K, 0, 1, 0, 1, W, RUN, BITS, True)
+        w = numbers(code, top, book, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
+        w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
+        w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, PARTS, RUN // PARTS))
         part = k // GROUP + tl.arange(0, PARTS)
         offs_g = at_scale[:, None] + part[None, :] * 16
         mask_g = (part < groups)[None, :] & (offs_n >= 0)[:, None]
@@ -94,14 +93,14 @@ def tile(x, w: Packed, out=None, offsets=None, most=None, config: Tile | None = 
         return out
     config = config or pick(each)
     tiles_m = triton.cdiv(each, config.cols)
-    grid = (tiles_m * triton.cdiv(w.n, 16 * config.bricks * config.warps), w.experts)
+    grid = (tiles_m * triton.cdiv(w.n, 16 * config.warps), w.experts)
     tile_kernel[grid](
         w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
         w.scales if w.book is None else w.book, x, out, x if offsets is None else offsets,
         each, w.n, w.k, tiles_m, w.words[0][0].numel(), w.words[-1][0].numel(), w.scales[0].numel(),
         x.stride(0), out.stride(0),
         KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, RAGGED=offsets is not None,
-        EVEN=w.k % RUN == 0, B=config.bricks, W=config.warps, RUN=RUN, COLS=config.cols, STAGES=config.stages,
+        EVEN=w.k % RUN == 0, W=config.warps, RUN=RUN, COLS=config.cols, STAGES=config.stages,
         num_warps=config.warps, num_stages=config.stages,
     )  # fmt: skip
     return out
@@ -109,4 +108,4 @@ def tile(x, w: Packed, out=None, offsets=None, most=None, config: Tile | None = 
 
 def pick(rows: int) -> Tile:
     """By the rows of X alone; calibration measures the alternatives."""
-    return NARROW if rows <= 32 else MIDDLE if rows <= 64 else WIDE
+    return NARROW if rows <= 32 else MIDDLE if rows <= 64 else WIDE if rows <= 128 else WIDEST
