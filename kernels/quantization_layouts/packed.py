@@ -6,7 +6,7 @@ fewer bits than four is cut into fields of 4, 2 and 1 bits, each with words of i
 vector. Vectors of a lane's neighbours follow each other, so a warp reads 512 bytes in a row. Nothing is exchanged later.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -54,14 +54,16 @@ class Packed:
         return sum(part.nbytes for part in parts if part is not None)
 
     def to(self, device) -> "Packed":
-        moved = {name: part if part is None else part.to(device) for name, part in self._tensors().items()}
-        return Packed(words=tuple(w.to(device) for w in self.words), **moved, **self._numbers())
+        return self._each(lambda part: part.to(device))
 
-    def _tensors(self) -> dict:
-        return {name: getattr(self, name) for name in ("scales", "zeros", "book")}
+    def copy(self) -> "Packed":
+        """The same weight in memory of its own, as another layer's would be."""
+        return self._each(torch.clone)
 
-    def _numbers(self) -> dict:
-        return {name: getattr(self, name) for name in ("bits", "group", "experts", "n", "k")}
+    def _each(self, change) -> "Packed":
+        parts = {name: getattr(self, name) for name in ("scales", "zeros", "book")}
+        changed = {name: part if part is None else change(part) for name, part in parts.items()}
+        return replace(self, words=tuple(map(change, self.words)), **changed)
 
 
 def pack(q: reference.Int4 | reference.KBit | list, device="cpu") -> Packed:
@@ -69,18 +71,27 @@ def pack(q: reference.Int4 | reference.KBit | list, device="cpu") -> Packed:
     experts = q if isinstance(q, list) else [q]
     _alike(experts)
     one = experts[0]
-    codes = torch.from_numpy(np.stack([e.codes for e in experts])).to(device)
-    n, k = one.codes.shape
     zeros = None
-    if isinstance(one, reference.Int4) and one.zeros is not None:
-        zeros = by_bricks(torch.from_numpy(np.stack([e.zeros for e in experts])).to(device))
-    is_book = isinstance(one, reference.KBit)
+    if getattr(one, "zeros", None) is not None:
+        zeros = torch.from_numpy(np.stack([e.zeros for e in experts])).to(device)
+    return assemble(
+        torch.from_numpy(np.stack([e.codes for e in experts])).to(device),
+        to_torch(np.stack([e.scales for e in experts]), device),
+        zeros,
+        to_torch(one.codebook, device) if isinstance(one, reference.KBit) else None,
+        one.bits, one.group,
+    )  # fmt: skip
+
+
+def assemble(codes, scales, zeros, levels, bits: int, group: int) -> Packed:
+    """The same from tensors that lie where they shall stay: codes (experts, N, K), scales (experts, N, K / group)."""
+    experts, n, k = codes.shape
     return Packed(
-        words=tuple(shuffle(codes, one.bits, pairs_adjacent=is_book)),
-        scales=by_bricks(to_torch(np.stack([e.scales for e in experts]), device)),
-        zeros=zeros,
-        book=book_words(to_torch(one.codebook, device)) if is_book else None,
-        bits=one.bits, group=one.group, experts=len(experts), n=n, k=k,
+        words=tuple(shuffle(codes, bits, pairs_adjacent=levels is not None)),
+        scales=by_bricks(scales),
+        zeros=None if zeros is None else by_bricks(zeros),
+        book=None if levels is None else book_words(levels),
+        bits=bits, group=group, experts=experts, n=n, k=k,
     )  # fmt: skip
 
 
@@ -139,7 +150,7 @@ def shuffle(codes: torch.Tensor, bits: int, pairs_adjacent: bool):
     """
     for at, field in fields(bits):
         span = SPAN[field]
-        part = padded(codes, span).to(torch.int64) >> at & 2**field - 1
+        part = padded(codes, span) >> at & 2**field - 1
         e, n, k = part.shape
         # (e, brick, row / 8, row % 8, vector, k / 32 of the span, k / 16, k / 8, pair, k % 2)
         part = part.view(e, n // 16, 2, 8, k // span, span // 32, 2, 2, 4, 2)
@@ -147,10 +158,11 @@ def shuffle(codes: torch.Tensor, bits: int, pairs_adjacent: bool):
         if not pairs_adjacent:
             lanes = lanes.movedim(9, 7)
         nibbles = lanes.reshape(e, n // 16, k // span, LANES, WORDS, 4 // field, 8)
-        at_nibble = torch.arange(8, device=codes.device) * 4
-        at_field = torch.arange(4 // field, device=codes.device) * field
-        word = (nibbles << at_nibble << at_field[:, None]).sum((-2, -1))
-        yield torch.where(word >= 2**31, word - 2**32, word).to(torch.int32)
+        word = torch.zeros(nibbles.shape[:-2], dtype=torch.int32, device=codes.device)
+        for i in range(4 // field):
+            for j in range(8):
+                word |= nibbles[..., i, j].to(torch.int32) << (4 * j + field * i)
+        yield word
 
 
 def fields(bits: int):

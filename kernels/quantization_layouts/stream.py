@@ -28,7 +28,7 @@ class Stream:
     stages: int = 1
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["M"])  # one compiled kernel for every M
 def stream_kernel(
     low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, x_ptr, y_ptr, offsets_ptr, M, N, K, low_size, high_size,
     scale_size, stride_xm, stride_ym,

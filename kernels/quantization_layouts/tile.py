@@ -29,7 +29,7 @@ class Tile:
 NARROW, MIDDLE, WIDE, WIDEST = Tile(4, 32), Tile(4, 64), Tile(8, 128), Tile(8, 256, 3)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["M", "tiles_m"])  # one compiled kernel for every M
 def tile_kernel(
     low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, x_ptr, y_ptr, offsets_ptr, M, N, K, tiles_m, low_size, high_size,
     scale_size, stride_xm, stride_ym,
