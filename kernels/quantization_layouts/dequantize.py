@@ -10,7 +10,7 @@ import triton.language as tl
 
 from kernels.quantization_layouts.arguments import check_layer, must
 from kernels.quantization_layouts.packed import Packed
-from kernels.quantization_layouts.unpack import book_of, codes_of, numbers
+from kernels.quantization_layouts.unpack import book_of, codes_of, numbers, of_groups
 
 RUN, WARPS = 64, 8  # a program unpacks 128 rows of 64 columns
 
@@ -38,19 +38,14 @@ def dequantize_kernel(
     w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
     w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, PARTS, RUN // PARTS)).to(tl.float32)
     offs_n = tl.arange(0, ROWS)
-    part = column // GROUP + tl.arange(0, PARTS)
-    offs_g = (
-        expert * scale_size
-        + ((brick + offs_n // 16) * groups * 16 + offs_n % 16)[:, None]
-        + part[None, :] * 16
-    )
-    mask_g = (part < groups)[None, :] & (offs_n >= 0)[:, None]
+    at_scale = expert * scale_size + (brick + offs_n // 16) * groups * 16 + offs_n % 16
+    first = column // GROUP
     if KIND == "int4":
         zero = tl.full((ROWS, PARTS), 8.0, tl.float32)
         if HAS_ZEROS:
-            zero = tl.load(zero_ptr + offs_g, mask=mask_g, other=0).to(tl.float32)  # (ROWS, PARTS)
+            zero = of_groups(zero_ptr, at_scale, first, groups, PARTS).to(tl.float32)
         w = w - (zero + (MIDDLE - 8))[:, :, None]
-    scale = tl.load(scale_ptr + offs_g, mask=mask_g, other=0.0).to(tl.float32)  # (ROWS, PARTS)
+    scale = of_groups(scale_ptr, at_scale, first, groups, PARTS).to(tl.float32)
     w = tl.reshape(w * scale[:, :, None], (ROWS, RUN)).to(dtype)
     n = brick * 16 + offs_n
     k = column + tl.arange(0, RUN)

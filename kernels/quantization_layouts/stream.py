@@ -63,9 +63,9 @@ def stream_kernel(
     x_ptr += first * stride_xm
     at_scale = expert * scale_size + ((brick + offs_n // 16) * groups * 16 + offs_n % 16)[None, :]
     if TENSOR:
-        acc = tl.zeros((G, ROWS, COLS), tl.float32)
+        acc = tl.zeros((W, ROWS, COLS), tl.float32)
     else:
-        acc = tl.zeros((G, ROWS), tl.float32)
+        acc = tl.zeros((W, ROWS), tl.float32)
     for k in tl.range(0, K, RUN * W, num_stages=STAGES):
         at = k // GROUP + group
         mask_g = at < groups
@@ -90,11 +90,13 @@ def stream_kernel(
             x = tl.load(x_ptr + offs_x, mask=mask_m[None, :, None] & mask_g[:, None, None], other=0.0)
             x = tl.reshape(x, (G, COLS, GROUP // 32, 2, 2, 4, 2))
             x = tl.reshape(tl.permute(x, 0, 2, 3, 5, 4, 6, 1), (G, GROUP, COLS))
-            acc += tl.dot(w, x) * scale[:, :, None]
+            part = tl.dot(w, x) * scale[:, :, None]
+            acc += tl.sum(tl.reshape(part, (PARTS, W, ROWS, COLS)), 0)
         else:
             offs_x = (at * GROUP)[:, None] + offs_k[None, :]
             x = tl.load(x_ptr + offs_x, mask=mask_g[:, None], other=0.0)  # (G, GROUP)
-            acc += tl.sum(w.to(tl.float32) * x.to(tl.float32)[:, None, :], 2) * scale
+            part = tl.sum(w.to(tl.float32) * x.to(tl.float32)[:, None, :], 2) * scale
+            acc += tl.sum(tl.reshape(part, (PARTS, W, ROWS)), 0)
     offs_n += brick * 16
     mask_n = offs_n < N
     y_ptr += first * stride_ym
@@ -147,6 +149,9 @@ def fitting(config: Stream, w: Packed) -> Stream:
 def pick(w: Packed, rows: int) -> Stream:
     """A first guess for this shape; calibration measures the alternatives."""
     cols = 8 if rows <= 8 else 16
+    warps = 4 if w.k <= 2048 else 8
     if w.k >= 8192:
-        return Stream(2 if w.n >= 8192 else 1, 8, 512, cols, stages=3)
-    return Stream(1, 4 if w.k <= 2048 else 8, 512, cols)
+        return Stream(2 if w.n >= 8192 else 1, warps, 256, cols, stages=3)
+    if w.kind == "book":  # its tables and look-ups want registers: shorter runs, fetched ahead
+        return Stream(1, warps, 256, cols, stages=3)
+    return Stream(1, warps, 512, cols)

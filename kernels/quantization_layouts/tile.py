@@ -14,7 +14,7 @@ import triton.language as tl
 
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.packed import Packed
-from kernels.quantization_layouts.unpack import book_of, codes_of, numbers
+from kernels.quantization_layouts.unpack import book_of, codes_of, numbers, of_groups
 
 RUN = 64  # columns of W in a step
 
@@ -69,16 +69,13 @@ def tile_kernel(
         w = numbers(code, top, book, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
         w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
         w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, PARTS, RUN // PARTS))
-        part = k // GROUP + tl.arange(0, PARTS)
-        offs_g = at_scale[:, None] + part[None, :] * 16
-        mask_g = (part < groups)[None, :] & (offs_n >= 0)[:, None]
         if KIND == "int4":
             if HAS_ZEROS:
-                zero = tl.load(zero_ptr + offs_g, mask=mask_g, other=0).to(tl.float32)
+                zero = of_groups(zero_ptr, at_scale, k // GROUP, groups, PARTS).to(tl.float32)
                 w = w - (zero + (MIDDLE - 8)).to(dtype)[:, :, None]
             else:
                 w = w - tl.full([], MIDDLE, dtype)
-        scale = tl.load(scale_ptr + offs_g, mask=mask_g, other=0.0)  # (ROWS, PARTS)
+        scale = of_groups(scale_ptr, at_scale, k // GROUP, groups, PARTS)
         w = tl.reshape(w * scale[:, :, None], (ROWS, RUN))
         acc = tl.dot(w, x.T, acc)
     offs_n += brick * 16

@@ -32,7 +32,7 @@ def words_of(
     vector = column // SPAN + v + w * (step // SPAN)
     offs = (((brick + b * stride_b + w * stride_w) * across + vector) * 32 + lane) * 4 + word
     if WORDS < 4:
-        offs += column % SPAN * 4 // SPAN
+        offs += column // RUN % (SPAN // RUN) * WORDS  # a multiple of WORDS, as the compiler must see
     if EVEN:
         words = tl.load(at_ptr + offs)  # (B, V, W, 32, WORDS)
     else:
@@ -143,3 +143,16 @@ def codes_of(
         if BITS == 3:
             code = code | (top << 2)
     return code, top
+
+
+@triton.jit
+def of_groups(at_ptr, offs, first, groups, PARTS: tl.constexpr):
+    """(rows, PARTS) scales or zero points of one or two neighbouring groups; 0 beyond the last.
+
+    Two loads and a join keep them where a row's weights are; one load of both would be exchanged between lanes.
+    """
+    found = tl.load(at_ptr + offs + first * 16, mask=(first < groups) & (offs >= 0), other=0)  # (rows,)
+    if PARTS == 2:
+        more = tl.load(at_ptr + offs + first * 16 + 16, mask=(first + 1 < groups) & (offs >= 0), other=0)
+        found = tl.join(found, more)
+    return tl.reshape(found, (offs.shape[0], PARTS))
