@@ -25,7 +25,6 @@ def dequantize_kernel(
     dtype: tl.constexpr = out_ptr.dtype.element_ty
     MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
     ROWS: tl.constexpr = 16 * W
-    PARTS: tl.constexpr = max(1, RUN // GROUP)
     expert = tl.program_id(2).to(tl.int64)
     brick = tl.program_id(1) * W
     column = tl.program_id(0) * RUN
@@ -36,17 +35,17 @@ def dequantize_kernel(
     code, top = codes_of(low_ptr, high_ptr, brick, column, K, 0, 1, 0, 1, W, RUN, BITS, True)
     w = numbers(code, top, book, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
     w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
-    w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, PARTS, RUN // PARTS)).to(tl.float32)
+    w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, RUN)).to(tl.float32)
     offs_n = tl.arange(0, ROWS)
     at_scale = expert * scale_size + (brick + offs_n // 16) * groups * 16 + offs_n % 16
     first = column // GROUP
     if KIND == "int4":
-        zero = tl.full((ROWS, PARTS), 8.0, tl.float32)
+        zero = tl.full((ROWS, 1), 8.0, tl.float32)
         if HAS_ZEROS:
-            zero = of_groups(zero_ptr, at_scale, first, groups, PARTS).to(tl.float32)
-        w = w - (zero + (MIDDLE - 8))[:, :, None]
-    scale = of_groups(scale_ptr, at_scale, first, groups, PARTS).to(tl.float32)
-    w = tl.reshape(w * scale[:, :, None], (ROWS, RUN)).to(dtype)
+            zero = of_groups(zero_ptr, at_scale, first, groups, GROUP, RUN).to(tl.float32)
+        w = w - (zero + (MIDDLE - 8))
+    scale = of_groups(scale_ptr, at_scale, first, groups, GROUP, RUN).to(tl.float32)
+    w = (w * scale).to(dtype)
     n = brick * 16 + offs_n
     k = column + tl.arange(0, RUN)
     at = out_ptr + expert * out_size + n[:, None].to(tl.int64) * stride_n + k[None, :].to(tl.int64) * stride_k

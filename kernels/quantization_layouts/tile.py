@@ -47,7 +47,6 @@ def tile_kernel(
     dtype: tl.constexpr = x_ptr.dtype.element_ty
     MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
     ROWS: tl.constexpr = 16 * W
-    PARTS: tl.constexpr = max(1, RUN // GROUP)  # scales that a row changes between within a step
     brick = tl.program_id(0) // tiles_m * W
     offs_n = tl.arange(0, ROWS)
     offs_m = tl.arange(0, COLS)
@@ -68,16 +67,15 @@ def tile_kernel(
         code, top = codes_of(low_ptr, high_ptr, brick, k, K, 0, 1, 0, 1, W, RUN, BITS, True)
         w = numbers(code, top, book, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
         w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
-        w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, PARTS, RUN // PARTS))
+        w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, RUN))
         if KIND == "int4":
             if HAS_ZEROS:
-                zero = of_groups(zero_ptr, at_scale, k // GROUP, groups, PARTS).to(tl.float32)
-                w = w - (zero + (MIDDLE - 8)).to(dtype)[:, :, None]
+                zero = of_groups(zero_ptr, at_scale, k // GROUP, groups, GROUP, RUN).to(tl.float32)
+                w = w - (zero + (MIDDLE - 8)).to(dtype)
             else:
                 w = w - tl.full([], MIDDLE, dtype)
-        scale = of_groups(scale_ptr, at_scale, k // GROUP, groups, PARTS)
-        w = tl.reshape(w * scale[:, :, None], (ROWS, RUN))
-        acc = tl.dot(w, x.T, acc)
+        scale = of_groups(scale_ptr, at_scale, k // GROUP, groups, GROUP, RUN)
+        acc = tl.dot(w * scale, x.T, acc)
     offs_n += brick * 16
     at_y = y_ptr + (first + offs_m)[:, None] * stride_ym + offs_n[None, :]
     tl.store(at_y, acc.T.to(y_ptr.dtype.element_ty), mask=mask_m[:, None] & (offs_n < N)[None, :])

@@ -23,21 +23,26 @@ def words_of(
     SPAN: tl.constexpr = 256 // FIELD
     V: tl.constexpr = max(1, RUN // SPAN)
     WORDS: tl.constexpr = min(4, 4 * RUN // SPAN)
-    b = tl.arange(0, B)[:, None, None, None, None]
-    v = tl.arange(0, V)[None, :, None, None, None]
-    w = tl.arange(0, W)[None, None, :, None, None]
-    lane = tl.arange(0, 32)[None, None, None, :, None]
-    word = tl.arange(0, WORDS)[None, None, None, None, :]
+    place = tl.arange(
+        0, B * V * W * 32
+    )  # one axis, so that warps and lanes can only be dealt out in this order
+    lane = place % 32
+    w = place // 32 % W
+    v = place // (32 * W) % V
+    b = place // (32 * W * V)
+    word = tl.arange(0, WORDS)
     across = tl.cdiv(columns, SPAN)
     vector = column // SPAN + v + w * (step // SPAN)
-    offs = (((brick + b * stride_b + w * stride_w) * across + vector) * 32 + lane) * 4 + word
+    offs = ((brick + b * stride_b + w * stride_w) * across + vector) * 128 + lane * 4
     if WORDS < 4:
         offs += column // RUN % (SPAN // RUN) * WORDS  # a multiple of WORDS, as the compiler must see
+    offs = offs[:, None] + word[None, :]
     if EVEN:
-        words = tl.load(at_ptr + offs)  # (B, V, W, 32, WORDS)
+        words = tl.load(at_ptr + offs)  # (B V W 32, WORDS)
     else:
-        words = tl.load(at_ptr + offs, mask=(vector < across) & (b + lane + word >= 0), other=0)
-    return tl.reshape(tl.permute(words, 0, 2, 3, 1, 4), (B, W, 32, WORDS * V))
+        words = tl.load(at_ptr + offs, mask=((vector < across)[:, None]) & (word >= 0)[None, :], other=0)
+    words = tl.permute(tl.reshape(words, (B, V, W, 32, WORDS)), 0, 2, 3, 1, 4)
+    return tl.reshape(words, (B, W, 32, WORDS * V))
 
 
 @triton.jit
@@ -146,13 +151,17 @@ def codes_of(
 
 
 @triton.jit
-def of_groups(at_ptr, offs, first, groups, PARTS: tl.constexpr):
-    """(rows, PARTS) scales or zero points of one or two neighbouring groups; 0 beyond the last.
+def of_groups(at_ptr, offs, first, groups, GROUP: tl.constexpr, RUN: tl.constexpr):
+    """(rows, RUN) scales or zero points, each over its group's columns; 0 beyond the last group.
 
-    Two loads and a join keep them where a row's weights are; one load of both would be exchanged between lanes.
+    Each group is a load of its own, which lands where a row's weights are; one load of two would cross lanes.
     """
-    found = tl.load(at_ptr + offs + first * 16, mask=(first < groups) & (offs >= 0), other=0)  # (rows,)
-    if PARTS == 2:
-        more = tl.load(at_ptr + offs + first * 16 + 16, mask=(first + 1 < groups) & (offs >= 0), other=0)
-        found = tl.join(found, more)
-    return tl.reshape(found, (offs.shape[0], PARTS))
+    found = tl.load(at_ptr + offs + first * 16, mask=(first < groups) & (offs >= 0), other=0)[
+        :, None
+    ]  # (rows, 1)
+    if GROUP < RUN:
+        more = tl.load(at_ptr + offs + first * 16 + 16, mask=(first + 1 < groups) & (offs >= 0), other=0)[
+            :, None
+        ]
+        found = tl.where((tl.arange(0, RUN) < GROUP)[None, :], found, more)
+    return found

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kernels.quantization_layouts.tile import MIDDLE, RUN
 from kernels.tests.compiled import report
 
 SHARED = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
@@ -26,6 +27,11 @@ def test_weights_go_from_16_byte_loads_into_the_operand(compiled):
             assert facts["exchanged"] <= 1, name
         if name.startswith("stream"):
             assert facts["vectors"] > 0, name
+    for form, bits in {"int4": 4, "zero": 4, "k2": 2, "k3": 3, "k4": 4, "k5": 5}.items():
+        stages = (
+            MIDDLE.stages * RUN * MIDDLE.cols * 2 + (MIDDLE.stages - 1) * 16 * MIDDLE.warps * RUN * bits // 8
+        )
+        assert compiled[f"tile {form} 90"]["shared"] <= stages, f"{form}: no room but for what is on its way"
 
 
 def test_each_generation_multiplies_on_its_tensor_cores(compiled):
@@ -45,9 +51,5 @@ def test_unpacking_costs_what_the_design_says(compiled):
     """Integer instructions a weight in PTX, where AND and OR still count one each: the assembler joins most of them."""
     for form, most in {"int4": 2.0, "k2": 2.5, "k3": 3.0, "k4": 4.5}.items():
         assert compiled[f"stream {form} 90"]["integer"] / PER_THREAD[form] < most, form
-    assert (
-        compiled["scalar int4 90"]["conversions"]
-        >= PER_THREAD
-        > 30
-        > compiled["stream int4 90"]["conversions"]
-    )
+    scalar, tensor = (compiled[f"{unit} int4 90"]["conversions"] for unit in ("scalar", "stream"))
+    assert scalar >= PER_THREAD["int4"] and tensor < 30, "tensor cores take 16 bits as they are"
