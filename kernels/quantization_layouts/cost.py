@@ -58,6 +58,7 @@ from kernels.quantization_layouts.cost_kbit import (
     user_ratio,
     weighted_ratio,
 )
+from kernels.quantization_layouts.cost_layout import packed_bytes, stream_bytes, unpack_per_weight, unpack_s
 from kernels.quantization_layouts.cost_payoff import (
     PLACEMENTS,
     Payoff,
@@ -77,8 +78,8 @@ __all__ = [
     "dequant_s_per_weight", "devices_needed", "element_values", "fragmentation_waste", "from_calibration", "group_levels", "instruction_share",
     "kbit_tables",
     "kv_bytes_per_token", "layer_linears", "linear_cost", "linear_us", "metadata_share", "model_bytes",
-    "measured", "measured_m", "memory_by_bits", "model_us", "normal_codebook", "paged_gain", "payoff", "quantize", "rms", "rms_error",
-    "serving_capacity", "session_m", "shape_speedups", "stored_step_s", "two_level_bits", "user_ratio", "weighted_ratio",
+    "measured", "measured_m", "memory_by_bits", "model_us", "normal_codebook", "packed_bytes", "paged_gain", "payoff", "quantize", "rms", "rms_error",
+    "serving_capacity", "session_m", "shape_speedups", "stored_step_s", "stream_bytes", "two_level_bits", "unpack_per_weight", "unpack_s", "user_ratio", "weighted_ratio",
     "weights_streamed", "with_outlier", "workload_ratio",
 ]  # fmt: skip
 

@@ -17,7 +17,7 @@ RUN, WARPS = 64, 8  # a program unpacks 128 rows of 64 columns
 
 @triton.jit
 def dequantize_kernel(
-    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, out_ptr, N, K, low_size, high_size, scale_size, out_size,
+    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, filled, out_ptr, N, K, low_size, high_size, scale_size, out_size,
     stride_n, stride_k,
     KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr,
     W: tl.constexpr, RUN: tl.constexpr,
@@ -33,7 +33,7 @@ def dequantize_kernel(
     low_ptr += expert * low_size
     high_ptr += expert * high_size
     code, top = codes_of(low_ptr, high_ptr, brick, column, K, 0, 1, 0, 1, W, RUN, BITS, True)
-    w = numbers(code, top, book, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
+    w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
     w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
     w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, RUN)).to(tl.float32)
     offs_n = tl.arange(0, ROWS)
@@ -66,7 +66,7 @@ def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
     grid = (triton.cdiv(w.k, RUN), triton.cdiv(w.n, 16 * WARPS), w.experts)
     dequantize_kernel[grid](
         w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
-        w.scales if w.book is None else w.book, out, w.n, w.k, w.words[0][0].numel(), w.words[-1][0].numel(),
+        w.scales if w.book is None else w.book, w.filled, out, w.n, w.k, w.words[0][0].numel(), w.words[-1][0].numel(),
         w.scales[0].numel(), w.n * w.k, *(reversed(strides) if transposed else strides),
         KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, W=WARPS, RUN=RUN,
         num_warps=WARPS,

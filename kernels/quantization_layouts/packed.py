@@ -28,7 +28,7 @@ class Packed:
     words: tuple[torch.Tensor, ...]  # for each field int32 (experts, N / 16, K / span, 32 lanes, 4 words)
     scales: torch.Tensor  # 16 bits (experts, N / 16, K / group, 16)
     zeros: torch.Tensor | None  # uint8, as the scales; None: 8 for int4, and a codebook has none
-    book: torch.Tensor | None  # int32: the levels' low bytes, then their high bytes, four a word
+    book: torch.Tensor | None  # int32 (words, 32 lanes): the levels' low bytes, then the high ones
     bits: int
     group: int
     experts: int
@@ -46,6 +46,13 @@ class Packed:
     @property
     def kind(self) -> str:
         return "int4" if self.book is None else "book"
+
+    @property
+    def filled(self) -> int:
+        """What unpacking ORs its codes into. An argument, since two constants would make it two instructions."""
+        if self.kind == "book":
+            return 0x3210  # the bytes of a word, each in its place
+        return 0x64006400 if self.dtype == torch.float16 else 0x43004300  # two times 1024, or two times 128
 
     @property
     def bytes(self) -> int:
@@ -186,6 +193,7 @@ def by_bricks(of_groups: torch.Tensor) -> torch.Tensor:
 
 
 def book_words(levels: torch.Tensor) -> torch.Tensor:
-    """Levels of 16 bits as bytes to choose from, the low ones first."""
+    """Levels of 16 bits as bytes to choose from, the low ones first, four a word: (words, lanes), alike for all."""
     each = levels.view(torch.uint8).view(-1, 2)
-    return torch.cat((each[:, 0], each[:, 1])).contiguous().view(torch.int32)
+    words = torch.cat((each[:, 0], each[:, 1])).contiguous().view(torch.int32)
+    return words[:, None].expand(-1, LANES).contiguous()

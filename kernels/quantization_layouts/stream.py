@@ -30,7 +30,7 @@ class Stream:
 
 @triton.jit(do_not_specialize=["M"])  # one compiled kernel for every M
 def stream_kernel(
-    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, x_ptr, y_ptr, offsets_ptr, M, N, K, low_size, high_size,
+    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, filled, x_ptr, y_ptr, offsets_ptr, M, N, K, low_size, high_size,
     scale_size, stride_xm, stride_ym,
     KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr, RAGGED: tl.constexpr,
     EVEN: tl.constexpr, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr, COLS: tl.constexpr,
@@ -72,7 +72,7 @@ def stream_kernel(
         offs_g = at_scale + at[:, None] * 16
         scale = tl.load(scale_ptr + offs_g, mask=mask_g[:, None], other=0.0).to(tl.float32)  # (G, ROWS)
         code, top = codes_of(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, EVEN)
-        w = numbers(code, top, book, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
+        w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
         w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 32, 2, 2, 2, 2))
         if TENSOR:  # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
             w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 3, 7, 9)
@@ -123,7 +123,7 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
     even = w.k % (config.run * config.warps) == 0
     stream_kernel[grid](
         w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
-        w.scales if w.book is None else w.book, x, out, x if offsets is None else offsets,
+        w.scales if w.book is None else w.book, w.filled, x, out, x if offsets is None else offsets,
         each, w.n, w.k, w.words[0][0].numel(), w.words[-1][0].numel(), w.scales[0].numel(), x.stride(0), out.stride(0),
         KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, RAGGED=offsets is not None,
         EVEN=even, B=config.bricks, W=config.warps, RUN=config.run, COLS=cols, TENSOR=config.tensor,

@@ -31,7 +31,7 @@ NARROW, MIDDLE, WIDE, WIDEST = Tile(4, 32), Tile(4, 64), Tile(8, 128), Tile(8, 2
 
 @triton.jit(do_not_specialize=["M", "tiles_m"])  # one compiled kernel for every M
 def tile_kernel(
-    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, x_ptr, y_ptr, offsets_ptr, M, N, K, tiles_m, low_size, high_size,
+    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, filled, x_ptr, y_ptr, offsets_ptr, M, N, K, tiles_m, low_size, high_size,
     scale_size, stride_xm, stride_ym,
     KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr, RAGGED: tl.constexpr,
     EVEN: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr,
@@ -65,7 +65,7 @@ def tile_kernel(
         else:
             x = tl.load(at_x + k, mask=mask_m[:, None] & (k + offs_k < K)[None, :], other=0.0)
         code, top = codes_of(low_ptr, high_ptr, brick, k, K, 0, 1, 0, 1, W, RUN, BITS, True)
-        w = numbers(code, top, book, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
+        w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
         w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
         w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, RUN))
         if KIND == "int4":
@@ -91,7 +91,7 @@ def tile(x, w: Packed, out=None, offsets=None, most=None, config: Tile | None = 
     grid = (tiles_m * triton.cdiv(w.n, 16 * config.warps), w.experts)
     tile_kernel[grid](
         w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
-        w.scales if w.book is None else w.book, x, out, x if offsets is None else offsets,
+        w.scales if w.book is None else w.book, w.filled, x, out, x if offsets is None else offsets,
         each, w.n, w.k, tiles_m, w.words[0][0].numel(), w.words[-1][0].numel(), w.scales[0].numel(),
         x.stride(0), out.stride(0),
         KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, RAGGED=offsets is not None,

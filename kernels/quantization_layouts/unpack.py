@@ -66,21 +66,26 @@ def book_of(book_ptr, BITS: tl.constexpr):
     """The codebook's low bytes and its high bytes in registers, four a word."""
     COUNT: tl.constexpr = 2**BITS // 4
     low = _table(book_ptr, COUNT)
-    high = _table(book_ptr + COUNT, COUNT)
+    high = _table(book_ptr + COUNT * 32, COUNT)
     return low, high
 
 
 @triton.jit
 def _table(at_ptr, COUNT: tl.constexpr):
-    """Eight words; those that are not there are never looked at, and cost nothing."""
+    """Eight words, (1, 1, 32, 1) each; those that are not there are never looked at, and cost nothing.
+
+    Each lane reads a copy of its own: a word that is known to be the same for all lands in a uniform register, and
+    every look-up would first move it back.
+    """
+    at_ptr += tl.arange(0, 32)[None, None, :, None]
     a = tl.load(at_ptr)
-    b = tl.load(at_ptr + 1 % COUNT)
-    c = tl.load(at_ptr + 2 % COUNT)
-    d = tl.load(at_ptr + 3 % COUNT)
-    e = tl.load(at_ptr + 4 % COUNT)
-    f = tl.load(at_ptr + 5 % COUNT)
-    g = tl.load(at_ptr + 6 % COUNT)
-    h = tl.load(at_ptr + 7 % COUNT)
+    b = tl.load(at_ptr + 1 % COUNT * 32)
+    c = tl.load(at_ptr + 2 % COUNT * 32)
+    d = tl.load(at_ptr + 3 % COUNT * 32)
+    e = tl.load(at_ptr + 4 % COUNT * 32)
+    f = tl.load(at_ptr + 5 % COUNT * 32)
+    g = tl.load(at_ptr + 6 % COUNT * 32)
+    h = tl.load(at_ptr + 7 % COUNT * 32)
     return a, b, c, d, e, f, g, h
 
 
@@ -98,13 +103,13 @@ def _bytes(table, code, third, fourth, BITS: tl.constexpr):
 
 
 @triton.jit
-def _pairs(book, code, top, BITS: tl.constexpr):
+def _pairs(book, code, top, filled, BITS: tl.constexpr):
     """Two words of two numbers each, looked up by the four low nibbles."""
     third, fourth = code, code
     if BITS >= 4:  # byte i of the first word, or where the bit is set of the second: i or i + 4
-        third = ((code >> 1) & 0x4444) | 0x3210
+        third = ((code >> 1) & 0x4444) | filled
     if BITS == 5:
-        fourth = ((top << 2) & 0x4444) | 0x3210
+        fourth = ((top << 2) & 0x4444) | filled
     low = _bytes(book[0], code, third, fourth, BITS)
     high = _bytes(book[1], code, third, fourth, BITS)
     return libdevice.byte_perm(low, high, 0x5140), libdevice.byte_perm(low, high, 0x7362)
@@ -118,17 +123,16 @@ def _halves(pairs, dtype: tl.constexpr):
 
 
 @triton.jit
-def numbers(code, top, book, KIND: tl.constexpr, BITS: tl.constexpr, dtype: tl.constexpr):
+def numbers(code, top, book, filled, KIND: tl.constexpr, BITS: tl.constexpr, dtype: tl.constexpr):
     """(.., words) -> (.., words, k / 8, row / 8, k % 2); of int4 1024 (fp16) or 128 (bf16) is still to be taken away."""
     if KIND == "int4":
-        ones: tl.constexpr = 0x64006400 if dtype == tl.float16 else 0x43004300
-        p0 = (code & 0x000F000F) | ones
-        p1 = ((code >> 4) & 0x000F000F) | ones
-        p2 = ((code >> 8) & 0x000F000F) | ones
-        p3 = ((code >> 12) & 0x000F000F) | ones
+        p0 = (code & 0x000F000F) | filled
+        p1 = ((code >> 4) & 0x000F000F) | filled
+        p2 = ((code >> 8) & 0x000F000F) | filled
+        p3 = ((code >> 12) & 0x000F000F) | filled
     else:
-        p0, p1 = _pairs(book, code, top, BITS)
-        p2, p3 = _pairs(book, code >> 16, top >> 16, BITS)
+        p0, p1 = _pairs(book, code, top, filled, BITS)
+        p2, p3 = _pairs(book, code >> 16, top >> 16, filled, BITS)
     return _halves(tl.join(tl.join(p0, p1), tl.join(p2, p3)), dtype)
 
 

@@ -2,9 +2,13 @@
 
 import json
 import re
+import subprocess
+import tempfile
 from functools import partial
+from pathlib import Path
 
 import torch
+import triton
 
 from kernels.quantization_layouts import cases
 from kernels.quantization_layouts.candidates import CANDIDATES, SIXTEEN, Layer
@@ -15,6 +19,7 @@ from kernels.quantization_layouts.tile import MIDDLE, WIDEST, tile
 from kernels.tests.compiled import facts_of, kernels
 
 N, K = 5120, 2048
+COUNTED = ("int4", "k2", "k4", "k5")
 
 
 def weight(case) -> Packed:
@@ -24,7 +29,7 @@ def weight(case) -> Packed:
         for field in FIELDS[case.bits]
     )
     scales = torch.empty(1, case.n // 16, case.k // case.group, 16, dtype=TORCH[case.dtype])
-    book = torch.empty(2**case.bits // 2, dtype=torch.int32) if case.kind == "book" else None
+    book = torch.empty(2**case.bits // 2, 32, dtype=torch.int32) if case.kind == "book" else None
     zeros = scales.to(torch.uint8) if case.zero_points else None
     return Packed(words, scales, zeros, book, case.bits, case.group, 1, case.n, case.k)
 
@@ -39,6 +44,23 @@ def about(call, capability: int) -> dict:
         "integer": count(r"\n\s+(?:and|or|xor|not|shr|shl|prmt|lop3)\S*\.b32|\n\s+shr\.u32"),
         "conversions": count(r"\n\s+cvt\.f32\.(?:f16|bf16)"),
     }
+
+
+def unpacking(case) -> float:
+    """Integer instructions a weight in the assembled code: what a second brick of 16 rows adds, 128 weights a thread."""
+    x, w = torch.empty(1, K, dtype=torch.float16), weight(case)
+    one, two = (assembled(lambda: stream(x, w, config=Stream(bricks, 2, 256))) for bricks in (1, 2))  # noqa: B023
+    return (two - one) / 128
+
+
+def assembled(call) -> int:
+    (kernel,) = kernels(call, 90)
+    tool = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(kernel.asm["cubin"])
+        file.flush()
+        text = subprocess.run([tool, "-c", file.name], capture_output=True, text=True, check=True).stdout
+    return len(re.findall(r"\s(?:LOP3|SHF|PRMT)\.?[A-Z0-9.]*\s", text))
 
 
 def forms(dtype="fp16"):
@@ -64,7 +86,8 @@ def main():
     for target in (80, 100):
         found[f"stream k4 {target}"] = about(lambda: stream(x, k4), target)
         found[f"tile int4 {target}"] = about(lambda: tile(many, int4, config=MIDDLE), target)
-    print(json.dumps(found))
+    counted = {name: unpacking(case) for name, case in forms() if name in COUNTED}
+    print(json.dumps({"kernels": found, "unpacking": counted}))
 
 
 def every_candidate():

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.compare import relative_error
-from kernels.quantization_layouts import cases, reference
+from kernels.machines import machine
+from kernels.quantization_layouts import cases, cost, reference
 from kernels.quantization_layouts.dequantize import dequantize, library
 from kernels.quantization_layouts.packed import pack
 from kernels.quantization_layouts.stream import Stream, stream
@@ -142,12 +143,32 @@ def test_packed_weights_take_the_bits_that_they_promise():
         assert w.scales.nbytes * 8 == case.n * case.k // case.group * 16
 
 
-def test_every_word_is_read_once_in_whole_vectors(watch):
-    """What the layout is for: no byte of a weight is asked for twice, and none is left."""
-    if DEVICE == "cuda":
-        pytest.skip("the machine counts")
-    case = cases.book(2, 32, 512, 4)
+@pytest.mark.skipif(DEVICE == "cuda", reason="the machine counts")
+@pytest.mark.parametrize(
+    "case",
+    (cases.book(9, 40, 512, 4), cases.Case(2, 32, 256), cases.book(3, 16, 256, 3)),
+    ids=lambda c: c.name,
+)
+def test_the_bytes_that_a_launch_asks_for_are_the_cost_models(case, watch):
+    """Each word once for every eight rows of X, and no padding that a program does not own."""
     x, w, expected = drawn(case)
-    moved = watch(w.words[0])
-    right(case, stream(x, w), expected)
-    assert moved.loaded == w.words[0].nbytes // 8 * 2 and moved.distinct == w.words[0].numel() // 4
+    words, scales, rows = [watch(part) for part in w.words], watch(w.scales), watch(x)
+    right(case, stream(x, w, config=Stream(1, 2, 256)), expected)
+    bound = cost.stream_bytes(case.m, case.n, case.k, case.bits, case.group)
+    assert sum(moved.loaded for moved in words) == bound.words
+    assert (scales.loaded, rows.loaded) == (bound.scales, bound.x)
+    assert sum(moved.distinct for moved in words) * 4 * -(-case.m // 8) == bound.words
+    zeros = w.zeros is not None
+    whole = cost.packed_bytes(case.n, case.k, case.bits, case.group, zeros)
+    assert w.bytes - (0 if w.book is None else w.book.nbytes) == whole
+
+
+def test_integer_instructions_fit_under_the_weight_stream():
+    """Why tensor cores multiply even one row: unpacking alone is most of what an H200 has time for."""
+    h200, weights = machine("H200"), 28672 * 8192
+    stream_s = cost.linear_cost(1, 28672, 8192, bits=4, group=128).bytes_moved / h200.bandwidth
+    spent = [
+        cost.unpack_s(weights, cost.unpack_per_weight(kind, 4), h200.sms, h200.clock_hz)
+        for kind in ("int4", "book")
+    ]
+    assert spent[0] < 0.6 * stream_s < stream_s < spent[1] < 2 * stream_s
