@@ -9,6 +9,16 @@ from dataclasses import dataclass
 
 from kernels import require
 from kernels.quantization_layouts import kbit_tables
+from kernels.quantization_layouts.cost_accounting import (
+    block_speedup,
+    block_us,
+    concurrency_ratios,
+    from_calibration,
+    measured,
+    measured_m,
+    memory_by_bits,
+    workload_ratio,
+)
 from kernels.quantization_layouts.cost_blocks import (
     BLOCK_FORMATS,
     BlockFormat,
@@ -35,8 +45,6 @@ from kernels.quantization_layouts.cost_kbit import (
     Linear,
     best_kernel,
     block_linears,
-    block_speedup,
-    block_us,
     break_even_users,
     candidates,
     dense_family,
@@ -50,6 +58,7 @@ from kernels.quantization_layouts.cost_kbit import (
     user_ratio,
     weighted_ratio,
 )
+from kernels.quantization_layouts.cost_layout import packed_bytes, stream_bytes, unpack_per_weight, unpack_s
 from kernels.quantization_layouts.cost_payoff import (
     PLACEMENTS,
     Payoff,
@@ -65,13 +74,13 @@ __all__ = [
     "REPORTED_PAGED_AND_QUANTIZED_GAIN", "REPORTED_PAGED_GAIN",
     "BlockFormat", "Capacity", "Format", "Linear", "LinearCost", "Payoff", "Quantized",
     "bell_values", "best_kernel", "bits_per_weight", "block_linears", "block_speedup", "block_us",
-    "break_even_batch", "break_even_users", "candidates", "compression", "dense_family", "dequant_floor_s",
-    "dequant_s_per_weight", "devices_needed", "element_values", "fragmentation_waste", "group_levels", "instruction_share",
+    "break_even_batch", "break_even_users", "candidates", "compression", "concurrency_ratios", "dense_family", "dequant_floor_s",
+    "dequant_s_per_weight", "devices_needed", "element_values", "fragmentation_waste", "from_calibration", "group_levels", "instruction_share",
     "kbit_tables",
     "kv_bytes_per_token", "layer_linears", "linear_cost", "linear_us", "metadata_share", "model_bytes",
-    "model_us", "normal_codebook", "paged_gain", "payoff", "quantize", "rms", "rms_error",
-    "serving_capacity", "session_m", "shape_speedups", "stored_step_s", "two_level_bits", "user_ratio", "weighted_ratio",
-    "weights_streamed", "with_outlier",
+    "measured", "measured_m", "memory_by_bits", "model_us", "normal_codebook", "packed_bytes", "paged_gain", "payoff", "quantize", "rms", "rms_error",
+    "serving_capacity", "session_m", "shape_speedups", "stored_step_s", "stream_bytes", "two_level_bits", "unpack_per_weight", "unpack_s", "user_ratio", "weighted_ratio",
+    "weights_streamed", "with_outlier", "workload_ratio",
 ]  # fmt: skip
 
 # "k-bit deployment" on a 70B model: bits -> RTX 4090 cards (24 GB) said to hold it. 35 GB need two and

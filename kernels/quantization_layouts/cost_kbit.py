@@ -45,17 +45,6 @@ def _measured(bits: int, m: int) -> None:
     require.one_of(tuple(tables.BEST_US), m=m)
 
 
-def block_us(bits: int, m: int = 1) -> float:
-    """Best kernel of each of the seven shapes, summed: one transformer block, each shape once."""
-    _measured(bits, m)
-    return sum(row[bits] for row in tables.BEST_US[m].values())
-
-
-def block_speedup(bits: int, m: int = 1) -> float:
-    """fp16 time over k-bit time of the block."""
-    return block_us(16, m) / block_us(bits, m)
-
-
 def shape_speedups(shape: str, m: int = 1) -> dict[int, float]:
     """fp16 time over k-bit time of one shape, for each k."""
     require.one_of(tuple(tables.SHAPES), shape=shape)

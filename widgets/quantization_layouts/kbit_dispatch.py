@@ -99,8 +99,7 @@ class Result:
 
 
 def _block(bits: int, m: int) -> Block:
-    moe_us = sum(tables.BEST_US[m][name][bits] for name in tables.MOE)
-    total_us = cost.block_us(bits, m)
+    moe_us, total_us = cost.block_us(bits, m, shapes=tables.MOE), cost.block_us(bits, m)
     return Block(bits, total_us - moe_us, moe_us, total_us, cost.block_speedup(bits, m))
 
 
@@ -150,7 +149,8 @@ def run(k, users, chunk, m, parameters_b):
     blocks = tuple(_block(bits, m) for bits in (*tables.BITS, 16))
     sessions, memory = tables.USERS, machine(CARD).memory_bytes
     here, (decode_m, prefill_m) = _session(users, k), cost.session_m(users, chunk)
-    small, wide = (cost.model_bytes(parameters_b * 1e9, bits) for bits in (k, 16))
+    stored = cost.memory_by_bits(parameters_b * 1e9)
+    small, wide = stored[k], stored[16]
     return Result(
         k, m, blocks, next(b for b in blocks if b.bits == k), blocks[-1], users, chunk,
         here.ratio, here.speedup, sessions[max(u for u in sessions if u <= users)][1], _break_even(k),

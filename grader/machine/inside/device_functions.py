@@ -99,6 +99,17 @@ def reversed_bits(x):
     return found.view(x.dtype)
 
 
+def chosen_bytes(a, b, selector):
+    """Four of the eight bytes of a (0 to 3) and b (4 to 7): byte i is the one that the selector's i-th nibble names."""
+    from_a, from_b, which = unsigned(a), unsigned(b), unsigned(selector)
+    found = np.zeros(np.broadcast_shapes(a.shape, b.shape, selector.shape), np.uint32)
+    for byte in range(4):
+        index = (which >> np.uint32(4 * byte)) & np.uint32(7)
+        word = np.where(index < 4, from_a, from_b)
+        found |= ((word >> (index % 4 * 8)) & np.uint32(255)) << np.uint32(8 * byte)
+    return found.view(np.int32)
+
+
 FUNCTIONS = {
     "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "round": half_away,
     "nearbyint": np.rint, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": np.cbrt,
@@ -120,6 +131,7 @@ FUNCTIONS = {
     "fast_log10": np.log10, "fast_power": np.power, "saturate": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)),
     "count_leading_zeros": leading_zeros, "bitwise_count": population, "reverse_bits": reversed_bits,
     "find_first_set": lambda x: np.where(x == 0, 0, trailing_zeros(x) + 1), "absolute": np.abs,
+    "chosen_bytes": chosen_bytes,
     "multiply_high": lambda a, b: product_halves(a, b, True)[1],
     "multiply_high_unsigned": lambda a, b: product_halves(a, b, False)[1],
     "rint_to_int": lambda x: to_integer(np.rint(x), np.dtype(np.int64), True),

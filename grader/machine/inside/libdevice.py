@@ -57,6 +57,7 @@ INTEGERS = {
     "llabs": Symbol("absolute", ("i64",), "i64"),
     "mulhi": Symbol("multiply_high", ("i32", "i32"), "i32"),
     "umulhi": Symbol("multiply_high_unsigned", ("i32", "i32"), "i32"),
+    "byte_perm": Symbol("chosen_bytes", ("i32", "i32", "i32"), "i32"),
     "llrintf": Symbol("rint_to_int", ("f32",), "i64"),
     "llrint": Symbol("rint_to_int", ("f64",), "i64"),
     "int_as_float": Symbol("bits", ("i32",), "f32"),

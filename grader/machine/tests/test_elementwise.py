@@ -308,6 +308,18 @@ def test_device_functions_of_integers():
     assert wide[0] == 2
 
 
+def test_bytes_chosen_by_nibbles():
+    def chosen(*words):
+        words = (np.array([w], np.uint32).view(np.int32) for w in words)
+        return int(u(apply("tt.extern_elementwise", *words, symbol="__nv_byte_perm"))[0])
+
+    a, b = 0x33221100, 0x77665544
+    assert chosen(a, b, 0x3210) == a and chosen(a, b, 0x7654) == b
+    assert chosen(a, b, 0x0074) == 0x00007744 and chosen(a, b, 0x5140) == 0x55114400
+    assert chosen(a, b, 0xABCD3210) == a, "the upper half of a selector is not looked at"
+    assert chosen(a, b, 0xBA98) == a, "nor is the highest bit of a nibble"
+
+
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_every_symbol_computes_something(symbol):
     row = SYMBOLS[symbol]

@@ -42,7 +42,7 @@ ELEMENTS = [
         "a + b", "a - b", "a * b", "a // (b | 1)", "a % (b | 1)", "a & b", "a | b", "a ^ b", "~a", "a << (b & 31)", "a >> (b & 31)",
         "tl.maximum(a, b)", "tl.minimum(a, b)", "tl.abs(a)", "tl.where(a < b, a, c)", "(a < b).to(tl.int32)", "tl.umulhi(a.to(tl.uint32), b.to(tl.uint32)).to(tl.int32)",
         "(a.to(tl.uint32) // (b | 1).to(tl.uint32)).to(tl.int32)", "(a.to(tl.uint32) >> 5).to(tl.int32)", "a.to(tl.int8).to(tl.int32)", "a.to(tl.int16).to(tl.int32)",
-        "(a.to(tl.int64) * b >> 32).to(tl.int32)", "tl.philox(7, a, b, c, a)[0].to(tl.int32)", "tl.cumsum(a)", "tl.sort(a)",
+        "(a.to(tl.int64) * b >> 32).to(tl.int32)", "tl.philox(7, a, b, c, a)[0].to(tl.int32)", "tl.cumsum(a)", "tl.sort(a)", "libdevice.byte_perm(a, b, c)",
     )),
     *(("fp32", "fp32", e, 0) for e in (
         "a + b", "a - b", "a * b", "tl.maximum(a, b)", "tl.minimum(a, b)", "tl.abs(a)", "tl.floor(a)", "tl.ceil(a)", "tl.where(a < b, a, c)", "tl.fma(a, b, c)",

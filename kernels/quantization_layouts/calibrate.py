@@ -1,0 +1,194 @@
+"""python -m kernels.quantization_layouts.calibrate [--quick] [--resume]: the dispatcher's table for the GPU found here.
+
+For each shape, form and M every candidate is held to the reference product, then all are timed in turns over rotating
+copies of the weight, sustained, as a decode loop sees them. A candidate wins against 16 bits only where the 99% interval
+of its ratio lies below 1. The table is written after every row; a run that is cut short goes on with --resume.
+"""
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from statistics import median
+
+from kernels.bench.record import dumps
+from kernels.quantization_layouts import cases
+from kernels.quantization_layouts.kbit_tables import MOE, MOE_EXPERTS, SHAPES
+
+NO_GPU = 3
+ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+FORMS = ("int4", 2, 3, 4, 5)
+LARGE = {"big": (28672, 8192), "square": (4096, 4096)}
+TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
+MOST_COPIES = 256
+SECONDS = 0.03  # for each candidate of a row
+MOST_JOBS = 8
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(
+        prog="python -m kernels.quantization_layouts.calibrate", description=__doc__
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="else tables/<gpu>.json, where dispatch reads it"
+    )
+    parser.add_argument("--quick", action="store_true", help="k = 4 alone, at M = 1, 4, 16, 64 and 256")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that the file already has")
+    parser.add_argument(
+        "--forms", nargs="+", default=[str(f) for f in FORMS], choices=[str(f) for f in FORMS]
+    )
+    parser.add_argument("--shapes", nargs="+", default=[*SHAPES, *LARGE], choices=[*SHAPES, *LARGE])
+    parser.add_argument("--dtype", default="fp16", choices=tuple(TOLERANCE))
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help=f"for each candidate, {SECONDS} unless told"
+    )
+    return parser.parse_args(argv)
+
+
+def plan(options):
+    """The cases to measure, those first that a short run should have."""
+    forms, rows = (("4",), (1, 4, 16, 64, 256)) if options.quick else (options.forms, ROWS)
+    for form in forms:
+        for shape in options.shapes:
+            n, k = (SHAPES | LARGE)[shape]
+            experts = MOE_EXPERTS if shape in MOE else 1
+            for m in rows:
+                if form == "int4":
+                    yield cases.Case(m, n, k, dtype=options.dtype, experts=experts)
+                else:
+                    yield cases.book(m, n, k, int(form), dtype=options.dtype, experts=experts)
+
+
+def key(case) -> dict:
+    form = case.kind if case.kind == "int4" else f"k{case.bits}"
+    return {"n": case.n, "k": case.k, "experts": case.experts, "form": form, "m": case.m}
+
+
+def decide(times: dict[str, list[float]], intervals: dict[str, tuple]) -> dict:
+    """The best by median among those certain not to lose to 16 bits; and the best that needs packed weights alone."""
+    from kernels.quantization_layouts.candidates import SIXTEEN
+
+    us = {name: median(series) * 1e6 for name, series in times.items()}
+    packed = min((name for name in us if name != SIXTEEN), key=us.__getitem__)
+    sure = [name for name in us if name != SIXTEEN and intervals[name][2] < 1]
+    return {"best": min(sure, key=us.__getitem__, default=SIXTEEN), "best_packed": packed, "us": us}
+
+
+def measure(case, device, seconds: float) -> dict:
+    """One row: who is right, who is fastest, and who is neither."""
+    import torch
+
+    from kernels import timing
+    from kernels.quantization_layouts import bench
+    from kernels.quantization_layouts.candidates import SIXTEEN, bound, layer, worth
+
+    first = bench.draw(case, 0, device)
+    l2 = torch.cuda.get_device_properties(device).L2_cache_size
+    weight_bytes = first["packed"].bytes
+    copies = max(2, min(MOST_COPIES, math.ceil(2 * l2 / weight_bytes)))
+    layers = [layer(first["packed"].copy(), keep_dense=True) for _ in range(copies)]
+    watches, keep, wrong = {}, [], {}
+    for one in worth(case.m):
+        out = torch.empty(first["x"].shape[0], case.n, dtype=first["x"].dtype, device=device)
+        calls = [bound(one, first["x"], each, out) for each in layers]
+        try:
+            error = bench.check(first, calls[0]())
+        except Exception as why:  # one that this GPU cannot hold costs itself alone
+            wrong[one.name] = f"{type(why).__name__}: {why}".splitlines()[0][:160]
+            continue
+        if not error <= TOLERANCE[case.dtype]:
+            wrong[one.name] = f"error {error:.2g}"
+            continue
+        graph = timing.capture(calls)
+        keep.append((calls, graph))
+        watches[one.name] = timing.stopwatch(graph)
+    times = timing.interleave(watches, seconds * len(watches), warm=0.1)
+    intervals = {name: timing.ratio(series, times[SIXTEEN]) for name, series in times.items()}
+    times = {name: [t / copies for t in series] for name, series in times.items()}
+    found = key(case) | decide(times, intervals)
+    return found | ({"wrong": wrong} if wrong else {})
+
+
+def compile_for(cases_of_shape: list) -> int:
+    """Launch every candidate once in a process of its own, so that its kernels lie in Triton's cache; how many did."""
+    import torch
+
+    from kernels.quantization_layouts import bench
+    from kernels.quantization_layouts.candidates import bound, layer, worth
+
+    device, done = torch.device("cuda", 0), set()
+    for case in cases_of_shape:
+        fresh = [one for one in worth(case.m) if one.name not in done]
+        if not fresh:
+            continue
+        x = bench.draw(case, 0, device)
+        one_layer = layer(x["packed"], keep_dense=True)
+        for one in fresh:
+            try:
+                bound(one, x["x"], one_layer, None)()
+            except Exception:  # it will be said where it is timed
+                continue
+            done.add(one.name)
+    torch.cuda.synchronize()
+    return len(done)
+
+
+def compile_all(todo: list) -> None:
+    """All shapes side by side: compiling is most of a calibration's time, and needs processors rather than the GPU."""
+    by_shape: dict = {}
+    for case in todo:
+        by_shape.setdefault((case.n, case.k, case.form, case.experts), []).append(case)
+    jobs = min(MOST_JOBS, os.cpu_count() or 1, len(by_shape))
+    if jobs < 2:
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        for i, count in enumerate(pool.map(compile_for, by_shape.values())):
+            print(f"compiled {i + 1}/{len(by_shape)} shapes ({count} candidates)", flush=True)
+
+
+def main(argv=None) -> int:
+    options = parse(argv)
+    import torch
+
+    if not torch.cuda.is_available():
+        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
+        return NO_GPU
+    from kernels.bench import machine
+    from kernels.quantization_layouts.dispatch import TABLES
+
+    device = torch.device("cuda", torch.cuda.current_device())
+    described = machine.describe(device)
+    path = options.out or TABLES / f"{machine.short_name(described['gpu'])}.json"
+    run = {
+        "machine": described,
+        "versions": machine.versions(),
+        "date": machine.today(),
+        "dtype": options.dtype,
+        "rows": [],
+    }
+    if options.resume and path.exists():
+        run["rows"] = json.loads(path.read_text())["rows"]
+    known = [{name: row[name] for name in ("n", "k", "experts", "form", "m")} for row in run["rows"]]
+    todo = [case for case in plan(options) if key(case) not in known]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    compile_all(todo)
+    for i, case in enumerate(todo):
+        row = measure(case, device, options.seconds)
+        run["rows"].append(row)
+        path.write_text(dumps(run))
+        sixteen, best = row["us"]["16 bits"], row["us"][row["best"]]
+        print(
+            f"{i + 1}/{len(todo)} {case.name:<44} {row['best']:<36} {best:8.2f} us, 16 bits {sixteen:8.2f}",
+            flush=True,
+        )
+        torch.cuda.empty_cache()
+    print(f"{path}: {len(run['rows'])} rows")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

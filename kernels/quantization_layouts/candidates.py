@@ -1,0 +1,96 @@
+"""Every way to run a quantized layer, by name: what calibration times and what the dispatcher chooses from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from kernels.quantization_layouts.arguments import must
+from kernels.quantization_layouts.dequantize import by_library, dequantize, library
+from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.stream import Stream, stream
+from kernels.quantization_layouts.tile import MIDDLE, NARROW, WIDE, WIDEST, Tile, tile
+
+SIXTEEN = "16 bits"
+LIBRARY = "dequantize + library"
+
+
+@dataclass
+class Layer:
+    """A packed weight, the same in 16 bits where memory allows, and room to unpack in."""
+
+    packed: Packed
+    dense: torch.Tensor | None = None  # (N, K), or (experts, N, K)
+    room: torch.Tensor | None = None
+
+    def workspace(self) -> torch.Tensor:
+        """Made at the first use and kept, so that a captured graph finds it where it was."""
+        if self.room is None:
+            w = self.packed
+            shape = (w.n, w.k) if w.experts == 1 else (w.experts, w.n, w.k)
+            self.room = torch.empty(shape, dtype=w.dtype, device=w.device)
+        return self.room
+
+
+def layer(packed: Packed, keep_dense: bool = False) -> Layer:
+    """`keep_dense` holds a 16-bit copy too: more memory, and then no M is slower than 16 bits."""
+    return Layer(packed, dequantize(packed) if keep_dense else None)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    name: str
+    family: str  # one of cost_kbit's, or "16 bits"
+    call: Callable  # (x, layer, out) -> out
+    most: int = 2**31  # rows of an expert for which it is worth timing
+    least: int = 1
+
+
+def _streamed(config: Stream) -> Candidate:
+    unit = "MMA" if config.tensor else "scalar GEMV"
+    shape = f"{16 * config.bricks} rows, {config.warps} x {config.run}"
+    shape += f", {config.cols} cols" if config.tensor else ""
+    shape += f", {config.stages} stages" if config.stages > 1 else ""
+    return Candidate(
+        f"{unit} {shape}", unit, lambda x, layer, out, **more: stream(x, layer.packed, out, config=config, **more),
+        4 * config.cols if config.tensor else 4,
+    )  # fmt: skip
+
+
+def _tiled(config: Tile) -> Candidate:
+    call = lambda x, layer, out, **more: tile(x, layer.packed, out, config=config, **more)  # noqa: E731
+    name = f"MMA tile {16 * config.warps} x {config.cols}"
+    return Candidate(name, "MMA", call, least=max(1, config.cols // 4))
+
+
+def _sixteen(x, layer: Layer, out):
+    must(layer.dense is not None, "dense", "there", None, "build the layer with keep_dense=True")
+    w = layer.packed
+    return by_library(x, layer.dense.mT, out, w.experts, x.shape[0] // w.experts)
+
+
+CANDIDATES = {
+    one.name: one
+    for one in (
+        *map(_streamed, (
+            Stream(1, 4, 512, tensor=False), Stream(1, 8, 256, tensor=False),
+            Stream(1, 4, 512), Stream(1, 8, 256), Stream(1, 8, 512), Stream(1, 16, 128),
+            Stream(1, 4, 256, stages=3), Stream(1, 8, 256, stages=3), Stream(2, 8, 256, stages=3), Stream(2, 4, 256, stages=4),
+            Stream(1, 8, 256, cols=16), Stream(2, 4, 256, cols=16), Stream(2, 8, 256, cols=16, stages=3), Stream(4, 8, 128, cols=16, stages=3),
+            Stream(1, 8, 128, cols=32), Stream(2, 8, 128, cols=32, stages=3), Stream(1, 8, 128, cols=64),
+        )),
+        *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), Tile(4, 128), WIDE, WIDEST)),
+        Candidate(LIBRARY, LIBRARY, lambda x, layer, out: library(x, layer.packed, out, layer.workspace()), least=8),
+        Candidate(SIXTEEN, SIXTEEN, _sixteen),
+    )
+}  # fmt: skip
+
+
+def worth(rows: int) -> list[Candidate]:
+    """Those that may be the fastest at this many rows; 16 bits is always among them."""
+    return [one for one in CANDIDATES.values() if one.least <= rows <= one.most]
+
+
+def bound(one: Candidate, x, layer: Layer, out) -> Callable[[], torch.Tensor]:
+    return partial(one.call, x, layer, out)

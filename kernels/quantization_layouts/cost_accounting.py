@@ -1,0 +1,110 @@
+"""From measured kernels to a model: a block's seven shapes, a workload's mix of M, and the memory that k bits take.
+
+A table is M -> shape -> bits -> microseconds, 16 bits for fp16: the source's of the RTX 4090, or one made of a calibration.
+"""
+
+import json
+from bisect import bisect_left
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from kernels import require
+from kernels.quantization_layouts import kbit_tables as tables
+
+Table = Mapping[int, Mapping[str, Mapping[int, float]]]
+CALIBRATIONS = Path(__file__).parent / "tables"
+
+
+def measured(card: str = tables.MACHINE) -> Table:
+    """The source's table, or what calibration left of the card of this name ('H200')."""
+    if card == tables.MACHINE:
+        return tables.BEST_US
+    path = CALIBRATIONS / f"{card.lower().replace(' ', '_')}.json"
+    if not path.exists():
+        known = ", ".join([tables.MACHINE, *sorted(p.stem for p in CALIBRATIONS.glob("*.json"))])
+        raise ValueError(
+            f"card must be one of {known}, got {card!r}; measure it: python -m kernels.quantization_layouts.calibrate"
+        )
+    return from_calibration(json.loads(path.read_text()))
+
+
+def from_calibration(run: Mapping, packed_only: bool = True) -> Table:
+    """The seven shapes' rows of a calibration, where all four k were measured; the best kernel of each.
+
+    `packed_only` leaves 16-bit kernels to the 16-bit column: what k bits take where no 16-bit copy is kept.
+    """
+    names = {(n, k, name in tables.MOE): name for name, (n, k) in tables.SHAPES.items()}
+    found: dict[int, dict[str, dict[int, float]]] = {}
+    for row in run["rows"]:
+        name = names.get((row["n"], row["k"], row["experts"] > 1))
+        if name is None or not row["form"].startswith("k"):
+            continue
+        us = found.setdefault(row["m"], {}).setdefault(name, {})
+        us[int(row["form"][1:])] = row["us"][row["best_packed" if packed_only else "best"]]
+        us[16] = min(us.get(16, float("inf")), row["us"]["16 bits"])
+    whole = {16, *tables.BITS}
+    return {
+        m: shapes
+        for m, shapes in sorted(found.items())
+        if set(shapes) == set(tables.SHAPES) and all(set(us) == whole for us in shapes.values())
+    }
+
+
+def block_us(
+    bits: int, m: int = 1, table: Table = tables.BEST_US, shapes: Collection[str] = tuple(tables.SHAPES)
+) -> float:
+    """Best kernel of each of the seven shapes (or some of them), summed: one transformer block, each shape once."""
+    require.one_of((*tables.BITS, 16), bits=bits)
+    require.one_of(tuple(table), m=m)
+    for shape in shapes:
+        require.one_of(tuple(tables.SHAPES), shape=shape)
+    return sum(us[bits] for name, us in table[m].items() if name in shapes)
+
+
+def block_speedup(bits: int, m: int = 1, table: Table = tables.BEST_US) -> float:
+    """fp16 time over k-bit time of the block."""
+    return block_us(16, m, table) / block_us(bits, m, table)
+
+
+def measured_m(m: int, table: Table = tables.BEST_US) -> int:
+    """The first measured M that is not below `m`: narrow weights win less there, so it flatters nobody."""
+    require.count(m=m)
+    known = sorted(table)
+    if not known or m > known[-1]:
+        most = known[-1] if known else 0
+        raise ValueError(f"m must be at most {most}, got {m}; nothing was measured beyond")
+    return known[bisect_left(known, m)]
+
+
+def workload_ratio(bits: int, steps: Mapping[int, float], table: Table = tables.BEST_US) -> float:
+    """k-bit time over fp16 time of a whole workload: rows of a step (M) -> how many such steps, or their share."""
+    require.not_empty(steps=steps)
+    require.not_negative(**{f"steps of M = {m}": count for m, count in steps.items()})
+    require.positive(**{"number of steps": sum(steps.values())})
+    at = {m: measured_m(m, table) for m in steps}
+    kbit, sixteen = (sum(count * block_us(b, at[m], table) for m, count in steps.items()) for b in (bits, 16))
+    return kbit / sixteen
+
+
+def concurrency_ratios(
+    bits: int, users: Collection[int], chunk: int, prefill_share: float, table: Table = tables.BEST_US
+) -> dict[int, float]:
+    """The same by users at once: each step decodes a token for each, and a share of them prefills `chunk` tokens too."""
+    require.count(chunk=chunk)
+    require.share(prefill_share=prefill_share)
+    return {
+        u: workload_ratio(
+            bits, {u: 1 - prefill_share} | ({u + chunk: prefill_share} if prefill_share else {}), table
+        )
+        for u in users
+    }
+
+
+def memory_by_bits(parameters: float, group: int | None = None, scale_bits: float = 16) -> dict[int, float]:
+    """Bytes of a model's weights for each k and for 16 bits; with a group, its scales are counted too."""
+    require.positive(parameters=parameters)
+    require.not_negative(scale_bits=scale_bits)
+    if group is not None:
+        require.count(group=group)
+    extra = scale_bits / group if group else 0.0
+    return {bits: parameters * (bits + (extra if bits < 16 else 0)) / 8 for bits in (*tables.BITS, 16)}

@@ -1,0 +1,128 @@
+"""Which kernel runs a quantized layer: a table that calibration measured on this GPU, and a rule where there is none.
+
+A table has a row for each measured (shape, form, M): the fastest candidate that is certain to be no slower than 16 bits,
+which is itself a candidate. So a layer that also keeps its 16-bit weight loses at no measured M, and between two of
+them the larger one's answer holds, where narrow weights have less to win.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from kernels import require
+from kernels.quantization_layouts.arguments import check_layer, must
+from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
+from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.stream import stream
+from kernels.quantization_layouts.tile import tile
+
+TABLES = Path(__file__).parent / "tables"
+STREAM_UP_TO, TILE_UP_TO = 16, 128  # without a table
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A measured row: what to run, and what to run if no 16-bit weight is kept."""
+
+    n: int
+    k: int
+    experts: int
+    form: str
+    m: int
+    best: str
+    best_packed: str
+
+    @property
+    def weights(self) -> int:
+        return self.n * self.k * self.experts
+
+
+def form_of(w: Packed) -> str:
+    """Bits and how they are looked up: with the shape and M, what decides which kernel is fastest."""
+    return w.kind if w.kind == "int4" else f"k{w.bits}"
+
+
+def rows_of(run: dict) -> tuple[Choice, ...]:
+    """A calibration's JSON as choices; refused where it names what is not here."""
+    choices = []
+    for row in run["rows"]:
+        fields = {name: row[name] for name in Choice.__dataclass_fields__}
+        for name in ("best", "best_packed"):
+            require.one_of(tuple(CANDIDATES), **{name: fields[name]})
+        choices.append(Choice(**fields))
+    return tuple(choices)
+
+
+@cache
+def table(gpu: str) -> tuple[Choice, ...]:
+    """What was measured on this GPU ('h200'); nothing where nobody calibrated."""
+    path = TABLES / f"{gpu}.json"
+    return rows_of(json.loads(path.read_text())) if path.exists() else ()
+
+
+@cache
+def table_of_device(index: int) -> tuple[Choice, ...]:
+    from kernels.bench.machine import short_name
+
+    return table(short_name(torch.cuda.get_device_name(index)))
+
+
+def lookup(choices: tuple[Choice, ...], w: Packed, rows: int) -> Choice | None:
+    """The measured shape most like this one, at the first measured M that is not below `rows`."""
+    alike = [c for c in choices if c.form == form_of(w) and (c.experts > 1) == (w.experts > 1)]
+    if not alike:
+        return None
+    weights = w.n * w.k * w.experts
+
+    def distance(c: Choice) -> float:
+        return abs(math.log(weights / c.weights)) + abs(math.log(w.n / w.k * c.k / c.n))
+
+    nearest = min(alike, key=distance)
+    same = [c for c in alike if (c.n, c.k, c.experts) == (nearest.n, nearest.k, nearest.experts)]
+    above = [c for c in same if c.m >= rows]
+    return min(above, key=lambda c: c.m) if above else max(same, key=lambda c: c.m)
+
+
+def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
+    """The candidate's name; without a table that knows the form, the rule of the kernels' own design."""
+    require.count(rows=rows)
+    found = lookup(choices, layer.packed, rows)
+    if found is not None:
+        return found.best if layer.dense is not None else found.best_packed
+    if rows <= STREAM_UP_TO:
+        return "stream"
+    if rows <= TILE_UP_TO:
+        return "tile"
+    return SIXTEEN if layer.dense is not None else LIBRARY
+
+
+OWN_PICK = {"stream": stream, "tile": tile}  # with the configuration that the kernel picks for the shape
+
+
+def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> torch.Tensor:
+    """out (rows, N) = x (rows, K) times the layer's weight, by the fastest kernel known for these rows here.
+
+    Rows of several experts stand expert by expert; with `offsets` they may differ in number, and then the library,
+    which wants as many rows of each, is left out. Nothing waits for the GPU: a call may be captured in a graph.
+    """
+    must(
+        isinstance(layer, Layer), "layer", "a Layer", type(layer).__name__, "make one with candidates.layer()"
+    )
+    x, out, each = check_layer(x, layer.packed, out, offsets, most)
+    if not out.numel() or not each:
+        return out
+    if choices is None:
+        choices = table_of_device(x.device.index or 0) if x.is_cuda else ()
+    name = choose(layer, each, choices)
+    if offsets is not None:
+        run = stream if each <= STREAM_UP_TO else tile
+        if name in CANDIDATES and name not in (LIBRARY, SIXTEEN):
+            return CANDIDATES[name].call(x, layer, out, offsets=offsets, most=most)
+        return run(x, layer.packed, out, offsets, most)
+    if name in OWN_PICK:
+        return OWN_PICK[name](x, layer.packed, out)
+    return CANDIDATES[name].call(x, layer, out)

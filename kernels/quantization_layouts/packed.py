@@ -1,0 +1,199 @@
+"""Weights as the kernels read them: shuffled offline, so that a lane's 16-byte load is already its part of an operand.
+
+A brick is 16 rows by 32 columns of W. The lane 4 (row % 8) + (k / 2) % 4 owns what a tensor core wants of it in that
+lane's registers: rows r and r + 8, k's pairs 8 apart. Eight codes of one lane make a word of nibbles; a code of more or
+fewer bits than four is cut into fields of 4, 2 and 1 bits, each with words of its own, and four words of a lane are one
+vector. Vectors of a lane's neighbours follow each other, so a warp reads 512 bytes in a row. Nothing is exchanged later.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from kernels.quantization_layouts import reference
+from kernels.tensors import to_torch
+
+BRICK_ROWS, LANES, WORDS = 16, 32, 4
+ROW_STEP = 128  # N is padded to whole tiles of the tallest kernel
+FIELDS = {2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1)}  # bits of a code -> bits of its fields, lowest first
+SPAN = {4: 64, 2: 128, 1: 256}  # bits of a field -> columns that one vector of each lane covers
+TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Packed:
+    """W (experts, N, K) shuffled; a dense layer is one expert. Made by `pack`."""
+
+    words: tuple[torch.Tensor, ...]  # for each field int32 (experts, N / 16, K / span, 32 lanes, 4 words)
+    scales: torch.Tensor  # 16 bits (experts, N / 16, K / group, 16)
+    zeros: torch.Tensor | None  # uint8, as the scales; None: 8 for int4, and a codebook has none
+    book: torch.Tensor | None  # int32 (words, 32 lanes): the levels' low bytes, then the high ones
+    bits: int
+    group: int
+    experts: int
+    n: int
+    k: int
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.scales.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.scales.device
+
+    @property
+    def kind(self) -> str:
+        return "int4" if self.book is None else "book"
+
+    @property
+    def filled(self) -> int:
+        """What unpacking ORs its codes into. An argument, since two constants would make it two instructions."""
+        if self.kind == "book":
+            return 0x3210  # the bytes of a word, each in its place
+        return 0x64006400 if self.dtype == torch.float16 else 0x43004300  # two times 1024, or two times 128
+
+    @property
+    def bytes(self) -> int:
+        """All that a layer reads of its weight."""
+        parts = (*self.words, self.scales, self.zeros, self.book)
+        return sum(part.nbytes for part in parts if part is not None)
+
+    def to(self, device) -> "Packed":
+        return self._each(lambda part: part.to(device))
+
+    def copy(self) -> "Packed":
+        """The same weight in memory of its own, as another layer's would be."""
+        return self._each(torch.clone)
+
+    def _each(self, change) -> "Packed":
+        parts = {name: getattr(self, name) for name in ("scales", "zeros", "book")}
+        changed = {name: part if part is None else change(part) for name, part in parts.items()}
+        return replace(self, words=tuple(map(change, self.words)), **changed)
+
+
+def pack(q: reference.Int4 | reference.KBit | list, device="cpu") -> Packed:
+    """Shuffle one quantized weight, or a list of experts' alike in all but their codes and scales."""
+    experts = q if isinstance(q, list) else [q]
+    _alike(experts)
+    one = experts[0]
+    zeros = None
+    if getattr(one, "zeros", None) is not None:
+        zeros = torch.from_numpy(np.stack([e.zeros for e in experts])).to(device)
+    return assemble(
+        torch.from_numpy(np.stack([e.codes for e in experts])).to(device),
+        to_torch(np.stack([e.scales for e in experts]), device),
+        zeros,
+        to_torch(one.codebook, device) if isinstance(one, reference.KBit) else None,
+        one.bits, one.group,
+    )  # fmt: skip
+
+
+def assemble(codes, scales, zeros, levels, bits: int, group: int) -> Packed:
+    """The same from tensors that lie where they shall stay: codes (experts, N, K), scales (experts, N, K / group)."""
+    experts, n, k = codes.shape
+    return Packed(
+        words=tuple(shuffle(codes, bits, pairs_adjacent=levels is not None)),
+        scales=by_bricks(scales),
+        zeros=None if zeros is None else by_bricks(zeros),
+        book=None if levels is None else book_words(levels),
+        bits=bits, group=group, experts=experts, n=n, k=k,
+    )  # fmt: skip
+
+
+def _alike(experts: list) -> None:
+    if not experts:
+        raise ValueError("q must be a quantized weight or a list of them, got an empty list; give one")
+    for q in experts:
+        if not isinstance(q, reference.Int4 | reference.KBit):
+            raise ValueError(
+                f"q must be an Int4 or a KBit, got {type(q).__name__}; quantize the weight first"
+            )
+        check_parts(q)
+    for one, name in ((q, name) for q in experts[1:] for name in ("bits", "group")):
+        if getattr(one, name) != getattr(experts[0], name) or type(one) is not type(experts[0]):
+            raise ValueError(
+                f"experts must be alike in {name}, got {getattr(one, name)}; quantize all in one way"
+            )
+    books = [q.codebook.tobytes() for q in experts if isinstance(q, reference.KBit)]
+    shapes = {q.codes.shape for q in experts} | {experts[0].codes.shape}
+    if len(set(books)) > 1 or len(shapes) > 1:
+        raise ValueError(
+            f"experts must be of one shape and codebook, got {sorted(shapes)}; pack others apart"
+        )
+    if len({getattr(q, "zeros", None) is None for q in experts}) > 1:
+        raise ValueError("zeros must be there for all experts or none, got some; quantize all in one way")
+
+
+def check_parts(q) -> None:
+    """What came from a file may not fit together."""
+    if q.codes.ndim != 2 or q.codes.dtype != np.uint8:
+        raise ValueError(
+            f"codes must be uint8 (N, K), got {q.codes.dtype} {q.codes.shape}; unpack them first"
+        )
+    n, k = q.codes.shape
+    if q.group not in reference.GROUPS or k % q.group:
+        raise ValueError(
+            f"group must be one of {', '.join(map(str, reference.GROUPS))} and divide K = {k}, got {q.group}; "
+            "quantize with another, or pad K"
+        )
+    wanted = (n, k // q.group)
+    for name in ("scales", "zeros"):
+        part = getattr(q, name, None)
+        if part is not None and part.shape != wanted:
+            raise ValueError(f"{name} must be {wanted} for these codes, got {part.shape}; one for each group")
+    if not np.isfinite(q.scales.astype(np.float32)).all():
+        raise ValueError("scales must be finite, got NaN or infinity; repair the checkpoint")
+    if q.codes.size and int(q.codes.max()) >> q.bits:
+        raise ValueError(f"codes must be below {2**q.bits}, got {q.codes.max()}; these have more bits")
+
+
+def shuffle(codes: torch.Tensor, bits: int, pairs_adjacent: bool):
+    """The words of each field; codes uint8 (experts, N, K).
+
+    A codebook looks up four neighbouring nibbles at a time, so the two codes of a pair are neighbours; int4 turns two
+    nibbles at one place of a word's halves into two numbers at once, so they lie 16 bits apart.
+    """
+    for at, field in fields(bits):
+        span = SPAN[field]
+        part = padded(codes, span) >> at & 2**field - 1
+        e, n, k = part.shape
+        # (e, brick, row / 8, row % 8, vector, k / 32 of the span, k / 16, k / 8, pair, k % 2)
+        part = part.view(e, n // 16, 2, 8, k // span, span // 32, 2, 2, 4, 2)
+        lanes = part.permute(0, 1, 4, 3, 8, 5, 6, 2, 7, 9)  # .., lane, word, nibble: (row / 8, k / 8, k % 2)
+        if not pairs_adjacent:
+            lanes = lanes.movedim(9, 7)
+        nibbles = lanes.reshape(e, n // 16, k // span, LANES, WORDS, 4 // field, 8)
+        word = torch.zeros(nibbles.shape[:-2], dtype=torch.int32, device=codes.device)
+        for i in range(4 // field):
+            for j in range(8):
+                word |= nibbles[..., i, j].to(torch.int32) << (4 * j + field * i)
+        yield word
+
+
+def fields(bits: int):
+    """(position in the code, bits) of each field."""
+    at = 0
+    for field in FIELDS[bits]:
+        yield at, field
+        at += field
+
+
+def padded(x: torch.Tensor, span: int) -> torch.Tensor:
+    """Whole tiles of rows, and columns up to a multiple of the span."""
+    return torch.nn.functional.pad(x, (0, -x.shape[2] % span, 0, -x.shape[1] % ROW_STEP))
+
+
+def by_bricks(of_groups: torch.Tensor) -> torch.Tensor:
+    """(experts, N, groups) -> (experts, N / 16, groups, 16): sixteen rows' scales are one stretch."""
+    whole = torch.nn.functional.pad(of_groups, (0, 0, 0, -of_groups.shape[1] % ROW_STEP))
+    e, n, groups = whole.shape
+    return whole.view(e, n // BRICK_ROWS, BRICK_ROWS, groups).transpose(2, 3).contiguous()
+
+
+def book_words(levels: torch.Tensor) -> torch.Tensor:
+    """Levels of 16 bits as bytes to choose from, the low ones first, four a word: (words, lanes), alike for all."""
+    each = levels.view(torch.uint8).view(-1, 2)
+    words = torch.cat((each[:, 0], each[:, 1])).contiguous().view(torch.int32)
+    return words[:, None].expand(-1, LANES).contiguous()

@@ -1,0 +1,99 @@
+"""Other people's kernels for the same weight, for the benchmark: one factory each, from the codes that ours are given."""
+
+import torch
+
+from kernels.bench.row import Absent
+from kernels.quantization_layouts.checkpoints import GPTQ_ORDER, packed_words
+from kernels.quantization_layouts.dequantize import by_library, dequantize
+
+
+def cublas(inputs):
+    """The 16-bit weight that the codes stand for, by the library: what narrow weights must beat."""
+    case, x = inputs["case"], inputs["x"]
+    right = dequantize(inputs["packed"]).mT
+    out = torch.empty(x.shape[0], case.n, dtype=x.dtype, device=x.device)
+    return lambda: by_library(x, right, out, case.experts, case.m)
+
+
+def int4pack(inputs):
+    """torch's own 4-bit GEMM (tinygemm): bf16 alone, and zero points moved into the scales' tensor."""
+    case, x = inputs["case"], inputs["x"]
+    if x.dtype != torch.bfloat16:
+        raise Absent("takes bf16 alone")
+    codes = inputs["codes"][0]
+    pairs = (codes[:, ::2] << 4 | codes[:, 1::2]).contiguous()
+    packed = torch._convert_weight_to_int4pack(pairs, 8)
+    scales = inputs["scales"][0].t()
+    # it computes (code - 8) * scale + zero
+    zeros = torch.zeros_like(scales) if inputs["zeros"] is None else (8.0 - inputs["zeros"][0].t()) * scales
+    both = torch.stack((scales, zeros.to(scales.dtype)), -1).contiguous()
+    return lambda: torch._weight_int4pack_mm(x, packed, case.group, both)
+
+
+def _gptq(inputs) -> torch.Tensor:
+    """int32 (K / 8, N), as GPTQ packs it and vLLM's repacking wants it."""
+    words = packed_words(inputs["codes"][0].cpu().numpy(), GPTQ_ORDER)
+    return torch.from_numpy(words).to(inputs["x"].device).t().contiguous()
+
+
+def _vllm_takes(inputs):
+    if inputs["zeros"] is not None:
+        raise Absent("compared without zero points")
+
+
+def marlin(inputs):
+    """vLLM's Marlin, by the functions with which its GPTQ layers prepare and call it."""
+    from vllm import _custom_ops as ops
+    from vllm.model_executor.layers.quantization.utils import marlin_utils
+    from vllm.scalar_type import scalar_types
+
+    _vllm_takes(inputs)
+    case, x = inputs["case"], inputs["x"]
+    none = marlin_utils.marlin_make_empty_g_idx(x.device)
+    weight = ops.gptq_marlin_repack(_gptq(inputs), none, case.k, case.n, 4)
+    scales = marlin_utils.marlin_permute_scales(
+        inputs["scales"][0].t().contiguous(), case.k, case.n, case.group
+    )
+    room = marlin_utils.marlin_make_workspace_new(x.device)
+    return lambda: marlin_utils.apply_gptq_marlin_linear(
+        x, weight, scales, none, none, none, room, scalar_types.uint4b8, case.n, case.k, True
+    )
+
+
+def machete(inputs):
+    """vLLM's Machete, for Hopper."""
+    from vllm import _custom_ops as ops
+    from vllm.scalar_type import scalar_types
+
+    _vllm_takes(inputs)
+    case, x = inputs["case"], inputs["x"]
+    columns = _gptq(inputs).t().contiguous().t()
+    weight = ops.machete_prepack_B(columns, x.dtype, scalar_types.uint4b8, x.dtype)
+    scales = inputs["scales"][0].t().contiguous()
+    more = {"b_type": scalar_types.uint4b8, "b_group_scales": scales, "b_group_size": case.group}
+    return lambda: ops.machete_mm(a=x, b_q=weight, **more)
+
+
+def bitsandbytes(inputs):
+    """Its 4-bit GEMV with our levels for its codebook: one row, blocks of its sizes."""
+    from bitsandbytes import functional
+
+    case, x = inputs["case"], inputs["x"]
+    if case.m != 1 or case.bits != 4:
+        raise Absent("its GEMV takes one row and four bits")
+    codes = inputs["codes"][0].view(-1, 2)
+    packed = (codes[:, 0] << 4 | codes[:, 1]).view(-1, 1)
+    state = functional.QuantState(
+        absmax=inputs["scales"][0].float().flatten(), shape=torch.Size((case.n, case.k)), code=inputs["levels"].float(),
+        blocksize=case.group, quant_type="nf4", dtype=x.dtype,
+    )  # fmt: skip
+    return lambda: functional.gemv_4bit(x, packed.t(), state=state)
+
+
+def of(case) -> dict:
+    """Who can do what a case asks for."""
+    if case.kind == "int4" and case.experts == 1:
+        return {"cuBLAS 16 bits": cublas, "int4pack": int4pack, "Marlin": marlin, "Machete": machete}
+    if case.kind == "book" and case.experts == 1 and case.bits == 4:
+        return {"cuBLAS 16 bits": cublas, "bitsandbytes": bitsandbytes}
+    return {"cuBLAS 16 bits": cublas}

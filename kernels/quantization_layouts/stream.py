@@ -1,0 +1,157 @@
+"""A few rows times a packed weight: the weight streams through once, and the tensor cores hide what unpacking costs.
+
+A program owns 16 to 64 rows of W and all of K. Its warps cut K among them (a batched product whose batch axis is the
+scale group), so each reads a stretch of memory of its own, multiplies with m16n8k16 and scales its sums once a group, in
+fp32; one sum across warps ends it. No second kernel, no atomics, and the same bits at every run. `tensor=False` is the
+same stream on the plain arithmetic units: one multiply-add for each weight and row of X.
+Experts are a third axis of the grid: rows of X stand expert by expert, as many for each, or as `offsets` says.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.packed import FIELDS, SPAN, Packed
+from kernels.quantization_layouts.unpack import book_of, codes_of, numbers
+
+
+@dataclass(frozen=True)
+class Stream:
+    bricks: int = 1  # of 16 rows
+    warps: int = 4
+    run: int = 512  # columns that a warp takes at a time
+    cols: int = 8  # rows of X at a time
+    tensor: bool = True
+    stages: int = 1
+
+
+@triton.jit(do_not_specialize=["M"])  # one compiled kernel for every M
+def stream_kernel(
+    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, filled, x_ptr, y_ptr, offsets_ptr, M, N, K, low_size, high_size,
+    scale_size, stride_xm, stride_ym,
+    KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr, RAGGED: tl.constexpr,
+    EVEN: tl.constexpr, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr, COLS: tl.constexpr,
+    TENSOR: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    expert = tl.program_id(2).to(tl.int64)
+    first, last = expert * M, expert * M + M
+    if RAGGED:
+        first = tl.load(offsets_ptr + expert).to(tl.int64)
+        last = tl.load(offsets_ptr + expert + 1).to(tl.int64)
+    first += tl.program_id(1) * COLS
+    if first >= last:
+        return
+    dtype: tl.constexpr = x_ptr.dtype.element_ty
+    ROWS: tl.constexpr = 16 * B
+    MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
+    PARTS: tl.constexpr = RUN // GROUP
+    G: tl.constexpr = W * PARTS
+    brick = tl.program_id(0) * B
+    offs_n = tl.arange(0, ROWS)
+    offs_m = tl.arange(0, COLS)
+    offs_k = tl.arange(0, GROUP)
+    batch = tl.arange(0, G)
+    group = (batch % W) * PARTS + batch // W  # of a step: a warp's groups follow each other along K
+    mask_m = first + offs_m < last
+    groups = K // GROUP
+    book = book_of(book_ptr, BITS) if KIND == "book" else ((K, K), (K, K))
+    low_ptr += expert * low_size
+    high_ptr += expert * high_size
+    x_ptr += first * stride_xm
+    at_scale = expert * scale_size + ((brick + offs_n // 16) * groups * 16 + offs_n % 16)[None, :]
+    if TENSOR:
+        acc = tl.zeros((W, ROWS, COLS), tl.float32)
+    else:
+        acc = tl.zeros((W, ROWS), tl.float32)
+    for k in tl.range(0, K, RUN * W, num_stages=STAGES):
+        at = k // GROUP + group
+        mask_g = at < groups
+        offs_g = at_scale + at[:, None] * 16
+        scale = tl.load(scale_ptr + offs_g, mask=mask_g[:, None], other=0.0).to(tl.float32)  # (G, ROWS)
+        code, top = codes_of(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, EVEN)
+        w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
+        w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 32, 2, 2, 2, 2))
+        if TENSOR:  # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
+            w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 3, 7, 9)
+        else:
+            w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 7, 3, 9)
+        w = tl.reshape(w, (G, ROWS, GROUP))
+        if KIND == "int4":
+            if HAS_ZEROS:
+                zero = tl.load(zero_ptr + offs_g, mask=mask_g[:, None], other=0).to(tl.float32)
+                w = w - (zero + (MIDDLE - 8)).to(dtype)[:, :, None]
+            else:
+                w = w - tl.full([], MIDDLE, dtype)
+        if TENSOR:
+            offs_x = offs_m[None, :, None] * stride_xm + (at * GROUP)[:, None, None] + offs_k[None, None, :]
+            x = tl.load(x_ptr + offs_x, mask=mask_m[None, :, None] & mask_g[:, None, None], other=0.0)
+            x = tl.reshape(x, (G, COLS, GROUP // 32, 2, 2, 4, 2))
+            x = tl.reshape(tl.permute(x, 0, 2, 3, 5, 4, 6, 1), (G, GROUP, COLS))
+            part = tl.dot(w, x) * scale[:, :, None]
+            acc += tl.sum(tl.reshape(part, (PARTS, W, ROWS, COLS)), 0)
+        else:
+            offs_x = (at * GROUP)[:, None] + offs_k[None, :]
+            x = tl.load(x_ptr + offs_x, mask=mask_g[:, None], other=0.0)  # (G, GROUP)
+            part = tl.sum(w.to(tl.float32) * x.to(tl.float32)[:, None, :], 2) * scale
+            acc += tl.sum(tl.reshape(part, (PARTS, W, ROWS)), 0)
+    offs_n += brick * 16
+    mask_n = offs_n < N
+    y_ptr += first * stride_ym
+    if TENSOR:
+        y = tl.sum(acc, 0).to(y_ptr.dtype.element_ty)
+        at_y = y_ptr + offs_m[None, :] * stride_ym + offs_n[:, None]
+        tl.store(at_y, y, mask=mask_n[:, None] & mask_m[None, :])
+    else:
+        tl.store(y_ptr + offs_n, tl.sum(acc, 0).to(y_ptr.dtype.element_ty), mask=mask_n)
+
+
+def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | None = None) -> torch.Tensor:
+    """out (rows, N) = x (rows, K) times the packed weight; rows of several experts stand one expert after the other.
+
+    `offsets` (experts + 1) in int32 says where each expert's rows begin; without it all have as many. `most` bounds the
+    rows of an expert where offsets are given: a grid is sized by it, and all rows are assumed unless it is told.
+    """
+    x, out, each = check_layer(x, w, out, offsets, most)
+    if not out.numel():
+        return out
+    config = fitting(config or pick(w, each), w)
+    cols = config.cols if config.tensor else 1
+    grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), w.experts)
+    even = w.k % (config.run * config.warps) == 0
+    stream_kernel[grid](
+        w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
+        w.scales if w.book is None else w.book, w.filled, x, out, x if offsets is None else offsets,
+        each, w.n, w.k, w.words[0][0].numel(), w.words[-1][0].numel(), w.scales[0].numel(), x.stride(0), out.stride(0),
+        KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, RAGGED=offsets is not None,
+        EVEN=even, B=config.bricks, W=config.warps, RUN=config.run, COLS=cols, TENSOR=config.tensor,
+        STAGES=config.stages, num_warps=config.warps, num_stages=config.stages,
+    )  # fmt: skip
+    return out
+
+
+def fitting(config: Stream, w: Packed) -> Stream:
+    """The configuration with no longer runs than K has for its warps, and no shorter than a vector covers."""
+    least = max(w.group, *(SPAN[field] for field in FIELDS[w.bits]))
+    most = (
+        256 if w.bits == 5 else config.run
+    )  # two longer tables of five bits would not fit into the registers
+    run, warps = max(min(config.run, most), least), config.warps
+    while run > least and run * warps > w.k:
+        run //= 2
+    while warps > 1 and run * warps > max(w.k, run):
+        warps //= 2
+    return replace(config, run=run, warps=warps)
+
+
+def pick(w: Packed, rows: int) -> Stream:
+    """A first guess for this shape; calibration measures the alternatives."""
+    cols = 8 if rows <= 8 else 16
+    warps = 4 if w.k <= 2048 else 8
+    if w.k >= 8192:
+        return Stream(2 if w.n >= 8192 else 1, warps, 256, cols, stages=3)
+    if w.kind == "book":  # its tables and look-ups want registers: shorter runs, fetched ahead
+        return Stream(1, warps, 256, cols, stages=3)
+    return Stream(1, warps, 512, cols)

@@ -1,0 +1,107 @@
+"""Compile the topic's kernels as they are launched, for GPUs that are not here; prints facts as JSON."""
+
+import json
+import re
+import subprocess
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import torch
+import triton
+
+from kernels.quantization_layouts import cases
+from kernels.quantization_layouts.candidates import CANDIDATES, SIXTEEN, Layer
+from kernels.quantization_layouts.dequantize import dequantize
+from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
+from kernels.quantization_layouts.stream import Stream, stream
+from kernels.quantization_layouts.tile import MIDDLE, WIDEST, tile
+from kernels.tests.compiled import facts_of, kernels
+
+N, K = 5120, 2048
+COUNTED = ("int4", "k2", "k4", "k5")
+
+
+def weight(case) -> Packed:
+    """Tensors of the right shapes that hold nothing."""
+    words = tuple(
+        torch.empty(1, case.n // 16, case.k // SPAN[field], 32, 4, dtype=torch.int32)
+        for field in FIELDS[case.bits]
+    )
+    scales = torch.empty(1, case.n // 16, case.k // case.group, 16, dtype=TORCH[case.dtype])
+    book = torch.empty(2**case.bits // 2, 32, dtype=torch.int32) if case.kind == "book" else None
+    zeros = scales.to(torch.uint8) if case.zero_points else None
+    return Packed(words, scales, zeros, book, case.bits, case.group, 1, case.n, case.k)
+
+
+def about(call, capability: int) -> dict:
+    (kernel,) = kernels(call, capability)
+    ptx = kernel.asm["ptx"]
+    count = lambda what: len(re.findall(what, ptx))  # noqa: E731
+    return facts_of(kernel, capability) | {
+        "vectors": count(r"ld\.global\S*\.v4\.b32") + count(r"cp\.async\.cg\.shared\.global"),
+        "exchanged": count(r"shfl\.sync\.idx"),
+        "integer": count(r"\n\s+(?:and|or|xor|not|shr|shl|prmt|lop3)\S*\.b32|\n\s+shr\.u32"),
+        "conversions": count(r"\n\s+cvt\.f32\.(?:f16|bf16)"),
+    }
+
+
+def unpacking(case) -> float:
+    """Integer instructions a weight in the assembled code: what a second brick of 16 rows adds, 128 weights a thread."""
+    x, w = torch.empty(1, K, dtype=torch.float16), weight(case)
+    one, two = (assembled(lambda: stream(x, w, config=Stream(bricks, 2, 256))) for bricks in (1, 2))  # noqa: B023
+    return (two - one) / 128
+
+
+def assembled(call) -> int:
+    (kernel,) = kernels(call, 90)
+    tool = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(kernel.asm["cubin"])
+        file.flush()
+        text = subprocess.run([tool, "-c", file.name], capture_output=True, text=True, check=True).stdout
+    return len(re.findall(r"\s(?:LOP3|SHF|PRMT)\.?[A-Z0-9.]*\s", text))
+
+
+def forms(dtype="fp16"):
+    yield "int4", cases.Case(1, N, K, dtype=dtype)
+    yield "zero", cases.Case(1, N, K, zero_points=True, dtype=dtype)
+    yield from ((f"k{bits}", cases.book(1, N, K, bits, dtype=dtype)) for bits in (2, 3, 4, 5))
+
+
+def main():
+    found = {}
+    x, many = (torch.empty(rows, K, dtype=torch.float16) for rows in (1, 256))
+    for name, case in forms():
+        w = weight(case)
+        found[f"stream {name} 90"] = about(partial(stream, x, w), 90)
+        found[f"tile {name} 90"] = about(partial(tile, many, w, config=MIDDLE), 90)
+    int4, k4 = weight(cases.Case(1, N, K)), weight(cases.book(1, N, K, 4))
+    bf16 = weight(cases.Case(1, N, K, dtype="bf16"))
+    found["stream bf16 90"] = about(lambda: stream(x.bfloat16(), bf16), 90)
+    found["scalar int4 90"] = about(lambda: stream(x, int4, config=Stream(tensor=False)), 90)
+    found["wide k4 90"] = about(lambda: tile(many, k4, config=WIDEST), 90)
+    found["dequantize k4 90"] = about(lambda: dequantize(k4), 90)
+    found["dequantize transposed k4 90"] = about(lambda: dequantize(k4, transposed=True), 90)
+    for target in (80, 100):
+        found[f"stream k4 {target}"] = about(lambda: stream(x, k4), target)
+        found[f"tile int4 {target}"] = about(lambda: tile(many, int4, config=MIDDLE), target)
+    counted = {name: unpacking(case) for name, case in forms() if name in COUNTED}
+    print(json.dumps({"kernels": found, "unpacking": counted}))
+
+
+def every_candidate():
+    """Registers and spills of all that calibration times, for those who change a configuration: -m .. --candidates."""
+    x = torch.empty(64, K, dtype=torch.float16)
+    for name, case in forms():
+        one = Layer(weight(case))
+        for candidate in CANDIDATES.values():
+            if candidate.name not in (SIXTEEN, "dequantize + library"):
+                facts = about(lambda: candidate.call(x, one, None), 90)  # noqa: B023
+                print(f"{name:5} {candidate.name:48}", {k: v for k, v in facts.items() if v}, flush=True)
+
+
+if __name__ == "__main__":
+    import sys
+
+    every_candidate() if "--candidates" in sys.argv else main()

@@ -1,0 +1,64 @@
+"""What the kernels compile to, on a machine without their GPU: nothing spills, and no weight changes its lane."""
+
+import pytest
+
+from kernels.quantization_layouts import cost
+from kernels.quantization_layouts.tile import MIDDLE, RUN
+from kernels.tests.compiled import report
+
+SHARED = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
+
+
+@pytest.fixture(scope="module")
+def reported():
+    return report("kernels.quantization_layouts.tests.compile_all")
+
+
+@pytest.fixture(scope="module")
+def compiled(reported):
+    return reported["kernels"]
+
+
+def test_nothing_spills_and_everything_fits(compiled):
+    for name, facts in compiled.items():
+        assert facts["spilled"] == 0, name
+        assert facts["shared"] <= SHARED[int(name.split()[-1])], name
+
+
+def test_weights_go_from_16_byte_loads_into_the_operand(compiled):
+    """No shuffle between lanes, and whole vectors."""
+    for name, facts in compiled.items():
+        if " zero " not in name and not name.startswith("scalar"):  # sums and zero points may cross lanes
+            assert facts["exchanged"] <= 1, name
+        if name.startswith("stream"):
+            assert facts["vectors"] > 0, name
+    for form, bits in {"int4": 4, "zero": 4, "k2": 2, "k3": 3, "k4": 4, "k5": 5}.items():
+        stages = (
+            MIDDLE.stages * RUN * MIDDLE.cols * 2 + (MIDDLE.stages - 1) * 16 * MIDDLE.warps * RUN * bits // 8
+        )
+        assert compiled[f"tile {form} 90"]["shared"] <= stages, f"{form}: no room but for what is on its way"
+
+
+def test_each_generation_multiplies_on_its_tensor_cores(compiled):
+    unit = {80: "mma", 90: "wgmma", 100: "tcgen05"}
+    for name, facts in compiled.items():
+        target = int(name.split()[-1])
+        if name.startswith("tile") or name.startswith("wide"):
+            assert facts[unit[target]] > 0, name
+            assert not facts["serialised"], name
+        if name.startswith("stream"):
+            assert facts["mma"] > 0, name
+        if name.startswith("scalar") or name.startswith("dequantize"):
+            assert not any(facts[one] for one in unit.values()), name
+
+
+def test_unpacking_costs_what_the_cost_model_says(reported):
+    """In assembled instructions; addresses of the second brick are among them."""
+    for form, counted in reported["unpacking"].items():
+        said = cost.unpack_per_weight("int4" if form == "int4" else "book", int(form[-1]))
+        assert said <= counted * 1.05 and counted <= said + 0.35, form
+
+
+def test_tensor_cores_take_sixteen_bits_as_they_are(compiled):
+    scalar, tensor = (compiled[f"{unit} int4 90"]["conversions"] for unit in ("scalar", "stream"))
+    assert scalar >= 256 > 30 > tensor, "256 weights of a thread in one step"

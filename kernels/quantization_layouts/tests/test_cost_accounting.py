@@ -1,0 +1,100 @@
+"""A model's time and memory from measured kernels: the source's figures, and the same of any calibration."""
+
+import pytest
+
+from kernels.quantization_layouts import calibrate, cost
+from kernels.quantization_layouts import kbit_tables as tables
+from kernels.tests.figures import KBIT, REFUSAL, hold, table
+from kernels.tests.properties import given, st
+
+FIGURES = [
+    (KBIT, "memory of 70B by k", lambda: [b / 1e9 for b in cost.memory_by_bits(70e9).values()],
+     [17.5, 26.2, 35.0, 43.7, 140], "0.5%"),
+    (KBIT, "a block, M = 1", lambda: [cost.block_us(b, 1) for b in (2, 3, 4, 5, 16)],
+     [57.8, 65.7, 75.1, 82.3, 100.4], "0.5%"),
+    (KBIT, "a block, M = 4", lambda: [cost.block_us(b, 4) for b in (2, 3, 4, 5, 16)],
+     [69.2, 77.7, 86.4, 94.7, 126.6], "0.5%"),
+    (KBIT, "pure decode of one user, k = 4", lambda: cost.workload_ratio(4, {1: 100}), 75.1 / 100.4, "0.5%"),
+]  # fmt: skip
+
+
+@table(FIGURES)
+def test_figures_of_the_source(source, given, formula, expect, tolerance):
+    hold(formula, expect, tolerance)
+
+
+def calibration(rows=(1, 4, 16, 64, 512), cost_us=lambda form, m, n, k: 1.0):
+    """A run as calibrate.py writes it, with times of our own."""
+    found = []
+    for form in calibrate.FORMS:
+        for case in calibrate.plan(calibrate.parse(["--forms", str(form)])):
+            if case.m in rows:
+                key = calibrate.key(case)
+                us = {"MMA": cost_us(key["form"], case.m, case.n, case.k), "16 bits": 10.0}
+                found.append(key | {"us": us, "best": min(us, key=us.get), "best_packed": "MMA"})
+    return {"rows": found}
+
+
+def test_a_calibration_becomes_a_table_of_the_seven_shapes():
+    run = calibration(cost_us=lambda form, m, n, k: 2.0 * m)
+    of = cost.from_calibration(run)
+    assert list(of) == [1, 4, 16, 64, 512]
+    assert all(set(of[m]) == set(tables.SHAPES) for m in of)
+    assert cost.block_us(4, 16, of) == 7 * 32 and cost.block_us(16, 16, of) == 70
+    assert cost.block_speedup(2, 1, of) == 5
+    kept = cost.from_calibration(run, packed_only=False)
+    assert cost.block_us(4, 16, kept) == 70, "with a 16-bit copy kept, 16 bits answer where they are faster"
+
+
+def test_a_calibration_cut_short_gives_whole_rows_alone():
+    run = calibration()
+    run["rows"] = [row for row in run["rows"] if (row["form"], row["m"]) != ("k5", 4)]
+    assert list(cost.from_calibration(run)) == [1, 16, 64, 512]
+
+
+@given(
+    us=st.lists(st.floats(1, 100), min_size=3, max_size=3),
+    steps=st.lists(st.integers(1, 64), min_size=1, max_size=4),
+    bits=st.sampled_from(tables.BITS),
+)
+def test_a_workload_lies_between_its_steps(us, steps, bits):
+    by_m = dict(zip((1, 16, 64), us, strict=True))
+    of = cost.from_calibration(calibration(tuple(by_m), lambda form, m, n, k: by_m[m]))
+    alone = [cost.workload_ratio(bits, {m: 1}, of) for m in steps]
+    whole = cost.workload_ratio(bits, {m: i + 1.0 for i, m in enumerate(steps)}, of)
+    assert min(alone) * (1 - 1e-9) <= whole <= max(alone) * (1 + 1e-9)
+
+
+def test_more_users_lose_what_few_had_won():
+    """Decode alone wins at any number of users measured; prefill beside it takes the win away."""
+    of = cost.from_calibration(calibration(cost_us=lambda form, m, n, k: 4.0 if m <= 16 else 13.0))
+    ratios = cost.concurrency_ratios(4, (1, 4, 16, 64), 256, 0.2, of)
+    assert ratios[1] == pytest.approx(0.8 * 0.4 + 0.2 * 1.3) == ratios[16] < 1 < ratios[64]
+    assert cost.concurrency_ratios(4, (16,), 256, 0.0, of) == {16: 0.4}
+
+
+def test_scales_are_memory_too():
+    plain, grouped = cost.memory_by_bits(1e9), cost.memory_by_bits(1e9, group=32)
+    assert grouped[4] == pytest.approx(1e9 * 4.5 / 8) and grouped[16] == plain[16] == 2e9
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: cost.measured("H1000"),
+        lambda: cost.block_us(4, 7),
+        lambda: cost.block_us(4, 1, shapes=("V",)),
+        lambda: cost.workload_ratio(4, {}),
+        lambda: cost.workload_ratio(4, {5: 1}),
+        lambda: cost.workload_ratio(4, {1: 0}),
+        lambda: cost.workload_ratio(4, {1: -1}),
+        lambda: cost.concurrency_ratios(4, (1,), 0, 0.5),
+        lambda: cost.concurrency_ratios(4, (1,), 2, 1.5),
+        lambda: cost.memory_by_bits(0),
+        lambda: cost.memory_by_bits(1, 0),
+        lambda: cost.measured_m(0),
+    ],
+)
+def test_nonsense_is_refused(refused):
+    with pytest.raises(ValueError, match=REFUSAL):
+        refused()

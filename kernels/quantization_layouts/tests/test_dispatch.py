@@ -1,0 +1,168 @@
+"""The dispatcher: what a table says is done, what it does not say follows a rule, and no choice can lose to 16 bits."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from kernels.compare import relative_error
+from kernels.quantization_layouts import bench, calibrate, candidates, cases, dispatch
+from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, layer, worth
+from kernels.quantization_layouts.dispatch import Choice, choose, linear, lookup
+from kernels.tests.properties import given, st
+from kernels.timing import ratio
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+NAMES = tuple(CANDIDATES)
+FAST, TILED = (next(name for name in NAMES if name.startswith(start)) for start in ("MMA 16", "MMA tile"))
+
+
+def drawn(case):
+    x = bench.draw(case, 0, DEVICE)
+    return x, layer(x["packed"], keep_dense=True)
+
+
+def choice(m, best, best_packed=FAST, n=64, k=128, experts=1, form="k4"):
+    return Choice(n, k, experts, form, m, best, best_packed)
+
+
+TABLE = (
+    choice(1, FAST), choice(8, TILED), choice(64, SIXTEEN, LIBRARY),
+    choice(1, SIXTEEN, n=4096, k=4096), choice(1, TILED, experts=8), choice(4, LIBRARY, form="int4"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "best"), [(1, FAST), (2, TILED), (8, TILED), (9, SIXTEEN), (64, SIXTEEN), (4000, SIXTEEN)]
+)
+def test_between_two_measured_m_the_larger_one_answers(rows, best):
+    _, one = drawn(cases.book(1, 64, 128, 4))
+    assert choose(one, rows, TABLE) == best
+    one.dense = None
+    assert choose(one, rows, TABLE) == {SIXTEEN: LIBRARY if rows > 8 else FAST}.get(best, FAST)
+
+
+def test_the_shape_most_alike_answers_and_never_another_form():
+    big = bench.stand_in(cases.book(1, 8192, 4096, 4))
+    assert lookup(TABLE, big, 1).n == 4096
+    assert lookup(TABLE, bench.stand_in(cases.book(1, 64, 128, 4, experts=4)), 1).experts == 8
+    assert lookup(TABLE, bench.stand_in(cases.Case(1, 64, 128)), 1).form == "int4"
+    assert lookup(TABLE, bench.stand_in(cases.book(1, 64, 128, 5)), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "dense", "run"), [(1, True, "stream"), (16, True, "stream"), (17, True, "tile"), (128, True, "tile"),
+                               (129, True, SIXTEEN), (129, False, LIBRARY)]
+)  # fmt: skip
+def test_without_a_table_there_is_a_rule(rows, dense, run):
+    x, one = drawn(cases.book(1, 64, 128, 2))
+    one.dense = one.dense if dense else None
+    assert choose(one, rows) == run
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_candidate_is_right(name):
+    case = cases.book(2, 48, 256, 4)
+    x, one = drawn(case)
+    assert bench.check(x, CANDIDATES[name].call(x["x"], one, None)) < 1e-3
+
+
+@pytest.mark.parametrize("m", (1, 5, 33))
+def test_linear_follows_the_table(m, monkeypatch):
+    case = cases.Case(m, 48, 128)
+    x, one = drawn(case)
+    ran = []
+    for name, it in CANDIDATES.items():
+        call = lambda x, layer, out, it=it: ran.append(it.name) or it.call(x, layer, out)  # noqa: E731
+        monkeypatch.setitem(CANDIDATES, name, candidates.Candidate(name, it.family, call))
+    table = tuple(choice(rows, best, form="int4") for rows, best in ((1, FAST), (16, TILED), (64, SIXTEEN)))
+    assert bench.check(x, linear(x["x"], one, choices=table)) < 1e-3
+    assert ran == [{1: FAST, 5: TILED, 33: SIXTEEN}[m]]
+
+
+def test_ragged_rows_never_go_to_the_library():
+    case = cases.Case(2, 40, 64, group=64, experts=3)
+    x, one = drawn(case)
+    offsets = torch.tensor([0, 2, 4, 6], dtype=torch.int32, device=DEVICE)
+    table = (choice(512, SIXTEEN, LIBRARY, experts=3, form="int4"),)
+    for choices in (table, (choice(8, TILED, experts=3, form="int4"),), ()):
+        assert bench.check(x, linear(x["x"], one, offsets=offsets, choices=choices)) < 1e-3
+
+
+def test_sixteen_bits_is_a_candidate_at_every_m_and_so_is_a_packed_kernel():
+    for m in (*calibrate.ROWS, 3, 100, 5000):
+        names = [one.name for one in worth(m)]
+        assert SIXTEEN in names and len(names) > 1, m
+    assert {one.family for one in CANDIDATES.values()} == {"scalar GEMV", "MMA", LIBRARY, SIXTEEN}
+
+
+@given(
+    us=st.lists(st.floats(1, 50), min_size=3, max_size=3),
+    sixteen=st.floats(1, 50),
+    noise=st.floats(0, 0.3),
+    seed=st.integers(0, 99),
+)
+def test_what_calibration_decides_never_loses(us, sixteen, noise, seed):
+    rng = np.random.default_rng(seed)
+    means = dict(zip((FAST, TILED, LIBRARY), us, strict=True)) | {SIXTEEN: sixteen}
+    times = {name: list(1e-6 * mean * np.exp(noise * rng.standard_normal(9))) for name, mean in means.items()}
+    intervals = {name: ratio(series, times[SIXTEEN]) for name, series in times.items()}
+    row = calibrate.decide(times, intervals)
+    assert row["best_packed"] != SIXTEEN
+    if row["best"] != SIXTEEN:
+        assert intervals[row["best"]][2] < 1 and row["us"][row["best"]] == min(
+            row["us"][name] for name in means if intervals[name][2] < 1
+        )
+    else:
+        assert all(intervals[name][2] >= 1 for name in (FAST, TILED, LIBRARY))
+
+
+def test_a_table_that_names_what_is_not_here_is_refused():
+    row = {"n": 1, "k": 1, "experts": 1, "form": "k4", "m": 1, "best": "magic", "best_packed": FAST}
+    with pytest.raises(ValueError, match="^best must be one of .*, got 'magic'; "):
+        dispatch.rows_of({"rows": [row]})
+
+
+def test_every_table_of_the_repository_can_be_read():
+    for path in dispatch.TABLES.glob("*.json"):
+        assert dispatch.table(path.stem), path.name
+        assert {row["dtype"] for row in [json.loads(path.read_text())]} <= {"fp16", "bf16"}
+
+
+def test_a_short_calibration_is_a_part_of_the_whole_one():
+    whole = [calibrate.key(c) for c in calibrate.plan(calibrate.parse([]))]
+    quick = [calibrate.key(c) for c in calibrate.plan(calibrate.parse(["--quick"]))]
+    assert len(quick) == 45 and all(one in whole for one in quick)
+    assert len(whole) == len(calibrate.FORMS) * 9 * len(calibrate.ROWS) == len({str(k) for k in whole})
+
+
+def test_without_a_gpu_it_says_so(capsys):
+    if DEVICE.type == "cuda":
+        pytest.skip("there is one")
+    assert calibrate.main(["--quick"]) == calibrate.NO_GPU
+    assert "no NVIDIA GPU" in capsys.readouterr().out
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("m", (1, 16, 64))
+def test_a_measured_row_names_its_fastest(m):
+    row = calibrate.measure(cases.book(m, 2048, 2048, 4), DEVICE, 0.01)
+    assert not row.get("wrong") and row["best"] in row["us"]
+    assert dispatch.rows_of({"rows": [row]})[0].m == m
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", (None, "dispatch", FAST))
+@pytest.mark.parametrize(
+    "case", (cases.book(64, 512, 2048, 4, experts=8), cases.Case(24, 1024, 2048)), ids=lambda c: c.name
+)
+def test_a_captured_layer_answers_each_new_input(case, name):
+    from kernels.quantization_layouts.graphs import capture
+
+    x, one = drawn(case)
+    replay = capture(one, case.m, name)
+    first = replay(x["x"]).clone()
+    assert bench.check(x, first) < 1e-3
+    assert relative_error(replay(2 * x["x"]).cpu(), 2 * first.cpu()) < 1e-3
+    assert relative_error(replay(x["x"]).cpu(), first.cpu()) == 0
