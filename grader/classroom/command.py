@@ -63,8 +63,14 @@ def as_json(round_: Term, rows: list) -> dict:
         "lab": round_.lab,
         "mode": round_.mode,
         "epoch": round_.epoch,
-        "students": [asdict(row) for row in rows],
+        "students": [asdict(row) | {"final": row.final} for row in rows],
     }
+
+
+def _state(row) -> str:
+    """Whether a total is a result already, said beside it."""
+    cells = "1 cell waits" if row.waits == 1 else f"{row.waits} cells wait"
+    return f"not final: {cells} for a person" if row.waits else "final"
 
 
 def text(round_: Term, rows: list) -> str:
@@ -75,7 +81,7 @@ def text(round_: Term, rows: list) -> str:
     for row in rows:
         found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
         bonus = f" + {row.bonus:g} bonus" if row.bonus else ""
-        points = f"{row.points - row.bonus:6g}{bonus} of {row.of:g}"
+        points = f"{row.points - row.bonus:6g}{bonus} of {row.of:g}, {_state(row)}"
         state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
         lines += [f"  {'':<{wide}}  {said}" for said in row.said]

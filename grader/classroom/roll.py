@@ -32,6 +32,12 @@ class Row:
     said: list[str] = field(default_factory=list)  # what was odd about what came in
     trouble: str = ""  # why nothing could be entered
     unchanged: bool = False  # entered before, just so
+    waits: int = 0  # graded cells that a person has still to look at
+
+    @property
+    def final(self) -> bool:
+        """Whether these points may be told as a result."""
+        return not (self.waits or self.trouble or self.unsettled)
 
 
 def grade(
@@ -159,8 +165,10 @@ def _read_back(round_: Term, one: HandedIn, row: Row) -> None:
         if row.verdicts[name] == INCONCLUSIVE or verdict and verdict.unsettled:
             row.unsettled.append(name)
             row.why[name] = _why(verdict)
+    tried_again = {f"check_{name.split('.')[1]}" for name in row.unsettled}
     for notebook, found in books.grades(round_.root, round_.lab, one.student):
         row.points, row.of = row.points + found.score, row.of + found.max_score
         row.bonus += found.extra_credit or 0.0
-        if found.needs_manual_grade and not found.name.startswith("check_"):
+        row.waits += bool(found.needs_manual_grade)
+        if found.needs_manual_grade and found.name not in tried_again:
             row.by_hand.append(f"{notebook}: {found.name}")

@@ -14,6 +14,12 @@ TEXT = """# A small lab
 from grader import check
 ```
 
+How much will a square tile of 64 reuse?
+
+```python
+my_guess = None
+```
+
 ```python answer=reuse
 def reuse(bm, bn):
     ### BEGIN SOLUTION
@@ -35,6 +41,12 @@ def tile_loads(m, n, k, bm, bn):
 ```python check=tile_loads
 check("gemm_tiling.tile_loads", tile_loads)
 ```
+
+```python
+reuse(64, 64)
+```
+
+Say why, with the number above.
 
 <!-- #region manual=why points=3 -->
 Because both sides of a tile add up.
@@ -89,6 +101,25 @@ class Course:
 
         round_ = command.prepare(self.root, LAB, "cpu")
         return {row.student: row for row in roll.grade(round_, **more)}
+
+    def pages(self, student: str) -> Path:
+        """Their feedback, made by nbgrader in this process."""
+        from nbgrader.converters import GenerateFeedback
+
+        from grader.classroom import books
+
+        config = books.settings(self.root, LAB, student)
+        log, _ = books.logger(None)
+        with books.quiet():
+            GenerateFeedback(coursedir=books.course(config, log), config=config, log=log).start()
+        return self.root / "feedback" / student / LAB
+
+
+def book(course: Course, student: str) -> dict:
+    """What the gradebook holds of a student, by cell."""
+    from grader.classroom import books
+
+    return {found.name: found for _, found in books.grades(course.root, LAB, student)}
 
 
 @pytest.fixture(scope="session")
