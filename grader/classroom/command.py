@@ -8,7 +8,8 @@ from pathlib import Path
 
 from grader import box
 from grader.box import warm
-from grader.classroom import term
+from grader.classroom import leftovers, term
+from grader.classroom.came_in import few
 from grader.classroom.term import Term
 from grader.judge import record
 from grader.judge.report import visible
@@ -63,6 +64,7 @@ def as_json(round_: Term, rows: list) -> dict:
         "lab": round_.lab,
         "mode": round_.mode,
         "epoch": round_.epoch,
+        "unused": leftovers.in_class(round_.root),
         "students": [asdict(row) | {"final": row.final} for row in rows],
     }
 
@@ -86,6 +88,7 @@ def text(round_: Term, rows: list) -> str:
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
         lines += [f"  {'':<{wide}}  {said}" for said in row.said]
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
+    lines += few([f"not used: {said}" for said in leftovers.in_class(round_.root)])
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
     lines.append(f"to be graded by hand: {by_hand} cells")
     if open_:

@@ -11,7 +11,7 @@ import nbformat
 
 from grader import questions
 from grader.classroom import books, term, verdicts
-from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, handed_in, students
+from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, few, handed_in, students
 from grader.classroom.term import Term
 from grader.judge.record import INCONCLUSIVE, REFUSED, Record
 from grader.judge.report import visible
@@ -110,7 +110,10 @@ def _jobs(round_: Term, came_in: list[HandedIn]) -> Iterator[tuple]:
 
 def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
-    row = Row(one.student, said=one.said)
+    said = one.said + few(one.unused)
+    row = Row(one.student, said=said)
+    for sentence in one.said + one.unused:
+        log.info("%s: %s", visible(one.student), sentence)
     row.trouble = cannot_be_entered(round_, one)
     if row.trouble:
         return row
@@ -118,7 +121,7 @@ def enter(round_: Term, one: HandedIn, log: logging.Logger, heard: books.Heard) 
         stamp = _stamp(round_, one)
         row.unchanged = _stamps(round_).get(one.student) == stamp and _is_entered(round_, one)
         if not row.unchanged:
-            row.said = one.said + clear(round_, one.student)
+            row.said = said + clear(round_, one.student)
             row.trouble = books.autograde(round_.root, round_.lab, one.student, round_.mode, log, heard)
         _read_back(round_, one, row)
         settled = not row.trouble and not row.unsettled
@@ -135,7 +138,9 @@ def _is_entered(round_: Term, one: HandedIn) -> bool:
 def _stamp(round_: Term, one: HandedIn) -> str:
     """What a student's entry stands on: the same again needs no new entry, and a person's grades stay untouched."""
     keys = [term.key(round_, questions.find(name), source) for name, source in one.answers()]
-    text = json.dumps([round_.epoch, keys, one.said, [nbformat.writes(nb) for nb in one.notebooks]])
+    text = json.dumps(
+        [round_.epoch, keys, one.said + one.unused, [nbformat.writes(nb) for nb in one.notebooks]]
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 

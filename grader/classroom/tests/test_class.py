@@ -210,10 +210,18 @@ def test_the_command_says_who_has_what(course, monkeypatch, capsys):
     course.hand_in("ada", RIGHT)
     assert command.main([LAB, "--mode", "cpu"]) == 0
     said = capsys.readouterr()
-    assert "ada" in said.out and "5 of 10, not final: 2 cells wait for a person  2 PASS" in said.out and "to be graded by hand: 2 cells" in said.out
+    assert (
+        "ada" in said.out
+        and "5 of 10, not final: 2 cells wait for a person  2 PASS" in said.out
+        and "to be graded by hand: 2 cells" in said.out
+    )
     assert "judged 2 of 2" in said.err
     assert command.main([LAB, "--json"]) == 0
-    assert '"points": 5.0' in (said := capsys.readouterr().out) and '"waits": 2' in said and '"final": false' in said
+    assert (
+        '"points": 5.0' in (said := capsys.readouterr().out)
+        and '"waits": 2' in said
+        and '"final": false' in said
+    )
     for cell, points in (("why", 3), ("draw", 2)):
         grade_by_hand(course, "ada", cell, points)
     assert command.main([LAB]) == 0

@@ -400,9 +400,9 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
     assert row.points == 5 and not row.trouble
     assert row.said.pop().startswith("\\x1b[2J.ipynb was set aside")
     assert row.said == [
-        "Concepts.ipynb is no notebook of this lab and was not read (is it meant to be concepts.ipynb?).",
-        "concepts-Copy1.ipynb is no notebook of this lab and was not read (is it meant to be concepts.ipynb?).",
-    ]
+        f"{name} is no notebook of this lab and was not read (is it meant to be concepts.ipynb?). Rename it and run this again."
+        for name in ("Concepts.ipynb", "concepts-Copy1.ipynb")
+    ] + ["notes.txt was not read; whoever grades by hand finds it beside the notebooks."]
 
 
 def test_who_cannot_be_entered_is_told_why(course, capsys):
