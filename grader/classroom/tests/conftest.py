@@ -10,6 +10,12 @@ import pytest
 LAB = "01_gemm_tiling"
 TEXT = """# A small lab
 
+![A tile](../../course/pictures/tile.svg)
+
+| loads of A | loads of B |
+|---|---|
+| M K | K N |
+
 ```python locked=imports
 from grader import check
 ```
@@ -128,6 +134,8 @@ def built(tmp_path_factory) -> Path:
     from grader.notebooks import disk, make
 
     root = tmp_path_factory.mktemp("built")
+    (root / "course/pictures").mkdir(parents=True)
+    (root / "course/pictures/tile.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     (root / f"solutions/{LAB}").mkdir(parents=True)
     (root / f"solutions/{LAB}/concepts.md").write_text(TEXT)
     found = make.make(root, [])

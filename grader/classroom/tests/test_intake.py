@@ -250,13 +250,6 @@ def test_predictions_and_numbers_of_the_labs_own_cells_come_along(course):
     assert len(notebook["cells"]) == len(course.lab["cells"]) + 1, "what was not touched is there once"
 
 
-def test_own_cells_reach_the_pages_that_people_read(course):
-    course.hand_in("ada", RIGHT, below("why", own("print(6 * 7)", outputs=[printed("42 of mine")])))
-    course.grade()
-    feedback = (course.pages("ada") / "concepts.html").read_text()
-    assert "42 of mine" in feedback and "outside the answers" in feedback
-
-
 def test_countless_own_cells_are_counted(course):
     path = course.hand_in("eve", RIGHT, below("draw", *(own(f"x = {n}") for n in range(300))))
     cells, said = filled(course, path)
