@@ -98,14 +98,16 @@ def _check(arguments) -> int:
 
 def _questions(arguments) -> int:
     from grader import questions
+    from grader.questions import by_hand
 
     rows = [
         {
-            "id": q.id, "notebook": q.notebook_path, "kind": q.kind, "points": q.points, "bonus": q.bonus, "asks": q.asks,
+            "id": q.id, "notebook": q.notebook_path if by_hand.is_there(q.notebook_path) else None, "kind": q.kind, "points": q.points, "bonus": q.bonus, "asks": q.asks,
             "parts": [{"name": p.name, "points": p.points, "cpu": p.judge, "gpu": p.gpu or p.judge} for p in q.parts],
         }
         for q in questions.load().values()
     ]  # fmt: skip
+    rows += [row for row in by_hand.rows() if row["id"] not in questions.load()]
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0
@@ -113,8 +115,9 @@ def _questions(arguments) -> int:
         evidence = ", ".join(
             p["cpu"] if p["cpu"] == p["gpu"] else f"{p['cpu']} or {p['gpu']}" for p in row["parts"]
         )
+        notebook = row["notebook"] or "lab to come"
         print(
-            f"{row['id']:<40} {row['points']:>4g} points{' (bonus)' if row['bonus'] else ''}  {row['kind']:<6} {row['notebook']:<40} {evidence}"
+            f"{row['id']:<40} {row['points']:>4g} points{' (bonus)' if row['bonus'] else ''}  {row['kind']:<6} {notebook:<40} {evidence}"
         )
     return 0
 

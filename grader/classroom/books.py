@@ -11,6 +11,8 @@ from types import SimpleNamespace
 
 import nbformat
 
+from grader.classroom import changed_lab
+
 ROOT = Path(__file__).parents[2]
 CONFIG = "nbgrader_config.py"
 
@@ -115,7 +117,7 @@ def register(root: Path, lab: str) -> str:
         held = known(gradebook, lab)
     if held == wanted:
         return ""
-    return f"the gradebook knows another version of {lab} than labs/ holds ({said or 'its cells or points differ'})"
+    return changed_lab.sentence(lab, held, wanted, said)
 
 
 def _enter(config, log, heard: Heard) -> str:
