@@ -1,13 +1,11 @@
 """A lab that was changed after hand-ins: what differs is named, and each way out works."""
 
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from grader.classroom import changed_lab
-from grader.classroom.tests.conftest import LAB, RIGHT, TEXT
+from grader.classroom.tests.conftest import LAB, RIGHT, TEXT, nbgrader
 
 
 def change(course, text: str) -> None:
@@ -37,17 +35,17 @@ def test_a_lab_with_other_cells_is_named_and_both_ways_out_work(course, tmp_path
         course, TEXT.replace("manual=why", "manual=reason")
     )  # the second: the gradebook forgets the old one
     shutil.copy(course.root / "gradebook.db", tmp_path / "kept.db")
-    remove = [sys.executable, "-W", "ignore", "-m", "nbgrader", "db", "assignment", "remove", LAB, "--force"]
-    run = subprocess.run(
-        [*remove, f"--db=sqlite:///{course.root}/gradebook.db"],
-        cwd=course.root,
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-
+    nbgrader(course, f"db assignment remove {LAB} --force")
     row = course.grade()["ada"]
     assert row.points == 5 and not row.trouble and "concepts: reason" in row.by_hand
+
+
+def test_other_points_and_words_go_in_by_themselves(course):
+    course.hand_in("ada", RIGHT)
+    assert course.grade()["ada"].of == 10
+    change(course, TEXT.replace("manual=why points=3", "manual=why points=4").replace("Say why", "Tell why"))
+    row = course.grade()["ada"]
+    assert row.of == 11 and row.points == 5 and not row.trouble
 
 
 def test_each_kind_of_change_is_told():
