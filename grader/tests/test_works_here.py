@@ -1,5 +1,6 @@
 """Whether this copy of the course works on this machine; a student edition brings this test alone."""
 
+import ast
 import json
 
 import pytest
@@ -17,15 +18,19 @@ def test_a_simulator_answers(name):
     assert "error" not in answer(find(name))
 
 
-def labs() -> list:
-    return sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("labs/*/concepts.ipynb"))
+def notebooks() -> list:
+    """Lessons and concept labs, which run on any machine."""
+    found = [*ROOT.glob("course/*.ipynb"), *ROOT.glob("labs/*/concepts.ipynb")]
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
 
-@pytest.mark.parametrize("lab", labs())
-def test_what_a_lab_imports_is_here(lab):
-    cells = json.loads((ROOT / lab).read_text(encoding="utf-8"))["cells"]
-    imports = next(cell for cell in cells if cell["id"] == "imports")
-    exec("".join(imports["source"]), {})  # the course's own locked cell, on no machine but this
+@pytest.mark.parametrize("notebook", notebooks())
+def test_what_a_notebook_imports_is_here(notebook):
+    cells = json.loads((ROOT / notebook).read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    for node in (node for source in sources for node in ast.parse(source).body):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            exec(ast.unparse(node), {})  # the course's own cells
 
 
 def test_an_untouched_answer_is_not_started_and_a_wrong_one_fails():
