@@ -175,15 +175,14 @@ def given_names(mine: list[dict], lab: list[dict]) -> dict[str, str]:
     for one in mine:
         one["name"] = next((name for name in one["names"] if name in known), None)
     by_their_text(mine, lab)
-    missing = [one for one in lab if one["role"] == "answer" and one["name"] not in {m["name"] for m in mine}]
-    found_by = {}
-    for one in missing:
-        if cells := by_its_functions(mine, one["functions"]):
-            found_by[one["name"]] = "function"
-        elif not one["functions"] and (cells := by_its_place(mine, lab, one["name"])):
-            found_by[one["name"]] = "place"
+    there, found_by = {one["name"] for one in mine}, {}
+    for one in (one for one in lab if one["name"] not in there and one["role"] in ("answer", "plain")):
+        how = "function" if one["functions"] else "place"
+        cells = by_its_functions(mine, one["functions"]) if one["functions"] else by_its_place(mine, lab, one)
         for cell in cells:
             cell["name"] = one["name"]
+        if cells and one["role"] == "answer":
+            found_by[one["name"]] = how
     return found_by
 
 
@@ -211,13 +210,15 @@ def by_its_functions(mine: list[dict], functions: list[str]) -> list[dict]:
     ]
 
 
-def by_its_place(mine: list[dict], lab: list[dict], name: str) -> list[dict]:
+def by_its_place(mine: list[dict], lab: list[dict], wanted: dict) -> list[dict]:
     """The nameless cell that stands right below the cell that the lab has above it."""
     names_ = [one["name"] for one in lab]
-    above = names_[names_.index(name) - 1] if names_.index(name) else None
+    place = names_.index(wanted["name"])
+    above = names_[place - 1] if place else None
     at = next((i for i, one in enumerate(mine) if above and one["name"] == above), None)
     below = mine[at + 1 : at + 2] if at is not None else []
-    return [one for one in below if one["name"] is None and one["source"].strip()]
+    same = [one for one in below if wanted["role"] == "answer" or one["kind"] == wanted["kind"]]
+    return [one for one in same if one["name"] is None and one["source"].strip()]
 
 
 def defines(source: str) -> list[str]:

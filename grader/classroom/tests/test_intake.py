@@ -267,7 +267,14 @@ def stripped(notebook):
 
 
 def test_without_names_answers_are_found_by_their_functions_and_their_place(course):
-    cells, said = filled(course, course.hand_in("eve", RIGHT, stripped))
+    guess = next(c["id"] for c in course.lab["cells"] if c["source"] == "my_guess = None")
+
+    def guessed(notebook):
+        cell(notebook, guess)["source"] = "my_guess = 42"
+        return stripped(notebook)
+
+    cells, said = filled(course, course.hand_in("eve", RIGHT, guessed))
+    assert cells[guess] == "my_guess = 42"
     assert all(cells[name].strip() == RIGHT[name].strip() for name in RIGHT)
     assert "`reuse` has lost its name and was found by its function's name" in said
     assert (
