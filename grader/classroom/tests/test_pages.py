@@ -48,6 +48,8 @@ def test_both_pages_hold_their_pictures_tables_with_room_and_what_a_student_adde
         assert re.findall(r'<img[^>]*src="([^"]{30})', page) == [TILE], "no picture is asked of a server"
         assert pages.TABLE in page and "<td>M K</td>" in page
         assert "42 of mine" in page and "outside the answers" in page
+    notebook = nbformat.read(course.root / f"autograded/ada/{LAB}/concepts.ipynb", as_version=4)
+    assert "![A tile](../../course/pictures/tile.svg)" in "".join(cell.source for cell in notebook.cells)
     assert "concepts, not final: 2 answers wait for a person (Score: 5.0 / 10.0)" in feedback
 
 
@@ -67,10 +69,3 @@ def test_a_page_holds_no_picture_but_the_courses(tmp_path, link):
     (tmp_path / "course/a.txt").write_text("text")
     html = f'<img alt="x" src="{link}">'
     assert pages.with_pictures(html, tmp_path, LAB) == html
-
-
-def test_the_notebook_itself_stays_as_the_lab_has_it(course):
-    course.hand_in("ada", RIGHT)
-    course.grade()
-    page = nbformat.read(course.root / f"autograded/ada/{LAB}/concepts.ipynb", as_version=4)
-    assert "![A tile](../../course/pictures/tile.svg)" in "".join(cell.source for cell in page.cells)
