@@ -33,3 +33,10 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+
+# Feedback and formgrader's pages are whole by themselves, and a score says what is still missing from it.
+c.HTMLExporter.filters = {"markdown2html": "grader.classroom.pages.markdown"}
+c.GenerateFeedback.preprocessors = [
+    "grader.classroom.pages.Grades",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+]

@@ -29,7 +29,8 @@ def main(argv: list[str] | None = None) -> int:
     )
     listing = commands.add_parser("questions", help="every graded question")
     listing.add_argument("--json", action="store_true")
-    for name, (_, what) in ELSEWHERE.items():
+    for name, (module, what) in ELSEWHERE.items():
+        what = what if _is_here(module) else "not in a student edition"
         commands.add_parser(name, help=what, add_help=False)
     arguments, rest = parser.parse_known_args(argv)
     if arguments.command in ELSEWHERE:
@@ -42,12 +43,13 @@ def main(argv: list[str] | None = None) -> int:
 ELSEWHERE = {  # command: (module, what it does)
     "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
     "build": ("notebooks", "text sources -> notebooks -> labs"),
+    "release": ("release", "the student edition: no solutions, no answers, no history"),
     "work": ("notebooks.work", "copies the labs into work/, overwriting nothing"),
     "calibrate": ("bench.calibration", "measure this machine's ceilings and the bar kernels"),
     "false-fail": ("tools.false_fail", "A against A: how often would an equal kernel fail"),
     "times": ("tools.check_times", "what a check of each question costs"),
     "programs": ("tools.programs", "gets Chromium and bubblewrap, which no package brings"),
-    "gates": ("tools.gates", "what the rules of the house have to say"),
+    "gates": ("tools.gates.command", "what the rules of the house have to say"),
     "box": ("box.show", "what the boxes of this machine hold back"),
     "suites": ("proofs.command", "wrong answers, honest ones, exploits and a class, all judged"),
     "necessity": ("proofs.necessity", "how often one check's hidden cases catch each mistake"),
@@ -62,9 +64,21 @@ ELSEWHERE = {  # command: (module, what it does)
 }
 
 
+def _is_here(module: str) -> bool:
+    """Whether this copy of the course has it: a student edition leaves out what only instructors run."""
+    stem = Path(__file__).parent.joinpath(*module.split("."))
+    return stem.with_suffix(".py").exists() or (stem / "__init__.py").exists()
+
+
 def _elsewhere(command: str, rest: list[str]) -> int:
     import importlib
 
+    if not _is_here(ELSEWHERE[command][0]):
+        print(
+            f"python -m grader: {command} is not in a student edition; it needs the whole course",
+            file=sys.stderr,
+        )
+        return EXIT_USAGE
     return importlib.import_module(f"grader.{ELSEWHERE[command][0]}").main(rest)
 
 
@@ -91,14 +105,16 @@ def _check(arguments) -> int:
 
 def _questions(arguments) -> int:
     from grader import questions
+    from grader.questions import by_hand
 
     rows = [
         {
-            "id": q.id, "notebook": q.notebook_path, "kind": q.kind, "points": q.points, "bonus": q.bonus, "asks": q.asks,
+            "id": q.id, "notebook": q.notebook_path if by_hand.is_there(q.notebook_path) else None, "kind": q.kind, "points": q.points, "bonus": q.bonus, "asks": q.asks,
             "parts": [{"name": p.name, "points": p.points, "cpu": p.judge, "gpu": p.gpu or p.judge} for p in q.parts],
         }
         for q in questions.load().values()
     ]  # fmt: skip
+    rows += [row for row in by_hand.rows() if row["id"] not in questions.load()]
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0
@@ -106,8 +122,9 @@ def _questions(arguments) -> int:
         evidence = ", ".join(
             p["cpu"] if p["cpu"] == p["gpu"] else f"{p['cpu']} or {p['gpu']}" for p in row["parts"]
         )
+        notebook = row["notebook"] or "lab to come"
         print(
-            f"{row['id']:<40} {row['points']:>4g} points{' (bonus)' if row['bonus'] else ''}  {row['kind']:<6} {row['notebook']:<40} {evidence}"
+            f"{row['id']:<40} {row['points']:>4g} points{' (bonus)' if row['bonus'] else ''}  {row['kind']:<6} {notebook:<40} {evidence}"
         )
     return 0
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import nbformat
 
-from grader.classroom import faults
+from grader.classroom import changed_lab, faults
 from grader.classroom.place import PLACE
 
 ROOT = Path(__file__).parents[2]
@@ -175,7 +175,7 @@ def register(root: Path, lab: str) -> str:
         held = known(gradebook, lab)
     if held == wanted:
         return ""
-    return f"the gradebook knows another version of {lab} than labs/ holds ({said or 'its cells or points differ'})"
+    return changed_lab.sentence(lab, held, wanted, said)
 
 
 def _enter(config, log, heard: Heard) -> str:

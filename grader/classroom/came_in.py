@@ -1,19 +1,16 @@
 """What came in for a lab: whose it is, the answers in it, and what of it is not looked at, in sentences."""
 
-import difflib
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import nbformat
 
 from grader import questions
-from grader.classroom import set_aside
+from grader.classroom import leftovers, set_aside, unpack
 from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.preprocessors import answers_to_checks
 from grader.classroom.term import Term
-from grader.judge.report import visible
 
 MOST_NAMED = 5  # of the files that are not looked at
 STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold
@@ -26,6 +23,7 @@ class HandedIn:
     student: str
     notebooks: list
     said: list[str]
+    unused: list[str]  # files and folders that are not read, and what to do about each
 
     def answers(self) -> list[tuple[str, str]]:
         """(question, source) of every answer that can be judged."""
@@ -46,6 +44,8 @@ def students(round_: Term) -> list[str]:
 def handed_in(round_: Term, student: str) -> HandedIn:
     notebooks, said, folder = [], [], round_.root / "submitted" / student / round_.lab
     wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
+    names = [path.name for path in wanted]
+    said += unpack.lone(folder, names)
     for path in wanted:
         submitted = folder / path.name
         if os.path.lexists(submitted):
@@ -54,39 +54,19 @@ def handed_in(round_: Term, student: str) -> HandedIn:
             said += [w if w.startswith(path.name) else f"{path.name}: {w}" for w in words]
         else:
             said.append(f"{path.name} was not handed in.")
-    names = [path.name for path in wanted]
-    return HandedIn(student, notebooks, said + _others(folder, names))
+    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names))
 
 
-def _others(folder: Path, wanted: list[str]) -> list[str]:
-    """Notebooks under names that the lab does not have; they stay where they are."""
-    if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
-        return []
-    found = [name for name in os.listdir(folder) if name.lower().endswith(".ipynb") and name.isprintable()]
-    odd = set(found) - set(wanted)
-    return _few([_other(name, wanted) for name in sorted(odd)])
-
-
-def _few(sentences: list[str]) -> list[str]:
+def few(sentences: list[str]) -> list[str]:
     more = len(sentences) - MOST_NAMED
-    return sentences[:MOST_NAMED] + ([f"The same of {more} files more."] if more > 0 else [])
-
-
-def _other(name: str, wanted: list[str]) -> str:
-    near = difflib.get_close_matches(name.casefold(), wanted, 1)
-    meant = f" (is it meant to be {near[0]}?)" if near else ""
-    return f"{_shown(name)} is no notebook of this lab and was not read{meant}."
+    return sentences[:MOST_NAMED] + ([f"The same of {more} files more, each in the log."] if more > 0 else [])
 
 
 def clear(round_: Term, student: str) -> list[str]:
     """Moves out of nbgrader's way what it should not copy or can't name; a sentence for each."""
     folder = round_.root / "submitted" / student / round_.lab
     names = [] if folder.is_symlink() else set_aside.set_aside(folder)
-    return _few([f"{_shown(name)} was set aside: {set_aside.WHY}." for name in sorted(names)])
-
-
-def _shown(name: str) -> str:
-    return visible(name).replace("\n", "\\n").replace("\t", "\\t")[:80]
+    return few([f"{leftovers.shown(name)} was set aside: {set_aside.WHY}." for name in sorted(names)])
 
 
 def cannot_be_entered(round_: Term, one: HandedIn) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from grader import box
 from grader.box import warm
-from grader.classroom import faults, lock, place, term
+from grader.classroom import faults, leftovers, lock, place, term
+from grader.classroom.came_in import few
 from grader.classroom.jobs import arguments
 from grader.classroom.progress import Bar
 from grader.classroom.term import Term
@@ -93,8 +94,15 @@ def as_json(round_: Term, rows: list) -> dict:
         "lab": round_.lab,
         "mode": round_.mode,
         "epoch": round_.epoch,
-        "students": [asdict(row) for row in rows],
+        "unused": leftovers.in_class(round_.root),
+        "students": [asdict(row) | {"final": row.final} for row in rows],
     }
+
+
+def _state(row) -> str:
+    """Whether a total is a result already, said beside it."""
+    cells = "1 cell waits" if row.waits == 1 else f"{row.waits} cells wait"
+    return f"not final: {cells} for a person" if row.waits else "final"
 
 
 def text(round_: Term, rows: list) -> str:
@@ -108,12 +116,13 @@ def text(round_: Term, rows: list) -> str:
         found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
         bonus = f" + {row.bonus:g} bonus" if row.bonus else ""
         taken_off = f" - {row.penalty:g} for {late.duration(row.late_s)} late" if row.penalty else ""
-        points = f"{row.points - row.bonus:6g}{bonus}{taken_off} of {row.of:g}"
+        points = f"{row.points - row.bonus:6g}{bonus}{taken_off} of {row.of:g}, {_state(row)}"
         state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
         lines += [f"  {'':<{wide}}  {said}" for said in row.said]
         lines += [f"  {'':<{wide}}  {said}" for said in row.regraded]
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
+    lines += few([f"not used: {said}" for said in leftovers.in_class(round_.root)])
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
     lines.append(f"to be graded by hand: {by_hand} cells")
     if open_:

@@ -72,6 +72,6 @@ def fill(lab, path: Path):
             trouble = f"{path.name} was not read, by no fault of its writer: {error}"
     notebook, said = transplant.transplant(lab, Submitted(trouble=trouble) if trouble else submitted)
     notebook = nbformat.from_dict(notebook)
-    if trouble:
-        notebook.metadata[NOT_READ] = trouble
+    if trouble or submitted.trouble:
+        notebook.metadata[NOT_READ] = trouble or submitted.trouble
     return notebook, said

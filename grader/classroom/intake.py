@@ -1,6 +1,5 @@
 """What a student handed in, read without trusting a byte of it: no links, no large files, parsed by another process."""
 
-import hashlib
 import json
 import os
 import stat
@@ -23,6 +22,7 @@ class Cell:
     kind: str  # code or markdown
     source: str
     cut: bool = False  # longer than any cell may be
+    printed: str = ""  # what it printed where it was run last
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,16 @@ class Submitted:
 
     found: dict[str, list[Cell]] = field(default_factory=dict)
     copies: dict[str, int] = field(default_factory=dict)
-    after: dict[str, list[Cell]] = field(default_factory=dict)  # a student's own cells below a task
-    others: int = 0
+    after: dict[str, list[Cell]] = field(
+        default_factory=dict
+    )  # a student's own cells, by the cell above them
+    edited: dict[str, Cell] = field(
+        default_factory=dict
+    )  # cells of the lab that are nobody's answer, changed or run
+    found_by: dict[str, str] = field(default_factory=dict)  # answers without a name: by "function" or "place"
+    more: int = 0  # own cells beyond those that are shown
     odd: dict = field(default_factory=dict)  # what cells say of themselves that the lab does not
     trouble: str = ""
-
-    def digest(self) -> str:
-        return hashlib.sha256(repr(self).encode("utf-8", "replace")).hexdigest()
 
 
 def take_in(path: Path, asked: dict) -> Submitted:
@@ -53,15 +56,24 @@ def take_in(path: Path, asked: dict) -> Submitted:
     def cells(rows):
         return {name: [Cell(*row) for row in found] for name, found in rows.items()}
 
-    return Submitted(cells(said["found"]), said["copies"], cells(said["after"]), said["others"], said["odd"])
+    edited = {name: Cell(*row) for name, row in said["edited"].items()}
+    return Submitted(
+        cells(said["found"]),
+        said["copies"],
+        cells(said["after"]),
+        edited,
+        said["found_by"],
+        said["more"],
+        said["odd"],
+    )
 
 
 class Unfit(Exception):
     """Why a file is not read."""
 
 
-def read_regular(path: Path) -> bytes:
-    """A plain file of at most MOST_BYTES; no link on the way below the folder of all students."""
+def read_regular(path: Path, most: int = MOST_BYTES) -> bytes:
+    """A plain file of at most so many bytes; no link on the way below the folder of all students."""
     follow_no_link = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     opened = [os.open(path.parents[2], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
     try:
@@ -71,12 +83,10 @@ def read_regular(path: Path) -> bytes:
         facts = os.fstat(opened[-1])
         if not stat.S_ISREG(facts.st_mode):
             raise Unfit("is not a plain file")
-        data = b"" if facts.st_size > MOST_BYTES else _read(opened[-1], MOST_BYTES + 1)
-        if max(facts.st_size, len(data)) > MOST_BYTES:
-            raise Unfit(
-                f"is {facts.st_size / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} MB are read: "
-                "clear the outputs of all cells, save, and hand in again"
-            )
+        data = b"" if facts.st_size > most else _read(opened[-1], most + 1)
+        if max(facts.st_size, len(data)) > most:
+            todo = ": clear the outputs of all cells, save, and hand in again" * (most == MOST_BYTES)
+            raise Unfit(f"is {facts.st_size / 1e6:.1f} MB, and at most {most / 1e6:g} MB are read{todo}")
         return data
     except OSError as error:
         raise Unfit(f"could not be opened as a plain file ({error.strerror})") from None
@@ -95,9 +105,16 @@ def _read(fd: int, most: int) -> bytes:
 
 def _parse(data: bytes, asked: str) -> dict:
     """Runs the reader. Its death by its own limits is the notebook's doing; anything else is ours."""
-    command = [sys.executable, "-I", "-S", "-B", str(READER), asked]
+    command = [sys.executable, "-I", "-S", "-B", str(READER)]
     try:
-        run = subprocess.run(command, input=data, capture_output=True, timeout=READER_S, cwd="/", env={})
+        run = subprocess.run(
+            command,
+            input=asked.encode() + b"\n" + data,
+            capture_output=True,
+            timeout=READER_S,
+            cwd="/",
+            env={},
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise IntakeTrouble(f"the reader of notebooks did not run: {error}") from error
     if run.returncode < 0:

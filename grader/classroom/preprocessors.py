@@ -54,7 +54,9 @@ class Judge(NbGraderPreprocessor):
             if name in asked:
                 verdict = self._verdict(*asked[name], round_, resources[NOT_READ])
                 resources["judged"][name] = verdict
-                cell.outputs = [output(verdict, float(cell.metadata.nbgrader.points))]
+                not_read = resources[NOT_READ]
+                points = float(cell.metadata.nbgrader.points)
+                cell.outputs = [waits(not_read) if not_read else output(verdict, points)]
                 self.log.info(
                     "%s %s: %s, %g of %g", place["student"], name, verdict.verdict, verdict.points, verdict.of
                 )
@@ -87,6 +89,12 @@ def output(verdict: Record, most: float):
         {"text/plain": repr(float(score(verdict, most))), "text/html": html},
         execution_count=None,
     )
+
+
+def waits(why: str):
+    """Where a notebook could not be read: no points are given or lost before somebody has looked."""
+    html = f"<p><b>A person will look at this.</b> {report.escaped(why)}.</p>"
+    return new_output("execute_result", {"text/plain": "0.0", "text/html": html}, execution_count=None)
 
 
 class SaveGrades(SaveAutoGrades):

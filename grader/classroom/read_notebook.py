@@ -1,15 +1,23 @@
-"""A stranger's notebook -> the sources of the cells that are asked for, as JSON.
+"""A stranger's notebook -> the sources of its cells, each under the name of the lab's cell that it is, as JSON.
 
-    python -I -S -B read_notebook.py '{"wanted": ["tiled_gemm"], "tasks": [], "known": [], "marks": {}, "checks": {}}' < kernel.ipynb
+    python -I -S -B read_notebook.py < FILE     with one line of JSON, {"cells": [...], "marks": {...}}, before the notebook
 
 Standard library only. It takes most rights from itself before it reads a byte, and nothing in a notebook is run.
 """
 
+import ast
 import json
+import re
 import sys
 
 MOST_SOURCE = 200_000  # characters of one cell
 MOST_COPIES = 20
+MOST_OWN, MOST_OWN_SOURCE = (
+    100,
+    20_000,
+)  # cells outside the answers, and characters of one, that a grader is shown
+MOST_PRINTED = 4_000
+DEFINED = re.compile(r"^def (\w+)\(", re.M)  # where the cell is no Python
 CPU_S, MEMORY_BYTES = 5, 1 << 30
 
 
@@ -60,9 +68,11 @@ def names(cell: dict) -> list[str]:
     return [name for name in (mark_of(cell).get("grade_id"), cell.get("id")) if isinstance(name, str)]
 
 
-def odd(cells: list, known: list[str], marks: dict[str, dict], checks: dict[str, str]) -> dict:
+def odd(cells: list, lab: list[dict], marks: dict[str, dict]) -> dict:
     """Which cells say other things of themselves than the lab does, or ask for points that the lab knows nothing of."""
     declared, changed, claims = {}, [], 0
+    fixed = {one["name"]: one["source"] for one in lab if one["role"] in ("check", "fixed")}
+    known = {one["name"] for one in lab}
     for cell in cells:
         mark, own = mark_of(cell), names(cell) if isinstance(cell, dict) else []
         name = next((n for n in own if n in known), None)
@@ -73,12 +83,7 @@ def odd(cells: list, known: list[str], marks: dict[str, dict], checks: dict[str,
             declared.setdefault(name, [])
             declared[name] += [] if key in declared[name] else [key]
         words = text(cell.get("source"))
-        if (
-            name in checks
-            and name not in changed
-            and words is not None
-            and plain(words) != plain(checks[name])
-        ):
+        if name in fixed and name not in changed and words is not None and plain(words) != plain(fixed[name]):
             changed.append(name)
     return {"declared": declared, "changed": changed, "claims": claims}
 
@@ -95,47 +100,142 @@ def language(metadata) -> str:
     return "" if "python" in named.lower() else named[:40]
 
 
-def read(
-    data: bytes, wanted: list[str], tasks: list[str], known: list[str], marks: dict, checks: dict
-) -> dict:
-    """Wanted cells by name, with all their copies; a student's own cells right below a task; what is odd."""
+def read(data: bytes, lab: list[dict], marks: dict) -> dict:
+    """All cells under the names of the lab's, what is no cell of the lab's where it stood, and what is odd."""
     whole = notebook(data)
-    return cells_of(whole["cells"], wanted, tasks, known) | {
-        "odd": odd(whole["cells"], known, marks, checks) | {"language": language(whole.get("metadata"))}
+    return cells_of(whole["cells"], lab) | {
+        "odd": odd(whole["cells"], lab, marks) | {"language": language(whole.get("metadata"))}
     }
 
 
-def cells_of(cells: list, wanted: list[str], tasks: list[str], known: list[str]) -> dict:
-    found, after, others, below = {}, {}, 0, None
-    for cell in cells:
-        source = text(cell.get("source")) if isinstance(cell, dict) else None
-        if source is None:
-            others += 1
+def cells_of(cells: list, lab: list[dict]) -> dict:
+    mine = [one for one in map(mine_of, cells) if one]
+    found_by = given_names(mine, lab)
+    roles = {one["name"]: one for one in lab}
+    found, edited, after, below, own = {}, {}, {}, "", 0
+    for one in mine:
+        name = one["name"]
+        if name is None:
+            if one["source"].strip():
+                own += 1
+                after.setdefault(below, [])
+                after[below] += [shown(one)] if own <= MOST_OWN else []
             continue
-        kind = "code" if cell.get("cell_type") == "code" else "markdown"
-        row = [kind, source[:MOST_SOURCE], len(source) > MOST_SOURCE]
-        name = next((n for n in names(cell) if n in known), None)
-        if name is None and below and source.strip():
-            after.setdefault(below, []).append(row)
-            continue
-        below = name if name in tasks else below if name is None else None
-        if name in wanted:
-            found.setdefault(name, []).append(row)
-        else:
-            others += name is None
+        below, role = name, roles[name]["role"]
+        if role == "answer":
+            cut = len(one["source"]) > MOST_SOURCE
+            found.setdefault(name, []).append([one["kind"], one["source"][:MOST_SOURCE], cut, ""])
+        elif role == "plain" and (one["printed"] or plain(one["source"]) != plain(roles[name]["source"])):
+            edited[name] = shown(one)
     return {
         "found": {name: rows[-MOST_COPIES:] for name, rows in found.items()},
         "copies": {name: len(rows) for name, rows in found.items()},
-        "after": {name: rows[:MOST_COPIES] for name, rows in after.items()},
-        "others": others,
+        "after": {name: rows for name, rows in after.items() if rows},
+        "edited": edited,
+        "found_by": found_by,
+        "more": max(0, own - MOST_OWN),
     }
+
+
+def mine_of(cell) -> dict | None:
+    source = text(cell.get("source")) if isinstance(cell, dict) else None
+    if source is None:
+        return None
+    kind = "code" if cell.get("cell_type") == "code" else "markdown"
+    printed = printed_by(cell.get("outputs")) if kind == "code" else ""
+    return {"kind": kind, "source": source, "names": names(cell), "name": None, "printed": printed}
+
+
+def shown(one: dict) -> list:
+    return [
+        one["kind"],
+        one["source"][:MOST_OWN_SOURCE],
+        len(one["source"]) > MOST_OWN_SOURCE,
+        one["printed"],
+    ]
+
+
+def printed_by(outputs) -> str:
+    """What a cell printed where it was run last, words alone."""
+    found = []
+    for output in outputs if isinstance(outputs, list) else ():
+        data = output.get("data") if isinstance(output, dict) else None
+        words = (
+            text(data.get("text/plain") if isinstance(data, dict) else output.get("text"))
+            if isinstance(output, dict)
+            else None
+        )
+        found += [words] if words else []
+    return "\n".join(found)[:MOST_PRINTED]
+
+
+def given_names(mine: list[dict], lab: list[dict]) -> dict[str, str]:
+    """Gives each cell the name of the lab's cell that it is; says which answers it knows by their function or their place."""
+    known = {one["name"]: one for one in lab}
+    for one in mine:
+        one["name"] = next((name for name in one["names"] if name in known), None)
+    by_their_text(mine, lab)
+    there, found_by = {one["name"] for one in mine}, {}
+    for one in (one for one in lab if one["name"] not in there and one["role"] in ("answer", "plain")):
+        how = "function" if one["functions"] else "place"
+        cells = by_its_functions(mine, one["functions"]) if one["functions"] else by_its_place(mine, lab, one)
+        for cell in cells:
+            cell["name"] = one["name"]
+        if cells and one["role"] == "answer":
+            found_by[one["name"]] = how
+    return found_by
+
+
+def by_their_text(mine: list[dict], lab: list[dict]) -> None:
+    """Cells that lost their names and kept the lab's words."""
+    left = {one["name"] for one in lab} - {one["name"] for one in mine}
+    waiting: dict[tuple, list[str]] = {}
+    for one in lab:
+        if one["name"] in left and one["source"].strip():
+            waiting.setdefault((one["kind"], plain(one["source"])), []).append(one["name"])
+    for one in mine:
+        same = waiting.get((one["kind"], plain(one["source"]))) if one["name"] is None and waiting else None
+        if same:
+            one["name"] = same.pop(0)
+
+
+def by_its_functions(mine: list[dict], functions: list[str]) -> list[dict]:
+    return [
+        one
+        for one in mine
+        if functions
+        and one["name"] is None
+        and one["kind"] == "code"
+        and not set(functions).isdisjoint(defines(one["source"]))
+    ]
+
+
+def by_its_place(mine: list[dict], lab: list[dict], wanted: dict) -> list[dict]:
+    """The nameless cell that stands right below the cell that the lab has above it."""
+    names_ = [one["name"] for one in lab]
+    place = names_.index(wanted["name"])
+    above = names_[place - 1] if place else None
+    at = next((i for i, one in enumerate(mine) if above and one["name"] == above), None)
+    below = mine[at + 1 : at + 2] if at is not None else []
+    same = [one for one in below if wanted["role"] == "answer" or one["kind"] == wanted["kind"]]
+    return [one for one in same if one["name"] is None and one["source"].strip()]
+
+
+def defines(source: str) -> list[str]:
+    """The functions at the top of a cell."""
+    try:
+        body = ast.parse(source[:MOST_SOURCE]).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return DEFINED.findall(source[:MOST_SOURCE])
+    return [node.name for node in body if isinstance(node, ast.FunctionDef)]
 
 
 def main() -> None:
     fewer_rights()
-    asked = json.loads(sys.argv[1])
+    asked, _, data = sys.stdin.buffer.read().partition(b"\n")
+    asked = json.loads(asked)
     try:
-        said = read(sys.stdin.buffer.read(), **asked)
+        said = read(data, asked["cells"], asked["marks"])
     except Unreadable as why:
         said = {"unreadable": str(why)}
     except (MemoryError, RecursionError):

@@ -87,7 +87,11 @@ def forget(root: Path, student: str) -> None:
     chain, lines = FIRST, []
     for row in rows:
         gone = row["number"] in theirs
-        kept = {**row, **(({"after": None} if row["state"] == DONE else emptied) if gone else {}), "follows": chain}
+        kept = {
+            **row,
+            **(({"after": None} if row["state"] == DONE else emptied) if gone else {}),
+            "follows": chain,
+        }
         lines.append(json.dumps(kept).encode())
         chain = _hash(lines[-1])
     write(root / PLACE / FILE, "".join(f"{line.decode()}\n" for line in lines), replace=True)

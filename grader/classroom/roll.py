@@ -11,7 +11,7 @@ import nbformat
 
 from grader import questions
 from grader.classroom import books, by_hand, faults, late, lock, place, regrades, term
-from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, handed_in, students
+from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, few, handed_in, students
 from grader.classroom.entered import Entered
 from grader.classroom.jobs import job
 from grader.classroom.progress import Step
@@ -40,6 +40,12 @@ class Row:
     regraded: list[str] = field(
         default_factory=list
     )  # who had it judged anew, when and why, before and after
+    waits: int = 0  # graded cells that a person has still to look at
+
+    @property
+    def final(self) -> bool:
+        """Whether these points may be told as a result."""
+        return not (self.waits or self.trouble or self.unsettled)
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,10 @@ def _left(started: float, done: int, all_: int) -> str:
 
 def enter(round_: Term, one: HandedIn, entered: Entered, log: logging.Logger, heard: books.Heard) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
-    row = Row(one.student, said=one.said)
+    said = one.said + few(one.unused)
+    row = Row(one.student, said=said)
+    for sentence in one.said + one.unused:
+        log.info("%s: %s", visible(one.student), sentence)
     row.trouble = cannot_be_entered(round_, one)
     if row.trouble:
         return row
@@ -224,7 +233,7 @@ def _stamp(round_: Term, one: HandedIn) -> str:
     Times are not in it: they are read and written at every run, which enters nobody anew.
     """
     keys = [term.key(round_, questions.find(name), source) for name, source in one.answers()]
-    text = json.dumps([round_.epoch, keys, one.said, _work(one)])
+    text = json.dumps([round_.epoch, keys, one.said + one.unused, _work(one)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -249,8 +258,10 @@ def _read_back(round_: Term, one: HandedIn, row: Row) -> None:
         if row.verdicts[name] == INCONCLUSIVE or verdict and verdict.unsettled:
             row.unsettled.append(name)
             row.why[name] = _why(verdict)
+    tried_again = {f"check_{name.split('.')[1]}" for name in row.unsettled}
     for notebook, found in books.grades(round_.root, round_.lab, one.student):
         row.points, row.of = row.points + found.score, row.of + found.max_score
         row.bonus += found.extra_credit or 0.0
-        if found.needs_manual_grade and not found.name.startswith("check_"):
+        row.waits += bool(found.needs_manual_grade)
+        if found.needs_manual_grade and found.name not in tried_again:
             row.by_hand.append(f"{notebook}: {found.name}")

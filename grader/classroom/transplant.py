@@ -1,15 +1,21 @@
-"""The instructor's own notebook with a student's answers in it; all else that came in stays out."""
+"""The instructor's own notebook with a student's answers in it; what else came in is shown where it stood, and counts not."""
 
+import ast
 import re
 import unicodedata
 from copy import deepcopy
 
-from grader.classroom.intake import Submitted
+from grader.classroom.intake import Cell, Submitted
+from grader.classroom.read_notebook import MOST_OWN
 from grader.judge import answer
 from grader.judge.report import visible
 
 DECLARED = ("points", "grade", "solution", "locked", "task")
 SAID = "said_at_intake"  # the id of the cell that tells a student what was wrong with what came in
+OWN = "*Handed in here, outside the answers; nothing of it is run or counts by itself:*"
+PRINTED = "*What it printed there:*"
+CUT = "\n\n... (it goes on in submitted/)"
+FOUND_BY = {"function": "function's name", "place": "place"}
 MATHJAX_DOORS = re.compile(r"\\(?=(?:href|style|class|cssId|require|bbox|unicode|includegraphics)\b)")
 
 
@@ -18,18 +24,49 @@ def mark(cell) -> dict:
 
 
 def asked(lab) -> dict:
-    """Names of a lab's cells that a student writes, of its tasks, and of all; what cells say of themselves, and checks."""
+    """Each cell of a lab with what it is to a student, and what graded cells say of themselves."""
     cells = [mark(cell) for cell in lab["cells"]]
-    ids = [cell["id"] for cell in lab["cells"] if "id" in cell]
     return {
-        "wanted": [m["grade_id"] for m in cells if m.get("solution")],
-        "tasks": [m["grade_id"] for m in cells if m.get("task")],
-        "known": list({*ids, *(m["grade_id"] for m in cells if "grade_id" in m)}),
+        "cells": [
+            {
+                "name": name_of(cell),
+                "kind": "code" if cell["cell_type"] == "code" else "markdown",
+                "role": role(cell),
+                "source": cell["source"],
+                "functions": functions(cell) if role(cell) == "answer" else [],
+            }
+            for cell in lab["cells"]
+        ],
         "marks": {
             m["grade_id"]: {key: m[key] for key in DECLARED if key in m} for m in cells if "grade_id" in m
         },
-        "checks": {mark(c)["grade_id"]: c["source"] for c in lab["cells"] if is_check(c)},
     }
+
+
+def name_of(cell) -> str:
+    return mark(cell).get("grade_id") or cell.get("id", "")
+
+
+def role(cell) -> str:
+    """An answer is the student's; a check, a task and what is fixed are the course's; plain cells are whose they may be."""
+    said = mark(cell)
+    kinds = {
+        "answer": said.get("solution"),
+        "task": said.get("task"),
+        "check": is_check(cell),
+        "fixed": said.get("locked"),
+    }
+    return next((kind for kind, holds in kinds.items() if holds), "plain")
+
+
+def functions(cell) -> list[str]:
+    """The functions that an answer's cell begins with."""
+    if cell["cell_type"] != "code":
+        return []
+    try:
+        return [node.name for node in ast.parse(cell["source"]).body if isinstance(node, ast.FunctionDef)]
+    except SyntaxError:
+        return []
 
 
 def is_check(cell) -> bool:
@@ -39,19 +76,46 @@ def is_check(cell) -> bool:
 def transplant(lab, submitted: Submitted):
     """(notebook, what is said about the submission). `lab` is left as it is."""
     notebook, said = deepcopy(lab), [f"{submitted.trouble}."] if submitted.trouble else []
-    cells = []
+    cells = _own_cells(submitted.after.get("", []), "top")
     for cell in notebook["cells"]:
         cells.append(cell)
-        name = mark(cell).get("grade_id")
-        if mark(cell).get("solution") and not submitted.trouble:
+        name = name_of(cell)
+        if role(cell) == "answer" and not submitted.trouble:
             said += _fill(cell, name, submitted)
-        if mark(cell).get("task"):
-            cells += [_own_cell(own, f"{name}_{i}") for i, own in enumerate(submitted.after.get(name, []), 1)]
+        if edited := submitted.edited.get(name):
+            cells += _as_handed_in(cell, name, edited)
+        cells += _own_cells(submitted.after.get(name, []), name)
+    if submitted.more:
+        said.append(f"{submitted.more} more cells of its own are not shown: the first {MOST_OWN} are.")
     said += _odd(**submitted.odd) if submitted.odd else []
     if said:
         cells.insert(0, _said(said))
     notebook["cells"] = cells
     return notebook, said
+
+
+def _as_handed_in(cell, name: str, edited: Cell) -> list[dict]:
+    """A cell of the lab that is no answer, such as a prediction: its code as it came, and what it printed there."""
+    if cell["cell_type"] != "code":
+        return _own_cells([edited], f"{name}_edited")
+    cell["source"] = edited.source
+    return _printed(edited, name)
+
+
+def _own_cells(own: list[Cell], name: str) -> list[dict]:
+    """A student's own cells, to be read; nothing in them is run or counts."""
+    found = [_markdown(f"own_{name}", OWN)] if own else []
+    for number, one in enumerate(own, 1):
+        found += [_own_cell(one, f"own_{number}_{name}"), *_printed(one, f"{number}_{name}")]
+    return found
+
+
+def _printed(one: Cell, name: str) -> list[dict]:
+    """As words set off by four spaces, in which nothing acts."""
+    if not one.printed.strip():
+        return []
+    lines = "\n".join(f"    {line}" for line in visible(one.printed).splitlines())
+    return [_markdown(f"printed_{name}", f"{PRINTED}\n\n{lines}")]
 
 
 def _fill(cell, name: str, submitted: Submitted) -> list[str]:
@@ -61,6 +125,8 @@ def _fill(cell, name: str, submitted: Submitted) -> list[str]:
         return [
             f"The cell `{name}` is not in what was handed in, so it is judged as if it had not been started."
         ]
+    if how := submitted.found_by.get(name):
+        said.append(f"The cell `{name}` has lost its name and was found by its {FOUND_BY[how]}.")
     chosen = next((c for c in reversed(copies) if _differs(c.source, cell["source"])), copies[-1])
     if submitted.copies[name] > 1:
         said.append(
@@ -87,9 +153,9 @@ def _odd(declared: dict, changed: list, claims: int, language: str) -> list[str]
     said += [f"The cell `{name}` was changed: the course's own stands in its place." for name in changed]
     if claims:
         said.append(
-            "1 cell that the course does not have asks to be graded: it is left out."
+            "1 cell that the course does not have asks to be graded: it earns nothing."
             if claims == 1
-            else f"{claims} cells that the course does not have ask to be graded: they are left out."
+            else f"{claims} cells that the course does not have ask to be graded: they earn nothing."
         )
     if language:
         said.append(
@@ -116,12 +182,17 @@ def plain(text: str) -> str:
     return MATHJAX_DOORS.sub(r"\\ ", re.sub(r"\](?=[(:\[])", "] ", text))
 
 
-def _own_cell(own, name: str) -> dict:
-    source = own.source if own.kind == "code" else plain(own.source)
-    code = {"outputs": [], "execution_count": None} if own.kind == "code" else {}
-    return {"cell_type": own.kind, "id": name[-60:], "metadata": {}, "source": source, **code}
+def _own_cell(own: Cell, name: str) -> dict:
+    if own.kind != "code":
+        return _markdown(name, plain(own.source) + CUT * own.cut)
+    code = {"outputs": [], "execution_count": None, "metadata": {}}
+    return {"cell_type": "code", "id": name[:60], "source": own.source + CUT * own.cut, **code}
+
+
+def _markdown(name: str, source: str) -> dict:
+    return {"cell_type": "markdown", "id": name[:60], "metadata": {}, "source": source}
 
 
 def _said(said: list[str]) -> dict:
     lines = "\n".join(f"- {line}" for line in said)
-    return {"cell_type": "markdown", "id": SAID, "metadata": {}, "source": f"**What came in**\n\n{lines}"}
+    return _markdown(SAID, f"**What came in**\n\n{lines}")

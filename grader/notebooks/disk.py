@@ -8,8 +8,9 @@ from .make import SKIPPED, Build
 
 
 def strays(root: Path, build: Build) -> list[str]:
-    """Notebooks without a text, and anything in labs/ that no solution makes."""
-    found = [*root.glob("course/**/*.ipynb"), *root.glob("solutions/*/*.ipynb"), *root.glob("labs/**/*")]
+    """Notebooks without a text, and anything in labs/ that no solution makes; nothing of labs/ where no solution is."""
+    labs = root.glob("labs/**/*") if any(root.glob("solutions/*/*.md")) else ()
+    found = [*root.glob("course/**/*.ipynb"), *root.glob("solutions/*/*.ipynb"), *labs]
     paths = (path.relative_to(root) for path in found if path.is_file())
     names = (path.as_posix() for path in paths if not SKIPPED & set(path.parts))
     return sorted(name for name in names if name not in build.files and not build.blocks(name))
@@ -57,8 +58,17 @@ def put(root: Path, build: Build) -> list[str]:
 
 
 def clear(root: Path, build: Build) -> list[str]:
-    """Remove from labs/, which is only ever built, what is no longer made."""
-    gone = [name for name in strays(root, build) if name.startswith("labs/")]
+    """Remove from labs/, which is only ever built, what is no longer made; a lab whose solutions are not here stays."""
+    gone = [
+        name
+        for name in strays(root, build)
+        if name.startswith("labs/") and (root / _solutions(name)).is_dir()
+    ]
     for name in gone:
         (root / name).unlink()
     return [f"removed {name}" for name in gone]
+
+
+def _solutions(name: str) -> str:
+    """labs/01_gemm_tiling/kernel.ipynb -> solutions/01_gemm_tiling"""
+    return "/".join(["solutions", *name.split("/")[1:2]])

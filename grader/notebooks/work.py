@@ -32,9 +32,15 @@ def copy(root: Path) -> list[str]:
             shutil.copy(source, target)
             copied[name], new = now, new + 1
         elif copied.setdefault(name, _hash(target)) != now and _hash(target) != now:
-            said.append(f"labs/{name} is newer than your work/{name}, which stays; rename yours to get it")
+            said.append(_newer(name, untouched=_hash(target) == copied[name]))
     stamp.write_text(json.dumps(copied, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return [f"copied {new} files of labs/ to work/"] * (new > 0) + said
+
+
+def _newer(name: str, untouched: bool) -> str:
+    if untouched:
+        return f"labs/{name} has changed since you got work/{name}, in which you have changed nothing; delete yours to get it"
+    return f"labs/{name} is newer than your work/{name}, which stays; rename yours to get it"
 
 
 def main(argv: list[str]) -> int:

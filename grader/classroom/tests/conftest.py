@@ -10,8 +10,20 @@ import pytest
 LAB = "01_gemm_tiling"
 TEXT = """# A small lab
 
+![A tile](../../course/pictures/tile.svg)
+
+| loads of A | loads of B |
+|---|---|
+| M K | K N |
+
 ```python locked=imports
 from grader import check
+```
+
+How much will a square tile of 64 reuse?
+
+```python
+my_guess = None
 ```
 
 ```python answer=reuse
@@ -35,6 +47,12 @@ def tile_loads(m, n, k, bm, bn):
 ```python check=tile_loads
 check("gemm_tiling.tile_loads", tile_loads)
 ```
+
+```python
+reuse(64, 64)
+```
+
+Say why, with the number above.
 
 <!-- #region manual=why points=3 -->
 Because both sides of a tile add up.
@@ -90,6 +108,44 @@ class Course:
         round_ = command.prepare(self.root, LAB, "cpu")
         return {row.student: row for row in roll.grade(round_, **more)}
 
+    def pages(self, student: str) -> Path:
+        """Their feedback, made by nbgrader in this process."""
+        from nbgrader.converters import GenerateFeedback
+
+        from grader.classroom import books
+
+        config = books.settings(self.root, LAB, student)
+        log, _ = books.logger(None)
+        with books.quiet():
+            GenerateFeedback(coursedir=books.course(config, log), config=config, log=log).start()
+        return self.root / "feedback" / student / LAB
+
+
+def nbgrader(course: Course, words: str) -> None:
+    """One of nbgrader's own commands in this process: its program alone takes seconds to start."""
+    from nbgrader.apps import dbapp
+    from nbgrader.apps.exportapp import ExportApp
+
+    from grader.classroom import books
+
+    apps = {
+        "db student import": dbapp.DbStudentImportApp,
+        "db assignment remove": dbapp.DbAssignmentRemoveApp,
+        "export": ExportApp,
+    }
+    name = next(name for name in apps if words.startswith(name))
+    app = apps[name](config=books.settings(course.root, LAB))
+    with books.quiet():
+        app.initialize([*words.removeprefix(name).split(), f"--db=sqlite:///{course.root}/gradebook.db"])
+        app.start()
+
+
+def book(course: Course, student: str) -> dict:
+    """What the gradebook holds of a student, by cell."""
+    from grader.classroom import books
+
+    return {found.name: found for _, found in books.grades(course.root, LAB, student)}
+
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory) -> Path:
@@ -97,6 +153,8 @@ def built(tmp_path_factory) -> Path:
     from grader.notebooks import disk, make
 
     root = tmp_path_factory.mktemp("built")
+    (root / "course/pictures").mkdir(parents=True)
+    (root / "course/pictures/tile.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     (root / f"solutions/{LAB}").mkdir(parents=True)
     (root / f"solutions/{LAB}/concepts.md").write_text(TEXT)
     found = make.make(root, [])

@@ -12,15 +12,11 @@ import pytest
 from grader import box, questions
 from grader.classroom import books, command, term
 from grader.classroom.jobs import job
-from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, grade_by_hand
+from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book, grade_by_hand
 from grader.judge import record, referee
 from grader.judge.record import INCONCLUSIVE
 
 ROOT = Path(__file__).parents[3]
-
-
-def book(course, student):
-    return {g.name: g for _, g in books.grades(course.root, LAB, student)}
 
 
 def words(path: Path) -> str:
@@ -206,10 +202,22 @@ def test_the_command_says_who_has_what(course, monkeypatch, capsys):
     course.hand_in("ada", RIGHT)
     assert command.main([LAB, "--mode", "cpu"]) == 0
     said = capsys.readouterr()
-    assert "ada" in said.out and "5 of 10  2 PASS" in said.out and "to be graded by hand: 2 cells" in said.out
+    assert (
+        "ada" in said.out
+        and "5 of 10, not final: 2 cells wait for a person  2 PASS" in said.out
+        and "to be graded by hand: 2 cells" in said.out
+    )
     assert "judged 2 of 2" in said.err
     assert command.main([LAB, "--json"]) == 0
-    assert '"points": 5.0' in capsys.readouterr().out
+    assert (
+        '"points": 5.0' in (said := capsys.readouterr().out)
+        and '"waits": 2' in said
+        and '"final": false' in said
+    )
+    for cell, points in (("why", 3), ("draw", 2)):
+        grade_by_hand(course, "ada", cell, points)
+    assert command.main([LAB]) == 0
+    assert "10 of 10, final  2 PASS" in capsys.readouterr().out
     assert command.main(["02_nothing"]) == record.WRONG_USAGE
     assert command.main([LAB, "--student", "nobody"]) == record.WRONG_USAGE
     with pytest.raises(SystemExit) as ended:

@@ -8,7 +8,7 @@ import pytest
 
 from grader.classroom import intake, set_aside, transplant
 from grader.classroom.exporter import fill
-from grader.classroom.tests.conftest import LAB, RIGHT
+from grader.classroom.tests.conftest import LAB, RIGHT, book
 
 
 def filled(course, path):
@@ -191,25 +191,120 @@ def test_only_plain_files_are_read(course, make, words):
     assert words in said and STUB in cells["reuse"]
 
 
-def test_a_tasks_own_cells_come_along_and_no_others(course):
-    own = {
-        "cell_type": "code",
-        "id": "mine",
-        "metadata": {},
-        "source": "plot(walk)",
-        "outputs": [FORGED],
-        "execution_count": 3,
-    }
+def own(source, kind="code", **more):
+    code = {"outputs": [], "execution_count": 3} if kind == "code" else {}
+    return {"cell_type": kind, "id": "mine", "metadata": {}, "source": source, **code, **more}
+
+
+def below(name, *cells):
+    def change(notebook):
+        at = notebook["cells"].index(cell(notebook, name))
+        notebook["cells"][at + 1 : at + 1] = cells
+        return notebook
+
+    return change
+
+
+def printed(words):
+    return {"output_type": "stream", "name": "stdout", "text": words}
+
+
+def shown_below(notebook, name, count):
+    ids = [c["id"] for c in notebook["cells"]]
+    return [c["source"] for c in notebook["cells"][ids.index(name) + 1 : ids.index(name) + 1 + count]]
+
+
+def test_cells_of_a_students_own_are_shown_where_they_stood_with_what_they_printed(course):
+    mine = own("plot(walk)", outputs=[FORGED, printed("<b>1 & 2</b>\x1b[2J\n```\n# big")])
+    for name in ("draw", "tile_loads"):  # below a task, and below an answer
+        path = course.hand_in("eve", RIGHT, below(name, mine, own("I <i>see</i>", "markdown")))
+        notebook, said = fill(nbformat.from_dict(course.lab), path)
+        assert said == []
+        caption, source, result, words = shown_below(notebook, name, 4)
+        assert "outside the answers" in caption and (source, words) == ("plot(walk)", "I < i>see< /i>")
+        assert result.splitlines()[2:] == ["    1000", "    <b>1 & 2</b>\\x1b[2J", "    ```", "    # big"]
+        assert all(
+            not c.get("outputs") and "nbgrader" not in c["metadata"]
+            for c in notebook["cells"]
+            if "own" in c["id"]
+        )
+
+
+def test_predictions_and_numbers_of_the_labs_own_cells_come_along(course):
+    """What a reflection is graded with: what was guessed, and the numbers that came."""
+    guess = next(c["id"] for c in course.lab["cells"] if c["source"] == "my_guess = None")
+    number = next(c["id"] for c in course.lab["cells"] if c["source"] == "reuse(64, 64)")
 
     def change(notebook):
-        at = notebook["cells"].index(cell(notebook, "draw"))
-        notebook["cells"][at + 1 : at + 1] = [own]
+        cell(notebook, guess)["source"] = "my_guess = 42"
+        cell(notebook, number)["outputs"] = [
+            FORGED | {"data": {"text/plain": "64.0", "text/html": "<script>1</script>"}}
+        ]
         return notebook
 
     notebook, said = fill(nbformat.from_dict(course.lab), course.hand_in("eve", RIGHT, change))
-    ids = [c["id"] for c in notebook["cells"]]
-    mine = notebook["cells"][ids.index("draw") + 1]
-    assert (mine["source"], mine["outputs"], said) == ("plot(walk)", [], [])
+    sources = {c["id"]: c["source"] for c in notebook["cells"]}
+    assert sources[guess] == "my_guess = 42" and not said
+    assert shown_below(notebook, number, 1) == [f"{transplant.PRINTED}\n\n    64.0"]
+    assert "script" not in json.dumps(notebook)
+    assert len(notebook["cells"]) == len(course.lab["cells"]) + 1, "what was not touched is there once"
+
+
+def test_countless_own_cells_are_counted(course):
+    path = course.hand_in("eve", RIGHT, below("draw", *(own(f"x = {n}") for n in range(300))))
+    cells, said = filled(course, path)
+    assert "200 more cells of its own are not shown" in said
+    assert sum(name.startswith("own_") for name in cells) == 101
+
+
+def stripped(notebook):
+    """As an editor saves it that knows neither ids nor metadata."""
+    cells = [
+        {k: v for k, v in c.items() if k not in ("id", "metadata")} | {"metadata": {}}
+        for c in notebook["cells"]
+    ]
+    return notebook | {"cells": cells, "nbformat_minor": 4}
+
+
+def test_without_names_answers_are_found_by_their_functions_and_their_place(course):
+    guess = next(c["id"] for c in course.lab["cells"] if c["source"] == "my_guess = None")
+
+    def guessed(notebook):
+        cell(notebook, guess)["source"] = "my_guess = 42"
+        return stripped(notebook)
+
+    cells, said = filled(course, course.hand_in("eve", RIGHT, guessed))
+    assert cells[guess] == "my_guess = 42"
+    assert all(cells[name].strip() == RIGHT[name].strip() for name in RIGHT)
+    assert "`reuse` has lost its name and was found by its function's name" in said
+    assert (
+        "`why` has lost its name and was found by its place" in said
+        and "not in what was handed in" not in said
+    )
+    assert not any(name.startswith("own_") for name in cells), "the lab's own cells are known by their words"
+
+
+def test_an_answer_in_a_new_cell_is_found_by_its_function(course):
+    def moved(notebook):
+        return without("reuse")(notebook) | {
+            "cells": [*without("reuse")(notebook)["cells"], own(RIGHT["reuse"])]
+        }
+
+    cells, said = filled(course, course.hand_in("eve", RIGHT, moved))
+    assert MINE in cells["reuse"] and "found by its function's name" in said
+    no_python = "def reuse(bm, bn):\n    return (\n"
+    cells, _ = filled(course, course.hand_in("eve", {**RIGHT, "reuse": no_python}, stripped))
+    assert cells["reuse"] == no_python, "an answer that does not parse fails as itself"
+
+
+def test_a_notebook_that_cannot_be_read_waits_for_a_person(course):
+    course.place("fay").write_bytes(b"import os\n")
+    row = course.grade()["fay"]
+    held = book(course, "fay")
+    assert held["check_reuse"].needs_manual_grade and held["check_tile_loads"].needs_manual_grade
+    assert row.waits == 4 and not row.final and row.points == 0
+    page = (course.root / f"autograded/fay/{LAB}/concepts.ipynb").read_text()
+    assert "no JSON (line 1)" in page and "grader's own trouble" not in page
 
 
 def test_the_readers_own_death_is_our_trouble(course, monkeypatch):
@@ -305,9 +400,9 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
     assert row.points == 5 and not row.trouble
     assert row.said.pop().startswith("\\x1b[2J.ipynb was set aside")
     assert row.said == [
-        "Concepts.ipynb is no notebook of this lab and was not read (is it meant to be concepts.ipynb?).",
-        "concepts-Copy1.ipynb is no notebook of this lab and was not read (is it meant to be concepts.ipynb?).",
-    ]
+        f"{name} is no notebook of this lab and was not read (is it meant to be concepts.ipynb?). Rename it and run this again."
+        for name in ("Concepts.ipynb", "concepts-Copy1.ipynb")
+    ] + ["notes.txt was not read; whoever grades by hand finds it beside the notebooks."]
 
 
 def test_who_cannot_be_entered_is_told_why(course, capsys):

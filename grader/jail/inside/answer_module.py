@@ -83,8 +83,15 @@ def describe(chain: list[BaseException], line: int | None) -> str:
     text = str(root.error_message or "" if is_triton(root) else root).strip()
     kind = "" if is_triton(root) else f"{type(root).__name__}: "
     if not text:
-        return f"Triton does not take `{code}`" if code else type(root).__name__
+        return f"Triton does not take `{code}`{demand(root)}" if code else type(root).__name__
     return kind + text + (f" (in `{code}`)" if is_triton(chain[0]) and code else "")
+
+
+def demand(root: BaseException) -> str:
+    """What an assertion without words asks for: its own line, in the front end's names."""
+    frames = traceback.extract_tb(root.__traceback__) if isinstance(root, AssertionError) else []
+    line = (frames[-1].line or "") if frames else ""
+    return f": it wants {line.removeprefix('assert ')[:160]}" if line.startswith("assert ") else ""
 
 
 def line_of(error: BaseException) -> int | None:

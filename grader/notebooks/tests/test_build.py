@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -158,10 +159,27 @@ def test_check_names_any_difference_and_writes_nothing(course, capsys, spoil, sa
 
 
 def test_a_build_clears_labs_of_what_is_not_built(course, capsys):
-    (course / "labs/00_gone").mkdir(parents=True)
-    (course / "labs/00_gone/concepts.md").write_text(LAB)
+    build(course)
+    (course / "labs/01_toy/old.md").write_text(LAB)
     assert build(course) == 0
-    assert "removed labs/00_gone/concepts.md" in capsys.readouterr().out
+    assert "removed labs/01_toy/old.md" in capsys.readouterr().out
+
+
+def test_a_build_without_solutions_says_so_and_loses_no_lab(course, capsys):
+    """A student edition, or a checkout of which solutions/ was taken out by hand."""
+    build(course)
+    before = {path: path.read_bytes() for path in course.glob("labs/**/*") if path.is_file()}
+    assert before
+    (course / "labs/02_other").mkdir()
+    (course / "labs/02_other/kernel.ipynb").write_text("{}")
+    assert build(course) == 1, "a lab without a text is named, and a person decides"
+    assert "labs/02_other/kernel.ipynb: is not built from any text" in capsys.readouterr().out
+    shutil.rmtree(course / "solutions")
+    for arguments in ((), ("--check",)):
+        assert build(course, *arguments) == 0
+        assert "solutions/ holds no texts here, so labs/ stays as it is" in capsys.readouterr().out
+    assert (course / "labs/02_other/kernel.ipynb").exists()
+    assert {path: path.read_bytes() for path in before} == before
 
 
 CODE = "\n```python\n{}\n```\n"

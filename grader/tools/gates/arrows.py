@@ -44,7 +44,7 @@ BARE = (
 STANDARD = set(sys.stdlib_module_names)
 FLOORS = (  # of the grader, from the doors down; a room of one floor may use another of it
     ("__init__", "__main__", "notebook", "trial"),
-    ("classroom", "notebooks", "proofs", "tools"),
+    ("classroom", "notebooks", "proofs", "release", "tools"),
     ("judge",),
     ("topics",),
     ("questions",),

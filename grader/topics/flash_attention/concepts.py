@@ -7,7 +7,7 @@ import numpy as np
 from grader.questions import Call, Mistake, NumpyQuestion, Part
 from grader.questions.draws import between
 from grader.topics.flash_attention.mistakes import maximum_when_it_came, weighed
-from kernels.flash_attention import cost, reference
+from kernels.flash_attention import cost, reference, reference_tiles
 
 LESSON = "course/05_flash_attention.ipynb"
 
@@ -17,7 +17,7 @@ def online_states(tiles) -> list:
 
 
 def tiled_states(q, k, v, block):
-    return reference.tiled_states(q, k, v, block)
+    return reference_tiles.tiled_states(q, k, v, block)
 
 
 def state_bytes(length, heads, head_dim, elem_bytes):
@@ -58,7 +58,7 @@ def _tiled(out=lambda out, totals, s, v: out, tops=lambda m: m, totals=lambda l:
     """tiled_attention with one of its three results made otherwise."""
 
     def wrong(q, k, v, block):
-        o, m, l = reference.tiled_states(q, k, v, block, scale)
+        o, m, l = reference_tiles.tiled_states(q, k, v, block, scale)
         return out(o, l, reference.scores(q, k, scale), v), tops(m), totals(l)
 
     return wrong
@@ -94,8 +94,8 @@ ONLINE_SOFTMAX_MISTAKES = (
 )  # fmt: skip
 
 TILED_ATTENTION_MISTAKES = (
-    Mistake("output alone", "three results are asked for: the output, and each query's maximum and sum after every tile", wrong=lambda q, k, v, b: reference.tiled_states(q, k, v, b)[0]),
-    Mistake("no scale", "the scores are not divided by sqrt(d)", wrong=lambda q, k, v, b: reference.tiled_states(q, k, v, b, 1.0)),
+    Mistake("output alone", "three results are asked for: the output, and each query's maximum and sum after every tile", wrong=lambda q, k, v, b: reference_tiles.tiled_states(q, k, v, b)[0]),
+    Mistake("no scale", "the scores are not divided by sqrt(d)", wrong=lambda q, k, v, b: reference_tiles.tiled_states(q, k, v, b, 1.0)),
     Mistake("no division", "the output is not divided by the sum", wrong=_tiled(out=lambda out, totals, s, v: out * totals[-1][:, None])),
     Mistake("no rescale", "right for one tile and wrong for more: both the sum and the output are scaled by exp(m - m_new)", wrong=_not_rescaled),
     Mistake("maximum from zero", "wrong where all scores lie below zero: the running maximum starts at -inf, not at 0", wrong=_maximum_from_zero),

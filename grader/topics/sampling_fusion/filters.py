@@ -46,42 +46,42 @@ def none_at_zero(x, t, k, p, m):
 
 
 def of_everything(x, t, k, p, m):
-    return survivors(x, t, k, 1.0, m) & survivors(x, t, 0, p, m)
+    return survivors(x, t, (k, 1.0, m)) & survivors(x, t, (0, p, m))
 
 
 def without_temperature(x, t, k, p, m):
-    return survivors(x, 1.0, k, p, m)
+    return survivors(x, 1.0, (k, p, m))
 
 
 def without_min_p(x, t, k, p, m):
-    return survivors(x, t, k, p, 0.0)
+    return survivors(x, t, (k, p, 0.0))
 
 
 def without_top_k(x, t, k, p, m):
-    return survivors(x, t, 0, p, m)
+    return survivors(x, t, (0, p, m))
 
 
 def without_top_p(x, t, k, p, m):
-    return survivors(x, t, k, 1.0, m)
+    return survivors(x, t, (k, 1.0, m))
 
 
 def min_p_of_all(x, t, k, p, m):
     """Min-p compared with a token's share of the row, not with its ratio to the best."""
     x = np.asarray(x, np.float64)
     weight = np.exp((x - x.max()) / t)
-    return survivors(x, t, k, p, 0.0) & (weight / weight.sum() >= m)
+    return survivors(x, t, (k, p, 0.0)) & (weight / weight.sum() >= m)
 
 
 def strictly_above_min_p(x, t, k, p, m):
     x = np.asarray(x, np.float64)
-    return survivors(x, t, k, p, 0.0) & (np.exp((x - x.max()) / t) > m)
+    return survivors(x, t, (k, p, 0.0)) & (np.exp((x - x.max()) / t) > m)
 
 
 def banned_stay(x, t, k, p, m):
     """Tokens of -inf are ranked last and stay wherever the filters are off or wide."""
     x = np.asarray(x, np.float64)
     low = np.where(np.isneginf(x), x[np.isfinite(x)].min() - 1e6, x)
-    return survivors(low, t, k, p, m)
+    return survivors(low, t, (k, p, m))
 
 
 def _by_order(order_of):
@@ -91,7 +91,7 @@ def _by_order(order_of):
         x = np.asarray(x, np.float64)
         order = order_of(x)
         flags = np.zeros(len(x), bool)
-        flags[order] = survivors(np.sort(x)[::-1].copy(), t, k, p, m)
+        flags[order] = survivors(np.sort(x)[::-1].copy(), t, (k, p, m))
         return flags
 
     return stays
@@ -107,12 +107,12 @@ min_p_first = ruled(min_p_first=True)
 def mass_counted_twice(x, t, k, p, m):
     """Where top-k asks for more tokens than there are, the mass of those that stay counts twice."""
     real = int(np.isfinite(np.asarray(x, np.float64)).sum())
-    return survivors(x, t, k, min(2 * p, 1.0) if (k or len(x)) > real else p, m)
+    return survivors(x, t, (k, min(2 * p, 1.0) if (k or len(x)) > real else p, m))
 
 
 def k_of_all(x, t, k, p, m):
     """Top-k off is read as k = 1."""
-    return survivors(x, t, k or 1, p, m)
+    return survivors(x, t, (k or 1, p, m))
 
 
 READ_OTHERWISE = {

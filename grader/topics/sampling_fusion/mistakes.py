@@ -6,7 +6,7 @@ from grader.box.serve.frames import DTYPES
 from grader.questions import Case
 from grader.questions.families import dense, family, one_stride, same_strides, within_limit
 from grader.topics.sampling_fusion import filters, rows
-from grader.topics.sampling_fusion.rules import inverse_pick, penalize
+from grader.topics.sampling_fusion.rows import penalised as after
 from kernels.sampling_fusion.requests import unpack_bits
 
 LANES = (64, 128, 256, 512, 1024, 2048)
@@ -74,6 +74,12 @@ def _clipped(low: float, high: float):
     return scored(lambda x, t, u: x / t + rows.gumbel_of(np.clip(u, low, high)))
 
 
+def by_inverse_cdf(inputs, i, x, t, u):
+    """The row's first uniform number as a share of the mass, laid end to end by token."""
+    mass = np.exp((x - x.max()) / t).cumsum()
+    return int(np.searchsorted(mass, u[0] * mass[-1], side="right"))
+
+
 def _first(column: np.ndarray) -> np.ndarray:
     return np.full_like(column, column[0])
 
@@ -96,7 +102,7 @@ DRAW = (
     family("base two", "the logarithms are natural ones: tl.log, not tl.log2", scored(lambda x, t, u: x / t - np.log2(-np.log2(u)))),
     family("one logarithm", "Gumbel noise takes the logarithm twice: -log(-log(u))", scored(lambda x, t, u: x / t - np.log(u))),
     family("rounded to fp16", "logits that differ in fp32 are equal in fp16: compare and add in fp32", _rounded_logits("fp16")),
-    family("inverse CDF", "an inverse CDF draws as fairly, but other tokens: here each token has noise of its own, and the largest sum wins", row_by_row(lambda inputs, i, x, t, u: inverse_pick(np.exp((x - x.max()) / t), u[0]))),
+    family("inverse CDF", "an inverse CDF draws as fairly, but other tokens: here each token has noise of its own, and the largest sum wins", row_by_row(by_inverse_cdf)),
 )  # fmt: skip
 
 TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 1.7, 2.0)
@@ -132,7 +138,7 @@ def _each_time(x, history, r, f, p):
 
 
 def _always_divides(x, history, r, f, p):
-    return penalize(np.where(np.isin(np.arange(x.size), history), x / r, x), history, 1.0, f, p)
+    return after(np.where(np.isin(np.arange(x.size), history), x / r, x), history, (1.0, f, p))
 
 
 def _unmasked(inputs: dict, case: Case) -> dict:
@@ -155,10 +161,10 @@ MASKED = (
     GREEDY, NEVER_GREEDY, ONE_SEED, HIGHEST,
     *(family(f"one {name}", f"each row has a {name} of its own: {name}[b]", _with(**{name: _first})) for name in ("temperature", "repetition", "frequency", "presence")),
     family("always divides", "a negative logit divided by the repetition penalty goes up: multiply it instead", penalised(_always_divides)),
-    family("presence by count", "presence is taken off once, frequency once for each time", penalised(lambda x, h, r, f, p: penalize(x, h, r, f + p, 0.0))),
-    family("frequency once", "frequency is taken off once for each time that a token came", penalised(lambda x, h, r, f, p: penalize(x, np.unique(h), r, f, p))),
+    family("presence by count", "presence is taken off once, frequency once for each time", penalised(lambda x, h, r, f, p: after(x, h, (r, f + p, 0.0)))),
+    family("frequency once", "frequency is taken off once for each time that a token came", penalised(lambda x, h, r, f, p: after(x, np.unique(h), (r, f, p)))),
     family("repetition each time", "the repetition penalty acts once, however often a token came", penalised(_each_time)),
-    family("subtracted first", "the repetition penalty comes before the other two", penalised(lambda x, h, r, f, p: penalize(penalize(x, h, 1.0, f, p), h, r, 0.0, 0.0))),
+    family("subtracted first", "the repetition penalty comes before the other two", penalised(lambda x, h, r, f, p: after(after(x, h, (1.0, f, p)), h, (r, 0.0, 0.0)))),
     family("empty places counted", "-1 in the history is an empty place, not a token", _with(history=lambda h: np.where(h < 0, 0, h))),
     family("rounded to fp16", "logits that differ in fp32 are equal in fp16: compare and add in fp32", _rounded_logits("fp16")),
 )  # fmt: skip

@@ -200,7 +200,7 @@ def telling_seeds(inputs: dict, rng: np.random.Generator) -> dict:
     for i in range(seeds.size):
         x, t = final_logits(inputs, i), float(inputs["temperature"][i])
         order = reference.Ranking.of(x, t or 1.0).token
-        stays = survivors(x, t or 1.0, *filters(inputs, i))[order]
+        stays = survivors(x, t or 1.0, filters(inputs, i))[order]
         last = int(np.flatnonzero(stays)[-1])
         if i % 2 and last + 1 < order.size:
             last += 1
@@ -223,12 +223,21 @@ def final_logits(inputs: dict, i: int) -> np.ndarray:
     return reference.processed(x, row, 0)
 
 
-def survivors(logits, temperature, top_k, top_p, min_p) -> np.ndarray:
-    """Which tokens may still be drawn, as flags."""
-    ranking = reference.Ranking.of(np.asarray(logits, np.float64), temperature)
-    flags = np.zeros(len(logits), bool)
-    flags[ranking.token[reference.kept(ranking, top_k, top_p, min_p)]] = True
+def survivors(x, temperature: float, ask: tuple[int, float, float]) -> np.ndarray:
+    """Which tokens may still be drawn, as flags; `ask` is top-k, top-p and min-p."""
+    ranking = reference.Ranking.of(np.asarray(x, np.float64), temperature)
+    flags = np.zeros(len(x), bool)
+    flags[ranking.token[reference.kept(ranking, *ask)]] = True
     return flags
+
+
+def penalised(x, history, strengths: tuple[float, float, float]) -> np.ndarray:
+    """A row's logits after repetition, frequency and presence penalties of these strengths."""
+    repetition, frequency, presence = strengths
+    row = Requests.of(
+        1, len(x), outputs=[history], repetition=repetition, frequency=frequency, presence=presence
+    )
+    return reference.processed(x, row, 0)
 
 
 def filters(inputs: dict, i: int) -> tuple[int, float, float]:
@@ -241,7 +250,7 @@ def row_scores(inputs: dict, i: int) -> np.ndarray:
     if t == 0:
         return x
     s = np.where(x > -np.inf, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
-    return np.where(survivors(x, t, *filters(inputs, i)), s, -np.inf) if "top_k" in inputs else s
+    return np.where(survivors(x, t, filters(inputs, i)), s, -np.inf) if "top_k" in inputs else s
 
 
 def best(scores: np.ndarray) -> int:
@@ -282,8 +291,8 @@ def _at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) ->
         return False
     x, t = final_logits(inputs, i), float(inputs["temperature"][i])
     k, p, m = filters(inputs, i)
-    wide = survivors(x, t, k, min(1.0, p + BORDER), m * (1 - BORDER))
-    narrow = survivors(x, t, k, p - BORDER, m * (1 + BORDER))
+    wide = survivors(x, t, (k, min(1.0, p + BORDER), m * (1 - BORDER)))
+    narrow = survivors(x, t, (k, p - BORDER, m * (1 + BORDER)))
     s = np.where(wide, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
     loose = wide & ~narrow
     return bool((loose[mine] or loose[wanted]) and s[mine] >= s[wanted] - near)

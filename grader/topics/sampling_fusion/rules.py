@@ -4,19 +4,19 @@ import numpy as np
 
 from grader.questions import Call, Mistake, NumpyQuestion, Part
 from grader.questions.draws import between, log_uniform
-from grader.topics.sampling_fusion import filters
-from grader.topics.sampling_fusion.rows import gumbel_of, survivors
+from grader.topics.sampling_fusion import filters, rows
+from grader.topics.sampling_fusion.rows import gumbel_of
 from kernels.sampling_fusion import reference
-from kernels.sampling_fusion.requests import Requests
 
 LESSON = "course/06_sampling_fusion.ipynb"
 
 
 def penalize(logits, output, repetition, frequency, presence):
-    row = Requests.of(
-        1, len(logits), outputs=[output], repetition=repetition, frequency=frequency, presence=presence
-    )
-    return reference.processed(logits, row, 0)
+    return rows.penalised(logits, output, (repetition, frequency, presence))
+
+
+def survivors(logits, temperature, top_k, top_p, min_p):
+    return rows.survivors(logits, temperature, (top_k, top_p, min_p))
 
 
 def gumbel_pick(logits, temperature, u):

@@ -62,7 +62,7 @@ def every_level(noise, bits: int) -> np.ndarray:
 
 def one_too_many(x, t, k, p, m) -> np.ndarray:
     """Top-p that also keeps the token after the one that crosses."""
-    flags, allowed = rows.survivors(x, t, k, p, m), rows.survivors(x, t, k, 1.0, m)
+    flags, allowed = rows.survivors(x, t, (k, p, m)), rows.survivors(x, t, (k, 1.0, m))
     more = np.flatnonzero(allowed & ~flags)
     if more.size:
         flags[more[np.argmax(x[more])]] = True
@@ -71,7 +71,7 @@ def one_too_many(x, t, k, p, m) -> np.ndarray:
 
 def of_the_sum(x, t, k, p, m) -> np.ndarray:
     """Min-p as a share of the kept mass, not of the best token's weight."""
-    flags = rows.survivors(x, t, k, p, 0.0)
+    flags = rows.survivors(x, t, (k, p, 0.0))
     mass = chances_of(np.asarray(x) / t, flags)
     return flags & ((mass >= m) | (x == x.max()))
 
@@ -139,8 +139,8 @@ class Bias:
 
 RIGHT = chances_of(ROW / T)
 PENALISED, FORGETFUL = penalize(ROW, HISTORY, *PENALTIES), penalize(ROW, HISTORY[:-1], *PENALTIES)
-NARROW, WIDE = rows.survivors(ROW, T, *NUCLEUS), one_too_many(ROW, T, *NUCLEUS)
-ENOUGH, FEWER = rows.survivors(ROW, T, 0, 1.0, FLOOR), of_the_sum(ROW, T, 0, 1.0, FLOOR)
+NARROW, WIDE = rows.survivors(ROW, T, NUCLEUS), one_too_many(ROW, T, *NUCLEUS)
+ENOUGH, FEWER = rows.survivors(ROW, T, (0, 1.0, FLOOR)), of_the_sum(ROW, T, 0, 1.0, FLOOR)
 
 
 def _noise(noise, biased) -> Bias:

@@ -90,6 +90,6 @@ def test_every_other_row_of_a_telling_case_draws_the_last_that_stays():
     for i in range(0, case.sizes["B"], 2):
         x, t = rows.final_logits(inputs, i), float(inputs["temperature"][i])
         if t:
-            kept = np.where(rows.survivors(x, t, *rows.filters(inputs, i)), x, np.inf)
+            kept = np.where(rows.survivors(x, t, rows.filters(inputs, i)), x, np.inf)
             last.append(rows.best(rows.row_scores(inputs, i)) == np.argmin(kept))
     assert np.mean(last) > 0.8  # where the last has hardly a chance no seed is found

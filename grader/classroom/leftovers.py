@@ -1,0 +1,99 @@
+"""Everything in submitted/ that no lab asks for, each with what to do about it. It all stays where it is."""
+
+import difflib
+import os
+import stat
+from pathlib import Path
+
+from grader.classroom.intake import MOST_BYTES
+from grader.judge.report import visible
+
+NOISE = {
+    ".ipynb_checkpoints",
+    "__pycache__",
+    "__MACOSX",
+    ".DS_Store",
+    "Thumbs.db",
+    "desktop.ini",
+    "timestamp.txt",
+}
+ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+NOTEBOOK = ".ipynb"
+MOST_FOLDERS = 200  # that are looked through for a notebook
+
+
+def shown(name: str) -> str:
+    return visible(name).replace("\n", "\\n").replace("\t", "\\t")[:80]
+
+
+def in_lab(folder: Path, wanted: list[str]) -> list[str]:
+    """A sentence for each file and folder of .../STUDENT/LAB that is not read; what is set aside says so itself."""
+    if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
+        return []
+    names = sorted(set(os.listdir(folder)) - set(wanted) - NOISE)
+    said = [
+        _of(folder / name, wanted)
+        for name in names
+        if name.isprintable() and not name.lower().endswith(".zip")
+    ]
+    return [sentence for sentence in said if sentence]
+
+
+def _of(path: Path, wanted: list[str]) -> str:
+    kind, name = path.lstat().st_mode, shown(path.name)
+    if stat.S_ISDIR(kind):
+        return _of_folder(path, wanted)
+    if not stat.S_ISREG(kind):
+        return ""
+    if name.lower().endswith(NOTEBOOK):
+        near = difflib.get_close_matches(name.casefold(), wanted, 1)
+        meant = f" (is it meant to be {near[0]}?). Rename it and run this again" if near else ""
+        return f"{name} is no notebook of this lab and was not read{meant}."
+    if path.lstat().st_size > MOST_BYTES:
+        return ""
+    if name.lower().endswith(ARCHIVES):
+        return f"{name} is an archive and was not read. Unpack it here and run this again."
+    if meant := next((one for one in wanted if Path(one).stem == path.stem.casefold()), ""):
+        return f"{name} is no notebook and was not read (is it meant to be {meant}?). Ask for the notebook."
+    return f"{name} was not read; whoever grades by hand finds it beside the notebooks."
+
+
+def _of_folder(path: Path, wanted: list[str]) -> str:
+    for count, (place, _, files) in enumerate(os.walk(path)):
+        inside = sorted(set(files) & set(wanted))
+        if inside:
+            where = shown(os.path.relpath(place, path.parent))
+            return f"The folder {shown(path.name)} was not looked into: {where} holds {', '.join(inside)}. Move them up and run this again."
+        if count > MOST_FOLDERS:
+            break
+    return f"The folder {shown(path.name)} was not looked into; it holds none of this lab's notebooks."
+
+
+def in_class(root: Path) -> list[str]:
+    """The same of what lies in submitted/ beside the labs' folders, and so belongs to no lab's list of students."""
+    submitted, labs = root / "submitted", _labs(root)
+    said = []
+    for name in sorted(set(os.listdir(submitted)) - NOISE) if submitted.is_dir() else ():
+        place = submitted / name
+        if not place.is_dir():
+            said.append(
+                f"submitted/{shown(name)} is in no student's folder: move it to submitted/STUDENT/LAB/."
+            )
+        elif not place.is_symlink():
+            said += [_beside(place, one, labs) for one in sorted(set(os.listdir(place)) - set(labs) - NOISE)]
+    return said
+
+
+def _labs(root: Path) -> list[str]:
+    """Names that a lab's folder may have, of this course and of an nbgrader course beside it."""
+    places = (root / "labs", root / "solutions")
+    return sorted({path.name for place in places for path in place.glob("*/")})
+
+
+def _beside(place: Path, name: str, labs: list[str]) -> str:
+    path = f"submitted/{shown(place.name)}/{shown(name)}"
+    if not (place / name).is_dir():
+        return f"{path} lies beside the labs' folders and was not read: move it into the folder of its lab."
+    near = difflib.get_close_matches(name.casefold(), labs, 1, cutoff=0.4)
+    meant = f" (is it meant to be {near[0]}?)" if near else ""
+    return f"{path} is no lab of this course and was not read{meant}: rename it and run this again."

@@ -1,0 +1,137 @@
+"""The instructors' pages: every command on them is run, and every field of a question is explained."""
+
+import csv
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from grader import __main__ as door
+from grader import questions
+from grader.classroom import command
+from grader.classroom.tests.conftest import LAB, RIGHT, nbgrader
+from grader.judge import decides, referee
+from grader.judge.record import FAIL, PASS
+from grader.places import ROOT
+from grader.questions import model
+
+PAGES = sorted(ROOT.glob("instructors/*.md"))
+BLOCK = re.compile(r"^( *)```sh\n(.*?)^ *```$", re.M | re.S)
+ELSEWHERE = {  # commands that another test runs
+    "python -m grader release ../tile-by-tile-students": "grader/release/tests/test_release.py::folder",
+    f"nbgrader db assignment remove {LAB} --force": "grader/classroom/tests/test_changed_lab.py::test_a_lab_with_other_cells",
+    f"nbgrader generate_feedback {LAB}": "grader/classroom/tests/test_class.py::test_nbgraders_own_commands",
+}
+
+
+def commands() -> set[str]:
+    blocks = (found[2] for page in PAGES for found in BLOCK.finditer(page.read_text(encoding="utf-8")))
+    return {line.strip() for block in blocks for line in block.splitlines() if line.strip()}
+
+
+def grader(words: str):
+    return lambda course: door.main(words.split())
+
+
+def classed(course) -> int:
+    course.hand_in("ada", RIGHT)
+    return command.main([LAB, "--mode", "cpu"])
+
+
+def built(course) -> int:
+    from grader.notebooks.command import main
+
+    return main(["gemm_tiling"], root=course.root)
+
+
+def imported(course) -> int:
+    (course.root / "students.csv").write_text("id,first_name,last_name,email\nada,Ada,L,\n")
+    nbgrader(course, f"db student import {course.root}/students.csv")
+    return 0
+
+
+def exported(course) -> int:
+    course.hand_in("ada", RIGHT)
+    course.grade()
+    nbgrader(course, f"export --to {course.root}/grades.csv")
+    (row,) = csv.DictReader((course.root / "grades.csv").open())
+    assert (row["student_id"], row["score"], row["max_score"]) == ("ada", "5.0", "10.0")
+    return 0
+
+
+RUN = {  # command -> (what runs it here, how it may end)
+    "python -m grader questions": (grader("questions"), {0}),
+    "python -m grader times gemm_tiling.reuse": (grader("times gemm_tiling.reuse"), {0}),
+    "python -m grader calibrate": (grader("calibrate"), {0, 3}),  # 3: there is no GPU, and it says so
+    f"python -m grader class {LAB} --mode cpu": (classed, {0}),
+    "python -m grader build gemm_tiling": (built, {0}),
+    "nbgrader db student import students.csv": (imported, {0}),
+    "nbgrader export --to grades.csv": (exported, {0}),
+}
+ON_A_GPU = "python -m grader times gemm_tiling.tiled_gemm --mode gpu --json times.json"
+
+
+@pytest.mark.parametrize("line", RUN)
+def test_a_command_of_the_pages_runs(course, monkeypatch, line):
+    assert line in commands(), "the pages have it no more"
+    monkeypatch.setattr(command, "ROOT", course.root)
+    run, ends = RUN[line]
+    assert run(course) in ends
+
+
+@pytest.mark.gpu
+def test_the_command_that_needs_a_gpu(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert door.main(ON_A_GPU.split()[3:]) == 0
+    assert '"ratio"' in Path("times.json").read_text()
+
+
+def test_every_command_of_the_pages_is_run_by_a_test():
+    assert commands() == {*RUN, *ELSEWHERE, ON_A_GPU}
+    for line, place in ELSEWHERE.items():
+        path, _, name = place.partition("::")
+        assert name in (ROOT / path).read_text(encoding="utf-8"), line
+
+
+def test_the_list_of_questions_has_what_people_grade_and_no_notebook_that_is_not_there(capsys):
+    assert door.main(["questions"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"gemm_tiling\.reflect +4 points +hand +01_gemm_tiling/kernel\.ipynb +a person", said)
+    listed = set(re.findall(r"\S+\.ipynb", said))
+    assert listed and all((ROOT / "labs" / name).exists() for name in listed)
+
+
+PAGE = (ROOT / "instructors/writing_a_question.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Question",
+        "NumpyQuestion",
+        "KernelQuestion",
+        "Part",
+        "Call",
+        "Case",
+        "Tensor",
+        "Mistake",
+        "Budget",
+        "Speed",
+    ],
+)
+def test_every_field_of_a_question_is_explained(row):
+    missing = [field.name for field in fields(getattr(model, row)) if f"`{field.name}`" not in PAGE]
+    assert not missing
+
+
+def test_the_example_is_a_question_that_judges(monkeypatch):
+    source = re.search(r"^```python\n(from grader.*?)^```$", PAGE, re.M | re.S)[1]
+    place = {}
+    exec(source, place)  # the page's own words
+    monkeypatch.setattr(decides, "code_of", lambda name: "an example's, which stands in no module")
+    monkeypatch.setattr(questions, "load", lambda: {"gemm_tiling.waves": place["WAVES"]})
+    verdict = referee.grade_one("def waves(tiles, sms):\n    return -(-tiles // sms)\n", place["WAVES"])
+    assert verdict.verdict == PASS, verdict
+    verdict = referee.grade_one("def waves(tiles, sms):\n    return tiles // sms\n", place["WAVES"])
+    assert verdict.verdict == FAIL and "the last wave is rarely full" in str(verdict), verdict

@@ -1,0 +1,71 @@
+"""The pages that people read: whole by themselves, and honest about what is still open."""
+
+import re
+
+import nbformat
+import pytest
+from traitlets.config import Config
+
+from grader.classroom import books, pages
+from grader.classroom.tests.conftest import LAB, RIGHT
+
+TILE = "data:image/svg+xml;base64,PHN2"
+OWN = {"cell_type": "code", "id": "mine", "metadata": {}, "source": "6 * 7", "execution_count": 1}
+OWN |= {"outputs": [{"output_type": "stream", "name": "stdout", "text": "42 of mine"}]}
+
+
+def with_an_own_cell(notebook):
+    return notebook | {"cells": [*notebook["cells"], OWN]}
+
+
+def formgraded(course, student: str) -> str:
+    """A submission's page as formgrader's server makes it, from the course's own configuration."""
+    from nbconvert.exporters import HTMLExporter
+    from nbgrader.server_extensions.formgrader import handlers
+
+    config = Config(books.settings(course.root, LAB, student))
+    config.HTMLExporter.template_name = "formgrade"
+    config.HTMLExporter.extra_template_basedirs = [handlers.template_path]
+    told = {
+        "assignment_id": LAB,
+        "notebook_id": "concepts",
+        "base_url": "",
+        "index": 0,
+        "total": 1,
+        "notebook_path": "",
+    }
+    told |= {"submission_id": "1", "student": student, "last_name": "", "first_name": ""}
+    return HTMLExporter(config=config).from_filename(
+        f"{course.root}/autograded/{student}/{LAB}/concepts.ipynb", told
+    )[0]
+
+
+def test_both_pages_hold_their_pictures_tables_with_room_and_what_a_student_added(course):
+    course.hand_in("ada", RIGHT, with_an_own_cell)
+    course.grade()
+    feedback = (course.pages("ada") / "concepts.html").read_text()
+    for page in (feedback, formgraded(course, "ada")):
+        assert re.findall(r'<img[^>]*src="([^"]{30})', page) == [TILE], "no picture is asked of a server"
+        assert pages.TABLE in page and "<td>M K</td>" in page
+        assert "42 of mine" in page and "outside the answers" in page
+    notebook = nbformat.read(course.root / f"autograded/ada/{LAB}/concepts.ipynb", as_version=4)
+    assert "![A tile](../../course/pictures/tile.svg)" in "".join(cell.source for cell in notebook.cells)
+    assert "concepts, not final: 2 answers wait for a person (Score: 5.0 / 10.0)" in feedback
+
+
+def test_a_page_says_what_of_its_score_is_open_and_what_is_bonus():
+    assert pages.said(0, 0) == ""
+    assert pages.said(1, 0) == ", not final: 1 answer waits for a person"
+    assert pages.said(0, 6) == ", 6 points of bonus in the score"
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["../../gradebook.svg", "/etc/hostname", "../../course/none.svg", "../../course/a.txt", "http://x/y.svg"],
+)
+def test_a_page_holds_no_picture_but_the_courses(tmp_path, link):
+    (tmp_path / "course").mkdir()
+    (tmp_path / "gradebook.svg").write_text("secret")
+    (tmp_path / "course/a.txt").write_text("text")
+    html = f'<img alt="x" src="{link}">'
+    assert pages.with_pictures(html, tmp_path, LAB) == html

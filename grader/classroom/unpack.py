@@ -1,0 +1,95 @@
+"""A lone zip archive in a submission: the lab's notebooks are taken out of it, under their own names, and nothing else."""
+
+import io
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+from grader.classroom.intake import MOST_BYTES, Unfit, read_regular
+
+MOST_ARCHIVE = 5 * MOST_BYTES
+MOST_MEMBERS = 1000
+ENTRY = b"PK\x01\x02"  # with which each member stands in an archive's list
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def archives(folder: Path) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if name.lower().endswith(".zip") and name.isprintable())
+
+
+def lone(folder: Path, wanted: list[str]) -> list[str]:
+    """Takes what is wanted and missing out of the one archive in .../STUDENT/LAB; what is said of it, the same each time."""
+    if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
+        return []
+    found = archives(folder)
+    if len(found) != 1:
+        return [
+            f"{name} is not read, for there are {len(found)} archives: unpack the right one here."
+            for name in found
+        ]
+    try:
+        members = held(read_regular(folder / found[0], MOST_ARCHIVE), wanted)
+    except Unfit as why:
+        return [f"{found[0]} {why}; unpack it here by hand."]
+    taken = [name for name, data in members.items() if put(folder, name, data)]
+    if taken:
+        return [f"{found[0]} was unpacked: {', '.join(taken)}."]
+    here = [name for name in wanted if os.path.lexists(folder / name)]
+    if members:
+        return [f"{found[0]} is not read: {' and '.join(here)} beside it count."]
+    return [f"{found[0]} holds none of this lab's notebooks ({', '.join(wanted)}), so nothing of it is read."]
+
+
+def held(data: bytes, wanted: list[str]) -> dict[str, bytes]:
+    """The wanted notebooks in an archive, wherever in it they lie; Unfit where it must not be unpacked."""
+    if data.count(ENTRY) > MOST_MEMBERS:
+        raise Unfit(f"holds more than {MOST_MEMBERS} files")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            named = [(os.path.basename(one.filename), one) for one in archive.infolist() if not one.is_dir()]
+            chosen = [(name, one) for name, one in named if name in wanted]
+            for name, one in chosen:
+                if reason := unfit(one) or "more than once" * ([n for n, _ in chosen].count(name) > 1):
+                    raise Unfit(f"holds {name} {reason}")
+            return {name: read(archive, name, one) for name, one in chosen}
+    except Unfit:
+        raise
+    except Exception as error:  # an archive of a stranger may break its reader in any way
+        raise Unfit(f"is no zip archive that can be read ({type(error).__name__})") from None
+
+
+def unfit(one: zipfile.ZipInfo) -> str:
+    if ".." in one.filename.split("/") or one.filename.startswith("/"):
+        return "under a path that leads out of the archive"
+    if stat.S_ISLNK(one.external_attr >> 16):
+        return "as a link"
+    if one.flag_bits & 1:
+        return "locked with a password"
+    return "" if one.compress_type in PLAIN else "packed in an unusual way"
+
+
+def read(archive: zipfile.ZipFile, name: str, one: zipfile.ZipInfo) -> bytes:
+    """At most as many bytes as a notebook may have, whatever the archive says of itself."""
+    with archive.open(one) as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise Unfit(f"holds {name} of more than {MOST_BYTES / 1e6:g} MB")
+    return data
+
+
+def put(folder: Path, name: str, data: bytes) -> bool:
+    """Whether the notebook now lies there; nothing is ever overwritten. True again as long as it is the archive's own."""
+    path = folder / name
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    except FileExistsError:
+        return (
+            not path.is_symlink()
+            and path.is_file()
+            and path.stat().st_size == len(data)
+            and path.read_bytes() == data
+        )
+    with os.fdopen(file, "wb") as new:
+        new.write(data)
+    return True

@@ -1,0 +1,34 @@
+"""What a person grades in the labs: the graded cells that no check judges."""
+
+import json
+
+from grader.places import ROOT
+
+KIND = "hand"
+
+
+def is_there(notebook: str) -> bool:
+    """Whether a lab has it: 01_gemm_tiling/kernel.ipynb"""
+    return (ROOT / "labs" / notebook).exists()
+
+
+def rows() -> list[dict]:
+    """In the form in which `python -m grader questions --json` gives every question."""
+    found = []
+    for path in sorted(ROOT.glob("labs/*/*.ipynb")):
+        slug = path.parent.name.partition("_")[2]
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            mark = cell["metadata"].get("nbgrader", {})
+            if mark.get("task") or (mark.get("grade") and mark.get("solution")):
+                found.append(
+                    _row(f"{slug}.{mark['grade_id']}", f"{path.parent.name}/{path.name}", mark["points"])
+                )
+    return found
+
+
+def _row(name: str, notebook: str, points: float) -> dict:
+    part = {"name": "by hand", "points": points, "cpu": "a person", "gpu": "a person"}
+    return {
+        "id": name, "notebook": notebook, "kind": KIND, "points": points, "bonus": False,
+        "asks": "graded by a person; its rubric stands above the answer", "parts": [part],
+    }  # fmt: skip

@@ -1,0 +1,49 @@
+"""What a student edition holds, by pattern; a file that no pattern names stays with the instructor."""
+
+from fnmatch import fnmatch
+
+ALLOWED = {
+    "to set up and to start": (
+        "Makefile", ".ci/run", ".ci/setup.py", ".gitattributes", ".gitignore", ".jupyter/*.py", ".jupyter/custom/*", ".jupyter/labconfig/*",
+        "LICENSE", "LICENSE-TEXT", "conftest.py", "environment.yml", "nbgrader_config.py", "pyproject.toml", "requirements.in", "requirements.lock",
+    ),
+    "lessons, labs and simulators": ("course/**", "labs/**", "widgets/**"),
+    "formulas that lessons and simulators state, and recorded times": (
+        "kernels/__init__.py", "kernels/machines.py", "kernels/parts.py", "kernels/require.py", "kernels/routing.py",
+        "kernels/*/__init__.py", "kernels/*/cost.py", "kernels/*/cost_*.py", "kernels/*/*_tables.py", "kernels/*/results/**.json",
+    ),
+    "what a check compares with: float64 in numpy, which no kernel can use": (
+        "kernels/*/reference.py", "kernels/sampling_fusion/philox.py", "kernels/sampling_fusion/requests.py", "kernels/sampling_fusion/rules.py",
+    ),
+    "what calibration times": ("kernels/bench/__init__.py", "kernels/bench/machine.py", "kernels/timing.py"),
+    "what judges": (
+        "grader/*.py", "grader/bench/**", "grader/box/**", "grader/compiler/**", "grader/jail/**", "grader/judge/**",
+        "grader/machine/**", "grader/questions/**", "grader/notebooks/**",
+    ),
+    "what a question asks; those in numpy are recorded": (
+        "grader/topics/__init__.py", "grader/topics/*/__init__.py",
+        *(f"grader/topics/*/{name}.py" for name in ("questions", "cases", "budgets", "mistakes", "mistakes_*", "bar", "backward", "filters", "rows", "wanted")),
+    ),
+    "what looks at a machine": (
+        "grader/tools/__init__.py", "grader/tools/doctor/*.py", "grader/tools/programs.py", "grader/tools/progress.py",
+        *(f"grader/tools/gates/{name}.py" for name in ("__init__", "dependencies", "references", "tree")),
+    ),
+    "its own test": ("grader/tests/__init__.py", "grader/tests/test_works_here.py"),
+}  # fmt: skip
+NEVER = ("*/tests/*", "grader/machine/launcher.py", "*/README.md", "widgets/screenshots.py")
+
+
+def allowed(name: str) -> bool:
+    """Whether the file with this path, as posix, belongs to a student edition as it stands."""
+    if name in ALLOWED["its own test"]:
+        return True
+    if any(fnmatch(name, pattern) for pattern in NEVER):
+        return False
+    return any(_matches(name, pattern) for patterns in ALLOWED.values() for pattern in patterns)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """One star stays within a folder, two cross folders."""
+    if "**" in pattern:
+        return fnmatch(name, pattern.replace("**", "*"))
+    return name.count("/") == pattern.count("/") and fnmatch(name, pattern)

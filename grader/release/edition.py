@@ -1,0 +1,82 @@
+"""Makes a student edition, in memory first; what would not run there is refused before a byte is written."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from grader.questions import recorded
+from grader.release import recording
+from grader.release.allowed import allowed
+from grader.release.readme import readme
+from grader.tools.gates import tree
+
+
+class Refused(ValueError):
+    """Why no edition is made, and what to do."""
+
+
+def make(root: Path, say: Callable[[str], None] = lambda line: None) -> dict[str, bytes]:
+    """Every file of the edition by its path."""
+    if not any(root.glob("labs/*/*.ipynb")):
+        raise Refused("labs/ must hold the labs, got none; run python -m grader build")
+    held = recording.modules(root)
+    names = [path.relative_to(root).as_posix() for path in tree.files(root)]
+    files = {name: (root / name).read_bytes() for name in sorted(names) if allowed(name) and name not in held}
+    with tempfile.TemporaryDirectory(prefix="recorded_") as folder:
+        for name, rows in held.items():
+            files[name] = recording.module((root / name).read_text(encoding="utf-8"), rows).encode()
+            for question in rows.values():
+                say(f"recording {question.id}")
+                path = Path(folder) / f"{question.name}.npz"
+                recorded.write(path, recording.record(question))
+                files[f"{os.path.dirname(name)}/{recorded.FOLDER}/{path.name}"] = path.read_bytes()
+    files["README.md"] = readme((root / "README.md").read_text(encoding="utf-8"), set(files)).encode()
+    return files
+
+
+def left_behind(folder: Path) -> list[str]:
+    """What modules of the edition import, at their top or later, and the edition has not."""
+    said = []
+    for path in tree.modules(folder, *tree.PACKAGES):
+        for one in tree.imports(path, folder):
+            if one.top in tree.PACKAGES and not _there(one.name, folder):
+                said.append(f"{path.relative_to(folder).as_posix()}:{one.line} needs {one.name}")
+    return said
+
+
+def _there(name: str, folder: Path) -> bool:
+    """A module, or a name that a module defines."""
+    *package, last = name.split(".")
+    stem = folder.joinpath(*package, last)
+    if stem.with_suffix(".py").exists() or (stem / "__init__.py").exists():
+        return True
+    inside = folder.joinpath(*package)
+    return inside.with_suffix(".py").exists() or last in _says(inside / "__init__.py")
+
+
+def _says(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def put(files: dict[str, bytes], target: Path) -> None:
+    """Writes them all or nothing; `target` is new or empty."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise Refused(f"DIR must be new or empty, got {target}, which holds something; name another folder")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".edition_", dir=target.parent) as folder:
+        made = Path(folder) / "edition"
+        for name, content in files.items():
+            path = made / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        (made / ".ci/run").chmod(0o755)
+        if missing := left_behind(made):
+            raise Refused(
+                f"{missing[0]}, which is not among what a student edition may hold; if it answers no question, "
+                "name it in grader/release/allowed.py"
+            )
+        if target.exists():
+            target.rmdir()
+        shutil.move(made, target)

@@ -1,0 +1,134 @@
+"""A student edition: it runs, it checks, and nothing that it holds answers a question but what a lesson states."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader import questions
+from grader.judge import referee
+from grader.judge.record import PASS
+from grader.places import ROOT
+from grader.release import command, edition
+from grader.release.tests import pasted_kernels
+from grader.tools.gates import links
+
+PASTED = Path(__file__).with_name("pasted.py")
+PAGE = ROOT / "instructors/handing_out.md"
+ROW = re.compile(r"^\| `([a-z_]+\.[a-z_]+)` \| `([\w.]+)` \|", re.M)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory) -> Path:
+    place = tmp_path_factory.mktemp("released") / "course"
+    assert command.main([str(place)]) == 0
+    return place
+
+
+def there(folder: Path, *arguments: str, **more) -> subprocess.CompletedProcess:
+    """A command in the edition's folder, which knows of no other copy of the course."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "GRADER_MODE")}
+    run = [sys.executable, *arguments]
+    return subprocess.run(run, cwd=folder, env=environment, capture_output=True, text=True, **more)
+
+
+def test_it_holds_no_answer_by_name(folder):
+    names = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    gone = (
+        "solutions/",
+        ".git/",
+        "grader/proofs/",
+        "grader/classroom/",
+        "instructors/",
+        "kernels/gemm_tiling/ladder/",
+    )
+    assert not [name for name in names if name.startswith(gone)]
+    assert not [
+        name
+        for name in names
+        if re.search(r"/(honest|wrong|tiled_gemm|forward|fused|reference_tiles)\.py$|/cells/", name)
+    ]
+    assert [name for name in names if "/tests/" in name] == [
+        "grader/tests/__init__.py",
+        "grader/tests/test_works_here.py",
+    ]
+    for name in (
+        "labs/01_gemm_tiling/kernel.ipynb",
+        "kernels/gemm_tiling/results/h200.json",
+        "course/01_gemm_tiling.ipynb",
+        "Makefile",
+        ".ci/setup.py",
+    ):
+        assert name in names
+    assert "BEGIN SOLUTION" not in "".join(p.read_text() for p in folder.glob("labs/*/*.ipynb"))
+
+
+def test_every_function_pasted_as_an_answer_passes_only_where_the_instructors_page_says(folder):
+    run = there(folder, str(PASTED), timeout=120)
+    assert run.returncode == 0, run.stderr[-2000:]
+    said = json.loads(run.stdout)
+    assert said["functions"] > 1000 and len(said["passes"]) == sum(
+        q.kind == "numpy" for q in questions.load().values()
+    )
+    passes = {(name, function) for name, found in said["passes"].items() for function in found}
+    assert passes == set(ROW.findall(PAGE.read_text(encoding="utf-8")))
+
+
+def test_a_function_that_the_page_lists_does_pass(folder):
+    """So that the search above can see what there is to be found."""
+    name, function = ROW.findall(PAGE.read_text(encoding="utf-8"))[0]
+    module, _, own = function.rpartition(".")
+    source = (folder / module.replace(".", "/")).with_suffix(".py").read_text(encoding="utf-8")
+    answer = f"{source}\n\n{questions.find(name).entry} = {own}\n"
+    assert referee.grade_one(answer, questions.find(name)).verdict == PASS
+
+
+def test_no_kernel_pasted_as_an_answer_passes(folder, tmp_path):
+    for question, which, cell in pasted_kernels.answers(folder):
+        assert referee.grade_one(cell, question, eager=False).verdict != PASS, f"{question.id}: {which}"
+
+
+def test_a_kernel_that_was_left_in_it_would_be_judged(tmp_path):
+    """This one, with the right launch, has all 15 points."""
+    left = tmp_path / "kernels/gemm_tiling/tiled_gemm.py"
+    left.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "kernels/gemm_tiling/tiled_gemm.py", left)
+    found = {(question.id, which) for question, which, _ in pasted_kernels.answers(tmp_path)}
+    assert ("gemm_tiling.tiled_gemm", "kernels/gemm_tiling/tiled_gemm.py: tiled_gemm_kernel") in found
+
+
+def test_it_runs_its_own_test_without_the_rest(folder):
+    run = there(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", timeout=120)
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-2000:]
+
+
+def test_its_commands(folder, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    assert "copied" in there(copy, "-m", "grader", "work").stdout
+    answer = tmp_path / "answer.py"
+    answer.write_text("def tile_loads(m, n, k, bm, bn):\n    return m * k * (n // bn) + k * n * (m // bm)\n")
+    verdict = json.loads(
+        there(copy, "-m", "grader", "check", "gemm_tiling.tile_loads", str(answer), "--json").stdout
+    )
+    assert verdict["verdict"] == "FAIL" and "round the number of tiles up" in verdict["parts"][0]["look"]
+    run = there(copy, "-m", "grader", "class", "01_gemm_tiling")
+    assert run.returncode == 64 and "class is not in a student edition" in run.stderr
+
+
+def test_every_link_in_it_leads_somewhere(folder):
+    assert links.check(folder) == []
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(edition.Refused, match="DIR must be new or empty"):
+        edition.put({"README.md": b""}, tmp_path)
+    with pytest.raises(edition.Refused, match="is not among what a student edition may hold"):
+        edition.put({".ci/run": b"", "grader/a.py": b"from grader.proofs import right\n"}, tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

@@ -1,0 +1,10 @@
+"""python -m grader gates: what the rules of the house have to say."""
+
+from grader.places import ROOT
+from grader.tools.gates import complaints
+
+
+def main(argv: list[str]) -> int:
+    said = complaints(ROOT)
+    print(*said, sep="\n", end="\n" if said else "")
+    return 1 if said else 0
