@@ -9,8 +9,8 @@ import nbformat
 from grader import questions
 from grader.classroom import leftovers, set_aside, unpack
 from grader.classroom.exporter import NOT_READ, fill
+from grader.classroom.grading_round import GradingRound
 from grader.classroom.preprocessors import answers_to_checks
-from grader.classroom.term import Term
 
 MOST_NAMED = 5  # of the files that are not looked at
 STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold
@@ -34,14 +34,14 @@ class HandedIn:
         return [(name, source) for name, source in pairs if source is not None and name in table]
 
 
-def students(round_: Term) -> list[str]:
+def students(round_: GradingRound) -> list[str]:
     """Whoever has handed in something for this lab."""
     folder = round_.root / "submitted"
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
     return [name for name in names if os.path.lexists(folder / name / round_.lab)]
 
 
-def handed_in(round_: Term, student: str) -> HandedIn:
+def handed_in(round_: GradingRound, student: str) -> HandedIn:
     notebooks, said, folder = [], [], round_.root / "submitted" / student / round_.lab
     wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     names = [path.name for path in wanted]
@@ -62,14 +62,14 @@ def few(sentences: list[str]) -> list[str]:
     return sentences[:MOST_NAMED] + ([f"The same of {more} files more, each in the log."] if more > 0 else [])
 
 
-def clear(round_: Term, student: str) -> list[str]:
+def clear(round_: GradingRound, student: str) -> list[str]:
     """Moves out of nbgrader's way what it should not copy or can't name; a sentence for each."""
     folder = round_.root / "submitted" / student / round_.lab
     names = [] if folder.is_symlink() else set_aside.set_aside(folder)
     return few([f"{leftovers.shown(name)} was set aside: {set_aside.WHY}." for name in sorted(names)])
 
 
-def cannot_be_entered(round_: Term, one: HandedIn) -> str:
+def cannot_be_entered(round_: GradingRound, one: HandedIn) -> str:
     """Why nbgrader must not get to see this student's folder; nothing if it may."""
     if not STUDENT.fullmatch(one.student) or not one.student.isprintable():
         return (

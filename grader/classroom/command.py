@@ -8,11 +8,11 @@ from pathlib import Path
 
 from grader import box
 from grader.box import warm
-from grader.classroom import faults, leftovers, lock, place, term
+from grader.classroom import faults, grading_round, leftovers, lock, place
 from grader.classroom.came_in import few
+from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import arguments
 from grader.classroom.progress import Bar
-from grader.classroom.term import Term
 from grader.judge import record
 from grader.judge.report import visible
 
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     return record.EXIT[record.INCONCLUSIVE] if any(row.trouble or row.unsettled for row in rows) else 0
 
 
-def _run(wants: argparse.Namespace, say) -> tuple[Term, list]:
+def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
     from grader.classroom import roll
 
     alone = bool(wants.student)
@@ -77,19 +77,19 @@ def _run(wants: argparse.Namespace, say) -> tuple[Term, list]:
         return round_, roll.grade(round_, wants.student, say=say, each=each, anew=anew)
 
 
-def prepare(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> Term:
+def prepare(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> GradingRound:
     """The lab's round, once all that judging a class needs is there; ValueError or BoxError otherwise."""
     box.require(2, "judging a class")
-    if not term.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
+    if not grading_round.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
         raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
     from grader.classroom import books
 
     if trouble := books.register(root, lab):
         raise ValueError(trouble)
-    return term.open_term(root, lab, mode, anew)
+    return grading_round.open_round(root, lab, mode, anew)
 
 
-def as_json(round_: Term, rows: list) -> dict:
+def as_json(round_: GradingRound, rows: list) -> dict:
     return {
         "lab": round_.lab,
         "mode": round_.mode,
@@ -105,7 +105,7 @@ def _state(row) -> str:
     return f"not final: {cells} for a person" if row.waits else "final"
 
 
-def text(round_: Term, rows: list) -> str:
+def text(round_: GradingRound, rows: list) -> str:
     """A line a student, what was odd below it, and what is left to do."""
     from grader.classroom import late
 

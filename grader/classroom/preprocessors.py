@@ -10,7 +10,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Enum
 
 from grader import questions
-from grader.classroom import term, verdicts
+from grader.classroom import grading_round, verdicts
 from grader.classroom.exporter import NOT_READ
 from grader.judge import report
 from grader.judge.record import Record
@@ -44,7 +44,7 @@ class Judge(NbGraderPreprocessor):
 
     def preprocess(self, nb, resources):
         place = resources["nbgrader"]
-        round_ = term.open_term(
+        round_ = grading_round.open_round(
             Path(self.parent.parent.coursedir.root), place["assignment"], self.mode or None
         ).of(place["student"])
         resources["judged"], resources[NOT_READ] = {}, nb.metadata.get(NOT_READ, "")
@@ -62,7 +62,9 @@ class Judge(NbGraderPreprocessor):
                 )
         return nb, resources
 
-    def _verdict(self, question_id: str, source: str | None, round_: term.Term, not_read: str) -> Record:
+    def _verdict(
+        self, question_id: str, source: str | None, round_: grading_round.GradingRound, not_read: str
+    ) -> Record:
         if not_read:
             return verdicts.no_verdict(question_id, round_.mode, not_read)
         if source is None or question_id not in questions.load():

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 import nbformat
 
 from grader import questions
-from grader.classroom import books, by_hand, faults, late, lock, place, regrades, term
+from grader.classroom import books, by_hand, faults, grading_round, late, lock, place, regrades
 from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, few, handed_in, students
 from grader.classroom.entered import Entered
+from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import job
 from grader.classroom.progress import Step
-from grader.classroom.term import Term
 from grader.judge.record import INCONCLUSIVE, REFUSED, Record
 from grader.judge.report import visible
 
@@ -58,7 +58,7 @@ class Anew:
 
 
 def grade(
-    round_: Term,
+    round_: GradingRound,
     only: list[str] = (),
     say: Callable = lambda line: None,
     each: Callable = job.one_by_one,
@@ -76,14 +76,14 @@ def grade(
             judge_all(round_, came_in, say, each)
             rows = _enter_all(round_, came_in, say)
         finally:
-            term.open_verdicts.clear()
+            grading_round.open_verdicts.clear()
         _add_times(round_, rows)
         _add_regrades(round_, rows)
         books.copy_aside(round_.root, round_.lab)
         return rows
 
 
-def _names(round_: Term, only: list[str]) -> list[str]:
+def _names(round_: GradingRound, only: list[str]) -> list[str]:
     names = students(round_)
     if unknown := sorted(set(only) - set(names)):
         raise ValueError(f"student must be one with a submission, got {', '.join(unknown)}; see submitted/")
@@ -95,14 +95,14 @@ def _names(round_: Term, only: list[str]) -> list[str]:
     return names
 
 
-def _begin_anew(round_: Term, names: list[str], anew: Anew) -> Term:
+def _begin_anew(round_: GradingRound, names: list[str], anew: Anew) -> GradingRound:
     """Into the log first, so that a run that is killed is gone on with."""
     before = {name: books.entry(round_.root, round_.lab, name) for name in names}
     regrades.begin(round_, before, anew.who, anew.why, anew.alone)
     return replace(round_, salts=regrades.salts(round_.root, round_.lab, round_.epoch))
 
 
-def _enter_all(round_: Term, came_in: list[HandedIn], say: Callable) -> list[Row]:
+def _enter_all(round_: GradingRound, came_in: list[HandedIn], say: Callable) -> list[Row]:
     log, heard = books.logger(round_.root / place.PLACE / f"{round_.lab}.log")
     entered = Entered(round_.root, round_.lab)
     rows, started = [], time.monotonic()
@@ -116,7 +116,7 @@ def _enter_all(round_: Term, came_in: list[HandedIn], say: Callable) -> list[Row
     return rows
 
 
-def judge_all(round_: Term, came_in: list[HandedIn], say: Callable, each: Callable) -> None:
+def judge_all(round_: GradingRound, came_in: list[HandedIn], say: Callable, each: Callable) -> None:
     """Every answer that has no record yet, once however many handed it in; records are kept as they come."""
     jobs = list(job.jobs_of(round_, came_in))
     if not jobs:
@@ -135,13 +135,13 @@ def judge_all(round_: Term, came_in: list[HandedIn], say: Callable, each: Callab
         say(f"judging broke off ({faults.said(error)}) and goes on one by one")
 
 
-def _keep(round_: Term, verdict: Record, done: int, of: int) -> None:
+def _keep(round_: GradingRound, verdict: Record, done: int, of: int) -> None:
     try:
-        term.keep(round_, verdict)
+        grading_round.keep(round_, verdict)
     except OSError as error:  # judging on would only make what can't be kept
         raise faults.CannotKeep(f"{faults.said(error)} ({done} of {of} answers were judged)") from None
     if verdict.unsettled:
-        term.open_verdicts[verdict.key] = verdict
+        grading_round.open_verdicts[verdict.key] = verdict
 
 
 def _left(started: float, done: int, all_: int) -> str:
@@ -149,7 +149,9 @@ def _left(started: float, done: int, all_: int) -> str:
     return f" ({seconds / 60:.0f} min left)" if seconds > 90 else ""
 
 
-def enter(round_: Term, one: HandedIn, entered: Entered, log: logging.Logger, heard: books.Heard) -> Row:
+def enter(
+    round_: GradingRound, one: HandedIn, entered: Entered, log: logging.Logger, heard: books.Heard
+) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
     said = one.said + few(one.unused)
     row = Row(one.student, said=said)
@@ -178,7 +180,9 @@ CHANGED = "The submission kept changing while it was graded, so what is entered 
 CHANGED_ONCE = "The submission was changed while it was graded: it is graded as it is now."
 
 
-def _enter(round_: Term, one: HandedIn, row: Row, log: logging.Logger, heard: books.Heard) -> HandedIn:
+def _enter(
+    round_: GradingRound, one: HandedIn, row: Row, log: logging.Logger, heard: books.Heard
+) -> HandedIn:
     """Enters what lies there; once more if that was changed meanwhile. Gives back what the entry stands on."""
     before = by_hand.graded(round_.root, round_.lab, one.student)
     for sentence in (CHANGED_ONCE, CHANGED):
@@ -194,7 +198,7 @@ def _enter(round_: Term, one: HandedIn, row: Row, log: logging.Logger, heard: bo
     return one
 
 
-def _add_times(round_: Term, rows: list[Row]) -> None:
+def _add_times(round_: GradingRound, rows: list[Row]) -> None:
     """Lateness as it stands now, also for those whose entry is as before."""
     found = late.settle(round_.root, round_.lab, [row.student for row in rows if not row.trouble])
     for row in rows:
@@ -204,7 +208,7 @@ def _add_times(round_: Term, rows: list[Row]) -> None:
             row.said = row.said + one.said
 
 
-def _add_regrades(round_: Term, rows: list[Row]) -> None:
+def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
     """Closes what this run has judged anew, and says in each row what was ever judged anew."""
     settled = {row.student: row for row in rows if not row.trouble and not row.unsettled}
     after = {}
@@ -221,18 +225,18 @@ def _add_regrades(round_: Term, rows: list[Row]) -> None:
         row.regraded = said.get(row.student, [])
 
 
-def _is_entered(round_: Term, one: HandedIn) -> bool:
+def _is_entered(round_: GradingRound, one: HandedIn) -> bool:
     """In both of nbgrader's places: the gradebook may have been moved, or begun anew."""
     folder = round_.root / "autograded" / one.student / round_.lab
     return folder.is_dir() and books.holds(round_.root, round_.lab, one.student)
 
 
-def _stamp(round_: Term, one: HandedIn) -> str:
+def _stamp(round_: GradingRound, one: HandedIn) -> str:
     """What a student's entry stands on: the same again needs no new entry, and a person's grades stay untouched.
 
     Times are not in it: they are read and written at every run, which enters nobody anew.
     """
-    keys = [term.key(round_, questions.find(name), source) for name, source in one.answers()]
+    keys = [grading_round.key(round_, questions.find(name), source) for name, source in one.answers()]
     text = json.dumps([round_.epoch, keys, one.said + one.unused, _work(one)])
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -249,11 +253,11 @@ def _why(verdict: Record | None) -> str:
     return verdict.message or "; ".join(open_)
 
 
-def _read_back(round_: Term, one: HandedIn, row: Row) -> None:
+def _read_back(round_: GradingRound, one: HandedIn, row: Row) -> None:
     """What the gradebook holds now, so that a row is never rosier than the book."""
     for name, source in one.answers():
-        key = term.key(round_, questions.find(name), source)
-        verdict = term.find(round_, key) if key else None
+        key = grading_round.key(round_, questions.find(name), source)
+        verdict = grading_round.find(round_, key) if key else None
         row.verdicts[name] = verdict.verdict if verdict else INCONCLUSIVE if key else REFUSED
         if row.verdicts[name] == INCONCLUSIVE or verdict and verdict.unsettled:
             row.unsettled.append(name)

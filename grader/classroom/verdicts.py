@@ -1,21 +1,23 @@
 """One answer -> one Record, for nbgrader's own autograde: the record that is kept, or a fresh one."""
 
 from grader import questions
-from grader.classroom import term as terms
+from grader.classroom import grading_round
+from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import job
-from grader.classroom.term import Term
 from grader.judge import record
 from grader.judge.record import INCONCLUSIVE, Record
 
 
-def verdict_of(source: str, question_id: str, term: Term) -> Record:
+def verdict_of(source: str, question_id: str, round_: GradingRound) -> Record:
     """The record that is kept, or a fresh one, which is then kept."""
     question = questions.find(question_id)
-    key = terms.key(term, question, source)
-    verdict = terms.find(term, key) if key else None
+    key = grading_round.key(round_, question, source)
+    verdict = grading_round.find(round_, key) if key else None
     if verdict is None:
-        verdict = job.judge(source, question_id, term.mode, term.seed(question_id), term.epoch)
-        terms.keep(term, verdict)
+        verdict = job.judge(
+            source, question_id, round_.mode, round_.seed(question_id), round_.epoch
+        )
+        grading_round.keep(round_, verdict)
     return verdict
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom import people, term
+from grader.classroom import grading_round, people
 from grader.classroom.came_in import STUDENT
 from grader.classroom.downloads import names
 from grader.classroom.downloads.names import Found
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
 
 def collect(root: Path, lab: str, download: Path, known: dict[str, people.Person]) -> int:
     wanted = [path.name for path in sorted((root / "labs" / lab).glob("*.ipynb"))]
-    if not term.NAME.fullmatch(lab) or not wanted:
+    if not grading_round.NAME.fullmatch(lab) or not wanted:
         raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
     with zipfile.ZipFile(download) as archive:
         members = [one.filename for one in archive.infolist() if not one.is_dir()]

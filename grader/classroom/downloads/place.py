@@ -5,7 +5,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from grader.classroom.term import PLACE
+from grader.classroom.grading_round import PLACE
 
 TIME = "timestamp.txt"  # nbgrader's own note beside a submission
 

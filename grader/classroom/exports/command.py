@@ -6,7 +6,7 @@ import io
 import sys
 from pathlib import Path
 
-from grader.classroom import ledger, people, term
+from grader.classroom import grading_round, ledger, people
 from grader.classroom.exports.tables import FORMATS, Wanted
 from grader.classroom.ledger import Standing
 from grader.judge.report import visible
@@ -104,4 +104,4 @@ def _write(path: Path, table: list[list[str]]) -> None:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(table)
     path.parent.mkdir(parents=True, exist_ok=True)
-    term.write(path, text.getvalue(), replace=True)
+    grading_round.write(path, text.getvalue(), replace=True)

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import job
-from grader.classroom.term import Term
 from grader.judge import referee
 
 
@@ -25,7 +25,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def judges(wants: argparse.Namespace, round_: Term, say: Callable) -> Iterator[tuple[Term, Callable]]:
+def judges(
+    wants: argparse.Namespace, round_: GradingRound, say: Callable
+) -> Iterator[tuple[GradingRound, Callable]]:
     """(the round as these judges see it, jobs -> records)."""
     if wants.jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {wants.jobs}; 1 judges in this process")

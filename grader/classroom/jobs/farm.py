@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader import questions
-from grader.classroom import term
+from grader.classroom import grading_round
 from grader.classroom.jobs import job, local, settings, task
 from grader.classroom.jobs.job import TRIES, Job
 from grader.classroom.place import PLACE
@@ -205,7 +205,9 @@ def _words(error: BaseException | None) -> str:
 
 
 @contextmanager
-def opened(wants, round_: term.Term, say: Callable) -> Iterator[tuple[term.Term, Farm]]:
+def opened(
+    wants, round_: grading_round.GradingRound, say: Callable
+) -> Iterator[tuple[grading_round.GradingRound, Farm]]:
     """The farm that the class command's options ask for, checked; and the round with the GPU of its workers."""
     gpu = round_.mode == "gpu"
     if wants.scheduler:
@@ -220,7 +222,7 @@ def opened(wants, round_: term.Term, say: Callable) -> Iterator[tuple[term.Term,
         yield round_, Farm(here.address, here.keys, gpu, say)
 
 
-def _fit(farm: Farm, round_: term.Term, say: Callable) -> term.Term:
+def _fit(farm: Farm, round_: grading_round.GradingRound, say: Callable) -> grading_round.GradingRound:
     """All workers judge as this process would; ValueError with what differs."""
     try:
         found = farm.fitness(round_.mode)
@@ -245,4 +247,4 @@ def _fit(farm: Farm, round_: term.Term, say: Callable) -> term.Term:
     if len(kinds) > 1 or kinds == ["no gpu"]:
         raise ValueError(f"all workers must have one kind of GPU, got {', '.join(kinds)}")
     say(f"{len(found)} workers at {farm.address}")
-    return term.on_machine(round_, kinds[0]) if round_.mode == "gpu" else round_
+    return grading_round.on_machine(round_, kinds[0]) if round_.mode == "gpu" else round_

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grader import questions
-from grader.classroom import term as terms
+from grader.classroom import grading_round as terms
 from grader.judge import referee
 from grader.judge.record import INCONCLUSIVE, Record
 
@@ -58,7 +58,7 @@ def one_by_one(jobs: list[Job]) -> Iterator[Record]:
     return (judge(*job.task()) for job in jobs)
 
 
-def jobs_of(round_: terms.Term, came_in: Iterable) -> Iterator[Job]:
+def jobs_of(round_: terms.GradingRound, came_in: Iterable) -> Iterator[Job]:
     """A job for each answer that is new, once however many handed it in."""
     seen = set()
     for one in came_in:

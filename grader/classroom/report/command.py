@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from grader.classroom import term
+from grader.classroom import grading_round
 from grader.classroom.report import facts, page
 from grader.classroom.report.facts import STATES, Facts
 from grader.judge.report import visible
@@ -24,8 +24,10 @@ def main(argv: list[str]) -> int:
         found = facts.gather(ROOT, wants.lab, lambda line: print(visible(line), file=sys.stderr, flush=True))
         folder = wants.out or ROOT / PLACE
         folder.mkdir(parents=True, exist_ok=True)
-        term.write(folder / f"{wants.lab}.html", page.html(found), replace=True)
-        term.write(folder / f"{wants.lab}.json", json.dumps(as_json(found), indent=1) + "\n", replace=True)
+        grading_round.write(folder / f"{wants.lab}.html", page.html(found), replace=True)
+        grading_round.write(
+            folder / f"{wants.lab}.json", json.dumps(as_json(found), indent=1) + "\n", replace=True
+        )
     except (ValueError, OSError) as error:
         print(f"python -m grader report: {error}", file=sys.stderr)
         return WRONG_USAGE

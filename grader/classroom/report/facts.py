@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 
 from grader import questions
-from grader.classroom import ledger, preprocessors, term
+from grader.classroom import grading_round, ledger, preprocessors
 from grader.classroom.came_in import handed_in
 from grader.classroom.ledger import Standing
 from grader.classroom.report import alike
@@ -58,12 +58,12 @@ class Facts:
 
 
 def gather(root: Path, lab: str, say: Callable = lambda line: None) -> Facts:
-    path = root / term.PLACE / f"{lab}.json"
-    if not term.NAME.fullmatch(lab) or not path.exists():
+    path = root / grading_round.PLACE / f"{lab}.json"
+    if not grading_round.NAME.fullmatch(lab) or not path.exists():
         raise ValueError(
             f"lab must be one that was judged, got {lab!r}; run python -m grader class LAB first"
         )
-    round_ = term.open_term(root, lab)
+    round_ = grading_round.open_round(root, lab)
     standings = ledger.standings(root, lab)
     cells, stubs = _released(root, lab)
     records = _records(round_.records())

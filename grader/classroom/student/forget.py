@@ -6,7 +6,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from grader.classroom import books, ledger, regrades, term
+from grader.classroom import books, grading_round, ledger, regrades
 from grader.classroom.place import PLACE
 from grader.classroom.student.traces import Traces, entries_of, without
 
@@ -17,12 +17,12 @@ def forget(root: Path, found: Traces) -> list[str]:
         _from_gradebook(root, found.student)
     for path in found.kept:
         kept = without(json.loads(path.read_text(encoding="utf-8")), found.student)
-        term.write(path, json.dumps(kept, indent=1) + "\n", replace=True)
+        grading_round.write(path, json.dumps(kept, indent=1) + "\n", replace=True)
     for path in found.logs:
         if path.name == regrades.FILE:  # whose lines follow from one another
             regrades.forget(root, found.student)
             continue
-        term.write(path, "".join(entries_of(path, found.student)[1]), replace=True)
+        grading_round.write(path, "".join(entries_of(path, found.student)[1]), replace=True)
     paths = [*found.records, *found.released, *found.made, *found.folders]
     return [why for path in paths if (why := _remove(path))]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader.classroom import books, ledger
 from grader.classroom.came_in import handed_in
-from grader.classroom.term import PLACE, Term
+from grader.classroom.grading_round import PLACE, GradingRound
 from grader.judge import answer
 
 STEPS = ("submitted", "autograded", "feedback")
@@ -166,7 +166,7 @@ def _hand_ins(root: Path) -> list[tuple[str, str]]:
 
 
 def _digests(root: Path, lab: str, student: str) -> Iterator[str]:
-    round_ = Term(root, lab, "", "", "")
+    round_ = GradingRound(root, lab, "", "", "")
     for _, source in handed_in(round_, student).answers():
         try:
             yield answer.digest(answer.normalise(source))

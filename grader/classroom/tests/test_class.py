@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader import box, questions
-from grader.classroom import books, command, term
+from grader.classroom import books, command, grading_round
 from grader.classroom.jobs import job
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book, grade_by_hand
 from grader.judge import record, referee
@@ -131,13 +131,13 @@ def test_a_settled_verdict_is_never_asked_for_again(course, monkeypatch):
 
 
 def test_a_round_keeps_its_mode_and_its_hidden_cases(course):
-    round_ = term.open_term(course.root, LAB, "cpu")
-    assert term.open_term(course.root, LAB) == round_ and round_.seed("a.b") != round_.seed("a.c")
+    round_ = grading_round.open_round(course.root, LAB, "cpu")
+    assert grading_round.open_round(course.root, LAB) == round_ and round_.seed("a.b") != round_.seed("a.c")
     with pytest.raises(ValueError, match="mode must be cpu as in this lab's first round, got gpu"):
-        term.open_term(course.root, LAB, "gpu")
-    again = term.open_term(course.root, LAB, "gpu", anew=True)
+        grading_round.open_round(course.root, LAB, "gpu")
+    again = grading_round.open_round(course.root, LAB, "gpu", anew=True)
     assert again.mode == "gpu" and again.seed("a.b") != round_.seed("a.b")
-    secret = course.root / term.PLACE / f"{LAB}.json"
+    secret = course.root / grading_round.PLACE / f"{LAB}.json"
     assert secret.stat().st_mode & 0o77 == 0, "only the instructor may read the seeds"
 
 

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from grader.classroom import books, came_in, command, faults, place, roll, term
+from grader.classroom import books, came_in, command, faults, grading_round, place, roll
 from grader.classroom.jobs import job
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
 from grader.judge import record, referee
@@ -111,25 +111,25 @@ def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(registered):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from grader.classroom import term
+from grader.classroom import grading_round
 from grader.judge.record import Record
 os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
-term.keep(term.open_term(Path(sys.argv[1]), sys.argv[2]), Record("a.b", "PASS", 1.0, 1.0, "cpu", key="0" * 32))
+grading_round.keep(grading_round.open_round(Path(sys.argv[1]), sys.argv[2]), Record("a.b", "PASS", 1.0, 1.0, "cpu", key="0" * 32))
 """
 
 
 def test_a_kill_in_the_middle_of_a_write_leaves_no_half_record(registered, asked):
     registered.hand_in("ada", RIGHT)
-    round_ = term.open_term(registered.root, LAB, "cpu")
+    round_ = grading_round.open_round(registered.root, LAB, "cpu")
     done = subprocess.run([sys.executable, "-c", KILLED, str(registered.root), LAB])
     assert done.returncode == -signal.SIGKILL
     (half,) = records(registered)
-    assert half.name.startswith(".") and term.find(round_, "0" * 32) is None
+    assert half.name.startswith(".") and grading_round.find(round_, "0" * 32) is None
     (first, *_) = job.jobs_of(round_, [came_in.handed_in(round_, "ada")])
     (registered.root / place.PLACE / "records" / f"{first.key}.json").write_text('{"question": "gemm_ti')
     assert registered.grade()["ada"].points == 5
     assert not half.exists() and len(records(registered)) == 2
-    assert term.find(round_, first.key).passed, (
+    assert grading_round.find(round_, first.key).passed, (
         "half a record that a power cut left is judged and written anew"
     )
     assert registered.grade()["ada"].unchanged and len(asked) == 2
@@ -189,9 +189,9 @@ def test_each_trouble_has_its_sentence(trouble, words):
 
 
 def test_settled_verdicts_are_never_replaced(tmp_path):
-    round_ = term.open_term(tmp_path, LAB, "cpu")
+    round_ = grading_round.open_round(tmp_path, LAB, "cpu")
     one = record.Record("a.b", "PASS", 1.0, 1.0, "cpu", key="1" * 32, date="first")
-    term.keep(round_, one)
+    grading_round.keep(round_, one)
     one.date = "second"
-    term.keep(round_, one)
-    assert term.find(round_, one.key).date == "first"
+    grading_round.keep(round_, one)
+    assert grading_round.find(round_, one.key).date == "first"

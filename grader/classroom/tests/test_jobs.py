@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from grader import questions
-from grader.classroom import came_in, command, roll, term
+from grader.classroom import came_in, command, grading_round, roll
 from grader.classroom.jobs import farm, job, local, settings, task
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
 from grader.judge.record import INCONCLUSIVE, PASS, Record
@@ -24,7 +24,7 @@ def test_a_class_on_two_workers_of_which_one_is_killed_and_one_hangs(registered,
         answers = RIGHT if number % 3 else WRONG
         own = {name: f"# {number}\n{answers[name]}" for name in ("reuse", "tile_loads")}
         course.hand_in(f"u{number}", answers if number % 4 == 0 else {**answers, **own})
-    before = term.open_term(course.root, LAB, "cpu")
+    before = grading_round.open_round(course.root, LAB, "cpu")
     jobs = list(job.jobs_of(before, [came_in.handed_in(before, f"u{number}") for number in range(STUDENTS)]))
     serial = {one.key: plain(one) for one in job.one_by_one(jobs)}
     came, hurt = [], []
@@ -41,7 +41,7 @@ def test_a_class_on_two_workers_of_which_one_is_killed_and_one_hangs(registered,
         rows = {row.student: row for row in roll.grade(before, each=each, say=came.append)}
     assert len(set(hurt)) == 2 and len(jobs) == 21
     assert {path.stem for path in before.records().iterdir()} == set(serial), "every record, and none twice"
-    assert {key: plain(term.find(before, key)) for key in serial} == serial
+    assert {key: plain(grading_round.find(before, key)) for key in serial} == serial
     assert {name: row.points for name, row in rows.items()} == {
         f"u{number}": 5 if number % 3 else 2 for number in range(STUDENTS)
     }
@@ -155,9 +155,9 @@ def test_nobody_without_the_keys_is_let_in(tmp_path):
 
 
 def test_a_worker_judges_only_what_it_would_judge_alike(registered, monkeypatch):
-    round_ = term.open_term(registered.root, LAB, "cpu")
+    round_ = grading_round.open_round(registered.root, LAB, "cpu")
     monkeypatch.setattr(task, "where", lambda: "tls://here")
-    key = term.key(round_, questions.find("gemm_tiling.reuse"), RIGHT["reuse"])
+    key = grading_round.key(round_, questions.find("gemm_tiling.reuse"), RIGHT["reuse"])
     one = (RIGHT["reuse"], "gemm_tiling.reuse", "cpu", 1, round_.epoch)
     assert task.attempt(key, *one)["record"]["verdict"] == PASS
     assert "another version" in task.attempt("0" * 32, *one)["unfit"]
@@ -179,7 +179,7 @@ FACTS = {"machine": "NVIDIA H100", "versions": {}, "code": "c", "level": 3}
 )  # fmt: skip
 def test_workers_are_looked_at_before_they_judge(tmp_path, monkeypatch, found, words):
     monkeypatch.setattr(task, "facts", lambda mode: {**FACTS, "machine": "no gpu"})
-    round_ = term.open_term(tmp_path, LAB, "gpu")
+    round_ = grading_round.open_round(tmp_path, LAB, "gpu")
     looked_at = SimpleNamespace(fitness=lambda mode: found, address="tls://x")
     with pytest.raises(ValueError, match=words):
         farm._fit(looked_at, round_, print)
@@ -187,17 +187,19 @@ def test_workers_are_looked_at_before_they_judge(tmp_path, monkeypatch, found, w
 
 def test_a_lab_keeps_the_gpu_of_its_first_round(tmp_path, monkeypatch):
     monkeypatch.setattr(task, "facts", lambda mode: {**FACTS, "machine": "no gpu"})
-    round_ = term.open_term(tmp_path, LAB, "gpu")
+    round_ = grading_round.open_round(tmp_path, LAB, "gpu")
 
     def fit(machine):
         looked_at = SimpleNamespace(
             fitness=lambda mode: {"a": {**FACTS, "machine": machine}}, address="tls://x"
         )
-        return farm._fit(looked_at, term.open_term(tmp_path, LAB), print)
+        return farm._fit(looked_at, grading_round.open_round(tmp_path, LAB), print)
 
     question = questions.find("gemm_tiling.reuse")
-    assert fit("NVIDIA H100").machine == term.open_term(tmp_path, LAB).machine == "NVIDIA H100"
-    assert term.key(fit("NVIDIA H100"), question, "x = 1") != term.key(round_, question, "x = 1")
+    assert fit("NVIDIA H100").machine == grading_round.open_round(tmp_path, LAB).machine == "NVIDIA H100"
+    assert grading_round.key(fit("NVIDIA H100"), question, "x = 1") != grading_round.key(
+        round_, question, "x = 1"
+    )
     with pytest.raises(
         ValueError, match="workers must have NVIDIA H100 as in this lab's first round, got NVIDIA H200"
     ):

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from grader.classroom import command, leftovers, term, unpack
+from grader.classroom import command, grading_round, leftovers, unpack
 from grader.classroom.tests.conftest import LAB, RIGHT
 
 NOTEBOOK = "concepts.ipynb"
@@ -102,7 +102,7 @@ def test_every_file_and_folder_of_a_submission_is_named_with_what_to_do(course):
         (folder / f"note_{number}.txt").write_text("mine")
     row = course.grade()["eve"]
     assert row.said[-1] == "The same of 8 files more, each in the log." and row.points == 5
-    log = (course.root / term.PLACE / f"{LAB}.log").read_text()
+    log = (course.root / grading_round.PLACE / f"{LAB}.log").read_text()
     assert all(f"eve: note_{number}.txt was not read" in log for number in range(9))
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from grader.classroom import books, command, jobs, regrades, roll, term
+from grader.classroom import books, command, grading_round, jobs, regrades, roll
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, grade_by_hand
 from grader.judge import record, referee
 
@@ -17,7 +17,7 @@ def test_one_student_is_judged_anew_and_it_is_kept_who_and_why(registered, monke
         course.hand_in(name, answers)
     course.grade()
     grade_by_hand(course, "ada", "why", 2.5)
-    before = term.open_term(course.root, LAB)
+    before = grading_round.open_round(course.root, LAB)
     seeds, judged = [], referee.grade_one
     monkeypatch.setattr(
         referee, "grade_one", lambda *a, seed, **more: seeds.append(seed) or judged(*a, seed=seed, **more)
@@ -66,11 +66,11 @@ def test_a_regrade_that_was_killed_is_gone_on_with(registered):
 
 
 def test_the_log_is_only_added_to(tmp_path):
-    round_ = term.open_term(tmp_path, LAB, "cpu")
+    round_ = grading_round.open_round(tmp_path, LAB, "cpu")
     for number, name in enumerate(("ada", "bob", "cy"), 1):
         regrades.begin(round_, {name: None}, "emmy", "asked", alone=True)
         assert [row["number"] for row in regrades.read(tmp_path)] == list(range(1, number + 1))
-    path = tmp_path / term.PLACE / regrades.FILE
+    path = tmp_path / grading_round.PLACE / regrades.FILE
     whole = path.read_text()
     path.write_text(whole + '{"state": "begun", "lab": "torn by a ki')
     regrades.begin(round_, {"dan": None}, "emmy", "asked", alone=True)

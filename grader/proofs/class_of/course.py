@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom import term
+from grader.classroom import grading_round
 
 CHECKOUT = Path(__file__).parents[3]
 PARTS = ("grader", "kernels", "labs", "solutions", "nbgrader_config.py")
@@ -48,10 +48,10 @@ class Course:
         return self
 
     def _begin(self, lab: str) -> None:
-        path = self.root / term.PLACE / f"{lab}.json"
+        path = self.root / grading_round.PLACE / f"{lab}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         row = {"mode": "cpu", "epoch": f"{lab} suite", "secret": SECRET}
-        term.write(path, json.dumps(row, indent=1) + "\n")
+        grading_round.write(path, json.dumps(row, indent=1) + "\n")
 
     def break_a_wall(self, module: str, code: str) -> None:
         """Appends code to a module of this course's own copy: how the suite is shown to see a fault."""

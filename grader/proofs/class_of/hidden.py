@@ -2,7 +2,7 @@
 
 import re
 
-from grader.classroom.term import Term
+from grader.classroom.grading_round import GradingRound
 from grader.judge.evidence import Evidence
 from grader.proofs.class_of import outcome
 from grader.proofs.class_of.course import SECRET, Course
@@ -19,7 +19,7 @@ def numbers(course: Course, lab: str) -> dict[str, set[str]]:
     for sheet in sheets(course.root, lab):
         shown = {n for cell in sheet.cells for n in NUMBER.findall(source(cell))}
         for question in sheet.questions().values():
-            seed = Term(course.root, lab, "cpu", f"{lab} suite", SECRET).seed(question.id)
+            seed = GradingRound(course.root, lab, "cpu", f"{lab} suite", SECRET).seed(question.id)
             hidden = list(Evidence(question, "", seed).hidden_cases())
             known = shown | _numbers(question.public) | {f"{question.points:g}"}
             found[question.id] = {n for n in _numbers(hidden) - known if _tells(n)}

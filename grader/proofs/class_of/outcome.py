@@ -8,7 +8,7 @@ import sqlite3
 import stat
 from pathlib import Path
 
-from grader.classroom import term
+from grader.classroom import grading_round
 from grader.proofs.class_of.course import Course
 
 TOOK = re.compile(r"(\((?:cpu|gpu) mode), \d+\.\d s\)")
@@ -46,7 +46,7 @@ def of_students(rows: list[tuple]) -> dict[str, list[tuple]]:
 def records(course: Course) -> dict[str, dict]:
     """Key -> record, without the day and the seconds."""
     found = {}
-    for path in sorted((course.root / term.PLACE / "records").glob("*.json")):
+    for path in sorted((course.root / grading_round.PLACE / "records").glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
         found[path.stem] = {k: v for k, v in record.items() if k not in ("date", "seconds")}
     return found
@@ -54,7 +54,7 @@ def records(course: Course) -> dict[str, dict]:
 
 def seconds(course: Course) -> dict[tuple[str, str], float]:
     """(question, hash of the answer) -> how long it took to judge."""
-    folder = course.root / term.PLACE / "records"
+    folder = course.root / grading_round.PLACE / "records"
     kept = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
     return {(record["question"], record["answer"]): record["seconds"] for record in kept}
 

@@ -6,7 +6,7 @@ import re
 
 from grader import questions
 from grader.box.warm import GRACE_S
-from grader.classroom.term import PLACE
+from grader.classroom.grading_round import PLACE
 from grader.jail.host import NUMPY_LIMITS
 from grader.judge import report
 from grader.proofs.class_of import outcome

@@ -86,19 +86,14 @@ class Machine:
             run("chpasswd", input=f"{name}:{self.users[name]}\n")
 
     def lay_out(self, instructor: str) -> None:
-        """The instructor's checkout, and what students read: the course without its solutions."""
-        tracked = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT).split(
-            "\0"
-        )
-        for target, leave in (
-            (self.home(instructor) / "tile-by-tile", ()),
-            (self.place / "edition", ("solutions/",)),
-        ):
-            for name in filter(None, tracked):
-                if not name.startswith(leave) or not leave:
-                    (target / name).parent.mkdir(parents=True, exist_ok=True)
-                    if (ROOT / name).exists():
-                        shutil.copy2(ROOT / name, target / name)
+        """The instructor's checkout, and the student edition that it makes."""
+        course = self.home(instructor) / "tile-by-tile"
+        tracked = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+        for name in filter(None, tracked.split("\0")):
+            (course / name).parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / name).exists():
+                shutil.copy2(ROOT / name, course / name)
+        run(sys.executable, "-m", "grader", "release", str(self.place / "edition"), cwd=course)
         run("chown", "-R", f"{instructor}:", self.home(instructor))
 
     def environment(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from grader.classroom import came_in, term
+from grader.classroom import came_in, grading_round
 from grader.classroom.downloads import command, names
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
 from grader.verdicts import WRONG_USAGE
@@ -91,7 +91,7 @@ def test_a_download_of_canvas_can_be_judged(course, collect):
         f"submitted/ada/{LAB}/concepts.ipynb",
         f"submitted/bob/{LAB}/concepts.ipynb",
     ]
-    round_ = term.open_term(course.root, LAB, "cpu")
+    round_ = grading_round.open_round(course.root, LAB, "cpu")
     answers = dict(came_in.handed_in(round_, "ada").answers())
     assert answers == {f"gemm_tiling.{name}": RIGHT[name] for name in ("reuse", "tile_loads")}
 
@@ -110,7 +110,7 @@ def test_a_second_download_replaces_and_loses_nothing(course, collect):
     code, said = collect({"lovelaceada_901_2_concepts.ipynb": second}, who)
     assert "replaced" in said
     assert course.place("ada").read_text() == second
-    kept = list((course.root / term.PLACE / "set_aside/ada").rglob("concepts.ipynb"))
+    kept = list((course.root / grading_round.PLACE / "set_aside/ada").rglob("concepts.ipynb"))
     assert [path.read_text() for path in kept] == [first]
 
 

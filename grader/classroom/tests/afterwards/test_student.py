@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.classroom import ledger, regrades, term
+from grader.classroom import grading_round, ledger, regrades
 from grader.classroom.student import command, traces
 from grader.classroom.tests.afterwards.conftest import by_hand
 from grader.classroom.tests.conftest import LAB, WRONG
@@ -100,14 +100,14 @@ def test_nothing_of_the_student_remains_and_all_of_the_others(left_behind, capsy
     notes = json.loads((root / "work/class/extensions.json").read_text())
     assert notes == {"due": {"ada": "2026-12-02"}, "asked": [{"student": "cy"}]}
     assert not wrong.exists(), "the answer was bob's alone"
-    assert (root / term.PLACE / f"{LAB}.json").exists(), "the round's secret stays"
+    assert (root / grading_round.PLACE / f"{LAB}.json").exists(), "the round's secret stays"
     row = left_behind.grade(only=["ada"])["ada"]
     assert row.unchanged and row.points == 5
     assert command.main(["bob"]) == WRONG_USAGE, "there is nothing to show any more"
 
 
 def records(root):
-    return sorted((root / term.PLACE / "records").glob("*.json"))
+    return sorted((root / grading_round.PLACE / "records").glob("*.json"))
 
 
 def test_a_record_that_somebody_else_stands_on_stays(left_behind):

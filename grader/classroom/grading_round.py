@@ -21,7 +21,7 @@ class OtherMode(ValueError):
 
 
 @dataclass(frozen=True)
-class Term:
+class GradingRound:
     """One round of judging of one lab: all its answers meet the same hidden cases, which nobody can foresee."""
 
     root: Path
@@ -32,7 +32,7 @@ class Term:
     machine: str = ""  # the kind of GPU that judges this round, where that is another machine's
     salts: dict = field(default_factory=dict, compare=False)  # of students who were judged anew on their own
 
-    def of(self, student: str) -> "Term":
+    def of(self, student: str) -> "GradingRound":
         """The round as this student's answers meet it."""
         if not (salt := self.salts.get(student)):
             return self
@@ -47,7 +47,7 @@ class Term:
         return self.root / PLACE / "records"
 
 
-def open_term(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> Term:
+def open_round(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> GradingRound:
     """The lab's round, begun now if there is none, or if `anew` is wanted."""
     if not NAME.fullmatch(lab):
         raise ValueError(f"lab must be the name of a folder in labs/, got {lab!r}; such as 01_gemm_tiling")
@@ -59,20 +59,20 @@ def open_term(root: Path, lab: str, mode: str | None = None, anew: bool = False)
         raise OtherMode(
             f"mode must be {kept['mode']} as in this lab's first round, got {mode}; --anew judges all again"
         )
-    return Term(root, lab, **kept, salts=regrades.salts(root, lab, kept["epoch"]))
+    return GradingRound(root, lab, **kept, salts=regrades.salts(root, lab, kept["epoch"]))
 
 
-def on_machine(term: Term, machine: str) -> Term:
+def on_machine(round_: GradingRound, machine: str) -> GradingRound:
     """The round with the kind of GPU that its answers are judged on, which it then keeps."""
-    if term.machine and term.machine != machine:
+    if round_.machine and round_.machine != machine:
         raise ValueError(
-            f"workers must have {term.machine} as in this lab's first round, got {machine}; --anew judges all again"
+            f"workers must have {round_.machine} as in this lab's first round, got {machine}; --anew judges all again"
         )
-    if not term.machine:
-        path = term.root / PLACE / f"{term.lab}.json"
+    if not round_.machine:
+        path = round_.root / PLACE / f"{round_.lab}.json"
         kept = json.loads(path.read_text(encoding="utf-8")) | {"machine": machine}
         write(path, json.dumps(kept, indent=1) + "\n", replace=True)
-    return replace(term, machine=machine)
+    return replace(round_, machine=machine)
 
 
 def default_mode() -> str:
@@ -94,25 +94,27 @@ open_verdicts: dict[
 ] = {}  # what one run of the class could not settle, so that it is tried once a run
 
 
-def find(term: Term, key: str) -> Record | None:
+def find(round_: GradingRound, key: str) -> Record | None:
     if key in open_verdicts:
         return open_verdicts[key]
     try:
-        return Record.from_json(json.loads((term.records() / f"{key}.json").read_text(encoding="utf-8")))
+        return Record.from_json(
+            json.loads((round_.records() / f"{key}.json").read_text(encoding="utf-8"))
+        )
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def keep(term: Term, verdict: Record) -> None:
+def keep(round_: GradingRound, verdict: Record) -> None:
     """Settled verdicts only: what was our own trouble is judged again next time."""
     if verdict.key and not verdict.unsettled:
-        term.records().mkdir(parents=True, exist_ok=True)
-        path = term.records() / f"{verdict.key}.json"
-        damaged = path.exists() and find(term, verdict.key) is None
+        round_.records().mkdir(parents=True, exist_ok=True)
+        path = round_.records() / f"{verdict.key}.json"
+        damaged = path.exists() and find(round_, verdict.key) is None
         write(path, json.dumps(verdict.as_json(), indent=1) + "\n", replace=damaged)
 
 
-def key(term: Term, question, source: str) -> str | None:
+def key(round_: GradingRound, question, source: str) -> str | None:
     """Under which key the record of an answer lies; None for a text that is refused before it has one."""
     from grader.judge import answer, referee
 
@@ -123,7 +125,7 @@ def key(term: Term, question, source: str) -> str | None:
     return record.key(
         answer.digest(text),
         referee.specification(question),
-        term.mode,
-        term.machine or referee.machine(term.mode),
-        term.epoch,
+        round_.mode,
+        round_.machine or referee.machine(round_.mode),
+        round_.epoch,
     )
