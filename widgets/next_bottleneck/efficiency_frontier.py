@@ -179,8 +179,8 @@ def _plot(r: Result, at: Box) -> list[dict]:
     marks += about("floor", path("edge", [(edge[0][0], at.y), *edge], "hot", f"the frontier of {who}"))
     marks.append(path("full", full, "limit", f"{last.users} users: their caches fill the memory"))
     marks += [
-        text("edge-name", at.x + 8, at.bottom - 26, "out of reach of", "ink", "small", on="idle"),
-        text("edge-who", at.x + 8, at.bottom - 10, who, "ink", "small", bold=True, on="idle"),
+        text("edge-name", at.right - 8, at.bottom - 26, "out of reach of", "ink", "small", "end", on="idle"),
+        text("edge-who", at.right - 8, at.bottom - 10, who, "ink", "small", "end", bold=True, on="idle"),
     ]
     inside = edge[0][0] - at.x > 66  # else it stands to the right of its line
     name_x = edge[0][0] + (-6 if inside else 6)
@@ -224,7 +224,7 @@ def _plot(r: Result, at: Box) -> list[dict]:
     taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in _along([(edge[0][0], at.y), *edge, *full])]
     taken += [(px - 2, py - 2, px + 2, py + 2) for px, py in _along([(x(r.floor_s), y(gained)), (mx, my)])]
     taken += [(px - 2, at.y, px + 2, at.bottom) for px in upright]
-    taken.append((at.x, at.bottom - 40, at.x + 112, at.bottom))
+    taken.append((at.right - 116, at.bottom - 40, at.right, at.bottom))
     taken.append(
         (name_x - 60, at.y + 22, name_x, at.y + 40) if inside else (name_x, at.y + 22, name_x + 60, at.y + 40)
     )
