@@ -338,7 +338,7 @@ def _takeaway(r: Result) -> str:
     if y.beaten:
         return "Yours is beaten in latency and in cost at once: nobody should stand there."
     if y.roof_share < 0.995 and r.best_in_all == "yours":
-        return "Yours is best in all five, since A and B stand far from their own frontiers; so does yours, a little."
+        return "Yours is best in all five, since A and B stand far from their own frontiers."
     if y.roof_share < 0.995:
         who = r.best.split(":")[0]
         more = units.times(1 / y.roof_share, 2)
