@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kernels import require
+from kernels.machines import Machine
+from kernels.next_bottleneck.cost_chain import Transformer, decode_chain
 
 DIMENSIONS = (  # name, how it is measured, what pulls against it
     ("throughput", "tokens a second", "larger batches raise latency"),
@@ -40,6 +42,37 @@ class Configuration:
 # B is reported at 4,000 tokens/s an H100, 16,000 on four; 64 users at 120 ms a token are 533 in all.
 LATENCY = Configuration("A: latency", 8, 1, 0.020, "fp16", True, 50, 0.12)
 THROUGHPUT = Configuration("B: throughput", 4, 64, 0.120, "int4", False, 4 * 4000, 0.002)
+
+
+@dataclass(frozen=True)
+class Fastest:
+    """The least time between two tokens of every user, at the ceilings of all GPUs, links and launches left out."""
+
+    weights_s: float  # every weight read once, or multiplied for all users, whichever is slower
+    caches_s: float  # what each user has said so far, read once a token
+
+    @property
+    def between_tokens_s(self) -> float:
+        return self.weights_s + self.caches_s
+
+
+def fastest(
+    model: Transformer, machine: Machine, *, users: int, gpus: int, weight_bits: float, context: int
+) -> Fastest:
+    """More users share one reading of the weights, until arithmetic takes longer; their caches they never share."""
+    parts = decode_chain(
+        model, machine, batch=users, context=context, devices=gpus, weight_bits=weight_bits, graphs=True
+    )
+    return Fastest(parts["linear weights"], parts["attention"])
+
+
+def most_users(model: Transformer, machine: Machine, *, gpus: int, weight_bits: float, context: int) -> int:
+    """How many caches of `context` 16-bit tokens fit beside the weights; 0 if the weights alone do not."""
+    require.count(gpus=gpus, context=context)
+    require.positive(weight_bits=weight_bits)
+    cache_bytes = 2 * model.layers * model.kv_heads * model.head_dim * context * 2
+    room = gpus * machine.memory_bytes - model.parameters * weight_bits / 8
+    return max(0, int(room // cache_bytes))
 
 
 def usd_per_1k_tokens(gpus: int, usd_per_gpu_hour: float, tokens_s: float) -> float:

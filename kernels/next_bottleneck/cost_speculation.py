@@ -158,6 +158,23 @@ def speculation_from_times(
     )
 
 
+def last_batch_that_pays(
+    acceptance: float, drafts: int, most: int, *, draft_token_s: float, step_s: float, free: float
+) -> int:
+    """The largest batch, up to `most`, that guessing still makes faster; 0 if it makes none."""
+    require.count(most=most)
+
+    def pays(batch: int) -> bool:
+        times = {"draft_token_s": draft_token_s, "step_s": step_s, "free": free}
+        return speculation_from_times(acceptance, drafts, batch, **times).pays
+
+    low, high = 0, most + 1  # it never pays again above a batch where it does not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if pays(middle) else (low, middle)
+    return low
+
+
 def speculate(batch: int, below: int = ADAPTIVE_BATCH) -> bool:
     """The adaptive policy: guess at low load, decode plainly at high load."""
     require.count(batch=batch, below=below)

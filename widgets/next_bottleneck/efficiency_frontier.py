@@ -19,26 +19,24 @@ from widgets.scene import (
     handle,
     line,
     path,
-    rect,
     table,
     text,
 )
 
-GPU, PARAMETERS = "H100", 70e9
+GPU, MODEL = "H100", cost.LLAMA_70B
+CONTEXT = 2048  # tokens of each user so far
 CHAT_S = 0.050  # between tokens
-WANTS = {
-    "chatbot": "Chatbot: a token every 50 ms or sooner",
-    "batch": "Batch of documents: the cheapest token",
-    "medical": "Medical advice: 16-bit weights only",
-}
+WANTS = {"chatbot": "Chat: within 50 ms", "batch": "Documents: cheapest", "medical": "Medical: 16 bits only"}
 USERS = log_slider("users", "Users at once", 8, 1, 256, per_decade=8)
-BETWEEN = log_slider("between_ms", "Time between tokens", 30.0, 2.0, 500.0, unit="ms")
+REACHED = log_slider("reached", "Share of the roof reached", 10, 4, 100, unit="%",
+                     help="100%: all at the GPU's peak. A reaches 26%, B 5%.")  # fmt: skip
 # (the plot, the five dimensions' left edge, right edges of their columns and first row, height)
 PLACES = {
-    True: (Box(58, 40, 340, 300), 430, (574, 648, WIDE), 96, 390),
-    False: (Box(50, 40, 264, 250), 0, (164, 250, 340), 416, 632),
+    True: (Box(52, 40, 316, 300), 394, (544, 628, WIDE), 96, 390),
+    False: (Box(50, 40, 280, 250), 0, (164, 250, 340), 416, 632),
 }
 PITCH = 42
+FIVE = {"throughput": "more", "latency": "less", "cost": "less", "quality": "more", "memory": "less"}
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,23 @@ class Point:
     tokens_s: float
     usd_per_1k: float
     weight_bytes: float  # on one GPU
+    roof_share: float  # of the least time between tokens that so many users can have on its GPUs
     meets: bool  # what the application asks for
-    on_frontier: bool
+    beaten: bool  # another point has less latency and less cost
+
+    @property
+    def dimensions(self) -> dict[str, float]:
+        return {"throughput": self.tokens_s, "latency": self.between_tokens_s, "cost": self.usd_per_1k,
+                "quality": self.bits, "memory": self.weight_bytes}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What no software gets past: your GPUs and weights, at the peak, with so many users."""
+
+    users: int
+    between_tokens_s: float
+    usd_per_1k: float
 
 
 @dataclass(frozen=True)
@@ -70,38 +83,65 @@ class Result:
     latency_ratio: float
     cost_ratio: float  # by the users, the latency and the price of the GPUs
     reported_b_tokens_s: float
-    floor_s: float  # nobody reads your weights faster
+    weights_s: float  # of the least time: reading the weights, or multiplying them
+    caches_s: float  # and reading what your users have said
+    floor_s: float
+    sharing_users: float  # up to so many share the weights' reading for nothing
+    most_users: int  # whose caches fit
+    edge: tuple[Edge, ...]
+    best_in_all: str  # the point that is nowhere worse than the others, if there is one
 
 
-def run(users, between_ms, gpus, bits, application, usd_per_gpu_hour):
+def _fastest(users: int, gpus: int, bits: int) -> cost.Fastest:
+    return cost.fastest(MODEL, machine(GPU), users=users, gpus=gpus, weight_bits=bits, context=CONTEXT)
+
+
+def run(users, reached, gpus, bits, application, usd_per_gpu_hour):
     memory = machine(GPU).memory_bytes
-    if PARAMETERS * bits / 8 / gpus > memory:
+    weights = MODEL.parameters * bits / 8
+    most = cost.most_users(MODEL, machine(GPU), gpus=gpus, weight_bits=bits, context=CONTEXT)
+    if not most:
         raise ValueError(
-            f"GPUs must be enough for {bits}-bit weights of {units.si_bytes(PARAMETERS * bits / 8)}, got {gpus}; "
+            f"GPUs must be enough for {bits}-bit weights of {units.si_bytes(weights)}, got {gpus}; "
             "take more GPUs or fewer bits"
         )
-    mine = cost.Configuration("yours", gpus, users, between_ms / 1e3, f"int{bits}", False, 0, 0)
+    if users > most:
+        raise ValueError(
+            f"Users at once must be at most {most}, whose {CONTEXT:,} tokens each fit beside the weights into "
+            f"{units.si_bytes(gpus * memory)}, got {users}; take fewer users or more GPUs"
+        )
+    floor = _fastest(users, gpus, bits)
+    mine = cost.Configuration(
+        "yours", gpus, users, floor.between_tokens_s / (reached / 100), f"int{bits}", False, 0, 0
+    )
     given = [(cost.LATENCY, 16), (cost.THROUGHPUT, 4), (mine, bits)]
     prices = [cost.usd_per_1k_tokens(c.gpus, usd_per_gpu_hour, c.tokens_s) for c, _ in given]
-    goals = {"latency": "less", "cost": "less"}
     spots = [{"latency": c.between_tokens_s, "cost": usd} for (c, _), usd in zip(given, prices, strict=True)]
-    best_of = cost.frontier(spots, goals)
+    unbeaten = cost.frontier(spots, {"latency": "less", "cost": "less"})
 
     def meets(c: cost.Configuration, width: int) -> bool:
         return {"chatbot": c.between_tokens_s <= CHAT_S, "batch": True, "medical": width >= 16}[application]
 
     a, b, yours = (
-        Point(c.name, c.gpus, c.users, width, c.between_tokens_s, c.tokens_s, usd, PARAMETERS * width / 8 / c.gpus,
-              meets(c, width), i in best_of)
+        Point(c.name, c.gpus, c.users, width, c.between_tokens_s, c.tokens_s, usd, MODEL.parameters * width / 8 / c.gpus,
+              _fastest(c.users, c.gpus, width).between_tokens_s / c.between_tokens_s, meets(c, width), i not in unbeaten)
         for i, ((c, width), usd) in enumerate(zip(given, prices, strict=True))
     )  # fmt: skip
-    best = min((p for p in (a, b, yours) if p.meets), key=lambda p: p.usd_per_1k)
+    points = (a, b, yours)
+    best = min((p for p in points if p.meets), key=lambda p: p.usd_per_1k)
+    left = cost.frontier([p.dimensions for p in points], FIVE)
+    edge = []
+    for n in sorted({*(n for n in (*USERS.values(), 350, 500, 700, 1000, 1400) if n < most), most}):
+        least = _fastest(n, gpus, bits).between_tokens_s
+        edge.append(Edge(n, least, cost.usd_per_1k_tokens(gpus, usd_per_gpu_hour, n / least)))
     return Result(
         application, usd_per_gpu_hour, a, b, yours, best.name, best.usd_per_1k,
         cost.LATENCY.reported_usd_per_1k, cost.THROUGHPUT.reported_usd_per_1k,
         cost.LATENCY.reported_usd_per_1k / cost.THROUGHPUT.reported_usd_per_1k,
         b.between_tokens_s / a.between_tokens_s, a.usd_per_1k / b.usd_per_1k, cost.THROUGHPUT.reported_tokens_s,
-        yours.weight_bytes / machine(GPU).bandwidth,
+        floor.weights_s, floor.caches_s, floor.between_tokens_s,
+        cost.free_tokens(machine(GPU).rate("fp16"), machine(GPU).bandwidth, bits / 8), most, tuple(edge),
+        points[left[0]].name if len(left) == 1 else "",
     )  # fmt: skip
 
 
@@ -113,70 +153,136 @@ def _known(r: Result) -> tuple[tuple[str, str, Point, str], ...]:
     return (("a", "A", r.a, "primary"), ("b", "B", r.b, "secondary"), ("yours", "yours", r.yours, "now"))
 
 
+def _count(n: int, one: str) -> str:
+    return f"{n} {one}" if n == 1 else f"{n} {one}s"
+
+
 def _plot(r: Result, at: Box) -> list[dict]:
-    """Down and left is better; nothing on the line is better in both. Your point is pulled."""
-    x, y = log(0.002, 0.5, at.x, at.right), log(0.0001, 2.0, at.bottom, at.y)
+    """Down and left is better, as far as the edge: your point is pulled along it and up to it, not past it."""
+    x, y = log(0.0003, 1.0, at.x, at.right), log(0.00005, 2.0, at.bottom, at.y)
     marks = [text("plot-title", 0, 14, "Cost against latency: down and left is better", bold=True)]
     marks += axis_y("cost", y, at.x, "$ for 1,000 tokens", lambda v: f"${units.number(v)}", right=at.right,
                     ticks=(0.001, 0.01, 0.1, 1))  # fmt: skip
-    marks += axis_x(
-        "latency", x, at.bottom, "between two tokens", units.seconds, ticks=(0.005, 0.02, 0.1, 0.5)
-    )
-    floor = x(r.floor_s)
-    tip = f"nobody reads {units.si_bytes(r.yours.weight_bytes)} of weights in less than {units.seconds(r.floor_s)}"
-    marks += about("floor", rect("too-fast", at.x, at.y, max(0, floor - at.x), at.h, "waste", tip),
-                   line("floor", floor, at.bottom, floor, at.y, "limit", tip))  # fmt: skip
-    upright = [floor]
+    marks += axis_x("latency", x, at.bottom, "between two tokens", units.seconds, ticks=(0.001, 0.01, 0.1))
+    late = x(CHAT_S)
+    upright = []
     if r.application == "chatbot":
-        late = x(CHAT_S)
         upright.append(late)
+    edge = [(x(one.between_tokens_s), y(one.usd_per_1k)) for one in r.edge]
+    last = r.edge[-1]
+    # with the most users, later tokens cost more: a straight line on two log scales, up to the plot's right side
+    full = [(x(s), y(last.usd_per_1k * s / last.between_tokens_s)) for s in (last.between_tokens_s, x.hi)]
+    who = f"{_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"
+    beyond = [(at.x, at.y), (edge[0][0], at.y), *edge, full[1], (at.right, at.bottom), (at.x, at.bottom)]
+    tip = f"out of reach of {who}: faster than memory and arithmetic allow, or more users than the {last.users} whose caches fit"
+    marks.append(path("beyond", beyond, "idle", tip, closed=True))
+    marks += about("floor", path("edge", [(edge[0][0], at.y), *edge], "hot", f"the frontier of {who}"))
+    marks.append(path("full", full, "limit", f"{last.users} users: their caches fill the memory"))
+    marks += [
+        text("edge-name", at.right - 8, at.bottom - 26, "out of reach of", "ink", "small", "end", on="idle"),
+        text("edge-who", at.right - 8, at.bottom - 10, who, "ink", "small", "end", bold=True, on="idle"),
+    ]
+    inside = edge[0][0] - at.x > 66  # else it stands to the right of its line
+    name_x = edge[0][0] + (-6 if inside else 6)
+    marks.append(
+        text("frontier-name", name_x, at.y + 34, "frontier", "hot", "small", "end" if inside else "start",
+             bold=True, on="idle" if inside else "")
+    )  # fmt: skip
+    if r.application == "chatbot":
+        tip = "too late for a chatbot: above 50 ms"
         marks += [
-            rect(
-                "too-late", late, at.y, at.right - late, at.h, "idle", "too late for a chatbot: above 50 ms"
-            ),
-            line("limit", late, at.bottom, late, at.y, "limit", "a chatbot's limit: 50 ms"),
-            text("limit-name", late + 6, at.y + 14, "too late to chat", "muted", "small", on="idle"),
+            line("limit", late, edge_at(full, late), late, at.y, "limit", tip),
+            text("limit-name", late + 5, at.y + 14, "too late to chat", "muted", "small"),
         ]
-    best = sorted((p for _, _, p, _ in _known(r) if p.on_frontier), key=lambda p: p.between_tokens_s)
-    marks.append(path("frontier", [(x(p.between_tokens_s), y(p.usd_per_1k)) for p in best], "axis"))
     bx, by = x(r.b.between_tokens_s), y(r.reported_b_usd)
     marks += [
         line("b-claim", bx, y(r.b.usd_per_1k), bx, by, "limit"),
-        circle("b-reported", bx, by, 4, "idle", f"B as reported: {_usd(r.reported_b_usd)} for 1,000 tokens"),
+        circle(
+            "b-reported", bx, by, 4, "secondary", f"B as reported: {_usd(r.reported_b_usd)} for 1,000 tokens"
+        ),
     ]
-    labels = []
+    spent = r.yours.usd_per_1k * r.yours.users  # at this latency a token's cost is this over the users
+    gained = r.yours.usd_per_1k * r.yours.roof_share
+    tip = f"the best for {_count(r.yours.users, 'user')}: {units.seconds(r.floor_s)}, {_usd(gained)}"
+    mx, my = x(r.yours.between_tokens_s), y(r.yours.usd_per_1k)
+    marks += about("reached", line("lost", x(r.floor_s), y(gained), mx, my, "now", tip))
+    marks += about("floor users", circle("possible", x(r.floor_s), y(gained), 4, "hot", tip))
+    wanted = []
     for id, name, p, role in _known(r):
         px, py = x(p.between_tokens_s), y(p.usd_per_1k)
-        tip = f"{name}: {units.seconds(p.between_tokens_s)} between tokens, {_usd(p.usd_per_1k)} for 1,000"
+        tip = f"{name}: {units.seconds(p.between_tokens_s)} between tokens, {_usd(p.usd_per_1k)} for 1,000; "
+        tip += f"{units.percent(p.roof_share, 0)} of what its own GPUs could do"
         if id != "yours":
             marks.append(circle(f"{id}-dot", px, py, 7, role, tip))
-        labels.append((id, name, px, py, role))
-    spent = r.yours.usd_per_1k * r.yours.users  # at this latency a token's cost is this over the users
-    mine = handle("yours-dot", *labels[2][2:4], "now", drag(BETWEEN, "x", lambda ms: x(ms / 1e3)),
-                  drag(USERS, "y", lambda users: y(spent / users)), tip=tip)  # fmt: skip
-    return marks + _labels([*labels, ("b-reported", "B, reported", bx, by, "muted")], upright, at) + [mine]
+        wanted.append((id, name, px, py, role))
+    fit = [n for n in USERS.values() if n <= r.most_users]
+    pull_users = drag(USERS, "y", lambda n: y(spent / r.yours.users * _per_user(r, n)))
+    pull_users |= {"at": pull_users["at"][: len(fit)], "to": fit}
+    mine = handle("yours-dot", mx, my, "now", drag(REACHED, "x", lambda share: x(r.floor_s / (share / 100))),
+                  pull_users, tip=tip)  # fmt: skip
+    wanted.append(("b-reported", "reported", bx, by, "muted"))
+    taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in _along([(edge[0][0], at.y), *edge, *full])]
+    taken += [(px - 2, py - 2, px + 2, py + 2) for px, py in _along([(x(r.floor_s), y(gained)), (mx, my)])]
+    taken += [(px - 2, at.y, px + 2, at.bottom) for px in upright]
+    taken.append((at.right - 116, at.bottom - 40, at.right, at.bottom))
+    taken.append(
+        (name_x - 60, at.y + 22, name_x, at.y + 40) if inside else (name_x, at.y + 22, name_x + 60, at.y + 40)
+    )
+    taken += [(late, at.y, at.right, at.y + 20)] if upright else []
+
+    def ground(px: float, py: float) -> str:
+        n = next((i for i, (_, ey) in enumerate(edge) if ey > py), None)
+        left = edge[0][0] if n == 0 else edge[-1][0] if n is None else edge[n - 1][0]
+        return "idle" if px < left or py > edge_at(full, px) else ""
+
+    return marks + _labels(wanted, taken, ground, at) + [mine]
 
 
-def _labels(wanted: list[tuple[str, str, float, float, str]], upright: list[float], at: Box) -> list[dict]:
-    """Each name beside its dot, on the first side clear of all dots, of upright lines and of the names so far."""
-    taken = [
+def edge_at(two: list[tuple[float, float]], x: float) -> float:
+    """How high a straight line through two points stands at x."""
+    (x1, y1), (x2, y2) = two
+    return y1 + (y2 - y1) * (x - x1) / (x2 - x1)
+
+
+def _along(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Points close enough on a line that no name slips between them."""
+    out = []
+    for (x1, y1), (x2, y2) in zip(points, points[1:], strict=False):
+        n = max(1, int(max(abs(x2 - x1), abs(y2 - y1)) / 8))
+        out += [(x1 + (x2 - x1) * i / n, y1 + (y2 - y1) * i / n) for i in range(n + 1)]
+    return out
+
+
+def _per_user(r: Result, users: int) -> float:
+    """The cost of a token with other users, over today's, at the same share of the roof."""
+    other = _fastest(users, r.yours.gpus, r.yours.bits).between_tokens_s
+    return (other / users) / (r.floor_s / r.yours.users)
+
+
+def _labels(wanted: list[tuple], taken: list[tuple], ground, at: Box) -> list[dict]:
+    """Each name beside its dot, on the first side clear of all dots, of the lines and of the names so far."""
+    taken = taken + [
         (x - 16, y - 16, x + 16, y + 16) if role == "now" else (x - 8, y - 8, x + 8, y + 8)
         for _, _, x, y, role in wanted
     ]
-    taken += [(x - 2, at.y, x + 2, at.bottom) for x in upright]
     marks = []
     for id, name, x, y, role in wanted:
         wide, found = text_width(name, "small", role != "muted"), None
-        for left, base in ((x + 18, y - 8), (x - 18 - wide, y - 8), (x + 18, y + 17), (x - 18 - wide, y + 17),
-                           (x - wide / 2, y - 24), (x - wide / 2, y + 32)):  # fmt: skip
+        near, far = (23, 26) if role == "now" else (12, 18)
+        for left, base in ((x + near, y + 4), (x + far, y - 8), (x - near - wide, y + 4), (x - far - wide, y - 8),
+                           (x + far, y + 17), (x - far - wide, y + 17), (x - wide / 2, y - 24),
+                           (x - wide / 2, y + 32), (x + 20, y - 30), (x + 20, y + 36)):  # fmt: skip
             box = (left, base - 10, left + wide, base + 4)
-            inside = at.x < box[0] and at.y + 18 < box[1] and box[2] < at.right - 2 and box[3] < at.bottom
+            inside = at.x < box[0] and at.y < box[1] and box[2] < at.right - 2 and box[3] < at.bottom
             clear = all(box[2] < t[0] or t[2] < box[0] or box[3] < t[1] or t[3] < box[1] for t in taken)
             if found is None and inside and clear:
                 found = (left, base, box)
         if found:
             taken.append(found[2])
-            marks.append(text(f"{id}-name", found[0], found[1], name, role, "small", bold=role != "muted"))
+            on = ground(found[0] + wide / 2, found[1] - 4)
+            marks.append(
+                text(f"{id}-name", found[0], found[1], name, role, "small", bold=role != "muted", on=on)
+            )
     return marks
 
 
@@ -189,20 +295,16 @@ def _dimensions(r: Result, left: float, columns: tuple, top: float) -> list[dict
         marks.append(text(f"head-{id}", x, top - 30, name, role, "body", "end", bold=True))
         marks.append(text(f"head-{id}-serves", x, top - 14, f"{p.users} / {p.gpus}", "ink", "small", "end"))
     rows = (
-        (
-            "throughput",
-            [p.tokens_s for _, _, p, _ in points],
-            lambda v: f"{units.number(v)}/s",
-            max,
-            "tokens",
-        ),
-        ("latency", [p.between_tokens_s for _, _, p, _ in points], units.seconds, min, "between tokens"),
-        ("cost", [p.usd_per_1k for _, _, p, _ in points], _usd, min, "1,000 tokens"),
-        ("quality", [p.bits for _, _, p, _ in points], lambda v: f"{v} bits", max, "of a weight"),
-        ("memory", [p.weight_bytes for _, _, p, _ in points], units.si_bytes, min, "weights a GPU"),
+        ("throughput", lambda v: f"{units.number(v)}/s", "tokens"),
+        ("latency", units.seconds, "between tokens"),
+        ("cost", _usd, "1,000 tokens"),
+        ("quality", lambda v: f"{v} bits", "of a weight"),
+        ("memory", units.si_bytes, "weights a GPU"),
     )
-    for k, (name, values, show, better, detail) in enumerate(rows):
+    for k, (name, show, detail) in enumerate(rows):
         y = top + k * PITCH
+        values = [p.dimensions[name] for _, _, p, _ in points]
+        better = {"more": max, "less": min}[FIVE[name]]
         marks += [
             line(f"rule{k}", left, y - 6, columns[-1], y - 6, "grid"),
             text(f"dim{k}", left, y + 12, name),
@@ -225,56 +327,64 @@ def _dimensions(r: Result, left: float, columns: tuple, top: float) -> list[dict
 
 
 def _warning(r: Result) -> str:
-    if r.yours.between_tokens_s < r.floor_s:
-        return (
-            f"No {r.yours.gpus} {GPU} do that: reading {units.si_bytes(r.yours.weight_bytes)} of weights each takes "
-            f"{units.seconds(r.floor_s)}, longer than {units.seconds(r.yours.between_tokens_s)}."
-        )
-    if not r.yours.meets:
-        why = "it is too late" if r.application == "chatbot" else "its weights are too narrow"
-        return f"Yours does not serve this application: {why}."
-    return ""
+    if r.yours.meets:
+        return ""
+    why = "it is too late" if r.application == "chatbot" else "its weights are too narrow"
+    return f"Yours does not serve this application: {why}."
 
 
 def _takeaway(r: Result) -> str:
-    who = r.best.split(":")[0]
-    if not r.yours.on_frontier:
-        return "Yours is beaten in latency and in cost at once: it is not on the frontier."
-    return f"No point is best in all five: for this application {who} is, and for another one it is not."
+    y = r.yours
+    if y.beaten:
+        return "Yours is beaten in latency and in cost at once: nobody should stand there."
+    if y.roof_share < 0.995 and r.best_in_all == "yours":
+        return "Yours is best in all five, since A and B stand far from their own frontiers."
+    if y.roof_share < 0.995:
+        who = r.best.split(":")[0]
+        more = units.times(1 / y.roof_share, 2)
+        return (f"No point is best in all five, and for this application {who} is. Yours is {more} off its frontier: "
+                "faster kernels gain in latency and in cost, and lose nothing.")  # fmt: skip
+    if y.users > r.sharing_users:
+        return (f"On the frontier, but past its knee: above {int(r.sharing_users)} users arithmetic is the limit, and "
+                "one more makes all wait longer and no token cheaper.")  # fmt: skip
+    return "On the frontier nothing is free: more users make a token cheaper and later, fewer make it sooner and dearer."
 
 
 def _table(r: Result):
     columns = ("configuration", "GPUs", "users", Column("between tokens", "s", units.seconds),
                Column("tokens a second"), Column("1,000 tokens", "$", _usd), Column("weights", "bits"),
-               Column("weights a GPU", "B", units.si_bytes))  # fmt: skip
+               Column("weights a GPU", "B", units.si_bytes), Column("of its roof", show=units.percent))  # fmt: skip
     return table(columns, [
-        (p.name, p.gpus, p.users, p.between_tokens_s, p.tokens_s, p.usd_per_1k, p.bits, p.weight_bytes)
+        (p.name, p.gpus, p.users, p.between_tokens_s, p.tokens_s, p.usd_per_1k, p.bits, p.weight_bytes, p.roof_share)
         for p in (r.a, r.b, r.yours)
     ])  # fmt: skip
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     plot_at, left, columns, top, height = PLACES[width == WIDE]
-    rate = figure("your tokens a second", r.yours.tokens_s, role="now")
+    wait = figure("between your tokens", r.yours.between_tokens_s, units.seconds, "now", "between")
     price = figure("your 1,000 tokens", r.yours.usd_per_1k, _usd, "now")
     cheaper = figure("cost of a token, A over B", r.cost_ratio, units.times)
     later = figure("wait for a token, B over A", r.latency_ratio, units.times)
+    rate = units.number(r.yours.tokens_s)
+    busy = r.yours.users > r.sharing_users
     return Scene(
-        summary=f"Yours makes {rate.text} tokens a second at {price.text} for 1,000; a token of A costs {cheaper.text} one "
-        f"of B, and B's users wait {later.text} as long as A's.",
+        summary=f"Yours gives each of {_count(r.yours.users, 'user')} a token every {wait.text}, at {price.text} for 1,000, "
+        f"where {units.seconds(r.floor_s)} would be the least; a token of A costs {cheaper.text} one of B, and B's users "
+        f"wait {later.text} as long as A's.",
         takeaway=_takeaway(r),
         marks=_plot(r, plot_at) + _dimensions(r, left, columns, top),
-        figures=(rate, price, cheaper, later),
+        figures=(wait, price, cheaper, later),
         table=_table(r),
         height=height,
         width=width,
         formula=(
-            ("tokens a second = {users} / {between_ms:time between tokens}",
-             f"{{users:{r.yours.users}}} / {{between_ms:{units.seconds(r.yours.between_tokens_s)}}} = {rate.text}"),
+            (f"{{floor:least time}} = weights {'multiplied' if busy else 'read once'} + caches of {{users}}, at the peak of {{gpus:GPUs}}",
+             f"{units.seconds(r.weights_s)} + {units.seconds(r.caches_s)} = {{floor:{units.seconds(r.floor_s)}}}"),
+            ("{between:between tokens} = {floor:least time} / {reached:share reached}",
+             f"{{floor:{units.seconds(r.floor_s)}}} / {{reached:{units.percent(r.yours.roof_share, 0)}}} = {{between:{wait.text}}}"),
             ("1,000 tokens = {gpus:GPUs} · {usd_per_gpu_hour:$ an hour} / 3600 / tokens a second · 1000",
-             f"{{gpus:{r.yours.gpus}}} · {{usd_per_gpu_hour:${units.number(r.usd_per_gpu_hour)}}} / 3600 / {rate.text} · 1000 = {price.text}"),
-            ("{floor} = weights a GPU / its bandwidth",
-             f"{units.si_bytes(r.yours.weight_bytes)} / {units.si_bytes(machine(GPU).bandwidth)}/s = {{floor:{units.seconds(r.floor_s)}}}"),
+             f"{{gpus:{r.yours.gpus}}} · {{usd_per_gpu_hour:${units.number(r.usd_per_gpu_hour)}}} / 3600 / {rate} · 1000 = {price.text}"),
             ("B as reported: 4,000 tokens a second on each GPU",
              f"64 users / 120 ms are {units.number(r.b.tokens_s)} on all four"),
         ),
@@ -287,18 +397,19 @@ SIMULATOR = Declaration(
     question="Fast for one user or cheap for many: where should you stand?",
     controls=(
         USERS,
-        BETWEEN,
+        REACHED,
         powers_of_two("gpus", "GPUs", 4, 1, 16),
         select("application", "Application", "chatbot", WANTS),
         select("bits", "Bits of a weight", 4, {4: "4", 8: "8", 16: "16"}, more=True),
-        slider("usd_per_gpu_hour", "Price of a GPU hour", 2.7, 0.5, 10.0, step=0.1, unit="$", more=True,
+        slider("usd_per_gpu_hour", "Price of a GPU hour", 2.7, 1.0, 5.0, step=0.1, unit="$", more=True,
                help="2.70 is what A's $0.12 comes from."),
     ),
     presets={
         "A chatbot for eight": {},
-        "Documents overnight": {"application": "batch", "users": 128, "between_ms": 200.0},
-        "Quality first": {"application": "medical", "bits": 16, "users": 4, "between_ms": 30.0},
-        "Beaten twice": {"users": 2, "between_ms": 150.0},
+        "Documents overnight": {"application": "batch", "users": 150, "reached": 50},
+        "Quality first": {"application": "medical", "bits": 16, "users": 4, "gpus": 8, "reached": 32},
+        "B on its frontier": {"application": "batch", "users": 64, "reached": 100},
+        "Beaten twice": {"users": 2, "gpus": 1, "reached": 5},
     },
     run=run,
     scene=scene,

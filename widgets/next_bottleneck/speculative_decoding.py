@@ -24,11 +24,12 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 
 MOST_BATCH, MOST_DRAFTS = 256, 12
 KEPT = slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01)
+GUESSES = slider("drafts", "Guesses a round", 5, 0, MOST_DRAFTS)
 BATCH = powers_of_two("batch", "Requests in the batch", 1, 1, MOST_BATCH)
 STEPS_SHOWN = 16
-# (both lanes of time, the chances, the batch, height)
-PLACES = {True: (Box(96, 24, 548, 138), Box(64, 262, 230, 96), Box(424, 262, 212, 96), 396),
-          False: (Box(14, 34, 300, 150), Box(40, 280, 290, 96), Box(40, 462, 226, 96), 602)}  # fmt: skip
+# (both lanes of time, the chances, the guesses, the batch, height)
+PLACES = {True: (Box(80, 36, 384, 100), Box(562, 56, 150, 74), Box(58, 230, 330, 120), Box(470, 230, 240, 120), 376),
+          False: (Box(14, 44, 304, 132), Box(44, 650, 280, 76), Box(56, 264, 274, 116), Box(44, 458, 286, 116), 752)}  # fmt: skip
 BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
 
 
@@ -36,6 +37,16 @@ BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
 class AtBatch:
     batch: int
     speedup: float
+
+
+@dataclass(frozen=True)
+class AtGuesses:
+    """A token's time with so many guesses a round, in its two parts."""
+
+    drafts: int
+    draft_s: float
+    check_s: float
+    token_s: float
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,9 @@ class Result:
     speedup: float
     best_drafts: int
     break_even_acceptance: float  # 1 if no acceptance is enough, 0 without guesses
+    at_guesses: tuple[AtGuesses, ...]
     at_batch: tuple[AtBatch, ...]
+    pays_up_to: int  # requests, with these guesses; 0 if they never pay
     policy_guesses: bool
 
 
@@ -70,13 +83,18 @@ def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
 
     now = at(drafts, batch)
     even = cost.break_even_acceptance(drafts, now.draft_s, now.verify_s, now.plain_s) if drafts else 0.0
-    times = [at(k, batch).token_s for k in range(MOST_DRAFTS + 1)]
+    rounds = [at(k, batch) for k in range(MOST_DRAFTS + 1)]
+    times = [one.token_s for one in rounds]
+    last = cost.last_batch_that_pays(
+        acceptance, drafts, MOST_BATCH, draft_token_s=draft_ms * 1e-3, step_s=step_ms * 1e-3, free=free
+    )
     return Result(
         acceptance, drafts, batch, free, batch * (drafts + 1),
         tuple(acceptance**i for i in range(drafts + 1)),
         now.tokens, now.draft_s, now.verify_s, now.round_s, now.plain_s, now.token_s, now.speedup,
         times.index(min(times)), 1.0 if even is None else even,
-        tuple(AtBatch(b, at(drafts, b).speedup) for b in _batches(batch)), cost.speculate(batch),
+        tuple(AtGuesses(k, one.draft_s / one.tokens, one.verify_s / one.tokens, one.token_s) for k, one in enumerate(rounds)),
+        tuple(AtBatch(b, at(drafts, b).speedup) for b in _batches(batch)), last, cost.speculate(batch),
     )  # fmt: skip
 
 
@@ -89,8 +107,8 @@ def _lanes(r: Result, now_s: float, at: Box) -> list[dict]:
     """The same stretch of time twice: step by step, and in rounds."""
     x = linear(0, max(4 * r.plain_s, r.round_s), at.x, at.right)
     wide_room = at.x > 40
-    plain_y, guess_y = at.y, at.y + (50 if wide_room else 56)
-    marks = []
+    plain_y, guess_y = at.y, at.y + (38 if wide_room else 50)
+    marks = [text("lanes-title", 0, 12, "tokens out at the end of each pass, on average", "muted", "small")]
     for id, y, words, role in (
         ("plain", plain_y, "plain", "muted"),
         ("guess", guess_y, "guessing", "primary"),
@@ -105,7 +123,7 @@ def _lanes(r: Result, now_s: float, at: Box) -> list[dict]:
         left, right = x(i * r.plain_s), x((i + 1) * r.plain_s)
         tip = f"Token {i + 1} after {units.seconds((i + 1) * r.plain_s)}"
         marks += about("plain", rect(f"plain-{i}", left, plain_y, right - left - 2, 28, "secondary", tip))
-        words = f"token {i + 1}" if right - left > 60 else str(i + 1)
+        words = ("1 token" if i == 0 else f"{i + 1} tokens") if right - left > 64 else str(i + 1)
         if right - left > 18 and i < 40:
             marks.append(
                 text(f"plain-{i}-name", (left + right) / 2, plain_y + 19, words, "inverse", anchor="middle")
@@ -128,7 +146,7 @@ def _lanes(r: Result, now_s: float, at: Box) -> list[dict]:
             "check", rect(f"check-{i}", middle, guess_y, max(1, right - middle - 2), 28, "primary", tip)
         )
         out = units.number((i + 1) * r.tokens)
-        for words in (f"{out} tokens by here", f"{out} tokens", out):
+        for words in (f"{out} tokens", out):
             if text_width(words) < right - middle - 8:
                 marks.append(
                     text(f"check-{i}-name", (middle + right) / 2, guess_y + 19, words, "inverse", anchor="middle")
@@ -148,9 +166,9 @@ def _chances(r: Result, at: Box) -> list[dict]:
     wide = at.w * min(1, (r.drafts + 1) / 7)
     box = Box(at.x, at.y, wide, at.h)
     marks = axis_y("chance", y, at.x, show=lambda v: units.percent(v, 0), ticks=(0, 0.5, 1))
-    marks.append(text("chance-title", 0, at.y - 31, "chance of each token of a round", "muted", "small"))
-    sum_of = f"together {units.number(r.tokens)} tokens"
-    marks.append(text("chance-sum", 0, at.y - 14, sum_of, "useful", bold=True))
+    marks.append(text("chance-title", at.x - 44, at.y - 44, "chance of each token", "muted", "small"))
+    sum_of = f"together {units.number(r.tokens)} a round"
+    marks.append(text("chance-sum", at.x - 44, at.y - 28, sum_of, "useful", bold=True))
     bars = about(
         "tokens",
         bars_up(
@@ -158,7 +176,7 @@ def _chances(r: Result, at: Box) -> list[dict]:
             columns,
             box,
             y,
-            every=1 if at.w * min(1, (r.drafts + 1) / 7) / (r.drafts + 1) > 14 else 2,
+            every=1 if wide / (r.drafts + 1) > 14 else 3,
         ),
     )
     if r.drafts == 0:
@@ -168,42 +186,102 @@ def _chances(r: Result, at: Box) -> list[dict]:
     return marks + bars + [handle("pull-kept", x, y(r.acceptance), "useful", drag(KEPT, "y", y))]
 
 
+def _by_guesses(r: Result, at: Box) -> list[dict]:
+    """Time of a token over the guesses: each costs its time, and the check is shared by ever fewer more tokens."""
+    top = 1.5 * r.plain_s
+    y = linear(0, top, at.bottom, at.y)
+    few = (
+        "no guesses are"
+        if r.best_drafts == 0
+        else "1 guess is"
+        if r.best_drafts == 1
+        else f"{r.best_drafts} guesses are"
+    )
+    best_s = r.at_guesses[r.best_drafts].token_s
+    marks = [
+        text("guesses-title", at.x - 54, at.y - 42, "time of a token, by guesses a round", "muted", "small"),
+        text("guesses-best", at.x - 54, at.y - 25, f"{few} best: {units.seconds(best_s)} a token", "useful", bold=True),
+    ]  # fmt: skip
+    marks += axis_y("token", y, at.x, show=units.seconds, right=at.right, ticks=(0, r.plain_s))
+    columns = []
+    for one in r.at_guesses:
+        words = f"{one.drafts} guesses: {units.seconds(one.token_s)} a token"
+        shown, check = min(one.token_s, top), min(one.check_s, top)
+        columns.append((str(one.drafts), [
+            Part(check, "useful" if one.drafts == r.best_drafts else "primary", f"{words}, {units.seconds(one.check_s)} of it the check"),
+            Part(shown - check, "overhead", f"{words}, {units.seconds(one.draft_s)} of it guessing"),
+        ]))  # fmt: skip
+    marks += about("token", bars_up("guess-bar", columns, at, y))
+    marks.append(line("plain-level", at.x, y(r.plain_s), at.right, y(r.plain_s), "limit", "a plain step"))
+    over = [one.drafts for one in r.at_guesses if one.token_s > top]
+    if over:
+        place = (at.x, "start") if r.drafts > MOST_DRAFTS / 2 else (at.right, "end")  # away from the knob
+        marks.append(
+            text("guesses-over", place[0], at.y - 8, "at the top: longer still", "muted", "small", place[1])
+        )
+    x = linear(0, MOST_DRAFTS, at.x + at.w / 26, at.right - at.w / 26)
+    tip = f"{r.drafts} guesses: {units.seconds(r.token_s)} a token"
+    knob = handle("pull-guesses", x(r.drafts), y(r.token_s), "now", drag(GUESSES, "x", x), tip=tip)
+    return [*marks, knob]
+
+
 def _by_batch(r: Result, at: Box) -> list[dict]:
     """Speedup over the batch: as soon as the pass is no longer free, guessing loses."""
     peak = max(one.speedup for one in r.at_batch)
     top = next(t for t in (4, 8, 16) if t >= peak or t == 16)
-    x, y = log(1, MOST_BATCH, at.x, at.right), linear(0, top, at.bottom, at.y)
+    # the first batch stands clear of the axis, so that the knob covers none of its numbers
+    x, y = log(1, MOST_BATCH, at.x + 22, at.right - 18), linear(0, top, at.bottom, at.y)
+    stop = (
+        f"{r.drafts} guesses pay up to {r.pays_up_to} requests"
+        if r.drafts != 1
+        else f"1 guess pays up to {r.pays_up_to} requests"
+    )
+    if r.pays_up_to == MOST_BATCH:
+        stop = "it pays at every batch"
+    elif r.drafts == 0:
+        stop = "without guesses: no gain"
+    elif r.pays_up_to == 0:
+        stop = "it pays at no batch"
     marks = [
-        text(
-            "batch-title",
-            at.x - 34,
-            at.y - 31,
-            "speedup by requests in the batch",
-            "muted",
-            "small",
-        )
+        text("batch-title", at.x - 44, at.y - 42, "speedup, by requests in the batch", "muted", "small"),
+        text("batch-stop", at.x - 44, at.y - 25, stop, "useful" if r.pays_up_to else "hot", bold=True),
     ]
     marks += axis_y(
         "speedup", y, at.x, show=units.times, right=at.right, ticks=[top * q / 4 for q in range(5)]
     )
     marks += axis_x("batch", x, at.bottom, show=units.count, ticks=(1, 4, 16, 64, 256))
-    marks += limit_across("even", at, y(1), "")[:1]
-    marks.append(text("even-name", at.right + 6, y(1) + 4, "no gain", "muted", "small"))
-    marks += lines("gain", [Series("", [(one.batch, one.speedup) for one in r.at_batch], "primary")], x, y)[
-        :1
+    marks += limit_across("even", at, y(1), "no gain, no loss")[:1]
+    curve = [(one.batch, one.speedup) for one in r.at_batch]
+    marks += lines("gain", [Series("", curve, "primary")], x, y)[:1]
+    rule = x(cost.ADAPTIVE_BATCH)
+    marks += [
+        line(
+            "policy",
+            rule,
+            at.bottom,
+            rule,
+            at.y - 4,
+            "limit",
+            "a rule of thumb of the source: guess below it",
+        ),
+        text(
+            "policy-name", rule, at.y - 8, f"rule of thumb: {cost.ADAPTIVE_BATCH}", "muted", "small", "middle"
+        ),
     ]
-    marks.append(line("policy", x(cost.ADAPTIVE_BATCH), at.bottom, x(cost.ADAPTIVE_BATCH), at.y, "limit"))
-    marks.append(
-        text("policy-name", x(cost.ADAPTIVE_BATCH), at.y - 8, "guess below 16", "muted", "small", "middle")
-    )
+    if 0 < r.pays_up_to < MOST_BATCH:
+        tip = f"up to {r.pays_up_to} requests it gains, above it loses"
+        marks.append(line("stop", x(r.pays_up_to), at.bottom, x(r.pays_up_to), y(1), "useful", tip))
     shown = units.times(r.speedup)
     role = "useful" if r.speedup > 1 else "hot"
     marks.append(
         handle("now", x(r.batch), y(r.speedup), role, drag(BATCH, "x", x), tip=f"Batch {r.batch}: {shown}")
     )
-    side = "start" if x(r.batch) < at.right - 70 else "end"
-    shift = 22 if side == "start" else -22
-    return [*marks, text("now-name", x(r.batch) + shift, y(r.speedup) - 7, shown, role, "body", side, True)]
+    low = y(r.speedup) < at.y + 14  # keeps clear of the words above the plot
+    place = (x(r.batch) + 22, y(r.speedup) + (18 if low else -9), "start")
+    if r.speedup <= 1 or place[0] > at.right - 56:
+        place = (at.right, min(y(1), y(r.speedup)) - 16, "end")
+    marks.append(text("now-name", *place[:2], shown, role, "body", place[2], True))
+    return marks
 
 
 def _takeaway(r: Result) -> str:
@@ -221,9 +299,9 @@ def _takeaway(r: Result) -> str:
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     """One for each plain step of the stretch of time; the last shows all of it."""
-    lanes_at, chances_at, batch_at, height = PLACES[width == WIDE]
+    lanes_at, chances_at, guesses_at, batch_at, height = PLACES[width == WIDE]
     tokens = figure("tokens a round", r.tokens, units.number, "useful", "tokens")
-    token = figure("a token", r.token_s, units.seconds, "primary")
+    token = figure("a token", r.token_s, units.seconds, "primary", "token")
     gain = figure("against plain steps", r.speedup, units.times, "useful" if r.speedup > 1 else "hot")
     best = figure("guesses are best here", r.best_drafts, units.count)
     p, k = units.number(r.acceptance), r.drafts
@@ -236,11 +314,13 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         takeaway=_takeaway(r),
         figures=(tokens, token, gain, best),
         table=table(
-            ("requests in the batch", Column("speedup", show=units.times)),
-            [(str(one.batch), one.speedup) for one in r.at_batch],
+            ("guesses a round", Column("guessing a token", "s", units.seconds), Column("checking a token", "s", units.seconds),
+             Column("a token", "s", units.seconds)),
+            [(str(one.drafts), one.draft_s, one.check_s, one.token_s) for one in r.at_guesses],
         ),
         height=height,
         width=width,
+        legend=(("overhead", "guessing"), ("primary", "checking"), ("useful", "token kept, or best number"), ("dropped", "not reached")),
         formula=(
             ("{tokens} = (1 − {acceptance:p}ᵏ⁺¹) / (1 − {acceptance:p}), k = {drafts:guesses}" if r.acceptance < 1 else "{tokens} = {drafts:k} + 1",
              f"p = {p}, k = {k}: {{tokens:{tokens.text}}}"),
@@ -249,9 +329,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 f"({{drafts:{units.seconds(r.draft_s)}}} + {units.seconds(r.verify_s)}) / {{tokens:{tokens.text}}} = {token.text}",
             ),
         ),
-        warning=f"Slower than plain decoding: guess only below {cost.ADAPTIVE_BATCH} requests." if broken else "",
+        warning="Slower than plain decoding: " + (f"these guesses pay up to {r.pays_up_to} requests." if r.pays_up_to else "these guesses never pay.") if broken else "",
     )  # fmt: skip
-    rest = _chances(r, chances_at) + _by_batch(r, batch_at)
+    rest = _chances(r, chances_at) + _by_guesses(r, guesses_at) + _by_batch(r, batch_at)
     whole = max(4 * r.plain_s, r.round_s)
     times = [whole * (i + 1) / STEPS_SHOWN for i in range(STEPS_SHOWN)]
     return [Scene(marks=_lanes(r, t, lanes_at) + rest, caption=_caption(r, t), **same) for t in times]
@@ -268,7 +348,7 @@ SIMULATOR = Declaration(
     question="How many guessed tokens should one pass check, and when should it stop guessing?",
     controls=(
         KEPT,
-        slider("drafts", "Guesses a round", 5, 0, MOST_DRAFTS),
+        GUESSES,
         slider("draft_ms", "Time of one guess", 0.8, 0.0, 8.0, step=0.1, unit="ms"),
         BATCH,
         slider("step_ms", "Time of one plain step", 32, 4, 100, unit="ms", more=True),

@@ -198,6 +198,45 @@ def test_a_measured_round_carried_to_a_batch():
     assert at(148).speedup == pytest.approx(at(296).speedup)
 
 
+def test_the_batch_at_which_guessing_stops_paying():
+    times = {
+        "draft_token_s": 0.8e-3,
+        "step_s": 32e-3,
+        "free": cost.free_tokens(*H100.values(), param_bytes=0.5),
+    }
+    last = cost.last_batch_that_pays(0.78, 5, 256, **times)
+    assert 16 < last < 64
+    assert cost.speculation_from_times(0.78, 5, last, **times).pays
+    assert not any(cost.speculation_from_times(0.78, 5, b, **times).pays for b in range(last + 1, 257))
+    assert cost.last_batch_that_pays(0.0, 5, 256, **times) == 0
+    assert cost.last_batch_that_pays(0.78, 5, 30, **times) == 30
+
+
+def test_the_fastest_that_users_can_be_served():
+    """One user: 69.5 GB of 8-bit weights over one H100; many users: their arithmetic, and their caches."""
+
+    def fastest(users, gpus=4, bits=4):
+        return cost.fastest(
+            cost.LLAMA_70B, machine("H100"), users=users, gpus=gpus, weight_bits=bits, context=2048
+        )
+
+    assert fastest(1, 1, 8).weights_s == pytest.approx(cost.LLAMA_70B.linear_parameters / 3.35e12)
+    assert fastest(1).weights_s == fastest(73).weights_s < fastest(75).weights_s
+    assert fastest(256).weights_s == pytest.approx(2 * cost.LLAMA_70B.linear_parameters * 256 / 4 / 989e12)
+    assert fastest(8).caches_s == pytest.approx(8 * 2048 * 327_680 / 4 / 3.35e12)
+    assert fastest(8, 8).between_tokens_s == pytest.approx(fastest(8, 4).between_tokens_s / 2)
+
+
+def test_the_users_whose_caches_fit():
+    def most(gpus, bits):
+        return cost.most_users(cost.LLAMA_70B, machine("H100"), gpus=gpus, weight_bits=bits, context=2048)
+
+    kept = 2048 * 327_680
+    weights = cost.LLAMA_70B.parameters / 2
+    assert weights + most(1, 4) * kept <= machine("H100").memory_bytes < weights + (most(1, 4) + 1) * kept
+    assert most(1, 16) == 0 < most(2, 16) < most(2, 4) < most(4, 4)
+
+
 def test_the_scaling_tax_and_its_curve():
     assert cost.local_step_s(245e-3, 0.65, 0.48) == pytest.approx(180.9e-3, rel=0.001)
     assert cost.scaling_tax(0.65, 0.30) == pytest.approx(0.538, abs=0.001)

@@ -35,23 +35,58 @@ def test_each_application_has_its_own_best():
     assert serve(application="medical").best == "A: latency"
 
 
-@given(st.integers(1, 256), st.sampled_from([2.0, 30.0, 500.0]), st.sampled_from([1, 4, 16]))
-def test_cost_is_gpus_over_tokens(users, between_ms, gpus):
-    r = serve(users=users, between_ms=between_ms, gpus=gpus)
-    assert r.yours.tokens_s == pytest.approx(users / between_ms * 1000)
+@given(st.sampled_from([1, 7, 49, 64]), st.sampled_from([4, 10, 100]), st.sampled_from([1, 4, 16]))
+def test_cost_is_gpus_over_tokens(users, reached, gpus):
+    r = serve(users=users, reached=reached, gpus=gpus)
+    assert r.yours.between_tokens_s == pytest.approx(r.floor_s / reached * 100)
+    assert r.yours.tokens_s == pytest.approx(users / r.yours.between_tokens_s)
     assert r.yours.usd_per_1k == pytest.approx(gpus * 2.7 / 3600 / r.yours.tokens_s * 1000)
-    beaten = any(
+    assert r.yours.beaten == any(
         p.between_tokens_s <= r.yours.between_tokens_s
         and p.usd_per_1k <= r.yours.usd_per_1k
         and (p.between_tokens_s, p.usd_per_1k) != (r.yours.between_tokens_s, r.yours.usd_per_1k)
         for p in (r.a, r.b)
     )
-    assert r.yours.on_frontier != beaten
 
 
-def test_faster_than_the_weights_can_be_read_is_said():
-    assert "No 1 H100 do that" in FRONTIER.scene(serve(gpus=1, between_ms=5.0)).warning
-    assert not FRONTIER.scene(serve()).warning
+def knob(**inputs):
+    r = serve(**inputs)
+    return next(m for m in FRONTIER.scene(r).marks if m["id"] == "yours-dot")
+
+
+@pytest.mark.parametrize("users", [1, 8, 64, 256])
+def test_the_knob_stops_at_the_frontier(users):
+    """At the whole roof it stands on the curve, and no halt of its lies to the left of that."""
+    along, _ = knob(users=users, reached=10)["drag"]
+    best = next(m for m in FRONTIER.scene(serve(users=users, reached=10)).marks if m["id"] == "possible")
+    assert min(along["at"]) == best["x"] == knob(users=users, reached=100)["x"]
+    assert knob(users=users, reached=100)["y"] == best["y"]
+
+
+def test_the_curve_has_a_knee():
+    """One reading of 4-bit weights serves 73 users; past them a token takes longer and gets no cheaper."""
+    edge = serve().edge
+    assert [one.between_tokens_s for one in edge] == sorted(one.between_tokens_s for one in edge)
+    before = [one for one in edge if one.users <= serve().sharing_users]
+    past = [one for one in edge if one.users > serve().sharing_users]
+    costs = [one.usd_per_1k for one in before]
+    assert costs == sorted(costs, reverse=True) and costs[0] > 10 * costs[-1]
+    assert all(one.usd_per_1k == pytest.approx(past[0].usd_per_1k) for one in past) and len(past) > 3
+    assert "past its knee" in FRONTIER.scene(serve(users=256, reached=100)).takeaway
+    assert "nothing is free" in FRONTIER.scene(serve(users=64, reached=100)).takeaway
+
+
+def test_the_sources_points_lie_far_inside():
+    """A at 26% of what 8 H100 could do for one user, B at 5% of what 4 could do for its 64."""
+    r = serve()
+    assert r.a.roof_share == pytest.approx(0.26, abs=0.005)
+    assert r.b.roof_share == pytest.approx(0.048, abs=0.001)
+
+
+def test_best_in_all_five_is_said_only_when_it_is():
+    wide = serve(users=64, reached=50, bits=16, gpus=16)
+    assert wide.best_in_all == "yours" and "best in all five" in FRONTIER.scene(wide).takeaway
+    assert serve().best_in_all == "" and "No point is best" in FRONTIER.scene(serve()).takeaway
 
 
 def test_weights_that_do_not_fit_are_refused():
@@ -59,6 +94,13 @@ def test_weights_that_do_not_fit_are_refused():
         serve(bits=16, gpus=1)
 
 
+def test_users_whose_caches_do_not_fit_are_refused_and_the_knob_stops_before():
+    with pytest.raises(ValueError, match="Users at once must be at most 66, .*, got 84; take fewer"):
+        serve(users=84, gpus=1)
+    _, across = knob(gpus=1)["drag"]
+    assert max(across["to"]) == 64 and len(across["to"]) == len(across["at"])
+
+
 def test_a_chatbot_that_is_too_late_is_said():
-    assert "too late" in FRONTIER.scene(serve(between_ms=60.0)).warning
-    assert not FRONTIER.scene(serve(between_ms=60.0, application="batch")).warning
+    assert "too late" in FRONTIER.scene(serve(reached=5)).warning
+    assert not FRONTIER.scene(serve(reached=5, application="batch")).warning

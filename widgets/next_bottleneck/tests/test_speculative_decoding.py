@@ -61,3 +61,38 @@ def test_the_policy_below_sixteen_leaves_room_and_a_full_batch_loses():
     assert guessing(batch=8).policy_guesses and not sixteen.policy_guesses
     assert sixteen.speedup > 2 and full.speedup < 1 and full.best_drafts <= 1
     assert guessing(batch=16, weight_bits=16).speedup == guessing(weight_bits=16).speedup
+
+
+@given(st.integers(0, 12), st.sampled_from([1, 16, 64]), st.sampled_from([0.0, 0.8, 8.0]))
+def test_the_bars_are_the_times_of_a_token(drafts, batch, draft_ms):
+    """The bar under the knob is the time shown, and no bar is lower than the one said to be best."""
+    r = guessing(drafts=drafts, batch=batch, draft_ms=draft_ms)
+    assert [one.drafts for one in r.at_guesses] == list(range(13))
+    assert r.at_guesses[drafts].token_s == r.token_s and r.at_guesses[0].token_s == r.plain_s
+    assert min(one.token_s for one in r.at_guesses) == r.at_guesses[r.best_drafts].token_s
+    assert all(one.draft_s + one.check_s == pytest.approx(one.token_s) for one in r.at_guesses)
+
+
+def test_the_best_bar_and_no_other_is_marked():
+    marks = {m["id"]: m for m in GUESSING.scenes(guessing())[-1].marks}
+    green = [k for k in range(13) if marks[f"guess-bar-{k}-0"]["role"] == "useful"]
+    assert green == [guessing().best_drafts] and marks["guesses-best"]["s"].startswith("9 guesses are best")
+    assert marks["pull-guesses"]["drag"][0]["input"] == "drafts"
+
+
+@pytest.mark.parametrize("drafts", [1, 3, 5, 12])
+def test_where_it_stops_paying_is_where_the_curve_crosses(drafts):
+    last = guessing(drafts=drafts).pays_up_to
+    assert 16 < last < 256
+    assert guessing(drafts=drafts, batch=last).speedup > 1 >= guessing(drafts=drafts, batch=last + 1).speedup
+    words = [m["s"] for m in GUESSING.scenes(guessing(drafts=drafts))[-1].marks if m["t"] == "text"]
+    assert any(f"up to {last} requests" in one for one in words)
+
+
+def test_guesses_that_never_pay_say_so():
+    r = guessing(acceptance=0.0)
+    scene = GUESSING.scenes(r)[-1]
+    assert (
+        r.pays_up_to == 0 and "never pay" in GUESSING.scenes(guessing(acceptance=0.0, batch=16))[-1].warning
+    )
+    assert any(m.get("s") == "it pays at no batch" for m in scene.marks)
