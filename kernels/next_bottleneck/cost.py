@@ -30,7 +30,7 @@ from kernels.next_bottleneck.cost_detective import (
     diagnose,
     launch_cut,
 )
-from kernels.next_bottleneck.cost_dispatch import BACKENDS, FEATURES, Dispatch, Verdict, dispatch
+from kernels.next_bottleneck.cost_dispatch import BACKENDS, FEATURES, Dispatch, Verdict, dispatch, places_over
 from kernels.next_bottleneck.cost_fleet import (
     REPORTED_PRODUCTION_DAYS,
     REPORTED_REALITY_TAX,
@@ -134,7 +134,7 @@ __all__ = [
     "decode_chain", "diagnose", "diagnose_kernel", "dispatch", "dominates", "expected_tokens", "exposed_s",
     "fleet_mfu", "free_tokens", "frontier", "gpus_saved", "growth_per_doubling", "hfu", "implied_tokens_s",
     "implied_usd_per_gpu_hour", "intensity_behind", "is_regression", "launch_cut", "local_step_s", "mbu",
-    "mfu", "mfu_behind", "next_bottleneck", "overlap_efficiency", "percentile", "playbook",
+    "mfu", "mfu_behind", "next_bottleneck", "overlap_efficiency", "percentile", "places_over", "playbook",
     "production_days", "profiled_s", "reported_exposed_share", "request_s", "residual", "ring_factor",
     "scaling_tax", "share_behind", "shared_saving", "sm_share_taken", "speculate", "speculation", "speculation_at_batch",
     "speculation_from_times",

@@ -310,3 +310,19 @@ def test_a_verdict_names_the_rules_that_its_words_tell():
     machete = cost.dispatch("gemm", **features).verdicts[0]
     assert machete.backend == "Machete" and [rule.feature for rule in machete.broken_rules] == ["group"]
     assert len(machete.broken) == 1 and "got 32" in machete.broken[0]
+
+
+def test_the_places_over_a_format_are_those_of_its_dispatches():
+    """On an H100 FlashAttention 3 stands third and reads fp8 too; int8 is left to Triton, the sixth."""
+    features = {**ATTENTION, "gpu_sm": 90}
+    assert cost.places_over("kv_dtype", "attention", **features) == {"16-bit": 3, "fp8": 3, "int8": 6}
+    weights = {"weights": "int4 W4A16", "group": 128}
+    assert cost.places_over("gpu_sm", "gemm", gpu_sm=90, **weights) == {
+        75: 8,
+        80: 2,
+        86: 2,
+        89: 2,
+        90: 1,
+        100: 2,
+    }
+    assert set(cost.places_over("group", "moe", gpu_sm=75, **weights).values()) == {0}
