@@ -326,3 +326,21 @@ def test_the_places_over_a_format_are_those_of_its_dispatches():
         100: 2,
     }
     assert set(cost.places_over("group", "moe", gpu_sm=75, **weights).values()) == {0}
+
+
+def test_the_gaps_of_fifty_launches_take_a_fifth():
+    assert cost.gap_share(50, 10e-6, 2e-3) == pytest.approx(0.2)
+    with pytest.raises(ValueError, match="work_s"):
+        cost.gap_share(50, 10e-6, 0)
+
+
+def test_one_counter_tells_the_other():
+    """A LayerNorm's 2.8 of 3.35 TB/s at 5.36 FLOP per byte are 15 of 989 TFLOP/s, and the way back."""
+    seen = cost.counters(15 / 2.8, of_bandwidth=2.8 / 3.35)
+    assert seen["compute_share"] == pytest.approx(15 / 989, rel=0.001)
+    back = cost.counters(15 / 2.8, of_flops=seen["compute_share"])
+    assert back["bandwidth_share"] == pytest.approx(2.8 / 3.35)
+    for given_ in ({}, {"of_flops": 0.5, "of_bandwidth": 0.5}):
+        with pytest.raises(ValueError, match="must be given, got both or none"):
+            cost.counters(1.0, **given_)
+    assert all(case.seen.compute_share > 0 and case.seen.bandwidth_share > 0 for case in cost.CASES)
