@@ -27,10 +27,12 @@ from kernels.next_bottleneck.cost_detective import (
     Diagnosis,
     StepCase,
     Symptoms,
+    counters,
     diagnose,
+    gap_share,
     launch_cut,
 )
-from kernels.next_bottleneck.cost_dispatch import BACKENDS, FEATURES, Dispatch, Verdict, dispatch
+from kernels.next_bottleneck.cost_dispatch import BACKENDS, FEATURES, Dispatch, Verdict, dispatch, places_over
 from kernels.next_bottleneck.cost_fleet import (
     REPORTED_PRODUCTION_DAYS,
     REPORTED_REALITY_TAX,
@@ -134,11 +136,12 @@ __all__ = [
     "KernelDiagnosis", "Next", "Round", "RoundResult", "Speculation", "StepCase", "Symptoms",
     "SynchronousStep", "TrainingStep", "Transformer", "Verdict",
     "acceptance_rate", "accepted_chances", "activation_message", "all_reduce", "amdahl", "best_case_s",
-    "best_drafts", "break_even_acceptance", "bucket_timeline", "combined_speedup", "cure_in_turn",
+    "best_drafts", "break_even_acceptance", "bucket_timeline", "combined_speedup", "counters", "cure_in_turn",
     "decode_chain", "diagnose", "diagnose_kernel", "dispatch", "dominates", "expected_tokens", "exposed_s",
-    "fastest", "fleet_mfu", "free_tokens", "frontier", "gpus_saved", "growth_per_doubling", "hfu", "implied_tokens_s",
-    "implied_usd_per_gpu_hour", "intensity_behind", "is_regression", "last_batch_that_pays", "launch_cut", "local_step_s", "mbu",
-    "mfu", "mfu_behind", "most_users", "next_bottleneck", "overlap_efficiency", "percentile", "playbook",
+    "fastest", "fleet_mfu", "free_tokens", "frontier", "gap_share", "gpus_saved", "growth_per_doubling", "hfu",
+    "implied_tokens_s", "implied_usd_per_gpu_hour", "intensity_behind", "is_regression", "last_batch_that_pays",
+    "launch_cut", "local_step_s", "mbu", "mfu", "mfu_behind", "most_users", "next_bottleneck", "overlap_efficiency",
+    "percentile", "places_over", "playbook",
     "production_days", "profiled_s", "reported_exposed_share", "request_s", "residual", "ring_factor",
     "scaling_tax", "share_behind", "shared_saving", "sm_share_taken", "speculate", "speculation", "speculation_at_batch",
     "speculation_from_times",

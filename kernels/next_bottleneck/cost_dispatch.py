@@ -28,6 +28,11 @@ class Dispatch:
         return next((one.backend for one in self.verdicts if one.valid), None)
 
     @property
+    def place(self) -> int:
+        """Of what runs, by speed: 1 is the fastest; 0 if nothing may run."""
+        return next((one.preference + 1 for one in self.verdicts if one.valid), 0)
+
+    @property
     def fast_but_invalid(self) -> tuple[str, ...]:
         """What a dispatcher that looked at speed alone would have run instead."""
         ahead = []
@@ -63,6 +68,14 @@ def dispatch(operation: str, backends: tuple[Backend, ...] = BACKENDS, **feature
     for name, value in features.items():
         require.one_of(known[name], **{name: value})
     return Dispatch(_judged(operation, backends, features))
+
+
+def places_over(feature: str, operation: str, **features) -> dict:
+    """Value of one feature, the others held -> place by speed of what then runs: what a format costs."""
+    require.one_of(tuple(FEATURES), operation=operation)
+    require.one_of(tuple(FEATURES[operation]), feature=feature)
+    values = FEATURES[operation][feature]
+    return {value: dispatch(operation, **{**features, feature: value}).place for value in values}
 
 
 def _judged(operation: str, backends: tuple[Backend, ...], features: Mapping) -> tuple[Verdict, ...]:

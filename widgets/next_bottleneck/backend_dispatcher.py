@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kernels.next_bottleneck import cost
 from widgets import units
+from widgets.charts import text_width
 from widgets.controls import select, toggle
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import WIDE, Scene, about, circle, drag, figure, handle, line, rect, table, text
@@ -30,17 +31,65 @@ LABELS = {
     "nvlink": "NVLink",
     "message_bytes": "message",
 }
-MOST = 11  # backends of an operation
-GPU = select("gpu_sm", "GPU", 90, GPUS, help="For attention and GEMMs.")
+SHORT = {"sliding window": "window"}  # what a column's head has room for
+
+
+def _value(feature: str, value) -> str:
+    if feature == "message_bytes":
+        return units.binary_bytes(value)
+    if feature == "gpu_sm":
+        return f"sm_{value}"
+    if feature == "group":
+        return "channel" if value == 0 else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return SHORT.get(value, str(value))
+
+
+def _options(operation: str, feature: str) -> dict:
+    return {value: _value(feature, value) for value in cost.FEATURES[operation][feature]}
+
+
+GPU = select("gpu_sm", "GPU", 90, GPUS, help="Changes attention, GEMMs and experts.")
 CACHE = select(
-    "kv_dtype",
-    "Cache holds",
-    "int8",
-    {v: v for v in cost.FEATURES["attention"]["kv_dtype"]},
-    help="For attention.",
+    "kv_dtype", "Cache holds", "int8", _options("attention", "kv_dtype"), help="Changes attention only."
 )
-# (first row, its pitch, gates from and to, where the reason stands, right edge, height)
-PLACES = {True: (122, 26, 190, 440, 456, 720, 418), False: (186, 40, 150, 334, 26, 340, 636)}
+WEIGHTS = select(
+    "weights", "Weights", "int4 W4A16", _options("gemm", "weights"), help="Changes GEMMs and experts only."
+)
+GROUP = select("group", "GEMM: group of a scale", 128, _options("gemm", "group"), more=True)
+MESSAGE = select(
+    "message_bytes", "All-reduce: message", 16 * 2**10, _options("all-reduce", "message_bytes"), more=True
+)
+DIALS = {
+    "attention": CACHE,
+    "gemm": GPU,
+    "moe": GROUP,
+    "all-reduce": MESSAGE,
+}  # what each operation's knob turns
+
+
+@dataclass(frozen=True)
+class Layout:
+    width: int
+    top: float  # of the first row
+    room: float  # for all rows
+    widest_pitch: float
+    right: float  # of the columns
+    bars: tuple[float, float]  # from, to
+    reason: float
+    dial: tuple[float, float]  # from, to
+    height: int
+
+    @property
+    def wide(self) -> bool:
+        return self.width == WIDE
+
+
+LAYOUTS = {
+    True: Layout(720, 126, 286, 40, 456, (478, 546), 556, (24, 464), 430),
+    False: Layout(340, 190, 440, 56, 324, (206, 334), 26, (20, 320), 668),
+}
 
 
 @dataclass(frozen=True)
@@ -63,6 +112,7 @@ class Result:
     ahead_but_invalid: int  # faster than what runs
     chosen: str  # '' if nothing may run
     place: int  # of the chosen in the order of speed; 0 if nothing may run
+    places: tuple[int, ...]  # the same for each value that the knob can be pulled to
 
 
 def run(operation, gpu_sm, kv_dtype, weights, head_dim, page_size, attention_kind, mask, group, gpus, nodes,
@@ -89,164 +139,186 @@ def run(operation, gpu_sm, kv_dtype, weights, head_dim, page_size, attention_kin
         )
         for one in found.verdicts
     )  # fmt: skip
-    place = next((row.preference + 1 for row in rows if row.valid), 0)
+    places = cost.places_over(DIALS[operation].name, operation, **features)
     return Result(
         operation, features, rows, len(rows), sum(row.valid for row in rows), len(found.fast_but_invalid),
-        found.chosen or "", place,
+        found.chosen or "", found.place, tuple(places[stop] for stop in DIALS[operation].stops),
     )  # fmt: skip
-
-
-def _value(feature: str, value) -> str:
-    if feature == "message_bytes":
-        return units.binary_bytes(value)
-    if feature == "gpu_sm":
-        return f"sm_{value}"
-    if feature == "group":
-        return "channel" if value == 0 else str(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
 
 
 def _words(rule) -> str:
     allowed = " / ".join(_value(rule.feature, one) for one in rule.values)
-    kind = {"among": "only", "at least": "from", "at most": "up to", "multiple of": "multiples of"}[rule.kind]
-    return f"{LABELS[rule.feature]}: {kind} {allowed}{' on' if rule.kind == 'at least' else ''}"
+    kind = {"among": "only ", "at least": "at least ", "at most": "at most ", "multiple of": "multiples of "}[
+        rule.kind
+    ]
+    return f"{LABELS[rule.feature]}: {kind}{allowed}"
 
 
 def _fitted(why: str) -> str:
-    """The first reason, and how many more: all of them stand in the tip and the table."""
+    """What the first broken rule asks for, and how many more there are: all stand in the tip and the table."""
     first, *more = why.split("; ")
-    return first + (f" (+ {len(more)})" if more else "")
+    return first.split(": ")[1] + (f" (+ {len(more)})" if more else "")
 
 
-def _row(r: Result, row: Row, columns: dict[str, float], tried: int, places) -> list[dict]:
-    """A backend and its gates, one for each feature it has a rule for; open once the request has come to it."""
-    top, pitch, _, _, why_at, edge, _ = places
-    i, y, wide = row.preference, top + pitch * row.preference, edge > 400
+def _named(backend: str, at: Layout) -> str:
+    return backend if at.wide else backend.replace(" over NVLink", "").replace(", grouped", "")
+
+
+def _columns(r: Result, at: Layout) -> dict[str, float]:
+    """The middle of each feature's column: as wide as its words, between the names and the right end."""
+    left = 34 + max(text_width(_named(row.backend, at), "body" if at.wide else "small") for row in r.rows)
+    needs = {name: _head_width(r, name) if at.wide else 20 for name in r.features}
+    spare = (at.right - left - sum(needs.values())) / len(needs)
+    columns, x = {}, left
+    for name, needed in needs.items():
+        columns[name] = x + (needed + spare) / 2
+        x += needed + spare
+    return columns
+
+
+def _head_width(r: Result, name: str) -> float:
+    return max(
+        text_width(LABELS[name], "small"), text_width(_value(name, r.features[name]), "small", bold=True), 22
+    )
+
+
+def _pitch(r: Result, at: Layout) -> float:
+    return min(at.widest_pitch, at.room / r.backends)
+
+
+def _row(r: Result, row: Row, columns: dict[str, float], tried: int, at: Layout) -> list[dict]:
+    """A backend, its gates and its rank; the colours come once the request has come to it."""
+    i, pitch = row.preference, _pitch(r, at)
+    y = at.top + pitch * i
     chosen, reached, here = row.backend == r.chosen, i <= tried, i == tried
     role = ("useful" if chosen else "hot") if reached else "muted"
     tip = f"{i + 1}. {row.backend}: " + (row.why or ("runs" if chosen else "valid, and slower"))
-    marks = [rect(f"row{i}-ground", 0, y, edge, pitch - 3, "idle", tip)] if here else []
     on = "idle" if here else ""
-    marks.append(text(f"row{i}-place", 18, y + 17, str(i + 1), "muted", "small", "end", on=on))
-    marks.append(
-        text(
-            f"row{i}-name",
-            26,
-            y + 17,
-            row.backend if wide else row.backend.split(",")[0],
-            role,
-            "body" if wide else "small",
-            bold=here,
-            on=on,
-        )
-    )
+    line_y = y + (17 if at.wide else 16)
+    marks = [rect(f"row{i}-ground", 0, y, at.width, 23 if at.wide else 37, "idle", tip)] if here else []
+    marks += [
+        text(f"row{i}-place", 18, line_y, str(i + 1), "muted", "small", "end", on=on),
+        text(f"row{i}-name", 26, line_y, _named(row.backend, at), role, "body" if at.wide else "small", bold=here, on=on),
+    ]  # fmt: skip
     for name, x in columns.items():
+        cell = f"row{i}-{name}"
         if name in row.broken:
             marks.append(
-                text(
-                    f"row{i}-{name}",
-                    x,
-                    y + 18,
-                    "×",
-                    "hot" if reached else "muted",
-                    "big",
-                    "middle",
-                    True,
-                    on=on,
-                )
+                text(cell, x, line_y + 1, "×", "hot" if reached else "muted", "big", "middle", True, on=on)
             )
         elif name in row.checked:
             said = f"{row.backend}: {LABELS[name]} {_value(name, r.features[name])} is taken"
-            marks.append(circle(f"row{i}-{name}", x, y + 12, 5, "useful" if reached else "idle", said))
-    if not reached:
-        return marks
-    words = (
-        "runs: the fastest that is valid"
-        if chosen
-        else _fitted(row.why)
-        if row.why
-        else "valid too, but slower"
+            marks.append(circle(cell, x, line_y - 5, 5, "useful" if reached else "muted", said))
+        else:
+            ink = "useful" if reached else "muted"
+            marks.append(text(cell, x, line_y, "any", ink, "small", "middle", chosen and at.wide, on=on))
+    marks.append(_bar(r, row, reached, y, at))
+    words = "runs" if chosen else _fitted(row.why) if row.why else "valid, slower"
+    down = 17 if at.wide else 31
+    if reached or not chosen:
+        marks.append(text(f"row{i}-why", at.reason, y + down, words, role, "small", bold=chosen, on=on))
+    return marks
+
+
+def _bar(r: Result, row: Row, reached: bool, y: float, at: Layout) -> dict:
+    """Its rank as a length: the matrix knows an order of speed, and no times."""
+    start, end = at.bars
+    long = (end - start) * (r.backends - row.preference) / r.backends
+    role = "idle" if not reached else "useful" if row.backend == r.chosen else "dropped"
+    tip = f"{row.backend}: place {row.preference + 1} of {r.backends} by speed" + (
+        ", and invalid" if row.broken else ""
     )
-    down = 17 if wide else 32
-    return [*marks, text(f"row{i}-why", why_at, y + down, words, role, "small", bold=chosen, on=on)]
+    return rect(
+        f"row{row.preference}-rank", start, y + (7 if at.wide else 23), long, 11 if at.wide else 9, role, tip
+    )
 
 
-def _request(r: Result, columns: dict[str, float], tried: int, places) -> list[dict]:
-    """The request, on its way down the order of speed: it stops at the first gate that is shut."""
-    top, pitch, _, right, _, _, _ = places
+def _request(r: Result, columns: dict[str, float], tried: int, at: Layout) -> list[dict]:
+    """The request, on its way down the order of speed: it stops before the first gate that is shut."""
     row = r.rows[tried]
-    shut = next((columns[name] for name in columns if name in row.broken), min(right + 4, places[5] - 10))
-    return [circle("request", shut, top + pitch * tried + 12, 9, "now", f"the request, at {row.backend}")]
+    shut = next((x - 14 for name, x in columns.items() if name in row.broken), at.right + 9)
+    y = at.top + _pitch(r, at) * tried + (12 if at.wide else 11)
+    return [circle("request", shut, y, 6, "now", f"the request, at {row.backend}")]
 
 
-def _head(r: Result, columns: dict[str, float], places) -> list[dict]:
-    top, _, left, _, _, edge, _ = places
-    wide = edge > 400
-    marks = [text("head-order", 0, top - 8, "fastest first", "muted", "small"),
-             text("head-key", edge, 14, "● fits, × does not, blank: no rule" if wide else "● fits, × does not", "muted", "small", "end")]  # fmt: skip
+def _head(r: Result, columns: dict[str, float], at: Layout) -> list[dict]:
+    key = "● fits · × does not · any: no rule"
+    marks = [text("head-order", 0, at.top - 8, "fastest first", "muted", "small"),
+             text("head-key", at.width, 14 if at.wide else at.height - 4, key, "muted", "small", "end"),
+             text("head-speed", at.bars[0], at.top - 26, "rank, not time", "muted", "small")]  # fmt: skip
+    if at.wide:
+        marks.append(text("head-speed-way", at.bars[0], at.top - 10, "longer: faster", "muted", "small"))
     for i, (name, x) in enumerate(columns.items()):
         value = _value(name, r.features[name])
-        if wide:
-            y = top - 52 + 28 * (i % 2)  # two levels, so that long values do not meet
-            pair = [text(f"head-{name}", x, y, LABELS[name], "muted", "small", "middle"),
-                    text(f"head-{name}-value", x, y + 14, value, "ink", "small", "middle", True)]  # fmt: skip
+        if at.wide:
+            pair = [text(f"head-{name}", x, at.top - 26, LABELS[name], "muted", "small", "middle"),
+                    text(f"head-{name}-value", x, at.top - 10, value, "ink", "small", "middle", True)]  # fmt: skip
         else:
-            at, y = (i % 2) * 170, 78 + 20 * (i // 2)
-            pair = [text(f"head-{name}", at, y, f"{i + 1} {LABELS[name]}: {value}", "ink", "small"),
-                    text(f"head-{name}-value", x, top - 8, str(i + 1), "muted", "small", "middle", True)]  # fmt: skip
+            left, y = (i % 2) * 170, 106 + 18 * (i // 2)
+            pair = [text(f"head-{name}", left, y, f"{i + 1} {LABELS[name]}: {value}", "ink", "small"),
+                    text(f"head-{name}-value", x, at.top - 8, str(i + 1), "muted", "small", "middle", True)]  # fmt: skip
         marks += about(CONTROLS.get(name, name), pair)
-    return marks + _dial(r, wide)
+    return marks + _dial(r, at) + _unused(r, at)
 
 
-def _dial(r: Result, wide: bool) -> list[dict]:
-    """The feature that changes most: a knob on its values, the GPU's generations or what the cache holds."""
-    control = {"attention": CACHE, "gemm": GPU}.get(r.operation)
-    name = control.name if control else next(iter(r.features))
-    stops = control.stops if control else cost.FEATURES[r.operation][name]
-    x0, pitch = 84 if wide else 12, (300 if wide else 300) / max(1, len(stops) - 1)
-    marks = [text("dial-title", 0, 14, "The request" if control else f"The request: {LABELS[name]}", bold=True),
-             line("dial", x0, 34, x0 + pitch * (len(stops) - 1), 34, "axis")]  # fmt: skip
-    for i, stop in enumerate(stops):
-        chosen, x = stop == r.features[name], x0 + pitch * i
-        anchor = "middle" if wide or 0 < i < len(stops) - 1 else "start" if i == 0 else "end"
-        shift = 0 if anchor == "middle" else -10 if anchor == "start" else 10
-        words = _value(name, stop).replace("sm_", "") if len(stops) > 4 else _value(name, stop)
-        marks.append(
-            text(f"dial{i}", x + shift, 58, words, "ink" if chosen else "muted", "small", anchor, bold=chosen)
-        )
-    if control:
-        places = {stop: x0 + pitch * i for i, stop in enumerate(stops)}
-        marks.append(
-            handle(
-                "pull-dial",
-                places[r.features[name]],
-                34,
-                "now",
-                drag(control, "x", lambda stop: places[stop]),
-            )
-        )
-    return marks
+def _dial(r: Result, at: Layout) -> list[dict]:
+    """The feature that decides most here, and what each value of it would cost: the place of what then runs."""
+    control = DIALS[r.operation]
+    start, end = at.dial
+    places = {
+        stop: start + (end - start) * i / (len(control.stops) - 1) for i, stop in enumerate(control.stops)
+    }
+    marks = [text("dial-title", 0, 14, f"Pull: {LABELS[control.name]}, and who then runs", bold=True),
+             line("dial", start, 34, end, 34, "axis")]  # fmt: skip
+    for i, (stop, x) in enumerate(places.items()):
+        chosen = stop == r.features[control.name]
+        anchor, shift = ("start", -20) if i == 0 else ("end", 20) if i == len(places) - 1 else ("middle", 0)
+        place, runs = r.places[i], f"place {r.places[i]}"
+        role = "muted" if not chosen else "hot" if place == 0 else "useful"
+        marks += [
+            text(f"dial{i}", x + shift, 58, _value(control.name, stop), "ink" if chosen else "muted", "small", anchor, chosen),
+            text(f"dial{i}-place", x + shift, 74, runs if place else "none", role, "small", anchor, chosen),
+        ]  # fmt: skip
+    knob = drag(control, "x", lambda stop: places[stop])
+    return [*marks, handle("pull-dial", places[r.features[control.name]], 34, "now", knob)]
+
+
+def _unused(r: Result, at: Layout) -> list[dict]:
+    """The controls in view that change nothing here."""
+    names = [one.label for one in (GPU, CACHE, WEIGHTS) if one.name not in r.features]
+    y = at.height - (4 if at.wide else 20)
+    return [text("unused", 0, y, f"Changes nothing here: {', '.join(names)}", "muted", "small")]
 
 
 CONTROLS = {"attention": "attention_kind"}  # a feature of another name than its control
 
 
-def _caption(r: Result, tried: int) -> str:
+def _caption(r: Result, step: int, tried: int) -> str:
     row = r.rows[tried]
+    if step > tried:
+        return f"{row.backend} runs, found at try {tried + 1}: the slower ones are not asked."
     if row.backend == r.chosen:
         return f"Try {tried + 1}, {row.backend}: no gate is shut, and it runs. Slower ones are not asked."
-    return f"Try {tried + 1}, {row.backend}: it may not run ({_fitted(row.why)}), so the next one is asked."
+    end = "the next one is asked" if step < len(r.rows) - 1 else "there is no next one"
+    return f"Try {tried + 1}, {row.backend}: it may not run ({row.why}), so {end}."
+
+
+STEPPED_IN = {  # what to keep when faster ones are invalid, by operation
+    "attention": "The request decides before any tuning does: nothing ranked above {chosen} may run it.",
+    "gemm": "Layout and kernel must agree: what ranks above {chosen} does not take this form of weights.",
+    "moe": "Grouped kernels come one a format: what ranks above {chosen} reads another.",
+    "all-reduce": "A one-shot kernel is built for its number of GPUs: the others are ruled out, not slower.",
+}
+NCCL = "One-shot kernels serve one node and small messages: past that limit NCCL runs, ranked last and always valid."
 
 
 def _takeaway(r: Result) -> str:
     if not r.chosen:
         return "Nothing here may run this: an engine must refuse, not pick the nearest kernel."
-    if r.valid == 1 and r.ahead_but_invalid:
-        return "One of them is left: a format that a single kernel reads decides the speed of all of it."
+    if r.chosen == "NCCL":
+        return NCCL
     if r.ahead_but_invalid:
-        return "Fast but invalid is a bug: first ask what may run, then take the fastest of it."
+        return STEPPED_IN[r.operation].format(chosen=r.chosen)
     return "Here the fastest kernel may run. Change one feature, and see who has to step in."
 
 
@@ -260,13 +332,10 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """One for each backend that is asked, in the order of speed, down to the one that runs."""
-    places = PLACES[width == WIDE]
-    left, right = places[2:4]
-    left += 54 if len(r.features) <= 4 else 0  # few features leave room for long names
-    names = list(r.features)
-    columns = {name: left + (right - left) * (i + 0.5) / len(names) for i, name in enumerate(names)}
-    head = _head(r, columns, places)
+    """One for each backend in the order of speed; below the one that runs nothing is asked, so it stays."""
+    at = LAYOUTS[width == WIDE]
+    columns = _columns(r, at)
+    head = _head(r, columns, at)
     valid = figure(f"of {r.backends} may run", r.valid, units.count, "useful")
     ahead = figure(
         "faster, and invalid", r.ahead_but_invalid, units.count, "hot" if r.ahead_but_invalid else "ink"
@@ -286,22 +355,19 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             ("backend", "place by speed", "valid", "rules it breaks"),
             [(x.backend, str(x.preference + 1), "yes" if x.valid else "no", x.why or "none") for x in r.rows],
         ),
-        "height": places[-1],
+        "height": at.height,
         "width": width,
         "formula": _formula(r),
         "warning": "" if r.chosen else "No backend of this matrix is valid: say so, and stop.",
     }
     scenes = []
-    for tried in range(r.place or len(r.rows)):
-        rows = [mark for row in r.rows for mark in _row(r, row, columns, tried, places)]
-        scenes.append(
-            Scene(marks=head + rows + _request(r, columns, tried, places), caption=_caption(r, tried), **same)
-        )
+    last = r.place - 1 if r.place else len(r.rows) - 1
+    for step in range(len(r.rows)):
+        tried = min(step, last)
+        rows = [mark for row in r.rows for mark in _row(r, row, columns, tried, at)]
+        marks = head + rows + _request(r, columns, tried, at)
+        scenes.append(Scene(marks=marks, caption=_caption(r, step, tried), **same))
     return scenes
-
-
-def _options(operation: str, feature: str) -> dict:
-    return {value: _value(feature, value) for value in cost.FEATURES[operation][feature]}
 
 
 SIMULATOR = Declaration(
@@ -311,16 +377,16 @@ SIMULATOR = Declaration(
         select("operation", "Operation", "attention", KERNELS, help="A simplified matrix; engines keep their own."),
         GPU,
         CACHE,
-        select("weights", "Weights", "int4 W4A16", _options("gemm", "weights"), help="For GEMMs and experts."),
+        WEIGHTS,
         select("head_dim", "Attention: head size", 128, _options("attention", "head_dim"), more=True),
         select("page_size", "Attention: tokens a page", 16, _options("attention", "page_size"), more=True),
         select("attention_kind", "Attention: kind", "standard", _options("attention", "attention"), more=True),
         select("mask", "Attention: mask", "causal", _options("attention", "mask"), more=True),
-        select("group", "GEMM: group of a scale", 128, _options("gemm", "group"), more=True),
+        GROUP,
         select("gpus", "All-reduce: GPUs", 8, _options("all-reduce", "gpus"), more=True),
         select("nodes", "All-reduce: nodes", 1, _options("all-reduce", "nodes"), more=True),
         toggle("nvlink", "All-reduce: NVLink", True, more=True),
-        select("message_bytes", "All-reduce: message", 16 * 2**10, _options("all-reduce", "message_bytes"), more=True),
+        MESSAGE,
     ),
     presets={
         "An int8 cache on H100": {},
@@ -330,7 +396,7 @@ SIMULATOR = Declaration(
         "All-reduce of 1 MiB": {"operation": "all-reduce", "message_bytes": 2**20},
     },
     run=run,
-    stepper=Stepper("try", frames, lambda r: (r.place or len(r.rows)) - 1),
+    stepper=Stepper("try", frames, lambda r: len(r.rows) - 1),
     prediction=Prediction(
         "Eleven attention backends stand in order of speed. The GPU is an H100, the model has ordinary heads of 128 and "
         "a causal mask, and its cache was just made int8, in pages of 16 tokens. How many of the eleven may run?",

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, text_width
+from widgets.charts import Box, text_width, wrap
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import WIDE, Scene, about, drag, figure, handle, line, rect, table, text
 
 OWN = "your own numbers"
 CASES = {case.name: case for case in cost.CASES}
-KERNELS = 12
+OWN_KERNELS = 12  # bars in the trace of one's own numbers
+STEPS = 6  # five looks and all of them; or a guess and five questions
 QUESTIONS = ("input late?", "gaps between?", "a slow rank?", "NCCL alone?", "near its roof?")
 NAMES = {
     "input": "the input",
@@ -26,10 +27,24 @@ NAMES = {
 UNDECIDED = "not yet"
 DIAGNOSIS = select("diagnosis", "Your diagnosis", UNDECIDED, {UNDECIDED: "not yet", **NAMES},
                    help="The questions are answered once you have named a suspect.")  # fmt: skip
-# (the trace and its lanes' pitch, the suspects, the questions, height)
+# (the trace and its lanes' pitch, the counters, the suspects, the questions, height)
 PLACES = {
-    True: (Box(96, 40, 616, 4 * 32), 32, Box(20, 214, 250, 172), Box(330, 214, 390, 150), 428),
-    False: (Box(0, 52, 336, 4 * 44), 44, Box(20, 268, 300, 172), Box(0, 480, 340, 150), 700),
+    True: (
+        Box(96, 40, 410, 4 * 32),
+        32,
+        Box(530, 46, 190, 112),
+        Box(20, 214, 250, 172),
+        Box(330, 214, 390, 150),
+        428,
+    ),
+    False: (
+        Box(0, 40, 336, 4 * 44),
+        44,
+        Box(0, 234, 336, 88),
+        Box(20, 372, 300, 172),
+        Box(0, 584, 340, 126),
+        756,
+    ),
 }
 ANSWERS = ("input", "launches", "stragglers", "communication")  # a yes to the first four questions
 LIMITS = (cost.WAIT_SHARE, cost.WAIT_SHARE, cost.SKEW, cost.WAIT_SHARE, cost.NEAR_ROOF)
@@ -46,9 +61,11 @@ class Asked:
 @dataclass(frozen=True)
 class Result:
     case: str
+    title: str
     diagnosis: str
     right: bool
     story: str
+    kernels: int
     input_wait_share: float
     launch_gap_share: float
     exposed_communication_share: float
@@ -60,7 +77,7 @@ class Result:
     compute_share: float
     bandwidth_share: float
     roof_share: float
-    roof_percent: float
+    gap_percent: float
     bound: str
     limits: tuple[float, ...]  # of the five questions
     asked: tuple[Asked, ...]
@@ -82,13 +99,14 @@ def run(
 ) -> Result:
     ridge = machine("H100").ridge("fp16")
     if case == OWN:
-        story = "Your own profile, on an H100."
+        title, story, kernels = OWN, "Your own profile, on an H100.", OWN_KERNELS
         seen = cost.Symptoms(
             input_wait / 100, launch_gaps / 100, communication / 100, rank_skew, intensity, ridge,
             compute_share / 100, bandwidth_share / 100,
         )  # fmt: skip
     else:
-        story, seen = CASES[case].story, CASES[case].seen
+        found = CASES[case]
+        title, story, kernels, seen = found.title, found.story, found.kernels, found.seen
     waits = seen.input_wait_share + seen.launch_gap_share + seen.exposed_communication_share
     if waits > 0.95:
         raise ValueError(
@@ -99,9 +117,9 @@ def run(
     roof = seen.bandwidth_share if bound == "memory" else seen.compute_share
     work = 1 - waits
     return Result(
-        case, diagnosis, diagnosis == found.bottleneck, story, seen.input_wait_share, seen.launch_gap_share, seen.exposed_communication_share,
+        case, title, diagnosis, diagnosis == found.bottleneck, story, kernels, seen.input_wait_share, seen.launch_gap_share, seen.exposed_communication_share,
         seen.rank_skew, 1 - 1 / max(1.0, seen.rank_skew), work, seen.intensity, seen.ridge, seen.compute_share,
-        seen.bandwidth_share, roof, 100 * roof, bound, LIMITS,
+        seen.bandwidth_share, roof, 100 * seen.launch_gap_share, bound, LIMITS,
         tuple(Asked(c.question, c.value, c.limit, c.hit) for c in found.checks),
         found.bottleneck, found.path, cost.amdahl(work, 1 / roof),
     )  # fmt: skip
@@ -110,15 +128,10 @@ def run(
 def _trace(r: Result, at: Box, pitch: float, looked: int) -> list[dict]:
     """One step as a profiler's timeline: what runs, and what it waits for. The lane looked at is named in bold."""
     wide = at.x > 50
-    marks = [
-        text(
-            "story",
-            0,
-            16,
-            r.story if wide or text_width(r.story, bold=True) < 338 else f"Case: {r.case}",
-            bold=True,
-        )
-    ]
+    guessed = r.diagnosis != UNDECIDED
+    words = r.story if guessed else f"The profile: {r.title}"
+    lines = [words] if wide else wrap(words, 300, "body")
+    marks = [text(f"story{i}", 0, 16 + 16 * i, words, bold=True) for i, words in enumerate(lines)]
     for row, name in enumerate(("input", "kernels", "NCCL", "other ranks")):
         y, now = at.y + pitch * row + (0 if wide else 16), looked == row
         label = (at.x - 10, y + 16, "end") if wide else (at.x, y - 4, "start")
@@ -131,7 +144,7 @@ def _trace(r: Result, at: Box, pitch: float, looked: int) -> list[dict]:
     tops = [at.y + pitch * row + (0 if wide else 16) for row in range(4)]
     start = at.x + at.w * r.input_wait_share
     end = at.right - at.w * r.exposed_communication_share
-    step = (end - start) / KERNELS
+    step = (end - start) / r.kernels
     busy = r.work_share / (r.work_share + r.launch_gap_share)
     if r.input_wait_share:
         share = units.percent(r.input_wait_share, 0)
@@ -140,9 +153,12 @@ def _trace(r: Result, at: Box, pitch: float, looked: int) -> list[dict]:
         )
     role = "primary" if r.diagnosis == UNDECIDED else "memory" if r.bound == "memory" else "compute"
     tip = f"Kernels run {units.percent(r.work_share, 0)} of the time, gaps {units.percent(r.launch_gap_share, 0)}"
-    for k in range(KERNELS):
+    for k in range(r.kernels):
         wide_k = max(1, step * busy - (1 if r.launch_gap_share < 0.02 else 0))
         marks += about("launches", rect(f"kernel{k}", start + step * k, tops[1], wide_k, 22, role, tip))
+    for row, some in ((0, r.input_wait_share), (2, r.exposed_communication_share)):
+        if not some:
+            marks.append(text(f"lane{row}-none", at.x + 6, tops[row] + 15, "none", "muted", "small"))
     if r.exposed_communication_share:
         share = units.percent(r.exposed_communication_share, 0)
         nccl = rect(
@@ -168,6 +184,30 @@ def _trace(r: Result, at: Box, pitch: float, looked: int) -> list[dict]:
                 )
             )
     return marks
+
+
+def _counters(r: Result, at: Box, looked: bool) -> list[dict]:
+    """How near each roof is: both gauges look alike until a diagnosis says which of the two counts."""
+    undecided, near = r.diagnosis == UNDECIDED, at.x + at.w * cost.NEAR_ROOF
+    pitch = at.h / 2 - 10
+    marks = []
+    for i, (name, share, role) in enumerate(
+        (("FLOP/s", r.compute_share, "compute"), ("bandwidth", r.bandwidth_share, "memory"))
+    ):
+        counts = not undecided and role == r.bound
+        y, term = at.y + pitch * i, f"{role if role == 'compute' else 'bandwidth'}_share"
+        words = f"{name} {units.percent(share)}" + (": counts" if counts else "")
+        ink, strong = ("now" if looked else role if counts else "muted"), looked or counts
+        fill = role if undecided or counts else "idle"
+        marks += about(
+            term,
+            text(f"gauge{i}-name", at.x, y + 9, words, ink, "small", bold=strong),
+            rect(f"gauge{i}-all", at.x, y + 17, at.w, 14, "idle", f"{name}: all that the machine has"),
+            rect(f"gauge{i}", at.x, y + 17, at.w * share, 14, fill, f"{units.percent(share)} of the {name}"),
+        )
+        marks.append(line(f"gauge{i}-near", near, y + 15, near, y + 34, "limit", "near its roof"))
+    words = f"near a roof: {units.percent(cost.NEAR_ROOF, 0)}"
+    return [*marks, text("gauge-near", near, at.y + pitch + 47, words, "muted", "small", "middle")]
 
 
 def _suspects(r: Result, at: Box) -> list[dict]:
@@ -234,7 +274,8 @@ LOOKS = (
     "The kernels' lane: they run {work} of the time, and gaps between them take {gaps}.",
     "NCCL's lane: communication that no kernel hides takes {nccl}.",
     "The other ranks: the slowest takes {skew} the mean.",
-    "The counters: {flops} of the FLOP/s and {bytes} of the bandwidth, at {intensity} FLOP per byte. Name a suspect.",
+    "The counters: {flops} of the FLOP/s and {bytes} of the bandwidth, at {intensity} FLOP per byte.",
+    "All of it lies before you: the lanes say what waits, the counters how hard the kernels work. Name a suspect.",
 )
 
 
@@ -266,13 +307,14 @@ def _caption(r: Result, step: int) -> str:
         return _look(r, step)
     if step == 0:
         return "You have named a suspect; now the questions, one after the other."
+    n = len(r.asked)
+    if step > n:
+        return f"Question {n} of five has decided: {NAMES[r.bottleneck]}. The later ones are not asked."
     asked = r.asked[step - 1]
-    i = step - 1
     said = "yes" if asked.hit else "no"
-    rest = f", so it is {NAMES[r.bottleneck]}" if step == len(r.asked) else ", so on to the next"
-    return (
-        f"{asked.question} {_shown(i, asked.value)} beside a limit of {_shown(i, asked.limit)}: {said}{rest}."
-    )
+    rest = f", so it is {NAMES[r.bottleneck]}" if step == n else ", so on to the next"
+    shown, limit = _shown(step - 1, asked.value), _shown(step - 1, asked.limit)
+    return f"{asked.question} {shown} beside a limit of {limit}: {said}{rest}."
 
 
 def _table(r: Result):
@@ -281,11 +323,12 @@ def _table(r: Result):
         ("gaps between kernels", r.launch_gap_share, LIMITS[1]),
         ("slowest rank over the mean", r.rank_skew, LIMITS[2]),
         ("communication that shows", r.exposed_communication_share, LIMITS[3]),
-        (f"of its roof ({r.bound})", r.roof_share, LIMITS[4]),
         ("of the FLOP/s", r.compute_share, "not asked"),
         ("of the bandwidth", r.bandwidth_share, "not asked"),
         ("FLOP per byte", r.intensity, "not asked"),
     ]
+    if r.diagnosis != UNDECIDED:
+        rows.append((f"of its roof ({r.bound})", r.roof_share, LIMITS[4]))
     return table(("seen", "value", "limit"), rows)
 
 
@@ -303,7 +346,7 @@ def _figures(r: Result) -> tuple:
 
 def _summary(r: Result, told: tuple) -> str:
     if r.diagnosis == UNDECIDED:
-        return (f"{r.case}: a profile with {told[0].text} of the FLOP/s and {told[1].text} of the bandwidth; the input, "
+        return (f"The profile of {r.title}, with {told[0].text} of the FLOP/s and {told[1].text} of the bandwidth; the input, "
                 "the gaps, the ranks and the network stand in its lanes. Nothing is diagnosed yet.")  # fmt: skip
     work, intensity, roof, gain = (one.text for one in told)
     said = "right" if r.right else f"not right: it is {NAMES[r.bottleneck]}"
@@ -312,7 +355,7 @@ def _summary(r: Result, told: tuple) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    trace_at, pitch, suspects_at, flow_at, height = PLACES[width == WIDE]
+    trace_at, pitch, counters_at, suspects_at, flow_at, height = PLACES[width == WIDE]
     undecided, told = r.diagnosis == UNDECIDED, _figures(r)
     known = "?" if undecided else f"the {r.bound} roof is the one that counts"
     sign = "<" if r.intensity < r.ridge else "≥"
@@ -320,7 +363,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         Scene(
             summary=_summary(r, told),
             takeaway=_takeaway(r, step),
-            marks=_trace(r, trace_at, pitch, step if undecided else -1) + _suspects(r, suspects_at)
+            marks=_trace(r, trace_at, pitch, step if undecided else -1)
+            + _counters(r, counters_at, undecided and step == 4) + _suspects(r, suspects_at)
             + _flow(r, step, flow_at) + _verdict(r, step, flow_at),
             figures=told,
             table=_table(r),
@@ -330,7 +374,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                       f"{{intensity:{units.number(r.intensity)}}} {sign} {units.number(r.ridge)}: {known}"),),
             caption=_caption(r, step),
         )
-        for step in range(len(LOOKS) if undecided else len(r.asked) + 1)
+        for step in range(STEPS)
     ]  # fmt: skip
 
 
@@ -338,7 +382,8 @@ SIMULATOR = Declaration(
     title="Profiler detective",
     question="A profile lies before you: what holds the step up?",
     controls=(
-        select("case", "Case", "a LayerNorm", [*CASES, OWN], help="More settings make your own."),
+        select("case", "Case", "many thin bars", {**{name: one.title for name, one in CASES.items()}, OWN: OWN},
+               help="More settings make your own."),
         DIAGNOSIS,
         slider("input_wait", "Waits for input", 0, 0, 90, unit="%", more=True),
         slider("launch_gaps", "Gaps between kernels", 0, 0, 90, unit="%", more=True),
@@ -349,18 +394,18 @@ SIMULATOR = Declaration(
         slider("bandwidth_share", "Of the bandwidth", 84, 1, 100, unit="%", more=True),
     ),
     presets={
-        "A LayerNorm": {},
-        "Many thin bars": {"case": "many thin bars"},
-        "Two weeks of work": {"case": "two weeks on the wrong kernel"},
-        "One hot expert": {"case": "one hot expert"},
+        "A layer of a decoder": {},
+        "A LayerNorm": {"case": "a LayerNorm"},
+        "Two weeks later": {"case": "two weeks on the wrong kernel"},
+        "Experts on 8 GPUs": {"case": "one hot expert"},
         "Width 4097, solved": {"case": "a GEMM of width 4097", "diagnosis": "implementation"},
     },
     run=run,
-    stepper=Stepper("look", frames),
+    stepper=Stepper("look", frames, lambda r: STEPS - 1),
     prediction=Prediction(
-        "A LayerNorm on an H100 reaches 15 TFLOP/s, 1.5% of the peak, at 2.8 TB/s. How near is it, in percent, to the "
-        "ceiling that limits it?",
-        "roof_percent",
+        "A layer launches 50 kernels, and at each launch the GPU stands idle for 10 µs. Its kernels work 2 ms in all. "
+        "How much of the layer's time, in percent, is lost between kernels?",
+        "gap_percent",
         "%",
     ),
     source="Performance Engineering",

@@ -310,3 +310,37 @@ def test_a_verdict_names_the_rules_that_its_words_tell():
     machete = cost.dispatch("gemm", **features).verdicts[0]
     assert machete.backend == "Machete" and [rule.feature for rule in machete.broken_rules] == ["group"]
     assert len(machete.broken) == 1 and "got 32" in machete.broken[0]
+
+
+def test_the_places_over_a_format_are_those_of_its_dispatches():
+    """On an H100 FlashAttention 3 stands third and reads fp8 too; int8 is left to Triton, the sixth."""
+    features = {**ATTENTION, "gpu_sm": 90}
+    assert cost.places_over("kv_dtype", "attention", **features) == {"16-bit": 3, "fp8": 3, "int8": 6}
+    weights = {"weights": "int4 W4A16", "group": 128}
+    assert cost.places_over("gpu_sm", "gemm", gpu_sm=90, **weights) == {
+        75: 8,
+        80: 2,
+        86: 2,
+        89: 2,
+        90: 1,
+        100: 2,
+    }
+    assert set(cost.places_over("group", "moe", gpu_sm=75, **weights).values()) == {0}
+
+
+def test_the_gaps_of_fifty_launches_take_a_fifth():
+    assert cost.gap_share(50, 10e-6, 2e-3) == pytest.approx(0.2)
+    with pytest.raises(ValueError, match="work_s"):
+        cost.gap_share(50, 10e-6, 0)
+
+
+def test_one_counter_tells_the_other():
+    """A LayerNorm's 2.8 of 3.35 TB/s at 5.36 FLOP per byte are 15 of 989 TFLOP/s, and the way back."""
+    seen = cost.counters(15 / 2.8, of_bandwidth=2.8 / 3.35)
+    assert seen["compute_share"] == pytest.approx(15 / 989, rel=0.001)
+    back = cost.counters(15 / 2.8, of_flops=seen["compute_share"])
+    assert back["bandwidth_share"] == pytest.approx(2.8 / 3.35)
+    for given_ in ({}, {"of_flops": 0.5, "of_bandwidth": 0.5}):
+        with pytest.raises(ValueError, match="must be given, got both or none"):
+            cost.counters(1.0, **given_)
+    assert all(case.seen.compute_share > 0 and case.seen.bandwidth_share > 0 for case in cost.CASES)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kernels.next_bottleneck import cost
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
 
 DISPATCHER = find("backend_dispatcher")
 FEATURES = cost.FEATURES["attention"]
@@ -73,8 +74,61 @@ def test_impossible_requests_are_sentences():
 def test_the_request_goes_down_the_order_of_speed_and_stops_where_a_gate_is_shut():
     r = matrix()
     frames = DISPATCHER.scenes(r)
-    assert len(frames) == r.place == 6 and DISPATCHER.stepper.start(r) == 5
+    assert (r.place, len(frames), DISPATCHER.stepper.start(r)) == (6, 11, 10)
     heights = [next(m for m in f.marks if m["id"] == "request")["y"] for f in frames]
-    assert heights == sorted(set(heights))
-    assert "no gate is shut" in frames[-1].caption and all("next one" in f.caption for f in frames[:-1])
-    assert len(DISPATCHER.scenes(matrix(gpu_sm=75))) == 11, "where nothing may run, all are asked"
+    assert heights[:6] == sorted(set(heights[:6])) and set(heights[5:]) == {heights[5]}
+    assert "no gate is shut" in frames[5].caption and all("next one" in f.caption for f in frames[:5])
+    assert all("slower ones are not asked" in f.caption for f in frames[6:])
+    refused = DISPATCHER.scenes(matrix(gpu_sm=75))
+    assert "there is no next one" in refused[-1].caption, "where nothing may run, all are asked"
+
+
+REQUESTS = [
+    {}, {"kv_dtype": "16-bit"}, {"operation": "gemm"}, {"operation": "gemm", "weights": "fp8"},
+    {"operation": "moe"}, {"operation": "moe", "group": 256}, {"operation": "all-reduce"},
+    {"operation": "all-reduce", "gpus": 4},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("inputs", REQUESTS, ids=str)
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_every_operation_has_a_knob_that_says_who_runs_at_each_of_its_values(inputs, width):
+    r = matrix(**inputs)
+    scene = DISPATCHER.scenes(r, width=width)[-1]
+    marks = {mark["id"]: mark for mark in scene.marks}
+    (knob,) = marks["pull-dial"]["drag"]
+    for i, value in enumerate(knob["to"]):
+        then = matrix(**{**inputs, knob["input"]: value})
+        assert marks[f"dial{i}-place"]["s"] == (f"place {then.place}" if then.place else "none")
+    assert any(r.features[feature] in knob["to"] for feature in r.features)
+
+
+def test_every_cell_says_fits_does_not_or_any():
+    r = matrix()
+    marks = {mark["id"]: mark for mark in DISPATCHER.scenes(r)[-1].marks}
+    for row in r.rows:
+        for feature in r.features:
+            cell = marks[f"row{row.preference}-{feature}"]
+            told = "×" if feature in row.broken else None if feature in row.checked else "any"
+            assert cell.get("s") == told
+    assert marks["row5-kv_dtype"]["s"] == "any", "Triton reads an int8 cache as it reads any"
+
+
+@pytest.mark.parametrize("operation", cost.FEATURES)
+def test_bars_fall_with_the_rank_and_claim_no_more_than_an_order(operation):
+    scene = DISPATCHER.scenes(matrix(operation=operation))[-1]
+    bars = [mark for mark in scene.marks if mark["id"].endswith("-rank")]
+    wide = [bar["w"] for bar in bars]
+    assert wide == sorted(set(wide), reverse=True)
+    assert wide == pytest.approx([wide[0] * (len(wide) - i) / len(wide) for i in range(len(wide))], abs=0.02)
+    assert any(mark.get("s") == "rank, not time" for mark in scene.marks)
+
+
+def test_each_operation_has_its_own_conclusion_and_names_the_controls_that_it_does_not_ask():
+    said = {name: DISPATCHER.scenes(matrix(operation=name, group=32))[-1] for name in cost.FEATURES}
+    assert len({scene.takeaway for scene in said.values()}) == 4
+    nccl = DISPATCHER.scenes(matrix(operation="all-reduce", message_bytes=2**20))[-1]
+    assert "NCCL" in nccl.takeaway and "format" not in nccl.takeaway
+    unused = {n: next(m["s"] for m in s.marks if m["id"] == "unused") for n, s in said.items()}
+    assert unused["attention"].endswith("Weights") and unused["gemm"].endswith("Cache holds")
+    assert unused["all-reduce"].endswith("GPU, Cache holds, Weights")

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kernels.next_bottleneck import cost
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
 
 DETECTIVE = find("profiler_detective")
 OWN = "your own numbers"
@@ -20,10 +21,10 @@ def test_each_case_is_solved_and_only_its_last_step_tells(case):
     r = seen(case=case.name, diagnosis=case.answer)
     assert r.right and r.bottleneck == case.answer and r.path == cost.PATHS[case.answer]
     scenes = DETECTIVE.scenes(r)
-    assert len(scenes) == len(r.asked) + 1
+    assert len(scenes) == 6 and "not asked" not in scenes[len(r.asked)].caption
     told = [any(mark["id"] == "path" for mark in scene.marks) for scene in scenes]
-    assert told == [False] * len(r.asked) + [True]
-    assert DETECTIVE.stepper.start(r) == 0
+    assert told == [False] * len(r.asked) + [True] * (6 - len(r.asked))
+    assert DETECTIVE.stepper.start(r) == 5, "solved opens with its answer"
 
 
 @given(
@@ -57,6 +58,9 @@ def test_nothing_is_told_before_a_diagnosis(case):
         assert not ids & {"verdict", "path"} and not any(id.endswith("-a") for id in ids)
         said = f"{scene.summary} {scene.caption} {scene.takeaway} {scene.formula}".lower()
         assert f"it is {case.answer}" not in said and " roof" not in scene.summary
+        shown = " ".join(mark["s"] for mark in scene.marks if mark["t"] == "text")
+        assert case.story not in shown and case.title in shown and ": counts" not in shown
+        assert not any("roof" in row[0] for row in scene.table.rows)
         assert {f.label for f in scene.figures} == {"of the FLOP/s", "of the bandwidth"}
 
 
@@ -77,7 +81,7 @@ def test_two_weeks_on_the_wrong_kernel_could_never_have_paid():
 
 def test_worked_figures_of_the_detective():
     """A GEMM or LayerNorm at 2.8 of 3.35 TB/s is near its roof; cache reads at 1.9 are not."""
-    assert seen().roof_share == pytest.approx(0.84, rel=0.01)
+    assert seen(case="a LayerNorm").roof_share == pytest.approx(0.84, rel=0.01)
     irregular = seen(case="cache reads out of order")
     assert (
         irregular.roof_share == pytest.approx(0.567, abs=0.001) and irregular.bottleneck == "implementation"
@@ -87,3 +91,30 @@ def test_worked_figures_of_the_detective():
 def test_a_step_of_waits_alone_is_a_sentence():
     with pytest.raises(ValueError, match="must be at most 95% together, got 180%; leave some time"):
         seen(case=OWN, input_wait=90, launch_gaps=90)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_fifty_launches_are_fifty_thin_bars_with_a_fifth_of_gaps(width):
+    r = seen()
+    bars = [m for m in DETECTIVE.scenes(r, width=width)[-1].marks if m["id"].startswith("kernel")]
+    assert len(bars) == r.kernels == 50 and r.gap_percent == pytest.approx(20)
+    pitch = bars[1]["x"] - bars[0]["x"]
+    assert bars[0]["w"] / pitch == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize("case", cost.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_gauges_are_as_long_as_the_counters_say_and_a_guess_names_the_one_that_counts(case, width):
+    r = seen(case=case.name, diagnosis=case.answer)
+    marks = {mark["id"]: mark for mark in DETECTIVE.scenes(r, width=width)[-1].marks}
+    whole = marks["gauge0-all"]["w"]
+    assert marks["gauge0"]["w"] == pytest.approx(whole * r.compute_share, abs=0.01)
+    assert marks["gauge1"]["w"] == pytest.approx(whole * r.bandwidth_share, abs=0.01)
+    assert marks["gauge0-near"]["x"] - marks["gauge0"]["x"] == pytest.approx(whole * 0.7, abs=0.01)
+    counting = [i for i in (0, 1) if ": counts" in marks[f"gauge{i}-name"]["s"]]
+    assert counting == [0 if r.bound == "compute" else 1]
+
+
+def test_the_story_comes_with_the_guess():
+    said = next(m["s"] for m in DETECTIVE.scenes(seen(diagnosis="memory"))[-1].marks if m["id"] == "story0")
+    assert "50 launches a layer" in said and " us " not in said
