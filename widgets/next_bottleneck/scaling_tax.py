@@ -156,6 +156,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
     x, y = log(NODE, MOST, at.x, at.right), linear(0, 1, at.bottom, at.y)
     marks = axis_y("mfu", y, at.x, "MFU: useful FLOP/s over the peak", lambda v: units.percent(v, 0), at.right,
                    (0, 0.2, 0.4, 0.6, 0.8, 1))  # fmt: skip
+    marks = [{**mark, "x": mark["x"] - 14} if mark["id"] == "mfu-tick0" else mark for mark in marks]
     below = axis_x("gpus", x, at.bottom, "GPUs", units.count, ticks=(8, 128, 1024, 8192))
     # the knob on this axis stands between its line and its numbers
     marks += [{**mark, "y": mark["y"] + 10} if mark["t"] == "text" else mark for mark in below]
@@ -179,7 +180,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
         marks.append(path("real", [(x(one.gpus), y(one.mfu * kept)) for one in r.curve], "hot"))
         named.append(("real", r.curve[-1].mfu * kept, "as run", "hot"))
     for (id, _, words, role), place in zip(
-        named, spread([y(value) for _, value, _, _ in named]), strict=True
+        named, spread([min(y(value), at.bottom - 24) for _, value, _, _ in named]), strict=True
     ):
         marks.append(text(f"{id}-name", at.right + 6, place + 4, words, role, "small", bold=role != "muted"))
     here, low, shown = x(r.gpus), y(r.mfu), units.percent(r.mfu)
