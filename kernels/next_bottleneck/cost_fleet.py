@@ -58,6 +58,45 @@ def fleet_mfu(local_mfu: float, gpus: float, growth_per_doubling: float, node_gp
     return local_mfu / (1 + growth_per_doubling * max(0.0, math.log2(gpus / node_gpus)))
 
 
+@dataclass(frozen=True)
+class StepParts:
+    """One step of a fleet, operating spread over the steps: the same for every node."""
+
+    work_s: float  # what one node alone takes
+    tax_s: float  # what the scale adds
+    wait_s: float  # until the slowest node is there
+    operating_s: float  # logs, checkpoints, heat, noise: its share of a step
+
+    @property
+    def step_s(self) -> float:
+        return self.work_s + self.tax_s + self.wait_s
+
+    @property
+    def mean_s(self) -> float:
+        """A run's time over its steps."""
+        return self.step_s + self.operating_s
+
+    @property
+    def shares(self) -> tuple[float, float, float, float]:
+        """Of a run's time, and so of the GPUs that are paid for: work, tax, waiting, operating."""
+        return tuple(one / self.mean_s for one in (self.work_s, self.tax_s, self.wait_s, self.operating_s))
+
+
+def step_parts(
+    node_step_s: float, growth: float, slowest_speed: float = 1.0, operating_share: float = 0.0
+) -> StepParts:
+    """A node's step, longer by `growth` of itself with scale, held by the slowest node, stretched by operating."""
+    require.positive(node_step_s=node_step_s)
+    require.not_negative(growth=growth)
+    require.share(operating_share=operating_share)
+    require.positive(**{"1 - operating_share": 1 - operating_share})
+    well_s = node_step_s * (1 + growth)
+    slow_s = well_s / (1 - straggler_loss(slowest_speed))
+    return StepParts(
+        node_step_s, well_s - node_step_s, slow_s - well_s, slow_s / (1 - operating_share) - slow_s
+    )
+
+
 def is_regression(tax: float, usual_tax: float, tolerance: float = 0.03) -> bool:
     """The tax should be stable: a sudden rise is the signal, not its size."""
     require.share(tax=tax, usual_tax=usual_tax, tolerance=tolerance)

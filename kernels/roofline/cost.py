@@ -42,6 +42,7 @@ from kernels.roofline.cost_energy import (
 from kernels.roofline.cost_fusion import (
     ChainTraffic,
     chain_traffic,
+    gemm_weights_bytes,
     row_kernel_bytes,
     row_vector_bytes,
     tensor_bytes,
@@ -65,7 +66,7 @@ __all__ = [
     "Level", "Operation", "Residence", "annual_energy_j", "attainable_flop_s", "attention",
     "batch_at_ridge", "bound", "busy_share", "bytes_in_flight", "calls_to_amortise", "chain_traffic",
     "common_operations", "compile_dividend", "cost_per_token_ratio", "decode_intensity", "decode_operation",
-    "decode_step", "elementwise", "energy_per_access_j", "fleet_power_saved_w", "gemm", "graph_pass_s",
+    "decode_step", "elementwise", "energy_per_access_j", "fleet_power_saved_w", "gemm", "gemm_weights_bytes", "graph_pass_s",
     "graphs_first", "instructions_per_element", "intensity", "iron_law", "latency_ratio",
     "launch_overhead_s", "launch_share", "memory_power_w", "power_saved_w", "read_all_s", "residence",
     "ridge", "row_kernel_bytes", "row_vector_bytes", "sectors", "tensor_bytes", "tensor_core_aligned",

@@ -11,6 +11,12 @@ def tensor_bytes(rows: int, width: int, element_bytes: float = 2.0) -> float:
     return rows * width * element_bytes
 
 
+def gemm_weights_bytes(width: int, element_bytes: float = 2.0, layers: int = 1) -> float:
+    """The square matrix of the product at a chain's head, of all layers: read once, fused or not."""
+    require.count(layers=layers)
+    return tensor_bytes(width, width, element_bytes) * layers
+
+
 @dataclass(frozen=True)
 class ChainTraffic:
     """A chain of same-shaped operations over one tensor, for all layers together."""
@@ -51,6 +57,11 @@ class ChainTraffic:
     @property
     def ratio(self) -> float:
         return self.unfused_bytes / self.fused_bytes
+
+    def ratio_with(self, weights_bytes: float) -> float:
+        """How many times fewer bytes, with weights that are read either way."""
+        require.not_negative(weights_bytes=weights_bytes)
+        return (self.unfused_bytes + weights_bytes) / (self.fused_bytes + weights_bytes)
 
     def time_saved_s(self, bandwidth_byte_s: float) -> float:
         """At best: fusing saves nothing that was hidden under arithmetic."""

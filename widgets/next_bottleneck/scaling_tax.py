@@ -5,10 +5,24 @@ from dataclasses import dataclass
 
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, linear, log, spread, text_width
+from widgets.charts import Box, Scale, axis_x, axis_y, linear, log, spread, text_width
 from widgets.controls import slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    circle,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+)
 
 NODE, MEASURED_AT, MOST = 8, 128, 16384
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 10000, 16384)
@@ -17,10 +31,12 @@ REACHED = slider("measured_mfu", "MFU measured on 128 GPUs", 48, 15, 65, unit="%
                  help="Each doubling beyond a node adds the same to the step.")  # fmt: skip
 SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
 FIELD = 128  # cells at most: each is as many GPUs as it must be
+AXIS_S = 0.5  # of a step: the same in every state, so that the eye can compare
 # (the fleet, the curve, one step, height)
-PLACES = {True: (Box(0, 34, 300, 150), Box(398, 34, 236, 150), Box(0, 308, 500, 72), 392),
-          False: (Box(0, 34, 336, 168), Box(40, 290, 226, 150), Box(0, 534, 250, 72), 616)}  # fmt: skip
+PLACES = {True: (Box(0, 34, 320, 160), Box(402, 34, 216, 150), Box(0, 290, 600, 88), 416),
+          False: (Box(0, 34, 336, 168), Box(40, 286, 196, 150), Box(0, 562, 254, 88), 688)}  # fmt: skip
 DRAWN = 8  # nodes
+BUSY_IS_NOT_USEFUL = 1 / 3  # of the time that the counter calls busy
 
 
 @dataclass(frozen=True)
@@ -51,14 +67,16 @@ class Result:
     operating_gpus: float
     lost_gpus: float
     one_percent_gpus: float
-    node_step_s: float
+    parts: cost.StepParts
     step_s: float
+    mean_step_s: float  # operating included
     benchmark_days: float
     production_days: float
     operating_share: float
+    busy_share: float  # what the GPUs' own counter says
 
 
-def run(gpus, local_mfu, measured_mfu, slow, operating, days, step_ms) -> Result:
+def run(gpus, local_mfu, measured_mfu, slow, operating, busy, days, node_step_ms) -> Result:
     if measured_mfu > local_mfu:
         raise ValueError(
             f"MFU measured on {MEASURED_AT} GPUs must be at most one node's {local_mfu}%, got {measured_mfu}%; "
@@ -66,141 +84,186 @@ def run(gpus, local_mfu, measured_mfu, slow, operating, days, step_ms) -> Result
         )
     local, measured, slow_share = local_mfu / 100, measured_mfu / 100, slow / 100
     growth = cost.growth_per_doubling(local, measured, MEASURED_AT, NODE)
-    node_step_s = cost.local_step_s(step_ms * 1e-3, local, measured)
+    operating_share = operating / 100
+
+    def parts(mfu: float, speed: float = 1.0, operates: float = 0.0) -> cost.StepParts:
+        return cost.step_parts(node_step_ms * 1e-3, local / mfu - 1, speed, operates)
 
     def at(size: int) -> AtSize:
         mfu = cost.fleet_mfu(local, size, growth, NODE)
-        return AtSize(size, mfu, node_step_s * local / mfu, cost.trace_bytes(size, 5))
+        return AtSize(size, mfu, parts(mfu).step_s, cost.trace_bytes(size, 5))
 
     now = at(gpus)
     kept = 1 - cost.straggler_loss(1 - slow_share)
-    operating_share = operating / 100
     with_slow, mfu = now.mfu * kept, now.mfu * kept * (1 - operating_share)
-    useful, fleet, waiting = (gpus * one / local for one in (mfu, now.mfu, with_slow))
     tax, seen = cost.scaling_tax(local, now.mfu), cost.scaling_tax(local, with_slow)
+    step = parts(now.mfu, 1 - slow_share, operating_share)
+    useful, taxed, waiting, operate = (gpus * share for share in step.shares)
     return Result(
         gpus, local, measured, growth, tuple(at(size) for size in SIZES), now.mfu, tax, slow_share, kept,
-        mfu, seen, cost.is_regression(seen, tax), useful, gpus - fleet, fleet - waiting, waiting - useful,
-        gpus - useful, cost.gpus_saved(gpus, 0.01), node_step_s, now.step_s / kept, days,
-        cost.production_days(days, operating_share), operating_share,
+        mfu, seen, cost.is_regression(seen, tax), useful, taxed, waiting, operate,
+        gpus - useful, cost.gpus_saved(gpus, 0.01), step, step.step_s, step.mean_s, days,
+        cost.production_days(days, operating_share), operating_share, busy / 100,
     )  # fmt: skip
+
+
+def _kinds(r: Result) -> tuple[tuple[str, float, float, str, str], ...]:
+    """What is paid for: its word, its GPUs, its seconds of a step, its role, what it does. One share for both."""
+    waits = (
+        ("wait", "wait for the slow node") if r.gpus > NODE else ("slower", "are lost to the node's slowness")
+    )
+    return (
+        ("work", r.useful_gpus, r.parts.work_s, "useful", "work as one node's would"),
+        ("tax", r.tax_gpus, r.parts.tax_s, "network", "are the tax of scale"),
+        (waits[0], r.waiting_gpus, r.parts.wait_s, "idle", waits[1]),
+        ("operate", r.operating_gpus, r.parts.operating_s, "overhead", "are lost to operating the fleet"),
+    )
+
+
+def _ink(role: str) -> str:
+    return "muted" if role == "idle" else role
 
 
 def _field(r: Result, at: Box) -> list[dict]:
     """Every GPU that is paid for, by what it does: a cell is one GPU, or as many as fit in none less."""
     cells = min(FIELD, r.gpus)
-    columns = min(16, cells)
-    parts = ((r.useful_gpus, "useful", "work as one node's would"), (r.tax_gpus, "network", "tax"),
-             (r.waiting_gpus, "idle", "wait for the slow node"), (r.operating_gpus, "overhead", "operate"))  # fmt: skip
+    columns = 2 ** math.ceil((math.log2(cells) + 1) / 2)
+    kinds = _kinds(r)
     side = min(at.w / columns, at.h / math.ceil(cells / columns))
     of = "" if cells == r.gpus else f", {units.number(r.gpus / cells)} a square"
     marks = [text("field-title", 0, at.y - 16, f"{units.count(r.gpus)} GPUs paid for{of}", bold=True)]
     ends = [0.0]
-    for size, _, _ in parts:
+    for _, size, _, _, _ in kinds:
         ends.append(ends[-1] + size / r.gpus * cells)
     for cell in range(cells):
         kind = next((k for k in range(4) if cell + 0.5 < ends[k + 1]), 0)
         x, y = at.x + cell % columns * side, at.y + cell // columns * side
-        _, role, words = parts[kind]
-        tip = f"{units.number(parts[kind][0])} GPUs {words}"
-        marks += about("mfu" if kind == 0 else "tax", rect(f"gpu{cell}", x, y, side - 2, side - 2, role, tip))
-    y = at.y + side * math.ceil(cells / columns) + 16
-    named = [
-        (f"{units.number(size, 3)} {words.split()[0]}", role) for size, role, words in parts if size > 1e-9
-    ]
+        _, size, _, role, words = kinds[kind]
+        tip = f"{units.number(size)} GPUs {words}"
+        marks += about(
+            "useful" if kind == 0 else "tax", rect(f"gpu{cell}", x, y, side - 2, side - 2, role, tip)
+        )
+    named = [(f"{units.number(size)} {word}", role) for word, size, _, role, _ in kinds if size > 1e-9]
     left = at.x
     for k, (words, role) in enumerate(named):
         left += text_width(named[k - 1][0], "small", True) + 12 if k else 0
-        marks.append(
-            text(f"field-{k}", left, y, words, "muted" if role == "idle" else role, "small", bold=True)
-        )
+        marks.append(text(f"field-{k}", left, at.bottom + 18, words, _ink(role), "small", bold=True))
     return marks
 
 
 def _curve(r: Result, at: Box) -> list[dict]:
-    """MFU by size: the fleet's size and what was measured are pulled."""
-    x, y = log(NODE, MOST, at.x, at.right), linear(0, 0.8, at.bottom, at.y)
+    """MFU by size under what the GPUs' counter says: the fleet's size and what was measured are pulled."""
+    x, y = log(NODE, MOST, at.x, at.right), linear(0, 1, at.bottom, at.y)
     marks = axis_y("mfu", y, at.x, "MFU: useful FLOP/s over the peak", lambda v: units.percent(v, 0), at.right,
-                   (0, 0.2, 0.4, 0.6, 0.8))  # fmt: skip
-    marks += axis_x("gpus", x, at.bottom, "GPUs", units.count, ticks=(8, 128, 1024, 8192))
+                   (0, 0.2, 0.4, 0.6, 0.8, 1))  # fmt: skip
+    marks = [{**mark, "x": mark["x"] - 14} if mark["id"] == "mfu-tick0" else mark for mark in marks]
+    below = axis_x("gpus", x, at.bottom, "GPUs", units.count, ticks=(8, 128, 1024, 8192))
+    # the knob on this axis stands between its line and its numbers
+    marks += [{**mark, "y": mark["y"] + 10} if mark["t"] == "text" else mark for mark in below]
+    counter, node = units.percent(r.busy_share, 0), units.percent(r.local_mfu, 0)
+    marks += about(
+        "busy",
+        line("busy", at.x, y(r.busy_share), at.right, y(r.busy_share), "secondary",
+             f"The GPUs' counter: some kernel runs {counter} of the time, at any size"),
+    )  # fmt: skip
     marks += about(
         "local_mfu", line("local", at.x, y(r.local_mfu), at.right, y(r.local_mfu), "limit", "MFU of one node")
     )
     marks += about("measured_mfu", path("fleet", [(x(one.gpus), y(one.mfu)) for one in r.curve], "primary"))
     named = [
-        ("local", r.local_mfu, f"node {units.percent(r.local_mfu, 0)}", "muted"),
+        ("busy", r.busy_share, f"{counter} busy", "secondary"),
+        ("local", r.local_mfu, f"{node} one node", "muted"),
         ("fleet", r.curve[-1].mfu, "fleet", "primary"),
     ]
-    if r.mfu < r.fleet_mfu:
-        kept = r.mfu / r.fleet_mfu
+    kept = r.mfu / r.fleet_mfu
+    if kept < 1:
         marks.append(path("real", [(x(one.gpus), y(one.mfu * kept)) for one in r.curve], "hot"))
         named.append(("real", r.curve[-1].mfu * kept, "as run", "hot"))
     for (id, _, words, role), place in zip(
-        named, spread([y(value) for _, value, _, _ in named]), strict=True
+        named, spread([min(y(value), at.bottom - 24) for _, value, _, _ in named]), strict=True
     ):
-        marks.append(text(f"{id}-name", at.right + 10, place + 4, words, role, "small", bold=role != "muted"))
-    here, shown = x(r.gpus), units.percent(r.mfu)
+        marks.append(text(f"{id}-name", at.right + 6, place + 4, words, role, "small", bold=role != "muted"))
+    here, low, shown = x(r.gpus), y(r.mfu), units.percent(r.mfu)
     lost = f"lost: {units.percent(1 - r.mfu / r.local_mfu)}"
-    marks += about("tax", line("gap", here, y(r.local_mfu), here, y(r.mfu), "hot", lost))
+    marks += about("tax", line("gap", here, y(r.local_mfu), here, low, "hot", lost))
+    if r.gpus != MEASURED_AT or low - y(r.measured_mfu) > 20:  # else the knob is the point
+        marks += about("mfu", circle("here", here, low, 5, "hot", f"{units.count(r.gpus)} GPUs: {shown}"))
     marks.append(handle("pull-measured", x(MEASURED_AT), y(r.measured_mfu), "primary",
                         drag(REACHED, "y", lambda percent: y(percent / 100))))  # fmt: skip
-    marks.append(
-        handle(
-            "pull-gpus",
-            here,
-            at.bottom,
-            "hot",
-            drag(GPUS, "x", x),
-            tip=f"{units.count(r.gpus)} GPUs: {shown}",
-        )
-    )
-    side, shift = ("end", -11) if here > at.x + 120 else ("start", 11)
-    return [
-        *marks,
-        text("here-name", here + shift, min(at.bottom - 16, y(r.mfu) + 24), shown, "hot", "body", side, True),
-    ]
+    tip = f"{units.count(r.gpus)} GPUs: {shown}"
+    marks.append(handle("pull-gpus", here, at.bottom, "hot", drag(GPUS, "x", x), tip=tip))
+    side, shift = ("end", -12) if here > at.x + 120 else ("start", 12)
+    under = min(at.bottom - 16, low + 26)
+    return [*marks, text("here-name", here + shift, under, shown, "hot", "body", side, True)]
 
 
 def _nodes(r: Result, at: Box) -> list[dict]:
-    """One synchronous step: every node waits for the slowest, whose bar's end is pulled."""
-    nodes = max(1, r.gpus // NODE)
+    """One synchronous step on an axis that stays: what one node takes, the tax, and the wait for the slowest."""
+    nodes, wide = max(1, r.gpus // NODE), at.w > 400
     drawn = min(DRAWN, nodes)
-    pitch, x, slow_s = at.h / DRAWN, linear(0, 2, at.x, at.right), 1 / (1 - r.slow_share)
-    of = (
-        f"{drawn} of {units.count(nodes)} nodes"
-        if drawn < nodes
-        else f"{nodes} nodes"
-        if nodes > 1
-        else "one node"
-    )
-    marks = [
-        text(
-            "nodes-title",
-            0,
-            at.y - 12,
-            f"One step of {of}" + (": all wait for the slowest" if at.w > 400 else ""),
-            bold=True,
-        )
-    ]
+    pitch, x = at.h / DRAWN, linear(0, AXIS_S, at.x, at.right)
+    of = f"{drawn} of {units.count(nodes)} nodes" if drawn < nodes else f"{nodes} nodes"
+    title = f"One step of {of if nodes > 1 else 'one node'}"
+    if wide and r.slow_share and nodes > 1:
+        title += ": all wait for the slowest"
+    marks = [text("nodes-title", 0, at.y - 32, title, bold=True)]
+    if r.operating_share:
+        days = f"{units.number(r.benchmark_days)} days become {units.number(r.production_days)}"
+        marks.append(text("nodes-days", 720 if wide else 340, at.y - 32, days, "overhead", "small", "end", True))  # fmt: skip
+    time = axis_x("time", x, at.bottom, "", lambda s: units.seconds(s) if s else "0", at.y,
+                    (0, 0.1, 0.2, 0.3, 0.4, 0.5) if wide else (0, 0.2, 0.4))  # fmt: skip
+    marks += [{**mark, "x": 0, "a": "start"} if mark["id"] == "time-tick0" else mark for mark in time]
     for i in range(drawn):
-        y, slow = at.y + i * pitch, i == drawn // 2 and r.slow_share > 0
-        takes = slow_s if slow else 1.0
-        tip = f"Node {i}: {units.number(takes)} of a healthy step"
-        marks.append(
-            rect(f"node{i}", x(0), y, x(takes) - x(0), pitch - 1.2, "hot" if slow else "useful", tip)
-        )
-        if not slow and r.slow_share:
-            marks.append(
-                rect(f"node{i}-wait", x(1), y, x(slow_s) - x(1), pitch - 1.2, "idle", f"Node {i} waits")
+        slow, start = i == drawn // 2 and r.slow_share > 0, 0.0
+        for word, _, takes, role, _ in _kinds(r):
+            if takes < 1e-9:
+                continue
+            late = slow and role == "idle"
+            tip = f"Node {i}, {'slower' if late else word}: {units.seconds(takes)}"
+            left, right = x(start), x(start + takes)
+            bar = rect(f"node{i}-{role}", left, at.y + i * pitch, right - left, pitch - 1.2, "hot" if late else role, tip)  # fmt: skip
+            marks += about("slow" if role == "idle" else "step", bar)
+            start += takes
+    marks += _named(r, at, x, wide)
+    node = x(r.parts.work_s)
+    tip = f"One node alone: {units.seconds(r.parts.work_s)}"
+    marks += about("node_step_ms", line("node-step", node, at.y - 20, node, at.bottom, "limit", tip))
+    if r.mean_step_s > AXIS_S:
+        marks += _break(at, drawn * pitch)
+    end, middle = x(r.step_s), at.y + (drawn // 2 + 0.5) * pitch
+    well = r.parts.work_s + r.parts.tax_s
+    pull = drag(SLOW, "x", lambda percent: x(well * 100 / (100 - percent)))
+    marks.append(handle("pull-slow", end, middle, "hot", pull))
+    words = units.seconds(r.mean_step_s)
+    after = max(end + 24, x(r.mean_step_s) + 8)
+    return [*marks, *about("step", text("nodes-end", after, middle + 5, words, bold=True))]
+
+
+def _named(r: Result, at: Box, x: Scale, wide: bool) -> list[dict]:
+    """The parts of a step, named above where each begins, pushed apart where they are short."""
+    node = units.seconds(r.parts.work_s)
+    words = f"one node {node}" if wide else node
+    ends = max(x(r.parts.work_s) - 6, text_width(words, "small", True))
+    marks = [text("part-work", ends, at.y - 8, words, "useful", "small", "end", True)]
+    start, named, left = r.parts.work_s, [], ends + 12
+    for word, _, takes, role, _ in _kinds(r)[1:]:
+        if takes > 1e-9:
+            named.append(
+                (start, f"{word} +{units.seconds(takes) if wide else units.number(takes * 1e3)}", role)
             )
-    end, middle = x(slow_s if r.slow_share else 1), at.y + (drawn // 2 + 0.5) * pitch
-    marks.append(
-        handle("pull-slow", end, middle, "hot", drag(SLOW, "x", lambda percent: x(100 / (100 - percent))))
-    )
-    words = f"step {units.seconds(r.step_s)}"
-    if at.w > 400:
-        return [*marks, text("nodes-end", end + 24, middle + 4, words, bold=True)]
-    return [*marks, text("nodes-end", 340, at.y - 12, words, anchor="end", bold=True)]
+        start += takes
+    widths = [text_width(words, "small", True) + 12 for _, words, _ in named]
+    for k, (begins, words, role) in enumerate(named):
+        left = max(left, min(x(begins) + 6, (720 if wide else 340) - sum(widths[k:])))
+        marks.append(text(f"part-{role}", left, at.y - 8, words, _ink(role), "small", bold=True))
+        left += widths[k]
+    return marks
+
+
+def _break(at: Box, high: float) -> list[dict]:
+    """A torn end: the bars go on beyond the axis."""
+    teeth = [(at.right - 14 + 6 * (k % 2), at.y - 2 + k * high / 8) for k in range(9)]
+    return [path(f"torn{i}", [(a + 6 * i, b) for a, b in teeth], "inverse") for i in range(2)]
 
 
 def _takeaway(r: Result) -> str:
@@ -208,41 +271,54 @@ def _takeaway(r: Result) -> str:
         return "One slow node is everyone's step: nothing in the other nodes' traces shows why."
     if r.operating_share:
         return "A hero run's MFU is a ceiling: plan with what observing, saving and heat take away."
+    if r.mfu < r.busy_share * BUSY_IS_NOT_USEFUL:
+        return (
+            f"Busy is not useful: the counter says {units.percent(r.busy_share, 0)}, and {units.percent(r.mfu, 0)} "
+            "of the peak is work. Waiting inside a collective counts as busy."
+        )
     if r.gpus <= NODE:
         return "Within a node there is no tax yet: this is the MFU to compare a fleet with."
     return "A stable tax is the price of scale; a tax that jumps is a regression to look for."
 
 
+def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
+    doublings = max(0.0, math.log2(r.gpus / NODE))
+    slow, slowed = ("", "") if not r.slow_share else (" · (1 − {slow})", f" · (1 − {{slow:{r.slow_share}}})")
+    over, overed = ("", "") if not r.slow_share else (" / (1 − {slow})", f" / (1 − {{slow:{r.slow_share}}})")
+    run, ran = ("", "") if not r.operating_share else (" / (1 − {operating})", f" / (1 − {{operating:{r.operating_share}}})")  # fmt: skip
+    days = f"{units.number(r.benchmark_days)} days{ran} = {units.number(r.production_days)} days"
+    return (
+        (f"{{tax}} = 1 − {{measured_mfu:fleet MFU}}{slow} / {{local_mfu:node MFU}}",
+         f"1 − {units.number(r.fleet_mfu)}{slowed} / {{local_mfu:{r.local_mfu}}} = {{tax:{tax}}}"),
+        (f"{{step}} = {{node_step_ms:node's step}} · (1 + growth a doubling · doublings){over}{run}",
+         f"{{node_step_ms:{units.seconds(r.parts.work_s)}}} · (1 + {units.number(r.growth_per_doubling)} · "
+         f"{units.number(doublings)}){overed}{ran} = {{step:{units.seconds(r.mean_step_s)}}}"),
+        *(((f"days = benchmark{run}", days),) if r.operating_share else ()),
+    )  # fmt: skip
+
+
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     field_at, curve_at, nodes_at, height = PLACES[width == WIDE]
-    mfu = figure("MFU of the fleet", r.mfu, units.percent, "hot")
-    lost = figure(f"of {units.count(r.gpus)} GPUs lost", r.lost_gpus, units.number, "hot")
-    tax = figure("scaling tax", r.tax, units.percent, "network", "tax")
-    worth = figure("GPUs that 1% better is worth", r.one_percent_gpus, units.number, "useful")
-    doublings = max(0.0, math.log2(r.gpus / NODE))
-    days = f"{units.number(r.benchmark_days)} days / (1 − {r.operating_share}) = {units.number(r.production_days)} days"
+    useful = figure(f"of {units.count(r.gpus)} GPUs' work gets done", r.useful_gpus, units.number, "useful", "useful")  # fmt: skip
+    mfu = figure("MFU of the fleet", r.mfu, units.percent, "hot", "mfu")
+    tax = figure("scaling tax, as measured", r.seen_tax, units.percent, "network", "tax")
+    worth = figure("GPUs that 1% better is worth", r.one_percent_gpus, units.number)
     return Scene(
         summary=f"One node reaches {units.percent(r.local_mfu)} MFU, {units.count(r.gpus)} GPUs {mfu.text}: a scaling "
-        f"tax of {tax.text}, and {lost.text} GPUs in all work for nothing; one percent better is worth {worth.text} GPUs.",
+        f"tax of {tax.text}. They do the work of {useful.text}, {units.number(r.lost_gpus)} work for nothing, and a step "
+        f"of {units.seconds(r.parts.work_s)} takes {units.seconds(r.mean_step_s)}; one percent better is worth "
+        f"{worth.text} GPUs. The GPUs' counter says {units.percent(r.busy_share, 0)} busy.",
         takeaway=_takeaway(r),
         marks=_field(r, field_at) + _curve(r, curve_at) + _nodes(r, nodes_at),
-        figures=(mfu, tax, lost, worth),
+        figures=(useful, mfu, tax, worth),
         table=table(
             ("GPUs", Column("MFU", show=units.percent), Column("step", "s", units.seconds), Column("5 s of traces", "B", units.si_bytes)),
             [(units.count(one.gpus), one.mfu, one.step_s, one.trace_bytes) for one in r.curve],
         ),
         height=height,
         width=width,
-        formula=(
-            ("{tax} = 1 − {measured_mfu:fleet MFU} / {local_mfu:node MFU}", f"1 − {units.number(r.fleet_mfu)} / {{local_mfu:{r.local_mfu}}} = {{tax:{tax.text}}}"),
-            (
-                "step = node's step · (1 + growth a doubling · doublings)",
-                f"{units.seconds(r.node_step_s)} · (1 + {units.number(r.growth_per_doubling)} · {units.number(doublings)}) "
-                f"= {units.seconds(r.node_step_s * (1 + r.growth_per_doubling * doublings))}",
-            ),
-            *((("days = benchmark / (1 − operating)", days),) if r.operating_share else ()),
-        ),
-        warning=f"The tax rose from {tax.text} to {units.percent(r.seen_tax)}: a regression. Compare the nodes' step times."
+        formula=_formula(r, tax.text),
+        warning=f"The tax rose from {units.percent(r.tax)} to {tax.text}: a regression. Compare the nodes' step times."
         if r.regression
         else "",
     )  # fmt: skip
@@ -258,8 +334,10 @@ SIMULATOR = Declaration(
         SLOW,
         slider("operating", "Operating takes", 0, 0, 30, unit="%", more=True,
                help="Logs, checkpoints, heat, noise: 10 to 20% under a hero run."),
+        slider("busy", "The counter says busy", 92, 75, 100, unit="%", more=True,
+               help="Time in which any kernel runs: waiting inside a collective counts too."),
         slider("days", "Days that a benchmark projects", 30, 1, 120, more=True),
-        slider("step_ms", "Step on 128 GPUs", 245, 50, 1000, step=5, unit="ms", more=True),
+        slider("node_step_ms", "Step of one node", 181, 50, 300, unit="ms", more=True),
     ),
     presets={
         "128 GPUs": {},

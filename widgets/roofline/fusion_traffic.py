@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kernels.machines import MACHINES, machine
 from kernels.roofline import cost
 from widgets import units
-from widgets.charts import Box, linear
+from widgets.charts import Box, Scale, linear, text_width
 from widgets.controls import powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -29,16 +29,56 @@ from widgets.scene import (
     text,
 )
 
-CHAIN = ("GEMM", "GELU", "LayerNorm", "dropout", "add", "cast")
-SHORT = ("GEMM", "GELU", "Norm", "drop", "add", "cast")
+CHAIN = ("GEMM", "GELU", "LayerNorm", "dropout", "scale", "clip")
+SHORT = ("GEMM", "GELU", "Norm", "drop", "scale", "clip")
 LONGEST = len(CHAIN)
-RISE = 62  # from the kernels down to HBM
+RISE = 60  # from the top of the kernels down to HBM
 OPERATIONS = slider("operations", "Operations in the chain", 3, 1, LONGEST)
 # (HBM of the chain, HBM of the one kernel, the bars, height)
 PLACES = {
-    True: (Box(64, 88, 592, 24), Box(64, 222, 592, 24), Box(126, 306, 420, 64), 424),
-    False: (Box(40, 104, 300, 24), Box(40, 258, 300, 24), Box(0, 346, 330, 100), 500),
+    True: (Box(56, 82, 664, 24), Box(56, 220, 664, 24), Box(110, 308, 436, 64), 424),
+    False: (Box(40, 100, 300, 24), Box(40, 258, 300, 24), Box(0, 356, 330, 100), 522),
 }
+
+
+@dataclass(frozen=True)
+class Laid:
+    """Where things stand in a lane: all boxes as wide, the GEMM over X and W, each Z between two kernels."""
+
+    lane: Box
+    operations: int
+
+    @property
+    def wide(self) -> bool:
+        return self.lane.w > 400
+
+    @property
+    def box(self) -> float:
+        return 44 if self.wide else 26
+
+    @property
+    def edge(self) -> float:
+        """From the lane's end to the middle of the box there."""
+        return 28 if self.wide else 15
+
+    @property
+    def x(self) -> float:
+        return self.lane.x + self.edge
+
+    @property
+    def w(self) -> float:
+        return self.x + (60 if self.wide else 30)
+
+    @property
+    def y(self) -> float:
+        return self.lane.right - self.edge
+
+    def border(self, i: int) -> float:
+        """Where kernel i begins, and kernel i - 1 ends: there stands Z_i."""
+        if i in (0, self.operations):
+            return self.lane.x if i == 0 else self.lane.right
+        first = max(self.lane.w / self.operations, 170 if self.wide else 84)
+        return self.lane.x + first + (i - 1) * (self.lane.w - first) / max(1, self.operations - 1)
 
 
 @dataclass(frozen=True)
@@ -70,12 +110,12 @@ def run(operations, rows, width, layers, element_bytes, machine_name):
     chain = cost.chain_traffic(operations, rows, width, element_bytes, layers)
     bandwidth = machine(machine_name).bandwidth
     before, after = chain.round_trips
-    weights = width * width * element_bytes * layers
+    weights = cost.gemm_weights_bytes(width, element_bytes, layers)
     unfused, fused = chain.unfused_bytes + weights, chain.fused_bytes + weights
     return Result(
         operations, CHAIN[:operations], rows, width, layers, element_bytes, machine_name, chain.one_tensor_bytes,
         chain.intermediates, chain.materialised_bytes, chain.intermediate_traffic_bytes, chain.unfused_bytes,
-        chain.fused_bytes, before, after, chain.ratio, weights, unfused / fused, chain.time_saved_s(bandwidth),
+        chain.fused_bytes, before, after, chain.ratio, weights, chain.ratio_with(weights), chain.time_saved_s(bandwidth),
         unfused / bandwidth, fused / bandwidth,
     )  # fmt: skip
 
@@ -86,97 +126,95 @@ def _arrow(id: str, x: float, start: float, end: float, role: str, tip: str) -> 
     return [*flowing(line(id, x, start, x, end, role, tip)), path(f"{id}-head", head, role)]
 
 
-def _tensor(id: str, x: float, lane: Box, name: str, role: str, tip: str) -> list[dict]:
-    wide = 44 if lane.w > 400 else 24
-    marks = [rect(id, x - wide / 2, lane.y + 3, wide, lane.h - 6, role, tip),
-             text(f"{id}-name", x, lane.y + 17, name, "ink" if role == "waste" else "inverse", "small", "middle", bold=True,
-                  on=role if role == "waste" else "")]  # fmt: skip
-    return about("intermediates" if role == "waste" else "must", marks)
-
-
-def _weights(id: str, x: float, lane: Box, r: Result) -> list[dict]:
-    """The GEMM's own matrix: read once, fused or not."""
-    top, size = lane.y - RISE, units.si_bytes(r.weights_bytes / r.layers)
-    wide = 34 if lane.w > 400 else 24
+def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: str) -> list[dict]:
+    """A box in HBM, all of one size, with its bytes under it where there is room."""
+    hatched = role == "waste"
     marks = [
-        rect(
-            f"{id}-w", x - wide / 2, lane.y + 3, wide, lane.h - 6, "memory", f"W, the GEMM's weights: {size}"
-        ),
-        text(f"{id}-w-name", x, lane.y + 17, "W", "inverse", "small", "middle", bold=True),
-        *_arrow(f"{id}-w-read", x, lane.y, top + 30, "memory", f"GEMM reads its weights, {size}"),
+        rect(id, x - at.box / 2, at.lane.y + 3, at.box, at.lane.h - 6, role, tip),
+        text(f"{id}-name", x, at.lane.y + 17, name, "ink" if hatched else "inverse", "small", "middle", True,
+             role if hatched else ""),
+    ]  # fmt: skip
+    if at.wide:
+        marks.append(text(f"{id}-size", x, at.lane.bottom + 15, size, role, "small", "middle"))
+    return about({"waste": "intermediates", "memory": "weights"}.get(role, "must"), marks)
+
+
+def _ends(id: str, at: Laid, r: Result) -> list[dict]:
+    """What every way must move: X and the weights in, Y out."""
+    low, high = at.lane.y, at.lane.y - RISE + 30
+    size, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes / r.layers)
+    marks = [
+        *_tensor(f"{id}-x", at.x, at, "X", "useful", size, f"X: {size}"),
+        *_tensor(f"{id}-w", at.w, at, "W", "memory", weights, f"W, the GEMM's weights: {weights}"),
+        *_tensor(f"{id}-y", at.y, at, "Y", "useful", size, f"Y: {size}"),
+        *_arrow(f"{id}-x-read", at.x, low, high, "useful", f"reads X, {size}"),
+        *about("weights", _arrow(f"{id}-w-read", at.w, low, high, "memory", f"GEMM reads W, {weights}")),
+        *_arrow(f"{id}-y-write", at.y, high, low, "useful", f"writes Y, {size}"),
     ]
-    return about("weights", marks)
+    if not at.wide:
+        words = f"W {weights}, every other box {size}"
+        marks.append(text(f"{id}-sizes", at.lane.right, at.lane.bottom + 16, words, "muted", "small", "end"))
+    return marks
 
 
 def _lane(id: str, lane: Box, title: str) -> list[dict]:
     left = lane.x - 8
     return [
-        text(
-            f"{id}-title", 0, lane.y - RISE - 14, title, bold=True, size="body" if lane.w > 400 else "small"
-        ),
+        text(f"{id}-title", 0, lane.y - RISE - 10, title, bold=True, size="body" if lane.w > 400 else "small"),
         rect(f"{id}-hbm", lane.x, lane.y, lane.w, lane.h, "idle", "HBM"),
         text(f"{id}-hbm-name", left, lane.y + 17, "HBM", "muted", "small", "end"),
         text(f"{id}-sm-name", left, lane.y - RISE + 20, "chip", "muted", "small", "end"),
-    ]
+    ]  # fmt: skip
+
+
+def _passes(tensors: int, wide: bool) -> str:
+    return f"{tensors} passes over HBM a layer, and 1 for W" if wide else f"{tensors} passes a layer, 1 for W"
 
 
 def _chain(r: Result, lane: Box) -> list[dict]:
     """One kernel an operation: each reads what the one before wrote."""
-    wide = lane.w > 400
-    title = f"A kernel for each operation: {r.unfused_passes} passes over memory a layer"
-    marks = _lane("chain", lane, title if wide else f"A kernel each: {r.unfused_passes} passes a layer")
-    pitch, size, top = lane.w / r.operations, units.si_bytes(r.tensor_bytes), lane.y - RISE
-    edge, apart, gap = (26, 14, 16) if wide else (13, 7, 4)
+    at, size, top = Laid(lane, r.operations), units.si_bytes(r.tensor_bytes), lane.y - RISE
+    each = "A kernel for each operation" if at.wide else "A kernel each"
+    marks = _lane("chain", lane, f"{each}: {_passes(r.unfused_passes, at.wide)}")
+    gap, apart = (8, 13) if at.wide else (4, 7)
     for i, name in enumerate(r.names):
-        x, first, last = lane.x + (i + 0.5) * pitch, i == 0, i == r.operations - 1
+        left, right = at.border(i) + gap / 2 * (i > 0), at.border(i + 1) - gap / 2 * (i < r.operations - 1)
+        words = name if at.wide else SHORT[i]
         marks += [
-            rect(f"op{i}", x - (pitch - gap) / 2, top, pitch - gap, 30, "primary", f"kernel {i + 1}: {name}"),
-            text(
-                f"op{i}-name",
-                x,
-                top + 20,
-                name if wide else SHORT[i],
-                "inverse",
-                "small",
-                "middle",
-                bold=True,
-            ),
+            rect(f"op{i}", left, top, right - left, 30, "primary", f"kernel {i + 1}: {name}"),
+            text(f"op{i}-name", (left + right) / 2, top + 20, words, "inverse", "small", "middle", bold=True),
         ]
-        start = x - pitch / 2 + (edge if first else apart)
-        end = x + pitch / 2 - (edge if last else apart)
-        marks += _arrow(
-            f"read{i}", start, lane.y, top + 30, "useful" if first else "hot", f"{name} reads {size}"
-        )
-        marks += _arrow(
-            f"write{i}", end, top + 30, lane.y, "useful" if last else "hot", f"{name} writes {size}"
-        )
-        if not last:
-            at, tip = lane.x + (i + 1) * pitch, f"Z{i + 1}: {size}, written and read again"
-            marks += _tensor(f"z{i}", at, lane, f"Z{i + 1}", "waste", tip)
-    marks += _tensor("x0", lane.x + edge, lane, "X", "useful", f"X: {size}")
-    marks += _tensor("y0", lane.right - edge, lane, "Y", "useful", f"Y: {size}")
-    return marks + _weights("chain", lane.x + (84 if wide else 36 if r.operations < 6 else 30), lane, r)
+        if i:
+            x, tip = at.border(i), f"Z{i}: {size}, written and read again"
+            marks += _tensor(f"z{i}", x, at, f"Z{i}", "waste", size, tip)
+            write = _arrow(f"write{i}", x - apart, top + 30, lane.y, "hot", f"{r.names[i - 1]} writes {size}")
+            read = _arrow(f"read{i}", x + apart, lane.y, top + 30, "hot", f"{name} reads {size}")
+            marks += about("intermediates", write + read)
+    return marks + _ends("chain", at, r)
 
 
 def _fused(r: Result, lane: Box) -> list[dict]:
     """The same operations inside one kernel: what lies between them stays on the chip."""
-    wide, top, size = lane.w > 400, lane.y - RISE, units.si_bytes(r.tensor_bytes)
-    title = f"One kernel: {r.fused_passes} passes, and the rest stays in registers"
-    marks = _lane("fused", lane, title if wide else f"One kernel: {r.fused_passes} passes a layer")
-    marks.append(rect("kernel", lane.x + 2, top, lane.w - 4, 30, "primary", "one kernel for the whole chain"))
-    pitch, edge = lane.w / r.operations, 26 if wide else 13
+    at, top = Laid(lane, r.operations), lane.y - RISE
+    marks = _lane("fused", lane, f"One kernel: {_passes(r.fused_passes, at.wide)}")
+    marks.append(rect("kernel", lane.x, top, lane.w, 30, "primary", "one kernel for the whole chain"))
     for i, name in enumerate(r.names):
-        x = lane.x + (i + 0.5) * pitch
-        marks.append(
-            text(f"in{i}", x, top + 20, name if wide else SHORT[i], "inverse", "small", "middle", bold=True)
+        x, words = (at.border(i) + at.border(i + 1)) / 2, name if at.wide else SHORT[i]
+        marks.append(text(f"in{i}", x, top + 20, words, "inverse", "small", "middle", bold=True))
+        if i and at.wide:
+            marks.append(text(f"then{i}", at.border(i), top + 20, "→", "inverse", "small", "middle"))
+    if r.intermediates and at.wide:
+        stays = (
+            "Z1"
+            if r.intermediates == 1
+            else "Z1 and Z2"
+            if r.intermediates == 2
+            else f"Z1 to Z{r.intermediates}"
         )
-        if i and wide:
-            marks.append(text(f"then{i}", x - pitch / 2, top + 20, "→", "inverse", "small", "middle"))
-    marks += _arrow("read", lane.x + edge, lane.y, top + 30, "useful", f"reads X, {size}")
-    marks += _arrow("write", lane.right - edge, top + 30, lane.y, "useful", f"writes Y, {size}")
-    marks += _tensor("x1", lane.x + edge, lane, "X", "useful", f"X: {size}")
-    marks += _tensor("y1", lane.right - edge, lane, "Y", "useful", f"Y: {size}")
-    return marks + _weights("fused", lane.x + (84 if wide else 36), lane, r)
+        verb = "stays" if r.intermediates == 1 else "stay"
+        middle = (at.w + at.y) / 2
+        marks.append(text("stay", middle, lane.y + 17, f"{stays} {verb} in registers", "muted", "small", "middle", on="idle"))  # fmt: skip
+    return marks + _ends("fused", at, r)
 
 
 def _bars(r: Result, measured: dict, box: Box) -> list[dict]:
@@ -223,6 +261,7 @@ def _bars(r: Result, measured: dict, box: Box) -> list[dict]:
                 bold=True,
             )
         )
+    marks += _more(r, x, box, pitch)
     end = x(r.weights_bytes + r.unfused_bytes)
     marks.append(handle("pull-chain", end, box.y + (14 if wide else 30), "primary",
                         drag(OPERATIONS, "x", lambda n: x(r.weights_bytes + n * tensors))))  # fmt: skip
@@ -234,7 +273,7 @@ def _bars(r: Result, measured: dict, box: Box) -> list[dict]:
             text(
                 "yours-name",
                 box.x,
-                box.y + 2 * pitch + (12 if wide else 18),
+                box.y + 2 * pitch + (32 if wide else 46),
                 words,
                 "measured",
                 "small",
@@ -242,6 +281,28 @@ def _bars(r: Result, measured: dict, box: Box) -> list[dict]:
             ),
         ]
     return marks
+
+
+def _more(r: Result, x: Scale, box: Box, pitch: float) -> list[dict]:
+    """The answer, in the room that the shorter bar leaves: what the chain moves and one kernel does not."""
+    if not r.intermediates:
+        return []
+    wide = box.x > 0
+    left, right = x(r.weights_bytes + r.fused_bytes), x(r.weights_bytes + r.unfused_bytes)
+    low = box.y + pitch + (14 if wide else 30)
+    size = units.si_bytes(r.intermediate_traffic_bytes)
+    marks = [
+        line("more-from", left, low - 12, left, low + 12, "waste"),
+        line("more-to", right, low - (pitch - 12 if wide else 12), right, low + 12, "waste"),
+        line("more", left, low, right, low, "waste", f"{size} more"),
+    ]
+    words = f"{size} that one kernel does not move"
+    half = text_width(words, "small", True) / 2
+    middle = min(max((left + right) / 2, box.x + half), (546 if wide else 340) - half)
+    under = box.y + 2 * pitch + (14 if wide else 24)
+    return about(
+        "intermediates", *marks, text("more-name", middle, under, words, "waste", "small", "middle", True)
+    )
 
 
 def _takeaway(r: Result) -> str:
@@ -264,8 +325,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         "hot",
         "intermediates",
     )
-    ratio = figure("fewer without the weights", r.ratio, units.times, "useful")
-    whole = figure("fewer with the GEMM's weights", r.ratio_with_weights, units.times, term="weights")
+    ratio = figure("fewer bytes, weights left out", r.ratio, units.times, "useful")
+    whole = figure("fewer bytes, weights counted", r.ratio_with_weights, units.times, term="fewer")
     saved = figure(f"at best saved on {r.machine}", r.saved_s, units.seconds)
     tensor, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes)
     beside = ()
@@ -296,6 +357,9 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
              f"2 · {r.intermediates} · {tensor} · {{layers:{r.layers}}} = {{intermediates:{traffic.text}}}"),
             ("{weights} = {width}² · bytes · {layers}",
              f"{{width:{r.width}}}² · {r.element_bytes} · {{layers:{r.layers}}} = {{weights:{weights}}}"),
+            ("{fewer} = ({weights} + all passes) / ({weights} + {must:X and Y})",
+             f"({{weights:{weights}}} + {units.si_bytes(r.unfused_bytes)}) / ({{weights:{weights}}} + "
+             f"{{must:{units.si_bytes(r.fused_bytes)}}}) = {{fewer:{whole.text}}}"),
         ),
         beside=beside,
         legend=(("memory", "the GEMM's weights"), ("useful", "X and Y"), ("waste", "intermediates")),

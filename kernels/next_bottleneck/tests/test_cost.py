@@ -246,6 +246,24 @@ def test_the_scaling_tax_and_its_curve():
     assert cost.is_regression(0.35, 0.262) and not cost.is_regression(0.27, 0.262)
 
 
+def test_the_parts_of_a_fleets_step():
+    """181 ms of one node become 245 by the tax, 272 behind a node at 90%; and no part is lost or counted twice."""
+    growth = 0.65 / 0.48 - 1
+    well, slow = cost.step_parts(181e-3, growth), cost.step_parts(181e-3, growth, 0.9)
+    assert well.step_s == well.mean_s == pytest.approx(245e-3, rel=0.001) and well.wait_s == 0
+    assert slow.step_s == pytest.approx(272e-3, rel=0.002) and (slow.work_s, slow.tax_s) == (
+        0.181,
+        well.tax_s,
+    )
+    assert well.shares == pytest.approx((0.48 / 0.65, 1 - 0.48 / 0.65, 0, 0))
+    run = cost.step_parts(181e-3, growth, 0.9, operating_share=0.2)
+    assert run.mean_s == pytest.approx(slow.step_s / 0.8) and run.step_s == slow.step_s
+    assert sum(run.shares) == pytest.approx(1) and run.shares[0] == pytest.approx(0.48 / 0.65 * 0.9 * 0.8)
+    assert slow.shares[2] == pytest.approx(0.1) and run.shares[3] == pytest.approx(0.2)
+    with pytest.raises(ValueError, match="1 - operating_share must be"):
+        cost.step_parts(181e-3, growth, operating_share=1)
+
+
 def test_a_gray_node_holds_the_fleet():
     """10% longer steps lose 9.1%, a node at 90% of the speed loses 10%: the source's "10%" is the second."""
     fleet = cost.synchronous_step([1.0] * 127 + [1.1])

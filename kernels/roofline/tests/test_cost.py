@@ -171,6 +171,16 @@ def test_fusing_saves_exactly_the_intermediates(operations, layers):
     assert chain.time_saved_s(1e9) * 1e9 == pytest.approx(chain.intermediate_traffic_bytes)
 
 
+def test_weights_are_read_either_way():
+    """Two tensors of weights beside six passes and two: three times fewer become (6 + 2) / (2 + 2)."""
+    weights = cost.gemm_weights_bytes(4096)
+    assert weights == 4096 * 4096 * 2 == 2 * CHAIN.one_tensor_bytes
+    assert CHAIN.ratio_with(weights) == 2 and CHAIN.ratio_with(0) == CHAIN.ratio
+    assert cost.gemm_weights_bytes(256, 1, layers=80) == 256 * 256 * 80
+    one_row = cost.chain_traffic(6, 1, 4096)
+    assert 1 < one_row.ratio_with(weights) < 1.01
+
+
 def test_a_row_kernel_reads_once_and_writes_once():
     assert cost.row_kernel_bytes(2048, 4096) == 2 * 2048 * 4096 * 2 + 2 * 4096 * 2
 

@@ -23,6 +23,11 @@ def test_every_gpu_is_counted_once_and_none_works_better_than_in_its_node(
     assert min(r.useful_gpus, r.tax_gpus + 1e-9, r.waiting_gpus + 1e-9, r.operating_gpus + 1e-9) >= 0
     assert r.mfu == pytest.approx(r.fleet_mfu * (1 - slow / 100) * (1 - operating / 100))
     assert r.mfu <= r.fleet_mfu <= r.local_mfu
+    gpu_shares = [one / gpus for one in (r.useful_gpus, r.tax_gpus, r.waiting_gpus, r.operating_gpus)]
+    assert gpu_shares == pytest.approx(r.parts.shares), "squares and bars show the same shares"
+    assert r.useful_gpus == pytest.approx(gpus * r.mfu / r.local_mfu)
+    assert r.parts.tax_s / r.mean_step_s == pytest.approx(r.tax_gpus / gpus)
+    assert r.parts.wait_s / r.mean_step_s == pytest.approx(r.waiting_gpus / gpus)
     shares = [one.mfu for one in r.curve]
     assert shares == sorted(shares, reverse=True) and shares[0] == r.local_mfu
     assert next(one.mfu for one in r.curve if one.gpus == 128) == pytest.approx(measured / 100)
@@ -32,7 +37,7 @@ def test_the_tax_of_128_gpus():
     """65% falls to 48%: 26.2%; 245 ms a step are 181 in one node's pace."""
     r = fleet()
     assert r.tax == pytest.approx(0.262, abs=0.0006) and not r.regression
-    assert r.node_step_s == pytest.approx(181e-3, rel=0.001) and r.step_s == pytest.approx(245e-3)
+    assert r.parts.work_s == pytest.approx(181e-3) and r.step_s == pytest.approx(245e-3, rel=0.001)
     assert r.lost_gpus == pytest.approx(33.5, abs=0.05)
 
 
@@ -64,3 +69,50 @@ def test_traces_of_a_thousand_gpus_are_half_a_terabyte():
 def test_a_fleet_that_beats_its_node_is_a_sentence():
     with pytest.raises(ValueError, match="must be at most one node's 40%, got 48%; a fleet does not beat"):
         fleet(local_mfu=40)
+
+
+@given(SIZES, st.integers(15, 65), st.integers(0, 50), st.integers(0, 30))
+def test_a_fleet_never_changes_its_nodes_own_step(gpus, measured, slow, operating):
+    r = fleet(gpus=gpus, measured_mfu=measured, slow=slow, operating=operating)
+    assert r.parts.work_s == fleet().parts.work_s
+    assert r.step_s >= r.parts.work_s and r.mean_step_s == pytest.approx(r.step_s / (1 - operating / 100))
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize(
+    "state", [{}, {"slow": 10}, {"measured_mfu": 30}, {"gpus": 10000}, {"operating": 20}]
+)
+def test_one_time_axis_for_all_states_and_every_bar_is_as_long_as_its_time(state, width):
+    r, first = fleet(**state), fleet()
+    marks, usual = ({m["id"]: m for m in FLEET.scene(one, width=width).marks} for one in (r, first))
+    ticks = [id for id in usual if id.startswith("time-")]
+    assert ticks and all(marks[id] == usual[id] for id in ticks)
+    assert marks["node-step"] == usual["node-step"]
+    unit = (marks["time-line"]["x2"] - marks["time-line"]["x"]) / 0.5
+    bars = [m for id, m in marks.items() if id.startswith("node0-")]
+    assert sum(m["w"] for m in bars) == pytest.approx(r.mean_step_s * unit, abs=0.1)
+    assert marks["node0-useful"]["w"] == pytest.approx(0.181 * unit, abs=0.1)
+
+
+def test_words_formula_figures_and_warning_say_the_same_of_a_slow_node():
+    r = fleet(slow=10)
+    scene = FLEET.scene(r)
+    (_, tax), (_, step) = scene.formula
+    assert "33.5%" in tax and "272" in step and "33.5%" in scene.warning and "26.2%" in scene.warning
+    assert "33.5%" in {one.text for one in scene.figures}
+    assert next(m["s"] for m in scene.marks if m["id"] == "nodes-end").startswith("272")
+
+
+def test_the_counter_is_drawn_and_does_not_move_with_the_tax():
+    drawn = []
+    for state in ({}, {"measured_mfu": 30}):
+        scene = FLEET.scene(fleet(**state))
+        drawn += [m for m in scene.marks if m["id"] in ("busy", "busy-name")]
+    assert drawn[:2] == drawn[2:] and "92%" in drawn[1]["s"]
+    assert "92%" in scene.takeaway and "30%" in scene.takeaway
+
+
+def test_a_step_beyond_the_axis_is_torn_and_says_so():
+    torn = FLEET.scene(fleet(gpus=16384, measured_mfu=20)).marks
+    assert any(m["id"] == "torn0" for m in torn)
+    assert not any(m["id"] == "torn0" for m in FLEET.scene(fleet()).marks)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.machines import MACHINES
+from kernels.roofline import cost
 from widgets.registry import find
 
 FUSION = find("fusion_traffic")
@@ -54,3 +55,51 @@ def test_a_measured_kernel_stands_beside_the_fused_bytes():
     r = fusion()
     scene = FUSION.scene(r, {"bytes_moved": 1.5 * r.fused_bytes})
     assert "1.5× the model" in scene.beside[0]
+
+
+@given(st.integers(1, 6), st.sampled_from([1, 2048]), st.integers(1, 128))
+def test_weights_are_counted_either_way(operations, rows, layers):
+    r = fusion(operations=operations, rows=rows, layers=layers)
+    assert r.weights_bytes == cost.gemm_weights_bytes(4096, layers=layers) == 4096 * 4096 * 2 * layers
+    assert r.ratio_with_weights == pytest.approx(r.unfused_s / r.fused_s)
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("operations", range(1, 7))
+def test_each_pass_is_an_arrow_and_the_titles_count_them(operations, width):
+    r = fusion(operations=operations)
+    marks = {mark["id"]: mark for mark in FUSION.scene(r, width=width).marks}
+    fused = [id for id in marks if id.startswith("fused-") and id.endswith(("-read", "-write"))]
+    one_each = [id for id in marks if id.startswith("chain-") and id.endswith(("-read", "-write"))]
+    between = [id for id, m in marks.items() if m["t"] == "line" and id.startswith(("read", "write"))]
+    assert (
+        len(one_each + between) == r.unfused_passes + 1
+        and f" {r.unfused_passes} pass" in marks["chain-title"]["s"]
+    )
+    assert len(fused) == r.fused_passes + 1 and f" {r.fused_passes} pass" in marks["fused-title"]["s"]
+    assert all("1 for W" in marks[f"{way}-title"]["s"] for way in ("chain", "fused"))
+    places = [marks[id]["x"] for id in one_each + between]
+    assert len(set(places)) == len(places), "no arrow stands on another"
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("operations", range(1, 7))
+def test_boxes_in_memory_have_one_size_and_none_lies_on_another(operations, width):
+    marks = FUSION.scene(fusion(operations=operations), width=width).marks
+    ids = {"chain-x", "chain-w", "chain-y", *(f"z{i}" for i in range(1, operations))}
+    boxes = sorted((m for m in marks if m["id"] in ids), key=lambda m: m["x"])
+    assert len(boxes) == operations + 2 and len({(m["w"], m["h"]) for m in boxes}) == 1
+    assert all(a["x"] + a["w"] < b["x"] for a, b in zip(boxes, boxes[1:], strict=False))
+
+
+def test_the_answer_is_measured_off_beside_the_shorter_bar():
+    r = fusion(operations=6)
+    marks = {mark["id"]: mark for mark in FUSION.scene(r).marks}
+    hatched, more = marks["unfused-waste"], marks["more"]
+    assert (more["x"], more["x2"]) == (hatched["x"], pytest.approx(hatched["x"] + hatched["w"], abs=0.02))
+    assert marks["more-name"]["s"].startswith("168")
+    labels = {one.label: one.text for one in FUSION.scene(r).figures}
+    assert (
+        labels["fewer bytes, weights left out"] == "6×" and labels["fewer bytes, weights counted"] == "3.5×"
+    )
+    assert FUSION.scene(r).formula[-1][1].endswith("{fewer:3.5×}")
