@@ -32,13 +32,27 @@ class Step:
 
 
 def naive_chain(
-    batch: int, vocabulary: int, elem: int = 4, *, grammar=False, bias=False, history=False, inverse=False
+    batch: int,
+    vocabulary: int,
+    elem: int = 4,
+    *,
+    grammar=False,
+    bias=False,
+    history=False,
+    top_k=True,
+    top_p=True,
+    min_p=True,
+    inverse=False,
 ) -> list[Step]:
-    """Every launch of `naive_chain.sample`, with the bytes that it reads and writes; the sort is a radix sort."""
+    """Every launch of `naive_chain.sample`, with the bytes that it reads and writes; the sort is a radix sort.
+
+    Without top_k, top_p or min_p: the same chain in a server that leaves out what no request asks for. With
+    neither top-k nor top-p nothing is ranked: a row's maximum takes the sort's place, and no token is gathered.
+    """
     require.count(batch=batch, vocabulary=vocabulary, elem=elem)
     n = batch * vocabulary
     x, bits = n * FP32, batch * -(-vocabulary // 32) * INT32
-    pair = FP32 + INT64  # a key and its token, as torch.sort carries them
+    pair, ranked = FP32 + INT64, top_k or top_p  # a key and its token, as torch.sort carries them
     steps = [Step("clean", 1, n * elem, x)]
     if grammar:
         steps.append(Step("grammar mask", 1, x + bits, x))
@@ -46,23 +60,25 @@ def naive_chain(
         steps.append(Step("bias and bans", 1, 2 * x, x))
     if history:
         steps += [Step("repetition penalty", 1, x + bits, x), Step("frequency, presence", 1, 2 * x, x)]
-    steps += [
-        Step("sort", SORT_PASSES, SORT_PASSES * n * pair, SORT_PASSES * n * pair),
-        Step("temperature, softmax", 1, x, x),
-        Step("top-k", 1, 0, x),
-        Step("running sum", 1, SCAN_READS * x, x),
-        Step("top-p", 1, x, 0),
-        Step("min-p", 1, x, x),
-    ]
+    if ranked:
+        steps.append(Step("sort", SORT_PASSES, SORT_PASSES * n * pair, SORT_PASSES * n * pair))
+    else:
+        steps.append(Step("row maximum", 1, x, batch * FP32))
+    steps.append(Step("temperature, softmax", 1, x, x))
+    if top_k:
+        steps.append(Step("top-k", 1, 0, x))
+    if top_p:
+        steps += [Step("running sum", 1, SCAN_READS * x, x), Step("top-p", 1, x, 0)]
+    if min_p:
+        steps.append(Step("min-p", 1, x, x))
     if inverse:
         steps += [Step("running sum", 1, SCAN_READS * x, x), Step("inverse CDF", 1, 2 * x, x)]
     else:
-        steps.append(Step("noise", 1, x + n * INT64, x))
-    return [
-        *steps,
-        Step("argmax", 1, x, batch * (FP32 + INT64)),
-        Step("gather", 1, batch * INT64, batch * INT64),
-    ]
+        steps.append(Step("noise", 1, x + (n * INT64 if ranked else 0), x))
+    steps.append(Step("argmax", 1, x, batch * (FP32 + INT64)))
+    if ranked:
+        steps.append(Step("gather", 1, batch * INT64, batch * INT64))
+    return steps
 
 
 def launches(steps: list[Step]) -> int:
@@ -111,10 +127,21 @@ def compulsory_bytes(batch: int, vocabulary: int, elem: int = 4, masks: int = 0)
 
 
 def fused(
-    batch: int, vocabulary: int, elem: int = 4, k: int = 50, masks: int = 0, marked: int = 0, sums=False
+    batch: int,
+    vocabulary: int,
+    elem: int = 4,
+    k: int = 50,
+    masks: int = 0,
+    marked: int = 0,
+    sums=False,
+    reads: float = 1.0,
 ) -> Fused:
-    """k tokens of each row are wanted; `marked` bits are set in a row's masks for bias and history."""
+    """k tokens of each row are wanted; `marked` bits are set in a row's masks for bias and history.
+
+    `reads` of the whole row: one with a top-k, `reads_of_nucleus` with top-p alone.
+    """
     require.count(k=k)
+    require.positive(reads=reads)
     require.whole(masks=masks, marked=marked)
     words, groups = -(-vocabulary // 32), -(-vocabulary // GROUP)
     k = min(k, vocabulary)
@@ -127,6 +154,7 @@ def fused(
         chosen=batch * min(min(k, groups) * GROUP, vocabulary) * elem,
         short=batch * (2 * min(k, groups) * INT32 + 2 * k * (FP32 + INT32)),
         columns=once - logits,
+        extra_reads=(reads - 1) * logits,
     )
 
 

@@ -134,18 +134,25 @@ def _devices(r: Result, at: Box) -> list[dict]:
     named = [
         ("step", r.step_s, f"done: {units.seconds(r.step_s)}", "hot"),
         ("even", r.balanced_step_s, f"if even: {units.seconds(r.balanced_step_s)}", "useful"),
-        ("exchange", r.exchange_s / 2, f"links: {units.seconds(r.exchange_s)}", "network"),
-        ("even-exchange", r.exchange_s / 2 - 1e-9, f"if even: {units.seconds(links_if_even)}", "network"),
+        ("exchange", r.exchange_s, f"links: {units.seconds(r.exchange_s)}", "network"),
+        (
+            "even-links",
+            min(links_if_even, r.exchange_s - 1e-9),
+            f"at least: {units.seconds(links_if_even)}",
+            "network",
+        ),
     ]
     for (id, value, words, role), level in zip(named, spread([y(v) for _, v, _, _ in named]), strict=True):
-        if id in ("step", "even"):
+        if id != "exchange":  # that one ends where its bars do
             marks.append(line(f"{id}-line", at.x, y(value), at.right + 4, y(value), "limit", words))
         marks.append(
             text(
                 f"{id}-name",
                 at.right + 8,
                 level + 4,
-                words if at.w > 400 else words.replace("if even: ", "even ").replace(": ", " "),
+                words
+                if at.w > 400
+                else words.replace("if even: ", "even ").replace("at least: ", "least ").replace(": ", " "),
                 role,
                 "small",
                 bold=True,
@@ -170,12 +177,17 @@ def _devices(r: Result, at: Box) -> list[dict]:
 def _takeaway(r: Result) -> str:
     if r.dropped:
         return "A limit shortens the step by leaving tokens out: faster, and a different answer."
-    if r.slowdown < 1.1:
+    if r.slowdown < 1.005:
         return (
             "Even loads: every device is done at the same time, and the links carry no more than they must."
         )
     if max(len(e.devices) for e in r.experts) > 1:
-        return "Copies of the hottest experts share their tokens: memory buys back the time of waiting."
+        return (
+            "Copies of the hottest experts share their tokens: memory buys back waiting, down to "
+            f"{units.times(r.slowdown)} an even step."
+        )
+    if r.slowdown < 1.1:
+        return f"Nearly even: the step lasts {units.percent(r.slowdown - 1)} longer than with even loads."
     return "The total work is the same, but the step lasts as long as the busiest device."
 
 

@@ -172,7 +172,8 @@ def _curve(r: Result, measured: dict, at: Box) -> list[dict]:
         y,
     )
     marks += [
-        handle("pull-length", here, at.bottom, "now", drag(LENGTH, "x", x)),
+        line("length-now", here, at.y + 8, here, at.bottom, "limit"),
+        handle("pull-length", here, at.y - 4, "now", drag(LENGTH, "x", x)),
         line("gap", here, naive, here, tiled, "now"),
         circle("naive-now", here, naive, 6, "hot", f"naive: {units.si_bytes(r.naive_bytes)}"),
         circle("tiled-now", here, tiled, 6, "useful", f"tiled: {units.si_bytes(r.tiled_bytes)}"),
@@ -239,8 +240,11 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 def _takeaway(r: Result) -> str:
     if r.scores_layer_bytes > r.memory_bytes:
         return "The square no longer fits at all: tiling is not only faster, it is the only way."
-    if r.state_ratio < 8:
-        return "For short contexts the square is no larger than the strips: storing it costs little yet."
+    if r.score_matrix_bytes <= r.persistent_head_bytes:
+        return (
+            "One square is no larger than its four strips, but scores and probabilities are each written and read: "
+            f"{units.times(r.state_ratio)} the bytes even here."
+        )
     if r.kv_heads < r.heads:
         return "Shared key heads shrink the strips of K and V, and leave the square as large as it was."
     return "Never store the square: with twice the length the strips double and the scores quadruple."

@@ -21,8 +21,10 @@ ROLES = {
     "element-wise": "useful",
     "all-reduce": "network",
     "launch gaps": "overhead",
+    "guesses": "now",
 }
 
+KEY = (*((role, part) for part, role in ROLES.items()), ("idle", "reported"))
 SHORT = {"element-wise": "element", "all-reduce": "reduce", "launch gaps": "gaps"}  # what fits into a bar
 
 
@@ -30,6 +32,7 @@ SHORT = {"element-wise": "element", "all-reduce": "reduce", "launch gaps": "gaps
 class Round:
     name: str
     parts_s: dict[str, float]
+    shares_s: dict[str, float]  # what each part, and guessing, takes of a token
     arithmetic_s: float  # between tokens
     from_reported_s: float  # by arithmetic from the figure reported for the round before
     reported_s: float
@@ -68,7 +71,7 @@ def run(gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> R
         replace(guessing, name=f"speculation: {drafts} guesses"),
     )
     given = {"acceptance": acceptance, "drafts": drafts, "draft_s": draft_s, "rounds": rounds}
-    results = tuple(_round(one) for one in cost.playbook(baseline_s, **given))
+    results = tuple(_round(one, draft_s) for one in cost.playbook(baseline_s, **given))
     return Result(
         cost.BASELINE_SHARES["GEMM"], gemm_cut / 100, attention_cut / 100,
         cost.best_case_s(baseline_s, cost.BASELINE_SHARES, "GEMM"),
@@ -79,10 +82,12 @@ def run(gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> R
     )  # fmt: skip
 
 
-def _round(one) -> Round:
+def _round(one, draft_s: float) -> Round:
     said = one.round
+    step_s = {**({"guesses": draft_s} if said.speculates else {}), **one.parts_s}
+    each = one.between_tokens_s / sum(step_s.values())  # a round of guesses yields several tokens
     return Round(
-        said.name, one.parts_s, one.between_tokens_s, one.from_reported_s, said.reported_between_tokens_s,
+        said.name, one.parts_s, {part: each * time_s for part, time_s in step_s.items()}, one.between_tokens_s, one.from_reported_s, said.reported_between_tokens_s,
         one.contradiction, said.batch, said.reported_tokens_s or 0, one.implied_requests or 0,
         said.reported_first_token_s or 0,
     )  # fmt: skip
@@ -106,14 +111,14 @@ def _bars(r: Result, i: int, now: bool, places) -> list[dict]:
     if wide_layout:
         marks.append(text(f"round{i}-a", at.x - 10, y + 38, "arithmetic", "primary", "small", "end"))
         marks.append(text(f"round{i}-r", at.x - 10, y + 60, "reported", "muted", "small", "end"))
-    start, step_s = 0.0, sum(one.parts_s.values())
-    for p, (part, time_s) in enumerate(one.parts_s.items()):
-        # a round of guesses yields several tokens: each bears its share of the step
-        share_s = time_s / step_s * one.arithmetic_s
+    else:
+        marks.append(text(f"round{i}-a", 0, y + 18, "arithmetic", "primary", "small"))
+        marks.append(text(f"round{i}-r", 0, y + 77, "reported", "muted", "small"))
+    start = 0.0
+    for p, (part, share_s) in enumerate(one.shares_s.items()):
         left, wide = x(start), x(start + share_s) - x(start)
         tip = f"round {i}, {part}: {units.seconds(share_s)} of {units.seconds(one.arithmetic_s)} a token"
-        role = "primary" if drawn else ROLES[part]
-        bar = rect(f"round{i}-{p}", left, y + 22, max(0, wide - 1.5), 22, role, tip)
+        bar = rect(f"round{i}-{part}", left, y + 22, max(0, wide - 1.5), 22, ROLES[part], tip)
         term = (
             "share"
             if (i, part) == (0, "GEMM")
@@ -125,18 +130,19 @@ def _bars(r: Result, i: int, now: bool, places) -> list[dict]:
         )
         marks += about(term, bar)
         name = SHORT.get(part, part)
-        if wide > text_width(name, "small") + 4 and not drawn:
+        if wide > text_width(name, "small") + 4:
             marks.append(
                 text(f"round{i}-{p}-name", left + wide / 2, y + 37, name, "inverse", "small", "middle")
             )
         start += share_s
-    told, end = units.seconds(one.reported_s), x(start)
+    told, end, pulled = units.seconds(one.reported_s), x(start), _pulled(r, i, x, y + 46)
+    beside = _clear_of_knob(pulled, x(one.reported_s) + 8, told)
     marks += [
         text(f"round{i}-a-ms", end + (18 if drawn else 8), y + 38, units.seconds(one.arithmetic_s), "ink" if _agrees(one) else "hot", bold=True),
         rect(f"round{i}-told", at.x, y + 48, x(one.reported_s) - at.x, 16, "idle", f"round {i}, reported: {told}"),
-        text(f"round{i}-r-ms", _clear_of(x(r.target_s), x(one.reported_s) + 8, told), y + 61, told, "ink", bold=True),
+        text(f"round{i}-r-ms", _clear_of(x(r.target_s), beside, told), y + 61, told, "ink", bold=True),
     ]  # fmt: skip
-    return marks + _pulled(r, i, x, y + 46) + _beside(one, i, at.y + pitch * i, edge)
+    return marks + pulled + _beside(one, i, at.y + pitch * i, edge)
 
 
 def _pulled(r: Result, i: int, x, y: float) -> list[dict]:
@@ -158,6 +164,13 @@ def _pulled(r: Result, i: int, x, y: float) -> list[dict]:
 def _clear_of(upright: float, left: float, words: str) -> float:
     """Where bold words begin: at `left`, or past the upright line that would strike them through."""
     return upright + 6 if left - 2 < upright < left + text_width(words, bold=True) + 2 else left
+
+
+def _clear_of_knob(pulled: list[dict], left: float, words: str) -> float:
+    """Where bold words begin: at `left`, or right of the knob that would cover them."""
+    if pulled and left < pulled[0]["x"] + 20 and pulled[0]["x"] - 20 < left + text_width(words, bold=True):
+        return pulled[0]["x"] + 20
+    return left
 
 
 def _beside(one: Round, i: int, y: float, edge: float) -> list[dict]:
@@ -226,13 +239,27 @@ def _table(r: Result):
 
 
 def _takeaway(r: Result, i: int) -> str:
+    """Does this round add up?"""
+    first, one, last = r.rounds[0], r.rounds[i], r.rounds[-1]
     if i == 0:
-        return "Measure first: the parts say what each cure can bring at most."
-    if i == 1 and not _agrees(r.rounds[1]):
-        return "A part of 38% cannot bring more than 1.61×: check a report against its own shares."
-    if i == 3 and r.rounds[3].arithmetic_s > r.rounds[2].arithmetic_s:
+        needs = units.number(one.requests_in_flight, 2)
+        return f"Not even the baseline adds up: its rate needs {needs} requests at once, and {one.admitted} are admitted."
+    if i == 1 and not _agrees(one):
+        most, told = first.arithmetic_s / r.without_gemm_s, first.reported_s / one.reported_s
+        return (
+            f"No: with GEMMs at {units.percent(r.gemm_share, 0)} of the step, shorter GEMMs bring {units.times(most)} at "
+            f"most, and {units.times(told)} is reported."
+        )
+    if i == 3 and last.arithmetic_s > r.rounds[2].arithmetic_s:
         return "Guesses that are rarely kept make a token dearer than without them."
-    return "Each round moves the bottleneck: what helps next is read from the new parts, not the old."
+    if i == 3 and not _agrees(last):
+        made, told = units.times(r.speedup), units.times(r.reported_speedup)
+        return f"No: by arithmetic all rounds together bring {made}, and {told} is reported."
+    if not _agrees(one):
+        if abs(one.from_reported_s / one.reported_s - 1) <= AGREE:
+            return "This round adds up from the report before it, and not from the start: the first error is carried along."
+        return "No: neither from the start nor from the report before it does this round come to what is reported."
+    return "So far it adds up: the cuts, taken off their own parts, come to what is reported."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
@@ -255,6 +282,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 height=round(places[0].bottom) + 16,
                 width=width,
                 formula=_formula(r, i),
+                legend=KEY,
                 caption=_caption(r, i),
             )
         )

@@ -1,11 +1,18 @@
-"""What the sampling rules do to a distribution, and what it costs to run each rule as a kernel of its own."""
+"""What it costs to run each sampling rule as a kernel of its own, and what the rules do to a distribution."""
 
 from kernels.machines import MACHINES
 from widgets import units
 from widgets.charts import Box, Scale, linear, text_width
 from widgets.controls import powers_of_two, select, slider, steps, toggle
-from widgets.declare import Declaration, Prediction, Stepper
-from widgets.sampling_fusion.sampling_chain_model import LOGITS, WORDS, Chain, Result, run
+from widgets.declare import Declaration, Prediction
+from widgets.sampling_fusion.sampling_chain_model import (
+    DEAREST_LAUNCH_US,
+    LOGITS,
+    WORDS,
+    Result,
+    Step,
+    run,
+)
 from widgets.scene import (
     WIDE,
     Column,
@@ -22,248 +29,244 @@ from widgets.scene import (
     text,
 )
 
-TOP_K = slider("top_k", "Top-k", 8, 1, len(LOGITS), help="Keeps the k best.")
-MIN_P = slider(
-    "min_p", "Min-p", 0.1, 0.0, 0.5, step=0.05, help="Keeps what has this share of the best one's."
+LAUNCH = slider("launch_us", "Time of one launch", 5.0, 1.0, DEAREST_LAUNCH_US, step=0.5, unit="µs")
+TOP_K = slider(
+    "top_k", "Top-k", 8, 1, len(LOGITS), more=True, help="Keeps the k best; 12 of 12 turns the rule off."
 )
-RANDOM = slider("u", "Random number of the draw", 0.6, 0.0, 1.0, step=0.05, more=True)
-# (time, the row of tokens, the draw, height)
+MIN_P = slider(
+    "min_p", "Min-p", 0.1, 0.0, 0.5, step=0.05, more=True, help="Keeps what has this share of the best one's."
+)
+# the first row of kernels, how far apart rows stand, the row of tokens, the height of all
 PLACES = {
-    True: (Box(64, 30, 470, 74), Box(48, 214, 636, 92), Box(48, 366, 636, 20), 412),
-    False: (Box(0, 44, 330, 104), Box(4, 262, 328, 96), Box(4, 430, 328, 20), 478),
+    True: (Box(150, 48, 562, 176), 16, Box(40, 346, 582, 48), 428),
+    False: (Box(0, 52, 336, 209), 19, Box(4, 416, 306, 74), 526),
 }
+# A row of the picture and the kernels that may stand in it; what does not run is "off", and the row stays.
+ROWS = (
+    ("clean", ("clean",)),
+    (
+        "grammar, penalties",
+        ("grammar mask", "bias and bans", "repetition penalty", "frequency, presence"),
+    ),
+    ("sort", ("sort", "row maximum")),
+    ("temperature, softmax", ("temperature, softmax",)),
+    *((name, (name,)) for name in ("top-k", "running sum", "top-p", "min-p", "noise", "argmax", "gather")),
+)
+SHORT = {"grammar, penalties": "penalties", "temperature, softmax": "softmax"}  # on a phone
 YOURS = {"naive_s": "your chain", "fused_s": "your kernel"}
-RULES = {"top-k": "top-k", "top-p": "top-p", "min-p": "min-p"}  # kernel -> what it cuts by
-WARMED = "temperature, softmax"
+AXIS_TOPS_US = (
+    50,
+    100,
+    150,
+    200,
+    300,
+    400,
+    500,
+    750,
+    *(n * 10**k for k in (3, 4) for n in (1, 1.5, 2, 3, 4, 5, 7.5)),
+)
 
 
-def _after(r: Result, at: int) -> set[str]:
-    """The kernels that have run by step `at`."""
-    return {step.name for step in r.naive.steps[: at + 1]}
+def _scale(r: Result, box: Box) -> Scale:
+    """Held over the launch's slider and every rule's switch; bytes set it."""
+    return linear(0, next(us for us in AXIS_TOPS_US if us * 1e-6 >= r.longest_s) * 1e-6, box.x, box.right)
 
 
-def _level(r: Result, BARS: Box) -> Scale:
-    top = next(p for p in (0.3, 0.4, 0.5, 0.7, 1.0) if p >= max(r.row[0].tempered, r.row[0].plain))
-    return linear(0, top, BARS.bottom, BARS.y)
+def _kernel(step: Step, at: float, scale: Scale, y: float, thick: float) -> list[dict]:
+    """A gap to launch it, then the time its bytes take."""
+    start, memory, end = (scale(at + more) for more in (0, step.launch_s, step.launch_s + step.memory_s))
+    id = step.name.replace(" ", "-")
+    noun = "launch" if step.launches == 1 else "launches"
+    launched = f"{step.name}: {step.launches} {noun}, {units.seconds(step.launch_s)}"
+    moved = f"{step.name}: {units.seconds(step.memory_s)} of reading and writing"
+    return [
+        *about(
+            "launches launch_us", rect(f"launch-{id}", start, y, memory - start, thick, "overhead", launched)
+        ),
+        *about("bytes", rect(f"work-{id}", memory, y, end - memory, thick, "memory", moved)),
+    ]
 
 
-def _bars(r: Result, at: int, box: Box) -> list[dict]:
-    """Tokens, best first, as the kernels up to this step have left them."""
-    y, pitch, wide, ran = _level(r, box), box.w / len(r.row), box.w > 400, _after(r, at)
-    thick = 0.72 * pitch
-    marks = [text("bars-title", 0, box.y - 40, "What they do to “The cat sat on the …”", bold=True),
-             line("bars-axis", box.x, box.bottom, box.right, box.bottom, "axis")]  # fmt: skip
-    for i, one in enumerate(r.row):
-        middle, word = box.x + (i + 0.5) * pitch, WORDS[one.token]
-        share = one.tempered if WARMED in ran else one.plain
-        cut = one.cut_by if one.cut_by in ran else ""
-        fate = f"dropped by {cut}" if cut else "still in"
-        tip = f"{word}: logit {units.number(one.logit)}, share {units.percent(share)}, {fate}"
-        down = box.bottom + (16 if wide or i % 2 == 0 else 30)
-        marks += [
-            rect(f"bar-{i}", middle - thick / 2, y(share), thick, box.bottom - y(share), "dropped" if cut else "useful", tip),
-            text(f"word-{i}", middle, down, word, "muted" if cut else "ink", "small", "middle"),
-        ]  # fmt: skip
-        if wide and (cut or at == len(r.naive.steps) - 1):
-            shown = cut or units.percent(one.final)
+def _chain(r: Result, scale: Scale, box: Box, pitch: float) -> list[dict]:
+    """Kernel after kernel, each in its row where the one before has ended."""
+    wide, marks, at = box.x > 0, [], 0.0
+    ran = {step.name: step for step in r.naive.steps}
+    done, thick = scale(r.naive.time_s), pitch - 4
+    for i, (name, kernels) in enumerate(ROWS):
+        y, began = box.y + i * pitch, at
+        here = [ran[kernel] for kernel in kernels if kernel in ran]
+        for step in here:
+            marks += _kernel(step, at, scale, y, thick)
+            at += step.launch_s + step.memory_s
+        shown = here[0].name if len(here) == 1 else name
+        said = units.seconds(at - began) if here else "off"
+        if wide:
             marks.append(
-                text(
-                    f"fate-{i}",
-                    middle,
-                    box.bottom + 32,
-                    shown,
-                    "dropped" if cut else "useful",
-                    "small",
-                    "middle",
-                    bold=True,
-                )
+                text(f"row-{i}", box.x - 8, y + 10, shown, "ink" if here else "muted", "small", "end")
             )
-    return marks + _cuts(r, ran, y, box, pitch)
+        else:
+            said = f"{SHORT.get(shown, shown)}: {said}"
+        room = done - scale(at) - 12
+        fits = text_width(said, "small") < room or scale(began) - box.x < text_width(said, "small") + 8
+        x, anchor = (scale(at) + 6, "start") if fits else (scale(began) - 6, "end")
+        marks.append(text(f"row-{i}-time", x, y + 10, said, "ink" if here else "muted", "small", anchor))
+    return marks
 
 
-def _cuts(r: Result, ran: set[str], y: Scale, box: Box, pitch: float) -> list[dict]:
+def _end_of_chain(r: Result, scale: Scale, box: Box, bottom: float) -> list[dict]:
+    """When the last kernel is done; pulled, it is the time of a launch."""
+    paid = 1 if r.graph else r.naive.launches
+
+    def place(launch_us: float) -> float:
+        return scale(r.naive.memory_s + paid * launch_us * 1e-6)
+
+    x, y = place(r.launch_us), box.y - 14
+    how = "1 launch" if r.graph else f"{r.naive.launches} launches"
+    words = f"{'chain: ' if box.x else ''}{units.seconds(r.naive.time_s)}, {how}"
+    if text_width(words, bold=True) > max(box.right + 4 - x, x) - 19:
+        words = units.seconds(r.naive.time_s)
+    beyond = x + 19 + text_width(words, bold=True) > box.right + 4
+    return [
+        *about("launch_us", line("chain-end", x, y, x, bottom, "limit", words)),
+        text("chain-words", x - 19 if beyond else x + 19, y + 4, words, "hot", anchor="end" if beyond else "start", bold=True),
+        handle("pull-launch", x, y, "primary", drag(LAUNCH, "x", place)),
+    ]  # fmt: skip
+
+
+def _fused(r: Result, scale: Scale, y: float, thick: float, wide: bool) -> list[dict]:
+    words = f"{units.seconds(r.fused.time_s)}, 1 launch: {units.times(r.speedup)} faster"
+    end, name = scale(r.fused.time_s), "one fused kernel"
+    marks = _kernel(r.fused.steps[0], 0.0, scale, y, thick)
+    if wide:
+        marks.append(text("fused-name", scale.start - 8, y + 11, name, "useful", "small", "end", bold=True))
+    return [
+        *marks,
+        text("fused-words", end + 8, y + 11, words if wide else f"fused: {words}", "useful", bold=True),
+    ]
+
+
+def _times(r: Result, measured: dict, box: Box, pitch: float) -> list[dict]:
+    """Both in time, and on the axis the GPUs of a fleet that would do nothing else."""
+    wide, scale, thick = box.x > 0, _scale(r, box), pitch - 4
+    below = box.y + len(ROWS) * pitch
+    title = f"Time of one step, {r.batch} × {units.count(r.vocabulary)} logits on {r.machine}"
+    marks = [
+        text("times-title", 0, 14, title if wide else f"Time of one step on {r.machine}", bold=True),
+        *_chain(r, scale, box, pitch),
+        *_end_of_chain(r, scale, box, below - 4),
+        *_fused(r, scale, below + 6, thick, wide),
+    ]
+    low = below + thick + 12
+    marks.append(line("times-line", box.x, low, box.right, low, "axis"))
+    for i in range(0, 6, 1 if wide else 2):
+        tick = scale.hi * i / 5
+        where = "start" if i == 0 and not wide else "middle" if i < 5 else "end"
+        gpus = units.number(tick * 1e6 * r.gpus_of_each_us)
+        marks += [
+            line(f"times-grid{i}", scale(tick), low, scale(tick), low - 5, "axis"),
+            text(f"times-tick{i}", scale(tick), low + 15, units.seconds(tick), "muted", "small", where),
+            text(f"gpus-{i}", scale(tick), low + 30, gpus, "hot", "small", where),
+        ]
+    fleet = f"of {units.count(r.replicas)} GPUs only sample"
+    if wide:
+        marks.append(text("gpus-name", box.x - 14, low + 30, "GPUs that only sample", "hot", "small", "end"))
+    else:
+        marks.append(text("gpus-name", box.right, low + 46, fleet, "hot", "small", "end"))
+    rows = {"naive_s": (box.y - 14, r.naive), "fused_s": (below + 6 + thick / 2, r.fused)}
+    for i, (key, (y, _)) in enumerate(rows.items()):
+        if key in measured:
+            tip = f"{YOURS[key]}: {units.seconds(measured[key])}"
+            marks.append(circle(f"measured-{i}", scale(measured[key]), y, 6, "measured", tip))
+    return marks
+
+
+def _level(r: Result, box: Box) -> Scale:
+    top = next(p for p in (0.3, 0.4, 0.5, 0.7, 1.0) if p >= r.row[0].tempered)
+    return linear(0, top, box.bottom, box.y)
+
+
+def _tokens(r: Result, box: Box) -> list[dict]:
+    """Tokens, best first, and what the rules have left of them."""
+    y, pitch, wide = _level(r, box), box.w / len(r.row), box.w > 400
+    thick, drawn = 0.72 * pitch, WORDS[r.row[r.drawn].token]
+    title, draws = "What the rules do to “The cat sat on the …”", f"u = {units.number(r.u)} draws “{drawn}”"
+    marks = [
+        text("bars-title", 0, box.y - (36 if wide else 50), title, bold=True),
+        text("u-name", 712 if wide else 0, box.y - (36 if wide else 34), draws, "now", "body", "end" if wide else "start", bold=True),
+        line("bars-axis", box.x, box.bottom, box.right, box.bottom, "axis"),
+    ]  # fmt: skip
+    for i, one in enumerate(r.row):
+        middle, word, cut = box.x + (i + 0.5) * pitch, WORDS[one.token], one.cut_by
+        role = "dropped" if cut else "now" if i == r.drawn else "useful"
+        fate = f"dropped by {cut}" if cut else "still in"
+        tip = f"{word}: logit {units.number(one.logit)}, share {units.percent(one.tempered)}, {fate}"
+        top = y(one.tempered)
+        marks += [
+            rect(f"bar-{i}", middle - thick / 2, top, thick, box.bottom - top, role, tip),
+            text(f"word-{i}", middle, box.bottom + (14 if wide or i % 2 == 0 else 28), word,
+                 "muted" if cut else "ink", "small", "middle"),
+        ]  # fmt: skip
+        if wide:
+            shown = cut or units.percent(one.final, 1 if one.final < 0.9995 else 0)
+            marks.append(
+                text(f"fate-{i}", middle, box.bottom + 28, shown, role, "small", "middle", bold=True)
+            )
+    return marks + _cuts(r, y, box, pitch)
+
+
+def _cuts(r: Result, y: Scale, box: Box, pitch: float) -> list[dict]:
     """Where the rules cut: top-k and top-p between two tokens, min-p at a height. Two of them are pulled."""
-    marks = []
+    marks, wide = [], box.w > 400
     kept_by_p = sum(one.cut_by in ("", "min-p") for one in r.row)
 
     def after(k: float) -> float:
         return box.x + min(k, len(r.row)) * pitch
 
-    if kept_by_p < len(r.row) and r.temperature and "top-p" in ran:
+    if kept_by_p < min(r.top_k, len(r.row)) and r.temperature:
         x, words = after(kept_by_p), f"top-p {units.number(r.top_p)}"
-        marks.append(line("cut-p", x, box.bottom, x, box.y + 8, "limit", words))
+        marks.append(line("cut-p", x, box.bottom, x, box.y + 4, "limit", words))
         marks.append(text("cut-p-name", x + 6, box.y + 14, words, "muted", "small"))
-    x, k = after(r.top_k), f"top-k {r.top_k}"
+    x, k = after(r.top_k), f"top-k {r.top_k}" if r.top_k < len(r.row) else "top-k: off"
     beyond = x > box.right - 80
-    marks += about("top_k", line("cut-k", x, box.bottom, x, box.y - 10, "limit", k))
+    where = (x - 22, "end") if beyond else (x + 22, "start")
+    marks += about("top_k", line("cut-k", x, box.bottom, x, box.y - 14, "limit", k))
+    marks.append(text("cut-k-name", where[0], box.y - 10, k, "ink", "small", where[1]))
+    marks.append(handle("pull-k", x, box.y - 14, "primary", drag(TOP_K, "x", after)))
+    level, best = y(r.min_p_level), r.row[0].tempered
+    words = f"min-p {units.number(r.min_p)}" if r.min_p else "min-p: off"
+    marks += about("min_p", line("cut-min", box.x, level, box.right + 12, level, "limit", words))
+    named = (box.right + 28, level + 4, "start") if wide else (box.right - 4, level - 6, "end")
+    marks.append(text("cut-min-name", named[0], named[1], words, "ink", "small", named[2]))
     marks.append(
-        text(
-            "cut-k-name",
-            x - 22 if beyond else x + 22,
-            box.y - 8,
-            k,
-            "ink",
-            "small",
-            "end" if beyond else "start",
-        )
-    )
-    marks.append(handle("pull-k", x, box.y - 12, "primary", drag(TOP_K, "x", after)))
-    best = r.row[0].tempered
-    words = f"min-p {units.number(r.min_p)}"
-    marks += about(
-        "min_p", line("cut-min", box.x, y(r.min_p_level), box.right, y(r.min_p_level), "limit", words)
-    )
-    marks.append(text("cut-min-name", box.right - 12, y(r.min_p_level) - 6, words, "ink", "small", "end"))
-    marks.append(
-        handle("pull-min", box.right, y(r.min_p_level), "primary", drag(MIN_P, "y", lambda p: y(p * best)))
+        handle("pull-min", box.right + 12, level, "primary", drag(MIN_P, "y", lambda p: y(p * best)))
     )
     return marks
-
-
-def _draw(r: Result, at: int, box: Box) -> list[dict]:
-    """One draw: the kept shares end to end, and where u falls; u is pulled."""
-    if at < len(r.naive.steps) - 3:
-        return []
-    x = linear(0, 1, box.x, box.right)
-    word, marks, left_share = WORDS[r.row[r.drawn].token], [], 0.0
-    for i, one in enumerate(r.row):
-        left, wide, name = x(left_share), x(left_share + one.final) - x(left_share), WORDS[one.token]
-        left_share += one.final
-        if one.cut_by:
-            continue
-        role = "now" if i == r.drawn else "useful"
-        marks.append(
-            rect(f"share-{i}", left, box.y, wide - 1, box.h, role, f"{name}: {units.percent(one.final)}")
-        )
-        if wide > text_width(name, "small") + 8:
-            marks.append(
-                text(f"share-{i}-name", left + wide / 2, box.y + 14, name, "inverse", "small", "middle")
-            )
-    words = f"u = {units.number(r.u)} draws “{word}”"
-    edge = 0.2 if box.w > 400 else 0.35
-    anchor = "start" if r.u < edge else "end" if r.u > 1 - edge else "middle"
-    return marks + [
-        text("u-name", x(r.u), box.bottom + 22, words, "now", "body", anchor, bold=True),
-        handle("pull-u", x(r.u), box.y - 2, "now", drag(RANDOM, "x", x)),
-    ]
-
-
-def _axis_top(seconds: float) -> float:
-    return next(
-        top * 1e-6
-        for top in (25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000)
-        if top * 1e-6 >= seconds
-    )
-
-
-def _bar(id: str, chain: Chain, upto: int, scale: Scale, y: float) -> list[dict]:
-    """Kernel after kernel: a gap to launch it, then the time its bytes take. What has not run is an outline."""
-    marks, at, thick = [], 0.0, 26
-    for i, step in enumerate(chain.steps):
-        launch, memory, end = scale(at), scale(at + step.launch_s), scale(at + step.launch_s + step.memory_s)
-        at += step.launch_s + step.memory_s
-        launches = f"{step.name}: {step.launches} {'launch' if step.launches == 1 else 'launches'}"
-        ran = i <= upto
-        marks += about(
-            "launches",
-            rect(
-                f"{id}-launch-{i}", launch, y, memory - launch, thick, "overhead" if ran else "idle", launches
-            ),
-        )
-        work = rect(f"{id}-work-{i}", memory, y, max(0, end - memory - 0.7), thick, "memory" if ran else "idle",
-                    f"{step.name}: {units.seconds(step.memory_s)} of reading and writing")  # fmt: skip
-        marks += about("bytes", work)
-        if end - memory > text_width(step.name, "small") + 8:
-            ink, on = ("inverse", "") if ran else ("muted", "idle")
-            marks.append(
-                text(f"{id}-name-{i}", (memory + end) / 2, y + 17, step.name, ink, "small", "middle", on=on)
-            )
-    return marks
-
-
-def _times(r: Result, at: int, measured: dict, box: Box) -> list[dict]:
-    """Both in time, and on the axis the GPUs of a fleet that would do nothing else."""
-    wide = box.x > 0
-    scale = linear(0, _axis_top(max(r.naive.time_s, r.fused.time_s)), box.x, box.right)
-    title = f"Time of one step, {r.batch} × {units.count(r.vocabulary)} logits on {r.machine}"
-    marks = [
-        text("times-title", 0, box.y - 14, title if wide else f"Time of one step on {r.machine}", bold=True)
-    ]
-    pitch, gap = (36, 4) if wide else (50, 18)
-    rows = (("chain", r.naive, at, "launches"), ("fused", r.fused, len(r.naive.steps), "launch"))
-    for k, (id, chain, upto, noun) in enumerate(rows):
-        y, words = box.y + k * pitch + gap, f"{units.seconds(chain.time_s)}, {chain.launches} {noun}"
-        marks += _bar(id, chain, upto, scale, y)
-        if wide:
-            marks.append(text(f"{id}-name", box.x - 8, y + 18, id, anchor="end"))
-            marks.append(text(f"{id}-words", scale(chain.time_s) + 8, y + 18, words, bold=True))
-        else:
-            marks.append(text(f"{id}-name", 0, y - 5, f"{id}: {words}", bold=True))
-    low = box.y + 2 * pitch + 6
-    marks.append(line("times-line", box.x, low, box.right, low, "axis"))
-    every = 1 if wide else 2
-    for i in range(0, 6, every):
-        tick = scale.hi * i / 5
-        where = "start" if i == 0 and not wide else "middle"
-        marks += [
-            line(f"times-grid{i}", scale(tick), low, scale(tick), low - 5, "axis"),
-            text(f"times-tick{i}", scale(tick), low + 15, units.seconds(tick), "muted", "small", where),
-            text(
-                f"gpus-{i}",
-                scale(tick),
-                low + 31,
-                units.number(tick * 1e6 * r.gpus_of_each_us),
-                "hot",
-                "small",
-                where,
-            ),
-        ]
-    fleet = f"of {units.count(r.replicas)} GPUs only sample"
-    marks.append(
-        text("gpus-name", 720 if wide else 340, low + (31 if wide else 47), fleet, "hot", "small", "end")
-    )
-    for i, key in enumerate(YOURS):
-        if key in measured:
-            tip = f"{YOURS[key]}: {units.seconds(measured[key])}"
-            marks.append(
-                circle(
-                    f"measured-{i}", scale(measured[key]), box.y + gap + 13 + pitch * i, 6, "measured", tip
-                )
-            )
-    return marks
-
-
-def _caption(r: Result, at: int) -> str:
-    step, many = r.naive.steps[at], r.naive.launches
-    before = sum(one.launches for one in r.naive.steps[:at])
-    which = (
-        f"Kernel {before + 1}" if step.launches == 1 else f"Kernels {before + 1} to {before + step.launches}"
-    )
-    launched = f"{units.seconds(step.launch_s)} to launch" if step.launch_s else "no launch of its own"
-    return (f"{which} of {many}, {step.name}: {launched}, {units.seconds(step.memory_s)} to read and write what the "
-            f"fused kernel keeps on the chip.")  # fmt: skip
 
 
 def _table(r: Result):
-    columns = ("token", "logit", Column("at temperature 1", show=units.percent),
-               Column("at this one", show=units.percent), "dropped by", Column("drawn with", show=units.percent))  # fmt: skip
-    rows = [
-        (WORDS[one.token], one.logit, one.plain, one.tempered, one.cut_by or "kept", one.final)
-        for one in r.row
-    ]
-    return table(columns, rows)
+    columns = (
+        "kernel",
+        Column("launches", show=units.count),
+        Column("launching", "s", units.seconds),
+        Column("reading and writing", "s", units.seconds),
+    )
+    steps = (*r.naive.steps, *r.fused.steps)
+    return table(columns, [(one.name, one.launches, one.launch_s, one.memory_s) for one in steps])
 
 
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
-    n, gpus = r.naive, units.number(r.naive.gpus)
+    n, paid = r.naive, 1 if r.graph else r.naive.launches
+    each = units.with_unit(r.launch_us, "µs")
     return (
         (
-            "time = {bytes} / bandwidth + {launches}",
-            f"{{bytes:{units.si_bytes(n.bytes_moved)}}}: {units.seconds(n.memory_s)}, and {{launches:launching {units.seconds(n.launch_s)}}}",
+            "time = {bytes} / bandwidth + {launches} · {launch_us:time of one}",
+            f"{{bytes:{units.si_bytes(n.bytes_moved)}}}: {units.seconds(n.memory_s)}, and {{launches:{paid}}} · {{launch_us:{each}}}: "
+            f"{units.seconds(n.launch_s)}",
         ),
         (
             "{gpus:GPUs} = time · {tokens_s:steps a second} · {replicas}",
-            f"{units.seconds(n.time_s)} · {{tokens_s:{units.number(r.tokens_s)}}} · {{replicas:{units.count(r.replicas)}}} = {gpus}",
+            f"{units.seconds(n.time_s)} · {{tokens_s:{units.number(r.tokens_s)}}} · {{replicas:{units.count(r.replicas)}}} = "
+            f"{units.number(n.gpus)}",
         ),
     )  # fmt: skip
 
@@ -278,57 +281,55 @@ def _takeaway(r: Result) -> str:
         return "With few rows it is nearly all launching: one kernel is launched once."
     if launching < 0.2:
         return "With many rows it is bytes: each rule reads and writes every logit again, one kernel reads them once."
+    if not (r.top_k < len(r.row) and r.top_p < 1 and r.min_p):
+        return "A rule that is off takes its kernel along; what is left still goes through memory kernel by kernel."
     return "Sampling is small for a token and runs for every token: read the logits once, launch once."
 
 
-def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """One for each kernel of the chain; the last shows all of them done."""
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured = measured or {}
-    times_at, bars_at, draw_at, height = PLACES[width == WIDE]
+    times_at, pitch, tokens_at, height = PLACES[width == WIDE]
     naive = figure("a kernel for each rule", r.naive.time_s, units.seconds, "hot")
     fused = figure("one fused kernel", r.fused.time_s, units.seconds, "useful")
     saved = figure(f"of {units.count(r.replicas)} GPUs given back", r.gpus_saved, term="gpus")
-    kept = figure("of 12 tokens are left to draw from", r.kept, units.count)
     modelled = {"naive_s": r.naive.time_s, "fused_s": r.fused.time_s}
-    same = {
-        "summary": f"{kept.text} of 12 tokens are kept; the chain of {r.naive.launches} launches takes {naive.text}, one "
-        f"fused kernel {fused.text}, which gives {saved.text} of {units.count(r.replicas)} GPUs back.",
-        "takeaway": _takeaway(r),
-        "figures": (naive, fused, saved, kept),
-        "table": _table(r),
-        "height": height,
-        "width": width,
-        "formula": _formula(r),
-        "legend": (
+    return Scene(
+        summary=f"The chain of {r.naive.launches} launches takes {naive.text}, one fused kernel {fused.text}, which gives "
+        f"{saved.text} of {units.count(r.replicas)} GPUs back; the rules keep {r.kept} of {len(r.row)} tokens.",
+        takeaway=_takeaway(r),
+        marks=_times(r, measured, times_at, pitch) + _tokens(r, tokens_at),
+        figures=(naive, fused, saved),
+        table=_table(r),
+        height=height,
+        width=width,
+        formula=_formula(r),
+        legend=(
             ("overhead", "launching"),
             ("memory", "reading and writing"),
             ("dropped", "dropped by a rule"),
+            ("now", "drawn"),
         ),
-        "beside": tuple(
+        beside=tuple(
             beside_model(YOURS[key], measured[key], modelled[key], units.seconds)
             for key in YOURS
             if key in measured
         ),
-    }
-    return [
-        Scene(marks=_times(r, at, measured, times_at) + _bars(r, at, bars_at) + _draw(r, at, draw_at),
-              caption=_caption(r, at), **same)
-        for at in range(len(r.naive.steps))
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 SIMULATOR = Declaration(
     title="Sampling chain",
     question="Why should a dozen tiny kernels be one?",
     controls=(
+        LAUNCH,
+        powers_of_two("batch", "Requests in the batch", 32, 1, 256),
         slider("temperature", "Temperature", 0.8, 0.0, 2.0, step=0.1, help="0 takes the best token."),
+        slider("top_p", "Top-p", 0.9, 0.1, 1.0, step=0.05, help="Keeps the best that hold this share; 1 turns it off."),
         TOP_K,
-        slider("top_p", "Top-p", 0.9, 0.1, 1.0, step=0.05, help="Keeps the best that hold this share."),
         MIN_P,
-        RANDOM,
-        powers_of_two("batch", "Requests in the batch", 32, 1, 256, more=True),
+        slider("u", "Random number of the draw", 0.6, 0.0, 1.0, step=0.05, more=True),
         steps("vocabulary", "Vocabulary", 128256, (32000, 50257, 128256, 151936, 256000), more=True),
-        toggle("penalties", "Grammar, bias and penalties too", more=True, help="Counted in the costs."),
+        toggle("penalties", "Grammar, bias and penalties too", more=True, help="Four kernels more."),
         toggle("graph", "In a captured graph", more=True, help="The chain is launched once; its bytes stay."),
         slider("tokens_s", "Steps a second on a replica", 100, 10, 200, step=10, more=True),
         powers_of_two("replicas", "GPUs in the fleet", 1000, 1, 4096, more=True),
@@ -342,7 +343,7 @@ SIMULATOR = Declaration(
         "Hot, top-p alone": {"temperature": 1.6, "top_k": 12, "top_p": 0.8, "min_p": 0.0},
     },
     run=run,
-    stepper=Stepper("kernel", frames, lambda r: len(r.naive.steps) - 1),
+    scene=scene,
     prediction=Prediction(
         "A sampling chain takes about 200 µs. Each of 1,000 GPUs runs it 100 times a second. "
         "How many of the GPUs' worth of time goes into sampling?",

@@ -1,6 +1,6 @@
 """A sampling step: what each rule keeps of a small vocabulary, and what the chain costs on a large one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernels.machines import machine
 from kernels.sampling_fusion import cost
@@ -43,6 +43,8 @@ class Result:
     batch: int
     vocabulary: int
     machine: str
+    launch_us: float
+    graph: bool
     tokens_s: float
     replicas: int
     naive: Chain
@@ -50,13 +52,19 @@ class Result:
     speedup: float
     gpus_saved: float
     gpus_of_each_us: float
+    longest_s: float  # the chain with every rule, at the dearest launch: what the axis must hold
+
+
+PENALTIES = ("grammar", "bias", "history")
+DEAREST_LAUNCH_US = 7.0
+RANKED = 50  # tokens that the fused kernel looks for in a row
 
 
 def run(
-    temperature, top_k, top_p, min_p, u, batch, vocabulary, penalties, graph, tokens_s, replicas, machine_name
-) -> Result:
+    launch_us, batch, temperature, top_p, top_k, min_p, u, vocabulary, penalties, graph, tokens_s, replicas, machine_name
+) -> Result:  # fmt: skip
     row = small.distribution(LOGITS, temperature, top_k, top_p, min_p)
-    target = machine(machine_name)
+    target = replace(machine(machine_name), launch_s=launch_us * 1e-6)
 
     def chain(parts: list[tuple[str, int, float]]) -> Chain:
         """Each part's launches and bytes; a captured graph is launched once, with the first."""
@@ -70,15 +78,21 @@ def run(
         spent = sum(step.launch_s for step in steps), moved / target.bandwidth
         return Chain(launches, moved, *spent, time, gpus, tuple(steps))
 
-    rules = {"grammar": penalties, "bias": penalties, "history": penalties}
-    naive = chain(
-        [(one.name, one.launches, one.bytes) for one in cost.naive_chain(batch, vocabulary, **rules)]
-    )
+    # a rule that keeps all tokens is off, and its kernel is not launched
+    on = {"top_k": top_k < len(LOGITS), "top_p": top_p < 1, "min_p": min_p > 0}
+    steps = cost.naive_chain(batch, vocabulary, **on, **dict.fromkeys(PENALTIES, penalties))
+    naive = chain([(one.name, one.launches, one.bytes) for one in steps])
     masks = {"masks": 4, "marked": 200} if penalties else {}
-    fused = chain([("one fused kernel", 1, cost.fused(batch, vocabulary, k=50, **masks).total)])
+    reads = 1.0 if on["top_k"] else cost.reads_of_nucleus(top_p)
+    fused = chain(
+        [("one fused kernel", 1, cost.fused(batch, vocabulary, k=RANKED, reads=reads, **masks).total)]
+    )
+    every = cost.naive_chain(batch, vocabulary, **dict.fromkeys(PENALTIES, True))
+    dearest = replace(target, launch_s=DEAREST_LAUNCH_US * 1e-6)
     saved = cost.Fleet(naive.time_s, tokens_s, replicas).saved(fused.time_s)
     return Result(
         tuple(row), sum(not one.cut_by for one in row), temperature, top_k, top_p, min_p, min_p * row[0].tempered,
-        u, small.draw(row, u), batch, vocabulary, machine_name, tokens_s, replicas, naive, fused,
+        u, small.draw(row, u), batch, vocabulary, machine_name, launch_us, graph, tokens_s, replicas, naive, fused,
         naive.time_s / fused.time_s, saved, 1e-6 * tokens_s * replicas,
+        cost.seconds(cost.chain_bytes(every), cost.launches(every), dearest),
     )  # fmt: skip

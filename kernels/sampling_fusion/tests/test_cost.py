@@ -61,6 +61,24 @@ def test_every_rule_costs_and_nothing_comes_free(batch, vocabulary):
     assert naive_s > cost.seconds(cost.fused(batch, vocabulary).total, 1, h200)
 
 
+def test_a_rule_that_nobody_asks_for_takes_its_kernel_along():
+    def size(**off):
+        steps = cost.naive_chain(1, 1000, **off)
+        return cost.launches(steps), cost.chain_bytes(steps)
+
+    launches, moved = size()
+    assert size(top_k=False) == (launches - 1, moved - 4000)  # it wrote the row
+    assert size(top_p=False) == (launches - 2, moved - 4 * 4000)  # three for the sum, one to cut by it
+    assert size(min_p=False) == (launches - 1, moved - 2 * 4000)
+    # clean 2, maximum 1, softmax 2, noise 2, argmax 1 rows of 4,000 bytes; the maximum and the token besides
+    assert size(top_k=False, top_p=False, min_p=False) == (5, 8 * 4000 + 4 + 12)
+
+
+def test_further_reads_of_the_row_are_counted():
+    once, twice = cost.fused(3, 5000), cost.fused(3, 5000, reads=2)
+    assert twice.total - once.total == 3 * 5000 * 4 and twice.passes == pytest.approx(once.passes + 1)
+
+
 def test_limits_at_the_timed_sizes():
     """Half a megabyte, 16 and 131: what one read takes at the H200's 4.8 TB/s."""
     h200 = machine("H200")

@@ -98,6 +98,24 @@ def test_heights_of_a_device_are_its_times():
     assert marks["on-0-0"]["h"] / per_second == pytest.approx(4915 * r.token_s, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    "inputs", [{"copies": 6}, {"pattern": "even"}, {"pattern": "tail", "placement": "load"}]
+)
+def test_nobody_is_said_to_be_done_together_while_someone_waits(inputs):
+    r = run(**inputs)
+    together = "done at the same time" in LOAD.scenes(r)[0].takeaway
+    assert not together or (r.idle_share < 0.01 and r.slowdown < 1.005)
+    assert together == (inputs == {"pattern": "even"})
+
+
+@given(STATES)
+def test_labels_beside_the_devices_differ_and_even_links_have_a_line(inputs):
+    marks = {m["id"]: m for m in LOAD.scenes(run(**inputs))[0].marks}
+    names = [marks[f"{id}-name"]["s"].split(":")[0] for id in ("step", "even", "exchange", "even-links")]
+    assert len(set(names)) == 4
+    assert marks["even-links-line"]["y"] >= marks["exchange-0"]["y"]
+
+
 def test_a_choice_that_cannot_be():
     with pytest.raises(ValueError, match="GPU must be one of V100"):
         run(machine_name="T4")

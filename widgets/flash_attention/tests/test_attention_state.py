@@ -80,3 +80,12 @@ def test_scores_beyond_the_memory_are_a_warning():
 def test_measured_bytes_stand_beside_the_tiled_ones():
     (scene,) = STATE.scenes(run(), {"bytes_moved": 2 * run().tiled_bytes})
     assert "2× the model" in scene.beside[0]
+
+
+@pytest.mark.parametrize("length, small", [(256, True), (512, True), (1024, False)])
+def test_a_small_square_is_not_called_cheap(length, small):
+    r = run(length=length)
+    words = STATE.scenes(r)[0].takeaway
+    assert ("no larger than its four strips" in words) == small
+    assert not small or f"{r.state_ratio:g}× the bytes" in words
+    assert r.state_ratio >= 2 and r.speedup > 1

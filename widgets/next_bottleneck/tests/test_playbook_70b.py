@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from widgets.charts import text_width
 from widgets.registry import find
 
 PLAYBOOK = find("playbook_70b")
@@ -59,3 +60,26 @@ def test_reported_targets_are_met_in_the_order_told():
 def test_guesses_that_are_rarely_kept_cost_more_than_they_bring():
     r = playbook(acceptance=0.1, draft_ms=20.0)
     assert r.rounds[3].arithmetic_s > r.rounds[2].arithmetic_s
+
+
+@pytest.mark.parametrize("width", [340, 720])
+@given(st.sampled_from([0.0, 0.5, 0.78, 1.0]), st.integers(0, 100))
+def test_no_reported_time_stands_under_a_knob(width, acceptance, cut):
+    r = playbook(acceptance=acceptance, gemm_cut=cut, attention_cut=cut)
+    marks = {m["id"]: m for m in PLAYBOOK.scenes(r, width=width)[3].marks}
+    for i, name in ((1, "pull-gemm"), (2, "pull-attention"), (3, "pull-kept")):
+        left, knob = marks[f"round{i}-r-ms"], marks[name]["x"]
+        right = left["x"] + text_width(left["s"], bold=True)
+        assert left["x"] >= knob + 18 or right <= knob - 12, (i, left, knob)
+
+
+def test_guesses_have_their_own_piece_of_a_token():
+    last = playbook(draft_ms=8.0).rounds[3]
+    assert sum(last.shares_s.values()) == pytest.approx(last.arithmetic_s)
+    assert last.shares_s["guesses"] / last.shares_s["GEMM"] == pytest.approx(8e-3 / last.parts_s["GEMM"])
+
+
+def test_the_last_word_says_whether_they_add_up():
+    said = [scene.takeaway for scene in PLAYBOOK.scenes(playbook())]
+    assert "24 requests" in said[0] and "1.61× at most, and 1.77×" in said[1]
+    assert "adds up from the report before" in said[2] and "6.03×, and 8.25× is reported" in said[3]

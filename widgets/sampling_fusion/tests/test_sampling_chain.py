@@ -42,7 +42,8 @@ def test_bars_hatch_exactly_what_is_dropped(inputs):
     r = run(**inputs)
     marks = {m["id"]: m for m in CHAIN.scenes(r)[-1].marks}
     for i, one in enumerate(r.row):
-        assert marks[f"bar-{i}"]["role"] == ("dropped" if one.cut_by else "useful")
+        kept_role = "now" if i == r.drawn else "useful"
+        assert marks[f"bar-{i}"]["role"] == ("dropped" if one.cut_by else kept_role)
         assert marks[f"word-{i}"]["s"] == WORDS[one.token]
     assert WORDS[r.row[r.drawn].token] in marks["u-name"]["s"]
 
@@ -95,11 +96,44 @@ def test_measurements_stand_beside_their_own_row():
     assert "2× the model" in scene.beside[0] and "as the model says" in scene.beside[1]
 
 
-def test_each_step_is_a_kernel_and_its_rule_cuts_only_then():
-    r = run()
-    frames = CHAIN.scenes(r)
-    assert len(frames) == len(r.naive.steps) and frames[-1].caption.startswith("Kernel 13 of 13")
-    dropped = [sum(m["role"] == "dropped" for m in f.marks if m["id"].startswith("bar-")) for f in frames]
-    assert dropped[0] == 0 and dropped == sorted(dropped) and dropped[-1] == 12 - r.kept
-    waiting = [sum(m["role"] == "idle" for m in f.marks if m["id"].startswith("chain-work")) for f in frames]
-    assert waiting == list(range(len(frames) - 1, -1, -1))
+def test_a_rule_that_is_off_removes_its_kernel_and_keeps_its_row():
+    def rows(**inputs):
+        r = run(**inputs)
+        return {step.name for step in r.naive.steps}, {
+            m["id"]: m["s"] for m in CHAIN.scenes(r)[0].marks if m["id"].startswith("row-")
+        }
+
+    every, written = rows()
+    none, blank = rows(top_k=12, top_p=1.0, min_p=0.0)
+    assert every - none == {"sort", "top-k", "running sum", "top-p", "min-p", "gather"}
+    assert none - every == {"row maximum"} and set(blank) == set(written)
+    assert sum(s == "off" for s in written.values()) == 1, "grammar and penalties"
+    assert sum(s == "off" for s in blank.values()) == 6
+
+
+def test_without_a_top_k_the_kernel_reads_again():
+    assert run(top_k=12, top_p=0.8).fused.bytes_moved > 2 * run(top_p=0.8).fused.bytes_moved
+    assert run(top_k=12, top_p=1.0).fused.bytes_moved == run(top_p=1.0).fused.bytes_moved
+
+
+@given(
+    st.sampled_from([1.0, 5.0, 7.0]),
+    st.sampled_from([1, 32, 256]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([340, 720]),
+)
+def test_kernels_stand_end_to_end_and_the_knob_at_their_end(launch_us, batch, graph, penalties, width):
+    r = run(launch_us=launch_us, batch=batch, graph=graph, penalties=penalties)
+    marks = {m["id"]: m for m in CHAIN.scenes(r, width=width)[0].marks}
+    end = marks["launch-clean"]["x"]
+    for step in r.naive.steps:
+        for part in ("launch", "work"):
+            mark = marks[f"{part}-{step.name.replace(' ', '-')}"]
+            assert mark["x"] == pytest.approx(end, abs=0.02)
+            end = mark["x"] + mark["w"]
+    knob = marks["pull-launch"]
+    assert end == pytest.approx(knob["x"], abs=0.3)
+    drag = knob["drag"][0]
+    assert drag["at"][drag["to"].index(launch_us)] == pytest.approx(knob["x"], abs=0.01)
+    assert r.longest_s >= r.naive.time_s
