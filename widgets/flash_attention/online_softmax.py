@@ -27,6 +27,10 @@ from widgets.scene import (
 )
 
 TILE = powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinary softmax.")
+PULLED, HIGHEST = 4, 7.0  # the key whose score is pulled, and how far: the axis ends above it
+SCORE = slider(
+    "score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, more=True, help="The bar with the knob on it."
+)
 HEIGHT = 416
 
 
@@ -56,15 +60,18 @@ class Result:
     output: float
     whole_row_output: float  # the ordinary softmax, which sees all scores first
     difference: float
+    scale: float
     shift: float
+    pulled: int  # where the key stands whose score is pulled
 
 
 def _tiled(row, tile: int) -> list:
     return [row[at : at + tile] for at in range(0, len(row), tile)]
 
 
-def run(order, tile, scale, shift) -> Result:
+def run(order, tile, score, scale, shift) -> Result:
     keys = list(zip(chain(*cost.SCENE.scores), chain(*cost.SCENE.values), strict=True))
+    mine = keys[PULLED] = (score, keys[PULLED][1])
     if order != "given":
         keys.sort(key=lambda key: key[0], reverse=order == "falling")
     scores = tuple(scale * score + shift for score, _ in keys)
@@ -82,7 +89,9 @@ def run(order, tile, scale, shift) -> Result:
         last,
         whole,
         abs(last - whole),
+        scale,
         shift,
+        next(i for i, key in enumerate(keys) if key is mine),
     )
 
 
@@ -97,10 +106,9 @@ def _role(r: Result, key: int, step: int) -> str:
 
 
 def _scores(r: Result, step: int, at: Panels) -> list[dict]:
-    low, high = r.shift, max(r.scores)
-    y = linear(low, high + 0.12 * (high - low), at.scores.bottom, at.scores.y)
+    y = linear(r.shift, r.shift + 1.3 * HIGHEST * r.scale, at.scores.bottom, at.scores.y)
     pitch, m = at.scores.w / len(r.scores), r.states[step].m
-    marks, names = [text("scores-title", 0, 16, "scores of one query, tile by tile", "muted", "small")], []
+    marks, names = [text("scores-title", 0, 12, "scores of one query, tile by tile", "muted", "small")], []
     for key, score in enumerate(r.scores):
         x, top = _across(r, key, at) + at.scores.w / 146, min(y(score), at.scores.bottom - 2)
         shown = units.number(score, 4)
@@ -109,17 +117,28 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
             rect(f"score-{key}", x, top, 0.78 * pitch, at.scores.bottom - top, _role(r, key, step), tip)
         )
         if at.wide or text_width(shown, "small") < pitch:
-            names.append(
-                text(f"score-{key}-name", x + 0.39 * pitch, top - 4, shown, "ink", "small", "middle")
-            )
+            over = top - (19 if key == r.pulled else 4)
+            if y(m) - 2 < over < y(m) + 14:  # the maximum's line would strike it through
+                over = y(m) - (19 if key == r.pulled else 4)
+            names.append(text(f"score-{key}-name", x + 0.39 * pitch, over, shown, "ink", "small", "middle"))
     seen = _across(r, min((step + 1) * r.tile, len(r.scores)), at)
     edge = _across(r, r.tile, at)
 
     def place(tile: float) -> float:
         return _across(r, tile, at)
 
+    def reach(score: float) -> float:
+        return y(r.scale * score + r.shift)
+
     marks = about("s", marks)
-    marks += [handle("pull-tile", edge, at.scores.bottom + 6, "now", drag(TILE, "x", place))]
+    knob = at.scores.y - 18  # above the bars and their numbers
+    bar = _across(r, r.pulled, at) + at.scores.w / 146 + 0.39 * pitch
+    top = y(r.scores[r.pulled])
+    grips = [
+        line("tile-edge", edge, knob, edge, at.scores.bottom, "now"),
+        handle("pull-tile", edge, knob, "now", drag(TILE, "x", place)),
+        handle("pull-score", bar, top, _role(r, r.pulled, step), drag(SCORE, "y", reach)),
+    ]
     return marks + [
         *about(
             "m",
@@ -143,7 +162,8 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
             "body" if at.wide else "small",
             bold=True,
         ),
-        *names,  # last: no line strikes a number through
+        *names,  # after the lines: none strikes a number through
+        *grips,
     ]
 
 
@@ -166,9 +186,8 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
         x, role = _across(r, key, at) + at.scores.w / 146, _role(r, key, step)
         tone = "muted" if role == "idle" else "ink"
         value = units.number(r.values[key])
-        marks.append(
-            text(f"v-{key}", x + 0.39 * pitch, at.weights.bottom + 18, value, tone, "small", "middle")
-        )
+        low = at.weights.bottom + (18 if at.wide or key % 2 == 0 else 31)  # on a phone in two rows
+        marks.append(text(f"v-{key}", x + 0.39 * pitch, low, value, tone, "small", "middle"))
         if role == "idle":
             continue
         if role == "primary" and state.rescale < 1:
@@ -345,6 +364,7 @@ SIMULATOR = Declaration(
     controls=(
         select("order", "Order of the keys", "given", ORDERS),
         TILE,
+        SCORE,
         slider("scale", "Scale of the scores", 1.0, 0.25, 2.0, step=0.25, help="Larger: one key takes all."),
         steps("shift", "Added to every score", 0, (0, 10, 50, 100), help="Changes nothing but m."),
     ),

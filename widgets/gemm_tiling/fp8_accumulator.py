@@ -29,7 +29,7 @@ GOLDEN = 0.6180339887498949  # its multiples spread evenly over one: terms witho
 FRAMES = 64
 BITS = slider("bits", "Mantissa bits of the sum", 3, 2, 23, help="FP8 E4M3 keeps 3, BF16 7, FP16 10.")
 # (the plot, one addition enlarged, height)
-PLACES = {True: (Box(56, 30, 420, 226), Box(56, 364, 600, 0), 420), False: (Box(50, 30, 262, 200), Box(16, 350, 308, 0), 406)}  # fmt: skip
+PLACES = {True: (Box(56, 30, 420, 226), Box(56, 364, 600, 0), 420), False: (Box(50, 80, 262, 180), Box(16, 356, 308, 0), 412)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -105,17 +105,26 @@ def _plot(r: Result, plot: Box, wide: bool) -> list[dict]:
         shown.append((f"promoted every {r.promote_every}", r.promoted.sums, "primary"))
     for k, (name, sums, role) in enumerate(shown):
         points = [(x(0), y(0)), *((x(i), y(sums[i - 1])) for i in _steps(terms))]
-        marks.append(path(f"run-{role}", points, role, f"{name}: {units.number(sums[-1])}"))
+        tip = f"{name}: {units.number(sums[-1])}"
+        if name == "exact":
+            over = _dashed(f"run-{role}", points, role, tip)
+        else:
+            marks.append(path(f"run-{role}", points, role, tip))
         if not wide:
             words = f"{name}: {units.number(sums[-1], 4)}"
-            marks.append(
-                text(f"run-{role}-name", plot.x + 8, plot.y + 14 + 16 * k, words, role, "small", bold=True)
-            )
+            marks.append(text(f"run-{role}-name", 0, 12 + 16 * k, words, role, "small", bold=True))
     if wide:
         names = [f"{name}: {units.number(sums[-1], 4)}" for name, sums, _ in shown]
         for (_, _, role), name, at in zip(shown, names, spread([y(s[-1]) for _, s, _ in shown]), strict=True):
             marks.append(text(f"run-{role}-name", plot.right + 22, at + 4, name, role, bold=True))
-    return marks + _wall(r, plot, y)
+    return marks + over + _wall(r, plot, y)
+
+
+def _dashed(id: str, points: list[tuple[float, float]], role: str, tip: str) -> list[dict]:
+    """A line in about sixteen dashes: it lies on another, and both are seen."""
+    apart = max(1, (len(points) - 1) // 16)
+    starts = range(0, len(points) - 1, 2 * apart)
+    return [path(f"{id}-{k}", points[at : at + apart + 1], role, tip) for k, at in enumerate(starts)]
 
 
 def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
@@ -139,13 +148,18 @@ def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
 
 
 def _cursor(r: Result, i: int, plot: Box) -> list[dict]:
-    """Where this step stands in the plot."""
-    x, y = _scales(len(r.terms), plot)
-    marks = [line("cursor", x(i), plot.bottom, x(i), plot.y, "now")]
+    """Where this step stands on both lines."""
+    (x, y), marks = _scales(len(r.terms), plot), []
     for name, sums, role in (("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")):
         tip = f"{name}, after {i} terms: {units.number(sums[i - 1], 4)}"
         marks.append(circle(f"cursor-{role}", x(i), y(sums[i - 1]), 5, role, tip))
     return marks
+
+
+def _at(r: Result, i: int, plot: Box) -> dict:
+    """This step's line; it lies below the plot's words."""
+    x, _ = _scales(len(r.terms), plot)
+    return line("cursor", x(i), plot.bottom, x(i), plot.y, "now")
 
 
 def _before(r: Result, i: int) -> float:
@@ -259,7 +273,11 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     }  # fmt: skip
     at = _steps(len(r.terms))
     return [
-        Scene(marks=plot + _cursor(r, i, plot_at) + _lens(r, i, lens_at), caption=_caption(r, i), **same)
+        Scene(
+            marks=[_at(r, i, plot_at), *plot, *_cursor(r, i, plot_at), *_lens(r, i, lens_at)],
+            caption=_caption(r, i),
+            **same,
+        )
         for i in at
     ]
 

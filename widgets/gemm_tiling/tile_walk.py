@@ -68,10 +68,14 @@ def _takeaway(r: Result) -> str:
     return "A wave is one big tile: the squarer its outline, the fewer bytes it reads."
 
 
+def _bands(count: int) -> str:
+    return "1 band" if count == 1 else f"{units.count(count)} bands"
+
+
 def _caption(r: Result, number: int) -> str:
     row, grouped = (walk.waves[number] for walk in (r.row_walk, r.grouped_walk))
     return (
-        f"Wave {number + 1} of {units.count(r.wave_count)}: row by row it reads {row.a_band_count} bands of A and "
+        f"Wave {number + 1} of {units.count(r.wave_count)}: row by row it reads {_bands(row.a_band_count)} of A and "
         f"{row.b_band_count} of B, in groups {grouped.a_band_count} and {grouped.b_band_count}."
     )
 

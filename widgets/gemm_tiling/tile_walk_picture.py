@@ -20,8 +20,15 @@ def tile(r: Result, at: Box) -> list[dict]:
     marks = [
         text("tile-title", at.x - 14, at.y - 16, "One tile", bold=True),
         rect("tile-room", at.x, at.y, at.w, at.h, "idle", "256 × 256, the largest tile here"),
-        *about("tile bm bn", rect("tile", at.x, at.y, wide, high, "primary", f"tile: {r.bm} × {r.bn} of C")),
+        *about(
+            "tile bm bn",
+            rect("tile", at.x, at.y, max(3, wide), max(3, high), "primary", f"tile: {r.bm} × {r.bn} of C"),
+        ),
     ]
+    if (r.bm, r.bn) != (r.bm_asked, r.bn_asked):  # C is smaller than the tile that was asked for
+        right, low = at.x + unit * r.bn_asked, at.y + unit * r.bm_asked
+        corners = [(at.x, at.y), (right, at.y), (right, low), (at.x, low), (at.x, at.y)]
+        marks.append(path("tile-asked", corners, "limit", f"asked for: {r.bm_asked} × {r.bn_asked}"))
     for id, control, axis, asked in (("bn", BN, "x", r.bn_asked), ("bm", BM, "y", r.bm_asked)):
         origin = at.x if axis == "x" else at.y
         x, y = (
@@ -89,7 +96,7 @@ def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> li
     box = _box(at, r)
     tip = f"{name}, wave {number + 1}: {{}}"
     marks = [
-        text(f"{id}-b-name", box.x - 16, box.y - 22, f"{wave.b_band_count} of {r.tiles_n} bands of B", "secondary", "small"),
+        text(f"{id}-b-name", box.x - 16, box.y - 22, f"{wave.b_band_count} of {r.tiles_n} {'band' if r.tiles_n == 1 else 'bands'} of B", "secondary", "small"),
         text(f"{id}-a-count", box.x - 20, box.y + 28, units.count(wave.a_band_count), "primary", "small", "end"),
     ]  # fmt: skip
     marks += _tiles(f"{id}-done", box, r, wave.walked, "secondary", tip.format("walked by the waves before"))
@@ -132,7 +139,11 @@ def read(r: Result, number: int, at: Box) -> list[dict]:
         bar = rect(
             f"read-{id}", at.x, y + 4, at.w * so_far / most, 14, role, f"{name}: {units.si_bytes(so_far)}"
         )
+        total = walk.read_so_far[-1]
+        whole = rect(f"read-{id}-all", at.x, y + 4, at.w * total / most, 14, "idle",
+                     f"{name}, after the last wave: {units.si_bytes(total)}")  # fmt: skip
         marks += [
+            whole,
             text(f"read-{id}-name", at.x, y - 2, name, role, "small"),
             text(
                 f"read-{id}-value", at.right, y - 2, units.si_bytes(so_far), role, "small", "end", bold=True

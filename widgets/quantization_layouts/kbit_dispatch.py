@@ -9,7 +9,7 @@ from kernels.machines import machine
 from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.cost import kbit_tables as tables
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log
+from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, text_width
 from widgets.controls import log_slider, powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -166,12 +166,13 @@ def _bars(r: Result, at: Box) -> list[dict]:
     """The block's matmuls by k; the row that counts is chosen by its knob."""
     x, wide, pitch = linear(0, 126, at.x, at.right), at.x > 100, at.h / 5
     marks = [
-        text("bars-title", at.x - 52 if wide else 0, at.y - 26, f"One block, M = {r.m}, {CARD}", bold=True)
+        text("bars-title", at.x - 52 if wide else 0, at.y - 26, f"One block at M = {r.m}, {CARD}", bold=True),
+        *_key(at.x, at.y - 10),
     ]
     for i, block in enumerate(r.blocks):
         top, chosen = at.y + i * pitch, block.bits == r.k
         name = "fp16" if block.bits == 16 else f"k = {block.bits}"
-        roles = ("primary", "secondary") if chosen else ("idle", "idle")
+        roles = ("primary", "secondary")
         start = 0.0
         for (part, us), role in zip((("dense", block.dense_us), ("MoE", block.moe_us)), roles, strict=True):
             left, long = x(start), x(start + us) - x(start)
@@ -182,22 +183,45 @@ def _bars(r: Result, at: Box) -> list[dict]:
         ink = "primary" if chosen else "muted" if block.bits != 16 else "ink"
         marks.append(text(f"bar{i}-name", at.x - 10, top + 18, name, ink, anchor="end", bold=chosen))
         said = f"{MICRO(block.total_us)} µs" + (f", {units.times(block.speedup)}" if block.bits != 16 else "")
-        marks.append(text(f"bar{i}-us", x(start) + 16, top + 18, said, ink, "small", bold=chosen))
-    ends = {b.bits: at.y + i * pitch + 14 for i, b in enumerate(r.blocks)}
-    marks.append(handle("pull-k", at.x, ends[r.k], "primary", drag(K, "y", lambda k: ends[k])))
+        marks.append(
+            text(f"bar{i}-us", x(start) + (24 if chosen else 8), top + 18, said, ink, "small", bold=chosen)
+        )
+    rows = {b.bits: at.y + i * pitch + 14 for i, b in enumerate(r.blocks)}
+    end = x(r.chosen.total_us)
+    marks.append(handle("pull-k", end, rows[r.k], "primary", drag(K, "y", lambda k: rows[k])))
+    return marks + _unmeasured(r, at)
+
+
+def _key(x: float, y: float) -> list[dict]:
+    """What the two parts of each bar are."""
+    marks, at = [], x
+    for role, name in (("primary", "dense"), ("secondary", "experts (MoE)")):
+        marks += [
+            rect(f"key-{role}", at, y - 9, 10, 10, role, name),
+            text(f"key-{role}-name", at + 15, y, name, "muted", "small"),
+        ]
+        at += 30 + text_width(name, "small")
     return marks
+
+
+def _unmeasured(r: Result, at: Box) -> list[dict]:
+    """A block was measured at few M only: the panel says which, and the session's own."""
+    words = f"measured at M = {r.m}; the session decodes at {r.decode_m}"
+    return [text("bars-m", at.x - 52 if at.x > 100 else 0, at.bottom + 14, words, "muted", "small")]
 
 
 def _users(r: Result, at: Box) -> list[dict]:
     """Sessions, times as fast as fp16: above its line the k-bit kernels are faster. The point is pulled."""
     x, y, wide = log(1, 64, at.x, at.right), linear(0.5, 2.5, at.bottom, at.y), at.w > 280
-    title = f"A session at k = {r.k}: " + ("as reported" if r.k == 4 else "estimated from k = 4")
+    title = (
+        f"A session at k = {r.k}, estimated; dots: k = 4" if wide else f"k = {r.k}, estimated; dots: k = 4"
+    )
     marks = [
         text(
             "users-title",
             0,
             at.y - 26,
-            title if wide or r.k == 4 else f"A session at k = {r.k}: estimated",
+            title if r.k != 4 else "A session at k = 4: as reported",
             bold=True,
         )
     ]
@@ -277,8 +301,10 @@ def _billion(r: Result) -> str:
 def _takeaway(r: Result) -> str:
     if r.break_even_users - r.users in range(1, 4) or abs(r.time_ratio - 1) < 0.02:
         return "Here is the edge: one size of M more and the weights are unpacked first, whatever k is."
-    if r.time_ratio < 1 and r.k != 4:
+    if r.time_ratio < 1 and r.k < 4:
         return "Fewer bits widen the win for few users, and hardly move the point where a crowd ends it."
+    if r.time_ratio < 1 and r.k > 4:
+        return "A fifth bit is more to read: the win narrows for few users, and a crowd still ends it."
     if r.time_ratio < 1:
         return "Few users keep M small: reading the weights is the time, and fewer bits are less to read."
     return "Many users make M large: weights are unpacked to 16 bits first, and that is more than was saved."
@@ -319,7 +345,6 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             ("speed = {fp16_time:fp16 time} / {k_time:k-bit time}",
              f"{{fp16_time:{MICRO(r.fp16.total_us)}}} / {{k_time:{MICRO(r.chosen.total_us)}}} µs = {speedup.text}"),
         ),
-        legend=() if r.k == 4 else (("idle", "dots: reported at k = 4"),),
         warning=f"The win is gone at {r.users} users: {r.dominant} take most of the time. The memory is still saved."
         if gone
         else "",

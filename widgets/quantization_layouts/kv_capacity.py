@@ -8,7 +8,7 @@ from widgets import units
 from widgets.charts import Box, axis_x, linear, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, rect, table, text
+from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, path, rect, table, text
 
 DENSE_BITS = 16
 GB = 1e9
@@ -122,8 +122,11 @@ def _memory(r: Result, at: Box) -> list[dict]:
         taken = s.requests * s.request_bytes / r.devices
         held = taken * s.used_share
         marks += _row(f"m-{id}", at, i, s.name, s.detail)
+        weights, over = f"weights {units.si_bytes(s.weight_bytes)}", s.weight_bytes - r.memory_bytes
+        if over > 0:
+            weights += f", {units.si_bytes(over)} too many"
         parts = (
-            ("weights", 0, full, "primary", f"weights {units.si_bytes(s.weight_bytes)}"),
+            ("weights", 0, full, "primary", weights),
             ("tokens", full, full + held, "useful", f"tokens {units.si_bytes(held)}"),
             ("empty", full + held, full + taken, "waste", f"reserved, empty {units.si_bytes(taken - held)}"),
             (
@@ -145,6 +148,8 @@ def _memory(r: Result, at: Box) -> list[dict]:
                 marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "inverse")
             elif role == "waste":
                 marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "ink", "waste")
+        if over > 0:
+            marks.append(_break(f"m-{id}-break", at.right - 14, top + 2))
         count = units.count(s.requests)
         marks.append(
             text(
@@ -161,9 +166,32 @@ def _memory(r: Result, at: Box) -> list[dict]:
     per = r.narrow.weight_bytes / r.narrow.weight_bits
     marks.append(handle("pull-weight", x(r.narrow.weight_bytes), at.y + at.h / 3 + (16 if at.x else 34), "primary",
                         drag(WEIGHT, "x", lambda bits: x(per * bits))))  # fmt: skip
-    return marks + axis_x(
-        "memory", x, at.bottom + 2, "", units.si_bytes, ticks=None if at.x else x.ticks(3)[1:]
-    )
+    if at.x:
+        return marks + axis_x("memory", x, at.bottom + 2, "", units.si_bytes)
+    return marks + axis_x("memory", x, at.bottom + 2, ticks=()) + _phone_words(r, at)
+
+
+def _break(id: str, x: float, top: float) -> dict:
+    """A torn place in a bar that is longer than its memory."""
+    return path(id, [(x + (5 if i % 2 else 0), top + 4 * i) for i in range(8)], "inverse", "goes on")
+
+
+def _phone_words(r: Result, at: Box) -> list[dict]:
+    """The axis' ends, which a phone has no margin for, and what the parts are: most are too short for a name."""
+    ends = ((0, 0.0, "start"), (1, 0.5, "middle"), (2, 1.0, "end"))
+    marks = [
+        text(f"memory-tick{i}", at.x + share * at.w, at.bottom + 18, units.si_bytes(share * r.memory_bytes),
+             "muted", "small", anchor)
+        for i, share, anchor in ends
+    ]  # fmt: skip
+    left = 0.0
+    for role, name in (("primary", "weights"), ("useful", "tokens"), ("waste", "reserved, empty")):
+        marks += [
+            rect(f"key-{role}", left, at.bottom + 32, 10, 10, role, name),
+            text(f"key-{role}-name", left + 15, at.bottom + 41, name, "muted", "small"),
+        ]
+        left += 33 + text_width(name, "small")
+    return marks
 
 
 def _request(r: Result, at: Box) -> list[dict]:

@@ -120,7 +120,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             text("ledger-title", 0, 14, "The account of one decode step", bold=True),
             *ledger(r, pl),
             *kernel_families(r, pl),
-            text("chart-title", 0, pl.chart.y - 26, _title(r), bold=True),
+            text("chart-title", 0, pl.chart.y - (26 if pl.wide else 44), _title(r), bold=True),
             *chart(r, pl),
             *yours(r, pl, measured),
         ],

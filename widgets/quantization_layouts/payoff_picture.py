@@ -25,8 +25,8 @@ class Places(NamedTuple):
     wide: bool
 
 
-PLACES = {True: Places(Box(176, 26, 400, 4 * 39), 39, Box(66, 254, 600, 132), 426, True),
-          False: Places(Box(0, 26, 336, 4 * 52), 52, Box(58, 344, 272, 140), 524, False)}  # fmt: skip
+PLACES = {True: Places(Box(176, 26, 400, 4 * 39), 39, Box(66, 254, 600, 116), 428, True),
+          False: Places(Box(0, 26, 336, 4 * 52), 52, Box(58, 362, 272, 140), 564, False)}  # fmt: skip
 HOW = {
     "exposed": "nothing hides it",
     "fused": "before each multiply",
@@ -170,7 +170,11 @@ def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[d
     there, back = (
         [*(line := _inside(_edge(one, part), x, y)), (end, line[-1][1])] for one in ("dense", "quant")
     )
-    return [path(id, there + back[::-1], role, closed=True)]
+    marks = [path(id, there + back[::-1], role, closed=True)]
+    if min(there[-2][0], back[-2][0]) < end:  # it goes on above the chart: no frame closes it there
+        upper, lower = sorted((there, back), key=lambda line: line[-1][1])
+        marks.append(path(f"{id}-open", [upper[-2], upper[-1], lower[-1]], "inverse"))
+    return marks
 
 
 def _beyond(r: Result, pl: Places, y: Scale) -> list[dict]:
@@ -182,7 +186,8 @@ def _beyond(r: Result, pl: Places, y: Scale) -> list[dict]:
         ("16 bits", "secondary", last.dense_s), (bits(r), "primary", last.quant_s), key=lambda e: e[2]
     )
     words = f"↑ above the chart: {name} take {units.seconds(most)} at batch {last.batch}"
-    return [text("beyond", pl.chart.right, pl.chart.y - 26, words, role, "small", "end")] if pl.wide else []
+    at = (pl.chart.right, pl.chart.y - 26, words) if pl.wide else (NARROW, pl.chart.y - 25, f"↑ {words[18:]}")
+    return [text("beyond", *at, role, "small", "end")]
 
 
 def chart(r: Result, pl: Places) -> list[dict]:
@@ -204,9 +209,11 @@ def chart(r: Result, pl: Places) -> list[dict]:
         "batch",
         x,
         pl.chart.bottom,
-        "batch: requests that share one reading of the weights" if pl.wide else "batch",
         ticks=batches,
     )
+    name = "batch: requests that share one reading of the weights" if pl.wide else "batch"
+    middle = (pl.chart.x + pl.chart.right) / 2
+    marks.append(text("batch-label", middle, pl.chart.bottom + 55, name, "muted", "small", "middle"))
     won = [s for s in r.curve if not even or s.batch <= even]
     lost = [s for s in r.curve if even and s.batch >= even - 1]
     marks += _between("won", won, x, y, "useful") + _between("lost", lost, x, y, "hot")
@@ -223,7 +230,7 @@ def chart(r: Result, pl: Places) -> list[dict]:
         marks += limit_up("tips", pl.chart, x(even), f"no longer faster: {even}", "end" if left else "start")
     at = x(r.batch)
     marks += [line("at", at, pl.chart.bottom, at, pl.chart.y, "now", f"batch {r.batch}"),
-              handle("pull-batch", at, pl.chart.bottom, "now", drag(BATCH, "x", x))]  # fmt: skip
+              handle("pull-batch", at, pl.chart.bottom + 33, "now", drag(BATCH, "x", x))]  # fmt: skip
     for id, role, seconds in (("dense", "secondary", r.dense_s), ("quant", "primary", r.quant_s)):
         tip = f"batch {r.batch}, {id}: {units.seconds(seconds)}"
         marks.append(circle(f"{id}-dot", at, y(seconds), 5.5, role, tip))

@@ -1,5 +1,6 @@
 """Energy follows distance: the same number costs a thousand times more from HBM than from shared memory."""
 
+import math
 from dataclasses import dataclass
 
 from kernels.roofline import cost
@@ -18,6 +19,7 @@ from widgets.scene import (
     flowing,
     handle,
     line,
+    path,
     rect,
     table,
     text,
@@ -31,6 +33,7 @@ KWH_J = 3.6e6
 MOVED = slider("moved_percent", "Accesses moved on chip", 50, 0, 100, step=5, unit="%",
                help="By fusing and tiling: the same work, fewer trips.")  # fmt: skip
 FAR = 62.0  # radius of one access of HBM; the others have their share of its area
+CLOSER = 12  # the inset's scale: there the near levels are large enough to see
 # (the core and the way to HBM, the power, height)
 PLACES = {
     True: (Box(40, 118, 620, 0), Box(130, 300, 430, 60), 426),
@@ -109,37 +112,70 @@ def _way(r: Result, at: Box) -> list[dict]:
         rect("core", at.x - 24, at.y - 24, 24, 48, "primary", "where the arithmetic is done"),
         text("core-name", at.x - 24, at.y + 42, "core", "primary", "small", bold=True),
     ]  # fmt: skip
-    for i, v in enumerate(r.rungs):
+    for i, v in sorted(enumerate(r.rungs), key=lambda rung: rung[1].name != HBM):  # the large one below
         place, chosen = x(v.latency_s), v.name in (r.near, HBM)
         role = "hot" if v.name == HBM else "useful" if v.name == r.near else "idle"
-        radius = max(2.4, FAR * (v.energy_j / r.rungs[-1].energy_j) ** 0.5)
+        radius = _radius(r, v)
         energy = _picojoules(v.energy_j) if v.energy_j else "no figure"
         tip = f"{v.name}: {energy} an access, {units.seconds(v.latency_s)}, {units.si_bytes(v.bytes_on_h100)} on an H100"
         term = {HBM: "hbm", r.near: "near"}.get(v.name)
         y = at.y - 10 if v.name == HBM else at.y + 10 if v.name == r.near else at.y
-        dot = circle(f"level{i}", place, at.y, radius, role, tip)
+        if not v.energy_j:
+            dot = _hollow(f"level{i}", place, at.y, "muted" if wide else "inverse", tip)
+        elif radius < 2.4:  # only its place; the inset has its area
+            dot = line(f"level{i}", place, at.y - 6, place, at.y + 6, role, tip)
+        else:
+            dot = circle(f"level{i}", place, at.y, radius, role, tip)
         if chosen:
             marks += about(
                 term, *flowing(line(f"fetch{i}", place, y, at.x, y, role, f"fetched from {v.name}")), dot
             )
         else:
             marks.append(dot)
-        down = at.y + (80 if i > 1 else 62 if i == 0 else 28)
+        down = at.y + (80 if v.name == HBM or (i > 1 and not wide) else 28)
         ink, anchor = role if chosen else "muted", "middle"
         if i > 1 and not wide:
             anchor, place = ("end", place + 6) if i == 2 else ("start", place - 14)
+        elif i == 2:
+            anchor, place = "end", place + 5
         marks += [
             text(f"level{i}-name", place, down, short.get(v.name, v.name), ink, "small", anchor, bold=chosen),
             text(f"level{i}-value", place, down + 15, energy, ink, "small", anchor, bold=chosen),
         ]
         if wide:
             marks.append(
-                text(
-                    f"level{i}-wait", place, down + 30, units.seconds(v.latency_s), "muted", "small", "middle"
-                )
+                text(f"level{i}-wait", place, down + 30, units.seconds(v.latency_s), "muted", "small", anchor)
             )
     ratio = f"one of HBM = {units.count(r.hbm_over_near)} of {short[r.near]}"
+    marks += _inset(r, at, short)
     return [*marks, text("ratio", at.x - 24, at.y - 74, ratio, "hot", bold=True)]
+
+
+def _radius(r: Result, rung: Rung) -> float:
+    """Of a disc whose area is one access's energy."""
+    return FAR * (rung.energy_j / r.rungs[-1].energy_j) ** 0.5
+
+
+def _hollow(id: str, x: float, y: float, role: str, tip: str) -> dict:
+    """A ring: the level is there, the source gives no energy."""
+    turns = [i / 16 * 2 * math.pi for i in range(17)]
+    return path(id, [(x + 5 * math.cos(a), y + 5 * math.sin(a)) for a in turns], role, tip)
+
+
+def _inset(r: Result, at: Box, short: dict) -> list[dict]:
+    """The near levels, which are too small to see beside HBM, on a scale of their own."""
+    wide = at.w > 400
+    x, y = (320.0, at.y - 52) if wide else (2.0, at.y - 34)
+    words = f"the near ones, {CLOSER} times as wide" if wide else f"{CLOSER} times as wide"
+    marks = [text("inset", x, y - (36 if wide else 22), words, "muted", "small")]
+    for i, v in enumerate(one for one in r.rungs if one.name in short):
+        radius, role = CLOSER * _radius(r, v), "useful" if v.name == r.near else "idle"
+        middle = x + (5 if i == 0 else 104 if wide else 108)
+        marks += [
+            circle(f"inset{i}", middle, y, radius, role, f"{v.name}: {_picojoules(v.energy_j)} an access"),
+            text(f"inset{i}-name", middle + radius + 5, y + 4, short[v.name], "muted", "small"),
+        ]
+    return marks
 
 
 def _power(r: Result, at: Box) -> list[dict]:

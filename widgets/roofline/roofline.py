@@ -10,6 +10,7 @@ from widgets.charts import Box, axis_x, axis_y, log, spread, text_width
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
+    NARROW,
     WIDE,
     Column,
     Scene,
@@ -29,7 +30,13 @@ BATCH = powers_of_two(
     "batch", "Batch, tokens or size", 1, 1, 4096, help="Whichever of them the operation has."
 )
 # (the plot, how far the usual operations reach below it, height)
-PLACES = {True: (Box(92, 24, 550, 266), 116, 410), False: (Box(64, 24, 196, 240), 210, 480)}
+PLACES = {True: (Box(92, 24, 544, 266), 118, 410), False: (Box(64, 24, 196, 240), 124, 392)}
+SHORT = {
+    "decode, batch 1": "decode, 1",
+    "attention 2048, scores in HBM": "attention, in HBM",
+    "attention 2048, tiled": "attention, tiled",
+    "prefill, 1024 tokens": "prefill, 1024",
+}  # on a phone
 BYTES = {"fp16": 2, "fp8": 1}
 PARAMETERS, WIDTH_70B = 70e9, 8192
 LAYER = 8192  # one linear layer of a decode step, this many inputs and outputs
@@ -53,10 +60,10 @@ class Kind:
 
 
 KINDS = {
-    "decode_70b": Kind("Decode, all of a 70B model", "batch", _decode_70b),
-    "decode_layer": Kind(f"Decode, one layer {LAYER} × {LAYER}", "batch",
+    "decode_70b": Kind("Decode, a 70B model", "batch", _decode_70b),
+    "decode_layer": Kind(f"Decode, one layer, {LAYER}²", "batch",
                          lambda n, d, e: cost.decode_operation(n, LAYER, LAYER, e)),
-    "prefill": Kind("Prefill, one layer 4096 × 4096", "tokens", lambda n, d, e: cost.gemm(n, 4096, 4096, e)),
+    "prefill": Kind("Prefill, one layer, 4096²", "tokens", lambda n, d, e: cost.gemm(n, 4096, 4096, e)),
     "gemm": Kind("Square GEMM", "size", lambda n, d, e: cost.gemm(n, n, n, e)),
     "attention": Kind("Attention, scores in HBM", "tokens",
                       lambda n, d, e: cost.attention(n, 128, e, scores_in_hbm=True)),
@@ -158,7 +165,11 @@ def _roofs(r: Result, plot: Box) -> list[dict]:
         roof = about("machine_name ridge", roof) if mine else roof
         marks = marks + roof if mine else roof + marks
         ink = "primary" if mine else "muted"
-        marks.append(text(f"name-{m.machine}", plot.right + 8, at + 4, m.machine, ink, "small", bold=mine))
+        end = [(plot.right + 1, Y(m.peak_flop_s)), (plot.right + 11, at)]
+        marks += [
+            path(f"to-{m.machine}", end, "primary" if mine else "axis"),
+            text(f"name-{m.machine}", plot.right + 14, at + 4, m.machine, ink, "small", bold=mine),
+        ]
     return marks
 
 
@@ -166,7 +177,9 @@ def _ridge(r: Result, plot: Box, reach: float) -> list[dict]:
     wide, at = plot.w > 400, _axes(plot)[0](r.ridge_flop_per_byte)
     name = f"ridge: {units.number(r.ridge_flop_per_byte)} FLOP per byte"
     return [
-        *about("ridge", line("ridge", at, plot.y, at, plot.bottom + reach, "limit", name)),
+        *about("ridge", line("ridge", at, plot.y, at, plot.bottom, "limit", name)),
+        # it goes on below the axis and its name, and strikes neither through
+        *about("ridge", line("ridge-below", at, plot.bottom + 42, at, plot.bottom + reach, "limit", name)),
         text(
             "ridge-name",
             at,
@@ -235,32 +248,32 @@ def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
     return marks
 
 
+def _beside(name: str, x: float, ridge: float, right: float) -> tuple[bool, float, float]:
+    """Whether a dot's name stands left of it, and from where to where: never beyond the ridge from its dot."""
+    wide = text_width(name, "small")
+    lo, hi = (0, ridge - 5) if x < ridge else (ridge + 5, right)
+    left = x + 9 + wide > hi and x - 9 - wide >= lo
+    return (True, x - 9 - wide, x + 6) if left else (False, x - 6, x + 9 + wide)
+
+
 def _usual(r: Result, plot: Box) -> list[dict]:
-    """Where the usual operations stand on the same axis, each coloured by its limit."""
+    """Where the usual operations stand on the same axis, each coloured by its limit and named on its side."""
     X, wide_room, marks, top = _axes(plot)[0], plot.w > 400, [], plot.bottom + 56
-    free = [0.0] * 4 if wide_room else [-60.0] * 12  # of each row: where it is free from
-    ridge = X(r.ridge_flop_per_byte)
+    rows: list[list[tuple[float, float]]] = []  # of each row: from where to where it is taken
     for i, p in enumerate(sorted(r.usual, key=lambda p: p.flop_per_byte)):
-        name = p.name if wide_room else p.name.replace("scores in HBM", "in HBM")
-        x, wide = X(p.flop_per_byte), text_width(name, "small")
-        left = (x < ridge < x + wide + 12 and x - wide > plot.x) or (
-            not wide_room and x + wide > 330
-        )  # the ridge would strike it through
-        row = next(k for k in range(len(free)) if free[k] < x - left * (wide + 9))
-        free[row] = x + 20 + (0 if left else wide)
-        y, role = top + 19 * row, "memory" if p.bound == "memory" else "compute"
-        tip = f"{p.name}: {units.number(p.flop_per_byte)} FLOP per byte"
+        name = p.name if wide_room else SHORT.get(p.name, p.name)
+        x = X(p.flop_per_byte)
+        left, start, end = _beside(name, x, X(r.ridge_flop_per_byte), WIDE if wide_room else NARROW)
+        free = (k for k, row in enumerate(rows) if all(end + 8 < a or b + 8 < start for a, b in row))
+        k = next(free, len(rows))
+        if k == len(rows):
+            rows.append([])
+        rows[k].append((start, end))
+        y, role = top + 19 * k, "memory" if p.bound == "memory" else "compute"
+        tip, anchor = f"{p.name}: {units.number(p.flop_per_byte)} FLOP per byte", "end" if left else "start"
         marks += [
             circle(f"usual{i}", x, y, 5, role, tip),
-            text(
-                f"usual{i}-name",
-                x + (-9 if left else 9),
-                y + 4,
-                name,
-                role,
-                "small",
-                "end" if left else "start",
-            ),
+            text(f"usual{i}-name", x + (-9 if left else 9), y + 4, name, role, "small", anchor),
         ]
     return marks
 

@@ -89,3 +89,20 @@ def test_bars_are_the_weights():
 def test_keys_that_do_not_fill_the_last_tile_still_count():
     states = cost.online_trace([(1.0, 2.0), (3.0,)], [(1.0, 2.0), (3.0,)])
     assert states[-1].output == pytest.approx(softmax_mean([1, 2, 3], [1, 2, 3]))
+
+
+@given(st.sampled_from([score / 2 for score in range(15)]), STATES)
+def test_a_pulled_score_moves_its_bar_and_the_answer_stays_that_of_the_whole_row(score, inputs):
+    r = run(score=score, **inputs)
+    assert r.scores[r.pulled] == pytest.approx(inputs["scale"] * score + inputs["shift"])
+    assert r.output == pytest.approx(softmax_mean(r.scores, r.values))
+    marks = {mark["id"]: mark for mark in ONLINE.scenes(r)[0].marks}
+    bar, knob = marks[f"score-{r.pulled}"], marks["pull-score"]
+    assert knob["x"] == pytest.approx(bar["x"] + bar["w"] / 2, abs=0.1)
+    assert knob["y"] == pytest.approx(bar["y"], abs=2.1), "a score of 0 keeps a bar of 2 units"
+
+
+def test_a_key_pulled_above_all_others_is_the_last_to_rescale():
+    r = run(score=7)
+    assert [state.m for state in r.states] == [3, 7, 7, 7]
+    assert r.states[3].rescale == 1 and r.states[1].rescale == pytest.approx(math.exp(3 - 7))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.gemm_tiling import cost
+from widgets import scene
 from widgets.registry import find
 
 ACCUMULATOR = find("fp8_accumulator")
@@ -68,3 +69,15 @@ def test_it_opens_at_the_first_lost_term():
     r = ACCUMULATOR.run(**ACCUMULATOR.inputs())
     opening = ACCUMULATOR.scenes(r)[ACCUMULATOR.stepper.start(r)]
     assert opening.caption.startswith(f"Term {r.lost_from} ") and "lost" in opening.caption
+
+
+@pytest.mark.parametrize("width", [scene.NARROW, scene.WIDE])
+def test_no_line_covers_a_word_or_the_exact_sum(width):
+    result = ACCUMULATOR.run(**ACCUMULATOR.inputs({}))
+    for step in ACCUMULATOR.scenes(result, width=width):
+        ids = [mark["id"] for mark in step.marks]
+        words = [ids.index(mark["id"]) for mark in step.marks if mark["t"] == "text"]
+        assert ids.index("cursor") < min(words), "a word's halo parts the line below it"
+        assert ids.index("run-secondary-0") > ids.index("run-primary")
+        dashes = [mark["p"] for mark in step.marks if mark["id"].startswith("run-secondary-") and "p" in mark]
+        assert len(dashes) == 8 and dashes[0][-2] < dashes[1][0], "a gap shows what lies below"

@@ -102,3 +102,14 @@ def test_tile_depth_changes_only_the_shared_memory():
 def test_a_type_that_the_gpu_has_not():
     with pytest.raises(ValueError, match="dtype must be one of .* on A100, got 'fp8'"):
         WALK.run(**WALK.inputs({"machine_name": "A100", "dtype": "fp8"}))
+
+
+def test_the_last_total_stands_behind_each_bar_and_a_tile_larger_than_c_is_outlined():
+    frames = WALK.scenes(WALK.run(**WALK.inputs()))
+    first, last = ({mark["id"]: mark for mark in frame.marks} for frame in (frames[0], frames[-1]))
+    for id in ("row", "grouped"):
+        assert first[f"read-{id}"]["w"] < first[f"read-{id}-all"]["w"] == last[f"read-{id}"]["w"]
+    assert "tile-asked" not in first
+    row = {mark["id"]: mark for mark in WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))[0].marks}
+    assert "tile-asked" in row and row["tile"]["h"] == 3, "one row of a tile is still seen"
+    assert "reads 1 band of A" in WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))[0].caption

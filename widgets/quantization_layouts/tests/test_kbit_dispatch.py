@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.cost import kbit_tables as tables
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
 
 KBIT = find("kbit_dispatch")
 
@@ -81,3 +82,22 @@ def test_two_bits_redraw_the_curve():
 
     assert curve(2) != curve(4)
     assert dispatch(k=2).break_even_users >= dispatch(k=4).break_even_users == 16
+
+
+@given(st.integers(2, 5), st.sampled_from([1, 4]), st.sampled_from([NARROW, WIDE]))
+def test_k_is_pulled_at_its_bars_end_and_the_parts_have_a_key(k, m, width):
+    marks = {mark["id"]: mark for mark in KBIT.scene(dispatch(k=k, m=m), width=width).marks}
+    row = k - 2
+    bar = marks[f"bar{row}-MoE"]
+    assert marks["pull-k"]["x"] == pytest.approx(bar["x"] + bar["w"], abs=0.1)
+    assert marks[f"bar{row}-us"]["x"] > marks["pull-k"]["x"] + 16, "the knob covers no number"
+    for role, name in (("primary", "dense"), ("secondary", "MoE")):
+        assert {marks[f"bar{i}-{name}"]["role"] for i in range(5)} == {marks[f"key-{role}"]["role"]} == {role}
+
+
+def test_the_words_follow_k_and_the_panel_says_its_own_m():
+    assert "Fewer bits widen" in KBIT.scene(dispatch(k=2)).takeaway
+    assert "narrows" in KBIT.scene(dispatch(k=5)).takeaway
+    assert dispatch(k=5).session_speedup < dispatch(k=4).session_speedup < dispatch(k=2).session_speedup
+    said = {mark["id"]: mark.get("s") for mark in KBIT.scene(dispatch(users=64)).marks}["bars-m"]
+    assert said == "measured at M = 1; the session decodes at 64"

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
 
 KV = find("kv_capacity")
 
@@ -64,3 +65,24 @@ def test_weights_that_do_not_fit_are_said():
 def test_a_mean_above_the_maximum_is_refused():
     with pytest.raises(ValueError, match="mean_tokens must be at most 1024, got 4000; "):
         capacity(tokens=1024, mean_tokens=4000)
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_a_bar_longer_than_its_memory_is_broken_and_says_by_how_much(width):
+    marks = {mark["id"]: mark for mark in KV.scene(capacity(devices=1), width=width).marks}
+    assert "60" in marks["m-before-weights"]["tip"] and "too many" in marks["m-before-weights"]["tip"]
+    bar, torn = marks["m-before-weights"], marks["m-before-break"]["p"]
+    assert bar["x"] < min(torn[::2]) and max(torn[::2]) < bar["x"] + bar["w"]
+    assert "m-narrow-break" not in marks
+    assert not any("break" in mark["id"] for mark in KV.scene(capacity(), width=width).marks)
+
+
+def test_a_phone_names_both_ends_of_its_axis_and_every_part():
+    marks = {mark["id"]: mark for mark in KV.scene(capacity(), width=NARROW).marks}
+    ticks = [marks[f"memory-tick{i}"]["s"].replace("\u202f", " ") for i in range(3)]
+    assert [tick.split()[0] for tick in ticks] == ["0", "40", "80"]
+    assert [marks[f"key-{role}-name"]["s"] for role in ("primary", "useful", "waste")] == [
+        "weights",
+        "tokens",
+        "reserved, empty",
+    ]

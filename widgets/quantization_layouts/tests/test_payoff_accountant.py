@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kernels.quantization_layouts import cost
 from widgets.quantization_layouts import payoff_accountant, payoff_picture
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
 
 PAYOFF = find("payoff_accountant")
 
@@ -123,3 +124,14 @@ def test_both_steps_stand_in_the_chart_and_what_does_not_is_said(batch, dequant_
     line = marks["quant-line"]["p"]
     assert line[-1] < line[-3], "it leaves the chart on its way up, and does not run along its edge"
     assert ("beyond" in marks) == (line[-2] < payoff_picture.PLACES[True].chart.right)
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_the_knob_hangs_below_the_ticks_and_what_is_clipped_has_no_frame(width):
+    marks = {mark["id"]: mark for mark in PAYOFF.scene(account(), width=width).marks}
+    knob, area, open_side = marks["pull-batch"], marks["lost"], marks["lost-open"]
+    assert knob["y"] - 12 > marks["batch-tick0"]["y"] and knob["y"] + 12 < marks["batch-label"]["y"] - 9
+    assert "above the chart" in marks["beyond"]["s"] or width == NARROW
+    assert "17 ms at batch 512" in marks["beyond"]["s"].replace("\u202f", " ").replace("\xa0", " ")
+    corners = set(zip(area["p"][::2], area["p"][1::2], strict=True))
+    assert set(zip(open_side["p"][::2], open_side["p"][1::2], strict=True)) <= corners

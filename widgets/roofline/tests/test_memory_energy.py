@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from kernels.roofline import cost
 from widgets.registry import find
+from widgets.roofline.memory_energy import CLOSER
+from widgets.scene import NARROW, WIDE
 
 ENERGY = find("memory_energy")
 
@@ -39,3 +41,14 @@ def test_moving_more_never_costs_more():
 def test_more_than_the_board_may_draw_is_said():
     assert "older process" in ENERGY.scene(energy(accesses=2.0)).warning
     assert not ENERGY.scene(energy()).warning
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_areas_are_energies_and_what_has_none_is_hollow(width):
+    marks = {mark["id"]: mark for mark in ENERGY.scene(energy(), width=width).marks}
+    registers, shared, far = (marks[id]["r"] for id in ("inset0", "inset1", "level3"))
+    assert (shared / registers) ** 2 == pytest.approx(50, rel=0.01)
+    assert (CLOSER * far / shared) ** 2 == pytest.approx(1280, rel=0.01)
+    assert marks["level2"]["t"] == "path" and "closed" not in marks["level2"]
+    for i in (0, 1):
+        assert marks[f"level{i}-name"]["y"] - marks[f"level{i}"]["y2"] < 24, "a name stands at its mark"

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from kernels.machines import MACHINES
 from widgets.registry import find
-from widgets.roofline.roofline import KINDS
+from widgets.roofline.roofline import BYTES, KINDS
+from widgets.scene import NARROW, WIDE
+from widgets.tests.rules import extent
 
 ROOF = find("roofline")
 
@@ -59,3 +61,19 @@ def test_splitting_a_model_shares_the_time_and_not_the_intensity():
 def test_a_machine_without_fp8_says_so():
     with pytest.raises(ValueError, match="dtype must be one of .* on A100, got 'fp8'; "):
         at(machine_name="A100", dtype="fp8")
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize(
+    "machine_name, dtype", [(n, d) for n, m in MACHINES.items() for d in BYTES if d in m.flops]
+)
+def test_every_name_stands_on_its_dots_side_of_the_ridge(machine_name, dtype, width):
+    marks = {
+        m["id"]: m for m in ROOF.scenes(at(machine_name=machine_name, dtype=dtype), width=width)[0].marks
+    }
+    ridge = marks["ridge"]["x"]
+    for i in range(7):
+        dot, name = marks[f"usual{i}"], marks[f"usual{i}-name"]
+        start, _, end, _ = extent(name)
+        assert (end < ridge) if dot["x"] < ridge else (start > ridge), name["s"]
+        assert dot["y"] + 5 <= marks["ridge-below"]["y2"]
