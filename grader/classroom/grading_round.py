@@ -98,9 +98,7 @@ def find(round_: GradingRound, key: str) -> Record | None:
     if key in open_verdicts:
         return open_verdicts[key]
     try:
-        return Record.from_json(
-            json.loads((round_.records() / f"{key}.json").read_text(encoding="utf-8"))
-        )
+        return Record.from_json(json.loads((round_.records() / f"{key}.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -14,9 +14,7 @@ def verdict_of(source: str, question_id: str, round_: GradingRound) -> Record:
     key = grading_round.key(round_, question, source)
     verdict = grading_round.find(round_, key) if key else None
     if verdict is None:
-        verdict = job.judge(
-            source, question_id, round_.mode, round_.seed(question_id), round_.epoch
-        )
+        verdict = job.judge(source, question_id, round_.mode, round_.seed(question_id), round_.epoch)
         grading_round.keep(round_, verdict)
     return verdict
 
