@@ -9,6 +9,7 @@ from pathlib import Path
 from grader.questions import recorded
 from grader.release import recording
 from grader.release.allowed import allowed
+from grader.release.emptied import emptied
 from grader.release.readme import readme
 from grader.tools.gates import tree
 
@@ -24,6 +25,9 @@ def make(root: Path, say: Callable[[str], None] = lambda line: None) -> dict[str
     held = recording.modules(root)
     names = [path.relative_to(root).as_posix() for path in tree.files(root)]
     files = {name: (root / name).read_bytes() for name in sorted(names) if allowed(name) and name not in held}
+    for name in files:
+        if name.startswith("grader/topics/") and name.endswith("_wrong.py"):
+            files[name] = emptied(files[name].decode()).encode()
     with tempfile.TemporaryDirectory(prefix="recorded_") as folder:
         for name, rows in held.items():
             files[name] = recording.module((root / name).read_text(encoding="utf-8"), rows).encode()

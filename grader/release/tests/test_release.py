@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -35,6 +36,21 @@ def there(folder: Path, *arguments: str, **more) -> subprocess.CompletedProcess:
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "GRADER_MODE")}
     run = [sys.executable, *arguments]
     return subprocess.run(run, cwd=folder, env=environment, capture_output=True, text=True, **more)
+
+
+def test_its_tables_of_mistakes_hold_no_edit_of_a_right_answer(folder):
+    held = emptied_table(folder)
+    rows = [row for rows in held["TABLE"].values() for row in rows.values()]
+    assert len(rows) > 50 and any(row.gives for row in rows), "the recogniser has its rows"
+    assert not [row for row in rows if row.edits] and not held["EQUIVALENT"] and not held["GRID_OF_TILES"]
+
+
+def emptied_table(folder: Path) -> dict:
+    """The module as the edition has it, run under a name of its own so that nothing of ours is replaced."""
+    path = folder / "grader/topics/roofline/ladder_wrong.py"
+    place = sys.modules["emptied_ladder"] = ModuleType("emptied_ladder")
+    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), place.__dict__)
+    return place.__dict__
 
 
 def test_it_holds_no_answer_by_name(folder):
@@ -88,8 +104,13 @@ def test_a_function_that_the_page_lists_does_pass(folder):
     assert referee.grade_one(answer, questions.find(name)).verdict == PASS
 
 
+GIVEN = {"roofline.tile_settings"}  # the lab itself gives the kernel: what is asked is its launch
+
+
 def test_no_kernel_pasted_as_an_answer_passes(folder, tmp_path):
     for question, which, cell in pasted_kernels.answers(folder):
+        if question.id in GIVEN and f"/{question.notebook}.ipynb" in which:
+            continue
         assert referee.grade_one(cell, question, eager=False).verdict != PASS, f"{question.id}: {which}"
 
 
