@@ -71,24 +71,34 @@ def course(config, log):
     return CourseDirectory(config=config, log=log)
 
 
+def quiet_course(root: Path, lab: str = "any"):
+    """nbgrader's view of the course, for what is the same whatever the lab."""
+    return course(settings(root, lab), logging.Logger("quiet"))
+
+
+def address(root: Path) -> str:
+    """Where the gradebook is, as SQLAlchemy writes it."""
+    return quiet_course(root).db_url
+
+
 @contextmanager
-def opened(root: Path, lab: str):
+def opened(root: Path, lab: str = "any"):
     """The course's gradebook, for one piece of work."""
     from nbgrader.api import Gradebook
 
-    coursedir = course(settings(root, lab), logging.Logger("quiet"))
+    coursedir = quiet_course(root, lab)
     with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
         yield gradebook
 
 
-def copy_aside(root: Path, lab: str) -> None:
+def copy_aside(root: Path) -> None:
     """Keeps a copy of a gradebook that is a file, if it is whole: the one to go back to should it be damaged."""
     import sqlite3
     from contextlib import closing
 
     from sqlalchemy.engine import make_url
 
-    url = make_url(course(settings(root, lab), logging.Logger("quiet")).db_url)
+    url = make_url(address(root))
     if url.get_backend_name() != "sqlite":
         return
     new = root / PLACE / f".{COPY}"
@@ -160,18 +170,14 @@ def known(gradebook, lab: str) -> dict[str, dict[str, float]]:
 
 def register(root: Path, lab: str) -> str:
     """Enters the lab as released into the gradebook where it is not there yet; says what stands against it."""
-    from nbgrader.api import Gradebook
-
     config = settings(root, lab, ".")
     released = notebooks(root, lab, config)
     wanted = {name: cells_of(nbformat.read(path, as_version=4)) for name, path in released.items()}
-    log, heard = logger(None)
-    coursedir = course(config, log)
-    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+    with opened(root, lab) as gradebook:
         if known(gradebook, lab) == wanted:
             return ""
-    said = _enter(config, log, heard)
-    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+    said = _enter(config, *logger(None))
+    with opened(root, lab) as gradebook:
         held = known(gradebook, lab)
     if held == wanted:
         return ""
@@ -211,10 +217,9 @@ def autograde(root: Path, lab: str, student: str, mode: str, log, heard: Heard) 
 
 def holds(root: Path, lab: str, student: str) -> bool:
     """Whether the gradebook has a submission of this student."""
-    from nbgrader.api import Gradebook, MissingEntry
+    from nbgrader.api import MissingEntry
 
-    coursedir = course(settings(root, lab), logging.Logger("quiet"))
-    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+    with opened(root, lab) as gradebook:
         try:
             gradebook.find_submission(lab, student)
         except MissingEntry:

@@ -11,7 +11,7 @@ from grader.box import warm
 from grader.classroom import faults, grading_round, leftovers, lock, place
 from grader.classroom.came_in import few
 from grader.classroom.grading_round import GradingRound
-from grader.classroom.jobs import arguments
+from grader.classroom.jobs import arguments, job
 from grader.classroom.progress import Bar
 from grader.judge import record
 from grader.judge.report import visible
@@ -79,7 +79,7 @@ def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
 
 def prepare(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> GradingRound:
     """The lab's round, once all that judging a class needs is there; ValueError or BoxError otherwise."""
-    box.require(2, "judging a class")
+    job.require_box()
     if not grading_round.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
         raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
     from grader.classroom import books

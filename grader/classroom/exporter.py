@@ -10,8 +10,8 @@ from nbgrader.converters.base import NbGraderException
 from grader import box
 from grader.classroom import lock, transplant
 from grader.classroom.intake import IntakeTrouble, Submitted, take_in
+from grader.classroom.jobs import job
 
-LEAST_BOX = 2
 TRIES = 3
 NOT_READ = "not_read"  # notebook metadata: why a submission is for a person to read
 
@@ -19,7 +19,7 @@ NOT_READ = "not_read"  # notebook metadata: why a submission is for a person to 
 def required_box(say) -> None:
     """NbGraderException where strangers' code could not be kept apart well enough."""
     try:
-        box.require(LEAST_BOX, "judging a class")
+        job.require_box()
     except box.BoxError as error:
         say(str(error))
         raise NbGraderException(str(error)) from None

@@ -97,8 +97,13 @@ open_verdicts: dict[
 def find(round_: GradingRound, key: str) -> Record | None:
     if key in open_verdicts:
         return open_verdicts[key]
+    return read(round_.records() / f"{key}.json")
+
+
+def read(path: Path) -> Record | None:
+    """A record that was kept; None where there is none, or none that is whole."""
     try:
-        return Record.from_json(json.loads((round_.records() / f"{key}.json").read_text(encoding="utf-8")))
+        return Record.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

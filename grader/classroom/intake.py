@@ -6,10 +6,13 @@ import stat
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 READER = Path(__file__).with_name("read_notebook.py")
 MOST_BYTES = 2_000_000
+TIME = "timestamp.txt"  # nbgrader's own note beside a submission
+MOST_OF_A_TIME = 200  # bytes of it
 READER_S = 60  # by the wall clock; the reader's own limit is seconds of processor time
 
 
@@ -93,6 +96,16 @@ def read_regular(path: Path, most: int = MOST_BYTES) -> bytes:
     finally:
         for fd in opened:
             os.close(fd)
+
+
+def time_in(data: bytes) -> datetime | None:
+    """What a timestamp.txt says, in UTC; None where nbgrader could not read it."""
+    from nbgrader.utils import parse_utc
+
+    try:
+        return parse_utc(data[:MOST_OF_A_TIME].decode().strip())
+    except Exception:  # whatever a date parser may do with a stranger's text
+        return None
 
 
 def _read(fd: int, most: int) -> bytes:

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from grader.classroom import books, faults
-from grader.classroom.intake import Unfit, read_regular
+from grader.classroom.intake import TIME, Unfit, read_regular, time_in
 
 SKEW = timedelta(minutes=10)  # by which two honest clocks may differ
-MOST_BYTES = 200
 
 
 @dataclass
@@ -50,14 +49,9 @@ def _policy(root: Path, lab: str):
 
 def _handed_in(root: Path, lab: str, student: str) -> datetime | None:
     """The time in timestamp.txt, in UTC; None where there is none that can be read."""
-    from nbgrader.utils import parse_utc
-
     try:
-        data = read_regular(root / "submitted" / student / lab / "timestamp.txt")
-        return parse_utc(data[:MOST_BYTES].decode().strip())
+        return time_in(read_regular(root / "submitted" / student / lab / TIME))
     except (Unfit, OSError):
-        return None
-    except Exception:  # whatever a date parser may do with a stranger's text
         return None
 
 

@@ -1,12 +1,12 @@
 """What the gradebook holds of a lab, student by student: for exports, reports and a student's own page."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.classroom import books
+from grader.classroom.intake import TIME
 
 
 @dataclass(frozen=True)
@@ -53,23 +53,17 @@ class Standing:
         return sorted(f"{mark.notebook}: {mark.cell}" for mark in self.marks if mark.waits)
 
 
-def address(root: Path) -> str:
-    """Where the gradebook is, as SQLAlchemy writes it."""
-    return books.course(books.settings(root, "any"), logging.Logger("quiet")).db_url
-
-
 @contextmanager
 def opened(root: Path):
     """The gradebook; ValueError in a sentence where there is none, or none that can be read."""
-    from nbgrader.api import Gradebook
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
-    url = address(root)
+    url = books.address(root)
     file = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:///") and not file.exists():
         raise ValueError("gradebook must be there, got none; run python -m grader class LAB first")
     try:
-        with books.quiet(), Gradebook(url, "tile-by-tile") as gradebook:
+        with books.opened(root) as gradebook:
             yield gradebook
     except ModuleNotFoundError as error:
         raise ValueError(
@@ -146,6 +140,6 @@ def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
 
 def _time(folder: Path) -> str:
     try:
-        return (folder / "timestamp.txt").read_text(encoding="utf-8", errors="replace").strip()[:100]
+        return (folder / TIME).read_text(encoding="utf-8", errors="replace").strip()[:100]
     except OSError:
         return ""

@@ -5,7 +5,7 @@ import os
 import stat
 from pathlib import Path
 
-from grader.classroom.intake import MOST_BYTES
+from grader.classroom.intake import MOST_BYTES, TIME
 from grader.judge.report import visible
 
 NOISE = {
@@ -15,7 +15,7 @@ NOISE = {
     ".DS_Store",
     "Thumbs.db",
     "desktop.ini",
-    "timestamp.txt",
+    TIME,
 }
 ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 NOTEBOOK = ".ipynb"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from grader.classroom.place import PLACE, write
 from grader.judge.report import visible
+from grader.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 FILE = "regrades.jsonl"
 FIRST = "0" * 16
 BEGUN, DONE = "begun", "done"

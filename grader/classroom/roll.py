@@ -79,7 +79,7 @@ def grade(
             grading_round.open_verdicts.clear()
         _add_times(round_, rows)
         _add_regrades(round_, rows)
-        books.copy_aside(round_.root, round_.lab)
+        books.copy_aside(round_.root)
         return rows
 
 

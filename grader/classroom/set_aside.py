@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from grader.classroom.grading_round import PLACE
-from grader.classroom.intake import MOST_BYTES
+from grader.classroom.intake import MOST_BYTES, TIME, time_in
 
 MOST_FILES = 100
 WHY = f"only plain files with plain names, of at most {MOST_BYTES / 1e6:g} MB and at most {MOST_FILES} of them come along"
@@ -45,7 +45,7 @@ def odd(folder: Path) -> list[Path]:
 
 
 def _comes_along(path: Path) -> bool:
-    return path.name.isprintable() and _plain(path) and (path.name != "timestamp.txt" or _time(path))
+    return path.name.isprintable() and _plain(path) and (path.name != TIME or _can_be_read(path))
 
 
 def _plain(path: Path) -> bool:
@@ -53,15 +53,9 @@ def _plain(path: Path) -> bool:
     return stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_BYTES
 
 
-def _time(path: Path) -> bool:
-    """Whether nbgrader can read the time; one that it can't ends its work on that student, and its lists for all."""
-    from nbgrader.utils import parse_utc
-
-    try:
-        parse_utc(path.read_bytes()[:200].decode().strip())
-    except Exception:  # whatever a date parser may do with a stranger's text
-        return False
-    return True
+def _can_be_read(path: Path) -> bool:
+    """A time that nbgrader can't read ends its work on that student, and its lists for all."""
+    return time_in(path.read_bytes()) is not None
 
 
 def _move(path: Path, target: Path) -> str:

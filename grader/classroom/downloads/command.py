@@ -12,10 +12,11 @@ from grader.classroom.came_in import STUDENT
 from grader.classroom.downloads import names
 from grader.classroom.downloads.names import Found
 from grader.classroom.downloads.place import place
+from grader.classroom.intake import TIME
 from grader.judge.report import visible
+from grader.places import ROOT
 from grader.verdicts import WRONG_USAGE
 
-ROOT = Path(__file__).parents[3]
 MOST_BYTES = 50_000_000  # of one file; what is larger than a notebook may be is said when it is judged
 MOST_FILES = 100  # of one student
 
@@ -131,5 +132,5 @@ def _contents(archive: zipfile.ZipFile, taken: Taken) -> tuple[dict[str, bytes],
 def _plain(files: dict[str, Found]) -> Iterator[tuple[str, Found]]:
     """Names that cannot lead out of the student's folder or hide in it."""
     for name, one in files.items():
-        if name not in (".", "..", "timestamp.txt") and name.isprintable() and not set(name) & set("/\\\0"):
+        if name not in (".", "..", TIME) and name.isprintable() and not set(name) & set("/\\\0"):
             yield name, one

@@ -5,9 +5,8 @@ import secrets
 import shutil
 from pathlib import Path
 
-from grader.classroom.grading_round import PLACE
-
-TIME = "timestamp.txt"  # nbgrader's own note beside a submission
+from grader.classroom.intake import TIME
+from grader.classroom.place import PLACE
 
 
 def place(root: Path, lab: str, student: str, files: dict[str, bytes]) -> str:

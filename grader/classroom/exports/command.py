@@ -10,9 +10,9 @@ from grader.classroom import grading_round, ledger, people
 from grader.classroom.exports.tables import FORMATS, Wanted
 from grader.classroom.ledger import Standing
 from grader.judge.report import visible
+from grader.places import ROOT
 from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
-ROOT = Path(__file__).parents[3]
 PLACE = Path("work/grades")  # below the course's root; git does not see it
 MOST_NAMED = 10
 

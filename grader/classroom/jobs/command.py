@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 from grader.classroom.place import PLACE
+from grader.places import ROOT
 from grader.verdicts import WRONG_USAGE
 
-ROOT = Path(__file__).parents[3]
 KEYS = ROOT / PLACE / "keys"
 # What dask-jobqueue adds to every worker's command; this course's own worker knows it all already.
 BY_JOBQUEUE = (

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from grader import questions
-from grader.classroom import grading_round as terms
+from grader import box, questions
+from grader.classroom import grading_round
+from grader.classroom.grading_round import GradingRound
 from grader.judge import referee
 from grader.judge.record import INCONCLUSIVE, Record
 
-LEAST_BOX = 2
+LEAST_BOX = 2  # that strangers' code is kept apart by
 TRIES = 3  # of our own trouble; a verdict is never asked for twice
 
 
@@ -26,6 +27,11 @@ class Job:
 
     def task(self) -> tuple:
         return self.source, self.question, self.mode, self.seed, self.epoch
+
+
+def require_box() -> None:
+    """BoxError where a class must not be judged."""
+    box.require(LEAST_BOX, "judging a class")
 
 
 def attempt(source: str, question_id: str, mode: str, seed: int, epoch: str) -> dict:
@@ -58,14 +64,14 @@ def one_by_one(jobs: list[Job]) -> Iterator[Record]:
     return (judge(*job.task()) for job in jobs)
 
 
-def jobs_of(round_: terms.GradingRound, came_in: Iterable) -> Iterator[Job]:
+def jobs_of(round_: GradingRound, came_in: Iterable) -> Iterator[Job]:
     """A job for each answer that is new, once however many handed it in."""
     seen = set()
     for one in came_in:
         own = round_.of(one.student)
         for question_id, source in one.answers():
-            key = terms.key(own, questions.find(question_id), source)
-            if key and key not in seen and terms.find(own, key) is None:
+            key = grading_round.key(own, questions.find(question_id), source)
+            if key and key not in seen and grading_round.find(own, key) is None:
                 seen.add(key)
                 seed = own.seed(question_id)
                 yield Job(key, one.student, source, question_id, own.mode, seed, own.epoch)

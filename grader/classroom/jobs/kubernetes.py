@@ -4,7 +4,6 @@ from pathlib import Path
 
 PORT = 8786
 KEYS = "/keys"
-SELF = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
 STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.classroom.jobs import settings
+from grader.places import ROOT
 
-ROOT = Path(__file__).parents[3]
 LOOK_S = 0.3
 MOST_ENDS = 20  # of one process in a run; then there is something that no new start mends
 

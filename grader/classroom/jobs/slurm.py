@@ -7,8 +7,8 @@ from pathlib import Path
 
 from grader.classroom.jobs import settings
 from grader.classroom.place import PLACE
+from grader.places import ROOT
 
-ROOT = Path(__file__).parents[3]
 PACKAGE = "dask-jobqueue==0.9.0"
 TEXT, TEXTS = {"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}
 SCHEMA = {  # the keys that dask-jobqueue 0.9.0 knows under jobqueue.slurm, as far as this course sets any

@@ -8,7 +8,7 @@ from grader.judge import answer, decides, record, referee
 
 def attempt(expected_key: str, source: str, question_id: str, mode: str, seed: int, epoch: str) -> dict:
     """{"record": ...}, or {"unfit": why this worker must not judge}."""
-    box.require(job.LEAST_BOX, "judging a class")
+    job.require_box()
     text = answer.digest(answer.normalise(source))
     specification = referee.specification(questions.find(question_id))
     if record.key(text, specification, mode, referee.machine(mode), epoch) != expected_key:

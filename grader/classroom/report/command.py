@@ -9,9 +9,9 @@ from grader.classroom import grading_round
 from grader.classroom.report import facts, page
 from grader.classroom.report.facts import STATES, Facts
 from grader.judge.report import visible
+from grader.places import ROOT
 from grader.verdicts import WRONG_USAGE
 
-ROOT = Path(__file__).parents[3]
 PLACE = Path("work/report")  # below the course's root; git does not see it
 
 

@@ -1,6 +1,5 @@
 """What a class did with a lab, as plain data: points from the gradebook, reasons from the records, answers from the hand-ins."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -110,11 +109,7 @@ def _released(root: Path, lab: str) -> tuple[dict, dict]:
 def _records(folder: Path) -> dict[tuple[str, str], Record]:
     """(question, hash of the answer) -> the newest record, whatever machine and round it is from."""
     found = {}
-    for path in sorted(folder.glob("*.json")):
-        try:
-            record = Record.from_json(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, KeyError):
-            continue
+    for record in filter(None, map(grading_round.read, sorted(folder.glob("*.json")))):
         place = record.question, record.answer
         if place not in found or found[place].date <= record.date:
             found[place] = record

@@ -10,9 +10,8 @@ from grader.classroom.student import traces
 from grader.classroom.student.forget import forget
 from grader.classroom.student.traces import Traces
 from grader.judge.report import visible
+from grader.places import ROOT
 from grader.verdicts import EXIT, FAIL, WRONG_USAGE
-
-ROOT = Path(__file__).parents[3]
 
 
 def main(argv: list[str]) -> int:

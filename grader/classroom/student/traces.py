@@ -15,7 +15,7 @@ from grader.judge import answer
 STEPS = ("submitted", "autograded", "feedback")
 MADE = ("work/grades", "work/report", "grades.csv")  # made from the gradebook, and made again by one command
 LOGS = (f"{PLACE}/**/*.log", f"{PLACE}/**/*.jsonl", ".nbgrader.log")
-DATED = re.compile(r"^(\d{4}-\d\d-\d\d |[\[{])")  # how an entry of a log begins; what follows belongs to it
+DATED = re.compile(r"^\d{4}-\d\d-\d\d ")  # how an entry of a log begins; what follows belongs to it
 LARGEST = 50_000_000
 
 
@@ -115,11 +115,11 @@ def _logs(root: Path) -> Iterator[Path]:
 
 
 def entries_of(path: Path, student: str) -> tuple[list[str], list[str]]:
-    """(entries of a log that name the student, the others); an entry is a dated line and what hangs below it."""
+    """(entries of a log that name the student, the others): a line of JSON, or a dated line and what hangs below it."""
     mention = re.compile(rf"(?<![\w.-]){re.escape(student)}(?![\w-])")
     entries = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
-        if DATED.match(line) or not entries:
+        if path.suffix == ".jsonl" or DATED.match(line) or not entries:
             entries.append(line)
         else:
             entries[-1] += line

@@ -93,7 +93,7 @@ def test_a_damaged_gradebook_is_said_and_its_copy_serves(registered, monkeypatch
 def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(registered):
     book, copied = registered.root / "gradebook.db", registered.root / place.PLACE / books.COPY
     copied.parent.mkdir(parents=True)
-    books.copy_aside(registered.root, LAB)
+    books.copy_aside(registered.root)
     whole = copied.read_bytes()
     with closing(sqlite3.connect(book)) as opened:
         (size,), (page,) = (
@@ -104,7 +104,7 @@ def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(registered):
         file.seek((page - 1) * size)
         file.write(bytes(size))
     with pytest.raises(faults.CannotKeep, match="the gradebook is damaged"):
-        books.copy_aside(registered.root, LAB)
+        books.copy_aside(registered.root)
     assert copied.read_bytes() == whole
 
 

@@ -148,7 +148,6 @@ def unset_k(side: Callable) -> Callable:
 LOAD_A = "mask=(down < M) & (across < K), other=0.0"
 LOAD_B = "mask=(down < K) & (across < N), other=0.0"
 LAST_ROW = "row = tl.program_id(0)"
-OUTER = "a[:, None] - b[None, :], mask"
 GRID_OF_TILES = "(triton.cdiv(p.M, 16), triton.cdiv(p.N, 32))"
 GRID_TURNED = "(triton.cdiv(p.M, 32), triton.cdiv(p.N, 16))"
 SIZED = '"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64'

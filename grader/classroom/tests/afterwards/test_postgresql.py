@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.classroom import ledger
+from grader.classroom import books, ledger
 from grader.classroom.exports import command as exports
 from grader.classroom.tests.afterwards import server
 from grader.classroom.tests.afterwards.conftest import ANSWERS
@@ -18,9 +18,9 @@ def table(root):
 
 
 def test_the_setting_decides_where_the_gradebook_is(graded, monkeypatch):
-    assert ledger.address(graded.root) == f"sqlite:///{graded.root}/gradebook.db"
+    assert books.address(graded.root) == f"sqlite:///{graded.root}/gradebook.db"
     monkeypatch.setenv("NBGRADER_GRADEBOOK", "postgresql://grader@db.example.org/grades")
-    assert ledger.address(graded.root) == "postgresql://grader@db.example.org/grades"
+    assert books.address(graded.root) == "postgresql://grader@db.example.org/grades"
 
 
 @pytest.mark.postgresql
