@@ -20,10 +20,6 @@ def gpu() -> bool:
         return False
 
 
-def firefox() -> bool:
-    return bool(shutil.which("firefox-esr") or shutil.which("firefox"))
-
-
 @cache
 def postgresql() -> bool:
     """PostgreSQL's server programs, wherever Debian keeps them, and the driver, which the lock leaves out."""
@@ -35,7 +31,7 @@ def postgresql() -> bool:
 NEEDS = {
     "gpu": (gpu, "an NVIDIA GPU", False),
     "browser": (programs.chromium, "Chromium (make test gets it)", True),
-    "firefox": (firefox, "Firefox", False),
+    "firefox": (programs.firefox, "Firefox", False),
     "bubblewrap": (programs.bubblewrap, "a bubblewrap that works here (make test gets it)", True),
     "postgresql": (postgresql, "PostgreSQL's server and psycopg (pip install -e '.[postgresql]')", False),
 }

@@ -1,7 +1,8 @@
 """How far a class has come: one line with a bar on a terminal, a line for each step elsewhere."""
 
-import shutil
 import sys
+
+from grader.tools.progress import over
 
 WIDE = 24  # characters of the bar
 
@@ -26,20 +27,17 @@ class Bar:
         if not self.stream.isatty():
             print(sentence, file=self.stream, flush=True)
             return
-        step = isinstance(sentence, Step) and sentence.of
-        text = bar(sentence) if step else sentence
-        self.stream.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1] if step else text}")
-        self.stream.write("" if step else "\n")
-        self.stream.flush()
-        self.open = bool(step)
+        self.open = bool(isinstance(sentence, Step) and sentence.of)
+        over(self.stream, bar(sentence) if self.open else "")
+        if not self.open:
+            print(sentence, file=self.stream, flush=True)
 
     def __enter__(self) -> "Bar":
         return self
 
     def __exit__(self, *_) -> None:
         if self.open:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
+            over(self.stream)
 
 
 def bar(step: Step) -> str:

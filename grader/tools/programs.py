@@ -41,6 +41,11 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, names)), None) or _downloaded()
 
 
+def firefox() -> str | None:
+    """Nothing of the course needs one; where there is one, the site is tried in it too."""
+    return shutil.which("firefox-esr") or shutil.which("firefox")
+
+
 @cache
 def bubblewrap() -> str | None:
     """bubblewrap, where it is there and this kernel lets it make a box."""

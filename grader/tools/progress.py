@@ -6,6 +6,12 @@ import threading
 import time
 
 
+def over(stream, text: str = "") -> None:
+    """In a terminal: the line that stands there gives way to this one, cut to its width."""
+    stream.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
+    stream.flush()
+
+
 class Progress:
     """Call it with a sentence, from any thread. Writes to stderr, and nothing where nobody watches."""
 
@@ -21,16 +27,13 @@ class Progress:
         with self.lock:
             self.last = time.monotonic()
             if self.lines:
-                self.stream.write(f"{time.monotonic() - self.started:7.2f} s  {sentence}\n")
+                print(f"{time.monotonic() - self.started:7.2f} s  {sentence}", file=self.stream, flush=True)
             else:
-                width = shutil.get_terminal_size().columns - 1
-                self.stream.write(f"\r\x1b[K{sentence[:width]}")
-            self.stream.flush()
+                over(self.stream, sentence)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         if self.shown and not self.lines:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
+            over(self.stream)

@@ -65,11 +65,8 @@ def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
     strides = out.stride()[-2:]
     grid = (triton.cdiv(w.k, RUN), triton.cdiv(w.n, 16 * WARPS), w.experts)
     dequantize_kernel[grid](
-        w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
-        w.scales if w.book is None else w.book, w.filled, out, w.n, w.k, w.words[0][0].numel(), w.words[-1][0].numel(),
-        w.scales[0].numel(), w.n * w.k, *(reversed(strides) if transposed else strides),
-        KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, W=WARPS, RUN=RUN,
-        num_warps=WARPS,
+        *w.operands, out, w.n, w.k, *w.expert_sizes, w.n * w.k, *(reversed(strides) if transposed else strides),
+        **w.constants, W=WARPS, RUN=RUN, num_warps=WARPS,
     )  # fmt: skip
     return out
 

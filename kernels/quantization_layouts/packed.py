@@ -55,6 +55,27 @@ class Packed:
         return 0x64006400 if self.dtype == torch.float16 else 0x43004300  # two times 1024, or two times 128
 
     @property
+    def operands(self) -> tuple:
+        """What every kernel is given of a weight, in this order; the scales stand for what it has not."""
+        zeros, book = (self.scales if part is None else part for part in (self.zeros, self.book))
+        return self.words[0], self.words[-1], self.scales, zeros, book, self.filled
+
+    @property
+    def expert_sizes(self) -> tuple[int, int, int]:
+        """Elements of one expert's first words, last words and scales."""
+        return self.words[0][0].numel(), self.words[-1][0].numel(), self.scales[0].numel()
+
+    @property
+    def constants(self) -> dict:
+        """What every kernel is compiled for."""
+        return {
+            "KIND": self.kind,
+            "BITS": self.bits,
+            "GROUP": self.group,
+            "HAS_ZEROS": self.zeros is not None,
+        }
+
+    @property
     def bytes(self) -> int:
         """All that a layer reads of its weight."""
         parts = (*self.words, self.scales, self.zeros, self.book)

@@ -122,11 +122,8 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), w.experts)
     even = w.k % (config.run * config.warps) == 0
     stream_kernel[grid](
-        w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
-        w.scales if w.book is None else w.book, w.filled, x, out, x if offsets is None else offsets,
-        each, w.n, w.k, w.words[0][0].numel(), w.words[-1][0].numel(), w.scales[0].numel(), x.stride(0), out.stride(0),
-        KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, RAGGED=offsets is not None,
-        EVEN=even, B=config.bricks, W=config.warps, RUN=config.run, COLS=cols, TENSOR=config.tensor,
+        *w.operands, x, out, x if offsets is None else offsets, each, w.n, w.k, *w.expert_sizes, x.stride(0), out.stride(0),
+        **w.constants, RAGGED=offsets is not None, EVEN=even, B=config.bricks, W=config.warps, RUN=config.run, COLS=cols, TENSOR=config.tensor,
         STAGES=config.stages, num_warps=config.warps, num_stages=config.stages,
     )  # fmt: skip
     return out

@@ -90,12 +90,9 @@ def tile(x, w: Packed, out=None, offsets=None, most=None, config: Tile | None = 
     tiles_m = triton.cdiv(each, config.cols)
     grid = (tiles_m * triton.cdiv(w.n, 16 * config.warps), w.experts)
     tile_kernel[grid](
-        w.words[0], w.words[-1], w.scales, w.scales if w.zeros is None else w.zeros,
-        w.scales if w.book is None else w.book, w.filled, x, out, x if offsets is None else offsets,
-        each, w.n, w.k, tiles_m, w.words[0][0].numel(), w.words[-1][0].numel(), w.scales[0].numel(),
+        *w.operands, x, out, x if offsets is None else offsets, each, w.n, w.k, tiles_m, *w.expert_sizes,
         x.stride(0), out.stride(0),
-        KIND=w.kind, BITS=w.bits, GROUP=w.group, HAS_ZEROS=w.zeros is not None, RAGGED=offsets is not None,
-        EVEN=w.k % RUN == 0, W=config.warps, RUN=RUN, COLS=config.cols, STAGES=config.stages,
+        **w.constants, RAGGED=offsets is not None, EVEN=w.k % RUN == 0, W=config.warps, RUN=RUN, COLS=config.cols, STAGES=config.stages,
         num_warps=config.warps, num_stages=config.stages,
     )  # fmt: skip
     return out

@@ -1,16 +1,16 @@
 """A headless Firefox, driven over WebDriver BiDi, which it speaks itself: no driver program stands between."""
 
 import json
-import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import websocket
+
+from widgets.tests.browser.lab import free_port
 
 PREFERENCES = {
     "ui.prefersReducedMotion": 1,
@@ -25,10 +25,6 @@ PREFERENCES = {
 
 class Wrong(Exception):
     """What Firefox said instead of an answer."""
-
-
-def program() -> str | None:
-    return next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
 
 
 class Page:
@@ -110,9 +106,7 @@ KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "Arr
 
 @contextmanager
 def firefox(path: str) -> Iterator[Page]:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix="firefox-") as home:
         lines = [
             f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in PREFERENCES.items()

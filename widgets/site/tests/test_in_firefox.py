@@ -2,8 +2,9 @@
 
 import pytest
 
+from grader.tools import programs
 from widgets.registry import every
-from widgets.site.tests.firefox import KEYS, firefox, program
+from widgets.site.tests.firefox import KEYS, firefox
 from widgets.site.tests.test_in_browser import expected, slider, stepped
 
 pytestmark = pytest.mark.firefox
@@ -28,7 +29,7 @@ GRIP = "() => document.querySelector('.tbt-grip').value"
 
 @pytest.fixture(scope="module")
 def page():
-    with firefox(program()) as page:
+    with firefox(programs.firefox()) as page:
         yield page
 
 

@@ -52,7 +52,7 @@ def notebook(folder: Path, cells: list[str]) -> str:
     return name
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -78,7 +78,7 @@ def server(folder: Path, more: dict[str, str] | None = None) -> Iterator[str]:
         "IPYTHONDIR": str(state / "ipython"),
         **(more or {}),
     }
-    base = f"http://127.0.0.1:{(port := _free_port())}"
+    base = f"http://127.0.0.1:{(port := free_port())}"
     options = ("--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}", "--IdentityProvider.token=",
                "--ServerApp.password=", "--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={folder}")  # fmt: skip
     with (folder / "server.log").open("w") as log:

@@ -101,6 +101,14 @@ def pressed(control: Locator, key: str, root: Locator) -> None:
     expect(root).to_have_attribute("data-revision", str(before + 1))
 
 
+def first_preset(root: Locator) -> Locator:
+    return root.get_by_role("group", name="Presets").get_by_role("button").first
+
+
+def back_to_the_first_preset(root: Locator) -> None:
+    pressed(first_preset(root), "Enter", root)
+
+
 @each
 def test_it_opens_with_its_story(page, simulator):
     root = shown(page, simulator)
@@ -123,7 +131,7 @@ def test_every_control_answers_to_the_keyboard(page, simulator):
     root = shown(page, simulator)
     if any(control.more for control in simulator.controls):
         open_more(root)
-    start = root.get_by_role("group", name="Presets").get_by_role("button").first
+    start = first_preset(root)
     for control in simulator.controls:
         if control.kind == "slider":
             widget = root.get_by_role("slider", name=control.label, exact=True)
@@ -259,7 +267,7 @@ def test_a_wrong_combination_is_a_sentence_and_the_picture_stays(page):
     expect(root.locator(".tbt-error").first).to_contain_text("dtype must be one of")
     expect(root.get_by_role("status")).to_contain_text("dtype must be one of")
     assert figures(root) == before
-    pressed(root.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", root)
+    back_to_the_first_preset(root)
     expect(root.locator(".tbt-error").first).to_be_hidden()
 
 
@@ -271,7 +279,7 @@ def test_a_change_is_announced_once(page):
         slider.press("ArrowLeft")
     summary = answer(simulator, {"values": {"group_m": 1}})["frames"][0]["summary"]
     expect(root.get_by_role("status")).to_have_text(summary)
-    pressed(root.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", root)
+    back_to_the_first_preset(root)
 
 
 def test_steps_go_on_while_a_cell_runs_and_a_change_is_not_lost(page):
@@ -288,7 +296,7 @@ def test_steps_go_on_while_a_cell_runs_and_a_change_is_not_lost(page):
     finally:
         busy.unlink()
     expect(walk).to_have_attribute("data-revision", str(before + 1))
-    pressed(walk.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", walk)
+    back_to_the_first_preset(walk)
 
 
 def test_the_data_and_the_state_can_be_copied(page):
@@ -306,7 +314,7 @@ def test_the_data_and_the_state_can_be_copied(page):
     root.get_by_role("button", name="Copy as code").press("Enter")
     expect(root.get_by_role("status")).to_have_text("Code copied.")
     assert page.evaluate("navigator.clipboard.readText()") == 'show("gemm_tiling.tile_walk", group_m=16)'
-    pressed(root.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", root)
+    back_to_the_first_preset(root)
 
 
 def as_it_opens(page: Page, simulator) -> Locator:
@@ -315,7 +323,7 @@ def as_it_opens(page: Page, simulator) -> Locator:
     folds = root.locator("details[open] > summary")
     while folds.count():
         folds.first.press("Enter")
-    pressed(root.get_by_role("group", name="Presets").get_by_role("button").first, "Enter", root)
+    back_to_the_first_preset(root)
     return root
 
 
