@@ -45,6 +45,11 @@ class Transformer:
         """With the embedding table, of which a step reads one row a token."""
         return self.linear_parameters + self.vocabulary * self.hidden
 
+    @property
+    def cached_per_token(self) -> int:
+        """Numbers that a token leaves behind: a key and a value in each layer."""
+        return 2 * self.layers * self.kv_heads * self.head_dim
+
 
 LLAMA_70B = Transformer("Llama-3-70B", 80, 8192, 28672, 64, 8, 128, 128256)
 LLAMA_8B = Transformer("Llama-3-8B", 32, 4096, 14336, 32, 8, 128, 128256)
@@ -75,7 +80,7 @@ def decode_chain(
     launch_s = machine.launch_s if launch_s is None else launch_s
     require.not_negative(launch_s=launch_s)
     weights = model.linear_parameters / devices
-    cached = 2 * model.layers * model.kv_heads * model.head_dim * context * batch / devices
+    cached = model.cached_per_token * context * batch / devices
     score_flops = 4 * model.layers * model.heads * model.head_dim * context * batch / devices
     state = batch * model.hidden * 2
     kernels = kernels_per_layer * model.layers + sampling_kernels

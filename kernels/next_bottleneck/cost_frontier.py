@@ -70,7 +70,7 @@ def most_users(model: Transformer, machine: Machine, *, gpus: int, weight_bits: 
     """How many caches of `context` 16-bit tokens fit beside the weights; 0 if the weights alone do not."""
     require.count(gpus=gpus, context=context)
     require.positive(weight_bits=weight_bits)
-    cache_bytes = 2 * model.layers * model.kv_heads * model.head_dim * context * 2
+    cache_bytes = model.cached_per_token * context * 2
     room = gpus * machine.memory_bytes - model.parameters * weight_bits / 8
     return max(0, int(room // cache_bytes))
 

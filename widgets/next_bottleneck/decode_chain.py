@@ -63,7 +63,7 @@ def run(batch, context, weight_bits, kv_bits, model, devices, machine_name) -> R
     sizes, gpu = MODELS[model], machine(machine_name)
     same = {"batch": batch, "context": context, "devices": devices}
     parts_s = cost.decode_chain(sizes, gpu, **same)
-    cached = 2 * sizes.layers * sizes.kv_heads * sizes.head_dim * context * batch * 2
+    cached = sizes.cached_per_token * context * batch * 2
     used = (2 * sizes.parameters + cached) / devices
     if used > gpu.memory_bytes:
         raise ValueError(
