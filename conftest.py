@@ -45,8 +45,8 @@ def pytest_configure(config):
     else:  # the same examples on every run and machine: a red test is a change, never the dice
         settings.register_profile("house", derandomize=True, deadline=None)
         settings.load_profile("house")
-    config.addinivalue_line("markers", "postgresql: needs PostgreSQL's server and its driver")
-    config.addinivalue_line("markers", "bubblewrap: needs bubblewrap and the right to make a box")
+    for marker, (_, what, _) in NEEDS.items():
+        config.addinivalue_line("markers", f"{marker}: needs {what}")
 
 
 def pytest_collection_modifyitems(items):
