@@ -1,6 +1,9 @@
 """Which level is chosen, how long that is remembered, and who is refused."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -93,23 +96,28 @@ def test_a_limit_must_be_positive():
         Limits(wall_s=0)
 
 
-def test_processes_are_found_by_ps_where_there_is_no_proc(monkeypatch):
-    """macOS's way: the same processes, parents and sessions as /proc tells."""
-    import os
-    import subprocess
-    import sys
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True)
+print(child.pid, flush=True)
+input()
+child.communicate(b"\\n")
+"""
 
-    from grader.box import warm
 
-    warm.stop_all()  # other tests' boxes are this process's too
+@pytest.mark.parametrize("has_proc", [True, False], ids=["proc", "ps"])
+def test_processes_are_found_with_their_parents_and_sessions(monkeypatch, has_proc):
+    """By /proc, and macOS's way; below a process of the test's own, since other tests' boxes are children too."""
+    if has_proc and not os.path.isdir("/proc/self"):
+        pytest.skip("this system has no /proc")
     with subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
-    ) as child:
-        monkeypatch.setattr(keeper.os.path, "isdir", lambda path: False)
-        found = keeper._everyone()
-        assert found[child.pid] == (os.getpid(), child.pid)
-        assert keeper.members(os.getpid(), child.pid) == [child.pid]
-        child.stdin.close()
+        [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        child = int(parent.stdout.readline())
+        monkeypatch.setattr(keeper.os.path, "isdir", lambda path: has_proc)
+        assert keeper._everyone()[child] == (parent.pid, child)
+        assert keeper.members(parent.pid, child) == [child]
+        parent.stdin.write("\n")
 
 
 def test_the_table_tells_a_broken_promise_from_none():
