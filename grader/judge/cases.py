@@ -7,6 +7,7 @@ from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
 
 UNTOLD = "values that differ"
+EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding is never known
 
 
 def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: []) -> None:
@@ -173,9 +174,29 @@ def recognise(question, run: Run, others: list[Run]) -> str:
     whole = [one for one in others if one is not run and not one.outcome.error and one.want]
     for mistake in question.mistakes:
         for output in mistake.outputs:  # with one choice of tiles in all of them
-            if all(_gives(question, output, one) for one in (run, *whole)):
+            if all(_gives(question, output, one) for one in (run, *whole)) and _explains(output, run):
                 return mistake.sentence
     return ""
+
+
+def _explains(output, run: Run) -> bool:
+    """What came lies nearer to the mistake than to the right values: a mistake that hardly shows here explains nothing."""
+    with np.errstate(all="ignore"):
+        would = output(run.inputs, run.case)
+        to_mistake, to_right = (
+            sum(_distance(run.output(name), values[name]) for name in would if name in run.want)
+            for values in (would, run.want)
+        )
+    return to_mistake < EXPLAINED * to_right
+
+
+def _distance(came: np.ndarray, values: np.ndarray) -> float:
+    came, values = came.astype(np.float64), np.asarray(values, np.float64)
+    finite = np.isfinite(came) & np.isfinite(values)
+    elsewhere = np.where(finite, 0.0, came), np.where(finite, 0.0, values)
+    return (
+        float(np.abs(came - values)[finite].sum()) if np.array_equal(*elsewhere, equal_nan=True) else np.inf
+    )
 
 
 def _near(would: np.ndarray) -> np.ndarray:
