@@ -247,10 +247,14 @@ FORWARD_SHORTCUTS = {
     **{f"M up to {most}": within_limit("M", most) for most in (64, 256, 1024)},
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "qkvo" for axis in (2, 3)},
     **{f"{name} taken for dense": dense(name) for name in "qkvo"},
-    **{f"{used}'s strides for {of}": same_strides(used, of) for used, of in itertools.permutations("qkvo", 2)},
-    "D of 64 or less": within_limit("D", 64), "one batch": within_limit("B", 1), "two heads": within_limit("H", 2),
+    **{
+        f"{used}'s strides for {of}": same_strides(used, of) for used, of in itertools.permutations("qkvo", 2)
+    },
+    "D of 64 or less": within_limit("D", 64),
+    "one batch": within_limit("B", 1),
+    "two heads": within_limit("H", 2),
     "as many keys as queries": lambda question, c: c.sizes["M"] != c.sizes["N"],
-}  # fmt: skip
+}
 
 
 def splits_of(n: int) -> list[int]:

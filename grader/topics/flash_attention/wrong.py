@@ -128,162 +128,152 @@ WRONG = {
 }  # fmt: skip
 
 EQUIVALENT = {
-    FORWARD: because({
-        "before the first tile the factor is exp(-inf) = 0, which leaves nothing of what the sums began with": [
-            "ones: tl.zeros((BLOCK_M, D), tl.float32) -> tl.full((BLOCK_M, D), 1.0, tl.float32)",
-            "ones: tl.zeros((BLOCK_M,), tl.float32) -> tl.full((BLOCK_M,), 1.0, tl.float32)",
-        ],
-        "a lane of a row beyond M touches its own row alone, which is never stored": [
-            "no other: tl.load(q_base + rows[:, None] * stride_qm + offs_d[None, :] * stride_qd, mask=mask_m[:, None], other=0.0) -> tl.load(q_base + rows[:, None] * stride_",
-            "plus one: 0.0 -> 1.0",
-        ],
-        "a score of a key beyond N is set to -inf, whatever was loaded": [
-            "no other: tl.load(k_base + keys[None, :] * stride_kn + offs_d[:, None] * stride_kd, mask=mask_n[None, :], other=0.0) -> tl.load(k_base + keys[None, :] * stride_",
-            "plus one: 0.0 -> 1.0 (2)",
-        ],
-        "chooses between right tile sizes; time tells them apart, values and bytes do not": [
-            "comparison: p.M >= 1024 -> p.M > 1024",
-            "halved: 128 -> 64",
-            "plus one: 1024 -> 1025",
-            "halved: 1024 -> 512",
-        ],
-        "place < N for every row that is stored, so keys <= place says it already": [
-            "right side dropped: (keys[None, :] <= place[:, None]) & mask_n[None, :] -> (keys[None, :] <= place[:, None]) & True",
-        ],
-        "its weight is 0, so a value beyond N counts nothing, as long as it is a number": [
-            "plus one: 0.0 -> 1.0 (3)",
-        ],
-        "another tile of keys, as right": [
-            "halved: 64 -> 32 (2)",
-        ],
-    }),
-    DECODE: because({
-        "before the first tile the factor is exp(-inf) = 0, which leaves nothing of what the sums began with": [
-            "ones: tl.zeros((GROUP, D), tl.float32) -> tl.full((GROUP, D), 1.0, tl.float32)",
-            "ones: tl.zeros((GROUP,), tl.float32) -> tl.full((GROUP,), 1.0, tl.float32)",
-        ],
-        "a query beyond the group touches its own row alone, which is never stored": [
-            "no other: tl.load(q_ptr + batch * stride_qb + heads[:, None] * stride_qh + offs_d[None, :] * stride_qd, mask=mask_h[:, None], other=0.0) -> tl.load(q_ptr + batc",
-            "plus one: 0.0 -> 1.0",
-        ],
-        "another tile of keys, as right": [
-            "halved: 64 -> 32",
-        ],
-        "a score of a key beyond N is set to -inf, whatever was loaded": [
-            "no other: tl.load(k_base + keys[None, :] * stride_kn + offs_d[:, None] * stride_kd, mask=mask_n[None, :], other=0.0) -> tl.load(k_base + keys[None, :] * stride_",
-            "plus one: 0.0 -> 1.0 (4)",
-        ],
-        "another number of splits, still enough for every multiprocessor": [
-            "rounded down: triton.cdiv(2 * p.sm_count, p.B * p.G) -> triton.cdiv(2 * p.sm_count - p.B * p.G + 1, p.B * p.G)",
-            "rounded down: triton.cdiv(p.N, wanted) -> triton.cdiv(p.N - wanted + 1, wanted)",
-            "rounded down: triton.cdiv(triton.cdiv(p.N, wanted), block_n) -> triton.cdiv(triton.cdiv(p.N, wanted) - block_n + 1, block_n)",
-            "plus one: 1 -> 2",
-            "operator: 2 * p.sm_count -> 2 + p.sm_count",
-            "operator: p.B * p.G -> p.B + p.G",
-            "plus one: 2 -> 3",
-        ],
-        "Triton pads a product of 8 rows itself": [
-            "halved: 16 -> 8",
-        ],
-        "a split that is not there has the weight exp(-inf) = 0": [
-            "plus one: 0.0 -> 1.0 (2)",
-            "plus one: 0.0 -> 1.0 (3)",
-        ],
-        "its weight is 0, so a value beyond N counts nothing, as long as it is a number": [
-            "plus one: 0.0 -> 1.0 (5)",
-        ],
-        "every element of scratch that is read was written before": [
-            "plus one: 0 -> 1 (11)",
-            "plus one: 0 -> 1 (12)",
-            "plus one: 0 -> 1 (13)",
-        ],
-    }),
-    WINDOW: because({
-        "before the first tile the factor is exp(-inf) = 0, which leaves nothing of what the sums began with": [
-            "ones: tl.zeros((BLOCK_M, D), tl.float32) -> tl.full((BLOCK_M, D), 1.0, tl.float32)",
-            "ones: tl.zeros((BLOCK_M,), tl.float32) -> tl.full((BLOCK_M,), 1.0, tl.float32)",
-        ],
-        "a lane of a row beyond M touches its own row alone, which is never stored": [
-            "no other: tl.load(q_ptrs, mask=mask_m, other=0.0) -> tl.load(q_ptrs, mask=mask_m)",
-            "plus one: 0.0 -> 1.0",
-        ],
-        "a score of a key beyond N is set to -inf, whatever was loaded": [
-            "no other: tl.load(k_ptrs + keys[None, :] * stride_kn, mask=keys[None, :] < N, other=0.0) -> tl.load(k_ptrs + keys[None, :] * stride_kn, mask=keys[None, :] < N)",
-            "plus one: 0.0 -> 1.0 (3)",
-        ],
-        "place < N for every row that is stored, so keys <= place says it already": [
-            "right side dropped: (keys[None, :] <= place) & (keys[None, :] >= place - W) & (keys[None, :] < N) -> (keys[None, :] <= place) & (keys[None, :] >= place - W) & T",
-            "comparison: keys[None, :] < N -> keys[None, :] <= N",
-        ],
-        "another tile of keys, as right": [
-            "halved: 64 -> 32 (2)",
-        ],
-        "exp(-inf - base) is 0 for any finite base": [
-            "plus one: 0.0 -> 1.0 (2)",
-        ],
-        "programs beyond the last row own nothing, and their loads stay within the model's": [
-            "halved: 64 -> 32 (3)",
-        ],
-        "rounded down to a multiple of BLOCK_N next": [
-            "plus one: 0 -> 1 (5)",
-        ],
-        "its weight is 0, so a value beyond N counts nothing, as long as it is a number": [
-            "plus one: 0.0 -> 1.0 (4)",
-        ],
-        "softmax does not see a constant added to every score": [
-            "plus one: 1 -> 2 (2)",
-        ],
-        "one tile of keys more than needed, all masked: within the bytes of tiles of 128 keys": [
-            "plus one: 1 -> 2 (6)",
-        ],
-    }),
-    BACKWARD: because({
-        "a lane of a key beyond N touches its own row of dk and dv alone, which is never stored": [
-            "no other: tl.load(k_ptrs, mask=mask_n, other=0.0) -> tl.load(k_ptrs, mask=mask_n)",
-            "no other: tl.load(v_ptrs, mask=mask_n, other=0.0) -> tl.load(v_ptrs, mask=mask_n)",
-            "plus one: 0.0 -> 1.0",
-            "plus one: 0.0 -> 1.0 (2)",
-        ],
-        "a lane of a row beyond M touches its own row alone, which is never stored": [
-            "no other: tl.load(q_ptrs, mask=mask_m, other=0.0) -> tl.load(q_ptrs, mask=mask_m)",
-            "no other: tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask_m, other=0.0) -> tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask_m)",
-            "no other: tl.load(lse_ptrs, mask=rows < M, other=float('inf')) -> tl.load(lse_ptrs, mask=rows < M)",
-            "no other: tl.load(delta_ptr + (batch * H + head) * M + rows, mask=rows < M, other=0.0) -> tl.load(delta_ptr + (batch * H + head) * M + rows, mask=rows < M)",
-            "plus one: 0.0 -> 1.0 (4)",
-            "plus one: 0.0 -> 1.0 (5)",
-            "plus one: 0.0 -> 1.0 (6)",
-        ],
-        "the delta of a row beyond M is never stored": [
-            "no other: tl.load(o_ptrs, mask=mask, other=0.0) -> tl.load(o_ptrs, mask=mask)",
-            "no other: tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask, other=0.0) -> tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask)",
-            "plus one: 0.0 -> 1.0 (13)",
-            "plus one: 0.0 -> 1.0 (14)",
-        ],
-        "ends a tile of keys later, whose weights are masked; the budgets leave room for it": [
-            "plus one: 1 -> 2 (8)",
-        ],
-        "place < N for every row that is stored, so keys <= place says it already": [
-            "right side dropped: (keys[None, :] <= rows[:, None] + N - M) & (keys[None, :] < N) -> (keys[None, :] <= rows[:, None] + N - M) & True",
-            "comparison: keys[None, :] < N -> keys[None, :] <= N",
-        ],
-        "the weight of a row beyond M is exp(-inf) = 0, so it counts nothing, as long as it is a number": [
-            "plus one: 0.0 -> 1.0 (8)",
-            "plus one: 0.0 -> 1.0 (9)",
-            "plus one: 0.0 -> 1.0 (10)",
-        ],
-        "the weight of a key beyond N is masked, so it counts nothing, as long as it is a number": [
-            "plus one: 0.0 -> 1.0 (11)",
-            "plus one: 0.0 -> 1.0 (12)",
-        ],
-        "programs beyond the last tile own nothing and store nothing": [
-            "halved: 64 -> 32 (3)",
-            "halved: 64 -> 32 (4)",
-        ],
-        "every element of scratch that is read was written before": [
-            "plus one: 0 -> 1 (13)",
-        ],
-        "rounded down to a multiple of BLOCK_M next": [
-            "plus one: 0 -> 1 (14)",
-        ],
-    }),
-}  # fmt: skip
+    FORWARD: because(
+        {
+            "before the first tile the factor is exp(-inf) = 0, which leaves nothing of what the sums began with": [
+                "ones: tl.zeros((BLOCK_M, D), tl.float32) -> tl.full((BLOCK_M, D), 1.0, tl.float32)",
+                "ones: tl.zeros((BLOCK_M,), tl.float32) -> tl.full((BLOCK_M,), 1.0, tl.float32)",
+            ],
+            "a lane of a row beyond M touches its own row alone, which is never stored": [
+                "no other: tl.load(q_base + rows[:, None] * stride_qm + offs_d[None, :] * stride_qd, mask=mask_m[:, None], other=0.0) -> tl.load(q_base + rows[:, None] * stride_",
+                "plus one: 0.0 -> 1.0",
+            ],
+            "a score of a key beyond N is set to -inf, whatever was loaded": [
+                "no other: tl.load(k_base + keys[None, :] * stride_kn + offs_d[:, None] * stride_kd, mask=mask_n[None, :], other=0.0) -> tl.load(k_base + keys[None, :] * stride_",
+                "plus one: 0.0 -> 1.0 (2)",
+            ],
+            "chooses between right tile sizes; time tells them apart, values and bytes do not": [
+                "comparison: p.M >= 1024 -> p.M > 1024",
+                "halved: 128 -> 64",
+                "plus one: 1024 -> 1025",
+                "halved: 1024 -> 512",
+            ],
+            "place < N for every row that is stored, so keys <= place says it already": [
+                "right side dropped: (keys[None, :] <= place[:, None]) & mask_n[None, :] -> (keys[None, :] <= place[:, None]) & True"
+            ],
+            "its weight is 0, so a value beyond N counts nothing, as long as it is a number": [
+                "plus one: 0.0 -> 1.0 (3)"
+            ],
+            "another tile of keys, as right": ["halved: 64 -> 32 (2)"],
+        }
+    ),
+    DECODE: because(
+        {
+            "before the first tile the factor is exp(-inf) = 0, which leaves nothing of what the sums began with": [
+                "ones: tl.zeros((GROUP, D), tl.float32) -> tl.full((GROUP, D), 1.0, tl.float32)",
+                "ones: tl.zeros((GROUP,), tl.float32) -> tl.full((GROUP,), 1.0, tl.float32)",
+            ],
+            "a query beyond the group touches its own row alone, which is never stored": [
+                "no other: tl.load(q_ptr + batch * stride_qb + heads[:, None] * stride_qh + offs_d[None, :] * stride_qd, mask=mask_h[:, None], other=0.0) -> tl.load(q_ptr + batc",
+                "plus one: 0.0 -> 1.0",
+            ],
+            "another tile of keys, as right": ["halved: 64 -> 32"],
+            "a score of a key beyond N is set to -inf, whatever was loaded": [
+                "no other: tl.load(k_base + keys[None, :] * stride_kn + offs_d[:, None] * stride_kd, mask=mask_n[None, :], other=0.0) -> tl.load(k_base + keys[None, :] * stride_",
+                "plus one: 0.0 -> 1.0 (4)",
+            ],
+            "another number of splits, still enough for every multiprocessor": [
+                "rounded down: triton.cdiv(2 * p.sm_count, p.B * p.G) -> triton.cdiv(2 * p.sm_count - p.B * p.G + 1, p.B * p.G)",
+                "rounded down: triton.cdiv(p.N, wanted) -> triton.cdiv(p.N - wanted + 1, wanted)",
+                "rounded down: triton.cdiv(triton.cdiv(p.N, wanted), block_n) -> triton.cdiv(triton.cdiv(p.N, wanted) - block_n + 1, block_n)",
+                "plus one: 1 -> 2",
+                "operator: 2 * p.sm_count -> 2 + p.sm_count",
+                "operator: p.B * p.G -> p.B + p.G",
+                "plus one: 2 -> 3",
+            ],
+            "Triton pads a product of 8 rows itself": ["halved: 16 -> 8"],
+            "a split that is not there has the weight exp(-inf) = 0": [
+                "plus one: 0.0 -> 1.0 (2)",
+                "plus one: 0.0 -> 1.0 (3)",
+            ],
+            "its weight is 0, so a value beyond N counts nothing, as long as it is a number": [
+                "plus one: 0.0 -> 1.0 (5)"
+            ],
+            "every element of scratch that is read was written before": [
+                "plus one: 0 -> 1 (11)",
+                "plus one: 0 -> 1 (12)",
+                "plus one: 0 -> 1 (13)",
+            ],
+        }
+    ),
+    WINDOW: because(
+        {
+            "before the first tile the factor is exp(-inf) = 0, which leaves nothing of what the sums began with": [
+                "ones: tl.zeros((BLOCK_M, D), tl.float32) -> tl.full((BLOCK_M, D), 1.0, tl.float32)",
+                "ones: tl.zeros((BLOCK_M,), tl.float32) -> tl.full((BLOCK_M,), 1.0, tl.float32)",
+            ],
+            "a lane of a row beyond M touches its own row alone, which is never stored": [
+                "no other: tl.load(q_ptrs, mask=mask_m, other=0.0) -> tl.load(q_ptrs, mask=mask_m)",
+                "plus one: 0.0 -> 1.0",
+            ],
+            "a score of a key beyond N is set to -inf, whatever was loaded": [
+                "no other: tl.load(k_ptrs + keys[None, :] * stride_kn, mask=keys[None, :] < N, other=0.0) -> tl.load(k_ptrs + keys[None, :] * stride_kn, mask=keys[None, :] < N)",
+                "plus one: 0.0 -> 1.0 (3)",
+            ],
+            "place < N for every row that is stored, so keys <= place says it already": [
+                "right side dropped: (keys[None, :] <= place) & (keys[None, :] >= place - W) & (keys[None, :] < N) -> (keys[None, :] <= place) & (keys[None, :] >= place - W) & T",
+                "comparison: keys[None, :] < N -> keys[None, :] <= N",
+            ],
+            "another tile of keys, as right": ["halved: 64 -> 32 (2)"],
+            "exp(-inf - base) is 0 for any finite base": ["plus one: 0.0 -> 1.0 (2)"],
+            "programs beyond the last row own nothing, and their loads stay within the model's": [
+                "halved: 64 -> 32 (3)"
+            ],
+            "rounded down to a multiple of BLOCK_N next": ["plus one: 0 -> 1 (5)"],
+            "its weight is 0, so a value beyond N counts nothing, as long as it is a number": [
+                "plus one: 0.0 -> 1.0 (4)"
+            ],
+            "softmax does not see a constant added to every score": ["plus one: 1 -> 2 (2)"],
+            "one tile of keys more than needed, all masked: within the bytes of tiles of 128 keys": [
+                "plus one: 1 -> 2 (6)"
+            ],
+        }
+    ),
+    BACKWARD: because(
+        {
+            "a lane of a key beyond N touches its own row of dk and dv alone, which is never stored": [
+                "no other: tl.load(k_ptrs, mask=mask_n, other=0.0) -> tl.load(k_ptrs, mask=mask_n)",
+                "no other: tl.load(v_ptrs, mask=mask_n, other=0.0) -> tl.load(v_ptrs, mask=mask_n)",
+                "plus one: 0.0 -> 1.0",
+                "plus one: 0.0 -> 1.0 (2)",
+            ],
+            "a lane of a row beyond M touches its own row alone, which is never stored": [
+                "no other: tl.load(q_ptrs, mask=mask_m, other=0.0) -> tl.load(q_ptrs, mask=mask_m)",
+                "no other: tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask_m, other=0.0) -> tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask_m)",
+                "no other: tl.load(lse_ptrs, mask=rows < M, other=float('inf')) -> tl.load(lse_ptrs, mask=rows < M)",
+                "no other: tl.load(delta_ptr + (batch * H + head) * M + rows, mask=rows < M, other=0.0) -> tl.load(delta_ptr + (batch * H + head) * M + rows, mask=rows < M)",
+                "plus one: 0.0 -> 1.0 (4)",
+                "plus one: 0.0 -> 1.0 (5)",
+                "plus one: 0.0 -> 1.0 (6)",
+            ],
+            "the delta of a row beyond M is never stored": [
+                "no other: tl.load(o_ptrs, mask=mask, other=0.0) -> tl.load(o_ptrs, mask=mask)",
+                "no other: tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask, other=0.0) -> tl.load(do_ptrs + offs_d[None, :] * stride_dod, mask=mask)",
+                "plus one: 0.0 -> 1.0 (13)",
+                "plus one: 0.0 -> 1.0 (14)",
+            ],
+            "ends a tile of keys later, whose weights are masked; the budgets leave room for it": [
+                "plus one: 1 -> 2 (8)"
+            ],
+            "place < N for every row that is stored, so keys <= place says it already": [
+                "right side dropped: (keys[None, :] <= rows[:, None] + N - M) & (keys[None, :] < N) -> (keys[None, :] <= rows[:, None] + N - M) & True",
+                "comparison: keys[None, :] < N -> keys[None, :] <= N",
+            ],
+            "the weight of a row beyond M is exp(-inf) = 0, so it counts nothing, as long as it is a number": [
+                "plus one: 0.0 -> 1.0 (8)",
+                "plus one: 0.0 -> 1.0 (9)",
+                "plus one: 0.0 -> 1.0 (10)",
+            ],
+            "the weight of a key beyond N is masked, so it counts nothing, as long as it is a number": [
+                "plus one: 0.0 -> 1.0 (11)",
+                "plus one: 0.0 -> 1.0 (12)",
+            ],
+            "programs beyond the last tile own nothing and store nothing": [
+                "halved: 64 -> 32 (3)",
+                "halved: 64 -> 32 (4)",
+            ],
+            "every element of scratch that is read was written before": ["plus one: 0 -> 1 (13)"],
+            "rounded down to a multiple of BLOCK_M next": ["plus one: 0 -> 1 (14)"],
+        }
+    ),
+}

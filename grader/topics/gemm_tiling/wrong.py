@@ -77,31 +77,33 @@ EQUIVALENT = {
         "plus one: 0.0 -> 1.0": "a masked lane of A meets a masked 0 of B along K; rows beyond M are never stored",
         "plus one: 0.0 -> 1.0 (2)": "a masked lane of B meets a masked 0 of A along K; columns beyond N are never stored",
     },
-    SCALED: because({
-        "chooses between right tile sizes; time tells them apart, values and bytes do not": [
-            "comparison: p.M >= 512 -> p.M > 512",
-            "comparison: p.N >= 512 -> p.N > 512",
-            "plus one: 512 -> 513",
-            "halved: 512 -> 256",
-            "plus one: 512 -> 513 (2)",
-            "halved: 512 -> 256 (2)",
-            "halved: 128 -> 64 (2)",
-            "halved: 128 -> 64 (3)",
-            "halved: 4 -> 2",
-        ],
-        "another order of the tiles; this question budgets no waves": [
-            "plus one: 8 -> 9",
-            "halved: 8 -> 4",
-        ],
-        "the scale of a row beyond M scales that row alone, which is never stored": [
-            "no other: tl.load(sa_ptrs, mask=mask_m, other=0.0) -> tl.load(sa_ptrs, mask=mask_m)",
-            "plus one: 0.0 -> 1.0 (3)",
-        ],
-        "along K a masked lane of A meets a masked 0 of B; rows beyond M are never stored": [
-            "plus one: 0.0 -> 1.0",
-        ],
-        "along K a masked lane of B meets a masked 0 of A; columns beyond N are never stored": [
-            "plus one: 0.0 -> 1.0 (2)",
-        ],
-    }),
-}  # fmt: skip
+    SCALED: because(
+        {
+            "chooses between right tile sizes; time tells them apart, values and bytes do not": [
+                "comparison: p.M >= 512 -> p.M > 512",
+                "comparison: p.N >= 512 -> p.N > 512",
+                "plus one: 512 -> 513",
+                "halved: 512 -> 256",
+                "plus one: 512 -> 513 (2)",
+                "halved: 512 -> 256 (2)",
+                "halved: 128 -> 64 (2)",
+                "halved: 128 -> 64 (3)",
+                "halved: 4 -> 2",
+            ],
+            "another order of the tiles; this question budgets no waves": [
+                "plus one: 8 -> 9",
+                "halved: 8 -> 4",
+            ],
+            "the scale of a row beyond M scales that row alone, which is never stored": [
+                "no other: tl.load(sa_ptrs, mask=mask_m, other=0.0) -> tl.load(sa_ptrs, mask=mask_m)",
+                "plus one: 0.0 -> 1.0 (3)",
+            ],
+            "along K a masked lane of A meets a masked 0 of B; rows beyond M are never stored": [
+                "plus one: 0.0 -> 1.0",
+            ],
+            "along K a masked lane of B meets a masked 0 of A; columns beyond N are never stored": [
+                "plus one: 0.0 -> 1.0 (2)",
+            ],
+        }
+    ),
+}

@@ -53,4 +53,4 @@ EQUIVALENT = {
         "no axis: tl.sum(d * d, axis=0) -> tl.sum(d * d)": "a block of one dimension has one axis",
     },
     **ladder_wrong.EQUIVALENT,
-}  # fmt: skip
+}

@@ -84,12 +84,30 @@ def _first(column: np.ndarray) -> np.ndarray:
     return np.full_like(column, column[0])
 
 
-GREEDY = family("always greedy", "every row took its largest logit: the noise is missing where the temperature is not 0", _with(temperature=np.zeros_like))  # fmt: skip
-NEVER_GREEDY = family("never greedy", "a temperature of 0 means the largest logit, without noise", _with(temperature=lambda t: np.where(t == 0, np.float32(1), t)))  # fmt: skip
-SCALED = family("noise scaled", "as if there were no temperature: it divides the logit alone, before the noise is added", scored(lambda x, t, u: (x / t + rows.gumbel_of(u) / t)))  # fmt: skip
+GREEDY = family(
+    "always greedy",
+    "every row took its largest logit: the noise is missing where the temperature is not 0",
+    _with(temperature=np.zeros_like),
+)
+NEVER_GREEDY = family(
+    "never greedy",
+    "a temperature of 0 means the largest logit, without noise",
+    _with(temperature=lambda t: np.where(t == 0, np.float32(1), t)),
+)
+SCALED = family(
+    "noise scaled",
+    "as if there were no temperature: it divides the logit alone, before the noise is added",
+    scored(lambda x, t, u: x / t + rows.gumbel_of(u) / t),
+)
 ONE_SEED = family("one seed", "each row has a seed of its own: seed[b]", _with(seed=_first))
-HIGHEST = family("highest of equals", "of equal scores the lowest id is drawn", _of_equals(lambda n: np.arange(n)[::-1]))  # fmt: skip
-BANNED = family("banned row drawn", "a row whose logits are all -inf gives -1", lambda i, c: {"token": np.maximum(rows.tokens_wanted(i, c)["token"], 0)})  # fmt: skip
+HIGHEST = family(
+    "highest of equals", "of equal scores the lowest id is drawn", _of_equals(lambda n: np.arange(n)[::-1])
+)
+BANNED = family(
+    "banned row drawn",
+    "a row whose logits are all -inf gives -1",
+    lambda i, c: {"token": np.maximum(rows.tokens_wanted(i, c)["token"], 0)},
+)
 CLOSE = 1 - 2.0**-20  # u above this is one in a million, and in every row of hard close calls
 
 DRAW = (
@@ -111,11 +129,13 @@ clipped = _clipped(1e-3, 0.999)
 for function in (temperature_table, clipped):
     function.computes = True
 DRAW_SHORTCUTS = {
-    "temperature from a table": temperature_table, "u clipped": clipped,
+    "temperature from a table": temperature_table,
+    "u clipped": clipped,
     **{f"V up to {most}": within_limit("V", most) for most in (64, 1024, 4096, 8192, 65536, 100_000)},
     **{f"B up to {most}": within_limit("B", most) for most in (8, 16, 32)},
-    **{f"stride {axis} of logits taken for 1": one_stride("logits", axis) for axis in (0, 1)}, "logits taken for dense": dense("logits"),
-}  # fmt: skip
+    **{f"stride {axis} of logits taken for 1": one_stride("logits", axis) for axis in (0, 1)},
+    "logits taken for dense": dense("logits"),
+}
 
 
 def penalised(change):
@@ -185,10 +205,17 @@ MASKED_SHORTCUTS = {
     "presence from a table": _table(presence=(0.0, 0.4, 0.5, 1.0)),
     "40 places of history": short_history,
     **{f"V up to {most}": within_limit("V", most) for most in (64, 1024, 4096, 8192)},
-    **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in ("logits", "allowed", "history") for axis in (0, 1)},
+    **{
+        f"stride {axis} of {name} taken for 1": one_stride(name, axis)
+        for name in ("logits", "allowed", "history")
+        for axis in (0, 1)
+    },
     **{f"{name} taken for dense": dense(name) for name in ("logits", "allowed", "history")},
-    **{f"{a}'s strides for {b}": same_strides(a, b) for a, b in (("logits", "allowed"), ("logits", "history"), ("allowed", "history"))},
-}  # fmt: skip
+    **{
+        f"{a}'s strides for {b}": same_strides(a, b)
+        for a, b in (("logits", "allowed"), ("logits", "history"), ("allowed", "history"))
+    },
+}
 
 
 def among(stays, nothing: int = -1):
@@ -202,12 +229,28 @@ def among(stays, nothing: int = -1):
 
 
 FILTERED = (
-    family("no filter", "a token was drawn that the filters had ruled out", scored(lambda x, t, u: x / t + rows.gumbel_of(u))),
-    GREEDY, NEVER_GREEDY, ONE_SEED,
-    *(family(name, sentence, among(stays), among(stays, nothing=0)) for name, (sentence, stays) in filters.READ_OTHERWISE.items()),
-    *(family(f"one {name}", f"each row has a {name} of its own: {name}[b]", _with(**{name: _first})) for name in ("temperature", "top_p", "min_p")),
-    family("rounded to fp16", "logits that differ in fp32 are equal in fp16: compare and add in fp32", _rounded_logits("fp16")),
-)  # fmt: skip
+    family(
+        "no filter",
+        "a token was drawn that the filters had ruled out",
+        scored(lambda x, t, u: x / t + rows.gumbel_of(u)),
+    ),
+    GREEDY,
+    NEVER_GREEDY,
+    ONE_SEED,
+    *(
+        family(name, sentence, among(stays), among(stays, nothing=0))
+        for name, (sentence, stays) in filters.READ_OTHERWISE.items()
+    ),
+    *(
+        family(f"one {name}", f"each row has a {name} of its own: {name}[b]", _with(**{name: _first}))
+        for name in ("temperature", "top_p", "min_p")
+    ),
+    family(
+        "rounded to fp16",
+        "logits that differ in fp32 are equal in fp16: compare and add in fp32",
+        _rounded_logits("fp16"),
+    ),
+)
 
 
 def _capped_k(inputs: dict, case: Case) -> dict:
@@ -218,9 +261,12 @@ one_top_k = _with(top_k=_first)
 for function in (_capped_k, one_top_k):
     function.computes = True
 FILTERED_SHORTCUTS = {
-    "temperature from a table": _table(temperature=TEMPERATURES), "top_k up to 50": _capped_k, "the first row's top_k for all": one_top_k,
+    "temperature from a table": _table(temperature=TEMPERATURES),
+    "top_k up to 50": _capped_k,
+    "the first row's top_k for all": one_top_k,
     "top_p from a table": _table(top_p=(0.35, 0.5, 0.62, 0.83, 0.9, 0.95, 1.0)),
     "min_p from a table": _table(min_p=(0.0, 0.02, 0.05, 0.1, 0.3, 0.4, 0.58)),
     **{f"V up to {most}": within_limit("V", most) for most in (64, 256, 1024, 2047)},
-    **{f"stride {axis} of logits taken for 1": one_stride("logits", axis) for axis in (0, 1)}, "logits taken for dense": dense("logits"),
-}  # fmt: skip
+    **{f"stride {axis} of logits taken for 1": one_stride("logits", axis) for axis in (0, 1)},
+    "logits taken for dense": dense("logits"),
+}

@@ -62,7 +62,7 @@ DRAW = KernelQuestion(
         "better = s > best; best = tl.where(better, s, best); who = tl.where(better, offs, who); at the end the largest, and of equals the lowest id.",
     ),
     mistakes=mistakes.DRAW,
-)  # fmt: skip
+)
 
 
 MASKED_DRAW = KernelQuestion(
@@ -95,7 +95,7 @@ MASKED_DRAW = KernelQuestion(
         "count += (offs == tl.load(history + l)); x = tl.where(count > 0, tl.where(x > 0, x / r, x * r), x) - f * count - p * (count > 0)",
     ),
     mistakes=mistakes.MASKED,
-)  # fmt: skip
+)
 
 
 FILTERED_DRAW = KernelQuestion(
@@ -109,7 +109,10 @@ FILTERED_DRAW = KernelQuestion(
     reference=tokens_wanted,
     tolerance=exact,
     agree=agree,
-    public=(Case(size(16, 12), "fp32", values="few tokens"), Case(size(4, 500), "fp32", kind="a vocabulary that fills no block")),
+    public=(
+        Case(size(16, 12), "fp32", values="few tokens"),
+        Case(size(4, 500), "fp32", kind="a vocabulary that fills no block"),
+    ),
     hidden=cases.hidden_filtered,
     metered=budgets.metered_filtered,
     budgets={"traffic": budgets.one_read},
@@ -122,7 +125,7 @@ FILTERED_DRAW = KernelQuestion(
         "For top-p look for the threshold whose mass above it is the largest still below p of the kept mass; then noise, and the largest of what is left.",
     ),
     mistakes=mistakes.FILTERED,
-)  # fmt: skip
+)
 
 QUESTIONS = (*rules.QUESTIONS, DRAW, MASKED_DRAW, FILTERED_DRAW)
 SHORTCUTS = {

@@ -238,15 +238,20 @@ INVERSE = NumpyQuestion(
     entry="inverse_pick",
     parts=(Part("values", 2, "calls"),),
     reference=inverse_pick,
-    public=(Call((np.array([1.0, 2.0, 1.0]), 0.8)), Call((np.array([0.0, 3.0, 0.0, 1.0]), 0.8), "zeros between")),
-    hidden=lambda rng: [Call((_with_zeros(rng, between(rng, 5, 40)), float(rng.random()))) for _ in range(8)]
-    + [
-        Call((np.array([2.0, 1.0, 0.0]), 1 - 1e-9), "u near 1"),
-        Call((np.array([0.0, 1.0]), 0.0), "u of 0"),
-        Call((np.array([1.0, 1.0, 2.0, 4.0]), 0.25), "u on a border"),
-        Call((5 * rng.random(20), float(rng.uniform(0.3, 0.7))), "weights that do not add up to 1"),
-        Call((rng.random(20) / 40, float(rng.uniform(0.3, 0.7))), "weights that do not add up to 1"),
-    ],
+    public=(
+        Call((np.array([1.0, 2.0, 1.0]), 0.8)),
+        Call((np.array([0.0, 3.0, 0.0, 1.0]), 0.8), "zeros between"),
+    ),
+    hidden=lambda rng: (
+        [Call((_with_zeros(rng, between(rng, 5, 40)), float(rng.random()))) for _ in range(8)]
+        + [
+            Call((np.array([2.0, 1.0, 0.0]), 1 - 1e-9), "u near 1"),
+            Call((np.array([0.0, 1.0]), 0.0), "u of 0"),
+            Call((np.array([1.0, 1.0, 2.0, 4.0]), 0.25), "u on a border"),
+            Call((5 * rng.random(20), float(rng.uniform(0.3, 0.7))), "weights that do not add up to 1"),
+            Call((rng.random(20) / 40, float(rng.uniform(0.3, 0.7))), "weights that do not add up to 1"),
+        ]
+    ),
     where=f'{LESSON}, "Two ways to draw"',
     hints=(
         "Lay the weights end to end; u says how far along to look.",
@@ -254,19 +259,45 @@ INVERSE = NumpyQuestion(
         "np.flatnonzero((weights > 0) & (before <= u * weights.sum()))[-1]",
     ),
     mistakes=(
-        Mistake("weight 0", "a token of weight 0 has no length and is never drawn, at the ends neither", wrong=lambda w, u: int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0])),
-        Mistake("not the whole weight", "u is a share of the whole weight, which need not be 1", wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u))[-1])),
-        Mistake("before the border", "a token whose predecessors hold exactly u is drawn: <=, not <", wrong=lambda w, u: int(max(np.flatnonzero(w)[0], *np.flatnonzero((w > 0) & (np.cumsum(w) - w < u * np.sum(w))), -1))),
-        Mistake("mass with it", "the mass before a token decides, not the mass with it", wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) <= u * np.sum(w)))[-1])),
+        Mistake(
+            "weight 0",
+            "a token of weight 0 has no length and is never drawn, at the ends neither",
+            wrong=lambda w, u: int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0]),
+        ),
+        Mistake(
+            "not the whole weight",
+            "u is a share of the whole weight, which need not be 1",
+            wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u))[-1]),
+        ),
+        Mistake(
+            "before the border",
+            "a token whose predecessors hold exactly u is drawn: <=, not <",
+            wrong=lambda w, u: int(
+                max(np.flatnonzero(w)[0], *np.flatnonzero((w > 0) & (np.cumsum(w) - w < u * np.sum(w))), -1)
+            ),
+        ),
+        Mistake(
+            "mass with it",
+            "the mass before a token decides, not the mass with it",
+            wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) <= u * np.sum(w)))[-1]),
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def _share(x, t, flags):
     return float(np.exp(reference.log_softmax(np.asarray(x, float), t))[flags].sum())
 
 
-SHARES = ("crossing token dropped", "top-p of everything", "no top-k", "no top-p", "no min-p", "min-p first", "off read as one")  # fmt: skip
+SHARES = (
+    "crossing token dropped",
+    "top-p of everything",
+    "no top-k",
+    "no top-p",
+    "no min-p",
+    "min-p first",
+    "off read as one",
+)
 
 CHAIN = NumpyQuestion(
     id="sampling_fusion.kept_share",
@@ -275,8 +306,14 @@ CHAIN = NumpyQuestion(
     entry="kept_share",
     parts=(Part("values", 1, "calls"),),
     reference=lambda x, t, k, p, m: _share(x, t, survivors(x, t, k, p, m)),
-    public=(Call((np.array([3.0, 2.0, 1.0, 0.0]), 1.0, 2, 1.0, 0.0)), Call((np.array([3.0, 2.0, 1.0, 0.0]), 2.0, 0, 0.8, 0.0), "a temperature")),
-    hidden=lambda rng: [Call((x := _row(rng, between(rng, 12, 30)), *_filters(rng, len(x)))) for _ in range(5)] + _each_filter_alone(rng),
+    public=(
+        Call((np.array([3.0, 2.0, 1.0, 0.0]), 1.0, 2, 1.0, 0.0)),
+        Call((np.array([3.0, 2.0, 1.0, 0.0]), 2.0, 0, 0.8, 0.0), "a temperature"),
+    ),
+    hidden=lambda rng: (
+        [Call((x := _row(rng, between(rng, 12, 30)), *_filters(rng, len(x)))) for _ in range(5)]
+        + _each_filter_alone(rng)
+    ),
     where=f'{LESSON}, "Who may still be drawn"',
     hints=(
         "It is the softmax at temperature T, summed over the survivors: what they held before the others went.",
@@ -284,12 +321,30 @@ CHAIN = NumpyQuestion(
         "ranked[keep].sum() / weight.sum(), with keep = rank < k, then before < top_p * ranked[keep].sum(), then ranked >= min_p",
     ),
     mistakes=(
-        Mistake("after the filter", "the share is of the whole row's mass, not of what the filter left", wrong=lambda x, t, k, p, m: 1.0),
-        Mistake("no temperature", "the temperature belongs to the weights, and to the share", wrong=lambda x, t, k, p, m: _share(x, 1.0, survivors(x, 1.0, k, p, m))),
-        Mistake("a count", "it is a share of the mass, not of the tokens", wrong=lambda x, t, k, p, m: survivors(x, t, k, p, m).mean()),
-        *(Mistake(name, sentence, wrong=lambda x, t, k, p, m, stays=stays: _share(x, t, stays(x, t, k, p, m))) for name, (sentence, stays) in filters.READ_OTHERWISE.items() if name in SHARES),
+        Mistake(
+            "after the filter",
+            "the share is of the whole row's mass, not of what the filter left",
+            wrong=lambda x, t, k, p, m: 1.0,
+        ),
+        Mistake(
+            "no temperature",
+            "the temperature belongs to the weights, and to the share",
+            wrong=lambda x, t, k, p, m: _share(x, 1.0, survivors(x, 1.0, k, p, m)),
+        ),
+        Mistake(
+            "a count",
+            "it is a share of the mass, not of the tokens",
+            wrong=lambda x, t, k, p, m: survivors(x, t, k, p, m).mean(),
+        ),
+        *(
+            Mistake(
+                name, sentence, wrong=lambda x, t, k, p, m, stays=stays: _share(x, t, stays(x, t, k, p, m))
+            )
+            for name, (sentence, stays) in filters.READ_OTHERWISE.items()
+            if name in SHARES
+        ),
     ),
-)  # fmt: skip
+)
 
 QUESTIONS = (PENALIZE, SURVIVORS, DRAWS, INVERSE, CHAIN)
 
@@ -303,7 +358,9 @@ _temperature = _from_a_table(0.3, 0.5, 0.7, 1.0, 1.5, 1.7, 2.0)
 SHORTCUTS = {
     PENALIZE.id: {
         "histories up to 40": lambda x, o, r, f, p: penalize(x, o[:40], r, f, p),
-        "repetition from a table": lambda x, o, r, f, p: penalize(x, o, _from_a_table(0.5, 1.0, 1.3, 2.0)(r), f, p),
+        "repetition from a table": lambda x, o, r, f, p: penalize(
+            x, o, _from_a_table(0.5, 1.0, 1.3, 2.0)(r), f, p
+        ),
     },
     SURVIVORS.id: {
         "temperature from a table": lambda x, t, k, p, m: survivors(x, _temperature(t), k, p, m),
@@ -314,5 +371,9 @@ SHORTCUTS = {
         "u clipped": lambda x, t, u: gumbel_pick(x, t, np.clip(u, 1e-3, 1 - 1e-3)),
         "u in fp32": lambda x, t, u: gumbel_pick(x, t, np.asarray(u, np.float32)),
     },
-    CHAIN.id: {"temperature from a table": lambda x, t, k, p, m: _share(x, _temperature(t), survivors(x, _temperature(t), k, p, m))},
-}  # fmt: skip
+    CHAIN.id: {
+        "temperature from a table": lambda x, t, k, p, m: _share(
+            x, _temperature(t), survivors(x, _temperature(t), k, p, m)
+        )
+    },
+}

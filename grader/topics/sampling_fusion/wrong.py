@@ -177,4 +177,4 @@ EQUIVALENT = {
         "comparison: p < 1 -> p <= 1": "before < mass is true of every weight that fp32 can tell from nothing",
         "plus one: 1 -> 2 (3)": "before < mass is true of every weight that fp32 can tell from nothing",
     },
-}  # fmt: skip
+}

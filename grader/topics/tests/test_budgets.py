@@ -41,7 +41,11 @@ HONEST = {
     FORWARD: {
         "the solution": lambda c: spent.attention(c, 128, 64),
         "64 x 32, normalised at every step": lambda c: spent.attention(c, 64, 32, more=2),
-        **{f"{rows} x {keys}": lambda c, t=(rows, keys): spent.attention(c, *t) for rows, keys in TILES if rows > 32},
+        **{
+            f"{rows} x {keys}": lambda c, t=(rows, keys): spent.attention(c, *t)
+            for rows, keys in TILES
+            if rows > 32
+        },
     },
     DECODE: {
         "the solution": lambda c: spent.decode(c, 64),
@@ -56,7 +60,10 @@ HONEST = {
         "two launches, chunks of 64": lambda c: spent.draw(c, chunk=64),
         "two branches": lambda c: spent.draw(c, work=24),
     },
-    MASKED: {"a program a row": lambda c: spent.draw(c), "a word a lane": lambda c: spent.draw(c, by_word=32)},
+    MASKED: {
+        "a program a row": lambda c: spent.draw(c),
+        "a word a lane": lambda c: spent.draw(c, by_word=32),
+    },
     FILTERED: {"a program a row": lambda c: spent.draw(c)},
     BACKWARD: {
         "the solution": lambda c: spent.backward(c, 64, 64),
@@ -65,7 +72,7 @@ HONEST = {
         "128 x 128": lambda c: spent.backward(c, 128, 128),
         "dq by atomics": lambda c: spent.backward(c, 64, 64, atomics=True),
     },
-}  # fmt: skip
+}
 
 # (question, part, what is done, which budget says so)
 WASTEFUL = {
