@@ -66,16 +66,8 @@ def ending(name: str, within: tuple[str, ...], rule=control.anything, **more) ->
 
 ARITHMETIC = [
     *rows("arith addi subi muli shli", 2, 1, alike(INTS), attributes=WRAPS),
-    *rows(
-        "arith andi ori xori divsi divui remsi remui maxsi maxui minsi minui shrsi shrui", 2, 1, alike(INTS)
-    ),
-    *rows(
-        "arith addf subf mulf divf remf maxnumf minnumf maximumf minimumf",
-        2,
-        1,
-        alike(FLOATS),
-        attributes=FAST,
-    ),
+    *rows("arith andi ori xori divsi divui remsi remui maxsi maxui minsi minui shrsi shrui", 2, 1, alike(INTS)),
+    *rows("arith addf subf mulf divf remf maxnumf minnumf maximumf minimumf", 2, 1, alike(FLOATS), attributes=FAST),
     *rows("arith negf", 1, 1, alike(FLOATS), attributes=FAST),
     *rows("arith addui_extended mulsi_extended mului_extended", 2, 2, numbers.extended),
     *rows("arith cmpi", 2, 1, compares(INTS), attributes={"predicate": Whole(range(0, 10), 64)}),
@@ -92,9 +84,7 @@ ARITHMETIC = [
     *rows("arith bitcast", 1, 1, converts(NUMBERS, NUMBERS, "same")),
     *rows("arith index_cast index_castui", 1, 1, converts(COUNTS, COUNTS)),
     *rows("math absi", 1, 1, alike(COUNTS)),
-    *rows(
-        "math absf ceil cos erf exp exp2 floor log log2 rsqrt sin sqrt", 1, 1, alike(FLOATS), attributes=FAST
-    ),
+    *rows("math absf ceil cos erf exp exp2 floor log log2 rsqrt sin sqrt", 1, 1, alike(FLOATS), attributes=FAST),
     *rows("math fma", 3, 1, alike(FLOATS), attributes=FAST),
     *rows("tt mulhiui", 2, 1, alike(frozenset({"i32", "i64"}))),
     *rows("tt clampf", 3, 1, alike(FLOATS), attributes=NAN),
@@ -104,20 +94,12 @@ ARITHMETIC = [
     *rows("tt bitcast", 1, 1, numbers.bitcast),
     *rows("tt ptr_to_int int_to_ptr", 1, 1, numbers.pointer_to_int),
     *rows("tt addptr", 2, 1, numbers.addptr),
-    *rows(
-        "tt extern_elementwise",
-        (1, 4),
-        1,
-        numbers.extern,
-        attributes={
-            "libname": OneOf(frozenset({""}), "empty"),
-            "libpath": OneOf(frozenset({""}), "empty"),
-            "pure": Truth((True,), "true"),
-            "symbol": OneOf(frozenset(SYMBOLS), "a function of libdevice in this list"),
-        },
-    ),
+    *rows("tt extern_elementwise", (1, 4), 1, numbers.extern, attributes={
+        "libname": OneOf(frozenset({""}), "empty"), "libpath": OneOf(frozenset({""}), "empty"),
+        "pure": Truth((True,), "true"), "symbol": OneOf(frozenset(SYMBOLS), "a function of libdevice in this list"),
+    }),
     *rows("tt assert", 1, 0, control.assertion, attributes={"message": Words()}, extras={}),
-]
+]  # fmt: skip
 TENSORS = [
     *rows("tt splat unsplat", 1, 1, tensors.splat, combines=False),
     *rows("tt expand_dims", 1, 1, reshaped(tensors.expanded), attributes=AXIS, combines=False),
@@ -181,45 +163,21 @@ TENSORS = [
 ]
 MEMORY = [
     *rows("tt get_program_id get_num_programs", 0, 1, control.i32_result, attributes=PROGRAM, combines=False),
-    *rows(
-        "tt load",
-        (1, 3),
-        1,
-        memory.load,
-        combines=False,
-        attributes={**NO_BLOCK, **CACHE, "isVolatile": Truth(), **SEGMENTS},
-    ),
+    *rows("tt load", (1, 3), 1, memory.load, combines=False,
+          attributes={**NO_BLOCK, **CACHE, "isVolatile": Truth(), **SEGMENTS}),
     *rows("tt store", (2, 3), 0, memory.store, attributes={**NO_BLOCK, **CACHE}, combines=False),
-    *rows(
-        "tt atomic_rmw",
-        (2, 3),
-        1,
-        memory.atomic_rmw,
-        combines=False,
-        attributes={"atomic_rmw_op": Whole(range(1, 11)), **ORDER},
-    ),
+    *rows("tt atomic_rmw", (2, 3), 1, memory.atomic_rmw, combines=False,
+          attributes={"atomic_rmw_op": Whole(range(1, 11)), **ORDER}),
     *rows("tt atomic_cas", 3, 1, memory.atomic_cas, attributes=ORDER, combines=False),
-    *rows(
-        "tt make_tensor_descriptor",
-        (3, 11),
-        1,
-        memory.make_descriptor,
-        combines=False,
-        attributes={"padding": Whole(range(1, 3))},
-    ),
+    *rows("tt make_tensor_descriptor", (3, 11), 1, memory.make_descriptor, combines=False,
+          attributes={"padding": Whole(range(1, 3))}),
     *rows("tt descriptor_load", (2, 6), 1, memory.descriptor_load, attributes=CACHE, combines=False),
     *rows("tt descriptor_store", (3, 7), 0, memory.descriptor_store, combines=False),
-    *rows(
-        "tt descriptor_reduce",
-        (3, 7),
-        0,
-        memory.descriptor_store,
-        combines=False,
-        attributes={"kind": Whole(frozenset({1, 2, 3, 6, 7, 8}))},
-    ),
+    *rows("tt descriptor_reduce", (3, 7), 0, memory.descriptor_store, combines=False,
+          attributes={"kind": Whole(frozenset({1, 2, 3, 6, 7, 8}))}),
     *rows("tt descriptor_gather", 3, 1, memory.descriptor_rows, combines=False),
     *rows("tt descriptor_scatter", 4, 0, memory.descriptor_rows, combines=False),
-]
+]  # fmt: skip
 OPEN = ("tt.func", "tt.map_elementwise")  # their regions may have several blocks
 LOOPS = ("scf.for", "scf.if", "scf.while")
 CONTROL = [

@@ -21,7 +21,7 @@ def cell(body: str):
             ("{NAME}", hand.sheet.name),
         ):
             text = text.replace(word, str(value))
-        rest = right(question.id) if question.kind == "numpy" else "def launch(p):\n    return {}\n"
+        rest = "def launch(p):\n    return {}\n" if question.compiles else right(question.id)
         hand.answer["source"] = f"{text}\n{rest}"
 
     return do
@@ -41,7 +41,7 @@ def exploit(theme: str, question: str) -> Attack | None:
 def speaks_of_hidden_cases(hand: Hand) -> None:
     """Right where everybody can see; elsewhere it prints, raises and would return what it was asked."""
     question = hand.question
-    if question.kind == "kernel":
+    if question.compiles:
         return cell("print(p)")(hand)
     public = sorted({repr(call.args) for call in question.public})
     hand.answer["source"] = f"""{right(question.id)}

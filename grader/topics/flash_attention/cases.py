@@ -97,31 +97,12 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 1, 90, 90, 32, values="large values", scale=_scale(rng), kind="another scale"),
         case(2, 2, 2, between(rng, 40, 70), 90, 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
         # not transposed keys: of 32 columns, Triton 3.6 makes code for them that reads beyond shared memory on Hopper
-        case(
-            2,
-            4,
-            2,
-            70,
-            90,
-            32,
-            layout={"k": "spread 7", "v": "padded", "o": "transposed"},
-            kind="keys and values laid out apart",
-        ),
-        case(
-            1,
-            2,
-            1,
-            70,
-            80,
-            32,
-            "bf16",
-            layout={"q": "transposed", "v": "transposed", "k": "padded"},
-            kind="values transposed, keys padded",
-        ),
+        case(2, 4, 2, 70, 90, 32, layout={"k": "spread 7", "v": "padded", "o": "transposed"}, kind="keys and values laid out apart"),
+        case(1, 2, 1, 70, 80, 32, "bf16", layout={"q": "transposed", "v": "transposed", "k": "padded"}, kind="values transposed, keys padded"),
         case(1, 2, 1, 33, 70, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
         case(1, 1, 1, 8, long, 64, values="flat", kind="a long row of keys"),
         case(1, 1, 1, 4, long - 7, 32, "bf16", values="flat", kind="a long row of keys in bf16"),
-    ]
+    ]  # fmt: skip
 
 
 def hidden_decode(rng: np.random.Generator) -> list[Case]:
@@ -137,33 +118,13 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         one(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
         one(1, 4, 2, 200, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
         one(2, 4, 2, between(rng, 200, 300), 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
-        one(
-            1, 4, 2, 260, 64, layout={"k": "padded", "v": "transposed"}, kind="keys padded, values transposed"
-        ),
-        one(
-            1,
-            2,
-            1,
-            90,
-            64,
-            layout={"q": "transposed", "k": "transposed", "o": "padded"},
-            kind="keys transposed",
-        ),
+        one(1, 4, 2, 260, 64, layout={"k": "padded", "v": "transposed"}, kind="keys padded, values transposed"),
+        one(1, 2, 1, 90, 64, layout={"q": "transposed", "k": "transposed", "o": "padded"}, kind="keys transposed"),
         one(1, 2, 1, 257, 32, scale=_scale(rng), values="large values", kind="another scale"),
         one(1, 4, 2, between(rng, 420, 600), 64, sm_count=1, kind="a machine with a single multiprocessor"),
         one(2, 2, 1, long, 32, values="flat", kind="a long cache"),
-        one(
-            1,
-            2,
-            1,
-            long - 33,
-            32,
-            "bf16",
-            values="flat",
-            sm_count=1,
-            kind="a long cache for a single multiprocessor",
-        ),
-    ]
+        one(1, 2, 1, long - 33, 32, "bf16", values="flat", sm_count=1, kind="a long cache for a single multiprocessor"),
+    ]  # fmt: skip
 
 
 def hidden_window(rng: np.random.Generator) -> list[Case]:
