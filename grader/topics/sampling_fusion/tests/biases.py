@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grader import questions
-from grader.topics.sampling_fusion import chi_square, mistakes, rows
+from grader.topics.sampling_fusion import chi_square, mistakes, mistakes_filtered, mistakes_masked, rows
 from grader.topics.sampling_fusion.rules import inverse_pick, penalize
 
 DRAWS = 20_000  # in a histogram
@@ -170,7 +170,7 @@ def _filtered(stays, flags, right) -> Bias:
     return Bias(
         draw,
         chances_of(ROW / T, flags),
-        mistakes.among(stays),
+        mistakes_filtered.among(stays),
         chances_of(ROW / T, right),
         "filtered_draw",
         FEW,
@@ -209,7 +209,7 @@ BIASES = {
     "last penalty forgotten": Bias(
         lambda u: largest(FORGETFUL / T, rows.gumbel_of(u)),
         chances_of(FORGETFUL / T),
-        mistakes.penalised(forgets_the_last),
+        mistakes_masked.penalised(forgets_the_last),
         chances_of(PENALISED / T),
         "masked_draw",
     ),
