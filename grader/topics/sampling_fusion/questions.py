@@ -6,7 +6,15 @@ see what moves a score by less than a thousandth, nor what happens once in billi
 """
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
-from grader.topics.sampling_fusion import budgets, cases, mistakes, mistakes_filtered, mistakes_masked, rules
+from grader.topics.sampling_fusion import (
+    budgets,
+    cases,
+    mistakes,
+    mistakes_filtered,
+    mistakes_masked,
+    picks,
+    rules,
+)
 from grader.topics.sampling_fusion.cases import size
 from grader.topics.sampling_fusion.rows import (
     agree,
@@ -127,9 +135,10 @@ FILTERED_DRAW = KernelQuestion(
     mistakes=mistakes_filtered.FILTERED,
 )
 
-QUESTIONS = (*rules.QUESTIONS, DRAW, MASKED_DRAW, FILTERED_DRAW)
+QUESTIONS = (*rules.QUESTIONS, *picks.QUESTIONS, DRAW, MASKED_DRAW, FILTERED_DRAW)
 SHORTCUTS = {
     **rules.SHORTCUTS,
+    **picks.SHORTCUTS,
     DRAW.id: mistakes.DRAW_SHORTCUTS,
     MASKED_DRAW.id: mistakes_masked.MASKED_SHORTCUTS,
     FILTERED_DRAW.id: mistakes_filtered.FILTERED_SHORTCUTS,
