@@ -109,11 +109,18 @@ def _questions(arguments) -> int:
 
     rows = [
         {
-            "id": q.id, "notebook": q.notebook_path if by_hand.is_there(q.notebook_path) else None, "kind": q.kind, "points": q.points, "bonus": q.bonus, "asks": q.asks,
-            "parts": [{"name": p.name, "points": p.points, "cpu": p.judge, "gpu": p.gpu or p.judge} for p in q.parts],
+            "id": q.id,
+            "notebook": q.notebook_path if by_hand.is_there(q.notebook_path) else None,
+            "kind": q.kind,
+            "points": q.points,
+            "bonus": q.bonus,
+            "asks": q.asks,
+            "parts": [
+                {"name": p.name, "points": p.points, "cpu": p.judge, "gpu": p.gpu or p.judge} for p in q.parts
+            ],
         }
         for q in questions.load().values()
-    ]  # fmt: skip
+    ]
     rows += [row for row in by_hand.rows() if row["id"] not in questions.load()]
     if arguments.json:
         print(json.dumps(rows, indent=1))

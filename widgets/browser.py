@@ -11,8 +11,14 @@ from widgets.answer import answer, spec
 from widgets.declare import Declaration
 
 ORIGIN = "http://simulators.test"
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run")  # fmt: skip
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 PAGE = """<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8"><title>Simulators</title>
 <link rel="stylesheet" href="/scene.css">
 <style>html {{ color-scheme: {theme}; background: {ground}; }} body {{ margin: 20px; width: {width}px; }}</style>
@@ -74,8 +80,11 @@ def open_page(
     html = PAGE.format(
         theme=theme, width=width, ground=ground, starts=json.dumps(starts).replace("</", "<\\/")
     )
-    served = {"/": ("text/html", html), "/scene.js": ("text/javascript", static.javascript()),
-              "/scene.css": ("text/css", static.css())}  # fmt: skip
+    served = {
+        "/": ("text/html", html),
+        "/scene.js": ("text/javascript", static.javascript()),
+        "/scene.css": ("text/css", static.css()),
+    }
 
     def serve(route):
         kind, body = served.get(route.request.url.removeprefix(ORIGIN), ("text/plain", ""))

@@ -92,19 +92,27 @@ def _timed(facts: dict, dtype: str) -> Scene:
         takeaway="The distance to the roof is what is left to win; nothing wins more.",
         marks=marks,
         figures=(mine, ratio),
-        table=table(("kernel", Column("time", "s", units.seconds), Column("rate", "FLOP/s", lambda v: units.si(v, "FLOP/s"))),
-                    [(n, s, facts["flops"] / s) for n, s, _ in contenders]),
+        table=table(
+            (
+                "kernel",
+                Column("time", "s", units.seconds),
+                Column("rate", "FLOP/s", lambda v: units.si(v, "FLOP/s")),
+            ),
+            [(n, s, facts["flops"] / s) for n, s, _ in contenders],
+        ),
         height=top + 8 + 34 * len(rows) + 8,
-    )  # fmt: skip
+    )
 
 
 def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> Scene:
     """Loads as three intensities under a machine's roof, and every budget with what was moved."""
     flops = facts["work"]["useful_flops"]  # twice the work is no merit
     loads = {
-        kind: sum(t["load"][kind] for launch in facts["launches"] for t in launch["tensors"].values() if "load" in t)
+        kind: sum(
+            t["load"][kind] for launch in facts["launches"] for t in launch["tensors"].values() if "load" in t
+        )
         for kind in ("requested", "wave", "unique")
-    }  # fmt: skip
+    }
     names = {"requested": "every load from HBM", "wave": "a wave shares the L2", "unique": "each byte once"}
     roles = {"requested": "measured", "wave": "primary", "unique": "secondary"}
     marks, top = [], 0
@@ -123,9 +131,11 @@ def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> 
         takeaway=_where(flops, loads, machine, dtype),
         marks=marks,
         figures=(asked, shared, unique),
-        table=table(("bytes", *(Column(name, "B", units.si_bytes) for name in ("at least", "moved", "at most"))), rows),
+        table=table(
+            ("bytes", *(Column(name, "B", units.si_bytes) for name in ("at least", "moved", "at most"))), rows
+        ),
         height=top + 24 + 28 * len(rows) + 44,
-    )  # fmt: skip
+    )
 
 
 def _where(flops: float, loads: dict, machine: Machine, dtype: str) -> str:
@@ -247,9 +257,17 @@ def _recorded(run: dict, rows: list[dict]) -> Scene:
         "its µs",
     )
     cells = [
-        (i, _label(r), r["us"], r["share"], r["tb_s"], r["tflop_s"], *((p[0], p[1]["us"]) if (p := _best_peer(r)) else ("none", "")))
+        (
+            i,
+            _label(r),
+            r["us"],
+            r["share"],
+            r["tb_s"],
+            r["tflop_s"],
+            *((p[0], p[1]["us"]) if (p := _best_peer(r)) else ("none", "")),
+        )
         for i, r in enumerate(rows, 1)
-    ]  # fmt: skip
+    ]
     return Scene(
         summary=f"Measured on {run['machine']['gpu']} on {run['date']}, where a copy reaches {copy.text}: "
         f"{_label(best)} comes to {nearest.text} of its limit.",

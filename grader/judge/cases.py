@@ -76,9 +76,10 @@ LOOKS = {
     "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
 TOLD = {
-    "OutOfBounds": "an access outside a tensor", "Ended": "its process was stopped or ended itself",
+    "OutOfBounds": "an access outside a tensor",
+    "Ended": "its process was stopped or ended itself",
     "NotImplementedError": "not started",
-}  # fmt: skip
+}
 
 
 def from_error(error: dict, where: str) -> Failed:

@@ -104,9 +104,18 @@ def facts(report: dict, measured, bar) -> dict:
     peers = sorted((b1 + b2) / 2 for *_, b1, b2 in report["quads"])
     mine, theirs = answers[len(answers) // 2], peers[len(peers) // 2]
     found = {
-        "seconds": mine, "bar_seconds": theirs, "bar": bar.bar, "ratio": measured.median, "low": measured.low, "high": measured.high,
-        "gpu": report["gpu"], "torch": report["torch"], "triton": report["triton"], "sizes": dict(bar.case.sizes), "beats_physics": "",
-    }  # fmt: skip
+        "seconds": mine,
+        "bar_seconds": theirs,
+        "bar": bar.bar,
+        "ratio": measured.median,
+        "low": measured.low,
+        "high": measured.high,
+        "gpu": report["gpu"],
+        "torch": report["torch"],
+        "triton": report["triton"],
+        "sizes": dict(bar.case.sizes),
+        "beats_physics": "",
+    }
     if bar.bound:
         flops, moved = bar.bound(bar.case)
         found |= {"flops": flops, "bytes": moved}

@@ -25,8 +25,10 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         result.facts |= evidence.facts
     if len(run.launches) > question.most_launches:
         raise Failed(
-            f"{len(run.launches)} launches, allowed {question.most_launches}", "fuse the steps of launch(p)", told="too many launches"
-        )  # fmt: skip
+            f"{len(run.launches)} launches, allowed {question.most_launches}",
+            "fuse the steps of launch(p)",
+            told="too many launches",
+        )
     rows = [{**as_row(budget), "spent": spent(run, budget)} for budget in budgets]
     result.facts["budgets"] = rows
     for row, budget in zip(rows, budgets, strict=True):
@@ -89,7 +91,12 @@ def spent(run: Run, budget: Budget) -> float:
         )
     names = names_of(run, budget)
     kinds = ("load", "store", "atomic") if budget.access == "any" else (budget.access,)
-    counts = [launch["tensors"].get(name, {}).get(kind, {}).get(budget.count, 0) for launch in launches for name in names for kind in kinds]  # fmt: skip
+    counts = [
+        launch["tensors"].get(name, {}).get(kind, {}).get(budget.count, 0)
+        for launch in launches
+        for name in names
+        for kind in kinds
+    ]
     return max(counts, default=0) if budget.count == "programs" else sum(counts)
 
 

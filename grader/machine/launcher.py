@@ -27,11 +27,22 @@ WAVE = 16
 SECONDS = 120.0
 BY_BITS = {1: torch.uint8, 2: torch.int16}  # what numpy reads a type of torch's as that it lacks
 NAMES = {
-    torch.bool: "bool", torch.bfloat16: "bf16", torch.float8_e4m3fn: "fp8e4nv", torch.float8_e5m2: "fp8e5",
-    torch.float16: "fp16", torch.float32: "fp32", torch.float64: "fp64", torch.int8: "i8", torch.int16: "i16",
-    torch.int32: "i32", torch.int64: "i64", torch.uint8: "u8", torch.uint16: "u16", torch.uint32: "u32",
+    torch.bool: "bool",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "fp8e4nv",
+    torch.float8_e5m2: "fp8e5",
+    torch.float16: "fp16",
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+    torch.int8: "i8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.uint8: "u8",
+    torch.uint16: "u16",
+    torch.uint32: "u32",
     torch.uint64: "u64",
-}  # fmt: skip
+}
 
 
 class LaunchError(RuntimeError):
@@ -233,8 +244,11 @@ def reach(tensor: torch.Tensor) -> tuple[int, int]:
 
 def same_view(one: torch.Tensor, other: torch.Tensor) -> bool:
     return (one.dtype, one.shape, one.stride(), one.storage_offset()) == (
-        other.dtype, other.shape, other.stride(), other.storage_offset()
-    )  # fmt: skip
+        other.dtype,
+        other.shape,
+        other.stride(),
+        other.storage_offset(),
+    )
 
 
 def content_of(tensor: torch.Tensor, first: int, end: int) -> np.ndarray:

@@ -18,11 +18,11 @@ CODE_PATTERNS = (
     (re.compile(r"^\s*%cd\b|\bos\.chdir\b", re.M), "a change of folder; paths start at the notebook"),
     (re.compile(r"\bsys\.path\b"), "sys.path; make setup installs kernels, widgets and grader"),
     (re.compile(r"""["']https?://|\burlopen\b|\btorch\.hub\b|\bload_state_dict_from_url\b"""), "the network"),
-)  # fmt: skip
+)
 ANY_PATTERNS = (
     (re.compile(r"data:image/|;base64,|[A-Za-z0-9+/]{200,}"), "a base64 picture; link a file instead"),
     (re.compile(rf"(?<![\w/.:-])(/({FOLDERS})/\w|~/\w|[A-Z]:\\\w)"), "an absolute path"),
-)  # fmt: skip
+)
 
 
 def nbgrader(cell) -> dict:

@@ -27,9 +27,18 @@ COMPUTED = {
 }
 IN_ORDER = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)
 RENAMED = {
-    "max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum", "sum": "max", "exp": "exp2", "exp2": "exp",
-    "float32": "float16", "cumsum": "cumprod", "sqrt": "exp", "rsqrt": "sqrt",
-}  # fmt: skip
+    "max": "min",
+    "min": "max",
+    "maximum": "minimum",
+    "minimum": "maximum",
+    "sum": "max",
+    "exp": "exp2",
+    "exp2": "exp",
+    "float32": "float16",
+    "cumsum": "cumprod",
+    "sqrt": "exp",
+    "rsqrt": "sqrt",
+}
 DROPPED = ("mask", "other", "axis", "bitcast")
 BODIES = (ast.FunctionDef, ast.For, ast.While)
 OPTIONS = ("num_warps", "num_stages")  # of a step; they change no value and are for the clock to judge

@@ -51,7 +51,7 @@ def ways(question: Question) -> Iterator[tuple[str, Callable, bool]]:
             yield mistake.name + (f" ({number})" if mistake.variants else ""), output, False
     topic = importlib.import_module(f"grader.topics.{question.slug}.questions")
     for name, function in getattr(topic, "SHORTCUTS", {}).get(question.id, {}).items():
-        yield f"{name}, a shortcut", function, question.kind == "kernel" and not computes(function)
+        yield f"{name}, a shortcut", function, question.compiles and not computes(function)
 
 
 def computes(function: Callable) -> bool:
@@ -79,7 +79,7 @@ class Drawn:
     def catches(self, i: int, function: Callable, on_case: bool) -> bool:
         if on_case:
             return function(self.question, self.cases[i])
-        if self.question.kind == "numpy":
+        if not self.question.compiles:
             return _call_differs(self.question, self.cases[i].args, function)
         inputs, case, want, allowed = self.prepared(i)
         with np.errstate(all="ignore"):

@@ -38,9 +38,12 @@ FORMS = {
         "a tuple": "def penalize(x, output, r, f, p):\n    return tuple((v / r if v > 0 else v * r) - f * output.count(i) - p if i in output else v for i, v in enumerate(x))",
     },
     "sampling_fusion.survivors": {
-        "a list of booleans": "import math\n" + SURVIVORS.format(result="[i in stays for i in range(len(logits))]"),
-        "a list of numpy booleans": "import math\n" + SURVIVORS.format(result="[np.bool_(i in stays) for i in range(len(logits))]"),
-        "an array": "import math\n" + SURVIVORS.format(result="np.isin(np.arange(len(logits)), sorted(stays))"),
+        "a list of booleans": "import math\n"
+        + SURVIVORS.format(result="[i in stays for i in range(len(logits))]"),
+        "a list of numpy booleans": "import math\n"
+        + SURVIVORS.format(result="[np.bool_(i in stays) for i in range(len(logits))]"),
+        "an array": "import math\n"
+        + SURVIVORS.format(result="np.isin(np.arange(len(logits)), sorted(stays))"),
     },
     "sampling_fusion.gumbel_pick": {
         "a numpy integer": "def gumbel_pick(x, t, u):\n    return np.argmax(x / t - np.log(-np.log(u)))",
@@ -50,10 +53,12 @@ FORMS = {
         "by a loop": "def inverse_pick(w, u):\n    before, last, aim = 0.0, 0, u * sum(w)\n    for i, one in enumerate(w):\n        if one > 0 and before <= aim:\n            last = i\n        before += one\n    return last",
     },
     "flash_attention.online_softmax": {
-        "tuples in a tuple": "import math\n" + STATES.format(state="(m, factor, total)", states="tuple(states)"),
+        "tuples in a tuple": "import math\n"
+        + STATES.format(state="(m, factor, total)", states="tuple(states)"),
         "lists in a list": "import math\n" + STATES.format(state="[m, factor, total]", states="states"),
         "an array": "import math\n" + STATES.format(state="(m, factor, total)", states="np.array(states)"),
-        "row arrays in a list": "import math\n" + STATES.format(state="np.array([m, factor, total])", states="states"),
+        "row arrays in a list": "import math\n"
+        + STATES.format(state="np.array([m, factor, total])", states="states"),
     },
     "flash_attention.tiled_attention": {
         "row arrays in lists": "def tiled_attention(q, k, v, block):\n    m, total, out = np.full(len(q), -np.inf), 0.0, 0.0\n    tops, sums = [], []\n    for i in range(0, len(k), block):\n        s = q @ k[i : i + block].T / np.sqrt(q.shape[1])\n        new = np.maximum(m, s.max(1))\n        f, p, m = np.exp(m - new), np.exp(s - new[:, None]), new\n        total, out = total * f + p.sum(1), out * f[:, None] + p @ v[i : i + block]\n        tops.append(m)\n        sums.append(total)\n    return out / total[:, None], tops, sums",
@@ -65,4 +70,4 @@ FORMS = {
         "an array": "def attention_bytes(n, h, d, e):\n    tiled = 4 * h * n * d * e\n    return np.array([tiled + 4 * h * n * n * e, tiled])",
     },
     **of_topics("honest", "NUMPY_FORMS"),
-}  # fmt: skip
+}

@@ -63,10 +63,16 @@ MADE = {
     "flash_attention.online_softmax": {
         "no rescale": STATES.format(new="max(m, t.max())", factor="np.exp(m - new)", kept="total"),
         "tile maximum": STATES.format(new="t.max()", factor="np.exp(m - new)", kept="total * factor"),
-        "first factor": STATES.format(new="max(m, t.max())", factor="np.exp(m - new) if found else 1.0", kept="total * factor"),
-        "maximum from zero": STATES.format(new="max(m, t.max(), 0.0)", factor="np.exp(m - new)", kept="total * factor"),
+        "first factor": STATES.format(
+            new="max(m, t.max())", factor="np.exp(m - new) if found else 1.0", kept="total * factor"
+        ),
+        "maximum from zero": STATES.format(
+            new="max(m, t.max(), 0.0)", factor="np.exp(m - new)", kept="total * factor"
+        ),
         "all at once": "def online_softmax(tiles):\n    tops = np.maximum.accumulate([t.max() for t in tiles])\n    sums = np.cumsum([np.exp(t - tops[-1]).sum() for t in tiles]) * np.exp(tops[-1] - tops)\n    return list(zip(tops, np.exp(np.concatenate(([-np.inf], tops[:-1])) - tops), sums))",
-        "factor upside down": STATES.format(new="max(m, t.max())", factor="np.exp(new - m) if found else 0.0", kept="total * factor"),
+        "factor upside down": STATES.format(
+            new="max(m, t.max())", factor="np.exp(new - m) if found else 0.0", kept="total * factor"
+        ),
     },
     "flash_attention.tiled_attention": {
         "output alone": tiled(result="out / total[:, None]"),
@@ -142,7 +148,7 @@ MADE = {
         "off read as one": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, off=1)].sum() / w.sum()",
     },
     **of_topics("concepts_wrong", "MADE"),
-}  # fmt: skip
+}
 
 COUNTED = """
 def counted(a, b, bm, bn, bk, columns=None):

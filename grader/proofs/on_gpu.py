@@ -36,7 +36,13 @@ def judged(question, source: str, mode: str) -> dict:
     both = {p.name for p in question.parts if not p.gpu}
     parts = {p.name: [p.state, p.points, p.came[:200]] for p in verdict.parts}
     lost = sorted(p.name for p in verdict.parts if p.state != "PASS" and p.name in both)
-    return {"verdict": verdict.verdict, "lost": lost, "message": verdict.message, "parts": parts, "seconds": round(time.monotonic() - started, 1)}  # fmt: skip
+    return {
+        "verdict": verdict.verdict,
+        "lost": lost,
+        "message": verdict.message,
+        "parts": parts,
+        "seconds": round(time.monotonic() - started, 1),
+    }
 
 
 def main(argv: list[str]) -> int:

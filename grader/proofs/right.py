@@ -5,14 +5,14 @@ from functools import cache
 from pathlib import Path
 
 from grader import questions
-from grader.questions import KernelQuestion, Question
+from grader.questions import Question
 
 ROOT = Path(__file__).parents[2]
 CELL = re.compile(r"^```python answer=(\w+)[^\n]*\n(.*?)^```$", re.M | re.S)
 
 
 def kernel_questions() -> list[Question]:
-    return [question for question in questions.load().values() if isinstance(question, KernelQuestion)]
+    return [question for question in questions.load().values() if question.compiles]
 
 
 def cells(slug: str, name: str) -> Path:

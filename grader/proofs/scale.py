@@ -130,8 +130,11 @@ def find(root: Path, what: str) -> int | None:
 
 def compare(serial: Course, farm: Course, alone, runs: Runs, wanted: Plan) -> list[str]:
     """What does not hold."""
-    broken = [f"the {n} run must end with 0, got {s.code}: {s.lines[-3:]}" for n, s in
-              (("serial", alone), ("farm's", runs.said[-1])) if s.code]  # fmt: skip
+    broken = [
+        f"the {n} run must end with 0, got {s.code}: {s.lines[-3:]}"
+        for n, s in (("serial", alone), ("farm's", runs.said[-1]))
+        if s.code
+    ]
     broken += [
         f"{what} must be killed, got {k}"
         for (_, what), k in zip(wanted.kills, runs.killed, strict=False)
@@ -155,8 +158,11 @@ def compare(serial: Course, farm: Course, alone, runs: Runs, wanted: Plan) -> li
     if len(rows[0]) != wanted.students:
         broken.append(f"{wanted.students} students must have a row, got {len(rows[0])}")
     changing = {"unchanged": None}
-    broken += [f"{name}: the row must be the same, got {rows[1].get(name)}" for name, row in rows[0].items()
-               if row | changing != rows[1].get(name, {}) | changing]  # fmt: skip
+    broken += [
+        f"{name}: the row must be the same, got {rows[1].get(name)}"
+        for name, row in rows[0].items()
+        if row | changing != rows[1].get(name, {}) | changing
+    ]
     if outcome.ask(serial, outcome.GRADES) != outcome.ask(farm, outcome.GRADES):
         broken.append("every grade in the gradebook must be the same, got others")
     broken += [f"still running: {words}" for words in outcome.left_running(farm.place)]

@@ -16,6 +16,17 @@ from grader.questions.model import (
 )
 
 __all__ = [
-    "COUNTS", "Budget", "Call", "Case", "KernelQuestion", "Mistake", "NumpyQuestion", "Part", "Question", "Speed",
-    "Tensor", "find", "load",
-]  # fmt: skip
+    "COUNTS",
+    "Budget",
+    "Call",
+    "Case",
+    "KernelQuestion",
+    "Mistake",
+    "NumpyQuestion",
+    "Part",
+    "Question",
+    "Speed",
+    "Tensor",
+    "find",
+    "load",
+]

@@ -29,6 +29,11 @@ def rows() -> list[dict]:
 def _row(name: str, notebook: str, points: float) -> dict:
     part = {"name": "by hand", "points": points, "cpu": "a person", "gpu": "a person"}
     return {
-        "id": name, "notebook": notebook, "kind": KIND, "points": points, "bonus": False,
-        "asks": "graded by a person; its rubric stands above the answer", "parts": [part],
-    }  # fmt: skip
+        "id": name,
+        "notebook": notebook,
+        "kind": KIND,
+        "points": points,
+        "bonus": False,
+        "asks": "graded by a person; its rubric stands above the answer",
+        "parts": [part],
+    }

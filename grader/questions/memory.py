@@ -42,9 +42,13 @@ class Placed:
 
     def as_task(self) -> dict:
         return {
-            "name": self.spec.name, "dtype": self.dtype, "shape": list(self.shape), "strides": list(self.strides),
-            "axes": self.spec.axes, "role": self.spec.role,
-        }  # fmt: skip
+            "name": self.spec.name,
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "strides": list(self.strides),
+            "axes": self.spec.axes,
+            "role": self.spec.role,
+        }
 
 
 def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:

@@ -138,6 +138,9 @@ def shelf(slug: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
+    """What every kind has. A kind says of itself what `kind` it is called for people, and whether an answer `compiles`:
+    such a check takes seconds, and its cell holds kernels; any other is plain Python, judged by what it returns."""
+
     id: str
     notebook: str
     asks: str
@@ -173,6 +176,7 @@ class NumpyQuestion(Question):
     """A function of numpy arrays and plain values; `reference` takes the same arguments."""
 
     kind = "numpy"
+    compiles = False
     rtol: float = 1e-9
     atol: float = 1e-12
 
@@ -182,6 +186,7 @@ class KernelQuestion(Question):
     """@triton.jit functions and a launch(p); reference(inputs, case) gives {output: float64 array}."""
 
     kind = "kernel"
+    compiles = True
     entry: str = "launch"
     tensors: tuple[Tensor, ...]
     inputs: Callable  # (case, rng) -> {input: array of the case's dtype}

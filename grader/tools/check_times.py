@@ -41,11 +41,22 @@ def judged(question_id: str, source: str, mode: str) -> dict:
     wall, cpu = time.monotonic() - started, time.process_time() + warm.cpu_s() - used
     came = [p.came for p in verdict.parts if p.state != "PASS"] + [verdict.message] * bool(verdict.message)
     return {
-        "verdict": verdict.verdict, "points": verdict.points, "of": verdict.of, "wall_s": round(wall, 2),
-        "cpu_s": round(cpu, 2), "steps": steps, "came": came, "level": verdict.level,
+        "verdict": verdict.verdict,
+        "points": verdict.points,
+        "of": verdict.of,
+        "wall_s": round(wall, 2),
+        "cpu_s": round(cpu, 2),
+        "steps": steps,
+        "came": came,
+        "level": verdict.level,
         "parts": {p.name: [p.state, p.points, p.of, p.evidence, p.came] for p in verdict.parts},
-        "speed": {k: p.facts[k] for p in verdict.parts for k in ("ratio", "low", "high", "seconds", "bar_seconds") if k in p.facts},
-    }  # fmt: skip
+        "speed": {
+            k: p.facts[k]
+            for p in verdict.parts
+            for k in ("ratio", "low", "high", "seconds", "bar_seconds")
+            if k in p.facts
+        },
+    }
 
 
 def both(question_id: str, source: str, mode: str, send) -> None:

@@ -13,9 +13,19 @@ import torch
 from kernels import timing
 
 PACKAGES = (
-    "numpy", "triton", "nvidia-cudnn-cu13", "flash-attn", "flash-attn-4", "quack-kernels", "nvidia-cutlass-dsl",
-    "deep-gemm", "flashinfer-python", "vllm", "bitsandbytes", "gemlite",
-)  # fmt: skip
+    "numpy",
+    "triton",
+    "nvidia-cudnn-cu13",
+    "flash-attn",
+    "flash-attn-4",
+    "quack-kernels",
+    "nvidia-cutlass-dsl",
+    "deep-gemm",
+    "flashinfer-python",
+    "vllm",
+    "bitsandbytes",
+    "gemlite",
+)
 WARM = 1.0  # seconds under load before a ceiling is read: a power cap sets in after 0.1
 SIZES = (4096, 8192)  # of the square products; a small one may keep a higher clock, a large one wastes less
 
@@ -61,8 +71,10 @@ def ceilings(device, seconds: float = 0.5) -> dict[str, float]:
     source = torch.randn(min(2**30, free // 8) // 4, device=device)
     target = torch.empty_like(source)
     # the copy engine and a kernel take turns at being the faster one, by size and by how they are launched
-    copies = {"engine": functools.partial(target.copy_, source),
-              "kernel": functools.partial(torch.neg, source, out=target)}  # fmt: skip
+    copies = {
+        "engine": functools.partial(target.copy_, source),
+        "kernel": functools.partial(torch.neg, source, out=target),
+    }
     times = _medians(copies, flush, seconds)
     found = {"copy": 2 * source.nbytes / min(times.values())}
     del source, target, copies

@@ -18,10 +18,28 @@ from kernels.expert_load_balance.cost_placement import (
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
-    "EpStep", "Placement", "alltoall_bytes", "alltoall_s", "assignments", "auxiliary_loss", "bias_step",
-    "capacity_limit", "contiguous", "device_loads", "drops", "ep_step", "expert_loads", "expert_memory_bytes",
-    "greedy", "hot_loads", "imbalance", "replicate", "round_robin", "slots_used", "sparse_layer_s",
-]  # fmt: skip
+    "EpStep",
+    "Placement",
+    "alltoall_bytes",
+    "alltoall_s",
+    "assignments",
+    "auxiliary_loss",
+    "bias_step",
+    "capacity_limit",
+    "contiguous",
+    "device_loads",
+    "drops",
+    "ep_step",
+    "expert_loads",
+    "expert_memory_bytes",
+    "greedy",
+    "hot_loads",
+    "imbalance",
+    "replicate",
+    "round_robin",
+    "slots_used",
+    "sparse_layer_s",
+]
 
 
 def device_loads(loads: Sequence[float], placement: Placement, devices: int) -> list[float]:

@@ -84,7 +84,13 @@ def _scales(q, k, k_scale, v_scale) -> None:
     must(narrow or k.dtype == q.dtype, "k", f"of q's dtype {q.dtype}, fp8 or int8", k.dtype, "cast it")
     for name, scale in (("k_scale", k_scale), ("v_scale", v_scale)):
         given = "given" if scale is not None else "left out"
-        must(narrow == (scale is not None), name, f"{'given' if narrow else 'left out'} for {k.dtype}", given, "codes need scales, numbers none")  # fmt: skip
+        must(
+            narrow == (scale is not None),
+            name,
+            f"{'given' if narrow else 'left out'} for {k.dtype}",
+            given,
+            "codes need scales, numbers none",
+        )
         if narrow:
             must(scale.dtype == torch.float32, name, "fp32", scale.dtype, "cast it")
             must(scale.device == q.device, name, f"on q's device {q.device}", scale.device, "move it there")

@@ -12,8 +12,21 @@ from .forward import Plan
 HOPPER_HEAD_DIMS = (64, 128)
 
 
-def attention_backward(dout, q, k, v, out, lse, *, causal=False, scale=None, window=None, softcap=0.0,
-                       deterministic=False, config=None):  # fmt: skip
+def attention_backward(
+    dout,
+    q,
+    k,
+    v,
+    out,
+    lse,
+    *,
+    causal=False,
+    scale=None,
+    window=None,
+    softcap=0.0,
+    deterministic=False,
+    config=None,
+):
     """dout, q, out (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim), lse from `attention`
     -> dq, dk, dv, each contiguous and of its tensor's dtype.
 

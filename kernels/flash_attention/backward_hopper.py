@@ -187,10 +187,31 @@ def _consume(cfg, outs, held, ds_held, sums, shape, scales, strides, c: gl.const
 
 @gluon.jit(do_not_specialize=["kv_heads", "group", "n_blocks", "head_group", "batch_heads", "q_len", "k_len"])
 def _gradients(
-    q_desc, k_desc, v_desc, do_desc, rows_desc, sums_desc, dk_ptr, dv_ptr, dq_ptr, kv_heads, group, n_blocks, head_group,
-    batch_heads, q_len, k_len, scale_log2, scale, stride_b, stride_h,
-    HEAD_DIM: gl.constexpr, BLOCK_M: gl.constexpr, CAUSAL: gl.constexpr, EDGE: gl.constexpr,
-):  # fmt: skip
+    q_desc,
+    k_desc,
+    v_desc,
+    do_desc,
+    rows_desc,
+    sums_desc,
+    dk_ptr,
+    dv_ptr,
+    dq_ptr,
+    kv_heads,
+    group,
+    n_blocks,
+    head_group,
+    batch_heads,
+    q_len,
+    k_len,
+    scale_log2,
+    scale,
+    stride_b,
+    stride_h,
+    HEAD_DIM: gl.constexpr,
+    BLOCK_M: gl.constexpr,
+    CAUSAL: gl.constexpr,
+    EDGE: gl.constexpr,
+):
     cfg = Config(HEAD_DIM, BLOCK_M, CAUSAL, EDGE)
     held = (new_stream(q_desc, do_desc, rows_desc), new_ring(k_desc, 1, 1), new_ring(v_desc, 1, 1))
     DS: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=2)

@@ -15,8 +15,24 @@ BLOCK_M = {64: 128, 128: 64}  # queries of a tile, for each head dim: dQ of a ti
 
 
 @triton.jit(do_not_specialize=["heads", "q_len"])
-def _before(out_ptr, do_ptr, lse_ptr, stats_ptr, dq_ptr, stride_ob, stride_oh, stride_om, stride_dob, stride_doh,
-            stride_dom, heads, q_len, unit, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr):  # fmt: skip
+def _before(
+    out_ptr,
+    do_ptr,
+    lse_ptr,
+    stats_ptr,
+    dq_ptr,
+    stride_ob,
+    stride_oh,
+    stride_om,
+    stride_dob,
+    stride_doh,
+    stride_dom,
+    heads,
+    q_len,
+    unit,
+    HEAD_DIM: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+):
     """For each tile of queries a line of BLOCK_M scaled log-sum-exps and one of deltas; and zeros where dQ collects.
 
     Rows past the end and rows that see nothing get infinity: their weights exp2(s - infinity) are zero.
@@ -79,9 +95,19 @@ def launch(dout, q, k, v, out, lse, grads, plan):
         1 / plan.scale if d == 128 else arguments.LOG2E
     )  # the scores start from them, or meet them when scaled
     _before[(m_blocks, batch * heads)](
-        out, dout, lse, stats, sums, *out.stride()[:3], *dout.stride()[:3], heads, q_len, unit, HEAD_DIM=d,
+        out,
+        dout,
+        lse,
+        stats,
+        sums,
+        *out.stride()[:3],
+        *dout.stride()[:3],
+        heads,
+        q_len,
+        unit,
+        HEAD_DIM=d,
         BLOCK_M=block_m,
-    )  # fmt: skip
+    )
     head_group = min(max(1, L2_SHARE // (q_len * d * group * 8)), batch * kv_heads)
     plain = NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
     stats_desc = TensorDescriptor(stats, list(stats.shape), [2 * block_m, 1], [1, 2 * block_m], plain)
@@ -89,9 +115,29 @@ def launch(dout, q, k, v, out, lse, grads, plan):
     sums_desc = TensorDescriptor(sums, [sums.numel() // 64, 64], [64, 1], [64, 64], swizzled)
     causal = plan.right is not None
     _gradients[(n_blocks * batch * kv_heads,)](
-        _descriptor(q, block_m), _descriptor(k, block_n), _descriptor(v, block_n), _descriptor(dout, block_m),
-        stats_desc, sums_desc, dk, dv, sums, kv_heads, group, n_blocks, head_group, batch * kv_heads, q_len, k_len,
-        plan.scale * arguments.LOG2E, plan.scale, *dk.stride()[:2], HEAD_DIM=d, BLOCK_M=block_m, CAUSAL=causal,
-        EDGE=causal or k_len % block_n != 0, num_warps=4,
-    )  # fmt: skip
+        _descriptor(q, block_m),
+        _descriptor(k, block_n),
+        _descriptor(v, block_n),
+        _descriptor(dout, block_m),
+        stats_desc,
+        sums_desc,
+        dk,
+        dv,
+        sums,
+        kv_heads,
+        group,
+        n_blocks,
+        head_group,
+        batch * kv_heads,
+        q_len,
+        k_len,
+        plan.scale * arguments.LOG2E,
+        plan.scale,
+        *dk.stride()[:2],
+        HEAD_DIM=d,
+        BLOCK_M=block_m,
+        CAUSAL=causal,
+        EDGE=causal or k_len % block_n != 0,
+        num_warps=4,
+    )
     _after[(2 * m_blocks, batch * heads)](sums, dq, q_len, plan.scale, HEAD_DIM=d)

@@ -58,8 +58,17 @@ def _delta(out_ptr, do_ptr, delta_ptr, stride_ob, stride_oh, stride_om, stride_o
 
 
 @triton.jit
-def _weights(s, lse, query, key, limits, MASKED: tl.constexpr, HAS_LEFT: tl.constexpr, HAS_RIGHT: tl.constexpr,
-             SOFTCAP: tl.constexpr):  # fmt: skip
+def _weights(
+    s,
+    lse,
+    query,
+    key,
+    limits,
+    MASKED: tl.constexpr,
+    HAS_LEFT: tl.constexpr,
+    HAS_RIGHT: tl.constexpr,
+    SOFTCAP: tl.constexpr,
+):
     """P from raw scores; and d(capped score) / d(raw score). `query` and `key` broadcast against s."""
     q_len, k_len, scale, softcap, left, right = limits
     slope = 1.0
@@ -100,9 +109,16 @@ def _walk_queries(dk, dv, k, v, at, strides, offs_n, offs_d, mask_d, limits, fir
         lse = tl.load(lse_at + offs_m, mask=inside, other=float("inf"))  # past the end every weight is 0
         s = tl.dot(k, tl.trans(q))  # (N, M)
         p, slope = _weights(
-            s, lse[None, :], offs_m[None, :], offs_n[:, None], limits,
-            HAS_LEFT or HAS_RIGHT, HAS_LEFT, HAS_RIGHT, SOFTCAP,
-        )  # fmt: skip
+            s,
+            lse[None, :],
+            offs_m[None, :],
+            offs_n[:, None],
+            limits,
+            HAS_LEFT or HAS_RIGHT,
+            HAS_LEFT,
+            HAS_RIGHT,
+            SOFTCAP,
+        )
         do = tl.load(do_at + rows * stride_dom + offs_d[None, :] * stride_dod, mask=mask, other=0.0)  # (M, D)
         dv = tl.dot(p.to(do.dtype), do, dv)
         delta = tl.load(delta_at + offs_m, mask=inside, other=0.0)
@@ -158,8 +174,17 @@ def _grad_kv(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr,
 
 
 @triton.jit
-def _walk_keys(dq, tensors, first, last, BLOCK_N: tl.constexpr, MASKED: tl.constexpr, HAS_LEFT: tl.constexpr,
-               HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
+def _walk_keys(
+    dq,
+    tensors,
+    first,
+    last,
+    BLOCK_N: tl.constexpr,
+    MASKED: tl.constexpr,
+    HAS_LEFT: tl.constexpr,
+    HAS_RIGHT: tl.constexpr,
+    SOFTCAP: tl.constexpr,
+):
     """dQ of one block of queries from keys first .. last."""
     q, do, lse, delta, at, strides, offs_m, offs_d, mask_d, limits = tensors
     k_at, v_at = at

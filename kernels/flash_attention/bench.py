@@ -19,34 +19,56 @@ TOLERANCE = 8e-3  # bf16 weights and outputs
 def rows(device):
     for case in cases.TIMED:
         yield Row(
-            op="attention", case=case.name, dtype=case.dtype,
-            flops=cost.flops(case.shape), bytes=cost.compulsory_bytes(case.shape),
-            inputs=lambda seed, case=case: draw(case, seed, device), ours=ours, check=check, tolerance=TOLERANCE,
-            peers=peers.FORWARD, quick=case in cases.TIMED[:2],
-        )  # fmt: skip
+            op="attention",
+            case=case.name,
+            dtype=case.dtype,
+            flops=cost.flops(case.shape),
+            bytes=cost.compulsory_bytes(case.shape),
+            inputs=lambda seed, case=case: draw(case, seed, device),
+            ours=ours,
+            check=check,
+            tolerance=TOLERANCE,
+            peers=peers.FORWARD,
+            quick=case in cases.TIMED[:2],
+        )
     for case in cases.TIMED_DECODE:
         yield Row(
-            op="decode", case=case.name, dtype=case.dtype,
-            flops=cost.decode_flops(case.cost), bytes=cost.decode_bytes(case.cost),
-            inputs=lambda seed, case=case: draw_decode(case, seed, device), ours=ours_decode, check=check_decode,
-            tolerance=TOLERANCE, peers=peers.DECODE, quick=case in cases.TIMED_DECODE[:2],
-        )  # fmt: skip
+            op="decode",
+            case=case.name,
+            dtype=case.dtype,
+            flops=cost.decode_flops(case.cost),
+            bytes=cost.decode_bytes(case.cost),
+            inputs=lambda seed, case=case: draw_decode(case, seed, device),
+            ours=ours_decode,
+            check=check_decode,
+            tolerance=TOLERANCE,
+            peers=peers.DECODE,
+            quick=case in cases.TIMED_DECODE[:2],
+        )
     for case in cases.TIMED_BACKWARD:
         yield Row(
-            op="attention backward", case=case.name, dtype=case.dtype,
-            flops=cost.backward_flops(case.shape), bytes=2 * cost.compulsory_bytes(case.shape),
-            inputs=lambda seed, case=case: draw(case, seed, device), ours=ours_backward, check=check_backward,
-            tolerance=2 * TOLERANCE, peers=peers.BACKWARD,
-        )  # fmt: skip
+            op="attention backward",
+            case=case.name,
+            dtype=case.dtype,
+            flops=cost.backward_flops(case.shape),
+            bytes=2 * cost.compulsory_bytes(case.shape),
+            inputs=lambda seed, case=case: draw(case, seed, device),
+            ours=ours_backward,
+            check=check_backward,
+            tolerance=2 * TOLERANCE,
+            peers=peers.BACKWARD,
+        )
 
 
 def draw(case, seed, device) -> dict:
     rng = torch.Generator(device).manual_seed(seed)
     drawn = {"case": case}
     for name, heads, length in (
-        ("q", case.q_heads, case.length), ("k", case.kv_heads, case.keys),
-        ("v", case.kv_heads, case.keys), ("dout", case.q_heads, case.length),
-    ):  # fmt: skip
+        ("q", case.q_heads, case.length),
+        ("k", case.kv_heads, case.keys),
+        ("v", case.kv_heads, case.keys),
+        ("dout", case.q_heads, case.length),
+    ):
         size = (case.batch, heads, length, case.head_dim)
         drawn[name] = torch.randn(size, device=device, generator=rng).to(torch.bfloat16)
     return drawn

@@ -48,9 +48,16 @@ class Case:
     def shape(self) -> Shape:
         left, right = self.window or (None, None)
         return Shape(
-            self.length, self.keys, self.head_dim, self.q_heads, self.kv_heads, self.batch,
-            DTYPES[self.dtype].itemsize, left, 0 if self.causal else right,
-        )  # fmt: skip
+            self.length,
+            self.keys,
+            self.head_dim,
+            self.q_heads,
+            self.kv_heads,
+            self.batch,
+            DTYPES[self.dtype].itemsize,
+            left,
+            0 if self.causal else right,
+        )
 
 
 def operands(case: Case, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -83,9 +90,25 @@ SMALL = (
 )  # fmt: skip
 
 LENGTHS = (
-    (1, 1), (64, 128), (128, 192), (256, 256), (239, 1), (799, 3), (113, 203), (113, 128), (128, 217), (113, 211),
-    (108, 256), (256, 512), (384, 256), (640, 128), (512, 256), (1024, 1024), (1023, 1024), (1024, 1023),
-)  # fmt: skip
+    (1, 1),
+    (64, 128),
+    (128, 192),
+    (256, 256),
+    (239, 1),
+    (799, 3),
+    (113, 203),
+    (113, 128),
+    (128, 217),
+    (113, 211),
+    (108, 256),
+    (256, 512),
+    (384, 256),
+    (640, 128),
+    (512, 256),
+    (1024, 1024),
+    (1023, 1024),
+    (1024, 1023),
+)
 PREFILL_LENGTHS = tuple(itertools.product((37, 17, 127, 577), (54, 97, 512, 2048)))
 MASKS = (
     dict(),
@@ -153,9 +176,15 @@ class DecodeCase:
     def cost(self) -> Decode:
         narrow = self.cache != "same"
         return Decode(
-            self.batch, self.keys, self.q_heads, self.kv_heads, self.head_dim, 1 if narrow else 2,
-            scale_bytes=4 if narrow and self.scales == "token" else 0, page_size=self.page_size,
-        )  # fmt: skip
+            self.batch,
+            self.keys,
+            self.q_heads,
+            self.kv_heads,
+            self.head_dim,
+            1 if narrow else 2,
+            scale_bytes=4 if narrow and self.scales == "token" else 0,
+            page_size=self.page_size,
+        )
 
 
 DECODE_SMALL = (

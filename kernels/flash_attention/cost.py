@@ -18,12 +18,40 @@ from kernels.flash_attention.cost_online import SCENE, Scene, State, online_trac
 from kernels.machines import Machine
 
 __all__ = [
-    "SCENE", "Decode", "Scene", "Shape", "State", "Tiling", "Traffic", "backward_flops", "backward_loads", "cache_bytes_per_token",
-    "compulsory_bytes", "decode_bytes", "decode_flops", "decode_intensity", "decode_time_s", "exp_share", "flops",
-    "intensity", "key_range", "keys_loaded", "naive_state_bytes", "online_trace", "pairs", "score_matrix_bytes",
-    "seconds", "sram_bytes", "state_ratio", "statistics_bytes", "tile_counts", "tiled_flops", "tiled_pairs",
-    "tiled_state_bytes", "tiled_traffic",
-]  # fmt: skip
+    "SCENE",
+    "Decode",
+    "Scene",
+    "Shape",
+    "State",
+    "Tiling",
+    "Traffic",
+    "backward_flops",
+    "backward_loads",
+    "cache_bytes_per_token",
+    "compulsory_bytes",
+    "decode_bytes",
+    "decode_flops",
+    "decode_intensity",
+    "decode_time_s",
+    "exp_share",
+    "flops",
+    "intensity",
+    "key_range",
+    "keys_loaded",
+    "naive_state_bytes",
+    "online_trace",
+    "pairs",
+    "score_matrix_bytes",
+    "seconds",
+    "sram_bytes",
+    "state_ratio",
+    "statistics_bytes",
+    "tile_counts",
+    "tiled_flops",
+    "tiled_pairs",
+    "tiled_state_bytes",
+    "tiled_traffic",
+]
 
 LSE_BYTES = 4  # one fp32 per row and head
 

@@ -59,14 +59,33 @@ def _unpack(x, q, INT8: tl.constexpr):
             prmt.b32 $1, t, 0x64646464, 0x4342;
             sub.f16x2 $0, $0, bias;
             sub.f16x2 $1, $1, bias; }""",
-            "=r,=r,r", [x], dtype=tl.float16, is_pure=True, pack=4,
-        )  # fmt: skip
+            "=r,=r,r",
+            [x],
+            dtype=tl.float16,
+            is_pure=True,
+            pack=4,
+        )
     return x.to(q.dtype)
 
 
 @triton.jit
-def _step(state, q, k, v, k_scale, v_scale, key, low, last, unit, softcap, R: tl.constexpr,
-          CACHE: tl.constexpr, PER_KEY: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
+def _step(
+    state,
+    q,
+    k,
+    v,
+    k_scale,
+    v_scale,
+    key,
+    low,
+    last,
+    unit,
+    softcap,
+    R: tl.constexpr,
+    CACHE: tl.constexpr,
+    PER_KEY: tl.constexpr,
+    SOFTCAP: tl.constexpr,
+):
     """One tile of keys. `unit` brings products q k to powers of two (with a cap: to true scores).
 
     The scale of a single value goes into the exponent of its weight, so that weights stay within 0 .. 1; the
@@ -184,8 +203,23 @@ def _decode(
         tl.store(lse_at + offs_g, lse, mask=offs_g < GROUP)
 
 
-def decode(q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=None, window=None, softcap=0.0,
-           splits=None, config=None, workspace=None, check_values=True):  # fmt: skip
+def decode(
+    q,
+    k,
+    v,
+    lens=None,
+    *,
+    table=None,
+    k_scale=None,
+    v_scale=None,
+    scale=None,
+    window=None,
+    softcap=0.0,
+    splits=None,
+    config=None,
+    workspace=None,
+    check_values=True,
+):
     """q (batch, heads, head_dim) against a cache -> out like q, lse (batch, heads).
 
     Contiguous cache: k and v (batch, kv heads, keys, head_dim), `lens` (batch) of them valid, all if left out.

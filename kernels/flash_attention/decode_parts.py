@@ -61,8 +61,17 @@ def leave(
 
 
 @triton.jit
-def combine(parts, out_at, lse_at, stride_oh, offs_d, GROUP: tl.constexpr, HEAD_DIM: tl.constexpr,
-             SPLITS: tl.constexpr, BLOCK_S: tl.constexpr):  # fmt: skip
+def combine(
+    parts,
+    out_at,
+    lse_at,
+    stride_oh,
+    offs_d,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+):
     """Bring all parts to one maximum and add them; nothing is stored before everything is asked for."""
     acc_ptr, m_ptr, l_ptr, done_ptr = parts
     unit = tl.program_id(1).to(tl.int64)

@@ -48,9 +48,20 @@ def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0, co
 
 
 def attention_varlen(
-    q, k, v, cu_q, cu_k, max_q, *, causal=False, scale=None, window=None, softcap=0.0, config=None,
+    q,
+    k,
+    v,
+    cu_q,
+    cu_k,
+    max_q,
+    *,
+    causal=False,
+    scale=None,
+    window=None,
+    softcap=0.0,
+    config=None,
     check_values=True,
-):  # fmt: skip
+):
     """Packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim) -> out like q, lse (heads, tokens).
 
     Sequence b has rows cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k; `max_q` is the longest query

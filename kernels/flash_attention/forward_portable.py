@@ -28,8 +28,17 @@ def choose_config(block_d: int, itemsize: int) -> tuple[int, int, int, int]:
 
 
 @triton.jit
-def _tile_range(row, q_len, k_len, left, right, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                HAS_LEFT: tl.constexpr, HAS_RIGHT: tl.constexpr):  # fmt: skip
+def _tile_range(
+    row,
+    q_len,
+    k_len,
+    left,
+    right,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HAS_LEFT: tl.constexpr,
+    HAS_RIGHT: tl.constexpr,
+):
     """Keys [low, high) that queries row .. row + BLOCK_M see; keys in [full_low, full_high) need no mask."""
     shift = k_len - q_len  # the last query stands at the last key
     high = k_len
@@ -48,8 +57,19 @@ def _tile_range(row, q_len, k_len, left, right, BLOCK_M: tl.constexpr, BLOCK_N: 
 
 
 @triton.jit
-def _walk(state, tensors, limits, first, last, BLOCK_N: tl.constexpr, MASKED: tl.constexpr, HAS_LEFT: tl.constexpr,
-          HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr, PAD_D: tl.constexpr):  # fmt: skip
+def _walk(
+    state,
+    tensors,
+    limits,
+    first,
+    last,
+    BLOCK_N: tl.constexpr,
+    MASKED: tl.constexpr,
+    HAS_LEFT: tl.constexpr,
+    HAS_RIGHT: tl.constexpr,
+    SOFTCAP: tl.constexpr,
+    PAD_D: tl.constexpr,
+):
     """The online softmax over keys first .. last."""
     acc, l, m = state
     q, k_ptrs, v_ptrs, stride_kn, stride_vn, offs_m, offs_n, mask_d = tensors
@@ -91,12 +111,49 @@ def _walk(state, tensors, limits, first, last, BLOCK_N: tl.constexpr, MASKED: tl
 
 
 @triton.jit(do_not_specialize=["q_heads", "q_per_kv", "q_len", "k_len", "left", "right"])
-def _forward(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, cu_q_ptr, cu_k_ptr,
-             stride_qb, stride_qh, stride_qm, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
-             stride_vb, stride_vh, stride_vn, stride_vd, stride_ob, stride_oh, stride_om, stride_od,
-             stride_lb, stride_lh, q_heads, q_per_kv, q_len, k_len, scale, softcap, left, right,
-             HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-             VARLEN: tl.constexpr, HAS_LEFT: tl.constexpr, HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
+def _forward(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    out_ptr,
+    lse_ptr,
+    cu_q_ptr,
+    cu_k_ptr,
+    stride_qb,
+    stride_qh,
+    stride_qm,
+    stride_qd,
+    stride_kb,
+    stride_kh,
+    stride_kn,
+    stride_kd,
+    stride_vb,
+    stride_vh,
+    stride_vn,
+    stride_vd,
+    stride_ob,
+    stride_oh,
+    stride_om,
+    stride_od,
+    stride_lb,
+    stride_lh,
+    q_heads,
+    q_per_kv,
+    q_len,
+    k_len,
+    scale,
+    softcap,
+    left,
+    right,
+    HEAD_DIM: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    VARLEN: tl.constexpr,
+    HAS_LEFT: tl.constexpr,
+    HAS_RIGHT: tl.constexpr,
+    SOFTCAP: tl.constexpr,
+):
     m_block = tl.program_id(0)
     if HAS_RIGHT:
         m_block = tl.num_programs(0) - 1 - m_block  # the longest rows first, so that the last wave is short
@@ -182,9 +239,31 @@ def launch(q, k, v, out, lse, plan, config=None):
     lse_strides = (0, lse.stride(0)) if plan.varlen else (lse.stride(0), lse.stride(1))
     grid = (triton.cdiv(plan.q_len, block_m), plan.batch * heads)
     _forward[grid](
-        q, k, v, out, lse, plan.cu_q, plan.cu_k, *strides, *lse_strides,
-        heads, plan.q_per_kv, plan.q_len, plan.k_len, plan.scale * LOG2E, plan.softcap, plan.left or 0, plan.right or 0,
-        HEAD_DIM=q.shape[-1], BLOCK_D=plan.block_d, BLOCK_M=block_m, BLOCK_N=block_n, VARLEN=plan.varlen,
-        HAS_LEFT=plan.left is not None, HAS_RIGHT=plan.right is not None, SOFTCAP=plan.softcap > 0,
-        num_warps=num_warps, num_stages=num_stages,
-    )  # fmt: skip
+        q,
+        k,
+        v,
+        out,
+        lse,
+        plan.cu_q,
+        plan.cu_k,
+        *strides,
+        *lse_strides,
+        heads,
+        plan.q_per_kv,
+        plan.q_len,
+        plan.k_len,
+        plan.scale * LOG2E,
+        plan.softcap,
+        plan.left or 0,
+        plan.right or 0,
+        HEAD_DIM=q.shape[-1],
+        BLOCK_D=plan.block_d,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        VARLEN=plan.varlen,
+        HAS_LEFT=plan.left is not None,
+        HAS_RIGHT=plan.right is not None,
+        SOFTCAP=plan.softcap > 0,
+        num_warps=num_warps,
+        num_stages=num_stages,
+    )

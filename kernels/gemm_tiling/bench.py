@@ -17,21 +17,34 @@ TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp8": torch.float8_e4m3
 def rows(device):
     for case in cases.TIMED:
         yield Row(
-            op="gemv" if case.m == 1 else "gemm", case=case.name, dtype=case.dtype,
-            flops=cost.flops(case.m, case.n, case.k), bytes=cost.compulsory_bytes(case.m, case.n, case.k),
-            inputs=lambda seed, case=case: draw(case, seed, device), ours=ours, check=check, tolerance=3e-3,
-            peers={"cuBLAS": cublas, "quack": quack, "DeepGEMM": deep_gemm}, quick=case.k == 8192 or case.m == 4096,
-        )  # fmt: skip
+            op="gemv" if case.m == 1 else "gemm",
+            case=case.name,
+            dtype=case.dtype,
+            flops=cost.flops(case.m, case.n, case.k),
+            bytes=cost.compulsory_bytes(case.m, case.n, case.k),
+            inputs=lambda seed, case=case: draw(case, seed, device),
+            ours=ours,
+            check=check,
+            tolerance=3e-3,
+            peers={"cuBLAS": cublas, "quack": quack, "DeepGEMM": deep_gemm},
+            quick=case.k == 8192 or case.m == 4096,
+        )
     if torch.cuda.get_device_capability(device) < (8, 9):
         return
     for case in cases.TIMED_BLOCK_SCALED:
         yield Row(
-            op="block_scaled_gemm", case=case.name, dtype="fp8",
-            flops=cost.flops(case.m, case.n, case.k), bytes=cost.block_scaled_bytes(case.m, case.n, case.k),
-            inputs=lambda seed, case=case: draw_scaled(case, seed, device), ours=ours_scaled,
-            check=check_scaled, tolerance=3e-3, peers={"cuBLAS": cublas_scaled, "DeepGEMM": deep_gemm_scaled},
+            op="block_scaled_gemm",
+            case=case.name,
+            dtype="fp8",
+            flops=cost.flops(case.m, case.n, case.k),
+            bytes=cost.block_scaled_bytes(case.m, case.n, case.k),
+            inputs=lambda seed, case=case: draw_scaled(case, seed, device),
+            ours=ours_scaled,
+            check=check_scaled,
+            tolerance=3e-3,
+            peers={"cuBLAS": cublas_scaled, "DeepGEMM": deep_gemm_scaled},
             quick=case.m == case.n,
-        )  # fmt: skip
+        )
 
 
 def draw(case, seed, device) -> dict:

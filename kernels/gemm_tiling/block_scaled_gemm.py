@@ -18,11 +18,29 @@ SCALE_BLOCK = 128
 
 @triton.jit
 def block_scaled_gemm_kernel(
-    a_ptr, b_ptr, sa_ptr, sb_ptr, c_ptr, M, N, K,
-    stride_am, stride_ak, stride_bk, stride_bn, stride_sam, stride_sak, stride_sbk, stride_sbn,
-    stride_cm, stride_cn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr, SCALE_BLOCK: tl.constexpr,
-):  # fmt: skip
+    a_ptr,
+    b_ptr,
+    sa_ptr,
+    sb_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    stride_sam,
+    stride_sak,
+    stride_sbk,
+    stride_sbn,
+    stride_cm,
+    stride_cn,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    SCALE_BLOCK: tl.constexpr,
+):
     tl.static_assert(SCALE_BLOCK % BLOCK_N == 0, "a tile's columns must share one scale of B")
     tile_m, tile_n = tile_of(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
     offs_m = tile_m.to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -70,11 +88,26 @@ def portable(a, b, sa, sb, out):
     block_m, block_n = (128, 128) if m * n >= 2048 * 2048 else (64, 64)
     grid = (triton.cdiv(m, block_m) * triton.cdiv(n, block_n),)
     block_scaled_gemm_kernel[grid](
-        a, b, sa, sb, out, m, n, k,
-        *a.stride(), *b.stride(), *sa.stride(), *sb.stride(), *out.stride(),
-        BLOCK_M=block_m, BLOCK_N=block_n, GROUP_M=8, SCALE_BLOCK=SCALE_BLOCK,
-        num_warps=block_m // 16, num_stages=3,
-    )  # fmt: skip
+        a,
+        b,
+        sa,
+        sb,
+        out,
+        m,
+        n,
+        k,
+        *a.stride(),
+        *b.stride(),
+        *sa.stride(),
+        *sb.stride(),
+        *out.stride(),
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        GROUP_M=8,
+        SCALE_BLOCK=SCALE_BLOCK,
+        num_warps=block_m // 16,
+        num_stages=3,
+    )
     return out
 
 

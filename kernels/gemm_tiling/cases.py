@@ -40,7 +40,7 @@ CORRECT = (
     Case(130, 3, 65, why="a few columns"),
     Case(1, 1, 1, why="one product"),
     Case(300, 33, 4100, "bf16", why="a long sum: a 16-bit accumulator would show"),
-)  # fmt: skip
+)
 
 BLOCK_SCALED = (
     Case(64, 128, 256, "fp8", b="columns"),

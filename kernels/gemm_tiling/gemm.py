@@ -82,10 +82,22 @@ def pointers(a, b, out, tile: Tile):
     grid = (triton.cdiv(m, tile.block_m) * triton.cdiv(n, tile.block_n),)
     block_k = tile.block_k * 2 // max(2, a.itemsize)  # wider elements, no more shared memory
     tiled_gemm_kernel[grid](
-        a, b, out, m, n, k, *a.stride(), *b.stride(), *out.stride(),
-        BLOCK_M=tile.block_m, BLOCK_N=tile.block_n, BLOCK_K=block_k, GROUP_M=tile.group_m,
-        num_warps=tile.num_warps, num_stages=tile.num_stages,
-    )  # fmt: skip
+        a,
+        b,
+        out,
+        m,
+        n,
+        k,
+        *a.stride(),
+        *b.stride(),
+        *out.stride(),
+        BLOCK_M=tile.block_m,
+        BLOCK_N=tile.block_n,
+        BLOCK_K=block_k,
+        GROUP_M=tile.group_m,
+        num_warps=tile.num_warps,
+        num_stages=tile.num_stages,
+    )
 
 
 def thin(a, b, out, tile: Tile):
@@ -135,10 +147,19 @@ def descriptors(a, b, out, tile: Tile = DESCRIPTORS):
     descriptor_gemm_kernel[(min(tiles, multiprocessors(a)),)](
         describe(a.t(), [block_k, block_m]) if a_t else describe(a, [block_m, block_k]),
         describe(b.t(), [block_n, block_k]) if b_t else describe(b, [block_k, block_n]),
-        describe(out, [block_m, block_n // 2]), m, n, k, A_T=a_t, B_T=b_t,
-        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=tile.group_m,
-        num_warps=tile.num_warps, num_stages=tile.num_stages,
-    )  # fmt: skip
+        describe(out, [block_m, block_n // 2]),
+        m,
+        n,
+        k,
+        A_T=a_t,
+        B_T=b_t,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        BLOCK_K=block_k,
+        GROUP_M=tile.group_m,
+        num_warps=tile.num_warps,
+        num_stages=tile.num_stages,
+    )
 
 
 def multiprocessors(x) -> int:

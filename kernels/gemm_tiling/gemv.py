@@ -39,9 +39,19 @@ def pick(w: torch.Tensor) -> Strip:
 
 @triton.jit
 def gemv_kernel(
-    w_ptr, x_ptr, y_ptr, N, K, stride_wn, stride_wk, stride_x, stride_y,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr,
-):  # fmt: skip
+    w_ptr,
+    x_ptr,
+    y_ptr,
+    N,
+    K,
+    stride_wn,
+    stride_wk,
+    stride_x,
+    stride_y,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    STAGES: tl.constexpr,
+):
     for tile in range(tl.program_id(0).to(tl.int64), tl.cdiv(N, BLOCK_N), tl.num_programs(0)):
         offs_n = tile * BLOCK_N + tl.arange(0, BLOCK_N)
         offs_k = tl.arange(0, BLOCK_K)
@@ -67,7 +77,17 @@ def gemv(w: torch.Tensor, x: torch.Tensor, out: torch.Tensor, strip: Strip | Non
         sms = torch.cuda.get_device_properties(w.device).multi_processor_count if w.is_cuda else 4
         tiles = min(tiles, strip.programs * sms)
     gemv_kernel[(tiles,)](
-        w, x, out, n, k, *w.stride(), x.stride(0), out.stride(0),
-        BLOCK_N=strip.block_n, BLOCK_K=strip.block_k, STAGES=strip.stages, num_warps=strip.num_warps,
-    )  # fmt: skip
+        w,
+        x,
+        out,
+        n,
+        k,
+        *w.stride(),
+        x.stride(0),
+        out.stride(0),
+        BLOCK_N=strip.block_n,
+        BLOCK_K=strip.block_k,
+        STAGES=strip.stages,
+        num_warps=strip.num_warps,
+    )
     return out

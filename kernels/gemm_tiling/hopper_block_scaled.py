@@ -62,9 +62,16 @@ def _produce(descs, rings, sizes, CONSUMERS: gl.constexpr, GROUP_M: gl.constexpr
 
 @gluon.jit
 def _consume(
-    c_desc, buffers, rings, sizes, b_scale_ptr,
-    WHICH: gl.constexpr, CONSUMERS: gl.constexpr, BUFFERS: gl.constexpr, GROUP_M: gl.constexpr,
-):  # fmt: skip
+    c_desc,
+    buffers,
+    rings,
+    sizes,
+    b_scale_ptr,
+    WHICH: gl.constexpr,
+    CONSUMERS: gl.constexpr,
+    BUFFERS: gl.constexpr,
+    GROUP_M: gl.constexpr,
+):
     a_ring, b_ring, s_ring, full, empty = rings
     tiles_m, tiles_n, steps = sizes
     STAGES: gl.constexpr = b_ring.shape[0]
@@ -96,9 +103,19 @@ def _consume(
 
 @gluon.jit
 def hopper_block_scaled_kernel(
-    a_desc, b_desc, s_desc, c_desc, b_scale_ptr, M, N, K,
-    CONSUMERS: gl.constexpr, GROUP_M: gl.constexpr, STAGES: gl.constexpr, BUFFERS: gl.constexpr,
-):  # fmt: skip
+    a_desc,
+    b_desc,
+    s_desc,
+    c_desc,
+    b_scale_ptr,
+    M,
+    N,
+    K,
+    CONSUMERS: gl.constexpr,
+    GROUP_M: gl.constexpr,
+    STAGES: gl.constexpr,
+    BUFFERS: gl.constexpr,
+):
     ROWS: gl.constexpr = a_desc.block_type.shape[0]
     BLOCK_K: gl.constexpr = a_desc.block_type.shape[1]
     BLOCK_N: gl.constexpr = b_desc.block_type.shape[0]
@@ -143,8 +160,18 @@ def launch(a, b, a_scale, b_scale, out, config: Config, programs: int):
     (M, K), N = a.shape, b.shape[1]
     c = config
     hopper_block_scaled_kernel[(programs,)](
-        descriptor(a, [c.rows, c.block_k]), descriptor(b.t(), [c.block_n, c.block_k]),
-        descriptor(a_scale, [1, c.rows]), descriptor(out, [c.rows, c.slice]), b_scale, M, N, K,
-        CONSUMERS=c.consumers, GROUP_M=c.group_m, STAGES=c.stages, BUFFERS=c.buffers, num_warps=4,
-    )  # fmt: skip
+        descriptor(a, [c.rows, c.block_k]),
+        descriptor(b.t(), [c.block_n, c.block_k]),
+        descriptor(a_scale, [1, c.rows]),
+        descriptor(out, [c.rows, c.slice]),
+        b_scale,
+        M,
+        N,
+        K,
+        CONSUMERS=c.consumers,
+        GROUP_M=c.group_m,
+        STAGES=c.stages,
+        BUFFERS=c.buffers,
+        num_warps=4,
+    )
     return out

@@ -111,10 +111,17 @@ def _produce(
 
 @gluon.jit
 def _consume(
-    c_desc, buffers, rings, sizes,
-    WHICH: gl.constexpr, CONSUMERS: gl.constexpr, BUFFERS: gl.constexpr,
-    A_T: gl.constexpr, B_T: gl.constexpr, GROUP_M: gl.constexpr,
-):  # fmt: skip
+    c_desc,
+    buffers,
+    rings,
+    sizes,
+    WHICH: gl.constexpr,
+    CONSUMERS: gl.constexpr,
+    BUFFERS: gl.constexpr,
+    A_T: gl.constexpr,
+    B_T: gl.constexpr,
+    GROUP_M: gl.constexpr,
+):
     a_ring, b_ring, full, empty = rings
     tiles_m, tiles_n, steps = sizes
     STAGES: gl.constexpr = b_ring.shape[0]
@@ -146,10 +153,19 @@ def _consume(
 
 @gluon.jit
 def hopper_gemm_kernel(
-    a_desc, b_desc, c_desc, M, N, K,
-    A_T: gl.constexpr, B_T: gl.constexpr, CONSUMERS: gl.constexpr,
-    GROUP_M: gl.constexpr, STAGES: gl.constexpr, BUFFERS: gl.constexpr,
-):  # fmt: skip
+    a_desc,
+    b_desc,
+    c_desc,
+    M,
+    N,
+    K,
+    A_T: gl.constexpr,
+    B_T: gl.constexpr,
+    CONSUMERS: gl.constexpr,
+    GROUP_M: gl.constexpr,
+    STAGES: gl.constexpr,
+    BUFFERS: gl.constexpr,
+):
     ROWS: gl.constexpr = a_desc.block_type.shape[1 if A_T else 0]
     BLOCK_K: gl.constexpr = a_desc.block_type.shape[0 if A_T else 1]
     BLOCK_N: gl.constexpr = b_desc.block_type.shape[0 if B_T else 1]
@@ -226,8 +242,18 @@ def launch(a, b, out, config: Config, programs: int):
     b_desc = descriptor(b.t(), [c.block_n, block_k]) if b_t else descriptor(b, [block_k, c.block_n])
     c_desc = descriptor(out, [rows, c.slice])
     hopper_gemm_kernel[(programs,)](
-        a_desc, b_desc, c_desc, M, N, K,
-        A_T=a_t, B_T=b_t, CONSUMERS=c.consumers,
-        GROUP_M=c.group_m, STAGES=c.stages, BUFFERS=c.buffers, num_warps=4,
-    )  # fmt: skip
+        a_desc,
+        b_desc,
+        c_desc,
+        M,
+        N,
+        K,
+        A_T=a_t,
+        B_T=b_t,
+        CONSUMERS=c.consumers,
+        GROUP_M=c.group_m,
+        STAGES=c.stages,
+        BUFFERS=c.buffers,
+        num_warps=4,
+    )
     return out

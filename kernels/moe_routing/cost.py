@@ -12,11 +12,29 @@ from kernels.moe_routing.cost_forward import Expert, MoeForward, direct_forward,
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
-    "FUSED_LAUNCHES", "Expert", "ExpertTiles", "LayerCost", "MoeForward", "TileUtilization",
-    "assignments", "capacity_limit", "direct_forward", "drops", "example", "expected_experts", "expert_loads",
-    "hot_loads", "imbalance", "launches", "layer_cost", "moe_forward", "moe_parameters", "route_tiles",
-    "tile_utilization", "unfused_bytes",
-]  # fmt: skip
+    "FUSED_LAUNCHES",
+    "Expert",
+    "ExpertTiles",
+    "LayerCost",
+    "MoeForward",
+    "TileUtilization",
+    "assignments",
+    "capacity_limit",
+    "direct_forward",
+    "drops",
+    "example",
+    "expected_experts",
+    "expert_loads",
+    "hot_loads",
+    "imbalance",
+    "launches",
+    "layer_cost",
+    "moe_forward",
+    "moe_parameters",
+    "route_tiles",
+    "tile_utilization",
+    "unfused_bytes",
+]
 
 FUSED_LAUNCHES = ("router and top-k", "permute", "gate and up", "down", "combine")
 

@@ -107,8 +107,11 @@ def example(tokens: int = 6, experts: int = 4, hidden: int = 3, intermediate: in
     """(x, router, experts): small fixed numbers, so that every step can be followed by hand."""
     require.count(tokens=tokens, experts=experts, hidden=hidden, intermediate=intermediate)
     mlps = tuple(
-        Expert(_small(hidden, intermediate, 3 * e + 1), _small(hidden, intermediate, 3 * e + 2),
-               _small(intermediate, hidden, 3 * e + 3))
+        Expert(
+            _small(hidden, intermediate, 3 * e + 1),
+            _small(hidden, intermediate, 3 * e + 2),
+            _small(intermediate, hidden, 3 * e + 3),
+        )
         for e in range(experts)
-    )  # fmt: skip
+    )
     return _small(tokens, hidden, 0), _small(hidden, experts, 4), mlps

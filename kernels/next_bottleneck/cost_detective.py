@@ -124,28 +124,71 @@ class Case:
 
 _GEMM_4096 = 1365.3
 CASES = (
-    Case("many thin bars", "one layer of a decoder", "50 launches a layer, 10 µs lost at each, beside 2 ms of work.",
-         Symptoms(launch_gap_share=gap_share(50, 10e-6, 2e-3), **counters(1.0, of_bandwidth=0.6)), "launches", 50),
-    Case("a LayerNorm", "a LayerNorm on an H100", "15 TFLOP/s at 2.8 TB/s on an H100.",
-         Symptoms(intensity=15 / 2.8, compute_share=15 / 989, bandwidth_share=2.8 / 3.35), "memory"),
-    Case("batch-1 decode", "a 70B model, one user",
-         "70B on 8 H100: kernels end to end, 85% of bandwidth, little arithmetic.",
-         Symptoms(**counters(1.0, of_bandwidth=0.85)), "memory"),
-    Case("gradients at the end", "training on eight GPUs", "62.5 of 311.9 ms are NCCL bars over an idle GPU.",
-         Symptoms(exposed_communication_share=62.5 / 311.9, **counters(_GEMM_4096, of_flops=0.4)), "communication"),
-    Case("one hot expert", "experts on eight GPUs", "Seven GPUs wait at every all-to-all for the eighth.",
-         Symptoms(exposed_communication_share=0.3, rank_skew=2.6, **counters(40.0, of_bandwidth=0.5)), "stragglers"),
-    Case("two weeks on the wrong kernel", "decode, two weeks later",
-         "A kernel made 5 times faster, and latency as before: tokens come late.",
-         Symptoms(input_wait_share=0.45, launch_gap_share=0.12, **counters(1.0, of_bandwidth=0.4)), "input"),
-    Case("a large GEMM", "a GEMM, 4096 cubed", "4096 cubed at 780 TFLOP/s.",
-         Symptoms(**counters(_GEMM_4096, of_flops=780 / 989)), "compute"),
-    Case("a GEMM of width 4097", "a GEMM, 4097 wide",
-         "One wider than 4096: 55 TFLOP/s, no tensor-core instruction in the mix.",
-         Symptoms(intensity=_GEMM_4096, compute_share=55 / 989, bandwidth_share=0.02), "implementation"),
-    Case("cache reads out of order", "decode attention", "Decode attention at 1.9 of 3.35 TB/s.",
-         Symptoms(**counters(8.0, of_bandwidth=1.9 / 3.35)), "implementation"),
-)  # fmt: skip
+    Case(
+        "many thin bars",
+        "one layer of a decoder",
+        "50 launches a layer, 10 µs lost at each, beside 2 ms of work.",
+        Symptoms(launch_gap_share=gap_share(50, 10e-6, 2e-3), **counters(1.0, of_bandwidth=0.6)),
+        "launches",
+        50,
+    ),
+    Case(
+        "a LayerNorm",
+        "a LayerNorm on an H100",
+        "15 TFLOP/s at 2.8 TB/s on an H100.",
+        Symptoms(intensity=15 / 2.8, compute_share=15 / 989, bandwidth_share=2.8 / 3.35),
+        "memory",
+    ),
+    Case(
+        "batch-1 decode",
+        "a 70B model, one user",
+        "70B on 8 H100: kernels end to end, 85% of bandwidth, little arithmetic.",
+        Symptoms(**counters(1.0, of_bandwidth=0.85)),
+        "memory",
+    ),
+    Case(
+        "gradients at the end",
+        "training on eight GPUs",
+        "62.5 of 311.9 ms are NCCL bars over an idle GPU.",
+        Symptoms(exposed_communication_share=62.5 / 311.9, **counters(_GEMM_4096, of_flops=0.4)),
+        "communication",
+    ),
+    Case(
+        "one hot expert",
+        "experts on eight GPUs",
+        "Seven GPUs wait at every all-to-all for the eighth.",
+        Symptoms(exposed_communication_share=0.3, rank_skew=2.6, **counters(40.0, of_bandwidth=0.5)),
+        "stragglers",
+    ),
+    Case(
+        "two weeks on the wrong kernel",
+        "decode, two weeks later",
+        "A kernel made 5 times faster, and latency as before: tokens come late.",
+        Symptoms(input_wait_share=0.45, launch_gap_share=0.12, **counters(1.0, of_bandwidth=0.4)),
+        "input",
+    ),
+    Case(
+        "a large GEMM",
+        "a GEMM, 4096 cubed",
+        "4096 cubed at 780 TFLOP/s.",
+        Symptoms(**counters(_GEMM_4096, of_flops=780 / 989)),
+        "compute",
+    ),
+    Case(
+        "a GEMM of width 4097",
+        "a GEMM, 4097 wide",
+        "One wider than 4096: 55 TFLOP/s, no tensor-core instruction in the mix.",
+        Symptoms(intensity=_GEMM_4096, compute_share=55 / 989, bandwidth_share=0.02),
+        "implementation",
+    ),
+    Case(
+        "cache reads out of order",
+        "decode attention",
+        "Decode attention at 1.9 of 3.35 TB/s.",
+        Symptoms(**counters(8.0, of_bandwidth=1.9 / 3.35)),
+        "implementation",
+    ),
+)
 
 
 @dataclass(frozen=True)

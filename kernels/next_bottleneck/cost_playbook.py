@@ -37,10 +37,17 @@ class Round:
 ROUNDS = (
     Round("baseline: fp16, eager", {}, False, 4, 85e-3, 280, 1.2),
     Round("precision: int4 weights, int8 cache", {"GEMM": 0.45}, False, 32, 48e-3, 720, None),
-    Round("fusion: compile, FlashAttention-2, graphs",
-          {"attention": 0.30, "element-wise": 1 - 0.04 / 0.14, "launch gaps": 1.0}, False, 32, 32e-3, 1050, 0.38),
+    Round(
+        "fusion: compile, FlashAttention-2, graphs",
+        {"attention": 0.30, "element-wise": 1 - 0.04 / 0.14, "launch gaps": 1.0},
+        False,
+        32,
+        32e-3,
+        1050,
+        0.38,
+    ),
     Round("speculation: 5 drafts", {}, True, 15, 10.3e-3, None, None),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

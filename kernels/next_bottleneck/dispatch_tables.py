@@ -87,24 +87,60 @@ def _one_node(gpus, limit):
 _WINDOWS = among("mask", "causal", "sliding window")
 
 BACKENDS = (
-    _standard("TRTLLM-GEN", among("gpu_sm", 100), among("head_dim", 64, 128, 256), _WINDOWS,
-              among("kv_dtype", "16-bit", "fp8"), among("page_size", 16, 32, 64)),
-    _standard("FlashAttention 4", among("gpu_sm", 100), at_most("head_dim", 256), _WINDOWS,
-              among("kv_dtype", "16-bit"), multiple("page_size", 16)),
-    _standard("FlashAttention 3", among("gpu_sm", 90), at_most("head_dim", 256), _WINDOWS,
-              among("kv_dtype", "16-bit", "fp8"), multiple("page_size", 16)),
-    _standard("FlashAttention 2", at_least("gpu_sm", 80), at_most("head_dim", 256), _WINDOWS,
-              among("kv_dtype", "16-bit"), multiple("page_size", 16)),
-    _standard("FlashInfer", at_most("gpu_sm", 90), among("head_dim", 64, 128, 256), _WINDOWS,
-              among("kv_dtype", "16-bit", "fp8"), among("page_size", 16, 32, 64)),
+    _standard(
+        "TRTLLM-GEN",
+        among("gpu_sm", 100),
+        among("head_dim", 64, 128, 256),
+        _WINDOWS,
+        among("kv_dtype", "16-bit", "fp8"),
+        among("page_size", 16, 32, 64),
+    ),
+    _standard(
+        "FlashAttention 4",
+        among("gpu_sm", 100),
+        at_most("head_dim", 256),
+        _WINDOWS,
+        among("kv_dtype", "16-bit"),
+        multiple("page_size", 16),
+    ),
+    _standard(
+        "FlashAttention 3",
+        among("gpu_sm", 90),
+        at_most("head_dim", 256),
+        _WINDOWS,
+        among("kv_dtype", "16-bit", "fp8"),
+        multiple("page_size", 16),
+    ),
+    _standard(
+        "FlashAttention 2",
+        at_least("gpu_sm", 80),
+        at_most("head_dim", 256),
+        _WINDOWS,
+        among("kv_dtype", "16-bit"),
+        multiple("page_size", 16),
+    ),
+    _standard(
+        "FlashInfer",
+        at_most("gpu_sm", 90),
+        among("head_dim", 64, 128, 256),
+        _WINDOWS,
+        among("kv_dtype", "16-bit", "fp8"),
+        among("page_size", 16, 32, 64),
+    ),
     _standard("Triton attention", at_least("gpu_sm", 80), _WINDOWS, multiple("page_size", 16)),
     _standard("FlexAttention", at_least("gpu_sm", 80), among("kv_dtype", "16-bit")),
     _latent("CUTLASS MLA", among("gpu_sm", 100), among("kv_dtype", "16-bit", "fp8"), among("page_size", 128)),
-    _latent("FlashAttention MLA", among("gpu_sm", 90), among("kv_dtype", "16-bit"), multiple("page_size", 16)),
+    _latent(
+        "FlashAttention MLA", among("gpu_sm", 90), among("kv_dtype", "16-bit"), multiple("page_size", 16)
+    ),
     _latent("FlashMLA", among("gpu_sm", 90, 100), among("kv_dtype", "16-bit", "fp8"), among("page_size", 64)),
-    _latent("Triton MLA", at_least("gpu_sm", 80), among("kv_dtype", "16-bit", "fp8"), multiple("page_size", 16)),
+    _latent(
+        "Triton MLA", at_least("gpu_sm", 80), among("kv_dtype", "16-bit", "fp8"), multiple("page_size", 16)
+    ),
     Backend("Machete", "gemm", (among("weights", *_INT), among("gpu_sm", 90), among("group", 0, 64, 128))),
-    Backend("Marlin", "gemm", (among("weights", *_INT), at_least("gpu_sm", 80), among("group", 0, 32, 64, 128))),
+    Backend(
+        "Marlin", "gemm", (among("weights", *_INT), at_least("gpu_sm", 80), among("group", 0, 32, 64, 128))
+    ),
     Backend("DeepGEMM", "gemm", (among("weights", "fp8 in 128 blocks"), among("gpu_sm", 90, 100))),
     Backend("CUTLASS fp8", "gemm", (among("weights", "fp8"), at_least("gpu_sm", 89), among("group", 0))),
     Backend("CUTLASS int8", "gemm", (among("weights", "int8 W8A8"), among("group", 0))),
@@ -112,13 +148,20 @@ BACKENDS = (
     Backend("Triton GEMM", "gemm", (at_least("gpu_sm", 80),)),
     Backend("dequantize, then cuBLAS", "gemm", (among("weights", *_INT),)),
     Backend("DeepGEMM, grouped", "moe", (among("weights", "fp8 in 128 blocks"), among("gpu_sm", 90, 100))),
-    Backend("CUTLASS, grouped", "moe", (among("weights", "bf16", "fp8"), at_least("gpu_sm", 90), among("group", 0))),
-    Backend("Marlin, grouped", "moe",
-            (among("weights", "int4 W4A16"), at_least("gpu_sm", 80), among("group", 0, 32, 64, 128))),
+    Backend(
+        "CUTLASS, grouped",
+        "moe",
+        (among("weights", "bf16", "fp8"), at_least("gpu_sm", 90), among("group", 0)),
+    ),
+    Backend(
+        "Marlin, grouped",
+        "moe",
+        (among("weights", "int4 W4A16"), at_least("gpu_sm", 80), among("group", 0, 32, 64, 128)),
+    ),
     Backend("Triton fused MoE", "moe", (at_least("gpu_sm", 80),)),
     _one_node(2, 64 * MIB),
     _one_node(4, 32 * MIB),
     _one_node(6, 512 * KIB),
     _one_node(8, 256 * KIB),
     Backend("NCCL", "all-reduce", ()),
-)  # fmt: skip
+)

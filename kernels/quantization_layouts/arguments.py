@@ -66,9 +66,12 @@ def _rows(x, w: Packed, offsets, most) -> int:
         )
         return rows // w.experts
     must(
-        offsets.dtype == torch.int32 and tuple(offsets.shape) == (w.experts + 1,), "offsets",
-        f"int32 ({w.experts + 1},)", f"{offsets.dtype} {tuple(offsets.shape)}", "the first row of each expert and the end",
-    )  # fmt: skip
+        offsets.dtype == torch.int32 and tuple(offsets.shape) == (w.experts + 1,),
+        "offsets",
+        f"int32 ({w.experts + 1},)",
+        f"{offsets.dtype} {tuple(offsets.shape)}",
+        "the first row of each expert and the end",
+    )
     must(offsets.device == x.device, "offsets", f"on x's device {x.device}", offsets.device, "move it there")
     must(
         offsets.is_contiguous(), "offsets", "dense", f"a stride of {offsets.stride(0)}", "make it contiguous"

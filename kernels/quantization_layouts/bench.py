@@ -27,11 +27,20 @@ def rows(device):
             case.m, case.n, case.k, bits=case.bits, group=case.group, zero_bits=8 * case.zero_points
         )
         yield Row(
-            op="grouped linear" if case.experts > 1 else "linear", case=case.name, dtype=case.dtype, mode=case.mode,
-            flops=case.experts * bound.flops, bytes=case.experts * bound.bytes_moved,
-            inputs=lambda seed, case=case: draw(case, seed, device), ours=ours, check=check,
-            tolerance=TOLERANCE[case.dtype], peers=peers.of(case), quick=case.quick, facts={"kernel": chosen(case, device)},
-        )  # fmt: skip
+            op="grouped linear" if case.experts > 1 else "linear",
+            case=case.name,
+            dtype=case.dtype,
+            mode=case.mode,
+            flops=case.experts * bound.flops,
+            bytes=case.experts * bound.bytes_moved,
+            inputs=lambda seed, case=case: draw(case, seed, device),
+            ours=ours,
+            check=check,
+            tolerance=TOLERANCE[case.dtype],
+            peers=peers.of(case),
+            quick=case.quick,
+            facts={"kernel": chosen(case, device)},
+        )
 
 
 def draw(case, seed: int, device) -> dict:

@@ -53,9 +53,11 @@ def _streamed(config: Stream) -> Candidate:
     shape += f", {config.cols} cols" if config.tensor else ""
     shape += f", {config.stages} stages" if config.stages > 1 else ""
     return Candidate(
-        f"{unit} {shape}", unit, lambda x, layer, out, **more: stream(x, layer.packed, out, config=config, **more),
+        f"{unit} {shape}",
+        unit,
+        lambda x, layer, out, **more: stream(x, layer.packed, out, config=config, **more),
         4 * config.cols if config.tensor else 4,
-    )  # fmt: skip
+    )
 
 
 def _tiled(config: Tile) -> Candidate:
@@ -73,18 +75,35 @@ def _sixteen(x, layer: Layer, out):
 CANDIDATES = {
     one.name: one
     for one in (
-        *map(_streamed, (
-            Stream(1, 4, 512, tensor=False), Stream(1, 8, 256, tensor=False),
-            Stream(1, 4, 512), Stream(1, 8, 256), Stream(1, 8, 512), Stream(1, 16, 128),
-            Stream(1, 4, 256, stages=3), Stream(1, 8, 256, stages=3), Stream(2, 8, 256, stages=3), Stream(2, 4, 256, stages=4),
-            Stream(1, 8, 256, cols=16), Stream(2, 4, 256, cols=16), Stream(2, 8, 256, cols=16, stages=3), Stream(4, 8, 128, cols=16, stages=3),
-            Stream(1, 8, 128, cols=32), Stream(2, 8, 128, cols=32, stages=3), Stream(1, 8, 128, cols=64),
-        )),
+        *map(
+            _streamed,
+            (
+                Stream(1, 4, 512, tensor=False),
+                Stream(1, 8, 256, tensor=False),
+                Stream(1, 4, 512),
+                Stream(1, 8, 256),
+                Stream(1, 8, 512),
+                Stream(1, 16, 128),
+                Stream(1, 4, 256, stages=3),
+                Stream(1, 8, 256, stages=3),
+                Stream(2, 8, 256, stages=3),
+                Stream(2, 4, 256, stages=4),
+                Stream(1, 8, 256, cols=16),
+                Stream(2, 4, 256, cols=16),
+                Stream(2, 8, 256, cols=16, stages=3),
+                Stream(4, 8, 128, cols=16, stages=3),
+                Stream(1, 8, 128, cols=32),
+                Stream(2, 8, 128, cols=32, stages=3),
+                Stream(1, 8, 128, cols=64),
+            ),
+        ),
         *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), Tile(4, 128), WIDE, WIDEST)),
-        Candidate(LIBRARY, LIBRARY, lambda x, layer, out: library(x, layer.packed, out, layer.workspace()), least=8),
+        Candidate(
+            LIBRARY, LIBRARY, lambda x, layer, out: library(x, layer.packed, out, layer.workspace()), least=8
+        ),
         Candidate(SIXTEEN, SIXTEEN, _sixteen),
     )
-}  # fmt: skip
+}
 
 
 def worth(rows: int) -> list[Candidate]:

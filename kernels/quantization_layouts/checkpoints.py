@@ -36,7 +36,11 @@ def write(q: Int4, order: str) -> dict[str, np.ndarray]:
         qweight = np.ascontiguousarray(packed_words(q.codes, GPTQ_ORDER).T)
         return {"qweight": qweight, "qzeros": packed_words(zeros.T - 1 & 15, GPTQ_ORDER), "scales": scales}
     known(order)
-    return {"qweight": packed_words(q.codes.T, AWQ_ORDER), "qzeros": packed_words(zeros.T, AWQ_ORDER), "scales": scales}  # fmt: skip
+    return {
+        "qweight": packed_words(q.codes.T, AWQ_ORDER),
+        "qzeros": packed_words(zeros.T, AWQ_ORDER),
+        "scales": scales,
+    }
 
 
 def read(qweight, qzeros, scales, group: int, order: str, g_idx=None) -> Int4:
@@ -62,7 +66,9 @@ def read(qweight, qzeros, scales, group: int, order: str, g_idx=None) -> Int4:
     else:
         codes = codes_of(qweight, AWQ_ORDER).T
         zeros = codes_of(qzeros, AWQ_ORDER).T
-    return Int4(np.ascontiguousarray(codes), np.ascontiguousarray(scales.T), np.ascontiguousarray(zeros), group)  # fmt: skip
+    return Int4(
+        np.ascontiguousarray(codes), np.ascontiguousarray(scales.T), np.ascontiguousarray(zeros), group
+    )
 
 
 def known(order: str) -> None:

@@ -17,11 +17,28 @@ RUN, WARPS = 64, 8  # a program unpacks 128 rows of 64 columns
 
 @triton.jit
 def dequantize_kernel(
-    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, filled, out_ptr, N, K, low_size, high_size, scale_size, out_size,
-    stride_n, stride_k,
-    KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr,
-    W: tl.constexpr, RUN: tl.constexpr,
-):  # fmt: skip
+    low_ptr,
+    high_ptr,
+    scale_ptr,
+    zero_ptr,
+    book_ptr,
+    filled,
+    out_ptr,
+    N,
+    K,
+    low_size,
+    high_size,
+    scale_size,
+    out_size,
+    stride_n,
+    stride_k,
+    KIND: tl.constexpr,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HAS_ZEROS: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+):
     dtype: tl.constexpr = out_ptr.dtype.element_ty
     MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
     ROWS: tl.constexpr = 16 * W
@@ -65,9 +82,18 @@ def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
     strides = out.stride()[-2:]
     grid = (triton.cdiv(w.k, RUN), triton.cdiv(w.n, 16 * WARPS), w.experts)
     dequantize_kernel[grid](
-        *w.operands, out, w.n, w.k, *w.expert_sizes, w.n * w.k, *(reversed(strides) if transposed else strides),
-        **w.constants, W=WARPS, RUN=RUN, num_warps=WARPS,
-    )  # fmt: skip
+        *w.operands,
+        out,
+        w.n,
+        w.k,
+        *w.expert_sizes,
+        w.n * w.k,
+        *(reversed(strides) if transposed else strides),
+        **w.constants,
+        W=WARPS,
+        RUN=RUN,
+        num_warps=WARPS,
+    )
     return out
 
 

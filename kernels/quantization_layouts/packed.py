@@ -107,8 +107,9 @@ def pack(q: reference.Int4 | reference.KBit | list, device="cpu") -> Packed:
         to_torch(np.stack([e.scales for e in experts]), device),
         zeros,
         to_torch(one.codebook, device) if isinstance(one, reference.KBit) else None,
-        one.bits, one.group,
-    )  # fmt: skip
+        one.bits,
+        one.group,
+    )
 
 
 def assemble(codes, scales, zeros, levels, bits: int, group: int) -> Packed:
@@ -119,8 +120,12 @@ def assemble(codes, scales, zeros, levels, bits: int, group: int) -> Packed:
         scales=by_bricks(scales),
         zeros=None if zeros is None else by_bricks(zeros),
         book=None if levels is None else book_words(levels),
-        bits=bits, group=group, experts=experts, n=n, k=k,
-    )  # fmt: skip
+        bits=bits,
+        group=group,
+        experts=experts,
+        n=n,
+        k=k,
+    )
 
 
 def _alike(experts: list) -> None:

@@ -84,9 +84,13 @@ def bitsandbytes(inputs):
     codes = inputs["codes"][0].view(-1, 2)
     packed = (codes[:, 0] << 4 | codes[:, 1]).view(-1, 1)
     state = functional.QuantState(
-        absmax=inputs["scales"][0].float().flatten(), shape=torch.Size((case.n, case.k)), code=inputs["levels"].float(),
-        blocksize=case.group, quant_type="nf4", dtype=x.dtype,
-    )  # fmt: skip
+        absmax=inputs["scales"][0].float().flatten(),
+        shape=torch.Size((case.n, case.k)),
+        code=inputs["levels"].float(),
+        blocksize=case.group,
+        quant_type="nf4",
+        dtype=x.dtype,
+    )
     return lambda: functional.gemv_4bit(x, packed.t(), state=state)
 
 

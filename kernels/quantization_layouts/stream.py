@@ -30,12 +30,36 @@ class Stream:
 
 @triton.jit(do_not_specialize=["M"])  # one compiled kernel for every M
 def stream_kernel(
-    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, filled, x_ptr, y_ptr, offsets_ptr, M, N, K, low_size, high_size,
-    scale_size, stride_xm, stride_ym,
-    KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr, RAGGED: tl.constexpr,
-    EVEN: tl.constexpr, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr, COLS: tl.constexpr,
-    TENSOR: tl.constexpr, STAGES: tl.constexpr,
-):  # fmt: skip
+    low_ptr,
+    high_ptr,
+    scale_ptr,
+    zero_ptr,
+    book_ptr,
+    filled,
+    x_ptr,
+    y_ptr,
+    offsets_ptr,
+    M,
+    N,
+    K,
+    low_size,
+    high_size,
+    scale_size,
+    stride_xm,
+    stride_ym,
+    KIND: tl.constexpr,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HAS_ZEROS: tl.constexpr,
+    RAGGED: tl.constexpr,
+    EVEN: tl.constexpr,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    COLS: tl.constexpr,
+    TENSOR: tl.constexpr,
+    STAGES: tl.constexpr,
+):
     expert = tl.program_id(2).to(tl.int64)
     first, last = expert * M, expert * M + M
     if RAGGED:
@@ -122,10 +146,28 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), w.experts)
     even = w.k % (config.run * config.warps) == 0
     stream_kernel[grid](
-        *w.operands, x, out, x if offsets is None else offsets, each, w.n, w.k, *w.expert_sizes, x.stride(0), out.stride(0),
-        **w.constants, RAGGED=offsets is not None, EVEN=even, B=config.bricks, W=config.warps, RUN=config.run, COLS=cols, TENSOR=config.tensor,
-        STAGES=config.stages, num_warps=config.warps, num_stages=config.stages,
-    )  # fmt: skip
+        *w.operands,
+        x,
+        out,
+        x if offsets is None else offsets,
+        each,
+        w.n,
+        w.k,
+        *w.expert_sizes,
+        x.stride(0),
+        out.stride(0),
+        **w.constants,
+        RAGGED=offsets is not None,
+        EVEN=even,
+        B=config.bricks,
+        W=config.warps,
+        RUN=config.run,
+        COLS=cols,
+        TENSOR=config.tensor,
+        STAGES=config.stages,
+        num_warps=config.warps,
+        num_stages=config.stages,
+    )
     return out
 
 

@@ -31,11 +31,35 @@ NARROW, MIDDLE, WIDE, WIDEST = Tile(4, 32), Tile(4, 64), Tile(8, 128), Tile(8, 2
 
 @triton.jit(do_not_specialize=["M", "tiles_m"])  # one compiled kernel for every M
 def tile_kernel(
-    low_ptr, high_ptr, scale_ptr, zero_ptr, book_ptr, filled, x_ptr, y_ptr, offsets_ptr, M, N, K, tiles_m, low_size, high_size,
-    scale_size, stride_xm, stride_ym,
-    KIND: tl.constexpr, BITS: tl.constexpr, GROUP: tl.constexpr, HAS_ZEROS: tl.constexpr, RAGGED: tl.constexpr,
-    EVEN: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr,
-):  # fmt: skip
+    low_ptr,
+    high_ptr,
+    scale_ptr,
+    zero_ptr,
+    book_ptr,
+    filled,
+    x_ptr,
+    y_ptr,
+    offsets_ptr,
+    M,
+    N,
+    K,
+    tiles_m,
+    low_size,
+    high_size,
+    scale_size,
+    stride_xm,
+    stride_ym,
+    KIND: tl.constexpr,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HAS_ZEROS: tl.constexpr,
+    RAGGED: tl.constexpr,
+    EVEN: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    COLS: tl.constexpr,
+    STAGES: tl.constexpr,
+):
     expert = tl.program_id(1).to(tl.int64)
     first, last = expert * M, expert * M + M
     if RAGGED:
@@ -90,11 +114,27 @@ def tile(x, w: Packed, out=None, offsets=None, most=None, config: Tile | None = 
     tiles_m = triton.cdiv(each, config.cols)
     grid = (tiles_m * triton.cdiv(w.n, 16 * config.warps), w.experts)
     tile_kernel[grid](
-        *w.operands, x, out, x if offsets is None else offsets, each, w.n, w.k, tiles_m, *w.expert_sizes,
-        x.stride(0), out.stride(0),
-        **w.constants, RAGGED=offsets is not None, EVEN=w.k % RUN == 0, W=config.warps, RUN=RUN, COLS=config.cols, STAGES=config.stages,
-        num_warps=config.warps, num_stages=config.stages,
-    )  # fmt: skip
+        *w.operands,
+        x,
+        out,
+        x if offsets is None else offsets,
+        each,
+        w.n,
+        w.k,
+        tiles_m,
+        *w.expert_sizes,
+        x.stride(0),
+        out.stride(0),
+        **w.constants,
+        RAGGED=offsets is not None,
+        EVEN=w.k % RUN == 0,
+        W=config.warps,
+        RUN=RUN,
+        COLS=config.cols,
+        STAGES=config.stages,
+        num_warps=config.warps,
+        num_stages=config.stages,
+    )
     return out
 
 

@@ -13,9 +13,19 @@ from triton.language.extra import libdevice
 
 @triton.jit
 def words_of(
-    at_ptr, brick, column, columns, stride_b, stride_w, step, B: tl.constexpr, W: tl.constexpr,
-    RUN: tl.constexpr, FIELD: tl.constexpr, EVEN: tl.constexpr,
-):  # fmt: skip
+    at_ptr,
+    brick,
+    column,
+    columns,
+    stride_b,
+    stride_w,
+    step,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    FIELD: tl.constexpr,
+    EVEN: tl.constexpr,
+):
     """(B, W, 32, words) of one field for RUN columns in B x W places; a lane takes 16 bytes at a time, or all it needs.
 
     From one place of B to the next there are `stride_b` bricks of rows; of W, `stride_w` bricks or `step` columns.
@@ -138,9 +148,20 @@ def numbers(code, top, book, filled, KIND: tl.constexpr, BITS: tl.constexpr, dty
 
 @triton.jit
 def codes_of(
-    low_ptr, high_ptr, brick, column, columns, stride_b, stride_w, step, B: tl.constexpr, W: tl.constexpr,
-    RUN: tl.constexpr, BITS: tl.constexpr, EVEN: tl.constexpr,
-):  # fmt: skip
+    low_ptr,
+    high_ptr,
+    brick,
+    column,
+    columns,
+    stride_b,
+    stride_w,
+    step,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    BITS: tl.constexpr,
+    EVEN: tl.constexpr,
+):
     """Words of nibbles, (B, W, 32, RUN / 16), and those of the fifth bit (or the same again); see words_of."""
     FIRST: tl.constexpr = 4 if BITS >= 4 else 2
     code = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN)

@@ -16,11 +16,18 @@ CHECKED_ROWS = 64
 def rows(device):
     for case in cases.TIMED:
         yield Row(
-            op="layernorm_gelu", case=case.name, dtype="bf16", flops=0,
+            op="layernorm_gelu",
+            case=case.name,
+            dtype="bf16",
+            flops=0,
             bytes=cost.row_kernel_bytes(case.rows, case.cols),
-            inputs=lambda seed, case=case: draw(case, seed, device), ours=ours, check=check, tolerance=4e-3,
-            peers={"torch.compile": compiled, "two kernels": eager}, quick=case.cols == 8192,
-        )  # fmt: skip
+            inputs=lambda seed, case=case: draw(case, seed, device),
+            ours=ours,
+            check=check,
+            tolerance=4e-3,
+            peers={"torch.compile": compiled, "two kernels": eager},
+            quick=case.cols == 8192,
+        )
 
 
 def draw(case, seed, device) -> dict:

@@ -122,10 +122,11 @@ def host_us(device) -> dict:
     q, weight = torch.randn(1, 8, 128, 128, device=device).bfloat16(), torch.ones_like(a[0])
     sdpa = torch.nn.functional.scaled_dot_product_attention
     calls = {
-        "torch.matmul": lambda: torch.matmul(a, a), "attention, PyTorch's SDPA": lambda: sdpa(q, q, q),
+        "torch.matmul": lambda: torch.matmul(a, a),
+        "attention, PyTorch's SDPA": lambda: sdpa(q, q, q),
         "layer norm, PyTorch's": lambda: torch.nn.functional.layer_norm(a, (128,), weight, weight),
         "the course's layernorm_gelu": lambda: layernorm_gelu(a, weight, weight),
-    }  # fmt: skip
+    }
     return {name: _host_us(call) for name, call in calls.items()}
 
 
@@ -177,8 +178,14 @@ def power(device) -> dict:
     sustained_mhz, watts = _clock_and_watts()
     torch.cuda.synchronize()
     name = f"cuBLAS, {PRODUCT} x {PRODUCT} x {PRODUCT} bf16"
-    return {"product": name, "rested_us": rested_us, "rested_mhz": rested_mhz,
-            "sustained_us": burst(200), "sustained_mhz": sustained_mhz, "watts": watts}  # fmt: skip
+    return {
+        "product": name,
+        "rested_us": rested_us,
+        "rested_mhz": rested_mhz,
+        "sustained_us": burst(200),
+        "sustained_mhz": sustained_mhz,
+        "watts": watts,
+    }
 
 
 def _clock_and_watts() -> tuple[float, float]:
@@ -211,9 +218,13 @@ def main(argv: list[str]) -> int:
     run = {"machine": about, "versions": machine.versions(), "date": machine.today()}
     sms = about["sms"]
     for name, measure in {
-        "host_us": lambda: host_us(device), "launches": lambda: launches(device), "strides": lambda: strides(device),
-        "waves": lambda: waves(device, sms), "flight": lambda: flight(device, sms), "power": lambda: power(device),
-    }.items():  # fmt: skip
+        "host_us": lambda: host_us(device),
+        "launches": lambda: launches(device),
+        "strides": lambda: strides(device),
+        "waves": lambda: waves(device, sms),
+        "flight": lambda: flight(device, sms),
+        "power": lambda: power(device),
+    }.items():
         run[name] = measure()
         path.write_text(dumps(run))  # after every part: a run that is cut short keeps what it has
     print(path.read_text())

@@ -51,9 +51,20 @@ def load_row(x_ptr, cols, PIECE: tl.constexpr, PIECES: tl.constexpr, EVEN: tl.co
 
 @triton.jit
 def layernorm_gelu_kernel(
-    x_ptr, weight_ptr, bias_ptr, y_ptr, rows, cols, stride_x, stride_y, eps,
-    PIECE: tl.constexpr, PIECES: tl.constexpr, EVEN: tl.constexpr, HELD: tl.constexpr,
-):  # fmt: skip
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    y_ptr,
+    rows,
+    cols,
+    stride_x,
+    stride_y,
+    eps,
+    PIECE: tl.constexpr,
+    PIECES: tl.constexpr,
+    EVEN: tl.constexpr,
+    HELD: tl.constexpr,
+):
     """EVEN: pieces end with the row, said at compile time so that masks vanish. HELD: weights stay in registers."""
     SHORT: tl.constexpr = x_ptr.dtype.element_ty.primitive_bitwidth <= 16
     if HELD:
@@ -129,9 +140,21 @@ def layernorm_gelu(
     out = torch.empty_like(x, memory_format=torch.contiguous_format) if out is None else out
     c = config or config_for(cols, x.element_size())
     layernorm_gelu_kernel[(min(rows, c.programs * multiprocessors(x)),)](
-        x, weight, bias, out, rows, cols, x.stride(0), out.stride(0), eps,
-        PIECE=c.piece, PIECES=triton.cdiv(cols, c.piece), EVEN=cols % c.piece == 0, HELD=c.held, num_warps=c.warps,
-    )  # fmt: skip
+        x,
+        weight,
+        bias,
+        out,
+        rows,
+        cols,
+        x.stride(0),
+        out.stride(0),
+        eps,
+        PIECE=c.piece,
+        PIECES=triton.cdiv(cols, c.piece),
+        EVEN=cols % c.piece == 0,
+        HELD=c.held,
+        num_warps=c.warps,
+    )
     return out
 
 

@@ -21,11 +21,19 @@ def rows(device):
         case = timed.case()
         elem = TORCH[timed.dtype].itemsize
         yield Row(
-            op="sampling", case=f"{timed.name} B{timed.batch} {timed.dtype}", dtype="bf16", flops=0,
+            op="sampling",
+            case=f"{timed.name} B{timed.batch} {timed.dtype}",
+            dtype="bf16",
+            flops=0,
             bytes=cost.compulsory_bytes(timed.batch, timed.vocabulary, elem, masks=timed.masks),
-            inputs=lambda seed, case=case: draw(case, seed, device), ours=ours, check=check, check_peer=check_peer,
-            tolerance=0.0, peers=peers.of(timed), quick=timed.quick,
-        )  # fmt: skip
+            inputs=lambda seed, case=case: draw(case, seed, device),
+            ours=ours,
+            check=check,
+            check_peer=check_peer,
+            tolerance=0.0,
+            peers=peers.of(timed),
+            quick=timed.quick,
+        )
 
 
 def draw(case, seed, device) -> dict:

@@ -10,13 +10,20 @@ from kernels.tensors import DTYPES
 
 USUAL = {"top_k": 50, "top_p": 0.9}
 EVERYTHING = {
-    "temperature": 0.7, "top_k": 50, "top_p": 0.9, "min_p": 0.02,
-    "presence": 0.4, "frequency": 0.3, "repetition": 1.2,
-}  # fmt: skip
+    "temperature": 0.7,
+    "top_k": 50,
+    "top_p": 0.9,
+    "min_p": 0.02,
+    "presence": 0.4,
+    "frequency": 0.3,
+    "repetition": 1.2,
+}
 MIXED = {  # neighbours that ask for different things: greedy, plain, ranked, nucleus alone, all at once
-    "temperature": (0.0, 1.0, 0.7, 1.3, 0.9), "top_k": (0, 0, 50, 0, 7),
-    "top_p": (1.0, 1.0, 0.9, 0.8, 0.95), "min_p": (0.0, 0.0, 0.0, 0.0, 0.1),
-}  # fmt: skip
+    "temperature": (0.0, 1.0, 0.7, 1.3, 0.9),
+    "top_k": (0, 0, 50, 0, 7),
+    "top_p": (1.0, 1.0, 0.9, 0.8, 0.95),
+    "min_p": (0.0, 0.0, 0.0, 0.0, 0.1),
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,13 @@ CASES = (
     Case("k = 1024", 1, 5000, ask={"top_k": 1024, "top_p": 0.95}, why="the longest short list"),
     Case("k = 1025", 2, 4099, ask={"top_k": 1025, "top_p": 0.7}, why="one past the short list"),
     Case("k = V", 2, 200, ask={"top_k": 200, "top_p": 0.5}, why="the shortest list that is sorted"),
-    Case("k = 200 of 24 groups", 2, 1500, ask={"top_k": 200, "temperature": 3.0}, why="fewer sets of groups than k"),
+    Case(
+        "k = 200 of 24 groups",
+        2,
+        1500,
+        ask={"top_k": 200, "temperature": 3.0},
+        why="fewer sets of groups than k",
+    ),
     Case("greedy", 2, 50257, ask={"temperature": 0.0}),
     Case("greedy, many equal", 2, 2000, "bf16", "ties", {"temperature": 0.0}, why="the lowest id wins"),
     Case("plain", 2, 4099, ask={"temperature": 0.8}),
@@ -64,8 +77,16 @@ CASES = (
     Case("mixed", 5, 4099, ask=MIXED, why="one batch, five kinds of request"),
     Case("mixed with everything", 5, 4099, ask=MIXED, tables=("history", "bias", "banned", "grammar"), top=5),
     Case("everything", 2, 32000, ask=EVERYTHING, tables=("history", "bias", "banned", "grammar"), top=20),
-    Case("penalties", 2, 5000, ask={"temperature": 0.0, "repetition": 1.5, "presence": 1.0}, tables=("history",)),
-    Case("empty histories", 2, 1000, ask={"repetition": 1.5, "presence": 1.0, **USUAL}, why="nothing to punish"),
+    Case(
+        "penalties",
+        2,
+        5000,
+        ask={"temperature": 0.0, "repetition": 1.5, "presence": 1.0},
+        tables=("history",),
+    ),
+    Case(
+        "empty histories", 2, 1000, ask={"repetition": 1.5, "presence": 1.0, **USUAL}, why="nothing to punish"
+    ),
     Case("reward", 2, 1000, ask={"repetition": 0.8, "presence": -1.0, **USUAL}, tables=("history",)),
     Case("grammar", 2, 4099, tables=("grammar",)),
     Case("bans", 2, 4099, tables=("banned", "bias")),
@@ -81,9 +102,15 @@ CASES = (
     Case("hot", 2, 1000, ask={"temperature": 100.0, **USUAL}),
     Case("NaN", 3, 1000, logits="nan", why="a NaN takes no part, a row of NaN gives -1"),
     Case("infinite", 3, 1000, logits="inf", why="-inf takes no part, +inf is certain"),
-    Case("nothing allowed", 3, 1000, tables=("nothing",), why="a mask that bans everything gives -1, there only"),
+    Case(
+        "nothing allowed",
+        3,
+        1000,
+        tables=("nothing",),
+        why="a mask that bans everything gives -1, there only",
+    ),
     Case("nothing allowed, plain", 3, 1000, ask={"top_p": 0.9}, tables=("nothing",), top=3),
-)  # fmt: skip
+)
 
 # On a GPU, beside CASES: real vocabularies, real batches.
 LARGE = tuple(

@@ -28,10 +28,26 @@ STEP_OF_SUM = tl.constexpr(2.0**-23)
 
 @triton.jit
 def scan(
-    row, tile, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
-    GROUP: tl.constexpr, ROWS: tl.constexpr, SUMS: tl.constexpr, FREE: tl.constexpr,
-    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    tile,
+    maxima_ptr,
+    sums_ptr,
+    score_ptr,
+    winner_ptr,
+    seed,
+    position,
+    free,
+    inv_t,
+    V,
+    groups,
+    GROUP: tl.constexpr,
+    ROWS: tl.constexpr,
+    SUMS: tl.constexpr,
+    FREE: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """Read this program's tile, leave a maximum per group; a sum of weights and a best noisy token if asked."""
     N: tl.constexpr = ROWS * GROUP
     r = tl.arange(0, ROWS)
@@ -67,9 +83,24 @@ def row_total(maxima, best, inv_t, sums_ptr, groups, G: tl.constexpr):
 
 @triton.jit
 def draw(
-    x, token, rank, before, n, best, total, inv_t, k, top_p, min_p, seed, position,
-    C: tl.constexpr, INVERSE_CDF: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
-):  # fmt: skip
+    x,
+    token,
+    rank,
+    before,
+    n,
+    best,
+    total,
+    inv_t,
+    k,
+    top_p,
+    min_p,
+    seed,
+    position,
+    C: tl.constexpr,
+    INVERSE_CDF: tl.constexpr,
+    MIN_P_FIRST: tl.constexpr,
+    OF_ALL: tl.constexpr,
+):
     """Top-p, min-p and the draw on a ranked short list; returns the token.
 
     What the list holds beside the k best differs by the launch's shape: no sum here counts it.
@@ -109,16 +140,48 @@ def store_top(
 
 @triton.jit
 def rank_row(
-    row, maxima, best, inv_t, chosen_ptr, x_ptr, token_ptr, k, V,
-    G: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr, C: tl.constexpr,
-    GROUP: tl.constexpr, AT_ONCE: tl.constexpr, STEP: tl.constexpr,
-    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    maxima,
+    best,
+    inv_t,
+    chosen_ptr,
+    x_ptr,
+    token_ptr,
+    k,
+    V,
+    G: tl.constexpr,
+    SETS: tl.constexpr,
+    ALL_PAIRS: tl.constexpr,
+    MOST: tl.constexpr,
+    C: tl.constexpr,
+    GROUP: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+    STEP: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """The k best tokens of the row and some more: (how many, logits, tokens, ranks, weight ranked above each)."""
     n = shortlist(
-        row, key_of(maxima), best, chosen_ptr, x_ptr, token_ptr, k, V,
-        G, SETS, ALL_PAIRS, MOST, C, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY,
-    )  # fmt: skip
+        row,
+        key_of(maxima),
+        best,
+        chosen_ptr,
+        x_ptr,
+        token_ptr,
+        k,
+        V,
+        G,
+        SETS,
+        ALL_PAIRS,
+        MOST,
+        C,
+        GROUP,
+        AT_ONCE,
+        ALLOW,
+        BIAS,
+        PENALTY,
+    )
     if STEP > 0:
         x, token, rank, before = rank_all(x_ptr, token_ptr, n, best, inv_t, C, STEP)
     else:
@@ -128,9 +191,16 @@ def rank_row(
 
 @triton.jit
 def first_best(
-    row, maxima, best, V, G: tl.constexpr, GROUP: tl.constexpr,
-    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    maxima,
+    best,
+    V,
+    G: tl.constexpr,
+    GROUP: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """Greedy: the lowest id in the first group that has the best logit."""
     group = tl.min(tl.where(maxima == best, tl.arange(0, G), G))
     token = group * GROUP + tl.arange(0, GROUP)

@@ -40,8 +40,18 @@ def sample_kernel(
 ):  # fmt: skip
     tile, b = tl.program_id(0), tl.program_id(1)
     row = (
-        b, V, W, stride_b, logits_ptr, numbers_ptr, allowed_ptr, biased_ptr, bias_ptr, seen_ptr, counts_ptr,
-    )  # fmt: skip
+        b,
+        V,
+        W,
+        stride_b,
+        logits_ptr,
+        numbers_ptr,
+        allowed_ptr,
+        biased_ptr,
+        bias_ptr,
+        seen_ptr,
+        counts_ptr,
+    )
     temperature = tl.load(numbers_ptr + b * 6)
     k = tl.where(temperature == 0, 1, tl.load(top_k_ptr + b))
     free = (k == 0) | (k > K) | (k > V)  # V: a longer list asked for by a neighbour changes nothing
@@ -54,9 +64,26 @@ def sample_kernel(
     chosen_ptr += b * tl.maximum(groups, MOST)
     if SCAN:
         scan(
-            row, tile, maxima_ptr, sums_ptr, score_ptr, winner_ptr, seed, position, free, inv_t, V, groups,
-            GROUP, ROWS, SUMS, FREE, ALLOW, BIAS, PENALTY,
-        )  # fmt: skip
+            row,
+            tile,
+            maxima_ptr,
+            sums_ptr,
+            score_ptr,
+            winner_ptr,
+            seed,
+            position,
+            free,
+            inv_t,
+            V,
+            groups,
+            GROUP,
+            ROWS,
+            SUMS,
+            FREE,
+            ALLOW,
+            BIAS,
+            PENALTY,
+        )
     if not FINISH:
         return
     last = tl.num_programs(0) - 1
@@ -77,14 +104,46 @@ def sample_kernel(
             token = first_best(row, maxima, best, V, G, GROUP, ALLOW, BIAS, PENALTY)
         elif RANKED or TOP > 0:
             n, xs, tokens, rank, before = rank_row(
-                row, maxima, best, inv_t, chosen_ptr, x_ptr + b * C, token_ptr + b * C,
-                tl.maximum(tl.where(free, 1, k), TOP), V,
-                G, SETS, ALL_PAIRS, MOST, C, GROUP, AT_ONCE, STEP, ALLOW, BIAS, PENALTY,
-            )  # fmt: skip
+                row,
+                maxima,
+                best,
+                inv_t,
+                chosen_ptr,
+                x_ptr + b * C,
+                token_ptr + b * C,
+                tl.maximum(tl.where(free, 1, k), TOP),
+                V,
+                G,
+                SETS,
+                ALL_PAIRS,
+                MOST,
+                C,
+                GROUP,
+                AT_ONCE,
+                STEP,
+                ALLOW,
+                BIAS,
+                PENALTY,
+            )
             token = draw(
-                xs, tokens, rank, before, n, best, total, inv_t, k, top_p, min_p, seed, position,
-                C, INVERSE_CDF, MIN_P_FIRST, OF_ALL,
-            )  # fmt: skip
+                xs,
+                tokens,
+                rank,
+                before,
+                n,
+                best,
+                total,
+                inv_t,
+                k,
+                top_p,
+                min_p,
+                seed,
+                position,
+                C,
+                INVERSE_CDF,
+                MIN_P_FIRST,
+                OF_ALL,
+            )
             if TOP > 0:
                 to, logprob_to = top_token_ptr + b * TOP, top_logprob_ptr + b * TOP
                 store_top(xs, tokens, rank, n, best, total, inv_t, to, logprob_to, C, TOP)
@@ -124,11 +183,15 @@ class Workspace:
         f = {"dtype": torch.float32, "device": device}
         i = {"dtype": torch.int32, "device": device}
         return cls(
-            torch.empty(batch, groups, **f), torch.empty(batch, groups, **f),
-            torch.empty(batch, groups, **f), torch.empty(batch, groups, **i),
-            torch.zeros(batch, **i), torch.empty(batch, max(groups, most), **i),
-            torch.empty(batch, short, **f), torch.empty(batch, short, **i),
-        )  # fmt: skip
+            torch.empty(batch, groups, **f),
+            torch.empty(batch, groups, **f),
+            torch.empty(batch, groups, **f),
+            torch.empty(batch, groups, **i),
+            torch.zeros(batch, **i),
+            torch.empty(batch, max(groups, most), **i),
+            torch.empty(batch, short, **f),
+            torch.empty(batch, short, **i),
+        )
 
     def check(self, batch: int, vocabulary: int, k: int):
         groups = triton.cdiv(vocabulary, GROUP)

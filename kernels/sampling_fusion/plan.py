@@ -56,8 +56,14 @@ def constants(vocabulary: int, k: int, elem: int, config: Config) -> dict:
     g_pad = max(16, triton.next_power_of_2(groups))
     all_pairs = k_pad <= FEW_K
     return {
-        "GROUP": GROUP, "ROWS": min(config.tile // (GROUP * elem), triton.next_power_of_2(groups)),
-        "G": g_pad, "K": k_pad, "C": short, "MOST": most,
-        "SETS": min(config.sets if all_pairs else k_pad, g_pad // 4), "ALL_PAIRS": all_pairs,
-        "AT_ONCE": min(config.at_once, most), "STEP": 0 if short >= SORTED else min(PAIRS // short, short),
-    }  # fmt: skip
+        "GROUP": GROUP,
+        "ROWS": min(config.tile // (GROUP * elem), triton.next_power_of_2(groups)),
+        "G": g_pad,
+        "K": k_pad,
+        "C": short,
+        "MOST": most,
+        "SETS": min(config.sets if all_pairs else k_pad, g_pad // 4),
+        "ALL_PAIRS": all_pairs,
+        "AT_ONCE": min(config.at_once, most),
+        "STEP": 0 if short >= SORTED else min(PAIRS // short, short),
+    }

@@ -83,9 +83,8 @@ def slots(key, t, above, tied, cap, N: tl.constexpr):
 
 @triton.jit
 def choose_groups(
-    key, best, chosen_ptr, k,
-    G: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr,
-):  # fmt: skip
+    key, best, chosen_ptr, k, G: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr
+):
     """Write the ids of at most MOST groups that hold the k best tokens; return how many, and the key they reach."""
     t = first_guess(key, k, SETS, ALL_PAIRS, G)
     upto, n = numbered(key >= t, G)
@@ -105,9 +104,17 @@ def choose_groups(
 
 @triton.jit
 def tokens_of(
-    row, chosen_ptr, first, n_groups, V,
-    GROUP: tl.constexpr, AT_ONCE: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    chosen_ptr,
+    first,
+    n_groups,
+    V,
+    GROUP: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """(tokens, logits) of AT_ONCE chosen groups.
 
     `& (GROUP - 1)` rather than `%` hides from the compiler that neighbours lie side by side: whole vectors a thread
@@ -122,10 +129,20 @@ def tokens_of(
 
 @triton.jit
 def pack(
-    row, chosen_ptr, n_groups, t, x_ptr, token_ptr, V,
-    GROUP: tl.constexpr, AT_ONCE: tl.constexpr, C: tl.constexpr,
-    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    chosen_ptr,
+    n_groups,
+    t,
+    x_ptr,
+    token_ptr,
+    V,
+    GROUP: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+    C: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """Pack the first C of the chosen groups' tokens that reach t, in order; return how many reach it."""
     n = 0
     for first in range(0, n_groups, AT_ONCE):
@@ -143,10 +160,21 @@ def pack(
 
 @triton.jit
 def pack_tied(
-    row, chosen_ptr, n_groups, t, cap, x_ptr, token_ptr, V,
-    GROUP: tl.constexpr, AT_ONCE: tl.constexpr, C: tl.constexpr,
-    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    chosen_ptr,
+    n_groups,
+    t,
+    cap,
+    x_ptr,
+    token_ptr,
+    V,
+    GROUP: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+    C: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """The same with at most `cap` of those that equal t."""
     above = 0
     tied = 0
@@ -162,19 +190,31 @@ def pack_tied(
 
 @triton.jit
 def shortlist(
-    row, key, best, chosen_ptr, x_ptr, token_ptr, k, V,
-    G: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr, C: tl.constexpr,
-    GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
-    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    key,
+    best,
+    chosen_ptr,
+    x_ptr,
+    token_ptr,
+    k,
+    V,
+    G: tl.constexpr,
+    SETS: tl.constexpr,
+    ALL_PAIRS: tl.constexpr,
+    MOST: tl.constexpr,
+    C: tl.constexpr,
+    GROUP: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """Write at most C tokens, the k best among them, in order of their ids; return how many.
 
     The groups' key is nearly always enough. Where good tokens crowd into few groups it is raised by bisection.
     """
     n_groups, start = choose_groups(key, best, chosen_ptr, k, G, SETS, ALL_PAIRS, MOST)
-    n = pack(
-        row, chosen_ptr, n_groups, start, x_ptr, token_ptr, V, GROUP, AT_ONCE, C, ALLOW, BIAS, PENALTY
-    )  # fmt: skip
+    n = pack(row, chosen_ptr, n_groups, start, x_ptr, token_ptr, V, GROUP, AT_ONCE, C, ALLOW, BIAS, PENALTY)
     low = start.to(tl.int64)
     high = key_of(best).to(tl.int64) + 1
     reach_high = 0
@@ -183,9 +223,21 @@ def shortlist(
         at = (low + high) // 2
         last = high - low == 1
         n = pack_tied(
-            row, chosen_ptr, n_groups, at.to(tl.int32), tl.where(last, C - reach_high, C),
-            x_ptr, token_ptr, V, GROUP, AT_ONCE, C, ALLOW, BIAS, PENALTY,
-        )  # fmt: skip
+            row,
+            chosen_ptr,
+            n_groups,
+            at.to(tl.int32),
+            tl.where(last, C - reach_high, C),
+            x_ptr,
+            token_ptr,
+            V,
+            GROUP,
+            AT_ONCE,
+            C,
+            ALLOW,
+            BIAS,
+            PENALTY,
+        )
         done = (((n <= C) & (n >= k)) | last).to(tl.int32)
         reach_high = tl.where(n < k, n, reach_high)
         high = tl.where(n < k, at, high)

@@ -50,11 +50,24 @@ def accepted_drafts(
 
 @triton.jit
 def verify_kernel(
-    draft_ptr, target_ptr, guess_ptr, seed_ptr, position_ptr,
-    lead_ptr, winner_ptr, arrived_ptr, out_ptr, accepted_ptr,
-    V, tiles, splits,
-    DRAFTS: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr,
-):  # fmt: skip
+    draft_ptr,
+    target_ptr,
+    guess_ptr,
+    seed_ptr,
+    position_ptr,
+    lead_ptr,
+    winner_ptr,
+    arrived_ptr,
+    out_ptr,
+    accepted_ptr,
+    V,
+    tiles,
+    splits,
+    DRAFTS: tl.constexpr,
+    N: tl.constexpr,
+    BLOCK: tl.constexpr,
+    SPLITS: tl.constexpr,
+):
     split, b = tl.program_id(0), tl.program_id(1).to(tl.int64)
     seed, position = tl.load(seed_ptr + b), tl.load(position_ptr + b)
     draft_ptr += b * DRAFTS
@@ -161,8 +174,22 @@ def verify(draft, target, guess, seed, position, workspace: Workspace | None = N
     tiles = max(1, blocks * batch // PROGRAMS)
     splits = triton.cdiv(blocks, tiles)
     verify_kernel[(splits, batch)](
-        draft, target, guess, seed, position, w.lead, w.winner, w.arrived, tokens, accepted,
-        vocabulary, tiles, splits,
-        DRAFTS=n, N=max(2, triton.next_power_of_2(n + 1)), BLOCK=BLOCK, SPLITS=triton.next_power_of_2(splits),
-    )  # fmt: skip
+        draft,
+        target,
+        guess,
+        seed,
+        position,
+        w.lead,
+        w.winner,
+        w.arrived,
+        tokens,
+        accepted,
+        vocabulary,
+        tiles,
+        splits,
+        DRAFTS=n,
+        N=max(2, triton.next_power_of_2(n + 1)),
+        BLOCK=BLOCK,
+        SPLITS=triton.next_power_of_2(splits),
+    )
     return Verified(tokens, accepted)

@@ -44,10 +44,21 @@ def ranked_above(x, token, x0, token0):
 
 @triton.jit
 def weigh_above(
-    row, maxima, chosen_ptr, x0, token0, best, inv_t, V,
-    G: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
-    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    maxima,
+    chosen_ptr,
+    x0,
+    token0,
+    best,
+    inv_t,
+    V,
+    G: tl.constexpr,
+    GROUP: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """The count and weight, in whole units, of all tokens ranked above (x0, token0)."""
     reach = (maxima >= x0) & (maxima > float("-inf"))
     upto = tl.cumsum(reach.to(tl.int32), axis=0)
@@ -71,10 +82,21 @@ def weigh_above(
 
 @triton.jit
 def mass_of_kept(
-    row, maxima, chosen_ptr, k, least, best, inv_t, V,
-    G: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr,
-    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    maxima,
+    chosen_ptr,
+    k,
+    least,
+    best,
+    inv_t,
+    V,
+    G: tl.constexpr,
+    GROUP: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """The weight of the k best tokens that are at least `least`: bisection for the k-th, then ties by count."""
     low = tl.full((), FLOOR + 1, tl.int64)
     high = key_of(best).to(tl.int64) + 1
@@ -100,9 +122,21 @@ def mass_of_kept(
 
 @triton.jit
 def look_again(
-    row, group, score_ptr, winner_ptr, x0, token0, seed, position, inv_t, V,
-    GROUP: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    group,
+    score_ptr,
+    winner_ptr,
+    x0,
+    token0,
+    seed,
+    position,
+    inv_t,
+    V,
+    GROUP: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """Replace a group's best noisy token by its best of those ranked above (x0, token0)."""
     token = group * GROUP + tl.arange(0, GROUP)
     x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
@@ -117,9 +151,22 @@ def look_again(
 
 @triton.jit
 def next_noisy(
-    row, score_ptr, winner_ptr, groups, x0, token0, seed, position, inv_t, V,
-    G: tl.constexpr, GROUP: tl.constexpr, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    score_ptr,
+    winner_ptr,
+    groups,
+    x0,
+    token0,
+    seed,
+    position,
+    inv_t,
+    V,
+    G: tl.constexpr,
+    GROUP: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """The best noisy token of those ranked above (x0, token0)."""
     g = tl.arange(0, G)
     winner = NOBODY
@@ -131,9 +178,21 @@ def next_noisy(
         found = (ranked_above(x, winner, x0, token0) | (winner == NOBODY)).to(tl.int32)
         if found == 0:
             look_again(
-                row, winner // GROUP, score_ptr, winner_ptr, x0, token0, seed, position, inv_t, V,
-                GROUP, ALLOW, BIAS, PENALTY,
-            )  # fmt: skip
+                row,
+                winner // GROUP,
+                score_ptr,
+                winner_ptr,
+                x0,
+                token0,
+                seed,
+                position,
+                inv_t,
+                V,
+                GROUP,
+                ALLOW,
+                BIAS,
+                PENALTY,
+            )
     return winner
 
 
@@ -149,11 +208,31 @@ def strike_out(maxima, least, score_ptr, groups, G: tl.constexpr):
 
 @triton.jit
 def settle(
-    row, token, maxima, chosen_ptr, score_ptr, winner_ptr, groups, best, total, inv_t, k, top_p, min_p,
-    seed, position, V,
-    G: tl.constexpr, GROUP: tl.constexpr, AT_ONCE: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
-    ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr,
-):  # fmt: skip
+    row,
+    token,
+    maxima,
+    chosen_ptr,
+    score_ptr,
+    winner_ptr,
+    groups,
+    best,
+    total,
+    inv_t,
+    k,
+    top_p,
+    min_p,
+    seed,
+    position,
+    V,
+    G: tl.constexpr,
+    GROUP: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+    MIN_P_FIRST: tl.constexpr,
+    OF_ALL: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
     """From the best noisy token of all to the best noisy token that the filters keep."""
     k = tl.where(k == 0, V, tl.minimum(k, V))
     mass = total
@@ -186,9 +265,22 @@ def settle(
             done = kept | (count == 0)
         if not done:
             token = next_noisy(
-                row, score_ptr, winner_ptr, groups, x, border, seed, position, inv_t, V,
-                G, GROUP, ALLOW, BIAS, PENALTY,
-            )  # fmt: skip
+                row,
+                score_ptr,
+                winner_ptr,
+                groups,
+                x,
+                border,
+                seed,
+                position,
+                inv_t,
+                V,
+                G,
+                GROUP,
+                ALLOW,
+                BIAS,
+                PENALTY,
+            )
             done = alone & (asks == 0)
         asks += 1
     return token

@@ -11,8 +11,14 @@ from kernels.tests.figures import REFUSAL
 from kernels.tests.properties import given, st
 
 BOOST_GHZ = {
-    "V100": 1.53, "T4": 1.59, "A100": 1.41, "RTX 4090": 2.52, "H100": 1.83, "H200": 1.83, "B200": 1.86,
-}  # fmt: skip
+    "V100": 1.53,
+    "T4": 1.59,
+    "A100": 1.41,
+    "RTX 4090": 2.52,
+    "H100": 1.83,
+    "H200": 1.83,
+    "B200": 1.86,
+}
 NONSENSE = [math.nan, math.inf, -math.inf, -1, "3", None, True]
 
 

@@ -128,8 +128,13 @@ def _others(found: list[Topic]) -> dict[str, str]:
     cover = Page(
         "Tile by Tile", pages.TAGLINE, pages.cover(found), contents(found, "", "index.html"), "cover"
     )
-    labs = Page("Labs · Tile by Tile", "The labs of the course run in JupyterLab.", pages.labs(found),
-                contents(found, "", "labs.html"), "labs")  # fmt: skip
+    labs = Page(
+        "Labs · Tile by Tile",
+        "The labs of the course run in JupyterLab.",
+        pages.labs(found),
+        contents(found, "", "labs.html"),
+        "labs",
+    )
     return {"index.html": frame.html(cover), "labs.html": frame.html(labs)}
 
 

@@ -4,25 +4,29 @@ import re
 from html import escape
 
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:[.,]\d+)*|[^\s]", re.S)
-LETTERS = dict(
-    alpha="α", beta="β", gamma="γ", delta="δ", epsilon="ε", varepsilon="ε", eta="η", theta="θ", kappa="κ",
-    lambda_="λ", mu="μ", nu="ν", pi="π", rho="ρ", sigma="σ", tau="τ", phi="φ", varphi="φ", chi="χ", psi="ψ",
-    omega="ω", Delta="Δ", Gamma="Γ", Lambda="Λ", Sigma="Σ", Phi="Φ", Psi="Ψ", Omega="Ω", infty="∞", ell="ℓ",
-    partial="∂", nabla="∇", emptyset="∅", dots="…", ldots="…", cdots="⋯", vdots="⋮", top="⊤", forall="∀", exists="∃",
-)  # fmt: skip
-LETTERS["lambda"] = LETTERS.pop("lambda_")
-OPERATORS = dict(
-    cdot="·", times="×", div="÷", pm="±", approx="≈", neq="≠", ne="≠", leq="≤", le="≤", geq="≥", ge="≥", ll="≪", gg="≫",
-    equiv="≡", sim="∼", propto="∝", odot="⊙", otimes="⊗", oplus="⊕", circ="∘", ast="∗", star="⋆", mid="∣",
-    in_="∈", notin="∉", subset="⊂", subseteq="⊆", cup="∪", cap="∩", setminus="∖", to="→", rightarrow="→", leftarrow="←",
-    gets="←", Rightarrow="⇒", Leftarrow="⇐", Leftrightarrow="⇔", mapsto="↦", implies="⇒", iff="⇔", land="∧", lor="∨",
-    colon=":", bmod="mod",
-)  # fmt: skip
-OPERATORS["in"] = OPERATORS.pop("in_")
-FENCES = dict(
-    lfloor="⌊", rfloor="⌋", lceil="⌈", rceil="⌉", langle="⟨", rangle="⟩", vert="|", lvert="|", rvert="|",
-    Vert="‖", lVert="‖", rVert="‖", lbrace="{", rbrace="}",
-)  # fmt: skip
+
+
+def signs(table: str) -> dict[str, str]:
+    """LaTeX's name of each sign, from words such as alpha:α."""
+    return dict(word.split(":", 1) for word in table.split())
+
+
+LETTERS = signs(
+    "alpha:α beta:β gamma:γ delta:δ epsilon:ε varepsilon:ε eta:η theta:θ kappa:κ mu:μ nu:ν pi:π rho:ρ "
+    "sigma:σ tau:τ phi:φ varphi:φ chi:χ psi:ψ omega:ω Delta:Δ Gamma:Γ Lambda:Λ Sigma:Σ Phi:Φ Psi:Ψ "
+    "Omega:Ω infty:∞ ell:ℓ partial:∂ nabla:∇ emptyset:∅ dots:… ldots:… cdots:⋯ vdots:⋮ top:⊤ forall:∀ "
+    "exists:∃ lambda:λ"
+)
+OPERATORS = signs(
+    "cdot:· times:× div:÷ pm:± approx:≈ neq:≠ ne:≠ leq:≤ le:≤ geq:≥ ge:≥ ll:≪ gg:≫ equiv:≡ sim:∼ "
+    "propto:∝ odot:⊙ otimes:⊗ oplus:⊕ circ:∘ ast:∗ star:⋆ mid:∣ notin:∉ subset:⊂ subseteq:⊆ cup:∪ cap:∩ "
+    "setminus:∖ to:→ rightarrow:→ leftarrow:← gets:← Rightarrow:⇒ Leftarrow:⇐ Leftrightarrow:⇔ mapsto:↦ "
+    "implies:⇒ iff:⇔ land:∧ lor:∨ colon:: bmod:mod in:∈"
+)
+FENCES = signs(
+    "lfloor:⌊ rfloor:⌋ lceil:⌈ rceil:⌉ langle:⟨ rangle:⟩ vert:| lvert:| rvert:| Vert:‖ lVert:‖ rVert:‖ "
+    "lbrace:{ rbrace:}"
+)
 LARGE = dict(sum="∑", prod="∏", int="∫", bigcup="⋃", bigcap="⋂", bigoplus="⨁")
 NAMES = "exp log ln min max arg argmax argmin sup inf lim sin cos tanh det dim gcd Pr".split()
 UNDER_NAMES = {"min", "max", "argmax", "argmin", "sup", "inf", "lim", "Pr"}

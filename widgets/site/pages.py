@@ -35,8 +35,12 @@ def _topic(topic: Topic) -> str:
 def cover(topics: list[Topic]) -> str:
     simulators = sum(len(topic.simulators) for topic in topics)
     read = [topic for topic in topics if topic.lesson]
-    facts = (f"<b>{simulators}</b> simulators", f"<b>{len(read)}</b> lesson{'s' * (len(read) != 1)}",
-             "no account, no server, no network", "keyboard and screen reader welcome")  # fmt: skip
+    facts = (
+        f"<b>{simulators}</b> simulators",
+        f"<b>{len(read)}</b> lesson{'s' * (len(read) != 1)}",
+        "no account, no server, no network",
+        "keyboard and screen reader welcome",
+    )
     begin = f'<p><a class="begin" href="{topic_address(read[0])}">Start reading</a></p>' if read else ""
     hero = (
         f'<section class="hero"><h1>Tile by Tile</h1><p class="lead">{TAGLINE}</p>'

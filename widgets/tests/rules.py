@@ -93,7 +93,13 @@ def ungripped(scene: Scene, inputs: dict) -> list[str]:
     for mark in scene.marks:
         for one in mark.get("drag", ()):
             value = inputs[one["input"]]
-            nearest = min(range(len(one["to"])), key=lambda i: (one["to"][i] != value, abs(float(one["to"][i]) - float(value)) if not isinstance(value, str) else 0))  # fmt: skip
+            nearest = min(
+                range(len(one["to"])),
+                key=lambda i: (
+                    one["to"][i] != value,
+                    abs(float(one["to"][i]) - float(value)) if not isinstance(value, str) else 0,
+                ),
+            )
             apart = [abs(b - a) for a, b in zip(one["at"], one["at"][1:], strict=False)]
             if abs(one["at"][nearest] - mark[one["axis"]]) > max(1, *apart):
                 wrong.append(

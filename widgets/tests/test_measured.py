@@ -14,9 +14,16 @@ def row(case, dtype, us, share, tb_s, tflop_s, **peers):
     peers = {name: {"us": theirs, "ratio": theirs / us, "interval": [1, 1]} for name, theirs in peers.items()}
     peers["DeepGEMM"] = {"absent": "not installed"}
     return {
-        "op": "block_scaled_gemm", "case": case, "dtype": dtype, "us": us, "limit_us": us * share, "share": share,
-        "tb_s": tb_s, "tflop_s": tflop_s, "peers": peers,
-    }  # fmt: skip
+        "op": "block_scaled_gemm",
+        "case": case,
+        "dtype": dtype,
+        "us": us,
+        "limit_us": us * share,
+        "share": share,
+        "tb_s": tb_s,
+        "tflop_s": tflop_s,
+        "peers": peers,
+    }
 
 
 RUN = {
@@ -35,18 +42,32 @@ RUN = {
 }
 COUNTED = {
     "launches": [
-        {"flops": 2**29, "tensors": {"a": {"load": {"requested": 2**21, "wave": 2**19, "unique": 2**17}},
-                                     "b": {"load": {"requested": 2**22, "wave": 2**19, "unique": 2**19}},
-                                     "c": {"store": {"requested": 2**23, "wave": 2**23, "unique": 2**23}}}}
+        {
+            "flops": 2**29,
+            "tensors": {
+                "a": {"load": {"requested": 2**21, "wave": 2**19, "unique": 2**17}},
+                "b": {"load": {"requested": 2**22, "wave": 2**19, "unique": 2**19}},
+                "c": {"store": {"requested": 2**23, "wave": 2**23, "unique": 2**23}},
+            },
+        }
     ],
     "work": {"useful_flops": 2**29, "dot_flops": 2**30, "bytes": 2**23},
-    "budgets": [{"what": "read of A", "count": "dedup", "least": 2**17, "spent": 2**21, "most": 2**24},
-                {"what": "unique bytes per wave, all waves", "count": "wave", "spent": 2**21, "most": 2**20}],
-}  # fmt: skip
+    "budgets": [
+        {"what": "read of A", "count": "dedup", "least": 2**17, "spent": 2**21, "most": 2**24},
+        {"what": "unique bytes per wave, all waves", "count": "wave", "spent": 2**21, "most": 2**20},
+    ],
+}
 TIMED = {
-    "seconds": 1.95e-4, "bar_seconds": 1.76e-4, "bar": "matmul", "ratio": 1.108, "low": 1.105, "high": 1.112,
-    "gpu": "NVIDIA H200", "flops": 2 * 4096**3, "bytes": 6 * 4096**2,
-}  # fmt: skip
+    "seconds": 1.95e-4,
+    "bar_seconds": 1.76e-4,
+    "bar": "matmul",
+    "ratio": 1.108,
+    "low": 1.105,
+    "high": 1.112,
+    "gpu": "NVIDIA H200",
+    "flops": 2 * 4096**3,
+    "bytes": 6 * 4096**2,
+}
 
 
 def record(*facts):
@@ -55,8 +76,10 @@ def record(*facts):
 
 def drawn_well(plot, data) -> list[str]:
     assert "<svg" in plot._repr_html_() and "<table>" in plot._repr_html_()
-    derived = [sum(t["load"][k] for t in COUNTED["launches"][0]["tensors"].values() if "load" in t)
-               for k in ("requested", "wave", "unique")]  # fmt: skip
+    derived = [
+        sum(t["load"][k] for t in COUNTED["launches"][0]["tensors"].values() if "load" in t)
+        for k in ("requested", "wave", "unique")
+    ]
     derived += [TIMED["flops"] / TIMED["seconds"], TIMED["flops"] / TIMED["bar_seconds"]]
     derived += [989e12, TIMED["flops"] / 989e12, *range(10)]
     return rules.problems(plot.scene, {*rules.numbers(data), *map(float, derived)})

@@ -33,8 +33,10 @@ def test_nothing_yet(course):
 
 
 def test_the_newest_verdicts_count(course):
-    records = {"gemm_tiling.reuse": {"verdict": "PASS", "points": 2, "of": 2},
-               "gemm_tiling.walk": {"verdict": "FAIL", "points": 1, "of": 3}}  # fmt: skip
+    records = {
+        "gemm_tiling.reuse": {"verdict": "PASS", "points": 2, "of": 2},
+        "gemm_tiling.walk": {"verdict": "FAIL", "points": 1, "of": 3},
+    }
     said = progress(records.get, course)
     assert str(said) == "Lab 01, concepts: count: 1 of 2 checks passed, 3 of 5 points"
     html = said._repr_html_()

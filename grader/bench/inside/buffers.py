@@ -5,11 +5,22 @@ import torch
 RED_ZONE = 4096
 POISON = 0xFF
 TORCH = {
-    "bool": torch.bool, "bf16": torch.bfloat16, "fp8e4nv": torch.float8_e4m3fn, "fp8e5": torch.float8_e5m2,
-    "fp16": torch.float16, "fp32": torch.float32, "fp64": torch.float64, "i8": torch.int8, "i16": torch.int16,
-    "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8,
-    "u16": getattr(torch, "uint16", torch.int16), "u32": getattr(torch, "uint32", torch.int32), "u64": getattr(torch, "uint64", torch.int64),
-}  # fmt: skip
+    "bool": torch.bool,
+    "bf16": torch.bfloat16,
+    "fp8e4nv": torch.float8_e4m3fn,
+    "fp8e5": torch.float8_e5m2,
+    "fp16": torch.float16,
+    "fp32": torch.float32,
+    "fp64": torch.float64,
+    "i8": torch.int8,
+    "i16": torch.int16,
+    "i32": torch.int32,
+    "i64": torch.int64,
+    "u8": torch.uint8,
+    "u16": getattr(torch, "uint16", torch.int16),
+    "u32": getattr(torch, "uint32", torch.int32),
+    "u64": getattr(torch, "uint64", torch.int64),
+}
 
 
 class Guarded:

@@ -17,8 +17,12 @@ DTYPES = {
     "fp16": np.dtype(np.float16),
     "fp32": np.dtype(np.float32),
     "fp64": np.dtype(np.float64),
-    **{f"{sign}{bits}": np.dtype(f"{sign}nt{bits}" if sign == "i" else f"uint{bits}") for sign in "iu" for bits in (8, 16, 32, 64)},
-}  # fmt: skip
+    **{
+        f"{sign}{bits}": np.dtype(f"{sign}nt{bits}" if sign == "i" else f"uint{bits}")
+        for sign in "iu"
+        for bits in (8, 16, 32, 64)
+    },
+}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 LENGTH = struct.Struct("<Q")
 MOST_HEADER_BYTES = 32 << 20

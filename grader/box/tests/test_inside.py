@@ -18,9 +18,17 @@ HEADERS = {
     "aarch64": ["/usr/include/asm-generic/unistd.h"],
 }
 NEEDED = {  # calls that Python, torch and Triton live by
-    "read": (0, 63), "write": (1, 64), "mmap": (9, 222), "execve": (59, 221), "exit_group": (231, 94),
-    "futex": (202, 98), "getrandom": (318, 278), "openat": (257, 56), "wait4": (61, 260), "setpgid": (109, 154),
-}  # fmt: skip
+    "read": (0, 63),
+    "write": (1, 64),
+    "mmap": (9, 222),
+    "execve": (59, 221),
+    "exit_group": (231, 94),
+    "futex": (202, 98),
+    "getrandom": (318, 278),
+    "openat": (257, 56),
+    "wait4": (61, 260),
+    "setpgid": (109, 154),
+}
 
 
 def decide(machine, call, arguments=(), audit=None):

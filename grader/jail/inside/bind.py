@@ -45,9 +45,14 @@ def argument_values(case: dict, plan: plans.Plan) -> dict:
     values = {name: ("scalar", "i64" if abs(v) >= 2**31 else "i32", v) for name, v in case["sizes"].items()}
     values |= {name: ("scalar", kind, v) for name, (kind, v) in case["scalars"].items()}
     scratch = [
-        {"name": name, "dtype": s["dtype"], "strides": contiguous(s["shape"]), "axes": "0123456789"[: len(s["shape"])]}
+        {
+            "name": name,
+            "dtype": s["dtype"],
+            "strides": contiguous(s["shape"]),
+            "axes": "0123456789"[: len(s["shape"])],
+        }
         for name, s in plan.scratch.items()
-    ]  # fmt: skip
+    ]
     for t in [*case["tensors"], *scratch]:
         values[f"{t['name']}_ptr"] = ("pointer", t["name"], t["dtype"])
         for axis, stride in zip(t["axes"], t["strides"], strict=True):

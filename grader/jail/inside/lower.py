@@ -72,7 +72,11 @@ def _kernel(kernel, step: dict, values: dict, target: int, known: dict) -> dict:
     key = json.dumps([settings, types, sorted(constants.items()), sorted(attributes.items())], default=str)
     if key not in known:
         if len(known) >= MOST_TEXTS:
-            raise AnswerError("launch", f"an answer may have at most {MOST_TEXTS} different kernels over all cases", kind="TooMany")  # fmt: skip
+            raise AnswerError(
+                "launch",
+                f"an answer may have at most {MOST_TEXTS} different kernels over all cases",
+                kind="TooMany",
+            )
         with blame("compile", kernel=step["kernel"]):
             known[key] = text_of(kernel, step, specialised, target)
     return {"text": list(known).index(key), "arguments": arguments}

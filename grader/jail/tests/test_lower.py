@@ -49,13 +49,33 @@ def test_one_case_that_goes_wrong_leaves_the_others():
 
 
 ERRORS = {
-    "a grid that is a function": ('"grid": (p.M,)', '"grid": lambda meta: (p.M,)', "got a function; launch(p) knows"),
+    "a grid that is a function": (
+        '"grid": (p.M,)',
+        '"grid": lambda meta: (p.M,)',
+        "got a function; launch(p) knows",
+    ),
     "a name nobody defined": ("tl.sum(g, axis=0) / N", "tl.sum(h, axis=0) / N", "h is not defined"),
-    "a print without a label": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    print(offs)", "tl.device_print"),
-    "a product as in numpy": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    g = offs @ offs", "tl.dot(a, b)"),
-    "a kernel launched by launch": ("def launch(p):", "def launch(p):\n    layernorm_gelu[(1,)](1)", "runs nothing itself"),
-    "an autotuner": ("@triton.jit", "@triton.autotune(configs=[], key=[])\n@triton.jit", "settings in the step"),
-}  # fmt: skip
+    "a print without a label": (
+        "offs = tl.arange(0, BLOCK)",
+        "offs = tl.arange(0, BLOCK)\n    print(offs)",
+        "tl.device_print",
+    ),
+    "a product as in numpy": (
+        "offs = tl.arange(0, BLOCK)",
+        "offs = tl.arange(0, BLOCK)\n    g = offs @ offs",
+        "tl.dot(a, b)",
+    ),
+    "a kernel launched by launch": (
+        "def launch(p):",
+        "def launch(p):\n    layernorm_gelu[(1,)](1)",
+        "runs nothing itself",
+    ),
+    "an autotuner": (
+        "@triton.jit",
+        "@triton.autotune(configs=[], key=[])\n@triton.jit",
+        "settings in the step",
+    ),
+}
 
 
 def test_a_kernel_still_to_be_written_is_not_started():

@@ -9,9 +9,11 @@ from grader.box.warm import Outcome
 from grader.jail import protocol
 
 CASE = {
-    "sizes": {"M": 4}, "scalars": {"eps": ["fp32", 0.5]}, "sm_count": 16,
+    "sizes": {"M": 4},
+    "scalars": {"eps": ["fp32", 0.5]},
+    "sm_count": 16,
     "tensors": [{"name": "x", "dtype": "fp16", "shape": [4], "strides": [1], "axes": "m", "role": "in"}],
-}  # fmt: skip
+}
 STEP = {"kernel": "k", "grid": [2, 1, 1], "constexprs": {"BLOCK": 16}, "num_warps": 4, "num_stages": 3}
 SCRATCH = {"part": {"shape": [4, 2], "dtype": "fp32", "fill": "-inf"}}
 ROW = {
@@ -46,7 +48,9 @@ LIES = {
     "markup for a name": lambda r: r["cases"][0]["plan"]["steps"][0].update(kernel="<script>"),
     "markup for scratch": lambda r: r["cases"][0]["plan"].update(scratch={"<b>": SCRATCH["part"]}),
     "a fill that is code": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(fill="__import__('os')"),
-    "a shape without end": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(shape=[1 << 30, 1 << 30]),
+    "a shape without end": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(
+        shape=[1 << 30, 1 << 30]
+    ),
     "a dtype of its own": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(dtype="object"),
     "a grid without end": lambda r: r["cases"][0]["plan"]["steps"][0].update(grid=[1 << 24, 1 << 24, 1]),
     "no grid": lambda r: r["cases"][0]["plan"]["steps"][0].update(grid=[0, 1, 1]),
@@ -54,7 +58,7 @@ LIES = {
     "warps of no GPU": lambda r: r["cases"][0]["plan"]["steps"][0].update(num_warps=3),
     "stages without end": lambda r: r["cases"][0]["plan"]["steps"][0].update(num_stages=99),
     "steps without end": lambda r: r["cases"][0]["plan"].update(steps=[STEP] * 17),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LIES)

@@ -38,12 +38,18 @@ def key(monkeypatch):
 
 CHANGES = {
     "a point": (("topics/gemm_tiling/questions.py", 'Part("grouping", 2,', 'Part("grouping", 3,'), {GEMM}),
-    "a hint": (("topics/gemm_tiling/questions.py", "Start with one program a tile", "Begin with one program a tile"), set()),
+    "a hint": (
+        ("topics/gemm_tiling/questions.py", "Start with one program a tile", "Begin with one program a tile"),
+        set(),
+    ),
     "a sentence": (("topics/gemm_tiling/questions.py", "C = A B in fp16", "C = A times B in fp16"), set()),
-    "a formula": (("kernels/gemm_tiling/cost.py", "def tile_loads(", "def tile_loads(_=0, *, "), {GEMM, REUSE}),
+    "a formula": (
+        ("kernels/gemm_tiling/cost.py", "def tile_loads(", "def tile_loads(_=0, *, "),
+        {GEMM, REUSE},
+    ),
     "another topic": (("topics/roofline/questions.py", "Part(", "Part( "), set()),
     "a hidden case": (("topics/gemm_tiling/cases.py", "no stride of 1", "not one stride of 1"), {GEMM}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CHANGES)

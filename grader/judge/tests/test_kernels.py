@@ -40,16 +40,32 @@ def test_the_right_kernel_has_all_points_and_its_traffic_is_the_models():
 
 
 BROKEN = {
-    "unmasked tail in K": ("mask=mask_k[:, None] & (offs_n < N)[None, :]", "mask=(offs_n < N)[None, :]", "of b, which has"),
+    "unmasked tail in K": (
+        "mask=mask_k[:, None] & (offs_n < N)[None, :]",
+        "mask=(offs_n < N)[None, :]",
+        "of b, which has",
+    ),
     "masked lanes without other": (", other=0.0", "", "other=0.0"),
-    "transposed stride": ("[:, None] * stride_bk + offs_n[None, :] * stride_bn", "[:, None] * stride_bn + offs_n[None, :] * stride_bk", "b"),
+    "transposed stride": (
+        "[:, None] * stride_bk + offs_n[None, :] * stride_bn",
+        "[:, None] * stride_bn + offs_n[None, :] * stride_bk",
+        "b",
+    ),
     "group not cut off": ("tl.minimum(tiles_m - first, GROUP_M)", "GROUP_M", "never written"),
     "no launch": ("def launch(p)", "def lunch(p)", "no function launch"),
     "wrong key": ('"num_warps": 4', '"warps": 4', "a step may hold"),
     "unknown parameter": ("b_ptr, c_ptr, M", "b_ptr, c_ptr, alpha, M", "takes alpha"),
-    "the tuned kernel": ("BLOCK_M, BLOCK_N", "import kernels.gemm_tiling.tiled_gemm\nBLOCK_M, BLOCK_N", "nothing of the course"),
-    "writes its input": ("tl.store(c_ptr", "tl.store(a_ptr + offs_m * 0, 0.0, mask=offs_m < M)\n    tl.store(c_ptr", "a"),
-}  # fmt: skip
+    "the tuned kernel": (
+        "BLOCK_M, BLOCK_N",
+        "import kernels.gemm_tiling.tiled_gemm\nBLOCK_M, BLOCK_N",
+        "nothing of the course",
+    ),
+    "writes its input": (
+        "tl.store(c_ptr",
+        "tl.store(a_ptr + offs_m * 0, 0.0, mask=offs_m < M)\n    tl.store(c_ptr",
+        "a",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -72,10 +88,13 @@ def test_inline_assembly_is_refused_with_its_line():
 
 HONEST = {
     "assume": ("offs = tl.arange(0, BLOCK)", "tl.assume(N > 0)\n    offs = tl.arange(0, BLOCK)"),
-    "device_print": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    tl.device_print('offs', offs)"),
+    "device_print": (
+        "offs = tl.arange(0, BLOCK)",
+        "offs = tl.arange(0, BLOCK)\n    tl.device_print('offs', offs)",
+    ),
     "debug_barrier": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    tl.debug_barrier()"),
     "a true multiple_of": ("offs = tl.arange(0, BLOCK)", "offs = tl.multiple_of(tl.arange(0, BLOCK), 1)"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -159,7 +178,13 @@ def test_a_kernel_that_is_thrifty_at_the_metered_size_alone_is_seen():
     assert lost(got) == ["traffic"] and "at the size that is compiled" in str(got), str(got)
 
 
-IDLE = ('"grid": (grid,)', '"grid": (64 * grid,)'), ("    pid = tl.program_id(0)", "    pid = tl.program_id(0)\n    if pid >= tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N):\n        return")  # fmt: skip
+IDLE = (
+    ('"grid": (grid,)', '"grid": (64 * grid,)'),
+    (
+        "    pid = tl.program_id(0)",
+        "    pid = tl.program_id(0)\n    if pid >= tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N):\n        return",
+    ),
+)
 
 
 def test_idle_programs_buy_no_budget():

@@ -12,9 +12,16 @@ from .values import bits
 
 AND, OR, XOR, ADD, FADD, MAX, MIN, UMAX, UMIN, XCHG = range(1, 11)
 COMBINE = {
-    AND: np.bitwise_and, OR: np.bitwise_or, XOR: np.bitwise_xor, ADD: np.add, FADD: np.add, MAX: np.maximum,
-    MIN: np.minimum, UMAX: np.maximum, UMIN: np.minimum,
-}  # fmt: skip
+    AND: np.bitwise_and,
+    OR: np.bitwise_or,
+    XOR: np.bitwise_xor,
+    ADD: np.add,
+    FADD: np.add,
+    MAX: np.maximum,
+    MIN: np.minimum,
+    UMAX: np.maximum,
+    UMIN: np.minimum,
+}
 
 
 @bound("tt.atomic_rmw")

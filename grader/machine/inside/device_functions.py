@@ -110,32 +110,60 @@ def chosen_bytes(a, b, selector):
     return found.view(np.int32)
 
 
-FUNCTIONS = {
-    "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "round": half_away,
-    "nearbyint": np.rint, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": np.cbrt,
-    "rcbrt": lambda x: 1 / np.cbrt(x), "exp": np.exp, "exp2": np.exp2, "exp10": lambda x: np.power(x.dtype.type(10), x),
-    "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "logb": float_exponent,
-    "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinpi": turned(np.sin), "cospi": turned(np.cos),
-    "arcsin": np.arcsin, "arccos": np.arccos, "arctan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
-    "arcsinh": np.arcsinh, "arccosh": np.arccosh, "arctanh": np.arctanh, "erf": erf, "erfc": in_fp64(math.erfc),
-    "lgamma": in_fp64(log_gamma), "tgamma": in_fp64(gamma), "sqrt_rn": np.sqrt, "reciprocal_rn": lambda x: 1 / x,
-    "power": np.power, "arctan2": np.arctan2, "fmod": np.fmod, "remainder": in_fp64(math.remainder), "hypot": np.hypot,
-    "copysign": np.copysign, "nextafter": np.nextafter, "fmax": np.fmax, "fmin": np.fmin,
+NUMPYS_OWN = (  # named as numpy names them
+    "floor ceil trunc rint sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos "
+    "arctan sinh cosh tanh arcsinh arccosh arctanh power arctan2 fmod hypot copysign nextafter fmax "
+    "fmin isnan isinf isfinite signbit ldexp"
+)
+FUNCTIONS = {name: getattr(np, name) for name in NUMPYS_OWN.split()} | {
+    "fabs": np.abs,
+    "round": half_away,
+    "nearbyint": np.rint,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rcbrt": lambda x: 1 / np.cbrt(x),
+    "exp10": lambda x: np.power(x.dtype.type(10), x),
+    "logb": float_exponent,
+    "sinpi": turned(np.sin),
+    "cospi": turned(np.cos),
+    "erf": erf,
+    "erfc": in_fp64(math.erfc),
+    "lgamma": in_fp64(log_gamma),
+    "tgamma": in_fp64(gamma),
+    "sqrt_rn": np.sqrt,
+    "reciprocal_rn": lambda x: 1 / x,
+    "remainder": in_fp64(math.remainder),
     "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.where(a > b, a - b, 0)),
-    "divide_rn": np.divide, "divide_rz": divided(0), "divide_rd": divided(DOWN), "divide_ru": divided(UP),
-    "add_rn": np.add, "subtract_rn": np.subtract, "multiply_rn": np.multiply,
-    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit, "ilogb": whole_exponent,
-    "power_int": lambda x, n: np.power(x.astype(np.float64), n), "ldexp": np.ldexp, "scalbn": np.ldexp,
-    "fast_divide": np.divide, "fast_sin": np.sin, "fast_cos": np.cos, "fast_tan": np.tan, "fast_exp": np.exp,
-    "fast_exp10": lambda x: np.power(x.dtype.type(10), x), "fast_log": np.log, "fast_log2": np.log2,
-    "fast_log10": np.log10, "fast_power": np.power, "saturate": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)),
-    "count_leading_zeros": leading_zeros, "bitwise_count": population, "reverse_bits": reversed_bits,
-    "find_first_set": lambda x: np.where(x == 0, 0, trailing_zeros(x) + 1), "absolute": np.abs,
+    "divide_rn": np.divide,
+    "divide_rz": divided(0),
+    "divide_rd": divided(DOWN),
+    "divide_ru": divided(UP),
+    "add_rn": np.add,
+    "subtract_rn": np.subtract,
+    "multiply_rn": np.multiply,
+    "ilogb": whole_exponent,
+    "power_int": lambda x, n: np.power(x.astype(np.float64), n),
+    "scalbn": np.ldexp,
+    "fast_divide": np.divide,
+    "fast_sin": np.sin,
+    "fast_cos": np.cos,
+    "fast_tan": np.tan,
+    "fast_exp": np.exp,
+    "fast_exp10": lambda x: np.power(x.dtype.type(10), x),
+    "fast_log": np.log,
+    "fast_log2": np.log2,
+    "fast_log10": np.log10,
+    "fast_power": np.power,
+    "saturate": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)),
+    "count_leading_zeros": leading_zeros,
+    "bitwise_count": population,
+    "reverse_bits": reversed_bits,
+    "find_first_set": lambda x: np.where(x == 0, 0, trailing_zeros(x) + 1),
+    "absolute": np.abs,
     "chosen_bytes": chosen_bytes,
     "multiply_high": lambda a, b: product_halves(a, b, True)[1],
     "multiply_high_unsigned": lambda a, b: product_halves(a, b, False)[1],
     "rint_to_int": lambda x: to_integer(np.rint(x), np.dtype(np.int64), True),
-}  # fmt: skip
+}
 
 
 def fused(a, b, c):

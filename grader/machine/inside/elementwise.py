@@ -9,10 +9,18 @@ from .numbers_of import constant, integer
 from .tree import NUMPY, Op
 
 ARITHMETIC = {
-    "arith.addf": np.add, "arith.subf": np.subtract, "arith.mulf": np.multiply, "arith.divf": np.divide,
-    "arith.remf": np.fmod, "arith.maxnumf": np.fmax, "arith.minnumf": np.fmin, "arith.negf": np.negative,
-    "arith.maximumf": np.maximum, "arith.minimumf": np.minimum, "tt.precise_divf": np.divide,
-}  # fmt: skip
+    "arith.addf": np.add,
+    "arith.subf": np.subtract,
+    "arith.mulf": np.multiply,
+    "arith.divf": np.divide,
+    "arith.remf": np.fmod,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "arith.negf": np.negative,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "tt.precise_divf": np.divide,
+}
 one_by_one = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -21,10 +29,20 @@ def erf(x: np.ndarray) -> np.ndarray:
 
 
 FUNCTIONS = {
-    "math.exp": np.exp, "math.exp2": np.exp2, "math.log": np.log, "math.log2": np.log2, "math.sin": np.sin,
-    "math.cos": np.cos, "math.sqrt": np.sqrt, "math.rsqrt": lambda x: 1 / np.sqrt(x), "tt.precise_sqrt": np.sqrt,
-    "math.absf": np.abs, "math.floor": np.floor, "math.ceil": np.ceil, "math.erf": erf,
-}  # fmt: skip
+    "math.exp": np.exp,
+    "math.exp2": np.exp2,
+    "math.log": np.log,
+    "math.log2": np.log2,
+    "math.sin": np.sin,
+    "math.cos": np.cos,
+    "math.sqrt": np.sqrt,
+    "math.rsqrt": lambda x: 1 / np.sqrt(x),
+    "tt.precise_sqrt": np.sqrt,
+    "math.absf": np.abs,
+    "math.floor": np.floor,
+    "math.ceil": np.ceil,
+    "math.erf": erf,
+}
 
 
 @pure(*ARITHMETIC)

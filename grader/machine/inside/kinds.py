@@ -2,14 +2,16 @@
 
 from .tree import Op
 
-FREE = {
-    "arith.constant", "ub.poison", "arith.bitcast", "tt.bitcast", "tt.splat", "tt.unsplat", "tt.broadcast", "tt.trans",
-    "tt.expand_dims", "tt.reshape", "tt.join", "tt.split", "tt.cat", "tt.make_range", "tt.get_program_id",
-    "tt.get_num_programs", "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.make_tensor_descriptor",
-    "tt.descriptor_load", "tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_gather",
-    "tt.descriptor_scatter", "tt.print", "tt.assert", "llvm.intr.assume", "tt.call", "scf.for", "scf.if", "scf.while",
-    "tt.ptr_to_int", "tt.int_to_ptr", "gpu.barrier", "ttg.barrier",
-}  # fmt: skip
+FREE = frozenset(
+    (
+        "arith.constant arith.bitcast ub.poison tt.bitcast tt.splat tt.unsplat tt.broadcast tt.trans "
+        "tt.expand_dims tt.reshape tt.join tt.split tt.cat tt.make_range tt.get_program_id "
+        "tt.get_num_programs tt.load tt.store tt.atomic_rmw tt.atomic_cas tt.make_tensor_descriptor "
+        "tt.descriptor_load tt.descriptor_store tt.descriptor_reduce tt.descriptor_gather "
+        "tt.descriptor_scatter tt.print tt.assert tt.call tt.ptr_to_int tt.int_to_ptr "
+        "llvm.intr.assume scf.for scf.if scf.while gpu.barrier ttg.barrier"
+    ).split()
+)
 CHEAP = {"math.absf", "math.absi", "math.floor", "math.ceil", "math.fma"}
 SPECIAL = {"arith.divf", "arith.remf", "tt.precise_divf", "tt.precise_sqrt", "tt.extern_elementwise"}
 INTEGER = {"tt.addptr", "tt.histogram", "tt.gather", "tt.mulhiui", "arith.cmpi"}

@@ -10,40 +10,52 @@ class Symbol:
     result: str
 
 
+def alike(names: str) -> dict[str, str]:
+    """Rows of the functions that libdevice names by what they compute, with an f behind for fp32."""
+    return {name: f"{name}f {name}" for name in names.split()}
+
+
 # what it computes -> the name for fp32 and the name for fp64, without __nv_
-UNARY = {
-    "fabs": "fabsf fabs", "floor": "floorf floor", "ceil": "ceilf ceil", "trunc": "truncf trunc", "rint": "rintf rint",
-    "round": "roundf round", "nearbyint": "nearbyintf nearbyint", "sqrt": "sqrtf sqrt", "rsqrt": "rsqrtf rsqrt",
-    "cbrt": "cbrtf cbrt", "rcbrt": "rcbrtf rcbrt", "exp": "expf exp", "exp2": "exp2f exp2", "exp10": "exp10f exp10",
-    "expm1": "expm1f expm1", "log": "logf log", "log2": "log2f log2", "log10": "log10f log10", "log1p": "log1pf log1p",
-    "logb": "logbf logb", "sin": "sinf sin", "cos": "cosf cos", "tan": "tanf tan", "sinpi": "sinpif sinpi",
-    "cospi": "cospif cospi", "arcsin": "asinf asin", "arccos": "acosf acos", "arctan": "atanf atan",
-    "sinh": "sinhf sinh", "cosh": "coshf cosh", "tanh": "tanhf tanh", "arcsinh": "asinhf asinh",
-    "arccosh": "acoshf acosh", "arctanh": "atanhf atanh", "erf": "erff erf", "erfc": "erfcf erfc",
-    "lgamma": "lgammaf lgamma", "tgamma": "tgammaf tgamma",
-    "sqrt_rn": "fsqrt_rn dsqrt_rn", "reciprocal_rn": "frcp_rn drcp_rn",
-}  # fmt: skip
-BINARY = {
-    "power": "powf pow", "arctan2": "atan2f atan2", "fmod": "fmodf fmod", "remainder": "remainderf remainder",
-    "hypot": "hypotf hypot", "copysign": "copysignf copysign", "nextafter": "nextafterf nextafter",
-    "fdim": "fdimf fdim", "fmax": "fmaxf fmax", "fmin": "fminf fmin",
-    "divide_rn": "fdiv_rn ddiv_rn", "divide_rz": "fdiv_rz ddiv_rz", "divide_rd": "fdiv_rd ddiv_rd",
-    "divide_ru": "fdiv_ru ddiv_ru", "add_rn": "fadd_rn dadd_rn", "subtract_rn": "fsub_rn dsub_rn",
+UNARY = alike(
+    "fabs floor ceil trunc rint round nearbyint sqrt rsqrt cbrt rcbrt exp exp2 exp10 expm1 log log2 "
+    "log10 log1p logb sin cos tan sinpi cospi sinh cosh tanh erf erfc lgamma tgamma"
+) | {
+    "arcsin": "asinf asin",
+    "arccos": "acosf acos",
+    "arctan": "atanf atan",
+    "arcsinh": "asinhf asinh",
+    "arccosh": "acoshf acosh",
+    "arctanh": "atanhf atanh",
+    "sqrt_rn": "fsqrt_rn dsqrt_rn",
+    "reciprocal_rn": "frcp_rn drcp_rn",
+}
+BINARY = alike("fmod remainder hypot copysign nextafter fdim fmax fmin") | {
+    "power": "powf pow",
+    "arctan2": "atan2f atan2",
+    "divide_rn": "fdiv_rn ddiv_rn",
+    "divide_rz": "fdiv_rz ddiv_rz",
+    "divide_rd": "fdiv_rd ddiv_rd",
+    "divide_ru": "fdiv_ru ddiv_ru",
+    "add_rn": "fadd_rn dadd_rn",
+    "subtract_rn": "fsub_rn dsub_rn",
     "multiply_rn": "fmul_rn dmul_rn",
-}  # fmt: skip
+}
 TERNARY = {"fma": "fmaf fma", "fma_rn": "fmaf_rn fma_rn"}
 TO_INT = {
-    "isnan": "isnanf isnand", "isinf": "isinff isinfd", "isfinite": "finitef isfinited",
-    "signbit": "signbitf signbitd", "ilogb": "ilogbf ilogb",
-}  # fmt: skip
+    "isnan": "isnanf isnand",
+    "isinf": "isinff isinfd",
+    "isfinite": "finitef isfinited",
+    "signbit": "signbitf signbitd",
+    "ilogb": "ilogbf ilogb",
+}
 WITH_INT = {"power_int": "powif powi", "ldexp": "ldexpf ldexp", "scalbn": "scalbnf scalbn"}
 # on fp32 alone: less exact, and quick
 FAST = {
-    "fast_divide": ("fast_fdividef", 2), "fast_sin": ("fast_sinf", 1), "fast_cos": ("fast_cosf", 1),
-    "fast_tan": ("fast_tanf", 1), "fast_exp": ("fast_expf", 1), "fast_exp10": ("fast_exp10f", 1),
-    "fast_log": ("fast_logf", 1), "fast_log2": ("fast_log2f", 1), "fast_log10": ("fast_log10f", 1),
-    "fast_power": ("fast_powf", 2), "saturate": ("saturatef", 1),
-}  # fmt: skip
+    **{f"fast_{name}": (f"fast_{name}f", 1) for name in "sin cos tan exp exp10 log log2 log10".split()},
+    "fast_divide": ("fast_fdividef", 2),
+    "fast_power": ("fast_powf", 2),
+    "saturate": ("saturatef", 1),
+}
 INTEGERS = {
     "clz": Symbol("count_leading_zeros", ("i32",), "i32"),
     "clzll": Symbol("count_leading_zeros", ("i64",), "i32"),

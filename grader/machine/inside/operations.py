@@ -49,6 +49,25 @@ ORDER = {"sem": Whole(range(1, 5)), "scope": Whole(range(1, 4))}
 NO_BLOCK = {"boundaryCheck": Wholes(range(0), most=0)}
 SEGMENTS = {"operandSegmentSizes": Wholes(range(0, MANY), most=3)}
 NAN = {"propagateNan": Whole(frozenset({0, 0xFFFF}))}
+LIBRARY = {
+    "libname": OneOf(frozenset({""}), "empty"),
+    "libpath": OneOf(frozenset({""}), "empty"),
+    "pure": Truth((True,), "true"),
+    "symbol": OneOf(frozenset(SYMBOLS), "a function of libdevice in this list"),
+}
+RESHAPED = {"allow_reorder": Flag(), "efficient_layout": Flag()}
+GATHERED = {**AXIS, "efficient_layout": Flag()}
+TURNED = {"order": Wholes(range(0, 20), 20)}
+ENDPOINTS = {"start": Whole(range(0, 1 << 31)), "end": Whole(range(0, 1 << 31))}
+PRECISION = {"inputPrecision": Whole(range(0, 5)), "maxNumImpreciseAcc": Whole(range(0, 1 << 31))}
+DIRECTION = {**AXIS, "reverse": Truth()}
+PACK = {"pack": Whole(range(1, 65))}
+LOADED = {**NO_BLOCK, **CACHE, "isVolatile": Truth(), **SEGMENTS}
+STORED = {**NO_BLOCK, **CACHE}
+UPDATED = {"atomic_rmw_op": Whole(range(1, 11)), **ORDER}
+REDUCED = {"kind": Whole(frozenset({1, 2, 3, 6, 7, 8}))}
+PADDING = {"padding": Whole(range(1, 3))}
+PRINTED = {"prefix": Words(without="%"), "hex": Truth(), "isSigned": Wholes(range(0, 2))}
 
 
 def rows(names: str, *columns, **more) -> list[Row]:
@@ -59,6 +78,11 @@ def rows(names: str, *columns, **more) -> list[Row]:
     ]
 
 
+def outside(names: str, *columns, **more) -> list[Row]:
+    """Rows of what may not stand in the region of a reduction or a scan."""
+    return rows(names, *columns, combines=False, **more)
+
+
 def ending(name: str, within: tuple[str, ...], rule=control.anything, **more) -> Row:
     """What ends a block and hands on any values: what they must be is for what it stands in to say."""
     return Row(name, (0, MANY), 0, rule, ends_block=True, within=within, **more)
@@ -66,8 +90,10 @@ def ending(name: str, within: tuple[str, ...], rule=control.anything, **more) ->
 
 ARITHMETIC = [
     *rows("arith addi subi muli shli", 2, 1, alike(INTS), attributes=WRAPS),
-    *rows("arith andi ori xori divsi divui remsi remui maxsi maxui minsi minui shrsi shrui", 2, 1, alike(INTS)),
-    *rows("arith addf subf mulf divf remf maxnumf minnumf maximumf minimumf", 2, 1, alike(FLOATS), attributes=FAST),
+    *rows("arith andi ori xori shrsi shrui", 2, 1, alike(INTS)),
+    *rows("arith divsi divui remsi remui maxsi maxui minsi minui", 2, 1, alike(INTS)),
+    *rows("arith addf subf mulf divf remf", 2, 1, alike(FLOATS), attributes=FAST),
+    *rows("arith maxnumf minnumf maximumf minimumf", 2, 1, alike(FLOATS), attributes=FAST),
     *rows("arith negf", 1, 1, alike(FLOATS), attributes=FAST),
     *rows("arith addui_extended mulsi_extended mului_extended", 2, 2, numbers.extended),
     *rows("arith cmpi", 2, 1, compares(INTS), attributes={"predicate": Whole(range(0, 10), 64)}),
@@ -84,7 +110,8 @@ ARITHMETIC = [
     *rows("arith bitcast", 1, 1, converts(NUMBERS, NUMBERS, "same")),
     *rows("arith index_cast index_castui", 1, 1, converts(COUNTS, COUNTS)),
     *rows("math absi", 1, 1, alike(COUNTS)),
-    *rows("math absf ceil cos erf exp exp2 floor log log2 rsqrt sin sqrt", 1, 1, alike(FLOATS), attributes=FAST),
+    *rows("math absf ceil floor", 1, 1, alike(FLOATS), attributes=FAST),
+    *rows("math cos erf exp exp2 log log2 rsqrt sin sqrt", 1, 1, alike(FLOATS), attributes=FAST),
     *rows("math fma", 3, 1, alike(FLOATS), attributes=FAST),
     *rows("tt mulhiui", 2, 1, alike(frozenset({"i32", "i64"}))),
     *rows("tt clampf", 3, 1, alike(FLOATS), attributes=NAN),
@@ -94,51 +121,39 @@ ARITHMETIC = [
     *rows("tt bitcast", 1, 1, numbers.bitcast),
     *rows("tt ptr_to_int int_to_ptr", 1, 1, numbers.pointer_to_int),
     *rows("tt addptr", 2, 1, numbers.addptr),
-    *rows("tt extern_elementwise", (1, 4), 1, numbers.extern, attributes={
-        "libname": OneOf(frozenset({""}), "empty"), "libpath": OneOf(frozenset({""}), "empty"),
-        "pure": Truth((True,), "true"), "symbol": OneOf(frozenset(SYMBOLS), "a function of libdevice in this list"),
-    }),
+    *rows("tt extern_elementwise", (1, 4), 1, numbers.extern, attributes=LIBRARY),
     *rows("tt assert", 1, 0, control.assertion, attributes={"message": Words()}, extras={}),
-]  # fmt: skip
+]
 TENSORS = [
-    *rows("tt splat unsplat", 1, 1, tensors.splat, combines=False),
-    *rows("tt expand_dims", 1, 1, reshaped(tensors.expanded), attributes=AXIS, combines=False),
-    *rows("tt broadcast", 1, 1, reshaped(tensors.broadcast_to), combines=False),
-    *rows("tt reshape", 1, 1, reshaped(tensors.as_many), combines=False,
-          attributes={"allow_reorder": Flag(), "efficient_layout": Flag()}),
-    *rows("tt trans", 1, 1, reshaped(tensors.turned), attributes={"order": Wholes(range(0, 20), 20)}, combines=False),
-    *rows("tt cat", 2, 1, tensors.cat, combines=False),
-    *rows("tt join", 2, 1, tensors.join, combines=False),
-    *rows("tt split", 1, 2, tensors.join, combines=False),
-    *rows("tt make_range", 0, 1, tensors.make_range, combines=False,
-          attributes={"start": Whole(range(0, 1 << 31)), "end": Whole(range(0, 1 << 31))}),
-    *rows("tt histogram", (1, 2), 1, tensors.histogram, combines=False),
-    *rows("tt gather", 2, 1, tensors.gather, attributes={**AXIS, "efficient_layout": Flag()}, combines=False),
-    *rows("tt dot", 3, 1, tensors.dot, combines=False, attributes={
-        "inputPrecision": Whole(range(0, 5)), "maxNumImpreciseAcc": Whole(range(0, 1 << 31)),
-    }),
-    *rows("tt reduce", (1, MANY), (1, MANY), control.folds, attributes=AXIS, regions=1, combines=False),
-    *rows("tt scan", (1, MANY), (1, MANY), control.folds, attributes={**AXIS, "reverse": Truth()}, regions=1, combines=False),
-    *rows("tt map_elementwise", (1, MANY), (1, MANY), control.mapped, regions=1, combines=False,
-          attributes={"pack": Whole(range(1, 65))}),
-]  # fmt: skip
+    *outside("tt splat unsplat", 1, 1, tensors.splat),
+    *outside("tt expand_dims", 1, 1, reshaped(tensors.expanded), attributes=AXIS),
+    *outside("tt broadcast", 1, 1, reshaped(tensors.broadcast_to)),
+    *outside("tt reshape", 1, 1, reshaped(tensors.as_many), attributes=RESHAPED),
+    *outside("tt trans", 1, 1, reshaped(tensors.turned), attributes=TURNED),
+    *outside("tt cat", 2, 1, tensors.cat),
+    *outside("tt join", 2, 1, tensors.join),
+    *outside("tt split", 1, 2, tensors.join),
+    *outside("tt make_range", 0, 1, tensors.make_range, attributes=ENDPOINTS),
+    *outside("tt histogram", (1, 2), 1, tensors.histogram),
+    *outside("tt gather", 2, 1, tensors.gather, attributes=GATHERED),
+    *outside("tt dot", 3, 1, tensors.dot, attributes=PRECISION),
+    *outside("tt reduce", (1, MANY), (1, MANY), control.folds, attributes=AXIS, regions=1),
+    *outside("tt scan", (1, MANY), (1, MANY), control.folds, attributes=DIRECTION, regions=1),
+    *outside("tt map_elementwise", (1, MANY), (1, MANY), control.mapped, attributes=PACK, regions=1),
+]
 MEMORY = [
-    *rows("tt get_program_id get_num_programs", 0, 1, control.i32_result, attributes=PROGRAM, combines=False),
-    *rows("tt load", (1, 3), 1, memory.load, combines=False,
-          attributes={**NO_BLOCK, **CACHE, "isVolatile": Truth(), **SEGMENTS}),
-    *rows("tt store", (2, 3), 0, memory.store, attributes={**NO_BLOCK, **CACHE}, combines=False),
-    *rows("tt atomic_rmw", (2, 3), 1, memory.atomic_rmw, combines=False,
-          attributes={"atomic_rmw_op": Whole(range(1, 11)), **ORDER}),
-    *rows("tt atomic_cas", 3, 1, memory.atomic_cas, attributes=ORDER, combines=False),
-    *rows("tt make_tensor_descriptor", (3, 11), 1, memory.make_descriptor, combines=False,
-          attributes={"padding": Whole(range(1, 3))}),
-    *rows("tt descriptor_load", (2, 6), 1, memory.descriptor_load, attributes=CACHE, combines=False),
-    *rows("tt descriptor_store", (3, 7), 0, memory.descriptor_store, combines=False),
-    *rows("tt descriptor_reduce", (3, 7), 0, memory.descriptor_store, combines=False,
-          attributes={"kind": Whole(frozenset({1, 2, 3, 6, 7, 8}))}),
-    *rows("tt descriptor_gather", 3, 1, memory.descriptor_rows, combines=False),
-    *rows("tt descriptor_scatter", 4, 0, memory.descriptor_rows, combines=False),
-]  # fmt: skip
+    *outside("tt get_program_id get_num_programs", 0, 1, control.i32_result, attributes=PROGRAM),
+    *outside("tt load", (1, 3), 1, memory.load, attributes=LOADED),
+    *outside("tt store", (2, 3), 0, memory.store, attributes=STORED),
+    *outside("tt atomic_rmw", (2, 3), 1, memory.atomic_rmw, attributes=UPDATED),
+    *outside("tt atomic_cas", 3, 1, memory.atomic_cas, attributes=ORDER),
+    *outside("tt make_tensor_descriptor", (3, 11), 1, memory.make_descriptor, attributes=PADDING),
+    *outside("tt descriptor_load", (2, 6), 1, memory.descriptor_load, attributes=CACHE),
+    *outside("tt descriptor_store", (3, 7), 0, memory.descriptor_store),
+    *outside("tt descriptor_reduce", (3, 7), 0, memory.descriptor_store, attributes=REDUCED),
+    *outside("tt descriptor_gather", 3, 1, memory.descriptor_rows),
+    *outside("tt descriptor_scatter", 4, 0, memory.descriptor_rows),
+]
 OPEN = ("tt.func", "tt.map_elementwise")  # their regions may have several blocks
 LOOPS = ("scf.for", "scf.if", "scf.while")
 CONTROL = [
@@ -158,13 +173,11 @@ ENDS = [
     ending("tt.map_elementwise.return", ("tt.map_elementwise",)),
 ]
 WORDS = [
-    Row("tt.print", (0, MANY), 0, control.prints, attributes={
-        "prefix": Words(without="%"), "hex": Truth(), "isSigned": Wholes(range(0, 2)),
-    }),
+    Row("tt.print", (0, MANY), 0, control.prints, attributes=PRINTED),
     Row("llvm.intr.assume", 1, 0, control.assume, attributes={"op_bundle_sizes": Wholes(range(0), most=0)}),
     Row("gpu.barrier", 0, 0, control.anything),  # tl.debug_barrier in Triton 3.6
     Row("ttg.barrier", 0, 0, control.anything, attributes={"addrSpace": Whole(range(0, 32))}),  # and in 3.7
-]  # fmt: skip
+]
 OPERATIONS = {row.name: row for row in (*ARITHMETIC, *TENSORS, *MEMORY, *CONTROL, *ENDS, *WORDS)}
 
 FUNCTION = {"noinline": Truth()}

@@ -10,10 +10,19 @@ from .tree import BadIR, Block, Module, Op
 from .values import aligned
 
 FOLDS = {
-    "arith.addf": np.add, "arith.addi": np.add, "arith.maxnumf": np.fmax, "arith.minnumf": np.fmin,
-    "arith.maximumf": np.maximum, "arith.minimumf": np.minimum, "arith.maxsi": np.maximum, "arith.minsi": np.minimum,
-    "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor, "arith.mulf": np.multiply,
-}  # fmt: skip
+    "arith.addf": np.add,
+    "arith.addi": np.add,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+    "arith.xori": np.bitwise_xor,
+    "arith.mulf": np.multiply,
+}
 ENDS = ("tt.reduce.return", "tt.scan.return")
 COMBINING = ("tt.reduce", "tt.scan")
 

@@ -206,11 +206,16 @@ class Once:
         counts = launch.counts
         dots = {kind[4:]: n for kind, n in counts.items() if kind.startswith("dot ")}
         return LaunchReport(
-            kernel=self.program.kernel.name, grid=list(self.grid), programs=len(programs),
-            active=int(np.count_nonzero(memory.traffic.active)), tensors=as_plain(memory.traffic.finish()),
-            flops=sum(dots.values()), dots=dots, atomics=counts["atomic"],
+            kernel=self.program.kernel.name,
+            grid=list(self.grid),
+            programs=len(programs),
+            active=int(np.count_nonzero(memory.traffic.active)),
+            tensors=as_plain(memory.traffic.finish()),
+            flops=sum(dots.values()),
+            dots=dots,
+            atomics=counts["atomic"],
             operations={kind: counts[kind] for kind in ("float", "int", "special")},
-        )  # fmt: skip
+        )
 
     def tell(self, order: Order) -> None:
         report = self.run.report

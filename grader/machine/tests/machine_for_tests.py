@@ -56,9 +56,19 @@ def lowered(kernel, tensors: dict, constants: dict, scalars: dict, **more):
 
 
 def on_machine(
-    kernel, grid, tensors: dict[str, np.ndarray], constants=None, *, roles=None, shapes=None, wave=16,
-    limits=None, options=None, scalars=None, **more,
-) -> Ran:  # fmt: skip
+    kernel,
+    grid,
+    tensors: dict[str, np.ndarray],
+    constants=None,
+    *,
+    roles=None,
+    shapes=None,
+    wave=16,
+    limits=None,
+    options=None,
+    scalars=None,
+    **more,
+) -> Ran:
     """One launch. Tensors named `o...` are outputs, `s...` scratch, all others inputs, unless `roles` says otherwise;
     `shapes` gives (shape, strides, axes) of those that are views."""
     module, arguments = lowered(kernel, tensors, constants or {}, scalars or {}, **(options or {}))

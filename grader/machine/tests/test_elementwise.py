@@ -258,15 +258,29 @@ def test_a_choice_by_lane_and_by_one_condition():
 
 
 OF_DEVICE = {
-    "rint": ([0.5, 1.5, -2.5], [0, 2, -2]), "round": ([0.5, -1.5, 2.4999998], [1, -2, 2]), "trunc": ([-1.7, 1.7], [-1, 1]),
-    "erfc": ([0.0, 1.0], [1, math.erfc(1)]), "lgamma": ([0.5, -1.0], [math.lgamma(0.5), math.inf]),
-    "tgamma": ([5.0, 0.0], [24, math.inf]), "cbrt": ([27.0, -8.0], [3, -2]), "rcbrt": ([8.0], [0.5]),
-    "exp10": ([2.0, -1.0], [100, 0.1]), "logb": ([8.0, 0.3], [3, -2]), "sinpi": ([0.5, 1.0, 2.0], [1, 0, 0]),
-    "cospi": ([0.5, 1.0], [0, -1]), "saturate": ([2.0, -1.0, math.nan, 0.25], [1, 0, 0, 0.25]),
-    "isnan": ([math.nan, 1.0], [1, 0]), "isinf": ([math.inf, 1.0], [1, 0]), "isfinite": ([math.inf, 1.0], [0, 1]),
-    "signbit": ([-0.0, 1.0], [1, 0]), "ilogb": ([8.0, 0.3], [3, -2]), "tanh": ([0.5], [math.tanh(0.5)]),
-    "arctanh": ([0.5], [math.atanh(0.5)]), "nearbyint": ([2.5], [2]), "expm1": ([1e-6], [math.expm1(1e-6)]),
-}  # fmt: skip
+    "rint": ([0.5, 1.5, -2.5], [0, 2, -2]),
+    "round": ([0.5, -1.5, 2.4999998], [1, -2, 2]),
+    "trunc": ([-1.7, 1.7], [-1, 1]),
+    "erfc": ([0.0, 1.0], [1, math.erfc(1)]),
+    "lgamma": ([0.5, -1.0], [math.lgamma(0.5), math.inf]),
+    "tgamma": ([5.0, 0.0], [24, math.inf]),
+    "cbrt": ([27.0, -8.0], [3, -2]),
+    "rcbrt": ([8.0], [0.5]),
+    "exp10": ([2.0, -1.0], [100, 0.1]),
+    "logb": ([8.0, 0.3], [3, -2]),
+    "sinpi": ([0.5, 1.0, 2.0], [1, 0, 0]),
+    "cospi": ([0.5, 1.0], [0, -1]),
+    "saturate": ([2.0, -1.0, math.nan, 0.25], [1, 0, 0, 0.25]),
+    "isnan": ([math.nan, 1.0], [1, 0]),
+    "isinf": ([math.inf, 1.0], [1, 0]),
+    "isfinite": ([math.inf, 1.0], [0, 1]),
+    "signbit": ([-0.0, 1.0], [1, 0]),
+    "ilogb": ([8.0, 0.3], [3, -2]),
+    "tanh": ([0.5], [math.tanh(0.5)]),
+    "arctanh": ([0.5], [math.atanh(0.5)]),
+    "nearbyint": ([2.5], [2]),
+    "expm1": ([1e-6], [math.expm1(1e-6)]),
+}
 
 
 def symbol_of(function: str) -> str:

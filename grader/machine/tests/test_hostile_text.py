@@ -119,16 +119,25 @@ FLOODS = {
     "quotes in a location": "#loc = loc(" + '"' * (MOST - 30) + ")",
     "names of locations": "".join(f"#loc{n} = loc(#loc{n + 1})\n" for n in range(60_000))
     + BODY.format('"gpu.barrier"() : () -> () loc(#loc0)\n'),
-    "a ring of locations": "#loc = loc(#loc1)\n#loc1 = loc(#loc)\n" + BODY.format('"gpu.barrier"() : () -> () loc(#loc)\n'),
+    "a ring of locations": "#loc = loc(#loc1)\n#loc1 = loc(#loc)\n"
+    + BODY.format('"gpu.barrier"() : () -> () loc(#loc)\n'),
     "brackets of locations": BODY.format('"gpu.barrier"() : () -> () loc(' + "(" * (MOST - 300) + "\n"),
     "regions": '"builtin.module"() ({' * (MOST // 30),
     "lists": BODY.format('"tt.trans"() <{order = ' + "[" * (MOST - 300)),
     "lists in lists": BODY.format('"tt.trans"() <{order = [' + "[[[[]]]]," * (MOST // 10 - 300)),
     "elements": BODY.format('%0 = "arith.constant"() <{value = dense<[' + "1," * (MOST // 2 - 300)),
     "lists of elements": BODY.format('%0 = "arith.constant"() <{value = dense<' + "[" * (MOST - 300)),
-    "digits": BODY.format('%0 = "arith.constant"() <{value = ' + "1" * (MOST - 300) + " : i32}> : () -> i32\n"),
-    "digits of a float": BODY.format('%0 = "arith.constant"() <{value = 1.' + "1" * (MOST - 300) + " : f32}> : () -> f32\n"),
-    "bytes": BODY.format('%0 = "arith.constant"() <{value = dense<"0x' + "0" * (MOST - 300) + '"> : tensor<8xi8>}> : () -> tensor<8xi8>\n'),
+    "digits": BODY.format(
+        '%0 = "arith.constant"() <{value = ' + "1" * (MOST - 300) + " : i32}> : () -> i32\n"
+    ),
+    "digits of a float": BODY.format(
+        '%0 = "arith.constant"() <{value = 1.' + "1" * (MOST - 300) + " : f32}> : () -> f32\n"
+    ),
+    "bytes": BODY.format(
+        '%0 = "arith.constant"() <{value = dense<"0x'
+        + "0" * (MOST - 300)
+        + '"> : tensor<8xi8>}> : () -> tensor<8xi8>\n'
+    ),
     "sides": BODY.format('%0 = "ub.poison"() : () -> tensor<' + "1x" * (MOST // 2 - 300) + "i8>\n"),
     "a side": BODY.format('%0 = "ub.poison"() : () -> tensor<' + "1" * (MOST - 300) + "xi8>\n"),
     "elements of a tensor": BODY.format('%0 = "ub.poison"() : () -> tensor<1048576x1048576xi8>\n'),
@@ -141,12 +150,15 @@ FLOODS = {
     "comments": "//" * (MOST // 2),
     "many comments": "//\n" * (MOST // 3),
     "attributes": BODY.format('"gpu.barrier"() <{' + "a," * (MOST // 3)),
-    "functions": '"builtin.module"() ({' + '"tt.func"() <{function_type = () -> (), sym_name = "k"}> ({"tt.return"() : () -> ()}) : () -> ()\n' * 15_000 + "}) : () -> ()",
+    "functions": '"builtin.module"() ({'
+    + '"tt.func"() <{function_type = () -> (), sym_name = "k"}> ({"tt.return"() : () -> ()}) : () -> ()\n'
+    * 15_000
+    + "}) : () -> ()",
     "one long name": BODY.format("%" + "a" * (MOST - 300)),
     "nothing": "",
     "no text": "\x00" * 100,
     "half a pair": "\ud800",
-}  # fmt: skip
+}
 FINE = ("a ring of locations", "names of locations")
 
 

@@ -84,8 +84,10 @@ def test_prints_come_with_program_and_line_up_to_a_limit():
     tensors = {"x": np.arange(4, dtype=np.int32), "o": np.zeros(10, np.int32)}
     report = on_machine(chatty, (10,), tensors, {"B": 4}, limits=Limits(prints=3)).report
     assert [(p["program"], p["text"]) for p in report.prints] == [
-        ([0, 0, 0], "v is: [0 1 2 3]"), ([1, 0, 0], "v is: [1 2 3 4]"), ([2, 0, 0], "v is: [2 3 4 5]")
-    ]  # fmt: skip
+        ([0, 0, 0], "v is: [0 1 2 3]"),
+        ([1, 0, 0], "v is: [1 2 3 4]"),
+        ([2, 0, 0], "v is: [2 3 4 5]"),
+    ]
     assert report.prints_left_out == 7
     assert report.prints[0]["line"] == line_of(chatty, "device_print")
 

@@ -38,26 +38,92 @@ def kernel(a_ptr, b_ptr, c_ptr, o_ptr, COUNT: tl.constexpr):
 """
 # (operands, result, expression, largest difference in steps of the result's type); fast exponentials: CUDA documents 2 + |1.17 x|
 ELEMENTS = [
-    *(("i32", "i32", e, 0) for e in (
-        "a + b", "a - b", "a * b", "a // (b | 1)", "a % (b | 1)", "a & b", "a | b", "a ^ b", "~a", "a << (b & 31)", "a >> (b & 31)",
-        "tl.maximum(a, b)", "tl.minimum(a, b)", "tl.abs(a)", "tl.where(a < b, a, c)", "(a < b).to(tl.int32)", "tl.umulhi(a.to(tl.uint32), b.to(tl.uint32)).to(tl.int32)",
-        "(a.to(tl.uint32) // (b | 1).to(tl.uint32)).to(tl.int32)", "(a.to(tl.uint32) >> 5).to(tl.int32)", "a.to(tl.int8).to(tl.int32)", "a.to(tl.int16).to(tl.int32)",
-        "(a.to(tl.int64) * b >> 32).to(tl.int32)", "tl.philox(7, a, b, c, a)[0].to(tl.int32)", "tl.cumsum(a)", "tl.sort(a)", "libdevice.byte_perm(a, b, c)",
-    )),
-    *(("fp32", "fp32", e, 0) for e in (
-        "a + b", "a - b", "a * b", "tl.maximum(a, b)", "tl.minimum(a, b)", "tl.abs(a)", "tl.floor(a)", "tl.ceil(a)", "tl.where(a < b, a, c)", "tl.fma(a, b, c)",
-        "tl.div_rn(a, b)", "tl.sqrt_rn(tl.abs(a))", "tl.clamp(a, -1.0, 1.0)", "tl.rand(3, (a * 100).to(tl.int32))", "a.to(tl.float16).to(tl.float32)",
-        "a.to(tl.bfloat16).to(tl.float32)", "a.to(tl.float8e5).to(tl.float32)", "a.to(tl.float8e4nv).to(tl.float32)", "a.to(tl.int32).to(tl.float32)",
-        "(a * 1e6).to(tl.int32).to(tl.float32)", "a.to(tl.int32, bitcast=True).to(tl.float32)", "a.to(tl.float16, fp_downcast_rounding='rtz').to(tl.float32)",
-        "(a / 0.0).to(tl.int32).to(tl.float32)", "((a - a) / 0.0).to(tl.int32).to(tl.float32)", "(a * 1e30).to(tl.int64).to(tl.float32)",
-    )),
-    *(("fp32", "fp32", e, steps) for e, steps in (
-        ("a / b", 2), ("tl.exp(a)", 16), ("tl.exp2(a)", 3), ("tl.log(tl.abs(a))", 4), ("tl.log2(tl.abs(a))", 4), ("tl.sqrt(tl.abs(a))", 2), ("tl.rsqrt(tl.abs(a))", 4),
-        ("tl.erf(a)", 4), ("tl.sigmoid(a)", 20), ("libdevice.tanh(a)", 4), ("libdevice.pow(tl.abs(a), b)", 16),
-    )),
-    *(("fp16", "fp16", e, 0) for e in ("a + b", "a * b", "tl.maximum(a, b)", "(a.to(tl.float32) * b).to(tl.float16)")),
-    *(("bf16", "bf16", e, 0) for e in ("a + b", "a * b", "tl.maximum(a, b)", "(a.to(tl.float32) * b).to(tl.bfloat16)")),
-]  # fmt: skip
+    *(
+        ("i32", "i32", e, 0)
+        for e in (
+            "a + b",
+            "a - b",
+            "a * b",
+            "a // (b | 1)",
+            "a % (b | 1)",
+            "a & b",
+            "a | b",
+            "a ^ b",
+            "~a",
+            "a << (b & 31)",
+            "a >> (b & 31)",
+            "tl.maximum(a, b)",
+            "tl.minimum(a, b)",
+            "tl.abs(a)",
+            "tl.where(a < b, a, c)",
+            "(a < b).to(tl.int32)",
+            "tl.umulhi(a.to(tl.uint32), b.to(tl.uint32)).to(tl.int32)",
+            "(a.to(tl.uint32) // (b | 1).to(tl.uint32)).to(tl.int32)",
+            "(a.to(tl.uint32) >> 5).to(tl.int32)",
+            "a.to(tl.int8).to(tl.int32)",
+            "a.to(tl.int16).to(tl.int32)",
+            "(a.to(tl.int64) * b >> 32).to(tl.int32)",
+            "tl.philox(7, a, b, c, a)[0].to(tl.int32)",
+            "tl.cumsum(a)",
+            "tl.sort(a)",
+            "libdevice.byte_perm(a, b, c)",
+        )
+    ),
+    *(
+        ("fp32", "fp32", e, 0)
+        for e in (
+            "a + b",
+            "a - b",
+            "a * b",
+            "tl.maximum(a, b)",
+            "tl.minimum(a, b)",
+            "tl.abs(a)",
+            "tl.floor(a)",
+            "tl.ceil(a)",
+            "tl.where(a < b, a, c)",
+            "tl.fma(a, b, c)",
+            "tl.div_rn(a, b)",
+            "tl.sqrt_rn(tl.abs(a))",
+            "tl.clamp(a, -1.0, 1.0)",
+            "tl.rand(3, (a * 100).to(tl.int32))",
+            "a.to(tl.float16).to(tl.float32)",
+            "a.to(tl.bfloat16).to(tl.float32)",
+            "a.to(tl.float8e5).to(tl.float32)",
+            "a.to(tl.float8e4nv).to(tl.float32)",
+            "a.to(tl.int32).to(tl.float32)",
+            "(a * 1e6).to(tl.int32).to(tl.float32)",
+            "a.to(tl.int32, bitcast=True).to(tl.float32)",
+            "a.to(tl.float16, fp_downcast_rounding='rtz').to(tl.float32)",
+            "(a / 0.0).to(tl.int32).to(tl.float32)",
+            "((a - a) / 0.0).to(tl.int32).to(tl.float32)",
+            "(a * 1e30).to(tl.int64).to(tl.float32)",
+        )
+    ),
+    *(
+        ("fp32", "fp32", e, steps)
+        for e, steps in (
+            ("a / b", 2),
+            ("tl.exp(a)", 16),
+            ("tl.exp2(a)", 3),
+            ("tl.log(tl.abs(a))", 4),
+            ("tl.log2(tl.abs(a))", 4),
+            ("tl.sqrt(tl.abs(a))", 2),
+            ("tl.rsqrt(tl.abs(a))", 4),
+            ("tl.erf(a)", 4),
+            ("tl.sigmoid(a)", 20),
+            ("libdevice.tanh(a)", 4),
+            ("libdevice.pow(tl.abs(a), b)", 16),
+        )
+    ),
+    *(
+        ("fp16", "fp16", e, 0)
+        for e in ("a + b", "a * b", "tl.maximum(a, b)", "(a.to(tl.float32) * b).to(tl.float16)")
+    ),
+    *(
+        ("bf16", "bf16", e, 0)
+        for e in ("a + b", "a * b", "tl.maximum(a, b)", "(a.to(tl.float32) * b).to(tl.bfloat16)")
+    ),
+]
 DOTS = [  # (operands, sum and result, expression, share of the sum of |a||b| that the order of a sum may change)
     ("fp16", "fp32", "tl.dot(a, b, c)", 2.0**-20),
     ("bf16", "fp32", "tl.dot(a, b, c)", 2.0**-20),

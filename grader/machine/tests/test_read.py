@@ -115,9 +115,14 @@ def test_attributes_are_plain_values():
         "{tt.divisibility = dense<[16, 1]> : tensor<2xi32>, tt.constancy = dense<8> : tensor<2xi32>} : () -> i32"
     )[0]
     assert op.attributes == {
-        "a": 3, "b": True, "c": (1, 0), "d": "none", "e": [{"f": 1}],
-        "tt.divisibility": (16, 1), "tt.constancy": (8, 8),
-    }  # fmt: skip
+        "a": 3,
+        "b": True,
+        "c": (1, 0),
+        "d": "none",
+        "e": [{"f": 1}],
+        "tt.divisibility": (16, 1),
+        "tt.constancy": (8, 8),
+    }
 
 
 def test_a_name_means_one_value_of_its_function():
@@ -157,7 +162,21 @@ def test_a_kernel_keeps_a_plain_name(name, kept):
     assert read(KERNEL.format(body="", name=name)).kernel.name == kept
 
 
-@pytest.mark.parametrize("text", ['%0 = "a"() : () -> i32\n%0 = "a"() : () -> i32', '"a"(%9) : (i32) -> ()', '"cf.br"()[^no] : () -> ()', '"tt.call"() <{callee = @no}> : () -> ()', '"a"() : (i32) -> ()', '%0 = "a"() : () -> ()', '"a"() {b = 1 : i32, b = 2 : i32} : () -> ()', '"a"() : () -> tensor<3xf32>', '"a"() : () -> !tt.ptr<tensor<8xf32>>', '"a"() : () -> f8E4M3FNUZ'])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        '%0 = "a"() : () -> i32\n%0 = "a"() : () -> i32',
+        '"a"(%9) : (i32) -> ()',
+        '"cf.br"()[^no] : () -> ()',
+        '"tt.call"() <{callee = @no}> : () -> ()',
+        '"a"() : (i32) -> ()',
+        '%0 = "a"() : () -> ()',
+        '"a"() {b = 1 : i32, b = 2 : i32} : () -> ()',
+        '"a"() : () -> tensor<3xf32>',
+        '"a"() : () -> !tt.ptr<tensor<8xf32>>',
+        '"a"() : () -> f8E4M3FNUZ',
+    ],
+)
 def test_what_does_not_hold_together_is_bad(text):
     with pytest.raises(BadIR):
         body(text)

@@ -44,10 +44,15 @@ def test_turned_and_joined():
     for p, v in enumerate(x):
         even, odd = v[::2], v[1::2]
         wanted = [
-            v.reshape(4, -1).T.ravel(), v.reshape(2, 4, -1).transpose(2, 0, 1).ravel(),
-            np.stack([odd, even], -1).ravel(), np.r_[even, odd], v[(np.arange(B) * 7 + p) % B], v[::-1], np.sort(v),
+            v.reshape(4, -1).T.ravel(),
+            v.reshape(2, 4, -1).transpose(2, 0, 1).ravel(),
+            np.stack([odd, even], -1).ravel(),
+            np.r_[even, odd],
+            v[(np.arange(B) * 7 + p) % B],
+            v[::-1],
+            np.sort(v),
             np.repeat(v.reshape(-1, 4).sum(1), 4),
-        ]  # fmt: skip
+        ]
         np.testing.assert_allclose(found[p], wanted, rtol=1e-6)
 
 
@@ -98,10 +103,17 @@ def test_folded_and_scanned_in_order():
     for p, v in enumerate(x):
         ones = np.ones(B)
         wanted = [
-            v.sum() * ones, v.max() * ones, v.argmin() * ones, (v.min() + v.argmin()) * ones, np.cumsum(v),
-            np.cumsum(v[::-1])[::-1], np.cumprod(v), chained(v), chained(v[::-1])[::-1],
+            v.sum() * ones,
+            v.max() * ones,
+            v.argmin() * ones,
+            (v.min() + v.argmin()) * ones,
+            np.cumsum(v),
+            np.cumsum(v[::-1])[::-1],
+            np.cumprod(v),
+            chained(v),
+            chained(v[::-1])[::-1],
             np.bitwise_xor.reduce(np.arange(B) * (p + 3)) * ones,
-        ]  # fmt: skip
+        ]
         np.testing.assert_allclose(found[p], wanted, rtol=2e-5, atol=2e-5)
 
 

@@ -20,12 +20,23 @@ def test_what_is_asked_for_and_what_remains_of_it():
     x, o = np.ones(2 * 64, np.float32), np.zeros(4 * 64, np.float32)
     ran = on_machine(tiles, (4,), {"x": x, "o": o}, {"B": 64}, wave=2)
     assert ran.counts("x", "load") == {
-        "requested": 4 * (64 + 64) * 4, "dedup": 4 * (64 + 1) * 4, "sectors": 4 * (8 + 1) * 32,
-        "wave": 64 * 4 + (64 + 1) * 4, "unique": 128 * 4, "accesses": 8, "programs": 4,
-    }  # fmt: skip
+        "requested": 4 * (64 + 64) * 4,
+        "dedup": 4 * (64 + 1) * 4,
+        "sectors": 4 * (8 + 1) * 32,
+        "wave": 64 * 4 + (64 + 1) * 4,
+        "unique": 128 * 4,
+        "accesses": 8,
+        "programs": 4,
+    }
     assert ran.counts("o", "store") == {
-        "requested": 1024, "dedup": 1024, "sectors": 1024, "wave": 1024, "unique": 1024, "accesses": 4, "programs": 4,
-    }  # fmt: skip
+        "requested": 1024,
+        "dedup": 1024,
+        "sectors": 1024,
+        "wave": 1024,
+        "unique": 1024,
+        "accesses": 4,
+        "programs": 4,
+    }
     assert ran.tensors["x"].loads.tolist() == [6] + [2] * 127
     assert ran.tensors["o"].stores.tolist() == [1] * 256
 
@@ -71,9 +82,12 @@ def sums(x, o, B: tl.constexpr):
 
 def test_operations_outside_dots():
     ran = on_machine(
-        sums, (3,), {"x": np.ones((3, 64), np.float32), "s": np.zeros(68, np.float32)} | {"o": np.zeros(68, np.float32)}, {"B": 64},
+        sums,
+        (3,),
+        {"x": np.ones((3, 64), np.float32), "s": np.zeros(68, np.float32)} | {"o": np.zeros(68, np.float32)},
+        {"B": 64},
         repeatable=False,
-    )  # fmt: skip
+    )
     operations = ran.launch.operations
     assert operations["float"] == 3 * (64 + 64 + 64)  # times, plus, and the sum's region
     assert operations["special"] == 3 * (64 + 1)  # exp, and one division

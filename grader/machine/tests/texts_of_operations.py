@@ -111,32 +111,81 @@ TENSORS = {
 }  # fmt: skip
 LOAD = f"boundaryCheck = array<i32>, {CACHE}, isVolatile = false, operandSegmentSizes = array<i32: 1, 1, 1>"
 MEMORY = {
-    **_each("tt get_program_id get_num_programs", "axis = 2 : i32", "() -> i32", "() -> i64; () -> tensor<8xi32>"),
-    **_each("tt load", LOAD, f"({PTR}, i1, f32) -> f32; ({PTRS}, tensor<8xi1>, {TENSOR}) -> {TENSOR}",
-            f"({PTR}, i1, f32) -> f16; ({PTR}, i32, f32) -> f32; ({PTR}, i1, f16) -> f32; ({PTRS}, i1, {TENSOR}) -> {TENSOR}; (i64, i1, f32) -> f32; ({PTR}, i1) -> f32; ({DESC}, i1, f32) -> f32"),
-    **_each("tt store", f"boundaryCheck = array<i32>, {CACHE}", f"({PTR}, f32) -> (); ({PTRS}, {TENSOR}, tensor<8xi1>) -> ()",
-            f"({PTR}, f16) -> (); ({PTRS}, f32) -> (); (i64, f32) -> (); ({PTR}, f32, i32) -> (); ({PTRS}, {TENSOR}, i1) -> ()"),
-    **_each("tt atomic_rmw", "atomic_rmw_op = 5 : i32, scope = 1 : i32, sem = 4 : i32", f"({PTR}, f32, i1) -> f32; ({PTRS}, {TENSOR}) -> {TENSOR}",
-            f"({PTR}, f32, i32) -> f32; ({PTR}, f16, i1) -> f32; ({PTR}, f32, i1) -> f16; (i64, f32, i1) -> f32; (!tt.ptr<i32>, i32, i1) -> i32; (!tt.ptr<f8E5M2>, f8E5M2) -> f8E5M2"),
-    **_each("tt atomic_cas", "scope = 1 : i32, sem = 4 : i32", "(!tt.ptr<i32>, i32, i32) -> i32",
-            "(!tt.ptr<i32>, i32, i64) -> i32; (!tt.ptr<i32>, i32, i32) -> i64; (!tt.ptr<i8>, i8, i8) -> i8; (i64, i64, i64) -> i64"),
-    **_each("tt make_tensor_descriptor", "padding = 1 : i32", f"({PTR}, i32, i32, i64, i64) -> {DESC}; (!tt.ptr<i8>, i32, i64) -> !tt.tensordesc<tensor<32xui8>>",
-            f"({PTR}, i32, i32, i64, i32) -> {DESC}; (!tt.ptr<f16>, i32, i32, i64, i64) -> {DESC}; ({PTR}, i32, i64, i64) -> {DESC}; ({PTR}, i32, i32, i64, i64) -> {PTR}"),
-    **_each("tt descriptor_load", CACHE, f"({DESC}, i32, i32) -> tensor<8x16xf32>",
-            f"({DESC}, i32, i64) -> tensor<8x16xf32>; ({DESC}, i32) -> tensor<8x16xf32>; ({DESC}, i32, i32) -> tensor<16x8xf32>; ({DESC}, i32, i32) -> tensor<8x16xf16>; ({PTR}, i32, i32) -> f32"),
-    **_each("tt descriptor_store", "", f"({DESC}, tensor<8x16xf32>, i32, i32) -> ()",
-            f"({DESC}, tensor<8x16xf16>, i32, i32) -> (); ({DESC}, tensor<8x16xf32>, i32) -> (); ({PTR}, f32, i32) -> ()"),
-    **_each("tt descriptor_reduce", "kind = 1 : i32", f"({DESC}, tensor<8x16xf32>, i32, i32) -> ()",
-            f"({DESC}, tensor<8xf32>, i32, i32) -> (); ({DESC}, tensor<8x16xf32>, i32, f32) -> ()"),
-    **_each("tt descriptor_gather", "", "(!tt.tensordesc<tensor<1x16xf32>>, tensor<8xi32>, i32) -> tensor<8x16xf32>",
-            f"({DESC}, tensor<8xi32>, i32) -> tensor<8x16xf32>; (!tt.tensordesc<tensor<1x16xf32>>, i32, i32) -> tensor<8x16xf32>; (!tt.tensordesc<tensor<1x16xf32>>, tensor<8xi32>, i32) -> tensor<8x8xf32>"),
-    **_each("tt descriptor_scatter", "", "(!tt.tensordesc<tensor<1x16xf32>>, tensor<8xi32>, i32, tensor<8x16xf32>) -> ()",
-            f"({DESC}, tensor<8xi32>, i32, tensor<8x16xf32>) -> (); (!tt.tensordesc<tensor<1x16xf32>>, tensor<8xi32>, i32, tensor<8x16xi32>) -> ()"),
-}  # fmt: skip
+    **_each(
+        "tt get_program_id get_num_programs", "axis = 2 : i32", "() -> i32", "() -> i64; () -> tensor<8xi32>"
+    ),
+    **_each(
+        "tt load",
+        LOAD,
+        f"({PTR}, i1, f32) -> f32; ({PTRS}, tensor<8xi1>, {TENSOR}) -> {TENSOR}",
+        f"({PTR}, i1, f32) -> f16; ({PTR}, i32, f32) -> f32; ({PTR}, i1, f16) -> f32; ({PTRS}, i1, {TENSOR}) -> {TENSOR}; (i64, i1, f32) -> f32; ({PTR}, i1) -> f32; ({DESC}, i1, f32) -> f32",
+    ),
+    **_each(
+        "tt store",
+        f"boundaryCheck = array<i32>, {CACHE}",
+        f"({PTR}, f32) -> (); ({PTRS}, {TENSOR}, tensor<8xi1>) -> ()",
+        f"({PTR}, f16) -> (); ({PTRS}, f32) -> (); (i64, f32) -> (); ({PTR}, f32, i32) -> (); ({PTRS}, {TENSOR}, i1) -> ()",
+    ),
+    **_each(
+        "tt atomic_rmw",
+        "atomic_rmw_op = 5 : i32, scope = 1 : i32, sem = 4 : i32",
+        f"({PTR}, f32, i1) -> f32; ({PTRS}, {TENSOR}) -> {TENSOR}",
+        f"({PTR}, f32, i32) -> f32; ({PTR}, f16, i1) -> f32; ({PTR}, f32, i1) -> f16; (i64, f32, i1) -> f32; (!tt.ptr<i32>, i32, i1) -> i32; (!tt.ptr<f8E5M2>, f8E5M2) -> f8E5M2",
+    ),
+    **_each(
+        "tt atomic_cas",
+        "scope = 1 : i32, sem = 4 : i32",
+        "(!tt.ptr<i32>, i32, i32) -> i32",
+        "(!tt.ptr<i32>, i32, i64) -> i32; (!tt.ptr<i32>, i32, i32) -> i64; (!tt.ptr<i8>, i8, i8) -> i8; (i64, i64, i64) -> i64",
+    ),
+    **_each(
+        "tt make_tensor_descriptor",
+        "padding = 1 : i32",
+        f"({PTR}, i32, i32, i64, i64) -> {DESC}; (!tt.ptr<i8>, i32, i64) -> !tt.tensordesc<tensor<32xui8>>",
+        f"({PTR}, i32, i32, i64, i32) -> {DESC}; (!tt.ptr<f16>, i32, i32, i64, i64) -> {DESC}; ({PTR}, i32, i64, i64) -> {DESC}; ({PTR}, i32, i32, i64, i64) -> {PTR}",
+    ),
+    **_each(
+        "tt descriptor_load",
+        CACHE,
+        f"({DESC}, i32, i32) -> tensor<8x16xf32>",
+        f"({DESC}, i32, i64) -> tensor<8x16xf32>; ({DESC}, i32) -> tensor<8x16xf32>; ({DESC}, i32, i32) -> tensor<16x8xf32>; ({DESC}, i32, i32) -> tensor<8x16xf16>; ({PTR}, i32, i32) -> f32",
+    ),
+    **_each(
+        "tt descriptor_store",
+        "",
+        f"({DESC}, tensor<8x16xf32>, i32, i32) -> ()",
+        f"({DESC}, tensor<8x16xf16>, i32, i32) -> (); ({DESC}, tensor<8x16xf32>, i32) -> (); ({PTR}, f32, i32) -> ()",
+    ),
+    **_each(
+        "tt descriptor_reduce",
+        "kind = 1 : i32",
+        f"({DESC}, tensor<8x16xf32>, i32, i32) -> ()",
+        f"({DESC}, tensor<8xf32>, i32, i32) -> (); ({DESC}, tensor<8x16xf32>, i32, f32) -> ()",
+    ),
+    **_each(
+        "tt descriptor_gather",
+        "",
+        "(!tt.tensordesc<tensor<1x16xf32>>, tensor<8xi32>, i32) -> tensor<8x16xf32>",
+        f"({DESC}, tensor<8xi32>, i32) -> tensor<8x16xf32>; (!tt.tensordesc<tensor<1x16xf32>>, i32, i32) -> tensor<8x16xf32>; (!tt.tensordesc<tensor<1x16xf32>>, tensor<8xi32>, i32) -> tensor<8x8xf32>",
+    ),
+    **_each(
+        "tt descriptor_scatter",
+        "",
+        "(!tt.tensordesc<tensor<1x16xf32>>, tensor<8xi32>, i32, tensor<8x16xf32>) -> ()",
+        f"({DESC}, tensor<8xi32>, i32, tensor<8x16xf32>) -> (); (!tt.tensordesc<tensor<1x16xf32>>, tensor<8xi32>, i32, tensor<8x16xi32>) -> ()",
+    ),
+}
 WORDS = {
-    **_each("tt print", 'hex = false, isSigned = array<i32: 1, 0>, prefix = " a: "', f"(i32, {PTRS}) -> ()", f"(i32) -> (); ({DESC}, i32) -> ()"),
-    **_each("llvm intr.assume", "op_bundle_sizes = array<i32>", "(i1) -> ()", "(i32) -> (); (tensor<8xi1>) -> ()"),
+    **_each(
+        "tt print",
+        'hex = false, isSigned = array<i32: 1, 0>, prefix = " a: "',
+        f"(i32, {PTRS}) -> ()",
+        f"(i32) -> (); ({DESC}, i32) -> ()",
+    ),
+    **_each(
+        "llvm intr.assume", "op_bundle_sizes = array<i32>", "(i1) -> ()", "(i32) -> (); (tensor<8xi1>) -> ()"
+    ),
     **_each("gpu barrier", "", "() -> ()", ""),
     **_each("ttg barrier", "addrSpace = 31 : i32", "() -> ()", ""),
-}  # fmt: skip
+}
 EXAMPLES = {**NUMBERS, **TENSORS, **MEMORY, **WORDS}

@@ -84,8 +84,12 @@ def test_texts_become_notebooks_and_labs(course, capsys):
     assert list(solution) == list(lab) == ["cell_01", "imports", "double", "check_double", "why", "draw"]
     marks = {name: cell.metadata.nbgrader for name, cell in lab.items() if "nbgrader" in cell.metadata}
     assert {name: mark.get("points") for name, mark in marks.items()} == {
-        "imports": None, "double": None, "check_double": 4, "why": 2.5, "draw": 1,
-    }  # fmt: skip
+        "imports": None,
+        "double": None,
+        "check_double": 4,
+        "why": 2.5,
+        "draw": 1,
+    }
     assert all(mark["grade_id"] == name for name, mark in marks.items())
     assert lab["imports"].metadata["editable"] is False and lab["check_double"].metadata["editable"] is False
     assert "raise NotImplementedError" in lab["double"].source and "Twice x." in lab["double"].source
@@ -144,7 +148,7 @@ SPOILED = (
     (lambda c: (c / "course/01_toy.ipynb").unlink(), "course/01_toy.ipynb: is missing"),
     (lambda c: (c / "labs/01_toy/concepts.md").write_text(LAB), "labs/01_toy/concepts.md: is not built"),
     (lambda c: (c / "course/02_old.ipynb").write_text("{}"), "course/02_old.ipynb: is not built from any"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("spoil, said", SPOILED, ids=[said for _, said in SPOILED])

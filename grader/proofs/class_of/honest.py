@@ -42,11 +42,11 @@ def answer(question, stub: str, student: str, rng: random.Random, few: bool) -> 
     kind = rng.choice(KINDS)
     if kind == "blank":
         return stub
-    if few and question.kind == "kernel" and not question.bonus:
+    if few and question.compiles and not question.bonus:
         kind = rng.choice(("wrong", "half"))  # a right kernel takes seconds; the sample has one of them
     text = rng.choice(sources(question, kind, few))
-    # Numpy answers are quick to judge, so each student has words of their own in them.
-    return f"# {student}\n{text}" if question.kind == "numpy" and rng.random() < 0.7 else text
+    # What does not compile is quick to judge, so each student has words of their own in them.
+    return f"# {student}\n{text}" if not question.compiles and rng.random() < 0.7 else text
 
 
 def sources(question, kind: str, few: bool) -> list[str]:
@@ -62,7 +62,7 @@ def pool(question_id: str, few: bool) -> dict[str, list[str]]:
     lines = best.splitlines()
     half = ["\n".join(lines[: len(lines) // 2]), "def " + question.entry + "(*arguments):\n    return None\n"]
     return {"right": [best], "half": half, "wrong": []} | (
-        _kernels(question, best, few) if question.kind == "kernel" else _numpy(question, best)
+        _kernels(question, best, few) if question.compiles else _numpy(question, best)
     )
 
 
@@ -86,9 +86,13 @@ def ran(sheet: Sheet, rng: random.Random) -> None:
         cell["execution_count"] = count
         cell["outputs"] = [
             {"output_type": "stream", "name": "stderr", "text": ["UserWarning: \u001b[31mslow\u001b[0m\n"]},
-            {"output_type": "execute_result", "execution_count": count, "metadata": {},
-             "data": {"text/plain": "12.0", "text/html": "<table><tr><td>1</td></tr></table>"}},
-        ]  # fmt: skip
+            {
+                "output_type": "execute_result",
+                "execution_count": count,
+                "metadata": {},
+                "data": {"text/plain": "12.0", "text/html": "<table><tr><td>1</td></tr></table>"},
+            },
+        ]
 
 
 def own_cells(sheet: Sheet, rng: random.Random) -> None:

@@ -53,7 +53,7 @@ def hand_in(course: Course, theme: str, lab: str, student: str, victim: str) -> 
             replaced |= make(attack, hand)
         if not replaced:
             sheet.write(hand.folder)
-        one.points += sum(q.points for q in asked.values() if q.kind == "numpy" and q.id not in hand.lost)
+        one.points += sum(q.points for q in asked.values() if not q.compiles and q.id not in hand.lost)
     return one
 
 

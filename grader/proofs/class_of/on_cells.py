@@ -88,7 +88,7 @@ def words(hand: Hand) -> None:
         )
     text = SCRIPT + PICTURE
     body = f"    print({text + ESCAPES!r})\n    raise ValueError({PICTURE + ESCAPES!r})\n"
-    bare = f"{text!r}\n" if hand.question.kind == "kernel" else ""
+    bare = f"{text!r}\n" if hand.question.compiles else ""
     lines = source(hand.answer).split("\n")
     head = next(line for line in lines if line.startswith("def "))
     head = head if head.rstrip().endswith(":") else f"def {hand.question.entry}(*arguments):"

@@ -14,11 +14,14 @@ def cell(body: str):
     def do(hand: Hand) -> None:
         question, text = hand.question, OS + body
         for word, value in (
-            ("{ROOT}", hand.course.root), ("{NEIGHBOUR}", hand.course.neighbour), ("{STOLEN}", hand.stolen),
-            ("{LAB}", hand.sheet.lab), ("{NAME}", hand.sheet.name),
-        ):  # fmt: skip
+            ("{ROOT}", hand.course.root),
+            ("{NEIGHBOUR}", hand.course.neighbour),
+            ("{STOLEN}", hand.stolen),
+            ("{LAB}", hand.sheet.lab),
+            ("{NAME}", hand.sheet.name),
+        ):
             text = text.replace(word, str(value))
-        rest = right(question.id) if question.kind == "numpy" else "def launch(p):\n    return {}\n"
+        rest = "def launch(p):\n    return {}\n" if question.compiles else right(question.id)
         hand.answer["source"] = f"{text}\n{rest}"
 
     return do
@@ -38,7 +41,7 @@ def exploit(theme: str, question: str) -> Attack | None:
 def speaks_of_hidden_cases(hand: Hand) -> None:
     """Right where everybody can see; elsewhere it prints, raises and would return what it was asked."""
     question = hand.question
-    if question.kind == "kernel":
+    if question.compiles:
         return cell("print(p)")(hand)
     public = sorted({repr(call.args) for call in question.public})
     hand.answer["source"] = f"""{right(question.id)}
@@ -72,28 +75,74 @@ NO_SUCH, DENIED = (
 STOPPED = "still running|was killed|stopped|MemoryError|ended itself|broke off"
 
 KILLERS = (
-    Attack("prints PASS and ends the process", cell('print("PASS")\nos._exit(0)'), f"ended itself|{REFUSED}", ONE),
-    Attack("kills every process it may", cell("os.kill(-1, 9)"), f"{STOPPED}|ProcessLookupError|{REFUSED}", ONE),
-    Attack("ends the process that judges", cell("os.kill(os.getppid(), 9)\n__import__('time').sleep(1)"), f"broke off|{STOPPED}|{REFUSED}", ONE),
+    Attack(
+        "prints PASS and ends the process", cell('print("PASS")\nos._exit(0)'), f"ended itself|{REFUSED}", ONE
+    ),
+    Attack(
+        "kills every process it may", cell("os.kill(-1, 9)"), f"{STOPPED}|ProcessLookupError|{REFUSED}", ONE
+    ),
+    Attack(
+        "ends the process that judges",
+        cell("os.kill(os.getppid(), 9)\n__import__('time').sleep(1)"),
+        f"broke off|{STOPPED}|{REFUSED}",
+        ONE,
+    ),
     Attack("crashes the interpreter", cell('__import__("ctypes").string_at(0)'), f"crashed|{REFUSED}", ONE),
-    Attack("starts processes without end", cell("while True:\n    os.fork()"), f"BlockingIOError|own channel|{STOPPED}|{REFUSED}", ONE),
-)  # fmt: skip
+    Attack(
+        "starts processes without end",
+        cell("while True:\n    os.fork()"),
+        f"BlockingIOError|own channel|{STOPPED}|{REFUSED}",
+        ONE,
+    ),
+)
 HOGS = (
-    Attack("fills the disk", cell('file = open("large", "wb")\nwhile True:\n    file.write(bytes(1 << 24))'), f"OSError|{STOPPED}|{REFUSED}", ONE),
+    Attack(
+        "fills the disk",
+        cell('file = open("large", "wb")\nwhile True:\n    file.write(bytes(1 << 24))'),
+        f"OSError|{STOPPED}|{REFUSED}",
+        ONE,
+    ),
     Attack("computes for ever", cell("while True:\n    pass"), f"{STOPPED}|{REFUSED}", ONE),
-    Attack("sleeps for ever", cell('import_ = __import__\nimport_("time").sleep(10**6)'), f"{STOPPED}|{REFUSED}", ONE),
-    Attack("takes all memory", cell("kept = []\nwhile True:\n    kept.append(bytearray(1 << 28))"), f"{STOPPED}|{REFUSED}", ONE),
+    Attack(
+        "sleeps for ever",
+        cell('import_ = __import__\nimport_("time").sleep(10**6)'),
+        f"{STOPPED}|{REFUSED}",
+        ONE,
+    ),
+    Attack(
+        "takes all memory",
+        cell("kept = []\nwhile True:\n    kept.append(bytearray(1 << 28))"),
+        f"{STOPPED}|{REFUSED}",
+        ONE,
+    ),
     Attack("prints without end", cell("while True:\n    print('x' * 10**6)"), f"{STOPPED}|{REFUSED}", ONE),
-)  # fmt: skip
+)
 THIEVES = (
     Attack("runs the solution", cell(RUNS_WHAT_IT_READS), f"{NO_SUCH}|{REFUSED}", ONE),
     Attack("writes over another's notebook", cell(APPENDED.format("{STOLEN}")), f"{DENIED}|{REFUSED}", ONE),
     Attack("speaks of hidden cases", speaks_of_hidden_cases, f"a hidden case|{REFUSED}", ONE),
-    Attack("writes into the gradebook", cell(APPENDED.format("{ROOT}/gradebook.db")), f"{DENIED}|{REFUSED}", ONE),
-    Attack("reads the secret seeds", cell('open("{ROOT}/work/class/{LAB}.json").read()'), f"{NO_SUCH}|{REFUSED}", ONE),
-    Attack("writes to a neighbour's folder", cell(APPENDED.format("{NEIGHBOUR}/thesis.txt")), f"{DENIED}|{REFUSED}", ONE),
-    Attack("changes the grader itself", cell(APPENDED.format("{ROOT}/grader/compare.py")), f"{DENIED}|{REFUSED}", ONE),
-)  # fmt: skip
+    Attack(
+        "writes into the gradebook", cell(APPENDED.format("{ROOT}/gradebook.db")), f"{DENIED}|{REFUSED}", ONE
+    ),
+    Attack(
+        "reads the secret seeds",
+        cell('open("{ROOT}/work/class/{LAB}.json").read()'),
+        f"{NO_SUCH}|{REFUSED}",
+        ONE,
+    ),
+    Attack(
+        "writes to a neighbour's folder",
+        cell(APPENDED.format("{NEIGHBOUR}/thesis.txt")),
+        f"{DENIED}|{REFUSED}",
+        ONE,
+    ),
+    Attack(
+        "changes the grader itself",
+        cell(APPENDED.format("{ROOT}/grader/compare.py")),
+        f"{DENIED}|{REFUSED}",
+        ONE,
+    ),
+)
 EXPLOITS = {
     "kills": ("kills_the_examiner", "patched_comparison", "stopped_clock"),
     "fills and never ends": ("a_hundred_processes", "freed_memory", "python_in_the_kernel"),

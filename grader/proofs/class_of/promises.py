@@ -149,7 +149,7 @@ def rows_of(said: Said) -> dict[str, dict]:
 def longest(asked) -> float:
     """How long one hostile submission may hold a class up: every quick answer until its limit stops it."""
     quick = NUMPY_LIMITS.wall_s + GRACE_S
-    return ENTRY_S + sum(quick if question.kind == "numpy" else REFUSED_S for question in asked)
+    return ENTRY_S + sum(REFUSED_S if question.compiles else quick for question in asked)
 
 
 def added(said: Said, student: str) -> float:

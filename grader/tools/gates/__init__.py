@@ -4,8 +4,17 @@
 """
 
 GATES = (
-    "rooms", "arrows", "circles", "references", "dependencies", "words", "changes", "links", "graded", "collected",
-)  # fmt: skip
+    "rooms",
+    "arrows",
+    "circles",
+    "references",
+    "dependencies",
+    "words",
+    "changes",
+    "links",
+    "graded",
+    "collected",
+)
 
 
 def complaints(root, names: tuple[str, ...] = GATES) -> list[str]:

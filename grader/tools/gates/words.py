@@ -27,9 +27,13 @@ PATTERNS = (
     (re.compile(r"(?<![\w.])/(home|Users)/[a-z]\w*"), "a path of somebody's machine"),
     (re.compile(r"(?<![\w.}/*])/(root|work)/\w+"), "a path of somebody's machine"),
     (re.compile(r"\b[A-Z]:\\Users\\"), "a path of somebody's machine"),
-    (re.compile(r"\b(pypi\.org|pythonhosted\.org|registry\.npmjs\.org|anaconda\.(org|com)|ghcr\.io|docker\.io)\b"),
-     "a registry's address; the user's own configuration decides"),
-)  # fmt: skip
+    (
+        re.compile(
+            r"\b(pypi\.org|pythonhosted\.org|registry\.npmjs\.org|anaconda\.(org|com)|ghcr\.io|docker\.io)\b"
+        ),
+        "a registry's address; the user's own configuration decides",
+    ),
+)
 
 
 def check(root: Path) -> list[str]:

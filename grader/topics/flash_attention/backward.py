@@ -143,28 +143,71 @@ def _visited(tile: int):
 
 
 BACKWARD = (
-    family("low precision", SUM, *(passes(_in_pieces(b))[i] for b in (64, 16) for i in (0, 2))),  # dq's own rounding hides it
+    family(
+        "low precision", SUM, *(passes(_in_pieces(b))[i] for b in (64, 16) for i in (0, 2))
+    ),  # dq's own rounding hides it
     family("beyond fp16", NARROWED, *passes(_in_pieces(64, "fp16"))),
     family("no scale", "dq and dk carry the scale of the scores once", _by_hand(of_q=_never, of_k=_never)),
     family("no scale on dq", "dq carries the scale of the scores once, as dk does", _by_hand(of_q=_never)),
     family("no scale on dk", "dk carries the scale of the scores once, as dq does", _by_hand(of_k=_never)),
-    family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", *passes(_by_hand(usual=True))),
-    family("no mask", "weights of keys that the query never saw: mask p here too, its gradient is 0", *passes(_by_hand(seen=_all_keys)), *(one for tile in TILES for one in passes(_visited(tile)))),
-    family("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", *passes(_by_hand(seen=_from_the_start))),
+    family(
+        "the usual scale",
+        "the scale is p.scale, which need not be 1 / sqrt(D)",
+        *passes(_by_hand(usual=True)),
+    ),
+    family(
+        "no mask",
+        "weights of keys that the query never saw: mask p here too, its gradient is 0",
+        *passes(_by_hand(seen=_all_keys)),
+        *(one for tile in TILES for one in passes(_visited(tile))),
+    ),
+    family(
+        "mask from the start",
+        "query i stands at key i + N - M: with more keys than queries the mask starts further right",
+        *passes(_by_hand(seen=_from_the_start)),
+    ),
     family("strictly causal", "a query sees its own key too: <=, not <", *passes(_by_hand(seen=_strictly))),
-    family("no delta", "ds = p * (dp - delta): without delta the softmax's own sum has no gradient", *passes(_by_hand(delta=False))),
-    family("not normalised", "weights are exp(s - lse): without the log-sum-exp a row's weights do not add up to 1", *passes(_by_hand(normal=False))),
-    family("tail left out", "the last rows or keys that fill no tile are left out of the sums", *(one for tile in TILES for one in passes(_ends(tile)))),
-    family("the first sequence", "every sequence of the batch reads the keys of the first: where does the batch's stride come in?", *passes(_keys_of_the_first(slice(1)))),
-    family("the first head", "every head reads the keys of the first: where does the head's stride come in?", *passes(_keys_of_the_first(slice(None), slice(1)))),
-)  # fmt: skip
+    family(
+        "no delta",
+        "ds = p * (dp - delta): without delta the softmax's own sum has no gradient",
+        *passes(_by_hand(delta=False)),
+    ),
+    family(
+        "not normalised",
+        "weights are exp(s - lse): without the log-sum-exp a row's weights do not add up to 1",
+        *passes(_by_hand(normal=False)),
+    ),
+    family(
+        "tail left out",
+        "the last rows or keys that fill no tile are left out of the sums",
+        *(one for tile in TILES for one in passes(_ends(tile))),
+    ),
+    family(
+        "the first sequence",
+        "every sequence of the batch reads the keys of the first: where does the batch's stride come in?",
+        *passes(_keys_of_the_first(slice(1))),
+    ),
+    family(
+        "the first head",
+        "every head reads the keys of the first: where does the head's stride come in?",
+        *passes(_keys_of_the_first(slice(None), slice(1))),
+    ),
+)
 
 GRADIENTS = ("q", "k", "v", "o", "do", "dq", "dk", "dv")
 BACKWARD_SHORTCUTS = {
     **{f"N up to {most}": within_limit("N", most) for most in (128, 256, 512, 1024, 4096)},
     **{f"M up to {most}": within_limit("M", most) for most in (64, 256, 512, 1024)},
-    **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in GRADIENTS for axis in (2, 3)},
+    **{
+        f"stride {axis} of {name} taken for 1": one_stride(name, axis)
+        for name in GRADIENTS
+        for axis in (2, 3)
+    },
     **{f"{name} taken for dense": dense(name) for name in (*GRADIENTS, "lse")},
-    **{f"{used}'s strides for {of}": same_strides(used, of) for used, of in itertools.permutations(GRADIENTS, 2)},
-    "one batch": within_limit("B", 1), "one head": within_limit("H", 1),
-}  # fmt: skip
+    **{
+        f"{used}'s strides for {of}": same_strides(used, of)
+        for used, of in itertools.permutations(GRADIENTS, 2)
+    },
+    "one batch": within_limit("B", 1),
+    "one head": within_limit("H", 1),
+}

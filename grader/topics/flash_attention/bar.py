@@ -21,8 +21,16 @@ def sdpa_backward(t: dict) -> None:
     none = torch.zeros((), dtype=torch.int64, device=t["q"].device)  # no dropout, so its seed is never read
     torch.ops.aten._scaled_dot_product_flash_attention_backward(
         *(t[name] for name in ("do", "q", "k", "v", "o", "lse")),
-        None, None, t["q"].shape[2], t["k"].shape[2], 0.0, True, none, none, scale=None,
-    )  # fmt: skip
+        None,
+        None,
+        t["q"].shape[2],
+        t["k"].shape[2],
+        0.0,
+        True,
+        none,
+        none,
+        scale=None,
+    )
 
 
 BARS = {

@@ -41,8 +41,17 @@ def metered_window(rng: np.random.Generator) -> Case:
     """Near 2000 rows with a window near 100: whole tiles of 128 x 256 compute four times that, all before them ten times."""
     n = between(rng, 1960, 2080)
     return case(
-        1, 2, 1, n, n, 64, w=between(rng, 90, 120), softcap=30, sm_count=between(rng, 14, 20), kind="the metered size"
-    )  # fmt: skip
+        1,
+        2,
+        1,
+        n,
+        n,
+        64,
+        w=between(rng, 90, 120),
+        softcap=30,
+        sm_count=between(rng, 14, 20),
+        kind="the metered size",
+    )
 
 
 def metered_decode(rng: np.random.Generator) -> Case:
@@ -60,12 +69,22 @@ def _dots(c: Case, most: float, model: str, look: str) -> list[Budget]:
     """Both products of the pairs that are seen, of few others, and little work beside them."""
     heads, work = c.sizes["B"] * c.sizes["H"], most / (4 * c.sizes["D"])
     return [
-        Budget(what="FLOP in tl.dot, at least", count="dot", least=useful(c), look=DOT,
-               model=f"4 x {c.sizes['D']} for each of {cost.pairs(shape_of(c)):,} pairs that are seen, in {c.sizes['H']} heads"),
+        Budget(
+            what="FLOP in tl.dot, at least",
+            count="dot",
+            least=useful(c),
+            look=DOT,
+            model=f"4 x {c.sizes['D']} for each of {cost.pairs(shape_of(c)):,} pairs that are seen, in {c.sizes['H']} heads",
+        ),
         Budget(what="FLOP in tl.dot", count="dot", most=most, look=look, model=model),
-        Budget(what="operations beside tl.dot", count="operations", most=WORK * work, look=DOT,
-               model=f"{WORK} for each of {work / heads:,.0f} pairs that may be computed, in {heads} heads"),
-    ]  # fmt: skip
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=WORK * work,
+            look=DOT,
+            model=f"{WORK} for each of {work / heads:,.0f} pairs that may be computed, in {heads} heads",
+        ),
+    ]
 
 
 def _kept(c: Case) -> list[Budget]:
@@ -74,11 +93,24 @@ def _kept(c: Case) -> list[Budget]:
     rows = s["B"] * s["H"] * s["M"]
     out = 2 * rows * s["D"]
     return [
-        Budget(what="write of the output", tensor="o", access="store", most=out, least=out, look=OUTPUT,
-               model=f"{rows:,} rows of {s['D']} numbers of 2 bytes, once"),
-        Budget(what="scratch, loaded and stored", tensor="scratch", access="any", most=16 * rows, look=OUTPUT,
-               model=f"two numbers of 4 bytes for each of {rows:,} rows, out and in"),
-    ]  # fmt: skip
+        Budget(
+            what="write of the output",
+            tensor="o",
+            access="store",
+            most=out,
+            least=out,
+            look=OUTPUT,
+            model=f"{rows:,} rows of {s['D']} numbers of 2 bytes, once",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=16 * rows,
+            look=OUTPUT,
+            model=f"two numbers of 4 bytes for each of {rows:,} rows, out and in",
+        ),
+    ]
 
 
 def _keys(c: Case, look: str) -> list[Budget]:
@@ -128,11 +160,24 @@ def decode(c: Case) -> list[Budget]:
     return [
         Budget(what="read of K", tensor="k", most=1.02 * cache, least=cache, look=GROUP, model=model),
         Budget(what="read of V", tensor="v", most=1.02 * cache, least=cache, look=GROUP, model=model),
-        Budget(what="programs that read the cache", tensor="k", count="programs", least=c.sm_count, look=SPLIT,
-               model=f"one at least for each of {c.sm_count} multiprocessors"),
-        Budget(what="write of the output", tensor="o", access="store", most=2 * s["B"] * s["H"] * s["D"],
-               least=2 * s["B"] * s["H"] * s["D"], look=OUTPUT, model=f"{s['H']} heads of {s['D']} numbers of 2 bytes, once"),
-    ]  # fmt: skip
+        Budget(
+            what="programs that read the cache",
+            tensor="k",
+            count="programs",
+            least=c.sm_count,
+            look=SPLIT,
+            model=f"one at least for each of {c.sm_count} multiprocessors",
+        ),
+        Budget(
+            what="write of the output",
+            tensor="o",
+            access="store",
+            most=2 * s["B"] * s["H"] * s["D"],
+            least=2 * s["B"] * s["H"] * s["D"],
+            look=OUTPUT,
+            model=f"{s['H']} heads of {s['D']} numbers of 2 bytes, once",
+        ),
+    ]
 
 
 def decode_moved(c: Case) -> list[Budget]:
@@ -162,19 +207,50 @@ def backward(c: Case) -> list[Budget]:
     sums = 4 * s["D"] * rows * -(-s["N"] // 32)
     again = "which tiles each pass walks over: rows that see a tile of keys, keys that a tile of rows sees"
     return [
-        Budget(what="FLOP in tl.dot, at least", count="dot", least=BEST * product, look=DOT,
-               model=f"{BEST} products over {pairs:,} pairs that are seen, in {s['H']} heads"),
-        Budget(what="FLOP in tl.dot", count="dot", most=1.45 * USUAL * product, look=again,
-               model=f"{USUAL} products over the causal half, + 45% for the tiles that the diagonal cuts"),
-        Budget(what="operations beside tl.dot", count="operations", most=3 * WORK * product / (2 * s["D"]), look=DOT,
-               model=f"{3 * WORK} for each of {pairs:,} pairs that are seen, in {s['H']} heads"),
-        Budget(what="all loads", most=1.1 * cost.backward_loads(shape_of(c), TILE_32) + 16 * rows, look=again,
-               model="two passes over tiles of 32 x 32, + 10%"),
-        Budget(what="scratch, added to and stored", tensor="scratch", access="any", most=2 * sums, look=OUTPUT,
-               model=f"dq in fp32, added to by each of {-(-s['N'] // 32)} tiles of 32 keys, and read again"),
-        Budget(what="all stores", access="store", most=out + 3 * 4 * s["D"] * rows, least=out, look=OUTPUT,
-               model="dq, dk and dv once, and in scratch three times dq in fp32"),
-    ]  # fmt: skip
+        Budget(
+            what="FLOP in tl.dot, at least",
+            count="dot",
+            least=BEST * product,
+            look=DOT,
+            model=f"{BEST} products over {pairs:,} pairs that are seen, in {s['H']} heads",
+        ),
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            most=1.45 * USUAL * product,
+            look=again,
+            model=f"{USUAL} products over the causal half, + 45% for the tiles that the diagonal cuts",
+        ),
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=3 * WORK * product / (2 * s["D"]),
+            look=DOT,
+            model=f"{3 * WORK} for each of {pairs:,} pairs that are seen, in {s['H']} heads",
+        ),
+        Budget(
+            what="all loads",
+            most=1.1 * cost.backward_loads(shape_of(c), TILE_32) + 16 * rows,
+            look=again,
+            model="two passes over tiles of 32 x 32, + 10%",
+        ),
+        Budget(
+            what="scratch, added to and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * sums,
+            look=OUTPUT,
+            model=f"dq in fp32, added to by each of {-(-s['N'] // 32)} tiles of 32 keys, and read again",
+        ),
+        Budget(
+            what="all stores",
+            access="store",
+            most=out + 3 * 4 * s["D"] * rows,
+            least=out,
+            look=OUTPUT,
+            model="dq, dk and dv once, and in scratch three times dq in fp32",
+        ),
+    ]
 
 
 def backward_reuse(c: Case) -> list[Budget]:
@@ -183,4 +259,11 @@ def backward_reuse(c: Case) -> list[Budget]:
         1.1 * cost.backward_loads(shape_of(c), cost.Tiling(64, 64))
         + 8 * c.sizes["D"] * c.sizes["B"] * c.sizes["H"] * c.sizes["M"]
     )
-    return [Budget(what="all loads", most=most, look=ROWS, model="two passes over tiles of 64 x 64, + 10%, and dq in fp32 once more")]  # fmt: skip
+    return [
+        Budget(
+            what="all loads",
+            most=most,
+            look=ROWS,
+            model="two passes over tiles of 64 x 64, + 10%, and dq in fp32 once more",
+        )
+    ]

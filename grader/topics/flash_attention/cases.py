@@ -172,4 +172,4 @@ def hidden_backward(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, between(rng, 1050, 1100), 1100, 32, "bf16", values="flat", kind="more than 1024 rows"),
         case(1, 2, 2, 30, 50, 64, values="far below zero", kind="scores far below zero"),
         case(1, 1, 1, 60, 60, 32, values="extreme scores", kind="extreme scores"),
-    ]  # fmt: skip
+    ]

@@ -31,7 +31,12 @@ def causal_tiles(length, block_m, block_n):
     return sum(-(-cost.keys_loaded(shape, tiling, row) // block_n) for row in range(0, length, block_m))
 
 
-def _states(tiles, top=lambda m, tile: max(m, tile.max()), factor=lambda old, new: np.exp(old - new), kept=lambda factor: factor):  # fmt: skip
+def _states(
+    tiles,
+    top=lambda m, tile: max(m, tile.max()),
+    factor=lambda old, new: np.exp(old - new),
+    kept=lambda factor: factor,
+):
     """The recurrence with one of its steps exchanged."""
     m, total, states = -np.inf, 0.0, []
     for tile in tiles:
@@ -104,16 +109,36 @@ TILED_ATTENTION_MISTAKES = (
 )  # fmt: skip
 
 ATTENTION_BYTES_MISTAKES = (
-    Mistake("written only", "scores and probabilities are each written and read: four passes over length x length", wrong=lambda n, h, d, e: (state_bytes(n, h, d, e)[1] + 2 * h * n * n * e, state_bytes(n, h, d, e)[1])),
+    Mistake(
+        "written only",
+        "scores and probabilities are each written and read: four passes over length x length",
+        wrong=lambda n, h, d, e: (state_bytes(n, h, d, e)[1] + 2 * h * n * n * e, state_bytes(n, h, d, e)[1]),
+    ),
     Mistake("one head", "that is one head's share", wrong=lambda n, h, d, e: state_bytes(n, 1, d, e)),
-    Mistake("other order", "the naive bytes come first, then the tiled ones", wrong=lambda n, h, d, e: state_bytes(n, h, d, e)[::-1]),
-)  # fmt: skip
+    Mistake(
+        "other order",
+        "the naive bytes come first, then the tiled ones",
+        wrong=lambda n, h, d, e: state_bytes(n, h, d, e)[::-1],
+    ),
+)
 
 CAUSAL_TILES_MISTAKES = (
-    Mistake("no skipping", "this visits every tile: which are masked from first to last key?", wrong=lambda n, m, b: math.ceil(n / m) * math.ceil(n / b)),
-    Mistake("square tiles", "row tile i visits i + 1 tiles only where both blocks are equal", wrong=lambda n, m, b: sum(range(math.ceil(n / m) + 1))),
-    Mistake("cut off", "the last tile of keys counts too when it is part full: round up", wrong=lambda n, m, b: sum(min(i + m, n) // b for i in range(0, n, m))),
-)  # fmt: skip
+    Mistake(
+        "no skipping",
+        "this visits every tile: which are masked from first to last key?",
+        wrong=lambda n, m, b: math.ceil(n / m) * math.ceil(n / b),
+    ),
+    Mistake(
+        "square tiles",
+        "row tile i visits i + 1 tiles only where both blocks are equal",
+        wrong=lambda n, m, b: sum(range(math.ceil(n / m) + 1)),
+    ),
+    Mistake(
+        "cut off",
+        "the last tile of keys counts too when it is part full: round up",
+        wrong=lambda n, m, b: sum(min(i + m, n) // b for i in range(0, n, m)),
+    ),
+)
 
 
 def _tiles(rng, count, width, spread=1.0):
@@ -144,8 +169,17 @@ ONLINE_SOFTMAX = NumpyQuestion(
     reference=online_states,
     rtol=1e-7,
     public=(Call((SCENE,), "the four tiles of the scene"), Call((_tiles(np.random.default_rng(0), 3, 8),))),
-    hidden=lambda rng: [Call((_tiles(rng, int(rng.integers(1, 6)), int(rng.integers(1, 9))),), "other tiles") for _ in range(5)]
-    + [Call((_tiles(rng, 4, 4, 800.0),), "extreme scores"), Call((-1e4 + _tiles(rng, 3, 4),), "scores far below zero"), Call((_tiles(rng, 3, 5) + 900.0 * np.arange(3)[:, None],), "a maximum that comes late")],
+    hidden=lambda rng: (
+        [
+            Call((_tiles(rng, int(rng.integers(1, 6)), int(rng.integers(1, 9))),), "other tiles")
+            for _ in range(5)
+        ]
+        + [
+            Call((_tiles(rng, 4, 4, 800.0),), "extreme scores"),
+            Call((-1e4 + _tiles(rng, 3, 4),), "scores far below zero"),
+            Call((_tiles(rng, 3, 5) + 900.0 * np.arange(3)[:, None],), "a maximum that comes late"),
+        ]
+    ),
     where=f'{LESSON}, "Three running numbers"',
     hints=(
         "Before the first tile there is no maximum: what number is below every score, and what does exp give for it?",
@@ -153,7 +187,7 @@ ONLINE_SOFTMAX = NumpyQuestion(
         "l = l * exp(m - m_new) + exp(tile - m_new).sum(); append (m_new, exp(m - m_new), l); then m = m_new",
     ),
     mistakes=ONLINE_SOFTMAX_MISTAKES,
-)  # fmt: skip
+)
 
 TILED_ATTENTION = NumpyQuestion(
     id="flash_attention.tiled_attention",
@@ -164,9 +198,27 @@ TILED_ATTENTION = NumpyQuestion(
     reference=tiled_states,
     rtol=1e-6,
     atol=1e-9,
-    public=(Call((*_heads(np.random.default_rng(3), 8, 16, 4), 4)), Call((*_heads(np.random.default_rng(4), 5, 13, 8), 4), "a ragged last tile")),
-    hidden=lambda rng: [Call((*_heads(rng, between(rng, 1, 20), between(rng, 20, 60), between(rng, 3, 16)), between(rng, 1, 17)), "other sizes") for _ in range(5)]
-    + [Call((*_heads(rng, 6, 32, 16, 30.0), 8), "extreme scores"), Call((*_heads(rng, 4, 9, 4), 100), "a tile longer than the keys"), Call((*_far_below(rng, 5, 21, 4), 4), "scores far below zero")],
+    public=(
+        Call((*_heads(np.random.default_rng(3), 8, 16, 4), 4)),
+        Call((*_heads(np.random.default_rng(4), 5, 13, 8), 4), "a ragged last tile"),
+    ),
+    hidden=lambda rng: (
+        [
+            Call(
+                (
+                    *_heads(rng, between(rng, 1, 20), between(rng, 20, 60), between(rng, 3, 16)),
+                    between(rng, 1, 17),
+                ),
+                "other sizes",
+            )
+            for _ in range(5)
+        ]
+        + [
+            Call((*_heads(rng, 6, 32, 16, 30.0), 8), "extreme scores"),
+            Call((*_heads(rng, 4, 9, 4), 100), "a tile longer than the keys"),
+            Call((*_far_below(rng, 5, 21, 4), 4), "scores far below zero"),
+        ]
+    ),
     where=f'{LESSON}, "Exact, not approximate"',
     hints=(
         "Keep three things per query row: the maximum m, the sum l and the unnormalised output.",
@@ -174,7 +226,7 @@ TILED_ATTENTION = NumpyQuestion(
         "Divide by l once, after the last tile; the scale of the scores is 1 / sqrt(q.shape[-1]). Append m and l to two lists at the end of each step, and return np.array of both.",
     ),
     mistakes=TILED_ATTENTION_MISTAKES,
-)  # fmt: skip
+)
 
 ATTENTION_BYTES = NumpyQuestion(
     id="flash_attention.attention_bytes",
@@ -183,8 +235,17 @@ ATTENTION_BYTES = NumpyQuestion(
     entry="attention_bytes",
     parts=(Part("values", 3, "calls"),),
     reference=state_bytes,
-    public=(Call((8192, 1, 128, 2), "one head of the lesson"), Call((8192, 64, 128, 2), "the layer of the lesson")),
-    hidden=lambda rng: [Call((between(rng, 2, 9999), between(rng, 1, 64), between(rng, 8, 256), between(rng, 1, 8)), "other sizes") for _ in range(6)],
+    public=(
+        Call((8192, 1, 128, 2), "one head of the lesson"),
+        Call((8192, 64, 128, 2), "the layer of the lesson"),
+    ),
+    hidden=lambda rng: [
+        Call(
+            (between(rng, 2, 9999), between(rng, 1, 64), between(rng, 8, 256), between(rng, 1, 8)),
+            "other sizes",
+        )
+        for _ in range(6)
+    ],
     where=f'{LESSON}, "Sixty-five times"',
     hints=(
         "Both read Q, K, V and write the output. What does only the naive one write and read?",
@@ -192,7 +253,7 @@ ATTENTION_BYTES = NumpyQuestion(
         "tiled = 4 * heads * length * head_dim * elem_bytes; naive = tiled + 4 * heads * length**2 * elem_bytes",
     ),
     mistakes=ATTENTION_BYTES_MISTAKES,
-)  # fmt: skip
+)
 
 CAUSAL_TILES = NumpyQuestion(
     id="flash_attention.causal_tiles",
@@ -202,8 +263,16 @@ CAUSAL_TILES = NumpyQuestion(
     parts=(Part("values", 2, "calls"),),
     reference=causal_tiles,
     public=(Call((512, 64, 64)), Call((1024, 128, 64)), Call((100, 32, 64), "a ragged length")),
-    hidden=lambda rng: [Call((between(rng, 1, 3000), between(rng, 8, 200), between(rng, 8, 200)), "other sizes") for _ in range(8)]
-    + [Call((1000, 128, between(rng, 20, 60)), "row tiles longer than key tiles"), Call((1000, 48, between(rng, 100, 200)), "key tiles longer than row tiles")],
+    hidden=lambda rng: (
+        [
+            Call((between(rng, 1, 3000), between(rng, 8, 200), between(rng, 8, 200)), "other sizes")
+            for _ in range(8)
+        ]
+        + [
+            Call((1000, 128, between(rng, 20, 60)), "row tiles longer than key tiles"),
+            Call((1000, 48, between(rng, 100, 200)), "key tiles longer than row tiles"),
+        ]
+    ),
     where=f'{LESSON}, "Half of it is masked"',
     hints=(
         "What is the last key that any row of a tile may see?",
@@ -211,7 +280,7 @@ CAUSAL_TILES = NumpyQuestion(
         "sum of ceil(min(i + block_m, length) / block_n) over i in range(0, length, block_m)",
     ),
     mistakes=CAUSAL_TILES_MISTAKES,
-)  # fmt: skip
+)
 
 QUESTIONS = (ONLINE_SOFTMAX, TILED_ATTENTION, ATTENTION_BYTES, CAUSAL_TILES)
 # Answers that hold for some calls alone.

@@ -54,4 +54,4 @@ FORMS = {
         "every row walked": (("traffic", "speed"), [("max(0, first - (N - M)) // BLOCK_M * BLOCK_M", "0")]),
         "eight warps": ((), [('"constexprs": block, "num_warps": 4', '"constexprs": block, "num_warps": 8')]),
     },
-}  # fmt: skip
+}

@@ -225,32 +225,81 @@ FROM_ZERO = "wrong where all scores of a row lie far below zero: the running max
 FORWARD = (
     family("low precision", SUM, *(narrow(causal_scores, b) for b in (16, 64, 128))),
     family("beyond fp16", NARROWED, narrow(causal_scores, 64, "fp16")),
-    family("no maximum", "wrong only where a score is large: is the running maximum subtracted before exp?", no_maximum(causal_scores)),
+    family(
+        "no maximum",
+        "wrong only where a score is large: is the running maximum subtracted before exp?",
+        no_maximum(causal_scores),
+    ),
     family("maximum from zero", FROM_ZERO, from_zero(causal_scores)),
-    family("no mask", "queries see keys behind their own here: is the causal mask applied to the scores, with -inf, before the maximum?", *(_beyond_the_diagonal(*tiles) for tiles in TILINGS)),
+    family(
+        "no mask",
+        "queries see keys behind their own here: is the causal mask applied to the scores, with -inf, before the maximum?",
+        *(_beyond_the_diagonal(*tiles) for tiles in TILINGS),
+    ),
     family("no scale", "the scores are not scaled: multiply q k by p.scale", variant(scale=1.0)),
     family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", variant(scale=None)),
-    family("mask from the start", "query i stands at key i + N - M: with more keys than queries the mask starts further right", _aligned_at_start),
-    family("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", other_heads(lambda h, per, g: h % g)),
-    family("the first key head", "every query head reads the first key head: it belongs to h // (H // G)", other_heads(lambda h, per, g: 0)),
-    family("the first sequence", "every sequence of the batch reads the keys of the first: where does the batch's stride come in?", first_batch),
-    family("strictly causal", "a query sees its own key too: <=, not <", _strictly_causal(np.nan), _strictly_causal(0.0)),
-    family("masked with zero", "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)", *(_masked_with_zero(*tiles) for tiles in TILINGS)),
-    family("diagonal left out", "the tile on the diagonal is left out: the loop ends behind the last row's own key", *(_ends(lambda end, rows: np.maximum(end - rows, 1))(b) for b in TILES)),
-    family("tail left out", "the last keys that fill no tile are left out: the loop runs to the end, and the load is masked", *(_ends(lambda end, rows, b=b: np.maximum(end // b * b, 1))(64) for b in TILES)),
+    family(
+        "mask from the start",
+        "query i stands at key i + N - M: with more keys than queries the mask starts further right",
+        _aligned_at_start,
+    ),
+    family(
+        "interleaved heads",
+        "query head h belongs to key head h // (H // G), not h % G",
+        other_heads(lambda h, per, g: h % g),
+    ),
+    family(
+        "the first key head",
+        "every query head reads the first key head: it belongs to h // (H // G)",
+        other_heads(lambda h, per, g: 0),
+    ),
+    family(
+        "the first sequence",
+        "every sequence of the batch reads the keys of the first: where does the batch's stride come in?",
+        first_batch,
+    ),
+    family(
+        "strictly causal",
+        "a query sees its own key too: <=, not <",
+        _strictly_causal(np.nan),
+        _strictly_causal(0.0),
+    ),
+    family(
+        "masked with zero",
+        "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)",
+        *(_masked_with_zero(*tiles) for tiles in TILINGS),
+    ),
+    family(
+        "diagonal left out",
+        "the tile on the diagonal is left out: the loop ends behind the last row's own key",
+        *(_ends(lambda end, rows: np.maximum(end - rows, 1))(b) for b in TILES),
+    ),
+    family(
+        "tail left out",
+        "the last keys that fill no tile are left out: the loop runs to the end, and the load is masked",
+        *(_ends(lambda end, rows, b=b: np.maximum(end // b * b, 1))(64) for b in TILES),
+    ),
     family("no division", "the output is not divided by the running sum", _undivided),
-    family("no rescale", "right for one tile of keys and wrong for more: the accumulator and the sum are scaled by exp(m_old - m_new)", *(not_rescaled(b, kept) for b in TILES for kept in ("", "acc", "sum"))),
-)  # fmt: skip
+    family(
+        "no rescale",
+        "right for one tile of keys and wrong for more: the accumulator and the sum are scaled by exp(m_old - m_new)",
+        *(not_rescaled(b, kept) for b in TILES for kept in ("", "acc", "sum")),
+    ),
+)
 
 FORWARD_SHORTCUTS = {
     **{f"N up to {most}": within_limit("N", most) for most in (128, 512, 1664, 2048, 4096)},
     **{f"M up to {most}": within_limit("M", most) for most in (64, 256, 1024)},
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "qkvo" for axis in (2, 3)},
     **{f"{name} taken for dense": dense(name) for name in "qkvo"},
-    **{f"{used}'s strides for {of}": same_strides(used, of) for used, of in itertools.permutations("qkvo", 2)},
-    "D of 64 or less": within_limit("D", 64), "one batch": within_limit("B", 1), "two heads": within_limit("H", 2),
+    **{
+        f"{used}'s strides for {of}": same_strides(used, of) for used, of in itertools.permutations("qkvo", 2)
+    },
+    "D of 64 or less": within_limit("D", 64),
+    "one batch": within_limit("B", 1),
+    "two heads": within_limit("H", 2),
     "as many keys as queries": lambda question, c: c.sizes["M"] != c.sizes["N"],
-}  # fmt: skip
+}
 
 
 def splits_of(n: int) -> list[int]:

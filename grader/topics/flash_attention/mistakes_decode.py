@@ -123,27 +123,81 @@ def _sixteen_heads(inputs: dict, c: Case) -> dict:
 
 
 DECODE = (
-    family("beyond fp16", forward.NARROWED, forward.narrow(decode_scores, 64, "fp16"), *map(_narrow_parts, CHUNKS)),
-    family("no maximum", "wrong where scores are large, or all far below zero: is a maximum subtracted before every exp, in the parts and where they are joined?", forward.no_maximum(decode_scores), *map(_bare_exp_of_lse, CHUNKS)),
+    family(
+        "beyond fp16",
+        forward.NARROWED,
+        forward.narrow(decode_scores, 64, "fp16"),
+        *map(_narrow_parts, CHUNKS),
+    ),
+    family(
+        "no maximum",
+        "wrong where scores are large, or all far below zero: is a maximum subtracted before every exp, in the parts and where they are joined?",
+        forward.no_maximum(decode_scores),
+        *map(_bare_exp_of_lse, CHUNKS),
+    ),
     family("maximum from zero", forward.FROM_ZERO, forward.from_zero(decode_scores)),
     family("no scale", "the scores are not scaled: multiply q k by p.scale", _scaled(lambda c: 1.0)),
-    family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", _scaled(lambda c: c.sizes["D"] ** -0.5)),
-    family("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", _other_heads(lambda h, per, g: h % g)),
-    family("the first key head", "every query head reads the first key head: it belongs to h // (H // G)", _other_heads(lambda h, per, g: 0)),
-    family("the first sequence", "every sequence of the batch reads the keys of the first: where does the batch's stride come in?", _first_batch),
-    family("padding counts", "keys past N have a score of 0 here and so a weight: mask them with -inf", *map(_padding_counted, forward.TILES)),
-    family("tail left out", "the last keys that fill no tile are left out: the last split ends at N, and its load is masked", *map(_tail_left_out, forward.TILES)),
-    family("no weights", "the parts are added as if each had the same weight: weigh them by their sums under a common maximum", *map(_parts_averaged, CHUNKS)),
-    family("maxima apart", "each part keeps its own maximum: scale them all to a common one before they are added", *map(_own_maxima, CHUNKS)),
-    family("sixteen heads", "a group may have more than 16 query heads: pad to the next power of two, at least 16", _sixteen_heads),
-)  # fmt: skip
+    family(
+        "the usual scale",
+        "the scale is p.scale, which need not be 1 / sqrt(D)",
+        _scaled(lambda c: c.sizes["D"] ** -0.5),
+    ),
+    family(
+        "interleaved heads",
+        "query head h belongs to key head h // (H // G), not h % G",
+        _other_heads(lambda h, per, g: h % g),
+    ),
+    family(
+        "the first key head",
+        "every query head reads the first key head: it belongs to h // (H // G)",
+        _other_heads(lambda h, per, g: 0),
+    ),
+    family(
+        "the first sequence",
+        "every sequence of the batch reads the keys of the first: where does the batch's stride come in?",
+        _first_batch,
+    ),
+    family(
+        "padding counts",
+        "keys past N have a score of 0 here and so a weight: mask them with -inf",
+        *map(_padding_counted, forward.TILES),
+    ),
+    family(
+        "tail left out",
+        "the last keys that fill no tile are left out: the last split ends at N, and its load is masked",
+        *map(_tail_left_out, forward.TILES),
+    ),
+    family(
+        "no weights",
+        "the parts are added as if each had the same weight: weigh them by their sums under a common maximum",
+        *map(_parts_averaged, CHUNKS),
+    ),
+    family(
+        "maxima apart",
+        "each part keeps its own maximum: scale them all to a common one before they are added",
+        *map(_own_maxima, CHUNKS),
+    ),
+    family(
+        "sixteen heads",
+        "a group may have more than 16 query heads: pad to the next power of two, at least 16",
+        _sixteen_heads,
+    ),
+)
 
 DECODE_SHORTCUTS = {
-    **{f"an accumulator in its own precision, tiles of {b}": computing(forward.narrow(decode_scores, b)) for b in (16, 64, 128)},
+    **{
+        f"an accumulator in its own precision, tiles of {b}": computing(forward.narrow(decode_scores, b))
+        for b in (16, 64, 128)
+    },
     **{f"N up to {most}": within_limit("N", most) for most in (128, 512, 2048, 4096, 8192)},
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "kv" for axis in (2, 3)},
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "qo" for axis in (1, 2)},
     **{f"{name} taken for dense": dense(name) for name in "qkvo"},
-    **{f"{used}'s strides for {of}": same_strides(used, of) for used, of in (*itertools.permutations("kv"), *itertools.permutations("qo"))},
-    "D of 64 or less": within_limit("D", 64), "one batch": within_limit("B", 1), "sixteen heads a group": within_limit("H", 16),
-}  # fmt: skip
+    **{
+        f"{used}'s strides for {of}": same_strides(used, of)
+        for used, of in (*itertools.permutations("kv"), *itertools.permutations("qo"))
+    },
+    "D of 64 or less": within_limit("D", 64),
+    "one batch": within_limit("B", 1),
+    "sixteen heads a group": within_limit("H", 16),
+}

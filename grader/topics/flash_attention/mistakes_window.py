@@ -102,30 +102,77 @@ def _nearest(table):
 
 
 WINDOW = (
-    family("no window", "keys further back than W are seen: the mask is place - W <= key <= place", *(_no_window(*tiles) for tiles in TILINGS)),
-    family("one key less", "the window holds W keys before the query's own, W + 1 in all", _windowed(window=lambda w: w - 1)),
-    family("one key more", "the window holds W keys before the query's own, W + 1 in all: one too many is seen", _windowed(window=lambda w: w + 1)),
-    family("no cap", "the scores do not pass through softcap * tanh(s / softcap)", _windowed(cap=lambda cap: 0.0)),
-    family("cap after the mask", "the cap turns a masked -inf into -softcap: cap first, then mask", *(_cap_after_mask(*tiles) for tiles in TILINGS)),
-    family("cap before the scale", "the cap works on scaled scores: multiply by p.scale first", _cap_before_scale),
-    family("tanh not multiplied", "tanh(s / softcap) lies between -1 and 1: multiply it by softcap", lambda i, c: {"o": reference.softmax(np.where(_seen(c), _capped(i, c)[0] / c.scalars["softcap"], -np.inf))[0] @ _capped(i, c)[1]}),
+    family(
+        "no window",
+        "keys further back than W are seen: the mask is place - W <= key <= place",
+        *(_no_window(*tiles) for tiles in TILINGS),
+    ),
+    family(
+        "one key less",
+        "the window holds W keys before the query's own, W + 1 in all",
+        _windowed(window=lambda w: w - 1),
+    ),
+    family(
+        "one key more",
+        "the window holds W keys before the query's own, W + 1 in all: one too many is seen",
+        _windowed(window=lambda w: w + 1),
+    ),
+    family(
+        "no cap", "the scores do not pass through softcap * tanh(s / softcap)", _windowed(cap=lambda cap: 0.0)
+    ),
+    family(
+        "cap after the mask",
+        "the cap turns a masked -inf into -softcap: cap first, then mask",
+        *(_cap_after_mask(*tiles) for tiles in TILINGS),
+    ),
+    family(
+        "cap before the scale", "the cap works on scaled scores: multiply by p.scale first", _cap_before_scale
+    ),
+    family(
+        "tanh not multiplied",
+        "tanh(s / softcap) lies between -1 and 1: multiply it by softcap",
+        lambda i, c: {
+            "o": reference.softmax(np.where(_seen(c), _capped(i, c)[0] / c.scalars["softcap"], -np.inf))[0]
+            @ _capped(i, c)[1]
+        },
+    ),
     family("no scale", "the scores are not scaled: multiply q k by p.scale", _windowed(scale=lambda c: 1.0)),
-    family("the usual scale", "the scale is p.scale, which need not be 1 / sqrt(D)", _windowed(scale=lambda c: c.sizes["D"] ** -0.5)),
-    family("tanh overflows", "NaN where a score is far beyond the cap: e**2x overflows, so write tanh as 1 - 2 / (e**2x + 1)", _overflowing(_of_twice), _overflowing(_of_both_signs)),
-    family("empty first tile", "NaN: a row that sees nothing of its first tile has a maximum of -inf, and -inf minus -inf is NaN", *(_empty_first_tile(*tiles) for tiles in TILINGS[1:] if tiles[1] <= tiles[0])),
+    family(
+        "the usual scale",
+        "the scale is p.scale, which need not be 1 / sqrt(D)",
+        _windowed(scale=lambda c: c.sizes["D"] ** -0.5),
+    ),
+    family(
+        "tanh overflows",
+        "NaN where a score is far beyond the cap: e**2x overflows, so write tanh as 1 - 2 / (e**2x + 1)",
+        _overflowing(_of_twice),
+        _overflowing(_of_both_signs),
+    ),
+    family(
+        "empty first tile",
+        "NaN: a row that sees nothing of its first tile has a maximum of -inf, and -inf minus -inf is NaN",
+        *(_empty_first_tile(*tiles) for tiles in TILINGS[1:] if tiles[1] <= tiles[0]),
+    ),
     family("maximum from zero", forward.FROM_ZERO, forward.from_zero(causal_scores)),
-    family("interleaved heads", "query head h belongs to key head h // (H // G), not h % G", forward.other_heads(lambda h, per, g: h % g)),
+    family(
+        "interleaved heads",
+        "query head h belongs to key head h // (H // G), not h % G",
+        forward.other_heads(lambda h, per, g: h % g),
+    ),
     family("beyond fp16", forward.NARROWED, forward.narrow(causal_scores, 64, "fp16")),
-)  # fmt: skip
+)
 
 from_w_table, from_cap_table = _windowed(window=_nearest(W_TABLE)), _windowed(cap=_nearest(CAPS))
 from_w_table.computes = from_cap_table.computes = True
 
 WINDOW_SHORTCUTS = {
-    "W from a table": from_w_table, "softcap from a table": from_cap_table,
+    "W from a table": from_w_table,
+    "softcap from a table": from_cap_table,
     **{f"N up to {most}": within_limit("N", most) for most in (128, 512, 2048, 4096)},
     **{f"M up to {most}": within_limit("M", most) for most in (64, 256, 512)},
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "qkvo" for axis in (2, 3)},
     **{f"{name} taken for dense": dense(name) for name in "qkvo"},
-    **{f"{used}'s strides for {of}": same_strides(used, of) for used, of in itertools.permutations("qkvo", 2)},
-}  # fmt: skip
+    **{
+        f"{used}'s strides for {of}": same_strides(used, of) for used, of in itertools.permutations("qkvo", 2)
+    },
+}

@@ -166,8 +166,15 @@ BACKWARD = KernelQuestion(
         Part("speed", 1, "traffic", gpu="speed"),
     ),
     tensors=(
-        _rows("q"), _keys("k"), _keys("v"), _rows("o"), _rows("do"), Tensor("lse", "bhm", ("B", "H", "M"), "fp32"),
-        _rows("dq", "out"), _keys("dk", "out"), _keys("dv", "out"),
+        _rows("q"),
+        _keys("k"),
+        _keys("v"),
+        _rows("o"),
+        _rows("do"),
+        Tensor("lse", "bhm", ("B", "H", "M"), "fp32"),
+        _rows("dq", "out"),
+        _keys("dk", "out"),
+        _keys("dv", "out"),
     ),
     inputs=cases.backward_operands,
     reference=backward.gradients,
@@ -190,7 +197,7 @@ BACKWARD = KernelQuestion(
         "p = exp(s - lse); dv += p^T do; dp = do v^T; ds = p * (dp - delta); dk += ds^T q * scale; dq += ds k * scale",
     ),
     mistakes=backward.BACKWARD,
-)  # fmt: skip
+)
 
 QUESTIONS = (*concepts.QUESTIONS, FORWARD, SPLIT_DECODE, WINDOW, BACKWARD)
 SHORTCUTS = {

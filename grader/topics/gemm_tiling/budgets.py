@@ -40,15 +40,40 @@ def traffic(case: Case) -> list[Budget]:
     columns, rows = math.ceil(n / 32), math.ceil(m / 32)
     scratch = cost.partial_tile_bytes(case.sm_count)
     return [
-        Budget(what="read of A", tensor="a", most=a * columns, least=a, look=LOADED,
-               model=f"A once for each of {columns} columns of tiles, 32 wide"),
-        Budget(what="read of B", tensor="b", most=b * rows, least=b, look=LOADED,
-               model=f"B once for each of {rows} rows of tiles, 32 high"),
-        Budget(what="write of C", tensor="c", access="store", most=c, least=c, look=STORED,
-               model=f"{m} x {n} elements of 2 bytes, once"),
-        Budget(what="scratch, loaded and stored", tensor="scratch", access="any", most=2 * scratch, look=KEPT,
-               model=f"an unfinished 128 x 128 tile of fp32 for each of {case.sm_count} multiprocessors, out and in"),
-    ]  # fmt: skip
+        Budget(
+            what="read of A",
+            tensor="a",
+            most=a * columns,
+            least=a,
+            look=LOADED,
+            model=f"A once for each of {columns} columns of tiles, 32 wide",
+        ),
+        Budget(
+            what="read of B",
+            tensor="b",
+            most=b * rows,
+            least=b,
+            look=LOADED,
+            model=f"B once for each of {rows} rows of tiles, 32 high",
+        ),
+        Budget(
+            what="write of C",
+            tensor="c",
+            access="store",
+            most=c,
+            least=c,
+            look=STORED,
+            model=f"{m} x {n} elements of 2 bytes, once",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * scratch,
+            look=KEPT,
+            model=f"an unfinished 128 x 128 tile of fp32 for each of {case.sm_count} multiprocessors, out and in",
+        ),
+    ]
 
 
 def reuse(case: Case) -> list[Budget]:
@@ -56,21 +81,35 @@ def reuse(case: Case) -> list[Budget]:
     m, n, k = _mnk(case)
     loads = 2 * max(cost.tile_loads(m, n, k, *tile) for tile in ((128, 64), (64, 128)))
     return [
-        Budget(what="all loads", most=loads + cost.partial_tile_bytes(case.sm_count), look=REUSED,
-               model=f"{math.ceil(m / 64)} and {math.ceil(n / 128)} tiles of 64 x 128 each way, and unfinished tiles of sums"),
+        Budget(
+            what="all loads",
+            most=loads + cost.partial_tile_bytes(case.sm_count),
+            look=REUSED,
+            model=f"{math.ceil(m / 64)} and {math.ceil(n / 128)} tiles of 64 x 128 each way, and unfinished tiles of sums",
+        ),
         *in_dots(case),
-    ]  # fmt: skip
+    ]
 
 
 def in_dots(case: Case) -> list[Budget]:
     """The product itself in tl.dot, and next to nothing beside it: a dot whose result is thrown away buys nothing."""
     m, n, k = _mnk(case)
     return [
-        Budget(what="FLOP in tl.dot", count="dot", least=useful(case), look=DOT,
-               model=f"at least 2 M N K = {2 * m * n * k:,}"),
-        Budget(what="operations beside tl.dot", count="operations", most=OUTSIDE * m * n * k, look=DOT,
-               model=f"0.25 for each of the {m} x {n} x {k} products"),
-    ]  # fmt: skip
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            least=useful(case),
+            look=DOT,
+            model=f"at least 2 M N K = {2 * m * n * k:,}",
+        ),
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=OUTSIDE * m * n * k,
+            look=DOT,
+            model=f"0.25 for each of the {m} x {n} x {k} products",
+        ),
+    ]
 
 
 def grouping(case: Case) -> list[Budget]:
@@ -79,9 +118,14 @@ def grouping(case: Case) -> list[Budget]:
     most = MARGIN * cost.patch_bytes_per_wave(m, n, k, PATCH, case.sm_count)
     side = PATCH * math.sqrt(case.sm_count)
     return [
-        Budget(what="unique bytes per wave, all waves", count="wave", most=most, look=ORDER,
-               model=f"each wave a patch of {side:.0f} x {side:.0f}: {case.sm_count} tiles of 64 x 64; + 30%")
-    ]  # fmt: skip
+        Budget(
+            what="unique bytes per wave, all waves",
+            count="wave",
+            most=most,
+            look=ORDER,
+            model=f"each wave a patch of {side:.0f} x {side:.0f}: {case.sm_count} tiles of 64 x 64; + 30%",
+        )
+    ]
 
 
 def metered_scaled(rng: np.random.Generator) -> Case:
@@ -97,19 +141,56 @@ def scaled_traffic(case: Case) -> list[Budget]:
     sa, sb = (4 * loads for loads in cost.scale_loads(m, n, k, 32, 64))
     scratch = cost.partial_tile_bytes(case.sm_count, 64, 64)
     return [
-        Budget(what="read of A", tensor="a", most=m * k * columns, least=m * k, look=LOADED,
-               model=f"A once for each of {columns} columns of tiles, 64 wide"),
-        Budget(what="read of B", tensor="b", most=k * n * rows, least=k * n, look=LOADED,
-               model=f"B once for each of {rows} rows of tiles, 32 high"),
-        Budget(what="read of the scales of A", tensor="sa", most=2 * sa, least=4 * m * math.ceil(k / 128), look=LOADED,
-               model=f"a scale for each of {m} rows with each of {columns} columns of tiles, twice a block of 128"),
-        Budget(what="read of the scales of B", tensor="sb", most=2 * sb, least=4, look=LOADED,
-               model=f"a scale for each of {n} columns with each of {rows} rows of tiles, twice a block of 128"),
-        Budget(what="write of C", tensor="c", access="store", most=2 * m * n, least=2 * m * n, look=STORED,
-               model=f"{m} x {n} elements of 2 bytes, once"),
-        Budget(what="scratch, loaded and stored", tensor="scratch", access="any", most=2 * scratch, look=KEPT,
-               model=f"an unfinished 64 x 64 tile of fp32 for each of {case.sm_count} multiprocessors, out and in"),
-    ]  # fmt: skip
+        Budget(
+            what="read of A",
+            tensor="a",
+            most=m * k * columns,
+            least=m * k,
+            look=LOADED,
+            model=f"A once for each of {columns} columns of tiles, 64 wide",
+        ),
+        Budget(
+            what="read of B",
+            tensor="b",
+            most=k * n * rows,
+            least=k * n,
+            look=LOADED,
+            model=f"B once for each of {rows} rows of tiles, 32 high",
+        ),
+        Budget(
+            what="read of the scales of A",
+            tensor="sa",
+            most=2 * sa,
+            least=4 * m * math.ceil(k / 128),
+            look=LOADED,
+            model=f"a scale for each of {m} rows with each of {columns} columns of tiles, twice a block of 128",
+        ),
+        Budget(
+            what="read of the scales of B",
+            tensor="sb",
+            most=2 * sb,
+            least=4,
+            look=LOADED,
+            model=f"a scale for each of {n} columns with each of {rows} rows of tiles, twice a block of 128",
+        ),
+        Budget(
+            what="write of C",
+            tensor="c",
+            access="store",
+            most=2 * m * n,
+            least=2 * m * n,
+            look=STORED,
+            model=f"{m} x {n} elements of 2 bytes, once",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * scratch,
+            look=KEPT,
+            model=f"an unfinished 64 x 64 tile of fp32 for each of {case.sm_count} multiprocessors, out and in",
+        ),
+    ]
 
 
 def scaled_reuse(case: Case) -> list[Budget]:
@@ -117,7 +198,11 @@ def scaled_reuse(case: Case) -> list[Budget]:
     m, n, k = _mnk(case)
     most = cost.tile_loads(m, n, k, 64, 64) + 4 * 2 * sum(cost.scale_loads(m, n, k, 64, 64))
     return [
-        Budget(what="all loads", most=most + cost.partial_tile_bytes(case.sm_count, 64, 64), look=REUSED,
-               model=f"{math.ceil(m / 64)} x {math.ceil(n / 64)} tiles of 64 x 64, their scales, and unfinished tiles of sums"),
+        Budget(
+            what="all loads",
+            most=most + cost.partial_tile_bytes(case.sm_count, 64, 64),
+            look=REUSED,
+            model=f"{math.ceil(m / 64)} x {math.ceil(n / 64)} tiles of 64 x 64, their scales, and unfinished tiles of sums",
+        ),
         *in_dots(case),
-    ]  # fmt: skip
+    ]

@@ -67,20 +67,52 @@ def hidden_products(rng: np.random.Generator) -> list[Case]:
         Case(sizes(1, odd(rng, 17, 129), 64), kind="a single row"),
         Case(sizes(odd(rng, 17, 129), 1, 48), "bf16", kind="a single column"),
         Case(sizes(64, 96, between(rng, 1, 15)), kind="K shorter than a block"),
-        Case(sizes(one_more(), one_more(), one_more()), "bf16", kind="one more than whole tiles in every direction"),
-        Case(sizes(any_size(), any_size(), any_size()), "bf16", layout=spread(rng, *"abc"), kind="no stride of 1"),
-        Case(sizes(any_size(), any_size(), any_size()), layout={"b": "transposed", "c": "padded"}, kind="strided operands"),
-        Case(sizes(any_size(), any_size(), any_size()), layout={"a": "padded", "c": "transposed"}, kind="a transposed C"),
+        Case(
+            sizes(one_more(), one_more(), one_more()),
+            "bf16",
+            kind="one more than whole tiles in every direction",
+        ),
+        Case(
+            sizes(any_size(), any_size(), any_size()),
+            "bf16",
+            layout=spread(rng, *"abc"),
+            kind="no stride of 1",
+        ),
+        Case(
+            sizes(any_size(), any_size(), any_size()),
+            layout={"b": "transposed", "c": "padded"},
+            kind="strided operands",
+        ),
+        Case(
+            sizes(any_size(), any_size(), any_size()),
+            layout={"a": "padded", "c": "transposed"},
+            kind="a transposed C",
+        ),
         Case(sizes(between(rng, 4200, 4700), between(rng, 2, 9), 32), kind="a column of many tiles"),
         Case(sizes(between(rng, 2, 9), between(rng, 4200, 4700), 40), "bf16", kind="a row of many tiles"),
-        Case(sizes(48, 80, between(rng, 1000, 1200)), "bf16", {"c": "fp32"}, values="positive", kind="a long sum in fp32"),
-        Case(sizes(16, between(rng, 33, 48), long_k), "bf16", values="positive", kind="a long sum, rounded once"),
-        Case(sizes(16, between(rng, 33, 48), long_k - 5), values="positive", kind="a long sum in fp16, rounded once"),
+        Case(
+            sizes(48, 80, between(rng, 1000, 1200)),
+            "bf16",
+            {"c": "fp32"},
+            values="positive",
+            kind="a long sum in fp32",
+        ),
+        Case(
+            sizes(16, between(rng, 33, 48), long_k),
+            "bf16",
+            values="positive",
+            kind="a long sum, rounded once",
+        ),
+        Case(
+            sizes(16, between(rng, 33, 48), long_k - 5),
+            values="positive",
+            kind="a long sum in fp16, rounded once",
+        ),
         Case(sizes(65, 33, 200), "fp16", {"c": "fp32"}, values="outlier", kind="one large value"),
         Case(sizes(33, 40, 64), "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         Case(sizes(40, 50, 70), values="infinity and NaN", kind="an infinity and a NaN"),
         Case(sizes(between(rng, 300, 400), between(rng, 200, 300), 64), kind="several tiles each way"),
-    ]  # fmt: skip
+    ]
 
 
 def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
@@ -128,11 +160,32 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
         Case(sizes(64, 128 + any_size(), 256), "bf16", kind="a ragged block of columns"),
         Case(sizes(33, 64, 128 + 16 * between(rng, 1, 7)), "bf16", kind="a ragged block of K"),
         Case(sizes(17, 40, 128 * between(rng, 2, 4) + 1), "bf16", kind="one column of A beyond a block"),
-        Case(sizes(16, 128, between(rng, 4200, 4700)), "bf16", {"c": "fp32"}, values="positive", kind="a long sum"),
-        Case(sizes(16, 130, between(rng, 4200, 4700)), "bf16", values="positive", kind="a long sum, rounded once"),
-        Case(sizes(40, 300, 200), "bf16", layout={name: "transposed" for name in ("a", "b", "sa", "sb", "c")}, kind="everything transposed"),
-        Case(sizes(any_size(), 128 + any_size(), 128 + any_size()), "bf16", layout=spread(rng, "a", "b", "sa", "sb", "c"), kind="no stride of 1"),
+        Case(
+            sizes(16, 128, between(rng, 4200, 4700)),
+            "bf16",
+            {"c": "fp32"},
+            values="positive",
+            kind="a long sum",
+        ),
+        Case(
+            sizes(16, 130, between(rng, 4200, 4700)),
+            "bf16",
+            values="positive",
+            kind="a long sum, rounded once",
+        ),
+        Case(
+            sizes(40, 300, 200),
+            "bf16",
+            layout={name: "transposed" for name in ("a", "b", "sa", "sb", "c")},
+            kind="everything transposed",
+        ),
+        Case(
+            sizes(any_size(), 128 + any_size(), 128 + any_size()),
+            "bf16",
+            layout=spread(rng, "a", "b", "sa", "sb", "c"),
+            kind="no stride of 1",
+        ),
         Case(sizes(between(rng, 4200, 4700), 5, 128), "bf16", kind="a column of many tiles"),
         Case(sizes(5, between(rng, 4200, 4700), 140), "bf16", kind="a row of many tiles"),
         Case(sizes(between(rng, 300, 400), 300, 128), "bf16", kind="several tiles each way"),
-    ]  # fmt: skip
+    ]

@@ -47,18 +47,29 @@ REUSE = NumpyQuestion(
     parts=(Part("values", 2, "calls"),),
     reference=cost.reuse,
     public=(Call((64, 64)), Call((128, 64)), Call((1, 128), "a single row")),
-    hidden=lambda rng: [Call(tuple(int(v) for v in rng.integers(1, 512, 2))) for _ in range(6)] + [Call((1, between(rng, 2, 9999)), "a single row")],
-    where=f"{LESSON}, \"Reuse is a harmonic mean\"",
+    hidden=lambda rng: (
+        [Call(tuple(int(v) for v in rng.integers(1, 512, 2))) for _ in range(6)]
+        + [Call((1, between(rng, 2, 9999)), "a single row")]
+    ),
+    where=f'{LESSON}, "Reuse is a harmonic mean"',
     hints=(
         "One step along K multiplies a bm x 1 column by a 1 x bn row. Count what it loads and what it computes.",
         "It loads bm + bn elements and does bm * bn multiply-adds, each of which is two FLOPs.",
         "Divide: 2 * bm * bn over (bm + bn).",
     ),
     mistakes=(
-        Mistake("one FLOP", "half of what is wanted: a multiply-add counts as two FLOPs", wrong=lambda bm, bn: bm * bn / (bm + bn)),
-        Mistake("arithmetic mean", "this is the arithmetic mean of the sides; the loads of both sides add up below the line", wrong=lambda bm, bn: (bm + bn) / 2),
+        Mistake(
+            "one FLOP",
+            "half of what is wanted: a multiply-add counts as two FLOPs",
+            wrong=lambda bm, bn: bm * bn / (bm + bn),
+        ),
+        Mistake(
+            "arithmetic mean",
+            "this is the arithmetic mean of the sides; the loads of both sides add up below the line",
+            wrong=lambda bm, bn: (bm + bn) / 2,
+        ),
     ),
-)  # fmt: skip
+)
 
 TILE_LOADS = NumpyQuestion(
     id="gemm_tiling.tile_loads",
@@ -67,23 +78,36 @@ TILE_LOADS = NumpyQuestion(
     entry="tile_loads",
     parts=(Part("values", 3, "calls"),),
     reference=cost.tile_loads,
-    public=(Call((256, 256, 256, 64, 64)), Call((100, 70, 50, 32, 64), "ragged tiles"), Call((1, 4096, 4096, 64, 64), "a single row")),
+    public=(
+        Call((256, 256, 256, 64, 64)),
+        Call((100, 70, 50, 32, 64), "ragged tiles"),
+        Call((1, 4096, 4096, 64, 64), "a single row"),
+    ),
     hidden=lambda rng: [Call((*_sizes(rng), *_tile(rng)), "ragged tiles") for _ in range(8)],
-    where=f"{LESSON}, \"Count it\"",
+    where=f'{LESSON}, "Count it"',
     hints=(
         "Every tile of C needs a band of A as wide as K and a band of B as long as K. Who needs the same band?",
         "Each row band of A is loaded once for every column of tiles; each column band of B once for every row of tiles.",
         "A: m * k * ceil(n / bn); B: k * n * ceil(m / bm); the answer is their sum.",
     ),
     mistakes=(
-        Mistake("floor", "the last, ragged tile is left out: round the number of tiles up", wrong=lambda m, n, k, bm, bn: m * k * (n // bn) + k * n * (m // bm)),
-        Mistake("swapped", "A is re-read for every column of tiles and B for every row of tiles: the two are swapped", wrong=lambda m, n, k, bm, bn: m * k * math.ceil(m / bm) + k * n * math.ceil(n / bn)),
         Mistake(
-            "padded tiles", "ragged tiles are counted as full ones: masked lanes load nothing",
+            "floor",
+            "the last, ragged tile is left out: round the number of tiles up",
+            wrong=lambda m, n, k, bm, bn: m * k * (n // bn) + k * n * (m // bm),
+        ),
+        Mistake(
+            "swapped",
+            "A is re-read for every column of tiles and B for every row of tiles: the two are swapped",
+            wrong=lambda m, n, k, bm, bn: m * k * math.ceil(m / bm) + k * n * math.ceil(n / bn),
+        ),
+        Mistake(
+            "padded tiles",
+            "ragged tiles are counted as full ones: masked lanes load nothing",
             wrong=lambda m, n, k, bm, bn: math.ceil(m / bm) * math.ceil(n / bn) * k * (bm + bn),
         ),
     ),
-)  # fmt: skip
+)
 
 GEMM_BYTES = NumpyQuestion(
     id="gemm_tiling.gemm_bytes",
@@ -92,19 +116,33 @@ GEMM_BYTES = NumpyQuestion(
     entry="gemm_bytes",
     parts=(Part("values", 3, "calls"),),
     reference=cost.gemm_bytes,
-    public=(Call((256, 256, 256, 64, 64, 2)), Call((4096, 4096, 4096, 128, 128, 2)), Call((1, 4096, 4096, 16, 128, 2), "a single row")),
-    hidden=lambda rng: [Call((*_sizes(rng, 1, 5000), *_tile(rng), between(rng, 1, 8)), "other sizes") for _ in range(8)],
-    where=f"{LESSON}, \"Count it\"",
+    public=(
+        Call((256, 256, 256, 64, 64, 2)),
+        Call((4096, 4096, 4096, 128, 128, 2)),
+        Call((1, 4096, 4096, 16, 128, 2), "a single row"),
+    ),
+    hidden=lambda rng: [
+        Call((*_sizes(rng, 1, 5000), *_tile(rng), between(rng, 1, 8)), "other sizes") for _ in range(8)
+    ],
+    where=f'{LESSON}, "Count it"',
     hints=(
         "You have the loads already; what is written, and how often?",
         "The tiles' loads and m * n elements written, each of elem_bytes bytes. An answer stands alone: write the loads out again.",
         "(m * k * ceil(n / bn) + k * n * ceil(m / bm) + m * n) * elem_bytes",
     ),
     mistakes=(
-        Mistake("no store", "C is written too: m * n elements are missing", wrong=lambda m, n, k, bm, bn, e: cost.tile_loads(m, n, k, bm, bn) * e),
-        Mistake("compulsory", "these are the bytes of each matrix once; the tiles read A and B again and again", wrong=lambda m, n, k, bm, bn, e: (m * k + k * n + m * n) * e),
+        Mistake(
+            "no store",
+            "C is written too: m * n elements are missing",
+            wrong=lambda m, n, k, bm, bn, e: cost.tile_loads(m, n, k, bm, bn) * e,
+        ),
+        Mistake(
+            "compulsory",
+            "these are the bytes of each matrix once; the tiles read A and B again and again",
+            wrong=lambda m, n, k, bm, bn, e: (m * k + k * n + m * n) * e,
+        ),
     ),
-)  # fmt: skip
+)
 
 TILED_MATMUL = NumpyQuestion(
     id="gemm_tiling.tiled_matmul",
@@ -119,20 +157,39 @@ TILED_MATMUL = NumpyQuestion(
         Call((*matrices(np.random.default_rng(1), 64, 64, 64), 32, 32, 16)),
         Call((*matrices(np.random.default_rng(2), 70, 50, 33), 32, 16, 16), "ragged tiles"),
     ),
-    hidden=lambda rng: [Call((*matrices(rng, *_sizes(rng, 20, 90)), *_tile(rng, 3, 40)), "ragged tiles") for _ in range(4)]
-    + [Call((*matrices(rng, 1, 40, 64), 16, 16, 16), "a single row"), Call((*matrices(rng, 9, 8, 7), 64, 64, 64), "a tile larger than C")],
-    where=f"{LESSON}, \"The tile walk\"",
+    hidden=lambda rng: (
+        [Call((*matrices(rng, *_sizes(rng, 20, 90)), *_tile(rng, 3, 40)), "ragged tiles") for _ in range(4)]
+        + [
+            Call((*matrices(rng, 1, 40, 64), 16, 16, 16), "a single row"),
+            Call((*matrices(rng, 9, 8, 7), 64, 64, 64), "a tile larger than C"),
+        ]
+    ),
+    where=f'{LESSON}, "The tile walk"',
     hints=(
         "Three loops: tiles of rows, tiles of columns, and inside them steps along K that add to one accumulator.",
         "numpy slices past the end are simply shorter, so a ragged tile needs no special case; count what a slice holds with .size.",
         "acc += a[i:i+bm, s:s+bk] @ b[s:s+bk, j:j+bn]; loads[i // bm, j // bn, s // bk] = both slices' .size; then c[i:i+bm, j:j+bn] = acc",
     ),
     mistakes=(
-        Mistake("one number", "loads has a number for each tile and each step along K; its sum is tile_loads", wrong=_counted(lambda m, n, k, bm, bn, bk: cost.tile_loads(m, n, k, bm, bn))),
-        Mistake("full tiles", "ragged tiles are counted as full ones: a slice past the end is shorter", wrong=_counted(lambda m, n, k, bm, bn, bk: np.full_like(step_loads(m, n, k, bm, bn, bk), (bm + bn) * bk))),
-        Mistake("A alone", "a step loads a piece of A and a piece of B", wrong=_counted(lambda m, n, k, bm, bn, bk: step_loads(m, n, k, bm, bn, bk, of_b=0))),
+        Mistake(
+            "one number",
+            "loads has a number for each tile and each step along K; its sum is tile_loads",
+            wrong=_counted(lambda m, n, k, bm, bn, bk: cost.tile_loads(m, n, k, bm, bn)),
+        ),
+        Mistake(
+            "full tiles",
+            "ragged tiles are counted as full ones: a slice past the end is shorter",
+            wrong=_counted(
+                lambda m, n, k, bm, bn, bk: np.full_like(step_loads(m, n, k, bm, bn, bk), (bm + bn) * bk)
+            ),
+        ),
+        Mistake(
+            "A alone",
+            "a step loads a piece of A and a piece of B",
+            wrong=_counted(lambda m, n, k, bm, bn, bk: step_loads(m, n, k, bm, bn, bk, of_b=0)),
+        ),
     ),
-)  # fmt: skip
+)
 
 QUESTIONS = (REUSE, TILE_LOADS, GEMM_BYTES, TILED_MATMUL)
 # Answers that hold for some calls alone.

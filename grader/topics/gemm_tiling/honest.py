@@ -32,4 +32,4 @@ FORMS = {
         "a while loop": ((), [("    for k in range(0, K, BLOCK_K):", "    k = 0\n    while k < K:"), ("        sb_here += stride_sbk\n", "        sb_here += stride_sbk\n        k += BLOCK_K\n"), ("(128, 128, 8) if big else (32, 64, 4)", "(64, 64, 8)")]),
         "many rows, few columns": ((), [("(128, 128, 8) if big else (32, 64, 4)", "(256, 64, 8) if big else (32, 128, 4)")]),
     },
-}  # fmt: skip
+}

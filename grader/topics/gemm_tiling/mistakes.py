@@ -108,23 +108,66 @@ TAIL = "this is the product over part of K only: does the loop run to cdiv(K, BL
 NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
 
 GEMM = (
-    family("low precision", SUM, *(_narrow(d, b) for d in ("bf16", "fp16", "c") for b in BLOCKS), *(_rounded_parts(d, b) for d in ("bf16", "fp16") for b in BLOCKS)),
+    family(
+        "low precision",
+        SUM,
+        *(_narrow(d, b) for d in ("bf16", "fp16", "c") for b in BLOCKS),
+        *(_rounded_parts(d, b) for d in ("bf16", "fp16") for b in BLOCKS),
+    ),
     family("beyond fp16", NARROWED, _operands_in("fp16")),
-    family("unmasked tail", "NaN where K fills no block: is every load masked along K too, with other=0.0?", *map(_nan_in_the_tail, BLOCKS)),
-    family("transposed stride", "this is what A times the transpose of B's memory gives: are stride_bk and stride_bn the right way round?", _transposed),
+    family(
+        "unmasked tail",
+        "NaN where K fills no block: is every load masked along K too, with other=0.0?",
+        *map(_nan_in_the_tail, BLOCKS),
+    ),
+    family(
+        "transposed stride",
+        "this is what A times the transpose of B's memory gives: are stride_bk and stride_bn the right way round?",
+        _transposed,
+    ),
     family("one block of K", TAIL, *(_partial(lambda k, b=b: min(k, b)) for b in BLOCKS)),
-    family("tail left out", "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?", *(_partial(lambda k, b=b: k // b * b) for b in BLOCKS)),
-    family("one step short", "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times", *(_partial(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS)),
-    family("the last product alone", "this is the last block's product alone: acc = tl.dot(a, b, acc) adds to what is there", *map(_last_block_alone, BLOCKS)),
-    family("NaN cleaned away", "an infinity or a NaN in A or B must come through: nothing may be replaced but masked lanes", _no_nan),
-)  # fmt: skip
+    family(
+        "tail left out",
+        "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?",
+        *(_partial(lambda k, b=b: k // b * b) for b in BLOCKS),
+    ),
+    family(
+        "one step short",
+        "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times",
+        *(_partial(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS),
+    ),
+    family(
+        "the last product alone",
+        "this is the last block's product alone: acc = tl.dot(a, b, acc) adds to what is there",
+        *map(_last_block_alone, BLOCKS),
+    ),
+    family(
+        "NaN cleaned away",
+        "an infinity or a NaN in A or B must come through: nothing may be replaced but masked lanes",
+        _no_nan,
+    ),
+)
 
 # What right answers to some sizes alone give away: a cap, a layout taken for granted. Each says whether a case shows it.
 GEMM_SHORTCUTS = {
-    **{f"{axis} up to {most}": within_limit(axis, most) for axis, most in (("M", 256), ("M", 2048), ("M", 4096), ("N", 256), ("N", 2048), ("N", 4096), ("K", 1024), ("K", 4096))},
+    **{
+        f"{axis} up to {most}": within_limit(axis, most)
+        for axis, most in (
+            ("M", 256),
+            ("M", 2048),
+            ("M", 4096),
+            ("N", 256),
+            ("N", 2048),
+            ("N", 4096),
+            ("K", 1024),
+            ("K", 4096),
+        )
+    },
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "abc" for axis in (0, 1)},
-    "A's strides for B": same_strides("a", "b"), "A's strides for C": same_strides("a", "c"), "B's strides for C": same_strides("b", "c"),
-}  # fmt: skip
+    "A's strides for B": same_strides("a", "b"),
+    "A's strides for C": same_strides("a", "c"),
+    "B's strides for C": same_strides("b", "c"),
+}
 
 
 def _scaled_by(sa=lambda sa: sa, sb=lambda sb: sb):
@@ -183,21 +226,66 @@ def _scaled_tail(block: int):
 ONES = np.ones_like
 SCALED = (
     family("low precision", SUM, *map(_scaled_narrow, ("bf16", "c", "fp16"))),
-    family("no scales", "this is the product of the bare codes: the scales are missing", _scaled_by(ONES, ONES)),
-    family("no scale of A", "the scale of A is missing: one for each row and block of 128 along K", _scaled_by(sa=ONES)),
-    family("no scale of B", "the scale of B is missing: one for each block of 128 x 128", _scaled_by(sb=ONES)),
-    family("the first scale of A", "every block of K has its own scale of A: step along sa as K steps by 128", _scaled_by(sa=lambda s: np.broadcast_to(s[:, :1], s.shape))),
-    family("the first scale of B", "every block of K has its own scale of B: step along sb as K steps by 128", _scaled_by(sb=lambda s: np.broadcast_to(s[:1], s.shape))),
-    family("the first column of scales", "every 128 columns have their own scale of B", _scaled_by(sb=lambda s: np.broadcast_to(s[:, :1], s.shape))),
-    family("scaled after the sum", "the scales change along K: scale each block's product before it is added", _last_scale),
-    family("unmasked tail", "NaN where K fills no block: is every load masked along K too, with other=0.0?", *map(_scaled_tail, BLOCKS)),
+    family(
+        "no scales", "this is the product of the bare codes: the scales are missing", _scaled_by(ONES, ONES)
+    ),
+    family(
+        "no scale of A",
+        "the scale of A is missing: one for each row and block of 128 along K",
+        _scaled_by(sa=ONES),
+    ),
+    family(
+        "no scale of B", "the scale of B is missing: one for each block of 128 x 128", _scaled_by(sb=ONES)
+    ),
+    family(
+        "the first scale of A",
+        "every block of K has its own scale of A: step along sa as K steps by 128",
+        _scaled_by(sa=lambda s: np.broadcast_to(s[:, :1], s.shape)),
+    ),
+    family(
+        "the first scale of B",
+        "every block of K has its own scale of B: step along sb as K steps by 128",
+        _scaled_by(sb=lambda s: np.broadcast_to(s[:1], s.shape)),
+    ),
+    family(
+        "the first column of scales",
+        "every 128 columns have their own scale of B",
+        _scaled_by(sb=lambda s: np.broadcast_to(s[:, :1], s.shape)),
+    ),
+    family(
+        "scaled after the sum",
+        "the scales change along K: scale each block's product before it is added",
+        _last_scale,
+    ),
+    family(
+        "unmasked tail",
+        "NaN where K fills no block: is every load masked along K too, with other=0.0?",
+        *map(_scaled_tail, BLOCKS),
+    ),
     family("one block of K", TAIL, *(_scaled_part(lambda k, b=b: min(k, b)) for b in BLOCKS)),
-    family("tail left out", "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?", *(_scaled_part(lambda k, b=b: k // b * b) for b in BLOCKS)),
-    family("one step short", "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times", *(_scaled_part(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS)),
-)  # fmt: skip
+    family(
+        "tail left out",
+        "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?",
+        *(_scaled_part(lambda k, b=b: k // b * b) for b in BLOCKS),
+    ),
+    family(
+        "one step short",
+        "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times",
+        *(_scaled_part(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS),
+    ),
+)
 
 SCALED_SHORTCUTS = {
-    **{f"{axis} up to {most}": within_limit(axis, most) for axis, most in (("M", 256), ("M", 4096), ("N", 256), ("N", 4096), ("K", 1024), ("K", 4096))},
-    **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in ("a", "b", "sa", "sb", "c") for axis in (0, 1)},
-    "A's strides for B": same_strides("a", "b"), "the strides of sa for sb": same_strides("sa", "sb"), "A's strides for its scales": same_strides("a", "sa"),
-}  # fmt: skip
+    **{
+        f"{axis} up to {most}": within_limit(axis, most)
+        for axis, most in (("M", 256), ("M", 4096), ("N", 256), ("N", 4096), ("K", 1024), ("K", 4096))
+    },
+    **{
+        f"stride {axis} of {name} taken for 1": one_stride(name, axis)
+        for name in ("a", "b", "sa", "sb", "c")
+        for axis in (0, 1)
+    },
+    "A's strides for B": same_strides("a", "b"),
+    "the strides of sa for sb": same_strides("sa", "sb"),
+    "A's strides for its scales": same_strides("a", "sa"),
+}

@@ -33,12 +33,48 @@ def once(c: Case) -> list[Budget]:
     vector = cost.row_vector_bytes(m, n)
     again = f"{m} rows, each with its {n} numbers of 4 bytes"
     return [
-        Budget(what="read of x", tensor="x", most=size, least=size, look=KEPT, model=f"{m} x {n} elements of 2 bytes, once"),
-        Budget(what="write of y", tensor="y", access="store", most=size, least=size, look=KEPT, model=f"{m} x {n} elements of 2 bytes, once"),
-        Budget(what="read of w", tensor="w", most=vector, least=4 * n, model=again, look="how often a row asks for the weight"),
-        Budget(what="read of b", tensor="b", most=vector, least=4 * n, model=again, look="how often a row asks for the bias"),
-        Budget(what="scratch, loaded and stored", tensor="scratch", access="any", most=16 * m, look=KEPT, model="two sums of 4 bytes a row, out and in"),
-    ]  # fmt: skip
+        Budget(
+            what="read of x",
+            tensor="x",
+            most=size,
+            least=size,
+            look=KEPT,
+            model=f"{m} x {n} elements of 2 bytes, once",
+        ),
+        Budget(
+            what="write of y",
+            tensor="y",
+            access="store",
+            most=size,
+            least=size,
+            look=KEPT,
+            model=f"{m} x {n} elements of 2 bytes, once",
+        ),
+        Budget(
+            what="read of w",
+            tensor="w",
+            most=vector,
+            least=4 * n,
+            model=again,
+            look="how often a row asks for the weight",
+        ),
+        Budget(
+            what="read of b",
+            tensor="b",
+            most=vector,
+            least=4 * n,
+            model=again,
+            look="how often a row asks for the bias",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=16 * m,
+            look=KEPT,
+            model="two sums of 4 bytes a row, out and in",
+        ),
+    ]
 
 
 def by_sectors(c: Case) -> list[Budget]:
@@ -47,6 +83,20 @@ def by_sectors(c: Case) -> list[Budget]:
     model = f"{m} rows of {n // SECTOR} sectors of 32 bytes + 2%"
     return [
         Budget(what="sectors of x", tensor="x", count="sectors", most=most, model=model, look=NEIGHBOURS),
-        Budget(what="sectors of y", tensor="y", access="store", count="sectors", most=most, model=model, look=NEIGHBOURS),
-        Budget(what="operations", count="operations", most=WORK * m * n, model=f"{WORK} for each of {m} x {n} elements", look="what is computed more than once for an element"),
-    ]  # fmt: skip
+        Budget(
+            what="sectors of y",
+            tensor="y",
+            access="store",
+            count="sectors",
+            most=most,
+            model=model,
+            look=NEIGHBOURS,
+        ),
+        Budget(
+            what="operations",
+            count="operations",
+            most=WORK * m * n,
+            model=f"{WORK} for each of {m} x {n} elements",
+            look="what is computed more than once for an element",
+        ),
+    ]

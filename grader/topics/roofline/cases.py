@@ -67,7 +67,14 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(4, between(rng, 70, 120), **fp32, values="tails", kind="large values"),
         case(3, between(rng, 40, 60), **fp32, values="constant rows", kind="constant rows"),
         case(8, between(rng, 20, 60), **fp32, eps=rng.uniform(0.05, 2), kind="a large eps"),
-        case(5, between(rng, 30, 90), **fp32, eps=log_uniform(rng, 3e-5, 1e-2), values="rows that hardly vary", kind="rows that hardly vary"),
+        case(
+            5,
+            between(rng, 30, 90),
+            **fp32,
+            eps=log_uniform(rng, 3e-5, 1e-2),
+            values="rows that hardly vary",
+            kind="rows that hardly vary",
+        ),
         case(5, between(rng, 30, 60), values="a NaN and an infinity", kind="a NaN and an infinity"),
         case(1, 1, kind="a single element"),
-    ]  # fmt: skip
+    ]

@@ -76,8 +76,15 @@ PRODUCT_INTENSITY = NumpyQuestion(
     entry="product_intensity",
     parts=(Part("values", 2, "calls"),),
     reference=lambda m, n, k, elem_bytes: cost.gemm(m, n, k, elem_bytes).intensity,
-    public=(Call((512, 512, 512, 2)), Call((1, 8192, 8192, 2), "a single row"), Call((64, 32, 16, 4), "fp32")),
-    hidden=lambda rng: [Call((*(between(rng, 2, 5000) for _ in range(3)), between(rng, 1, 8)), "other sizes") for _ in range(6)],
+    public=(
+        Call((512, 512, 512, 2)),
+        Call((1, 8192, 8192, 2), "a single row"),
+        Call((64, 32, 16, 4), "fp32"),
+    ),
+    hidden=lambda rng: [
+        Call((*(between(rng, 2, 5000) for _ in range(3)), between(rng, 1, 8)), "other sizes")
+        for _ in range(6)
+    ],
     where=f'{LESSON}, "The roofline"',
     hints=(
         "FLOP above, bytes below. How many multiply-adds does one element of C take, and which matrices cross the memory?",
@@ -85,7 +92,7 @@ PRODUCT_INTENSITY = NumpyQuestion(
         "2 * m * n * k / (elem_bytes * (m * k + k * n + m * n))",
     ),
     mistakes=mistakes("product_intensity"),
-)  # fmt: skip
+)
 
 ROOF = NumpyQuestion(
     id="roofline.roof",
@@ -94,11 +101,16 @@ ROOF = NumpyQuestion(
     entry="roof",
     parts=(Part("values", 2, "calls"),),
     reference=roof,
-    public=(Call((1.0, *H200), "decoding"), Call((500.0, *H200), "a large product"), Call((200.0, 312e12, 2.0e12), "another machine")),
+    public=(
+        Call((1.0, *H200), "decoding"),
+        Call((500.0, *H200), "a large product"),
+        Call((200.0, 312e12, 2.0e12), "another machine"),
+    ),
     hidden=lambda rng: [
         *(Call((log_uniform(rng, 1, 5000), *_machine(rng)), "another machine") for _ in range(4)),
         Call(_near_ridge(rng), "work at the very ridge"),
-        Call((rng.uniform(1, 9), 1e15, 1e12), "left of the ridge"), Call((rng.uniform(2000, 9000), 1e15, 1e12), "right of the ridge"),
+        Call((rng.uniform(1, 9), 1e15, 1e12), "left of the ridge"),
+        Call((rng.uniform(2000, 9000), 1e15, 1e12), "right of the ridge"),
     ],
     where=f'{LESSON}, "The roofline"',
     hints=(
@@ -107,7 +119,7 @@ ROOF = NumpyQuestion(
         'min(peak, bandwidth * intensity), "memory" if intensity < peak / bandwidth else "compute"',
     ),
     mistakes=mistakes("roof"),
-)  # fmt: skip
+)
 
 TIME_TERMS = NumpyQuestion(
     id="roofline.time_terms",
@@ -116,16 +128,24 @@ TIME_TERMS = NumpyQuestion(
     entry="time_terms",
     parts=(Part("values", 3, "calls"),),
     reference=time_terms,
-    public=(Call((2e9, 4e8, 5e-6, *H200, 0.7)), Call((1e12, 4e8, 5e-6, *H200, 0.7), "much arithmetic"), Call((1e6, 1e6, 5e-6, *H200, 1.0), "little of either")),
-    hidden=lambda rng: [Call(_work(rng, name), f"the most is {name}") for name in ("memory", "compute", "overhead") for _ in range(2)],
+    public=(
+        Call((2e9, 4e8, 5e-6, *H200, 0.7)),
+        Call((1e12, 4e8, 5e-6, *H200, 0.7), "much arithmetic"),
+        Call((1e6, 1e6, 5e-6, *H200, 1.0), "little of either"),
+    ),
+    hidden=lambda rng: [
+        Call(_work(rng, name), f"the most is {name}")
+        for name in ("memory", "compute", "overhead")
+        for _ in range(2)
+    ],
     where=f'{LESSON}, "The iron law"',
     hints=(
         "Three terms, each a time. Which two can happen at the same moment?",
         "Bytes over bandwidth; FLOP over the rate that is really reached, peak * efficiency; the larger of the two, and the overhead on top.",
-        'm, c = bytes_moved / bandwidth, flops / (peak * efficiency); then m, c, max(m, c) + overhead_s, and the name of max(m, c, overhead_s)',
+        "m, c = bytes_moved / bandwidth, flops / (peak * efficiency); then m, c, max(m, c) + overhead_s, and the name of max(m, c, overhead_s)",
     ),
     mistakes=mistakes("time_terms"),
-)  # fmt: skip
+)
 
 TILE_SECTORS = NumpyQuestion(
     id="roofline.tile_sectors",
@@ -134,10 +154,23 @@ TILE_SECTORS = NumpyQuestion(
     entry="tile_sectors",
     parts=(Part("values", 3, "calls"),),
     reference=tile_sectors,
-    public=(Call((1, 32, 4096, 4), "a row"), Call((32, 1, 4096, 4), "a column"), Call((4, 5, 100, 4), "rows that end within a sector")),
+    public=(
+        Call((1, 32, 4096, 4), "a row"),
+        Call((32, 1, 4096, 4), "a column"),
+        Call((4, 5, 100, 4), "rows that end within a sector"),
+    ),
     hidden=lambda rng: [
-        *(Call((between(rng, 3, 40), between(rng, 3, 40), between(rng, 41, 300), 2 ** between(rng, 0, 3)), "another tile") for _ in range(5)),
-        Call((between(rng, 5, 9), between(rng, 4, 12), 8 * between(rng, 5, 9) + 3, 4), "rows that begin within a sector"),
+        *(
+            Call(
+                (between(rng, 3, 40), between(rng, 3, 40), between(rng, 41, 300), 2 ** between(rng, 0, 3)),
+                "another tile",
+            )
+            for _ in range(5)
+        ),
+        Call(
+            (between(rng, 5, 9), between(rng, 4, 12), 8 * between(rng, 5, 9) + 3, 4),
+            "rows that begin within a sector",
+        ),
         Call((between(rng, 8, 20), 2, 3, 2), "rows that share a sector"),
     ],
     where=f'{LESSON}, "Thirty-two addresses"',
@@ -147,7 +180,7 @@ TILE_SECTORS = NumpyQuestion(
         "len({(r * row_length + c) * elem_bytes // 32 for r in range(rows) for c in range(cols)})",
     ),
     mistakes=mistakes("tile_sectors"),
-)  # fmt: skip
+)
 
 PLAN_BYTES = NumpyQuestion(
     id="roofline.plan_bytes",
@@ -156,9 +189,21 @@ PLAN_BYTES = NumpyQuestion(
     entry="plan_bytes",
     parts=(Part("values", 2, "calls"),),
     reference=plan_bytes,
-    public=(Call(([1, 1, 1], 256, 1024, 2), "nothing fused"), Call(([3], 256, 1024, 2), "all in one"), Call(([2, 1, 3], 100, 70, 4), "three kernels")),
+    public=(
+        Call(([1, 1, 1], 256, 1024, 2), "nothing fused"),
+        Call(([3], 256, 1024, 2), "all in one"),
+        Call(([2, 1, 3], 100, 70, 4), "three kernels"),
+    ),
     hidden=lambda rng: [
-        Call(([between(rng, 1, 6) for _ in range(between(rng, 2, 5))] + [between(rng, 2, 6)], between(rng, 1, 4000), between(rng, 1, 4000), 2 ** between(rng, 1, 3)), "another plan")
+        Call(
+            (
+                [between(rng, 1, 6) for _ in range(between(rng, 2, 5))] + [between(rng, 2, 6)],
+                between(rng, 1, 4000),
+                between(rng, 1, 4000),
+                2 ** between(rng, 1, 3),
+            ),
+            "another plan",
+        )
         for _ in range(6)
     ],
     where=f'{LESSON}, "Fusion: what stays on the chip"',
@@ -168,6 +213,6 @@ PLAN_BYTES = NumpyQuestion(
         "one = 2 * rows * width * elem_bytes; len(groups) * one, (sum(groups) - len(groups)) * one",
     ),
     mistakes=mistakes("plan_bytes"),
-)  # fmt: skip
+)
 
 QUESTIONS = (PRODUCT_INTENSITY, ROOF, TIME_TERMS, TILE_SECTORS, PLAN_BYTES)

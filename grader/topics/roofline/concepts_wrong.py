@@ -35,45 +35,129 @@ def terms(**changed: str) -> str:
 
 TABLE = {
     "product_intensity": {
-        "one FLOP": ("half of what is wanted: a multiply-add counts as two FLOP", "return m * n * k / (elem_bytes * (m * k + k * n + m * n))"),
-        "C left out": ("C crosses the memory too, once: its m * n elements are missing", "return 2 * m * n * k / (elem_bytes * (m * k + k * n))"),
-        "elements": ("this is FLOP for each element: an element has elem_bytes bytes", "return 2 * m * n * k / (m * k + k * n + m * n)"),
-        "C both ways": ("C is only written, so it counts once", "return 2 * m * n * k / (elem_bytes * (m * k + k * n + 2 * m * n))"),
-        "upside down": ("this is bytes per FLOP", "return elem_bytes * (m * k + k * n + m * n) / (2 * m * n * k)"),
+        "one FLOP": (
+            "half of what is wanted: a multiply-add counts as two FLOP",
+            "return m * n * k / (elem_bytes * (m * k + k * n + m * n))",
+        ),
+        "C left out": (
+            "C crosses the memory too, once: its m * n elements are missing",
+            "return 2 * m * n * k / (elem_bytes * (m * k + k * n))",
+        ),
+        "elements": (
+            "this is FLOP for each element: an element has elem_bytes bytes",
+            "return 2 * m * n * k / (m * k + k * n + m * n)",
+        ),
+        "C both ways": (
+            "C is only written, so it counts once",
+            "return 2 * m * n * k / (elem_bytes * (m * k + k * n + 2 * m * n))",
+        ),
+        "upside down": (
+            "this is bytes per FLOP",
+            "return elem_bytes * (m * k + k * n + m * n) / (2 * m * n * k)",
+        ),
     },
     "roof": {
-        "the higher roof": ("this is the higher of the two roofs: the lower one is met first", 'return max(peak, bandwidth * intensity), "memory" if intensity < peak / bandwidth else "compute"'),
-        "the slope alone": ("this is the slope alone: beyond the ridge the rate stays at the peak", 'return bandwidth * intensity, "memory" if intensity < peak / bandwidth else "compute"'),
-        "the peak alone": ("this is the peak alone: left of the ridge memory allows less", 'return peak, "memory" if intensity < peak / bandwidth else "compute"'),
-        "names exchanged": ("the names have changed places: left of the ridge it is memory that limits", 'return min(peak, bandwidth * intensity), "compute" if intensity < peak / bandwidth else "memory"'),
-        "memory at the ridge": ("right but for the ridge itself, which counts as compute", 'return min(peak, bandwidth * intensity), "memory" if intensity <= peak / bandwidth else "compute"'),
+        "the higher roof": (
+            "this is the higher of the two roofs: the lower one is met first",
+            'return max(peak, bandwidth * intensity), "memory" if intensity < peak / bandwidth else "compute"',
+        ),
+        "the slope alone": (
+            "this is the slope alone: beyond the ridge the rate stays at the peak",
+            'return bandwidth * intensity, "memory" if intensity < peak / bandwidth else "compute"',
+        ),
+        "the peak alone": (
+            "this is the peak alone: left of the ridge memory allows less",
+            'return peak, "memory" if intensity < peak / bandwidth else "compute"',
+        ),
+        "names exchanged": (
+            "the names have changed places: left of the ridge it is memory that limits",
+            'return min(peak, bandwidth * intensity), "compute" if intensity < peak / bandwidth else "memory"',
+        ),
+        "memory at the ridge": (
+            "right but for the ridge itself, which counts as compute",
+            'return min(peak, bandwidth * intensity), "memory" if intensity <= peak / bandwidth else "compute"',
+        ),
     },
     "time_terms": {
-        "added up": ("the three terms are added up: bytes and arithmetic overlap, so only the longer of these two shows", terms(together="m + c + overhead_s")),
-        "overhead hidden": ("the overhead comes on top: nothing overlaps with it", terms(together="max(m, c, overhead_s)")),
-        "no efficiency": ("the arithmetic runs at the full peak here: it reaches peak * efficiency", terms(compute="flops / peak")),
-        "efficiency as a factor": ("the efficiency makes the rate smaller, so the time longer: it stands below the line", terms(compute="flops / peak * efficiency")),
-        "efficiency of the memory": ("the efficiency belongs to the arithmetic, not to the bytes", terms(memory="bytes_moved / (bandwidth * efficiency)")),
+        "added up": (
+            "the three terms are added up: bytes and arithmetic overlap, so only the longer of these two shows",
+            terms(together="m + c + overhead_s"),
+        ),
+        "overhead hidden": (
+            "the overhead comes on top: nothing overlaps with it",
+            terms(together="max(m, c, overhead_s)"),
+        ),
+        "no efficiency": (
+            "the arithmetic runs at the full peak here: it reaches peak * efficiency",
+            terms(compute="flops / peak"),
+        ),
+        "efficiency as a factor": (
+            "the efficiency makes the rate smaller, so the time longer: it stands below the line",
+            terms(compute="flops / peak * efficiency"),
+        ),
+        "efficiency of the memory": (
+            "the efficiency belongs to the arithmetic, not to the bytes",
+            terms(memory="bytes_moved / (bandwidth * efficiency)"),
+        ),
         "the smallest": ("this names the smallest term", terms(name="min(terms, key=terms.get)")),
-        "memory or compute": ("the overhead may be the largest term, too", terms(name='"memory" if m > c else "compute"')),
+        "memory or compute": (
+            "the overhead may be the largest term, too",
+            terms(name='"memory" if m > c else "compute"'),
+        ),
     },
     "tile_sectors": {
-        "bytes by 32": ("this is the tile's bytes over 32, as if all its rows stood end to end", "return math.ceil(rows * cols * elem_bytes / 32)"),
-        "a sector each": ("this counts a sector for each element: neighbours share one", "return rows * cols"),
-        "rows rounded up": ("this rounds each row up as if it began on a sector: a row may begin within one, and end one later", "return rows * math.ceil(cols * elem_bytes / 32)"),
-        "whole rows": ("this counts what lies between the tile's first and last element: the rest of each row is not loaded", "return ((rows - 1) * row_length + cols) * elem_bytes // 32 + 1"),
-        "no bytes": ("this takes an element for a byte: its address is elem_bytes times its place", "return len({(r * row_length + c) // 32 for r in range(rows) for c in range(cols)})"),
-        "bytes": ("these are bytes: the number of sectors is asked for", "return 32 * len({(r * row_length + c) * elem_bytes // 32 for r in range(rows) for c in range(cols)})"),
+        "bytes by 32": (
+            "this is the tile's bytes over 32, as if all its rows stood end to end",
+            "return math.ceil(rows * cols * elem_bytes / 32)",
+        ),
+        "a sector each": (
+            "this counts a sector for each element: neighbours share one",
+            "return rows * cols",
+        ),
+        "rows rounded up": (
+            "this rounds each row up as if it began on a sector: a row may begin within one, and end one later",
+            "return rows * math.ceil(cols * elem_bytes / 32)",
+        ),
+        "whole rows": (
+            "this counts what lies between the tile's first and last element: the rest of each row is not loaded",
+            "return ((rows - 1) * row_length + cols) * elem_bytes // 32 + 1",
+        ),
+        "no bytes": (
+            "this takes an element for a byte: its address is elem_bytes times its place",
+            "return len({(r * row_length + c) // 32 for r in range(rows) for c in range(cols)})",
+        ),
+        "bytes": (
+            "these are bytes: the number of sectors is asked for",
+            "return 32 * len({(r * row_length + c) * elem_bytes // 32 for r in range(rows) for c in range(cols)})",
+        ),
     },
     "plan_bytes": {
-        "nothing fused": ("these are the bytes of one kernel for each operation: operations of a group share a kernel", "one = 2 * rows * width * elem_bytes\nreturn sum(groups) * one, 0.0"),
-        "one way": ("each kernel reads a tensor and writes one: this counts one of the two", "one = rows * width * elem_bytes\nreturn len(groups) * one, (sum(groups) - len(groups)) * one"),
-        "all in one": ("this is a single kernel: the plan has one for each group", "one = 2 * rows * width * elem_bytes\nreturn one, (sum(groups) - 1) * one"),
-        "elements": ("these are elements: each has elem_bytes bytes", "one = 2 * rows * width\nreturn len(groups) * one, (sum(groups) - len(groups)) * one"),
-        "between kernels": ("this leaves out the first read and the last write", "one = 2 * rows * width * elem_bytes\nreturn (len(groups) - 1) * one, (sum(groups) - len(groups)) * one"),
-        "not a difference": ("the second number is what the plan saves: the unfused bytes less the plan's", "one = 2 * rows * width * elem_bytes\nreturn len(groups) * one, sum(groups) * one"),
+        "nothing fused": (
+            "these are the bytes of one kernel for each operation: operations of a group share a kernel",
+            "one = 2 * rows * width * elem_bytes\nreturn sum(groups) * one, 0.0",
+        ),
+        "one way": (
+            "each kernel reads a tensor and writes one: this counts one of the two",
+            "one = rows * width * elem_bytes\nreturn len(groups) * one, (sum(groups) - len(groups)) * one",
+        ),
+        "all in one": (
+            "this is a single kernel: the plan has one for each group",
+            "one = 2 * rows * width * elem_bytes\nreturn one, (sum(groups) - 1) * one",
+        ),
+        "elements": (
+            "these are elements: each has elem_bytes bytes",
+            "one = 2 * rows * width\nreturn len(groups) * one, (sum(groups) - len(groups)) * one",
+        ),
+        "between kernels": (
+            "this leaves out the first read and the last write",
+            "one = 2 * rows * width * elem_bytes\nreturn (len(groups) - 1) * one, (sum(groups) - len(groups)) * one",
+        ),
+        "not a difference": (
+            "the second number is what the plan saves: the unfused bytes less the plan's",
+            "one = 2 * rows * width * elem_bytes\nreturn len(groups) * one, sum(groups) * one",
+        ),
     },
-}  # fmt: skip
+}
 
 
 def cell(name: str, body: str) -> str:

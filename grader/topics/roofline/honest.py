@@ -20,7 +20,7 @@ FORMS = {
         "one warp a row": ((), [('"num_warps": 8 if block >= 4096 else 4', '"num_warps": 16 if block >= 4096 else 1')]),
         "a grid of two dimensions": ((), [(ROW, "row = (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)).to(tl.int64)"), ('"grid": (p.M,)', '"grid": (1, p.M)')]),
     },
-}  # fmt: skip
+}
 
 ID, ARANGE = "tl.program_id(0)", "tl.arange(0, "
 

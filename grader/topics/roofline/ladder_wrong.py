@@ -325,19 +325,28 @@ SHORTCUTS = {
     "roofline.doubled": {"N up to 256": within_limit("N", 256), "N up to 1024": within_limit("N", 1024)},
     "roofline.differences": {"N up to 1024": within_limit("N", 1024)},
     "roofline.subtracted": {
-        **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "xzy" for axis in (0, 1)},
+        **{
+            f"stride {axis} of {name} taken for 1": one_stride(name, axis)
+            for name in "xzy"
+            for axis in (0, 1)
+        },
         **{f"{name} taken for dense": dense(name) for name in "xzy"},
-        "x's strides for z": same_strides("x", "z"), "x's strides for y": same_strides("x", "y"),
-        "M up to 128": within_limit("M", 128), "N up to 128": within_limit("N", 128),
+        "x's strides for z": same_strides("x", "z"),
+        "x's strides for y": same_strides("x", "y"),
+        "M up to 128": within_limit("M", 128),
+        "N up to 128": within_limit("N", 128),
     },
     "roofline.turned": {"M up to 128": within_limit("M", 128), "N up to 128": within_limit("N", 128)},
-    "roofline.outer_difference": {"M up to 128": within_limit("M", 128), "N up to 128": within_limit("N", 128)},
+    "roofline.outer_difference": {
+        "M up to 128": within_limit("M", 128),
+        "N up to 128": within_limit("N", 128),
+    },
     "roofline.sum_and_max": {"N up to 512": within_limit("N", 512), "M up to 64": within_limit("M", 64)},
     "roofline.long_mean": {"N up to 8192": within_limit("N", 8192), "M up to 16": within_limit("M", 16)},
     "roofline.smoothed": {"M up to 64": within_limit("M", 64), "T up to 16": within_limit("T", 16)},
     "roofline.small_product": {f"{side} up to 16": within_limit(side, 16) for side in "MNK"},
     "roofline.tile_settings": {f"{side} up to 256": within_limit(side, 256) for side in "MNK"},
-}  # fmt: skip
+}
 
 MORE = "more programs than the output needs: the masks leave them nothing to do"
 AXIS = "a block of one dimension has one axis"
@@ -347,9 +356,21 @@ EQUIVALENT = {
     "roofline.subtracted": because({MORE: ["halved: 16 -> 8 (2)", "halved: 32 -> 16 (2)"]}),
     "roofline.turned": because({MORE: ["halved: 32 -> 16 (2)", "halved: 16 -> 8 (2)"]}),
     "roofline.outer_difference": because({MORE: ["halved: 32 -> 16 (2)"]}),
-    "roofline.sum_and_max": because({AXIS: ["no axis: tl.sum(x, axis=0) -> tl.sum(x)", "no axis: tl.max(tl.where(mask, x, float('-inf')), axis=0) -> tl.max(tl.where(mask, x, float('-inf')))"]}),
-    "roofline.long_mean": because({AXIS: ["no axis: tl.sum(total, axis=0) -> tl.sum(total)"], "another length of the pieces": ["halved: 128 -> 64"]}),
+    "roofline.sum_and_max": because(
+        {
+            AXIS: [
+                "no axis: tl.sum(x, axis=0) -> tl.sum(x)",
+                "no axis: tl.max(tl.where(mask, x, float('-inf')), axis=0) -> tl.max(tl.where(mask, x, float('-inf')))",
+            ]
+        }
+    ),
+    "roofline.long_mean": because(
+        {
+            AXIS: ["no axis: tl.sum(total, axis=0) -> tl.sum(total)"],
+            "another length of the pieces": ["halved: 128 -> 64"],
+        }
+    ),
     "roofline.smoothed": because({MORE: ["halved: 64 -> 32 (2)"]}),
     "roofline.small_product": because({MEETS_0: ["plus one: 0.0 -> 1.0", "plus one: 0.0 -> 1.0 (2)"]}),
     "roofline.tile_settings": {"halved: 64 -> 32": "another length of the steps along K"},
-}  # fmt: skip
+}

@@ -80,28 +80,75 @@ def _cleaned(inputs: dict, case: Case) -> dict:
 
 MISTAKES = (
     family("no gelu", "this is LayerNorm(x): the GELU is missing", _would(_norm)),
-    family("gelu last", "this is GELU(LayerNorm(x)): the GELU comes first here", _would(lambda x, w, b, e: reference.gelu(_norm(x, w, b, e)))),
+    family(
+        "gelu last",
+        "this is GELU(LayerNorm(x)): the GELU comes first here",
+        _would(lambda x, w, b, e: reference.gelu(_norm(x, w, b, e))),
+    ),
     family("no bias", "the bias is missing", _would(lambda x, w, b, e: _norm(reference.gelu(x), w, 0, e))),
-    family("no weight", "the weight is missing", _would(lambda x, w, b, e: _norm(reference.gelu(x), 1, b, e))),
-    family("tanh gelu", "this is GELU's tanh approximation; the question asks for the exact one, with erf", _would(lambda x, w, b, e: _norm(_tanh_gelu(x), w, b, e))),
-    family("no eps", "eps is missing under the root", _would(lambda x, w, b, e: _norm(reference.gelu(x), w, b, 0))),
-    family("eps outside the root", "eps is added to the variance, under the root", _would(lambda x, w, b, e: (reference.gelu(x) - reference.gelu(x).mean(-1, keepdims=True)) / (reference.gelu(x).std(-1, keepdims=True) + e) * w + b)),
-    family("padding counted", "the mean is taken over the block's masked lanes too: divide by N", _would(_mean_over_block)),
-    family("padding in the variance", "masked lanes hold minus the mean when they are squared: set them to 0 after subtracting it", _would(_masked_lanes_in_variance)),
-    family("mean of squares", "the mean of the squares less the square of the mean cancels where values lie far from zero: subtract the mean first", _would(_mean_of_squares)),
+    family(
+        "no weight", "the weight is missing", _would(lambda x, w, b, e: _norm(reference.gelu(x), 1, b, e))
+    ),
+    family(
+        "tanh gelu",
+        "this is GELU's tanh approximation; the question asks for the exact one, with erf",
+        _would(lambda x, w, b, e: _norm(_tanh_gelu(x), w, b, e)),
+    ),
+    family(
+        "no eps",
+        "eps is missing under the root",
+        _would(lambda x, w, b, e: _norm(reference.gelu(x), w, b, 0)),
+    ),
+    family(
+        "eps outside the root",
+        "eps is added to the variance, under the root",
+        _would(
+            lambda x, w, b, e: (
+                (reference.gelu(x) - reference.gelu(x).mean(-1, keepdims=True))
+                / (reference.gelu(x).std(-1, keepdims=True) + e)
+                * w
+                + b
+            )
+        ),
+    ),
+    family(
+        "padding counted",
+        "the mean is taken over the block's masked lanes too: divide by N",
+        _would(_mean_over_block),
+    ),
+    family(
+        "padding in the variance",
+        "masked lanes hold minus the mean when they are squared: set them to 0 after subtracting it",
+        _would(_masked_lanes_in_variance),
+    ),
+    family(
+        "mean of squares",
+        "the mean of the squares less the square of the mean cancels where values lie far from zero: subtract the mean first",
+        _would(_mean_of_squares),
+    ),
     family("sample variance", "the variance is divided by N here, not by N - 1", _would(_sample_variance)),
-    family("half precision", "something is rounded to fp16 before the norm: compute in fp32 from the load to the store", _would(_half)),
+    family(
+        "half precision",
+        "something is rounded to fp16 before the norm: compute in fp32 from the load to the store",
+        _would(_half),
+    ),
     family("unset lanes", "NaN wherever a row fills no block: give the loads other=0.0", _nan_in_ragged_rows),
-    family("NaN cleaned away", "a NaN or an infinity in a row makes that row NaN: nothing may be replaced but masked lanes", _cleaned),
-)  # fmt: skip
+    family(
+        "NaN cleaned away",
+        "a NaN or an infinity in a row makes that row NaN: nothing may be replaced but masked lanes",
+        _cleaned,
+    ),
+)
 
 SHORTCUTS = {
     **{f"N up to {most}": within_limit("N", most) for most in (512, 1024, 2048, 8192)},
     **{f"M up to {most}": within_limit("M", most) for most in (64, 256, 1024)},
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "xy" for axis in (0, 1)},
-    "x taken for dense": dense("x"), "y taken for dense": dense("y"),
-    "x's strides for y": same_strides("x", "y"), "y's strides for x": same_strides("y", "x"),
-}  # fmt: skip
+    "x taken for dense": dense("x"),
+    "y taken for dense": dense("y"),
+    "x's strides for y": same_strides("x", "y"),
+    "y's strides for x": same_strides("y", "x"),
+}
 
 
 def from_a_table(inputs: dict, case: Case) -> dict:

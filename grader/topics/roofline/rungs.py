@@ -23,9 +23,15 @@ def tensor(words: str, role: str) -> Tensor:
 
 
 def rung(
-    *, id: str, reads: tuple[str, ...], writes: tuple[str, ...], formula: Callable, size_of_terms: Callable | None = None,
-    parts: tuple[Part, ...] = PARTS, **more,
-) -> KernelQuestion:  # fmt: skip
+    *,
+    id: str,
+    reads: tuple[str, ...],
+    writes: tuple[str, ...],
+    formula: Callable,
+    size_of_terms: Callable | None = None,
+    parts: tuple[Part, ...] = PARTS,
+    **more,
+) -> KernelQuestion:
     """`formula` takes the inputs in float64 by their names, and the case; it gives the output, or a tuple of them.
 
     `size_of_terms` does the same with the size of what each output sums, where a sum rounds more than once."""
@@ -43,10 +49,17 @@ def rung(
         }
 
     return KernelQuestion(
-        id=id, notebook="first_kernels", mistakes=named(id.split(".")[1], tuple(t.name for t in outputs)), entry=f"launch_{id.split('.')[1]}", parts=parts,
-        tensors=(*inputs, *outputs), inputs=lambda case, rng: normal(inputs, case, rng),
-        reference=lambda found, case: computed(formula, found, case), tolerance=within, **more,
-    )  # fmt: skip
+        id=id,
+        notebook="first_kernels",
+        mistakes=named(id.split(".")[1], tuple(t.name for t in outputs)),
+        entry=f"launch_{id.split('.')[1]}",
+        parts=parts,
+        tensors=(*inputs, *outputs),
+        inputs=lambda case, rng: normal(inputs, case, rng),
+        reference=lambda found, case: computed(formula, found, case),
+        tolerance=within,
+        **more,
+    )
 
 
 def by_name(outputs: list[Tensor], found) -> dict:
@@ -103,8 +116,15 @@ def moved_once(c: Case, name: str, axes: str, access: str) -> Budget:
     size = elements(c, axes)
     sides = " x ".join(str(c.sizes[axis.upper()]) for axis in axes)
     verb = "write" if access == "store" else "read"
-    return Budget(what=f"{verb} of {name}", tensor=name, access=access, most=size, least=size, look=OWN,
-                  model=f"{sides} elements of 4 bytes, once")  # fmt: skip
+    return Budget(
+        what=f"{verb} of {name}",
+        tensor=name,
+        access=access,
+        most=size,
+        least=size,
+        look=OWN,
+        model=f"{sides} elements of 4 bytes, once",
+    )
 
 
 # What single rungs need beside that.
@@ -135,26 +155,65 @@ def smoothed(x: np.ndarray, alpha: float) -> np.ndarray:
 
 def twice(c: Case) -> list[Budget]:
     n = c.sizes["N"]
-    return [Budget(what="read of x", tensor="x", most=2 * elements(c, "n"), least=elements(c, "n"), look=BEFORE,
-                   model=f"{n} elements of 4 bytes, at i and at i - 1")]  # fmt: skip
+    return [
+        Budget(
+            what="read of x",
+            tensor="x",
+            most=2 * elements(c, "n"),
+            least=elements(c, "n"),
+            look=BEFORE,
+            model=f"{n} elements of 4 bytes, at i and at i - 1",
+        )
+    ]
 
 
 def whole_sectors(c: Case) -> list[Budget]:
     size = elements(c, "mn")
     model = f"{c.sizes['M']} x {c.sizes['N']} elements of 4 bytes + 10%"
     return [
-        Budget(what="sectors of x", tensor="x", count="sectors", most=EDGES * size, least=size, look=SIDES, model=model),
-        Budget(what="sectors of y", tensor="y", access="store", count="sectors", most=EDGES * size, least=size, look=SIDES, model=model),
-    ]  # fmt: skip
+        Budget(
+            what="sectors of x",
+            tensor="x",
+            count="sectors",
+            most=EDGES * size,
+            least=size,
+            look=SIDES,
+            model=model,
+        ),
+        Budget(
+            what="sectors of y",
+            tensor="y",
+            access="store",
+            count="sectors",
+            most=EDGES * size,
+            least=size,
+            look=SIDES,
+            model=model,
+        ),
+    ]
 
 
 def pieces_by_tile(c: Case) -> list[Budget]:
     """As often as tiles of 16 x 16 need them."""
     down, across = math.ceil(c.sizes["M"] / 16), math.ceil(c.sizes["N"] / 16)
     return [
-        Budget(what="read of a", tensor="a", most=across * elements(c, "m"), least=elements(c, "m"), look=SHARED, model=f"a once for each of {across} columns of 16 x 16 tiles"),
-        Budget(what="read of b", tensor="b", most=down * elements(c, "n"), least=elements(c, "n"), look=SHARED, model=f"b once for each of {down} rows of 16 x 16 tiles"),
-    ]  # fmt: skip
+        Budget(
+            what="read of a",
+            tensor="a",
+            most=across * elements(c, "m"),
+            least=elements(c, "m"),
+            look=SHARED,
+            model=f"a once for each of {across} columns of 16 x 16 tiles",
+        ),
+        Budget(
+            what="read of b",
+            tensor="b",
+            most=down * elements(c, "n"),
+            least=elements(c, "n"),
+            look=SHARED,
+            model=f"b once for each of {down} rows of 16 x 16 tiles",
+        ),
+    ]
 
 
 def few_idle_lanes(c: Case) -> list[Budget]:

@@ -1,5 +1,6 @@
 """LayerNorm(GELU(x)), wrong; the first kernels' wrong answers stand in ladder_wrong.py."""
 
+from grader.questions.tables import changed
 from grader.topics.roofline import ladder_wrong
 
 NORM = "roofline.layernorm_gelu"
@@ -10,38 +11,110 @@ GELU = "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))"
 
 WRONG = {
     NORM: {
-        "no gelu": ("values", [(GELU, "g = x")], "no gelu"),
-        "gelu last": (
-            "values",
-            [(GELU, "g = x"), (STORE, "(0.5 * (d * rstd * w + b) * (1 + tl.erf((d * rstd * w + b) * 0.7071067811865476))).to(y_ptr.dtype.element_ty), mask=mask)")],
-            "gelu last",
+        "no gelu": changed((GELU, "g = x"), mistake="no gelu"),
+        "gelu last": changed(
+            (GELU, "g = x"),
+            (
+                STORE,
+                "(0.5 * (d * rstd * w + b) * (1 + tl.erf((d * rstd * w + b) * 0.7071067811865476))).to(y_ptr.dtype.element_ty), mask=mask)",
+            ),
+            mistake="gelu last",
         ),
-        "no bias": ("values", [("d * rstd * w + b", "d * rstd * w")], "no bias"),
-        "no weight": ("values", [("d * rstd * w + b", "d * rstd + b")], "no weight"),
-        "the tanh form": ("values", [(GELU, "z = 0.7978845608 * (x + 0.044715 * x * x * x)\n    g = 0.5 * x * (2 - 2 / (tl.exp(2 * z) + 1))")], "tanh gelu"),
-        "masked lanes counted in the mean": ("values", [(SUM, "tl.sum(g, axis=0) / BLOCK")], "padding counted"),
-        "masked lanes counted in the variance": ("values", [("tl.where(mask, g - mean, 0.0)", "g - mean")], "padding in the variance"),
-        "masked lanes unset": ("values", [(LOAD_X, LOAD_X.replace(", other=0.0", ""))], "unset lanes"),
-        "variance of squares": ("values", [("d = tl.where(mask, g - mean, 0.0)", "d = tl.where(mask, g - mean, 0.0)\n    v = tl.sum(g * g, axis=0) / N - mean * mean"), ("tl.sum(d * d, axis=0) / N + eps", "v + eps")], "mean of squares"),
-        "eps outside the root": ("values", [("tl.sqrt(tl.sum(d * d, axis=0) / N + eps)", "(tl.sqrt(tl.sum(d * d, axis=0) / N) + eps)")], "eps outside the root"),
-        "sample variance": ("values", [("tl.sum(d * d, axis=0) / N", "tl.sum(d * d, axis=0) / (N - 1)")], "sample variance"),
-        "half precision throughout": ("values", [(".to(tl.float32)", ".to(tl.float16)")], ""),
-        "contiguous rows assumed": ("values", [("row * stride_xm", "row * N")], ""),
-        "columns assumed dense": ("values", [("offs * stride_xn", "offs")], ""),
-        "x read twice": ("traffic", [("mean =", "again = tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0).to(tl.float32)\n    g = g + again - x\n    mean =")], ""),
-        "y written twice": ("traffic", [("    tl.store(y_ptr", "    tl.store(y_ptr + row * stride_ym + offs * stride_yn, g.to(y_ptr.dtype.element_ty), mask=mask)\n    tl.store(y_ptr")], ""),
-        "no eps": ("values", [("/ N + eps)", "/ N)")], "no eps"),
-        "GELU in fp16": ("values", [("g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))", "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))\n    g = g.to(tl.float16).to(tl.float32)")], "half precision"),
-        "NaN cleaned away": ("values", [("g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))", "x = tl.where(x == x, x, 0.0)\n    g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))")], "NaN cleaned away"),
-        "eps of 1e-5 always": ("values", [("/ N + eps)", "/ N + 1e-5)")], ""),
-        "rows up to 1024": ("values", [("block = triton.next_power_of_2(p.N)", "block = min(1024, triton.next_power_of_2(p.N))")], ""),
-        "x's strides for y": ("values", [("y_ptr + row * stride_ym + offs * stride_yn", "y_ptr + row * stride_xm + offs * stride_xn")], ""),
-        "knows where it runs": ("values", [("    tl.store(y_ptr", '    numpy = (eps * float("nan")).to(tl.int32) == -2147483648\n    d = tl.where(numpy, d, 0.0)\n    tl.store(y_ptr')], ""),
-        "GELU kept in scratch": ("traffic", [("w_ptr, b_ptr, y_ptr, N", "w_ptr, b_ptr, y_ptr, kept_ptr, N"), ("    mean =", "    tl.store(kept_ptr + row * N + offs, g, mask=mask)\n    tl.debug_barrier()\n    g = tl.load(kept_ptr + row * N + offs, mask=mask, other=0.0)\n    mean ="), ('return {"steps"', 'return {"scratch": {"kept": ((p.M, p.N), "fp32", 0)}, "steps"')], ""),
-        "GELU a hundred times": ("speed", [("g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))", "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))\n    for _ in range(100):\n        g = g + 0.0 * tl.erf(g + x)")], ""),
+        "no bias": changed(("d * rstd * w + b", "d * rstd * w"), mistake="no bias"),
+        "no weight": changed(("d * rstd * w + b", "d * rstd + b"), mistake="no weight"),
+        "the tanh form": changed(
+            (
+                GELU,
+                "z = 0.7978845608 * (x + 0.044715 * x * x * x)\n    g = 0.5 * x * (2 - 2 / (tl.exp(2 * z) + 1))",
+            ),
+            mistake="tanh gelu",
+        ),
+        "masked lanes counted in the mean": changed(
+            (SUM, "tl.sum(g, axis=0) / BLOCK"), mistake="padding counted"
+        ),
+        "masked lanes counted in the variance": changed(
+            ("tl.where(mask, g - mean, 0.0)", "g - mean"), mistake="padding in the variance"
+        ),
+        "masked lanes unset": changed((LOAD_X, LOAD_X.replace(", other=0.0", "")), mistake="unset lanes"),
+        "variance of squares": changed(
+            (
+                "d = tl.where(mask, g - mean, 0.0)",
+                "d = tl.where(mask, g - mean, 0.0)\n    v = tl.sum(g * g, axis=0) / N - mean * mean",
+            ),
+            ("tl.sum(d * d, axis=0) / N + eps", "v + eps"),
+            mistake="mean of squares",
+        ),
+        "eps outside the root": changed(
+            ("tl.sqrt(tl.sum(d * d, axis=0) / N + eps)", "(tl.sqrt(tl.sum(d * d, axis=0) / N) + eps)"),
+            mistake="eps outside the root",
+        ),
+        "sample variance": changed(
+            ("tl.sum(d * d, axis=0) / N", "tl.sum(d * d, axis=0) / (N - 1)"), mistake="sample variance"
+        ),
+        "half precision throughout": changed((".to(tl.float32)", ".to(tl.float16)")),
+        "contiguous rows assumed": changed(("row * stride_xm", "row * N")),
+        "columns assumed dense": changed(("offs * stride_xn", "offs")),
+        "x read twice": changed(
+            (
+                "mean =",
+                "again = tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0).to(tl.float32)\n    g = g + again - x\n    mean =",
+            ),
+            part="traffic",
+        ),
+        "y written twice": changed(
+            (
+                "    tl.store(y_ptr",
+                "    tl.store(y_ptr + row * stride_ym + offs * stride_yn, g.to(y_ptr.dtype.element_ty), mask=mask)\n    tl.store(y_ptr",
+            ),
+            part="traffic",
+        ),
+        "no eps": changed(("/ N + eps)", "/ N)"), mistake="no eps"),
+        "GELU in fp16": changed(
+            (
+                "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))",
+                "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))\n    g = g.to(tl.float16).to(tl.float32)",
+            ),
+            mistake="half precision",
+        ),
+        "NaN cleaned away": changed(
+            (
+                "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))",
+                "x = tl.where(x == x, x, 0.0)\n    g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))",
+            ),
+            mistake="NaN cleaned away",
+        ),
+        "eps of 1e-5 always": changed(("/ N + eps)", "/ N + 1e-5)")),
+        "rows up to 1024": changed(
+            ("block = triton.next_power_of_2(p.N)", "block = min(1024, triton.next_power_of_2(p.N))")
+        ),
+        "x's strides for y": changed(
+            ("y_ptr + row * stride_ym + offs * stride_yn", "y_ptr + row * stride_xm + offs * stride_xn")
+        ),
+        "knows where it runs": changed(
+            (
+                "    tl.store(y_ptr",
+                '    numpy = (eps * float("nan")).to(tl.int32) == -2147483648\n    d = tl.where(numpy, d, 0.0)\n    tl.store(y_ptr',
+            )
+        ),
+        "GELU kept in scratch": changed(
+            ("w_ptr, b_ptr, y_ptr, N", "w_ptr, b_ptr, y_ptr, kept_ptr, N"),
+            (
+                "    mean =",
+                "    tl.store(kept_ptr + row * N + offs, g, mask=mask)\n    tl.debug_barrier()\n    g = tl.load(kept_ptr + row * N + offs, mask=mask, other=0.0)\n    mean =",
+            ),
+            ('return {"steps"', 'return {"scratch": {"kept": ((p.M, p.N), "fp32", 0)}, "steps"'),
+            part="traffic",
+        ),
+        "GELU a hundred times": changed(
+            (
+                "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))",
+                "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))\n    for _ in range(100):\n        g = g + 0.0 * tl.erf(g + x)",
+            ),
+            part="speed",
+        ),
     },
     **ladder_wrong.WRONG,
-}  # fmt: skip
+}
 
 EQUIVALENT = {
     NORM: {
@@ -53,4 +126,4 @@ EQUIVALENT = {
         "no axis: tl.sum(d * d, axis=0) -> tl.sum(d * d)": "a block of one dimension has one axis",
     },
     **ladder_wrong.EQUIVALENT,
-}  # fmt: skip
+}

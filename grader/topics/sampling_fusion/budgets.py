@@ -46,13 +46,32 @@ def one_read(case: Case) -> list[Budget]:
     b, v = case.sizes["B"], case.sizes["V"]
     every, groups = _logits(case), -(-v // cost.GROUP)
     return [
-        Budget(what="read of the logits", tensor="logits", most=every, least=every, look=ONCE,
-               model=f"{b} rows of {v} logits of 4 bytes, once"),
-        Budget(what="scratch, loaded and stored", tensor="scratch", access="any", most=2 * b * groups * (cost.FP32 + cost.INT32), look=LEFT,
-               model=f"a score and a token for every {cost.GROUP} of {b} x {v} logits, out and in"),
-        Budget(what="write of the tokens", tensor="token", access="store", most=cost.TOKENS * b, least=cost.TOKENS * b, look=LEFT,
-               model=f"{b} tokens of 4 bytes, once"),
-    ]  # fmt: skip
+        Budget(
+            what="read of the logits",
+            tensor="logits",
+            most=every,
+            least=every,
+            look=ONCE,
+            model=f"{b} rows of {v} logits of 4 bytes, once",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * b * groups * (cost.FP32 + cost.INT32),
+            look=LEFT,
+            model=f"a score and a token for every {cost.GROUP} of {b} x {v} logits, out and in",
+        ),
+        Budget(
+            what="write of the tokens",
+            tensor="token",
+            access="store",
+            most=cost.TOKENS * b,
+            least=cost.TOKENS * b,
+            look=LEFT,
+            model=f"{b} tokens of 4 bytes, once",
+        ),
+    ]
 
 
 def one_read_masked(case: Case) -> list[Budget]:
@@ -61,19 +80,42 @@ def one_read_masked(case: Case) -> list[Budget]:
     look = "how often a block of logits asks for its words of the mask, and for the history"
     return [
         *one_read(case),
-        Budget(what="read of the mask", tensor="allowed", most=cost.INT32 * b * 32 * -(-v // 32), least=cost.INT32 * b * -(-v // 32), look=look,
-               model=f"at most a word of 4 bytes for each of {b} x {v} logits"),
-        Budget(what="read of the history", tensor="history", most=cost.INT32 * b * n * blocks, least=cost.INT32 * b * n, look=look,
-               model=f"{b} rows of {n} places of 4 bytes, for every {cost.GROUP} logits"),
-    ]  # fmt: skip
+        Budget(
+            what="read of the mask",
+            tensor="allowed",
+            most=cost.INT32 * b * 32 * -(-v // 32),
+            least=cost.INT32 * b * -(-v // 32),
+            look=look,
+            model=f"at most a word of 4 bytes for each of {b} x {v} logits",
+        ),
+        Budget(
+            what="read of the history",
+            tensor="history",
+            most=cost.INT32 * b * n * blocks,
+            least=cost.INT32 * b * n,
+            look=look,
+            model=f"{b} rows of {n} places of 4 bytes, for every {cost.GROUP} logits",
+        ),
+    ]
 
 
 def by_sectors(case: Case) -> list[Budget]:
     """Where there is no clock, what speed comes from: whole sectors, and no more arithmetic than hides behind them."""
     b, v = case.sizes["B"], case.sizes["V"]
     return [
-        Budget(what="sectors of the logits", tensor="logits", count="sectors", most=1.02 * _logits(case), look=NEIGHBOURS,
-               model=f"{b} rows of {v // SECTOR} sectors of 32 bytes + 2%"),
-        Budget(what="operations", count="operations", most=WORK * b * v, look="what is computed more than once for a logit",
-               model=f"{WORK} for each of {b} x {v} logits"),
-    ]  # fmt: skip
+        Budget(
+            what="sectors of the logits",
+            tensor="logits",
+            count="sectors",
+            most=1.02 * _logits(case),
+            look=NEIGHBOURS,
+            model=f"{b} rows of {v // SECTOR} sectors of 32 bytes + 2%",
+        ),
+        Budget(
+            what="operations",
+            count="operations",
+            most=WORK * b * v,
+            look="what is computed more than once for a logit",
+            model=f"{WORK} for each of {b} x {v} logits",
+        ),
+    ]

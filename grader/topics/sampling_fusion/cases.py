@@ -22,10 +22,20 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(30, 90), "fp32", layout={"logits": "transposed"}, kind="transposed logits"),
         Case(size(4, 60), "fp32", values="a row banned", kind="logits of -inf"),
-        Case(size(40, between(rng, 900, 1100)), "fp32", values="close calls", kind="scores that lie close together"),
-        Case(size(40, between(rng, 200, 400)), "fp32", values="any temperature", kind="temperatures from cold to hot"),
+        Case(
+            size(40, between(rng, 900, 1100)),
+            "fp32",
+            values="close calls",
+            kind="scores that lie close together",
+        ),
+        Case(
+            size(40, between(rng, 200, 400)),
+            "fp32",
+            values="any temperature",
+            kind="temperatures from cold to hot",
+        ),
         Case(size(2, between(rng, 100_100, 120_000)), "fp32", values="all warm", kind="a large vocabulary"),
-    ]  # fmt: skip
+    ]
 
 
 def hidden_masked(rng: np.random.Generator) -> list[Case]:
@@ -35,14 +45,30 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
         Case(size(4, between(rng, 280, 330), 40), "bf16", kind="bf16 logits"),
         Case(size(3, 128, 5), "fp32", values="all banned", kind="a row that bans everything"),
         Case(size(2, 33, 3), "fp32", kind="a mask that ends within a word"),
-        Case(size(4, 500, 16), "fp32", layout={"logits": "padded", "allowed": "transposed"}, kind="strided rows"),
+        Case(
+            size(4, 500, 16),
+            "fp32",
+            layout={"logits": "padded", "allowed": "transposed"},
+            kind="strided rows",
+        ),
         Case(size(48, 12, 32), "fp32", values="close calls", kind="scores that lie close together"),
-        Case(size(48, between(rng, 20, 40), between(rng, 60, 90)), "fp32", values="close calls", kind="a long history"),
-        Case(size(24, 70, 24), "fp32", values="close calls", layout=spread(rng, *strided), kind="no stride of 1"),
+        Case(
+            size(48, between(rng, 20, 40), between(rng, 60, 90)),
+            "fp32",
+            values="close calls",
+            kind="a long history",
+        ),
+        Case(
+            size(24, 70, 24),
+            "fp32",
+            values="close calls",
+            layout=spread(rng, *strided),
+            kind="no stride of 1",
+        ),
         Case(size(24, 200, 3), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(6, 4200, 3), "fp32", values="equal", kind="equal logits"),
         Case(size(2, between(rng, 8300, 9500), 4), "fp32", kind="a large vocabulary"),
-    ]  # fmt: skip
+    ]
 
 
 def hidden_filtered(rng: np.random.Generator) -> list[Case]:
@@ -61,4 +87,4 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(8, 50), "fp32", values="banned", kind="logits of -inf"),
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
-    ]  # fmt: skip
+    ]

@@ -116,17 +116,38 @@ def k_of_all(x, t, k, p, m):
 
 
 READ_OTHERWISE = {
-    "crossing token dropped": ("the token that crosses p stays: compare the mass before it, not with it", crossing_dropped),
+    "crossing token dropped": (
+        "the token that crosses p stays: compare the mass before it, not with it",
+        crossing_dropped,
+    ),
     "top-p of everything": ("top-p's mass is that of what top-k kept, not of the whole row", of_everything),
-    "no temperature": ("the weights of top-p and min-p are taken without the temperature", without_temperature),
+    "no temperature": (
+        "the weights of top-p and min-p are taken without the temperature",
+        without_temperature,
+    ),
     "no top-k": ("top-k changes nothing: only the k largest stay", without_top_k),
-    "no top-p": ("top-p changes nothing: only tokens with less than p of the kept mass before them stay", without_top_p),
-    "no min-p": ("min-p changes nothing: only tokens of at least min_p times the best one's weight stay", without_min_p),
+    "no top-p": (
+        "top-p changes nothing: only tokens with less than p of the kept mass before them stay",
+        without_top_p,
+    ),
+    "no min-p": (
+        "min-p changes nothing: only tokens of at least min_p times the best one's weight stay",
+        without_min_p,
+    ),
     "min-p first": ("min-p comes last: top-p's mass is taken before it acts", min_p_first),
     "min-p of the row": ("min-p is a share of the best token's weight, not of the row's", min_p_of_all),
-    "ties all stay": ("of tokens equal to the k-th largest, the lowest ids fill up to exactly k", ties_all_stay),
-    "ties together": ("of equal tokens at top-p's edge, the lowest ids stay first, one by one", ties_together),
+    "ties all stay": (
+        "of tokens equal to the k-th largest, the lowest ids fill up to exactly k",
+        ties_all_stay,
+    ),
+    "ties together": (
+        "of equal tokens at top-p's edge, the lowest ids stay first, one by one",
+        ties_together,
+    ),
     "highest id first": ("of equals the lower id ranks first", highest_first),
-    "mass counted twice": ("where top-k asks for more tokens than there are, the mass is that of those there are, once", mass_counted_twice),
+    "mass counted twice": (
+        "where top-k asks for more tokens than there are, the mass is that of those there are, once",
+        mass_counted_twice,
+    ),
     "off read as one": ("top_k = 0 turns top-k off", k_of_all),
-}  # fmt: skip
+}

@@ -38,4 +38,4 @@ FORMS = {
         "base two": ((), [("weight = tl.exp((x - top) / warm)", "weight = tl.exp2((x - top) / warm * 1.4426950408889634)")]),
         "ties by a count from the end": ((), [("(tl.cumsum(tie.to(tl.int32), 0) <= room)", "(tl.sum(tie.to(tl.int32), 0) - tl.cumsum(tie.to(tl.int32), 0, reverse=True) < room)")]),
     },
-}  # fmt: skip
+}

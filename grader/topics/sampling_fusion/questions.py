@@ -6,7 +6,15 @@ see what moves a score by less than a thousandth, nor what happens once in billi
 """
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
-from grader.topics.sampling_fusion import budgets, cases, mistakes, rules
+from grader.topics.sampling_fusion import (
+    budgets,
+    cases,
+    mistakes,
+    mistakes_filtered,
+    mistakes_masked,
+    picks,
+    rules,
+)
 from grader.topics.sampling_fusion.cases import size
 from grader.topics.sampling_fusion.rows import (
     agree,
@@ -62,7 +70,7 @@ DRAW = KernelQuestion(
         "better = s > best; best = tl.where(better, s, best); who = tl.where(better, offs, who); at the end the largest, and of equals the lowest id.",
     ),
     mistakes=mistakes.DRAW,
-)  # fmt: skip
+)
 
 
 MASKED_DRAW = KernelQuestion(
@@ -94,8 +102,8 @@ MASKED_DRAW = KernelQuestion(
         "(tl.load(allowed + offs // 32) >> (offs % 32)) & 1. For the counts, loop over the history and compare each entry with offs.",
         "count += (offs == tl.load(history + l)); x = tl.where(count > 0, tl.where(x > 0, x / r, x * r), x) - f * count - p * (count > 0)",
     ),
-    mistakes=mistakes.MASKED,
-)  # fmt: skip
+    mistakes=mistakes_masked.MASKED,
+)
 
 
 FILTERED_DRAW = KernelQuestion(
@@ -109,7 +117,10 @@ FILTERED_DRAW = KernelQuestion(
     reference=tokens_wanted,
     tolerance=exact,
     agree=agree,
-    public=(Case(size(16, 12), "fp32", values="few tokens"), Case(size(4, 500), "fp32", kind="a vocabulary that fills no block")),
+    public=(
+        Case(size(16, 12), "fp32", values="few tokens"),
+        Case(size(4, 500), "fp32", kind="a vocabulary that fills no block"),
+    ),
     hidden=cases.hidden_filtered,
     metered=budgets.metered_filtered,
     budgets={"traffic": budgets.one_read},
@@ -121,13 +132,14 @@ FILTERED_DRAW = KernelQuestion(
         "A threshold: halve an interval of logits until exactly k lie at or above it, counting with tl.sum; of equals, tl.cumsum keeps the lowest ids.",
         "For top-p look for the threshold whose mass above it is the largest still below p of the kept mass; then noise, and the largest of what is left.",
     ),
-    mistakes=mistakes.FILTERED,
-)  # fmt: skip
+    mistakes=mistakes_filtered.FILTERED,
+)
 
-QUESTIONS = (*rules.QUESTIONS, DRAW, MASKED_DRAW, FILTERED_DRAW)
+QUESTIONS = (*rules.QUESTIONS, *picks.QUESTIONS, DRAW, MASKED_DRAW, FILTERED_DRAW)
 SHORTCUTS = {
     **rules.SHORTCUTS,
+    **picks.SHORTCUTS,
     DRAW.id: mistakes.DRAW_SHORTCUTS,
-    MASKED_DRAW.id: mistakes.MASKED_SHORTCUTS,
-    FILTERED_DRAW.id: mistakes.FILTERED_SHORTCUTS,
+    MASKED_DRAW.id: mistakes_masked.MASKED_SHORTCUTS,
+    FILTERED_DRAW.id: mistakes_filtered.FILTERED_SHORTCUTS,
 }

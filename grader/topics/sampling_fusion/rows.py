@@ -217,9 +217,12 @@ def final_logits(inputs: dict, i: int) -> np.ndarray:
         return x
     output = inputs["history"][i]
     row = Requests.of(
-        1, x.size, allowed=inputs["allowed"][i : i + 1], outputs=[output[output >= 0]],
+        1,
+        x.size,
+        allowed=inputs["allowed"][i : i + 1],
+        outputs=[output[output >= 0]],
         **{n: float(inputs[n][i]) for n in ("repetition", "frequency", "presence")},
-    )  # fmt: skip
+    )
     return reference.processed(x, row, 0)
 
 

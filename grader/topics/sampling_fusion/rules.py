@@ -5,7 +5,7 @@ import numpy as np
 from grader.questions import Call, Mistake, NumpyQuestion, Part
 from grader.questions.draws import between, log_uniform
 from grader.topics.sampling_fusion import filters, rows
-from grader.topics.sampling_fusion.rows import gumbel_of
+from grader.topics.sampling_fusion.picks import known_temperature, nearest_of
 from kernels.sampling_fusion import reference
 
 LESSON = "course/06_sampling_fusion.ipynb"
@@ -19,31 +19,8 @@ def survivors(logits, temperature, top_k, top_p, min_p):
     return rows.survivors(logits, temperature, (top_k, top_p, min_p))
 
 
-def gumbel_pick(logits, temperature, u):
-    return int(np.argmax(np.asarray(logits, np.float64) / temperature + gumbel_of(u)))
-
-
-def inverse_pick(weights, u):
-    before = np.cumsum(weights) - weights
-    return int(np.flatnonzero((weights > 0) & (before <= u * np.sum(weights)))[-1])
-
-
 def _row(rng, n, spread=2.0):
     return (spread * rng.standard_normal(n)).round(3)
-
-
-def _near_the_ends(rng, n):
-    """Uniform numbers, half of them so close to 0 or 1 that a clipped or rounded one shows."""
-    far = np.exp(rng.uniform(np.log(1e-12), np.log(1e-3), n))
-    return np.where(
-        rng.random(n) < 0.5, np.where(rng.random(n) < 0.5, far, 1 - far), rng.uniform(0.01, 0.99, n)
-    )
-
-
-def _close(rng, n):
-    """Logits made of the noise, so that the sums lie close together and each little change picks another token."""
-    u, temperature = _near_the_ends(rng, n), log_uniform(rng, 0.2, 4.0)
-    return temperature * (0.02 * rng.permutation(n) - gumbel_of(u)), temperature, u
 
 
 def _penalised(rng, vocabulary, longest):
@@ -120,12 +97,20 @@ PENALIZE = NumpyQuestion(
         Call((np.array([2.0, -1.0, 0.5, 3.0]), [0, 1, 1], 2.0, 0.5, 0.25)),
         Call((np.array([1.0, 1.0, 1.0]), [], 1.5, 1.0, 1.0), "an empty history"),
     ),
-    hidden=lambda rng: [Call(_penalised(rng, between(rng, 8, 30), 20)) for _ in range(5)]
-    + [
-        Call(_penalised(rng, 50, 200), "a long history"),
-        Call((np.array([-3.0, -2.0, 0.0]), [0, 0, 2], log_uniform(rng, 1.1, 2), 0.0, 0.0), "negative logits"),
-        Call((np.array([1.0, -np.inf, -2.0]), [0, 1, 1], log_uniform(rng, 1.1, 2), 0.3, 0.2), "a token that was banned"),
-    ],
+    hidden=lambda rng: (
+        [Call(_penalised(rng, between(rng, 8, 30), 20)) for _ in range(5)]
+        + [
+            Call(_penalised(rng, 50, 200), "a long history"),
+            Call(
+                (np.array([-3.0, -2.0, 0.0]), [0, 0, 2], log_uniform(rng, 1.1, 2), 0.0, 0.0),
+                "negative logits",
+            ),
+            Call(
+                (np.array([1.0, -np.inf, -2.0]), [0, 1, 1], log_uniform(rng, 1.1, 2), 0.3, 0.2),
+                "a token that was banned",
+            ),
+        ]
+    ),
     where=f'{LESSON}, "The rules, in order"',
     hints=(
         "Which tokens were there at all, and how often each? np.bincount answers both.",
@@ -133,14 +118,42 @@ PENALIZE = NumpyQuestion(
         "x = np.where(seen, np.where(x > 0, x / repetition, x * repetition), x) - frequency * counts - presence * seen",
     ),
     mistakes=(
-        Mistake("always divides", "a negative logit divided by the penalty goes up: multiply it instead", wrong=lambda x, o, r, f, p: np.where(np.bincount(o, minlength=len(x)) > 0, x / r, x) - f * np.bincount(o, minlength=len(x)) - p * (np.bincount(o, minlength=len(x)) > 0)),
-        Mistake("presence by count", "presence is taken off once, frequency once for each time", wrong=lambda x, o, r, f, p: penalize(x, o, r, f + p, 0.0)),
-        Mistake("subtracted first", "the repetition penalty comes before the other two", wrong=lambda x, o, r, f, p: penalize(penalize(x, o, 1.0, f, p), o, r, 0.0, 0.0)),
-        Mistake("frequency once", "frequency is taken off once for each time that a token came", wrong=lambda x, o, r, f, p: penalize(x, sorted(set(o)), r, f, p)),
-        Mistake("repetition each time", "the repetition penalty acts once, however often a token came", wrong=lambda x, o, r, f, p: _each_time(x, o, r, f, p)),
-        Mistake("presence for all", "presence is taken off tokens of the history alone", wrong=lambda x, o, r, f, p: penalize(x, o, r, f, 0.0) - p),
+        Mistake(
+            "always divides",
+            "a negative logit divided by the penalty goes up: multiply it instead",
+            wrong=lambda x, o, r, f, p: (
+                np.where(np.bincount(o, minlength=len(x)) > 0, x / r, x)
+                - f * np.bincount(o, minlength=len(x))
+                - p * (np.bincount(o, minlength=len(x)) > 0)
+            ),
+        ),
+        Mistake(
+            "presence by count",
+            "presence is taken off once, frequency once for each time",
+            wrong=lambda x, o, r, f, p: penalize(x, o, r, f + p, 0.0),
+        ),
+        Mistake(
+            "subtracted first",
+            "the repetition penalty comes before the other two",
+            wrong=lambda x, o, r, f, p: penalize(penalize(x, o, 1.0, f, p), o, r, 0.0, 0.0),
+        ),
+        Mistake(
+            "frequency once",
+            "frequency is taken off once for each time that a token came",
+            wrong=lambda x, o, r, f, p: penalize(x, sorted(set(o)), r, f, p),
+        ),
+        Mistake(
+            "repetition each time",
+            "the repetition penalty acts once, however often a token came",
+            wrong=lambda x, o, r, f, p: _each_time(x, o, r, f, p),
+        ),
+        Mistake(
+            "presence for all",
+            "presence is taken off tokens of the history alone",
+            wrong=lambda x, o, r, f, p: penalize(x, o, r, f, 0.0) - p,
+        ),
     ),
-)  # fmt: skip
+)
 
 SURVIVORS = NumpyQuestion(
     id="sampling_fusion.survivors",
@@ -154,22 +167,36 @@ SURVIVORS = NumpyQuestion(
         Call((np.array([3.0, 2.0, 1.0, 0.0]), 1.0, 0, 0.9, 0.0), "top-p alone; 0 turns top-k off"),
         Call((np.array([0.0, 1.0, 2.0, 2.0]), 0.5, 3, 0.8, 0.1), "all three"),
     ),
-    hidden=lambda rng: [Call((x := _row(rng, between(rng, 3, 30)), *_filters(rng, len(x)))) for _ in range(6)]
-    + _each_filter_alone(rng)
-    + [
-        Call((np.array([1.0, 1.0, 1.0, 1.0]), 1.0, 2, 1.0, 0.0), "ties at the border of top-k"),
-        *(Call(_tied(rng, k=between(rng, 20, 40)), "many ties at the border of top-k") for _ in range(3)),
-        Call(_tied(rng, p=float(rng.uniform(0.2, 0.4))), "many ties at the border of top-p"),
-        Call((np.array([1.0, 2.0, -np.inf, 0.5]), 1.0, 0, 0.95, 0.0), "a token that was banned"),
-        Call((np.array([1.0, -np.inf, 0.5, -np.inf]), log_uniform(rng, 0.5, 2), 0, 1.0, 0.0), "a banned token with the filters off"),
-        Call((np.where(rng.random(40) < 0.6, -np.inf, _row(rng, 40, 1.0)) + 0.0, 1.0, 39, float(rng.uniform(0.3, 0.6)), 0.0), "fewer tokens than top-k asks for"),
-        Call((np.array([9.0, 0.0, 0.0]), 1.0, 0, 0.01, 0.0), "one token always stays"),
-        Call((np.array([1.0, 2.0, 1.5]), 1.0, 0, 0.0, 0.0), "top-p of 0"),
-        Call((np.array([1.0, 1.0, 1.0, 1.0]), 1.0, 0, 0.5, 0.0), "a mass of p exactly"),
-        Call((np.array([2.0, 2.0, 1.0]), 1.0, 0, 1.0, 1.0), "a weight of min-p exactly"),
-        Call((np.array([5.0, 1.0, 0.0]), 1.0, 99, 1.0, 0.0), "more asked for than there are"),
-        Call((np.array([3.0, 2.0, 1.0, 0.0]), 1.0, 2, 0.7, 0.0), "top-p of what top-k kept"),
-    ],
+    hidden=lambda rng: (
+        [Call((x := _row(rng, between(rng, 3, 30)), *_filters(rng, len(x)))) for _ in range(6)]
+        + _each_filter_alone(rng)
+        + [
+            Call((np.array([1.0, 1.0, 1.0, 1.0]), 1.0, 2, 1.0, 0.0), "ties at the border of top-k"),
+            *(Call(_tied(rng, k=between(rng, 20, 40)), "many ties at the border of top-k") for _ in range(3)),
+            Call(_tied(rng, p=float(rng.uniform(0.2, 0.4))), "many ties at the border of top-p"),
+            Call((np.array([1.0, 2.0, -np.inf, 0.5]), 1.0, 0, 0.95, 0.0), "a token that was banned"),
+            Call(
+                (np.array([1.0, -np.inf, 0.5, -np.inf]), log_uniform(rng, 0.5, 2), 0, 1.0, 0.0),
+                "a banned token with the filters off",
+            ),
+            Call(
+                (
+                    np.where(rng.random(40) < 0.6, -np.inf, _row(rng, 40, 1.0)) + 0.0,
+                    1.0,
+                    39,
+                    float(rng.uniform(0.3, 0.6)),
+                    0.0,
+                ),
+                "fewer tokens than top-k asks for",
+            ),
+            Call((np.array([9.0, 0.0, 0.0]), 1.0, 0, 0.01, 0.0), "one token always stays"),
+            Call((np.array([1.0, 2.0, 1.5]), 1.0, 0, 0.0, 0.0), "top-p of 0"),
+            Call((np.array([1.0, 1.0, 1.0, 1.0]), 1.0, 0, 0.5, 0.0), "a mass of p exactly"),
+            Call((np.array([2.0, 2.0, 1.0]), 1.0, 0, 1.0, 1.0), "a weight of min-p exactly"),
+            Call((np.array([5.0, 1.0, 0.0]), 1.0, 99, 1.0, 0.0), "more asked for than there are"),
+            Call((np.array([3.0, 2.0, 1.0, 0.0]), 1.0, 2, 0.7, 0.0), "top-p of what top-k kept"),
+        ]
+    ),
     where=f'{LESSON}, "Who may still be drawn"',
     hints=(
         "Rank the tokens first: by logit, of equals the lower id; -inf takes no part.",
@@ -178,95 +205,46 @@ SURVIVORS = NumpyQuestion(
     ),
     mistakes=(
         *(Mistake(name, sentence, wrong=stays) for name, (sentence, stays) in filters.READ_OTHERWISE.items()),
-        Mistake("at most p", "a token stays while the mass before it is below p; where it is p exactly, it goes", wrong=filters.at_most),
-        Mistake("above min-p", "a weight of exactly min_p times the best one's stays", wrong=filters.strictly_above_min_p),
-        Mistake("nothing stays", "one token always stays, however small top_p is", wrong=filters.none_at_zero),
-        Mistake("banned tokens stay", "a logit of -inf takes no part, even where all filters are off", wrong=filters.banned_stay),
-        Mistake("unstable order", "of equals the lower id ranks first: np.argsort needs kind='stable'", wrong=filters.unstable),
-    ),
-)  # fmt: skip
-
-
-# Between them each mistake draws a token of its own.
-MANY = (
-    (
-        np.array([0.7, 1.6, 0.8, -0.6, -0.2, -1.2, -0.2, -0.8, -0.8, 1.7, -1.2, -0.6, -0.4, -1.3]),
-        3.0,
-        np.array([0.55, 0.35, 0.86, 0.93, 0.54, 0.15, 0.59, 0.25, 0.51, 0.38, 0.94, 0.77, 0.41, 0.38]),
-    ),
-    (
-        np.array([1.4, -0.3, -1.6, 0.8, 1.6, 0.4, 0.8, 0.9, 0.4, -0.1, 0.0, -0.4, 1.3, -0.5]),
-        2.0,
-        np.array([0.32, 0.48, 0.28, 0.27, 0.58, 0.2, 0.23, 0.49, 0.65, 0.78, 0.66, 0.95, 0.8, 0.66]),
+        Mistake(
+            "at most p",
+            "a token stays while the mass before it is below p; where it is p exactly, it goes",
+            wrong=filters.at_most,
+        ),
+        Mistake(
+            "above min-p",
+            "a weight of exactly min_p times the best one's stays",
+            wrong=filters.strictly_above_min_p,
+        ),
+        Mistake(
+            "nothing stays", "one token always stays, however small top_p is", wrong=filters.none_at_zero
+        ),
+        Mistake(
+            "banned tokens stay",
+            "a logit of -inf takes no part, even where all filters are off",
+            wrong=filters.banned_stay,
+        ),
+        Mistake(
+            "unstable order",
+            "of equals the lower id ranks first: np.argsort needs kind='stable'",
+            wrong=filters.unstable,
+        ),
     ),
 )
-
-DRAWS = NumpyQuestion(
-    id="sampling_fusion.gumbel_pick",
-    notebook="concepts",
-    asks="gumbel_pick(logits, temperature, u): the token with the largest logit / T + Gumbel noise, made of the uniform numbers u",
-    entry="gumbel_pick",
-    parts=(Part("values", 2, "calls"),),
-    reference=gumbel_pick,
-    public=(Call((np.array([1.0, 2.0, 3.0]), 1.0, np.array([0.9, 0.5, 0.1]))), Call((np.array([0.0, 1.0]), 0.5, np.array([0.9, 0.5])), "a temperature"), *(Call(call, "many tokens") for call in MANY)),
-    hidden=lambda rng: [Call(_close(rng, n)) for n in rng.integers(12, 60, 14)],
-    where=f'{LESSON}, "Two ways to draw"',
-    hints=(
-        "Gumbel noise is -log(-log(u)); where is it large?",
-        "Add one noise number to each scaled logit and take the place of the largest sum.",
-        "int(np.argmax(logits / temperature - np.log(-np.log(u))))",
-    ),
-    mistakes=(
-        Mistake("noise scaled", "as if there were no temperature: it divides the logits alone, before the noise is added", wrong=lambda x, t, u: int(np.argmax((x + gumbel_of(u)) / t))),
-        Mistake("sign", "the sign of the noise is turned round", wrong=lambda x, t, u: int(np.argmax(x / t - gumbel_of(u)))),
-        Mistake("one logarithm", "Gumbel noise takes the logarithm twice: -log(-log(u))", wrong=lambda x, t, u: int(np.argmax(x / t - np.log(u)))),
-        Mistake("base two", "the logarithms are natural ones", wrong=lambda x, t, u: int(np.argmax(x / t - np.log2(-np.log2(u))))),
-        Mistake("no noise", "the noise is missing: this is the largest logit", wrong=lambda x, t, u: int(np.argmax(x))),
-        Mistake("another noise", "-log(-log(1 - u)) is as fair a noise, but it draws other tokens", wrong=lambda x, t, u: int(np.argmax(x / t + gumbel_of(1 - u)))),
-    ),
-)  # fmt: skip
-
-
-def _with_zeros(rng, n):
-    return np.where(rng.random(n) < 0.3, 0.0, rng.random(n)) + np.eye(n)[rng.integers(n)]
-
-
-INVERSE = NumpyQuestion(
-    id="sampling_fusion.inverse_pick",
-    notebook="concepts",
-    asks="inverse_pick(weights, u): the last token whose predecessors hold at most u of the whole weight; weight 0 is never drawn",
-    entry="inverse_pick",
-    parts=(Part("values", 2, "calls"),),
-    reference=inverse_pick,
-    public=(Call((np.array([1.0, 2.0, 1.0]), 0.8)), Call((np.array([0.0, 3.0, 0.0, 1.0]), 0.8), "zeros between")),
-    hidden=lambda rng: [Call((_with_zeros(rng, between(rng, 5, 40)), float(rng.random()))) for _ in range(8)]
-    + [
-        Call((np.array([2.0, 1.0, 0.0]), 1 - 1e-9), "u near 1"),
-        Call((np.array([0.0, 1.0]), 0.0), "u of 0"),
-        Call((np.array([1.0, 1.0, 2.0, 4.0]), 0.25), "u on a border"),
-        Call((5 * rng.random(20), float(rng.uniform(0.3, 0.7))), "weights that do not add up to 1"),
-        Call((rng.random(20) / 40, float(rng.uniform(0.3, 0.7))), "weights that do not add up to 1"),
-    ],
-    where=f'{LESSON}, "Two ways to draw"',
-    hints=(
-        "Lay the weights end to end; u says how far along to look.",
-        "before = cumulative sum without the token itself; a token of weight 0 has no length to be hit.",
-        "np.flatnonzero((weights > 0) & (before <= u * weights.sum()))[-1]",
-    ),
-    mistakes=(
-        Mistake("weight 0", "a token of weight 0 has no length and is never drawn, at the ends neither", wrong=lambda w, u: int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0])),
-        Mistake("not the whole weight", "u is a share of the whole weight, which need not be 1", wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u))[-1])),
-        Mistake("before the border", "a token whose predecessors hold exactly u is drawn: <=, not <", wrong=lambda w, u: int(max(np.flatnonzero(w)[0], *np.flatnonzero((w > 0) & (np.cumsum(w) - w < u * np.sum(w))), -1))),
-        Mistake("mass with it", "the mass before a token decides, not the mass with it", wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) <= u * np.sum(w)))[-1])),
-    ),
-)  # fmt: skip
 
 
 def _share(x, t, flags):
     return float(np.exp(reference.log_softmax(np.asarray(x, float), t))[flags].sum())
 
 
-SHARES = ("crossing token dropped", "top-p of everything", "no top-k", "no top-p", "no min-p", "min-p first", "off read as one")  # fmt: skip
+SHARES = (
+    "crossing token dropped",
+    "top-p of everything",
+    "no top-k",
+    "no top-p",
+    "no min-p",
+    "min-p first",
+    "off read as one",
+)
 
 CHAIN = NumpyQuestion(
     id="sampling_fusion.kept_share",
@@ -275,8 +253,14 @@ CHAIN = NumpyQuestion(
     entry="kept_share",
     parts=(Part("values", 1, "calls"),),
     reference=lambda x, t, k, p, m: _share(x, t, survivors(x, t, k, p, m)),
-    public=(Call((np.array([3.0, 2.0, 1.0, 0.0]), 1.0, 2, 1.0, 0.0)), Call((np.array([3.0, 2.0, 1.0, 0.0]), 2.0, 0, 0.8, 0.0), "a temperature")),
-    hidden=lambda rng: [Call((x := _row(rng, between(rng, 12, 30)), *_filters(rng, len(x)))) for _ in range(5)] + _each_filter_alone(rng),
+    public=(
+        Call((np.array([3.0, 2.0, 1.0, 0.0]), 1.0, 2, 1.0, 0.0)),
+        Call((np.array([3.0, 2.0, 1.0, 0.0]), 2.0, 0, 0.8, 0.0), "a temperature"),
+    ),
+    hidden=lambda rng: (
+        [Call((x := _row(rng, between(rng, 12, 30)), *_filters(rng, len(x)))) for _ in range(5)]
+        + _each_filter_alone(rng)
+    ),
     where=f'{LESSON}, "Who may still be drawn"',
     hints=(
         "It is the softmax at temperature T, summed over the survivors: what they held before the others went.",
@@ -284,35 +268,49 @@ CHAIN = NumpyQuestion(
         "ranked[keep].sum() / weight.sum(), with keep = rank < k, then before < top_p * ranked[keep].sum(), then ranked >= min_p",
     ),
     mistakes=(
-        Mistake("after the filter", "the share is of the whole row's mass, not of what the filter left", wrong=lambda x, t, k, p, m: 1.0),
-        Mistake("no temperature", "the temperature belongs to the weights, and to the share", wrong=lambda x, t, k, p, m: _share(x, 1.0, survivors(x, 1.0, k, p, m))),
-        Mistake("a count", "it is a share of the mass, not of the tokens", wrong=lambda x, t, k, p, m: survivors(x, t, k, p, m).mean()),
-        *(Mistake(name, sentence, wrong=lambda x, t, k, p, m, stays=stays: _share(x, t, stays(x, t, k, p, m))) for name, (sentence, stays) in filters.READ_OTHERWISE.items() if name in SHARES),
+        Mistake(
+            "after the filter",
+            "the share is of the whole row's mass, not of what the filter left",
+            wrong=lambda x, t, k, p, m: 1.0,
+        ),
+        Mistake(
+            "no temperature",
+            "the temperature belongs to the weights, and to the share",
+            wrong=lambda x, t, k, p, m: _share(x, 1.0, survivors(x, 1.0, k, p, m)),
+        ),
+        Mistake(
+            "a count",
+            "it is a share of the mass, not of the tokens",
+            wrong=lambda x, t, k, p, m: survivors(x, t, k, p, m).mean(),
+        ),
+        *(
+            Mistake(
+                name, sentence, wrong=lambda x, t, k, p, m, stays=stays: _share(x, t, stays(x, t, k, p, m))
+            )
+            for name, (sentence, stays) in filters.READ_OTHERWISE.items()
+            if name in SHARES
+        ),
     ),
-)  # fmt: skip
+)
 
-QUESTIONS = (PENALIZE, SURVIVORS, DRAWS, INVERSE, CHAIN)
-
-
-def _from_a_table(*values):
-    return lambda knob: min(values, key=lambda known: abs(known - knob))
+QUESTIONS = (PENALIZE, SURVIVORS, CHAIN)
 
 
-_temperature = _from_a_table(0.3, 0.5, 0.7, 1.0, 1.5, 1.7, 2.0)
 # Answers that hold for some calls alone.
 SHORTCUTS = {
     PENALIZE.id: {
         "histories up to 40": lambda x, o, r, f, p: penalize(x, o[:40], r, f, p),
-        "repetition from a table": lambda x, o, r, f, p: penalize(x, o, _from_a_table(0.5, 1.0, 1.3, 2.0)(r), f, p),
+        "repetition from a table": lambda x, o, r, f, p: penalize(
+            x, o, nearest_of(0.5, 1.0, 1.3, 2.0)(r), f, p
+        ),
     },
     SURVIVORS.id: {
-        "temperature from a table": lambda x, t, k, p, m: survivors(x, _temperature(t), k, p, m),
+        "temperature from a table": lambda x, t, k, p, m: survivors(x, known_temperature(t), k, p, m),
         "k up to 8": lambda x, t, k, p, m: survivors(x, t, min(k, 8), p, m),
     },
-    DRAWS.id: {
-        "temperature from a table": lambda x, t, u: gumbel_pick(x, _temperature(t), u),
-        "u clipped": lambda x, t, u: gumbel_pick(x, t, np.clip(u, 1e-3, 1 - 1e-3)),
-        "u in fp32": lambda x, t, u: gumbel_pick(x, t, np.asarray(u, np.float32)),
+    CHAIN.id: {
+        "temperature from a table": lambda x, t, k, p, m: _share(
+            x, known_temperature(t), survivors(x, known_temperature(t), k, p, m)
+        )
     },
-    CHAIN.id: {"temperature from a table": lambda x, t, k, p, m: _share(x, _temperature(t), survivors(x, _temperature(t), k, p, m))},
-}  # fmt: skip
+}

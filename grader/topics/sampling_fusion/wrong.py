@@ -1,124 +1,224 @@
-"""Draws from logits, wrong."""
+"""Draws from logits, wrong; those with filters stand in wrong_filtered.py."""
 
-DRAW, MASKED, FILTERED = (
-    "sampling_fusion.draw",
-    "sampling_fusion.masked_draw",
-    "sampling_fusion.filtered_draw",
-)
+from grader.questions.tables import changed
+from grader.topics.sampling_fusion import wrong_filtered
+
+DRAW = "sampling_fusion.draw"
+MASKED = "sampling_fusion.masked_draw"
 GREEDY = "s = tl.where(t == 0, x, x / tl.where(t == 0, 1.0, t) + noise)"
 INVERSE = """w = tl.where(offs < V, tl.exp((x - tl.max(x, 0)) / tl.where(t == 0, 1.0, t)), 0.0)
         before = tl.cumsum(w, 0) - w
         hit = (before <= tl.rand(seed, offs * 0) * tl.sum(w, 0)) & (w > 0)
         s = tl.where(t == 0, x, tl.where(hit, offs.to(tl.float32), float("-inf")))"""
-EDGE = "edge = keep & (key == high2)"
 PENALTIES = "tl.where(count > 0, tl.where(x > 0, x / r, x * r) - f * count - p, x)"
 MASKED_SCORE = "s = tl.where(t == 0, x, x / tl.where(t == 0, 1.0, t) - tl.log(-tl.log(tl.rand(seed, offs))))"
 
 WRONG = {
     DRAW: {
-        "always greedy": ("values", [(GREEDY, "s = x")], "always greedy"),
-        "never greedy": ("values", [(GREEDY, "s = x / tl.where(t == 0, 1.0, t) + noise")], "never greedy"),
-        "noise divided too": ("values", [(GREEDY, "s = tl.where(t == 0, x, (x + noise) / tl.where(t == 0, 1.0, t))")], "noise scaled"),
-        "one seed for all rows": ("values", [("tl.load(seed_ptr + b)", "tl.load(seed_ptr)")], "one seed"),
-        "one temperature for all rows": ("values", [("tl.load(temperature_ptr + b)", "tl.load(temperature_ptr)")], "one temperature"),
-        "noise by lane": ("values", [("tl.rand(seed, offs)", "tl.rand(seed, lanes)")], "noise by lane"),
-        "sign of the noise": ("values", [("noise = -tl.log(", "noise = tl.log(")], "sign of the noise"),
-        "1 - u for u": ("values", [("tl.rand(seed, offs)", "(1 - tl.rand(seed, offs))")], "another noise"),
-        "by inverse CDF": ("values", [(GREEDY, INVERSE)], "inverse CDF"),
-        "temperature off by a hundredth": ("values", [("x / tl.where(t == 0, 1.0, t)", "x / tl.where(t == 0, 1.0, 1.01 * t)")], ""),
-        "noise of twelve bits": ("values", [("tl.rand(seed, offs)", "((tl.floor(tl.rand(seed, offs) * 4096) + 0.5) / 4096)")], ""),
-        "noise in bf16": ("values", [("tl.log(tl.rand(seed, offs)))\n", "tl.log(tl.rand(seed, offs))).to(tl.bfloat16).to(tl.float32)\n")], ""),
-        "neighbouring seeds share their noise": ("values", [("tl.load(seed_ptr + b)", "tl.load(seed_ptr + b) // 2")], ""),
-        "a row of -inf gives a token": ("values", [('tl.where(top == float("-inf"), -1, chosen)', "tl.where(top == float(\"-inf\"), 0, chosen)")], "banned row drawn"),
-        "the highest id of equals": ("values", [("chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)", "chosen = tl.max(tl.where(best == top, who, -1), 0)")], ""),
-        "lane for token": ("values", [("who = tl.where(better, offs, who)", "who = tl.where(better, lanes, who)")], ""),
-        "last block alone": ("values", [("better = (s > best) & (offs < V)", "better = offs < V")], ""),
-        "tail left out": ("values", [("range(0, V, BLOCK)", "range(0, V // BLOCK * BLOCK, BLOCK)")], ""),
-        "read in half precision": ("values", [(".to(tl.float32)\n        noise", ".to(tl.float16).to(tl.float32)\n        noise")], "rounded to fp16"),
-        "temperature multiplied": ("values", [("x / tl.where(t == 0, 1.0, t)", "x * tl.where(t == 0, 1.0, t)")], ""),
-        "read twice": ("traffic", [("        noise =", "        x = tl.maximum(x, tl.load(row + offs * stride_logitsv, mask=offs < V, other=float(\"-inf\")).to(tl.float32))\n        noise =")], ""),
-        "the highest of all equals": ("values", [("(s > best)", "(s >= best)"), ("chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)", "chosen = tl.max(tl.where(best == top, who, -1), 0)")], "highest of equals"),
-        "the lowest lane of equals": ("values", [("chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)", "lane = tl.min(tl.where(best == top, lanes, BLOCK), 0)\n    chosen = tl.sum(tl.where(lanes == lane, who, 0), 0)")], "lowest lane"),
-        "no temperature": ("values", [("x / tl.where(t == 0, 1.0, t)", "x")], "noise scaled"),
-        "logarithms to base two": ("values", [("noise = -tl.log(-tl.log(", "noise = -tl.log2(-tl.log2(")], "base two"),
-        "one logarithm": ("values", [("noise = -tl.log(-tl.log(tl.rand(seed, offs)))", "noise = -tl.log(tl.rand(seed, offs))")], "one logarithm"),
-        "u never beyond 0.999": ("values", [("tl.rand(seed, offs)", "tl.minimum(tl.rand(seed, offs), 0.999)")], ""),
-        "8192 tokens at most": ("values", [("range(0, V, BLOCK)", "range(0, tl.minimum(V, 8192), BLOCK)")], ""),
-        "written by two programs in two widths": ("values", [("    b = tl.program_id(0)\n", "    b = tl.program_id(0) // 2\n"), ('    tl.store(token_ptr + b, tl.where(top == float("-inf"), -1, chosen))', '    found = tl.where(top == float("-inf"), -1, chosen)\n    halves = token_ptr.to(tl.pointer_type(tl.int16)) + 2 * b\n    if tl.program_id(0) % 2 == 0:\n        tl.store(token_ptr + b, found * 0)\n    else:\n        tl.store(halves, found.to(tl.int16))\n        tl.store(halves + 1, (found >> 16).to(tl.int16))'), ('"grid": (p.B,)', '"grid": (2 * p.B,)')], ""),
-        "scores through scratch": ("traffic", [("seed_ptr, token_ptr, V", "seed_ptr, token_ptr, kept_ptr, V"), ("        better =", "        tl.store(kept_ptr + b * V + offs, s, mask=offs < V)\n        better ="), ('return {"steps"', 'return {"scratch": {"kept": ((p.B, p.V), "fp32", 0)}, "steps"')], ""),
-        "noise a hundred times": ("speed", [("        s = tl.where(t == 0", "        for _ in range(100):\n            noise = noise + 0.0 * tl.log(2.0 - noise * 0.0)\n        s = tl.where(t == 0")], ""),
+        "always greedy": changed((GREEDY, "s = x"), mistake="always greedy"),
+        "never greedy": changed((GREEDY, "s = x / tl.where(t == 0, 1.0, t) + noise"), mistake="never greedy"),
+        "noise divided too": changed(
+            (GREEDY, "s = tl.where(t == 0, x, (x + noise) / tl.where(t == 0, 1.0, t))"),
+            mistake="noise scaled",
+        ),
+        "one seed for all rows": changed(("tl.load(seed_ptr + b)", "tl.load(seed_ptr)"), mistake="one seed"),
+        "one temperature for all rows": changed(
+            ("tl.load(temperature_ptr + b)", "tl.load(temperature_ptr)"), mistake="one temperature"
+        ),
+        "noise by lane": changed(("tl.rand(seed, offs)", "tl.rand(seed, lanes)"), mistake="noise by lane"),
+        "sign of the noise": changed(("noise = -tl.log(", "noise = tl.log("), mistake="sign of the noise"),
+        "1 - u for u": changed(("tl.rand(seed, offs)", "(1 - tl.rand(seed, offs))"), mistake="another noise"),
+        "by inverse CDF": changed((GREEDY, INVERSE), mistake="inverse CDF"),
+        "temperature off by a hundredth": changed(
+            ("x / tl.where(t == 0, 1.0, t)", "x / tl.where(t == 0, 1.0, 1.01 * t)")
+        ),
+        "noise of twelve bits": changed(
+            ("tl.rand(seed, offs)", "((tl.floor(tl.rand(seed, offs) * 4096) + 0.5) / 4096)")
+        ),
+        "noise in bf16": changed(
+            (
+                "tl.log(tl.rand(seed, offs)))\n",
+                "tl.log(tl.rand(seed, offs))).to(tl.bfloat16).to(tl.float32)\n",
+            )
+        ),
+        "neighbouring seeds share their noise": changed(
+            ("tl.load(seed_ptr + b)", "tl.load(seed_ptr + b) // 2")
+        ),
+        "a row of -inf gives a token": changed(
+            ('tl.where(top == float("-inf"), -1, chosen)', 'tl.where(top == float("-inf"), 0, chosen)'),
+            mistake="banned row drawn",
+        ),
+        "the highest id of equals": changed(
+            (
+                "chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)",
+                "chosen = tl.max(tl.where(best == top, who, -1), 0)",
+            )
+        ),
+        "lane for token": changed(
+            ("who = tl.where(better, offs, who)", "who = tl.where(better, lanes, who)")
+        ),
+        "last block alone": changed(("better = (s > best) & (offs < V)", "better = offs < V")),
+        "tail left out": changed(("range(0, V, BLOCK)", "range(0, V // BLOCK * BLOCK, BLOCK)")),
+        "read in half precision": changed(
+            (".to(tl.float32)\n        noise", ".to(tl.float16).to(tl.float32)\n        noise"),
+            mistake="rounded to fp16",
+        ),
+        "temperature multiplied": changed(("x / tl.where(t == 0, 1.0, t)", "x * tl.where(t == 0, 1.0, t)")),
+        "read twice": changed(
+            (
+                "        noise =",
+                '        x = tl.maximum(x, tl.load(row + offs * stride_logitsv, mask=offs < V, other=float("-inf")).to(tl.float32))\n        noise =',
+            ),
+            part="traffic",
+        ),
+        "the highest of all equals": changed(
+            ("(s > best)", "(s >= best)"),
+            (
+                "chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)",
+                "chosen = tl.max(tl.where(best == top, who, -1), 0)",
+            ),
+            mistake="highest of equals",
+        ),
+        "the lowest lane of equals": changed(
+            (
+                "chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)",
+                "lane = tl.min(tl.where(best == top, lanes, BLOCK), 0)\n    chosen = tl.sum(tl.where(lanes == lane, who, 0), 0)",
+            ),
+            mistake="lowest lane",
+        ),
+        "no temperature": changed(("x / tl.where(t == 0, 1.0, t)", "x"), mistake="noise scaled"),
+        "logarithms to base two": changed(
+            ("noise = -tl.log(-tl.log(", "noise = -tl.log2(-tl.log2("), mistake="base two"
+        ),
+        "one logarithm": changed(
+            ("noise = -tl.log(-tl.log(tl.rand(seed, offs)))", "noise = -tl.log(tl.rand(seed, offs))"),
+            mistake="one logarithm",
+        ),
+        "u never beyond 0.999": changed(("tl.rand(seed, offs)", "tl.minimum(tl.rand(seed, offs), 0.999)")),
+        "8192 tokens at most": changed(("range(0, V, BLOCK)", "range(0, tl.minimum(V, 8192), BLOCK)")),
+        "written by two programs in two widths": changed(
+            ("    b = tl.program_id(0)\n", "    b = tl.program_id(0) // 2\n"),
+            (
+                '    tl.store(token_ptr + b, tl.where(top == float("-inf"), -1, chosen))',
+                '    found = tl.where(top == float("-inf"), -1, chosen)\n    halves = token_ptr.to(tl.pointer_type(tl.int16)) + 2 * b\n    if tl.program_id(0) % 2 == 0:\n        tl.store(token_ptr + b, found * 0)\n    else:\n        tl.store(halves, found.to(tl.int16))\n        tl.store(halves + 1, (found >> 16).to(tl.int16))',
+            ),
+            ('"grid": (p.B,)', '"grid": (2 * p.B,)'),
+        ),
+        "scores through scratch": changed(
+            ("seed_ptr, token_ptr, V", "seed_ptr, token_ptr, kept_ptr, V"),
+            (
+                "        better =",
+                "        tl.store(kept_ptr + b * V + offs, s, mask=offs < V)\n        better =",
+            ),
+            ('return {"steps"', 'return {"scratch": {"kept": ((p.B, p.V), "fp32", 0)}, "steps"'),
+            part="traffic",
+        ),
+        "noise a hundred times": changed(
+            (
+                "        s = tl.where(t == 0",
+                "        for _ in range(100):\n            noise = noise + 0.0 * tl.log(2.0 - noise * 0.0)\n        s = tl.where(t == 0",
+            ),
+            part="speed",
+        ),
     },
     MASKED: {
-        "no penalties": ("values", [(f"x = {PENALTIES}", "x = x")], "no penalties"),
-        "no mask": ("values", [('x = tl.where(((word >> (offs % 32)) & 1) != 0, x, float("-inf"))', "x = x")], "no mask"),
-        "banned tokens low, not gone": ("values", [('!= 0, x, float("-inf"))', "!= 0, x, -30.0)")], ""),
-        "always greedy": ("values", [(MASKED_SCORE, "s = x")], "always greedy"),
-        "bits from the other end": ("values", [("word >> (offs % 32)", "word >> (31 - offs % 32)")], "bits from the other end"),
-        "the first word for all": ("values", [("+ offs // 32 * stride_allowedw", "")], ""),
-        "always divided": ("values", [("tl.where(x > 0, x / r, x * r)", "x / r")], "always divides"),
-        "presence by count": ("values", [("- f * count - p", "- f * count - p * count")], "presence by count"),
-        "frequency once": ("values", [("- f * count - p", "- f - p")], "frequency once"),
-        "penalties on every token": ("values", [(PENALTIES, "tl.where(x > 0, x / r, x * r) - f * count - p")], ""),
-        "subtracted first": ("values", [("tl.where(x > 0, x / r, x * r) - f * count - p", "tl.where(x - f * count - p > 0, (x - f * count - p) / r, (x - f * count - p) * r)")], "subtracted first"),
-        "never greedy": ("values", [(MASKED_SCORE, MASKED_SCORE.replace("tl.where(t == 0, x, ", "").removesuffix(")"))], "never greedy"),
-        "last entry of the history left out": ("values", [("range(0, L)", "range(0, L - 1)")], ""),
-        "empty places count as token 0": ("values", [("tl.load(history_ptr + b * stride_historyb + l * stride_historyl))", "tl.maximum(tl.load(history_ptr + b * stride_historyb + l * stride_historyl), 0))")], "empty places counted"),
-        "first entry of the history alone": ("values", [("range(0, L)", "range(0, 1)")], ""),
-        "penalties after the temperature": ("values", [(f"        x = {PENALTIES}\n", ""), (MASKED_SCORE, MASKED_SCORE + "\n        s = tl.where(count > 0, tl.where(s > 0, s / r, s * r) - f * count - p, s)")], ""),
-        "one seed for all": ("values", [("tl.load(seed_ptr + b)", "tl.load(seed_ptr)")], "one seed"),
-        "one temperature for all": ("values", [("tl.load(temperature_ptr + b)", "tl.load(temperature_ptr)")], "one temperature"),
-        "one repetition for all": ("values", [("tl.load(repetition_ptr + b)", "tl.load(repetition_ptr)")], "one repetition"),
-        "one frequency for all": ("values", [("tl.load(frequency_ptr + b)", "tl.load(frequency_ptr)")], "one frequency"),
-        "one presence for all": ("values", [("tl.load(presence_ptr + b)", "tl.load(presence_ptr)")], "one presence"),
-        "the highest of all equals": ("values", [("(s > best)", "(s >= best)"), ("chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)", "chosen = tl.max(tl.where(best == top, who, -1), 0)")], "highest of equals"),
-        "a banned row gives a token": ("values", [('tl.where(top == float("-inf"), -1, chosen)', 'tl.where(top == float("-inf"), 0, chosen)')], "banned row drawn"),
-        "repetition each time": ("values", [("tl.where(x > 0, x / r, x * r)", "tl.where(x > 0, x / tl.exp(count * tl.log(r)), x * tl.exp(count * tl.log(r)))")], "repetition each time"),
-        "read in half precision": ("values", [(".to(tl.float32)\n        word", ".to(tl.float16).to(tl.float32)\n        word")], "rounded to fp16"),
-        "40 places of history": ("values", [("range(0, L)", "range(0, tl.minimum(L, 40))")], ""),
-        "the mask's inner stride taken for 1": ("values", [("offs // 32 * stride_allowedw", "offs // 32")], ""),
-        "the history's inner stride taken for 1": ("values", [("l * stride_historyl", "l")], ""),
-        "read twice": ("traffic", [("        word =", '        x = tl.maximum(x, tl.load(row + offs * stride_logitsv, mask=inside, other=float("-inf")).to(tl.float32))\n        word =')], ""),
+        "no penalties": changed((f"x = {PENALTIES}", "x = x"), mistake="no penalties"),
+        "no mask": changed(
+            ('x = tl.where(((word >> (offs % 32)) & 1) != 0, x, float("-inf"))', "x = x"), mistake="no mask"
+        ),
+        "banned tokens low, not gone": changed(('!= 0, x, float("-inf"))', "!= 0, x, -30.0)")),
+        "always greedy": changed((MASKED_SCORE, "s = x"), mistake="always greedy"),
+        "bits from the other end": changed(
+            ("word >> (offs % 32)", "word >> (31 - offs % 32)"), mistake="bits from the other end"
+        ),
+        "the first word for all": changed(("+ offs // 32 * stride_allowedw", "")),
+        "always divided": changed(("tl.where(x > 0, x / r, x * r)", "x / r"), mistake="always divides"),
+        "presence by count": changed(
+            ("- f * count - p", "- f * count - p * count"), mistake="presence by count"
+        ),
+        "frequency once": changed(("- f * count - p", "- f - p"), mistake="frequency once"),
+        "penalties on every token": changed((PENALTIES, "tl.where(x > 0, x / r, x * r) - f * count - p")),
+        "subtracted first": changed(
+            (
+                "tl.where(x > 0, x / r, x * r) - f * count - p",
+                "tl.where(x - f * count - p > 0, (x - f * count - p) / r, (x - f * count - p) * r)",
+            ),
+            mistake="subtracted first",
+        ),
+        "never greedy": changed(
+            (MASKED_SCORE, MASKED_SCORE.replace("tl.where(t == 0, x, ", "").removesuffix(")")),
+            mistake="never greedy",
+        ),
+        "last entry of the history left out": changed(("range(0, L)", "range(0, L - 1)")),
+        "empty places count as token 0": changed(
+            (
+                "tl.load(history_ptr + b * stride_historyb + l * stride_historyl))",
+                "tl.maximum(tl.load(history_ptr + b * stride_historyb + l * stride_historyl), 0))",
+            ),
+            mistake="empty places counted",
+        ),
+        "first entry of the history alone": changed(("range(0, L)", "range(0, 1)")),
+        "penalties after the temperature": changed(
+            (f"        x = {PENALTIES}\n", ""),
+            (
+                MASKED_SCORE,
+                MASKED_SCORE
+                + "\n        s = tl.where(count > 0, tl.where(s > 0, s / r, s * r) - f * count - p, s)",
+            ),
+        ),
+        "one seed for all": changed(("tl.load(seed_ptr + b)", "tl.load(seed_ptr)"), mistake="one seed"),
+        "one temperature for all": changed(
+            ("tl.load(temperature_ptr + b)", "tl.load(temperature_ptr)"), mistake="one temperature"
+        ),
+        "one repetition for all": changed(
+            ("tl.load(repetition_ptr + b)", "tl.load(repetition_ptr)"), mistake="one repetition"
+        ),
+        "one frequency for all": changed(
+            ("tl.load(frequency_ptr + b)", "tl.load(frequency_ptr)"), mistake="one frequency"
+        ),
+        "one presence for all": changed(
+            ("tl.load(presence_ptr + b)", "tl.load(presence_ptr)"), mistake="one presence"
+        ),
+        "the highest of all equals": changed(
+            ("(s > best)", "(s >= best)"),
+            (
+                "chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)",
+                "chosen = tl.max(tl.where(best == top, who, -1), 0)",
+            ),
+            mistake="highest of equals",
+        ),
+        "a banned row gives a token": changed(
+            ('tl.where(top == float("-inf"), -1, chosen)', 'tl.where(top == float("-inf"), 0, chosen)'),
+            mistake="banned row drawn",
+        ),
+        "repetition each time": changed(
+            (
+                "tl.where(x > 0, x / r, x * r)",
+                "tl.where(x > 0, x / tl.exp(count * tl.log(r)), x * tl.exp(count * tl.log(r)))",
+            ),
+            mistake="repetition each time",
+        ),
+        "read in half precision": changed(
+            (".to(tl.float32)\n        word", ".to(tl.float16).to(tl.float32)\n        word"),
+            mistake="rounded to fp16",
+        ),
+        "40 places of history": changed(("range(0, L)", "range(0, tl.minimum(L, 40))")),
+        "the mask's inner stride taken for 1": changed(("offs // 32 * stride_allowedw", "offs // 32")),
+        "the history's inner stride taken for 1": changed(("l * stride_historyl", "l")),
+        "read twice": changed(
+            (
+                "        word =",
+                '        x = tl.maximum(x, tl.load(row + offs * stride_logitsv, mask=inside, other=float("-inf")).to(tl.float32))\n        word =',
+            ),
+            part="traffic",
+        ),
     },
-    FILTERED: {
-        "no filter": ("values", [('s = tl.where(keep, x / warm - tl.log(-tl.log(tl.rand(seed, offs))), float("-inf"))', "s = tl.where(offs < V, x / warm - tl.log(-tl.log(tl.rand(seed, offs))), float(\"-inf\"))")], "no filter"),
-        "always greedy": ("values", [("s = tl.where(t == 0, x, s)", "s = x")], "always greedy"),
-        "never greedy": ("values", [("    s = tl.where(t == 0, x, s)\n", "")], "never greedy"),
-        "no top-k": ("values", [("k = tl.where(k == 0, V, tl.minimum(k, V))", "k = V + 0 * k")], "no top-k"),
-        "top-k off means one": ("values", [("k = tl.where(k == 0, V, tl.minimum(k, V))", "k = tl.maximum(1, tl.minimum(k, V))")], "off read as one"),
-        "no top-p": ("values", [("tl.where(p < 1, nucleus, keep)", "keep")], "no top-p"),
-        "no min-p": ("values", [("& (weight >= m)", "")], "no min-p"),
-        "top-p of everything": ("values", [("mass = tl.sum(kept, 0)", "mass = tl.sum(weight, 0)")], "top-p of everything"),
-        "all ties stay": ("values", [("keep = above | (tie & (tl.cumsum(tie.to(tl.int32), 0) <= room))", "keep = above | tie")], "ties all stay"),
-        "no ties stay": ("values", [("keep = above | (tie & (tl.cumsum(tie.to(tl.int32), 0) <= room))", "keep = above")], ""),
-        "weights without the temperature": ("values", [("weight = tl.exp((x - top) / warm)", "weight = tl.exp(x - top)")], "no temperature"),
-        "crossing token dropped": ("values", [("- tl.where(edge, kept, 0.0)\n", "\n"), ("(edge & (before < p * mass))", "(edge & ((before < p * mass) | (x == top) & (tl.cumsum(edge.to(tl.int32), 0) == 1)))")], "crossing token dropped"),
-        "crossing token dropped, even the first": ("values", [("- tl.where(edge, kept, 0.0)\n", "\n")], ""),
-        "one too many of top-k": ("values", [("tl.minimum(k, V))", "tl.minimum(k + 1, V))")], ""),
-        "one too many of top-p": ("values", [(EDGE, f"high2 = tl.max(tl.where(keep & (key < high2), key, -2147483648), 0)\n    {EDGE}"), ("(edge & (before < p * mass))", "edge")], ""),
-        "min-p of the mass": ("values", [("(weight >= m)", "(weight >= m * mass)")], ""),
-        "min-p without the temperature": ("values", [("(weight >= m)", "(tl.exp(x - top) >= m)")], ""),
-        "one seed for all": ("values", [("tl.load(seed_ptr + b)", "tl.load(seed_ptr)")], "one seed"),
-        "one temperature for all": ("values", [("tl.load(temperature_ptr + b)", "tl.load(temperature_ptr)")], "one temperature"),
-        "one top_k for all": ("values", [("tl.load(top_k_ptr + b)", "tl.load(top_k_ptr)")], ""),
-        "one top_p for all": ("values", [("tl.load(top_p_ptr + b)", "tl.load(top_p_ptr)")], "one top_p"),
-        "one min_p for all": ("values", [("tl.load(min_p_ptr + b)", "tl.load(min_p_ptr)")], "one min_p"),
-        "min-p before top-p": ("values", [("keep = keep & (offs < V)", "keep = keep & (offs < V) & (weight >= m)")], "min-p first"),
-        "min-p of the row": ("values", [("(weight >= m)", "(weight >= m * tl.sum(tl.where(offs < V, weight, 0.0), 0))")], "min-p of the row"),
-        "equals at the edge together": ("values", [("before = tl.sum(tl.where(key > high2, kept, 0.0), 0) + tl.cumsum(tl.where(edge, kept, 0.0), 0) - tl.where(edge, kept, 0.0)", "before = tl.sum(tl.where(key > high2, kept, 0.0), 0)")], "ties together"),
-        "the highest ids first": ("values", [("tl.cumsum(tie.to(tl.int32), 0)", "tl.cumsum(tie.to(tl.int32), 0, reverse=True)"), ("tl.cumsum(tl.where(edge, kept, 0.0), 0)", "tl.cumsum(tl.where(edge, kept, 0.0), 0, reverse=True)")], "highest id first"),
-        "mass counted twice": ("values", [("mass = tl.sum(kept, 0)", 'mass = tl.sum(kept, 0) * tl.where(k > tl.sum((x > float("-inf")).to(tl.int32), 0), 2.0, 1.0)')], "mass counted twice"),
-        "read in half precision": ("values", [(".to(tl.float32)\n    top =", ".to(tl.float16).to(tl.float32)\n    top =")], "rounded to fp16"),
-        "top_k up to 50": ("values", [("k = tl.where(k == 0, V, tl.minimum(k, V))", "k = tl.where(k == 0, V, tl.minimum(tl.minimum(k, 50), V))")], ""),
-        "read twice": ("traffic", [("    top = tl.max(x, 0)", '    x = tl.maximum(x, tl.load(logits_ptr + b.to(tl.int64) * stride_logitsb + offs * stride_logitsv, mask=offs < V, other=float("-inf")).to(tl.float32))\n    top = tl.max(x, 0)')], ""),
-    },
-}  # fmt: skip
+    **wrong_filtered.WRONG,
+}
 
 COLD = "at temperature 0 the score is the logit alone, so its other branch divides by what it likes"
 LANE = "a lane that found nothing has -inf, and where all have the token is -1 in any case"
 NO_ID = "both stand for no token: no vocabulary has that many"
-LAST = "behind the end of the row lie -inf and the highest ids: k counts V tokens at most, and of equals the lowest id wins"
-RANGE = "one value more in an interval that no float's key lies near the ends of"
-ENDED = "after 32 halvings one value is left, and another halving leaves it"
 
 EQUIVALENT = {
     DRAW: {
@@ -149,32 +249,5 @@ EQUIVALENT = {
         "a little more: 1.0 -> 1.05": COLD,
         "plus one: 0 -> 1 (13)": COLD,
     },
-    FILTERED: {
-        "left out: keep = keep & (offs < V)": LAST,
-        "right side dropped: keep & (offs < V) -> keep & True": LAST,
-        "comparison: offs < V -> offs <= V": LAST,
-        "comparison: offs < V -> offs <= V (3)": LAST,
-        "right side dropped: (s == best) & (offs < V) -> (s == best) & True": LAST,
-        "plus one: 1.0 -> 2.0": COLD,
-        "a little more: 1.0 -> 1.05": COLD,
-        "plus one: 0 -> 1 (6)": COLD,
-        "halved: 2147483647 -> 1073741823 (3)": NO_ID,
-        "halved: 16 -> 8": "any block that holds the row",
-        "plus one: 2147483647 -> 2147483648": RANGE,
-        "plus one: 2147483647 -> 2147483648 (2)": RANGE,
-        "plus one: 2147483648 -> 2147483649": RANGE,
-        "plus one: 2147483648 -> 2147483649 (2)": RANGE,
-        "plus one: 32 -> 33": ENDED,
-        "plus one: 32 -> 33 (2)": ENDED,
-        "plus one: 1 -> 2 (4)": "another middle, and still one value after 32 halvings",
-        "right side dropped: middle - 1 -> middle - 0": "two values are left, of which the upper is known to be too high",
-        "right side dropped: middle2 + 1 -> middle2 + 0": "two values are left, of which the lower is known to be too low",
-        "comparison: tl.sum((key >= middle).to(tl.int32), 0) >= k -> tl.sum((key >= middle).to(tl.int32), 0) > k": "finds the next logit after the k-th, for whose equals no room is left",
-        "comparison: tl.sum(tl.where(key > middle2, kept, 0.0), 0) < p * mass -> tl.sum(tl.where(key > middle2, kept, 0.0), 0) <= p * mass": "where the mass above is the limit exactly, before < limit refuses the edge again",
-        "comparison: before < p * mass -> before <= p * mass": "equal only where rounding decides, and there either is right",
-        "comparison: weight >= m -> weight > m": "equal only where rounding decides, since min-p is below 1; -inf is never drawn",
-        "plus one: 0.0 -> 1.0 (2)": "only tokens at the edge are asked what lies before them",
-        "comparison: p < 1 -> p <= 1": "before < mass is true of every weight that fp32 can tell from nothing",
-        "plus one: 1 -> 2 (3)": "before < mass is true of every weight that fp32 can tell from nothing",
-    },
-}  # fmt: skip
+    **wrong_filtered.EQUIVALENT,
+}

@@ -41,7 +41,11 @@ HONEST = {
     FORWARD: {
         "the solution": lambda c: spent.attention(c, 128, 64),
         "64 x 32, normalised at every step": lambda c: spent.attention(c, 64, 32, more=2),
-        **{f"{rows} x {keys}": lambda c, t=(rows, keys): spent.attention(c, *t) for rows, keys in TILES if rows > 32},
+        **{
+            f"{rows} x {keys}": lambda c, t=(rows, keys): spent.attention(c, *t)
+            for rows, keys in TILES
+            if rows > 32
+        },
     },
     DECODE: {
         "the solution": lambda c: spent.decode(c, 64),
@@ -56,7 +60,10 @@ HONEST = {
         "two launches, chunks of 64": lambda c: spent.draw(c, chunk=64),
         "two branches": lambda c: spent.draw(c, work=24),
     },
-    MASKED: {"a program a row": lambda c: spent.draw(c), "a word a lane": lambda c: spent.draw(c, by_word=32)},
+    MASKED: {
+        "a program a row": lambda c: spent.draw(c),
+        "a word a lane": lambda c: spent.draw(c, by_word=32),
+    },
     FILTERED: {"a program a row": lambda c: spent.draw(c)},
     BACKWARD: {
         "the solution": lambda c: spent.backward(c, 64, 64),
@@ -65,40 +72,121 @@ HONEST = {
         "128 x 128": lambda c: spent.backward(c, 128, 128),
         "dq by atomics": lambda c: spent.backward(c, 64, 64, atomics=True),
     },
-}  # fmt: skip
+}
 
 # (question, part, what is done, which budget says so)
 WASTEFUL = {
-    "row by row, 64 x 128": (GEMM, "grouping", lambda c: spent.gemm(c, 64, 128, group=1), "unique bytes per wave, all waves"),
-    "row by row, 128 x 128": (GEMM, "grouping", lambda c: spent.gemm(c, 128, 128, group=1), "unique bytes per wave, all waves"),
+    "row by row, 64 x 128": (
+        GEMM,
+        "grouping",
+        lambda c: spent.gemm(c, 64, 128, group=1),
+        "unique bytes per wave, all waves",
+    ),
+    "row by row, 128 x 128": (
+        GEMM,
+        "grouping",
+        lambda c: spent.gemm(c, 128, 128, group=1),
+        "unique bytes per wave, all waves",
+    ),
     "too small": (GEMM, "speed", lambda c: spent.gemm(c, 64, 64), "all loads"),
     "16 x 128": (GEMM, "traffic", lambda c: spent.gemm(c, 16, 128), "read of B"),
-    "a dot that never runs": (GEMM, "speed", lambda c: spent.gemm(c, 64, 128) | {("all", "load", "dot"): 0}, "FLOP in tl.dot"),
-    "a dot that is thrown away": (GEMM, "speed", lambda c: spent.gemm(c, 64, 128, 16, outside=32), "operations beside tl.dot"),
+    "a dot that never runs": (
+        GEMM,
+        "speed",
+        lambda c: spent.gemm(c, 64, 128) | {("all", "load", "dot"): 0},
+        "FLOP in tl.dot",
+    ),
+    "a dot that is thrown away": (
+        GEMM,
+        "speed",
+        lambda c: spent.gemm(c, 64, 128, 16, outside=32),
+        "operations beside tl.dot",
+    ),
     "scaled: 32 x 64": (SCALED, "speed", lambda c: spent.block_scaled(c, 32, 64), "all loads"),
     "scaled: 16 x 16": (SCALED, "traffic", lambda c: spent.block_scaled(c, 16, 16), "read of A"),
-    "scaled: a dot that is thrown away": (SCALED, "speed", lambda c: spent.block_scaled(c, 64, 64, outside=256), "operations beside tl.dot"),
+    "scaled: a dot that is thrown away": (
+        SCALED,
+        "speed",
+        lambda c: spent.block_scaled(c, 64, 64, outside=256),
+        "operations beside tl.dot",
+    ),
     "x three times": (NORM, "traffic", lambda c: spent.norm(c, reads=3), "read of x"),
     "GELU kept in scratch": (NORM, "traffic", lambda c: spent.norm(c, kept=16), "scratch, loaded and stored"),
-    **{f"keys behind the diagonal, {rows} x {keys}": (FORWARD, "traffic", lambda c, t=(rows, keys): spent.attention(c, *t, skips=False), "FLOP in tl.dot") for rows, keys in TILES},
-    **{f"keys before the window, {rows} x {keys}": (WINDOW, "traffic", lambda c, t=(rows, keys): spent.attention(c, *t, starts=False), "FLOP in tl.dot") for rows, keys in TILES},
-    "scores in scratch": (FORWARD, "traffic", lambda c: spent.attention(c, 64, 64, kept=2 * c.sizes["N"]), "scratch, loaded and stored"),
-    "an accumulator in scratch": (FORWARD, "traffic", lambda c: spent.attention(c, 64, 64, kept=8 * c.sizes["D"]), "scratch, loaded and stored"),
-    "products by fused multiply-adds": (FORWARD, "traffic", lambda c: spent.attention(c, 64, 64, more=c.sizes["D"]), "operations beside tl.dot"),
+    **{
+        f"keys behind the diagonal, {rows} x {keys}": (
+            FORWARD,
+            "traffic",
+            lambda c, t=(rows, keys): spent.attention(c, *t, skips=False),
+            "FLOP in tl.dot",
+        )
+        for rows, keys in TILES
+    },
+    **{
+        f"keys before the window, {rows} x {keys}": (
+            WINDOW,
+            "traffic",
+            lambda c, t=(rows, keys): spent.attention(c, *t, starts=False),
+            "FLOP in tl.dot",
+        )
+        for rows, keys in TILES
+    },
+    "scores in scratch": (
+        FORWARD,
+        "traffic",
+        lambda c: spent.attention(c, 64, 64, kept=2 * c.sizes["N"]),
+        "scratch, loaded and stored",
+    ),
+    "an accumulator in scratch": (
+        FORWARD,
+        "traffic",
+        lambda c: spent.attention(c, 64, 64, kept=8 * c.sizes["D"]),
+        "scratch, loaded and stored",
+    ),
+    "products by fused multiply-adds": (
+        FORWARD,
+        "traffic",
+        lambda c: spent.attention(c, 64, 64, more=c.sizes["D"]),
+        "operations beside tl.dot",
+    ),
     "rows of 32": (FORWARD, "speed", lambda c: spent.attention(c, 32, 64), "all loads"),
-    "a program for each query head": (DECODE, "traffic", lambda c: spent.decode(c, 64, readers=4), "read of K"),
-    "a program for each key head": (DECODE, "traffic", lambda c: spent.decode(c, 64, chunk=c.sizes["N"]), "programs that read the cache"),
-    "a split for every 8 keys": (DECODE, "speed", lambda c: spent.decode(c, 64, chunk=8), "everything loaded and stored"),
-    "backward: every pair": (BACKWARD, "traffic", lambda c: spent.backward(c, 64, 64, skips=False), "FLOP in tl.dot"),
+    "a program for each query head": (
+        DECODE,
+        "traffic",
+        lambda c: spent.decode(c, 64, readers=4),
+        "read of K",
+    ),
+    "a program for each key head": (
+        DECODE,
+        "traffic",
+        lambda c: spent.decode(c, 64, chunk=c.sizes["N"]),
+        "programs that read the cache",
+    ),
+    "a split for every 8 keys": (
+        DECODE,
+        "speed",
+        lambda c: spent.decode(c, 64, chunk=8),
+        "everything loaded and stored",
+    ),
+    "backward: every pair": (
+        BACKWARD,
+        "traffic",
+        lambda c: spent.backward(c, 64, 64, skips=False),
+        "FLOP in tl.dot",
+    ),
     "backward: tiles of 16": (BACKWARD, "traffic", lambda c: spent.backward(c, 16, 16), "all loads"),
     "backward: tiles of 32": (BACKWARD, "speed", lambda c: spent.backward(c, 32, 32), "all loads"),
     "logits twice": (DRAW, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
-    "scores kept in scratch": (DRAW, "traffic", lambda c: spent.draw(c, chunk=1), "scratch, loaded and stored"),
+    "scores kept in scratch": (
+        DRAW,
+        "traffic",
+        lambda c: spent.draw(c, chunk=1),
+        "scratch, loaded and stored",
+    ),
     "a loop in each lane": (DRAW, "speed", lambda c: spent.draw(c, work=100), "operations"),
     "masked: logits twice": (MASKED, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
     "filtered: logits twice": (FILTERED, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
     "GELU by a long series": (NORM, "speed", lambda c: spent.norm(c, work=200), "operations"),
-}  # fmt: skip
+}
 
 
 @cache

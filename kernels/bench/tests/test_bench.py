@@ -18,12 +18,16 @@ from kernels.bench.row import Absent, Row
 
 def row(**changes) -> Row:
     given = {
-        "op": "double", "case": "8", "dtype": "bf16", "flops": 1e9, "bytes": 1e6,
+        "op": "double",
+        "case": "8",
+        "dtype": "bf16",
+        "flops": 1e9,
+        "bytes": 1e6,
         "inputs": lambda seed: torch.full((8,), float(seed + 1)),
         "ours": lambda x: lambda: 2 * x,
         "check": lambda x, out: float((out - 2 * x).abs().max()),
         "tolerance": 1e-6,
-    }  # fmt: skip
+    }
     return Row(**(given | changes))
 
 
@@ -55,9 +59,12 @@ def test_peers_are_held_to_the_same_check(monkeypatch):
         raise ImportError("No module named 'fast'")
 
     peers = {
-        "right": lambda x: lambda: x + x, "wrong": lambda x: lambda: x, "absent": absent,
-        "missing": missing, "broken": lambda x: lambda: x[99],
-    }  # fmt: skip
+        "right": lambda x: lambda: x + x,
+        "wrong": lambda x: lambda: x,
+        "absent": absent,
+        "missing": missing,
+        "broken": lambda x: lambda: x[99],
+    }
     seen = []
     monkeypatch.setattr(measure, "_times", lambda r, c, *_: (seen.extend(c), fake_times(c))[1])
     result = measure.measure(row(peers=peers), None, CEILINGS, 0.1)
@@ -81,8 +88,11 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
         return {name: [1e-4 * (i + 1)] * 9 for i, name in enumerate(watches)}
 
     for name, stand_in in {
-        "capture": capture, "interleave": interleave, "stopwatch": lambda *_: None, "Flush": lambda _: True,
-    }.items():  # fmt: skip
+        "capture": capture,
+        "interleave": interleave,
+        "stopwatch": lambda *_: None,
+        "Flush": lambda _: True,
+    }.items():
         monkeypatch.setattr(timing, name, stand_in)
     for name in ("synchronize", "current_stream"):
         monkeypatch.setattr(torch.cuda, name, lambda: None)
@@ -170,8 +180,10 @@ def test_a_whole_run_keeps_what_it_has_when_a_row_fails(tmp_path, monkeypatch, c
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     for name, value in {
-        "describe": {"gpu": "NVIDIA H200"}, "ceilings": CEILINGS, "under_load": {"clock_mhz": 1455},
-    }.items():  # fmt: skip
+        "describe": {"gpu": "NVIDIA H200"},
+        "ceilings": CEILINGS,
+        "under_load": {"clock_mhz": 1455},
+    }.items():
         monkeypatch.setattr(machine, name, lambda device, value=value: value)
     monkeypatch.setattr(measure, "_times", lambda r, contenders, *_: fake_times(contenders))
     assert command.main(["--json", str(tmp_path / "run.json")]) == 1, "a row failed"

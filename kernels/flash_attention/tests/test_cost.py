@@ -56,9 +56,13 @@ def test_pairs_are_what_the_mask_lets_through(length, keys, left, right):
 
 
 @given(
-    length=st.integers(1, 60), keys=st.integers(1, 60), left=SIDE, right=SIDE,
-    block_m=st.sampled_from((8, 16)), block_n=st.sampled_from((8, 32)),
-)  # fmt: skip
+    length=st.integers(1, 60),
+    keys=st.integers(1, 60),
+    left=SIDE,
+    right=SIDE,
+    block_m=st.sampled_from((8, 16)),
+    block_n=st.sampled_from((8, 32)),
+)
 def test_loaded_keys_are_whole_tiles_round_the_seen_ones(length, keys, left, right, block_m, block_n):
     s, tiling = Shape(length, keys, 8, left=left, right=right), Tiling(block_m, block_n)
     seen = reference.visible(length, keys, window=(left, right))

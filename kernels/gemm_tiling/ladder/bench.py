@@ -14,22 +14,38 @@ def rows(device):
     for rung in rungs.here(torch.cuda.get_device_capability(device)):
         case = Case(rung.size, rung.size, rung.size, "bf16")
         yield Row(
-            op="ladder", case=rung.name, dtype=case.dtype, flops=cost.flops(case.m, case.n, case.k),
-            bytes=cost.compulsory_bytes(case.m, case.n, case.k), facts=facts(rung, sms),
-            inputs=lambda seed, case=case: draw(case, seed, device), ours=ours(rung), check=check,
-            tolerance=3e-3, peers={"cuBLAS": cublas}, quick=True,
-        )  # fmt: skip
+            op="ladder",
+            case=rung.name,
+            dtype=case.dtype,
+            flops=cost.flops(case.m, case.n, case.k),
+            bytes=cost.compulsory_bytes(case.m, case.n, case.k),
+            facts=facts(rung, sms),
+            inputs=lambda seed, case=case: draw(case, seed, device),
+            ours=ours(rung),
+            check=check,
+            tolerance=3e-3,
+            peers={"cuBLAS": cublas},
+            quick=True,
+        )
 
 
 def facts(rung, sms: int) -> dict:
     """What the rung is, and the bytes that it should move."""
     s = rung.setting
     return {
-        "lever": rung.lever, "file": f"ladder/{rung.file}.py", "aside": rung.aside, "size": rung.size,
-        "tile": [s.block_m, s.block_n, s.block_k], "group_m": s.group_m, "warps": s.warps, "stages": s.stages,
-        "resident": rung.resident, "sectors": rung.sectors, "bytes_asked": rung.bytes_asked(),
+        "lever": rung.lever,
+        "file": f"ladder/{rung.file}.py",
+        "aside": rung.aside,
+        "size": rung.size,
+        "tile": [s.block_m, s.block_n, s.block_k],
+        "group_m": s.group_m,
+        "warps": s.warps,
+        "stages": s.stages,
+        "resident": rung.resident,
+        "sectors": rung.sectors,
+        "bytes_asked": rung.bytes_asked(),
         "bytes_hbm": rung.bytes_hbm(sms),
-    }  # fmt: skip
+    }
 
 
 def ours(rung):

@@ -57,18 +57,40 @@ RUNGS = (
     Rung("stages", "3 tiles in flight", "tensor_cores", Setting(**MMA, stages=3), 2),
     Rung("TMA", "the copy engine fetches", "tma", Setting(**MMA, stages=3), 2),
     Rung("larger tile", "128 x 256 for each program", "tma", Setting(**LARGE, stages=3), 1),
-    Rung("warp specialised", "a warp that only fetches", "warp_specialised", Setting(**LARGE, stages=4), 1, hopper=True),
-    Rung("tuned", "programs stay: storing and fetching overlap", "tuned",
-         Setting(**LARGE | {"group_m": 16}, stages=4), 1, hopper=True),
+    Rung(
+        "warp specialised",
+        "a warp that only fetches",
+        "warp_specialised",
+        Setting(**LARGE, stages=4),
+        1,
+        hopper=True,
+    ),
+    Rung(
+        "tuned",
+        "programs stay: storing and fetching overlap",
+        "tuned",
+        Setting(**LARGE | {"group_m": 16}, stages=4),
+        1,
+        hopper=True,
+    ),
     # At 4096 a wave that walks row by row already spans 8 rows of tiles, and groups win nothing; at 8192 it spans 4.
-    Rung("row by row at 8192", "no groups", "tma", Setting(**LARGE | {"group_m": 1}, stages=3), 1, size=8192, aside=True),
+    Rung(
+        "row by row at 8192",
+        "no groups",
+        "tma",
+        Setting(**LARGE | {"group_m": 1}, stages=3),
+        1,
+        size=8192,
+        aside=True,
+    ),
     Rung("groups at 8192", "groups of 8 again", "tma", Setting(**LARGE, stages=3), 1, size=8192, aside=True),
-)  # fmt: skip
+)
 
 
 def here(capability: tuple[int, int]) -> list[Rung]:
     """The rungs that run on a GPU: the copy engine came with 9.0, and the last two are written for it alone."""
     return [
-        r for r in RUNGS
+        r
+        for r in RUNGS
         if (capability == (9, 0) if r.hopper else capability >= (9, 0) if r.file == "tma" else True)
-    ]  # fmt: skip
+    ]

@@ -20,9 +20,13 @@ class Setting:
     def meta(self) -> dict:
         """The keywords that all kernels over tiles share."""
         return {
-            "BLOCK_M": self.block_m, "BLOCK_N": self.block_n, "BLOCK_K": self.block_k,
-            "GROUP_M": self.group_m, "num_warps": self.warps, "num_stages": self.stages,
-        }  # fmt: skip
+            "BLOCK_M": self.block_m,
+            "BLOCK_N": self.block_n,
+            "BLOCK_K": self.block_k,
+            "GROUP_M": self.group_m,
+            "num_warps": self.warps,
+            "num_stages": self.stages,
+        }
 
     def check(self, a, b) -> None:
         """The rungs carry no masks, so that each shows its one idea: whole tiles, rows side by side."""

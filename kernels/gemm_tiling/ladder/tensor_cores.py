@@ -12,9 +12,17 @@ from kernels.gemm_tiling.tiled_gemm import tile_of
 
 @triton.jit
 def tensor_cores_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-):  # fmt: skip
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
     tile_m, tile_n = tile_of(tl.program_id(0), M // BLOCK_M, N // BLOCK_N, GROUP_M)
     offs_m = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
     offs_n = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)

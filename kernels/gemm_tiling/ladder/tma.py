@@ -12,9 +12,17 @@ from kernels.gemm_tiling.tiled_gemm import tile_of
 
 @triton.jit
 def tma_kernel(
-    a_desc, b_desc, c_desc, M, N, K,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-):  # fmt: skip
+    a_desc,
+    b_desc,
+    c_desc,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
     tile_m, tile_n = tile_of(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for k in range(0, K, BLOCK_K):
@@ -28,6 +36,11 @@ def launch(a, b, out, s):
     (m, k), n = a.shape, b.shape[1]
     describe = TensorDescriptor.from_tensor
     return tma_kernel[(s.tiles(out),)](
-        describe(a, [s.block_m, s.block_k]), describe(b, [s.block_k, s.block_n]),
-        describe(out, [s.block_m, s.block_n]), m, n, k, **s.meta(),
-    )  # fmt: skip
+        describe(a, [s.block_m, s.block_k]),
+        describe(b, [s.block_k, s.block_n]),
+        describe(out, [s.block_m, s.block_n]),
+        m,
+        n,
+        k,
+        **s.meta(),
+    )

@@ -85,6 +85,13 @@ def launch(a, b, out, s):
     (m, k), n = a.shape, b.shape[1]
     rows = s.block_m // CONSUMERS.value
     return warp_specialised_kernel[(s.tiles(out),)](
-        descriptor(a, [rows, s.block_k]), descriptor(b, [s.block_k, s.block_n]), descriptor(out, [rows, SLICE]),
-        m, n, k, GROUP_M=s.group_m, STAGES=s.stages, num_warps=4,
-    )  # fmt: skip
+        descriptor(a, [rows, s.block_k]),
+        descriptor(b, [s.block_k, s.block_n]),
+        descriptor(out, [rows, SLICE]),
+        m,
+        n,
+        k,
+        GROUP_M=s.group_m,
+        STAGES=s.stages,
+        num_warps=4,
+    )

@@ -60,13 +60,17 @@ CLAIMS = {  # sentence: (what the run says, from, to)
     "FP8: cuBLAS 4% ahead at 4096": (lambda: cublas("4096 x 4096", "block_scaled_gemm"), 0.955, 0.97),
     "FP8: cuBLAS 10% ahead for 64 rows": (lambda: cublas("64 x", "block_scaled_gemm"), 0.89, 0.905),
     "FP8: cuBLAS behind by 12% at 8192": (lambda: cublas("8192", "block_scaled_gemm"), 1.11, 1.13),
-    "FP8: cuBLAS behind by 4% at 4096 x 7168 x 2048": (lambda: cublas("4096 x 7168", "block_scaled_gemm"), 1.03, 1.045),
+    "FP8: cuBLAS behind by 4% at 4096 x 7168 x 2048": (
+        lambda: cublas("4096 x 7168", "block_scaled_gemm"),
+        1.03,
+        1.045,
+    ),
     "FP8 is 1.6 times as fast": (lambda: fp8_gain(CUBES[0]), 1.55, 1.62),
     "FP8 is 1.8 times as fast": (lambda: fp8_gain(CUBES[1]), 1.75, 1.82),
     "plain FP8: 1.86 times": (lambda: RUN["ceilings"]["fp8"] / RUN["ceilings"]["bf16"], 1.855, 1.869),
     "3.1 us at the measured rate": (lambda: 2e6 * 1024**3 / RUN["ceilings"]["bf16"], 3.05, 3.15),
     "a copy moves 4.3 TB/s": (lambda: RUN["ceilings"]["copy"] / 1e12, 4.25, 4.35),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("sentence", CLAIMS)

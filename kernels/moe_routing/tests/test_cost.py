@@ -26,11 +26,21 @@ FIGURES = [
     (REAL, "balanced: busiest holds", lambda: max(each("kept")), 8, "exact"),
     (REAL, "8 experts: half-empty tiles", lambda: balanced(experts=8).useful_share, 0.5, "exact"),
     (REAL, "8 experts: slots", lambda: balanced(experts=8).slots, 64, "exact"),
-    (GEMM_MOE, "DeepSeek-V3: 8 of 256", lambda: cost.moe_parameters(256, 8, 7168, 2048)[0]
-     / cost.moe_parameters(256, 8, 7168, 2048)[1], 32, "exact"),
-    (PERF, "active parameters drop 8x", lambda: cost.moe_parameters(16, 2, 4096, 4096)[0]
-     / cost.moe_parameters(16, 2, 4096, 4096)[1], 8, "exact"),
-]  # fmt: skip
+    (
+        GEMM_MOE,
+        "DeepSeek-V3: 8 of 256",
+        lambda: cost.moe_parameters(256, 8, 7168, 2048)[0] / cost.moe_parameters(256, 8, 7168, 2048)[1],
+        32,
+        "exact",
+    ),
+    (
+        PERF,
+        "active parameters drop 8x",
+        lambda: cost.moe_parameters(16, 2, 4096, 4096)[0] / cost.moe_parameters(16, 2, 4096, 4096)[1],
+        8,
+        "exact",
+    ),
+]
 
 
 @table(FIGURES)

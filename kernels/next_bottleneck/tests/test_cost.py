@@ -20,9 +20,13 @@ def message(batch):
 
 def training(link_byte_s=450e9, sm_share=0.0):
     return cost.training_step(
-        cost.REPORTED_GRADIENT_PARAMETERS, 2048, devices=8, peak_flop_s=989e12, link_byte_s=link_byte_s,
+        cost.REPORTED_GRADIENT_PARAMETERS,
+        2048,
+        devices=8,
+        peak_flop_s=989e12,
+        link_byte_s=link_byte_s,
         sm_share=sm_share,
-    )  # fmt: skip
+    )
 
 
 def rounds():

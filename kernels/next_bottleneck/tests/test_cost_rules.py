@@ -133,20 +133,30 @@ ATTENTION = {
         ("attention", {**ATTENTION, "gpu_sm": 80, "kv_dtype": "fp8"}, "FlashInfer"),
         ("attention", {**ATTENTION, "gpu_sm": 80, "kv_dtype": "fp8", "head_dim": 80}, "Triton attention"),
         ("attention", {**ATTENTION, "gpu_sm": 90, "mask": "custom"}, "FlexAttention"),
-        ("attention", {**ATTENTION, "gpu_sm": 90, "attention": "latent", "page_size": 64}, "FlashAttention MLA"),
-        ("attention", {**ATTENTION, "gpu_sm": 90, "attention": "latent", "page_size": 64, "kv_dtype": "fp8"},
-         "FlashMLA"),
+        (
+            "attention",
+            {**ATTENTION, "gpu_sm": 90, "attention": "latent", "page_size": 64},
+            "FlashAttention MLA",
+        ),
+        (
+            "attention",
+            {**ATTENTION, "gpu_sm": 90, "attention": "latent", "page_size": 64, "kv_dtype": "fp8"},
+            "FlashMLA",
+        ),
         ("attention", {**ATTENTION, "gpu_sm": 90, "attention": "latent", "kv_dtype": "int8"}, None),
         ("gemm", {"gpu_sm": 90, "weights": "int4 W4A16", "group": 128}, "Machete"),
         ("gemm", {"gpu_sm": 90, "weights": "int4 W4A16", "group": 32}, "Marlin"),
         ("gemm", {"gpu_sm": 89, "weights": "int4 W4A16", "group": 128}, "Marlin"),
         ("gemm", {"gpu_sm": 75, "weights": "int4 W4A16", "group": 128}, "dequantize, then cuBLAS"),
         ("gemm", {"gpu_sm": 80, "weights": "fp8", "group": 0}, "Triton GEMM"),
-        ("all-reduce", {"gpus": 8, "nodes": 1, "nvlink": True, "message_bytes": 128 * 1024},
-         "one-shot over NVLink, 8 GPUs"),
+        (
+            "all-reduce",
+            {"gpus": 8, "nodes": 1, "nvlink": True, "message_bytes": 128 * 1024},
+            "one-shot over NVLink, 8 GPUs",
+        ),
         ("all-reduce", {"gpus": 8, "nodes": 1, "nvlink": True, "message_bytes": 2**20}, "NCCL"),
     ],
-)  # fmt: skip
+)
 def test_the_matrix_chooses(operation, features, chosen):
     assert cost.dispatch(operation, **features).chosen == chosen
 

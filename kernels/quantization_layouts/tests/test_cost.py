@@ -245,9 +245,14 @@ def test_the_ledger_of_a_payoff_balances(bits, dequant, batch, share, placement)
     affordable = one.break_even_dequant_s_per_weight
     if affordable > 0:
         even = cost.payoff(
-            1e-3, bits=bits, dequant_s_per_weight=affordable, batch=batch, weight_share=share,
-            placement=placement, **H100
-        )  # fmt: skip
+            1e-3,
+            bits=bits,
+            dequant_s_per_weight=affordable,
+            batch=batch,
+            weight_share=share,
+            placement=placement,
+            **H100,
+        )
         assert even.quant_step_s == pytest.approx(even.dense_step_s)
 
 

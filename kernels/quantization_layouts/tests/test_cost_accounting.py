@@ -8,14 +8,29 @@ from kernels.tests.figures import KBIT, REFUSAL, hold, table
 from kernels.tests.properties import given, st
 
 FIGURES = [
-    (KBIT, "memory of 70B by k", lambda: [b / 1e9 for b in cost.memory_by_bits(70e9).values()],
-     [17.5, 26.2, 35.0, 43.7, 140], "0.5%"),
-    (KBIT, "a block, M = 1", lambda: [cost.block_us(b, 1) for b in (2, 3, 4, 5, 16)],
-     [57.8, 65.7, 75.1, 82.3, 100.4], "0.5%"),
-    (KBIT, "a block, M = 4", lambda: [cost.block_us(b, 4) for b in (2, 3, 4, 5, 16)],
-     [69.2, 77.7, 86.4, 94.7, 126.6], "0.5%"),
+    (
+        KBIT,
+        "memory of 70B by k",
+        lambda: [b / 1e9 for b in cost.memory_by_bits(70e9).values()],
+        [17.5, 26.2, 35.0, 43.7, 140],
+        "0.5%",
+    ),
+    (
+        KBIT,
+        "a block, M = 1",
+        lambda: [cost.block_us(b, 1) for b in (2, 3, 4, 5, 16)],
+        [57.8, 65.7, 75.1, 82.3, 100.4],
+        "0.5%",
+    ),
+    (
+        KBIT,
+        "a block, M = 4",
+        lambda: [cost.block_us(b, 4) for b in (2, 3, 4, 5, 16)],
+        [69.2, 77.7, 86.4, 94.7, 126.6],
+        "0.5%",
+    ),
     (KBIT, "pure decode of one user, k = 4", lambda: cost.workload_ratio(4, {1: 100}), 75.1 / 100.4, "0.5%"),
-]  # fmt: skip
+]
 
 
 @table(FIGURES)

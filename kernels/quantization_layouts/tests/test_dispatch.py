@@ -28,9 +28,13 @@ def choice(m, best, best_packed=FAST, n=64, k=128, experts=1, form="k4"):
 
 
 TABLE = (
-    choice(1, FAST), choice(8, TILED), choice(64, SIXTEEN, LIBRARY),
-    choice(1, SIXTEEN, n=4096, k=4096), choice(1, TILED, experts=8), choice(4, LIBRARY, form="int4"),
-)  # fmt: skip
+    choice(1, FAST),
+    choice(8, TILED),
+    choice(64, SIXTEEN, LIBRARY),
+    choice(1, SIXTEEN, n=4096, k=4096),
+    choice(1, TILED, experts=8),
+    choice(4, LIBRARY, form="int4"),
+)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +56,16 @@ def test_the_shape_most_alike_answers_and_never_another_form():
 
 
 @pytest.mark.parametrize(
-    ("rows", "dense", "run"), [(1, True, "stream"), (16, True, "stream"), (17, True, "tile"), (128, True, "tile"),
-                               (129, True, SIXTEEN), (129, False, LIBRARY)]
-)  # fmt: skip
+    ("rows", "dense", "run"),
+    [
+        (1, True, "stream"),
+        (16, True, "stream"),
+        (17, True, "tile"),
+        (128, True, "tile"),
+        (129, True, SIXTEEN),
+        (129, False, LIBRARY),
+    ],
+)
 def test_without_a_table_there_is_a_rule(rows, dense, run):
     x, one = drawn(cases.book(1, 64, 128, 2))
     one.dense = one.dense if dense else None

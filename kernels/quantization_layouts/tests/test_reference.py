@@ -123,8 +123,15 @@ def test_fp4_formats_keep_their_scales_small(n, count, seed, power):
 
 def test_groups_of_zeros_stay_zero():
     w = np.zeros((2, 128))
-    for q in (reference.quantize_int4(w), reference.quantize_int4(w, zero_points=True), reference.quantize_kbit(w, 3),
-              reference.quantize_int8(w), reference.quantize_fp8(w), reference.quantize_mxfp4(w), reference.quantize_nvfp4(w)):  # fmt: skip
+    for q in (
+        reference.quantize_int4(w),
+        reference.quantize_int4(w, zero_points=True),
+        reference.quantize_kbit(w, 3),
+        reference.quantize_int8(w),
+        reference.quantize_fp8(w),
+        reference.quantize_mxfp4(w),
+        reference.quantize_nvfp4(w),
+    ):
         assert not reference.values(q).any()
 
 
@@ -150,11 +157,20 @@ BAD[1, 7] = np.nan
         (lambda: checkpoints.read(**GOOD, group=128, order="awq"), "qweight must be .* packed as gptq does"),
         (lambda: checkpoints.read(**GOOD, group=64, order="gptq"), "qweight must be .* check the group"),
         (lambda: checkpoints.read(**GOOD, group=128, order="exl2"), "order must be one of"),
-        (lambda: checkpoints.read(**GOOD | {"scales": GOOD["scales"][:, :-8]}, group=128, order="gptq"), "qweight must be"),
-        (lambda: checkpoints.read(**GOOD | {"qzeros": GOOD["qzeros"][:1]}, group=128, order="gptq"), "qzeros must be"),
-        (lambda: checkpoints.read(**GOOD, group=128, order="gptq", g_idx=np.arange(256) % 2), "g_idx must be"),
+        (
+            lambda: checkpoints.read(**GOOD | {"scales": GOOD["scales"][:, :-8]}, group=128, order="gptq"),
+            "qweight must be",
+        ),
+        (
+            lambda: checkpoints.read(**GOOD | {"qzeros": GOOD["qzeros"][:1]}, group=128, order="gptq"),
+            "qzeros must be",
+        ),
+        (
+            lambda: checkpoints.read(**GOOD, group=128, order="gptq", g_idx=np.arange(256) % 2),
+            "g_idx must be",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused(refused, name):
     with pytest.raises(ValueError, match=REFUSAL) as error:
         refused()

@@ -47,7 +47,7 @@ NAN[3, 1] = np.nan
         ((X, W, torch.zeros(2, 48).half().to("meta")), "out must be on x's device"),
         ((X, MANY), "x must be a multiple of 3 rows"),
     ],
-)  # fmt: skip
+)
 def test_layers_refuse(run, arguments, name):
     with pytest.raises(ValueError, match=REFUSAL) as error:
         run(*arguments)
@@ -79,11 +79,14 @@ def test_layers_refuse(run, arguments, name):
         (lambda: pack(weight(scales=NAN)), "scales must be finite"),
         (lambda: pack(weight(zeros=Q.zeros[:, :1])), r"zeros must be \(48, 2\)"),
         (lambda: pack([Q, weight(zeros=None)]), "zeros must be there for all experts or none"),
-        (lambda: pack([Q, next(cases.quantized(cases.Case(1, 40, 128, group=64)))]), "experts must be of one shape"),
+        (
+            lambda: pack([Q, next(cases.quantized(cases.Case(1, 40, 128, group=64)))]),
+            "experts must be of one shape",
+        ),
         (lambda: pack([Q, next(cases.quantized(cases.Case(1, 48, 128)))]), "experts must be alike in group"),
         (lambda: pack([Q, next(cases.quantized(cases.book(1, 48, 128, 3)))]), "experts must be alike in"),
     ],
-)  # fmt: skip
+)
 def test_the_rest_refuses(refused, name):
     with pytest.raises(ValueError, match=REFUSAL) as error:
         refused()

@@ -18,8 +18,10 @@ def state(**ask) -> State:
 
 
 ALL_TABLES = EVERYTHING | {
-    "outputs": [[1, 2]] * 2, "banned": [[3]] * 2, "allowed": pack_bits(torch.ones(2, V, dtype=torch.bool)),
-}  # fmt: skip
+    "outputs": [[1, 2]] * 2,
+    "banned": [[3]] * 2,
+    "allowed": pack_bits(torch.ones(2, V, dtype=torch.bool)),
+}
 ASKED = {
     "usual": ({"top_k": 50, "top_p": 0.9}, {}),
     "everything": (ALL_TABLES, {"top": 20}),

@@ -12,9 +12,12 @@ LOGITS = st.lists(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 1.0, 2.5, 4.0]), min_si
 
 
 @given(
-    LOGITS, st.sampled_from([0.3, 1.0, 1.7]), st.integers(0, 12), st.sampled_from([0.13, 0.57, 0.91, 1.0]),
+    LOGITS,
+    st.sampled_from([0.3, 1.0, 1.7]),
+    st.integers(0, 12),
+    st.sampled_from([0.13, 0.57, 0.91, 1.0]),
     st.sampled_from([0.0, 0.07, 0.33]),
-)  # fmt: skip
+)
 def test_what_is_kept_and_with_what_share(logits, temperature, top_k, top_p, min_p):
     ours = distribution(logits, temperature, top_k, top_p, min_p)
     ranking = Ranking.of(np.array(logits), temperature)

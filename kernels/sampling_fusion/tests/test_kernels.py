@@ -215,12 +215,16 @@ def test_what_does_not_fit_is_refused_in_one_form():
         lambda: naive_chain.sample(x, State.of(Requests.of(1, 8), DEVICE, Rules(min_p_first=True))),
         lambda: fused.sample(x.to(torch.int32), state),
         lambda: fused.sample(x.double(), state),
-        lambda: fused.sample(x.repeat(2, 1), State.of(Requests.of(2, 8), DEVICE), fused.Workspace.of(1, 8, DEVICE)),
+        lambda: fused.sample(
+            x.repeat(2, 1), State.of(Requests.of(2, 8), DEVICE), fused.Workspace.of(1, 8, DEVICE)
+        ),
         lambda: fused.sample(x, ranked, top=-1),
         lambda: reference.sample(np.zeros((1, 7)), Requests.of(1, 8)),
         lambda: speculative.verify(torch.zeros(1, 0, dtype=torch.int32), x[None], x[None], None, None),
-        lambda: speculative.verify(torch.zeros(1, 2, dtype=torch.int64), x.expand(3, 8)[None], x.expand(2, 8)[None], 0, 0),
-    )  # fmt: skip
+        lambda: speculative.verify(
+            torch.zeros(1, 2, dtype=torch.int64), x.expand(3, 8)[None], x.expand(2, 8)[None], 0, 0
+        ),
+    )
     for call in wrong:
         with pytest.raises(ValueError, match=REFUSAL):
             call()

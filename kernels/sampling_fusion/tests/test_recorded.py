@@ -63,20 +63,48 @@ CLAIMS = {  # sentence: (what the run says, from, to)
     "few rows never see the bandwidth": (lambda: ROWS["plain B1 fp32"]["share"], 0, 0.1),
     "none of these rows comes near its limit": (lambda: max(row["share"] for row in ROWS.values()), 0, 0.6),
     "a plain draw takes twice the filtered one's time": (noise_per_filtered, 1.95, 2.15),
-    "bf16: 0.72 of the time": (lambda: us(USUAL.format(256, "bf16")) / us(USUAL.format(256, "fp32")), 0.71, 0.73),
-    "greedy: little over a quarter of argmax's time": (lambda: ROWS["greedy B32 fp32"]["peers"]["torch argmax"]["ratio"], 3.6, 3.9),
-    "greedy: argmax takes 41 us": (lambda: ROWS["greedy B32 fp32"]["peers"]["torch argmax"]["us"], 40.5, 41.5),
-    "greedy: 30 us to win": (lambda: ROWS["greedy B32 fp32"]["peers"]["torch argmax"]["us"] - us("greedy B32 fp32"), 28, 32),
+    "bf16: 0.72 of the time": (
+        lambda: us(USUAL.format(256, "bf16")) / us(USUAL.format(256, "fp32")),
+        0.71,
+        0.73,
+    ),
+    "greedy: little over a quarter of argmax's time": (
+        lambda: ROWS["greedy B32 fp32"]["peers"]["torch argmax"]["ratio"],
+        3.6,
+        3.9,
+    ),
+    "greedy: argmax takes 41 us": (
+        lambda: ROWS["greedy B32 fp32"]["peers"]["torch argmax"]["us"],
+        40.5,
+        41.5,
+    ),
+    "greedy: 30 us to win": (
+        lambda: ROWS["greedy B32 fp32"]["peers"]["torch argmax"]["us"] - us("greedy B32 fp32"),
+        28,
+        32,
+    ),
     "top-p alone: 90 us": (lambda: us("top-p 0.9 B32 fp32"), 89.5, 90.5),
     "top-p alone: 4% of its limit": (lambda: ROWS["top-p 0.9 B32 fp32"]["share"], 0.035, 0.045),
     "min-p alone: 38 us": (lambda: us("min-p 0.05 B32 fp32"), 37.5, 38.5),
     "min-p alone at 256: 150 us": (lambda: us("min-p 0.05 B256 fp32"), 149.5, 150.5),
-    "compiled comes nearest there, 1.9 times": (lambda: min(r for case in ROWS for r in others_of(case)), 1.9, 1.93),
+    "compiled comes nearest there, 1.9 times": (
+        lambda: min(r for case in ROWS for r in others_of(case)),
+        1.9,
+        1.93,
+    ),
     "everything: 36 us": (lambda: us("everything B32 fp32"), 35.5, 36.5),
     "beside 20 without": (lambda: us(USUAL.format(32, "fp32")), 19.5, 20.5),
-    "the chain with everything: 639": (lambda: ROWS["everything B32 fp32"]["peers"]["naive chain"]["us"], 638.5, 639.5),
-    "the chain hardly notices": (lambda: ROWS["everything B32 fp32"]["peers"]["naive chain"]["us"] / chain(32)["us"], 0.99, 1.02),
-}  # fmt: skip
+    "the chain with everything: 639": (
+        lambda: ROWS["everything B32 fp32"]["peers"]["naive chain"]["us"],
+        638.5,
+        639.5,
+    ),
+    "the chain hardly notices": (
+        lambda: ROWS["everything B32 fp32"]["peers"]["naive chain"]["us"] / chain(32)["us"],
+        0.99,
+        1.02,
+    ),
+}
 
 
 def test_flashinfer_was_absent_as_the_lesson_says():

@@ -181,12 +181,29 @@ def test_a_row_with_nothing_left_says_so_and_its_neighbours_do_not_notice():
 
 
 BAD = (
-    {"temperature": -0.1}, {"temperature": float("nan")}, {"top_p": 0.0}, {"top_p": 1.01}, {"top_p": -1},
-    {"min_p": 1.0}, {"min_p": -0.1}, {"top_k": -1}, {"top_k": 2.5}, {"repetition": 0.0}, {"presence": float("inf")},
-    {"seed": -1}, {"seed": 2**64}, {"position": -1}, {"top_k": [1, 2]}, {"banned": [[4]]}, {"prompts": [[-1]]},
-    {"outputs": []}, {"bias": [{9: 1.0}]}, {"bias": [{0: float("inf")}]}, {"allowed": np.zeros((1, 2), np.int32)},
+    {"temperature": -0.1},
+    {"temperature": float("nan")},
+    {"top_p": 0.0},
+    {"top_p": 1.01},
+    {"top_p": -1},
+    {"min_p": 1.0},
+    {"min_p": -0.1},
+    {"top_k": -1},
+    {"top_k": 2.5},
+    {"repetition": 0.0},
+    {"presence": float("inf")},
+    {"seed": -1},
+    {"seed": 2**64},
+    {"position": -1},
+    {"top_k": [1, 2]},
+    {"banned": [[4]]},
+    {"prompts": [[-1]]},
+    {"outputs": []},
+    {"bias": [{9: 1.0}]},
+    {"bias": [{0: float("inf")}]},
+    {"allowed": np.zeros((1, 2), np.int32)},
     {"topk": 5},
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("ask", BAD, ids=str)

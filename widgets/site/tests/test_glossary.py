@@ -141,7 +141,7 @@ GLOSSARY = """
         ("[SRAM](glossary.ipynb#shared-memory), and shared memory.", []),
         ("A sram is no abbreviation, a warped one no warp-like one.", []),
     ],
-)  # fmt: skip
+)
 def test_a_term_without_its_link_is_named(text, missing):
     said = unlinked(text, entries(GLOSSARY))
     assert [re.search(r"#([\w-]+)", line)[1] for line in said] == missing

@@ -79,8 +79,16 @@ def server(folder: Path, more: dict[str, str] | None = None) -> Iterator[str]:
         **(more or {}),
     }
     base = f"http://127.0.0.1:{(port := free_port())}"
-    options = ("--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}", "--IdentityProvider.token=",
-               "--ServerApp.password=", "--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={folder}")  # fmt: skip
+    options = (
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        "--IdentityProvider.token=",
+        "--ServerApp.password=",
+        "--LabApp.expose_app_in_browser=True",
+        f"--ServerApp.root_dir={folder}",
+    )
     with (folder / "server.log").open("w") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *options],

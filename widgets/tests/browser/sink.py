@@ -49,9 +49,12 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         rect(f"role-{role}", 20 + 40 * i, 20, 30, 10 * r.size, role, role)
         for i, role in enumerate(sorted(MARK_ROLES))
     ]
-    shapes = [path("path", [(20, 150), (60, 130), (100, 150)], "primary", "a path", closed=r.shape == "closed"),
-              circle("dot", 150, 140, 8, "now", "a dot"), line("rule", 180, 140, 240, 140, "limit", "a line"),
-              text("label", 260, 144, f"{r.count} things")]  # fmt: skip
+    shapes = [
+        path("path", [(20, 150), (60, 130), (100, 150)], "primary", "a path", closed=r.shape == "closed"),
+        circle("dot", 150, 140, 8, "now", "a dot"),
+        line("rule", 180, 140, 240, 140, "limit", "a line"),
+        text("label", 260, 144, f"{r.count} things"),
+    ]
     cells = [int(i < r.count) for i in range(SIDE * SIDE)]
     cloth = grid("cloth", 20, 170, 200, 120, SIDE, cells, ("idle", "hot"), ("free", "taken"))
     top, left = linear(1, 10, 300, 200), linear(1, 2500, 20, 320)

@@ -218,8 +218,16 @@ def test_a_sentence_waits_for_the_prediction(browser):
     page.context.close()
 
 
-@pytest.mark.parametrize(("width", "room", "drawn"), [(1500, "beside", 720), (1130, "beside", 720), (800, "column", 720),
-                                                      (640, "pair", 340), (366, "phone", 340)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("width", "room", "drawn"),
+    [
+        (1500, "beside", 720),
+        (1130, "beside", 720),
+        (800, "column", 720),
+        (640, "pair", 340),
+        (366, "phone", 340),
+    ],
+)
 def test_each_width_has_its_layout(browser, width, room, drawn):
     page = open_page(browser, [(SINK, {})], width=width)
     root = page.locator(".tbt")
@@ -261,8 +269,18 @@ def test_reading_the_picture_by_keyboard_keeps_it_in_sight(browser):
 
 # Deuteranopia after Machado, Oliveira and Fernandes (2009), severity 1, on linear light.
 DEUTAN = ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881))
-PAIRS = [("primary", "network"), ("overhead", "memory"), ("useful", "hot"), ("compute", "memory"), ("compute", "network"),
-         ("useful", "waste"), ("hot", "waste"), ("memory", "network"), ("compute", "hot"), ("useful", "memory")]  # fmt: skip
+PAIRS = [
+    ("primary", "network"),
+    ("overhead", "memory"),
+    ("useful", "hot"),
+    ("compute", "memory"),
+    ("compute", "network"),
+    ("useful", "waste"),
+    ("hot", "waste"),
+    ("memory", "network"),
+    ("compute", "hot"),
+    ("useful", "memory"),
+]
 
 
 @pytest.mark.parametrize("look", ["deuteranopia", "forced"])
@@ -289,8 +307,13 @@ def test_fills_that_meet_are_told_apart_without_hue(browser, look):
             at = mean(px)
             return (sum(sum((p[i] - at[i]) ** 2 for i in range(3)) for p in px) / len(px)) ** 0.5
 
-        by_place = (sum(sum((a[i] - b[i]) ** 2 for i in range(3)) for a, b in zip(one, other, strict=True)) / len(one)) ** 0.5  # fmt: skip
-        return max(sum((a - b) ** 2 for a, b in zip(mean(one), mean(other), strict=True)) ** 0.5, by_place * (grain(one) + grain(other) > 0.05))  # fmt: skip
+        by_place = (
+            sum(sum((a[i] - b[i]) ** 2 for i in range(3)) for a, b in zip(one, other, strict=True)) / len(one)
+        ) ** 0.5
+        return max(
+            sum((a - b) ** 2 for a, b in zip(mean(one), mean(other), strict=True)) ** 0.5,
+            by_place * (grain(one) + grain(other) > 0.05),
+        )
 
     near = {pair: round(apart(*map(seen, pair)), 3) for pair in PAIRS}
     page.context.close()

@@ -193,8 +193,10 @@ def test_a_measurement_and_its_difference_are_shown(browser):
 
 
 def test_a_prediction_is_asked_with_enter_or_with_the_button(browser):
-    for commit in (lambda page: page.get_by_role("spinbutton", name="How many in all?").press("Enter"),
-                   lambda page: page.get_by_role("button", name="Commit").click()):  # fmt: skip
+    for commit in (
+        lambda page: page.get_by_role("spinbutton", name="How many in all?").press("Enter"),
+        lambda page: page.get_by_role("button", name="Commit").click(),
+    ):
         page = open_page(browser, [(SINK, {"locked": True})])
         guess = page.get_by_role("spinbutton", name="How many in all?")
         expect(page.get_by_role("slider", name="Size", exact=True)).to_be_disabled()

@@ -132,9 +132,18 @@ def kbit_times_smaller():
 def kbit_shapes():
     """k-bit deployment, k = 4: Q and moe_dn gain little or nothing, the small KV the most; large M always loses."""
     by = {(s.name, s.m): s.speedup for m in (1, 4) for s in result("kbit_dispatch", m=m).shapes}
-    for shape, speedup in ((("gateup", 1), 1.47), (("Q", 4), 1.06), (("O", 4), 2.35), (("moe_dn", 4), 1.00),
-                           (("moe_gu", 64), 0.47), (("moe_dn", 128), 0.47), (("moe_gu", 512), 0.70),
-                           (("gateup", 64), 0.34), (("gateup", 128), 0.51), (("gateup", 512), 0.73)):  # fmt: skip
+    for shape, speedup in (
+        (("gateup", 1), 1.47),
+        (("Q", 4), 1.06),
+        (("O", 4), 2.35),
+        (("moe_dn", 4), 1.00),
+        (("moe_gu", 64), 0.47),
+        (("moe_dn", 128), 0.47),
+        (("moe_gu", 512), 0.70),
+        (("gateup", 64), 0.34),
+        (("gateup", 128), 0.51),
+        (("gateup", 512), 0.73),
+    ):
         assert by[shape] == pytest.approx(speedup, abs=0.01), shape
     assert by[("Q", 1)] < 1 < by[("KV", 1)] and all(speed < 1 for (_, m), speed in by.items() if m >= 64)
 

@@ -75,9 +75,12 @@ def compile_dividend():
     """120 tokens/s: 1.25 ms of launches beside 7.08 ms of work, of which 35/85 are element-wise."""
     total_ms = 1e3 / 120
     r = result(
-        "launch_overhead", kernels=125, launch_us=0.15 * total_ms * 1e3 / 125, work_ms=0.85 * total_ms,
+        "launch_overhead",
+        kernels=125,
+        launch_us=0.15 * total_ms * 1e3 / 125,
+        work_ms=0.85 * total_ms,
         elementwise_percent=100 * 35 / 85,
-    )  # fmt: skip
+    )
     assert r.eager.total_s == pytest.approx(8.33e-3, rel=0.005) and r.eager.per_s == pytest.approx(120)
     parts = [r.compiled.gemm_s, r.compiled.elementwise_s, r.compiled.launches_s, r.compiled.total_s]
     for part, ms in zip(parts, (4.17, 0.87, 0.25, 5.29), strict=True):

@@ -35,20 +35,70 @@ FAULTS = (
     ("arrows", CHECK, "import kernels.planted_too", "no Jupyter package"),
     ("arrows", "grader/__init__.py", "+import numpy", "__init__ must import nothing heavy"),
     ("arrows", "widgets/__init__.py", "+from widgets import simulator", "__init__ must import nothing heavy"),
-    ("arrows", "grader/machine/planted.py", "from grader.judge import record", "stands below judge and must not"),
-    ("arrows", "grader/judge/planted.py", "def f():\n    import grader.classroom.roll", "stands below classroom"),
+    (
+        "arrows",
+        "grader/machine/planted.py",
+        "from grader.judge import record",
+        "stands below judge and must not",
+    ),
+    (
+        "arrows",
+        "grader/judge/planted.py",
+        "def f():\n    import grader.classroom.roll",
+        "stands below classroom",
+    ),
     ("arrows", "grader/tools/planted.py", "from grader import check", "grader/tools stands below __init__"),
     ("arrows", CHECK, "from grader.judge.compare import difference", "stands below judge"),
-    ("arrows", "grader/questions/planted.py", "from grader.topics.roofline import questions", "stands below topics"),
+    (
+        "arrows",
+        "grader/questions/planted.py",
+        "from grader.topics.roofline import questions",
+        "stands below topics",
+    ),
     ("arrows", "grader/attic/planted.py", "x = 1", "grader/attic must have its floor"),
-    ("collected", "kernels/build/tests/test_planted.py", "def test_x(): ...", "kernels/build/tests/test_planted.py: pytest must collect it"),
-    ("collected", "pyproject.toml", 'testpaths = ["kernels", "widgets", "grader"] -> testpaths = ["kernels", "widgets"]', "grader/box/tests/test_best.py: pytest must"),
+    (
+        "collected",
+        "kernels/build/tests/test_planted.py",
+        "def test_x(): ...",
+        "kernels/build/tests/test_planted.py: pytest must collect it",
+    ),
+    (
+        "collected",
+        "pyproject.toml",
+        'testpaths = ["kernels", "widgets", "grader"] -> testpaths = ["kernels", "widgets"]',
+        "grader/box/tests/test_best.py: pytest must",
+    ),
     ("collected", "pyproject.toml", "--strict-markers -> --strict-markers --no-such-option", "got none"),
-    ("circles", "grader/verdicts.py", "+from grader.judge import report", "grader/verdicts.py -> grader/judge/report.py -> grader/verdicts.py"),
-    ("circles", "grader/verdicts.py", "+def f():\n    from grader.judge.report import text", "imports in a circle"),
-    ("circles", "kernels/machines.py", "+def f():\n    from kernels.flash_attention.cost import x", "kernels/machines.py -> kernels/flash_attention/cost.py"),
-    ("circles", "grader/jail/inside/plan.py", "+def f():\n    import bind", "jail/inside/bind.py -> grader/jail/inside/plan.py"),
-    ("circles", "grader/box/serve/frames.py", "+def f():\n    import grader.jail.inside.plan", "grader/jail/inside/plan.py -> grader/box/serve/frames.py"),
+    (
+        "circles",
+        "grader/verdicts.py",
+        "+from grader.judge import report",
+        "grader/verdicts.py -> grader/judge/report.py -> grader/verdicts.py",
+    ),
+    (
+        "circles",
+        "grader/verdicts.py",
+        "+def f():\n    from grader.judge.report import text",
+        "imports in a circle",
+    ),
+    (
+        "circles",
+        "kernels/machines.py",
+        "+def f():\n    from kernels.flash_attention.cost import x",
+        "kernels/machines.py -> kernels/flash_attention/cost.py",
+    ),
+    (
+        "circles",
+        "grader/jail/inside/plan.py",
+        "+def f():\n    import bind",
+        "jail/inside/bind.py -> grader/jail/inside/plan.py",
+    ),
+    (
+        "circles",
+        "grader/box/serve/frames.py",
+        "+def f():\n    import grader.jail.inside.plan",
+        "grader/jail/inside/plan.py -> grader/box/serve/frames.py",
+    ),
     ("references", TOPIC, "def naive_softmax(x): ...", "references stand in reference.py"),
     ("references", "widgets/tests/test_planted.py", "def softmax_reference(x): ...", "references stand in"),
     ("references", "kernels/planted/cases.py", "CASES = ()", "must have a reference.py"),
@@ -65,7 +115,7 @@ FAULTS = (
     ("words", "course/planted.svg", "<!--" + "x" * 500_000 + "-->", "bytes; at most"),
     ("links", "course/planted.md", "\n\nSee [this](nowhere.ipynb).", "planted.md:3: links nowhere.ipynb"),
     ("links", "course/planted.md", "[lab](../work/99_planted/kernel.ipynb)", "links ../work/99_planted"),
-)  # fmt: skip
+)
 
 
 def _edited(copy: Path, name: str, planted: str) -> str:
@@ -133,7 +183,7 @@ def test_a_complete_table_of_rooms_passes(small):
         ("[kernels](kernels/roofline/)", "kernels: none, I forgot", "says 'kernels: none', but"),
         ("| 01 | `tiny`", "| 00 | `tiny`", "stands in the table twice"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_in_the_table_is_named(small, was, now, said):
     readme = small / "README.md"
     assert was in readme.read_text()

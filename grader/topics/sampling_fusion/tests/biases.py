@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grader import questions
-from grader.topics.sampling_fusion import chi_square, mistakes, rows
+from grader.topics.sampling_fusion import chi_square, mistakes, mistakes_filtered, mistakes_masked, rows
 from grader.topics.sampling_fusion.rules import inverse_pick, penalize
 
 DRAWS = 20_000  # in a histogram
@@ -170,7 +170,7 @@ def _filtered(stays, flags, right) -> Bias:
     return Bias(
         draw,
         chances_of(ROW / T, flags),
-        mistakes.among(stays),
+        mistakes_filtered.among(stays),
         chances_of(ROW / T, right),
         "filtered_draw",
         FEW,
@@ -189,7 +189,12 @@ def _seeds(together: int) -> Bias:
 
 
 BIASES = {
-    "noise scaled by the temperature": Bias(lambda u: largest(ROW, rows.gumbel_of(u)), chances_of(ROW), mistakes.scored(lambda x, t, u: (x + rows.gumbel_of(u)) / t), RIGHT),
+    "noise scaled by the temperature": Bias(
+        lambda u: largest(ROW, rows.gumbel_of(u)),
+        chances_of(ROW),
+        mistakes.scored(lambda x, t, u: (x + rows.gumbel_of(u)) / t),
+        RIGHT,
+    ),
     "noise of 6 bits": of_bits(6),
     "noise of 12 bits": of_bits(12),
     "u = 0 wins, of 10 bits": _noise(zero_wins, on_levels(ROW / T, every_level(zero_wins, 10))),
@@ -201,9 +206,22 @@ BIASES = {
     "neighbours share a seed": _seeds(2),
     "top-p keeps one too many": _filtered(one_too_many, WIDE, NARROW),
     "min-p of the sum": _filtered(of_the_sum, FEWER, ENOUGH),
-    "last penalty forgotten": Bias(lambda u: largest(FORGETFUL / T, rows.gumbel_of(u)), chances_of(FORGETFUL / T), mistakes.penalised(forgets_the_last), chances_of(PENALISED / T), "masked_draw"),
-    "inverse CDF, the token after": Bias(lambda u: np.minimum(inverse(u) + 1, ROW.size - 1), np.append(0, RIGHT[:-1]) + np.append(np.zeros(ROW.size - 1), RIGHT[-1]), mistakes.row_by_row(lambda inputs, i, x, t, u: min(inverse_pick(np.exp((x - x.max()) / t), u[0]) + 1, x.size - 1)), RIGHT),
-}  # fmt: skip
+    "last penalty forgotten": Bias(
+        lambda u: largest(FORGETFUL / T, rows.gumbel_of(u)),
+        chances_of(FORGETFUL / T),
+        mistakes_masked.penalised(forgets_the_last),
+        chances_of(PENALISED / T),
+        "masked_draw",
+    ),
+    "inverse CDF, the token after": Bias(
+        lambda u: np.minimum(inverse(u) + 1, ROW.size - 1),
+        np.append(0, RIGHT[:-1]) + np.append(np.zeros(ROW.size - 1), RIGHT[-1]),
+        mistakes.row_by_row(
+            lambda inputs, i, x, t, u: min(inverse_pick(np.exp((x - x.max()) / t), u[0]) + 1, x.size - 1)
+        ),
+        RIGHT,
+    ),
+}
 
 
 def table(trials: int = 30) -> list[tuple]:

@@ -115,9 +115,12 @@ def test_what_it_demands_after_mask_and_penalties_does_too():
     r, f, p = planted.PENALTIES
     tokens = demanded(
         np.where(allowed, planted.PENALISED / T, -np.inf),
-        allowed=pack_bits(allowed[None])[0], history=planted.HISTORY.astype(np.int32),
-        repetition=np.float32(r), frequency=np.float32(f), presence=np.float32(p),
-    )  # fmt: skip
+        allowed=pack_bits(allowed[None])[0],
+        history=planted.HISTORY.astype(np.int32),
+        repetition=np.float32(r),
+        frequency=np.float32(f),
+        presence=np.float32(p),
+    )
     assert not alarm(tokens, planted.chances_of(planted.PENALISED / T, allowed))
 
 

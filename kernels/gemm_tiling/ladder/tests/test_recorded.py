@@ -44,8 +44,16 @@ CLAIMS = {  # sentence: (what the run says, from, to)
     "a factor of 16 in sectors": (lambda: ROWS["naive"]["sectors"] / ROWS["coalesced"]["sectors"], 16, 16),
     "tiles: 3.48 ms": (lambda: us("tiles") / 1e3, 3.475, 3.485),
     "7.4 times": (lambda: step("tiles"), 7.35, 7.45),
-    "32 times fewer bytes": (lambda: ROWS["coalesced"]["bytes_asked"] / ROWS["tiles"]["bytes_asked"], 31.5, 32.5),
-    "59% of the ordinary cores' best": (lambda: 1e12 * ROWS["tiles"]["tflop_s"] / machine("H200").rate("fp32"), 0.58, 0.6),
+    "32 times fewer bytes": (
+        lambda: ROWS["coalesced"]["bytes_asked"] / ROWS["tiles"]["bytes_asked"],
+        31.5,
+        32.5,
+    ),
+    "59% of the ordinary cores' best": (
+        lambda: 1e12 * ROWS["tiles"]["tflop_s"] / machine("H200").rate("fp32"),
+        0.58,
+        0.6,
+    ),
     "grouped takes the same 3.49 ms": (lambda: us("grouped") / 1e3, 3.483, 3.495),
     "grouped gains nothing": (lambda: step("grouped"), 0.995, 1.005),
     "tensor cores: 386 us": (lambda: us("tensor cores"), 385.5, 386.5),
@@ -55,7 +63,11 @@ CLAIMS = {  # sentence: (what the run says, from, to)
     "TMA: 205 us": (lambda: us("TMA"), 204.5, 205.5),
     "TMA: 8% more": (lambda: step("TMA"), 1.075, 1.085),
     "larger tile: 187 us": (lambda: us("larger tile"), 186.5, 187.5),
-    "three quarters of the bytes": (lambda: ROWS["larger tile"]["bytes_asked"] / ROWS["TMA"]["bytes_asked"], 0.74, 0.76),
+    "three quarters of the bytes": (
+        lambda: ROWS["larger tile"]["bytes_asked"] / ROWS["TMA"]["bytes_asked"],
+        0.74,
+        0.76,
+    ),
     "one tenth": (lambda: step("larger tile"), 1.09, 1.11),
     "warp specialised: 189 us": (lambda: us("warp specialised"), 188.5, 189.5),
     "nothing gained": (lambda: step("warp specialised"), 0.975, 1),
@@ -68,15 +80,26 @@ CLAIMS = {  # sentence: (what the run says, from, to)
     "for 1.5 times fewer bytes": (lambda: walk("bytes_hbm"), 1.45, 1.55),
     "row by row at 97% of what cuBLAS sustains": (lambda: ROWS["row by row at 8192"]["share"], 0.96, 0.975),
     "the three largest steps: a factor of 700": (
-        lambda: step("coalesced") * step("tiles") * step("tensor cores"), 690, 715),
+        lambda: step("coalesced") * step("tiles") * step("tensor cores"),
+        690,
+        715,
+    ),
     "all that follows: two": (lambda: us("tensor cores") / us("tuned"), 2, 2.2),
-    "cuBLAS beside four slow rungs, least": (lambda: min(cublas("coalesced", "tiles", "grouped", "tensor cores")), 173.5, 175.5),
-    "cuBLAS beside four slow rungs, most": (lambda: max(cublas("coalesced", "tiles", "grouped", "tensor cores")), 173.5, 175.5),
+    "cuBLAS beside four slow rungs, least": (
+        lambda: min(cublas("coalesced", "tiles", "grouped", "tensor cores")),
+        173.5,
+        175.5,
+    ),
+    "cuBLAS beside four slow rungs, most": (
+        lambda: max(cublas("coalesced", "tiles", "grouped", "tensor cores")),
+        173.5,
+        175.5,
+    ),
     "cuBLAS beside the faster, least": (lambda: min(cublas(*ORDER[5:])), 180.5, 181.5),
     "cuBLAS beside the faster, most": (lambda: max(cublas(*ORDER[5:])), 185.5, 186.5),
     "cuBLAS beside naive: 188": (lambda: cublas("naive")[0], 187.5, 188.5),
     "no rung reaches the datasheet's 139 us": (lambda: min(us(case) for case in ORDER), 139, 200),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("sentence", CLAIMS)

@@ -1,0 +1,75 @@
+"""Draws with top-k, top-p and min-p: what is often wrong, and answers that hold for some values alone."""
+
+import numpy as np
+
+from grader.questions import Case
+from grader.questions.families import dense, family, one_stride, within_limit
+from grader.topics.sampling_fusion import filters, rows
+from grader.topics.sampling_fusion.mistakes import (
+    GREEDY,
+    NEVER_GREEDY,
+    ONE_SEED,
+    TEMPERATURES,
+    first_row,
+    rounded_logits,
+    row_by_row,
+    scored,
+    with_inputs,
+    with_tables,
+)
+
+
+def among(stays, nothing: int = -1):
+    """The tokens drawn among those that `stays(x, t, top_k, top_p, min_p)` flags; `nothing` where it flags none."""
+
+    def drawn(inputs, i, x, t, u):
+        score = np.where(stays(x, t, *rows.filters(inputs, i)), x / t + rows.gumbel_of(u), -np.inf)
+        return nothing if score.max() == -np.inf else rows.best(score)
+
+    return row_by_row(drawn)
+
+
+FILTERED = (
+    family(
+        "no filter",
+        "a token was drawn that the filters had ruled out",
+        scored(lambda x, t, u: x / t + rows.gumbel_of(u)),
+    ),
+    GREEDY,
+    NEVER_GREEDY,
+    ONE_SEED,
+    *(
+        family(name, sentence, among(stays), among(stays, nothing=0))
+        for name, (sentence, stays) in filters.READ_OTHERWISE.items()
+    ),
+    *(
+        family(
+            f"one {name}", f"each row has a {name} of its own: {name}[b]", with_inputs(**{name: first_row})
+        )
+        for name in ("temperature", "top_p", "min_p")
+    ),
+    family(
+        "rounded to fp16",
+        "logits that differ in fp32 are equal in fp16: compare and add in fp32",
+        rounded_logits("fp16"),
+    ),
+)
+
+
+def _capped_k(inputs: dict, case: Case) -> dict:
+    return rows.tokens_wanted(inputs | {"top_k": np.minimum(inputs["top_k"], 50)}, case)
+
+
+one_top_k = with_inputs(top_k=first_row)
+for function in (_capped_k, one_top_k):
+    function.computes = True
+FILTERED_SHORTCUTS = {
+    "temperature from a table": with_tables(temperature=TEMPERATURES),
+    "top_k up to 50": _capped_k,
+    "the first row's top_k for all": one_top_k,
+    "top_p from a table": with_tables(top_p=(0.35, 0.5, 0.62, 0.83, 0.9, 0.95, 1.0)),
+    "min_p from a table": with_tables(min_p=(0.0, 0.02, 0.05, 0.1, 0.3, 0.4, 0.58)),
+    **{f"V up to {most}": within_limit("V", most) for most in (64, 256, 1024, 2047)},
+    **{f"stride {axis} of logits taken for 1": one_stride("logits", axis) for axis in (0, 1)},
+    "logits taken for dense": dense("logits"),
+}

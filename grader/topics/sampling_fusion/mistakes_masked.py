@@ -1,0 +1,142 @@
+"""Draws with a mask and penalties: what is often wrong, and answers that hold for some values alone."""
+
+import numpy as np
+
+from grader.questions import Case
+from grader.questions.families import dense, family, one_stride, same_strides, within_limit
+from grader.topics.sampling_fusion import rows
+from grader.topics.sampling_fusion.mistakes import (
+    BANNED,
+    GREEDY,
+    HIGHEST,
+    NEVER_GREEDY,
+    ONE_SEED,
+    TEMPERATURES,
+    first_row,
+    rounded_logits,
+    row_by_row,
+    with_inputs,
+    with_tables,
+)
+from grader.topics.sampling_fusion.rows import penalised as after
+from kernels.sampling_fusion.requests import unpack_bits
+
+
+def penalised(change):
+    """The tokens where a row's penalties are `change(x, history, repetition, frequency, presence)`."""
+
+    def drawn(inputs, i, x, t, u):
+        may = unpack_bits(inputs["allowed"][i : i + 1], x.size)[0]
+        history = inputs["history"][i]
+        numbers = (float(inputs[n][i]) for n in ("repetition", "frequency", "presence"))
+        x = np.where(may, inputs["logits"][i].astype(np.float64), -np.inf)
+        x = change(x, history[history >= 0], *numbers)
+        return rows.best(x / t + rows.gumbel_of(u) if t else x)
+
+    return row_by_row(drawn, cold=True)
+
+
+def _each_time(x, history, r, f, p):
+    count = np.bincount(np.asarray(history, int), minlength=x.size)
+    return np.where(x > 0, x / r**count, x * r**count) - f * count - p * (count > 0)
+
+
+def _always_divides(x, history, r, f, p):
+    return after(np.where(np.isin(np.arange(x.size), history), x / r, x), history, (1.0, f, p))
+
+
+def _unmasked(inputs: dict, case: Case) -> dict:
+    return rows.tokens_wanted(inputs | {"allowed": np.full_like(inputs["allowed"], -1)}, case)
+
+
+def _mask_backwards(inputs: dict, case: Case) -> dict:
+    """Bit 31 - v % 32 instead of bit v % 32."""
+    bits = np.unpackbits(inputs["allowed"].astype("<i4").view(np.uint8), axis=1, bitorder="little")
+    turned = bits.reshape(len(bits), -1, 32)[:, :, ::-1].reshape(len(bits), -1)
+    packed = np.packbits(turned, axis=1, bitorder="little").view("<i4")
+    return rows.tokens_wanted(inputs | {"allowed": packed}, case)
+
+
+MASKED = (
+    BANNED,
+    family(
+        "no mask",
+        "a token was drawn that the mask bans: -inf must stay -inf through penalties and noise",
+        _unmasked,
+    ),
+    family(
+        "bits from the other end",
+        "bit v % 32 of a word counts from the lowest: shift right by v % 32",
+        _mask_backwards,
+    ),
+    family(
+        "no penalties", "the penalties changed nothing", with_inputs(history=lambda h: np.full_like(h, -1))
+    ),
+    GREEDY,
+    NEVER_GREEDY,
+    ONE_SEED,
+    HIGHEST,
+    *(
+        family(
+            f"one {name}", f"each row has a {name} of its own: {name}[b]", with_inputs(**{name: first_row})
+        )
+        for name in ("temperature", "repetition", "frequency", "presence")
+    ),
+    family(
+        "always divides",
+        "a negative logit divided by the repetition penalty goes up: multiply it instead",
+        penalised(_always_divides),
+    ),
+    family(
+        "presence by count",
+        "presence is taken off once, frequency once for each time",
+        penalised(lambda x, h, r, f, p: after(x, h, (r, f + p, 0.0))),
+    ),
+    family(
+        "frequency once",
+        "frequency is taken off once for each time that a token came",
+        penalised(lambda x, h, r, f, p: after(x, np.unique(h), (r, f, p))),
+    ),
+    family(
+        "repetition each time",
+        "the repetition penalty acts once, however often a token came",
+        penalised(_each_time),
+    ),
+    family(
+        "subtracted first",
+        "the repetition penalty comes before the other two",
+        penalised(lambda x, h, r, f, p: after(after(x, h, (1.0, f, p)), h, (r, 0.0, 0.0))),
+    ),
+    family(
+        "empty places counted",
+        "-1 in the history is an empty place, not a token",
+        with_inputs(history=lambda h: np.where(h < 0, 0, h)),
+    ),
+    family(
+        "rounded to fp16",
+        "logits that differ in fp32 are equal in fp16: compare and add in fp32",
+        rounded_logits("fp16"),
+    ),
+)
+
+
+short_history = with_inputs(history=lambda h: np.where(np.arange(h.shape[1]) < 40, h, -1))
+short_history.computes = True
+MASKED_SHORTCUTS = {
+    "temperature from a table": with_tables(temperature=TEMPERATURES),
+    "repetition from a table": with_tables(repetition=(0.7, 1.0, 1.1, 1.2, 1.3, 1.5, 2.0)),
+    "frequency from a table": with_tables(frequency=(-0.4, 0.0, 0.1, 0.3, 0.5)),
+    "presence from a table": with_tables(presence=(0.0, 0.4, 0.5, 1.0)),
+    "40 places of history": short_history,
+    **{f"V up to {most}": within_limit("V", most) for most in (64, 1024, 4096, 8192)},
+    **{
+        f"stride {axis} of {name} taken for 1": one_stride(name, axis)
+        for name in ("logits", "allowed", "history")
+        for axis in (0, 1)
+    },
+    **{f"{name} taken for dense": dense(name) for name in ("logits", "allowed", "history")},
+    **{
+        f"{a}'s strides for {b}": same_strides(a, b)
+        for a, b in (("logits", "allowed"), ("logits", "history"), ("allowed", "history"))
+    },
+}
