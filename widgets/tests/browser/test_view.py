@@ -3,8 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
+from widgets.answer import answer
 from widgets.browser import chromium as chromium_at
 from widgets.browser import open_page
+from widgets.registry import find
 from widgets.scene import MARK_ROLES
 from widgets.static import TEXTURES
 from widgets.tests.browser.sink import SIDE, SINK, run, scene
@@ -183,6 +185,24 @@ def test_a_leap_glides_and_a_slider_does_not(page):
     page.emulate_media(reduced_motion="reduce")
     size.press("End")
     assert heights_while(page, lambda: start.press("Enter")) == 2
+
+
+def test_a_preset_opens_at_its_own_step_and_a_slider_keeps_the_step(browser):
+    softmax = find("flash_attention.online_softmax")
+    page = open_page(browser, [(softmax, {})])
+    root, step = page.locator(".tbt"), page.get_by_role("slider", name="Step through each tile")
+    step.press("End")
+    expect(root).to_have_attribute("data-step", "3")
+    page.get_by_role("slider", name="Scale of the scores", exact=True).press("ArrowRight")
+    settled(page, 1)
+    expect(root).to_have_attribute("data-step", "3")
+    for revision, (label, values) in enumerate(reversed(softmax.presets.items()), start=2):
+        if step.is_visible():  # one tile of all keys is one step
+            step.press("Home")
+        page.get_by_role("button", name=label, exact=True).press("Enter")
+        settled(page, revision)
+        expect(root).to_have_attribute("data-step", str(answer(softmax, {"values": values})["first"]))
+    page.context.close()
 
 
 def test_a_measurement_and_its_difference_are_shown(browser):
