@@ -240,6 +240,29 @@ def test_nothing_sticks_out_of_a_narrow_column(browser, width):
     page.context.close()
 
 
+WORDS_FIT = """node => {
+  const whole = node.cloneNode(true);
+  whole.selectedIndex = node.selectedIndex;
+  whole.replaceChildren(node.selectedOptions[0].cloneNode(true));
+  whole.style.cssText = 'max-width: none; width: max-content; justify-self: start; position: absolute';
+  node.after(whole);
+  const needed = whole.offsetWidth;
+  whole.remove();
+  return [node.offsetWidth, needed];
+}"""
+
+
+@pytest.mark.parametrize("width", [366, 760, 1130])
+def test_the_words_of_a_choice_are_not_cut(browser, width):
+    page = open_page(browser, [(find("roofline.roofline"), {})], width=width)
+    if width == 366:
+        page.get_by_text("More settings", exact=True).press("Enter")
+    for choice in page.locator(".tbt-control select").all():
+        room, needed = choice.evaluate(WORDS_FIT)
+        assert room >= needed - 1
+    page.context.close()
+
+
 def test_forced_colours_keep_marks_apart_from_the_ground(browser):
     page = open_page(browser, [(SINK, {})], forced_colors="active")
     ground = page.locator(".tbt").evaluate("node => getComputedStyle(node).backgroundColor")
