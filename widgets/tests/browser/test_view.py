@@ -252,7 +252,7 @@ WORDS_FIT = """node => {
 }"""
 
 
-@pytest.mark.parametrize("width", [366, 760, 1130])
+@pytest.mark.parametrize("width", [366, 690, 760, 1130])
 def test_the_words_of_a_choice_are_not_cut(browser, width):
     page = open_page(browser, [(find("roofline.roofline"), {})], width=width)
     if width == 366:
