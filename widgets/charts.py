@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from widgets import units
-from widgets.scene import TEXT_SIZES, circle, line, path, rect, text
+from widgets.scene import circle, line, path, rect, text, text_width
 
 
 @dataclass(frozen=True)
@@ -238,15 +238,6 @@ def limit_up(id: str, box: Box, x: float, name: str, anchor: str = "start") -> l
         line(f"{id}-line", x, box.bottom, x, box.y, "limit", name),
         text(f"{id}-name", x + shift, box.y + 10, name, "muted", "small", anchor),
     ]
-
-
-_EM = {0.33: " .,:;|'ilItfj()[]!\u202f", 0.9: "MWmw%", 0.68: "ABCDEGHKNOPQRUVXYZ0123456789+×"}
-
-
-def text_width(s: str, size: str = "body", bold: bool = False) -> float:
-    """What a text takes in a wide sans-serif: near enough to keep labels apart."""
-    ems = sum(next((em for em, letters in _EM.items() if c in letters), 0.6) for c in s)
-    return TEXT_SIZES[size] * ems * (1.12 if bold else 1)
 
 
 def wrap(s: str, room: float, size: str = "small") -> list[str]:

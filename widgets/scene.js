@@ -12,13 +12,16 @@ function roomFor(width) {
   return width >= PAIR ? 'pair' : 'phone';
 }
 
+// A preset opens at the step that tells its story; any other change keeps the step.
+const FIRST = 'first';
+
 const narrow = room => room === 'pair' || room === 'phone';
 
 export function mount(host, adapter) {
   const spec = adapter.spec, uid = 'tbt' + Math.random().toString(36).slice(2, 9);
   const state = { values: { ...spec.start }, guess: null, frames: [], frame: null, room: 'column', near: false, asked: false };
   const live = make('div', { class: 'tbt-unseen', role: 'status' });
-  let timer = 0, dead = '', wantedStep = null;
+  let timer = 0, dead = '', wantedStep = null;  // a step, or FIRST
   const announce = (text, after = ANNOUNCE_MS) => {
     clearTimeout(timer);
     timer = setTimeout(() => { live.textContent = text; }, after);
@@ -32,7 +35,7 @@ export function mount(host, adapter) {
   const leap = ms => { state.glide = ms; };
   const change = (values, ms = 0) => { leap(ms); Object.assign(state.values, values); presets.show(state.values); send(); };
 
-  const presets = presetBar(spec, values => { controls.show(values); change(values, GLIDE_MS); });
+  const presets = presetBar(spec, values => { wantedStep = FIRST; controls.show(values); change(values, GLIDE_MS); });
   const controls = controlPanel(spec, uid, (name, value) => change({ [name]: value }));
   const pic = picture(uid, spec.defs, {
     label: name => controls.of(name).control.label,
@@ -100,7 +103,7 @@ export function mount(host, adapter) {
     const opening = !state.frame;
     if (opening) setLocked(false);
     const flowing = answer.frames.some(frame => frame.marks.some(mark => mark.flow));
-    show(steps.frames(state.frames.length, opening ? answer.first : wantedStep, flowing));
+    show(steps.frames(state.frames.length, opening || wantedStep === FIRST ? answer.first : wantedStep, flowing));
     if (settled) wantedStep = null;
     if (answer.verdict && form?.isConnected) {
       form.remove();

@@ -17,6 +17,7 @@ WIDE, NARROW = 720, 340
 # A role is a meaning. scene.css gives each one a colour in light, dark and forced colours.
 TEXT_ROLES = {"ink", "muted", "inverse"}  # inverse: on a solid fill
 RULE_ROLES = {"axis", "grid"}
+GROUND_ROLES = {"ground"}  # the page's own: a plate under words
 MARK_ROLES = {
     "primary",  # the thing this simulator is about
     "secondary",  # what it is compared with
@@ -33,7 +34,8 @@ MARK_ROLES = {
     "network",  # time or bytes between devices
     "overhead",  # launches, gaps, bookkeeping
 }
-ROLES = TEXT_ROLES | RULE_ROLES | MARK_ROLES
+ROLES = TEXT_ROLES | RULE_ROLES | GROUND_ROLES | MARK_ROLES
+HATCHED = {"waste", "dropped"}  # no halo parts words from these: they stand on a plate
 TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
 
 
@@ -95,7 +97,7 @@ def text(
 ) -> dict:
     """y is the baseline. A text in a mark role takes that role's colour, so a label names its line.
 
-    `on`: the role of the fill that it stands on (idle, waste, dropped), so that its halo is that fill's.
+    `on`: the role of the fill that it stands on: its halo is that fill's, and a hatched one gets a plate.
     """
     if size not in TEXT_SIZES:
         raise ValueError(f"size must be one of {', '.join(TEXT_SIZES)}, got {size!r}")
@@ -116,6 +118,49 @@ def text(
     if on:
         mark["on"] = on
     return _mark(mark)
+
+
+def extent(mark: dict) -> tuple[float, float, float, float]:
+    """What a mark takes of the picture: left, top, right, bottom. A handle is its place alone."""
+    kind = mark["t"]
+    if kind in ("rect", "grid"):
+        return mark["x"], mark["y"], mark["x"] + mark["w"], mark["y"] + mark["h"]
+    if kind == "handle":
+        return mark["x"], mark["y"], mark["x"], mark["y"]
+    if kind == "circle":
+        return mark["x"] - mark["r"], mark["y"] - mark["r"], mark["x"] + mark["r"], mark["y"] + mark["r"]
+    if kind == "line":
+        xs, ys = (mark["x"], mark["x2"]), (mark["y"], mark["y2"])
+        return min(xs), min(ys), max(xs), max(ys)
+    if kind == "path":
+        xs, ys = mark["p"][::2], mark["p"][1::2]
+        return min(xs), min(ys), max(xs), max(ys)
+    wide, high = text_width(mark["s"], mark["size"], mark.get("b", False)), TEXT_SIZES[mark["size"]]
+    left = mark["x"] - wide * {"start": 0, "middle": 0.5, "end": 1}[mark["a"]]
+    return left, mark["y"] - 0.75 * high, left + wide, mark["y"] + 0.2 * high
+
+
+_EM = {0.33: " .,:;|'ilItfj()[]!\u202f", 0.9: "MWmw%", 0.68: "ABCDEGHKNOPQRUVXYZ0123456789+×"}
+
+
+def text_width(s: str, size: str = "body", bold: bool = False) -> float:
+    """What a text takes in a wide sans-serif: near enough to keep labels apart."""
+    ems = sum(next((em for em, letters in _EM.items() if c in letters), 0.6) for c in s)
+    return TEXT_SIZES[size] * ems * (1.12 if bold else 1)
+
+
+def plated(marks: Sequence[dict]) -> list[dict]:
+    """The same marks, with one plate under each run of texts that stands on a hatched fill."""
+    out = []
+    for hatched, run in groupby(marks, lambda mark: mark["t"] == "text" and mark.get("on") in HATCHED):
+        words = list(run)
+        if hatched:
+            boxes = [extent(mark) for mark in words]
+            left, top = min(box[0] for box in boxes) - 5, min(box[1] for box in boxes) - 4
+            right, low = max(box[2] for box in boxes) + 5, max(box[3] for box in boxes) + 4
+            out.append(rect(f"{words[0]['id']}-plate", left, top, right - left, low - top, "ground"))
+        out += words
+    return out
 
 
 def drag(control, axis: str, place: Callable[[float], float]) -> dict:
@@ -293,6 +338,9 @@ class Scene:
     legend: tuple[tuple[str, str], ...] = ()  # (role, meaning), where no label fits on the mark
     caption: str = ""  # the step's own sentence, in a stepper
     width: int = WIDE  # or NARROW: what its marks were laid out for
+
+    def __post_init__(self):
+        object.__setattr__(self, "marks", plated(self.marks))
 
 
 def beside_model(name: str, measured: float, modelled: float, show: Callable = units.number) -> str:

@@ -68,15 +68,11 @@ def _experts(r: Result, at: Box) -> list[dict]:
 def _pulled(r: Result, at: Box, y: Scale, x: float) -> list[dict]:
     """The hot expert's bar, or the first of a long tail: its height is pulled."""
     if r.pattern == "hot":
-        return [
-            handle(
-                "pull-hot",
-                x,
-                y(r.hot_share * r.tokens),
-                "hot",
-                drag(HOT, "y", lambda share: y(share * r.tokens)),
-            )
-        ]
+
+        def top(share: float) -> float:  # never down on the expert's name
+            return min(y(share * r.tokens), at.bottom - 10)
+
+        return [handle("pull-hot", x, top(r.hot_share), "hot", drag(HOT, "y", top))]
     if r.pattern == "tail":
         picks, many = sum(e.routed for e in r.experts), len(r.experts)
 

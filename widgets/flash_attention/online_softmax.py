@@ -237,11 +237,28 @@ def _output(r: Result, step: int, at: Panels) -> list[dict]:
         marks.append(
             circle(f"dot-{i}", x, high, 6 if i == step else 4, "now" if i == step else "primary", tip)
         )
+    words = EXACT(r.states[step].output)
+    place = _free(points, whole, text_width(words, bold=True) / 2, at.output)
+    return about("o", marks) + [text("o-name", *place, words, "now", anchor="middle", bold=True)]
+
+
+def _free(points: list[tuple], whole: float, half: float, box: Box) -> tuple[float, float]:
+    """Where the output's number stands: above or below its dot, off the way that led there and the whole row's line."""
     x, high = points[-1]
-    below = high < at.output.y + 16 or abs(high - 10 - whole) < 8 and high + 20 < at.output.bottom
-    name = min(x, at.output.right - 24), high + 22 if below else high - 10
-    marks = about("o", marks)
-    return marks + [text("o-name", *name, EXACT(r.states[step].output), "now", anchor="middle", bold=True)]
+    x = min(max(x, box.x + half), box.right - 24)
+    way = [
+        (a + (c - a) * k / 16, b + (d - b) * k / 16)
+        for (a, b), (c, d) in zip(points, points[1:], strict=False)
+        for k in range(17)
+    ]
+
+    def struck(y: float) -> tuple[int, float]:
+        on_way = sum(abs(a - x) < half + 5 and y - 15 < b < y + 7 for a, b in way)
+        return on_way + 20 * (y - 11 < whole < y + 4) + 20 * (
+            not box.y - 16 < y - 10 < y < box.bottom + 4
+        ), abs(y - high)
+
+    return x, min((high - 10, high + 22, high - 26, high + 36), key=struck)
 
 
 def _tiles(r: Result, at: Panels) -> list[dict]:

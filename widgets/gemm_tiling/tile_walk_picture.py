@@ -13,31 +13,34 @@ MEASURED = {"tile_flop_per_byte": "your loads", "wave_flop_per_byte": "your wave
 RUNG = 24
 
 
+# What a colour says: TILE one tile and the wave of them, READ what the wave reads, WALKED the waves before; the row
+# walk is "hot" and the walk in groups "primary", in panels, bars and rungs alike.
+TILE, READ, WALKED = "now", "secondary", "muted"
+
+
 def tile(r: Result, at: Box) -> list[dict]:
-    """One tile of C at its true shape: its lower and its right edge are pulled."""
+    """One tile of C at its true shape: its right edge is pulled above it, its lower edge beside it."""
     unit = at.w / 256
-    wide, high = unit * r.bn, unit * r.bm
+    wide, high = max(4, unit * r.bn), max(4, unit * r.bm)
+    shape = rect("tile", at.x, at.y, wide, high, TILE, f"tile: {r.bm} × {r.bn} of C")
     marks = [
-        text("tile-title", at.x - 14, at.y - 16, "One tile", bold=True),
+        text("tile-title", at.x - 14, at.y - 48, f"One tile: {r.bm} × {r.bn}", bold=True),
         rect("tile-room", at.x, at.y, at.w, at.h, "idle", "256 × 256, the largest tile here"),
-        *about(
-            "tile bm bn",
-            rect("tile", at.x, at.y, max(3, wide), max(3, high), "primary", f"tile: {r.bm} × {r.bn} of C"),
-        ),
+        *about("tile bm bn", shape),
     ]
+    right, low = at.x + unit * r.bn_asked, at.y + unit * r.bm_asked
     if (r.bm, r.bn) != (r.bm_asked, r.bn_asked):  # C is smaller than the tile that was asked for
-        right, low = at.x + unit * r.bn_asked, at.y + unit * r.bm_asked
-        corners = [(at.x, at.y), (right, at.y), (right, low), (at.x, low), (at.x, at.y)]
-        marks.append(path("tile-asked", corners, "limit", f"asked for: {r.bm_asked} × {r.bn_asked}"))
-    for id, control, axis, asked in (("bn", BN, "x", r.bn_asked), ("bm", BM, "y", r.bm_asked)):
-        origin = at.x if axis == "x" else at.y
-        x, y = (
-            (at.x + unit * asked, at.y + high / 2) if axis == "x" else (at.x + wide / 2, at.y + unit * asked)
-        )
-        marks.append(
-            handle(f"pull-{id}", x, y, "primary", drag(control, axis, lambda v, at=origin: at + unit * v))
-        )
-    return marks
+        corners = [(right, at.y + high), (right, low), (at.x, low), (at.x, at.y + high)]
+        asked = f"{r.bm_asked} × {r.bn_asked}"
+        marks.append(path("tile-asked", corners, "limit", f"asked for: {asked}"))
+        x, y = (at.x - 14, at.bottom + 20) if at.w > 90 else (at.right + 44, at.y + 30)
+        marks.append(text("tile-asked-name", x, y, f"dashed: asked for {asked}", "muted", "small"))
+    return [
+        *marks,
+        line("bm-rule", at.x + wide, low, at.right + 10, low, "axis"),
+        handle("pull-bn", right, at.y - 15, TILE, drag(BN, "x", lambda v: at.x + unit * v)),
+        handle("pull-bm", at.right + 22, low, TILE, drag(BM, "y", lambda v: at.y + unit * v)),
+    ]
 
 
 def _box(at: Box, r: Result) -> Box:
@@ -67,7 +70,7 @@ def still(id: str, at: Box, title: str, r: Result) -> list[dict]:
         rect(f"{id}-c", box.x, box.y, box.w, box.h, "idle", f"C: {r.tiles_m} × {r.tiles_n} tiles"),
         rect(f"{id}-b", box.x, box.y - 16, box.w, 11, "idle"),
         rect(f"{id}-a", box.x - 16, box.y, 11, box.h, "idle"),
-        text(f"{id}-a-name", box.x - 20, box.y + 12, "A", "primary", "small", "end"),
+        text(f"{id}-a-name", box.x - 20, box.y + 12, "A", READ, "small", "end"),
         *_hairlines(id, box, r),
     ]
 
@@ -96,20 +99,20 @@ def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> li
     box = _box(at, r)
     tip = f"{name}, wave {number + 1}: {{}}"
     marks = [
-        text(f"{id}-b-name", box.x - 16, box.y - 22, f"{wave.b_band_count} of {r.tiles_n} {'band' if r.tiles_n == 1 else 'bands'} of B", "secondary", "small"),
-        text(f"{id}-a-count", box.x - 20, box.y + 28, units.count(wave.a_band_count), "primary", "small", "end"),
+        text(f"{id}-b-name", box.x - 16, box.y - 22, f"{wave.b_band_count} of {r.tiles_n} {'band' if r.tiles_n == 1 else 'bands'} of B", READ, "small"),
+        text(f"{id}-a-count", box.x - 20, box.y + 28, units.count(wave.a_band_count), READ, "small", "end"),
     ]  # fmt: skip
-    marks += _tiles(f"{id}-done", box, r, wave.walked, "secondary", tip.format("walked by the waves before"))
+    marks += _tiles(f"{id}-done", box, r, wave.walked, WALKED, tip.format("walked by the waves before"))
     marks += about(
-        "wave", _tiles(f"{id}-now", box, r, wave.pieces, "now", tip.format(f"{r.programs} programs"))
+        "wave", _tiles(f"{id}-now", box, r, wave.pieces, TILE, tip.format(f"{r.programs} programs"))
     )
     for i, (first, last) in enumerate(_runs(wave.b_bands)):
         left, right = (box.x + box.w * band / r.tiles_n for band in (first, last + 1))
-        band = rect(f"{id}-b{i}", left, box.y - 16, right - left, 11, "secondary", tip.format(f"bands {first} to {last} of B"))  # fmt: skip
+        band = rect(f"{id}-b{i}", left, box.y - 16, right - left, 11, READ, tip.format(f"bands {first} to {last} of B"))  # fmt: skip
         marks += about(f"b_{id}", band)
     for i, (first, last) in enumerate(_runs(wave.a_bands)):
         top, low = (box.y + box.h * band / r.tiles_m for band in (first, last + 1))
-        band = rect(f"{id}-a{i}", box.x - 16, top, 11, low - top, "primary", tip.format(f"bands {first} to {last} of A"))  # fmt: skip
+        band = rect(f"{id}-a{i}", box.x - 16, top, 11, low - top, READ, tip.format(f"bands {first} to {last} of A"))  # fmt: skip
         marks += about(f"a_{id}", band)
     return marks
 
@@ -156,7 +159,7 @@ def read(r: Result, number: int, at: Box) -> list[dict]:
 def ladder(r: Result, number: int, measured: dict, at: Box) -> list[dict]:
     """Arithmetic per byte read: one tile alone, then the wave as one big tile, beside what the GPU needs."""
     row, grouped = (walk.waves[number].flop_per_byte for walk in (r.row_walk, r.grouped_walk))
-    rungs = [("one tile", r.tile_flop_per_byte, "secondary"), ("row by row", row, "hot"),
+    rungs = [("one tile", r.tile_flop_per_byte, TILE), ("row by row", row, "hot"),
              ("in groups", grouped, "primary"),
              *((MEASURED[key], measured[key], "measured") for key in MEASURED if key in measured)]  # fmt: skip
     x = log(0.5, 5000, at.x + 84, at.right - 34)
@@ -181,7 +184,7 @@ def ladder(r: Result, number: int, measured: dict, at: Box) -> list[dict]:
 # (where the tile stands, C walked row by row, C in groups, bytes, FLOP per byte, height)
 PLACES = {
     True: (Box(16, 66, 96, 96), Box(206, 66, 200, 200), Box(484, 66, 200, 200), Box(0, 302, 300, 90), Box(360, 302, 360, 90), 428),
-    False: (Box(16, 40, 84, 84), Box(46, 210, 116, 116), Box(208, 210, 116, 116), Box(0, 370, 330, 90), Box(0, 506, 340, 90), 640),
+    False: (Box(16, 62, 84, 84), Box(46, 210, 116, 116), Box(208, 210, 116, 116), Box(0, 370, 330, 90), Box(0, 506, 340, 90), 640),
 }  # fmt: skip
 
 

@@ -26,22 +26,25 @@ from widgets.scene import (
 )
 
 HIDDEN, NVLINK = 8192, 900e9  # a 70B model's, and both directions together, as the source counts
+LAUNCH_S = 5e-6  # of each all-reduce
 SHOWN = 48  # buckets drawn apart; more are drawn in groups
 FRAMES = 24
 BUCKET = steps("bucket_mb", "Size of a bucket", 25, (1, 5, 25, 100, 400, 1600, 6400, 25600),
                lambda value: units.si_bytes(value * 1e6), help="25 MB is what DDP starts with.")  # fmt: skip
 # (the lanes, the journey of the gradients, height)
 PLACES = {
-    True: (Box(96, 28, 540, 190), Box(96, 296, 540, 30), 370),
-    False: (Box(10, 40, 310, 250), Box(10, 378, 310, 30), 452),
+    True: (Box(96, 22, 540, 232), Box(96, 308, 540, 30), 372),
+    False: (Box(10, 30, 310, 270), Box(10, 372, 310, 30), 424),
 }
+THICK = 26  # of a lane's bars
 
 
 @dataclass(frozen=True)
 class Sent:
-    """Buckets drawn as one: when the first starts, how long the link is busy, when the last ends."""
+    """Buckets drawn as one: when the first is full and when it starts, how long the link is busy, the last's end."""
 
     buckets: int
+    full_s: float
     start_s: float
     busy_s: float
     end_s: float
@@ -75,34 +78,37 @@ class Result:
     speedup: float
     efficiency: float
     reported: tuple[AtScale, ...]
-    batch: int
     message_bytes: float
     message_launch_s: float
     message_transfer_s: float
     launch_over_transfer: float
+    bucket_launch_s: float
+    bucket_transfer_s: float
 
 
-def run(bucket_mb, link_gb_s, gpus, batch, parameters_b, tokens, mfu, sms) -> Result:
+def run(bucket_mb, link_gb_s, gpus, parameters_b, tokens, mfu, sms) -> Result:
     parameters, link = parameters_b * 1e9, link_gb_s * 1e9
     taken = cost.sm_share_taken(sms)
     step = cost.training_step(
         parameters, tokens, devices=gpus, peak_flop_s=machine("H100").rate("fp16"), link_byte_s=link,
         mfu=mfu / 100, sm_share=taken,
     )  # fmt: skip
-    timeline = cost.bucket_timeline(
-        2 * parameters, bucket_mb * 1e6, step.backward_s, devices=gpus, link_byte_s=link
-    )
-    exposed_s = cost.exposed_s(timeline[-1].end_s, step.backward_s)
+    backward_s = step.backward_s + step.interference_s  # on the SMs that the link leaves it
+    bucket_bytes = min(bucket_mb * 1e6, 2 * parameters)
+    timeline = cost.bucket_timeline(2 * parameters, bucket_bytes, backward_s, devices=gpus, link_byte_s=link)
+    one = cost.all_reduce(bucket_bytes, gpus, link, LAUNCH_S)
+    exposed_s = cost.exposed_s(timeline[-1].end_s, backward_s)
     compute_s = step.forward_s + step.backward_s
     total_s = compute_s + step.interference_s + exposed_s
-    message = cost.activation_message(HIDDEN, batch, NVLINK)
+    message = cost.activation_message(HIDDEN, 1, NVLINK)
     return Result(
         bucket_mb, 2 * parameters, gpus, link, cost.ring_factor(gpus), step.forward_s, step.backward_s,
         step.communication_s, step.serial_s, step.overlapped_s, len(timeline), _groups(timeline),
         step.interference_s, exposed_s, max(0.0, 1 - exposed_s / step.communication_s), total_s, total_s * 1e3, step.serial_s / total_s,
         cost.overlap_efficiency(compute_s, exposed_s + step.interference_s),
         tuple(AtScale(n, cost.overlap_efficiency(1.0, cost.reported_exposed_share(n))) for n in _scales()),
-        batch, message.sent_bytes, message.latency_s, message.transfer_s, message.latency_over_transfer,
+        message.sent_bytes, message.latency_s, message.transfer_s, message.latency_over_transfer,
+        one.latency_s, one.transfer_s,
     )  # fmt: skip
 
 
@@ -113,12 +119,15 @@ def _scales() -> list[int]:
 def _groups(timeline) -> tuple[Sent, ...]:
     size = math.ceil(len(timeline) / SHOWN)
     groups = [timeline[i : i + size] for i in range(0, len(timeline), size)]
-    return tuple(Sent(len(g), g[0].start_s, sum(b.end_s - b.start_s for b in g), g[-1].end_s) for g in groups)
+    return tuple(
+        Sent(len(g), g[0].ready_s, g[0].start_s, sum(b.end_s - b.start_s for b in g), g[-1].end_s)
+        for g in groups
+    )
 
 
 def _block(id: str, x: Scale, y: float, start_s: float, time_s: float, name: str, role: str) -> list[dict]:
     left, right = x(start_s), x(start_s + time_s)
-    marks = [rect(id, left, y, max(1, right - left - 1.5), 26, role, f"{name}: {units.seconds(time_s)}")]
+    marks = [rect(id, left, y, max(1, right - left - 1.5), THICK, role, f"{name}: {units.seconds(time_s)}")]
     if right - left > text_width(name) + 10:
         marks.append(text(f"{id}-name", (left + right) / 2, y + 18, name, "inverse", anchor="middle"))
     return marks
@@ -128,83 +137,72 @@ def _lanes(r: Result, now: float, at: Box) -> list[dict]:
     """Up to the moment `now`: the pass in turn, the pass that overlaps, and its link, on one clock."""
     wide = at.x > 50
     x = linear(0, max(r.serial_s, r.step_s), at.x, at.right)
-    y1, y2, y3 = (at.y, at.y + 58, at.y + 116) if wide else (at.y, at.y + 72, at.y + 144)
+    y1, y2, y3 = (at.y, at.y + 54, at.y + 116) if wide else (at.y, at.y + 62, at.y + 128)
     late = r.forward_s + r.backward_s + r.interference_s
     marks = axis_x("time", x, at.bottom - 22, show=units.seconds, ticks=None if wide else x.ticks(3))
-    ends = ((y1, "in turn", "muted", units.seconds(r.serial_s), r.serial_s, "ink"),
-            (y2, "overlapped", "primary", units.seconds(r.step_s), r.step_s, "primary"), (y3, "its link", "network", "", 0, "ink"))  # fmt: skip
-    for k, (y, name, role, time, end, ink) in enumerate(ends):
-        if wide:
-            marks.append(text(f"lane{k}", at.x - 10, y + 18, name, role, anchor="end", bold=k == 1))
+    lanes = (
+        (y1, "in turn", "muted", units.seconds(r.serial_s), r.serial_s, "ink"),
+        (y2, "overlapped", "primary", units.seconds(r.step_s), r.step_s, "primary"),
+        (y3, "its link", "network", "", 0, "ink"),
+    )
+    for k, (y, name, role, time, end, ink) in enumerate(lanes):
+        words = name if wide or not time else f"{name}: {time}"
+        # a phone has the link's name under its bars: between the lanes run the lines of the buckets
+        place = (
+            (at.x - 10, y + 18, "end") if wide else (at.x, y + 42 if name == "its link" else y - 6, "start")
+        )
+        marks.append(text(f"lane{k}", *place[:2], words, role, anchor=place[2], bold=k == 1))
+        if wide and time:
             marks.append(text(f"end{k}", x(end) + 8, y + 18, time, ink, bold=True))
-        else:
-            marks.append(
-                text(f"lane{k}", at.x, y - 6, f"{name}: {time}" if time else name, role, bold=k == 1)
-            )
     marks += _block("turn-f", x, y1, 0, r.forward_s, "forward", "secondary")
     marks += _block("turn-b", x, y1, r.forward_s, r.backward_s, "backward", "compute")
-    marks += about(
-        "all_reduce",
-        _block("turn-c", x, y1, r.forward_s + r.backward_s, r.communication_s, "all-reduce", "network"),
-    )
+    turn = _block("turn-c", x, y1, r.forward_s + r.backward_s, r.communication_s, "all-reduce", "network")
+    marks += about("all_reduce", turn)
     marks += _block("over-f", x, y2, 0, r.forward_s, "forward", "secondary")
-    marks.append(
-        rect(
-            "over-room",
-            x(r.forward_s),
-            y2,
-            x(late) - x(r.forward_s) - 1.5,
-            26,
-            "idle",
-            "backward, not yet done",
-        )
-    )
+    room = x(late) - x(r.forward_s) - 1.5
+    marks.append(rect("over-room", x(r.forward_s), y2, room, THICK, "idle", "backward, not yet done"))
     marks += _block("over-b", x, y2, r.forward_s, min(now, late) - r.forward_s, "backward", "compute")
-    if now > late and x(now) - x(late) > 1:
-        marks += about(
-            "shows",
-            rect(
-                "shows-now",
-                x(late),
-                y2,
-                x(now) - x(late),
-                26,
-                "waste",
-                f"waits: {units.seconds(r.exposed_s)} in all",
-            ),
-        )
+    marks += about("shows", _wait(r, x, late, now, y2))
     marks += _sent(r, now, x, y2, y3)
-    parameters = r.gradient_bytes
+    marks.append(line("now", x(now), y2 - 3, x(now), y3 + THICK + 3, "now"))
+    return marks + _first_bucket(r, x, late, y3 + (46 if wide else 60), at)
+
+
+def _wait(r: Result, x: Scale, late: float, now: float, y: float) -> list[dict]:
+    """What the link still has to do when the pass is over, named where there is room."""
+    wide = x(now) - x(late)
+    if now <= late or wide <= 1:
+        return []
+    marks = [
+        rect("shows-now", x(late), y, wide, THICK, "waste", f"waits: {units.seconds(r.exposed_s)} in all")
+    ]
+    for words in (f"waits {units.seconds(now - late)}", "waits"):
+        if text_width(words, "small") + 14 < wide:
+            middle = x(late) + wide / 2
+            return [*marks, text("waits", middle, y + 17, words, "ink", "small", "middle", on="waste")]
+    return marks
+
+
+def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[dict]:
+    """How much of the pass goes by until a bucket is full: pulled at its end, its words below."""
+    pass_s = late - r.forward_s
 
     def place(mega: float) -> float:
-        return x(r.forward_s + r.backward_s * min(1.0, mega * 1e6 / parameters))
+        return x(r.forward_s + pass_s * min(1.0, mega * 1e6 / r.gradient_bytes))
 
-    first = place(r.bucket_mb)
-    bracket = path(
-        "bucket",
-        [(x(r.forward_s), y3 + 38), (x(r.forward_s), y3 + 44), (first, y3 + 44), (first, y3 + 38)],
-        "primary",
-    )
-    marks += about("bucket_mb", bracket)
-    marks.append(handle("pull-bucket", first, y3 + 44, "primary", drag(BUCKET, "x", place)))
-    full = f"a bucket is full after {units.seconds(r.backward_s * min(1.0, r.bucket_mb * 1e6 / parameters))}"
-    right = first > at.x + 0.55 * at.w
-    marks.append(
-        text(
-            "bucket-name",
-            first - 22 if right else first + 22,
-            y3 + 48,
-            full,
-            "primary",
-            "small",
-            "end" if right else "start",
-        )
-    )
-    return [*marks, line("now", x(now), at.y - 8, x(now), at.bottom - 22, "now")]
+    left, first = x(r.forward_s), place(r.bucket_mb)
+    whole = r.bucket_mb * 1e6 >= r.gradient_bytes
+    words = f"{'the only' if whole else 'a'} bucket is full after {units.seconds(r.sent[0].full_s)}"
+    from_x = min(max(left, first - text_width(words, "small") / 2), at.right - text_width(words, "small"))
+    return [
+        *about("bucket_mb", path("bucket", [(left, y - 6), (left, y), (first, y)], "primary")),
+        handle("pull-bucket", first, y, "primary", drag(BUCKET, "x", place)),
+        text("bucket-name", from_x, y + 25, words, "primary", "small"),
+    ]
 
 
 def _sent(r: Result, now: float, x: Scale, y2: float, y3: float) -> list[dict]:
-    """Each bucket (or group of them) drops from the pass to the link when it is full and the link is free."""
+    """Each bucket (or group of them) leaves the pass where it is full, and waits until the link is free."""
     marks = []
     for i, one in enumerate(r.sent):
         start, busy = r.forward_s + one.start_s, one.busy_s
@@ -213,10 +211,13 @@ def _sent(r: Result, now: float, x: Scale, y2: float, y3: float) -> list[dict]:
         left, done = x(start), min(busy, now - start)
         wide = x(done) - x(0)
         tip = f"{units.count(one.buckets)} of {units.count(r.buckets)} buckets, sent by {units.seconds(one.end_s)} of backward"
-        bar = rect(f"sent{i}", left, y3, max(0.6, wide - (0.8 if wide > 2 else 0)), 26, "network", tip)
+        bar = rect(f"sent{i}", left, y3, max(0.6, wide - (0.8 if wide > 2 else 0)), THICK, "network", tip)
         marks += about("all_reduce", bar)
         if i % max(1, len(r.sent) // 12) == 0:
-            marks += flowing(line(f"drop{i}", left, y2 + 26, left, y3, "network", tip))
+            full = f"full after {units.seconds(one.full_s)} of backward, sent from {units.seconds(one.start_s)} on"
+            marks += flowing(
+                line(f"drop{i}", x(r.forward_s + one.full_s), y2 + THICK, left, y3, "network", full)
+            )
     return marks
 
 
@@ -231,28 +232,20 @@ def _journey(r: Result, at: Box) -> list[dict]:
         )
     ]
     cut = x(hidden)
+    rest = rect("shown", cut, at.y, at.right - cut, at.h, "waste", f"shows: {units.seconds(r.exposed_s)}")
     marks += [
         rect("hidden", at.x, at.y, max(0, cut - at.x), at.h, "useful", f"hidden: {units.seconds(hidden)}"),
-        *about(
-            "shows",
-            rect("shown", cut, at.y, at.right - cut, at.h, "waste", f"shows: {units.seconds(r.exposed_s)}"),
-        ),
+        *about("shows", rest),
     ]
-    words = f"{units.percent(r.hidden_share)} hidden"
+    words, shows = f"{units.percent(r.hidden_share)} hidden", f"{units.seconds(r.exposed_s)} show"
     inside = cut - at.x > text_width(words, bold=True) + 12
-    marks.append(text("hidden-name", at.x + 10 if inside else at.x, at.y + (20 if inside else 48), words,
-                      "inverse" if inside else "useful", bold=True))  # fmt: skip
-    marks.append(
-        text(
-            "shown-name",
-            at.right,
-            at.y + 48,
-            f"shows: {units.seconds(r.exposed_s)}",
-            "waste",
-            anchor="end",
-            bold=True,
-        )
-    )
+    ink, place = ("inverse", (at.x + 10, at.y + 20)) if inside else ("useful", (at.x, at.y + 48))
+    marks.append(text("hidden-name", *place, words, ink, bold=True))
+    if at.right - cut > text_width(shows, bold=True) + 24:
+        where = {"x": (cut + at.right) / 2, "y": at.y + 20, "role": "ink", "anchor": "middle", "on": "waste"}
+    else:
+        where = {"x": at.right, "y": at.y + 48, "role": "waste", "anchor": "end"}
+    marks.append(text("shown-name", s=shows, bold=True, **where))
     return marks
 
 
@@ -289,7 +282,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 ("forward", r.forward_s), ("backward", r.backward_s), ("all-reduce alone", r.communication_s),
                 ("shows", r.exposed_s), ("SMs lent to the link", r.interference_s), ("step in turn", r.serial_s),
                 ("step overlapped", r.step_s), ("if all that fits were hidden", r.hidden_step_s),
-                ("small all-reduce: launch", r.message_launch_s), ("small all-reduce: transfer", r.message_transfer_s),
+                ("one bucket: launch", r.bucket_launch_s), ("one bucket: transfer", r.bucket_transfer_s),
+                ("for comparison, decoding of one request: launch", r.message_launch_s),
+                ("for comparison, decoding of one request: transfer", r.message_transfer_s),
             ],
         ),
         "height": height,
@@ -301,8 +296,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 f"{{all_reduce:{units.seconds(r.communication_s)}}}",
             ),
             ("{shows} = last bucket's end − backward", f"{{shows:{units.seconds(r.exposed_s)}}}"),
-            ("decoding, {batch}: its all-reduce of one 70B layer", f"{units.si_bytes(r.message_bytes)}: launch "
-             f"{units.seconds(r.message_launch_s)}, transfer {units.seconds(r.message_transfer_s)}"),
+            ("one {bucket_mb:bucket} = launch + 2(N − 1)/N · its bytes / link",
+             f"{units.seconds(r.bucket_launch_s)} + {{bucket_mb:{units.seconds(r.bucket_transfer_s)}}}"),
         ),
     }  # fmt: skip
     rest = _journey(r, journey_at)
@@ -312,6 +307,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 def _caption(r: Result, now: float) -> str:
     sent = sum(one.buckets for one in r.sent if r.forward_s + one.end_s <= now + 1e-12)
+    if sent == r.buckets:
+        return f"After {units.seconds(now)} every bucket has arrived: the step is over."
     left = f"{units.count(sent)} of {units.count(r.buckets)} buckets have arrived"
     if now <= r.forward_s + r.backward_s + r.interference_s:
         return f"After {units.seconds(now)} the backward pass still runs, and {left}."
@@ -326,8 +323,6 @@ SIMULATOR = Declaration(
         steps("link_gb_s", "Link, one direction", 450, (25, 50, 64, 150, 300, 450, 900), unit="GB/s",
               help="NVLink 450, PCIe 64, network 50."),
         powers_of_two("gpus", "GPUs in the ring", 8, 2, 1024),
-        powers_of_two("batch", "Batch of a decoding all-reduce", 1, 1, 256, more=True,
-                      help="Tensor-parallel decoding sends little: the last formula."),
         number("parameters_b", "Parameters, billions", 8.03, 0.1, 70.0, step=0.01, more=True,
                help="8.03 billion are the source's 16.1 GB of gradients in 16 bits."),
         powers_of_two("tokens", "Tokens a GPU a step", 2048, 512, 16384, more=True),

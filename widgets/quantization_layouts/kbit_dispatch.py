@@ -212,7 +212,7 @@ def _unmeasured(r: Result, at: Box) -> list[dict]:
 
 def _users(r: Result, at: Box) -> list[dict]:
     """Sessions, times as fast as fp16: above its line the k-bit kernels are faster. The point is pulled."""
-    x, y, wide = log(1, 64, at.x, at.right), linear(0.5, 2.5, at.bottom, at.y), at.w > 280
+    x, y, wide = log(1, 64, at.x + 26, at.right), linear(0.5, 2.5, at.bottom, at.y), at.w > 280
     title = (
         f"A session at k = {r.k}, estimated; dots: k = 4" if wide else f"k = {r.k}, estimated; dots: k = 4"
     )
@@ -231,13 +231,11 @@ def _users(r: Result, at: Box) -> list[dict]:
     marks.append(text("fp16-is", at.x - 6, y(1) + 4, "fp16", "ink", "small", "end"))
     curve = [(x(s.users), y(s.speedup)) for s in r.between]
     won, lost = [p for p in curve if p[1] <= y(1)], [p for p in curve if p[1] >= y(1)]
-    edge = won[-1][0] if won else at.x
+    edge = won[-1][0] if won else x(1)
     marks += [
-        path("won", [(at.x, y(1)), *won, (edge, y(1))], "useful", closed=True),
+        path("won", [(x(1), y(1)), *won, (edge, y(1))], "useful", closed=True),
         path("lost", [(edge, y(1)), *lost, (at.right, y(1))], "hot", closed=True),
         *about("k", path("curve", curve, "primary")),
-        text("won-name", x(2.6), y(1.12), "faster", "useful", anchor="middle"),
-        text("lost-name", x(26), y(0.66), "slower", "hot", anchor="end"),
     ]
     role = "primary" if r.k == 4 else "idle"
     marks += [
@@ -245,9 +243,12 @@ def _users(r: Result, at: Box) -> list[dict]:
         for s in r.reported
     ]
     place, up = x(r.users), y(r.session_speedup)
+    below = x(9) if x(1) < place < x(1) + 60 else x(1) + 6
     anchor = "start" if place < at.x + 60 else "end" if place > at.right - 60 else "middle"
     return marks + [
         line("at", place, at.bottom, place, at.y, "now"),
+        text("won-name", x(1) + 6, y(1) - 5, "faster", "useful"),
+        text("lost-name", below, y(1) + 17, "slower", "hot"),
         text("at-name", place, at.y - 6, f"{_users_named(r)}: {units.times(r.session_speedup)}", "now", "small", anchor, bold=True),
         handle("pull-users", place, up, "now", drag(USERS_AT_ONCE, "x", x), tip=_session_tip(Session(r.users, r.time_ratio, r.session_speedup))),
     ]  # fmt: skip
@@ -258,6 +259,17 @@ def _lane(r: Result, at: Box) -> list[dict]:
     x, wide = log(1, MOST_M, at.x, at.right), at.w > 400
     said = SAID if wide else {SCALAR: "GEMV", MMA: "MMA", LIBRARY: "dequant + library"}
     marks = [text("lane-title", 0, at.y - 48, "Which kernel a dense layer takes at M rows", bold=True)]
+    # the two sizes lie under the map: they are read above and below it, and strike no name out
+    for id, name, m, rise in (
+        ("decode", f"decode: M = {r.decode_m}", r.decode_m, 10),
+        ("prefill", f"with prefill: M = {r.prefill_m}", r.prefill_m, 26),
+    ):
+        place = x(m)
+        left = place - 6 - text_width(name, "small", True) > 0
+        marks += [
+            line(f"{id}-at", place, at.y - rise - 8, place, at.bottom + 6, "now", name),
+            text(f"{id}-name", place + (-6 if left else 6), at.y - rise, name, "now", "small", "end" if left else "start", bold=True),
+        ]  # fmt: skip
     for i, (family, first, last) in enumerate(((SCALAR, 1, 4), (MMA, 5, 16), (LIBRARY, 17, MOST_M))):
         left, right = x(first - 0.5) if i else at.x, x(last + 0.5)
         used = family in (r.decode_family, r.prefill_family)
@@ -267,22 +279,8 @@ def _lane(r: Result, at: Box) -> list[dict]:
             text(f"lane{i}-name", (left + right) / 2, at.y + 21, said[family], "inverse" if used else "ink",
                  "body" if wide else "small", "middle", on="" if used else "idle"),
         ]  # fmt: skip
-    marks += axis_x(
-        "m",
-        x,
-        at.bottom + 6,
-        "rows of the matmul (M)",
-        ticks=(1, 4, 16, 64, 256, 1024) if wide else (4, 16, 64, 256),
-    )
-    both = (("decode", f"decode: M = {r.decode_m}", r.decode_m, 26), ("prefill", f"with prefill: M = {r.prefill_m}", r.prefill_m, 10))  # fmt: skip
-    for id, name, m, rise in both:
-        place = x(m)
-        anchor, shift = ("start", 6) if id == "decode" else ("end", -6)
-        marks += [
-            line(f"{id}-at", place, at.y - rise - 8, place, at.bottom + 6, "now", name),
-            text(f"{id}-name", place + shift, at.y - rise, name, "now", "small", anchor, bold=True),
-        ]
-    return marks
+    ticks = (1, 4, 16, 64, 256, 1024) if wide else (4, 16, 64, 256)
+    return marks + axis_x("m", x, at.bottom + 6, "rows of the matmul (M)", ticks=ticks)
 
 
 def _session_tip(s: Session) -> str:

@@ -17,6 +17,7 @@ from widgets.scene import (
     figure,
     handle,
     line,
+    path,
     rect,
     table,
     text,
@@ -94,6 +95,12 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
     )  # fmt: skip
 
 
+def _kind(r: Result, kernel: int) -> str:
+    """Kernels are drawn equally long, so as many are element-wise as of the work is, spread over the layer."""
+    share = r.eager.elementwise_s / r.work_s
+    return ELEMENTWISE if int((kernel + 1) * share + 1e-9) > int(kernel * share + 1e-9) else GEMM
+
+
 def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     """The first kernels of a layer on one clock: a launch before each, then one launch before all of them."""
     shown, wide = min(SHOWN, r.kernels), at.x > 0
@@ -105,62 +112,47 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     first = "First" if shown < r.kernels else "All"
     tops = (at.y, at.y + 52) if wide else (at.y, at.y + 66)
     marks = [
-        text("time-title", 0, 16, f"{first} {shown} kernels of a layer, in time", bold=True),
+        text("time-title", 0, 16, f"{first} {shown} kernels of a layer, at mean length", bold=True),
         text("time-all", at.right, 16 if wide else 34, units.seconds(x.hi), "muted", "small", "end"),
     ]
-    for id, name, top in zip(("eager", "graph"), ("launched", "in a graph"), tops, strict=True):
-        place = (at.x - 10, top + 21, "end") if wide else (0, top - 6, "start")
-        marks.append(text(f"{id}-name", *place[:2], name, anchor=place[2]))
-        marks.append(line(f"{id}-line", at.x, top + 32, at.right, top + 32, "axis"))
-    launch_tip, work_tip = f"launch: {units.seconds(r.launch_s)}", f"its work: {units.seconds(work_s)}"
-    top = tops[1]
-    graph_gap = rect(
-        "graph-gap",
-        at.x,
-        top + 12,
-        max(1.5, x(graph_s) - at.x),
-        18,
-        "overhead",
-        f"one launch for the pass: {units.seconds(r.graph_s)}",
-    )
-    marks += about("graph_us", graph_gap)
+    marks += [
+        line(f"{id}-line", at.x, top + 32, at.right, top + 32, "axis")
+        for id, top in zip(("eager", "graph"), tops, strict=True)
+    ]
+    launch_tip = f"launch: {units.seconds(r.launch_s)}"
+    top, whole_tip = tops[1], f"one launch for the pass: {units.seconds(r.graph_s)}"
+    gap = max(1.5, x(graph_s) - at.x)
+    marks += about("graph_us", rect("graph-gap", at.x, top + 12, gap, 18, "overhead", whole_tip))
     for i in range(shown):
+        kind = _kind(r, i)
+        work_tip = f"kernel {i + 1}, {kind}: {units.seconds(work_s)}"
         gap, start, end = x(i * pair_s), x(i * pair_s + r.launch_s), x((i + 1) * pair_s)
         if i < upto:
-            marks += about(
-                "launches",
-                rect(
-                    f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", f"kernel {i + 1}, {launch_tip}"
-                ),
-            )
-            marks += about(
-                "work",
-                rect(
-                    f"work{i}",
-                    start,
-                    tops[0],
-                    max(1, end - start - 1),
-                    30,
-                    "compute",
-                    f"kernel {i + 1}, {work_tip}",
-                ),
-            )
+            tip = f"kernel {i + 1}, {launch_tip}"
+            marks += about("launches", rect(f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", tip))
+            wide_work = max(1, end - start - 1)
+            marks += about("work", rect(f"work{i}", start, tops[0], wide_work, 30, ROLES[kind], work_tip))
         start, end = graph_s + i * work_s, min(now, graph_s + (i + 1) * work_s)
         if end > start:
-            replay = rect(
-                f"replay{i}",
-                x(start),
-                top,
-                max(1, x(end) - x(start) - 1),
-                30,
-                "compute",
-                f"kernel {i + 1}, {work_tip}",
-            )
-            marks += about("work", replay)
-    done = x(graph_s + shown * work_s)
-    if at.right - done > 84 and now >= graph_s + shown * work_s:
-        marks.append(text("gained", done + 12, top + 21, "time gained", "useful", bold=True))
-    return [*marks, line("now", x(now), at.y - 6, x(now), top + 36, "now")]
+            wide_work = max(1, x(end) - x(start) - 1)
+            marks += about("work", rect(f"replay{i}", x(start), top, wide_work, 30, ROLES[kind], work_tip))
+    done_s = graph_s + shown * work_s
+    if now >= done_s - 1e-12 and x.hi - done_s > 1e-9:
+        marks += _gained(x(done_s), at.right, top, x.hi - done_s)
+    marks.append(line("now", x(now), at.y - 2, x(now), top + 36, "now"))
+    for id, name, y in zip(("eager", "graph"), ("launched", "in a graph"), tops, strict=True):
+        place = (at.x - 10, y + 21, "end") if wide else (0, y - 6, "start")
+        marks.append(text(f"{id}-name", *place[:2], name, anchor=place[2]))
+    return marks
+
+
+def _gained(left: float, right: float, top: float, gained_s: float) -> list[dict]:
+    """From the end of the graph to the end of the launched kernels, measured off under the graph's lane."""
+    y = top + 42
+    return [
+        path("gain", [(left, y - 5), (left, y), (right, y), (right, y - 5)], "useful"),
+        text("gained", right, y + 17, f"{units.seconds(gained_s)} gained", "useful", anchor="end", bold=True),
+    ]
 
 
 def _bars(r: Result, at: Box) -> list[dict]:
@@ -168,7 +160,7 @@ def _bars(r: Result, at: Box) -> list[dict]:
     passes, wide = (r.eager, r.graph, r.compiled, r.both), at.x > 0
     x, pitch = linear(0, r.eager.total_s, at.x, at.right), at.h / 4
     layers = "one layer" if r.layers == 1 else f"{r.layers} layers"
-    marks = [text("bars-title", 0, at.y - 32, f"The whole pass: {layers}", bold=True)]
+    marks = [text("bars-title", 0, at.y - (14 if wide else 24), f"The whole pass: {layers}", bold=True)]
     for i, p in enumerate(passes):
         top, start, best = (
             at.y + i * pitch + (4 if wide else 18),
@@ -195,7 +187,7 @@ def _bars(r: Result, at: Box) -> list[dict]:
         else:
             marks.append(text(f"pass-name{i}", 0, top - 5, f"{p.name}: {words}", ink, "small", bold=best))
     work, each = r.work_s, r.kernels * r.layers * 1e-6
-    marks.append(handle("pull-launch", x(work), at.y + (30 if wide else 44), "overhead",
+    marks.append(handle("pull-launch", x(work), at.y + (17 if wide else 31), "overhead",
                         drag(LAUNCH, "x", lambda us: at.x + at.w * work / (work + us * each))))  # fmt: skip
     return marks
 

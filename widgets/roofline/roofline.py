@@ -220,19 +220,13 @@ def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
     tip = f"{r.knob} {r.batch}: {units.number(r.flop_per_byte)} FLOP per byte, {units.si(r.attainable_flop_s, 'FLOP/s')}"
     left = x > plot.right - 110
     name = f"{r.knob} {units.count(r.batch)}"
+    # at the stem's foot, where no roof runs, and on the stem's own side of the ridge
+    crosses = x < X(r.ridge_flop_per_byte) < x + 12 + text_width(name, "body", True)
     marks += [
         line("stem", x, y, x, plot.bottom, "now"),
-        text(
-            "here-name",
-            x + (-22 if left else 22),
-            y + 22,
-            name,
-            "now",
-            "body",
-            "end" if left else "start",
-            bold=True,
-        ),
-    ]
+        text("here-name", x + (-8 if crosses else 8), plot.bottom - 7, name, "now", "body",
+             "end" if crosses else "start", bold=True),
+    ]  # fmt: skip
     stops = {2**k: X(p.flop_per_byte) for k, p in enumerate(r.trail)}
     marks = [
         *about("here", marks),

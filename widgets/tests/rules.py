@@ -3,9 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from widgets.charts import text_width
 from widgets.declare import Declaration
-from widgets.scene import ROLES, TERM, TEXT_SIZES, Scene
+from widgets.scene import ROLES, TERM, Scene, extent
 
 SLACK = 2  # units; text widths are estimates
 
@@ -17,26 +16,6 @@ def states(declaration: Declaration) -> Iterator[tuple[str, dict]]:
         ends = (control.min, control.max) if control.min is not None else control.stops or (True, False)
         for value in ends:
             yield f"{control.name}={value}", {control.name: value}
-
-
-def extent(mark: dict) -> tuple[float, float, float, float]:
-    """left, top, right, bottom"""
-    kind = mark["t"]
-    if kind in ("rect", "grid"):
-        return mark["x"], mark["y"], mark["x"] + mark["w"], mark["y"] + mark["h"]
-    if kind == "handle":
-        return mark["x"], mark["y"], mark["x"], mark["y"]
-    if kind == "circle":
-        return mark["x"] - mark["r"], mark["y"] - mark["r"], mark["x"] + mark["r"], mark["y"] + mark["r"]
-    if kind == "line":
-        xs, ys = (mark["x"], mark["x2"]), (mark["y"], mark["y2"])
-        return min(xs), min(ys), max(xs), max(ys)
-    if kind == "path":
-        xs, ys = mark["p"][::2], mark["p"][1::2]
-        return min(xs), min(ys), max(xs), max(ys)
-    wide, high = text_width(mark["s"], mark["size"], mark.get("b", False)), TEXT_SIZES[mark["size"]]
-    left = mark["x"] - wide * {"start": 0, "middle": 0.5, "end": 1}[mark["a"]]
-    return left, mark["y"] - 0.75 * high, left + wide, mark["y"] + 0.2 * high
 
 
 def outside(scene: Scene) -> list[str]:

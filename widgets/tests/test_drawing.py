@@ -101,6 +101,17 @@ def test_a_mark_refuses_a_colour_for_a_role():
         scene.circle("a", 0, 0, 1, "#ff0000")
 
 
+def test_words_on_hatching_stand_on_a_plate_under_them_and_over_the_hatching():
+    bar = scene.rect("bar", 0, 0, 300, 90, "waste")
+    lines = [scene.text(f"line{i}", 150, 30 + 18 * i, "lost", anchor="middle", on="waste") for i in range(2)]
+    plate = scene.plated([bar, *lines, scene.text("far", 150, 150, "beside it")])[1]
+    assert plate["role"] == "ground"
+    left, top, right, low = scene.extent(plate)
+    for words in map(scene.extent, lines):
+        assert left < words[0] and top < words[1] and words[2] < right and words[3] < low
+    assert scene.plated([bar, scene.text("free", 150, 30, "free", on="idle")])[1]["t"] == "text"
+
+
 def test_a_grid_counts_its_cells():
     made = scene.grid("g", 0, 0, 9, 9, 3, [0, 1, 1, 0, 0, 0], ("idle", "now"), ("free", "taken"))
     assert made["tip"] == "4 free; 2 taken" and made["runs"] == [0, 1, 1, 2, 0, 3]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kernels.expert_load_balance import cost
 from kernels.machines import machine
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE, extent
 
 LOAD = find("device_load")
 STATES = st.fixed_dictionaries(
@@ -119,3 +120,10 @@ def test_labels_beside_the_devices_differ_and_even_links_have_a_line(inputs):
 def test_a_choice_that_cannot_be():
     with pytest.raises(ValueError, match="GPU must be one of V100"):
         run(machine_name="T4")
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3])
+def test_the_knob_never_stands_on_the_experts_name(share, width):
+    marks = {m["id"]: m for m in LOAD.scene(LOAD.run(**LOAD.inputs({"hot_share": share})), width=width).marks}
+    assert marks["pull-hot"]["y"] + 16 < extent(marks["load-0-name"])[1]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kernels.flash_attention import cost
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE, extent
 
 ONLINE = find("online_softmax")
 STATES = st.fixed_dictionaries(
@@ -106,3 +107,17 @@ def test_a_key_pulled_above_all_others_is_the_last_to_rescale():
     r = run(score=7)
     assert [state.m for state in r.states] == [3, 7, 7, 7]
     assert r.states[3].rescale == 1 and r.states[1].rescale == pytest.approx(math.exp(3 - 7))
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize(
+    "inputs", [{}, {"tile": 1}, {"tile": 1, "order": "rising"}, {"tile": 2, "order": "falling"}]
+)
+def test_the_outputs_number_stands_off_its_way_and_off_the_whole_rows_line(inputs, width):
+    for step, scene in enumerate(ONLINE.scenes(run(**inputs), width=width)):
+        marks = {mark["id"]: mark for mark in scene.marks}
+        left, top, right, low = extent(marks["o-name"])
+        assert not top < marks["whole"]["y"] < low, step
+        dots = [mark for id, mark in marks.items() if id.startswith("dot-")]
+        hidden = [d["id"] for d in dots if left < d["x"] < right and top < d["y"] < low]
+        assert not hidden, (step, hidden)

@@ -1,5 +1,7 @@
 """The tile walk against a brute count, and against what Triton's own tutorial says of it."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from kernels.gemm_tiling import cost
 from widgets.gemm_tiling.tile_walk_model import pieces
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
 
 WALK = find("tile_walk")
 SIZES = st.integers(1, 40)
@@ -111,5 +114,27 @@ def test_the_last_total_stands_behind_each_bar_and_a_tile_larger_than_c_is_outli
         assert first[f"read-{id}"]["w"] < first[f"read-{id}-all"]["w"] == last[f"read-{id}"]["w"]
     assert "tile-asked" not in first
     row = {mark["id"]: mark for mark in WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))[0].marks}
-    assert "tile-asked" in row and row["tile"]["h"] == 3, "one row of a tile is still seen"
+    assert "tile-asked" in row and row["tile"]["h"] == 4, "one row of a tile is still seen"
     assert "reads 1 band of A" in WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))[0].caption
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_tiles_knobs_leave_the_tile_free_and_each_other(width):
+    """Whatever its shape, also with one row: the tile is seen, and 18 units lie between a knob and the next."""
+    for m, bm, bn in product((1, 8192), (16, 64, 256), (16, 64, 256)):
+        r = WALK.run(**WALK.inputs({"m": m, "bm": bm, "bn": bn}))
+        marks = {mark["id"]: mark for mark in WALK.scenes(r, width=width)[0].marks}
+        shape, across, down = marks["tile"], marks["pull-bn"], marks["pull-bm"]
+        assert shape["h"] >= 4 and across["y"] + 9 < shape["y"] and down["x"] - 9 > shape["x"] + shape["w"]
+        assert max(abs(across["x"] - down["x"]), abs(across["y"] - down["y"])) > 18
+        assert marks["tile-title"]["s"] == f"One tile: {r.bm} × {r.bn}"
+
+
+def test_a_colour_says_one_thing():
+    """Blue is the walk in groups alone: operands, tiles and the row walk have other roles."""
+    marks = WALK.scenes(WALK.run(**WALK.inputs({"m": 4096})))[3].marks
+    blue = {mark["id"] for mark in marks if mark["role"] == "primary"}
+    assert blue == {"group", "pull-group", "read-grouped", "read-grouped-name", "read-grouped-value",
+                    "rung2", "rung2-line", "rung2-value"}  # fmt: skip
+    operands = [mark for mark in marks if mark["id"].startswith(("row-a", "row-b", "grouped-a", "grouped-b"))]
+    assert {mark["role"] for mark in operands} == {"idle", "secondary"}

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE, extent
 
 OVERLAP = find("comm_overlap")
 BUCKETS = st.sampled_from([5, 25, 100, 400, 1600, 6400, 25600])
@@ -49,13 +50,44 @@ def test_over_pcie_the_ring_outlasts_the_backward_pass():
     assert r.exposed_s > r.communication_s - r.backward_s
 
 
-def test_a_batch_of_64_turns_the_small_all_reduce_around():
-    """2.1 MB in 2.3 us: 64 times the bytes, the same launch; about 20 us of compute are nine times that."""
-    one, many = overlap(), overlap(batch=64)
-    assert one.launch_over_transfer > 100 and many.launch_over_transfer < 3
-    assert many.message_bytes == pytest.approx(2.1e6, rel=0.01)
-    assert many.message_transfer_s == pytest.approx(2.3e-6, rel=0.02)
-    assert 20e-6 / many.message_transfer_s == pytest.approx(9, abs=0.5)
+def test_a_small_bucket_pays_its_launch_over_and_over():
+    """25 MB cross in 97 us, twenty launches; 1 MB in 4 us, less than one."""
+    usual, small = overlap(), overlap(bucket_mb=1)
+    assert usual.bucket_transfer_s == pytest.approx(97e-6, rel=0.01)
+    assert usual.bucket_launch_s == small.bucket_launch_s == 5e-6
+    assert small.bucket_transfer_s < small.bucket_launch_s
+    slow = {"link_gb_s": 64}  # the link is busy throughout, so no launch hides
+    assert overlap(bucket_mb=1, **slow).step_s > overlap(**slow).step_s + 70e-3
+
+
+def marks_of(width=WIDE, step=-1, **inputs) -> dict:
+    return {mark["id"]: mark for mark in OVERLAP.scenes(overlap(**inputs), width=width)[step].marks}
+
+
+@pytest.mark.parametrize("inputs", [{}, {"link_gb_s": 64}, {"gpus": 1024, "link_gb_s": 50}, {"sms": 8}])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_bucket_leaves_the_pass_where_it_was_filled(inputs, width):
+    """Over a slow link it then waits: its line leans, and never starts after the backward pass."""
+    marks = marks_of(width, **inputs)
+    passes = marks["over-b"]
+    drops = [mark for id, mark in marks.items() if id.startswith("drop")]
+    assert len(drops) >= 12
+    assert all(passes["x"] <= d["x"] <= passes["x"] + passes["w"] + 2 for d in drops)
+    assert all(d["x"] <= d["x2"] for d in drops)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_wait_is_named_and_no_line_strikes_a_word_out(width):
+    assert "waits" in marks_of(width, link_gb_s=64)["waits"]["s"]
+    for name, inputs in OVERLAP.presets.items():
+        for step in range(24):
+            marks = marks_of(width, step, **inputs)
+            words = [extent(mark) for mark in marks.values() if mark["t"] == "text"]
+            now = marks["now"]
+            above = [w for w in words if w[0] < now["x"] < w[2] and now["y"] < w[3] and w[1] < now["y2"]]
+            assert not above, (name, step)
+            top = extent(marks["bucket-name"])[1]
+            assert top > marks["pull-bucket"]["y"] + 9, "the words stand below their knob"
 
 
 def test_eight_sms_cost_less_than_overlap_hides():

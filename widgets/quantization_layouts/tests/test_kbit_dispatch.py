@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.cost import kbit_tables as tables
 from widgets.registry import find
-from widgets.scene import NARROW, WIDE
+from widgets.scene import NARROW, WIDE, extent
 
 KBIT = find("kbit_dispatch")
 
@@ -101,3 +101,24 @@ def test_the_words_follow_k_and_the_panel_says_its_own_m():
     assert dispatch(k=5).session_speedup < dispatch(k=4).session_speedup < dispatch(k=2).session_speedup
     said = {mark["id"]: mark.get("s") for mark in KBIT.scene(dispatch(users=64)).marks}["bars-m"]
     assert said == "measured at M = 1; the session decodes at 64"
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("users", [1, 2, 4, 8, 16, 32, 64])
+def test_no_line_strikes_a_name_out_and_no_knob_hides_a_tick(users, width):
+    """A line that stands where a name does lies under the bar that carries the name."""
+    for k, chunk in ((2, 64), (4, 512), (5, 1024)):
+        marks = KBIT.scene(dispatch(users=users, k=k, chunk=chunk), width=width).marks
+        order = {mark["id"]: i for i, mark in enumerate(marks)}
+        words = [(mark["id"], extent(mark)) for mark in marks if mark["t"] == "text"]
+        for mark in marks:
+            if mark["id"] in ("decode-at", "prefill-at", "at"):
+                top, low = sorted((mark["y"], mark["y2"]))
+                struck = {id for id, (left, high, right, bottom) in words
+                          if left < mark["x"] < right and high < low and top < bottom}  # fmt: skip
+                covered = {"lane0-name", "lane1-name", "lane2-name"} if mark["id"] != "at" else {"won-name"}
+                assert struck <= covered and all(order[id] > order[mark["id"]] for id in struck)
+        knob = next(mark for mark in marks if mark["id"] == "pull-users")
+        hidden = [id for id, (left, high, right, bottom) in words
+                  if left < knob["x"] + 9 and knob["x"] - 9 < right and high < knob["y"] + 9 and knob["y"] - 9 < bottom]  # fmt: skip
+        assert not hidden, (k, hidden)

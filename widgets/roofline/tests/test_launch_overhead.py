@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from widgets import units
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE, extent
 
 LAUNCH = find("launch_overhead")
 
@@ -59,3 +61,28 @@ def test_no_launch_stands_in_the_timeline_longer_than_it_is():
     r = launches()
     marks = {mark["id"]: mark for mark in LAUNCH.scenes(r)[-1].marks}
     assert marks["gap0"]["w"] / marks["work0"]["w"] == pytest.approx(10 / 40, rel=0.05)
+
+
+@pytest.mark.parametrize("percent", [0, 20, 40, 75, 100])
+def test_the_timelines_kernels_are_of_their_kind(percent):
+    """Equally long kernels: as many of the ten are element-wise as of the work is."""
+    marks = LAUNCH.scenes(launches(elementwise_percent=percent))[-1].marks
+    for lane in ("work", "replay"):
+        kinds = [mark["role"] for mark in marks if mark["id"].removeprefix(lane).isdigit()]
+        assert len(kinds) == 10 and set(kinds) <= {"compute", "memory"}
+        assert kinds.count("memory") == int(percent / 10)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("inputs", LAUNCH.presets.values(), ids=LAUNCH.presets)
+def test_the_time_gained_is_measured_off_wherever_there_is_some(width, inputs):
+    """From where the graph is done to where the launched kernels are, as long as the words say."""
+    r = launches(**inputs)
+    marks = {mark["id"]: mark for mark in LAUNCH.scenes(r, width=width)[-1].marks}
+    shown = min(10, r.kernels)
+    gained_s = shown * r.launch_s - r.graph_s / (r.layers * r.kernels) * shown
+    assert marks["gained"]["s"] == f"{units.seconds(gained_s)} gained"
+    last = marks[f"replay{shown - 1}"]
+    assert marks["gain"]["p"][0] == pytest.approx(last["x"] + last["w"], abs=1.6)
+    assert marks["gain"]["p"][4] == pytest.approx(marks["now"]["x"])
+    assert extent(marks["gained"])[1] > marks["now"]["y2"], "no line through the words"

@@ -77,3 +77,22 @@ def test_every_name_stands_on_its_dots_side_of_the_ridge(machine_name, dtype, wi
         start, _, end, _ = extent(name)
         assert (end < ridge) if dot["x"] < ridge else (start > ridge), name["s"]
         assert dot["y"] + 5 <= marks["ridge-below"]["y2"]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("operation, batch", [("decode_70b", 1), ("decode_70b", 256), ("prefill", 1024), ("prefill", 4096),
+                                              ("gemm", 4096), ("gemm", 1024), ("gelu", 4096)])  # fmt: skip
+def test_the_points_name_stands_free_of_roofs_dots_and_ridge(operation, batch, width):
+    marks = ROOF.scene(at(operation=operation, batch=batch), width=width).marks
+    name = next(mark for mark in marks if mark["id"] == "here-name")
+    left, top, right, low = extent(name)
+    ridge = next(mark for mark in marks if mark["id"] == "ridge")
+    assert not left < ridge["x"] < right
+    for mark in marks:
+        if mark["t"] == "circle" and mark["id"].startswith("trail"):
+            assert not (left < mark["x"] < right and top < mark["y"] < low), mark["id"]
+        if mark["id"].startswith("roof-"):
+            (x1, y1), (x2, y2) = zip(mark["p"][:4:2], mark["p"][1:4:2], strict=True)
+            for x in (max(left, x1), min(right, x2)):
+                height = y1 + (y2 - y1) * (x - x1) / (x2 - x1)
+                assert x > x2 or height < top, mark["id"]

@@ -3,8 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
+from widgets.answer import answer
 from widgets.browser import chromium as chromium_at
 from widgets.browser import open_page
+from widgets.registry import find
 from widgets.scene import MARK_ROLES
 from widgets.static import TEXTURES
 from widgets.tests.browser.sink import SIDE, SINK, run, scene
@@ -185,6 +187,24 @@ def test_a_leap_glides_and_a_slider_does_not(page):
     assert heights_while(page, lambda: start.press("Enter")) == 2
 
 
+def test_a_preset_opens_at_its_own_step_and_a_slider_keeps_the_step(browser):
+    softmax = find("flash_attention.online_softmax")
+    page = open_page(browser, [(softmax, {})])
+    root, step = page.locator(".tbt"), page.get_by_role("slider", name="Step through each tile")
+    step.press("End")
+    expect(root).to_have_attribute("data-step", "3")
+    page.get_by_role("slider", name="Scale of the scores", exact=True).press("ArrowRight")
+    settled(page, 1)
+    expect(root).to_have_attribute("data-step", "3")
+    for revision, (label, values) in enumerate(reversed(softmax.presets.items()), start=2):
+        if step.is_visible():  # one tile of all keys is one step
+            step.press("Home")
+        page.get_by_role("button", name=label, exact=True).press("Enter")
+        settled(page, revision)
+        expect(root).to_have_attribute("data-step", str(answer(softmax, {"values": values})["first"]))
+    page.context.close()
+
+
 def test_a_measurement_and_its_difference_are_shown(browser):
     page = open_page(browser, [(SINK, {"measured": {"total": 96.0}})])
     expect(page.locator("[data-id=measured]")).to_be_visible()
@@ -219,6 +239,29 @@ def test_nothing_sticks_out_of_a_narrow_column(browser, width):
         )
         <= 0
     )
+    page.context.close()
+
+
+WORDS_FIT = """node => {
+  const whole = node.cloneNode(true);
+  whole.selectedIndex = node.selectedIndex;
+  whole.replaceChildren(node.selectedOptions[0].cloneNode(true));
+  whole.style.cssText = 'max-width: none; width: max-content; justify-self: start; position: absolute';
+  node.after(whole);
+  const needed = whole.offsetWidth;
+  whole.remove();
+  return [node.offsetWidth, needed];
+}"""
+
+
+@pytest.mark.parametrize("width", [366, 690, 760, 1130])
+def test_the_words_of_a_choice_are_not_cut(browser, width):
+    page = open_page(browser, [(find("roofline.roofline"), {})], width=width)
+    if width == 366:
+        page.get_by_text("More settings", exact=True).press("Enter")
+    for choice in page.locator(".tbt-control select").all():
+        room, needed = choice.evaluate(WORDS_FIT)
+        assert room >= needed - 1
     page.context.close()
 
 

@@ -40,7 +40,7 @@ def layernorm_roofline():
 
 
 def allreduce_b1():
-    r = played("comm_overlap", batch=1)
+    r = played("comm_overlap")
     assert r.message_bytes == pytest.approx(32.8e3, rel=0.01)
     assert r.message_transfer_s == pytest.approx(36.4e-9, rel=0.01)
     assert r.message_launch_s == 5e-6 and r.launch_over_transfer > 100
