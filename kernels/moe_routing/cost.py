@@ -12,13 +12,16 @@ from kernels.moe_routing.cost_forward import Expert, MoeForward, direct_forward,
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
-    "FUSED_LAUNCHES", "Expert", "ExpertTiles", "LayerCost", "MoeForward", "TileUtilization",
+    "FUSED_LAUNCHES", "STEPS", "Expert", "ExpertTiles", "LayerCost", "MoeForward", "TileUtilization",
     "assignments", "capacity_limit", "direct_forward", "drops", "example", "expected_experts", "expert_loads",
     "hot_loads", "imbalance", "launches", "layer_cost", "moe_forward", "moe_parameters", "route_tiles",
-    "tile_utilization", "unfused_bytes",
+    "step_launches", "tile_utilization", "unfused_bytes",
 ]  # fmt: skip
 
-FUSED_LAUNCHES = ("router and top-k", "permute", "gate and up", "down", "combine")
+STEPS = ("router", "top-k", "permute", "grouped GEMM", "un-permute", "combine")
+# What one launch runs once the steps are fused: the first and the last of STEPS.
+FUSED_LAUNCHES = {"router and top-k": (0, 1), "permute": (2, 2), "gate and up": (3, 3), "down": (3, 3),
+                  "combine": (4, 5)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -140,12 +143,16 @@ def moe_parameters(
     return experts * one, top_k * one
 
 
-def launches(active_experts: int, matrices: int = 3, *, fused: bool) -> int:
-    """Kernels of a layer: router, top-k, combine, and gather, GEMMs, activation, scatter for each expert."""
+def step_launches(active_experts: int, matrices: int = 3) -> tuple[int, ...]:
+    """Kernels of each of STEPS by itself: gather, GEMMs with their activation, and scatter run for each expert."""
     require.count(active_experts=active_experts, matrices=matrices)
-    if fused:
-        return len(FUSED_LAUNCHES)
-    return 2 + active_experts * (matrices + 3) + 1
+    return 1, 1, active_experts, active_experts * (matrices + 1), active_experts, 1
+
+
+def launches(active_experts: int, matrices: int = 3, *, fused: bool) -> int:
+    """Kernels of a layer: each step by itself, or fused."""
+    separate = sum(step_launches(active_experts, matrices))
+    return len(FUSED_LAUNCHES) if fused else separate
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,23 @@ def overlaps(scene: Scene) -> list[str]:
     ]
 
 
+def covered(scene: Scene) -> list[str]:
+    """Texts under a knob: its circle reaches 9 units, its arrows 16 along each way that it is pulled."""
+    found = []
+    for knob in (mark for mark in scene.marks if mark["t"] == "handle"):
+        ways = {one["axis"] for one in knob["drag"]}
+        boxes = [(9, 9), *[(16, 4) for way in ways if way == "x"], *[(4, 16) for way in ways if way == "y"]]
+        for one in (mark for mark in scene.marks if mark["t"] == "text" and mark["s"]):
+            left, top, right, low = extent(one)
+            reached = any(
+                min(right, knob["x"] + w) - max(left, knob["x"] - w) > SLACK
+                and min(low, knob["y"] + h) - max(top, knob["y"] - h) > SLACK
+                for w, h in boxes
+            )
+            found += [f"{knob['id']} on {one['id']} {one['s']!r}"] * reached
+    return found
+
+
 def numbers(value) -> Iterator[float]:
     """Every number of a result, at any depth."""
     if isinstance(value, bool):
