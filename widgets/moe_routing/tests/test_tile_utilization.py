@@ -6,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
+from widgets.tests import rules
+from widgets.tests.rules import covered
 
 TILES = find("tile_utilization")
 STATES = st.fixed_dictionaries(
@@ -73,6 +76,41 @@ def test_the_picture_shows_every_kept_token_and_every_dropped_one(preset):
     if preset == "Skewed, 8 experts":
         assert sum(m["id"].startswith("kept-") for m in scene.marks) == r.kept == 32
         assert sum(m["id"].startswith("tile-") for m in scene.marks) == r.tiles == 9
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("preset", TILES.presets)
+@pytest.mark.parametrize("tile", [8, 16, 32, 64, 128])
+def test_the_knob_covers_no_number_of_the_axis_and_no_name(preset, tile, width):
+    (scene,) = TILES.scenes(run(**TILES.presets[preset] | {"tile": tile}), width=width)
+    assert not covered(scene)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("experts", [4, 8, 32, 64, 256])
+@pytest.mark.parametrize("capacity", [1, 1.5])
+def test_kept_and_dropped_tokens_stack_to_what_was_sent(capacity, experts, width):
+    """Read off the axis: an expert's column ends at the tokens that came to it, with a limit too."""
+    r = run(capacity=capacity, experts=experts, tokens=256)
+    (scene,) = TILES.scenes(r, width=width)
+    marks = {m["id"]: m for m in scene.marks}
+    bottom, top = marks["slots-grid0"]["y"], marks["slots-grid4"]["y"]
+    highest = int(marks["slots-tick4"]["s"].replace(",", ""))
+    lost = [rules.extent(m) for m in scene.marks if m["id"].startswith("lost-")]
+    assert lost
+    read = (bottom - min(box[1] for box in lost)) / (bottom - top) * highest
+    assert read == pytest.approx(max(e.routed_tokens for e in r.experts), abs=0.02 * highest)
+    low = (bottom - max(box[3] for box in lost)) / (bottom - top) * highest
+    assert low == pytest.approx(r.capacity_tokens, abs=0.02 * highest)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("experts", [64, 128, 256])
+def test_no_hatch_is_too_narrow_to_be_seen_as_one(experts, width):
+    r = run(experts=experts, top_k=8, tokens=256, skew=0.5, tile=64)
+    (scene,) = TILES.scenes(r, width=width)
+    padded = [m for m in scene.marks if m["id"].startswith("pad-")]
+    assert padded and all(m["t"] == "rect" and m["w"] > 8 for m in padded)
 
 
 def test_a_token_cannot_pick_an_expert_twice():
