@@ -106,11 +106,15 @@ def test_kept_and_dropped_tokens_stack_to_what_was_sent(capacity, experts, width
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("experts", [64, 128, 256])
-def test_no_hatch_is_too_narrow_to_be_seen_as_one(experts, width):
+def test_many_narrow_columns_of_one_height_are_one_hatched_area(experts, width):
     r = run(experts=experts, top_k=8, tokens=256, skew=0.5, tile=64)
     (scene,) = TILES.scenes(r, width=width)
     padded = [m for m in scene.marks if m["id"].startswith("pad-")]
-    assert padded and all(m["t"] == "rect" and m["w"] > 8 for m in padded)
+    assert all(m["t"] == "rect" for m in padded)
+    edges = [(m["x"], m["x"] + m["w"], m["h"]) for m in padded]
+    for (_, right, high), (left, _, other) in zip(edges, edges[1:], strict=False):
+        assert right == pytest.approx(left, abs=0.02) and high != other
+    assert len(padded) == len(set(e.slots for e in r.experts)) <= 5
 
 
 def test_a_token_cannot_pick_an_expert_twice():
