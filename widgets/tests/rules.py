@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from widgets.charts import text_width
 from widgets.declare import Declaration
-from widgets.scene import ROLES, TERM, TEXT_SIZES, Scene
+from widgets.scene import NARROW, ROLES, TERM, TEXT_SIZES, WIDE, Scene
 
 SLACK = 2  # units; text widths are estimates
 
@@ -76,6 +76,20 @@ def covered(scene: Scene) -> list[str]:
                 for w, h in boxes
             )
             found += [f"{knob['id']} on {one['id']} {one['s']!r}"] * reached
+    return found
+
+
+def covered_anywhere(declaration: Declaration) -> list[str]:
+    """What knobs cover in any state worth looking at, in both layouts."""
+    found = []
+    for label, values in states(declaration):
+        try:
+            result = declaration.run(**declaration.inputs(values))
+        except ValueError:
+            continue
+        for width in (WIDE, NARROW):
+            for scene in declaration.scenes(result, width=width):
+                found += [f"{label}, {width} wide: {one}" for one in covered(scene)]
     return found
 
 
