@@ -282,12 +282,14 @@ def _captions(r: Result) -> list[str]:
     named = " and ".join(f"E{e}" for e in chosen)
     shares = " and ".join(map(SHOW, weights))
     rows = " and ".join(f"row {i}" for i, (token, _) in enumerate(layer.order) if token == t)
+    grouped = sum(first == EXPERTS for first, _ in cost.FUSED_LAUNCHES.values())
     added = " + ".join(f"{SHOW(w)}·{_vector(v)}" for w, v in zip(weights, layer.restored[t], strict=True))
     return [
         f"Router: x times the gate gives one logit an expert; t{t} gets {_vector(layer.logits[t])}.",
         f"Top-{r.top_k}: t{t} keeps {named}, and softmax over what is kept gives {shares}.",
         f"Permute: rows are sorted by expert, so that each expert's lie side by side; t{t} fills {rows}.",
-        f"Grouped GEMM: one launch runs {r.active_experts} experts, each on its own rows.",
+        f"Grouped GEMM: {grouped} launches run {r.active_experts} experts, each on its own rows; one by one it takes "
+        f"{r.step_launches[EXPERTS]}.",
         f"Un-permute: each result goes back to the token and the choice that it came from, t{t}'s too.",
         f"Combine: t{t} = {added} = {_vector(layer.combined[t])}.",
     ]

@@ -82,6 +82,9 @@ def test_every_launch_is_drawn_and_the_last_step_has_launched_them_all(width, in
 
     assert squares(scenes[-1], "launch-", "overhead") == r.separate_launches
     assert squares(scenes[-1], "fused-", "useful") == r.fused_launches
+    drawn = squares(scenes[3], "fused-", "useful") - squares(scenes[2], "fused-", "useful")
+    assert f"{drawn} launches run" in scenes[3].caption
+    assert f"takes {r.step_launches[3]}." in scenes[3].caption
     so_far = [squares(scene, "launch-", "overhead") for scene in scenes]
     assert so_far == [sum(r.step_launches[: i + 1]) for i in range(len(scenes))]
 
