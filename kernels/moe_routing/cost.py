@@ -13,6 +13,7 @@ from kernels.routing import assignments, capacity_limit, drops, expert_loads, ho
 
 __all__ = [
     "FUSED_LAUNCHES",
+    "STEPS",
     "Expert",
     "ExpertTiles",
     "LayerCost",
@@ -32,11 +33,15 @@ __all__ = [
     "moe_forward",
     "moe_parameters",
     "route_tiles",
+    "step_launches",
     "tile_utilization",
     "unfused_bytes",
 ]
 
-FUSED_LAUNCHES = ("router and top-k", "permute", "gate and up", "down", "combine")
+STEPS = ("router", "top-k", "permute", "grouped GEMM", "un-permute", "combine")
+# What one launch runs once the steps are fused: the first and the last of STEPS.
+FUSED_LAUNCHES = {"router and top-k": (0, 1), "permute": (2, 2), "gate and up": (3, 3), "down": (3, 3),
+                  "combine": (4, 5)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -158,12 +163,16 @@ def moe_parameters(
     return experts * one, top_k * one
 
 
-def launches(active_experts: int, matrices: int = 3, *, fused: bool) -> int:
-    """Kernels of a layer: router, top-k, combine, and gather, GEMMs, activation, scatter for each expert."""
+def step_launches(active_experts: int, matrices: int = 3) -> tuple[int, ...]:
+    """Kernels of each of STEPS by itself: gather, GEMMs with their activation, and scatter run for each expert."""
     require.count(active_experts=active_experts, matrices=matrices)
-    if fused:
-        return len(FUSED_LAUNCHES)
-    return 2 + active_experts * (matrices + 3) + 1
+    return 1, 1, active_experts, active_experts * (matrices + 1), active_experts, 1
+
+
+def launches(active_experts: int, matrices: int = 3, *, fused: bool) -> int:
+    """Kernels of a layer: each step by itself, or fused."""
+    separate = sum(step_launches(active_experts, matrices))
+    return len(FUSED_LAUNCHES) if fused else separate
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,9 @@ def _plot(r: Result, plot: Box, wide: bool) -> list[dict]:
     x, y = _scales(terms, plot)
     quarters = [terms * q / 4 for q in range(5)]
     marks = axis_y("sum", y, plot.x, "running sum", right=plot.right, ticks=quarters)
-    marks += axis_x("terms", x, plot.bottom, "terms added", ticks=quarters)
+    # a wall just above the axis has its knob where the last number would stand
+    named = quarters if y(r.wall_sum) < plot.bottom - 14 else quarters[:-1]
+    marks += axis_x("terms", x, plot.bottom, "terms added", ticks=named)
     shown = [("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")]
     if r.promote_every:
         shown.append((f"promoted every {r.promote_every}", r.promoted.sums, "primary"))

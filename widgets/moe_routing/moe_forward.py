@@ -1,32 +1,40 @@
 """A mixture-of-experts layer in six steps, on numbers small enough to follow one token through."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from kernels.moe_routing import cost
 from widgets import units
 from widgets.controls import slider
 from widgets.declare import Declaration, Prediction, Stepper
+from widgets.moe_routing.moe_forward_launches import launch_strip
 from widgets.scene import WIDE, Column, Scene, drag, figure, flowing, handle, line, rect, table, text
 
-TITLES, TOP, GAP, HEIGHT = 46, 58, 8, 408
-X, LOGITS, CELL = 26, 146, 37  # where a token's numbers and its logits begin
+GAP, SLOT_GAP = 8, 5  # between two experts' blocks, between two tokens' results
+NAME = 40  # where a token's name ends, clear of the knob
 FOLLOW = slider("follow", "Follow token", 1, 0, 5)
 
 
 class Plan(NamedTuple):
-    """Where the rows by expert and the results begin: beside the tokens, or below them."""
+    """Where each column begins. A phone has room for two: a later one takes the place of one that is done with."""
 
-    rows: int
-    out: int
-    low: int  # the top of both
-    height: int
     wide: bool
+    top: int
+    room: int  # for the rows, from the top down
+    height: int
+    cell: int  # what one number takes
+    x: int
+    logits: int
+    rows: int
+    returned: int  # the results, back at their tokens
+    weighted: int  # the results, about to be added
+    out: int
 
 
-PLACES = {True: Plan(404, 600, TOP, HEIGHT, True), False: Plan(58, 228, 340, 716, False)}
-STEPS = ("1 router", "2 top-k", "3 permute", "4 grouped GEMM", "5 un-permute", "6 combine")
+PLACES = {
+    True: Plan(True, 86, 340, 428, 37, 46, 166, 424, 608, 380, 608),
+    False: Plan(False, 114, 304, 450, 35, 44, 155, 235, 44, 44, 235),
+}
 ROUTER, TOP_K, PERMUTE, EXPERTS, RETURN, COMBINE = range(6)
 SHOW = units.fixed(2)
 
@@ -45,14 +53,7 @@ class Result:
     separate_launches: int
     fused_launches: int
     largest_difference: float  # from the sum token by token, without any permuting
-
-    @cached_property
-    def row_high(self) -> float:
-        """How high a row may be drawn beside the others, so that all three panels fill the picture."""
-        room, lines = HEIGHT - TOP, sum(max(1, load) for load in self.layer.loads)
-        sorted_rows = (room - GAP * self.expert_count) / lines
-        slots = (room / self.token_count - GAP) / self.top_k
-        return min(22, sorted_rows, slots)
+    step_launches: tuple[int, ...]  # of each step by itself
 
 
 def run(top_k, follow, tokens, experts) -> Result:
@@ -67,30 +68,34 @@ def run(top_k, follow, tokens, experts) -> Result:
     return Result(
         tokens, experts, top_k, follow, tuple(map(tuple, x)), layer, tokens * top_k, active, max(layer.loads),
         cost.launches(active, fused=False), cost.launches(active, fused=True), max(gaps),
+        cost.step_launches(active),
     )  # fmt: skip
 
 
 def _high(r: Result, plan: Plan) -> float:
-    return r.row_high if plan.wide else 17
+    """How high a row may be, so that every step's columns fit."""
+    lines = sum(max(1, load) for load in r.layer.loads)
+    sorted_rows = (plan.room - GAP * r.expert_count) / lines
+    slots = (plan.room / r.token_count - SLOT_GAP) / r.top_k
+    return min(24, sorted_rows, slots)
 
 
 def _token_y(r: Result, token: int, plan: Plan) -> float:
-    """The top of a token's row."""
+    """The top of a token's row, and of its results."""
     high = _high(r, plan)
-    return TOP + token * (max(high + 22, r.top_k * high + GAP) if plan.wide else high + 22)
+    return plan.top + token * max(high + 22, r.top_k * high + SLOT_GAP)
 
 
-def _slot_y(r: Result, token: int, plan: Plan) -> float:
-    """The top of a token's block of results."""
-    high = _high(r, plan)
-    return _token_y(r, token, plan) if plan.wide else plan.low + token * (r.top_k * high + GAP)
+def _out_y(r: Result, token: int, plan: Plan) -> float:
+    """The top of a token's output: in the middle of what it is the sum of."""
+    return _token_y(r, token, plan) + (r.top_k - 1) * _high(r, plan) / 2
 
 
 def _row_y(r: Result, row: int, plan: Plan) -> float:
     """The top of a permuted row; an expert without tokens leaves one empty line."""
     expert = r.layer.chosen[r.layer.order[row][0]][r.layer.order[row][1]]
     empty = sum(load == 0 for load in r.layer.loads[:expert])
-    return plan.low + (row + empty) * _high(r, plan) + expert * GAP
+    return plan.top + (row + empty) * _high(r, plan) + expert * GAP
 
 
 def _word(
@@ -103,11 +108,12 @@ def _word(
 def _band(r: Result, plan: Plan, id: str, values, x: float, y: float, token: int, tip: str) -> list[dict]:
     """A row of numbers on its ground: solid for the token that is followed."""
     ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
+    on, ends = "idle" if ground == "idle" else "", [x + (j + 1) * plan.cell - 3 for j in range(len(values))]
     numbers = [
-        _word(r, plan, f"{id}-{j}", x + j * CELL + 33, y, SHOW(v), ink, on="idle" if ground == "idle" else "")
-        for j, v in enumerate(values)
+        _word(r, plan, f"{id}-{j}", end, y, SHOW(v), ink, on=on)
+        for j, (end, v) in enumerate(zip(ends, values, strict=True))
     ]
-    return [rect(id, x, y, len(values) * CELL, _high(r, plan) - 1, ground, tip), *numbers]
+    return [rect(id, x, y, len(values) * plan.cell, _high(r, plan) - 1, ground, tip), *numbers]
 
 
 def _name(r: Result, plan: Plan, id: str, x: float, y: float, token: int, words: str) -> dict:
@@ -115,65 +121,73 @@ def _name(r: Result, plan: Plan, id: str, x: float, y: float, token: int, words:
     return _word(r, plan, id, x, y, words, "now" if followed else "muted", bold=followed)
 
 
+def _title(plan: Plan, id: str, x: float, words: str) -> dict:
+    return text(id, x, plan.top - 12, words, "muted", "small")
+
+
 def _tokens(r: Result, plan: Plan, step: int) -> list[dict]:
     """Each token's numbers, its logits, and which experts it chose with what weight."""
-    marks = [text("x-title", X, TITLES, "tokens x", "muted", "small")]
-    marks += [
-        text(f"expert-{e}", LOGITS + e * CELL + 33, TITLES, f"E{e}", "muted", "small", "end")
-        for e in range(r.expert_count)
-    ]
-    said = "under each E: its logit" + ("; under the logits that are kept: their weights" if step else "")
-    marks += _key(plan, said)
+    if step >= RETURN and not plan.wide:
+        return []
+    marks = [_title(plan, "x-title", plan.x, "tokens x")]
+    chosen = plan.wide or step < PERMUTE
+    if chosen:
+        ends = [plan.logits + (e + 1) * plan.cell - 4 for e in range(r.expert_count)]
+        marks += [
+            text(f"expert-{e}", end, plan.top - 12, f"E{e}", "muted", "small", "end")
+            for e, end in enumerate(ends)
+        ]
     for token in range(r.token_count):
         y, tip = _token_y(r, token, plan), f"Token {token}: {_vector(r.x[token])}"
-        marks.append(_name(r, plan, f"t-{token}", 20, y, token, f"t{token}"))
-        marks += _band(r, plan, f"x-{token}", r.x[token], X, y, token, tip)
-        marks += _choice(r, plan, token, y, step)
-    return marks
+        marks.append(_name(r, plan, f"t-{token}", NAME, y, token, f"t{token}"))
+        marks += _band(r, plan, f"x-{token}", r.x[token], plan.x, y, token, tip)
+        marks += _choice(r, plan, token, y, step) if chosen else []
+    return marks + (_key(plan, step) if step < PERMUTE else [])
 
 
 def _choice(r: Result, plan: Plan, token: int, y: float, step: int) -> list[dict]:
     """A token's logits; once it has chosen, the chosen ones solid and their weights below."""
     marks = []
     for e, logit in enumerate(r.layer.logits[token]):
-        x, role = LOGITS + e * CELL, "muted" if step else "ink"
+        x, role = plan.logits + e * plan.cell, "muted" if step else "ink"
+        end = x + plan.cell - 4
         if step and e in r.layer.chosen[token]:
             weight = SHOW(r.layer.weights[token][r.layer.chosen[token].index(e)])
             solid, role = "now" if token == r.follow else "primary", "inverse"
             tip = f"Token {token} chooses expert {e} with weight {weight}"
-            marks.append(rect(f"pick-{token}-{e}", x, y, CELL - 2, _high(r, plan) - 1, solid, tip))
+            marks.append(rect(f"pick-{token}-{e}", x, y, plan.cell - 2, _high(r, plan) - 1, solid, tip))
             below = y + _high(r, plan) + 12
-            marks.append(text(f"w-{token}-{e}", x + 33, below, weight, solid, "small", "end", bold=True))
-        marks.append(_word(r, plan, f"logit-{token}-{e}", x + 33, y, SHOW(logit), role))
+            marks.append(text(f"w-{token}-{e}", end, below, weight, solid, "small", "end", bold=True))
+        marks.append(_word(r, plan, f"logit-{token}-{e}", end, y, SHOW(logit), role))
     return marks
 
 
-def _key(plan: Plan, said: str) -> list[dict]:
-    if plan.wide:
-        return [text("logits-key", X, HEIGHT - 6, said, "muted", "small")]
-    first, _, rest = said.partition("; ")
-    lines = [text("logits-key", X, plan.low - 46, first, "muted", "small")]
-    return lines + ([text("logits-key-2", X, plan.low - 31, rest, "muted", "small")] if rest else [])
+def _key(plan: Plan, step: int) -> list[dict]:
+    """What the logits' columns hold, where later steps draw theirs."""
+    said = ["under each E: its logit"] + ["solid: kept; below it: its weight"] * (step == TOP_K)
+    x, y = (plan.rows - 54, plan.top + 14) if plan.wide else (plan.x, plan.height - 18)
+    return [text(f"logits-key-{i}", x, y + 15 * i, words, "muted", "small") for i, words in enumerate(said)]
 
 
 def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
     """What a later step will move, where it still lies: so that it travels there and does not appear."""
-    marks = []
+    marks, wide, high = [], 3 * plan.cell, _high(r, plan) - 1
     for row, (token, slot) in enumerate(r.layer.order):
-        role = "now" if token == r.follow else "idle"
-        wide, high = 3 * CELL, _high(r, plan) - 1
+        role, at = "now" if token == r.follow else "idle", (plan.x, _token_y(r, token, plan))
         if step < PERMUTE:
-            marks.append(rect(f"row-{row}", X, _token_y(r, token, plan), wide, high, role))
+            marks.append(rect(f"row-{row}", *at, wide, high, role))
         if step < RETURN:
-            at = (X, _token_y(r, token, plan)) if step < PERMUTE else (plan.rows, _row_y(r, row, plan))
+            at = at if step < PERMUTE else (plan.rows, _row_y(r, row, plan))
             marks.append(rect(f"slot-{token}-{slot}", *at, wide, high, role))
+        if step == RETURN and slot == 0:
+            marks.append(rect(f"out-{token}", plan.returned, _token_y(r, token, plan), wide, high, role))
     return marks
 
 
 def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
     """The rows sorted by expert: what goes in, from the grouped GEMM on what comes out."""
     title = "rows by expert" if step < EXPERTS else "after the experts"
-    marks = [text("rows-title", plan.rows, plan.low - 12, title, "muted", "small")]
+    marks = [_title(plan, "rows-title", plan.rows, title)]
     values = r.layer.permuted if step < EXPERTS else r.layer.expert_rows
     for row, (token, slot) in enumerate(r.layer.order):
         y, tip = _row_y(r, row, plan), f"Row {row}: token {token}, its choice {slot}, {_vector(values[row])}"
@@ -184,7 +198,7 @@ def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
 
 def _groups(r: Result, plan: Plan) -> list[dict]:
     """Each expert's name at its rows: one problem of the grouped GEMM."""
-    marks, y = [], plan.low
+    marks, y = [], plan.top
     for e, load in enumerate(r.layer.loads):
         high = max(1, load) * _high(r, plan)
         marks.append(
@@ -201,58 +215,61 @@ def _groups(r: Result, plan: Plan) -> list[dict]:
 
 
 def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
-    """From each token to its rows, or from the rows back to the token's slots."""
+    """From each token to its rows, from the rows back to the token's slots, from the slots to their sum."""
+    half, band, into = _high(r, plan) / 2, 3 * plan.cell, plan.rows - 54
     marks = []
     for row, (token, slot) in enumerate(r.layer.order):
-        at, own = (
-            _row_y(r, row, plan) + _high(r, plan) / 2,
-            _slot_y(r, token, plan) if step == RETURN else _token_y(r, token, plan),
-        )
-        role = "now" if token == r.follow else "axis"
+        at, own = _row_y(r, row, plan) + half, _token_y(r, token, plan) + half
+        role, back = "now" if token == r.follow else "axis", own + slot * 2 * half
         if step == PERMUTE:
-            left = LOGITS + r.expert_count * CELL + 4
-            marks.append(line(f"to-{row}", left, own + _high(r, plan) / 2, plan.rows - 54, at, role))
+            left = plan.logits + r.expert_count * plan.cell if plan.wide else plan.x + band
+            marks.append(line(f"to-{row}", left + 4, own, into, at, role))
         elif step == RETURN:
-            back = own + (slot + 0.5) * _high(r, plan)
-            marks.append(line(f"from-{row}", plan.rows + 3 * CELL + 4, at, plan.out - 40, back, role))
-    return flowing(*sorted(marks, key=lambda mark: mark["role"] == "now")) if plan.wide else []
+            ends = (plan.rows + band + 4, plan.out - 24) if plan.wide else (into, plan.returned + band + 4)
+            marks.append(line(f"from-{row}", ends[0], at, ends[1], back, role))
+        elif step == COMBINE:
+            left, sum_y = plan.weighted + band + 46, _out_y(r, token, plan) + half
+            marks.append(line(f"sum-{token}-{slot}", left, back, plan.out - 20, sum_y, role))
+    return flowing(*sorted(marks, key=lambda mark: mark["role"] == "now"))
 
 
-def _out(r: Result, plan: Plan, step: int) -> list[dict]:
-    """A token's k results side by side with their weights, then their sum."""
-    title = "weight × result" if step == RETURN else "outputs y"
-    marks = [text("out-title", plan.out, plan.low - 12, title, "muted", "small")]
+def _results(r: Result, plan: Plan, step: int) -> list[dict]:
+    """A token's k results, back side by side; at the last step with their weights."""
+    x, adding = (plan.weighted, True) if step == COMBINE else (plan.returned, False)
+    marks = [_title(plan, "slots-title", x, "result × weight" if adding else "results by token")]
     for token in range(r.token_count):
-        y, combined = _slot_y(r, token, plan), r.layer.combined[token]
-        if step == COMBINE:
-            tip = f"Output of token {token}: {_vector(combined)}"
-            marks.append(_name(r, plan, f"o-{token}", plan.out - 6, y, token, f"t{token}"))
-            marks += _band(r, plan, f"out-{token}", combined, plan.out, y, token, tip)
-            continue
+        y, high = _token_y(r, token, plan), _high(r, plan)
+        marks.append(_name(r, plan, f"o-{token}", x - 4, _out_y(r, token, plan), token, f"t{token}"))
         for slot, values in enumerate(r.layer.restored[token]):
-            at, weight = y + slot * _high(r, plan), SHOW(r.layer.weights[token][slot])
+            at, weight = y + slot * high, SHOW(r.layer.weights[token][slot])
             tip = f"Token {token}, choice {slot}: {weight} × {_vector(values)}"
-            marks.append(_name(r, plan, f"o-{token}-{slot}", plan.out - 4, at, token, f"{weight} ×"))
-            marks += _band(r, plan, f"slot-{token}-{slot}", values, plan.out, at, token, tip)
+            marks += _band(r, plan, f"slot-{token}-{slot}", values, x, at, token, tip)
+            if adding:
+                end = x + 3 * plan.cell + 43
+                role = "now" if token == r.follow else "muted"
+                marks.append(_word(r, plan, f"ow-{token}-{slot}", end, at, f"× {weight}", role))
     return marks
 
 
-def _pulled(r: Result, plan: Plan) -> list[dict]:
+def _out(r: Result, plan: Plan) -> list[dict]:
+    """The outputs: each token's weighted sum."""
+    marks = [_title(plan, "out-title", plan.out, "outputs y")]
+    for token in range(r.token_count):
+        y, combined = _out_y(r, token, plan), r.layer.combined[token]
+        tip = f"Output of token {token}: {_vector(combined)}"
+        marks.append(_name(r, plan, f"y-{token}", plan.out - 4, y, token, f"t{token}"))
+        marks += _band(r, plan, f"out-{token}", combined, plan.out, y, token, tip)
+    return marks
+
+
+def _pulled(r: Result, plan: Plan, step: int) -> list[dict]:
     """The token that is followed, chosen at the left edge."""
 
     def place(token: float) -> float:
-        return _token_y(r, token, plan) + _high(r, plan) / 2
+        top = _out_y if step >= RETURN and not plan.wide else _token_y
+        return top(r, token, plan) + _high(r, plan) / 2
 
-    return [handle("pull-follow", 6, place(r.follow), "now", drag(FOLLOW, "y", place))]
-
-
-def _steps(step: int, plan: Plan) -> list[dict]:
-    """The six steps by name, this one in its place among them."""
-    return [
-        text(f"step-{i}", x, 14, name, "now" if i == step else "muted", "small", bold=i == step)
-        for i, (name, x) in enumerate(zip(STEPS, (26, 122, 218, 326, 470, 600), strict=True))
-        if plan.wide
-    ] or [text("step", X, 14, STEPS[step], "now", bold=True)]
+    return [handle("pull-follow", 10, place(r.follow), "now", drag(FOLLOW, "y", place))]
 
 
 def _vector(values) -> str:
@@ -265,12 +282,14 @@ def _captions(r: Result) -> list[str]:
     named = " and ".join(f"E{e}" for e in chosen)
     shares = " and ".join(map(SHOW, weights))
     rows = " and ".join(f"row {i}" for i, (token, _) in enumerate(layer.order) if token == t)
+    grouped = sum(first == EXPERTS for first, _ in cost.FUSED_LAUNCHES.values())
     added = " + ".join(f"{SHOW(w)}·{_vector(v)}" for w, v in zip(weights, layer.restored[t], strict=True))
     return [
         f"Router: x times the gate gives one logit an expert; t{t} gets {_vector(layer.logits[t])}.",
         f"Top-{r.top_k}: t{t} keeps {named}, and softmax over what is kept gives {shares}.",
         f"Permute: rows are sorted by expert, so that each expert's lie side by side; t{t} fills {rows}.",
-        f"Grouped GEMM: one launch runs {r.active_experts} experts, each on its own rows.",
+        f"Grouped GEMM: {grouped} launches run {r.active_experts} experts, each on its own rows; one by one it takes "
+        f"{r.step_launches[EXPERTS]}.",
         f"Un-permute: each result goes back to the token and the choice that it came from, t{t}'s too.",
         f"Combine: t{t} = {added} = {_vector(layer.combined[t])}.",
     ]
@@ -324,14 +343,15 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     }
     scenes = []
     for step, caption in enumerate(_captions(r)):
-        marks = (
-            _steps(step, plan) + _joins(r, plan, step) + _on_their_way(r, plan, step) + _tokens(r, plan, step)
-        )
-        if step >= PERMUTE:
+        marks = launch_strip(r.step_launches, step, width)
+        marks += _joins(r, plan, step) + _on_their_way(r, plan, step) + _tokens(r, plan, step)
+        if PERMUTE <= step < COMBINE:
             marks += _rows(r, plan, step)
         if step >= RETURN:
-            marks += _out(r, plan, step)
-        marks += _pulled(r, plan)
+            marks += _results(r, plan, step)
+        if step == COMBINE:
+            marks += _out(r, plan)
+        marks += _pulled(r, plan, step)
         scenes.append(Scene(marks=marks, caption=caption, **same))
     return scenes
 

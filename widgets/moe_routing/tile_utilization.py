@@ -1,21 +1,23 @@
 """Tokens fall into experts, experts are cut into tiles, and every tile runs whole, however few tokens it holds."""
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from kernels.moe_routing import cost
 from widgets import units
 from widgets.charts import Box, Scale, axis_y, linear, spread, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
 
 TILE = powers_of_two("tile", "Tile rows", 8, 8, 128, help="A tensor core runs the whole tile.")
 # (the experts' columns, sent and run, height)
 PLACES = {
-    True: (Box(44, 46, 548, 206), Box(104, 310, 456, 60), 382),
-    False: (Box(34, 64, 296, 206), Box(0, 352, 336, 96), 460),
+    True: (Box(76, 46, 516, 206), Box(104, 310, 456, 60), 382),
+    False: (Box(72, 64, 264, 206), Box(0, 352, 336, 96), 460),
 }
-THIN = 6  # narrower columns are strokes: a hatch of one or two units would shimmer
+RULER = 30  # left of the columns: one tile, between them and the axis' numbers
+THIN = 8  # narrower columns lie side by side as one: a hatch of a few units would shimmer
 TOKENS_SEEN, TILES_SEEN = 400, 500  # up to so many are drawn one by one
 
 
@@ -64,7 +66,7 @@ def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
 
 def _height(r: Result, plot: Box) -> Scale:
     """Token-slots upwards; the top is a power of two, so the axis stands still while a column grows."""
-    tallest = max(16, r.capacity_tokens, *(e.slots + e.dropped_tokens for e in r.experts))
+    tallest = max(16, r.capacity_tokens, r.tile, *(max(e.slots, e.routed_tokens) for e in r.experts))
     return linear(0, 1 << (tallest - 1).bit_length(), plot.bottom, plot.y)
 
 
@@ -76,22 +78,22 @@ def _pieces(r: Result, expert: Expert) -> list[tuple[int, int, int]]:
     return [(at, min(r.tile, expert.kept_tokens - at), r.tile) for at in starts]
 
 
+def _wide(r: Result, pitch: float) -> float:
+    """Of one expert's tiles; with a limit there is room beside them for those turned away."""
+    return min(56, pitch * (0.6 if r.capacity_tokens else 0.78))
+
+
 def _column(r: Result, e: int, x: float, wide: float, y: Scale) -> list[dict]:
-    """One expert: its tiles, the tokens in them, hatched what is empty, above them those turned away."""
+    """One expert: its tiles, the tokens in them, hatched what is empty, beside them those above the limit."""
     expert, unit, marks = r.experts[e], y(0) - y(1), []
-    if wide < THIN:
-        return _thin(r, e, x + wide / 2, y)
     apart = r.slots + r.dropped_tokens <= TOKENS_SEEN and unit >= 4 and wide >= 10
     edge = 2 if apart else 0
 
-    def tokens(id: str, first: int, count: int, role: str, tip: str) -> list[dict]:
+    def tokens(id: str, left: float, w: float, first: int, count: int, role: str, tip: str) -> list[dict]:
         if not apart:
-            return [rect(id, x, y(first + count), wide, count * unit, role, tip)] if count else []
-        tops = [y(first + i + 1) for i in range(count)]
-        return [
-            rect(f"{id}-{i}", x + edge, top + 1, wide - 2 * edge, unit - 2, role, tip)
-            for i, top in enumerate(tops)
-        ]
+            return [rect(id, left, y(first + count), w, count * unit, role, tip)] if count else []
+        tops = [y(first + i + 1) + 1 for i in range(count)]
+        return [rect(f"{id}-{i}", left, top, w, unit - 2, role, tip) for i, top in enumerate(tops)]
 
     for t, (first, held, size) in enumerate(_pieces(r, expert)):
         space = 2 if size * unit >= 8 else 0
@@ -103,31 +105,46 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale) -> list[dict]:
             marks += about(
                 "padded", rect(f"pad-{e}-{t}", x + edge, top + edge / 2, wide - 2 * edge, empty, "waste", tip)
             )
-        marks += about("kept", tokens(f"kept-{e}-{t}", first, held, "useful", tip))
+        marks += about("kept", tokens(f"kept-{e}-{t}", x + edge, wide - 2 * edge, first, held, "useful", tip))
     lost = f"Expert {e}: {units.count(expert.dropped_tokens)} tokens dropped"
-    return marks + tokens(f"lost-{e}", expert.slots, expert.dropped_tokens, "dropped", lost)
+    beside = x + wide + 2, wide * 0.3, expert.kept_tokens, expert.dropped_tokens
+    return marks + about("dropped", tokens(f"lost-{e}", *beside, "dropped", lost))
 
 
-def _thin(r: Result, e: int, x: float, y: Scale) -> list[dict]:
-    """One of very many experts: what it keeps, what is padded, what is dropped, as one stroke."""
-    expert, marks = r.experts[e], []
-    ends = (("kept", 0, expert.kept_tokens, "useful"), ("pad", expert.kept_tokens, expert.slots, "waste"),
-            ("lost", expert.slots, expert.slots + expert.dropped_tokens, "dropped"))  # fmt: skip
-    for id, low, top, role in ends:
-        if top > low:
-            tip = f"Expert {e}: {units.count(top - low)} slots {'hold a token' if id == 'kept' else 'padded' if id == 'pad' else 'dropped'}"
-            marks.append(line(f"{id}-{e}", x, y(low), x, y(top), role, tip))
+def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
+    """Very many experts side by side: what their tiles take as one area, before it what each one keeps."""
+    pitch, marks, at = plot.w / r.expert_count, [], 0
+    for n, (slots, run) in enumerate(groupby(expert.slots for expert in r.experts)):
+        count = len(list(run))
+        tip = f"Experts {at} to {at + count - 1}: {units.count(slots)} slots each"
+        area = rect(f"pad-{n}", plot.x + at * pitch, y(slots), count * pitch, y(0) - y(slots), "waste", tip)
+        marks, at = marks + about("padded", area) * bool(slots), at + count
+    if lost := [e for e in r.experts if e.dropped_tokens]:  # the first ones: the experts stand by their load
+        places = [(plot.x + (e + side) * pitch, y(x.routed_tokens)) for e, x in enumerate(lost) for side in (0, 1)]  # fmt: skip
+        low = y(r.capacity_tokens)
+        outline = [(plot.x, low), *places, (places[-1][0], low)]
+        tip = f"{units.count(r.dropped_tokens)} tokens above the limit are dropped"
+        marks += about("dropped", path("lost-all", outline, "dropped", tip, closed=True))
+    for e, expert in enumerate(r.experts):
+        tip = (
+            f"Expert {e}: {units.count(expert.kept_tokens)} of {units.count(expert.slots)} slots hold a token"
+        )
+        high = y(0) - y(expert.kept_tokens)
+        marks += about(
+            "kept", rect(f"kept-{e}", plot.x + e * pitch, y(0) - high, pitch + 0.3, high, "useful", tip)
+        )
     return marks
 
 
 def _columns(r: Result, y: Scale, plot: Box) -> list[dict]:
     pitch = plot.w / r.expert_count
-    wide = min(56, pitch * 0.78)
-    every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= 26)
-    marks = []
+    wide, named = _wide(r, pitch), text_width(f"E{r.expert_count - 1}", "small") + 8
+    every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
+    marks = _crowd(r, y, plot) if wide < THIN else []
     for e, expert in enumerate(r.experts):
         middle = plot.x + (e + 0.5) * pitch
-        marks += _column(r, e, middle - wide / 2, wide, y)
+        if wide >= THIN:
+            marks += _column(r, e, middle - wide / 2, wide, y)
         if e % every == 0:
             held = units.count(expert.routed_tokens)
             marks.append(text(f"name-{e}", middle, plot.bottom + 16, f"E{e}", "muted", "small", "middle"))
@@ -138,23 +155,22 @@ def _columns(r: Result, y: Scale, plot: Box) -> list[dict]:
 def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
     """Who all the others wait for: a bar along its column, and what it holds in words above."""
     expert, pitch = r.experts[r.busiest], plot.w / r.expert_count
-    wide = min(56, pitch * 0.78)
-    x = plot.x + (r.busiest + 0.5) * pitch - wide / 2
+    x = plot.x + (r.busiest + 0.5) * pitch - _wide(r, pitch) / 2
     words = f"busiest: {units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
     if plot.w < 400:
         words = f"{units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
     elif expert.dropped_tokens:
         words += f", {units.count(expert.dropped_tokens)} more turned away"
-    top = y(expert.slots + expert.dropped_tokens)
+    top = y(max(expert.slots, expert.routed_tokens))
     return [
         line("busiest-line", x - 4, plot.bottom, x - 4, y(expert.kept_tokens), "hot"),
-        text("busiest", x if plot.w > 400 else max(0, x - 8), top - 6, words, "hot", "small", bold=True),
+        text("busiest", x, top - 6, words, "hot", "small", bold=True),
     ]
 
 
 def _edge(r: Result, y: Scale, plot: Box) -> list[dict]:
     """The upper edge of one tile, left of the columns: pulled, every tile grows."""
-    x = plot.x - 2
+    x = plot.x - RULER / 2
     return [*about("tile", line("one-tile", x, y(0), x, y(r.tile), "primary", f"one tile: {r.tile} rows")),
             handle("pull-tile", x, y(r.tile), "primary", drag(TILE, "y", y))]  # fmt: skip
 
@@ -170,7 +186,7 @@ def _levels(r: Result, y: Scale, plot: Box) -> list[dict]:
         marks.append(
             text(f"{id}-name", plot.right + 10, at + 4, words, "muted", "small")
             if plot.right < 600 and plot.w > 400
-            else text(f"{id}-name", plot.right, 32 + 15 * (id == "limit"), words, "muted", "small", "end")
+            else text(f"{id}-name", plot.right, 47 - 15 * (id == "limit"), words, "muted", "small", "end")
         )
     return marks
 
@@ -260,13 +276,13 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         f"{useful.text} are useful and {padded.text} padded; the busiest expert holds {wait.text} the mean, "
         f"and {lost.text} tokens are dropped.",
         takeaway=_takeaway(r),
-        marks=axis_y("slots", y, plot.x, right=plot.right, ticks=[y.hi * q / 4 for q in range(5)])
+        marks=axis_y("slots", y, plot.x - RULER, right=plot.right, ticks=[y.hi * q / 4 for q in range(5)])
         + [
             text(
                 "slots-label",
                 0,
                 16,
-                f"slots of each expert; a frame is one tile of {r.tile} rows",
+                f"slots of each expert, in tiles of {r.tile} rows",
                 "muted",
                 "small",
             )

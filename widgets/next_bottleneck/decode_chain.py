@@ -5,18 +5,21 @@ from dataclasses import dataclass
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, linear, text_width
+from widgets.charts import Box, Scale, axis_x, linear, text_width
 from widgets.controls import powers_of_two, select, steps
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, rect, table, text
+from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
 MODELS = {m.name: m for m in (cost.LLAMA_70B, cost.LLAMA_8B)}
 GPUS = ("A100", "H100", "H200", "B200")
-ROLES = {"all-reduce": "network", "launch gaps": "overhead"}  # the other parts wait for memory
+ROLES = {
+    "linear weights": "memory", "attention": "compute", "element-wise": "useful",
+    "all-reduce": "network", "sampling": "useful", "launch gaps": "overhead",
+}  # fmt: skip
 CURES = {
     "linear weights": "weights in {weight_bits:g} bits",
     "attention": "cache in {kv_bits:g} bits",
-    "element-wise": "fused: 12 passes become 4",
+    "element-wise": "fused: 4 passes, not 12",
     "all-reduce": "half of it overlapped",
     "sampling": "one fused kernel",
     "launch gaps": "one graph",
@@ -24,10 +27,10 @@ CURES = {
 HIDDEN = 0.5  # of the all-reduces that overlap hides
 WEIGHT = steps("weight_bits", "Weights, once quantized", 4, (2, 3, 4, 6, 8), unit="bits")
 CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
-# (the parts of one step, the step after each cure, height)
+# (the parts of one step, the step after each cure, height); both panels have one scale, and so one width
 PLACES = {
-    True: (Box(124, 28, 350, 6 * 30), Box(124, 250, 480, 7 * 24), 422),
-    False: (Box(0, 28, 250, 6 * 46), Box(0, 340, 250, 7 * 40), 624),
+    True: (Box(144, 28, 464, 6 * 30), Box(144, 238, 464, 7 * 22), 418),
+    False: (Box(8, 42, 244, 6 * 44), Box(8, 340, 244, 7 * 36), 622),
 }
 
 
@@ -97,29 +100,53 @@ def _cure(r: Result, part: str) -> str:
 
 
 def _role(now: Step, part: str) -> str:
-    return "hot" if part == now.limit else ROLES.get(part, "memory")
+    return "hot" if part == now.limit else ROLES[part]
+
+
+def _wide(at: Box) -> bool:
+    return at.x > 100
+
+
+def _edge(at: Box) -> int:
+    """The right edge of the picture."""
+    return WIDE if _wide(at) else NARROW
+
+
+def _scale(r: Result, at: Box) -> Scale:
+    return linear(0, r.steps[0].step_s, at.x, at.right)
 
 
 CURED_BY = {"linear weights": WEIGHT, "attention": CACHE}  # the parts whose cure has a size
 
 
-def _parts(r: Result, i: int, at: Box) -> list[dict]:
-    """The parts of the step now, over what they took at first."""
-    first, now = r.steps[0], r.steps[i]
-    done = {one.cured for one in r.steps[1 : i + 1]}
-    x = linear(0, max(first.parts_s.values()), at.x, at.right)
-    marks = [
-        text("parts-title", at.x, 16, "parts of one step; outlined: before its cure", "muted", "small"),
-        *(
-            [text("alone-title", 720, 16, "whole step, its cure alone", "muted", "small", "end")]
-            if at.x
-            else []
-        ),
+def _axis(r: Result, parts_at: Box, steps_at: Box) -> list[dict]:
+    """One time axis for both panels."""
+    return axis_x("ms", _scale(r, steps_at), steps_at.bottom + 4, show=units.seconds, top=parts_at.y)
+
+
+def _heads(at: Box) -> list[dict]:
+    if _wide(at):
+        return [
+            text("parts-title", at.x, 16, "parts of one step; outlined: before its cure", "muted", "small"),
+            text("alone-title", WIDE, 16, "whole step, its cure alone", "muted", "small", "end"),
+        ]
+    return [
+        text("parts-title", at.x, 16, "parts of one step", "muted", "small"),
+        text("parts-title-2", at.x, 31, "outlined: before its cure", "muted", "small"),
+        text("alone-title", NARROW, 16, "whole step,", "muted", "small", "end"),
+        text("alone-title-2", NARROW, 31, "its cure alone", "muted", "small", "end"),
     ]
+
+
+def _parts(r: Result, i: int, at: Box) -> list[dict]:
+    """The parts of the step now, over what they took at first; a square before each gives its colour in all rows."""
+    first, now, x = r.steps[0], r.steps[i], _scale(r, at)
+    done = {one.cured for one in r.steps[1 : i + 1]}
+    marks = _heads(at)
     for row, (part, at_first) in enumerate(first.parts_s.items()):
-        y, time_s = at.y + at.h / 6 * row + (0 if at.x else 18), now.parts_s[part]
+        y, time_s = at.y + at.h / 6 * row + (0 if _wide(at) else 18), now.parts_s[part]
         tip = f"{part}: {units.seconds(time_s)}, {units.seconds(at_first)} at first"
-        limit = part == now.limit
+        limit, high = part == now.limit, 13 if _wide(at) else 12
         words = units.seconds(time_s)
         if part in done:
             words += f" · {_cure(r, part)}"
@@ -129,58 +156,90 @@ def _parts(r: Result, i: int, at: Box) -> list[dict]:
         if end + text_width(words, bold=limit) > x(at_first):
             end = x(at_first) + 8
         ink = "hot" if limit else "ink"
-        if at.x:
-            names = [text(f"part{row}-name", at.x - 10, y + 15, part, ink, anchor="end", bold=limit),
-                     text(f"part{row}-time", end, y + 15, words, ink, bold=limit, on="idle" if end < x(at_first) else "")]  # fmt: skip
+        if _wide(at):
+            names = [rect(f"part{row}-key", at.x - 16, y + 2, 10, 10, ROLES[part]),
+                     text(f"part{row}-name", at.x - 22, y + 11, part, ink, anchor="end", bold=limit),
+                     text(f"part{row}-time", end, y + 11, words, ink, bold=limit, on="idle" if end < x(at_first) else "")]  # fmt: skip
         else:
-            names = [text(f"part{row}-name", 0, y - 4, f"{part}: {words}", ink, "small", bold=limit)]
+            names = [rect(f"part{row}-key", at.x, y - 14, 10, 10, ROLES[part]),
+                     text(f"part{row}-name", at.x + 15, y - 4, f"{part}: {words}", ink, "small", bold=limit)]  # fmt: skip
         marks += [
-            rect(f"part{row}-first", at.x, y, x(at_first) - at.x, 20, "idle", tip),
-            *about("limit" if limit else "rest", rect(f"part{row}", at.x, y, max(1.5, x(time_s) - at.x), 20, _role(now, part), tip)),
+            rect(f"part{row}-first", at.x, y, x(at_first) - at.x, high, "idle", tip),
+            *about("limit" if limit else "rest", rect(f"part{row}", at.x, y, max(1.5, x(time_s) - at.x), high, _role(now, part), tip)),
         ]  # fmt: skip
         marks += names
         if part in CURED_BY:
             # where the part would end after its cure: the cure is pulled
             control = CURED_BY[part]
             per = r.cured_s[part] / getattr(r, control.name)
-            marks.append(handle(f"pull-{control.name}", x(r.cured_s[part]), y + 20, "primary",
-                                drag(control, "x", lambda bits, per=per: x(per * bits))))  # fmt: skip
+            at_cured, below = x(r.cured_s[part]), y + high + 8
+            marks += [
+                line(f"pull-{control.name}-line", at_cured, y, at_cured, below, "primary"),
+                handle(f"pull-{control.name}", at_cured, below, "primary",
+                       drag(control, "x", lambda bits, per=per: x(per * bits))),
+            ]  # fmt: skip
         gain = f"{r.alone[part]:.2f}×" if part in r.alone else "none"
         role = "muted" if part in done or part not in r.alone else "ink"
-        marks.append(text(f"part{row}-alone", 720 if at.x else 340, y + 15, gain, role, anchor="end"))
+        marks.append(text(f"part{row}-alone", _edge(at), y + 11, gain, role, anchor="end"))
     return marks
 
 
 def _history(r: Result, i: int, at: Box) -> list[dict]:
-    """The whole step, one bar for each cure so far; the rest stands empty."""
-    x = linear(0, r.steps[0].step_s, at.x, at.right)
+    """The whole step, one bar for each cure so far; then, outlined, how long the next ones take at most."""
     marks = [text("steps-title", at.x, at.y - 10, "the whole step, after each cure", "muted", "small")]
-    for row, step in enumerate(r.steps[: i + 1]):
-        y, done = at.y + at.h / 7 * row + (0 if at.x else 18), 0.0
-        name, now = step.cured or "as it stands", row == i
-        place = (at.x - 10, y + 13, "end") if at.x else (0, y - 4, "start")
-        marks.append(
-            text(
-                f"step{row}-name",
-                *place[:2],
-                name,
-                "ink" if now else "muted",
-                "body" if at.x else "small",
-                place[2],
-                bold=now,
-            )
-        )
-        for p, (part, time_s) in enumerate(step.parts_s.items()):
-            left, wide = x(done), x(done + time_s) - x(done)
-            tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
-            marks.append(rect(f"step{row}-{p}", left, y, max(0, wide - 1.5), 17, _role(step, part), tip))
-            if part == step.limit and wide > text_width(part, "small", True) + 10:
-                marks.append(
-                    text(f"step{row}-limit", left + wide / 2, y + 13, part, "inverse", "small", "middle", True)
-                )  # fmt: skip
-            done += time_s
-        marks.append(text(f"step{row}-time", x(done) + 8, y + 13, units.seconds(step.step_s), bold=now))
+    for row in range(len(r.steps)):
+        y = at.y + at.h / 7 * row + (0 if _wide(at) else 18)
+        marks += _so_far(r, i, row, y, at) if row <= i else _to_come(r, i, row, y, at)
     return marks
+
+
+def _row_name(row: int, y: float, at: Box, words: str, now: bool) -> dict:
+    x, low, anchor = (at.x - 10, y + 12, "end") if _wide(at) else (at.x, y - 4, "start")
+    size = "body" if _wide(at) else "small"
+    return text(f"step{row}-name", x, low, words, "ink" if now else "muted", size, anchor, bold=now)
+
+
+def _so_far(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
+    """One step's parts end to end; the one that decides is named, inside or at the end."""
+    step, now, x, done, inside = r.steps[row], row == i, _scale(r, at), 0.0, False
+    marks = [_row_name(row, y, at, step.cured or "as it stands", now)]
+    for p, (part, time_s) in enumerate(step.parts_s.items()):
+        left, wide = x(done), x(done + time_s) - x(done)
+        tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
+        marks.append(rect(f"step{row}-{p}", left, y, max(0, wide - 1.5), 15, _role(step, part), tip))
+        # no words on the close stripes of the launch gaps: their colour is in the key
+        if wide > text_width(part, "small", True) + 10 and _role(step, part) != "overhead":
+            inside |= part == step.limit
+            marks.append(
+                text(f"step{row}-part{p}", left + wide / 2, y + 12, part, "inverse", "small", "middle", True)
+            )  # fmt: skip
+        done += time_s
+    end = x(done) + 8
+    marks.append(text(f"step{row}-time", end, y + 12, units.seconds(step.step_s), bold=now))
+    if not inside:
+        end += text_width(units.seconds(step.step_s), bold=now) + 6
+        fits = end + text_width(step.limit, "small", True) < _edge(at)
+        place = (end, y + 12, "start") if fits else (_edge(at), y - 4, "end")
+        marks.append(text(f"step{row}-limit", *place[:2], step.limit, "hot", "small", place[2], bold=True))
+    return marks
+
+
+def _to_come(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
+    """No later step is longer than the one now; the next is no shorter than without the part that it cures."""
+    x, now = _scale(r, at), r.steps[i]
+    words, tip = f"cure {row}", f"after cure {row}: at most {units.seconds(now.step_s)}"
+    marks = [rect(f"step{row}-open", at.x, y, x(now.step_s) - at.x, 15, "idle", tip)]
+    if row == i + 1:
+        part = r.steps[row].cured
+        words, floor = f"next: {part}", now.step_s - now.parts_s[part]
+        least, end = f"more than {units.seconds(floor)}", x(now.step_s) + 8
+        place = (end, "start", "") if end + text_width(least, "small") < _edge(at) else (end - 14, "end", "idle")  # fmt: skip
+        tip = f"all but {part}: {units.seconds(floor)}"
+        marks += [
+            line(f"step{row}-floor", x(floor), y, x(floor), y + 15, "limit", tip),
+            text(f"step{row}-least", place[0], y + 12, least, "muted", "small", place[1], on=place[2]),
+        ]
+    return [_row_name(row, y, at, words, False), *marks]
 
 
 def _table(r: Result):
@@ -226,7 +285,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 f"{step.text}, {tokens.text} tokens a second; {now.limit} is {share.text} of it, so no cure of "
                 f"that part alone brings more than {ceiling.text}.",
                 takeaway=_takeaway(r, i),
-                marks=_parts(r, i, parts_at) + _history(r, i, steps_at),
+                marks=_axis(r, parts_at, steps_at) + _parts(r, i, parts_at) + _history(r, i, steps_at),
                 figures=(step, share, ceiling, tokens),
                 table=_table(r),
                 height=height,

@@ -7,11 +7,12 @@ from widgets import units
 from widgets.charts import Box, Scale, linear, text_width
 from widgets.controls import select, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, circle, drag, figure, handle, line, table, text
+from widgets.scene import WIDE, Column, Scene, about, circle, drag, figure, handle, line, path, table, text
 
 COUNT = 64
 OUTLIER_AT = 21
-TOP = 3.2  # the picture shows numbers up to this many typical sizes; the outlier leaves it
+TOP = 3.2  # up to so many typical sizes all stems have one scale; above it the outlier's is broken
+BREAK, REACH = 24, 52  # units above a panel between which the rest of the outlier's stem may end
 GROUP = steps(
     "group", "Numbers that share a scale", 16, (4, 8, 16, 32, 64), help="MXFP4 always takes 32, NVFP4 16."
 )
@@ -20,8 +21,8 @@ OUTLIER = slider(
 )
 # (one scale for all, a scale for each block, height)
 PLACES = {
-    True: (Box(44, 44, 664, 116), Box(44, 232, 664, 116), 378),
-    False: (Box(4, 62, 332, 116), Box(4, 268, 332, 116), 420),
+    True: (Box(44, 88, 664, 104), Box(44, 300, 664, 104), 428),
+    False: (Box(4, 103, 332, 104), Box(4, 346, 332, 104), 474),
 }
 MOST_LEVELS = 40  # in view; a finer ladder is a grey wall
 
@@ -109,21 +110,15 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
         at = box.x + b * kept.group * pitch
         marks.append(line(f"{id}-edge{b}", at, box.y - 4, at, box.bottom + 22, "axis"))
     for i, (value, stays) in enumerate(zip(r.values, kept.values, strict=True)):
-        x, far = box.x + (i + 0.5) * pitch, i == OUTLIER_AT
-        lost = not far and stays == 0
+        if i == OUTLIER_AT:
+            continue
+        x = box.x + (i + 0.5) * pitch
         tip = f"number {i}: {units.number(value)} kept as {units.number(stays)}"
-        marks.append(line(f"{id}-stem{i}", x, y(0), x, y(value), "now" if far else "idle"))
-        marks.append(
-            circle(
-                f"{id}-dot{i}",
-                x,
-                y(stays),
-                3.2 if box.w > 400 else 2.2,
-                "now" if far else "hot" if lost else "primary",
-                tip,
-            )
-        )
-    marks += _outlier(id, box, y, r)
+        marks += [
+            line(f"{id}-stem{i}", x, y(0), x, y(value), "idle"),
+            circle(f"{id}-dot{i}", x, y(stays), _dot(box), "primary" if stays else "hot", tip),
+        ]
+    marks += _outlier(id, box, y, kept, r)
     for b, error in enumerate(kept.block_errors):
         x = box.x + (b + 0.5) * kept.group * pitch
         role = "hot" if error > 0.25 else "muted"
@@ -148,27 +143,31 @@ def _ladders(id: str, box: Box, kept: Kept, y: Scale) -> list[dict]:
     return marks
 
 
-def _outlier(id: str, box: Box, y: Scale, r: Result) -> list[dict]:
-    """Its size, short; in the upper panel it is pulled, and the scale of the way is its own: it leaves the picture."""
-    x = box.x + (OUTLIER_AT + 0.5) * box.w / COUNT
-    grip = []
+def _dot(box: Box) -> float:
+    return 3.2 if box.w > 400 else 2.2
+
+
+def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
+    """Its stem, on the others' scale as far as they reach, then broken and shorter; in the upper panel it is pulled."""
+    x, unit = box.x + (OUTLIER_AT + 0.5) * box.w / COUNT, r.values[OUTLIER_AT] / r.outlier
+    beyond = linear(TOP * r.size, OUTLIER.max * unit, box.y - BREAK, box.y - REACH)
+
+    def place(value: float) -> float:
+        return y(value) if value <= TOP * r.size else beyond(value)
+
+    value, stays = r.values[OUTLIER_AT], kept.values[OUTLIER_AT]
+    end, torn = place(value), ((x, box.y), (x - 6, box.y - 1), (x + 6, box.y - 6), (x, box.y - 7))
+    tip = f"number {OUTLIER_AT}, the outlier: {units.number(value)} kept as {units.number(stays)}"
+    if value <= TOP * r.size:
+        torn = ((x, end),) * len(torn)
+    marks = [path(f"{id}-stem{OUTLIER_AT}", [(x, y(0)), *torn, (x, end)], "now")]
+    marks.append(circle(f"{id}-dot{OUTLIER_AT}", x, place(stays), _dot(box), "now", tip))
     if id == "one":
-        way = linear(1, 30, y(r.size), box.y - 10)
-        grip = [handle("pull-outlier", x, way(r.outlier), "now", drag(OUTLIER, "y", way))]
-    if r.outlier <= TOP:
-        return grip
-    return [
-        *grip,
-        text(
-            f"{id}-outlier",
-            x + (24 if id == "one" else 9),
-            box.y + 10,
-            units.times(r.outlier),
-            "now",
-            "small",
-            bold=True,
-        ),
-    ]
+        marks.append(handle("pull-outlier", x, end, "now", drag(OUTLIER, "y", lambda o: place(o * unit))))
+    if r.outlier > 1:
+        beside = x + (15 if id == "one" else 9)
+        marks.append(text(f"{id}-outlier", beside, end + 4, units.times(r.outlier), "now", "small", bold=True))  # fmt: skip
+    return marks
 
 
 def _named(kept: Kept) -> str:
@@ -179,12 +178,14 @@ def _named(kept: Kept) -> str:
 def _title(id: str, box: Box, kept: Kept, role: str) -> list[dict]:
     spent = f"{units.number(kept.bits_per_weight, 4)} bits a weight"
     became = f"{kept.zeros} of {COUNT - 1} ordinary numbers became 0"
+    at = box.y - REACH - (22 if id == "one" else 14)  # above a knob, above a dot
     if box.w < 400:
-        return [text(f"{id}-title", 0, box.y - 42, f"{_named(kept)}", "ink", "small", bold=True),
-                text(f"{id}-zeros", 0, box.y - 27, f"{spent}; {kept.zeros} of {COUNT - 1} became 0", role, "small", bold=True)]  # fmt: skip
+        became = f"{spent}; {kept.zeros} of {COUNT - 1} became 0"
+        return [text(f"{id}-title", 0, at - 15, _named(kept), "ink", "small", bold=True),
+                text(f"{id}-zeros", 0, at, became, role, "small", bold=True)]  # fmt: skip
     return [
-        text(f"{id}-title", 0, box.y - 26, f"{_named(kept)}: {spent}", bold=True),
-        text(f"{id}-zeros", WIDE, box.y - 26, became, role, "small", "end", bold=True),
+        text(f"{id}-title", 0, at, f"{_named(kept)}: {spent}", bold=True),
+        text(f"{id}-zeros", WIDE, at, became, role, "small", "end", bold=True),
     ]
 
 

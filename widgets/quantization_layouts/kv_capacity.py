@@ -19,6 +19,7 @@ PLACES = {
     True: (Box(168, 34, 436, 3 * 44), Box(168, 246, 436, 3 * 44), 386),
     False: (Box(0, 34, 336, 3 * 56), Box(0, 290, 336, 3 * 56), 464),
 }
+KNOB = 18  # what a knob with its arrows takes to each side
 
 
 @dataclass(frozen=True)
@@ -144,10 +145,15 @@ def _memory(r: Result, at: Box) -> list[dict]:
                 "weights" if part == "weights" else "memory",
                 rect(f"m-{id}-{part}", x(start), top + 2, x(end) - x(start), 28, role, f"{s.name}: {tip}"),
             )
+            left, right = x(start), x(end)
+            if id == "narrow":  # its knob stands where the weights end
+                left, right = (
+                    (left, right - KNOB) if part == "weights" else (max(left, x(full) + KNOB), right)
+                )
             if role in ("primary", "useful"):
-                marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "inverse")
+                marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "inverse")
             elif role == "waste":
-                marks += _inside(f"m-{id}-{part}-name", x(start), x(end), top + 21, tip, "ink", "waste")
+                marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "ink", "waste")
         if over > 0:
             marks.append(_break(f"m-{id}-break", at.right - 14, top + 2))
         count = units.count(s.requests)
@@ -167,8 +173,10 @@ def _memory(r: Result, at: Box) -> list[dict]:
     marks.append(handle("pull-weight", x(r.narrow.weight_bytes), at.y + at.h / 3 + (16 if at.x else 34), "primary",
                         drag(WEIGHT, "x", lambda bits: x(per * bits))))  # fmt: skip
     if at.x:
-        return marks + axis_x("memory", x, at.bottom + 2, "", units.si_bytes)
-    return marks + axis_x("memory", x, at.bottom + 2, ticks=()) + _phone_words(r, at)
+        return marks + axis_x("memory", x, at.bottom + 2, "", units.si_bytes) + _key(at.x + 96, 7)
+    return (
+        marks + axis_x("memory", x, at.bottom + 2, ticks=()) + _phone_ticks(r, at) + _key(0, at.bottom + 32)
+    )
 
 
 def _break(id: str, x: float, top: float) -> dict:
@@ -176,19 +184,23 @@ def _break(id: str, x: float, top: float) -> dict:
     return path(id, [(x + (5 if i % 2 else 0), top + 4 * i) for i in range(8)], "inverse", "goes on")
 
 
-def _phone_words(r: Result, at: Box) -> list[dict]:
-    """The axis' ends, which a phone has no margin for, and what the parts are: most are too short for a name."""
+def _phone_ticks(r: Result, at: Box) -> list[dict]:
+    """The axis' ends, which a phone has no margin for."""
     ends = ((0, 0.0, "start"), (1, 0.5, "middle"), (2, 1.0, "end"))
-    marks = [
+    return [
         text(f"memory-tick{i}", at.x + share * at.w, at.bottom + 18, units.si_bytes(share * r.memory_bytes),
              "muted", "small", anchor)
         for i, share, anchor in ends
     ]  # fmt: skip
-    left = 0.0
+
+
+def _key(left: float, top: float) -> list[dict]:
+    """What the parts of both panels are: most are too short for a name."""
+    marks = []
     for role, name in (("primary", "weights"), ("useful", "tokens"), ("waste", "reserved, empty")):
         marks += [
-            rect(f"key-{role}", left, at.bottom + 32, 10, 10, role, name),
-            text(f"key-{role}-name", left + 15, at.bottom + 41, name, "muted", "small"),
+            rect(f"key-{role}", left, top, 10, 10, role, name),
+            text(f"key-{role}-name", left + 15, top + 9, name, "muted", "small"),
         ]
         left += 33 + text_width(name, "small")
     return marks

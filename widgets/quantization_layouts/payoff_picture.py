@@ -82,7 +82,8 @@ def ledger(r: Result, pl: Places) -> list[dict]:
             marks.append(handle("pull-added", x(floor + r.added_s), top + 16, "hot",
                                 drag(DEQUANT, "x", lambda ms: x(floor + r.passes * ms * 1e-3))))  # fmt: skip
         if end > x.hi:
-            marks.append(text(f"{id}-on", right - 6, top + 21, "→", "inverse", "body", "end", bold=True))
+            clear = 22 if marks[-1]["t"] == "handle" else 6  # of the knob at the bar's end
+            marks.append(text(f"{id}-on", right - clear, top + 21, "→", "inverse", "body", "end", bold=True))
         if id in ("dense", "quant") and r.other_s:
             rest = f"the rest of the step: {units.seconds(r.other_s)}"
             marks.append(

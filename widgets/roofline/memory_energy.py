@@ -142,6 +142,11 @@ def _way(r: Result, at: Box) -> list[dict]:
             text(f"level{i}-name", place, down, short.get(v.name, v.name), ink, "small", anchor, bold=chosen),
             text(f"level{i}-value", place, down + 15, energy, ink, "small", anchor, bold=chosen),
         ]
+        if i == 2 and not wide:  # over the disc of HBM, and on to the name below it
+            low = at.y + (FAR**2 - (x(r.rungs[-1].latency_s) - x(v.latency_s)) ** 2) ** 0.5
+            there = x(v.latency_s)
+            marks += [line("l2-over", there, at.y + 6, there, low - 1, "inverse"),
+                      line("l2-below", there, low, there, down - 11, "axis")]  # fmt: skip
         if wide:
             marks.append(
                 text(f"level{i}-wait", place, down + 30, units.seconds(v.latency_s), "muted", "small", anchor)
@@ -198,7 +203,7 @@ def _power(r: Result, at: Box) -> list[dict]:
         marks += [
             text(
                 f"{id}-name",
-                at.x - 12 if wide else 0,
+                at.x - 20 if wide else 0,
                 top + (19 if wide else -4),
                 name,
                 anchor="end" if wide else "start",

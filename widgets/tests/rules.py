@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from widgets.declare import Declaration
-from widgets.scene import ROLES, TERM, Scene, extent
+from widgets.scene import NARROW, ROLES, TERM, TEXT_SIZES, WIDE, Scene, extent, text_width
 
 SLACK = 2  # units; text widths are estimates
 
@@ -39,6 +39,37 @@ def overlaps(scene: Scene) -> list[str]:
         for other, b in texts[:i]
         if min(a[2], b[2]) - max(a[0], b[0]) > SLACK and min(a[3], b[3]) - max(a[1], b[1]) > SLACK
     ]
+
+
+def covered(scene: Scene) -> list[str]:
+    """Texts under a knob: its circle reaches 9 units, its arrows 16 along each way that it is pulled."""
+    found = []
+    for knob in (mark for mark in scene.marks if mark["t"] == "handle"):
+        ways = {one["axis"] for one in knob["drag"]}
+        boxes = [(9, 9), *[(16, 4) for way in ways if way == "x"], *[(4, 16) for way in ways if way == "y"]]
+        for one in (mark for mark in scene.marks if mark["t"] == "text" and mark["s"]):
+            left, top, right, low = extent(one)
+            reached = any(
+                min(right, knob["x"] + w) - max(left, knob["x"] - w) > SLACK
+                and min(low, knob["y"] + h) - max(top, knob["y"] - h) > SLACK
+                for w, h in boxes
+            )
+            found += [f"{knob['id']} on {one['id']} {one['s']!r}"] * reached
+    return found
+
+
+def covered_anywhere(declaration: Declaration) -> list[str]:
+    """What knobs cover in any state worth looking at, in both layouts."""
+    found = []
+    for label, values in states(declaration):
+        try:
+            result = declaration.run(**declaration.inputs(values))
+        except ValueError:
+            continue
+        for width in (WIDE, NARROW):
+            for scene in declaration.scenes(result, width=width):
+                found += [f"{label}, {width} wide: {one}" for one in covered(scene)]
+    return found
 
 
 def numbers(value) -> Iterator[float]:

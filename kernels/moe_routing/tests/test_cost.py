@@ -214,6 +214,12 @@ def test_unfused_steps_move_the_tokens_many_times_over():
     assert cost.launches(8, fused=False) == 51 > 10 * cost.launches(8, fused=True)
 
 
+def test_every_step_has_launches_and_one_fused_launch_that_runs_it():
+    assert dict(zip(cost.STEPS, cost.step_launches(4), strict=True))["grouped GEMM"] == 4 * (3 + 1)
+    runs = {step for first, last in cost.FUSED_LAUNCHES.values() for step in range(first, last + 1)}
+    assert runs == set(range(len(cost.STEPS)))
+
+
 @pytest.mark.parametrize(
     "refused",
     [

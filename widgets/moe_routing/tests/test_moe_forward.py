@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from kernels.moe_routing import cost
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
+from widgets.tests.rules import covered
 
 FORWARD = find("moe_forward")
 STATES = st.fixed_dictionaries(
@@ -42,23 +44,57 @@ def test_launches_of_the_default_by_hand():
     assert (r.active_experts, r.separate_launches, r.fused_launches) == (4, 2 + 4 * 6 + 1, 5)
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW])
 @given(STATES)
-def test_lines_lead_to_the_token_and_back(inputs):
-    """A permuted row starts at its token's row and returns to its slot."""
+def test_lines_lead_to_the_token_back_and_into_the_sum(width, inputs):
+    """A permuted row starts at its token's row and returns to its slot, on a phone too; slots end in their sum."""
     r = run(**inputs)
-    scenes = FORWARD.scenes(r)
-    to = {m["id"]: m for m in scenes[2].marks if m["id"].startswith("to-")}
-    back = {m["id"]: m for m in scenes[4].marks if m["id"].startswith("from-")}
-    places = {m["id"]: m for m in scenes[4].marks}
-    assert len(to) == len(back) == r.rows
+    _, _, permuted, _, returned, combined = FORWARD.scenes(r, width=width)
 
-    def middle(id: str) -> float:
-        return pytest.approx(places[id]["y"] + (places[id]["h"] + 1) / 2, abs=0.02)
+    def lines(scene, prefix: str) -> dict:
+        return {m["id"]: m for m in scene.marks if m["t"] == "line" and m["id"].startswith(prefix)}
 
+    def middles(scene) -> dict:
+        boxes = [m for m in scene.marks if m["t"] == "rect" and m["h"]]
+        return {m["id"]: pytest.approx(m["y"] + (m["h"] + 1) / 2, abs=0.02) for m in boxes}
+
+    to, back, sums = lines(permuted, "to-"), lines(returned, "from-"), lines(combined, "sum-")
+    assert len(to) == len(back) == len(sums) == r.rows
+    assert all(abs(m["x2"] - m["x"]) >= 20 for m in (*to.values(), *back.values(), *sums.values()))
+    before, after, last = middles(permuted), middles(returned), middles(combined)
     for row, (token, slot) in enumerate(r.layer.order):
-        assert to[f"to-{row}"]["y2"] == back[f"from-{row}"]["y"] == middle(f"row-{row}")
-        assert to[f"to-{row}"]["y"] == middle(f"x-{token}")
-        assert back[f"from-{row}"]["y2"] == middle(f"slot-{token}-{slot}")
+        assert to[f"to-{row}"]["y"] == before[f"x-{token}"]
+        assert to[f"to-{row}"]["y2"] == before[f"row-{row}"]
+        assert back[f"from-{row}"]["y"] == after[f"row-{row}"]
+        assert back[f"from-{row}"]["y2"] == after[f"slot-{token}-{slot}"]
+        assert sums[f"sum-{token}-{slot}"]["y"] == last[f"slot-{token}-{slot}"]
+        assert sums[f"sum-{token}-{slot}"]["y2"] == last[f"out-{token}"]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@given(STATES)
+def test_every_launch_is_drawn_and_the_last_step_has_launched_them_all(width, inputs):
+    r = run(**inputs)
+    scenes = FORWARD.scenes(r, width=width)
+
+    def squares(scene, prefix: str, role: str) -> int:
+        return sum(m["t"] == "rect" and m["id"].startswith(prefix) and m["role"] == role for m in scene.marks)
+
+    assert squares(scenes[-1], "launch-", "overhead") == r.separate_launches
+    assert squares(scenes[-1], "fused-", "useful") == r.fused_launches
+    drawn = squares(scenes[3], "fused-", "useful") - squares(scenes[2], "fused-", "useful")
+    assert f"{drawn} launches run" in scenes[3].caption
+    assert f"takes {r.step_launches[3]}." in scenes[3].caption
+    so_far = [squares(scene, "launch-", "overhead") for scene in scenes]
+    assert so_far == [sum(r.step_launches[: i + 1]) for i in range(len(scenes))]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("follow", range(6))
+def test_the_knob_stands_clear_of_the_tokens_names(width, follow):
+    assert not [
+        found for scene in FORWARD.scenes(run(follow=follow), width=width) for found in covered(scene)
+    ]
 
 
 @given(STATES)
@@ -70,9 +106,12 @@ def test_rows_of_one_expert_lie_side_by_side_and_never_on_another(inputs):
 
 def test_the_followed_token_is_the_one_that_stands_out():
     r = run(follow=3)
-    for scene in FORWARD.scenes(r)[2:]:
+    rows = {f"row-{row}" for row, (token, _) in enumerate(r.layer.order) if token == 3}
+    results = {"slot-3-0", "slot-3-1"}
+    for scene, own in zip(
+        FORWARD.scenes(r)[2:], (rows, rows, rows | results, results | {"out-3"}), strict=True
+    ):
         solid = {m["id"] for m in scene.marks if m["t"] == "rect" and m["role"] == "now"}
-        own = {f"row-{row}" for row, (token, _) in enumerate(r.layer.order) if token == 3}
         assert own | {"x-3"} <= solid and not {"x-1", "x-2"} & solid
         assert "t3" in scene.caption or "Grouped" in scene.caption
 

@@ -6,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
+from widgets.tests import rules
+from widgets.tests.rules import covered, covered_anywhere
 
 TILES = find("tile_utilization")
 STATES = st.fixed_dictionaries(
@@ -75,6 +78,45 @@ def test_the_picture_shows_every_kept_token_and_every_dropped_one(preset):
         assert sum(m["id"].startswith("tile-") for m in scene.marks) == r.tiles == 9
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("preset", TILES.presets)
+@pytest.mark.parametrize("tile", [8, 16, 32, 64, 128])
+def test_the_knob_covers_no_number_of_the_axis_and_no_name(preset, tile, width):
+    (scene,) = TILES.scenes(run(**TILES.presets[preset] | {"tile": tile}), width=width)
+    assert not covered(scene)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("experts", [4, 8, 32, 64, 256])
+@pytest.mark.parametrize("capacity", [1, 1.5])
+def test_kept_and_dropped_tokens_stack_to_what_was_sent(capacity, experts, width):
+    """Read off the axis: an expert's column ends at the tokens that came to it, with a limit too."""
+    r = run(capacity=capacity, experts=experts, tokens=256)
+    (scene,) = TILES.scenes(r, width=width)
+    marks = {m["id"]: m for m in scene.marks}
+    bottom, top = marks["slots-grid0"]["y"], marks["slots-grid4"]["y"]
+    highest = int(marks["slots-tick4"]["s"].replace(",", ""))
+    lost = [rules.extent(m) for m in scene.marks if m["id"].startswith("lost-")]
+    assert lost
+    read = (bottom - min(box[1] for box in lost)) / (bottom - top) * highest
+    assert read == pytest.approx(max(e.routed_tokens for e in r.experts), abs=0.02 * highest)
+    low = (bottom - max(box[3] for box in lost)) / (bottom - top) * highest
+    assert low == pytest.approx(r.capacity_tokens, abs=0.02 * highest)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("experts", [64, 128, 256])
+def test_many_narrow_columns_of_one_height_are_one_hatched_area(experts, width):
+    r = run(experts=experts, top_k=8, tokens=256, skew=0.5, tile=64)
+    (scene,) = TILES.scenes(r, width=width)
+    padded = [m for m in scene.marks if m["id"].startswith("pad-")]
+    assert all(m["t"] == "rect" for m in padded)
+    edges = [(m["x"], m["x"] + m["w"], m["h"]) for m in padded]
+    for (_, right, high), (left, _, other) in zip(edges, edges[1:], strict=False):
+        assert right == pytest.approx(left, abs=0.02) and high != other
+    assert len(padded) == len(set(e.slots for e in r.experts)) <= 5
+
+
 def test_a_token_cannot_pick_an_expert_twice():
     with pytest.raises(ValueError, match="top_k must be at most 4, got 8; a token picks different experts"):
         run(experts=4, top_k=8)
@@ -84,3 +126,7 @@ def test_it_says_when_the_answer_changes():
     (scene,) = TILES.scenes(run(capacity=1.5))
     assert "18.8% of all picks are dropped" in scene.warning
     assert not TILES.scenes(run())[0].warning
+
+
+def test_no_knob_covers_a_text():
+    assert not covered_anywhere(TILES)

@@ -1,14 +1,23 @@
 """Cures in turn: what they leave, in which order, and never more than the ceiling allows."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.next_bottleneck import cost
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
+from widgets.static import css
+from widgets.tests.rules import covered, covered_anywhere
 
 CHAIN = find("decode_chain")
 POWERS = st.sampled_from([1, 2, 8, 32, 128])
+
+
+# the roles' colours of scene.css: two roles may share one
+COLOURS = dict(re.findall(r"--tbt-([a-z]+): light-dark\(([^;]+)\);", css()))
 
 
 def chain(**inputs):
@@ -65,3 +74,49 @@ def test_the_source_s_weights_are_those_of_four_gpus():
 def test_what_does_not_fit_is_a_sentence():
     with pytest.raises(ValueError, match="Memory of a GPU must be at least 184.*got 80.*; take more GPUs"):
         chain(devices=1)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("preset", CHAIN.presets)
+def test_a_unit_is_as_many_ms_in_both_panels_and_at_every_step(preset, width):
+    r = chain(**CHAIN.presets[preset])
+    for i, scene in enumerate(CHAIN.scenes(r, width=width)):
+        bars = {m["id"]: m for m in scene.marks if m["t"] == "rect"}
+        per_s = bars["part0-first"]["w"] / r.steps[0].parts_s["linear weights"]
+        row = [m for id, m in bars.items() if re.fullmatch(rf"step{i}-\d", id)]
+        assert row[-1]["x"] + row[-1]["w"] - row[0]["x"] == pytest.approx(r.steps[i].step_s * per_s, abs=2)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("preset", CHAIN.presets)
+def test_every_row_stands_from_the_start_and_no_cure_breaks_what_is_outlined(preset, width):
+    """A row to come is outlined as long as the step now, and its floor is below what the cure leaves."""
+    r = chain(**CHAIN.presets[preset])
+    scenes = CHAIN.scenes(r, width=width)
+    for i, scene in enumerate(scenes[:-1]):
+        marks = {m["id"]: m for m in scene.marks}
+        later = scenes[i + 1].marks
+        row = [m for m in later if re.fullmatch(rf"step{i + 1}-\d", m["id"])]
+        opened, end = marks[f"step{i + 1}-open"], row[-1]["x"] + row[-1]["w"]
+        assert marks[f"step{i + 1}-floor"]["x"] - 2 <= end <= opened["x"] + opened["w"] + 2
+        assert {f"step{k}-open" for k in range(i + 1, len(r.steps))} <= set(marks)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_every_part_has_a_colour_of_the_key_and_the_limit_its_name(width):
+    r = chain()
+    for i, scene in enumerate(CHAIN.scenes(r, width=width)):
+        marks = {m["id"]: m for m in scene.marks}
+        keys = [marks[f"part{row}-key"]["role"] for row in range(6)]
+        assert len({COLOURS[key] for key in keys}) == 5
+        for row in range(i + 1):
+            roles = [marks[f"step{row}-{p}"]["role"] for p in range(6)]
+            limit = list(r.steps[row].parts_s).index(r.steps[row].limit)
+            assert roles == [*keys[:limit], "hot", *keys[limit + 1 :]]
+            named = {marks[id]["s"] for id in (f"step{row}-limit", f"step{row}-part{limit}") if id in marks}
+            assert named == {r.steps[row].limit}
+        assert not covered(scene)
+
+
+def test_no_knob_covers_a_text():
+    assert not covered_anywhere(CHAIN)

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.quantization_layouts import cost
-from widgets.quantization_layouts.block_scales import COUNT, OUTLIER_AT
+from widgets.quantization_layouts.block_scales import COUNT, OUTLIER_AT, TOP
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
+from widgets.tests.rules import covered, covered_anywhere
 
 SCALES = find("block_scales")
 FREE = [name for name, form in cost.BLOCK_FORMATS.items() if form.fixed_group is None]
@@ -62,3 +64,30 @@ def test_more_bits_less_error_and_a_larger_outlier_more():
     assert blocks(format_name="int8").one.error_share < blocks().one.error_share / 5
     errors = [blocks(outlier=times).one.error_share for times in (3, 6, 12, 24)]
     assert errors == sorted(errors)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_larger_outlier_has_a_longer_stem_that_ends_at_its_knob(width):
+    tops = []
+    for outlier in range(1, 31):
+        (scene,) = SCALES.scenes(blocks(outlier=outlier), width=width)
+        marks = {m["id"]: m for m in scene.marks}
+        knob = marks["pull-outlier"]["y"]
+        stem = marks["one-stem21"]["p"]
+        across = max(stem[::2]) - min(stem[::2])
+        assert knob == stem[-1] and stem[-1] == min(stem[1::2])
+        assert (across > 0) == (outlier > TOP), "only a stem that leaves the others' scale is torn"
+        assert not covered(scene)
+        tops.append(knob)
+    assert tops == sorted(set(tops), reverse=True)
+
+
+@pytest.mark.parametrize("preset", SCALES.presets)
+def test_a_phone_s_caption_stands_clear_of_the_next_heading(preset):
+    (scene,) = SCALES.scenes(blocks(**SCALES.presets[preset]), width=NARROW)
+    marks = {m["id"]: m for m in scene.marks}
+    assert marks["blocks-title"]["y"] - marks["how"]["y"] >= 20
+
+
+def test_no_knob_covers_a_text():
+    assert not covered_anywhere(SCALES)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
+from widgets.tests.rules import covered_anywhere
 
 KV = find("kv_capacity")
 
@@ -77,12 +78,18 @@ def test_a_bar_longer_than_its_memory_is_broken_and_says_by_how_much(width):
     assert not any("break" in mark["id"] for mark in KV.scene(capacity(), width=width).marks)
 
 
-def test_a_phone_names_both_ends_of_its_axis_and_every_part():
+def test_a_phone_names_both_ends_of_its_axis():
     marks = {mark["id"]: mark for mark in KV.scene(capacity(), width=NARROW).marks}
     ticks = [marks[f"memory-tick{i}"]["s"].replace("\u202f", " ") for i in range(3)]
     assert [tick.split()[0] for tick in ticks] == ["0", "40", "80"]
-    assert [marks[f"key-{role}-name"]["s"] for role in ("primary", "useful", "waste")] == [
-        "weights",
-        "tokens",
-        "reserved, empty",
-    ]
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_every_part_has_its_name_in_the_key(width):
+    marks = {mark["id"]: mark for mark in KV.scene(capacity(), width=width).marks}
+    names = [marks[f"key-{role}-name"]["s"] for role in ("primary", "useful", "waste")]
+    assert names == ["weights", "tokens", "reserved, empty"]
+
+
+def test_no_knob_covers_a_text():
+    assert not covered_anywhere(KV)

@@ -8,6 +8,7 @@ from kernels.quantization_layouts import cost
 from widgets.quantization_layouts import payoff_accountant, payoff_picture
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
+from widgets.tests.rules import covered_anywhere
 
 PAYOFF = find("payoff_accountant")
 
@@ -135,3 +136,7 @@ def test_the_knob_hangs_below_the_ticks_and_what_is_clipped_has_no_frame(width):
     assert "17 ms at batch 512" in marks["beyond"]["s"].replace("\u202f", " ").replace("\xa0", " ")
     corners = set(zip(area["p"][::2], area["p"][1::2], strict=True))
     assert set(zip(open_side["p"][::2], open_side["p"][1::2], strict=True)) <= corners
+
+
+def test_no_knob_covers_a_text():
+    assert not covered_anywhere(PAYOFF)

@@ -8,6 +8,7 @@ from kernels.roofline import cost
 from widgets.registry import find
 from widgets.roofline.memory_energy import CLOSER
 from widgets.scene import NARROW, WIDE
+from widgets.tests.rules import covered_anywhere
 
 ENERGY = find("memory_energy")
 
@@ -52,3 +53,16 @@ def test_areas_are_energies_and_what_has_none_is_hollow(width):
     assert marks["level2"]["t"] == "path" and "closed" not in marks["level2"]
     for i in (0, 1):
         assert marks[f"level{i}-name"]["y"] - marks[f"level{i}"]["y2"] < 24, "a name stands at its mark"
+
+
+def test_no_knob_covers_a_text():
+    assert not covered_anywhere(ENERGY)
+
+
+def test_a_phone_leads_from_the_ring_on_hbm_s_disc_to_its_name():
+    marks = {mark["id"]: mark for mark in ENERGY.scene(energy(), width=NARROW).marks}
+    ring, name = marks["level2"]["p"], marks["level2-name"]
+    over, below = marks["l2-over"], marks["l2-below"]
+    assert min(ring[::2]) < over["x"] < max(ring[::2]) and over["y"] >= max(ring[1::2])
+    assert over["x2"] == below["x"] and over["y2"] <= below["y"] < below["y2"] <= name["y"] - 9
+    assert "l2-over" not in {mark["id"] for mark in ENERGY.scene(energy(), width=WIDE).marks}
