@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from widgets.declare import Declaration
-from widgets.scene import NARROW, ROLES, TERM, TEXT_SIZES, WIDE, Scene, extent, text_width
+from widgets.scene import NARROW, ROLES, TERM, WIDE, Scene, extent
 
 SLACK = 2  # units; text widths are estimates
 
