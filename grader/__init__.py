@@ -1,6 +1,6 @@
 """The grader: from the source of an answer to a Record. `check`, `run` and `hint` are all a notebook needs."""
 
-__all__ = ["check", "hint", "last_record", "needs", "run"]
+__all__ = ["best_record", "check", "hint", "last_record", "needs", "run"]
 
 
 def __getattr__(name: str):
@@ -12,8 +12,8 @@ def __getattr__(name: str):
         from grader.trial import run
 
         return run
-    if name == "last_record":
-        from grader.judge.record import last
+    if name in ("last_record", "best_record"):
+        from grader.judge import record
 
-        return last
+        return {"last_record": record.last, "best_record": record.best}[name]
     raise AttributeError(f"grader has no {name!r}; it offers {', '.join(__all__)}")

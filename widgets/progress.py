@@ -1,4 +1,4 @@
-"""How far a learner has come: each lab's checks beside the verdicts that the grader left on this machine."""
+"""How far a learner has come: each lab's checks beside the best verdicts that the grader left on this machine."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CHECK = re.compile(r"""\bcheck\(\s*["']([\w.]+)["']""")
-Last = Callable[[str], dict | None]  # a question's id -> the newest Record of it as a plain dict, or None
+Best = Callable[[str], dict | None]  # a question's id -> the best Record of it as a plain dict, or None
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Question:
     points: float
     standing: str  # 'passed', 'open' or 'not started'
     earned: float = 0.0
+    bonus: float = 0.0  # comes on top of the lab's points
 
 
 @dataclass(frozen=True)
@@ -38,24 +39,26 @@ class Lab:
         if not self.started:
             return f"not started, {len(self.questions)} checks"
         earned, of = (sum(v) for v in zip(*((q.earned, q.points) for q in self.questions), strict=True))
-        return f"{self.passed} of {len(self.questions)} checks passed, {earned:g} of {of:g} points"
+        bonus = sum(q.bonus for q in self.questions)
+        on_top = f" and {bonus:g} bonus point{'s' * (bonus != 1)}" if bonus else ""
+        return f"{self.passed} of {len(self.questions)} checks passed, {earned:g} of {of:g} points{on_top}"
 
 
-def _standing(name: str, points: float, last: Last) -> Question:
+def _standing(name: str, points: float, best: Best) -> Question:
     """The one place that reads a Record; one that says nothing we know counts as none."""
     try:
-        record = last(name) or {}
-        verdict, share = record.get("verdict"), float(record.get("points", 0)) / float(record.get("of") or 1)
+        record = best(name) or {}
+        verdict, of = record.get("verdict"), float(record.get("of") or 1)
+        share = min(1.0, max(0.0, float(record.get("points", 0)) / of))
     except (OSError, ValueError, TypeError, AttributeError):
-        verdict, share = None, 0.0
+        verdict, of, share = None, 0.0, 0.0
     if verdict is None:
         return Question(name, points, "not started")
-    return Question(
-        name, points, "passed" if verdict == "PASS" else "open", points * min(1.0, max(0.0, share))
-    )
+    standing = "passed" if verdict == "PASS" else "open"
+    return Question(name, points, standing, earned=points * share, bonus=0.0 if points else of * share)
 
 
-def labs(root: Path, last: Last) -> list[Lab]:
+def labs(root: Path, best: Best) -> list[Lab]:
     """In the course's order, from the labs as students get them."""
     found = []
     for path in sorted((root / "labs").glob("[0-9][0-9]_*/*.ipynb")):
@@ -67,13 +70,13 @@ def labs(root: Path, last: Last) -> list[Lab]:
             for cell, text in zip(cells, texts, strict=True)
             if cell["metadata"].get("nbgrader", {}).get("grade") and (match := CHECK.search(text))
         ]
-        questions = tuple(_standing(name, points, last) for name, points in graded)
+        questions = tuple(_standing(name, points, best) for name, points in graded)
         found.append(Lab(f"{path.parent.name}/{path.stem}", title, questions))
     return found
 
 
 class Progress:
-    """What `progress(last_record)` shows in a notebook; links lead from course/."""
+    """What `progress(best_record)` shows in a notebook; links lead from course/."""
 
     def __init__(self, labs: list[Lab]):
         self.labs = labs
@@ -104,6 +107,6 @@ class Progress:
         return f'<tr><td style="{style}">{link}</td><td>{share}</td><td style="{style}">{lab.says()}{rest}</td></tr>'
 
 
-def progress(last: Last, root: Path | None = None) -> Progress:
-    """`last` is `grader.last_record`: this room reads what it returns and knows nothing else of the grader."""
-    return Progress(labs(root or ROOT, last))
+def progress(best: Best, root: Path | None = None) -> Progress:
+    """`best` is `grader.best_record`: this room reads what it returns and knows nothing else of the grader."""
+    return Progress(labs(root or ROOT, best))

@@ -4,6 +4,7 @@ import hashlib
 import json
 import platform
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -127,9 +128,20 @@ def save(record: Record) -> Path | None:
 
 def last(question: str) -> dict | None:
     """The learner's newest Record of a question as a plain dict, for a simulator to show beside its model."""
+    return next(kept(question), None)
+
+
+def best(question: str) -> dict | None:
+    """The one with the most points, of equals the newest: who breaks an answer to see it fail loses nothing."""
+    return max(kept(question), key=lambda record: float(record.get("points") or 0), default=None)
+
+
+def kept(question: str) -> Iterator[dict]:
+    """All that can be read, the newest first."""
     for path in sorted((places.records() / question).glob("*.json"), reverse=True):
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
-    return None
+        if isinstance(record, dict):
+            yield record

@@ -32,7 +32,7 @@ def test_nothing_yet(course):
     assert "Nothing yet" in said._repr_html_() and "work/01_gemm_tiling/concepts.ipynb" in said._repr_html_()
 
 
-def test_the_newest_verdicts_count(course):
+def test_each_question_counts_by_its_record(course):
     records = {
         "gemm_tiling.reuse": {"verdict": "PASS", "points": 2, "of": 2},
         "gemm_tiling.walk": {"verdict": "FAIL", "points": 1, "of": 3},
@@ -43,6 +43,13 @@ def test_the_newest_verdicts_count(course):
     assert "still open: walk" in html and 'max="2" value="1"' in html and "Nothing yet" not in html
     records["gemm_tiling.walk"]["verdict"], records["gemm_tiling.walk"]["points"] = "PASS", 3
     assert "Every check has passed" in progress(records.get, course)._repr_html_()
+
+
+def test_a_bonus_comes_on_top(course):
+    place = course / "labs/01_gemm_tiling/concepts.ipynb"
+    place.write_text(place.read_text().replace('"points": 3', '"points": 0'))
+    said = progress(lambda name: {"verdict": "PASS", "points": 6, "of": 6}, course)
+    assert str(said) == "Lab 01, concepts: count: 2 of 2 checks passed, 2 of 2 points and 6 bonus points"
 
 
 @pytest.mark.parametrize(

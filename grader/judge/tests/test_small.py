@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grader.judge import answer, compiled, sampled, statistics
+from grader.judge import answer, compiled, record, sampled, statistics
 from grader.judge.compare import difference
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.questions.memory import strides
@@ -127,3 +127,17 @@ def test_spills_count_at_the_size_that_is_named_alone():
     spilled = SimpleNamespace(target=90, shared_bytes=0, spilled_bytes=152)
     question = SimpleNamespace(most_spills=0)
     assert compiled.badly(question, spilled, True) and not compiled.badly(question, spilled, False)
+
+
+def test_of_many_records_there_is_a_newest_and_a_best(tmp_path, monkeypatch):
+    place = tmp_path / "gemm_tiling.reuse"
+    place.mkdir()
+    for day, points in ((1, 0), (2, 2), (3, 2), (4, 1)):
+        (place / f"2026010{day}T000000-000000000-aaaaaaaa.json").write_text(
+            f'{{"points": {points}, "day": {day}}}'
+        )
+    (place / "20260105T000000-000000000-aaaaaaaa.json").write_text("{ half a rec")
+    monkeypatch.setattr("grader.places.records", lambda: tmp_path)
+    assert record.last("gemm_tiling.reuse")["day"] == 4
+    assert record.best("gemm_tiling.reuse")["day"] == 3
+    assert record.last("nothing.yet") is None and record.best("nothing.yet") is None
