@@ -125,7 +125,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
         lambda r: 1e6 * cost.dequant_floor_s(GATEUP[0] * GATEUP[1], 4, CARD.bandwidth), 25.5, 26.5),
     "would then take 23": (
         lambda r: 1e6 * cost.dequant_floor_s(TABLES.DEQUANT_ELEMENTS, 4, CARD.bandwidth, 0.89), 22.5, 23.5),
-    "2.5%: 39 of 40 times": (lambda r: cost.instruction_share(39), 0.025, 0.025),
+    "2.5%: 39 of 40 instructions": (lambda r: cost.instruction_share(39), 0.025, 0.025),
     "From 64 to 128 rows the overlap is worth most": (
         lambda r: min(overlap(r, b) for b in (64, 128)) - max(overlap(r, b) for b in (16, 256, 512)), 0.1, 1),
     "at 512 the asynchronous kernel is level": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
