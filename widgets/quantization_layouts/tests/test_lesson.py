@@ -1,0 +1,267 @@
+"""What lesson 02 says of its experiments, formulas and tables: its cells are run, its sentences stand in it and hold."""
+
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from kernels.machines import machine
+from kernels.quantization_layouts import cost
+from widgets.site.lessons import Lesson
+
+ROOT = Path(__file__).parents[3]
+LESSON = Lesson(ROOT / "course/02_quantization_layouts.md")
+RESULTS = ROOT / "kernels/quantization_layouts/results"
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+TABLES, CARD, H200 = cost.kbit_tables, machine("RTX 4090"), machine("H200")
+WIDE, W4, FP8 = (16, None, "bf16"), (4, 128, "bf16"), (8, None, "fp8")
+GATEUP = TABLES.SHAPES["gateup"]
+
+
+def words(text: str) -> str:
+    """As it is read: links are their words, emphasis is gone, lines are one."""
+    return " ".join(LINK.sub(r"\1", text).replace("*", "").split())
+
+
+PROSE = words(" ".join(cell.text for cell in LESSON.cells if cell.kind == "markdown"))
+
+
+@pytest.fixture(scope="module")
+def ran() -> SimpleNamespace:
+    """Every cell from top to bottom in one namespace; simulators are left out, they have tests of their own."""
+    place = {}
+    with redirect_stdout(StringIO()):
+        for cell in LESSON.cells:
+            if cell.kind == "code" and cell.text:
+                exec(compile(cell.text, "a cell of lesson 02", "exec"), place)
+    return SimpleNamespace(**place)
+
+
+def gain(ran, m, how):
+    return ran.at_best(m, *WIDE) / ran.at_best(m, *how)
+
+
+def placed(ran, placement, at):
+    return ran.paid[placement][at]
+
+
+def lane_share(name, bits, kind="book"):
+    """Unpacking over reading."""
+    m = machine(name)
+    unpack = cost.unpack_s(8, cost.unpack_per_weight(kind, bits), m.sms, m.clock_hz)
+    return unpack * m.bandwidth / bits
+
+
+def slope(ran, passes, batch):
+    given = {"placement": passes, "batch": batch, "tile_rows": 256, **ran.given}
+    return cost.payoff(5.2e-3, **given).speedup
+
+
+def overlap(ran, batch):
+    return slope(ran, "asynchronous", batch) / slope(ran, "fused", batch)
+
+
+def speeds(*names):
+    return [cost.best_kernel(name, m)[2] for name, m in TABLES.LARGE_M_US if name in (names or (name,))]
+
+
+def reads(name):
+    n, k = TABLES.SHAPES[name]
+    return n * k * 2 / TABLES.BEST_US[1][name][16] / 1e6
+
+
+def flop_us(name):
+    return 1e6 * 2 * 512 * TABLES.DEQUANT_ELEMENTS / machine(name).rate("fp16")
+
+
+def gptq(ran, inputs, what, by="GPTQ"):
+    return ran.gptq[inputs, what][by == "GPTQ"]
+
+
+FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
+    "W4A16 is 3.88 times as fast, FP8 twice": (lambda r: gain(r, 1, W4), 3.875, 3.885),
+    "FP8 twice": (lambda r: gain(r, 1, FP8), 1.99, 2.01),
+    "From 256 rows on the arithmetic counts": (lambda r: gain(r, 256, W4), 1, 1.0001),
+    "FP8 still takes half": (lambda r: gain(r, 4096, FP8), 1.99, 2.01),
+    "at 200 rows 4 bits are worth 1.06": (lambda r: gain(r, 200, W4), 1.055, 1.065),
+    "206 FLOP per byte": (lambda r: H200.ridge("bf16"), 205.5, 206.5),
+    "Its own numbers say two": (lambda r: cost.devices_needed(35e9, CARD.memory_bytes), 2, 2),
+    "two and six: 35 is more than 24": (lambda r: cost.devices_needed(140e9, CARD.memory_bytes), 6, 6),
+    "4 bits are 39.4 GB": (lambda r: cost.memory_by_bits(70e9, 32)[4] / 1e9, 39.3, 39.4),
+    "In 16 bits a pass reads 140 GB": (lambda r: cost.model_bytes(70e9) / 1e9, 140, 140),
+    "1.3 of them hide behind the stream": (lambda r: 5.2 * cost.bits_per_weight(4, 128) / 16, 1.3, 1.35),
+    "in the kernel costs a tenth of the saving": (lambda r: placed(r, "fused", 0).eaten, 0.09, 0.11),
+    "exposed it eats 44%": (lambda r: placed(r, "exposed", 0).eaten, 0.435, 0.445),
+    "apart it eats more than there is": (lambda r: placed(r, "separate", 0).eaten, 1, 9),
+    "At batch 64 all but the last still win": (
+        lambda r: min(placed(r, p, 1).speedup for p in ("exposed", "fused", "asynchronous")), 1.01, 4),
+    "At 256 nobody does": (lambda r: max(placed(r, p, 2).speedup for p in cost.PLACEMENTS), 0, 0.99),
+    "four times 1.7 ms": (lambda r: 1e3 * placed(r, "fused", 2).dequant_s / 4, 1.65, 1.75),
+    "already takes 4.5 of the 5.2 ms": (lambda r: 1e3 * placed(r, "fused", 2).compute_s, 4.45, 4.55),
+    "4.25 bits, 6.25% on top": (lambda r: cost.bits_per_weight(4, 64) - cost.metadata_share(4, 64), 4.1875, 4.1875),
+    "1.6% of what 16 bits took": (lambda r: cost.metadata_share(4, 64, of_bits=16), 0.0155, 0.0165),
+    "Groups of 16 add a whole bit": (lambda r: cost.bits_per_weight(4, 16) - 4, 1, 1),
+    "each weight then takes 8 bits": (lambda r: cost.bits_per_weight(4, 4), 8, 8),
+    "8 bits have 17 times the levels": (lambda r: 255 / 15, 17, 17),
+    "4 + 12 / 32 + 32 / 256 = 4.5 bits": (lambda r: cost.two_level_bits(4, 256, 32, 6, 6, 32), 4.5, 4.5),
+    "zeros that would be 5 bits": (lambda r: cost.bits_per_weight(4, 32, 16, 16), 5, 5),
+    "3 instructions a weight": (lambda r: cost.unpack_per_weight("book", 4), 3, 3),
+    "the mantissa trick 0.9 a weight": (lambda r: cost.unpack_per_weight("int4", 4), 0.9, 0.9),
+    "reading is the limit in every row, by a factor of two at least": (
+        lambda r: max(lane_share("RTX 4090", k) for k in TABLES.BITS), 0, 0.5),
+    "every codebook takes longer to unpack than to read": (
+        lambda r: min(lane_share("H200", k) for k in TABLES.BITS), 1.01, 9),
+    "Only int4 with its 0.9 instructions leaves the stream": (lambda r: lane_share("H200", 4, "int4"), 0, 0.99),
+    "46 µs for 4 bits": (lambda r: r.stream_and_unpack(H200, "book", 4)[1], 45.5, 46.5),
+    "the codes arrive in 25": (lambda r: r.stream_and_unpack(H200, "book", 4)[0], 24.4, 25.5),
+    "by 2.1 times and not 4": (lambda r: 4 / lane_share("H200", 4), 2.1, 2.2),
+    "5 bits gain 1.2 times": (lambda r: 16 / 5 / lane_share("H200", 5), 1.15, 1.25),
+    "with a fifth of its bandwidth": (lambda r: CARD.bandwidth / H200.bandwidth, 0.19, 0.22),
+    "26 µs for gateup on this card": (
+        lambda r: 1e6 * cost.dequant_floor_s(GATEUP[0] * GATEUP[1], 4, CARD.bandwidth), 25.5, 26.5),
+    "would then take 23": (
+        lambda r: 1e6 * cost.dequant_floor_s(TABLES.DEQUANT_ELEMENTS, 4, CARD.bandwidth, 0.89), 22.5, 23.5),
+    "2.5%: 39 of 40 instructions": (lambda r: cost.instruction_share(39), 0.025, 0.025),
+    "From 64 to 128 rows the overlap is worth most": (
+        lambda r: min(overlap(r, b) for b in (64, 128)) - max(overlap(r, b) for b in (16, 256, 512)), 0.1, 1),
+    "at 512 the asynchronous kernel is level": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
+    "and the other is slower": (lambda r: slope(r, "fused", 512), 0, 0.95),
+    "Arithmetic alone takes an RTX 4090 52 µs": (lambda r: flop_us("RTX 4090"), 51.5, 52.5),
+    "there fp16 needs 9 µs": (lambda r: flop_us("H100"), 8.5, 9.5),
+    "70B: 328 KB, 164 in 8 bits": (lambda r: cost.kv_bytes_per_token(80, 8, 128) / 1e3, 327.5, 328.5),
+    "0.3% of the weights": (lambda r: r.thin / 70e9, 0.0025, 0.0035),
+    "40 GB in place of over a thousand": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
+    "In 1 MB nothing fits in fp32": (lambda r: cost.model_bytes(0.47e6, 32) / 1e6, 1.01, 9),
+    "in 8 bits the quarter does": (lambda r: cost.model_bytes(0.47e6, 8) / 1e6, 0, 1),
+    "in 4 the half": (lambda r: cost.model_bytes(1.3e6, 4) / 1e6, 0, 1),
+}  # fmt: skip
+
+EXPERIMENTS = {
+    "For numbers of one sign the error is less than half": (
+        lambda r: r.zero_point["all positive"][1] / r.zero_point["all positive"][0], 0, 0.5),
+    "On the bell it is a seventh smaller": (
+        lambda r: 1 - r.zero_point["bell"][1] / r.zero_point["bell"][0], 0.125, 0.16),
+    "85% of the weights vanish": (lambda r: r.outlier["all"][0], 0.845, 0.855),
+    "an error of 78%": (lambda r: r.outlier["all"][1], 0.775, 0.785),
+    "gain a second time on all other rows": (lambda r: r.outlier["a row"][1] / r.outlier["128"][1], 1.2, 2),
+    "NVFP4 and int4 are close": (lambda r: r.micro_error["nvfp4"] / r.micro_error["int4"], 0.95, 1.05),
+    "MXFP4 errs by a fifth more": (lambda r: r.micro_error["mxfp4"] / r.micro_error["int4"], 1.15, 1.25),
+    "half the error, from 7 to 8 bits": (lambda r: r.by_bits[7] / r.by_bits[8], 1.95, 2.05),
+    "2.9 times from 2 to 3": (lambda r: r.by_bits[2] / r.by_bits[3], 2.85, 2.95),
+    "the step from 4 to 3 bits costs more than the one from 5 to 4": (
+        lambda r: r.by_bits[3] / r.by_bits[4] - r.by_bits[4] / r.by_bits[5], 0.05, 1),
+    "At 2 bits the book misses a third less": (lambda r: 1 - r.by_book[2] / r.by_bits[2], 0.3, 0.37),
+    "at 4 a tenth": (lambda r: 1 - r.by_book[4] / r.by_bits[4], 0.08, 0.13),
+    "at 5 even spacing is ahead": (lambda r: r.by_book[5] / r.by_bits[5], 1.02, 1.2),
+    "Six to seven times smaller": (lambda r: r.naive / r.decomposed, 6, 7),
+    "for 0.6% of the channels": (lambda r: r.out.mean(), 0.0055, 0.0065),
+    "In the middle, where both sides are equally hard": (lambda r: min(r.smooth, key=r.smooth.get), 0.5, 0.5),
+    "three times smaller than without": (lambda r: r.naive / r.smooth[0.5], 2.9, 3.2),
+    "nearly halves the error": (lambda r: r.kept_wide / r.plain, 0.5, 0.6),
+    "keeping any other three does nothing": (lambda r: r.kept_wrong / r.plain, 0.98, 1.01),
+    "The factor reaps two thirds of that gain": (
+        lambda r: (r.plain - min(r.awq.values())) / (r.plain - r.kept_wide), 0.62, 0.73),
+    "Too large a factor": (lambda r: r.awq[1] / r.plain, 1.5, 4),
+    "The outputs are more than twice as good": (
+        lambda r: gptq(r, "correlated", "calibration inputs", "rounding") / gptq(r, "correlated", "calibration inputs"), 2, 3),
+    "also on inputs that the method never saw": (
+        lambda r: gptq(r, "correlated", "fresh inputs", "rounding") / gptq(r, "correlated", "fresh inputs"), 2, 3),
+    "and the weights are worse": (
+        lambda r: gptq(r, "correlated", "the weights") / gptq(r, "correlated", "the weights", "rounding"), 1.1, 2),
+    "fresh inputs gain less than those that it was calibrated on": (
+        lambda r: gptq(r, "correlated", "fresh inputs") / gptq(r, "correlated", "calibration inputs"), 1.03, 1.5),
+    "With independent channels fresh inputs even lose": (
+        lambda r: gptq(r, "independent", "fresh inputs") / gptq(r, "independent", "fresh inputs", "rounding"), 1.02, 1.3),
+    "Keys want a scale a channel: five times better in 8 bits": (
+        lambda r: r.cache["keys", 8, "a token"] / r.cache["keys", 8, "a channel"], 5, 6),
+    "in 4 bits the difference between a cache and rubble": (lambda r: r.cache["keys", 4, "a token"], 0.5, 1),
+    "for them a token is a little better": (
+        lambda r: r.cache["values", 4, "a token"] / r.cache["values", 4, "a channel"], 0.7, 0.95),
+    "In 8 bits either part costs less than 1%": (
+        lambda r: max(r.cache["keys", 8, "a channel"], r.cache["values", 8, "a token"]), 0, 0.01),
+    "in 4 bits keys and values cost 11 to 16%": (lambda r: r.cache["values", 4, "a token"], 0.11, 0.12),
+    "cost 11 to 16% here": (lambda r: r.cache["keys", 4, "a channel"], 0.15, 0.16),
+    "With the true slope nothing ever moves": (lambda r: np.ptp(r.true_slope), 0, 0),
+    "takes the error from 44%": (lambda r: r.pretended[0], 0.435, 0.445),
+    "to under 32%": (lambda r: min(r.pretended), 0.31, 0.32),
+    "the last step is worse than the best": (lambda r: r.pretended[-1] / min(r.pretended), 1.02, 1.3),
+}  # fmt: skip
+
+READ = {  # of the source's tables
+    "are 1.34 times as fast at 4 bits and M = 1": (lambda r: cost.block_speedup(4), 1.33, 1.345),
+    "1.47 at M = 4": (lambda r: cost.block_speedup(4, 4), 1.46, 1.475),
+    "with 2 bits 1.74 at M = 1": (lambda r: cost.block_speedup(2), 1.735, 1.745),
+    "its tables have 34 and 47": (lambda r: round(100 * cost.block_speedup(4, 4)), 147, 147),
+    "and 1.47 for gateup": (lambda r: cost.shape_speedups("gateup")[4], 1.465, 1.475),
+    "Q loses at 4 and 5 bits": (lambda r: cost.shape_speedups("Q")[4], 0, 0.99),
+    "KV wins most, 2.5 times": (lambda r: cost.shape_speedups("KV")[4], 2.45, 2.55),
+    "fp16 takes 10.9 µs for 2 MB": (lambda r: 2 * np.prod(TABLES.SHAPES["KV"]) / 1e6, 1.9, 2.2),
+    "about level, 1.04": (lambda r: cost.shape_speedups("moe_gu")[4], 1.03, 1.045),
+    "1.04 and 1.08": (lambda r: cost.shape_speedups("moe_dn")[4], 1.075, 1.085),
+    "would take 6.0 of its 13.0 µs if it read nothing": (lambda r: r.lines["gateup"][0], 5.95, 6.05),
+    "1.10 TB/s for gateup and down": (lambda r: reads("down"), 1.095, 1.105),
+    "1.57 for Q": (lambda r: reads("Q"), 1.565, 1.575),
+    "where the memory gives 1.01": (lambda r: CARD.bandwidth / 1e12, 1.005, 1.015),
+    "L2 of 75 MB": (lambda r: CARD.l2_bytes / 1e6, 75, 76),
+    "21 MB take 20.8 µs at least": (lambda r: 2e6 * GATEUP[0] * GATEUP[1] / CARD.bandwidth, 20.75, 20.85),
+    "Every row loses, from 64 rows on: 0.34": (lambda r: min(speeds()), 0.335, 0.345),
+    "0.34 to 0.73 of fp16's speed": (lambda r: max(speeds()), 0.725, 0.735),
+    "the ratio climbs: 0.34, 0.51, 0.73": (lambda r: float(np.diff(speeds("gateup")).min()), 0.1, 1),
+    "It wins one row, by 0.3 µs": (
+        lambda r: sum(min(us, key=us.get) == "grouped scalar GEMV" for us in TABLES.GROUPED_US.values()), 1, 1),
+    "48 layers make 14 µs a token": (lambda r: 48 * 0.3, 14, 14.5),
+    "87% of the time goes to the scalar kernel": (lambda r: "(87%)" in TABLES.USERS[1][1], 1, 1),
+    "64: 98% of it": (lambda r: "(98%)" in TABLES.USERS[64][1], 1, 1),
+    "at least 60% of the time": (lambda r: r.even, 0.59, 0.605),
+    "the best ratio of any M in the tables, 0.68": (lambda r: 1 / cost.block_speedup(4, 4), 0.675, 0.685),
+    "1.75 times as fast. Say which": (lambda r: 1 / cost.user_ratio(1), 1.745, 1.76),
+    "It is not: 125 ms": (lambda r: r.scaled["dense 70B", 16][0], 124.5, 125.5),
+    "where reading alone takes 136": (lambda r: r.scaled["dense 70B", 16][1], 135.5, 136.5),
+    "the scaled 85 ms stand far above the 34": (lambda r: r.scaled["dense 70B", 4][0], 84.5, 85.5),
+    "the ratio of 1.47 is made of": (
+        lambda r: r.scaled["dense 70B", 16][0] / r.scaled["dense 70B", 4][0], 1.46, 1.475),
+    "level at 16 users in the source's sessions, 23% slower at 64": (lambda r: cost.user_ratio(64), 1.23, 1.23),
+}  # fmt: skip
+CLAIMS = FORMULAS | EXPERIMENTS | READ
+
+
+@pytest.mark.parametrize("sentence", CLAIMS)
+def test_the_lesson_says_what_its_cells_show(ran, sentence):
+    measured, low, high = CLAIMS[sentence]
+    assert sentence in PROSE, "the lesson no longer says this; say it anew here or take it out"
+    assert low - 1e-9 <= measured(ran) <= high + 1e-9
+
+
+def test_each_test_of_a_layout_is_blind_to_what_the_table_says(ran):
+    every = {"order", "group", "zero", "signed"}
+    blind = {name: every - set(noticed) for name, noticed in ran.seen.items()}
+    assert blind == {
+        "random weights": set(), "K = 64, one group": {"group"}, "X all ones": {"order"},
+        "all weights 0.7": {"order", "group"}, "weights -1 and 1": {"group", "zero"},
+    }  # fmt: skip
+
+
+def test_a_code_in_a_mantissa_is_1024_more(ran):
+    assert (ran.held == 1024 + ran.code).all() and ran.held.dtype == np.float16
+    assert (ran.held - np.float16(1032) == ran.code.astype(float) - 8).all()
+
+
+def test_the_lesson_says_that_nothing_is_recorded_as_long_as_that_is_so():
+    assert ("is not recorded yet" in PROSE) == (not any(RESULTS.glob("h200.json")))
+    assert 'recorded("quantization_layouts")' in [cell.text.strip() for cell in LESSON.cells]
+
+
+def test_it_promises_as_many_predictions_as_it_asks():
+    asked = sum(cell.text.count("**Predict") for cell in LESSON.cells)
+    assert "commit to twenty predictions" in PROSE
+    assert asked + sum(bool(cell.shown and cell.shown.predict) for cell in LESSON.cells) == 20
+
+
+def test_all_four_simulators_are_asked_in_the_topics_order():
+    from widgets.quantization_layouts import ORDER
+
+    assert tuple(cell.shown.name for cell in LESSON.cells if cell.shown) == ORDER
