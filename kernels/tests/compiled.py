@@ -4,20 +4,26 @@ Launches become Triton's own warm-up: same arguments, same specialisation, no de
 without TRITON_INTERPRET; `report` does that for a module whose `__main__` prints `facts` as JSON.
 """
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
-import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2]
+TOLD = {
+    "TRITON_ALWAYS_COMPILE": "1",
+    "TRITON_DUMP_PTXAS_LOG": "1",
+}  # a kernel out of Triton's cache has no log
+LOGS = {}  # a kernel's hash -> what the assembler said of it, once a process
 
 
 def report(module: str) -> dict:
     """What `python -m module` prints, run where kernels are compiled rather than interpreted."""
-    env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"} | TOLD
     run = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True, env=env, cwd=SOURCE)
     assert run.returncode == 0, run.stderr[-2000:]
     return json.loads(run.stdout)
@@ -47,7 +53,9 @@ def kernels(call, capability: int) -> list:
     caught, run = [], JITFunction.run
 
     def warm_up(self, *args, grid, warmup, **kwargs):
-        caught.append(run(self, *args, grid=grid, warmup=True, **kwargs))
+        with redirect_stdout(io.StringIO()) as log:
+            caught.append(run(self, *args, grid=grid, warmup=True, **kwargs))
+        LOGS.setdefault(caught[-1].hash, log.getvalue())
 
     JITFunction.run = warm_up
     try:
@@ -60,13 +68,13 @@ def kernels(call, capability: int) -> list:
 def facts(call, capability: int) -> dict:
     """Spills, registers, shared bytes and matrix instructions of the one kernel that call() launches."""
     (kernel,) = kernels(call, capability)
-    return facts_of(kernel, capability)
+    return facts_of(kernel)
 
 
-def facts_of(kernel, capability: int) -> dict:
+def facts_of(kernel) -> dict:
     """The same of a compiled kernel; `serialised` holds the assembler's complaints about waiting matrix products."""
     ptx = kernel.asm["ptx"]
-    log = _assemble(ptx, capability)
+    log = LOGS[kernel.hash]
     return {
         "spilled": sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", log)),
         "registers": int(re.search(r"Used (\d+) registers", log)[1]),
@@ -77,18 +85,3 @@ def facts_of(kernel, capability: int) -> dict:
         "mma": len(re.findall(r"\bmma\.sync", ptx)),
         "tcgen05": ptx.count("tcgen05.mma"),
     }
-
-
-def _assemble(ptx: str, capability: int) -> str:
-    import triton
-
-    tools = Path(triton.__file__).parent / "backends/nvidia/bin"
-    name = "ptxas-blackwell" if capability >= 100 and (tools / "ptxas-blackwell").exists() else "ptxas"
-    arch = f"sm_{capability}" + "a" * (capability >= 90)
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "kernel.ptx"
-        source.write_text(ptx)
-        command = [tools / name, "-v", f"--gpu-name={arch}", "-o", f"{folder}/out.cubin", source]
-        run = subprocess.run(command, capture_output=True, text=True)
-        assert run.returncode == 0, run.stderr[-500:]
-        return run.stderr

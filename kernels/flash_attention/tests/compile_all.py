@@ -78,14 +78,14 @@ def gradients(found):
         dout, q, k, v, out, *grads = tensors(d, 8)
         call = partial(backward.attention_backward, dout, q, k, v, out, lse, causal=True)
         for kernel in kernels(call, 90)[1:]:
-            found[f"{kernel.metadata.name} {d}"] = facts_of(kernel, 90)
+            found[f"{kernel.metadata.name} {d}"] = facts_of(kernel)
         for right in (None, 0):
             call = partial(
                 backward_hopper_launch.launch, dout, q, k, v, out, lse, grads, plan(d, None, right)
             )
             before, kernel, after = kernels(call, 90)
             mask = "full" if right is None else "causal"
-            found[f"{kernel.metadata.name} {d} {mask}"] = facts_of(kernel, 90)
+            found[f"{kernel.metadata.name} {d} {mask}"] = facts_of(kernel)
 
 
 def wide(found):
@@ -101,7 +101,7 @@ def wide(found):
         found[f"fp32 packed {d}"] = facts(call, 90)
         call = partial(backward_portable.launch, dout, q, k, v, out, lse, grads, plan(d, None, 0))
         for kernel in kernels(call, 90)[1:]:
-            found[f"fp32 {kernel.metadata.name} {d}"] = facts_of(kernel, 90)
+            found[f"fp32 {kernel.metadata.name} {d}"] = facts_of(kernel)
 
 
 def main():

@@ -38,7 +38,7 @@ def about(call, capability: int) -> dict:
     (kernel,) = kernels(call, capability)
     ptx = kernel.asm["ptx"]
     count = lambda what: len(re.findall(what, ptx))  # noqa: E731
-    return facts_of(kernel, capability) | {
+    return facts_of(kernel) | {
         "vectors": count(r"ld\.global\S*\.v4\.b32") + count(r"cp\.async\.cg\.shared\.global"),
         "exchanged": count(r"shfl\.sync\.idx"),
         "integer": count(r"\n\s+(?:and|or|xor|not|shr|shl|prmt|lop3)\S*\.b32|\n\s+shr\.u32"),

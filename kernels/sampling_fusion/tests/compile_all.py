@@ -36,7 +36,7 @@ ASKED = {
 
 def parts(call, capability: int) -> dict:
     """Facts of each launch: one that reads and finishes, or one of each."""
-    made = [facts_of(kernel, capability) for kernel in kernels(call, capability)]
+    made = [facts_of(kernel) for kernel in kernels(call, capability)]
     return dict(zip(("both",) if len(made) == 1 else ("read", "finish"), made, strict=True))
 
 
