@@ -27,7 +27,10 @@ from grader.verdicts import EXIT, FAIL, INCONCLUSIVE
 from widgets.browser import chromium as chromium_at
 from widgets.tests.browser import lab as jupyterlab
 
-INSTRUCTOR = {"INSTRUCTOR": "1", "JUPYTER_CONFIG_PATH": f"{ROOT}/.jupyter/instructor{os.pathsep}{ROOT}/.jupyter"}
+INSTRUCTOR = {
+    "INSTRUCTOR": "1",
+    "JUPYTER_CONFIG_PATH": f"{ROOT}/.jupyter/instructor{os.pathsep}{ROOT}/.jupyter",
+}
 COMMENT = "Say which bytes."
 IDS = {student.name: str(901 + number) for number, student in enumerate(CLASS)}  # Canvas's own
 TOTALS = {student.name: student.points + student.by_hand - student.taken_off for student in CLASS}
@@ -65,7 +68,7 @@ def test_twenty_students_from_the_release_to_their_exported_grades(course, give,
     released = hand_out(tmp_path / "edition")
     made = {student.name: student.files(released, course) for student in CLASS}
     came = hand_in(course, give, made)
-    nbgrader(course, f"db assignment add {LAB} --duedate \"{DUE}\"")
+    nbgrader(course, f'db assignment add {LAB} --duedate "{DUE}"')
     as_they_came(*judged(give, EXIT[INCONCLUSIVE]))
     code, said = give(f"export {LAB}")
     assert code == EXIT[FAIL] and "is not finished, so nothing was exported" in said
@@ -74,7 +77,11 @@ def test_twenty_students_from_the_release_to_their_exported_grades(course, give,
     rows, unused = judged(give, 0)
     for student in CLASS:
         row = rows[student.name]
-        assert (row["points"], row["penalty"], row["final"]) == (student.points, student.taken_off, not student.by_hand), row
+        assert (row["points"], row["penalty"], row["final"]) == (
+            student.points,
+            student.taken_off,
+            not student.by_hand,
+        ), row
         assert row["unchanged"] == (not student.mends and not student.extension_h), row
     grade_in_the_browser(course, chromium)
     rows, unused = judged(give, 0)
@@ -88,7 +95,9 @@ def hand_out(edition: Path) -> Path:
     """A student's own copy of the lab, as the student edition lays it down."""
     assert release.main([str(edition)]) == 0
     apart = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    subprocess.run([sys.executable, "-m", "grader", "work"], cwd=edition, env=apart, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "grader", "work"], cwd=edition, env=apart, check=True, capture_output=True
+    )
     return edition / "work" / LAB
 
 
@@ -142,7 +151,10 @@ def as_they_came(rows: dict[str, dict], unused: list[str]) -> None:
     for student in CLASS:
         row = rows.get(student.name) or {"points": 0, "said": unused, "trouble": "no row"}
         said = "\n".join([*row["said"], row["trouble"]])
-        assert row["points"] == (student.points if student.first is None else student.first), (student.name, row)
+        assert row["points"] == (student.points if student.first is None else student.first), (
+            student.name,
+            row,
+        )
         assert re.search(student.says, said, re.S), (student.name, said)
         assert bool(row["trouble"]) == (student.mends not in ("", CANVAS)), row
     assert len(unused) == 1 and len(rows) == len(CLASS) - 1
@@ -183,11 +195,15 @@ def go_out(course: Course, give, most: float) -> None:
     with open(out / f"{LAB}.csv.csv", newline="") as file:
         plain = list(csv.DictReader(file))
     assert {row["student_id"]: float(row["score"]) for row in plain} == TOTALS
-    assert {row["status"] for row in plain} == {"final"} and {float(row["max_score"]) for row in plain} == {most}
+    assert {row["status"] for row in plain} == {"final"} and {float(row["max_score"]) for row in plain} == {
+        most
+    }
     canvas = CanvasImporter(table(out / f"{LAB}.canvas.csv"), ids=set(IDS.values()))
     assert canvas.grades == {IDS[name]: points for name, points in TOTALS.items()} and canvas.most == most
     head, *moodle = table(out / f"{LAB}.moodle.csv")
-    assert {user: float(points) for user, points in moodle} == {f"{name}.m": points for name, points in TOTALS.items()}
+    assert {user: float(points) for user, points in moodle} == {
+        f"{name}.m": points for name, points in TOTALS.items()
+    }
 
 
 def table(path: Path) -> list[list[str]]:

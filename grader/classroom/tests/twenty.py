@@ -145,7 +145,9 @@ class Student:
     change: Callable = as_it_is
     comes: Callable | str = collected
     spoilt: Callable = whole  # what becomes of the bytes on their way, the first time
-    first: float | None = None  # points of the first run, where something has to be mended before there are more
+    first: float | None = (
+        None  # points of the first run, where something has to be mended before there are more
+    )
     says: str = ""  # a pattern of what is said in the first run
     mends: Callable | str = ""  # what the instructor or the student then does
     taken_off: float = 0.0
