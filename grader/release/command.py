@@ -7,6 +7,7 @@ from pathlib import Path
 from grader.judge import record
 from grader.places import ROOT
 from grader.release import edition, recording
+from grader.release.tried import tried
 
 
 class Parser(argparse.ArgumentParser):
@@ -18,13 +19,27 @@ class Parser(argparse.ArgumentParser):
 def main(argv: list[str], root: Path = ROOT) -> int:
     parser = Parser(prog="python -m grader release", description=__doc__)
     parser.add_argument("folder", metavar="DIR", type=Path, help="a new or empty folder")
-    target = parser.parse_args(argv).folder.absolute()
+    parser.add_argument(
+        "--try",
+        dest="tries",
+        action="store_true",
+        help="set a copy of it up by make lab and make test; some minutes and 2 GB, which go again",
+    )
+    wants = parser.parse_args(argv)
+    target = wants.folder.absolute()
     try:
-        files = edition.make(root, say=lambda line: print(line, file=sys.stderr, flush=True))
+        files = edition.make(root, say=_say)
         edition.put(files, target)
     except (edition.Refused, recording.Mixed, OSError) as error:
         print(f"python -m grader release: {error}", file=sys.stderr)
         return record.WRONG_USAGE
     size = sum(map(len, files.values()))
     print(f"{len(files)} files, {size / 1e6:.1f} MB, in {target}: no solutions, no tuned kernels, no history")
+    if wants.tries and (trouble := tried(target, _say)):
+        print(f"python -m grader release: {trouble}", file=sys.stderr)
+        return record.EXIT[record.FAIL]
     return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,6 +1,7 @@
 """A small course of its own: one lab, and students who hand it in."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -129,6 +130,7 @@ def nbgrader(course: Course, words: str) -> None:
     from grader.classroom import books
 
     apps = {
+        "db assignment add": dbapp.DbAssignmentAddApp,
         "db student import": dbapp.DbStudentImportApp,
         "db assignment remove": dbapp.DbAssignmentRemoveApp,
         "export": ExportApp,
@@ -136,7 +138,7 @@ def nbgrader(course: Course, words: str) -> None:
     name = next(name for name in apps if words.startswith(name))
     app = apps[name](config=books.settings(course.root, LAB))
     with books.quiet():
-        app.initialize([*words.removeprefix(name).split(), f"--db=sqlite:///{course.root}/gradebook.db"])
+        app.initialize([*shlex.split(words.removeprefix(name)), f"--db=sqlite:///{course.root}/gradebook.db"])
         app.start()
 
 

@@ -369,29 +369,6 @@ def test_a_good_time_stamp_stays_and_a_linked_folder_goes(course):
     assert set_aside.set_aside(linked) == [LAB] and not os.path.lexists(linked) and place.exists()
 
 
-def test_hostile_submissions_cost_nobody_else_anything(course):
-    honest = ("ada", "zoe")
-    for name in honest:
-        course.hand_in(name, RIGHT)
-    alone = {name: row for name, row in course.grade().items()}
-    course.hand_in("eve", RIGHT, again("reuse", "def reuse(bm, bn):\n    return 7\n"))
-    course.place("fay").write_bytes(BYTES["nested JSON"][0])
-    pipe(course.place("gus"), course)
-    course.hand_in("hal", RIGHT)
-    (course.place("hal").parent / "timestamp.txt").write_text("soon")
-    linked_folder(course.place("ivy"), course)
-    course.hand_in("j[0]", RIGHT)
-    rows = course.grade()
-    assert {n: (rows[n].points, rows[n].verdicts) for n in honest} == {
-        n: (alone[n].points, alone[n].verdicts) for n in honest
-    }
-    assert [rows[n].points for n in ("eve", "fay", "gus", "hal", "ivy")] == [3, 0, 0, 5, 0]
-    assert not any(rows[n].trouble for n in ("eve", "fay", "gus", "hal"))
-    assert "characters that nbgrader cannot look for" in rows["j[0]"].trouble
-    page = nbformat.read(course.root / f"autograded/fay/{LAB}/concepts.ipynb", as_version=4)
-    assert "is nested too deeply" in page.cells[0].source
-
-
 def test_notebooks_under_other_names_are_named_and_not_read(course):
     place = course.hand_in("eve", RIGHT).parent
     for name in ("Concepts.ipynb", "concepts-Copy1.ipynb", "\x1b[2J.ipynb", "notes.txt"):

@@ -42,8 +42,8 @@ def answer(question, stub: str, student: str, rng: random.Random, few: bool) -> 
     kind = rng.choice(KINDS)
     if kind == "blank":
         return stub
-    if few and question.compiles and not question.bonus:
-        kind = rng.choice(("wrong", "half"))  # a right kernel takes seconds; the sample has one of them
+    if few and question.compiles:
+        kind = rng.choice(("wrong", "half"))  # a right kernel of these labs takes ten seconds to judge
     text = rng.choice(sources(question, kind, few))
     # What does not compile is quick to judge, so each student has words of their own in them.
     return f"# {student}\n{text}" if not question.compiles and rng.random() < 0.7 else text

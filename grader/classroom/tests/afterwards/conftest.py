@@ -58,3 +58,20 @@ def finish(root: Path) -> None:
 
     found = ledger.standings(root, LAB)
     by_hand(root, {(one.student, mark.cell): 1.0 for one in found for mark in one.marks if mark.waits})
+
+
+class CanvasImporter:
+    """What lib/gradebook_importer.rb of Canvas asks of a file and finds in it, told again from its rules."""
+
+    def __init__(self, table, ids=(), sis=(), logins=()):
+        header, *rest = table
+        assert "Student" in header[0] and "ID" in header[1], "Couldn't find header row"
+        assert "SIS User ID" in header[2] and "SIS Login ID" in header[3] and "Section" in header[4]
+        self.title, self.most, self.grades = header[5], None, {}
+        for row in rest:
+            assert len(row) == len(header)
+            if "Points Possible" in row[0]:
+                self.most = float(row[5])
+                continue
+            known = row[1] in ids and row[1] or row[2] in sis and row[2] or row[3] in logins and row[3]
+            self.grades[known or row[0]] = float(row[5])
