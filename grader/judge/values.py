@@ -8,6 +8,7 @@ from grader.judge.record import PartResult
 from grader.questions import Part
 
 SHOWN_SEED = 20_26  # of the cases that may be shown where a hidden one of the same kind fails
+SHOWN_DRAWS = 3  # a mistake need not show in the first
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -62,16 +63,19 @@ def shown_with_another(evidence: KernelEvidence, purpose: int, failed: Failed) -
     case = evidence.cases[purpose]
     came = f"a hidden case ({case.kind}): {failed.told or 'it fails'}"
     known = failed.look if failed.facts.get("known") else ""
-    again = KernelEvidence(evidence.question, evidence.source, SHOWN_SEED, level=evidence.level)
-    again.cases = {purpose: again.cases[purpose]} if purpose in again.cases else {}
-    try:
-        run = again.run(purpose)
-        run.hidden = False
-        judge_case(evidence.question, run, (), again.poisoned)
-    except Failed as like_it:
-        came += f". A case of that kind, drawn anew for you to see: {like_it.came}"
-        return Failed(came, known or like_it.look, told=came, known=bool(known))
-    except KeyError:
-        pass
+    for seed in range(SHOWN_SEED, SHOWN_SEED + SHOWN_DRAWS):
+        again = KernelEvidence(evidence.question, evidence.source, seed, level=evidence.level)
+        again.cases = {
+            number: one for number, one in again.cases.items() if one.kind == case.kind and number == purpose
+        }
+        if not again.cases:
+            break
+        try:
+            run = again.run(purpose)
+            run.hidden = False
+            judge_case(evidence.question, run, (), again.poisoned)
+        except Failed as like_it:
+            came += f". A case of that kind, drawn anew for you to see: {like_it.came}"
+            return Failed(came, known or like_it.look, told=came, known=bool(known))
     look = known or "what this kind of case changes, compared with the public ones"
     return Failed(came, look, told=came, known=bool(known))
