@@ -93,7 +93,7 @@ def drawn(title: str, question: str, scene: Scene, uid: str) -> str:
     )
 
 
-def asked(declaration: Declaration) -> str:
+def prediction_asked(declaration: Declaration) -> str:
     """Before a prediction: what is asked, and nothing that answers it."""
     lines = [*wrap(declaration.prediction.question, 88), "", "The picture opens with your prediction."]
     words = "".join(
@@ -112,7 +112,7 @@ def _shown(one: Shown) -> tuple[str, str]:
     declaration = find(one.name)
     words = [declaration.name, *(f"{key}-{value}" for key, value in one.inputs.items())]
     if one.predict and declaration.prediction:
-        return file([*words, "asked"]), asked(declaration)
+        return file([*words, "asked"]), prediction_asked(declaration)
     scene = opening(declaration, one.inputs)
     return file(words), drawn(declaration.title, declaration.question, scene, declaration.name)
 
@@ -168,7 +168,7 @@ def _start(root: Path, found: list[Topic]) -> str:
     return re.sub(rf"^{re.escape(HEAD)}(?:\|.*\n)*", lambda _: table, text, count=1, flags=re.M)
 
 
-def wanted(root: Path = ROOT) -> dict[str, str]:
+def pages_wanted(root: Path = ROOT) -> dict[str, str]:
     """Every file by its place."""
     found = topics(root)
     return _pictures(root) | _texts(found) | {START: _start(root, found)}
@@ -178,12 +178,12 @@ def differing(root: Path = ROOT) -> list[str]:
     """The files that are not what the simulators say today; also those of simulators that are gone."""
     found = [*(root / PICTURES).glob("*/*.svg"), *(root / TEXTS).glob("*.md"), root / START]
     there = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in found}
-    made = wanted(root)
+    made = pages_wanted(root)
     return sorted(file for file in made.keys() | there.keys() if made.get(file) != there.get(file))
 
 
-def put(root: Path = ROOT) -> list[str]:
-    made, changed = wanted(root), differing(root)
+def write_pages(root: Path = ROOT) -> list[str]:
+    made, changed = pages_wanted(root), differing(root)
     for file in changed:
         path = root / file
         if file in made:
@@ -199,7 +199,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m widgets.pictures", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a file differs")
     check = parser.parse_args(argv).check
-    changed = differing() if check else put()
+    changed = differing() if check else write_pages()
     for file in changed:
         print(f"{file}: {'differs from its simulator; run make build' if check else 'made'}")
     return 1 if check and changed else 0

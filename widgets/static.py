@@ -19,12 +19,12 @@ TEXTURES = {
     "overhead": (6, "M3 0V6", False),
     "hot": (9, "M0 4.5H9", False),
 }
-_TURN = {"waste": 45, "dropped": 45, "hot": 45}
+_HATCH_DEGREES = {"waste": 45, "dropped": 45, "hot": 45}
 
 
 def _texture(role: str, size: int, lines: str, clear: bool) -> str:
     kind = "clear" if clear else "solid"
-    turn = f' patternTransform="rotate({_TURN[role]})"' if role in _TURN else ""
+    turn = f' patternTransform="rotate({_HATCH_DEGREES[role]})"' if role in _HATCH_DEGREES else ""
     return (
         f'<pattern id="{{uid}}-{role}" class="{kind} {role}" width="{size}" height="{size}" '
         f'patternUnits="userSpaceOnUse"{turn}><rect width="{size}" height="{size}"/><path d="{lines}"/></pattern>'

@@ -30,7 +30,7 @@ def name() -> str:
     return found[0] if found and found[1] >= OLDEST else ""
 
 
-FACTS = """
+ASK_THE_DRIVER = """
 import ctypes
 cuda, device, number = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_int()
 def ask(name, *arguments):
@@ -48,10 +48,10 @@ class NoGpu(Exception):
 
 
 @cache
-def facts() -> tuple[int, int]:
+def first_gpu() -> tuple[int, int]:
     """(capability, multiprocessors) of the first GPU that programs see, asked of the driver by a process of its own."""
     run = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", FACTS], capture_output=True, text=True, timeout=60
+        [sys.executable, "-I", "-S", "-c", ASK_THE_DRIVER], capture_output=True, text=True, timeout=60
     )
     if run.returncode:
         said = (run.stderr.strip().splitlines() or ["no reason given"])[-1]

@@ -89,7 +89,7 @@ def need(condition, what: str) -> None:
         raise BadReply(f"the jail's answer must hold {what}")
 
 
-def whole(value, low: int, high: int) -> int:
+def whole_number(value, low: int, high: int) -> int:
     need(
         isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
         f"a whole number from {low} to {high}",
@@ -127,7 +127,7 @@ def _scratch(rows, dtypes: dict) -> dict:
         need(isinstance(row, dict) and row.get("dtype") in dtypes, "scratch of known dtypes")
         shape = row.get("shape")
         need(isinstance(shape, list) and len(shape) <= 8, "scratch of a shape")
-        shape = [whole(n, 1, 1 << 30) for n in shape]
+        shape = [whole_number(n, 1, 1 << 30) for n in shape]
         need(isinstance(row.get("fill"), str) and FILL.fullmatch(row["fill"]), "scratch with a fill")
         total += math.prod(shape) * dtypes[row["dtype"]].itemsize
         found[name(key)] = {"shape": shape, "dtype": row["dtype"], "fill": row["fill"]}
@@ -147,7 +147,7 @@ def _step(step, kernel, texts: int, known: set[str]) -> Kernel:
     need(isinstance(step, dict) and isinstance(kernel, dict), "a kernel for each step")
     grid, arguments = step.get("grid"), kernel.get("arguments")
     need(isinstance(grid, list) and len(grid) == 3, "a grid of three sizes")
-    grid = tuple(whole(n, 1, MOST_PROGRAMS) for n in grid)
+    grid = tuple(whole_number(n, 1, MOST_PROGRAMS) for n in grid)
     need(math.prod(grid) <= MOST_PROGRAMS, "a grid of at most 2**24 programs")
     need(isinstance(arguments, list) and len(arguments) <= 200, "arguments")
     need(all(isinstance(one, str) and one in known for one in arguments), "arguments of known names")
@@ -156,10 +156,10 @@ def _step(step, kernel, texts: int, known: set[str]) -> Kernel:
     need(isinstance(constexprs, dict) and len(constexprs) <= 200, "constexprs")
     return Kernel(
         name=name(step.get("kernel")),
-        text=whole(kernel.get("text"), 0, texts - 1),
+        text=whole_number(kernel.get("text"), 0, texts - 1),
         arguments=tuple(arguments),
         grid=grid,
         num_warps=step["num_warps"],
-        num_stages=whole(step.get("num_stages"), 1, MOST_STAGES),
+        num_stages=whole_number(step.get("num_stages"), 1, MOST_STAGES),
         constexprs=tuple((name(k), str(v)[:200]) for k, v in constexprs.items()),
     )

@@ -70,14 +70,14 @@ def in_full(case) -> str:
     return f"{sizes}, {case.dtype}{layout}"
 
 
-LOOKS = {
+WHERE_TO_LOOK = {
     "OutOfBounds": "the mask of that access, on each of its axes, and the strides that lead to it",
     "NotImplementedError": "replace that line by your own code",
     "Ended": "a loop that never ends, or far too many values at once",
     "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
 PLACES = {"launch": "what launch(p) returns"}  # where no line is to blame
-TOLD = {
+ERROR_IN_WORDS = {
     "OutOfBounds": "an access outside a tensor",
     "Ended": "its process was stopped or ended itself",
     "NotImplementedError": "not started",
@@ -89,15 +89,19 @@ def from_error(error: dict, where: str) -> Failed:
     kind, message, line = error["kind"], error["message"], error["line"]
     if kind == "NotImplementedError":
         came = "not started: the cell still raises NotImplementedError"
-        return Failed(came, LOOKS[kind], told=TOLD[kind], error={"kind": kind})
+        return Failed(came, WHERE_TO_LOOK[kind], told=ERROR_IN_WORDS[kind], error={"kind": kind})
     place = f"line {line} of the cell" if line else PLACES.get(error["stage"], "the cell as a whole")
     if kind == "NameError":
         place += ": an answer stands alone, so what it calls is defined in its own cell"
-    look = f"{place}: {LOOKS[kind]}" if kind in LOOKS and line else LOOKS.get(kind, place)
+    look = (
+        f"{place}: {WHERE_TO_LOOK[kind]}"
+        if kind in WHERE_TO_LOOK and line
+        else WHERE_TO_LOOK.get(kind, place)
+    )
     prefix = (
         f"{where}: " if where and error["stage"] in ("kernel", "call", "process", "launch", "worker") else ""
     )
-    return Failed(f"{prefix}{message}", look, told=TOLD.get(kind, "an exception"), error=error)
+    return Failed(f"{prefix}{message}", look, told=ERROR_IN_WORDS.get(kind, "an exception"), error=error)
 
 
 def _input_written(run: Run):
@@ -228,7 +232,7 @@ def _distance(came: np.ndarray, values: np.ndarray) -> float:
     )
 
 
-def _near(would: np.ndarray) -> np.ndarray:
+def _rounding_slack(would: np.ndarray) -> np.ndarray:
     """A mistake is recomputed in float64, and the answer rounded on its own way to it: near its size, or the largest's."""
     largest = np.abs(would[np.isfinite(would)]).max(initial=0.0)
     return np.where(np.isfinite(would), 1e-2 * np.abs(would) + 3e-3 * largest, 0.0)
@@ -240,7 +244,9 @@ def _gives(question, output, run: Run) -> bool:
             would = output(run.inputs, run.case)
             want = run.want | would
             allowed = question.tolerance(run.inputs, run.case, want)
-            slack = {n: np.maximum(allowed[n], _near(np.asarray(w, np.float64))) for n, w in want.items()}
+            slack = {
+                n: np.maximum(allowed[n], _rounding_slack(np.asarray(w, np.float64))) for n, w in want.items()
+            }
         return all(
             difference(name, run.output(name).astype(np.float64), target, slack[name]) is None
             for name, target in want.items()

@@ -13,7 +13,7 @@ OLDER = 101376
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     question = evidence.question
     names = ", ".join(f"sm_{t}" for t in question.targets)
-    result.evidence, result.asked = f"compiled for {names}", asked(question, names)
+    result.evidence, result.asked = f"compiled for {names}", limits_in_words(question, names)
     evidence.say(f"compiling for {names}")
     outcome, rows = evidence.compiled()
     if outcome.error:
@@ -42,7 +42,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     )
 
 
-def asked(question, names: str) -> str:
+def limits_in_words(question, names: str) -> str:
     said = [f"compiles for {names}", f"at most {question.most_spills:,} bytes of registers spilled"]
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
     return "; ".join(said)

@@ -15,12 +15,12 @@ MOST_CPU_S = 150.0  # of all that one check runs of an answer
 
 
 @cache
-def beside() -> ThreadPoolExecutor:
+def background_pool() -> ThreadPoolExecutor:
     """For what goes on beside the judge: compiling, the GPU's side, and cases where there are cores for them."""
     return ThreadPoolExecutor(3 + width(), "beside")
 
 
-def quiet(sentence: str) -> None:
+def say_nothing(sentence: str) -> None:
     """Where nobody watches."""
 
 
@@ -32,7 +32,7 @@ class Evidence:
     mode: str = "cpu"
     level: int | None = None
     eager: bool = False  # work ahead on other cores; a wrong answer then wastes some
-    say: Callable[[str], None] = quiet  # where it stands, for who waits; never part of a record
+    say: Callable[[str], None] = say_nothing  # where it stands, for who waits; never part of a record
     printed: str = ""  # by public cases alone: what an answer prints of a hidden one would give it away
     spent_s: float = 0.0
     facts: dict = field(default_factory=dict)  # what a whole report shows once

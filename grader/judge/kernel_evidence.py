@@ -15,7 +15,7 @@ from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
 from grader.jail.protocol import Lowered, Plan, joined, nothing
-from grader.judge.evidence import Evidence, beside
+from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.questions import Case, KernelQuestion
 from grader.questions.memory import Placed, place, shape_only
@@ -88,7 +88,7 @@ class KernelEvidence(Evidence):
                 PUBLIC_MULTIPROCESSORS if purpose < HIDDEN else int(drawn.integers(9, 64))
             )
             if self.mode == "gpu" and purpose in (COMPILED, TIMED):
-                told = gpu.facts()[1]
+                told = gpu.first_gpu()[1]
             self.cases[purpose] = replace(case, sm_count=told)
 
     @property
@@ -101,7 +101,7 @@ class KernelEvidence(Evidence):
 
     @property
     def target(self) -> int:
-        return gpu.facts()[0] if self.mode == "gpu" else self.question.targets[0]
+        return gpu.first_gpu()[0] if self.mode == "gpu" else self.question.targets[0]
 
     # ---- from the jail: plans and texts
 
@@ -174,7 +174,7 @@ class KernelEvidence(Evidence):
     def run_ahead(self, purposes: list[int]) -> None:
         """Start cases side by side, where there are cores and boxes for it."""
         if self.eager and width() > 1:
-            self.ahead |= {p: beside().submit(self._run, p) for p in purposes if p not in self.runs}
+            self.ahead |= {p: background_pool().submit(self._run, p) for p in purposes if p not in self.runs}
 
     def _run(self, purpose: int, **how) -> Run:
         plan, case, hidden = self.plan(purpose), self.cases[purpose], is_hidden(purpose)
@@ -211,7 +211,7 @@ class KernelEvidence(Evidence):
     def begin(self) -> None:
         """Compile beside the machine: with two cores a check takes as long as the slower of the two."""
         if COMPILED in self.cases:
-            self.compiling = self.compiling or beside().submit(self._compile, [COMPILED, METERED])
+            self.compiling = self.compiling or background_pool().submit(self._compile, [COMPILED, METERED])
         if self.on_gpu is not None:
             self.on_gpu.begin()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from grader.bench import gpu
 from grader.bench.host import Bench, Broken, Builder
 from grader.judge.cases import describe, differs
-from grader.judge.evidence import beside
+from grader.judge.evidence import background_pool
 from grader.judge.failed import Failed, Refusal
 from grader.judge.kernel_evidence import COMPILED, METERED, TIMED, KernelEvidence
 from grader.judge.record import PartResult
@@ -27,9 +27,9 @@ class OnGpu:
 
     def begin(self) -> None:
         """Build, and start the bench, while the machine runs."""
-        self.building = self.building or beside().submit(self._build)
+        self.building = self.building or background_pool().submit(self._build)
         if TIMED in self.evidence.cases:
-            self.drawing = self.drawing or beside().submit(self.evidence.draw, TIMED)
+            self.drawing = self.drawing or background_pool().submit(self.evidence.draw, TIMED)
 
     def timed_inputs(self) -> tuple[dict, list]:
         self.begin()
@@ -41,7 +41,7 @@ class OnGpu:
 
     def _build(self) -> dict[tuple, str]:
         """Why a kernel could not be built, by its text, warps and stages."""
-        evidence, capability = self.evidence, gpu.facts()[0]
+        evidence, capability = self.evidence, gpu.first_gpu()[0]
         self.bench.start()  # loading its libraries takes longer than all else
         known = {}
         for purpose in self.launched():
@@ -58,7 +58,7 @@ class OnGpu:
         """One case as the bench wants it: IR, numbers and input bytes. Broken where it has no code."""
         self.begin()
         evidence, case = self.evidence, self.evidence.cases[purpose]
-        failed, plan, target = self.building.result(), evidence.plan(purpose), f"sm_{gpu.facts()[0]}"
+        failed, plan, target = self.building.result(), evidence.plan(purpose), f"sm_{gpu.first_gpu()[0]}"
         if isinstance(plan, dict):
             raise Broken(f"does not compile for {target}: {plan['message']}")
         steps = []
@@ -111,11 +111,13 @@ def judge_runs(evidence: KernelEvidence, runs: list, result: PartResult) -> None
         if trouble:
             look = "what programs do in order here and a GPU does at once"
             raise Failed(
-                f"{describe(run)}, on the GPU: {_told(run, trouble)}", look, told="another result on the GPU"
+                f"{describe(run)}, on the GPU: {_without_hidden_numbers(run, trouble)}",
+                look,
+                told="another result on the GPU",
             )
 
 
-def _told(run, trouble: str) -> str:
+def _without_hidden_numbers(run, trouble: str) -> str:
     return "another result than the reference" if run.hidden else trouble
 
 

@@ -10,7 +10,7 @@ from grader import box
 from grader.bench import gpu
 from grader.box.warm import JailTrouble
 from grader.judge import answer, decides, parts, record
-from grader.judge.evidence import Evidence, quiet
+from grader.judge.evidence import Evidence, say_nothing
 from grader.judge.failed import Refusal
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS, REFUSED, PartResult, Record
 from grader.questions import Question
@@ -26,7 +26,7 @@ def grade_one(
     seed: int | None = None,
     epoch: str = "",
     eager: bool = True,
-    say: Callable[[str], None] = quiet,
+    say: Callable[[str], None] = say_nothing,
 ) -> Record:
     """Judge one answer. A wrong answer fails, a forbidden one is refused, trouble of our own is inconclusive.
 

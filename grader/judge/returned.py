@@ -28,7 +28,7 @@ def differs(question, name: str, encoded, want, arrays: dict) -> Difference | st
 def _sequence(question, name: str, encoded, want, arrays: dict) -> Difference | str:
     items = items_of(encoded, arrays)
     if items is None:
-        return f"{name} must return {len(want)} values, got {came(encoded, arrays)}"
+        return f"{name} must return {len(want)} values, got {came_in_words(encoded, arrays)}"
     if len(items) != len(want):
         got = len(items) if isinstance(encoded.get("list"), list) else came(encoded, arrays)
         return f"{name} must return {len(want)} values, got {got}"
@@ -54,7 +54,7 @@ def _dict(question, name: str, encoded, want: dict, arrays: dict) -> Difference 
         got = (
             f"the keys {', '.join(sorted(map(str, mine)))}"
             if isinstance(mine, dict)
-            else came(encoded, arrays)
+            else came_in_words(encoded, arrays)
         )
         return f"{name} must be a dict with the keys {', '.join(map(str, want))}, got {got}"
     troubles = (differs(question, f"{name}[{k!r}]", mine[str(k)], w, arrays) for k, w in want.items())
@@ -72,7 +72,7 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> Diff
     if got is None and isinstance(encoded.get("list"), list) and want.ndim:
         got = stacked(encoded["list"], want.ndim, arrays)
     if got is None:
-        return f"{name} must be {kind_of(want)}, got {came(encoded, arrays)}"
+        return f"{name} must be {kind_of(want)}, got {came_in_words(encoded, arrays)}"
     if got.shape != want.shape:
         return f"{name} must be {kind_of(want)}, got {kind_of(got)}"
     if want.dtype.kind in "biu":
@@ -101,7 +101,7 @@ def kind_of(want) -> str:
     return f"an array of shape {array.shape}" if array.shape else "a number"
 
 
-def came(encoded, arrays: dict) -> str:
+def came_in_words(encoded, arrays: dict) -> str:
     """What came, in words that a learner has met."""
     if "list" in encoded:
         return f"a sequence of {len(encoded['list'])}"

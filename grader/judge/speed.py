@@ -47,7 +47,7 @@ def _timed(evidence: KernelEvidence, side: OnGpu, part: Part, result: PartResult
         if trouble:
             raise Failed(f"at the timed size: {trouble}", "the sizes of the timed case")
         measured = statistics.ratio(report["quads"])
-        result.facts = facts(report, measured, bar)
+        result.facts = measurement(report, measured, bar)
         if not measured.usable:
             unsteady += 1
             continue
@@ -99,7 +99,7 @@ def _score(part: Part, bar, rounds: list, result: PartResult) -> None:
     )
 
 
-def facts(report: dict, measured, bar) -> dict:
+def measurement(report: dict, measured, bar) -> dict:
     answers = sorted((a1 + a2) / 2 for a1, a2, *_ in report["quads"])
     peers = sorted((b1 + b2) / 2 for *_, b1, b2 in report["quads"])
     mine, theirs = answers[len(answers) // 2], peers[len(peers) // 2]

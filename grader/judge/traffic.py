@@ -19,7 +19,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     result.evidence = "counted in the interpreted IR"
     run = evidence.run(METERED)
     budgets = question.budgets[part.name](run.case)
-    result.asked = asked(budgets, question.most_launches)
+    result.asked = budgets_in_words(budgets, question.most_launches)
     result.facts = {"case": dict(run.case.sizes)}
     if not evidence.facts:  # one table and picture a report
         evidence.facts = {"launches": run.launches, "touched": touched(run), "work": work(question, run)}
@@ -44,7 +44,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         if row["spent"] < budget.least:
             came = f"{budget.what}: {amount(row['spent'], budget)}, less than the {amount(budget.least, budget)} that it takes"
             raise Failed(came, budget.look, told=f"{budget.what}: less than it takes", **result.facts)
-    result.came = "; ".join(kept(row, budget) for row, budget in zip(rows, budgets, strict=True))
+    result.came = "; ".join(row_in_words(row, budget) for row, budget in zip(rows, budgets, strict=True))
 
 
 def as_row(budget: Budget) -> dict:
@@ -62,7 +62,7 @@ def amount(value: float, budget: Budget) -> str:
     return f"{value:,.0f} bytes"
 
 
-def asked(budgets: list[Budget], launches: int) -> str:
+def budgets_in_words(budgets: list[Budget], launches: int) -> str:
     rules = [f"{b.what}: {rule(b)}" for b in budgets]
     return "; ".join([*rules, f"at most {launches} launch{'es' if launches > 1 else ''}"])
 
@@ -95,7 +95,7 @@ def rule(budget: Budget) -> str:
     return f"at least {amount(budget.least, budget)}{model}" if least else "counted"
 
 
-def kept(row: dict, budget: Budget) -> str:
+def row_in_words(row: dict, budget: Budget) -> str:
     if math.isfinite(budget.most):
         return f"{budget.what}: {amount(row['spent'], budget)} of {amount(budget.most, budget)}"
     return f"{budget.what}: {amount(row['spent'], budget)}, at least {amount(budget.least, budget)}"

@@ -54,16 +54,19 @@ def print_texts(texts: list[str], level: int | None = None) -> list[dict]:
 
 def numbers(case, plan, tensors) -> dict:
     """What each argument that is no pointer stands for: sizes, scalars and strides, scratch's among them."""
-    found = {name: whole(v) for name, v in case.sizes.items()}
-    found |= {n: ("fp32", float(v)) if isinstance(v, float) else whole(v) for n, v in case.scalars.items()}
+    found = {name: integer_argument(v) for name, v in case.sizes.items()}
+    found |= {
+        n: ("fp32", float(v)) if isinstance(v, float) else integer_argument(v)
+        for n, v in case.scalars.items()
+    }
     strides = {one.spec.name: (one.spec.axes, one.strides) for one in tensors}
     for name, row in plan.scratch.items():
         steps = np.cumprod([1, *reversed(row["shape"][1:])])[::-1] if row["shape"] else ()
         strides[name] = ("0123456789", steps)
     for name, (axes, steps) in strides.items():
-        found |= {f"stride_{name}{axis}": whole(s) for axis, s in zip(axes, steps, strict=False)}
+        found |= {f"stride_{name}{axis}": integer_argument(s) for axis, s in zip(axes, steps, strict=False)}
     return found
 
 
-def whole(value) -> tuple[str, int]:
+def integer_argument(value) -> tuple[str, int]:
     return ("i64" if abs(value) >= 2**31 else "i32", int(value))

@@ -182,7 +182,9 @@ def _hostile_row(one, course: Course, rows: dict, loud: Said, numbers: dict, bro
     if row is None:
         broken.append(f"{one.student!r} {one.lab}: must have a row, got none")
         row = {"points": 0.0, "said": [], "trouble": "no row", "why": {}, "of": 0}
-    wrong = promises.told(one, row, course) + page.nothing_acts(course, one.lab, one.student)
+    wrong = promises.hostile_reads_what_was_wrong(one, row, course) + page.nothing_acts(
+        course, one.lab, one.student
+    )
     wrong += hidden.leaks(course, one.lab, one.student, numbers)
     most = promises.longest([q for sheet in sheets(course.root, one.lab) for q in sheet.questions().values()])
     if adds > most:

@@ -105,7 +105,7 @@ def same(row: dict, other: dict) -> bool:
     return all(row.get(key) == other.get(key) for key in SAME) and "ratios" in row
 
 
-def kept(path: Path | None, description: dict) -> tuple[list, dict | None]:
+def earlier_rows(path: Path | None, description: dict) -> tuple[list, dict | None]:
     """The other rows of the file, and the one that this run goes on with."""
     rows = json.loads(path.read_text(encoding="utf-8")) if path and path.exists() else []
     return [r for r in rows if not same(r, description)], next(
@@ -130,7 +130,7 @@ def measure(options, source: str, say) -> dict:
         for number, (report, quads) in enumerate(trials, 1):
             if tally is None:
                 about = description(options, source, report)
-                others, before = kept(options.json, about)
+                others, before = earlier_rows(options.json, about)
                 tally, started = Tally(before), time.monotonic()
             tally.add(quads, number)
             each = (time.monotonic() - started) / max(1, number - 1)

@@ -15,7 +15,7 @@ BLOCK_M = {64: 128, 128: 64}  # queries of a tile, for each head dim: dQ of a ti
 
 
 @triton.jit(do_not_specialize=["heads", "q_len"])
-def _before(
+def _prepare(
     out_ptr,
     do_ptr,
     lse_ptr,
@@ -58,7 +58,7 @@ def _before(
 
 
 @triton.jit(do_not_specialize=["q_len"])
-def _after(sums_ptr, dq_ptr, q_len, scale, HEAD_DIM: tl.constexpr):
+def _collect_dq(sums_ptr, dq_ptr, q_len, scale, HEAD_DIM: tl.constexpr):
     """The sums of one 64 x 64 piece of dQ to rows of 16 bits."""
     tile = tl.program_id(1).to(tl.int64) * (tl.num_programs(0) // 2) + tl.program_id(0) // 2
     piece = tl.program_id(0) % 2
@@ -94,7 +94,7 @@ def launch(dout, q, k, v, out, lse, grads, plan):
     unit = (
         1 / plan.scale if d == 128 else arguments.LOG2E
     )  # the scores start from them, or meet them when scaled
-    _before[(m_blocks, batch * heads)](
+    _prepare[(m_blocks, batch * heads)](
         out,
         dout,
         lse,
@@ -140,4 +140,4 @@ def launch(dout, q, k, v, out, lse, grads, plan):
         EDGE=causal or k_len % block_n != 0,
         num_warps=4,
     )
-    _after[(2 * m_blocks, batch * heads)](sums, dq, q_len, plan.scale, HEAD_DIM=d)
+    _collect_dq[(2 * m_blocks, batch * heads)](sums, dq, q_len, plan.scale, HEAD_DIM=d)

@@ -17,7 +17,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.language.core import _aggregate as aggregate
 
-from .hopper_pipeline import hold, new_ring, pass_turn, wait_turn
+from .hopper_pipeline import keep_wait_below, new_ring, pass_turn, wait_turn
 
 ROWS = gl.constexpr(64)  # one wgmma is 64 rows tall
 LOG2E = gl.constexpr(1.4426950408889634)
@@ -227,7 +227,7 @@ def _step(cfg, q, rings, turns, state, where, consts, j, c: gl.constexpr, MASKED
     s = _scores(cfg, s, consts, where, j, MASKED)
     p_new, m, l, alpha = _softmax(cfg, s, m, l, scale, MASKED)
     if cfg.PIN:
-        l = hold(l)
+        l = keep_wait_below(l)
     acc, p = warpgroup_mma_wait(0, deps=[acc, p])
     if not cfg.LATE:
         v_ring.release(count - 1)

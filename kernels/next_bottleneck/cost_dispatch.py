@@ -43,7 +43,7 @@ class Dispatch:
         return tuple(ahead)
 
 
-def _holds(rule: Rule, value) -> bool:
+def _allows(rule: Rule, value) -> bool:
     if rule.kind == "among":
         return value in rule.values
     if rule.kind == "at least":
@@ -82,7 +82,7 @@ def _judged(operation: str, backends: tuple[Backend, ...], features: Mapping) ->
     mine = [one for one in backends if one.operation == operation]
     verdicts = []
     for preference, one in enumerate(mine):
-        broken = tuple(rule for rule in one.rules if not _holds(rule, features[rule.feature]))
+        broken = tuple(rule for rule in one.rules if not _allows(rule, features[rule.feature]))
         words = tuple(_words(rule, features[rule.feature]) for rule in broken)
         verdicts.append(Verdict(one.name, preference, words, broken))
     return tuple(verdicts)

@@ -34,10 +34,6 @@ class Configuration:
         """Every user gets a token each interval: nothing else is consistent."""
         return self.users / self.between_tokens_s
 
-    @property
-    def tokens_s_per_gpu(self) -> float:
-        return self.tokens_s / self.gpus
-
 
 # B is reported at 4,000 tokens/s an H100, 16,000 on four; 64 users at 120 ms a token are 533 in all.
 LATENCY = Configuration("A: latency", 8, 1, 0.020, "fp16", True, 50, 0.12)

@@ -53,8 +53,8 @@ def read(qweight, qzeros, scales, group: int, order: str, g_idx=None) -> Int4:
     groups, n = scales.shape
     k = groups * group
     shapes = {"gptq": (k // PER_WORD, n), "awq": (k, n // PER_WORD)}
-    _holds("qweight", qweight, shapes, order, f"{n} outputs, {k} inputs and groups of {group}")
-    _holds("qzeros", qzeros, dict.fromkeys(ORDERS, (groups, n // PER_WORD)), order, "these scales")
+    _check_words("qweight", qweight, shapes, order, f"{n} outputs, {k} inputs and groups of {group}")
+    _check_words("qzeros", qzeros, dict.fromkeys(ORDERS, (groups, n // PER_WORD)), order, "these scales")
     if g_idx is not None and (np.asarray(g_idx) != np.arange(k) // group).any():
         raise ValueError(
             "g_idx must be one group after the other, got columns in the order of their activations; "
@@ -76,7 +76,7 @@ def known(order: str) -> None:
         raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}; pick a listed one")
 
 
-def _holds(name: str, words, shapes: dict, order: str, what: str) -> None:
+def _check_words(name: str, words, shapes: dict, order: str, what: str) -> None:
     if words.dtype != np.int32:
         raise ValueError(f"{name} must be int32, got {words.dtype}; view the packed words so")
     if words.shape == shapes[order]:

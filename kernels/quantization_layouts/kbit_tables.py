@@ -107,8 +107,6 @@ REPORTED_LARGE_M_SPEED = (0.47, 0.73)
 DEQUANT_ELEMENTS = 8 * 512 * 2048  # the weights of one MoE layer
 REPORTED_DEQUANT_US = 29  # at 89% of the bandwidth, says the source; 2.5 bytes a weight would take 23
 DEQUANT_BANDWIDTH_SHARE = 0.89
-DISPATCH_US = 14  # of each launch of the hybrid path; a graph replays both in 3
-GRAPH_US = 3
 INSTRUCTION_RATIO = 39  # unpacking instructions for each matrix multiply instruction on Ada
 
 # Grouped MMA, M = 512: the text says 113 us now and 35 in theory; the table above has 262 and 301.

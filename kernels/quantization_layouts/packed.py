@@ -97,7 +97,7 @@ class Packed:
 def pack(q: reference.Int4 | reference.KBit | list, device="cpu") -> Packed:
     """Shuffle one quantized weight, or a list of experts' alike in all but their codes and scales."""
     experts = q if isinstance(q, list) else [q]
-    _alike(experts)
+    _check_experts(experts)
     one = experts[0]
     zeros = None
     if getattr(one, "zeros", None) is not None:
@@ -128,7 +128,7 @@ def assemble(codes, scales, zeros, levels, bits: int, group: int) -> Packed:
     )
 
 
-def _alike(experts: list) -> None:
+def _check_experts(experts: list) -> None:
     if not experts:
         raise ValueError("q must be a quantized weight or a list of them, got an empty list; give one")
     for q in experts:

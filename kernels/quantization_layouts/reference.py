@@ -75,12 +75,12 @@ def quantize_int4(w: np.ndarray, group: int = 128, zero_points: bool = False, dt
     if zero_points:
         low, high = np.minimum(blocks.min(-1), 0), np.maximum(blocks.max(-1), 0)
         scales = stored((high - low) / 15, dtype)
-        step = over(scales)
+        step = reciprocal_scale(scales)
         zeros = np.clip(np.rint(-low * step), 0, 15)
         codes = np.clip(np.rint(blocks * step[..., None]) + zeros[..., None], 0, 15)
         return Int4(as_codes(codes, w), scales, zeros.astype(np.uint8), group)
     scales = stored(np.abs(blocks).max(-1) / 7, dtype)
-    codes = np.clip(np.rint(blocks * over(scales)[..., None]), -7, 7) + MIDDLE
+    codes = np.clip(np.rint(blocks * reciprocal_scale(scales)[..., None]), -7, 7) + MIDDLE
     return Int4(as_codes(codes, w), scales, None, group)
 
 
@@ -96,7 +96,7 @@ def quantize_kbit(w: np.ndarray, bits: int, group: int = 32, dtype: str = "fp16"
         )
     blocks = in_groups(w, group)
     scales = stored(np.abs(blocks).max(-1), dtype)
-    codes = nearest(levels.astype(np.float64), blocks * over(scales)[..., None])
+    codes = nearest(levels.astype(np.float64), blocks * reciprocal_scale(scales)[..., None])
     return KBit(as_codes(codes, w), scales, levels, group, bits)
 
 
@@ -123,7 +123,9 @@ def quantize_int8(w: np.ndarray) -> Scaled:
     """Symmetric, one fp32 scale a row: weights a channel (W8A16, W8A8), activations a token (W8A8)."""
     blocks = in_groups(w, w.shape[1], any_group=True)
     scales = (np.abs(blocks).max(-1) / 127).astype(np.float32)
-    return Scaled(np.rint(w.astype(np.float64) * over(scales)).astype(np.int8), scales, w.shape[1])
+    return Scaled(
+        np.rint(w.astype(np.float64) * reciprocal_scale(scales)).astype(np.int8), scales, w.shape[1]
+    )
 
 
 def linear_w8a8(x: Scaled, w: Scaled) -> np.ndarray:
@@ -139,7 +141,7 @@ def quantize_fp8(w: np.ndarray, per_row: bool = True) -> Scaled:
     scales = (largest / E4M3_TOP if per_row else np.full_like(largest, largest.max() / E4M3_TOP)).astype(
         np.float32
     )
-    kept = np.clip(w.astype(np.float64) * over(scales), -E4M3_TOP, E4M3_TOP)
+    kept = np.clip(w.astype(np.float64) * reciprocal_scale(scales), -E4M3_TOP, E4M3_TOP)
     return Scaled(kept.astype(DTYPES["fp8"]), scales, w.shape[1])
 
 
@@ -157,13 +159,17 @@ def quantize_nvfp4(w: np.ndarray) -> Scaled:
     blocks = in_groups(w, NV_BLOCK, any_group=True)
     largest = np.abs(blocks).max(-1)
     tensor_scale = largest.max() / (E2M1[-1] * E4M3_TOP)
-    kept = (largest / E2M1[-1] * over(np.array(tensor_scale))).astype(DTYPES["fp8"]).astype(np.float64)
+    kept = (
+        (largest / E2M1[-1] * reciprocal_scale(np.array(tensor_scale)))
+        .astype(DTYPES["fp8"])
+        .astype(np.float64)
+    )
     return Scaled(e2m1(blocks, kept * tensor_scale).reshape(w.shape), kept * tensor_scale, NV_BLOCK)
 
 
 def e2m1(blocks: np.ndarray, scales: np.ndarray) -> np.ndarray:
     """The nearest values of E2M1, -6 to 6, once divided by the scale."""
-    x = blocks * over(scales)[..., None]
+    x = blocks * reciprocal_scale(scales)[..., None]
     return np.copysign(E2M1[nearest(E2M1, np.abs(x))], x)
 
 
@@ -196,7 +202,7 @@ def stored(scales: np.ndarray, dtype: str) -> np.ndarray:
     return np.minimum(scales, 65504.0).astype(DTYPES[dtype])
 
 
-def over(scales: np.ndarray) -> np.ndarray:
+def reciprocal_scale(scales: np.ndarray) -> np.ndarray:
     """One over the scale as it is stored; 0 for a group of zeros."""
     scales = scales.astype(np.float64)
     return np.divide(1.0, scales, out=np.zeros_like(scales), where=scales > 0)

@@ -101,5 +101,5 @@ def test_files_are_mended_and_what_is_gone_is_removed(copy):
     start.write_text(start.read_text().replace("[Tile walk and reuse]", "[Another]"))
     wrong = [picture, gone, start]
     assert lab_pages.differing(copy) == sorted(path.relative_to(copy).as_posix() for path in wrong)
-    lab_pages.put(copy)
+    lab_pages.write_pages(copy)
     assert lab_pages.differing(copy) == [] and not gone.exists() and "Tile walk" in picture.read_text()

@@ -26,7 +26,7 @@ MEMORY_BYTES = 8 << 30
 
 def build(kernel: dict, capability: int, folder: Path) -> None:
     path = folder / "kernel.ttir"
-    path.write_text(stages.through(kernel["ir"], capability, kernel["settings"], "ttir")[0]["ttir"])
+    path.write_text(stages.compiled_up_to(kernel["ir"], capability, kernel["settings"], "ttir")[0]["ttir"])
     built = triton.compile(str(path), target=GPUTarget("cuda", capability, 32), options=kernel["settings"])
     with contextlib.suppress(Exception):  # only saves time: what is missing is made at the first launch
         launcher(built)

@@ -21,7 +21,7 @@ def load_kernels(request: dict, folder: Path) -> list:
     for i, step in enumerate(request["steps"]):
         path = folder / f"step{i}.ttir"
         options = {"num_warps": step["num_warps"], "num_stages": step["num_stages"]}
-        path.write_text(stages.through(step["ir"], 10 * major + minor, options, "ttir")[0]["ttir"])
+        path.write_text(stages.compiled_up_to(step["ir"], 10 * major + minor, options, "ttir")[0]["ttir"])
         kernels.append(triton.compile(str(path), options=options))
     return kernels
 

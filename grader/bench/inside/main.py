@@ -37,7 +37,7 @@ def serve(request: dict, contents: dict) -> Iterator[tuple[dict, dict]]:
     launch(sets[0])
     torch.cuda.synchronize()
     arrays = outputs(request, sets[0])
-    report = {**facts(), "changed": untouched(request, sets[0], contents)}
+    report = {**this_gpu(), "changed": untouched(request, sets[0], contents)}
     if request.get("repeat"):
         report["repeats"] = repeats(request, launch, sets[0], arrays, request["repeat"])
     if not request.get("bar"):
@@ -61,7 +61,7 @@ def named_bar(module: str, name: str):
     return lambda inputs: bar(inputs.views)
 
 
-def facts() -> dict:
+def this_gpu() -> dict:
     properties = torch.cuda.get_device_properties(0)
     return {
         "gpu": properties.name,

@@ -56,7 +56,7 @@ torch.cuda.get_device_properties = lambda device: SimpleNamespace(
 triton.set_allocator = lambda allocator: None
 triton.compile = lambda path, options: Kernel(options["num_stages"])
 timing.graph_of, timing.WARM_S = Graph, 1e-3
-launching.stages.through = lambda text, *rest: ({"ttir": text}, {})
+launching.stages.compiled_up_to = lambda text, *rest: ({"ttir": text}, {})
 torch.cuda.get_device_capability = lambda: (9, 0)
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import tempfile
 
 from triton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability
 
-from .stages import Refused, through
+from .stages import Refused, compiled_up_to
 
 INSTRUCTIONS = ("wgmma", "mma.sync", "tcgen05.mma", "cp.async.bulk.tensor", "cp.async", "ldmatrix")
 WARM = (80, 100)  # one capability for each assembler that Triton brings
@@ -34,7 +34,7 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
     for target in task["targets"]:
         for kernel in task["kernels"]:
             try:
-                rows.append(one(kernel, target))
+                rows.append(compiled_row(kernel, target))
             except Refused as refused:
                 return {"error": {**refused.report, "kernel": kernel["name"], "target": target}}, {}
             except (RuntimeError, ValueError, AssertionError, TypeError, KeyError, IndexError) as error:
@@ -44,9 +44,9 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
     return {"compiled": rows}, {}
 
 
-def one(kernel: dict, target: int) -> dict:
+def compiled_row(kernel: dict, target: int) -> dict:
     settings = {"num_warps": kernel["num_warps"], "num_stages": kernel["num_stages"]}
-    texts, noted = through(kernel["text"], target, settings)
+    texts, noted = compiled_up_to(kernel["text"], target, settings)
     return {
         "kernel": kernel["name"],
         "target": target,

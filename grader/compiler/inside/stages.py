@@ -28,7 +28,7 @@ def parse(text: str, context):
     return module
 
 
-def through(text: str, capability: int, settings: dict, last: str = "ptx") -> tuple[dict, dict]:
+def compiled_up_to(text: str, capability: int, settings: dict, last: str = "ptx") -> tuple[dict, dict]:
     """Texts by stage up to `last`, and what the compiler noted: shared bytes, warps."""
     gpu = GPUTarget("cuda", capability, 32)
     backend = make_backend(gpu)

@@ -70,7 +70,7 @@ def named(value) -> str:
     return "nothing (is there a return?)" if value is None else f"a {type(value).__name__}"
 
 
-def whole(value, what: str, low: int, high: int) -> int:
+def whole_number(value, what: str, low: int, high: int) -> int:
     value = getattr(value, "value", value)  # a tl.constexpr stands for its number
     number = isinstance(value, int) or (hasattr(value, "__index__") and not isinstance(value, bool))
     need(
@@ -102,7 +102,7 @@ def _scratch(name, row) -> dict:
         f"the shape of scratch {name!r} must be whole numbers, got a {type(shape).__name__}",
     )
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    sizes = [whole(n, f"a size of scratch {name!r}", 1, 1 << 30) for n in shape]
+    sizes = [whole_number(n, f"a size of scratch {name!r}", 1, 1 << 30) for n in shape]
     need(
         isinstance(fill, int | float) and math.isfinite(fill) or fill in (math.inf, -math.inf),
         f"fill of scratch {name!r} must be a number, got {fill!r}",
@@ -142,19 +142,19 @@ def _step(row, kernels: set[str], tuned: set[str]) -> dict:
     )
     grid = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     need(1 <= len(grid) <= 3, f"grid must have 1 to 3 sizes, got {grid!r}")
-    grid = [whole(n, "a size of the grid", 1, MOST_PROGRAMS) for n in grid] + [1] * (3 - len(grid))
+    grid = [whole_number(n, "a size of the grid", 1, MOST_PROGRAMS) for n in grid] + [1] * (3 - len(grid))
     need(
         math.prod(grid) <= MOST_PROGRAMS,
         f"grid must have at most {MOST_PROGRAMS} programs, got {math.prod(grid)}",
     )
-    warps = whole(row.get("num_warps", 4), "num_warps", 1, 32)
+    warps = whole_number(row.get("num_warps", 4), "num_warps", 1, 32)
     need(warps in WARPS, f"num_warps must be a power of two up to 32, got {warps}")
     return {
         "kernel": name,
         "grid": grid,
         "constexprs": {str(k): _constexpr(k, v) for k, v in (_dict(row.get("constexprs"))).items()},
         "num_warps": warps,
-        "num_stages": whole(row.get("num_stages", 3), "num_stages", 1, 8),
+        "num_stages": whole_number(row.get("num_stages", 3), "num_stages", 1, 8),
     }
 
 

@@ -40,7 +40,7 @@ def bench(monkeypatch):
         report = {**QUICK, "quads": [[1.0, 1.0, 1.0, 1.0]] * statistics.QUADS}
         return StandIn.reply(number, report, found)
 
-    monkeypatch.setattr(gpu, "facts", lambda: (CAPABILITY, SMS))
+    monkeypatch.setattr(gpu, "first_gpu", lambda: (CAPABILITY, SMS))
     monkeypatch.setattr(gpu, "name", lambda: "a stand-in")
     monkeypatch.setattr(Bench, "start", lambda self: None)
     monkeypatch.setattr(OnGpu, "ask", ask)

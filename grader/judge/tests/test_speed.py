@@ -19,9 +19,9 @@ def report(seconds: float, bar: float, name: str = "NVIDIA H200") -> dict:
 
 
 def test_faster_than_the_datasheet_is_flagged_with_the_arithmetic():
-    found = speed.facts(report(50e-6, 176e-6), Ratio(0.28, 0.28, 0.28, 40, 0), QUESTION.speed)
+    found = speed.measurement(report(50e-6, 176e-6), Ratio(0.28, 0.28, 0.28, 40, 0), QUESTION.speed)
     assert "50.0 us is below the 139.0 us that H200's datasheet allows" in found["beats_physics"]
-    assert not speed.facts(report(170e-6, 176e-6), Ratio(0.97, 0.97, 0.97, 40, 0), QUESTION.speed)[
+    assert not speed.measurement(report(170e-6, 176e-6), Ratio(0.97, 0.97, 0.97, 40, 0), QUESTION.speed)[
         "beats_physics"
     ]
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from .errors import KernelError
 from .meanings import bound
-from .memory import access_of, whole
+from .memory import access_of, access_shape
 from .numbers_of import integer
 from .reach import Lanes, hold_writable, reach
 from .tree import Op
@@ -31,7 +31,7 @@ def atomic_rmw(op: Op):
     of_bits = np.dtype(f"u{dtype.itemsize}") if kind in (UMAX, UMIN) and dtype.kind == "i" else dtype
 
     def run(run, pointer, value, mask=None):
-        shape = whole(run, pointer, value, mask)
+        shape = access_shape(run, pointer, value, mask)
         value, found = np.broadcast_to(value, shape), np.zeros(shape, dtype)
         for lanes in reach(run, access, np.broadcast_to(pointer, shape), mask):
             hold_writable(run, access, lanes)
@@ -79,7 +79,7 @@ def atomic_cas(op: Op):
     access, sem = access_of(op, "atomic"), integer(op, "sem")
 
     def run(run, pointer, compare, value):
-        shape = whole(run, pointer, compare, value)
+        shape = access_shape(run, pointer, compare, value)
         compare, value = (np.broadcast_to(x, shape).reshape(-1) for x in (compare, value))
         found = np.zeros(shape, value.dtype)
         parts = reach(run, access, np.broadcast_to(pointer, shape), None)

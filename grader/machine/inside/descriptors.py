@@ -10,7 +10,7 @@ import numpy as np
 from .atomics import ADD, AND, MAX, MIN, OR, XOR, combined, finish
 from .errors import KernelError
 from .meanings import bound
-from .memory import place, whole
+from .memory import access_shape, place
 from .numbers_of import integer
 from .reach import Access, hold_writable, reach
 from .tree import NUMPY, Op, Type
@@ -128,7 +128,7 @@ def descriptor_store(op: Op):
         value = full(operands.pop(source - 1), type.shape)
         offsets = tile.rows(*operands) if op.name.endswith("scatter") else tile.block(operands)
         pointer, mask = tile.reach(row, offsets)
-        shape = whole(run, value, pointer, mask)
+        shape = access_shape(run, value, pointer, mask)
         value = np.broadcast_to(value, shape)
         for lanes in reach(run, access, np.broadcast_to(pointer, shape), np.broadcast_to(mask, shape)):
             hold_writable(run, access, lanes)

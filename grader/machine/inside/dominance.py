@@ -10,7 +10,7 @@ def walked(blocks: list[Block]) -> Iterator[tuple[bool, Block]]:
     if len(blocks) == 1:
         yield from ((True, blocks[0]), (False, blocks[0]))
         return
-    masks = _dominators(_before(blocks))
+    masks = _dominators(_predecessors(blocks))
     below = [[] for _ in blocks]
     number_of = {mask: number for number, mask in enumerate(masks)}
     for number in range(1, len(blocks)):
@@ -24,7 +24,7 @@ def walked(blocks: list[Block]) -> Iterator[tuple[bool, Block]]:
             waiting += [(True, one) for one in reversed(below[number])]
 
 
-def _before(blocks: list[Block]) -> list[set[int]]:
+def _predecessors(blocks: list[Block]) -> list[set[int]]:
     place = {block.label: number for number, block in enumerate(blocks)}
     before = [set() for _ in blocks]
     for number, block in enumerate(blocks):

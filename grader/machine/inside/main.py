@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from .dtypes import DTYPES
-from .facts import facts, hopeless
 from .limits import Limits
+from .module_size import hopeless, module_size
 from .poisoned import reaching
 from .read import read
 from .report import Report
@@ -50,7 +50,7 @@ def run_plan(task: dict, arrays: dict) -> tuple[dict, dict]:
     except BadIR as error:
         return asdict(Report(error=bad_text(error))), {}
     tensors = tensors_of(task, arrays)
-    report = once(task, modules, tensors)
+    report = run_task(task, modules, tensors)
     if task.get("programs"):
         return asdict(report), written(tensors)
     outputs = {t.name: t.elements for t in tensors if t.role in ("out", "inout")}
@@ -77,7 +77,7 @@ def find_poison(task: dict, arrays: dict) -> tuple[dict, dict]:
 
     def again(lines):
         tensors = tensors_of(task, arrays)
-        report = once({**task, "counting": "values", "poisoned_lines": lines}, modules, tensors)
+        report = run_task({**task, "counting": "values", "poisoned_lines": lines}, modules, tensors)
         return report, {t.name: t.elements for t in tensors if t.role in ("out", "inout")}
 
     first, _ = again(())
@@ -103,7 +103,7 @@ def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def facts_of(module: Module, num_warps: int | None) -> dict:
-    found = facts(module)
+    found = module_size(module)
     return {
         "kernel": module.kernel.name,
         "operations": found.operations,
@@ -113,7 +113,7 @@ def facts_of(module: Module, num_warps: int | None) -> dict:
     }
 
 
-def once(task: dict, modules: list[Module], tensors: list[Storage]) -> Report:
+def run_task(task: dict, modules: list[Module], tensors: list[Storage]) -> Report:
     steps = [
         Launching(modules[s["text"]], tuple(s["grid"]), [tuple(pair) for pair in s["arguments"]])
         for s in task["steps"]

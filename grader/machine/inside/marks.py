@@ -9,7 +9,7 @@ NOBODY = 0
 MOST_EVENTS = 1 << 22
 
 
-class Seen:
+class LastTouch:
     """Who did one kind of thing to each element: the last one and when; where several did it and nothing orders them,
     every one of them."""
 
@@ -78,6 +78,6 @@ class Marks:
 
     def __init__(self, extent: int):
         self.writer, self.wrote_at = np.zeros(extent, np.int32), np.zeros(extent, np.int32)
-        self.reads, self.atomics = Seen(extent), Seen(extent)
+        self.reads, self.atomics = LastTouch(extent), LastTouch(extent)
         self.adder = np.zeros(extent, np.int32)  # of floats, atomically
         self.release = np.zeros(extent, np.int32)  # number of what was released there

@@ -105,7 +105,7 @@ def store(op: Op):
     access = access_of(op, "store")
 
     def run(run, pointer, value, mask=None):
-        shape = whole(run, pointer, value, mask)
+        shape = access_shape(run, pointer, value, mask)
         value = np.broadcast_to(value, shape)
         for lanes in reach(run, access, np.broadcast_to(pointer, shape), mask):
             hold_writable(run, access, lanes)
@@ -116,7 +116,7 @@ def store(op: Op):
     return run
 
 
-def whole(run, *values) -> tuple:
+def access_shape(run, *values) -> tuple:
     """The shape of an access in which every program takes part by itself."""
     lead = (run.frame.size,) + (1,) * (values[0].ndim - 1)
     return np.broadcast_shapes(lead, *(v.shape for v in values if v is not None))

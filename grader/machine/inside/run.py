@@ -109,7 +109,7 @@ class Run:
         everyone = np.arange(count) if chosen is None else np.unique(np.asarray(chosen, np.int64))
         if not everyone.size or everyone[0] < 0 or everyone[-1] >= count:
             raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
-        go = Once(self, number, program, grid, arguments)
+        go = OnePass(self, number, program, grid, arguments)
         before = State(self.tensors) if self.runs_twice(program, everyone, count) else None
         if program.atomics:  # who comes first matters: a race may show in one order alone
             go(everyone[::-1], self.seed + 1, quietly=True, full=False)
@@ -153,7 +153,7 @@ class Run:
         """What the kernel gets: a number, or the place of a tensor."""
         if kind == "tensor":
             tensor = self.named(value)
-            fits = type.scalar == "ptr" and alike(tensor.elements.dtype, NUMPY[type.element])
+            fits = type.scalar == "ptr" and same_but_for_sign(tensor.elements.dtype, NUMPY[type.element])
             value, wanted = tensor.base, f"{value}, of {NAMES[tensor.elements.dtype]}"
         elif kind == "place":  # a tensor, bytes from its start, and for a descriptor its other numbers
             name, offset, *row = value
@@ -183,7 +183,7 @@ class Run:
                 report.unwritten[tensor.name] = {"count": int(missing.size), "first": first}
 
 
-class Once:
+class OnePass:
     """One pass of a launch's programs, in one order."""
 
     def __init__(self, run: Run, number: int, program: Program, grid, arguments: list):
@@ -241,7 +241,7 @@ class State:
                 tensor.written[...] = written
 
 
-def alike(stored: np.dtype, read: np.dtype) -> bool:
+def same_but_for_sign(stored: np.dtype, read: np.dtype) -> bool:
     """A tensor's type as IR spells it: without the sign of whole numbers."""
     return stored == read or (stored.kind == "u" and read.kind == "i" and stored.itemsize == read.itemsize)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.machine.inside import read as reading
-from grader.machine.inside.facts import every_op
+from grader.machine.inside.module_size import every_op
 from grader.machine.inside.read import read
 from grader.machine.inside.tree import BadIR, Module
 from grader.machine.inside.verify import verify

@@ -4,7 +4,7 @@ import pytest
 
 from grader import questions
 from grader.judge import kernel_evidence as evidence
-from grader.machine.inside.facts import hopeless
+from grader.machine.inside.module_size import hopeless
 from grader.machine.inside.read import read
 from grader.proofs.honest import AS_IT_STANDS, forms, source
 from grader.proofs.right import kernel_questions

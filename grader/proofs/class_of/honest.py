@@ -78,7 +78,7 @@ def _numpy(question, best: str) -> dict[str, list[str]]:
     return {"wrong": [*made, *(mutant.source for mutant in mutants(best)[:3])]}
 
 
-def ran(sheet: Sheet, rng: random.Random) -> None:
+def run_out_of_order(sheet: Sheet, rng: random.Random) -> None:
     """Run out of order, outputs saved: what nbgrader would take for points and pages for scripts among them."""
     cells = [cell for cell in sheet.cells if cell["cell_type"] == "code"]
     for count in rng.sample(range(1, 90), len(cells)):
@@ -138,4 +138,12 @@ def moved(sheet: Sheet, rng: random.Random) -> None:
     sheet.cells.insert(rng.randrange(len(sheet.cells)), last)
 
 
-HABITS: tuple[Callable, ...] = (ran, own_cells, notes, lines_as_list, another_editor, moved, old_format)
+HABITS: tuple[Callable, ...] = (
+    run_out_of_order,
+    own_cells,
+    notes,
+    lines_as_list,
+    another_editor,
+    moved,
+    old_format,
+)

@@ -87,7 +87,7 @@ def finite(course: Course) -> list[str]:
     return broken
 
 
-def told(one: HandedIn, row: dict, course: Course) -> list[str]:
+def hostile_reads_what_was_wrong(one: HandedIn, row: dict, course: Course) -> list[str]:
     """The hostile student reads what was wrong, and has the points of the answers that were left in peace."""
     who = f"{one.student!r} {one.lab} ({', '.join(attack.what for attack in one.attacks)})"
     if one.refused:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .tree import PACKAGES, bare, files_of, imports, modules
+from .tree import PACKAGES, file_of_bare_name, files_of, imports, modules
 
 
 def check(root: Path) -> list[str]:
@@ -21,7 +21,7 @@ def _needs(path: Path, root: Path) -> list[Path]:
         if one.top in PACKAGES:
             *packages, last = files_of(one.name, root) or [path]
             needed += [package for package in packages if package.parent not in path.parents] + [last]
-        elif beside := bare(path, one.top, root):
+        elif beside := file_of_bare_name(path, one.top, root):
             needed.append(beside)
     return [other for other in dict.fromkeys(needed) if other != path]
 

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from .tree import PACKAGES, bare, imports, modules
+from .tree import PACKAGES, file_of_bare_name, imports, modules
 
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)\s*(?:;\s*(.+?))?\s*$")
 # Where the name of an import is not the name of its package.
@@ -56,7 +56,7 @@ def _imported(root: Path, locked: dict[str, str]) -> list[str]:
             package = PACKAGE_OF.get(one.top, one.top.lower().replace("_", "-"))
             if one.lazy or one.top in ours or one.top in sys.stdlib_module_names or package in locked:
                 continue
-            if not bare(path, one.top, root):
+            if not file_of_bare_name(path, one.top, root):
                 where = f"{path.relative_to(root).as_posix()}:{one.line}"
                 said.append(
                     f"{where}: imports {one.top}, which requirements.lock has not; add it to requirements.in"

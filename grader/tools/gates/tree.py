@@ -44,7 +44,7 @@ def modules(root: Path, *rooms: str, tests: bool = False) -> list[Path]:
 BOXES_OWN = "grader/box/serve"  # on the path inside every box, so its modules are known there by bare names
 
 
-def bare(path: Path, top: str, root: Path) -> Path | None:
+def file_of_bare_name(path: Path, top: str, root: Path) -> Path | None:
     """The file that a module inside a box means by a bare name: one beside it, or the box's own."""
     found = [path.with_name(f"{top}.py")]
     if "inside" in path.parts:

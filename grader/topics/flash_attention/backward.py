@@ -41,11 +41,11 @@ def gradient_within(inputs: dict, c: Case, want: dict) -> dict:
     return {name: ROUNDING[c.dtype] * (np.abs(w) + off[name]) + off[name] + 1e-5 for name, w in want.items()}
 
 
-def _once(scale: float) -> float:
+def _as_given(scale: float) -> float:
     return scale
 
 
-def _by_hand(seen=None, delta=True, normal=True, of_q=_once, of_k=_once, summed=None, usual=False):
+def _by_hand(seen=None, delta=True, normal=True, of_q=_as_given, of_k=_as_given, summed=None, usual=False):
     """As a kernel computes them, with one step changed. `summed(parts)` adds up what the tiles bring."""
 
     def wrong(inputs: dict, c: Case) -> dict:

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between
-from grader.topics.flash_attention.cases import case, one
+from grader.topics.flash_attention.cases import case, decode_case
 from kernels.flash_attention import cost
 
 END = "the end of the loop over keys: a row tile needs no key beyond its own last row"
@@ -56,7 +56,9 @@ def metered_window(rng: np.random.Generator) -> Case:
 
 def metered_decode(rng: np.random.Generator) -> Case:
     """Near 5000 keys: tiles of 256 still make more splits than there are multiprocessors."""
-    return one(1, 8, 2, between(rng, 4800, 5200), 64, sm_count=between(rng, 28, 34), kind="the metered size")
+    return decode_case(
+        1, 8, 2, between(rng, 4800, 5200), 64, sm_count=between(rng, 28, 34), kind="the metered size"
+    )
 
 
 def metered_backward(rng: np.random.Generator) -> Case:

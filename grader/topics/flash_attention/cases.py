@@ -70,7 +70,7 @@ def case(b, h, g, m, n, d, dtype="fp16", *, w=None, softcap=None, scale=None, **
     return Case(sizes | ({"W": int(w)} if w is not None else {}), dtype, scalars=scalars, **more)
 
 
-def one(b, h, g, n, d, dtype="fp16", *, scale=None, **more) -> Case:
+def decode_case(b, h, g, n, d, dtype="fp16", *, scale=None, **more) -> Case:
     """A decode step: one query a sequence."""
     sizes = dict(zip("BHGND", map(int, (b, h, g, n, d)), strict=True))
     return Case(sizes, dtype, scalars={"scale": float(d**-0.5 if scale is None else scale)}, **more)
@@ -108,22 +108,22 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
 def hidden_decode(rng: np.random.Generator) -> list[Case]:
     long = between(rng, 8300, 9000)
     return [
-        one(1, 4, 1, odd(rng, 501, 799), 64, kind="an odd number of keys"),
-        one(3, 8, 2, odd(rng, 21, 199), 64, "bf16", kind="grouped heads in a batch"),
-        one(1, 2, 2, 1, 64, kind="a single key"),
-        one(2, 3, 1, 300, 128, kind="three query heads a key head"),
+        decode_case(1, 4, 1, odd(rng, 501, 799), 64, kind="an odd number of keys"),
+        decode_case(3, 8, 2, odd(rng, 21, 199), 64, "bf16", kind="grouped heads in a batch"),
+        decode_case(1, 2, 2, 1, 64, kind="a single key"),
+        decode_case(2, 3, 1, 300, 128, kind="three query heads a key head"),
         # a single multiprocessor: few splits, each of many tiles, whose maxima lie far apart
-        one(1, 8, 1, 700, 64, values="extreme scores", sm_count=1, kind="extreme scores"),
-        one(1, 8, 2, between(rng, 300, 500), 64, values="far below zero", kind="scores far below zero"),
-        one(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
-        one(1, 4, 2, 200, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
-        one(2, 4, 2, between(rng, 200, 300), 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
-        one(1, 4, 2, 260, 64, layout={"k": "padded", "v": "transposed"}, kind="keys padded, values transposed"),
-        one(1, 2, 1, 90, 64, layout={"q": "transposed", "k": "transposed", "o": "padded"}, kind="keys transposed"),
-        one(1, 2, 1, 257, 32, scale=_scale(rng), values="large values", kind="another scale"),
-        one(1, 4, 2, between(rng, 420, 600), 64, sm_count=1, kind="a machine with a single multiprocessor"),
-        one(2, 2, 1, long, 32, values="flat", kind="a long cache"),
-        one(1, 2, 1, long - 33, 32, "bf16", values="flat", sm_count=1, kind="a long cache for a single multiprocessor"),
+        decode_case(1, 8, 1, 700, 64, values="extreme scores", sm_count=1, kind="extreme scores"),
+        decode_case(1, 8, 2, between(rng, 300, 500), 64, values="far below zero", kind="scores far below zero"),
+        decode_case(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
+        decode_case(1, 4, 2, 200, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
+        decode_case(2, 4, 2, between(rng, 200, 300), 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
+        decode_case(1, 4, 2, 260, 64, layout={"k": "padded", "v": "transposed"}, kind="keys padded, values transposed"),
+        decode_case(1, 2, 1, 90, 64, layout={"q": "transposed", "k": "transposed", "o": "padded"}, kind="keys transposed"),
+        decode_case(1, 2, 1, 257, 32, scale=_scale(rng), values="large values", kind="another scale"),
+        decode_case(1, 4, 2, between(rng, 420, 600), 64, sm_count=1, kind="a machine with a single multiprocessor"),
+        decode_case(2, 2, 1, long, 32, values="flat", kind="a long cache"),
+        decode_case(1, 2, 1, long - 33, 32, "bf16", values="flat", sm_count=1, kind="a long cache for a single multiprocessor"),
     ]  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """What goes wrong in the causal forward: the whole output that each mistake gives, and the sentence that tells of it."""
 
 import itertools
-import math
 
 import numpy as np
 
@@ -300,8 +299,3 @@ FORWARD_SHORTCUTS = {
     "two heads": within_limit("H", 2),
     "as many keys as queries": lambda question, c: c.sizes["M"] != c.sizes["N"],
 }
-
-
-def splits_of(n: int) -> list[int]:
-    """Chunks of keys that splits are likely to have."""
-    return sorted({*range(16, n, 16), *(math.ceil(n / splits) for splits in range(2, 65))})

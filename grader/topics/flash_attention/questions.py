@@ -5,12 +5,12 @@ from grader.topics.flash_attention import backward, budgets, cases, concepts, wa
 from grader.topics.flash_attention import mistakes as forward
 from grader.topics.flash_attention import mistakes_decode as decode
 from grader.topics.flash_attention import mistakes_window as window
-from grader.topics.flash_attention.cases import case, one
+from grader.topics.flash_attention.cases import case, decode_case
 from kernels.flash_attention import cost
 
 LESSON = concepts.LESSON
 LARGE = case(4, 32, 8, 4096, 4096, 128, "bf16", sm_count=132)
-LONG_CACHE = one(4, 32, 8, 32768, 128, "bf16", sm_count=132)
+LONG_CACHE = decode_case(4, 32, 8, 32768, 128, "bf16", sm_count=132)
 TRAINED = case(4, 16, 16, 2048, 2048, 64, "bf16", sm_count=132)
 
 
@@ -101,16 +101,16 @@ SPLIT_DECODE = KernelQuestion(
     reference=wanted.decoded,
     tolerance=wanted.within(wanted.decoded),
     public=(
-        one(1, 1, 1, 64, 64),
-        one(1, 4, 2, 300, 64, kind="keys that fill no block"),
-        one(2, 8, 2, 128, 64, "bf16"),
+        decode_case(1, 1, 1, 64, 64),
+        decode_case(1, 4, 2, 300, 64, kind="keys that fill no block"),
+        decode_case(2, 8, 2, 128, 64, "bf16"),
     ),
     hidden=cases.hidden_decode,
     metered=budgets.metered_decode,
     budgets={"traffic": budgets.decode, "speed": budgets.decode_moved},
     useful=budgets.decode_useful,
     most_launches=2,
-    compile_case=one(1, 8, 2, 4096, 128, "bf16", sm_count=132),
+    compile_case=decode_case(1, 8, 2, 4096, 128, "bf16", sm_count=132),
     targets=(90, 80),
     most_spills=64,
     speed=Speed(

@@ -28,7 +28,7 @@ def useful(c: Case) -> float:
     return FLOP * c.sizes["M"] * c.sizes["N"]
 
 
-def once(c: Case) -> list[Budget]:
+def one_pass_traffic(c: Case) -> list[Budget]:
     m, n, size = c.sizes["M"], c.sizes["N"], _tensor(c)
     vector = cost.row_vector_bytes(m, n)
     again = f"{m} rows, each with its {n} numbers of 4 bytes"

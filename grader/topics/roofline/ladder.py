@@ -6,11 +6,11 @@ from grader.questions import Part
 from grader.questions.draws import between, odd, spread
 from grader.topics.roofline.rungs import (
     case,
+    each_moved_once,
     few_idle_lanes,
     halves,
     in_dots,
     large_tiles,
-    once,
     paced,
     pieces_by_tile,
     rung,
@@ -34,7 +34,7 @@ DOUBLED = rung(
         case(N=64 * between(rng, 70, 90), kind="many programs"),
     ],
     metered=lambda rng: case(N=64 * between(rng, 12, 20), kind="the metered size"),
-    budgets={"traffic": once("x n", "y n!")},
+    budgets={"traffic": each_moved_once("x n", "y n!")},
     where=PROGRAMS,
     hints=(
         "Each program has 64 places of its own. Which are those of program 0, which those of program 3?",
@@ -57,7 +57,7 @@ DIFFERENCES = rung(
         case(N=between(rng, 65, 127), values="far from zero", kind="numbers far from zero"),
     ],
     metered=lambda rng: case(N=between(rng, 900, 1100), kind="the metered size"),
-    budgets={"traffic": lambda c: [*twice(c), *once("y n!")(c)]},
+    budgets={"traffic": lambda c: [*twice(c), *each_moved_once("y n!")(c)]},
     where=PROGRAMS,
     hints=(
         "Two things can leave the array: the last program at its end, and one lane of the first program at its beginning.",
@@ -91,7 +91,7 @@ SUBTRACTED = rung(
         ),
     ],
     metered=lambda rng: case(M=between(rng, 70, 90), N=between(rng, 100, 140), kind="the metered size"),
-    budgets={"traffic": once("x mn", "z mn", "y mn!")},
+    budgets={"traffic": each_moved_once("x mn", "z mn", "y mn!")},
     where=PROGRAMS,
     hints=(
         "A tile has rows and columns: one block of row numbers, one of column numbers, and a program id for each.",
@@ -135,7 +135,7 @@ OUTER_DIFFERENCE = rung(
         case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
     ],
     metered=lambda rng: case(M=between(rng, 90, 130), N=between(rng, 150, 220), kind="the metered size"),
-    budgets={"traffic": lambda c: [*pieces_by_tile(c), *once("y mn!")(c)]},
+    budgets={"traffic": lambda c: [*pieces_by_tile(c), *each_moved_once("y mn!")(c)]},
     where=PROGRAMS,
     hints=(
         "A tile of 16 x 64 results needs 16 numbers of a and 64 of b. Load just these.",
@@ -165,7 +165,7 @@ SUM_AND_MAX = rung(
         case(M=3, N=1024, kind="the longest row"),
     ],
     metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),
-    budgets={"traffic": once("x mn", "s m!", "m m!")},
+    budgets={"traffic": each_moved_once("x mn", "s m!", "m m!")},
     where=f'{LESSON}, "Fusion: what stays on the chip"',
     hints=(
         "What must a masked lane hold so that the sum doesn't notice it? And so that the maximum doesn't?",
@@ -188,7 +188,7 @@ LONG_MEAN = rung(
         case(M=4, N=256 * between(rng, 3, 5) + 1, values="far from zero", kind="one more than whole pieces"),
     ],
     metered=lambda rng: case(M=between(rng, 8, 12), N=between(rng, 1030, 1110), kind="the metered size"),
-    budgets={"traffic": lambda c: [*once("x mn", "y m!")(c), *few_idle_lanes(c)]},
+    budgets={"traffic": lambda c: [*each_moved_once("x mn", "y m!")(c), *few_idle_lanes(c)]},
     where=f'{LESSON}, "Fusion: what stays on the chip"',
     hints=(
         "Walk along the row, BLOCK numbers at a time. What has to survive from one turn to the next?",
@@ -213,7 +213,7 @@ SMOOTHED = rung(
         ),
     ],
     metered=lambda rng: paced(0.5, T=between(rng, 20, 30), M=between(rng, 150, 250), kind="the metered size"),
-    budgets={"traffic": once("x tm", "y tm!")},
+    budgets={"traffic": each_moved_once("x tm", "y tm!")},
     where=PROGRAMS,
     hints=(
         "Columns have nothing to do with one another, steps have. Which of the two do you share out among programs?",
@@ -250,7 +250,7 @@ SMALL_PRODUCT = rung(
     metered=lambda rng: halves(
         M=between(rng, 4, 6), N=between(rng, 6, 8), K=between(rng, 8, 10), kind="the metered size"
     ),
-    budgets={"traffic": lambda c: [*in_dots(c), *once("c mn!")(c)]},
+    budgets={"traffic": lambda c: [*in_dots(c), *each_moved_once("c mn!")(c)]},
     where="course/01_gemm_tiling.ipynb",
     hints=(
         "tl.dot takes blocks; a matrix of 5 x 9 is no block. What may stand in the places that it doesn't fill?",
@@ -275,7 +275,7 @@ TILE_SETTINGS = rung(
     metered=lambda rng: halves(
         M=256 * between(rng, 1, 2), N=512, K=256 * between(rng, 1, 2), kind="the metered size"
     ),
-    budgets={"traffic": lambda c: [*large_tiles(c), *once("c mn!")(c)]},
+    budgets={"traffic": lambda c: [*large_tiles(c), *each_moved_once("c mn!")(c)]},
     compile_case=halves(M=512, N=512, K=256),
     instruction={90: "wgmma"},
     where=f'{LESSON}, "Waiting, and how to hide it"',

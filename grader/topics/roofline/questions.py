@@ -40,7 +40,7 @@ LAYERNORM_GELU = KernelQuestion(
     ),
     hidden=cases.hidden,
     metered=budgets.metered,
-    budgets={"traffic": budgets.once, "speed": budgets.by_sectors},
+    budgets={"traffic": budgets.one_pass_traffic, "speed": budgets.by_sectors},
     useful=budgets.useful,
     compile_case=case(512, 4096, "bf16", sm_count=132),
     sampled=samples.rows("M"),

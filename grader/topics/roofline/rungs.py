@@ -101,7 +101,7 @@ def elements(c: Case, axes: str) -> float:
     return cost.tensor_bytes(rows, cols, 4)
 
 
-def once(*words: str) -> Callable:
+def each_moved_once(*words: str) -> Callable:
     """A budget for each tensor: "x mn" is loaded once, "y nm!" is stored once."""
 
     def budgets(c: Case) -> list[Budget]:

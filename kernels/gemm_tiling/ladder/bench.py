@@ -11,7 +11,7 @@ from kernels.gemm_tiling.ladder import rungs
 
 def rows(device):
     sms = torch.cuda.get_device_properties(device).multi_processor_count
-    for rung in rungs.here(torch.cuda.get_device_capability(device)):
+    for rung in rungs.runnable(torch.cuda.get_device_capability(device)):
         case = Case(rung.size, rung.size, rung.size, "bf16")
         yield Row(
             op="ladder",
@@ -19,7 +19,7 @@ def rows(device):
             dtype=case.dtype,
             flops=cost.flops(case.m, case.n, case.k),
             bytes=cost.compulsory_bytes(case.m, case.n, case.k),
-            facts=facts(rung, sms),
+            facts=described(rung, sms),
             inputs=lambda seed, case=case: draw(case, seed, device),
             ours=ours(rung),
             check=check,
@@ -29,7 +29,7 @@ def rows(device):
         )
 
 
-def facts(rung, sms: int) -> dict:
+def described(rung, sms: int) -> dict:
     """What the rung is, and the bytes that it should move."""
     s = rung.setting
     return {

@@ -87,7 +87,7 @@ RUNGS = (
 )
 
 
-def here(capability: tuple[int, int]) -> list[Rung]:
+def runnable(capability: tuple[int, int]) -> list[Rung]:
     """The rungs that run on a GPU: the copy engine came with 9.0, and the last two are written for it alone."""
     return [
         r

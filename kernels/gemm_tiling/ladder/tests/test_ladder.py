@@ -14,7 +14,7 @@ from kernels.tensors import to_numpy, to_torch
 from kernels.tests.compiled import report
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-HERE = rungs.here(torch.cuda.get_device_capability() if DEVICE == "cuda" else (9, 9))
+HERE = rungs.runnable(torch.cuda.get_device_capability() if DEVICE == "cuda" else (9, 9))
 NAMED = {rung.name: rung for rung in rungs.RUNGS}
 REGISTERS, THREADS, SHARED = 65536, 2048, 228 * 1024  # of an sm_90 multiprocessor; a program takes 1 KiB more
 
@@ -102,14 +102,14 @@ def test_rows_of_the_benchmark_hold_what_a_picture_needs():
     """Each rung names a file that is there, its lever and its tile, and moves no less than each matrix once."""
     folder = Path(rungs.__file__).parents[1]
     for rung in rungs.RUNGS:
-        facts = ladder_bench.facts(rung, 132)
+        facts = ladder_bench.described(rung, 132)
         assert (folder / facts["file"]).exists() and facts["lever"] and len(facts["tile"]) == 3
         assert 3 * 2 * rung.size**2 <= facts["bytes_hbm"] <= facts["bytes_asked"]
-    assert [ladder_bench.facts(NAMED[name], 132)["sectors"] for name in ("naive", "coalesced")] == [32, 2]
+    assert [ladder_bench.described(NAMED[name], 132)["sectors"] for name in ("naive", "coalesced")] == [32, 2]
 
 
 def test_a_gpu_gets_the_rungs_that_it_can_run():
-    names = {cc: [r.name for r in rungs.here(cc)] for cc in ((8, 0), (9, 0), (10, 0))}
+    names = {cc: [r.name for r in rungs.runnable(cc)] for cc in ((8, 0), (9, 0), (10, 0))}
     assert names[8, 0] == ["naive", "coalesced", "tiles", "grouped", "tensor cores", "stages"]
     assert names[9, 0] == [r.name for r in rungs.RUNGS]
     assert names[10, 0][-1] == "groups at 8192"

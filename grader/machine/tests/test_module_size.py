@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.machine.inside.facts import facts, hopeless
+from grader.machine.inside.module_size import hopeless, module_size
 from grader.machine.inside.read import read
 from grader.machine.inside.tree import Type
 
@@ -22,7 +22,7 @@ LOOP = """"builtin.module"() ({{
 
 
 def test_operations_and_the_largest_tensor_are_counted():
-    found = facts(read(LOOP.format(carried="tensor<64x64xf32>")))
+    found = module_size(read(LOOP.format(carried="tensor<64x64xf32>")))
     assert found.operations == 5
     assert found.largest == Type("i8", (512, 512))
     assert found.carried == (Type("f32", (64, 64)),)
@@ -39,7 +39,7 @@ def test_operations_and_the_largest_tensor_are_counted():
 )
 def test_registers_are_a_threads_share(carried, num_warps, registers):
     text = LOOP.format(carried=carried).replace("dense<0> : i32", "0 : i32")
-    assert facts(read(text)).registers(num_warps) == registers
+    assert module_size(read(text)).registers(num_warps) == registers
     assert hopeless(read(text), num_warps) == ""
 
 

@@ -11,7 +11,7 @@ THREADS = 32  # of a warp
 HOPELESS_REGISTERS = 512  # of 32 bits for one value; a thread has 255, and LLVM would spend minutes on it
 
 
-class Facts(NamedTuple):
+class ModuleSize(NamedTuple):
     operations: int
     largest: Type  # the tensor with the most elements
     carried: tuple[Type, ...]  # the tensors that loops and branches hand on
@@ -21,14 +21,16 @@ class Facts(NamedTuple):
         return max((registers(type, num_warps) for type in self.carried), default=0)
 
 
-def facts(module: Module) -> Facts:
+def module_size(module: Module) -> ModuleSize:
     ops = [op for function in module.functions.values() for op in every_op(function.blocks)]
     types = [type for op in ops for type in op.result_types if type.scalar != "desc"]
     carried = [type for op in ops if op.name.startswith("scf.") for type in op.result_types]
     for function in module.functions.values():
         carried += [type for block in function.blocks[1:] for type in block.types]
     largest = max(types, key=lambda type: prod(type.shape), default=Type("i32"))
-    return Facts(len(ops), largest, tuple(type for type in carried if type.shape and type.scalar != "desc"))
+    return ModuleSize(
+        len(ops), largest, tuple(type for type in carried if type.shape and type.scalar != "desc")
+    )
 
 
 def every_op(blocks: list[Block]) -> Iterator[Op]:
@@ -44,7 +46,7 @@ def registers(type: Type, num_warps: int) -> int:
 
 def hopeless(module: Module, num_warps: int) -> str:
     """What is wrong where a running tile could not fit in registers by far; nothing where all may."""
-    found = facts(module)
+    found = module_size(module)
     needed = found.registers(num_warps)
     if needed <= HOPELESS_REGISTERS:
         return ""
