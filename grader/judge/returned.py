@@ -30,7 +30,7 @@ def _sequence(question, name: str, encoded, want, arrays: dict) -> Difference | 
     if items is None:
         return f"{name} must return {len(want)} values, got {came_in_words(encoded, arrays)}"
     if len(items) != len(want):
-        got = len(items) if isinstance(encoded.get("list"), list) else came(encoded, arrays)
+        got = len(items) if isinstance(encoded.get("list"), list) else came_in_words(encoded, arrays)
         return f"{name} must return {len(want)} values, got {got}"
     for i, (item, w) in enumerate(zip(items, want, strict=True)):
         got = item if isinstance(item, dict) else {"value": item}
