@@ -11,6 +11,7 @@ FACTORS = {
 }  # fmt: skip
 ALIKE = 1e-3  # how far a factor may vary in fp32
 ALIKE_HALF = 1e-2  # and in 16 bits
+MOSTLY = 0.8  # of a side of the diagonal
 NEARLY = 0.02  # of the largest: rounding, not another number
 EMPTY = 2**31 - 1
 FEW = 3  # fewer agree by chance
@@ -46,14 +47,18 @@ class Pattern:
         """Where the wrong ones lie, if everything else is right."""
         if self.want.ndim == 0 or self.wrong.all():
             return ""
+        side = self._side()
         parts = [part for axis in range(self.want.ndim) if (part := self._along(axis))]
-        if parts:
-            return f"{self.name} is wrong only {', '.join(parts)}"
-        if self.want.ndim >= 2 and min(self.want.shape[-2:]) > 1:
-            row, column = np.indices(self.want.shape)[-2:]
-            for where, side in (("above", column > row), ("below", column < row), ("on", column == row)):
-                if not (self.wrong & ~side).any() and self.wrong[side].mean() > 0.5:
-                    return f"{self.name} is wrong only {where} the diagonal"
+        return f"{self.name} is wrong only {side or ', '.join(parts)}" if side or parts else ""
+
+    def _side(self) -> str:
+        """Which side of the diagonal is wrong, where one is and the other is not."""
+        if self.want.ndim < 2 or min(self.want.shape[-2:]) < FEW:
+            return ""
+        row, column = np.indices(self.want.shape)[-2:]
+        for words, side in (("above", column > row), ("below", column < row), ("on", column == row)):
+            if not (self.wrong & ~side).any() and self.wrong[side].mean() > MOSTLY:
+                return f"{words} the diagonal"
         return ""
 
     def _along(self, axis: int) -> str:
@@ -78,13 +83,8 @@ class Pattern:
     def _relation(self) -> str:
         came, want = self.came[self.wrong], self.want[self.wrong]
         finite = np.isfinite(came) & np.isfinite(want)
-        everywhere = (
-            "it"
-            if self.want.ndim == 0
-            else "each of them"
-            if not self.wrong.all()
-            else f"each element of {self.name}"
-        )
+        everywhere = f"each element of {self.name}" if self.wrong.all() else "each of them"
+        everywhere = everywhere if self.want.ndim else "it"
         if np.isnan(came).all():
             return f"what is wrong is NaN ({len(came):,} of {self.want.size:,})"
         if (came == EMPTY).all() and self.want.ndim:
@@ -108,6 +108,7 @@ class Pattern:
         came, want = self.came, self.want
         if (
             want.ndim == 0
+            or _near(came, want)
             or len(np.unique(want)) < FEW
             or not np.isfinite(came).all()
             or not np.isfinite(want).all()
