@@ -99,8 +99,8 @@ class Pattern:
             self._elsewhere()
             or _factor(came, want, everywhere)
             or _offset(came, want, everywhere)
-            or self._by_row()
             or self._rounded(came, want)
+            or self._by_row()
         )
 
     def _elsewhere(self) -> str:
