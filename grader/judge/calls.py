@@ -6,13 +6,16 @@ import numpy as np
 
 from grader.judge import returned
 from grader.judge.cases import from_error
+from grader.judge.compare import Difference
 from grader.judge.failed import Failed
 from grader.judge.numpy_evidence import NumpyEvidence
+from grader.judge.pattern import of_calls
 from grader.judge.record import PartResult
 from grader.questions import Call, Part
 
 TWINS = 2
 SHOWN_SEED = 20_26  # of the calls that may be shown where a hidden one of the same kind fails
+SHOWN_DRAWS = 4  # a mistake need not show in the first
 SOME_CASE = "the formula of {}, worked by hand for this case"
 
 
@@ -49,8 +52,12 @@ def judge_public(evidence: NumpyEvidence, public: list[Call]) -> None:
         right = len(rows) - len(failures)
         call, wrong = failures[0]
         count = f"{right} of {len(rows)} public cases are right; " if right else ""
-        look = known_mistake(evidence.question, wrong.facts.get("seen", {})) or wrong.look
-        raise Failed(f"{count}{written(evidence.question, call)}: {wrong.came}", look, **_plain(wrong.facts))
+        look = confirmed_mistake(evidence, wrong.facts.get("seen", {})) or in_common(evidence.question, rows)
+        raise Failed(
+            f"{count}{written(evidence.question, call)}: {wrong.came}",
+            look or wrong.look,
+            **_plain(wrong.facts),
+        )
 
 
 def judged(evidence: NumpyEvidence, group: list[Call], hidden: bool) -> list[tuple[Call, Failed | None]]:
@@ -80,11 +87,46 @@ def compared(question, group: list[Call], outcome) -> list[tuple[Call, Failed | 
     seen, rows = {}, []
     for number, (call, encoded) in enumerate(zip(group, results, strict=True)):
         want = question.reference(*copy.deepcopy(call.args))
-        trouble = returned.compare(question, question.entry, encoded, want, outcome.arrays)
+        trouble = returned.differs(question, question.entry, encoded, want, outcome.arrays)
         seen[number] = (call, encoded, outcome.arrays)
-        look = SOME_CASE.format(question.entry)
-        rows.append((call, Failed(trouble, look, told="values that differ", seen=seen) if trouble else None))
+        rows.append((call, as_failed(question, trouble, seen, want) if trouble else None))
     return rows
+
+
+def as_failed(question, trouble: Difference | str, seen: dict, want) -> Failed:
+    look = SOME_CASE.format(question.entry)
+    if isinstance(trouble, str):
+        look = f"what {question.entry} returns" if "must" in trouble else look
+        return Failed(trouble, look, told="values that differ", seen=seen)
+    look = trouble.pattern.sentence() or look
+    single = None if isinstance(want, tuple | list | dict) or np.ndim(want) else (trouble.got, trouble.want)
+    return Failed(trouble.sentence(), look, told="values that differ", seen=seen, single=single)
+
+
+def in_common(question, rows: list[tuple[Call, Failed | None]]) -> str:
+    """What single numbers of several calls have in common."""
+    first = next(wrong for _, wrong in rows if wrong)
+    if any(wrong and not wrong.facts.get("single") for _, wrong in rows):
+        right = next((call for call, wrong in rows if not wrong), None)
+        contrast = (
+            f"{written(question, right)} is right: what does the wrong call have that it has not?"
+            if right
+            else ""
+        )
+        told = "" if first.look == SOME_CASE.format(question.entry) else first.look
+        return "; ".join(filter(None, (told, contrast)))
+    singles = [(call, *(wrong.facts["single"] if wrong else (0.0, 0.0)), bool(wrong)) for call, wrong in rows]
+    return of_calls([(written(question, call), *rest) for call, *rest in singles])
+
+
+def confirmed_mistake(evidence: NumpyEvidence, seen: dict) -> str:
+    """A mistake that gives what these few calls gave, and what calls like the hidden ones give as well."""
+    question = evidence.question
+    if not known_mistake(question, seen):
+        return ""
+    more = judged(evidence, question.hidden(np.random.Generator(np.random.PCG64([SHOWN_SEED, 0]))), True)
+    also = next((wrong.facts["seen"] for _, wrong in more if wrong and "seen" in wrong.facts), {})
+    return known_mistake(question, {**seen, **{f"more {number}": one for number, one in also.items()}})
 
 
 def known_mistake(question, seen: dict) -> str:
@@ -109,18 +151,24 @@ def shown_with_another(evidence: NumpyEvidence, call: Call, wrong: Failed) -> Fa
     question = evidence.question
     known = known_mistake(question, wrong.facts.get("seen", {}))
     came = f"a hidden case ({call.kind}): {wrong.told or 'it fails'}"
-    shown = np.random.Generator(np.random.PCG64([SHOWN_SEED, 0]))
-    like_it = [one for one in question.hidden(shown) if one.kind == call.kind]
+    like_it = [
+        one
+        for seed in range(SHOWN_DRAWS)
+        for one in question.hidden(np.random.Generator(np.random.PCG64([SHOWN_SEED, seed])))
+        if one.kind == call.kind
+    ]
+    look = SOME_CASE.format(question.entry)
     for other, trouble in judged(evidence, like_it, True) if like_it else []:  # its prints would be many
         if trouble:
             came += f". A case of that kind, drawn anew for you to see: {written(question, other)}: {trouble.came}"
+            look = trouble.look
             break
-    return Failed(came, known or SOME_CASE.format(question.entry), told=came, known=bool(known))
+    return Failed(came, known or look, told=came, known=bool(known))
 
 
 def _plain(facts: dict) -> dict:
     """Facts that a record can keep."""
-    return {name: value for name, value in facts.items() if name != "seen"}
+    return {name: value for name, value in facts.items() if name not in ("seen", "single")}
 
 
 def written(question, call: Call) -> str:

@@ -1,12 +1,16 @@
 """One case of a kernel answer against the reference: what went wrong first, as a Failed, and which mistake explains it."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from grader.judge.compare import Difference, difference
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
+from grader.judge.pattern import Pattern
 
 UNTOLD = "values that differ"
+HOW = "how that element is computed: which program writes it, and what it reads"
 EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding is never known
 
 
@@ -18,11 +22,8 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
     sentence, worst = differs(question, run.inputs, run.case, got, run.want)
     if sentence:
         known = recognise(question, run, others)
-        look = (
-            known
-            or masked_lanes(run, worst, poisoned)
-            or "how that element is computed: which program writes it, and what it reads"
-        )
+        seen = (masked_lanes(run, worst, poisoned), pattern_of(run, got, worst))
+        look = known or "; ".join(filter(None, seen)) or HOW
         raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known))
 
 
@@ -70,11 +71,12 @@ def in_full(case) -> str:
 
 
 WHERE_TO_LOOK = {
-    "OutOfBounds": "the mask of that access, and the strides that lead to it",
+    "OutOfBounds": "the mask of that access, on each of its axes, and the strides that lead to it",
     "NotImplementedError": "replace that line by your own code",
     "Ended": "a loop that never ends, or far too many values at once",
     "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
+PLACES = {"launch": "what launch(p) returns"}  # where no line is to blame
 ERROR_IN_WORDS = {
     "OutOfBounds": "an access outside a tensor",
     "Ended": "its process was stopped or ended itself",
@@ -88,7 +90,7 @@ def from_error(error: dict, where: str) -> Failed:
     if kind == "NotImplementedError":
         came = "not started: the cell still raises NotImplementedError"
         return Failed(came, WHERE_TO_LOOK[kind], told=ERROR_IN_WORDS[kind], error={"kind": kind})
-    place = f"line {line} of the cell" if line else "the cell as a whole"
+    place = f"line {line} of the cell" if line else PLACES.get(error["stage"], "the cell as a whole")
     if kind == "NameError":
         place += ": an answer stands alone, so what it calls is defined in its own cell"
     look = (
@@ -171,7 +173,33 @@ def masked_lanes(run: Run, worst: Difference | None, poisoned) -> str:
     if not lines:
         return ""
     said = ", ".join(map(str, lines[:4]))
-    return f"a masked load without other= (line {said}) reaches the output; lanes that are masked hold no value: say other=0.0"
+    return (
+        f"lanes that the mask of a load switches off (line {said}) reach the output, and hold no value: they need an other=, "
+        "or the mask switches off too many"
+    )
+
+
+def pattern_of(run: Run, got: dict, worst: Difference | None) -> str:
+    """What the wrong elements of the first wrong output have in common."""
+    if run.hidden:
+        return ""
+    patterns = (
+        [worst.pattern]
+        if worst
+        else [picked for name in got if (picked := _picks(name, got[name], run.want[name]))]
+    )
+    given = {name: values for name, values in run.inputs.items() if np.ndim(values) == 1}
+    axes = {placed.spec.name: tuple(placed.spec.axes) for placed in run.placed}
+    return next(
+        (said for one in patterns if (said := replace(one, axes=axes.get(one.name, ())).sentence(given))), ""
+    )
+
+
+def _picks(name: str, came: np.ndarray, want: np.ndarray) -> Pattern | None:
+    """Of numbers that name something, tokens say: those that are others."""
+    if came.dtype.kind not in "iu" or came.shape != want.shape:
+        return None
+    return Pattern(name, came.astype(np.float64), np.asarray(want, np.float64), came != want)
 
 
 def recognise(question, run: Run, others: list[Run]) -> str:

@@ -1,8 +1,10 @@
 """Compares what came with what was wanted, in float64, and finds the worst element."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+
+from grader.judge.pattern import Pattern
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,7 @@ class Difference:
     allowed: float
     wrong: int
     size: int
+    pattern: Pattern = field(repr=False, compare=False)
 
     @property
     def place(self) -> str:
@@ -62,5 +65,12 @@ def difference(name: str, got, want, allowed) -> Difference | None:
     worst = np.unravel_index(int(np.argmax(badness)), want.shape) if want.shape else ()
     index = tuple(int(i) for i in worst)
     return Difference(
-        name, index, float(got[index]), float(want[index]), float(allowed[index]), int((~ok).sum()), want.size
+        name,
+        index,
+        got=float(got[index]),
+        want=float(want[index]),
+        allowed=float(allowed[index]),
+        wrong=int((~ok).sum()),
+        size=want.size,
+        pattern=Pattern(name, got, want, ~ok),
     )

@@ -2,11 +2,17 @@
 
 import numpy as np
 
-from grader.judge.compare import difference
+from grader.judge.compare import Difference, difference
 
 
 def compare(question, name: str, encoded, want, arrays: dict) -> str:
     """Empty where the encoded result equals the wanted one; otherwise what differs."""
+    trouble = differs(question, name, encoded, want, arrays)
+    return trouble.sentence() if isinstance(trouble, Difference) else trouble
+
+
+def differs(question, name: str, encoded, want, arrays: dict) -> Difference | str:
+    """The same, with the numbers themselves where numbers differ."""
     if not isinstance(encoded, dict):
         return f"{name} must be {kind_of(want)}, got something else"
     if isinstance(want, tuple | list):
@@ -19,15 +25,16 @@ def compare(question, name: str, encoded, want, arrays: dict) -> str:
     return _array(question, name, encoded, np.asarray(want), arrays)
 
 
-def _sequence(question, name: str, encoded, want, arrays: dict) -> str:
+def _sequence(question, name: str, encoded, want, arrays: dict) -> Difference | str:
     items = items_of(encoded, arrays)
     if items is None:
         return f"{name} must return {len(want)} values, got {came_in_words(encoded, arrays)}"
     if len(items) != len(want):
-        return f"{name} must return {len(want)} values, got {len(items)}"
+        got = len(items) if isinstance(encoded.get("list"), list) else came_in_words(encoded, arrays)
+        return f"{name} must return {len(want)} values, got {got}"
     for i, (item, w) in enumerate(zip(items, want, strict=True)):
         got = item if isinstance(item, dict) else {"value": item}
-        if trouble := compare(question, f"{name}[{i}]", got, w, arrays):
+        if trouble := differs(question, f"{name}[{i}]", got, w, arrays):
             return trouble
     return ""
 
@@ -40,7 +47,7 @@ def items_of(encoded, arrays: dict) -> list | None:
     return list(array) if array is not None and array.ndim else None
 
 
-def _dict(question, name: str, encoded, want: dict, arrays: dict) -> str:
+def _dict(question, name: str, encoded, want: dict, arrays: dict) -> Difference | str:
     mine = encoded.get("dict")
     keys = {str(k) for k in want}
     if not isinstance(mine, dict) or set(mine) != keys:
@@ -50,7 +57,7 @@ def _dict(question, name: str, encoded, want: dict, arrays: dict) -> str:
             else came_in_words(encoded, arrays)
         )
         return f"{name} must be a dict with the keys {', '.join(map(str, want))}, got {got}"
-    troubles = (compare(question, f"{name}[{k!r}]", mine[str(k)], w, arrays) for k, w in want.items())
+    troubles = (differs(question, f"{name}[{k!r}]", mine[str(k)], w, arrays) for k, w in want.items())
     return next(filter(None, troubles), "")
 
 
@@ -60,7 +67,7 @@ def array_of(encoded, arrays: dict) -> np.ndarray | None:
     return arrays.get(encoded.get("array")) if isinstance(encoded.get("array"), str) else None
 
 
-def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> str:
+def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> Difference | str:
     got = array_of(encoded, arrays)
     if got is None and isinstance(encoded.get("list"), list) and want.ndim:
         got = stacked(encoded["list"], want.ndim, arrays)
@@ -69,10 +76,8 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> str:
     if got.shape != want.shape:
         return f"{name} must be {kind_of(want)}, got {kind_of(got)}"
     if want.dtype.kind in "biu":
-        worst = difference(name, got, want, 0.0)
-    else:
-        worst = difference(name, got, want, question.atol + question.rtol * np.abs(want.astype(np.float64)))
-    return worst.sentence() if worst else ""
+        return difference(name, got, want, 0.0) or ""
+    return difference(name, got, want, question.atol + question.rtol * np.abs(want.astype(np.float64))) or ""
 
 
 def stacked(items: list, depth: int, arrays: dict) -> np.ndarray | None:

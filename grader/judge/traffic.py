@@ -1,6 +1,7 @@
 """The judge of what a kernel spends: bytes and operations counted by the machine, against the topic's cost model."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,13 +32,15 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         )
     rows = [{**as_row(budget), "spent": spent(run, budget)} for budget in budgets]
     result.facts["budgets"] = rows
+    result.asked = asked_first(
+        budgets, [broken(row, b) for row, b in zip(rows, budgets, strict=True)], result.asked
+    )
     for row, budget in zip(rows, budgets, strict=True):
         if row["spent"] > budget.most:
             share = f"{row['spent'] / budget.most:.2f} times" if budget.most else "more than"
             came = f"{budget.what}: {amount(row['spent'], budget)}, {share} what the model allows ({amount(budget.most, budget)})"
-            raise Failed(
-                came, budget.look, told=f"{budget.what}: {share} what the model allows", **result.facts
-            )
+            told = f"{budget.what}: {share} what the model allows"
+            raise Failed(came, look_for(run, budget), told=told, **result.facts)
         if row["spent"] < budget.least:
             came = f"{budget.what}: {amount(row['spent'], budget)}, less than the {amount(budget.least, budget)} that it takes"
             raise Failed(came, budget.look, told=f"{budget.what}: less than it takes", **result.facts)
@@ -62,6 +65,26 @@ def amount(value: float, budget: Budget) -> str:
 def budgets_in_words(budgets: list[Budget], launches: int) -> str:
     rules = [f"{b.what}: {rule(b)}" for b in budgets]
     return "; ".join([*rules, f"at most {launches} launch{'es' if launches > 1 else ''}"])
+
+
+def look_for(run: Run, budget: Budget) -> str:
+    """The budget's own; but sectors that are all used are no matter of neighbours."""
+    if budget.count == "sectors" and spent(run, replace(budget, count="dedup")) > budget.most:
+        return f"every sector is used, but {budget.tensor} is moved more than once: which of its loads or stores is spare?"
+    return budget.look
+
+
+def broken(row: dict, budget: Budget) -> bool:
+    return not budget.least <= row["spent"] <= budget.most
+
+
+def asked_first(budgets: list[Budget], over: list[bool], everything: str) -> str:
+    """The limits that were not kept, and how many were; all of them where none was broken."""
+    rules = [f"{b.what}: {rule(b)}" for b, is_over in zip(budgets, over, strict=True) if is_over]
+    held = len(over) - len(rules)
+    if not rules:
+        return everything
+    return "; ".join(rules) + (f" ({held} further limit{'s' * (held > 1)} kept)" if held else "")
 
 
 def rule(budget: Budget) -> str:

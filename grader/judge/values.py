@@ -8,6 +8,7 @@ from grader.judge.record import PartResult
 from grader.questions import Part
 
 SHOWN_SEED = 20_26  # of the cases that may be shown where a hidden one of the same kind fails
+SHOWN_DRAWS = 3  # a mistake need not show in the first
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -21,13 +22,13 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         try:
             judge_case(evidence.question, runs[-1], runs, evidence.poisoned)
         except Failed as failed:
-            raise shown_with_another(evidence, purpose, failed) from None
+            raise shown_with_another(evidence, purpose, failed, runs) from None
     if METERED in evidence.cases:
         evidence.say("running the metered case")
         try:
             judge_case(evidence.question, evidence.run(METERED), runs)
         except Failed as failed:
-            raise shown_with_another(evidence, METERED, failed) from None
+            raise shown_with_another(evidence, METERED, failed, runs) from None
     if COMPILED in evidence.cases:
         evidence.say("running the compiled case")
         sampled.judge_compiled_case(evidence)
@@ -57,21 +58,25 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
     return runs
 
 
-def shown_with_another(evidence: KernelEvidence, purpose: int, failed: Failed) -> Failed:
+def shown_with_another(evidence: KernelEvidence, purpose: int, failed: Failed, runs: list[Run]) -> Failed:
     """A failure of a hidden case: its kind alone, and the numbers of a case like it from a seed that is no secret."""
     case = evidence.cases[purpose]
     came = f"a hidden case ({case.kind}): {failed.told or 'it fails'}"
     known = failed.look if failed.facts.get("known") else ""
-    again = KernelEvidence(evidence.question, evidence.source, SHOWN_SEED, level=evidence.level)
-    again.cases = {purpose: again.cases[purpose]} if purpose in again.cases else {}
-    try:
-        run = again.run(purpose)
-        run.hidden = False
-        judge_case(evidence.question, run, (), again.poisoned)
-    except Failed as like_it:
-        came += f". A case of that kind, drawn anew for you to see: {like_it.came}"
-        return Failed(came, known or like_it.look, told=came, known=bool(known))
-    except KeyError:
-        pass
+    shown = len(evidence.public)  # what is said of the new case must hold for the public ones too
+    for seed in range(SHOWN_SEED, SHOWN_SEED + SHOWN_DRAWS):
+        again = KernelEvidence(evidence.question, evidence.source, seed, level=evidence.level)
+        again.cases = {
+            number: one for number, one in again.cases.items() if one.kind == case.kind and number == purpose
+        }
+        if not again.cases:
+            break
+        try:
+            run = again.run(purpose)
+            run.hidden = False
+            judge_case(evidence.question, run, runs[:shown], again.poisoned)
+        except Failed as like_it:
+            came += f". A case of that kind, drawn anew for you to see: {like_it.came}"
+            return Failed(came, known or like_it.look, told=came, known=bool(known))
     look = known or "what this kind of case changes, compared with the public ones"
     return Failed(came, look, told=came, known=bool(known))

@@ -6,6 +6,8 @@ import sys
 import traceback
 import types
 
+from .front_end_words import said_anew
+
 NAME = "answer"
 FILE = "<answer>"
 
@@ -84,7 +86,9 @@ def describe(chain: list[BaseException], line: int | None) -> str:
     kind = "" if is_triton(root) else f"{type(root).__name__}: "
     if not text:
         return f"Triton does not take `{code}`{demand(root)}" if code else type(root).__name__
-    return kind + text + (f" (in `{code}`)" if is_triton(chain[0]) and code else "")
+    said = said_anew(text)
+    kind = kind if said == text else ""
+    return kind + said + (f" (in `{code}`)" if is_triton(chain[0]) and code else "")
 
 
 def demand(root: BaseException) -> str:

@@ -1,22 +1,45 @@
 """What launch(p) is told, what it says, and which values its kernels' parameters stand for."""
 
+import difflib
 import inspect
-import types
 
 import triton
 
 from . import plan as plans
 from .answer_module import AnswerError, blame
 
+MOST_NAMED = 12
 
-def launch_facts(case: dict) -> types.SimpleNamespace:
+
+class Facts:
+    """What p.name gives; of a name that is not there it says what is."""
+
+    def __init__(self, facts: dict):
+        self.__dict__.update(facts)
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):  # copy and pickle ask for theirs
+            raise AttributeError(name)
+        if name.endswith("_ptr"):
+            raise AttributeError(f"p tells sizes, not tensors: a kernel gets {name} by that parameter's name")
+        near = f" (did you mean p.{close[0]}?)" if (close := nearest(name, self.__dict__)) else ""
+        sizes = ", ".join(f"p.{known}" for known in self.__dict__ if not known.startswith("stride_"))
+        raise AttributeError(f"p has no {name}{near}; it has {sizes} and the strides")
+
+
+def nearest(name: str, known) -> list[str]:
+    lower = {one.lower(): one for one in known}
+    return [lower[one] for one in difflib.get_close_matches(name.lower(), lower, 1, 0.6)]
+
+
+def launch_facts(case: dict) -> Facts:
     """The `p` of launch(p): sizes, scalars, strides, dtypes and the number of multiprocessors."""
     facts = {**case["sizes"], "sm_count": case["sm_count"]}
     facts |= {name: value for name, (_, value) in case["scalars"].items()}
     for t in case["tensors"]:
         facts |= {f"stride_{t['name']}{axis}": s for axis, s in zip(t["axes"], t["strides"], strict=True)}
     facts["dtypes"] = {t["name"]: t["dtype"] for t in case["tensors"]}
-    return types.SimpleNamespace(**facts)
+    return Facts(facts)
 
 
 def kernels_of(module) -> dict:
@@ -68,17 +91,25 @@ def contiguous(shape) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def unbound(kernel: str, unknown: list[str], values: dict, spare: list[str]) -> str:
+    """One sentence on the parameters that nothing gives a value to, with the names that come nearest."""
+    meant = [
+        f"{name} (did you mean {near[0]}?)" if (near := nearest(name, [*spare, *values])) else name
+        for name in unknown
+    ]
+    said = f"kernel {kernel} takes {', '.join(meant)}, which is neither a constexpr of its step nor an argument by its name"
+    pointers = [name for name in values if name.endswith("_ptr")]
+    others = [name for name in values if not name.endswith("_ptr") and not name.startswith("stride_")]
+    return f"{said}; arguments are {', '.join([*pointers, *others][:MOST_NAMED])} and the strides"
+
+
 def bind(kernel, step: dict, values: dict) -> dict:
     """The kernel's parameters by name; whatever is missing is said in one sentence."""
     names = list(inspect.signature(kernel.fn).parameters)
     unknown = [n for n in names if n not in values and n not in step["constexprs"]]
     spare = [n for n in step["constexprs"] if n not in names]
     if unknown:
-        raise AnswerError(
-            "launch",
-            f"kernel {step['kernel']} takes {', '.join(unknown)}, which is neither a constexpr of its step nor one of {', '.join(values)}",
-            kind="UnknownParameter",
-        )
+        raise AnswerError("launch", unbound(step["kernel"], unknown, values, spare), kind="UnknownParameter")
     if spare:
         raise AnswerError(
             "launch",

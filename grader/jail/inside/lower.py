@@ -6,6 +6,7 @@ No tensor comes here and nothing is run: whatever this process says of itself is
 import json
 import re
 import sys
+import warnings
 
 import triton
 import triton.language as tl
@@ -14,7 +15,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.compiler import ir, make_backend
 
-from .answer_module import AnswerError, blame, load
+from .answer_module import FILE, AnswerError, blame, load
 from .bind import argument_values, kernels_of, make_plan
 from .specialise import specialise
 
@@ -31,10 +32,16 @@ class LaunchedByTheAnswer(RuntimeError):
     pass
 
 
+def in_one_line(message, category, filename, lineno, line=None) -> str:
+    """A warning as it stands among the answer's prints."""
+    return f"line {lineno}: {message}\n" if filename == FILE else f"{message}\n"
+
+
 def prepare() -> None:
     def run(self, *arguments, **more):
         raise LaunchedByTheAnswer(LAUNCHED_BY_THE_COURSE)
 
+    warnings.formatwarning = in_one_line
     triton.runtime.JITFunction.run = run
     triton.runtime.JITFunction.__repr__ = lambda self: f"<kernel {self.fn.__name__}>"
     context = ir.context()

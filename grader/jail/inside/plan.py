@@ -31,12 +31,13 @@ def read(value, kernels: set[str], tuned: set[str] = frozenset()) -> Plan:
     `tuned` those that a decorator would choose settings for."""
     need(
         isinstance(value, dict),
-        f'launch(p) must return a dict {{"scratch": ..., "steps": ...}}, got {type(value).__name__}',
+        f'launch(p) must return a dict {{"steps": [step, ...]}}, got {named(value)}',
     )
-    unknown = set(value) - {"scratch", "steps"}
+    unknown = ", ".join(sorted(map(str, set(value) - {"scratch", "steps"})))
+    need("kernel" not in value, 'launch(p) returned a step: put it into a list, {"steps": [step]}')
     need(
         not unknown,
-        f'launch(p) must return the keys "scratch" and "steps", got also {sorted(map(str, unknown))}',
+        f'launch(p) must return {{"steps": [step, ...]}}, with "scratch" beside it where a kernel needs some; got {unknown} as well',
     )
     scratch, steps = value.get("scratch") or {}, value.get("steps")
     need(
@@ -62,6 +63,11 @@ def read(value, kernels: set[str], tuned: set[str] = frozenset()) -> Plan:
 def need(condition, sentence: str) -> None:
     if not condition:
         raise BadPlan(sentence)
+
+
+def named(value) -> str:
+    """A value's kind, as a learner would say it."""
+    return "nothing (is there a return?)" if value is None else f"a {type(value).__name__}"
 
 
 def whole_number(value, what: str, low: int, high: int) -> int:
@@ -107,11 +113,11 @@ def _scratch(name, row) -> dict:
 def _step(row, kernels: set[str], tuned: set[str]) -> dict:
     need(
         isinstance(row, dict),
-        f'a step must be a dict {{"kernel": ..., "grid": ...}}, got {type(row).__name__}',
+        f'a step must be a dict {{"kernel": ..., "grid": ...}}, got {named(row)}',
     )
     need(
         set(row) <= STEP_KEYS,
-        f"a step may hold {sorted(STEP_KEYS)}, got also {sorted(map(str, set(row) - STEP_KEYS))}",
+        f"a step may hold {', '.join(sorted(STEP_KEYS))}, got {', '.join(sorted(map(str, set(row) - STEP_KEYS)))} as well",
     )
     need("kernel" in row and "grid" in row, 'a step must name its "kernel" and its "grid"')
     kernel = row["kernel"]
@@ -126,7 +132,8 @@ def _step(row, kernels: set[str], tuned: set[str]) -> dict:
     )
     need(
         name in kernels,
-        f"kernel must be one of this cell's @triton.jit functions ({', '.join(sorted(kernels)) or 'none'}), got {name!r}",
+        f"{name} is no kernel of this cell: "
+        + (f"its kernels are {', '.join(sorted(kernels))}" if kernels else "write @triton.jit above its def"),
     )
     grid = row["grid"]
     need(

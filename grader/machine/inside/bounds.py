@@ -45,14 +45,41 @@ def place_of(tensor: Storage, axis: int, index: int) -> str:
     return f"{word}{tensor.axes[axis]} = {index} of {tensor.name}, which has {tensor.shape[axis]}"
 
 
-def steps_of(tensor: Storage, pointer: np.ndarray) -> set[int]:
-    """How far apart, in elements, neighbours of one program's tile lie along its axes."""
-    found = set()
+def steps_of(tensor: Storage, pointer: np.ndarray) -> dict[int, int]:
+    """How far apart, in elements, neighbours of one program's tile lie, by the tile's axis."""
+    found = {}
     for axis, side in enumerate(pointer.shape):
         if side > 1:
             step = np.diff(pointer.take([0, 1], axis), axis=axis).reshape(-1)[0]
-            found.add(int(step) // tensor.itemsize)
+            found[axis] = int(step) // tensor.itemsize
     return found
+
+
+def by_place_in_tile(
+    tensor: Storage, pointer: np.ndarray, lane: tuple, steps: dict
+) -> tuple[int, int] | None:
+    """The axis and index of one lane, counted from its tile's corner; nothing where that lies outside, or a step is no
+    stride of the tensor."""
+    corner = (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize
+    if not 0 <= corner < tensor.extent:
+        return None
+    at = decoded(tensor, corner)
+    for axis, step in steps.items():
+        along = next((a for a in at if tensor.strides[a] == step), None)
+        if along is None:
+            return None
+        at[along] += int(lane[axis])
+    return next(((a, i) for a, i in at.items() if not 0 <= i < tensor.shape[a]), None)
+
+
+def otherwise(tensor: Storage, element: int, axis: int, index: int, moved: set[int]) -> str:
+    """A tile that does not move along the finer axes may have left the tensor along one of them as well."""
+    finer = [a for a in coarse_to_fine(tensor) if tensor.strides[a] < tensor.strides[axis]]
+    if index != tensor.shape[axis] or not finer or tensor.strides[finer[0]] in moved:
+        return ""
+    rest = element - (index - 1) * tensor.strides[axis]
+    letter = tensor.axes[finer[0]]
+    return f"; or {letter} = {rest // tensor.strides[finer[0]]} of the last {tensor.axes[axis]}, where it has {tensor.shape[finer[0]]}"
 
 
 def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, row_of, where, tile, line: int):
@@ -61,16 +88,24 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
     """
     lane = int(np.flatnonzero(bad)[0])
     row = int(row_of[lane])
-    program, steps = where(row), set()
-    if not bad[row_of == row].all():
-        steps = steps_of(tensor, tile(row))
+    program, steps = where(row), {}
     element = (int(address[lane]) - tensor.base) // tensor.itemsize
+    along = None
+    if not bad[row_of == row].all():
+        pointer = tile(row)
+        steps = steps_of(tensor, pointer)
+        mine = np.argwhere(pointer == address[lane])
+        along = by_place_in_tile(tensor, pointer, tuple(mine[0]), steps) if len(mine) == 1 else None
     facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.extent}
-    along = beyond(tensor, element, steps) if tensor.extent else None
+    if along is None and tensor.extent:
+        along = beyond(tensor, element, set(steps.values()))
     if along is not None:
         axis, index = along
         facts |= {"axis": tensor.axes[axis], "index": index, "size": tensor.shape[axis]}
-        what = place_of(tensor, axis, index)
+        what = place_of(tensor, axis, index) + otherwise(tensor, element, axis, index, set(steps.values()))
+    elif 0 <= element < tensor.extent:
+        spread = min(tensor.strides[a] for a in coarse_to_fine(tensor))
+        what = f"element {element}, a gap: its elements lie {spread} apart"
     else:
         what = f"element {element}, and its elements are 0 to {tensor.extent - 1}"
     message = f"{kind} outside {tensor.name}: program {tuple(program)} reached {what}"

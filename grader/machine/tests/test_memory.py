@@ -98,6 +98,33 @@ def test_of_three_axes_the_one_along_which_the_tile_moves_is_named():
 
 
 @triton.jit
+def tile(x, o, M, N, R: tl.constexpr, B: tl.constexpr):
+    i, j = tl.program_id(0) * R + tl.arange(0, R)[:, None], tl.program_id(1) * B + tl.arange(0, B)[None, :]
+    v = tl.load(x + i * N + j, mask=(i < M) & (j < N + 8), other=0.0)
+    tl.store(o + tl.program_id(0), tl.sum(tl.sum(v, 1), 0))
+
+
+def test_a_column_that_runs_into_the_next_row_is_a_column():
+    """Its address would be that of one more row: the tile's corner and the lane's place in it tell."""
+    tensors = {"x": np.zeros((20, 50), np.float32), "o": np.zeros(3, np.float32)}
+    error = on_machine(
+        tile,
+        (3, 4),
+        tensors,
+        {"R": 8, "B": 16},
+        scalars={"M": 20, "N": 50},
+        shapes={"x": ((20, 50), None, "mn")},
+    ).error
+    assert "column n = 50 of x, which has 50" in error["message"]
+
+
+def test_where_one_number_fits_two_axes_both_are_said():
+    tensors = {"x": np.zeros((4, 2), np.float32), "o": np.zeros(3, np.float32)}
+    error = on_machine(at, (1,), tensors, scalars={"n": 8}, shapes={"x": ((4, 2), None, "mk")}).error
+    assert "row m = 4 of x, which has 4; or k = 2 of the last m, where it has 2" in error["message"]
+
+
+@triton.jit
 def whole_head(x, o, N, D: tl.constexpr):
     v = tl.load(x + tl.program_id(0) * N * D + tl.program_id(1) * D)
     tl.store(o + tl.program_id(0), v)

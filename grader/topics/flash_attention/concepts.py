@@ -36,9 +36,10 @@ def _states(
     top=lambda m, tile: max(m, tile.max()),
     factor=lambda old, new: np.exp(old - new),
     kept=lambda factor: factor,
+    start=-np.inf,
 ):
     """The recurrence with one of its steps exchanged."""
-    m, total, states = -np.inf, 0.0, []
+    m, total, states = start, 0.0, []
     for tile in tiles:
         m_new = top(m, tile)
         rescale = factor(m, m_new)
@@ -94,6 +95,7 @@ ONLINE_SOFTMAX_MISTAKES = (
     Mistake("tile maximum", "the first number must be the running maximum, not the tile's own", wrong=lambda t: _states(t, top=lambda m, tile: tile.max())),
     Mistake("first factor", "before the first tile the maximum is -inf, so the first factor is exp(-inf) = 0", wrong=lambda t: [(m, r if i else 1.0, total) for i, (m, r, total) in enumerate(online_states(t))]),
     Mistake("maximum from zero", "the running maximum starts at -inf, not at 0: scores may all lie below zero", wrong=lambda t: _states(t, top=lambda m, tile: max(m, tile.max(), 0.0))),
+    Mistake("starts at zero", "before the first tile the maximum is -inf, not 0: the first factor is then exp(-inf) = 0", wrong=lambda t: _states(t, start=0.0)),
     Mistake("all at once", "the largest score of all is used before it has come: where it lies far above the first tiles, their sums are 0", wrong=_all_at_once),
     Mistake("factor upside down", "the factor is exp(m_old - m_new): what was summed under a smaller maximum shrinks", wrong=lambda t: _states(t, factor=lambda old, new: np.exp(new - old) if np.isfinite(old) else 0.0)),
 )  # fmt: skip
@@ -101,6 +103,7 @@ ONLINE_SOFTMAX_MISTAKES = (
 TILED_ATTENTION_MISTAKES = (
     Mistake("output alone", "three results are asked for: the output, and each query's maximum and sum after every tile", wrong=lambda q, k, v, b: reference_tiles.tiled_states(q, k, v, b)[0]),
     Mistake("no scale", "the scores are not divided by sqrt(d)", wrong=lambda q, k, v, b: reference_tiles.tiled_states(q, k, v, b, 1.0)),
+    Mistake("divided by d", "the scores are divided by sqrt(d), not by d", wrong=lambda q, k, v, b: reference_tiles.tiled_states(q, k, v, b, 1 / q.shape[-1])),
     Mistake("no division", "the output is not divided by the sum", wrong=_tiled(out=lambda out, totals, s, v: out * totals[-1][:, None])),
     Mistake("no rescale", "right for one tile and wrong for more: both the sum and the output are scaled by exp(m - m_new)", wrong=_not_rescaled),
     Mistake("maximum from zero", "wrong where all scores lie below zero: the running maximum starts at -inf, not at 0", wrong=_maximum_from_zero),

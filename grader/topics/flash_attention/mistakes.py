@@ -219,7 +219,7 @@ def narrow(scores, tile: int, dtype: str = ""):
 
 NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
 SUM = "close, but off in the third digit over many keys: are the accumulator and the sum fp32 from first to last?"
-FROM_ZERO = "wrong where all scores of a row lie far below zero: the running maximum starts at -inf, not at 0"
+FROM_ZERO = "wrong where all scores of a row lie far below zero: a running maximum starts at -inf, and what stands for a missing one is -inf too, never 0"
 
 FORWARD = (
     family("low precision", SUM, *(narrow(causal_scores, b) for b in (16, 64, 128))),

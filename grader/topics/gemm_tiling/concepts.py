@@ -60,7 +60,7 @@ REUSE = NumpyQuestion(
     mistakes=(
         Mistake(
             "one FLOP",
-            "half of what is wanted: a multiply-add counts as two FLOPs",
+            "half of what is wanted: a multiply-add counts as two FLOPs, and a step loads its bm + bn elements once",
             wrong=lambda bm, bn: bm * bn / (bm + bn),
         ),
         Mistake(

@@ -1,0 +1,268 @@
+"""What wrong elements have in common: where they lie, and how they relate to the right ones, as one short sentence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+WORDS = {1: ("element",), 2: ("row", "column")}
+FACTORS = {
+    "ln 2": np.log(2), "log2 e": 1 / np.log(2), "the root of 2": 2**0.5, "1 / the root of 2": 0.5**0.5, "e": np.e,
+    "1 / e": 1 / np.e, "-1": -1.0,
+}  # fmt: skip
+ALIKE = 1e-3  # how far a factor may vary in fp32
+ALIKE_HALF = 1e-2  # and in 16 bits
+MOSTLY = 0.8  # of a side of the diagonal
+NEARLY = 0.02  # of the largest: rounding, not another number
+EMPTY = 2**31 - 1
+FEW = 3  # fewer agree by chance
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One output, as it came and as it was wanted, and which elements are wrong."""
+
+    name: str
+    came: np.ndarray
+    want: np.ndarray
+    wrong: np.ndarray
+    axes: tuple[str, ...] = ()
+
+    def sentence(self, given: dict | None = None) -> str:
+        """Empty where nothing shows. `given`: numbers that belong to each row, by name."""
+        if not self.wrong.any():
+            return ""
+        place, relation = self._place(), self._relation()
+        owed = self._owed(given or {})
+        said = [part for part in (owed or place, relation) if part]
+        return "; ".join(said)
+
+    def _word(self, axis: int) -> str:
+        """How a place along an axis is spoken of: "row ", "column ", "m = "."""
+        words = WORDS.get(self.want.ndim)
+        if words:
+            return f"{words[axis]} "
+        return f"{self.axes[axis]} = " if axis < len(self.axes) else f"index {axis} = "
+
+    def _place(self) -> str:
+        """Where the wrong ones lie, if everything else is right."""
+        if self.want.ndim == 0 or self.wrong.all():
+            return ""
+        side = self._side()
+        parts = [part for axis in range(self.want.ndim) if (part := self._along(axis))]
+        return f"{self.name} is wrong only {side or ', '.join(parts)}" if side or parts else ""
+
+    def _side(self) -> str:
+        """Which side of the diagonal is wrong, where one is and the other is not."""
+        if self.want.ndim < 2 or min(self.want.shape[-2:]) < FEW:
+            return ""
+        row, column = np.indices(self.want.shape)[-2:]
+        for words, side in (("above", column > row), ("below", column < row), ("on", column == row)):
+            if not (self.wrong & ~side).any() and self.wrong[side].mean() > MOSTLY:
+                return f"{words} the diagonal"
+        return ""
+
+    def _along(self, axis: int) -> str:
+        size, word = self.want.shape[axis], self._word(axis)
+        others = tuple(a for a in range(self.want.ndim) if a != axis)
+        hit = np.flatnonzero(self.wrong.any(axis=others))
+        if len(hit) == size:
+            return ""
+        first, last = int(hit[0]), int(hit[-1])
+        if len(hit) == 1:
+            extra = ", the last" if first == size - 1 else ", the first" if first == 0 else ""
+            return f"at {word}{first}{extra}"
+        if len(hit) == last - first + 1:
+            if last == size - 1:
+                return f"from {word}{first} on"
+            return f"up to {word}{last}" if first == 0 else f"from {word}{first} to {last}"
+        step = np.unique(np.diff(hit))
+        if len(step) == 1 and len(hit) >= FEW:
+            return f"at {word}{first} and every {int(step[0])} further"
+        return ""
+
+    def _relation(self) -> str:
+        came, want = self.came[self.wrong], self.want[self.wrong]
+        finite = np.isfinite(came) & np.isfinite(want)
+        everywhere = f"each element of {self.name}" if self.wrong.all() else "each of them"
+        everywhere = everywhere if self.want.ndim else "it"
+        if np.isnan(came).all():
+            return f"what is wrong is NaN ({len(came):,} of {self.want.size:,})"
+        if (came == EMPTY).all() and self.want.ndim:
+            return f"{EMPTY:,} is what the smallest of no numbers gives: no place was found"
+        if np.isnan(came).any():
+            return f"{np.isnan(came).sum():,} of {self.want.size:,} elements are NaN"
+        if len(came) >= FEW and np.all(came == came[0]) and len(np.unique(want)) > 1:
+            return f"all that is wrong is {_number(came[0])}"
+        if not finite.all():
+            return ""
+        return (
+            self._elsewhere()
+            or _factor(came, want, everywhere)
+            or _offset(came, want, everywhere)
+            or self._rounded(came, want)
+            or self._by_row()
+        )
+
+    def _elsewhere(self) -> str:
+        """The right numbers in other places."""
+        came, want = self.came, self.want
+        if (
+            want.ndim == 0
+            or _near(came, want)
+            or len(np.unique(want)) < FEW
+            or not np.isfinite(came).all()
+            or not np.isfinite(want).all()
+        ):
+            return ""
+        if want.ndim >= 2 and want.shape[-1] == want.shape[-2] and _near(came, np.swapaxes(want, -1, -2)):
+            return f"{self.name} is transposed"
+        for axis in range(want.ndim):
+            word = self._word(axis)
+            if want.shape[axis] < FEW:
+                continue
+            if _near(came, np.flip(want, axis)):
+                return f"{self.name} stands in the opposite order: {word}0 holds what the last should"
+            for by in (1, -1, 2, -2):
+                here, there = _shifted(want.shape[axis], by)
+                if _near(came.take(here, axis), want.take(there, axis)):
+                    return f"{word}{here[0]} of {self.name} holds what {word}{there[0]} should, and so on"
+        if want.size >= 2 * FEW and _near(np.sort(came, None), np.sort(want, None)):
+            return (
+                f"{self.name} holds the right numbers in other places: the indices of a load or of the store"
+            )
+        return ""
+
+    def _by_row(self) -> str:
+        if self.want.ndim < 2 or self.want.shape[-1] < FEW:
+            return ""
+        rows = self.wrong.reshape(-1, self.want.shape[-1])
+        came, want = (a.reshape(rows.shape)[rows.any(-1)] for a in (self.came, self.want))
+        if len(came) < 2:
+            return ""
+        for kind, apart in (("factor", _ratios), ("number", np.subtract)):
+            each = apart(came, want)
+            if np.isfinite(each).all() and _steady(
+                each, axis=-1, relative=kind == "factor", largest=np.abs(want).max()
+            ):
+                verb = "multiplied by" if kind == "factor" else "moved by"
+                return f"each row is {verb} a {kind} of its own, one and the same all along it: look at what is computed once for a row"
+        return ""
+
+    def _rounded(self, came, want) -> str:
+        share = np.abs(came - want).max() / max(
+            np.abs(self.want[np.isfinite(self.want)]).max(initial=0.0), 1e-300
+        )
+        if share > NEARLY or len(came) < FEW:
+            return ""
+        return (
+            f"nothing is off by more than {100 * share:.2g}% of the largest: something is rounded on its way, a few terms "
+            "are missing, or large numbers cancel"
+        )
+
+    def _owed(self, given: dict) -> str:
+        """A number that each row was given, and that tells the wrong rows from the right ones."""
+        if self.want.ndim == 0:
+            return ""
+        bad = self.wrong.reshape(self.want.shape[0], -1).any(axis=-1)
+        if bad.all() or not bad.any() or len(bad) < FEW:
+            return ""
+        for name, values in given.items():
+            values = np.asarray(values)
+            if values.shape != bad.shape or values.dtype.kind not in "fiub":
+                continue
+            ill, well = values[bad], values[~bad]
+            if len(set(ill.tolist())) == 1 and ill[0] not in well:
+                return f"the wrong rows are those whose {name} is {_number(ill[0])}"
+            if len(set(well.tolist())) == 1 and well[0] not in ill:
+                return f"the right rows are those whose {name} is {_number(well[0])}"
+        return ""
+
+
+def of_calls(calls: list[tuple[str, float, float, bool]]) -> str:
+    """What wrong single numbers of several calls have in common; (the call, came, want, whether it is wrong)."""
+    wrong = [one for one in calls if one[3]]
+    came, want = (np.array([one[i] for one in wrong], np.float64) for i in (1, 2))
+    said = ""
+    if len(wrong) > 1 and np.isfinite(came).all() and np.isfinite(want).all() and len(np.unique(want)) > 1:
+        every = f"each of the {len(wrong)} wrong calls"
+        same = f"every wrong call gives {_number(came[0])}" if len(np.unique(came)) == 1 else ""
+        said = same or _factor(came, want, every, few=2) or _offset(came, want, every, few=2)
+    right = next((one[0] for one in calls if not one[3]), "")
+    contrast = f"{right} is right and {wrong[0][0]} is not: what tells them apart?" if right and wrong else ""
+    return "; ".join(part for part in (said, contrast) if part)
+
+
+def _factor(came, want, what: str, few: int = FEW) -> str:
+    telling = np.abs(want) > 1e-3 * np.abs(want).max(initial=0.0)
+    ratio = _ratios(came[telling], want[telling])
+    if len(ratio) < few or not _steady(ratio) or len(np.unique(want[telling])) == 1:
+        return ""
+    by = float(np.median(ratio))
+    if abs(by - 1) < NEARLY:
+        return ""
+    return (
+        f"{what} is {_named(by)} what it should be"
+        if "call" not in what
+        else f"{what} gives {_named(by)} what it should"
+    )
+
+
+def _offset(came, want, what: str, few: int = FEW) -> str:
+    by = came - want
+    if (
+        len(by) < few
+        or not _steady(by, relative=False, largest=np.abs(want).max())
+        or len(np.unique(want)) == 1
+    ):
+        return ""
+    middle = float(np.median(by))
+    verb = "gives" if "call" in what else "is"
+    return f"{what} {verb} {_number(abs(middle))} too {'much' if middle > 0 else 'little'}"
+
+
+def _named(by: float) -> str:
+    """0.693 as "ln 2 (0.693) times", 3 as "3 times", a third as "1/3 of"."""
+    for name, value in FACTORS.items():
+        if abs(by / value - 1) < 2e-3:
+            return f"{name} times" if name == "-1" else f"{by:.4g} ({name}) times"
+    for whole in range(2, 257):
+        for value, words in ((whole, f"{whole} times"), (1 / whole, f"1/{whole} of")):
+            if abs(by / value - 1) < 1e-3:
+                return words
+    return f"{by:.4g} times"
+
+
+def _ratios(came, want):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return came / want
+
+
+def _steady(values, axis=None, relative=True, largest=1.0) -> bool:
+    """Whether all are one number, but for rounding."""
+    middle = np.median(values, axis=axis, keepdims=axis is not None)
+    spread = np.abs(values - middle)
+    room = ALIKE_HALF * np.abs(middle) + (0 if relative else ALIKE * largest * 0.1)
+    return bool(
+        np.isfinite(values).all()
+        and (spread <= room).mean() > 0.98
+        and np.median(spread) <= np.max(ALIKE * np.abs(middle)) + (0 if relative else 1e-6 * largest)
+    )
+
+
+def _near(a, b) -> bool:
+    return a.shape == b.shape and bool(
+        np.allclose(a, b, rtol=ALIKE_HALF, atol=ALIKE * np.abs(b).max(initial=0.0))
+    )
+
+
+def _shifted(size: int, by: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places, and the places whose values they hold when everything has moved by `by`."""
+    here = np.arange(max(0, -by), size - max(0, by))
+    return here, here + by
+
+
+def _number(value) -> str:
+    value = float(value)
+    if not np.isfinite(value):
+        return {"inf": "infinity", "-inf": "minus infinity"}.get(str(value), "NaN")
+    return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"

@@ -1,0 +1,83 @@
+"""What wrong elements have in common is said where it shows, and nothing where it does not."""
+
+import numpy as np
+import pytest
+
+from grader.judge.compare import difference
+from grader.judge.pattern import Pattern, of_calls
+
+RNG = np.random.default_rng(5)
+WANT = RNG.standard_normal((6, 8)) + 3
+SQUARE = RNG.standard_normal((8, 8))
+VECTOR = RNG.standard_normal(40)
+
+
+def changed(want, where, value):
+    came = want.copy()
+    came[where] = value
+    return came
+
+
+def random(shape):
+    return np.random.default_rng(9).standard_normal(shape) * 10
+
+
+@pytest.mark.parametrize(
+    "came, want, said",
+    [
+        (2 * WANT, WANT, "each element of y is 2 times what it should be"),
+        (WANT / 3, WANT, "1/3 of what it should be"),
+        (np.log(2) * WANT, WANT, "(ln 2) times"),
+        (-SQUARE, SQUARE, "-1 times"),
+        (WANT + 4, WANT, "each element of y is 4 too much"),
+        (SQUARE.T, SQUARE, "y is transposed"),
+        (WANT[::-1], WANT, "opposite order: row 0 holds what the last should"),
+        (np.roll(VECTOR, 1), VECTOR, "element 1 of y holds what element 0 should"),
+        (np.random.default_rng(1).permutation(VECTOR), VECTOR, "the right numbers in other places"),
+        (changed(WANT, np.s_[:, 5:], random((6, 3))), WANT, "y is wrong only from column 5 on"),
+        (changed(WANT, np.s_[:, -1], random(6)), WANT, "at column 7, the last"),
+        (changed(WANT, np.s_[:2], 0.0), WANT, "y is wrong only up to row 1; all that is wrong is 0"),
+        (changed(VECTOR, np.s_[::5], random(8)), VECTOR, "at element 0 and every 5 further"),
+        (np.where(np.triu(np.ones((8, 8)), 1) > 0, random((8, 8)), SQUARE), SQUARE, "only above the diagonal"),
+        (changed(WANT, np.s_[3:], np.nan), WANT, "from row 3 on; what is wrong is NaN"),
+        (WANT * np.arange(2, 8)[:, None], WANT, "each row is multiplied by a factor of its own"),
+        (WANT + np.arange(1, 7)[:, None], WANT, "each row is moved by a number of its own"),
+        (WANT + 0.003 * random(WANT.shape) / 10, WANT, "rounded on its way"),
+        (changed(VECTOR, np.s_[:], 2**31 - 1), VECTOR, "no place was found"),
+        (random(WANT.shape), WANT, ""),
+    ],
+)  # fmt: skip
+def test_a_pattern_is_said(came, want, said):
+    sentence = difference("y", came, want, 1e-9).pattern.sentence()
+    assert said in sentence and bool(said) == bool(sentence), sentence
+
+
+def test_axes_of_more_dimensions_have_their_letters():
+    want = RNG.standard_normal((2, 3, 6, 4))
+    came = changed(want, np.s_[:, :, 4:], random((2, 3, 2, 4)))
+    assert Pattern("o", came, want, came != want, tuple("bhmd")).sentence() == "o is wrong only from m = 4 on"
+
+
+def test_what_tells_wrong_rows_from_right_ones_is_named():
+    tokens, temperature = np.arange(8.0), np.array([0, 1, 0.7, 0, 1, 0, 2, 1.0])
+    came = np.where(temperature == 0, 77 + tokens, tokens)
+    pattern = Pattern("token", came, tokens, came != tokens)
+    assert "the wrong rows are those whose temperature is 0" in pattern.sentence({"temperature": temperature})
+
+
+@pytest.mark.parametrize(
+    "calls, said",
+    [
+        (
+            [("f(1)", 2, 1, True), ("f(5)", 10, 5, True)],
+            "each of the 2 wrong calls gives 2 times what it should",
+        ),
+        ([("f(1)", 3, 1, True), ("f(5)", 7, 5, True)], "gives 2 too much"),
+        ([("f(1)", 4, 1, True), ("f(5)", 4, 5, True)], "every wrong call gives 4"),
+        ([("f(1)", 1, 1, False), ("f(5)", 9, 5, True)], "f(1) is right and f(5) is not"),
+        ([("f(1)", 7, 1, True), ("f(5)", -3, 5, True)], ""),
+    ],
+)
+def test_wrong_calls_have_something_in_common(calls, said):
+    sentence = of_calls(calls)
+    assert said in sentence and bool(said) == bool(sentence), sentence
