@@ -71,8 +71,8 @@ def test_where_masses_are_whole_numbers_rounding_decides_nothing():
         assert agrees(inputs, case, 0) and not agrees(inputs, case, 1)
 
 
-def test_zeros_of_both_signs_are_equal_for_the_reference_and_the_kernel_of_the_lab():
-    """top_k = 1 of [-0.0, 0.0] is the lower id, as for all equals."""
+def test_zeros_of_both_signs_are_equal_and_are_drawn():
+    """top_k = 1 of [-0.0, 0.0] is the lower id, as for all equals; every check holds a right kernel to it."""
     inputs, case = row([-0.0, 0.0], 1.0, top_k=1, top_p=1.0, min_p=0.0)
     assert rows.tokens_wanted(inputs, case)["token"] == 0
     assert any(case.values == "zeros" for case in QUESTIONS["filtered_draw"].hidden(np.random.default_rng(0)))
