@@ -11,7 +11,7 @@ from grader.judge.picture import coarse
 from grader.judge.record import PartResult
 from grader.questions import Budget, Part
 
-UNITS = {"programs": "programs", "dot": "FLOP", "operations": "operations"}
+UNITS = {"programs": "programs", "dot": "FLOP", "wide dot": "FLOP", "operations": "operations"}
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -108,6 +108,8 @@ def spent(run: Run, budget: Budget) -> float:
         return sum(
             n for launch in launches for kind, n in launch["dots"].items() if kind not in BESIDE_TENSOR_CORES
         )
+    if budget.count == "wide dot":
+        return sum(n for launch in launches for kind, n in launch["dots"].items() if kind.startswith(WIDE))
     if budget.count == "operations":
         return sum(
             sum(n for kind, n in launch["operations"].items() if kind in FLOATS) for launch in launches
@@ -125,6 +127,7 @@ def spent(run: Run, budget: Budget) -> float:
 
 FLOATS = ("float", "special")
 BESIDE_TENSOR_CORES = ("fp32:ieee", "fp64")  # dots that fused multiply-adds do
+WIDE = ("fp32", "fp64")  # an operand's dtype, with whatever precision behind it
 
 
 def names_of(run: Run, budget: Budget) -> list[str]:

@@ -10,7 +10,7 @@ from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
 from grader.questions import Budget, Part
 
 SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
-SHARED_OUT = ("dedup", "dot", "operations")  # counts of which every program has its share
+SHARED_OUT = ("dedup", "dot", "wide dot", "operations")  # counts of which every program has its share
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:

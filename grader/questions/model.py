@@ -108,6 +108,7 @@ COUNTS = {
     "unique": "bytes that were touched at all",
     "programs": "programs that touched it",
     "dot": "FLOP in tl.dot on operands that tensor cores take",
+    "wide dot": "FLOP in tl.dot on operands of 32 bits and more, which tensor cores take at half the rate or not at all",
     "operations": "floating-point operations on elements outside tl.dot",
 }
 

@@ -95,6 +95,14 @@ CASES = (
     Case("top 20", 2, 4099, top=20),
     Case("top 5 of 3", 2, 3, top=5, why="fewer tokens than asked for"),
     Case("top 5 without top-k", 2, 4099, ask={"top_p": 0.9}, top=5),
+    Case(
+        "zeros of both signs",
+        2,
+        300,
+        logits="zeros",
+        ask={"top_k": 20, "temperature": (1.0, 0.0)},
+        why="-0.0 equals 0.0",
+    ),
     Case("all equal", 2, 1000, logits="flat", why="the k lowest ids stay"),
     Case("ties", 2, 3000, "bf16", "ties", why="ties far beyond k: bisection must end on the tied value"),
     Case("crowded", 2, 8192, logits="crowded", why="all good tokens in few groups: more than the list holds"),
@@ -145,6 +153,8 @@ def logits_of(case: Case, seed: int = 0) -> np.ndarray:
         x[:] = 1.5
     elif case.logits == "ties":
         x = np.round(x)
+    elif case.logits == "zeros":
+        x = np.where(x < -2, -1.0, np.copysign(0.0, x))
     elif case.logits == "crowded":
         x[:, 64 : 64 * 20] += 40
     elif case.logits == "nan":

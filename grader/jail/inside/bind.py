@@ -116,4 +116,16 @@ def bind(kernel, step: dict, values: dict) -> dict:
             f"step gives the constexpr {', '.join(spare)}, which {step['kernel']} does not take",
             kind="UnknownParameter",
         )
+    unmarked = [n for n in names if n in step["constexprs"] and not _marked(kernel, n)]
+    if unmarked:
+        raise AnswerError(
+            "launch",
+            f"step gives the constexpr {', '.join(unmarked)}, which {step['kernel']} takes as an ordinary argument: write {unmarked[0]}: tl.constexpr in its signature",
+            kind="UnmarkedConstexpr",
+        )
     return {n: ("constexpr", step["constexprs"][n]) if n in step["constexprs"] else values[n] for n in names}
+
+
+def _marked(kernel, name: str) -> bool:
+    """As a launch of Triton's own sees it: whatever is not marked becomes a number that the kernel is told as it runs."""
+    return next(parameter.is_constexpr for parameter in kernel.params if parameter.name == name)

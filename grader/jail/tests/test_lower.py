@@ -70,6 +70,11 @@ ERRORS = {
         "def launch(p):\n    layernorm_gelu[(1,)](1)",
         "runs nothing itself",
     ),
+    "a constant that the signature doesn't mark": (
+        "BLOCK: tl.constexpr",
+        "BLOCK",
+        "BLOCK, which layernorm_gelu takes as an ordinary argument: write BLOCK: tl.constexpr",
+    ),
     "an autotuner": (
         "@triton.jit",
         "@triton.autotune(configs=[], key=[])\n@triton.jit",

@@ -12,6 +12,7 @@ START = "the start of the loop over keys: nothing before the first row's window 
 OUTPUT = "what is stored besides the output: scores and weights live and die in registers"
 ROWS = "the rows a program owns: each of them reuses every key that the program loads"
 DOT = "do both products go through tl.dot, in a dtype and a tile that tensor cores take?"
+WIDENED = "operands go into tl.dot in the dtype of K and V, the weights too: in fp32 they take twice the room and half the rate"
 GROUP = "query heads of one group share their keys: load a key tile once and let all of them use it"
 SPLIT = "split the keys: with one program a head, most multiprocessors sleep"
 LARGEST, SMALLEST_ROWS = cost.Tiling(128, 256), cost.Tiling(16, 256)
@@ -38,14 +39,15 @@ def metered_forward(rng: np.random.Generator) -> Case:
 
 
 def metered_window(rng: np.random.Generator) -> Case:
-    """Near 2000 rows with a window near 100: whole tiles of 128 x 256 compute four times that, all before them ten times."""
-    n = between(rng, 1960, 2080)
+    """Near 1000 rows at the end of 2000 keys with a window near 100: whole tiles of 128 x 256 compute four times that,
+    all keys before them fifteen times, and those from N - M keys too early on ten times."""
+    m, before = between(rng, 980, 1040), between(rng, 980, 1040)
     return case(
         1,
         2,
         1,
-        n,
-        n,
+        m,
+        m + before,
         64,
         w=between(rng, 90, 120),
         softcap=30,
@@ -87,6 +89,16 @@ def _dots(c: Case, most: float, model: str, look: str) -> list[Budget]:
             model=f"{WORK} for each of {work / heads:,.0f} pairs that may be computed, in {heads} heads",
         ),
     ]
+
+
+def _narrow() -> Budget:
+    return Budget(
+        what="FLOP in tl.dot on operands widened to fp32",
+        count="wide dot",
+        most=0,
+        look=WIDENED,
+        model="every operand of at most 16 bits",
+    )
 
 
 def _kept(c: Case) -> list[Budget]:
@@ -136,13 +148,13 @@ def forward_reuse(c: Case) -> list[Budget]:
     tiling = cost.Tiling(64, 256)
     most = cost.tiled_traffic(shape_of(c), tiling).loads + 16 * c.sizes["B"] * c.sizes["H"] * c.sizes["M"]
     model = f"{c.sizes['H']} heads, {cost.tile_counts(shape_of(c), tiling)[0]} tiles of 64 rows, each with its keys in tiles of 256"
-    return [Budget(what="all loads", most=most, look=ROWS, model=model)]
+    return [Budget(what="all loads", most=most, look=ROWS, model=model), _narrow()]
 
 
 def window(c: Case) -> list[Budget]:
     most = 1.3 * cost.tiled_flops(shape_of(c), LARGEST)
     model = f"the windows of {c.sizes['W'] + 1} keys in tiles of 128 x 256, + 30%"
-    return [*_keys(c, START), *_dots(c, most, model, START), *_kept(c)]
+    return [*_keys(c, START), *_dots(c, most, model, START), _narrow(), *_kept(c)]
 
 
 def decode_of(c: Case) -> cost.Decode:
@@ -187,7 +199,8 @@ def decode_moved(c: Case) -> list[Budget]:
     most = 1.3 * cost.decode_bytes(decode_of(c))
     look = "how much the splits leave in scratch: one maximum, one sum and one output for each query head"
     model = f"the cache, queries and outputs once, {cost.decode_bytes(decode_of(c)):,.0f} bytes, + 30% for what the splits leave"
-    return [Budget(what="everything loaded and stored", access="any", most=most, look=look, model=model)]
+    moved = Budget(what="everything loaded and stored", access="any", most=most, look=look, model=model)
+    return [moved, _narrow()]
 
 
 TILE_32, BEST, USUAL = (
@@ -267,5 +280,6 @@ def backward_reuse(c: Case) -> list[Budget]:
             most=most,
             look=ROWS,
             model="two passes over tiles of 64 x 64, + 10%, and dq in fp32 once more",
-        )
+        ),
+        _narrow(),
     ]

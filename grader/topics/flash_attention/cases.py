@@ -12,6 +12,12 @@ FAR = (
     8.0  # of each number of a query and, with the other sign, of a key: scores near -64 times D and the scale
 )
 LOUD = 12.0
+LOWEST = "one score, lower than any number but minus infinity should stand for"
+DEEP = 19, 22  # powers of two, so that every product and sum of such scores is exact in any order
+
+
+def _constant(rng: np.random.Generator, shape, c: Case, sign: float) -> np.ndarray:
+    return np.full(shape, sign * 2.0 ** between(rng, *DEEP), np.float32).astype(DTYPES[c.dtype])
 
 
 def _draw(rng: np.random.Generator, shape, case: Case, scale: float = 1.0, shift: float = 0.0) -> np.ndarray:
@@ -19,11 +25,15 @@ def _draw(rng: np.random.Generator, shape, case: Case, scale: float = 1.0, shift
 
 
 def _queries(rng, shape, c: Case) -> np.ndarray:
+    if c.values == LOWEST:
+        return _constant(rng, shape, c, 1.0)
     scale = {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02}.get(c.values, 1.0)
     return _draw(rng, shape, c, scale, FAR if c.values == "far below zero" else 0.0)
 
 
 def _keys(rng, shape, c: Case) -> np.ndarray:
+    if c.values == LOWEST:
+        return _constant(rng, shape, c, -1.0)
     scale = {"extreme scores": LOUD, "far below zero": 0.5}.get(c.values, 1.0)
     return _draw(rng, shape, c, scale, -FAR if c.values == "far below zero" else 0.0)
 
@@ -94,6 +104,7 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, between(rng, 1100, 1300), 1300, 32, "bf16", kind="many tiles of rows"),
         case(1, 1, 1, 130, 130, 64, values="extreme scores", kind="extreme scores"),
         case(1, 2, 1, 50, between(rng, 60, 120), 64, values="far below zero", kind="scores far below zero"),
+        case(1, 2, 1, odd(rng, 41, 79), 80, 64, "bf16", values=LOWEST, kind="scores below -1e9"),
         case(1, 2, 1, 90, 90, 32, values="large values", scale=_scale(rng), kind="another scale"),
         case(2, 2, 2, between(rng, 40, 70), 90, 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
         # not transposed keys: of 32 columns, Triton 3.6 makes code for them that reads beyond shared memory on Hopper
@@ -115,6 +126,7 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         # a single multiprocessor: few splits, each of many tiles, whose maxima lie far apart
         decode_case(1, 8, 1, 700, 64, values="extreme scores", sm_count=1, kind="extreme scores"),
         decode_case(1, 8, 2, between(rng, 300, 500), 64, values="far below zero", kind="scores far below zero"),
+        decode_case(1, 4, 2, odd(rng, 201, 399), 64, "bf16", values=LOWEST, kind="scores below -1e9"),
         decode_case(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
         decode_case(1, 4, 2, 200, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
         decode_case(2, 4, 2, between(rng, 200, 300), 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
@@ -140,6 +152,7 @@ def hidden_window(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 130, 130, 64, w=between(rng, 60, 100), softcap=cap(30, 90), values="extreme scores", kind="extreme scores"),
         case(1, 1, 1, 40, 40, 32, w=between(rng, 12, 30), softcap=cap(0.5, 2), values="extreme scores", kind="scores far beyond the cap"),
         case(1, 2, 1, 60, 80, 64, w=between(rng, 20, 60), softcap=cap(300, 900), values="far below zero", kind="scores far below zero"),
+        case(1, 1, 1, 60, odd(rng, 61, 99), 64, "bf16", w=between(rng, 20, 50), softcap=2.0 ** between(rng, 38, 40), values=LOWEST, kind="scores below -1e9"),
         case(1, 2, 1, 50, 50, 32, w=between(rng, 12, 30), softcap=cap(2, 9), scale=_scale(rng), kind="another scale"),
         case(1, 2, 1, 33, 70, 32, "bf16", w=20, softcap=cap(), values="beyond fp16", kind="values beyond fp16"),
         case(1, 1, 1, 5, long, 32, w=between(rng, 3000, 4000), softcap=cap(), values="flat", kind="a long row of keys"),

@@ -1,6 +1,7 @@
 """Attention in numpy, a step at a time: what the concepts lab asks."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -78,9 +79,15 @@ def _not_rescaled(q, k, v, block):
     return weighed(s, then, v), np.array([then[:, cut] for cut in cuts]), sums
 
 
-def _maximum_from_zero(q, k, v, block):
+def _as_wide_as_queries(q, k, v, block):
+    """The output begun as zeros of the queries' shape."""
+    o, m, l = reference_tiles.tiled_states(q, k, v, block)
+    return np.zeros_like(q) + o, m, l
+
+
+def _maximum_from(number, q, k, v, block):
     s = reference.scores(q, k)
-    then = np.maximum(maximum_when_it_came(s, block), 0)
+    then = np.maximum(maximum_when_it_came(s, block), number)
     cuts = range(0, s.shape[1], block)
     tops = np.array([then[:, cut] for cut in cuts])
     totals = np.array(
@@ -96,6 +103,7 @@ ONLINE_SOFTMAX_MISTAKES = (
     Mistake("first factor", "before the first tile the maximum is -inf, so the first factor is exp(-inf) = 0", wrong=lambda t: [(m, r if i else 1.0, total) for i, (m, r, total) in enumerate(online_states(t))]),
     Mistake("maximum from zero", "the running maximum starts at -inf, not at 0: scores may all lie below zero", wrong=lambda t: _states(t, top=lambda m, tile: max(m, tile.max(), 0.0))),
     Mistake("starts at zero", "before the first tile the maximum is -inf, not 0: the first factor is then exp(-inf) = 0", wrong=lambda t: _states(t, start=0.0)),
+    Mistake("maximum from a number", "the running maximum starts at -inf: scores may lie below any number that stands for it", wrong=lambda t: _states(t, top=lambda m, tile: max(m, tile.max(), -1e9))),
     Mistake("all at once", "the largest score of all is used before it has come: where it lies far above the first tiles, their sums are 0", wrong=_all_at_once),
     Mistake("factor upside down", "the factor is exp(m_old - m_new): what was summed under a smaller maximum shrinks", wrong=lambda t: _states(t, factor=lambda old, new: np.exp(new - old) if np.isfinite(old) else 0.0)),
 )  # fmt: skip
@@ -106,7 +114,9 @@ TILED_ATTENTION_MISTAKES = (
     Mistake("divided by d", "the scores are divided by sqrt(d), not by d", wrong=lambda q, k, v, b: reference_tiles.tiled_states(q, k, v, b, 1 / q.shape[-1])),
     Mistake("no division", "the output is not divided by the sum", wrong=_tiled(out=lambda out, totals, s, v: out * totals[-1][:, None])),
     Mistake("no rescale", "right for one tile and wrong for more: both the sum and the output are scaled by exp(m - m_new)", wrong=_not_rescaled),
-    Mistake("maximum from zero", "wrong where all scores lie below zero: the running maximum starts at -inf, not at 0", wrong=_maximum_from_zero),
+    Mistake("maximum from zero", "wrong where all scores lie below zero: the running maximum starts at -inf, not at 0", wrong=partial(_maximum_from, 0.0)),
+    Mistake("maximum from a number", "the running maximum starts at -inf: scores may lie below any number that stands for it", wrong=partial(_maximum_from, -1e9)),
+    Mistake("as wide as queries", "the output is as wide as the values, whose width need not be the queries'", wrong=_as_wide_as_queries),
     Mistake("last state alone", "maximum and sum are asked for after every tile, not after the last alone", wrong=_tiled(tops=lambda m: m[-1], totals=lambda l: l[-1])),
     Mistake("whole rows", "maximum and sum are the same after every tile: the first tiles know nothing of later keys", wrong=_tiled(tops=lambda m: np.broadcast_to(m[-1], m.shape), totals=lambda l: np.broadcast_to(l[-1], l.shape))),
 )  # fmt: skip
@@ -180,6 +190,7 @@ ONLINE_SOFTMAX = NumpyQuestion(
         + [
             Call((_tiles(rng, 4, 4, 800.0),), "extreme scores"),
             Call((-1e4 + _tiles(rng, 3, 4),), "scores far below zero"),
+            Call((-(2.0**40) + np.arange(12.0).reshape(3, 4),), "scores below -1e9"),
             Call((_tiles(rng, 3, 5) + 900.0 * np.arange(3)[:, None],), "a maximum that comes late"),
         ]
     ),
@@ -220,6 +231,14 @@ TILED_ATTENTION = NumpyQuestion(
             Call((*_heads(rng, 6, 32, 16, 30.0), 8), "extreme scores"),
             Call((*_heads(rng, 4, 9, 4), 100), "a tile longer than the keys"),
             Call((*_far_below(rng, 5, 21, 4), 4), "scores far below zero"),
+            Call(
+                (np.full((3, 4), 2.0**20), np.full((9, 4), -(2.0**20)), rng.standard_normal((9, 4)), 4),
+                "scores below -1e9",
+            ),
+            Call(
+                (*_heads(rng, 5, 11, 4)[:2], rng.standard_normal((11, between(rng, 5, 9))), 4),
+                "values wider than queries",
+            ),
         ]
     ),
     where=f'{LESSON}, "Exact, not approximate"',

@@ -96,19 +96,24 @@ def _beyond_the_diagonal(rows: int, keys: int):
     return wrong
 
 
-def _masked_with_zero(rows: int, keys: int):
-    """Masked keys of the tiles that are visited count with a score of 0, those beyond N too, whose values are 0."""
+def lanes_beyond(c: Case, rows: int, keys: int) -> np.ndarray:
+    """How many lanes behind the last key each query's program computes, with tiles of so many rows and keys."""
+    m, n = c.sizes["M"], c.sizes["N"]
+    end = np.minimum(n, (np.arange(m) // rows + 1) * rows + n - m) if rows else np.full(m, n)
+    return np.maximum(-(-end // (keys or 64)) * (keys or 64) - n, 0)[:, None]
+
+
+def _masked_with(number: float, rows: int, keys: int):
+    """Masked keys of the tiles that are visited count with such a score, those beyond N too, whose values are 0."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         q, k, v = for_all_heads(inputs)
-        m, n = c.sizes["M"], c.sizes["N"]
-        s = np.where(causal(c), reference.scores(q, k, c.scalars["scale"]), 0.0)
+        s = np.where(causal(c), reference.scores(q, k, c.scalars["scale"]), number)
         s = np.where(visited(c, rows, keys), s, -np.inf)
-        end = np.minimum(n, (np.arange(m) // rows + 1) * rows + n - m) if rows else np.full(m, n)
-        beyond = np.maximum(-(-end // (keys or 64)) * (keys or 64) - n, 0)[:, None]
-        top = np.maximum(s.max(-1, keepdims=True), np.where(beyond > 0, 0.0, -np.inf))
+        beyond = lanes_beyond(c, rows, keys)
+        top = np.maximum(s.max(-1, keepdims=True), np.where(beyond > 0, number, -np.inf))
         p = np.exp(s - top)
-        return {"o": p @ v / (p.sum(-1, keepdims=True) + beyond * np.exp(-top))}
+        return {"o": p @ v / (p.sum(-1, keepdims=True) + beyond * np.exp(number - top))}
 
     return wrong
 
@@ -165,13 +170,13 @@ def not_rescaled(tile: int, scaled: str):
     return wrong
 
 
-def from_zero(scores):
-    """The running maximum starts at 0: where all scores lie far below it, fp32 has no weight left."""
+def begun_at(number: float, scores):
+    """The running maximum starts at a number: where all scores lie far below it, fp32 has no weight left."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = scores(inputs, c)
         with np.errstate(invalid="ignore", divide="ignore"):
-            p = np.exp((s - np.maximum(s.max(-1, keepdims=True), 0)).astype(F32))
+            p = np.exp((s - np.maximum(s.max(-1, keepdims=True), number)).astype(F32))
             o = p.astype(DTYPES[c.dtype]).astype(F32) @ v / p.sum(-1, keepdims=True)
         return {"o": o if "M" in c.sizes else o[:, :, 0]}
 
@@ -219,6 +224,8 @@ def narrow(scores, tile: int, dtype: str = ""):
 
 NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
 SUM = "close, but off in the third digit over many keys: are the accumulator and the sum fp32 from first to last?"
+STAND_INS = (-1e4, -1e9)  # not -1e30: no score of a model comes near it
+STAND_IN = "a number stands for minus infinity, and scores may lie below it: mask with float('-inf'), and start the running maximum there"
 FROM_ZERO = "wrong where all scores of a row lie far below zero: a running maximum starts at -inf, and what stands for a missing one is -inf too, never 0"
 
 FORWARD = (
@@ -229,7 +236,13 @@ FORWARD = (
         "wrong only where a score is large: is the running maximum subtracted before exp?",
         no_maximum(causal_scores),
     ),
-    family("maximum from zero", FROM_ZERO, from_zero(causal_scores)),
+    family("maximum from zero", FROM_ZERO, begun_at(0, causal_scores)),
+    family(
+        "a number for minus infinity",
+        STAND_IN,
+        *(_masked_with(number, *tiles) for number in STAND_INS for tiles in TILINGS),
+        *(begun_at(number, causal_scores) for number in STAND_INS),
+    ),
     family(
         "no mask",
         "queries see keys behind their own here: is the causal mask applied to the scores, with -inf, before the maximum?",
@@ -266,7 +279,7 @@ FORWARD = (
     family(
         "masked with zero",
         "a masked score must be -inf: a score of 0 still has a weight of exp(0 - m)",
-        *(_masked_with_zero(*tiles) for tiles in TILINGS),
+        *(_masked_with(0.0, *tiles) for tiles in TILINGS),
     ),
     family(
         "diagonal left out",

@@ -66,10 +66,11 @@ def _own_maxima(chunk: int):
     return wrong
 
 
-def _padding_counted(tile: int):
+def _padding_counted(tile: int, number: float = 0.0):
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = decode_scores(inputs, c)
-        p, _ = reference.softmax(np.pad(s, [(0, 0), (0, 0), (0, 0), (0, -c.sizes["N"] % tile)]))
+        beyond = [(0, 0), (0, 0), (0, 0), (0, -c.sizes["N"] % tile)]
+        p, _ = reference.softmax(np.pad(s, beyond, constant_values=number))
         return {"o": (p[..., : c.sizes["N"]] @ v)[:, :, 0]}
 
     return wrong
@@ -135,7 +136,13 @@ DECODE = (
         forward.no_maximum(decode_scores),
         *map(_bare_exp_of_lse, CHUNKS),
     ),
-    family("maximum from zero", forward.FROM_ZERO, forward.from_zero(decode_scores)),
+    family("maximum from zero", forward.FROM_ZERO, forward.begun_at(0, decode_scores)),
+    family(
+        "a number for minus infinity",
+        forward.STAND_IN,
+        *(_padding_counted(tile, number) for number in forward.STAND_INS for tile in forward.TILES),
+        *(forward.begun_at(number, decode_scores) for number in forward.STAND_INS),
+    ),
     family("no scale", "the scores are not scaled: multiply q k by p.scale", _scaled(lambda c: 1.0)),
     family(
         "the usual scale",

@@ -7,7 +7,14 @@ import numpy as np
 from grader.questions import Case
 from grader.questions.families import dense, family, one_stride, same_strides, within_limit
 from grader.topics.flash_attention import mistakes as forward
-from grader.topics.flash_attention.mistakes import TILINGS, causal, causal_scores, for_all_heads, visited
+from grader.topics.flash_attention.mistakes import (
+    TILINGS,
+    causal,
+    causal_scores,
+    for_all_heads,
+    lanes_beyond,
+    visited,
+)
 from kernels.flash_attention import reference
 
 W_TABLE, CAPS = (0, 16, 20, 25, 32, 33, 64, 70, 128, 256, 1000), (1, 2, 5, 10, 15, 20, 30, 50)
@@ -35,6 +42,20 @@ def _capped(inputs: dict, c: Case):
 
 def _seen(c: Case) -> np.ndarray:
     return reference.visible(c.sizes["M"], c.sizes["N"], window=(c.sizes["W"], 0))
+
+
+def _stood_for(number: float, rows: int, keys: int):
+    """Masked keys of the tiles that are visited count with such a score, those beyond N too, whose values are 0."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = _capped(inputs, c)
+        s = np.where(visited(c, rows, keys), np.where(_seen(c), s, number), -np.inf)
+        beyond = lanes_beyond(c, rows, keys)
+        top = np.maximum(s.max(-1, keepdims=True), np.where(beyond > 0, number, -np.inf))
+        p = np.exp(s - top)
+        return {"o": p @ v / (p.sum(-1, keepdims=True) + beyond * np.exp(number - top))}
+
+    return wrong
 
 
 def _cap_after_mask(rows: int, keys: int):
@@ -153,7 +174,13 @@ WINDOW = (
         "NaN: a row that sees nothing of its first tile has a maximum of -inf, and -inf minus -inf is NaN",
         *(_empty_first_tile(*tiles) for tiles in TILINGS[1:] if tiles[1] <= tiles[0]),
     ),
-    family("maximum from zero", forward.FROM_ZERO, forward.from_zero(causal_scores)),
+    family("maximum from zero", forward.FROM_ZERO, forward.begun_at(0, causal_scores)),
+    family(
+        "a number for minus infinity",
+        forward.STAND_IN,
+        *(_stood_for(number, *tiles) for number in forward.STAND_INS for tiles in TILINGS),
+        *(forward.begun_at(number, causal_scores) for number in forward.STAND_INS),
+    ),
     family(
         "interleaved heads",
         "query head h belongs to key head h // (H // G), not h % G",

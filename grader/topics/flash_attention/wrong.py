@@ -41,6 +41,15 @@ WRONG = {
         ),
         "one batch for all": changed(("batch.to(tl.int64) * stride_kb", "0 * stride_kb")),
         "every key for every row": changed((END, "end = N"), part="traffic"),
+        "operands widened": changed(
+            ("tl.dot(q, k)", "tl.dot(q.to(tl.float32), k.to(tl.float32))"),
+            (DOT, "acc = tl.dot(p, v.to(tl.float32), acc * alpha[:, None])"),
+            part="speed",
+        ),
+        "weights widened": changed(
+            (DOT, "acc = tl.dot(p, v.to(tl.float32), acc * alpha[:, None])"), part="speed"
+        ),
+        "masked with -1e9": changed(('s, float("-inf"))', "s, -1e9)"), mistake="a number for minus infinity"),
         "rows of sixteen": changed(("block_m = 128 if p.M >= 1024 else 64", "block_m = 16"), part="speed"),
         "maximum from zero": changed(
             ('m = tl.full((BLOCK_M,), float("-inf"), tl.float32)', "m = tl.zeros((BLOCK_M,), tl.float32)"),

@@ -127,6 +127,10 @@ WRONG = {
             ),
             part="traffic",
         ),
+        "operands widened": changed(
+            ("dv = tl.dot(pt.to(do.dtype), do, dv)", "dv = tl.dot(pt, do.to(tl.float32), dv)"),
+            part="speed",
+        ),
         "every key for every row": changed(
             ("min(N, (tile + 1) * BLOCK_M + N - M)", "N"),
             ("max(0, first - (N - M)) // BLOCK_M * BLOCK_M", "0"),

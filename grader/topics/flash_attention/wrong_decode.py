@@ -48,6 +48,18 @@ WRONG = {
         "one program a head": changed(
             ("wanted = max(1, triton.cdiv(2 * p.sm_count, p.B * p.G))", "wanted = 1"), part="traffic"
         ),
+        "operands widened": changed(
+            ("tl.dot(q, k)", "tl.dot(q.to(tl.float32), k.to(tl.float32))"),
+            (
+                "acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])",
+                "acc = tl.dot(p, v.to(tl.float32), acc * alpha[:, None])",
+            ),
+            part="speed",
+        ),
+        "masked with -1e4": changed(
+            ('tl.dot(q, k) * scale, float("-inf"))', "tl.dot(q, k) * scale, -1e4)"),
+            mistake="a number for minus infinity",
+        ),
         "no maximum": changed(
             ("m_new = tl.maximum(m, tl.max(s, 1))", "m_new = tl.zeros((GROUP,), tl.float32)"),
             mistake="no maximum",

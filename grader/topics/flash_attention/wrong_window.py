@@ -46,6 +46,21 @@ WRONG = {
         "every key from the start": changed(
             ("max(0, tile * BLOCK_M + N - M - W)", "0 * tile"), part="traffic"
         ),
+        "the window's start as if there were as many keys as queries": changed(
+            ("max(0, tile * BLOCK_M + N - M - W)", "max(0, tile * BLOCK_M - W)"), part="traffic"
+        ),
+        "operands widened": changed(
+            ("tl.dot(q, k)", "tl.dot(q.to(tl.float32), k.to(tl.float32))"),
+            (
+                "acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])",
+                "acc = tl.dot(p, v.to(tl.float32), acc * alpha[:, None])",
+            ),
+            part="traffic",
+        ),
+        "masked with -1e4": changed(
+            ('tl.where(seen, s, float("-inf"))', "tl.where(seen, s, -1e4)"),
+            mistake="a number for minus infinity",
+        ),
         "no scale": changed(("(scale / softcap)", "(1.0 / softcap)"), mistake="no scale"),
         "the usual scale": changed(("(scale / softcap)", "(D ** -0.5 / softcap)"), mistake="the usual scale"),
         "maximum from zero": changed(

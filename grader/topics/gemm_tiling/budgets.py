@@ -15,6 +15,7 @@ ORDER = "the order of the programs: a wave should cover a square patch of tiles,
 STORED = "the store: every element of C once, in C's own dtype"
 KEPT = "what goes through scratch: the sum lives in registers from its first step along K to its last"
 DOT = "do the products go through tl.dot, in a dtype and a tile that tensor cores take?"
+LOADED_WIDE = "operands go into tl.dot as they were loaded: widened to fp32 they take twice the registers and run at half the rate"
 PATCH, MARGIN = 64, 1.3  # a wave's patch is made of 64 x 64 tiles; order at the edges costs up to a third
 OUTSIDE = 0.25  # operations a product: adding a dot to the sum after every 16 steps takes 1/16
 
@@ -101,6 +102,13 @@ def in_dots(case: Case) -> list[Budget]:
             least=useful(case),
             look=DOT,
             model=f"at least 2 M N K = {2 * m * n * k:,}",
+        ),
+        Budget(
+            what="FLOP in tl.dot on operands widened to fp32",
+            count="wide dot",
+            most=0,
+            look=LOADED_WIDE,
+            model="every operand of at most 16 bits",
         ),
         Budget(
             what="operations beside tl.dot",

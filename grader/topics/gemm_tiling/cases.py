@@ -124,10 +124,18 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
     codes = {name: rng.standard_normal(shape) * 60 for name, shape in (("a", (m, k)), ("b", (k, n)))}
     if case.values == "positive":
         codes = {name: np.abs(v) for name, v in codes.items()}
+    sa, sb = (2.0 ** rng.uniform(-9, -5, shape) for shape in ((m, blocks_k), (blocks_k, blocks_n)))
+    if (
+        case.values == "scales far apart"
+    ):  # products of 2**-28, 2**-4, 2**-2 and 2**22, each in elements of its own
+        sa, sb = (
+            sa * 2.0 ** np.where(np.arange(m) % 2, -8, 18)[:, None],
+            sb * 2.0 ** np.where(np.arange(blocks_n) % 2, -6, 18),
+        )
     return {
         **{name: np.clip(v, -448, 448).astype(ml_dtypes.float8_e4m3fn) for name, v in codes.items()},
-        "sa": (2.0 ** rng.uniform(-9, -5, (m, blocks_k))).astype(np.float32),
-        "sb": (2.0 ** rng.uniform(-9, -5, (blocks_k, blocks_n))).astype(np.float32),
+        "sa": sa.astype(np.float32),
+        "sb": sb.astype(np.float32),
     }
 
 
@@ -172,6 +180,12 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
             "bf16",
             values="positive",
             kind="a long sum, rounded once",
+        ),
+        Case(
+            sizes(24, 128 + any_size(), 200),
+            "bf16",
+            values="scales far apart",
+            kind="small scales and large ones",
         ),
         Case(
             sizes(40, 300, 200),

@@ -215,6 +215,18 @@ def _scaled_narrow(dtype: str):
     return wrong
 
 
+def _scales_in_fp16(inputs: dict, case: Case) -> dict:
+    """The product of both scales rounded to fp16, where 2**-25 is 0 and 2**16 infinite."""
+    total, block = 0.0, reference.SCALE_BLOCK
+    columns = np.arange(case.sizes["N"]) // block
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i, piece in enumerate(_pieces(case, block)):
+            scale = inputs["sa"][:, i : i + 1] * inputs["sb"][i][columns]
+            part = inputs["a"][:, piece].astype(np.float32) @ inputs["b"][piece].astype(np.float32)
+            total = total + part * scale.astype(np.float16).astype(np.float32)
+    return {"c": total}
+
+
 def _scaled_tail(block: int):
     def wrong(inputs: dict, case: Case) -> dict:
         right = _scaled_by()(inputs, case)["c"]
@@ -225,6 +237,11 @@ def _scaled_tail(block: int):
 
 ONES = np.ones_like
 SCALED = (
+    family(
+        "scales in fp16",
+        "the product of two scales leaves fp16's range, small as weights' scales are: multiply them in fp32",
+        _scales_in_fp16,
+    ),
     family("low precision", SUM, *map(_scaled_narrow, ("bf16", "c", "fp16"))),
     family(
         "no scales", "this is the product of the bare codes: the scales are missing", _scaled_by(ONES, ONES)

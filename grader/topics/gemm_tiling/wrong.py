@@ -71,6 +71,9 @@ WRONG = {
             ),
             part="speed",
         ),
+        "operands widened": changed(
+            (DOT, "acc = tl.dot(a.to(tl.float32), b.to(tl.float32), acc)"), part="speed"
+        ),
         "tiles of 16 by 128": changed(
             ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 16, 128, 64, 8"), part="traffic"
         ),
@@ -172,6 +175,9 @@ WRONG = {
         ),
     },
     SCALED: {
+        "scales in fp16": changed(
+            (SUMMED, "acc += tl.dot(a, b) * scale.to(tl.float16)[:, None]"), mistake="scales in fp16"
+        ),
         "no scales": changed((SUMMED, "acc += tl.dot(a, b)"), mistake="no scales"),
         "no scale of A": changed(
             (SCALE, "scale = tl.load(sa_ptrs, mask=mask_m, other=0.0) * 0 + tl.load(sb_here)"),

@@ -22,6 +22,7 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(30, 90), "fp32", layout={"logits": "transposed"}, kind="transposed logits"),
         Case(size(4, 60), "fp32", values="a row banned", kind="logits of -inf"),
+        Case(size(6, between(rng, 300, 700)), "fp32", values="far below zero", kind="logits far below zero"),
         Case(
             size(40, between(rng, 900, 1100)),
             "fp32",
@@ -67,6 +68,7 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
         ),
         Case(size(24, 200, 3), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(6, 4200, 3), "fp32", values="equal", kind="equal logits"),
+        Case(size(6, between(rng, 60, 90), 3), "fp32", values="far below zero", kind="logits far below zero"),
         Case(size(2, between(rng, 8300, 9500), 4), "fp32", kind="a large vocabulary"),
     ]
 
@@ -86,5 +88,8 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(12, between(rng, 80, 120)), "fp32", layout=spread(rng, "logits"), kind="no stride of 1"),
         Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(8, 50), "fp32", values="banned", kind="logits of -inf"),
+        Case(size(64, 16), "fp32", values="exact borders", kind="exactly p, and exactly min-p"),
+        Case(size(8, between(rng, 20, 40)), "fp32", values="one low value", kind="logits far below zero"),
+        Case(size(32, 16), "fp32", values="zeros", kind="zeros of both signs"),
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
     ]

@@ -45,6 +45,14 @@ def none_at_zero(x, t, k, p, m):
     return _nucleus(x, t, k, p, m, lambda before, weight, limit: before < limit, always=False)
 
 
+def never_off(x, t, k, p, m):
+    """Top-p of 1 cuts what rounding leaves no mass for."""
+    ranking = reference.Ranking.of(np.asarray(x, np.float64), t)
+    keep = reference.kept(ranking, k, 1.0, m)
+    keep &= (ranking.before < p * ranking.weight[: k or None].sum()) | (np.arange(keep.size) == 0)
+    return _flags(x, ranking.token, keep)
+
+
 def of_everything(x, t, k, p, m):
     return survivors(x, t, (k, 1.0, m)) & survivors(x, t, (0, p, m))
 
@@ -150,4 +158,9 @@ READ_OTHERWISE = {
         mass_counted_twice,
     ),
     "off read as one": ("top_k = 0 turns top-k off", k_of_all),
+    "at most p": (
+        "a token stays while the mass before it is below p; where it is p exactly, it goes",
+        at_most,
+    ),
+    "above min-p": ("a weight of exactly min_p times the best one's stays", strictly_above_min_p),
 }

@@ -112,6 +112,27 @@ BANNED = family(
     "a row whose logits are all -inf gives -1",
     lambda i, c: {"token": np.maximum(rows.tokens_wanted(i, c)["token"], 0)},
 )
+STAND_INS = (-1e4, -1e9, float(np.finfo(np.float32).min))
+
+
+def above(number: float, nothing: int):
+    """The best score that lies above a number; `nothing` where none does."""
+
+    def pick(inputs, i, x, t, u):
+        s = x / t + rows.gumbel_of(u) if t else x
+        found = rows.best(np.where(s > number, s, -np.inf))
+        return nothing if found < 0 else found
+
+    return row_by_row(pick, cold=True)
+
+
+STAND_IN = "a number stands for minus infinity, and logits may lie below it: start the best score at -inf"
+LOW = family(
+    "a number for minus infinity",
+    STAND_IN,
+    *(above(n, nothing) for n in STAND_INS[:2] for nothing in (-1, 0)),
+    above(STAND_INS[2], -1),
+)
 CLOSE = 1 - 2.0**-20  # u above this is one in a million, and in every row of hard close calls
 
 DRAW = (
@@ -121,6 +142,7 @@ DRAW = (
     ONE_SEED,
     HIGHEST,
     BANNED,
+    LOW,
     family(
         "lowest lane",
         "of equal scores the lowest id is drawn, not the lowest lane of a block",

@@ -29,7 +29,36 @@ def among(stays, nothing: int = -1):
     return row_by_row(drawn)
 
 
+def dropped_to(number: float):
+    """Tokens that the filters rule out keep a score: this number."""
+
+    def drawn(inputs, i, x, t, u):
+        return rows.best(np.where(filters_of(x, t, inputs, i), x / t + rows.gumbel_of(u), number))
+
+    return row_by_row(drawn)
+
+
+def filters_of(x, t, inputs, i):
+    return rows.survivors(x, t, rows.filters(inputs, i))
+
+
+def minus_zero_lower(x, t, k, p, m):
+    """As the bits of a float order: -0.0 below 0.0."""
+    x = np.asarray(x, np.float64)
+    return rows.survivors(np.where((x == 0) & np.signbit(x), -1e-30, x), t, (k, p, m))
+
+
 FILTERED = (
+    family(
+        "minus zero",
+        "-0.0 and 0.0 are equal, so the lower id is first; their bits are not: -(bits & 0x7FFFFFFF) turns both into 0",
+        among(minus_zero_lower),
+    ),
+    family(
+        "a number for minus infinity",
+        "a token that is ruled out has a score of -inf: logits may lie below any number that stands for it",
+        *map(dropped_to, (-1e4, -1e9)),
+    ),
     family(
         "no filter",
         "a token was drawn that the filters had ruled out",

@@ -11,7 +11,10 @@ from grader.topics.sampling_fusion.mistakes import (
     HIGHEST,
     NEVER_GREEDY,
     ONE_SEED,
+    STAND_IN,
+    STAND_INS,
     TEMPERATURES,
+    above,
     first_row,
     rounded_logits,
     row_by_row,
@@ -57,7 +60,23 @@ def _mask_backwards(inputs: dict, case: Case) -> dict:
     return rows.tokens_wanted(inputs | {"allowed": packed}, case)
 
 
+def banned_to(number: float):
+    """A banned token keeps a score: this number."""
+    return row_by_row(
+        lambda inputs, i, x, t, u: rows.best(
+            np.where(x == -np.inf, number, x / t + rows.gumbel_of(u) if t else x)
+        ),
+        cold=True,
+    )
+
+
 MASKED = (
+    family(
+        "a number for minus infinity",
+        STAND_IN,
+        *map(banned_to, STAND_INS[:2]),
+        *(above(number, nothing) for number in STAND_INS[:2] for nothing in (-1, 0)),
+    ),
     BANNED,
     family(
         "no mask",

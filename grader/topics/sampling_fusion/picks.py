@@ -104,6 +104,15 @@ def _with_zeros(rng, n):
     return np.where(rng.random(n) < 0.3, 0.0, rng.random(n)) + np.eye(n)[rng.integers(n)]
 
 
+def _rounded_short(rng):
+    """Weights whose running sum ends below u of their sum, by rounding alone, for the largest u that there is."""
+    u = float(np.nextafter(1.0, 0.0))
+    while True:
+        w = np.append(rng.random(between(rng, 20, 40)), 0.0)
+        if np.cumsum(w)[-1] <= u * np.sum(w):
+            return w, u
+
+
 INVERSE = NumpyQuestion(
     id="sampling_fusion.inverse_pick",
     notebook="concepts",
@@ -119,6 +128,7 @@ INVERSE = NumpyQuestion(
         [Call((_with_zeros(rng, between(rng, 5, 40)), float(rng.random()))) for _ in range(8)]
         + [
             Call((np.array([2.0, 1.0, 0.0]), 1 - 1e-9), "u near 1"),
+            *(Call(_rounded_short(rng), "u next to 1, and a last weight of 0") for _ in range(2)),
             Call((np.array([0.0, 1.0]), 0.0), "u of 0"),
             Call((np.array([1.0, 1.0, 2.0, 4.0]), 0.25), "u on a border"),
             Call((5 * rng.random(20), float(rng.uniform(0.3, 0.7))), "weights that do not add up to 1"),
@@ -136,6 +146,11 @@ INVERSE = NumpyQuestion(
             "weight 0",
             "a token of weight 0 has no length and is never drawn, at the ends neither",
             wrong=lambda w, u: int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0]),
+        ),
+        Mistake(
+            "weight 0 at the end",
+            "a token of weight 0 is never drawn: where the running sum is rounded below u of the sum, the last one is",
+            wrong=lambda w, u: int(np.flatnonzero(np.cumsum(w) - w <= u * np.sum(w))[-1]),
         ),
         Mistake(
             "not the whole weight",

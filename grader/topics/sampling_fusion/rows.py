@@ -8,6 +8,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
+from grader.questions.draws import between
 from kernels.sampling_fusion import philox, reference
 from kernels.sampling_fusion.requests import Requests, pack_bits
 
@@ -19,6 +20,7 @@ MARGIN = 2.0**-10  # between the scores of a close call; fp32 computes them to a
 CONTENDERS = 8  # tokens of the largest noise
 TRIES = 64  # seeds looked through for one that tells
 EDGES = ("few tokens", "levels")
+LOWEST = float(np.finfo(np.float32).min)  # what some libraries ban a token with: low, and yet a logit
 FIRST_BANNED = 0.7  # of "mostly banned" rows: fewer tokens are left than top-k asks for
 HISTORY_GAPS = 0.3
 BANNED = 0.3
@@ -68,6 +70,17 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x = x / 3 + 3000
     if case.values == "equal":  # rows of one value, and rows of two
         x = np.where(np.arange(b)[:, None] % 2, rng.integers(1, 3, (b, v)), 1.0)
+    if case.values == "exact borders":  # rows of one value, and rows whose best is not the first
+        x = np.full((b, v), 1.0) * rng.integers(-4, 5, (b, 1))
+        best = rng.integers(1, v, b)
+        x = np.where((np.arange(b) // 2 % 2 == 1)[:, None], x - (np.arange(v) != best[:, None]), x)
+    if case.values == "far below zero":
+        x = -np.exp(rng.uniform(np.log(1e31), np.log(1e37), (b, v)))
+        x[1::2] = LOWEST
+    if case.values == "zeros":  # of both signs, and some lower
+        x = rng.choice([0.0, -0.0, -0.0, -1.0], (b, v))
+    if case.values == "one low value":
+        x = np.full((b, v), -(2.0 ** between(rng, 32, 34)))
     if case.values == "levels":
         level, below = rng.uniform(0.4, 0.6, (b, 1)), rng.uniform(2, 4, (b, 1)) * rng.integers(0, 2, (b, 1))
         x = rng.integers(0, 3, (b, v)) * level - below
@@ -87,9 +100,14 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
     return x.astype(np.float32).astype(DTYPES[case.dtype])
 
 
+COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
+    ("levels", "all warm", "exact borders", "one low value", "zeros"), (0,)
+)
+
+
 def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     b = case.sizes["B"]
-    cold = {"equal": (1,), "pairs": (1,), "levels": (0,), "all warm": (0,)}.get(case.values, (1, 0, 0, 0))
+    cold = COLD.get(case.values, (1, 0, 0, 0))
     low, high = (0.05, 10.0) if case.values == "any temperature" else (0.4, 2.0)
     temperature = np.where(in_turn(rng, cold, b), 0.0, factors(rng, low, high, b)).astype(np.float32)
     warm = int(np.argmax(temperature > 0))  # first, so that "the first row's for all" is not "greedy for all"
@@ -129,7 +147,7 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
         allowed[0] = False
     history = rng.integers(0, v, (b, n))
     history[rng.random((b, n)) < HISTORY_GAPS] = -1
-    if case.values == "equal":
+    if case.values in ("equal", "far below zero"):
         history[:] = -1
     inputs = plain_inputs(case, rng) | {
         "allowed": pack_bits(allowed),
@@ -171,6 +189,17 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         }
     if case.values == "a heavy tail":
         columns = {"top_k": np.zeros(b), "top_p": rng.uniform(0.5, 0.8, b), "min_p": rng.uniform(0.2, 0.4, b)}
+    if case.values in ("one low value", "zeros"):
+        columns = {"top_k": rng.integers(2, 6, b), "top_p": np.ones(b), "min_p": np.zeros(b)}
+    if (
+        case.values == "exact borders"
+    ):  # equal logits with p on a border between them; a best one alone with a min-p of 1
+        alone = np.arange(b) // 2 % 2 == 1
+        columns = {
+            "top_k": np.zeros(b),
+            "top_p": np.where(alone, 1.0, rng.integers(1, v, b) / v),
+            "min_p": np.where(alone, 1.0, 0.0),
+        }
     if case.values in EDGES:  # one filter a row, so that none hides another, then all
         which = in_turn(rng, (0, 1, 2, 3), b)
         columns = {
@@ -189,7 +218,7 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
     inputs = plain_inputs(case, rng) | {name: column.astype(dtypes[name]) for name, column in columns.items()}
     return (
         telling_seeds(inputs, rng)
-        if case.values in (*EDGES, "mostly banned", "a heavy tail", "many kept")
+        if case.values in (*EDGES, "mostly banned", "a heavy tail", "many kept", "exact borders", "zeros")
         else inputs
     )
 
@@ -294,11 +323,20 @@ def _at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) ->
         return False
     x, t = final_logits(inputs, i), float(inputs["temperature"][i])
     k, p, m = filters(inputs, i)
+    if _whole(x, t, k):
+        return False
     wide = survivors(x, t, (k, min(1.0, p + BORDER), m * (1 - BORDER)))
     narrow = survivors(x, t, (k, p - BORDER, m * (1 + BORDER)))
     s = np.where(wide, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
     loose = wide & ~narrow
-    return bool((loose[mine] or loose[wanted]) and s[mine] >= s[wanted] - near)
+    sure = np.where(narrow, s, -np.inf).max()  # the best of those that no rounding cuts
+    return bool((loose[mine] or loose[wanted]) and wide[mine] and s[mine] >= min(s[wanted], sure) - near)
+
+
+def _whole(x: np.ndarray, temperature: float, k: int) -> bool:
+    """Whether top-p's masses are exact in any order: 2, 4, 8 ... equal tokens, each of weight 1."""
+    weight = reference.Ranking.of(x, temperature).weight[: k or None]
+    return bool((weight == 1).all()) and weight.size & (weight.size - 1) == 0
 
 
 def _rounding(inputs: dict, i: int, s: np.ndarray, *tokens: int) -> float:

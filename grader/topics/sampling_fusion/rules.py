@@ -65,6 +65,16 @@ def _evenly(rng):
     )
 
 
+def _borders(rng):
+    """Numbers that are exact, so that < and <= differ."""
+    level = float(rng.integers(-4, 5))
+    return [
+        Call((np.full(4, level), 1.0, 0, between(rng, 1, 3) / 4, 0.0), "a mass of p exactly"),
+        Call((level - np.array([0.0, 0.0, 1.0]), 1.0, 0, 1.0, 1.0), "a weight of min-p exactly"),
+        Call((np.full(4, level), 1.0, 2, 1.0, 0.0), "ties at the border of top-k"),
+    ]
+
+
 def _each_filter_alone(rng):
     x = _row(rng, between(rng, 20, 40), 1.0)
     return [
@@ -171,7 +181,6 @@ SURVIVORS = NumpyQuestion(
         [Call((x := _row(rng, between(rng, 3, 30)), *_filters(rng, len(x)))) for _ in range(6)]
         + _each_filter_alone(rng)
         + [
-            Call((np.array([1.0, 1.0, 1.0, 1.0]), 1.0, 2, 1.0, 0.0), "ties at the border of top-k"),
             *(Call(_tied(rng, k=between(rng, 20, 40)), "many ties at the border of top-k") for _ in range(3)),
             Call(_tied(rng, p=float(rng.uniform(0.2, 0.4))), "many ties at the border of top-p"),
             Call((np.array([1.0, 2.0, -np.inf, 0.5]), 1.0, 0, 0.95, 0.0), "a token that was banned"),
@@ -191,8 +200,8 @@ SURVIVORS = NumpyQuestion(
             ),
             Call((np.array([9.0, 0.0, 0.0]), 1.0, 0, 0.01, 0.0), "one token always stays"),
             Call((np.array([1.0, 2.0, 1.5]), 1.0, 0, 0.0, 0.0), "top-p of 0"),
-            Call((np.array([1.0, 1.0, 1.0, 1.0]), 1.0, 0, 0.5, 0.0), "a mass of p exactly"),
-            Call((np.array([2.0, 2.0, 1.0]), 1.0, 0, 1.0, 1.0), "a weight of min-p exactly"),
+            *_borders(rng),
+            Call((np.array([0.0, -45.0]), 1.0, 0, 1.0, 0.0), "top-p off, and a token too light for the sum"),
             Call((np.array([5.0, 1.0, 0.0]), 1.0, 99, 1.0, 0.0), "more asked for than there are"),
             Call((np.array([3.0, 2.0, 1.0, 0.0]), 1.0, 2, 0.7, 0.0), "top-p of what top-k kept"),
         ]
@@ -206,14 +215,9 @@ SURVIVORS = NumpyQuestion(
     mistakes=(
         *(Mistake(name, sentence, wrong=stays) for name, (sentence, stays) in filters.READ_OTHERWISE.items()),
         Mistake(
-            "at most p",
-            "a token stays while the mass before it is below p; where it is p exactly, it goes",
-            wrong=filters.at_most,
-        ),
-        Mistake(
-            "above min-p",
-            "a weight of exactly min_p times the best one's stays",
-            wrong=filters.strictly_above_min_p,
+            "top-p never off",
+            "top_p = 1 turns top-p off, for tokens too that are too light to show in the sum",
+            wrong=filters.never_off,
         ),
         Mistake(
             "nothing stays", "one token always stays, however small top_p is", wrong=filters.none_at_zero
@@ -244,6 +248,10 @@ SHARES = (
     "no min-p",
     "min-p first",
     "off read as one",
+    "ties all stay",
+    "ties together",
+    "at most p",
+    "above min-p",
 )
 
 CHAIN = NumpyQuestion(
@@ -260,6 +268,8 @@ CHAIN = NumpyQuestion(
     hidden=lambda rng: (
         [Call((x := _row(rng, between(rng, 12, 30)), *_filters(rng, len(x)))) for _ in range(5)]
         + _each_filter_alone(rng)
+        + _borders(rng)
+        + [Call((np.array([1.0, 2.0, 1.5]), 1.0, 0, 0.0, 0.0), "top-p of 0")]
     ),
     where=f'{LESSON}, "Who may still be drawn"',
     hints=(
@@ -289,6 +299,11 @@ CHAIN = NumpyQuestion(
             )
             for name, (sentence, stays) in filters.READ_OTHERWISE.items()
             if name in SHARES
+        ),
+        Mistake(
+            "nothing stays",
+            "one token always stays, however small top_p is",
+            wrong=lambda x, t, k, p, m: _share(x, t, filters.none_at_zero(x, t, k, p, m)),
         ),
     ),
 )

@@ -44,6 +44,11 @@ WRONG = {
         "neighbouring seeds share their noise": changed(
             ("tl.load(seed_ptr + b)", "tl.load(seed_ptr + b) // 2")
         ),
+        "a best score from -1e9": changed(
+            ('best = tl.full((BLOCK,), float("-inf")', "best = tl.full((BLOCK,), -1e9"),
+            ('tl.where(top == float("-inf"), -1, chosen)', "tl.where(top == -1e9, -1, chosen)"),
+            mistake="a number for minus infinity",
+        ),
         "a row of -inf gives a token": changed(
             ('tl.where(top == float("-inf"), -1, chosen)', 'tl.where(top == float("-inf"), 0, chosen)'),
             mistake="banned row drawn",

@@ -25,6 +25,18 @@ WRONG = {
         ),
         "no top-p": changed(("tl.where(p < 1, nucleus, keep)", "keep"), mistake="no top-p"),
         "no min-p": changed(("& (weight >= m)", ""), mistake="no min-p"),
+        "at most p": changed(
+            ("(edge & (before < p * mass))", "(edge & (before <= p * mass))"), mistake="at most p"
+        ),
+        "above min-p": changed(("(weight >= m)", "(weight > m)"), mistake="above min-p"),
+        "minus zero": changed(("-(bits & 0x7FFFFFFF)", "bits ^ 0x7FFFFFFF"), mistake="minus zero"),
+        "ruled out with -1e9": changed(
+            (
+                'tl.log(-tl.log(tl.rand(seed, offs))), float("-inf"))',
+                "tl.log(-tl.log(tl.rand(seed, offs))), -1e9)",
+            ),
+            mistake="a number for minus infinity",
+        ),
         "top-p of everything": changed(
             ("mass = tl.sum(kept, 0)", "mass = tl.sum(weight, 0)"), mistake="top-p of everything"
         ),
@@ -114,11 +126,13 @@ COLD = "at temperature 0 the score is the logit alone, so its other branch divid
 NO_ID = "both stand for no token: no vocabulary has that many"
 LAST = "behind the end of the row lie -inf and the highest ids: k counts V tokens at most, and of equals the lowest id wins"
 RANGE = "one value more in an interval that no float's key lies near the ends of"
+OFF = "top-p of 1 cuts what fp32 cannot tell from nothing in the sum: such a token is drawn once in 30 million times, by a uniform number whose own rounding decides"
 ENDED = "after 32 halvings one value is left, and another halving leaves it"
 
 EQUIVALENT = {
     FILTERED: {
         "left out: keep = keep & (offs < V)": LAST,
+        "comparison: bits < 0 -> bits <= 0": "minus 0 is 0",
         "right side dropped: keep & (offs < V) -> keep & True": LAST,
         "comparison: offs < V -> offs <= V": LAST,
         "comparison: offs < V -> offs <= V (3)": LAST,
@@ -139,10 +153,8 @@ EQUIVALENT = {
         "right side dropped: middle2 + 1 -> middle2 + 0": "two values are left, of which the lower is known to be too low",
         "comparison: tl.sum((key >= middle).to(tl.int32), 0) >= k -> tl.sum((key >= middle).to(tl.int32), 0) > k": "finds the next logit after the k-th, for whose equals no room is left",
         "comparison: tl.sum(tl.where(key > middle2, kept, 0.0), 0) < p * mass -> tl.sum(tl.where(key > middle2, kept, 0.0), 0) <= p * mass": "where the mass above is the limit exactly, before < limit refuses the edge again",
-        "comparison: before < p * mass -> before <= p * mass": "equal only where rounding decides, and there either is right",
-        "comparison: weight >= m -> weight > m": "equal only where rounding decides, since min-p is below 1; -inf is never drawn",
         "plus one: 0.0 -> 1.0 (2)": "only tokens at the edge are asked what lies before them",
-        "comparison: p < 1 -> p <= 1": "before < mass is true of every weight that fp32 can tell from nothing",
-        "plus one: 1 -> 2 (3)": "before < mass is true of every weight that fp32 can tell from nothing",
+        "comparison: p < 1 -> p <= 1": OFF,
+        "plus one: 1 -> 2 (3)": OFF,
     },
 }

@@ -137,14 +137,16 @@ def draw(case: Case, reads: float = 1, chunk: int = 0, work: float = 12, by_word
     }
 
 
+OF_NO_TENSOR = ("operations", "dot", "wide dot")
+
+
 def over(budgets: list[Budget], spent: dict) -> list[str]:
     """The budgets that are not kept. A budget of something that `spent` doesn't know is an error."""
     found = []
     for budget in budgets:
-        tensor, access = (
-            ("all", "load") if budget.count in ("operations", "dot") else (budget.tensor, budget.access)
-        )
-        amount = spent[tensor, access, budget.count]
+        tensor, access = ("all", "load") if budget.count in OF_NO_TENSOR else (budget.tensor, budget.access)
+        key = tensor, access, budget.count
+        amount = spent.get(key, 0) if budget.count == "wide dot" else spent[key]
         if not budget.least <= amount <= budget.most:
             found.append(budget.what)
     return found

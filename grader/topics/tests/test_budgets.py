@@ -1,5 +1,6 @@
 """Every honest tiling keeps every budget at every size that may be drawn, and what a budget is for exceeds it."""
 
+import math
 from functools import cache
 
 import numpy as np
@@ -101,6 +102,12 @@ WASTEFUL = {
         "speed",
         lambda c: spent.gemm(c, 64, 128, 16, outside=32),
         "operations beside tl.dot",
+    ),
+    "a dot on widened operands": (
+        GEMM,
+        "speed",
+        lambda c: spent.gemm(c, 64, 128) | {("all", "load", "wide dot"): 2.0 * math.prod(c.sizes.values())},
+        "FLOP in tl.dot on operands widened to fp32",
     ),
     "scaled: 32 x 64": (SCALED, "speed", lambda c: spent.block_scaled(c, 32, 64), "all loads"),
     "scaled: 16 x 16": (SCALED, "traffic", lambda c: spent.block_scaled(c, 16, 16), "read of A"),

@@ -14,7 +14,7 @@ def filtered(logits_ptr, temperature_ptr, seed_ptr, top_k_ptr, top_p_ptr, min_p_
     k = tl.where(k == 0, V, tl.minimum(k, V))
     # logits as integers in the same order, so that halving ends exactly at a logit
     bits = x.to(tl.int32, bitcast=True)
-    key = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits).to(tl.int64)
+    key = tl.where(bits < 0, -(bits & 0x7FFFFFFF), bits).to(tl.int64)
     low = tl.full((), -2147483648, tl.int64)
     high = tl.full((), 2147483647, tl.int64)
     for _ in range(32):

@@ -9,12 +9,13 @@ def filtered(logits_ptr, temperature_ptr, seed_ptr, top_k_ptr, top_p_ptr, min_p_
     x = tl.load(logits_ptr + b * stride_logitsb + offs * stride_logitsv, mask=offs < V, other=float("-inf")).to(tl.float32)
     # one number to sort by: the logit in the order of integers, and below it the token, lowest first
     bits = x.to(tl.int32, bitcast=True)
-    order = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits).to(tl.int64)
+    order = tl.where(bits < 0, -(bits & 0x7FFFFFFF), bits).to(tl.int64)
     both = tl.sort(order * BLOCK + (BLOCK - 1 - offs), descending=True)
     low = both & (BLOCK - 1)  # a power of two, so that negative numbers come apart too
     token = (BLOCK - 1 - low).to(tl.int32)
     order = ((both - low) // BLOCK).to(tl.int32)
-    y = tl.where(order < 0, order ^ 0x7FFFFFFF, order).to(tl.float32, bitcast=True)
+    size = tl.abs(order).to(tl.float32, bitcast=True)
+    y = tl.where(order < 0, -size, size)
     warm = tl.where(t == 0, 1.0, t)
     weight = tl.exp((y - tl.max(y, 0)) / warm)
     keep = (token < V) & (offs < tl.where(k == 0, V, k))

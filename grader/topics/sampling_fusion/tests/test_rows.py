@@ -52,13 +52,30 @@ def test_what_rounding_decides_is_forgiven_and_no_more():
 
 
 def test_a_token_at_the_very_edge_of_top_p_may_be_in_or_out():
-    """Two equal tokens and p = 0.5: whether the mass before the second is below the limit, rounding decides."""
-    for p, loose in ((0.5, True), (0.4, False)):
-        inputs, case = row([2.0, 2.0], 1.0, top_k=0, top_p=p, min_p=0.0)
+    """Two tokens and p the share of the first: whether the mass before the second is below the limit, rounding decides."""
+    share = 1 / (1 + np.exp(-1))
+    for p, loose in ((share - 1e-6, True), (0.6, False)):
+        inputs, case = row([2.0, 1.0], 1.0, top_k=0, top_p=p, min_p=0.0)
         inputs["seed"][:] = next(
-            s for s in range(99) if np.diff(rows.noise(s, 2)) > 0.1
+            s for s in range(99) if np.diff(rows.noise(s, 2)) > 1.1
         )  # the second would win
         assert agrees(inputs, case, 0) and agrees(inputs, case, 1) is loose
+        inputs["top_p"][:] = 2 * share - p  # now the second stays, and wins
+        assert agrees(inputs, case, 1) and agrees(inputs, case, 0) is loose
+
+
+def test_where_masses_are_whole_numbers_rounding_decides_nothing():
+    for logits, top_p in (([2.0, 2.0], 0.5), ([2.0, 2.0, 2.0, 2.0], 0.25)):
+        inputs, case = row(logits, 1.0, top_k=0, top_p=top_p, min_p=0.0)
+        inputs["seed"][:] = next(s for s in range(99) if rows.noise(s, len(logits))[1] > 2)
+        assert agrees(inputs, case, 0) and not agrees(inputs, case, 1)
+
+
+def test_zeros_of_both_signs_are_equal_and_are_drawn():
+    """top_k = 1 of [-0.0, 0.0] is the lower id, as for all equals; every check holds a right kernel to it."""
+    inputs, case = row([-0.0, 0.0], 1.0, top_k=1, top_p=1.0, min_p=0.0)
+    assert rows.tokens_wanted(inputs, case)["token"] == 0
+    assert any(case.values == "zeros" for case in QUESTIONS["filtered_draw"].hidden(np.random.default_rng(0)))
 
 
 def test_minus_one_is_right_only_where_nothing_is_left():
