@@ -18,6 +18,7 @@ ENTRY = {
     "quantize_groups": "w, group, zero_points",
     "quantization_error": "w, codes, scales, zeros, group",
     "layer_bytes": "m, n, k, bits, group, zero_bits",
+    "dispatch": "rows, measured, gemv_rows, dense_kept",
     "step_times": "m, weights, bits, unpack_s, tile_rows, peak, bandwidth",
 }
 PACK = """eights = {eights}.astype(np.uint32)
@@ -116,6 +117,21 @@ def times(**changed: str) -> str:
     return TIMES.format(**RIGHT_TIMES | changed)
 
 
+DISPATCH = """known = sorted({{m for m, _, _ in measured}})
+at = {at}
+valid = [(us, place, name) for place, (m, name, us) in enumerate(measured) if m == at and {valid}]
+return {best}(valid)[2]"""
+RIGHT_DISPATCH = {
+    "at": "next((m for m in known if m >= rows), known[-1])",
+    "valid": '(name != "gemv" or rows <= gemv_rows) and (name != "dense" or dense_kept)',
+    "best": "min",
+}
+
+
+def choose(**changed: str) -> str:
+    return DISPATCH.format(**RIGHT_DISPATCH | changed)
+
+
 TABLE = {
     "pack_words": {
         "first code on top": ("the first of eight codes stands in the lowest four bits of its word, here it stands in the highest", pack(shifts="(28 - 4 * np.arange(8, dtype=np.uint32))")),
@@ -182,6 +198,15 @@ TABLE = {
         "one FLOP": ("a multiply-add counts as two FLOP", times(arithmetic="m * weights / peak")),
         "other order": ("the dense time comes first", "arithmetic, unpack = 2 * m * weights / peak, weights * unpack_s * math.ceil(m / tile_rows)\nreturn max(weights * bits / 8 / bandwidth, arithmetic + unpack), max(2 * weights / bandwidth, arithmetic)"),
     },
+    "dispatch": {
+        "fast but invalid": ("the gemv takes at most gemv_rows rows: beyond them it may be as fast as it likes", choose(valid='(name != "dense" or dense_kept)')),
+        "what is not kept": ("without a 16-bit copy in memory there is no dense kernel to call", choose(valid='(name != "gemv" or rows <= gemv_rows)')),
+        "the measurement below": ("between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the smaller", choose(at="max((m for m in known if m <= rows), default=known[0])")),
+        "the nearest measurement": ("between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the nearer", choose(at="min(known, key=lambda m: (abs(m - rows), m))")),
+        "the fastest of all": ("only what was measured at one number of rows can be compared: this takes the smallest time of the whole table", choose().replace("m == at and ", "")),
+        "the slowest": ("this is the slowest of them", choose(best="max")),
+        "whatever was measured": ("what the gemv may do depends on the rows there are, not on the row of the table that stands for them", choose(valid='(name != "gemv" or at <= gemv_rows) and (name != "dense" or dense_kept)')),
+    },
 }  # fmt: skip
 
 
@@ -210,6 +235,7 @@ RIGHT = {
     "quantization_error": error(),
     "layer_bytes": layer(),
     "step_times": times(),
+    "dispatch": choose(),
 }
 MADE = {
     f"quantization_layouts.{name}": {mistake: cell(name, body) for mistake, (_, body) in rows.items()}

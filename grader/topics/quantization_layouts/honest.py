@@ -1,5 +1,46 @@
 """Quantized layouts, right in other ways."""
 
+from grader.topics.quantization_layouts.wrong import (
+    DOT,
+    GEMM,
+    GEMM_LOOP,
+    GEMV,
+    LOOP,
+    NUMBER,
+    SUMMED,
+    VALUE,
+    blocks,
+    tile,
+)
+
+FORMS = {
+    GEMV: {
+        "by conversion": ((), [(VALUE, "(code - 8).to(tl.float32)")]),
+        "the eights taken apart": ((), [("8388616.0", "8388608.0"), (SUMMED, "acc += (tl.sum(value * x[None, :, :], 2) - 8 * tl.sum(x, 1)[None, :]) * s.to(tl.float32)")]),
+        "one code after another": ((), "gemv_code_by_code"),
+        "a column for each code": ((), "gemv_by_columns"),
+        "on tensor cores": ((), "gemv_on_tensor_cores"),
+        "split along K, with a second kernel": ((), "gemv_split_k"),
+        "weights rounded to 16 bits": ((), [(SUMMED, "acc += tl.sum((value * s.to(tl.float32)[:, :, None]).to(x_ptr.dtype.element_ty).to(tl.float32) * x[None, :, :], 2)")]),
+        "eight rows, one warp": ((), [*blocks(8, 32), ('"num_warps": 4', '"num_warps": 1')]),
+        "a while loop from the last block": ((), [(f"    for start in {LOOP}:", "    start = tl.cdiv(K // 8, WORDS) * WORDS\n    while start > 0:\n        start -= WORDS")]),
+        "assumptions, a barrier and a print": ((), [("    nibble = ", '    tl.assume(K > 0)\n    tl.debug_barrier()\n    if tl.program_id(0) == 0:\n        tl.device_print("rows", N)\n    nibble = ')]),
+        "words of 128 with two rows": (("traffic",), blocks(2, 128)),
+    },
+    GEMM: {
+        "X on the left": ((), [("acc = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)", "acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)"), (DOT, "acc = tl.dot(tl.trans(x), tl.trans(weight), acc)"), ("    y = y_ptr", "    acc = tl.trans(acc)\n    y = y_ptr")]),
+        "unpacked in 16 bits": ((), [(NUMBER, "(code - z.to(tl.int32)[:, :, None]).to(dtype) * s[:, :, None]")]),
+        "codes in the mantissa": ((), [(NUMBER, "((code | 0x4B000000).to(tl.float32, bitcast=True) - (z.to(tl.float32)[:, :, None] + 8388608.0)) * s.to(tl.float32)[:, :, None]")]),
+        "scaled after each group": ((), "gemm_scaled_after_each_group"),
+        "a column for each code": ((), "gemm_by_columns"),
+        "split along K, with a second kernel": ((), "gemm_split_k"),
+        "added, not accumulated": ((), [(DOT, "acc += tl.dot(weight, x)")]),
+        "narrow tiles, eight warps": ((), [*tile(32, 32), ('"num_warps": 4, "num_stages": 3', '"num_warps": 8, "num_stages": 2')]),
+        "a while loop": ((), [(f"    for start in {GEMM_LOOP}:", "    start = 0 - BLOCK_K\n    while start < K - BLOCK_K:\n        start += BLOCK_K")]),
+        "sixteen rows of W": (("traffic",), tile(16, 16)),
+    },
+}  # fmt: skip
+
 NUMPY_FORMS = {
     "quantization_layouts.pack_words": {
         "by a loop": "def pack_words(c):\n    out = np.zeros((len(c), c.shape[1] // 8), np.uint32)\n    for j in range(8):\n        out |= c[:, j::8].astype(np.uint32) << np.uint32(4 * j)\n    return out",
@@ -30,5 +71,9 @@ NUMPY_FORMS = {
     "quantization_layouts.step_times": {
         "a list": "def step_times(m, weights, bits, unpack_s, tile_rows, peak, bandwidth):\n    a = 2 * m / peak\n    return [weights * max(2 / bandwidth, a), weights * max(bits / (8 * bandwidth), a + unpack_s * -(-m // tile_rows))]",
         "an array": "def step_times(m, weights, bits, unpack_s, tile_rows, peak, bandwidth):\n    tiles = (m + tile_rows - 1) // tile_rows\n    stream = np.array([16, bits]) * weights / 8 / bandwidth\n    return np.maximum(stream, 2 * m * weights / peak + np.array([0, unpack_s * weights * tiles]))",
+    },
+    "quantization_layouts.dispatch": {
+        "by a sorted list": "def dispatch(rows, measured, gemv_rows, dense_kept):\n    above = [m for m, _, _ in measured if m >= rows]\n    at = min(above) if above else max(m for m, _, _ in measured)\n    for m, name, us in sorted(measured, key=lambda r: r[2]):\n        if m == at and not (name == 'gemv' and rows > gemv_rows) and (dense_kept or name != 'dense'):\n            return name",
+        "a numpy text": "def dispatch(rows, measured, gemv_rows, dense_kept):\n    m = np.array([r[0] for r in measured])\n    us = np.array([r[2] for r in measured])\n    names = np.array([r[1] for r in measured])\n    at = m[m >= rows].min() if (m >= rows).any() else m.max()\n    us[(m != at) | (names == 'gemv') & (rows > gemv_rows) | (names == 'dense') & (not dense_kept)] = np.inf\n    return str(names[us.argmin()])",
     },
 }
