@@ -2,17 +2,17 @@
 
 import torch
 
-GIGABYTES: dict = {}  # one dense weight at a time; it lies in memory before a clock runs, as a model's would
+DENSE: dict = {}  # one dense weight at a time; it lies in memory before a clock runs, as a model's would
 
 
 def dense_of(t: dict) -> torch.Tensor:
     """A 16-bit weight of the packed one's shape, (N, K); what it holds changes no time."""
     n, k = t["w"].shape[0], 8 * t["w"].shape[1]
     key = n, k, t["x"].dtype, t["x"].device
-    if key not in GIGABYTES:
-        GIGABYTES.clear()
-        GIGABYTES[key] = torch.randn(n, k, dtype=t["x"].dtype, device=t["x"].device)
-    return GIGABYTES[key]
+    if key not in DENSE:
+        DENSE.clear()
+        DENSE[key] = torch.randn(n, k, dtype=t["x"].dtype, device=t["x"].device)
+    return DENSE[key]
 
 
 def linear_in_16_bits(t: dict) -> None:

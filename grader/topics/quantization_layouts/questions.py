@@ -85,6 +85,7 @@ GEMM = KernelQuestion(
     sampled=samples.rows("N"),
     targets=(90, 80),
     instruction={80: "mma.sync"},
+    most_spills=256,
     speed=Speed("linear_in_16_bits", FEW_ROWS, full=1.0, none=2.0, bound=budgets.bound, sampled=samples.rows("N")),
     where=f'{LESSON}, "A kernel for few rows"',
     hints=(
