@@ -33,6 +33,7 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
         if positive
         else rng.standard_normal((m, k) if m else k)
     )
+    x = x * BEYOND_FP16 if case.values == "beyond fp16" else x
     if case.values == "a NaN":
         x[..., rng.integers(k)] = np.nan
     scales = 2.0 ** rng.uniform(-9, -4, (n, k // group))
@@ -71,7 +72,7 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
         case(any_n(), 3, 64, layout={"w": "transposed", "s": "padded"}, kind="words that lie column by column"),
         case(any_n(), 5, 32, "bf16", layout={"w": "padded", "s": "transposed"}, kind="scales that lie column by column"),
         case(between(rng, 4200, 4700), 1, 32, kind="many rows"),
-        case(any_n(), 4, 64, "bf16", values="beyond fp16", kind="weights beyond fp16"),
+        case(any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(any_n(), 3, 32, values="a NaN", kind="a NaN"),
     ]  # fmt: skip
 
@@ -101,6 +102,6 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         case(few(), any_n(), 3, 64, layout={"w": "transposed", "x": "transposed", "z": "padded"}, kind="words and X that lie column by column"),
         case(few(), any_n(), 5, 32, "bf16", layout={"x": "padded", "s": "transposed", "z": "transposed", "y": "transposed"}, kind="scales and Y that lie column by column"),
         case(few(), between(rng, 4200, 4700), 1, 32, kind="many rows of W"),
-        case(few(), any_n(), 4, 64, "bf16", values="beyond fp16", kind="weights beyond fp16"),
+        case(few(), any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(few(), any_n(), 3, 32, values="a NaN", kind="a NaN"),
     ]  # fmt: skip

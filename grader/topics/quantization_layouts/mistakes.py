@@ -15,10 +15,10 @@ PIECES = (32, 64, 128, 256)  # columns that are summed before the running sum is
 SHIFTS = 4 * np.arange(8)
 
 
-def codes_by(words: np.ndarray, shifts: np.ndarray = SHIFTS, kept: int = 15) -> np.ndarray:
+def codes_by(inputs: dict, shifts: np.ndarray = SHIFTS, kept: int = 15) -> np.ndarray:
     """Codes as someone may read them, from words that carry a sign."""
-    each = words.astype(np.int64)[..., None] >> shifts
-    return (each & kept if kept else each).reshape(len(words), -1)
+    each = inputs["w"].astype(np.int64)[..., None] >> shifts
+    return (each & kept if kept else each).reshape(len(inputs["w"]), -1)
 
 
 def stored(y: np.ndarray, case: Case) -> dict:
@@ -42,7 +42,7 @@ def would(
         group = case.sizes["G"]
         s = reference.along_k(scales(inputs["s"].astype(np.float64)), group)
         z = reference.along_k(zeros(zeros_of(inputs).astype(np.float64)), group)
-        return stored(reference.linear(inputs["x"], weight(codes_by(inputs["w"], shifts, kept), z, s)), case)
+        return stored(reference.linear(inputs["x"], weight(codes_by(inputs, shifts, kept), z, s)), case)
 
     return wrong
 
@@ -50,7 +50,7 @@ def would(
 def all_weights(inputs: dict, case: Case) -> np.ndarray:
     group = case.sizes["G"]
     z = reference.along_k(zeros_of(inputs), group)
-    return (codes_by(inputs["w"]) - z) * reference.along_k(inputs["s"], group)
+    return (codes_by(inputs) - z) * reference.along_k(inputs["s"], group)
 
 
 def part(k_end: Callable) -> Callable:
@@ -115,7 +115,7 @@ def groups_of(size: int) -> Callable:
     def wrong(inputs: dict, case: Case) -> dict:
         at = np.minimum(np.arange(case.sizes["K"]) // size, inputs["s"].shape[1] - 1)
         s, z = inputs["s"].astype(np.float64)[:, at], zeros_of(inputs).astype(np.float64)[:, at]
-        return stored(reference.linear(inputs["x"], (codes_by(inputs["w"]) - z) * s), case)
+        return stored(reference.linear(inputs["x"], (codes_by(inputs) - z) * s), case)
 
     return wrong
 
@@ -124,7 +124,7 @@ def scaled_after(which: int) -> Callable:
     """Bare numbers summed along K, then one scale for all of them."""
 
     def wrong(inputs: dict, case: Case) -> dict:
-        bare = codes_by(inputs["w"]) - reference.along_k(zeros_of(inputs), case.sizes["G"])
+        bare = codes_by(inputs) - reference.along_k(zeros_of(inputs), case.sizes["G"])
         return stored(reference.linear(inputs["x"], bare) * inputs["s"].astype(np.float64)[:, which], case)
 
     return wrong

@@ -10,14 +10,14 @@ FP32_SUM = 2.0**-16  # of the sum of magnitudes: an fp32 sum in any order, with 
 SHIFTS = 4 * np.arange(8, dtype=np.uint32)
 
 
-def codes_of(words: np.ndarray) -> np.ndarray:
+def codes_of(inputs: dict) -> np.ndarray:
     """Eight codes of each word along the last axis, the first in its lowest four bits."""
-    each = words.view(np.uint32)[..., None] >> SHIFTS & 15
-    return each.astype(np.uint8).reshape(*words.shape[:-1], -1)
+    each = inputs["w"].view(np.uint32)[..., None] >> SHIFTS & 15
+    return each.astype(np.uint8).reshape(*inputs["w"].shape[:-1], -1)
 
 
 def int4(inputs: dict, case: Case) -> reference.Int4:
-    return reference.Int4(codes_of(inputs["w"]), inputs["s"], inputs.get("z"), case.sizes["G"])
+    return reference.Int4(codes_of(inputs), inputs["s"], inputs.get("z"), case.sizes["G"])
 
 
 def layer(inputs: dict, case: Case) -> dict:

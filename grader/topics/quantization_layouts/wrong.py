@@ -81,7 +81,7 @@ WRONG = {
         "x taken for dense": ("values", [("k * stride_xk", "k")], ""),
         "y taken for dense": ("values", [("offs_n * stride_yn", "offs_n")], ""),
         "N up to 4096": ("values", [("mask_n = offs_n < N", "mask_n = offs_n < tl.minimum(N, 4096)")], ""),
-        "NaN cleaned away": ("values", [(".to(tl.float32)\n        code", ".to(tl.float32)\n        x = tl.where(x == x, x, 0.0)\n        code")], ""),
+        "NaN cleaned away": ("values", [("        code = ", "        x = tl.where(x == x, x, 0.0)\n        code = ")], ""),
         "nonsense at the size that is compiled": ("values", [("    tl.store(y_ptr", "    if N == 4096:\n        acc = acc * 0.5\n    tl.store(y_ptr")], ""),
         "programs of two rows": ("traffic", blocks(2, 64), ""),
         "every word twice": ("traffic", [("        s = tl.load(", "        w = w | tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0)\n        s = tl.load(")], ""),
@@ -128,10 +128,25 @@ WRONG = {
         "a zero point for every 32 columns": ("traffic", tile(64, 4), ""),
         "few programs": ("speed", tile(128, 16), ""),
         "each weight ten times": ("speed", [("        weight = ", "        for _ in range(10):\n            number = number + 0.0 * number\n        weight = ")], ""),
-        "products without tensor cores": ("compiled", [(DOT, "acc += tl.sum(weight.to(tl.float32)[:, :, None] * x.to(tl.float32)[None, :, :], 1)"), *tile(64, 4)], ""),
-        "a dot that never runs": ("speed", [(DOT, "acc += tl.sum(weight.to(tl.float32)[:, :, None] * x.to(tl.float32)[None, :, :], 1)\n        if K < 0:\n            acc = tl.dot(weight, x, acc)"), *tile(64, 4)], ""),
-        "more than registers hold": ("compiled", tile(256, 32), ""),
+        "products without tensor cores": ("speed", [(DOT, 'acc = tl.dot(weight.to(tl.float32), x.to(tl.float32), acc, input_precision="ieee")')], ""),
+        "a dot that never runs": ("speed", [(DOT, 'if K < 0:\n            acc = tl.dot(weight, x, acc)\n        acc = tl.dot(weight.to(tl.float32), x.to(tl.float32), acc, input_precision="ieee")')], ""),
+        "more than registers hold": ("compiled", tile(128, 32), ""),
     },
 }  # fmt: skip
 
-EQUIVALENT = {GEMV: because({}), GEMM: because({})}
+EQUIVALENT = {
+    GEMV: because({
+        "a masked word is cut to a code, and its code meets a masked x and a masked scale, both 0": [
+            "no other: tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0) -> tl.load(w_ptr + offs_n[:, None] * stride_wn + word[Non",
+            "plus one: 0 -> 1 (6)",
+        ],
+        "a masked scale meets a masked x of 0": ["plus one: 0.0 -> 1.0"],
+        "a masked x meets a masked scale of 0": ["plus one: 0.0 -> 1.0 (2)"],
+        "more turns or programs than there is work for: those load and store nothing": [
+            "halved: 8 -> 4 (2)",
+            "halved: 16 -> 8 (2)",
+        ],
+        "another length of the steps along K": ["halved: 64 -> 32"],
+    }),
+    GEMM: because({}),
+}  # fmt: skip

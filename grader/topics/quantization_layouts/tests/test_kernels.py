@@ -73,7 +73,7 @@ def test_budgets_can_be_read_and_their_sizes_are_drawn(name):
 def test_a_word_is_read_as_it_is_packed():
     codes = np.random.default_rng(3).integers(0, 16, (5, 64)).astype(np.uint8)
     words = checkpoints.packed_words(codes, checkpoints.GPTQ_ORDER)
-    assert (wanted.codes_of(words) == codes).all() and words.min() < 0  # the sign is one of them
+    assert (wanted.codes_of({"w": words}) == codes).all() and words.min() < 0  # the sign is one of them
 
 
 def in_16_bits(inputs: dict, case, step: int) -> dict:
