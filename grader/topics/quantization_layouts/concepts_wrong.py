@@ -52,7 +52,7 @@ low, high = {low}, {high}
 wide = {wide} if zero_points else {symmetric}
 scales = wide.astype(np.float16)
 kept = {kept}.astype(float)
-step = np.divide(1.0, kept, out=np.zeros_like(kept), where=kept > 0)
+step = {step}
 zeros = {zeros} if zero_points else np.full(scales.shape, 8.0)
 codes = {rounded} + zeros[..., None]
 codes = {cut}
@@ -63,6 +63,7 @@ RIGHT_QUANTIZE = {
     "wide": "(high - low) / 15",
     "symmetric": "np.abs(blocks).max(-1) / 7",
     "kept": "scales",
+    "step": "np.divide(1.0, kept, out=np.zeros_like(kept), where=kept > 0)",
     "zeros": "np.clip(np.rint(-low * step), 0, 15)",
     "rounded": "np.rint(blocks * step[..., None])",
     "cut": "np.clip(codes, 0 if zero_points else 1, 15)",
@@ -160,6 +161,7 @@ TABLE = {
         "an eighth": ("without zero points the codes 1 to 15 stand for -7 to 7 times the scale: the largest magnitude is 7 of them, not 8", quantize(symmetric="np.abs(blocks).max(-1) / 8")),
         "a fifteenth": ("without zero points the largest magnitude is 7 steps from zero: a fifteenth of the range is for zero points", quantize(symmetric="(high - low) / 15")),
         "the scale before rounding": ("the codes are found with a scale that is not stored: round it to fp16 first, then divide", quantize(kept="wide")),
+        "divided in fp16": ("one over the scale is rounded to fp16 as well: widen the stored scale to float64, then divide", quantize(step="np.divide(1.0, kept, out=np.zeros_like(kept), where=kept > 0).astype(np.float16).astype(float)")),
         "cut off, not rounded": ("codes are rounded to the nearest, here what is behind the point is dropped", quantize(rounded="np.trunc(blocks * step[..., None])")),
         "zero not in range": ("the range must hold 0, or the zero point is none of the sixteen codes: low is at most 0, high at least 0", quantize(low="blocks.min(-1)", high="blocks.max(-1)")),
         "the zero point before rounding": ("the zero point is rounded by itself, then added: rounded together with the weight it gives other codes", quantize(rounded="np.rint(blocks * step[..., None] - (low * step)[..., None])", cut="np.clip(codes - zeros[..., None], 0, 15) if zero_points else np.clip(np.rint(blocks * step[..., None]) + 8, 1, 15)")),
