@@ -79,7 +79,7 @@ DISPATCH = NumpyQuestion(
         Call((256, PUBLIC, 4, True), "a dense copy is kept"),
     ),
     hidden=hidden,
-    where=f'{LESSON}, "Which kernel for how many rows"',
+    where=f'{LESSON}, "Kernel families, by M"',
     hints=(
         "First which measured number of rows stands for yours, then who may run at all, then who is fastest.",
         "The first measured number that is not below `rows`, or the largest there is. Strike out the gemv where rows > gemv_rows and dense where no copy is kept; of what is left at that number, the smallest time.",

@@ -40,7 +40,7 @@ GEMV = KernelQuestion(
     sampled=samples.rows("N"),
     targets=(90, 80),
     speed=Speed("linear_in_16_bits", LARGE, full=1 / 1.3, none=2 / 1.3, bound=budgets.bound, sampled=samples.rows("N")),
-    where=f'{LESSON}, "A kernel for one row"',
+    where=f'{LESSON}, "The kernel, line by line"',
     hints=(
         "Begin with one program for 16 rows and a block of words: load a word once, and ask what each of its eight codes meets in x.",
         "Give the eight codes an axis of their own: w[:, :, None] >> (4 * tl.arange(0, 8))[None, None, :] & 15, of shape (rows, words, 8), against x as (words, 8). Sum the last axis, times the scale of the word, and add up in fp32.",
@@ -87,7 +87,7 @@ GEMM = KernelQuestion(
     instruction={80: "mma.sync"},
     most_spills=256,
     speed=Speed("linear_in_16_bits", FEW_ROWS, full=1.0, none=2.0, bound=budgets.bound, sampled=samples.rows("N")),
-    where=f'{LESSON}, "A kernel for few rows"',
+    where=f'{LESSON}, "Kernel families, by M"',
     hints=(
         "Tensor cores want 16-bit operands in tl.dot. Which block of your GEMV holds what they are made of, and what shape should it have?",
         "After the scale the block has the shape (BLOCK_N, WORDS, 8): tl.reshape makes (BLOCK_N, 8 * WORDS) of it, columns in their order. Round it to x's dtype, load X as (BLOCK_M, 8 * WORDS), and multiply.",

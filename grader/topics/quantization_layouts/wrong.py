@@ -148,5 +148,22 @@ EQUIVALENT = {
         ],
         "another length of the steps along K": ["halved: 64 -> 32"],
     }),
-    GEMM: because({}),
+    GEMM: because({
+        "a masked word or zero point is a finite number, and it meets a masked scale and a masked x, both 0": [
+            "no other: tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0) -> tl.load(w_ptr + offs_n[:, None] * stride_wn + word[Non",
+            "no other: tl.load(z_ptr + offs_n[:, None] * stride_zn + group[None, :] * stride_zg, mask=mask, other=0) -> tl.load(z_ptr + offs_n[:, None] * stride_zn + group[N",
+            "plus one: 0 -> 1 (7)",
+        ],
+        "a masked scale meets a masked x of 0": ["plus one: 0.0 -> 1.0"],
+        "along K a masked x meets a masked scale of 0; rows beyond M are never stored": ["plus one: 0.0 -> 1.0 (2)"],
+        "a code less its zero point is a whole number below 16, which fp16 holds exactly": ["function: tl.float32 -> tl.float16 (2)"],
+        "chooses between right tiles for few rows and for many": [
+            "comparison: p.M <= 16 -> p.M < 16",
+            "plus one: 16 -> 17 (3)",
+            "halved: 16 -> 8 (3)",
+            "halved: 64 -> 32",
+        ],
+        "another length of the steps along K": ["halved: 16 -> 8 (2)"],
+        "programs beyond N: they load and store nothing": ["halved: 64 -> 32 (3)"],
+    }),
 }  # fmt: skip
