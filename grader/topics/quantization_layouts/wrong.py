@@ -153,6 +153,7 @@ EQUIVALENT = {
             "no other: tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0) -> tl.load(w_ptr + offs_n[:, None] * stride_wn + word[Non",
             "no other: tl.load(z_ptr + offs_n[:, None] * stride_zn + group[None, :] * stride_zg, mask=mask, other=0) -> tl.load(z_ptr + offs_n[:, None] * stride_zn + group[N",
             "plus one: 0 -> 1 (7)",
+            "plus one: 0 -> 1 (8)",
         ],
         "a masked scale meets a masked x of 0": ["plus one: 0.0 -> 1.0"],
         "along K a masked x meets a masked scale of 0; rows beyond M are never stored": ["plus one: 0.0 -> 1.0 (2)"],
