@@ -82,7 +82,8 @@ def run_numpy(evidence, case) -> Trial:
         return trial
     want = question.reference(*call.args)
     trial.outputs = {name: np.array(a) for name, a in outcome.arrays.items()}
-    trial.want = {"result": np.asarray(want, dtype=object)}
+    parts = want if isinstance(want, tuple | list) else [want]  # of shapes that may differ
+    trial.want = {f"r{i}": np.asarray(part) for i, part in enumerate(parts)}
     trial.error = returned.compare(
         question, question.entry, outcome.header["results"][0], want, outcome.arrays
     )

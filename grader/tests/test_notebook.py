@@ -31,3 +31,10 @@ def test_run_finds_a_question_by_its_function_where_only_one_has_that_name():
     assert trial.only_one(launch_doubled).id == "roofline.doubled"
     with pytest.raises(ValueError, match="question must be named"):
         trial.only_one(launch)
+
+
+def test_run_shows_results_of_shapes_that_differ():
+    cell = "def quantize_groups(w, group, zero_points):\n    return w, w[:, ::group], w[:, ::group]\n"
+    tried = trial.run(cell, 1, question="quantization_layouts.quantize_groups")
+    assert [part.shape for part in tried.want.values()] == [(2, 64), (2, 2), (2, 2)]
+    assert "quantize_groups[0]" in tried.error

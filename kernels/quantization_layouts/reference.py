@@ -6,12 +6,17 @@ neighbours along K. `values(q)` is what a kernel must multiply by, exactly; roun
 
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
 from kernels import require
 from kernels.quantization_layouts.cost_blocks import element_values, normal_codebook
-from kernels.tensors import DTYPES
 
+DTYPES = {  # of scales and of eight-bit floats; without torch, so that the concept labs can do without it
+    "fp16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "fp8": np.dtype(ml_dtypes.float8_e4m3fn),
+}
 GROUPS = (32, 64, 128)
 MIDDLE = 8  # what a 4-bit code without a zero point stands for zero with
 E2M1 = np.array(element_values("e2m1"))

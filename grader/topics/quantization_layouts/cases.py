@@ -1,0 +1,107 @@
+"""What packed layers are tried on: words of random codes, scales that no group shares with another, any layout."""
+
+import numpy as np
+
+from grader.questions import Case
+from grader.questions.draws import between, odd, rounded, spread
+
+GROUPS = (32, 64, 128)
+BEYOND_FP16 = (
+    2.0**24
+)  # how much larger the scales of "beyond fp16" are: bf16 holds the weights, fp16 does not
+FP32 = {"dtypes": {"y": "fp32"}}
+
+
+def sizes(n: int, k: int, group: int, m: int = 0) -> dict:
+    return {"N": int(n), "K": int(k), "G": int(group)} | ({"M": int(m)} if m else {})
+
+
+def words(rng: np.random.Generator, shape: tuple, low: int = 0) -> np.ndarray:
+    """Eight codes from `low` to 15 in each."""
+    if not low:
+        return rng.integers(-(2**31), 2**31, shape, np.int32)
+    each = rng.integers(low, 16, (*shape, 8), np.uint32)
+    return (each << 4 * np.arange(8, dtype=np.uint32)).sum(-1, dtype=np.uint32).view(np.int32)
+
+
+def packed(case: Case, rng: np.random.Generator) -> dict:
+    """A weight and the rows that meet it; with M among the sizes also a zero point for each group."""
+    n, k, group, m = (case.sizes.get(s, 0) for s in "NKGM")
+    positive = case.values == "positive"
+    x = (
+        np.abs(rng.standard_normal((m, k) if m else k)) + 0.5
+        if positive
+        else rng.standard_normal((m, k) if m else k)
+    )
+    x = x * BEYOND_FP16 if case.values == "beyond fp16" else x
+    if case.values == "a NaN":
+        x[..., rng.integers(k)] = np.nan
+    scales = 2.0 ** rng.uniform(-9, -4, (n, k // group))
+    scales *= BEYOND_FP16 if case.values == "beyond fp16" else 1.0
+    found = {
+        "w": words(rng, (n, k // 8), 9 if positive else 0),
+        "s": rounded(scales, case.dtype),
+        "x": rounded(x, case.dtype),
+    }
+    if m:
+        found["z"] = rng.integers(0, 8 if positive else 16, (n, k // group)).astype(np.uint8)
+    return found
+
+
+def some_group(rng: np.random.Generator) -> int:
+    return GROUPS[between(rng, 0, 2)]
+
+
+def hidden_gemv(rng: np.random.Generator) -> list[Case]:
+    """Fresh sizes each time; each case is here for a mistake that no other one is sure to catch."""
+
+    def case(n, groups, group, dtype="fp16", **more) -> Case:
+        return Case(sizes(n, groups * group, group), dtype, **more)
+
+    def any_n() -> int:
+        return between(rng, 17, 70)
+
+    return [
+        *(case(odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}") for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))),
+        case(1, odd(rng, 3, 9), some_group(rng), kind="a single row"),
+        case(any_n(), 1, some_group(rng), "bf16", kind="a single group"),
+        case(between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, 32, kind="one group more than whole steps"),
+        case(between(rng, 5, 9), between(rng, 66, 74), 128, **FP32, values="positive", kind="a long sum"),
+        case(between(rng, 5, 9), between(rng, 66, 74), 128, "bf16", **FP32, values="positive", kind="a long sum in bf16"),
+        case(any_n(), odd(rng, 5, 9), some_group(rng), layout=spread(rng, "w", "s", "x", "y"), kind="no stride of 1"),
+        case(any_n(), 3, 64, layout={"w": "transposed", "s": "padded"}, kind="words that lie column by column"),
+        case(any_n(), 5, 32, "bf16", layout={"w": "padded", "s": "transposed"}, kind="scales that lie column by column"),
+        case(between(rng, 4200, 4700), 1, 32, kind="many rows"),
+        case(any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
+        case(any_n(), 3, 32, values="a NaN", kind="a NaN"),
+    ]  # fmt: skip
+
+
+def hidden_gemm(rng: np.random.Generator) -> list[Case]:
+    """The same with rows of X from one to many, and a zero point for each group."""
+
+    def case(m, n, groups, group, dtype="fp16", **more) -> Case:
+        return Case(sizes(n, groups * group, group, m), dtype, **more)
+
+    def any_n() -> int:
+        return between(rng, 17, 70)
+
+    def few() -> int:
+        return between(rng, 5, 16)
+
+    return [
+        *(case(few(), odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}") for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))),
+        case(1, any_n(), odd(rng, 3, 9), some_group(rng), kind="a single row of X"),
+        case(few(), 1, odd(rng, 3, 9), some_group(rng), "bf16", kind="a single row of W"),
+        case(between(rng, 129, 150), between(rng, 3, 9), 2, 32, kind="many rows of X"),
+        case(odd(rng, 17, 39), any_n(), 3, 64, "bf16", kind="more rows of X than sixteen"),
+        case(few(), between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, 32, kind="one group more than whole steps"),
+        case(5, between(rng, 5, 9), between(rng, 66, 74), 128, **FP32, values="positive", kind="a long sum"),
+        case(5, between(rng, 5, 9), between(rng, 66, 74), 128, "bf16", **FP32, values="positive", kind="a long sum in bf16"),
+        case(few(), any_n(), odd(rng, 5, 9), some_group(rng), layout=spread(rng, "w", "s", "z", "x", "y"), kind="no stride of 1"),
+        case(few(), any_n(), 3, 64, layout={"w": "transposed", "x": "transposed", "z": "padded"}, kind="words and X that lie column by column"),
+        case(few(), any_n(), 5, 32, "bf16", layout={"x": "padded", "s": "transposed", "z": "transposed", "y": "transposed"}, kind="scales and Y that lie column by column"),
+        case(few(), between(rng, 4200, 4700), 1, 32, kind="many rows of W"),
+        case(few(), any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
+        case(few(), any_n(), 3, 32, values="a NaN", kind="a NaN"),
+    ]  # fmt: skip

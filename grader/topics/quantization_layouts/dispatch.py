@@ -1,0 +1,91 @@
+"""Which kernel for how many rows: a table of measurements read as a dispatcher reads it."""
+
+import numpy as np
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.questions.draws import between
+from grader.topics.quantization_layouts.concepts_wrong import mistakes
+
+LESSON = "course/02_quantization_layouts.ipynb"
+KERNELS = ("gemv", "gemm", "unpack + library", "dense")
+
+
+def dispatch(rows, measured, gemv_rows, dense_kept):
+    """The fastest kernel that may run, by the first measured number of rows that is not below, or by the last."""
+    known = sorted({m for m, _, _ in measured})
+    at = next((m for m in known if m >= rows), known[-1])
+    barred = ({"gemv"} if rows > gemv_rows else set()) | (set() if dense_kept else {"dense"})
+    return min((r for r in measured if r[0] == at and r[1] not in barred), key=lambda r: r[2])[1]
+
+
+PUBLIC = [
+    (1, "gemv", 6.1), (1, "gemm", 7.9), (1, "unpack + library", 31.0), (1, "dense", 10.8),
+    (16, "gemv", 9.0), (16, "gemm", 8.2), (16, "unpack + library", 32.0), (16, "dense", 11.0),
+    (256, "gemv", 90.0), (256, "gemm", 41.0), (256, "unpack + library", 37.0), (256, "dense", 24.0),
+]  # fmt: skip
+
+
+def _table(rng: np.random.Generator, fastest: list[str]) -> list[tuple[int, str, float]]:
+    """Measurements of all kernels at rising numbers of rows; `fastest` names who wins at each of them, the gemv apart."""
+    known, table = [1], []
+    for _ in fastest[1:]:
+        known.append(known[-1] * between(rng, 3, 5) + between(rng, 1, 3))
+    for i, (m, best) in enumerate(zip(known, fastest, strict=True)):
+        times = {name: (20 + 9 * i) * rng.uniform(1.1, 3.0) for name in KERNELS}
+        times[best] = (20 + 9 * i) * rng.uniform(0.8, 1.0)
+        table += [(m, name, round(float(times[name]), 2)) for name in rng.permutation(KERNELS).tolist()]
+    return table
+
+
+def _between(rng, table, i: int) -> int:
+    """Rows between measured numbers i and i + 1, nearer to the first."""
+    known = sorted({m for m, _, _ in table})
+    return known[i] + max(1, (known[i + 1] - known[i]) // 3)
+
+
+def hidden(rng: np.random.Generator) -> list[Call]:
+    found = []
+    for _ in range(3):
+        table = _table(rng, ["gemv", "gemm", "unpack + library", "gemm"])
+        last = max(m for m, _, _ in table)
+        found += [
+            Call((1, table, 4, False), "one row"),
+            Call((_between(rng, table, 0), table, 64, False), "rows between two measurements"),
+            Call((_between(rng, table, 1), table, 64, False), "rows between two measurements"),
+            Call((last + between(rng, 1, 999), table, 4, False), "more rows than were measured"),
+        ]
+        table = _table(rng, ["gemm", "gemv", "gemv", "dense"])
+        known = sorted({m for m, _, _ in table})
+        found += [
+            Call((known[2], table, known[2] - 1, True), "more rows than the gemv takes"),
+            Call((known[1], table, known[1], True), "as many rows as the gemv takes"),
+            Call((known[1] - 1, table, known[1] - 1, True), "rows that the gemv takes, measured at more"),
+            Call((known[3], table, 4, True), "a dense copy is kept"),
+            Call((known[3], table, 4, False), "no dense copy is kept"),
+        ]
+    return found
+
+
+DISPATCH = NumpyQuestion(
+    id="quantization_layouts.dispatch",
+    notebook="kernel",
+    asks='dispatch(rows, measured, gemv_rows, dense_kept): the name of the fastest kernel that may run for so many rows, by a table of (rows, kernel, microseconds); "gemv" may take up to gemv_rows rows, "dense" needs dense_kept',
+    entry="dispatch",
+    parts=(Part("values", 3, "calls"),),
+    reference=dispatch,
+    public=(
+        Call((1, PUBLIC, 4, False), "one row"),
+        Call((12, PUBLIC, 4, False), "rows between two measurements"),
+        Call((256, PUBLIC, 4, True), "a dense copy is kept"),
+    ),
+    hidden=hidden,
+    where=f'{LESSON}, "Kernel families, by M"',
+    hints=(
+        "First which measured number of rows stands for yours, then who may run at all, then who is fastest.",
+        "The first measured number that is not below `rows`, or the largest there is. Strike out the gemv where rows > gemv_rows and dense where no copy is kept; of what is left at that number, the smallest time.",
+        "known = sorted({m for m, _, _ in measured}); at = next((m for m in known if m >= rows), known[-1]); then min((us, name) for m, name, us in measured if m == at and it may run)[1]",
+    ),
+    mistakes=mistakes("dispatch"),
+)  # fmt: skip
+
+QUESTIONS = (DISPATCH,)

@@ -1,0 +1,104 @@
+"""Quantized layouts: codes, scales and bytes in numpy, and kernels that read a packed weight once and nothing wider."""
+
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.topics.quantization_layouts import budgets, cases, concepts, dispatch, mistakes, wanted
+from grader.topics.quantization_layouts.cases import sizes
+
+LESSON = concepts.LESSON
+LARGE = Case(sizes(28672, 8192, 128), "bf16", sm_count=132)
+FEW_ROWS = Case(sizes(28672, 8192, 128, 16), "bf16", sm_count=132)
+
+WORDS = Tensor("w", "nk", lambda s: (s["N"], s["K"] // 8), "i32")
+SCALES = Tensor("s", "ng", lambda s: (s["N"], s["K"] // s["G"]))
+
+GEMV = KernelQuestion(
+    id="quantization_layouts.w4a16_gemv",
+    notebook="kernel",
+    asks="y = W x for one row x of fp16 or bf16 and a packed W: w[n, k // 8] holds the code of column k in bits 4 (k % 8) to 4 (k % 8) + 3, and the weight is (code - 8) s[n, k // G]",
+    parts=(
+        Part("values", 4, "values"),
+        Part("traffic", 3, "traffic"),
+        Part("compiled", 1, "compiled"),
+        Part("speed", 3, "traffic", gpu="speed"),
+    ),
+    tensors=(WORDS, SCALES, Tensor("x", "k", ("K",)), Tensor("y", "n", ("N",), role="out")),
+    inputs=cases.packed,
+    reference=wanted.layer,
+    tolerance=wanted.within,
+    public=(
+        Case(sizes(64, 256, 64)),
+        Case(sizes(50, 160, 32), kind="rows and groups that fill no block"),
+        Case(sizes(48, 384, 128), "bf16"),
+        Case(sizes(33, 192, 64), layout={"w": "transposed", "x": "spread 3"}, kind="words column by column, x with gaps"),
+    ),
+    hidden=cases.hidden_gemv,
+    metered=budgets.metered_gemv,
+    budgets={"traffic": budgets.gemv, "speed": budgets.gemv_flow},
+    useful=budgets.useful,
+    most_launches=2,
+    compile_case=Case(sizes(4096, 4096, 128), "bf16", sm_count=132),
+    sampled=samples.rows("N"),
+    targets=(90, 80),
+    speed=Speed("linear_in_16_bits", LARGE, full=1 / 1.3, none=2 / 1.3, bound=budgets.bound, sampled=samples.rows("N")),
+    where=f'{LESSON}, "The kernel, line by line"',
+    hints=(
+        "Begin with one program for 16 rows and a block of words: load a word once, and ask what each of its eight codes meets in x.",
+        "Give the eight codes an axis of their own: w[:, :, None] >> (4 * tl.arange(0, 8))[None, None, :] & 15, of shape (rows, words, 8), against x as (words, 8). Sum the last axis, times the scale of the word, and add up in fp32.",
+        "part = tl.sum((code - 8).to(tl.float32) * x[None, :, :], 2); acc += part * s, with s loaded at s_ptr + offs_n[:, None] * stride_sn + (word * 8 // G)[None, :] * stride_sg; at the end tl.sum(acc, 1).",
+    ),
+    mistakes=mistakes.GEMV,
+)  # fmt: skip
+
+GEMM = KernelQuestion(
+    id="quantization_layouts.w4a16_gemm",
+    notebook="kernel",
+    entry="launch_gemm",
+    asks="Y = X W.T for any number of rows of X and a packed W: w[n, k // 8] holds the code of column k in bits 4 (k % 8) to 4 (k % 8) + 3, and the weight is (code - z[n, k // G]) s[n, k // G], multiplied on tensor cores",
+    parts=(
+        Part("values", 4, "values"),
+        Part("traffic", 3, "traffic"),
+        Part("compiled", 2, "compiled"),
+        Part("speed", 3, "traffic", gpu="speed"),
+    ),
+    tensors=(
+        WORDS,
+        SCALES,
+        Tensor("z", "ng", lambda s: (s["N"], s["K"] // s["G"]), "u8"),
+        Tensor("x", "mk", ("M", "K")),
+        Tensor("y", "mn", ("M", "N"), role="out"),
+    ),
+    inputs=cases.packed,
+    reference=wanted.layer,
+    tolerance=wanted.within,
+    public=(
+        Case(sizes(64, 256, 64, 16)),
+        Case(sizes(50, 160, 32, 7), kind="ragged in every direction"),
+        Case(sizes(64, 384, 128, 32), "bf16", kind="more rows of X than sixteen"),
+        Case(sizes(33, 192, 64, 5), layout={"w": "transposed", "x": "transposed"}, kind="words and X column by column"),
+    ),
+    hidden=cases.hidden_gemm,
+    metered=budgets.metered_gemm,
+    budgets={"traffic": budgets.gemm, "speed": budgets.gemm_flow},
+    useful=budgets.useful,
+    most_launches=2,
+    compile_case=Case(sizes(4096, 4096, 128, 16), "bf16", sm_count=132),
+    sampled=samples.rows("N"),
+    targets=(90, 80),
+    instruction={80: "mma.sync"},
+    most_spills=256,
+    speed=Speed("linear_in_16_bits", FEW_ROWS, full=1.0, none=2.0, bound=budgets.bound, sampled=samples.rows("N")),
+    where=f'{LESSON}, "Kernel families, by M"',
+    hints=(
+        "Tensor cores want 16-bit operands in tl.dot. Which block of your GEMV holds what they are made of, and what shape should it have?",
+        "After the scale the block has the shape (BLOCK_N, WORDS, 8): tl.reshape makes (BLOCK_N, 8 * WORDS) of it, columns in their order. Round it to x's dtype, load X as (BLOCK_M, 8 * WORDS), and multiply.",
+        "w = ((code - z[:, :, None]).to(tl.float32) * s[:, :, None]).to(x_ptr.dtype.element_ty); acc = tl.dot(x, tl.trans(tl.reshape(w, (BLOCK_N, 8 * WORDS))), acc)",
+    ),
+    mistakes=mistakes.GEMM,
+)  # fmt: skip
+
+QUESTIONS = (*concepts.QUESTIONS, GEMV, GEMM, *dispatch.QUESTIONS)
+SHORTCUTS = {
+    **concepts.SHORTCUTS,
+    GEMV.id: mistakes.GEMV_SHORTCUTS,
+    GEMM.id: mistakes.GEMM_SHORTCUTS,
+}
