@@ -19,6 +19,9 @@ WRONG = {
         "splits summed as they are": changed(
             ("weight = tl.exp(m - tl.max(m, 0))", "weight = tl.where(mask, 1.0, 0.0)"), mistake="maxima apart"
         ),
+        "places without a split of maximum zero": changed(
+            ('mask=mask, other=float("-inf"))', "mask=mask, other=0.0)")
+        ),
         "sum without the weights": changed(("tl.sum(l * weight, 0)", "tl.sum(l, 0)")),
         "splits averaged": changed(
             (
