@@ -89,16 +89,17 @@ def compared(question, group: list[Call], outcome) -> list[tuple[Call, Failed | 
         want = question.reference(*copy.deepcopy(call.args))
         trouble = returned.differs(question, question.entry, encoded, want, outcome.arrays)
         seen[number] = (call, encoded, outcome.arrays)
-        rows.append((call, as_failed(question, trouble, seen, want) if trouble else None))
+        agree = returned.which_agree(question, encoded, want, outcome.arrays) if trouble else ""
+        rows.append((call, as_failed(question, trouble, seen, want, agree) if trouble else None))
     return rows
 
 
-def as_failed(question, trouble: Difference | str, seen: dict, want) -> Failed:
+def as_failed(question, trouble: Difference | str, seen: dict, want, agree: str) -> Failed:
     look = SOME_CASE.format(question.entry)
     if isinstance(trouble, str):
         look = f"what {question.entry} returns" if "must" in trouble else look
         return Failed(trouble, look, told="values that differ", seen=seen)
-    look = trouble.pattern.sentence() or look
+    look = "; ".join(filter(None, (agree, trouble.pattern.sentence()))) or look
     single = None if isinstance(want, tuple | list | dict) or np.ndim(want) else (trouble.got, trouble.want)
     return Failed(trouble.sentence(), look, told="values that differ", seen=seen, single=single)
 
@@ -178,5 +179,5 @@ def written(question, call: Call) -> str:
 
 def _shown(value) -> str:
     if isinstance(value, np.ndarray):
-        return str(value.tolist()) if value.size <= 6 else f"array{value.shape}"
-    return repr(value)
+        return str(value.tolist()) if value.size <= 6 else f"an array of {' x '.join(map(str, value.shape))}"
+    return f"{value:.6g}" if isinstance(value, float) and len(repr(value)) > 8 else repr(value)

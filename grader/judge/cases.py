@@ -71,12 +71,12 @@ def in_full(case) -> str:
 
 
 WHERE_TO_LOOK = {
-    "OutOfBounds": "the mask of that access, on each of its axes, and the strides that lead to it",
+    "OutOfBounds": "what its index is made of (the program's own part, the strides), and its mask",
     "NotImplementedError": "replace that line by your own code",
     "Ended": "a loop that never ends, or far too many values at once",
     "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
-PLACES = {"launch": "what launch(p) returns"}  # where no line is to blame
+PLACES = {"launch": "launch(p), and what it names"}  # where no line is to blame
 ERROR_IN_WORDS = {
     "OutOfBounds": "an access outside a tensor",
     "Ended": "its process was stopped or ended itself",

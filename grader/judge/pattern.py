@@ -11,6 +11,7 @@ FACTORS = {
 }  # fmt: skip
 ALIKE = 1e-3  # how far a factor may vary in fp32
 ALIKE_HALF = 1e-2  # and in 16 bits
+LISTED = 4  # places told one by one
 MOSTLY = 0.8  # of a side of the diagonal
 NEARLY = 0.02  # of the largest: rounding, not another number
 EMPTY = 2**31 - 1
@@ -78,7 +79,7 @@ class Pattern:
         step = np.unique(np.diff(hit))
         if len(step) == 1 and len(hit) >= FEW:
             return f"at {word}{first} and every {int(step[0])} further"
-        return ""
+        return f"at {word}{', '.join(map(str, hit))}" if len(hit) <= LISTED and size > 2 * LISTED - 1 else ""
 
     def _relation(self) -> str:
         came, want = self.came[self.wrong], self.want[self.wrong]
@@ -164,7 +165,7 @@ class Pattern:
         if self.want.ndim == 0:
             return ""
         bad = self.wrong.reshape(self.want.shape[0], -1).any(axis=-1)
-        if bad.all() or not bad.any() or len(bad) < FEW:
+        if bad.all() or bad.sum() < 2 or len(bad) < FEW:
             return ""
         for name, values in given.items():
             values = np.asarray(values)

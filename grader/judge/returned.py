@@ -39,6 +39,25 @@ def _sequence(question, name: str, encoded, want, arrays: dict) -> Difference | 
     return ""
 
 
+def which_agree(question, encoded, want, arrays: dict) -> str:
+    """Of several results, which are right: empty where none is, or there is only one."""
+    items = (
+        items_of(encoded, arrays) if isinstance(encoded, dict) and isinstance(want, tuple | list) else None
+    )
+    if items is None or len(items) != len(want):
+        return ""
+    as_sent = [item if isinstance(item, dict) else {"value": item} for item in items]
+    right = [not differs(question, "", item, w, arrays) for item, w in zip(as_sent, want, strict=True)]
+    if all(right) or not any(right):
+        return ""
+    if all(right[: (first := right.index(False))]) and first and not any(right[first:]):
+        return (
+            f"the first {first} of its {len(right)} results agree" if first > 1 else "its first result agrees"
+        )
+    places = ", ".join(f"[{place}]" for place, is_right in enumerate(right) if is_right)
+    return f"of its {len(right)} results {places} agree{'s' * (right.count(True) == 1)}"
+
+
 def items_of(encoded, arrays: dict) -> list | None:
     """The items of a list or tuple, or of an array taken for one."""
     if isinstance(encoded.get("list"), list):

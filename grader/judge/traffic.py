@@ -16,7 +16,7 @@ UNITS = {"programs": "programs", "dot": "FLOP", "wide dot": "FLOP", "operations"
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     question = evidence.question
-    result.evidence = "counted in the interpreted IR"
+    result.evidence = "counted here on the CPU"
     run = evidence.run(METERED)
     budgets = question.budgets[part.name](run.case)
     result.asked = budgets_in_words(budgets, question.most_launches)

@@ -12,7 +12,7 @@ SHOWN_DRAWS = 3  # a mistake need not show in the first
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
-    result.evidence = "values of the interpreted IR"
+    result.evidence = "run here on the CPU"
     public, hidden = evidence.public, evidence.hidden
     runs = judge_public(evidence, public)
     evidence.run_ahead(hidden + [p for p in (METERED,) if p in evidence.cases])

@@ -66,7 +66,7 @@ def test_a_right_kernel_is_judged_on_the_gpu_and_timed(bench, small):
     steps = []
     verdict = judge(small, say=steps.append)
     assert (verdict.verdict, verdict.points) == (PASS, 8), str(verdict)
-    assert verdict.parts[0].evidence == "values of the interpreted IR and on a stand-in"
+    assert verdict.parts[0].evidence == "run here on the CPU and on a stand-in"
     header, arrays = bench.said[-1]
     assert header["bar"] == "matmul" and set(arrays) == {"a", "b"}
     counts = [step for step in steps if step.startswith("compiling") and "…" in step]

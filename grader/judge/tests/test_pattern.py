@@ -37,6 +37,7 @@ def random(shape):
         (changed(WANT, np.s_[:, 5:], random((6, 3))), WANT, "y is wrong only from column 5 on"),
         (changed(WANT, np.s_[:, -1], random(6)), WANT, "at column 7, the last"),
         (changed(WANT, np.s_[:2], 0.0), WANT, "y is wrong only up to row 1; all that is wrong is 0"),
+        (changed(VECTOR, [3, 4, 11], random(3)), VECTOR, "y is wrong only at element 3, 4, 11"),
         (changed(VECTOR, np.s_[::5], random(8)), VECTOR, "at element 0 and every 5 further"),
         (np.where(np.triu(np.ones((8, 8)), 1) > 0, random((8, 8)), SQUARE), SQUARE, "only above the diagonal"),
         (changed(WANT, np.s_[3:], np.nan), WANT, "from row 3 on; what is wrong is NaN"),

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grader.judge import answer, compiled, record, sampled, statistics
+from grader.judge import answer, compiled, record, returned, sampled, statistics
 from grader.judge.compare import difference
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.questions.memory import strides
@@ -141,3 +141,20 @@ def test_of_many_records_there_is_a_newest_and_a_best(tmp_path, monkeypatch):
     assert record.last("gemm_tiling.reuse")["day"] == 4
     assert record.best("gemm_tiling.reuse")["day"] == 3
     assert record.last("nothing.yet") is None and record.best("nothing.yet") is None
+
+
+@pytest.mark.parametrize(
+    "came, said",
+    [
+        ([1.0, 2.0, 9.0], "the first 2 of its 3 results agree"),
+        ([1.0, 9.0, 9.0], "its first result agrees"),
+        ([9.0, 2.0, 9.0], "of its 3 results [1] agrees"),
+        ([9.0, 2.0, 3.0], "of its 3 results [1], [2] agree"),
+        ([9.0, 9.0, 9.0], ""),
+        ([1.0, 2.0], ""),
+    ],
+)
+def test_which_of_several_results_agree_is_said(came, said):
+    question = SimpleNamespace(atol=0.0, rtol=1e-9)
+    encoded = {"list": [{"value": value} for value in came]}
+    assert returned.which_agree(question, encoded, (1.0, 2.0, 3.0), {}) == said

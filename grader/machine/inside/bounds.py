@@ -72,14 +72,21 @@ def by_place_in_tile(
     return next(((a, i) for a, i in at.items() if not 0 <= i < tensor.shape[a]), None)
 
 
-def otherwise(tensor: Storage, element: int, axis: int, index: int, moved: set[int]) -> str:
-    """A tile that does not move along the finer axes may have left the tensor along one of them as well."""
+def otherwise(tensor: Storage, element: int, axis: int, index: int, corner: dict, moved: set[int]) -> str:
+    """One number past the end is also a place past the end of the last row. Which was meant is known only where the
+    tile moves along that axis too, from a corner that lies within a row."""
     finer = [a for a in coarse_to_fine(tensor) if tensor.strides[a] < tensor.strides[axis]]
-    if index != tensor.shape[axis] or not finer or tensor.strides[finer[0]] in moved:
+    if (
+        index != tensor.shape[axis]
+        or not finer
+        or (tensor.strides[finer[0]] in moved and corner.get(finer[0]))
+    ):
         return ""
-    rest = element - (index - 1) * tensor.strides[axis]
-    letter = tensor.axes[finer[0]]
-    return f"; or {letter} = {rest // tensor.strides[finer[0]]} of the last {tensor.axes[axis]}, where it has {tensor.shape[finer[0]]}"
+    rest = (element - (index - 1) * tensor.strides[axis]) // tensor.strides[finer[0]]
+    words = POSITIONS.get(len(tensor.shape), ())
+    fine = f"{words[finer[0]]} " if words else ""
+    last = f"its last {words[axis]}" if words else f"its last {tensor.axes[axis]}"
+    return f"; by the same address {fine}{tensor.axes[finer[0]]} = {rest} of {last}, which has {tensor.shape[finer[0]]}"
 
 
 def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, row_of, where, tile, line: int):
@@ -88,7 +95,7 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
     """
     lane = int(np.flatnonzero(bad)[0])
     row = int(row_of[lane])
-    program, steps = where(row), {}
+    program, steps, corner = where(row), {}, {}
     element = (int(address[lane]) - tensor.base) // tensor.itemsize
     along = None
     if not bad[row_of == row].all():
@@ -96,22 +103,31 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
         steps = steps_of(tensor, pointer)
         mine = np.argwhere(pointer == address[lane])
         along = by_place_in_tile(tensor, pointer, tuple(mine[0]), steps) if len(mine) == 1 else None
+        corner = decoded(tensor, (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize)
     facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.extent}
     if along is None and tensor.extent:
         along = beyond(tensor, element, set(steps.values()))
     if along is not None:
         axis, index = along
         facts |= {"axis": tensor.axes[axis], "index": index, "size": tensor.shape[axis]}
-        what = place_of(tensor, axis, index) + otherwise(tensor, element, axis, index, set(steps.values()))
+        what = place_of(tensor, axis, index) + otherwise(
+            tensor, element, axis, index, corner, set(steps.values())
+        )
     elif 0 <= element < tensor.extent:
         spread = min(tensor.strides[a] for a in coarse_to_fine(tensor))
         what = f"element {element}, a gap: its elements lie {spread} apart"
     else:
         what = f"element {element}, and its elements are 0 to {tensor.extent - 1}"
-    message = f"{kind} outside {tensor.name}: program {tuple(program)} reached {what}"
+    message = f"{kind} outside {tensor.name}: program {ids(program)} reached {what}"
     return KernelError("OutOfBounds", message, line, **facts)
 
 
+def ids(program: list) -> str:
+    """A program by its ids, as far as any but the first says something."""
+    most = max((axis for axis, number in enumerate(program) if number), default=0)
+    return f"{program[0]}" if most == 0 else f"({', '.join(map(str, program[: most + 1]))})"
+
+
 def nowhere(kind: str, program: list, line: int) -> KernelError:
-    message = f"{kind} outside every tensor: program {tuple(program)} followed a pointer that leads to none"
+    message = f"{kind} outside every tensor: program {ids(program)} followed a pointer that leads to none"
     return KernelError("OutOfBounds", message, line, program=program)

@@ -121,7 +121,10 @@ def test_a_column_that_runs_into_the_next_row_is_a_column():
 def test_where_one_number_fits_two_axes_both_are_said():
     tensors = {"x": np.zeros((4, 2), np.float32), "o": np.zeros(3, np.float32)}
     error = on_machine(at, (1,), tensors, scalars={"n": 8}, shapes={"x": ((4, 2), None, "mk")}).error
-    assert "row m = 4 of x, which has 4; or k = 2 of the last m, where it has 2" in error["message"]
+    assert (
+        "row m = 4 of x, which has 4; by the same address column k = 2 of its last row, which has 2"
+        in error["message"]
+    )
 
 
 @triton.jit
