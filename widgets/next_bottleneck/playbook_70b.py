@@ -135,7 +135,7 @@ def _bars(r: Result, i: int, now: bool, places) -> list[dict]:
                 text(f"round{i}-{p}-name", left + wide / 2, y + 37, name, "inverse", "small", "middle")
             )
         start += share_s
-    told, end, pulled = units.seconds(one.reported_s), x(start), _pulled(r, i, x, y + 46)
+    told, end, pulled = units.seconds(one.reported_s), x(start), _pulled(r, i, x, y + 48)
     beside = _clear_of_knob(pulled, x(one.reported_s) + 8, told)
     marks += [
         text(f"round{i}-a-ms", end + (18 if drawn else 8), y + 38, units.seconds(one.arithmetic_s), "ink" if _agrees(one) else "hot", bold=True),

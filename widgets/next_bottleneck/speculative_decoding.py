@@ -29,7 +29,7 @@ BATCH = powers_of_two("batch", "Requests in the batch", 1, 1, MOST_BATCH)
 STEPS_SHOWN = 16
 # (both lanes of time, the chances, the guesses, the batch, height)
 PLACES = {True: (Box(80, 36, 384, 100), Box(562, 56, 150, 74), Box(58, 230, 330, 120), Box(470, 230, 240, 120), 376),
-          False: (Box(14, 44, 304, 132), Box(44, 650, 280, 76), Box(56, 264, 274, 116), Box(44, 458, 286, 116), 752)}  # fmt: skip
+          False: (Box(14, 44, 304, 132), Box(44, 650, 280, 76), Box(56, 264, 274, 116), Box(44, 458, 286, 116), 758)}  # fmt: skip
 BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
 
 
@@ -177,6 +177,7 @@ def _chances(r: Result, at: Box) -> list[dict]:
             box,
             y,
             every=1 if wide / (r.drafts + 1) > 14 else 3,
+            below=28,  # clear of the knob at a chance of 0
         ),
     )
     if r.drafts == 0:

@@ -33,6 +33,7 @@ HOW = {
     "asynchronous": "beside the multiply",
     "separate": "16 bits written, then read",
 }
+FADE = 44  # how far below the chart's top an area begins to fade that goes on above it
 NAMED = {8: "int8 W8A16", 4: "int4 W4A16", 2: "2-bit, mixed"}  # the formats that a kernel unpacks
 
 
@@ -175,6 +176,8 @@ def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[d
     if min(there[-2][0], back[-2][0]) < end:  # it goes on above the chart: no frame closes it there
         upper, lower = sorted((there, back), key=lambda line: line[-1][1])
         marks.append(path(f"{id}-open", [upper[-2], upper[-1], lower[-1]], "inverse"))
+        left = min(there[-2][0], back[-2][0]) - FADE  # from there the area may lie in the fading strip
+        marks.append(rect(f"{id}-fade", left, y(y.hi) - 1, end + 2 - left, FADE, "fade"))
     return marks
 
 

@@ -139,7 +139,9 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     done_s = graph_s + shown * work_s
     if now >= done_s - 1e-12 and x.hi - done_s > 1e-9:
         marks += _gained(x(done_s), at.right, top, x.hi - done_s)
-    marks.append(line("now", x(now), at.y - 2, x(now), top + 36, "now"))
+    # on a phone the lower lane's name stands between the lanes: the line does not run behind it
+    ends = ((at.y - 2, top + 36),) if wide else tuple((y - 2, y + 36) for y in tops)
+    marks += [line(f"now{i}", x(now), a, x(now), b, "now") for i, (a, b) in enumerate(ends)]
     for id, name, y in zip(("eager", "graph"), ("launched", "in a graph"), tops, strict=True):
         place = (at.x - 10, y + 21, "end") if wide else (0, y - 6, "start")
         marks.append(text(f"{id}-name", *place[:2], name, anchor=place[2]))
