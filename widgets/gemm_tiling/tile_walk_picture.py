@@ -33,7 +33,7 @@ def tile(r: Result, at: Box) -> list[dict]:
         corners = [(right, at.y + high), (right, low), (at.x, low), (at.x, at.y + high)]
         asked = f"{r.bm_asked} × {r.bn_asked}"
         marks.append(path("tile-asked", corners, "limit", f"asked for: {asked}"))
-        x, y = (at.x - 14, at.bottom + 20) if at.w > 90 else (at.right + 44, at.y + 30)
+        x, y = (at.x - 14, at.bottom + 30) if at.w > 90 else (at.right + 44, at.y + 30)
         marks.append(text("tile-asked-name", x, y, f"dashed: asked for {asked}", "muted", "small"))
     return [
         *marks,

@@ -6,7 +6,7 @@ from widgets import units
 from widgets.scene import line, rect, text
 
 LEFT, COLUMN, WIDE_BAR = 470, 58, 34  # where the token's numbers end, from one expert to the next, a bar
-ZERO, UNIT = 226, 46  # below the panel's top: the logits' zero; and how high a logit of 1 is
+ZERO, UNIT = 234, 44  # below the panel's top: the logits' zero; and how high a logit of 1 is
 SHOW = units.fixed(2)
 
 
@@ -47,10 +47,12 @@ def choice_panel(
                  "now" if kept else "idle", f"Token {token}, expert {e}: logit {SHOW(logit)}"),
         ]  # fmt: skip
         if e in weights:
-            end = zero - logit * UNIT + (-6 if logit >= 0 else 15)
+            weight = SHOW(weights[e])
             marks.append(
-                text(f"gate-weight{e}", _middle(e), end, SHOW(weights[e]), "now", "body", "middle", True)
+                text(f"gate-weight{e}", _middle(e), top + 120, weight, "now", "small", "middle", True)
             )
+    if weights:
+        marks.append(text("gate-weight", LEFT, top + 120, "weight", "muted", "small", "end"))
     return marks
 
 

@@ -193,7 +193,10 @@ def _curve(r: Result, at: Box) -> list[dict]:
     tip = f"{units.count(r.gpus)} GPUs: {shown}"
     marks.append(handle("pull-gpus", here, at.bottom, "hot", drag(GPUS, "x", x), tip=tip))
     side, shift = ("end", -12) if here > at.x + 120 else ("start", 12)
-    under = min(at.bottom - 16, low + 26)
+    under, knob = min(at.bottom - 16, low + 26), y(r.measured_mfu)
+    reaches = here < x(MEASURED_AT) < here + shift + text_width(shown, "body", True) + 12
+    if side == "start" and reaches and abs(under - 4 - knob) < 26:
+        under = knob + 32  # below the knob
     return [*marks, text("here-name", here + shift, under, shown, "hot", "body", side, True)]
 
 
@@ -208,7 +211,8 @@ def _nodes(r: Result, at: Box) -> list[dict]:
         title += ": all wait for the slowest"
     marks = [text("nodes-title", 0, at.y - 32, title, bold=True)]
     if r.operating_share:
-        days = f"{units.number(r.benchmark_days)} days become {units.number(r.production_days)}"
+        before, after = units.number(r.benchmark_days), units.number(r.production_days)
+        days = f"{before} days become {after}" if wide else f"{before} → {after} days"
         marks.append(text("nodes-days", 720 if wide else 340, at.y - 32, days, "overhead", "small", "end", True))  # fmt: skip
     time = axis_x("time", x, at.bottom, "", lambda s: units.seconds(s) if s else "0", at.y,
                     (0, 0.1, 0.2, 0.3, 0.4, 0.5) if wide else (0, 0.2, 0.4))  # fmt: skip

@@ -217,9 +217,7 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     over = [one.drafts for one in r.at_guesses if one.token_s > top]
     if over:
         place = (at.x, "start") if r.drafts > MOST_DRAFTS / 2 else (at.right, "end")  # away from the knob
-        marks.append(
-            text("guesses-over", place[0], at.y - 8, "at the top: longer still", "muted", "small", place[1])
-        )
+        marks.append(text("guesses-over", place[0], at.y - 8, "↑ longer still", "muted", "small", place[1]))
     x = linear(0, MOST_DRAFTS, at.x + at.w / 26, at.right - at.w / 26)
     tip = f"{r.drafts} guesses: {units.seconds(r.token_s)} a token"
     knob = handle("pull-guesses", x(r.drafts), y(r.token_s), "now", drag(GUESSES, "x", x), tip=tip)

@@ -119,13 +119,13 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
             circle(f"{id}-dot{i}", x, y(stays), _dot(box), "primary" if stays else "hot", tip),
         ]
     marks += _outlier(id, box, y, kept, r)
-    for b, error in enumerate(kept.block_errors):
+    words = "error " if blocks <= 8 * box.w / 664 else ""
+    names = [f"{words}{units.percent(error, 0)}" for error in kept.block_errors]
+    widest = max(text_width(name, "small") for name in names)
+    for b, (error, name) in enumerate(zip(kept.block_errors, names, strict=True)):
         x = box.x + (b + 0.5) * kept.group * pitch
         role = "hot" if error > 0.25 else "muted"
-        name = f"error {units.percent(error, 0)}" if blocks <= 8 * box.w / 664 else units.percent(error, 0)
-        if kept.group * pitch > text_width(name, "small") or (
-            b % 2 == 0 and 2 * kept.group * pitch > text_width(name, "small")
-        ):
+        if kept.group * pitch > widest or (b % 2 == 0 and 2 * kept.group * pitch > widest):
             marks += about(
                 f"errors_{id}", text(f"{id}-error{b}", x, box.bottom + 18, name, role, "small", "middle")
             )

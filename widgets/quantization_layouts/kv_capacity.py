@@ -234,7 +234,15 @@ def _request(r: Result, at: Box) -> list[dict]:
             text(f"r-{id}-bytes", WIDE if at.x else NARROW, top + (22 if at.x else -3), units.si_bytes(s.request_bytes), "ink", "body", "end", bold=True),
         ]  # fmt: skip
         empty = f"{units.percent(1 - s.used_share, 0)} empty"
-        marks += _inside(f"r-{id}-share", x(held), x(s.request_bytes), top + 21, empty, "ink", "waste")
+        marks += _inside(
+            f"r-{id}-share",
+            max(x(held), pulled["x"] + 12) if i == 0 else x(held),
+            x(s.request_bytes),
+            top + 21,
+            empty,
+            "ink",
+            "waste",
+        )
     return [*marks, pulled]
 
 

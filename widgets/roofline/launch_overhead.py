@@ -223,7 +223,8 @@ def _caption(r: Result, upto: int) -> str:
     work_s = r.work_s / r.layers / r.kernels
     now = upto * (r.launch_s + work_s)
     ahead = min(shown, int((now - r.graph_s / (r.layers * r.kernels) * shown) / work_s + 1e-9))
-    return (f"After {units.seconds(now)}: {upto} kernels are done where each is launched, and {max(0, ahead)} of the "
+    done = "1 kernel is" if upto == 1 else f"{upto} kernels are"
+    return (f"After {units.seconds(now)}: {done} done where each is launched, and {max(0, ahead)} of the "
             f"{shown} in the graph.")  # fmt: skip
 
 
