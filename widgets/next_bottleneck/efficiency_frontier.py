@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, log, text_width
+from widgets.charts import Box, Scale, axis_x, axis_y, log, text_width
 from widgets.controls import log_slider, powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -157,6 +157,63 @@ def _count(n: int, one: str) -> str:
     return f"{n} {one}" if n == 1 else f"{n} {one}s"
 
 
+@dataclass(frozen=True)
+class Frontier:
+    """Where the edge of what can be reached runs in the picture."""
+
+    edge: list[tuple[float, float]]
+    full: list[tuple[float, float]]  # with the most users, on to the plot's right side
+    inside: bool  # its name stands to the left of its line, on what is out of reach
+
+    @property
+    def name_x(self) -> float:
+        return self.edge[0][0] + (-6 if self.inside else 6)
+
+    def line(self, at: Box) -> list[tuple[float, float]]:
+        return [(self.edge[0][0], at.y), *self.edge]
+
+    def ground(self, px: float, py: float) -> str:
+        """What a text at this place stands on."""
+        n = next((i for i, (_, ey) in enumerate(self.edge) if ey > py), None)
+        left = self.edge[0][0] if n == 0 else self.edge[-1][0] if n is None else self.edge[n - 1][0]
+        return "idle" if px < left or py > edge_at(self.full, px) else ""
+
+
+def _frontier(r: Result, at: Box, x: Scale, y: Scale) -> Frontier:
+    edge, last = [(x(one.between_tokens_s), y(one.usd_per_1k)) for one in r.edge], r.edge[-1]
+    # with the most users, later tokens cost more: a straight line on two log scales, up to the plot's right side
+    full = [(x(s), y(last.usd_per_1k * s / last.between_tokens_s)) for s in (last.between_tokens_s, x.hi)]
+    return Frontier(edge, full, edge[0][0] - at.x > 66)
+
+
+def _out_of_reach(r: Result, at: Box, to: Frontier) -> list[dict]:
+    """The frontier by name, and grey what lies beyond it."""
+    most, who = r.edge[-1].users, f"{_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"
+    beyond = [(at.x, at.y), *to.line(at), to.full[1], (at.right, at.bottom), (at.x, at.bottom)]
+    tip = f"out of reach of {who}: faster than memory and arithmetic allow, or more users than the {most} whose caches fit"
+    side, on = ("end", "idle") if to.inside else ("start", "")
+    return [
+        path("beyond", beyond, "idle", tip, closed=True),
+        *about("floor", path("edge", to.line(at), "hot", f"the frontier of {who}")),
+        path("full", to.full, "limit", f"{most} users: their caches fill the memory"),
+        text("edge-name", at.right - 8, at.bottom - 26, "out of reach of", "ink", "small", "end", on="idle"),
+        text("edge-who", at.right - 8, at.bottom - 10, who, "ink", "small", "end", bold=True, on="idle"),
+        text("frontier-name", to.name_x, at.y + 34, "frontier", "hot", "small", side, bold=True, on=on),
+    ]
+
+
+def _taken(r: Result, at: Box, to: Frontier, late: float, lost: list[tuple[float, float]]) -> list[tuple]:
+    """Where no label may stand: on lines, and on the words that have their place."""
+    taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in _along([*to.line(at), *to.full])]
+    taken += [(px - 2, py - 2, px + 2, py + 2) for px, py in _along(lost)]
+    taken.append((at.right - 116, at.bottom - 40, at.right, at.bottom))
+    left = to.name_x - 60 if to.inside else to.name_x
+    taken.append((left, at.y + 22, left + 60, at.y + 40))
+    if r.application == "chatbot":
+        taken += [(late - 2, at.y, late + 2, at.bottom), (late, at.y, at.right, at.y + 20)]
+    return taken
+
+
 def _plot(r: Result, at: Box) -> list[dict]:
     """Down and left is better, as far as the edge: your point is pulled along it and up to it, not past it."""
     x, y = log(0.0003, 1.0, at.x, at.right), log(0.00005, 2.0, at.bottom, at.y)
@@ -164,34 +221,12 @@ def _plot(r: Result, at: Box) -> list[dict]:
     marks += axis_y("cost", y, at.x, "$ for 1,000 tokens", lambda v: f"${units.number(v)}", right=at.right,
                     ticks=(0.001, 0.01, 0.1, 1))  # fmt: skip
     marks += axis_x("latency", x, at.bottom, "between two tokens", units.seconds, ticks=(0.001, 0.01, 0.1))
-    late = x(CHAT_S)
-    upright = []
-    if r.application == "chatbot":
-        upright.append(late)
-    edge = [(x(one.between_tokens_s), y(one.usd_per_1k)) for one in r.edge]
-    last = r.edge[-1]
-    # with the most users, later tokens cost more: a straight line on two log scales, up to the plot's right side
-    full = [(x(s), y(last.usd_per_1k * s / last.between_tokens_s)) for s in (last.between_tokens_s, x.hi)]
-    who = f"{_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"
-    beyond = [(at.x, at.y), (edge[0][0], at.y), *edge, full[1], (at.right, at.bottom), (at.x, at.bottom)]
-    tip = f"out of reach of {who}: faster than memory and arithmetic allow, or more users than the {last.users} whose caches fit"
-    marks.append(path("beyond", beyond, "idle", tip, closed=True))
-    marks += about("floor", path("edge", [(edge[0][0], at.y), *edge], "hot", f"the frontier of {who}"))
-    marks.append(path("full", full, "limit", f"{last.users} users: their caches fill the memory"))
-    marks += [
-        text("edge-name", at.right - 8, at.bottom - 26, "out of reach of", "ink", "small", "end", on="idle"),
-        text("edge-who", at.right - 8, at.bottom - 10, who, "ink", "small", "end", bold=True, on="idle"),
-    ]
-    inside = edge[0][0] - at.x > 66  # else it stands to the right of its line
-    name_x = edge[0][0] + (-6 if inside else 6)
-    marks.append(
-        text("frontier-name", name_x, at.y + 34, "frontier", "hot", "small", "end" if inside else "start",
-             bold=True, on="idle" if inside else "")
-    )  # fmt: skip
+    late, to = x(CHAT_S), _frontier(r, at, x, y)
+    marks += _out_of_reach(r, at, to)
     if r.application == "chatbot":
         tip = "too late for a chatbot: above 50 ms"
         marks += [
-            line("limit", late, edge_at(full, late), late, at.y, "limit", tip),
+            line("limit", late, edge_at(to.full, late), late, at.y, "limit", tip),
             text("limit-name", late + 5, at.y + 14, "too late to chat", "muted", "small"),
         ]
     bx, by = x(r.b.between_tokens_s), y(r.reported_b_usd)
@@ -221,21 +256,8 @@ def _plot(r: Result, at: Box) -> list[dict]:
     mine = handle("yours-dot", mx, my, "now", drag(REACHED, "x", lambda share: x(r.floor_s / (share / 100))),
                   pull_users, tip=tip)  # fmt: skip
     wanted.append(("b-reported", "reported", bx, by, "muted"))
-    taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in _along([(edge[0][0], at.y), *edge, *full])]
-    taken += [(px - 2, py - 2, px + 2, py + 2) for px, py in _along([(x(r.floor_s), y(gained)), (mx, my)])]
-    taken += [(px - 2, at.y, px + 2, at.bottom) for px in upright]
-    taken.append((at.right - 116, at.bottom - 40, at.right, at.bottom))
-    taken.append(
-        (name_x - 60, at.y + 22, name_x, at.y + 40) if inside else (name_x, at.y + 22, name_x + 60, at.y + 40)
-    )
-    taken += [(late, at.y, at.right, at.y + 20)] if upright else []
-
-    def ground(px: float, py: float) -> str:
-        n = next((i for i, (_, ey) in enumerate(edge) if ey > py), None)
-        left = edge[0][0] if n == 0 else edge[-1][0] if n is None else edge[n - 1][0]
-        return "idle" if px < left or py > edge_at(full, px) else ""
-
-    return marks + _labels(wanted, taken, ground, at) + [mine]
+    taken = _taken(r, at, to, late, [(x(r.floor_s), y(gained)), (mx, my)])
+    return marks + _labels(wanted, taken, to.ground, at) + [mine]
 
 
 def edge_at(two: list[tuple[float, float]], x: float) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kernels.quantization_layouts import cost
 from widgets import units
-from widgets.charts import Box, axis_x, linear, text_width
+from widgets.charts import Box, Scale, axis_x, linear, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, path, rect, table, text
@@ -101,6 +101,37 @@ def _inside(id: str, left: float, right: float, y: float, words: str, role: str,
     )
 
 
+def _filled(r: Result, id: str, s: Served, x: Scale, top: float) -> list[dict]:
+    """What fills one GPU's memory, in pieces from left to right, each named where there is room."""
+    full = r.memory_bytes - s.free_bytes
+    taken = s.requests * s.request_bytes / r.devices
+    held = taken * s.used_share
+    weights, over = f"weights {units.si_bytes(s.weight_bytes)}", s.weight_bytes - r.memory_bytes
+    if over > 0:
+        weights += f", {units.si_bytes(over)} too many"
+    left_over = f"left over {units.si_bytes(s.free_bytes - taken)}"
+    parts = (
+        ("weights", 0, full, "primary", weights),
+        ("tokens", full, full + held, "useful", f"tokens {units.si_bytes(held)}"),
+        ("empty", full + held, full + taken, "waste", f"reserved, empty {units.si_bytes(taken - held)}"),
+        ("left", full + taken, r.memory_bytes, "idle", left_over),
+    )
+    marks = []
+    for part, start, end, role, tip in parts:
+        if end - start < 1e-6 * r.memory_bytes:
+            continue
+        left, right = x(start), x(end)
+        bar = rect(f"m-{id}-{part}", left, top + 2, right - left, 28, role, f"{s.name}: {tip}")
+        marks += about("weights" if part == "weights" else "memory", bar)
+        if id == "narrow":  # its knob stands where the weights end
+            left, right = (left, right - KNOB) if part == "weights" else (max(left, x(full) + KNOB), right)
+        if role in ("primary", "useful"):
+            marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "inverse")
+        elif role == "waste":
+            marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "ink", "waste")
+    return marks
+
+
 def _memory(r: Result, at: Box) -> list[dict]:
     """One GPU's memory: weights, tokens that are there, room that is reserved and empty."""
     x = linear(0, r.memory_bytes, at.x, at.right)
@@ -119,42 +150,9 @@ def _memory(r: Result, at: Box) -> list[dict]:
     rows = (("before", r.before, "secondary"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
     for i, (id, s, ink) in enumerate(rows):
         top = at.y + i * at.h / 3 + (0 if at.x else 18)
-        full = r.memory_bytes - s.free_bytes
-        taken = s.requests * s.request_bytes / r.devices
-        held = taken * s.used_share
         marks += _row(f"m-{id}", at, i, s.name, s.detail)
-        weights, over = f"weights {units.si_bytes(s.weight_bytes)}", s.weight_bytes - r.memory_bytes
-        if over > 0:
-            weights += f", {units.si_bytes(over)} too many"
-        parts = (
-            ("weights", 0, full, "primary", weights),
-            ("tokens", full, full + held, "useful", f"tokens {units.si_bytes(held)}"),
-            ("empty", full + held, full + taken, "waste", f"reserved, empty {units.si_bytes(taken - held)}"),
-            (
-                "left",
-                full + taken,
-                r.memory_bytes,
-                "idle",
-                f"left over {units.si_bytes(s.free_bytes - taken)}",
-            ),
-        )
-        for part, start, end, role, tip in parts:
-            if end - start < 1e-6 * r.memory_bytes:
-                continue
-            marks += about(
-                "weights" if part == "weights" else "memory",
-                rect(f"m-{id}-{part}", x(start), top + 2, x(end) - x(start), 28, role, f"{s.name}: {tip}"),
-            )
-            left, right = x(start), x(end)
-            if id == "narrow":  # its knob stands where the weights end
-                left, right = (
-                    (left, right - KNOB) if part == "weights" else (max(left, x(full) + KNOB), right)
-                )
-            if role in ("primary", "useful"):
-                marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "inverse")
-            elif role == "waste":
-                marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "ink", "waste")
-        if over > 0:
+        marks += _filled(r, id, s, x, top)
+        if s.weight_bytes > r.memory_bytes:
             marks.append(_break(f"m-{id}-break", at.right - 14, top + 2))
         count = units.count(s.requests)
         marks.append(

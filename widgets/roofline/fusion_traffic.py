@@ -266,21 +266,18 @@ def _bars(r: Result, measured: dict, box: Box) -> list[dict]:
     marks.append(handle("pull-chain", end, box.y + (14 if wide else 30), "primary",
                         drag(OPERATIONS, "x", lambda n: x(r.weights_bytes + n * tensors))))  # fmt: skip
     if "bytes_moved" in measured:
-        at = x(r.weights_bytes + measured["bytes_moved"])
-        words = f"yours: {units.si_bytes(measured['bytes_moved'])}"
-        marks += [
-            circle("yours", at, box.y + pitch + (14 if wide else 30), 7, "measured", words),
-            text(
-                "yours-name",
-                box.x,
-                box.y + 2 * pitch + (32 if wide else 46),
-                words,
-                "measured",
-                "small",
-                bold=True,
-            ),
-        ]
+        marks += _yours(r, measured["bytes_moved"], x, box, pitch)
     return marks
+
+
+def _yours(r: Result, moved: float, x: Scale, box: Box, pitch: float) -> list[dict]:
+    """What the learner's kernel moved, on the lower bar."""
+    wide, words = box.x > 0, f"yours: {units.si_bytes(moved)}"
+    y, under = box.y + pitch + (14 if wide else 30), box.y + 2 * pitch + (32 if wide else 46)
+    return [
+        circle("yours", x(r.weights_bytes + moved), y, 7, "measured", words),
+        text("yours-name", box.x, under, words, "measured", "small", bold=True),
+    ]
 
 
 def _more(r: Result, x: Scale, box: Box, pitch: float) -> list[dict]:

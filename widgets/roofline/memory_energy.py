@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kernels.roofline import cost
 from widgets import units
-from widgets.charts import Box, linear, log
+from widgets.charts import Box, Scale, linear, log
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -226,25 +226,27 @@ def _power(r: Result, at: Box) -> list[dict]:
             marks += about(
                 "near", rect(f"{id}-near", x(far), top + 2, max(1.5, end - x(far)), 24, "useful", tip)
             )
-    top, start, end = at.y + pitch + (0 if wide else 16), x(r.after_w), x(r.before_w)
-    if r.saved_w:
-        marks.append(
-            rect(
-                "saved",
-                start + 3,
-                top + 2,
-                max(0, end - start - 3),
-                24,
-                "idle",
-                f"saved: {_watts(r.saved_w)}",
-            )
-        )
-    if end - start > 110:
-        marks.append(text("saved-name", (start + end) / 2 + 8, top + 19, f"saved {_watts(r.saved_w)}", "useful", "small",
-                          "middle", bold=True, on="idle"))  # fmt: skip
+    top = at.y + pitch + (0 if wide else 16)
+    marks += _saved(r, x, top)
     marks.append(handle("pull-moved", x(r.left_in_hbm_w), top + 14, "hot",
                         drag(MOVED, "x", lambda p: x((1 - p / 100) * r.before_w))))  # fmt: skip
     return marks + _fleet(r, at, top + (52 if wide else 54))
+
+
+def _saved(r: Result, x: Scale, top: float) -> list[dict]:
+    """From the end of the lower bar to where it ended before, named where there is room."""
+    if not r.saved_w:
+        return []
+    start, end, words = x(r.after_w), x(r.before_w), f"saved {_watts(r.saved_w)}"
+    marks = [
+        rect("saved", start + 3, top + 2, max(0, end - start - 3), 24, "idle", f"saved: {_watts(r.saved_w)}")
+    ]
+    if end - start > 110:
+        middle = (start + end) / 2 + 8
+        marks.append(
+            text("saved-name", middle, top + 19, words, "useful", "small", "middle", bold=True, on="idle")
+        )
+    return marks
 
 
 def _fleet(r: Result, at: Box, y: float) -> list[dict]:
