@@ -65,13 +65,27 @@ def run(top_k, follow, tokens, experts) -> Result:
     layer = cost.moe_forward(x, router, mlps, top_k)
     direct = cost.direct_forward(x, router, mlps, top_k)
     active = sum(load > 0 for load in layer.loads)
-    gaps = [abs(a - b) for ours, theirs in zip(layer.combined, direct, strict=True)
-            for a, b in zip(ours, theirs, strict=True)]  # fmt: skip
+    gaps = [
+        abs(a - b)
+        for ours, theirs in zip(layer.combined, direct, strict=True)
+        for a, b in zip(ours, theirs, strict=True)
+    ]
     return Result(
-        tokens, experts, top_k, follow, tuple(map(tuple, x)), tuple(map(tuple, router)), layer, tokens * top_k, active, max(layer.loads),
-        cost.launches(active, fused=False), cost.launches(active, fused=True), max(gaps),
+        tokens,
+        experts,
+        top_k,
+        follow,
+        tuple(map(tuple, x)),
+        tuple(map(tuple, router)),
+        layer,
+        tokens * top_k,
+        active,
+        max(layer.loads),
+        cost.launches(active, fused=False),
+        cost.launches(active, fused=True),
+        max(gaps),
         cost.step_launches(active),
-    )  # fmt: skip
+    )
 
 
 def _high(r: Result, plan: Plan) -> float:
@@ -398,4 +412,4 @@ SIMULATOR = Declaration(
         0.04,
     ),
     source="GEMM & MoE kernels",
-)  # fmt: skip
+)

@@ -42,10 +42,26 @@ def choice_panel(
         kept = not weights or e in weights
         marks += [
             text(f"gate-e{e}", _middle(e), top + 14, f"E{e}", "primary", "small", "middle", bold=True),
-            text(f"gate-logit{e}", _middle(e), top + 100, SHOW(logit), "ink" if kept else "muted", "small", "middle", kept),
-            rect(f"gate-bar{e}", _middle(e) - WIDE_BAR / 2, zero - max(0, logit) * UNIT, WIDE_BAR, abs(logit) * UNIT,
-                 "now" if kept else "idle", f"Token {token}, expert {e}: logit {SHOW(logit)}"),
-        ]  # fmt: skip
+            text(
+                f"gate-logit{e}",
+                _middle(e),
+                top + 100,
+                SHOW(logit),
+                "ink" if kept else "muted",
+                "small",
+                "middle",
+                kept,
+            ),
+            rect(
+                f"gate-bar{e}",
+                _middle(e) - WIDE_BAR / 2,
+                zero - max(0, logit) * UNIT,
+                WIDE_BAR,
+                abs(logit) * UNIT,
+                "now" if kept else "idle",
+                f"Token {token}, expert {e}: logit {SHOW(logit)}",
+            ),
+        ]
         if e in weights:
             weight = SHOW(weights[e])
             marks.append(

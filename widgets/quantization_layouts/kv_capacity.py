@@ -62,24 +62,48 @@ def run(
 
     def served(name: str, detail: str, bits: int, cache_bits: int, empty: float) -> Served:
         fits = cost.serving_capacity(
-            parameters_b * GB, devices=devices, memory_bytes=memory_gb * GB, tokens=tokens, layers=layers,
-            kv_heads=kv_heads, head_dim=128, weight_bits=bits, kv_bits=cache_bits,
-        )  # fmt: skip
+            parameters_b * GB,
+            devices=devices,
+            memory_bytes=memory_gb * GB,
+            tokens=tokens,
+            layers=layers,
+            kv_heads=kv_heads,
+            head_dim=128,
+            weight_bits=bits,
+            kv_bits=cache_bits,
+        )
         smaller = (1 - waste) / (1 - empty)  # a request with pages holds little more than its tokens
         requests = max(0, math.floor(fits.free_bytes / (fits.request_bytes * smaller)))
-        return Served(name, detail, bits, cache_bits, fits.weight_bytes, max(0.0, fits.free_bytes),
-                      fits.total_request_bytes * smaller, 1 - empty, requests)  # fmt: skip
+        return Served(
+            name,
+            detail,
+            bits,
+            cache_bits,
+            fits.weight_bytes,
+            max(0.0, fits.free_bytes),
+            fits.total_request_bytes * smaller,
+            1 - empty,
+            requests,
+        )
 
     before = served("16 bits", "weights and cache", DENSE_BITS, DENSE_BITS, waste)
     narrow = served("Fewer bits", f"weights {weight_bits}, cache {kv_bits}", weight_bits, kv_bits, waste)
     paged = served("And pages", f"of {page_tokens} tokens", weight_bits, kv_bits, paged_waste)
     return Result(
-        devices, memory_gb * GB, tokens, mean_tokens, page_tokens,
-        cost.kv_bytes_per_token(layers, kv_heads, 128), waste, before, narrow, paged,
+        devices,
+        memory_gb * GB,
+        tokens,
+        mean_tokens,
+        page_tokens,
+        cost.kv_bytes_per_token(layers, kv_heads, 128),
+        waste,
+        before,
+        narrow,
+        paged,
         narrow.requests / before.requests if before.requests else 0.0,
         paged.requests / narrow.requests if narrow.requests else 0.0,
         before.weight_bytes - narrow.weight_bytes,
-    )  # fmt: skip
+    )
 
 
 def _row(id: str, box: Box, i: int, name: str, detail: str) -> list[dict]:
@@ -168,8 +192,15 @@ def _memory(r: Result, at: Box) -> list[dict]:
             )
         )
     per = r.narrow.weight_bytes / r.narrow.weight_bits
-    marks.append(handle("pull-weight", x(r.narrow.weight_bytes), at.y + at.h / 3 + (16 if at.x else 34), "primary",
-                        drag(WEIGHT, "x", lambda bits: x(per * bits))))  # fmt: skip
+    marks.append(
+        handle(
+            "pull-weight",
+            x(r.narrow.weight_bytes),
+            at.y + at.h / 3 + (16 if at.x else 34),
+            "primary",
+            drag(WEIGHT, "x", lambda bits: x(per * bits)),
+        )
+    )
     if at.x:
         return marks + axis_x("memory", x, at.bottom + 2, "", units.si_bytes) + _key(at.x + 96, 7)
     return (
@@ -186,10 +217,17 @@ def _phone_ticks(r: Result, at: Box) -> list[dict]:
     """The axis' ends, which a phone has no margin for."""
     ends = ((0, 0.0, "start"), (1, 0.5, "middle"), (2, 1.0, "end"))
     return [
-        text(f"memory-tick{i}", at.x + share * at.w, at.bottom + 18, units.si_bytes(share * r.memory_bytes),
-             "muted", "small", anchor)
+        text(
+            f"memory-tick{i}",
+            at.x + share * at.w,
+            at.bottom + 18,
+            units.si_bytes(share * r.memory_bytes),
+            "muted",
+            "small",
+            anchor,
+        )
         for i, share, anchor in ends
-    ]  # fmt: skip
+    ]
 
 
 def _key(left: float, top: float) -> list[dict]:
@@ -270,9 +308,14 @@ def _takeaway(r: Result) -> str:
 
 
 def _table(r: Result):
-    columns = ("kept as", Column("weights a GPU", "B", units.si_bytes), Column("free a GPU", "B", units.si_bytes),
-               Column("cache of a request", "B", units.si_bytes), Column("holds tokens", show=units.percent),
-               Column("requests", show=units.count))  # fmt: skip
+    columns = (
+        "kept as",
+        Column("weights a GPU", "B", units.si_bytes),
+        Column("free a GPU", "B", units.si_bytes),
+        Column("cache of a request", "B", units.si_bytes),
+        Column("holds tokens", show=units.percent),
+        Column("requests", show=units.count),
+    )
     rows = [
         (f"{s.name}: {s.detail}", s.weight_bytes, s.free_bytes, s.request_bytes, s.used_share, s.requests)
         for s in (r.before, r.narrow, r.paged)
@@ -298,14 +341,18 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         formula=(
-            ("requests = ({memory_gb:memory} − {weights}) / cache of a request",
-             f"({{memory_gb:{units.si_bytes(r.memory_bytes)}}} − {{weights:{units.si_bytes(r.narrow.weight_bytes)}}}) / "
-             f"{units.si_bytes(r.narrow.request_bytes / r.devices)} = {narrow.text}, on each GPU its share"),
-            ("a token = 2 · {layers} · {kv_heads:KV heads} · 128 · bytes",
-             f"{units.si_bytes(r.kv_bytes_per_token)} in 16 bits"),
+            (
+                "requests = ({memory_gb:memory} − {weights}) / cache of a request",
+                f"({{memory_gb:{units.si_bytes(r.memory_bytes)}}} − {{weights:{units.si_bytes(r.narrow.weight_bytes)}}}) / "
+                f"{units.si_bytes(r.narrow.request_bytes / r.devices)} = {narrow.text}, on each GPU its share",
+            ),
+            (
+                "a token = 2 · {layers} · {kv_heads:KV heads} · 128 · bytes",
+                f"{units.si_bytes(r.kv_bytes_per_token)} in 16 bits",
+            ),
         ),
         warning=_warning(r),
-    )  # fmt: skip
+    )
 
 
 SIMULATOR = Declaration(
@@ -314,11 +361,20 @@ SIMULATOR = Declaration(
     controls=(
         WEIGHT,
         steps("kv_bits", "Bits of a cached number", 8, (4, 8, 16)),
-        powers_of_two("tokens", "Longest request", 4096, 1024, 32768, unit="tokens",
-                      help="Without pages, room for all of them is reserved."),
+        powers_of_two(
+            "tokens",
+            "Longest request",
+            4096,
+            1024,
+            32768,
+            unit="tokens",
+            help="Without pages, room for all of them is reserved.",
+        ),
         MEAN,
         powers_of_two("page_tokens", "Tokens of a page", 16, 1, 256, more=True),
-        powers_of_two("kv_heads", "Key-value heads", 8, 1, 64, more=True, help="Fewer than query heads with GQA."),
+        powers_of_two(
+            "kv_heads", "Key-value heads", 8, 1, 64, more=True, help="Fewer than query heads with GQA."
+        ),
         slider("layers", "Layers", 80, 8, 128, step=8, more=True),
         slider("parameters_b", "Weights of the model", 70, 1, 400, unit="billion", more=True),
         powers_of_two("devices", "GPUs", 8, 1, 16, more=True),
@@ -342,4 +398,4 @@ SIMULATOR = Declaration(
         units.count,
     ),
     source="Performance Engineering",
-)  # fmt: skip
+)
