@@ -226,7 +226,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
     under, knob = min(at.bottom - 16, low + 26), y(r.measured_mfu)
     reaches = here < x(MEASURED_AT) < here + shift + text_width(shown, "body", True) + 12
     if side == "start" and reaches and abs(under - 4 - knob) < 26:
-        under = knob + 32  # below the knob
+        under, shift = y(r.local_mfu) - 8, -5  # above its point: beside the knob it would be the knob's
     return [*marks, text("here-name", here + shift, under, shown, "hot", "body", side, True)]
 
 

@@ -176,7 +176,7 @@ def _lanes(r: Result, now_s: float, at: Box) -> list[dict]:
             "check", rect(f"check-{i}", middle, guess_y, max(1, right - middle - 2), 28, "primary", tip)
         )
         out = units.number((i + 1) * r.tokens)
-        for words in (f"{out} tokens", out):
+        for words in (f"{out} token{'s' * (out != '1')}", out):
             if text_width(words) < right - middle - 8:
                 marks.append(
                     text(
