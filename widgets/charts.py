@@ -150,8 +150,11 @@ def bars_up(
     scale: Scale,
     gap: float = 0.25,
     every: int = 1,
+    below: float = 16,
 ) -> list[dict]:
-    """Vertical stacked bars on box.bottom; the scale runs upwards (start=box.bottom, end=box.y)."""
+    """Vertical stacked bars on box.bottom, their names `below` it; the scale runs upwards (start=box.bottom,
+    end=box.y).
+    """
     pitch = box.w / len(columns)
     wide = pitch * (1 - gap)
     marks = []
@@ -163,7 +166,7 @@ def bars_up(
             at += part.size
         if name and c % every == 0:
             marks.append(
-                text(f"{id}-name{c}", x + wide / 2, box.bottom + 16, name, "muted", "small", "middle")
+                text(f"{id}-name{c}", x + wide / 2, box.bottom + below, name, "muted", "small", "middle")
             )
     return marks
 

@@ -17,7 +17,10 @@ WIDE, NARROW = 720, 340
 # A role is a meaning. scene.css gives each one a colour in light, dark and forced colours.
 TEXT_ROLES = {"ink", "muted", "inverse"}  # inverse: on a solid fill
 RULE_ROLES = {"axis", "grid"}
-GROUND_ROLES = {"ground"}  # the page's own: a plate under words
+GROUND_ROLES = {
+    "ground",  # the page's own: a plate under words
+    "fade",  # the same, solid at its top and gone at its foot: over what goes on above the picture
+}
 MARK_ROLES = {
     "primary",  # the thing this simulator is about
     "secondary",  # what it is compared with

@@ -31,7 +31,8 @@ def _texture(role: str, size: int, lines: str, clear: bool) -> str:
     )
 
 
-DEFS = "<defs>" + "".join(_texture(role, *how) for role, how in TEXTURES.items()) + "</defs>"
+FADE = '<linearGradient id="{uid}-fade" x2="0" y2="1"><stop offset="0"/><stop offset="1" stop-opacity="0"/></linearGradient>'
+DEFS = "<defs>" + "".join(_texture(role, *how) for role, how in TEXTURES.items()) + FADE + "</defs>"
 
 
 def css() -> str:
@@ -56,8 +57,8 @@ def palette() -> dict[str, tuple[str, str]]:
 
 def svg(scene: Scene, uid: str = "tbt", kind: str = "tbt-scene") -> str:
     """Colours stand twice: as classes for scene.css, and as light fills where a page drops style sheets."""
-    colours = {role: light for role, (light, _) in palette().items()}
-    style = ";".join(f"--tbt-fill-{role}:url(#{uid}-{role})" for role in TEXTURES)
+    colours = {role: light for role, (light, _) in palette().items()} | {"fade": "none"}
+    style = ";".join(f"--tbt-fill-{role}:url(#{uid}-{role})" for role in (*TEXTURES, "fade"))
     head = f'<svg class="{kind}" viewBox="0 0 {scene.width} {scene.height}" role="img" style="{style}" '
     head += f'aria-label="{escape(scene.summary)}" xmlns="http://www.w3.org/2000/svg">'
     return head + DEFS.replace("{uid}", uid) + "".join(_element(m, colours) for m in scene.marks) + "</svg>"

@@ -8,8 +8,16 @@ from widgets.declare import Declaration, Prediction
 from widgets.expert_load_balance.device_load_model import Result, run
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
-HOT = slider("hot_share", "Tokens that pick the hot expert", 0.6, 0.0, 1.0, step=0.05, more=True,
-             help="A share of all tokens.")  # fmt: skip
+HOT = slider(
+    "hot_share",
+    "Tokens that pick the hot expert",
+    0.6,
+    0.0,
+    1.0,
+    step=0.05,
+    more=True,
+    help="A share of all tokens.",
+)
 SKEW = slider("skew", "Skew of the long tail", 1.0, 0.0, 2.0, step=0.1, more=True)
 # (tokens of each expert, time of each device, height)
 PLACES = {
@@ -253,10 +261,22 @@ SIMULATOR = Declaration(
     controls=(
         select("pattern", "What the router does", "hot", PATTERNS),
         select("placement", "Where experts live", "number", PLACEMENTS),
-        slider("copies", "Extra copies of the hottest", 0, 0, 16, help="Placed by load, whatever is chosen above."),
-        steps("capacity", "Capacity limit of an expert", 0, (0, 1, 1.25, 1.5, 2, 4),
-              lambda f: f"{units.number(f)} × even share" if f else "none",
-              help="Tokens beyond it are dropped."),
+        slider(
+            "copies",
+            "Extra copies of the hottest",
+            0,
+            0,
+            16,
+            help="Placed by load, whatever is chosen above.",
+        ),
+        steps(
+            "capacity",
+            "Capacity limit of an expert",
+            0,
+            (0, 1, 1.25, 1.5, 2, 4),
+            lambda f: f"{units.number(f)} × even share" if f else "none",
+            help="Tokens beyond it are dropped.",
+        ),
         HOT,
         SKEW,
         powers_of_two("devices", "GPUs", 8, 2, 16, more=True),
@@ -282,4 +302,4 @@ SIMULATOR = Declaration(
         0.15,
     ),
     source="GEMM & MoE kernels; Beyond attention",
-)  # fmt: skip
+)

@@ -29,8 +29,10 @@ TILE = cost.Tiling(128, 128)
 LENGTHS = [1 << k for k in range(8, 18)]
 LENGTH = powers_of_two("length", "Context length", 8192, LENGTHS[0], LENGTHS[-1], unit="tokens")
 # (one head to scale, bytes by length, times, height)
-PLACES = {True: (Box(34, 52, 262, 262), Box(420, 56, 236, 230), Box(70, 372, 400, 52), 430),
-          False: (Box(24, 50, 262, 262), Box(54, 388, 226, 160), Box(50, 644, 90, 52), 704)}  # fmt: skip
+PLACES = {
+    True: (Box(34, 52, 262, 262), Box(420, 56, 236, 230), Box(70, 372, 400, 52), 430),
+    False: (Box(24, 50, 262, 262), Box(54, 388, 226, 160), Box(50, 644, 90, 52), 704),
+}
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,33 @@ def run(length, heads, head_dim, group, dtype, machine_name) -> Result:
     matrix = cost.score_matrix_bytes(one)
     curve = [shape(tokens) for tokens in LENGTHS]
     return Result(
-        length, heads, heads // group, head_dim, elem, machine_name,
-        matrix, matrix * heads, cost.tiled_state_bytes(one), cost.naive_state_bytes(one),
-        naive, tiled, cost.state_ratio(s), heads * length * head_dim * elem,
-        heads // group * length * head_dim * elem, cost.statistics_bytes(s),
-        cost.sram_bytes(TILE, head_dim, elem), cost.tile_counts(s, TILE)[1],
-        naive_s, tiled_s, naive_s / tiled_s, naive_s > arithmetic_s, tiled_s > arithmetic_s, target.memory_bytes,
-        tuple(map(cost.naive_state_bytes, curve)), tuple(map(cost.tiled_state_bytes, curve)),
-    )  # fmt: skip
+        length,
+        heads,
+        heads // group,
+        head_dim,
+        elem,
+        machine_name,
+        matrix,
+        matrix * heads,
+        cost.tiled_state_bytes(one),
+        cost.naive_state_bytes(one),
+        naive,
+        tiled,
+        cost.state_ratio(s),
+        heads * length * head_dim * elem,
+        heads // group * length * head_dim * elem,
+        cost.statistics_bytes(s),
+        cost.sram_bytes(TILE, head_dim, elem),
+        cost.tile_counts(s, TILE)[1],
+        naive_s,
+        tiled_s,
+        naive_s / tiled_s,
+        naive_s > arithmetic_s,
+        tiled_s > arithmetic_s,
+        target.memory_bytes,
+        tuple(map(cost.naive_state_bytes, curve)),
+        tuple(map(cost.tiled_state_bytes, curve)),
+    )
 
 
 def _to_scale(r: Result, at: Box) -> list[dict]:
@@ -306,4 +327,4 @@ SIMULATOR = Declaration(
     ),
     measures={"bytes_moved": "bytes that the kernel loaded and stored in a layer of this shape"},
     source="Performance Engineering",
-)  # fmt: skip
+)

@@ -43,8 +43,10 @@ class Panels(NamedTuple):
     wide: bool
 
 
-PLACES = {True: Panels(Box(60, 44, 584, 92), Box(60, 188, 584, 76), Box(60, 330, 584, 62), True),
-          False: Panels(Box(20, 44, 264, 92), Box(20, 188, 264, 76), Box(20, 330, 264, 62), False)}  # fmt: skip
+PLACES = {
+    True: Panels(Box(60, 44, 584, 92), Box(60, 188, 584, 76), Box(60, 330, 584, 62), True),
+    False: Panels(Box(20, 44, 264, 92), Box(20, 188, 264, 76), Box(20, 330, 264, 62), False),
+}
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
 ORDERS = {"given": "as given", "rising": "smallest first", "falling": "largest first"}
 EXACT, SHORT = units.fixed(3), units.fixed(2)
@@ -401,4 +403,4 @@ SIMULATOR = Declaration(
         tolerance=0.05,
     ),
     source="Real kernels; Performance Engineering",
-)  # fmt: skip
+)

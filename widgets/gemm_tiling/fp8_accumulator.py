@@ -29,7 +29,10 @@ GOLDEN = 0.6180339887498949  # its multiples spread evenly over one: terms witho
 FRAMES = 64
 BITS = slider("bits", "Mantissa bits of the sum", 3, 2, 23, help="FP8 E4M3 keeps 3, BF16 7, FP16 10.")
 # (the plot, one addition enlarged, height)
-PLACES = {True: (Box(56, 30, 420, 226), Box(56, 364, 600, 0), 420), False: (Box(50, 80, 262, 180), Box(16, 356, 308, 0), 412)}  # fmt: skip
+PLACES = {
+    True: (Box(56, 30, 420, 226), Box(56, 364, 600, 0), 420),
+    False: (Box(50, 80, 262, 180), Box(16, 356, 308, 0), 412),
+}
 
 
 @dataclass(frozen=True)
@@ -133,14 +136,44 @@ def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
     """What the formula says, as two heights: where terms begin to vanish, and where none gets through."""
     marks = []
     if r.wall_sum <= y.hi:
-        marks += about("wall", line("wall", plot.x, y(r.wall_sum), plot.right, y(r.wall_sum), "limit",
-                                    f"from {units.number(r.wall_sum)} on every term is less than half a gap"))  # fmt: skip
+        marks += about(
+            "wall",
+            line(
+                "wall",
+                plot.x,
+                y(r.wall_sum),
+                plot.right,
+                y(r.wall_sum),
+                "limit",
+                f"from {units.number(r.wall_sum)} on every term is less than half a gap",
+            ),
+        )
         under = y(r.wall_sum) + (16 if y(r.wall_sum) < plot.bottom - 20 else -6)
         marks.append(text("wall-name", plot.right - 8, under, "no term gets past", "hot", "small", "end"))
     if r.half_sum < min(r.wall_sum, y.hi) and y(r.half_sum) - y(min(r.wall_sum, y.hi)) > 34:
-        marks += about("half", line("half", plot.x, y(r.half_sum), plot.right, y(r.half_sum), "limit",
-                                    f"from {units.number(r.half_sum)} on a term of 1 is half a gap"))  # fmt: skip
-        marks.append(text("half-name", plot.right - 8, y(r.half_sum) + 16, "half a gap: rounding decides", "muted", "small", "end"))  # fmt: skip
+        marks += about(
+            "half",
+            line(
+                "half",
+                plot.x,
+                y(r.half_sum),
+                plot.right,
+                y(r.half_sum),
+                "limit",
+                f"from {units.number(r.half_sum)} on a term of 1 is half a gap",
+            ),
+        )
+        marks.append(
+            text(
+                "half-name",
+                plot.right - 8,
+                y(r.half_sum) + 16,
+                "half a gap: rounding decides",
+                "muted",
+                "small",
+                "end",
+            )
+        )
     above = r.wall_sum / 2.0**r.bits
 
     def place(bits: float) -> float:
@@ -256,9 +289,15 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     plot = _plot(r, plot_at, width == WIDE)
     drawn = {"bits", *(mark["k"] for mark in plot if "k" in mark)}
     if r.wall_sum > r.half_sum:
-        wall = ("{wall} at 2^({bits} + 2): every term is under half a gap", f"2^({{bits:{r.bits}}} + 2) = {{wall:{units.number(r.wall_sum)}}}, where sums stand {units.number(r.wall_sum / 2**r.bits)} apart")  # fmt: skip
+        wall = (
+            "{wall} at 2^({bits} + 2): every term is under half a gap",
+            f"2^({{bits:{r.bits}}} + 2) = {{wall:{units.number(r.wall_sum)}}}, where sums stand {units.number(r.wall_sum / 2**r.bits)} apart",
+        )
     else:
-        wall = ("{wall} there too: no term is above half a gap, ties go to even", f"{{wall:{units.number(r.wall_sum)}}} + 1 is a tie, and stays")  # fmt: skip
+        wall = (
+            "{wall} there too: no term is above half a gap, ties go to even",
+            f"{{wall:{units.number(r.wall_sum)}}} + 1 is a tie, and stays",
+        )
     same = {
         "summary": f"{units.count(len(r.terms))} terms near 1 sum to {exact.text}; an accumulator of {r.bits} "
         f"mantissa bits says {narrow.text}, an error of {error.text}{rescue}.",
@@ -267,12 +306,17 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "table": _table(r),
         "height": height,
         "width": width,
-        "formula": tuple((only(drawn, a), only(drawn, b)) for a, b in (
-            ("{half} a gap at 2^({bits} + 1): a term of 1 is rounded up or away",
-             f"2^({{bits:{r.bits}}} + 1) = {{half:{units.number(r.half_sum)}}}, where sums stand 2 apart"),
-            wall,
-        )),
-    }  # fmt: skip
+        "formula": tuple(
+            (only(drawn, a), only(drawn, b))
+            for a, b in (
+                (
+                    "{half} a gap at 2^({bits} + 1): a term of 1 is rounded up or away",
+                    f"2^({{bits:{r.bits}}} + 1) = {{half:{units.number(r.half_sum)}}}, where sums stand 2 apart",
+                ),
+                wall,
+            )
+        ),
+    }
     at = _steps(len(r.terms))
     return [
         Scene(
@@ -295,12 +339,24 @@ SIMULATOR = Declaration(
     question="What does a sum of many small terms come to when the accumulator keeps few bits?",
     controls=(
         BITS,
-        steps("promote_every", "Promote the sum after", 16, (0, 4, 8, 16, 32, 64, 128),
-              lambda n: f"{n} terms" if n else "never",
-              help="The partial sum moves into an FP32 sum and starts anew, as DeepGEMM does."),
+        steps(
+            "promote_every",
+            "Promote the sum after",
+            16,
+            (0, 4, 8, 16, 32, 64, 128),
+            lambda n: f"{n} terms" if n else "never",
+            help="The partial sum moves into an FP32 sum and starts anew, as DeepGEMM does.",
+        ),
         powers_of_two("terms", "Terms", 64, 16, 4096),
-        slider("spread", "Spread of the terms", 0.1, 0.0, 0.5, step=0.05,
-               help="Terms lie evenly between 1 minus and 1 plus this."),
+        slider(
+            "spread",
+            "Spread of the terms",
+            0.1,
+            0.0,
+            0.5,
+            step=0.05,
+            help="Terms lie evenly between 1 minus and 1 plus this.",
+        ),
     ),
     presets={
         "3 bits, 64 terms": {},
@@ -316,4 +372,4 @@ SIMULATOR = Declaration(
         "narrow.final_sum",
     ),
     source="Real kernels",
-)  # fmt: skip
+)

@@ -34,24 +34,47 @@ def _formula(r: Result, number: int) -> tuple[tuple[str, str], ...]:
     stage, reuse = units.binary_bytes(r.stage_bytes), units.number(r.reuse_flop_per_element)
     bands = f"({{a_grouped:{wave.a_band_count}}}·{bm} + {{b_grouped:{wave.b_band_count}}}·{bn})"
     return (
-        ("{tile:reuse} = 2·{bm}·{bn} / ({bm} + {bn})", f"2·{bm}·{bn} / ({bm} + {bn}) = {reuse} FLOP per element"),
+        (
+            "{tile:reuse} = 2·{bm}·{bn} / ({bm} + {bn})",
+            f"2·{bm}·{bn} / ({bm} + {bn}) = {reuse} FLOP per element",
+        ),
         (
             "{wave} = ({a_grouped:bands of A}·{bm} + {b_grouped:bands of B}·{bn})·{k}·bytes",
             f"{bands}·{{k:{r.k}}}·{r.elem_bytes} = {units.si_bytes(wave.bytes_read)}",
         ),
-        ("one step of K = ({bm} + {bn})·{bk}·bytes", f"({bm} + {bn})·{{bk:{r.bk}}}·{r.elem_bytes} = {stage} on chip"),
-    )  # fmt: skip
+        (
+            "one step of K = ({bm} + {bn})·{bk}·bytes",
+            f"({bm} + {bn})·{{bk:{r.bk}}}·{r.elem_bytes} = {stage} on chip",
+        ),
+    )
 
 
 def _table(r: Result):
-    columns = ("walk", "waves", Column("bands of A, first wave", show=units.count), Column("bands of B, first wave", show=units.count),
-               Column("read by the first wave", "B", units.si_bytes), Column("read by all waves shown", "B", units.si_bytes),
-               Column("FLOP per byte, first wave"))  # fmt: skip
+    columns = (
+        "walk",
+        "waves",
+        Column("bands of A, first wave", show=units.count),
+        Column("bands of B, first wave", show=units.count),
+        Column("read by the first wave", "B", units.si_bytes),
+        Column("read by all waves shown", "B", units.si_bytes),
+        Column("FLOP per byte, first wave"),
+    )
     walks = (("row by row", r.row_walk), (f"groups of {r.group_m}", r.grouped_walk))
-    return table(columns, [
-        (name, r.wave_count, walk.waves[0].a_band_count, walk.waves[0].b_band_count, walk.waves[0].bytes_read,
-         walk.read_so_far[-1], walk.waves[0].flop_per_byte) for name, walk in walks
-    ])  # fmt: skip
+    return table(
+        columns,
+        [
+            (
+                name,
+                r.wave_count,
+                walk.waves[0].a_band_count,
+                walk.waves[0].b_band_count,
+                walk.waves[0].bytes_read,
+                walk.read_so_far[-1],
+                walk.waves[0].flop_per_byte,
+            )
+            for name, walk in walks
+        ],
+    )
 
 
 def _takeaway(r: Result) -> str:
@@ -91,25 +114,35 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     scenes = []
     for i, saving in enumerate(r.savings):
         row = figure("row by row, so far", r.row_walk.read_so_far[i], units.si_bytes, "hot", "read_row")
-        grouped = figure(f"groups of {r.group_m}, so far", r.grouped_walk.read_so_far[i], units.si_bytes, "primary", "read_grouped")  # fmt: skip
+        grouped = figure(
+            f"groups of {r.group_m}, so far",
+            r.grouped_walk.read_so_far[i],
+            units.si_bytes,
+            "primary",
+            "read_grouped",
+        )
         ratio = figure("saving", saving, units.times)
-        scenes.append(Scene(
-            summary=f"A {r.bm} × {r.bn} tile does {reuse.text} FLOP for each element it loads; after {i + 1} of "
-            f"{units.count(r.wave_count)} waves of {r.programs} programs, {row.text} are read row by row and "
-            f"{grouped.text} in groups of {r.group_m}, a saving of {ratio.text}.",
-            takeaway=_takeaway(r),
-            marks=fixed
-            + picture.panel("row", titles[0], row_at, r.row_walk.waves[i], i, r)
-            + picture.panel("grouped", titles[1], grouped_at, r.grouped_walk.waves[i], i, r)
-            + edge + picture.read(r, i, read_at) + picture.ladder(r, i, measured, ladder_at),
-            figures=(reuse, row, grouped, ratio),
-            table=shared,
-            height=height,
-            formula=_formula(r, i),
-            beside=known,
-            caption=_caption(r, i),
-            width=width,
-        ))  # fmt: skip
+        scenes.append(
+            Scene(
+                summary=f"A {r.bm} × {r.bn} tile does {reuse.text} FLOP for each element it loads; after {i + 1} of "
+                f"{units.count(r.wave_count)} waves of {r.programs} programs, {row.text} are read row by row and "
+                f"{grouped.text} in groups of {r.group_m}, a saving of {ratio.text}.",
+                takeaway=_takeaway(r),
+                marks=fixed
+                + picture.panel("row", titles[0], row_at, r.row_walk.waves[i], i, r)
+                + picture.panel("grouped", titles[1], grouped_at, r.grouped_walk.waves[i], i, r)
+                + edge
+                + picture.read(r, i, read_at)
+                + picture.ladder(r, i, measured, ladder_at),
+                figures=(reuse, row, grouped, ratio),
+                table=shared,
+                height=height,
+                formula=_formula(r, i),
+                beside=known,
+                caption=_caption(r, i),
+                width=width,
+            )
+        )
     return scenes
 
 
@@ -123,11 +156,24 @@ SIMULATOR = Declaration(
         picture.GROUP,
         powers_of_two("n", "Columns of B (N)", 8192, 256, 8192, more=True),
         powers_of_two("k", "Depth (K)", 8192, 256, 8192, more=True),
-        powers_of_two("bk", "Tile depth (bk)", 64, 16, 256, more=True,
-                      help="Sets the shared memory of one step, and nothing else here."),
+        powers_of_two(
+            "bk",
+            "Tile depth (bk)",
+            64,
+            16,
+            256,
+            more=True,
+            help="Sets the shared memory of one step, and nothing else here.",
+        ),
         select("dtype", "Element type", "fp16", list(ELEM_BYTES), more=True),
-        select("machine_name", "GPU", "H200", list(MACHINES), more=True,
-               help="Its multiprocessors run one program each at a time."),
+        select(
+            "machine_name",
+            "GPU",
+            "H200",
+            list(MACHINES),
+            more=True,
+            help="Its multiprocessors run one program each at a time.",
+        ),
     ),
     presets={
         "8192 square, groups of 8": {},
@@ -150,4 +196,4 @@ SIMULATOR = Declaration(
         "wave_flop_per_byte": "FLOP for each byte when what a wave loads twice counts once",
     },
     source="GEMM & MoE kernels; Real kernels",
-)  # fmt: skip
+)

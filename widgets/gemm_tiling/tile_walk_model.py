@@ -118,7 +118,29 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
     savings = tuple(a / b for a, b in zip(row.read_so_far, grouped.read_so_far, strict=True))
     reuse = cost.reuse(bm, bn)
     return Result(
-        m, n, k, bm, bn, bk, *asked, group_m, dtype, elem, machine_name, tiles_m, tiles_n, min(target.sms, tiles),
-        -(-tiles // target.sms), reuse, reuse / elem, ridge, cost.tile_bytes(bm, bn, bk, elem), row, grouped,
-        row.waves[0], grouped.waves[0], savings[0], savings,
-    )  # fmt: skip
+        m,
+        n,
+        k,
+        bm,
+        bn,
+        bk,
+        *asked,
+        group_m,
+        dtype,
+        elem,
+        machine_name,
+        tiles_m,
+        tiles_n,
+        min(target.sms, tiles),
+        -(-tiles // target.sms),
+        reuse,
+        reuse / elem,
+        ridge,
+        cost.tile_bytes(bm, bn, bk, elem),
+        row,
+        grouped,
+        row.waves[0],
+        grouped.waves[0],
+        savings[0],
+        savings,
+    )

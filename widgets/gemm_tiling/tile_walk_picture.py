@@ -33,7 +33,7 @@ def tile(r: Result, at: Box) -> list[dict]:
         corners = [(right, at.y + high), (right, low), (at.x, low), (at.x, at.y + high)]
         asked = f"{r.bm_asked} × {r.bn_asked}"
         marks.append(path("tile-asked", corners, "limit", f"asked for: {asked}"))
-        x, y = (at.x - 14, at.bottom + 20) if at.w > 90 else (at.right + 44, at.y + 30)
+        x, y = (at.x - 14, at.bottom + 30) if at.w > 90 else (at.right + 44, at.y + 30)
         marks.append(text("tile-asked-name", x, y, f"dashed: asked for {asked}", "muted", "small"))
     return [
         *marks,
@@ -99,20 +99,37 @@ def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> li
     box = _box(at, r)
     tip = f"{name}, wave {number + 1}: {{}}"
     marks = [
-        text(f"{id}-b-name", box.x - 16, box.y - 22, f"{wave.b_band_count} of {r.tiles_n} {'band' if r.tiles_n == 1 else 'bands'} of B", READ, "small"),
+        text(
+            f"{id}-b-name",
+            box.x - 16,
+            box.y - 22,
+            f"{wave.b_band_count} of {r.tiles_n} {'band' if r.tiles_n == 1 else 'bands'} of B",
+            READ,
+            "small",
+        ),
         text(f"{id}-a-count", box.x - 20, box.y + 28, units.count(wave.a_band_count), READ, "small", "end"),
-    ]  # fmt: skip
+    ]
     marks += _tiles(f"{id}-done", box, r, wave.walked, WALKED, tip.format("walked by the waves before"))
     marks += about(
         "wave", _tiles(f"{id}-now", box, r, wave.pieces, TILE, tip.format(f"{r.programs} programs"))
     )
     for i, (first, last) in enumerate(_runs(wave.b_bands)):
         left, right = (box.x + box.w * band / r.tiles_n for band in (first, last + 1))
-        band = rect(f"{id}-b{i}", left, box.y - 16, right - left, 11, READ, tip.format(f"bands {first} to {last} of B"))  # fmt: skip
+        band = rect(
+            f"{id}-b{i}",
+            left,
+            box.y - 16,
+            right - left,
+            11,
+            READ,
+            tip.format(f"bands {first} to {last} of B"),
+        )
         marks += about(f"b_{id}", band)
     for i, (first, last) in enumerate(_runs(wave.a_bands)):
         top, low = (box.y + box.h * band / r.tiles_m for band in (first, last + 1))
-        band = rect(f"{id}-a{i}", box.x - 16, top, 11, low - top, READ, tip.format(f"bands {first} to {last} of A"))  # fmt: skip
+        band = rect(
+            f"{id}-a{i}", box.x - 16, top, 11, low - top, READ, tip.format(f"bands {first} to {last} of A")
+        )
         marks += about(f"a_{id}", band)
     return marks
 
@@ -125,7 +142,12 @@ def group_edge(at: Box, r: Result) -> list[dict]:
         return box.y + box.h * min(group, r.tiles_m) / r.tiles_m
 
     x, y = box.right + 8, place(r.group_m)
-    bracket = path("group", [(x - 5, box.y), (x, box.y), (x, y), (x - 5, y)], "primary", f"a group: {r.group_m} rows of tiles")  # fmt: skip
+    bracket = path(
+        "group",
+        [(x - 5, box.y), (x, box.y), (x, y), (x - 5, y)],
+        "primary",
+        f"a group: {r.group_m} rows of tiles",
+    )
     return [*about("group_m", bracket), handle("pull-group", x, y, "primary", drag(GROUP, "y", place))]
 
 
@@ -143,8 +165,15 @@ def read(r: Result, number: int, at: Box) -> list[dict]:
             f"read-{id}", at.x, y + 4, at.w * so_far / most, 14, role, f"{name}: {units.si_bytes(so_far)}"
         )
         total = walk.read_so_far[-1]
-        whole = rect(f"read-{id}-all", at.x, y + 4, at.w * total / most, 14, "idle",
-                     f"{name}, after the last wave: {units.si_bytes(total)}")  # fmt: skip
+        whole = rect(
+            f"read-{id}-all",
+            at.x,
+            y + 4,
+            at.w * total / most,
+            14,
+            "idle",
+            f"{name}, after the last wave: {units.si_bytes(total)}",
+        )
         marks += [
             whole,
             text(f"read-{id}-name", at.x, y - 2, name, role, "small"),
@@ -159,9 +188,12 @@ def read(r: Result, number: int, at: Box) -> list[dict]:
 def ladder(r: Result, number: int, measured: dict, at: Box) -> list[dict]:
     """Arithmetic per byte read: one tile alone, then the wave as one big tile, beside what the GPU needs."""
     row, grouped = (walk.waves[number].flop_per_byte for walk in (r.row_walk, r.grouped_walk))
-    rungs = [("one tile", r.tile_flop_per_byte, TILE), ("row by row", row, "hot"),
-             ("in groups", grouped, "primary"),
-             *((MEASURED[key], measured[key], "measured") for key in MEASURED if key in measured)]  # fmt: skip
+    rungs = [
+        ("one tile", r.tile_flop_per_byte, TILE),
+        ("row by row", row, "hot"),
+        ("in groups", grouped, "primary"),
+        *((MEASURED[key], measured[key], "measured") for key in MEASURED if key in measured),
+    ]
     x = log(0.5, 5000, at.x + 84, at.right - 34)
     low = at.y + 90
     marks = axis_x("ladder", x, low, "FLOP per byte read, this wave", top=at.y, ticks=(1, 10, 100, 1000))
@@ -183,9 +215,23 @@ def ladder(r: Result, number: int, measured: dict, at: Box) -> list[dict]:
 
 # (where the tile stands, C walked row by row, C in groups, bytes, FLOP per byte, height)
 PLACES = {
-    True: (Box(16, 66, 96, 96), Box(206, 66, 200, 200), Box(484, 66, 200, 200), Box(0, 302, 300, 90), Box(360, 302, 360, 90), 428),
-    False: (Box(16, 62, 84, 84), Box(46, 210, 116, 116), Box(208, 210, 116, 116), Box(0, 370, 330, 90), Box(0, 506, 340, 90), 640),
-}  # fmt: skip
+    True: (
+        Box(16, 66, 96, 96),
+        Box(206, 66, 200, 200),
+        Box(484, 66, 200, 200),
+        Box(0, 302, 300, 90),
+        Box(360, 302, 360, 90),
+        428,
+    ),
+    False: (
+        Box(16, 62, 84, 84),
+        Box(46, 210, 116, 116),
+        Box(208, 210, 116, 116),
+        Box(0, 370, 330, 90),
+        Box(0, 506, 340, 90),
+        640,
+    ),
+}
 
 
 def places(width: int):

@@ -7,6 +7,7 @@ from kernels.moe_routing import cost
 from widgets import units
 from widgets.controls import slider
 from widgets.declare import Declaration, Prediction, Stepper
+from widgets.moe_routing.moe_forward_choice import choice_panel
 from widgets.moe_routing.moe_forward_launches import launch_strip
 from widgets.scene import WIDE, Column, Scene, drag, figure, flowing, handle, line, rect, table, text
 
@@ -46,6 +47,7 @@ class Result:
     top_k: int
     follow: int
     x: tuple
+    gate: tuple  # the router's weights
     layer: cost.MoeForward
     rows: int
     active_experts: int
@@ -63,13 +65,27 @@ def run(top_k, follow, tokens, experts) -> Result:
     layer = cost.moe_forward(x, router, mlps, top_k)
     direct = cost.direct_forward(x, router, mlps, top_k)
     active = sum(load > 0 for load in layer.loads)
-    gaps = [abs(a - b) for ours, theirs in zip(layer.combined, direct, strict=True)
-            for a, b in zip(ours, theirs, strict=True)]  # fmt: skip
+    gaps = [
+        abs(a - b)
+        for ours, theirs in zip(layer.combined, direct, strict=True)
+        for a, b in zip(ours, theirs, strict=True)
+    ]
     return Result(
-        tokens, experts, top_k, follow, tuple(map(tuple, x)), layer, tokens * top_k, active, max(layer.loads),
-        cost.launches(active, fused=False), cost.launches(active, fused=True), max(gaps),
+        tokens,
+        experts,
+        top_k,
+        follow,
+        tuple(map(tuple, x)),
+        tuple(map(tuple, router)),
+        layer,
+        tokens * top_k,
+        active,
+        max(layer.loads),
+        cost.launches(active, fused=False),
+        cost.launches(active, fused=True),
+        max(gaps),
         cost.step_launches(active),
-    )  # fmt: skip
+    )
 
 
 def _high(r: Result, plan: Plan) -> float:
@@ -163,10 +179,24 @@ def _choice(r: Result, plan: Plan, token: int, y: float, step: int) -> list[dict
 
 
 def _key(plan: Plan, step: int) -> list[dict]:
-    """What the logits' columns hold, where later steps draw theirs."""
+    """What the logits' columns hold, below all tokens."""
     said = ["under each E: its logit"] + ["solid: kept; below it: its weight"] * (step == TOP_K)
-    x, y = (plan.rows - 54, plan.top + 14) if plan.wide else (plan.x, plan.height - 18)
-    return [text(f"logits-key-{i}", x, y + 15 * i, words, "muted", "small") for i, words in enumerate(said)]
+    if plan.wide:
+        return [text("logits-key", plan.x, plan.height - 4, "; ".join(said), "muted", "small")]
+    y = plan.height - 18
+    return [
+        text(f"logits-key-{i}", plan.x, y + 15 * i, words, "muted", "small") for i, words in enumerate(said)
+    ]
+
+
+def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
+    """The followed token's choice worked out, where later steps draw their rows; a phone has no room for it."""
+    if step >= PERMUTE or not plan.wide:
+        return []
+    kept = (
+        dict(zip(r.layer.chosen[r.follow], r.layer.weights[r.follow], strict=True)) if step == TOP_K else {}
+    )
+    return choice_panel(plan.top, r.follow, r.x[r.follow], r.gate, r.layer.logits[r.follow], kept)
 
 
 def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
@@ -345,6 +375,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     for step, caption in enumerate(_captions(r)):
         marks = launch_strip(r.step_launches, step, width)
         marks += _joins(r, plan, step) + _on_their_way(r, plan, step) + _tokens(r, plan, step)
+        marks += _followed(r, plan, step)
         if PERMUTE <= step < COMBINE:
             marks += _rows(r, plan, step)
         if step >= RETURN:
@@ -381,4 +412,4 @@ SIMULATOR = Declaration(
         0.04,
     ),
     source="GEMM & MoE kernels",
-)  # fmt: skip
+)

@@ -58,10 +58,25 @@ def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
     u = cost.tile_utilization(cost.expert_loads(tokens, top_k, experts, skew), tile, limit)
     rows = tuple(Expert(e.routed, e.kept, e.dropped, e.tiles, e.slots, e.padded) for e in u.experts)
     return Result(
-        tokens, experts, top_k, tile, rows, limit or 0, u.routed, u.kept, u.tiles, u.slots,
-        u.useful_share, 100 * u.useful_share, u.padded, u.dropped, u.dropped_share,
-        u.routed / experts, u.busiest, u.straggler,
-    )  # fmt: skip
+        tokens,
+        experts,
+        top_k,
+        tile,
+        rows,
+        limit or 0,
+        u.routed,
+        u.kept,
+        u.tiles,
+        u.slots,
+        u.useful_share,
+        100 * u.useful_share,
+        u.padded,
+        u.dropped,
+        u.dropped_share,
+        u.routed / experts,
+        u.busiest,
+        u.straggler,
+    )
 
 
 def _height(r: Result, plot: Box) -> Scale:
@@ -120,7 +135,9 @@ def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
         area = rect(f"pad-{n}", plot.x + at * pitch, y(slots), count * pitch, y(0) - y(slots), "waste", tip)
         marks, at = marks + about("padded", area) * bool(slots), at + count
     if lost := [e for e in r.experts if e.dropped_tokens]:  # the first ones: the experts stand by their load
-        places = [(plot.x + (e + side) * pitch, y(x.routed_tokens)) for e, x in enumerate(lost) for side in (0, 1)]  # fmt: skip
+        places = [
+            (plot.x + (e + side) * pitch, y(x.routed_tokens)) for e, x in enumerate(lost) for side in (0, 1)
+        ]
         low = y(r.capacity_tokens)
         outline = [(plot.x, low), *places, (places[-1][0], low)]
         tip = f"{units.count(r.dropped_tokens)} tokens above the limit are dropped"
@@ -171,8 +188,10 @@ def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
 def _edge(r: Result, y: Scale, plot: Box) -> list[dict]:
     """The upper edge of one tile, left of the columns: pulled, every tile grows."""
     x = plot.x - RULER / 2
-    return [*about("tile", line("one-tile", x, y(0), x, y(r.tile), "primary", f"one tile: {r.tile} rows")),
-            handle("pull-tile", x, y(r.tile), "primary", drag(TILE, "y", y))]  # fmt: skip
+    return [
+        *about("tile", line("one-tile", x, y(0), x, y(r.tile), "primary", f"one tile: {r.tile} rows")),
+        handle("pull-tile", x, y(r.tile), "primary", drag(TILE, "y", y)),
+    ]
 
 
 def _levels(r: Result, y: Scale, plot: Box) -> list[dict]:
@@ -196,10 +215,17 @@ def _paid(r: Result, bars: Box) -> list[dict]:
     scale, wide, pitch = linear(0, max(r.slots, r.routed), bars.x, bars.right), bars.x > 0, bars.h / 2
     lost = f"{units.count(r.dropped_tokens)} of " if r.dropped_tokens else ""
     rows = (
-        ("tokens sent", [(r.kept, "useful", "kept"), (r.dropped_tokens, "dropped", "dropped")],
-         f"{lost}{units.count(r.routed)} {'dropped' if lost else 'in all'}"),
-        ("slots run", [(r.kept, "useful", "useful"), (r.padded_slots, "waste", "padding")], f"{units.count(r.slots)} in all"),
-    )  # fmt: skip
+        (
+            "tokens sent",
+            [(r.kept, "useful", "kept"), (r.dropped_tokens, "dropped", "dropped")],
+            f"{lost}{units.count(r.routed)} {'dropped' if lost else 'in all'}",
+        ),
+        (
+            "slots run",
+            [(r.kept, "useful", "useful"), (r.padded_slots, "waste", "padding")],
+            f"{units.count(r.slots)} in all",
+        ),
+    )
     marks = []
     for i, (name, parts, end) in enumerate(rows):
         top, at = bars.y + pitch * i + (4 if wide else 18), 0.0
@@ -315,12 +341,24 @@ SIMULATOR = Declaration(
     question="How many of the slots that the tensor cores run hold a token?",
     controls=(
         powers_of_two("tokens", "Tokens in the batch", 32, 8, 1024),
-        slider("skew", "Skew of the router", 1.0, 0.0, 2.0, step=0.1,
-               help="Popularity falls as 1 / rank^skew: 0 is even."),
+        slider(
+            "skew",
+            "Skew of the router",
+            1.0,
+            0.0,
+            2.0,
+            step=0.1,
+            help="Popularity falls as 1 / rank^skew: 0 is even.",
+        ),
         TILE,
-        steps("capacity", "Capacity limit of an expert", 0, (0, 1, 1.25, 1.5, 2, 3, 4),
-              lambda f: f"{units.number(f)} × even share" if f else "none",
-              help="Tokens beyond it are dropped."),
+        steps(
+            "capacity",
+            "Capacity limit of an expert",
+            0,
+            (0, 1, 1.25, 1.5, 2, 3, 4),
+            lambda f: f"{units.number(f)} × even share" if f else "none",
+            help="Tokens beyond it are dropped.",
+        ),
         powers_of_two("experts", "Experts", 8, 4, 256, more=True),
         powers_of_two("top_k", "Experts a token picks (top-k)", 1, 1, 8, more=True),
     ),
@@ -339,4 +377,4 @@ SIMULATOR = Declaration(
         "useful_of_100",
     ),
     source="Real kernels; GEMM & MoE kernels",
-)  # fmt: skip
+)

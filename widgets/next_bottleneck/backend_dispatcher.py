@@ -9,8 +9,14 @@ from widgets.controls import select, toggle
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import WIDE, Scene, about, circle, drag, figure, handle, line, rect, table, text
 
-GPUS = {75: "sm_75 (T4)", 80: "sm_80 (A100)", 86: "sm_86 (RTX 3090)", 89: "sm_89 (RTX 4090)",
-        90: "sm_90 (H100, H200)", 100: "sm_100 (B200)"}  # fmt: skip
+GPUS = {
+    75: "sm_75 (T4)",
+    80: "sm_80 (A100)",
+    86: "sm_86 (RTX 3090)",
+    89: "sm_89 (RTX 4090)",
+    90: "sm_90 (H100, H200)",
+    100: "sm_100 (B200)",
+}
 KERNELS = {
     "attention": "attention",
     "gemm": "GEMM with these weights",
@@ -115,13 +121,35 @@ class Result:
     places: tuple[int, ...]  # the same for each value that the knob can be pulled to
 
 
-def run(operation, gpu_sm, kv_dtype, weights, head_dim, page_size, attention_kind, mask, group, gpus, nodes,
-        nvlink, message_bytes) -> Result:  # fmt: skip
+def run(
+    operation,
+    gpu_sm,
+    kv_dtype,
+    weights,
+    head_dim,
+    page_size,
+    attention_kind,
+    mask,
+    group,
+    gpus,
+    nodes,
+    nvlink,
+    message_bytes,
+) -> Result:
     every = {
-        "gpu_sm": gpu_sm, "kv_dtype": kv_dtype, "weights": weights, "head_dim": head_dim, "page_size": page_size,
-        "attention": attention_kind, "mask": mask, "group": group, "gpus": gpus, "nodes": nodes, "nvlink": nvlink,
+        "gpu_sm": gpu_sm,
+        "kv_dtype": kv_dtype,
+        "weights": weights,
+        "head_dim": head_dim,
+        "page_size": page_size,
+        "attention": attention_kind,
+        "mask": mask,
+        "group": group,
+        "gpus": gpus,
+        "nodes": nodes,
+        "nvlink": nvlink,
         "message_bytes": message_bytes,
-    }  # fmt: skip
+    }
     if operation == "all-reduce" and gpus < nodes:
         raise ValueError(f"GPUs must be at least one a node, got {gpus} on {nodes} nodes; take more GPUs")
     if operation == "moe" and weights not in cost.FEATURES["moe"]["weights"]:
@@ -132,18 +160,27 @@ def run(operation, gpu_sm, kv_dtype, weights, head_dim, page_size, attention_kin
     rules = {one.name: one.rules for one in cost.BACKENDS if one.operation == operation}
     rows = tuple(
         Row(
-            one.backend, one.preference, one.valid,
+            one.backend,
+            one.preference,
+            one.valid,
             tuple(rule.feature for rule in rules[one.backend]),
             tuple(rule.feature for rule in one.broken_rules),
             "; ".join(_words(rule) for rule in one.broken_rules),
         )
         for one in found.verdicts
-    )  # fmt: skip
+    )
     places = cost.places_over(DIALS[operation].name, operation, **features)
     return Result(
-        operation, features, rows, len(rows), sum(row.valid for row in rows), len(found.fast_but_invalid),
-        found.chosen or "", found.place, tuple(places[stop] for stop in DIALS[operation].stops),
-    )  # fmt: skip
+        operation,
+        features,
+        rows,
+        len(rows),
+        sum(row.valid for row in rows),
+        len(found.fast_but_invalid),
+        found.chosen or "",
+        found.place,
+        tuple(places[stop] for stop in DIALS[operation].stops),
+    )
 
 
 def _words(rule) -> str:
@@ -198,8 +235,17 @@ def _row(r: Result, row: Row, columns: dict[str, float], tried: int, at: Layout)
     marks = [rect(f"row{i}-ground", 0, y, at.width, 23 if at.wide else 37, "idle", tip)] if here else []
     marks += [
         text(f"row{i}-place", 18, line_y, str(i + 1), "muted", "small", "end", on=on),
-        text(f"row{i}-name", 26, line_y, _named(row.backend, at), role, "body" if at.wide else "small", bold=here, on=on),
-    ]  # fmt: skip
+        text(
+            f"row{i}-name",
+            26,
+            line_y,
+            _named(row.backend, at),
+            role,
+            "body" if at.wide else "small",
+            bold=here,
+            on=on,
+        ),
+    ]
     for name, x in columns.items():
         cell = f"row{i}-{name}"
         if name in row.broken:
@@ -243,20 +289,26 @@ def _request(r: Result, columns: dict[str, float], tried: int, at: Layout) -> li
 
 def _head(r: Result, columns: dict[str, float], at: Layout) -> list[dict]:
     key = "● fits · × does not · any: no rule"
-    marks = [text("head-order", 0, at.top - 8, "fastest first", "muted", "small"),
-             text("head-key", at.width, 14 if at.wide else at.height - 4, key, "muted", "small", "end"),
-             text("head-speed", at.bars[0], at.top - 26, "rank, not time", "muted", "small")]  # fmt: skip
+    marks = [
+        text("head-order", 0, at.top - 8, "fastest first", "muted", "small"),
+        text("head-key", at.width, 14 if at.wide else at.height - 4, key, "muted", "small", "end"),
+        text("head-speed", at.bars[0], at.top - 26, "rank, not time", "muted", "small"),
+    ]
     if at.wide:
         marks.append(text("head-speed-way", at.bars[0], at.top - 10, "longer: faster", "muted", "small"))
     for i, (name, x) in enumerate(columns.items()):
         value = _value(name, r.features[name])
         if at.wide:
-            pair = [text(f"head-{name}", x, at.top - 26, LABELS[name], "muted", "small", "middle"),
-                    text(f"head-{name}-value", x, at.top - 10, value, "ink", "small", "middle", True)]  # fmt: skip
+            pair = [
+                text(f"head-{name}", x, at.top - 26, LABELS[name], "muted", "small", "middle"),
+                text(f"head-{name}-value", x, at.top - 10, value, "ink", "small", "middle", True),
+            ]
         else:
             left, y = (i % 2) * 170, 106 + 18 * (i // 2)
-            pair = [text(f"head-{name}", left, y, f"{i + 1} {LABELS[name]}: {value}", "ink", "small"),
-                    text(f"head-{name}-value", x, at.top - 8, str(i + 1), "muted", "small", "middle", True)]  # fmt: skip
+            pair = [
+                text(f"head-{name}", left, y, f"{i + 1} {LABELS[name]}: {value}", "ink", "small"),
+                text(f"head-{name}-value", x, at.top - 8, str(i + 1), "muted", "small", "middle", True),
+            ]
         marks += about(CONTROLS.get(name, name), pair)
     return marks + _dial(r, at) + _unused(r, at)
 
@@ -268,17 +320,28 @@ def _dial(r: Result, at: Layout) -> list[dict]:
     places = {
         stop: start + (end - start) * i / (len(control.stops) - 1) for i, stop in enumerate(control.stops)
     }
-    marks = [text("dial-title", 0, 14, f"Pull: {LABELS[control.name]}, and who then runs", bold=True),
-             line("dial", start, 34, end, 34, "axis")]  # fmt: skip
+    marks = [
+        text("dial-title", 0, 14, f"Pull: {LABELS[control.name]}, and who then runs", bold=True),
+        line("dial", start, 34, end, 34, "axis"),
+    ]
     for i, (stop, x) in enumerate(places.items()):
         chosen = stop == r.features[control.name]
         anchor, shift = ("start", -20) if i == 0 else ("end", 20) if i == len(places) - 1 else ("middle", 0)
         place, runs = r.places[i], f"place {r.places[i]}"
         role = "muted" if not chosen else "hot" if place == 0 else "useful"
         marks += [
-            text(f"dial{i}", x + shift, 58, _value(control.name, stop), "ink" if chosen else "muted", "small", anchor, chosen),
+            text(
+                f"dial{i}",
+                x + shift,
+                58,
+                _value(control.name, stop),
+                "ink" if chosen else "muted",
+                "small",
+                anchor,
+                chosen,
+            ),
             text(f"dial{i}-place", x + shift, 74, runs if place else "none", role, "small", anchor, chosen),
-        ]  # fmt: skip
+        ]
     knob = drag(control, "x", lambda stop: places[stop])
     return [*marks, handle("pull-dial", places[r.features[control.name]], 34, "now", knob)]
 
@@ -374,13 +437,21 @@ SIMULATOR = Declaration(
     title="Backend dispatcher",
     question="Which kernel may run this, and which of those is fastest?",
     controls=(
-        select("operation", "Operation", "attention", KERNELS, help="A simplified matrix; engines keep their own."),
+        select(
+            "operation",
+            "Operation",
+            "attention",
+            KERNELS,
+            help="A simplified matrix; engines keep their own.",
+        ),
         GPU,
         CACHE,
         WEIGHTS,
         select("head_dim", "Attention: head size", 128, _options("attention", "head_dim"), more=True),
         select("page_size", "Attention: tokens a page", 16, _options("attention", "page_size"), more=True),
-        select("attention_kind", "Attention: kind", "standard", _options("attention", "attention"), more=True),
+        select(
+            "attention_kind", "Attention: kind", "standard", _options("attention", "attention"), more=True
+        ),
         select("mask", "Attention: mask", "causal", _options("attention", "mask"), more=True),
         GROUP,
         select("gpus", "All-reduce: GPUs", 8, _options("all-reduce", "gpus"), more=True),
@@ -391,7 +462,12 @@ SIMULATOR = Declaration(
     presets={
         "An int8 cache on H100": {},
         "A 16-bit cache": {"kv_dtype": "16-bit"},
-        "Latent attention, B200": {"gpu_sm": 100, "attention_kind": "latent", "kv_dtype": "fp8", "page_size": 64},
+        "Latent attention, B200": {
+            "gpu_sm": 100,
+            "attention_kind": "latent",
+            "kv_dtype": "fp8",
+            "page_size": 64,
+        },
         "int4 GEMM, groups of 32": {"operation": "gemm", "group": 32},
         "All-reduce of 1 MiB": {"operation": "all-reduce", "message_bytes": 2**20},
     },
@@ -404,4 +480,4 @@ SIMULATOR = Declaration(
         "backends",
     ),
     source="Beyond attention",
-)  # fmt: skip
+)

@@ -29,8 +29,14 @@ HIDDEN, NVLINK = 8192, 900e9  # a 70B model's, and both directions together, as 
 LAUNCH_S = 5e-6  # of each all-reduce
 SHOWN = 48  # buckets drawn apart; more are drawn in groups
 FRAMES = 24
-BUCKET = steps("bucket_mb", "Size of a bucket", 25, (1, 5, 25, 100, 400, 1600, 6400, 25600),
-               lambda value: units.si_bytes(value * 1e6), help="25 MB is what DDP starts with.")  # fmt: skip
+BUCKET = steps(
+    "bucket_mb",
+    "Size of a bucket",
+    25,
+    (1, 5, 25, 100, 400, 1600, 6400, 25600),
+    lambda value: units.si_bytes(value * 1e6),
+    help="25 MB is what DDP starts with.",
+)
 # (the lanes, the journey of the gradients, height)
 PLACES = {
     True: (Box(96, 22, 540, 232), Box(96, 308, 540, 30), 372),
@@ -90,9 +96,14 @@ def run(bucket_mb, link_gb_s, gpus, parameters_b, tokens, mfu, sms) -> Result:
     parameters, link = parameters_b * 1e9, link_gb_s * 1e9
     taken = cost.sm_share_taken(sms)
     step = cost.training_step(
-        parameters, tokens, devices=gpus, peak_flop_s=machine("H100").rate("fp16"), link_byte_s=link,
-        mfu=mfu / 100, sm_share=taken,
-    )  # fmt: skip
+        parameters,
+        tokens,
+        devices=gpus,
+        peak_flop_s=machine("H100").rate("fp16"),
+        link_byte_s=link,
+        mfu=mfu / 100,
+        sm_share=taken,
+    )
     backward_s = step.backward_s + step.interference_s  # on the SMs that the link leaves it
     bucket_bytes = min(bucket_mb * 1e6, 2 * parameters)
     timeline = cost.bucket_timeline(2 * parameters, bucket_bytes, backward_s, devices=gpus, link_byte_s=link)
@@ -102,14 +113,33 @@ def run(bucket_mb, link_gb_s, gpus, parameters_b, tokens, mfu, sms) -> Result:
     total_s = compute_s + step.interference_s + exposed_s
     message = cost.activation_message(HIDDEN, 1, NVLINK)
     return Result(
-        bucket_mb, 2 * parameters, gpus, link, cost.ring_factor(gpus), step.forward_s, step.backward_s,
-        step.communication_s, step.serial_s, step.overlapped_s, len(timeline), _groups(timeline),
-        step.interference_s, exposed_s, max(0.0, 1 - exposed_s / step.communication_s), total_s, total_s * 1e3, step.serial_s / total_s,
+        bucket_mb,
+        2 * parameters,
+        gpus,
+        link,
+        cost.ring_factor(gpus),
+        step.forward_s,
+        step.backward_s,
+        step.communication_s,
+        step.serial_s,
+        step.overlapped_s,
+        len(timeline),
+        _groups(timeline),
+        step.interference_s,
+        exposed_s,
+        max(0.0, 1 - exposed_s / step.communication_s),
+        total_s,
+        total_s * 1e3,
+        step.serial_s / total_s,
         cost.overlap_efficiency(compute_s, exposed_s + step.interference_s),
         tuple(AtScale(n, cost.overlap_efficiency(1.0, cost.reported_exposed_share(n))) for n in _scales()),
-        message.sent_bytes, message.latency_s, message.transfer_s, message.latency_over_transfer,
-        one.latency_s, one.transfer_s,
-    )  # fmt: skip
+        message.sent_bytes,
+        message.latency_s,
+        message.transfer_s,
+        message.latency_over_transfer,
+        one.latency_s,
+        one.transfer_s,
+    )
 
 
 def _scales() -> list[int]:
@@ -279,10 +309,16 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "table": table(
             ("part of the step", Column("time", "s", units.seconds)),
             [
-                ("forward", r.forward_s), ("backward", r.backward_s), ("all-reduce alone", r.communication_s),
-                ("shows", r.exposed_s), ("SMs lent to the link", r.interference_s), ("step in turn", r.serial_s),
-                ("step overlapped", r.step_s), ("if all that fits were hidden", r.hidden_step_s),
-                ("one bucket: launch", r.bucket_launch_s), ("one bucket: transfer", r.bucket_transfer_s),
+                ("forward", r.forward_s),
+                ("backward", r.backward_s),
+                ("all-reduce alone", r.communication_s),
+                ("shows", r.exposed_s),
+                ("SMs lent to the link", r.interference_s),
+                ("step in turn", r.serial_s),
+                ("step overlapped", r.step_s),
+                ("if all that fits were hidden", r.hidden_step_s),
+                ("one bucket: launch", r.bucket_launch_s),
+                ("one bucket: transfer", r.bucket_transfer_s),
                 ("for comparison, decoding of one request: launch", r.message_launch_s),
                 ("for comparison, decoding of one request: transfer", r.message_transfer_s),
             ],
@@ -296,10 +332,12 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 f"{{all_reduce:{units.seconds(r.communication_s)}}}",
             ),
             ("{shows} = last bucket's end − backward", f"{{shows:{units.seconds(r.exposed_s)}}}"),
-            ("one {bucket_mb:bucket} = launch + 2(N − 1)/N · its bytes / link",
-             f"{units.seconds(r.bucket_launch_s)} + {{bucket_mb:{units.seconds(r.bucket_transfer_s)}}}"),
+            (
+                "one {bucket_mb:bucket} = launch + 2(N − 1)/N · its bytes / link",
+                f"{units.seconds(r.bucket_launch_s)} + {{bucket_mb:{units.seconds(r.bucket_transfer_s)}}}",
+            ),
         ),
-    }  # fmt: skip
+    }
     rest = _journey(r, journey_at)
     times = [r.forward_s + (r.step_s - r.forward_s) * (i + 1) / FRAMES for i in range(FRAMES)]
     return [Scene(marks=_lanes(r, now, lanes_at) + rest, caption=_caption(r, now), **same) for now in times]
@@ -320,14 +358,36 @@ SIMULATOR = Declaration(
     question="How much of the gradients' journey can the backward pass hide?",
     controls=(
         BUCKET,
-        steps("link_gb_s", "Link, one direction", 450, (25, 50, 64, 150, 300, 450, 900), unit="GB/s",
-              help="NVLink 450, PCIe 64, network 50."),
+        steps(
+            "link_gb_s",
+            "Link, one direction",
+            450,
+            (25, 50, 64, 150, 300, 450, 900),
+            unit="GB/s",
+            help="NVLink 450, PCIe 64, network 50.",
+        ),
         powers_of_two("gpus", "GPUs in the ring", 8, 2, 1024),
-        number("parameters_b", "Parameters, billions", 8.03, 0.1, 70.0, step=0.01, more=True,
-               help="8.03 billion are the source's 16.1 GB of gradients in 16 bits."),
+        number(
+            "parameters_b",
+            "Parameters, billions",
+            8.03,
+            0.1,
+            70.0,
+            step=0.01,
+            more=True,
+            help="8.03 billion are the source's 16.1 GB of gradients in 16 bits.",
+        ),
         powers_of_two("tokens", "Tokens a GPU a step", 2048, 512, 16384, more=True),
         slider("mfu", "MFU of forward and backward", 40, 10, 80, unit="%", more=True),
-        slider("sms", "SMs that the link takes", 0, 0, 16, more=True, help="A heavy collective holds 4 to 8 of 132."),
+        slider(
+            "sms",
+            "SMs that the link takes",
+            0,
+            0,
+            16,
+            more=True,
+            help="A heavy collective holds 4 to 8 of 132.",
+        ),
     ),
     presets={
         "8 GPUs on NVLink": {},
@@ -346,4 +406,4 @@ SIMULATOR = Declaration(
         0.04,
     ),
     source="Performance Engineering",
-)  # fmt: skip
+)

@@ -13,9 +13,13 @@ from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, hand
 MODELS = {m.name: m for m in (cost.LLAMA_70B, cost.LLAMA_8B)}
 GPUS = ("A100", "H100", "H200", "B200")
 ROLES = {
-    "linear weights": "memory", "attention": "compute", "element-wise": "useful",
-    "all-reduce": "network", "sampling": "useful", "launch gaps": "overhead",
-}  # fmt: skip
+    "linear weights": "memory",
+    "attention": "compute",
+    "element-wise": "useful",
+    "all-reduce": "network",
+    "sampling": "useful",
+    "launch gaps": "overhead",
+}
 CURES = {
     "linear weights": "weights in {weight_bits:g} bits",
     "attention": "cache in {kv_bits:g} bits",
@@ -74,9 +78,15 @@ def run(batch, context, weight_bits, kv_bits, model, devices, machine_name) -> R
             f"{units.si_bytes(gpu.memory_bytes)}; take more GPUs, a smaller batch or a shorter context"
         )
     cured_s = cost.decode_chain(
-        sizes, gpu, **same, weight_bits=weight_bits, kv_bits=kv_bits, elementwise_passes=4,
-        sampling_kernels=1, graphs=True,
-    )  # fmt: skip
+        sizes,
+        gpu,
+        **same,
+        weight_bits=weight_bits,
+        kv_bits=kv_bits,
+        elementwise_passes=4,
+        sampling_kernels=1,
+        graphs=True,
+    )
     cured_s["all-reduce"] = parts_s["all-reduce"] * (1 - HIDDEN)
     cuts = {name: 1 - cured_s[name] / parts_s[name] for name in parts_s if parts_s[name]}
     chain = cost.cure_in_turn(parts_s, cuts)
@@ -84,10 +94,20 @@ def run(batch, context, weight_bits, kv_bits, model, devices, machine_name) -> R
     before = sum(parts_s.values())
     alone = {name: before / (before - parts_s[name] * share) for name, share in cuts.items()}
     return Result(
-        model, batch, context, devices, machine_name, weight_bits, kv_bits, used,
+        model,
+        batch,
+        context,
+        devices,
+        machine_name,
+        weight_bits,
+        kv_bits,
+        used,
         tuple(_step(name, now, batch) for name, now in found),
-        cured_s, alone, alone["linear weights"], before / chain[-1].after_s,
-    )  # fmt: skip
+        cured_s,
+        alone,
+        alone["linear weights"],
+        before / chain[-1].after_s,
+    )
 
 
 def _step(cured: str, parts_s: dict[str, float], batch: int) -> Step:
@@ -212,7 +232,7 @@ def _so_far(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
             inside |= part == step.limit
             marks.append(
                 text(f"step{row}-part{p}", left + wide / 2, y + 12, part, "inverse", "small", "middle", True)
-            )  # fmt: skip
+            )
         done += time_s
     end = x(done) + 8
     marks.append(text(f"step{row}-time", end, y + 12, units.seconds(step.step_s), bold=now))
@@ -233,7 +253,9 @@ def _to_come(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
         part = r.steps[row].cured
         words, floor = f"next: {part}", now.step_s - now.parts_s[part]
         least, end = f"more than {units.seconds(floor)}", x(now.step_s) + 8
-        place = (end, "start", "") if end + text_width(least, "small") < _edge(at) else (end - 14, "end", "idle")  # fmt: skip
+        place = (
+            (end, "start", "") if end + text_width(least, "small") < _edge(at) else (end - 14, "end", "idle")
+        )
         tip = f"all but {part}: {units.seconds(floor)}"
         marks += [
             line(f"step{row}-floor", x(floor), y, x(floor), y + 15, "limit", tip),
@@ -243,8 +265,13 @@ def _to_come(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
 
 
 def _table(r: Result):
-    columns = ("cured", *(Column(part, "s", units.seconds) for part in r.steps[0].parts_s),
-               Column("step", "s", units.seconds), "limit", Column("its share", show=units.percent))  # fmt: skip
+    columns = (
+        "cured",
+        *(Column(part, "s", units.seconds) for part in r.steps[0].parts_s),
+        Column("step", "s", units.seconds),
+        "limit",
+        Column("its share", show=units.percent),
+    )
     rows = [(s.cured or "nothing", *s.parts_s.values(), s.step_s, s.limit, s.limit_share) for s in r.steps]
     return table(columns, rows)
 
@@ -325,4 +352,4 @@ SIMULATOR = Declaration(
         "times faster",
     ),
     source="Beyond attention; Performance Engineering",
-)  # fmt: skip
+)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, log, text_width
+from widgets.charts import Box, Scale, axis_x, axis_y, log, text_width
 from widgets.controls import log_slider, powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -28,8 +28,15 @@ CONTEXT = 2048  # tokens of each user so far
 CHAT_S = 0.050  # between tokens
 WANTS = {"chatbot": "Chat: within 50 ms", "batch": "Documents: cheapest", "medical": "Medical: 16 bits only"}
 USERS = log_slider("users", "Users at once", 8, 1, 256, per_decade=8)
-REACHED = log_slider("reached", "Share of the roof reached", 10, 4, 100, unit="%",
-                     help="100%: all at the GPU's peak. A reaches 26%, B 5%.")  # fmt: skip
+REACHED = log_slider(
+    "reached",
+    "Share of the roof reached",
+    10,
+    4,
+    100,
+    unit="%",
+    help="100%: all at the GPU's peak. A reaches 26%, B 5%.",
+)
 # (the plot, the five dimensions' left edge, right edges of their columns and first row, height)
 PLACES = {
     True: (Box(52, 40, 316, 300), 394, (544, 628, WIDE), 96, 390),
@@ -55,8 +62,13 @@ class Point:
 
     @property
     def dimensions(self) -> dict[str, float]:
-        return {"throughput": self.tokens_s, "latency": self.between_tokens_s, "cost": self.usd_per_1k,
-                "quality": self.bits, "memory": self.weight_bytes}  # fmt: skip
+        return {
+            "throughput": self.tokens_s,
+            "latency": self.between_tokens_s,
+            "cost": self.usd_per_1k,
+            "quality": self.bits,
+            "memory": self.weight_bytes,
+        }
 
 
 @dataclass(frozen=True)
@@ -157,41 +169,83 @@ def _count(n: int, one: str) -> str:
     return f"{n} {one}" if n == 1 else f"{n} {one}s"
 
 
+@dataclass(frozen=True)
+class Frontier:
+    """Where the edge of what can be reached runs in the picture."""
+
+    edge: list[tuple[float, float]]
+    full: list[tuple[float, float]]  # with the most users, on to the plot's right side
+    inside: bool  # its name stands to the left of its line, on what is out of reach
+
+    @property
+    def name_x(self) -> float:
+        return self.edge[0][0] + (-6 if self.inside else 6)
+
+    def line(self, at: Box) -> list[tuple[float, float]]:
+        return [(self.edge[0][0], at.y), *self.edge]
+
+    def ground(self, px: float, py: float) -> str:
+        """What a text at this place stands on."""
+        n = next((i for i, (_, ey) in enumerate(self.edge) if ey > py), None)
+        left = self.edge[0][0] if n == 0 else self.edge[-1][0] if n is None else self.edge[n - 1][0]
+        return "idle" if px < left or py > edge_at(self.full, px) else ""
+
+
+def _frontier(r: Result, at: Box, x: Scale, y: Scale) -> Frontier:
+    edge, last = [(x(one.between_tokens_s), y(one.usd_per_1k)) for one in r.edge], r.edge[-1]
+    # with the most users, later tokens cost more: a straight line on two log scales, up to the plot's right side
+    full = [(x(s), y(last.usd_per_1k * s / last.between_tokens_s)) for s in (last.between_tokens_s, x.hi)]
+    return Frontier(edge, full, edge[0][0] - at.x > 66)
+
+
+def _out_of_reach(r: Result, at: Box, to: Frontier) -> list[dict]:
+    """The frontier by name, and grey what lies beyond it."""
+    most, who = r.edge[-1].users, f"{_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"
+    beyond = [(at.x, at.y), *to.line(at), to.full[1], (at.right, at.bottom), (at.x, at.bottom)]
+    tip = f"out of reach of {who}: faster than memory and arithmetic allow, or more users than the {most} whose caches fit"
+    side, on = ("end", "idle") if to.inside else ("start", "")
+    return [
+        path("beyond", beyond, "idle", tip, closed=True),
+        *about("floor", path("edge", to.line(at), "hot", f"the frontier of {who}")),
+        path("full", to.full, "limit", f"{most} users: their caches fill the memory"),
+        text("edge-name", at.right - 8, at.bottom - 26, "out of reach of", "ink", "small", "end", on="idle"),
+        text("edge-who", at.right - 8, at.bottom - 10, who, "ink", "small", "end", bold=True, on="idle"),
+        text("frontier-name", to.name_x, at.y + 34, "frontier", "hot", "small", side, bold=True, on=on),
+    ]
+
+
+def _taken(r: Result, at: Box, to: Frontier, late: float, lost: list[tuple[float, float]]) -> list[tuple]:
+    """Where no label may stand: on lines, and on the words that have their place."""
+    taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in _along([*to.line(at), *to.full])]
+    taken += [(px - 2, py - 2, px + 2, py + 2) for px, py in _along(lost)]
+    taken.append((at.right - 116, at.bottom - 40, at.right, at.bottom))
+    left = to.name_x - 60 if to.inside else to.name_x
+    taken.append((left, at.y + 22, left + 60, at.y + 40))
+    if r.application == "chatbot":
+        taken += [(late - 2, at.y, late + 2, at.bottom), (late, at.y, at.right, at.y + 20)]
+    return taken
+
+
 def _plot(r: Result, at: Box) -> list[dict]:
     """Down and left is better, as far as the edge: your point is pulled along it and up to it, not past it."""
     x, y = log(0.0003, 1.0, at.x, at.right), log(0.00005, 2.0, at.bottom, at.y)
     marks = [text("plot-title", 0, 14, "Cost against latency: down and left is better", bold=True)]
-    marks += axis_y("cost", y, at.x, "$ for 1,000 tokens", lambda v: f"${units.number(v)}", right=at.right,
-                    ticks=(0.001, 0.01, 0.1, 1))  # fmt: skip
+    marks += axis_y(
+        "cost",
+        y,
+        at.x,
+        "$ for 1,000 tokens",
+        lambda v: f"${units.number(v)}",
+        right=at.right,
+        ticks=(0.001, 0.01, 0.1, 1),
+    )
     marks += axis_x("latency", x, at.bottom, "between two tokens", units.seconds, ticks=(0.001, 0.01, 0.1))
-    late = x(CHAT_S)
-    upright = []
-    if r.application == "chatbot":
-        upright.append(late)
-    edge = [(x(one.between_tokens_s), y(one.usd_per_1k)) for one in r.edge]
-    last = r.edge[-1]
-    # with the most users, later tokens cost more: a straight line on two log scales, up to the plot's right side
-    full = [(x(s), y(last.usd_per_1k * s / last.between_tokens_s)) for s in (last.between_tokens_s, x.hi)]
-    who = f"{_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"
-    beyond = [(at.x, at.y), (edge[0][0], at.y), *edge, full[1], (at.right, at.bottom), (at.x, at.bottom)]
-    tip = f"out of reach of {who}: faster than memory and arithmetic allow, or more users than the {last.users} whose caches fit"
-    marks.append(path("beyond", beyond, "idle", tip, closed=True))
-    marks += about("floor", path("edge", [(edge[0][0], at.y), *edge], "hot", f"the frontier of {who}"))
-    marks.append(path("full", full, "limit", f"{last.users} users: their caches fill the memory"))
-    marks += [
-        text("edge-name", at.right - 8, at.bottom - 26, "out of reach of", "ink", "small", "end", on="idle"),
-        text("edge-who", at.right - 8, at.bottom - 10, who, "ink", "small", "end", bold=True, on="idle"),
-    ]
-    inside = edge[0][0] - at.x > 66  # else it stands to the right of its line
-    name_x = edge[0][0] + (-6 if inside else 6)
-    marks.append(
-        text("frontier-name", name_x, at.y + 34, "frontier", "hot", "small", "end" if inside else "start",
-             bold=True, on="idle" if inside else "")
-    )  # fmt: skip
+    late, to = x(CHAT_S), _frontier(r, at, x, y)
+    marks += _out_of_reach(r, at, to)
     if r.application == "chatbot":
         tip = "too late for a chatbot: above 50 ms"
         marks += [
-            line("limit", late, edge_at(full, late), late, at.y, "limit", tip),
+            line("limit", late, edge_at(to.full, late), late, at.y, "limit", tip),
             text("limit-name", late + 5, at.y + 14, "too late to chat", "muted", "small"),
         ]
     bx, by = x(r.b.between_tokens_s), y(r.reported_b_usd)
@@ -218,24 +272,18 @@ def _plot(r: Result, at: Box) -> list[dict]:
     fit = [n for n in USERS.values() if n <= r.most_users]
     pull_users = drag(USERS, "y", lambda n: y(spent / r.yours.users * _per_user(r, n)))
     pull_users |= {"at": pull_users["at"][: len(fit)], "to": fit}
-    mine = handle("yours-dot", mx, my, "now", drag(REACHED, "x", lambda share: x(r.floor_s / (share / 100))),
-                  pull_users, tip=tip)  # fmt: skip
-    wanted.append(("b-reported", "reported", bx, by, "muted"))
-    taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in _along([(edge[0][0], at.y), *edge, *full])]
-    taken += [(px - 2, py - 2, px + 2, py + 2) for px, py in _along([(x(r.floor_s), y(gained)), (mx, my)])]
-    taken += [(px - 2, at.y, px + 2, at.bottom) for px in upright]
-    taken.append((at.right - 116, at.bottom - 40, at.right, at.bottom))
-    taken.append(
-        (name_x - 60, at.y + 22, name_x, at.y + 40) if inside else (name_x, at.y + 22, name_x + 60, at.y + 40)
+    mine = handle(
+        "yours-dot",
+        mx,
+        my,
+        "now",
+        drag(REACHED, "x", lambda share: x(r.floor_s / (share / 100))),
+        pull_users,
+        tip=tip,
     )
-    taken += [(late, at.y, at.right, at.y + 20)] if upright else []
-
-    def ground(px: float, py: float) -> str:
-        n = next((i for i, (_, ey) in enumerate(edge) if ey > py), None)
-        left = edge[0][0] if n == 0 else edge[-1][0] if n is None else edge[n - 1][0]
-        return "idle" if px < left or py > edge_at(full, px) else ""
-
-    return marks + _labels(wanted, taken, ground, at) + [mine]
+    wanted.append(("b-reported", "reported", bx, by, "muted"))
+    taken = _taken(r, at, to, late, [(x(r.floor_s), y(gained)), (mx, my)])
+    return marks + _labels(wanted, taken, to.ground, at) + [mine]
 
 
 def edge_at(two: list[tuple[float, float]], x: float) -> float:
@@ -269,9 +317,18 @@ def _labels(wanted: list[tuple], taken: list[tuple], ground, at: Box) -> list[di
     for id, name, x, y, role in wanted:
         wide, found = text_width(name, "small", role != "muted"), None
         near, far = (23, 26) if role == "now" else (12, 18)
-        for left, base in ((x + near, y + 4), (x + far, y - 8), (x - near - wide, y + 4), (x - far - wide, y - 8),
-                           (x + far, y + 17), (x - far - wide, y + 17), (x - wide / 2, y - 24),
-                           (x - wide / 2, y + 32), (x + 20, y - 30), (x + 20, y + 36)):  # fmt: skip
+        for left, base in (
+            (x + near, y + 4),
+            (x + far, y - 8),
+            (x - near - wide, y + 4),
+            (x - far - wide, y - 8),
+            (x + far, y + 17),
+            (x - far - wide, y + 17),
+            (x - wide / 2, y - 24),
+            (x - wide / 2, y + 32),
+            (x + 20, y - 30),
+            (x + 20, y + 36),
+        ):
             box = (left, base - 10, left + wide, base + 4)
             inside = at.x < box[0] and at.y < box[1] and box[2] < at.right - 2 and box[3] < at.bottom
             clear = all(box[2] < t[0] or t[2] < box[0] or box[3] < t[1] or t[3] < box[1] for t in taken)
@@ -342,22 +399,47 @@ def _takeaway(r: Result) -> str:
     if y.roof_share < 0.995:
         who = r.best.split(":")[0]
         more = units.times(1 / y.roof_share, 2)
-        return (f"No point is best in all five, and for this application {who} is. Yours is {more} off its frontier: "
-                "faster kernels gain in latency and in cost, and lose nothing.")  # fmt: skip
+        return (
+            f"No point is best in all five, and for this application {who} is. Yours is {more} off its frontier: "
+            "faster kernels gain in latency and in cost, and lose nothing."
+        )
     if y.users > r.sharing_users:
-        return (f"On the frontier, but past its knee: above {int(r.sharing_users)} users arithmetic is the limit, and "
-                "one more makes all wait longer and no token cheaper.")  # fmt: skip
+        return (
+            f"On the frontier, but past its knee: above {int(r.sharing_users)} users arithmetic is the limit, and "
+            "one more makes all wait longer and no token cheaper."
+        )
     return "On the frontier nothing is free: more users make a token cheaper and later, fewer make it sooner and dearer."
 
 
 def _table(r: Result):
-    columns = ("configuration", "GPUs", "users", Column("between tokens", "s", units.seconds),
-               Column("tokens a second"), Column("1,000 tokens", "$", _usd), Column("weights", "bits"),
-               Column("weights a GPU", "B", units.si_bytes), Column("of its roof", show=units.percent))  # fmt: skip
-    return table(columns, [
-        (p.name, p.gpus, p.users, p.between_tokens_s, p.tokens_s, p.usd_per_1k, p.bits, p.weight_bytes, p.roof_share)
-        for p in (r.a, r.b, r.yours)
-    ])  # fmt: skip
+    columns = (
+        "configuration",
+        "GPUs",
+        "users",
+        Column("between tokens", "s", units.seconds),
+        Column("tokens a second"),
+        Column("1,000 tokens", "$", _usd),
+        Column("weights", "bits"),
+        Column("weights a GPU", "B", units.si_bytes),
+        Column("of its roof", show=units.percent),
+    )
+    return table(
+        columns,
+        [
+            (
+                p.name,
+                p.gpus,
+                p.users,
+                p.between_tokens_s,
+                p.tokens_s,
+                p.usd_per_1k,
+                p.bits,
+                p.weight_bytes,
+                p.roof_share,
+            )
+            for p in (r.a, r.b, r.yours)
+        ],
+    )
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
@@ -379,17 +461,25 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         formula=(
-            (f"{{floor:least time}} = weights {'multiplied' if busy else 'read once'} + caches of {{users}}, at the peak of {{gpus:GPUs}}",
-             f"{units.seconds(r.weights_s)} + {units.seconds(r.caches_s)} = {{floor:{units.seconds(r.floor_s)}}}"),
-            ("{between:between tokens} = {floor:least time} / {reached:share reached}",
-             f"{{floor:{units.seconds(r.floor_s)}}} / {{reached:{units.percent(r.yours.roof_share, 0)}}} = {{between:{wait.text}}}"),
-            ("1,000 tokens = {gpus:GPUs} · {usd_per_gpu_hour:$ an hour} / 3600 / tokens a second · 1000",
-             f"{{gpus:{r.yours.gpus}}} · {{usd_per_gpu_hour:${units.number(r.usd_per_gpu_hour)}}} / 3600 / {rate} · 1000 = {price.text}"),
-            ("B as reported: 4,000 tokens a second on each GPU",
-             f"64 users / 120 ms are {units.number(r.b.tokens_s)} on all four"),
+            (
+                f"{{floor:least time}} = weights {'multiplied' if busy else 'read once'} + caches of {{users}}, at the peak of {{gpus:GPUs}}",
+                f"{units.seconds(r.weights_s)} + {units.seconds(r.caches_s)} = {{floor:{units.seconds(r.floor_s)}}}",
+            ),
+            (
+                "{between:between tokens} = {floor:least time} / {reached:share reached}",
+                f"{{floor:{units.seconds(r.floor_s)}}} / {{reached:{units.percent(r.yours.roof_share, 0)}}} = {{between:{wait.text}}}",
+            ),
+            (
+                "1,000 tokens = {gpus:GPUs} · {usd_per_gpu_hour:$ an hour} / 3600 / tokens a second · 1000",
+                f"{{gpus:{r.yours.gpus}}} · {{usd_per_gpu_hour:${units.number(r.usd_per_gpu_hour)}}} / 3600 / {rate} · 1000 = {price.text}",
+            ),
+            (
+                "B as reported: 4,000 tokens a second on each GPU",
+                f"64 users / 120 ms are {units.number(r.b.tokens_s)} on all four",
+            ),
         ),
         warning=_warning(r),
-    )  # fmt: skip
+    )
 
 
 SIMULATOR = Declaration(
@@ -401,8 +491,17 @@ SIMULATOR = Declaration(
         powers_of_two("gpus", "GPUs", 4, 1, 16),
         select("application", "Application", "chatbot", WANTS),
         select("bits", "Bits of a weight", 4, {4: "4", 8: "8", 16: "16"}, more=True),
-        slider("usd_per_gpu_hour", "Price of a GPU hour", 2.7, 1.0, 5.0, step=0.1, unit="$", more=True,
-               help="2.70 is what A's $0.12 comes from."),
+        slider(
+            "usd_per_gpu_hour",
+            "Price of a GPU hour",
+            2.7,
+            1.0,
+            5.0,
+            step=0.1,
+            unit="$",
+            more=True,
+            help="2.70 is what A's $0.12 comes from.",
+        ),
     ),
     presets={
         "A chatbot for eight": {},
@@ -421,4 +520,4 @@ SIMULATOR = Declaration(
         0.2,
     ),
     source="Performance Engineering",
-)  # fmt: skip
+)

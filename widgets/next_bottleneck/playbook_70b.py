@@ -73,13 +73,21 @@ def run(gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> R
     given = {"acceptance": acceptance, "drafts": drafts, "draft_s": draft_s, "rounds": rounds}
     results = tuple(_round(one, draft_s) for one in cost.playbook(baseline_s, **given))
     return Result(
-        cost.BASELINE_SHARES["GEMM"], gemm_cut / 100, attention_cut / 100,
+        cost.BASELINE_SHARES["GEMM"],
+        gemm_cut / 100,
+        attention_cut / 100,
         cost.best_case_s(baseline_s, cost.BASELINE_SHARES, "GEMM"),
-        acceptance, drafts, draft_s, cost.expected_tokens(acceptance, drafts),
-        cost.PLAYBOOK_TARGETS["between tokens"], cost.PLAYBOOK_TARGETS["tokens_s"],
-        results, results[1].arithmetic_s * 1e3, results[0].arithmetic_s / results[-1].arithmetic_s,
+        acceptance,
+        drafts,
+        draft_s,
+        cost.expected_tokens(acceptance, drafts),
+        cost.PLAYBOOK_TARGETS["between tokens"],
+        cost.PLAYBOOK_TARGETS["tokens_s"],
+        results,
+        results[1].arithmetic_s * 1e3,
+        results[0].arithmetic_s / results[-1].arithmetic_s,
         results[0].reported_s / results[-1].reported_s,
-    )  # fmt: skip
+    )
 
 
 def _round(one, draft_s: float) -> Round:
@@ -87,10 +95,18 @@ def _round(one, draft_s: float) -> Round:
     step_s = {**({"guesses": draft_s} if said.speculates else {}), **one.parts_s}
     each = one.between_tokens_s / sum(step_s.values())  # a round of guesses yields several tokens
     return Round(
-        said.name, one.parts_s, {part: each * time_s for part, time_s in step_s.items()}, one.between_tokens_s, one.from_reported_s, said.reported_between_tokens_s,
-        one.contradiction, said.batch, said.reported_tokens_s or 0, one.implied_requests or 0,
+        said.name,
+        one.parts_s,
+        {part: each * time_s for part, time_s in step_s.items()},
+        one.between_tokens_s,
+        one.from_reported_s,
+        said.reported_between_tokens_s,
+        one.contradiction,
+        said.batch,
+        said.reported_tokens_s or 0,
+        one.implied_requests or 0,
         said.reported_first_token_s or 0,
-    )  # fmt: skip
+    )
 
 
 def _agrees(one: Round) -> bool:
@@ -135,13 +151,28 @@ def _bars(r: Result, i: int, now: bool, places) -> list[dict]:
                 text(f"round{i}-{p}-name", left + wide / 2, y + 37, name, "inverse", "small", "middle")
             )
         start += share_s
-    told, end, pulled = units.seconds(one.reported_s), x(start), _pulled(r, i, x, y + 46)
+    told, end, pulled = units.seconds(one.reported_s), x(start), _pulled(r, i, x, y + 48)
     beside = _clear_of_knob(pulled, x(one.reported_s) + 8, told)
     marks += [
-        text(f"round{i}-a-ms", end + (18 if drawn else 8), y + 38, units.seconds(one.arithmetic_s), "ink" if _agrees(one) else "hot", bold=True),
-        rect(f"round{i}-told", at.x, y + 48, x(one.reported_s) - at.x, 16, "idle", f"round {i}, reported: {told}"),
+        text(
+            f"round{i}-a-ms",
+            end + (18 if drawn else 8),
+            y + 38,
+            units.seconds(one.arithmetic_s),
+            "ink" if _agrees(one) else "hot",
+            bold=True,
+        ),
+        rect(
+            f"round{i}-told",
+            at.x,
+            y + 48,
+            x(one.reported_s) - at.x,
+            16,
+            "idle",
+            f"round {i}, reported: {told}",
+        ),
         text(f"round{i}-r-ms", _clear_of(x(r.target_s), beside, told), y + 61, told, "ink", bold=True),
-    ]  # fmt: skip
+    ]
     return marks + pulled + _beside(one, i, at.y + pitch * i, edge)
 
 
@@ -149,15 +180,36 @@ def _pulled(r: Result, i: int, x, y: float) -> list[dict]:
     """What a round is about, in the hand: the GEMMs' end, attention's end, the end of a guessed token."""
     first, fused = r.rounds[0].parts_s, r.rounds[2].parts_s
     if i == 1:
-        return [handle("pull-gemm", x(first["GEMM"] * (1 - r.gemm_cut)), y, "compute",
-                       drag(GEMM_CUT, "x", lambda cut: x(first["GEMM"] * (1 - cut / 100))))]  # fmt: skip
+        return [
+            handle(
+                "pull-gemm",
+                x(first["GEMM"] * (1 - r.gemm_cut)),
+                y,
+                "compute",
+                drag(GEMM_CUT, "x", lambda cut: x(first["GEMM"] * (1 - cut / 100))),
+            )
+        ]
     if i == 2:
-        return [handle("pull-attention", x(fused["GEMM"] + first["attention"] * (1 - r.attention_cut)), y, "memory",
-                       drag(ATTENTION_CUT, "x", lambda cut: x(fused["GEMM"] + first["attention"] * (1 - cut / 100))))]  # fmt: skip
+        return [
+            handle(
+                "pull-attention",
+                x(fused["GEMM"] + first["attention"] * (1 - r.attention_cut)),
+                y,
+                "memory",
+                drag(ATTENTION_CUT, "x", lambda cut: x(fused["GEMM"] + first["attention"] * (1 - cut / 100))),
+            )
+        ]
     if i == 3:
         whole = r.rounds[3].arithmetic_s * r.tokens_a_round
-        return [handle("pull-kept", x(r.rounds[3].arithmetic_s), y, "primary",
-                       drag(KEPT, "x", lambda kept: x(whole / cost.expected_tokens(kept, r.drafts))))]  # fmt: skip
+        return [
+            handle(
+                "pull-kept",
+                x(r.rounds[3].arithmetic_s),
+                y,
+                "primary",
+                drag(KEPT, "x", lambda kept: x(whole / cost.expected_tokens(kept, r.drafts))),
+            )
+        ]
     return []
 
 
@@ -231,10 +283,18 @@ def _table(r: Result):
         Column("reported first token", "s", units.seconds),
     )
     rows = [
-        (x.name, x.arithmetic_s, x.from_reported_s, x.reported_s, x.reported_tokens_s or "not given",
-         x.requests_in_flight or "not given", x.admitted, x.reported_first_token_s or "not given")
+        (
+            x.name,
+            x.arithmetic_s,
+            x.from_reported_s,
+            x.reported_s,
+            x.reported_tokens_s or "not given",
+            x.requests_in_flight or "not given",
+            x.admitted,
+            x.reported_first_token_s or "not given",
+        )
         for x in r.rounds
-    ]  # fmt: skip
+    ]
     return table(columns, rows)
 
 
@@ -337,4 +397,4 @@ SIMULATOR = Declaration(
         0.05,
     ),
     source="Performance Engineering",
-)  # fmt: skip
+)

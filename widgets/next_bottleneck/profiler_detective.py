@@ -25,8 +25,13 @@ NAMES = {
     "implementation": "the way it is written",
 }
 UNDECIDED = "not yet"
-DIAGNOSIS = select("diagnosis", "Your diagnosis", UNDECIDED, {UNDECIDED: "not yet", **NAMES},
-                   help="The questions are answered once you have named a suspect.")  # fmt: skip
+DIAGNOSIS = select(
+    "diagnosis",
+    "Your diagnosis",
+    UNDECIDED,
+    {UNDECIDED: "not yet", **NAMES},
+    help="The questions are answered once you have named a suspect.",
+)
 # (the trace and its lanes' pitch, the counters, the suspects, the questions, height)
 PLACES = {
     True: (
@@ -282,11 +287,15 @@ LOOKS = (
 def _look(r: Result, step: int) -> str:
     """What a step of an undecided reader says: the evidence, and no verdict."""
     return LOOKS[step].format(
-        input=f"at {units.percent(r.input_wait_share, 0)}", work=units.percent(r.work_share, 0),
-        gaps=units.percent(r.launch_gap_share, 0), nccl=units.percent(r.exposed_communication_share, 0),
-        skew=units.times(r.rank_skew), flops=units.percent(r.compute_share), bytes=units.percent(r.bandwidth_share),
+        input=f"at {units.percent(r.input_wait_share, 0)}",
+        work=units.percent(r.work_share, 0),
+        gaps=units.percent(r.launch_gap_share, 0),
+        nccl=units.percent(r.exposed_communication_share, 0),
+        skew=units.times(r.rank_skew),
+        flops=units.percent(r.compute_share),
+        bytes=units.percent(r.bandwidth_share),
         intensity=units.number(r.intensity),
-    )  # fmt: skip
+    )
 
 
 def _takeaway(r: Result, step: int) -> str:
@@ -335,23 +344,31 @@ def _table(r: Result):
 def _figures(r: Result) -> tuple:
     """Before a diagnosis what a profiler counts; after it what follows from it."""
     if r.diagnosis == UNDECIDED:
-        return (figure("of the FLOP/s", r.compute_share, units.percent, term="compute_share"),
-                figure("of the bandwidth", r.bandwidth_share, units.percent, term="bandwidth_share"))  # fmt: skip
+        return (
+            figure("of the FLOP/s", r.compute_share, units.percent, term="compute_share"),
+            figure("of the bandwidth", r.bandwidth_share, units.percent, term="bandwidth_share"),
+        )
     role = "memory" if r.bound == "memory" else "compute"
-    return (figure("of the time kernels run", r.work_share, units.percent, term="launches"),
-            figure("FLOP per byte", r.intensity, term="intensity"),
-            figure(f"of the {r.bound} roof", r.roof_share, units.percent, role),
-            figure("with every kernel at its roof", r.at_roof_ratio, units.times))  # fmt: skip
+    return (
+        figure("of the time kernels run", r.work_share, units.percent, term="launches"),
+        figure("FLOP per byte", r.intensity, term="intensity"),
+        figure(f"of the {r.bound} roof", r.roof_share, units.percent, role),
+        figure("with every kernel at its roof", r.at_roof_ratio, units.times),
+    )
 
 
 def _summary(r: Result, told: tuple) -> str:
     if r.diagnosis == UNDECIDED:
-        return (f"The profile of {r.title}, with {told[0].text} of the FLOP/s and {told[1].text} of the bandwidth; the input, "
-                "the gaps, the ranks and the network stand in its lanes. Nothing is diagnosed yet.")  # fmt: skip
+        return (
+            f"The profile of {r.title}, with {told[0].text} of the FLOP/s and {told[1].text} of the bandwidth; the input, "
+            "the gaps, the ranks and the network stand in its lanes. Nothing is diagnosed yet."
+        )
     work, intensity, roof, gain = (one.text for one in told)
     said = "right" if r.right else f"not right: it is {NAMES[r.bottleneck]}"
-    return (f"{r.case}: kernels run {work} of the time, at {intensity} FLOP per byte and {roof} of the {r.bound} roof; "
-            f"with every kernel at its roof the step would be {gain} as fast. Your diagnosis is {said}.")  # fmt: skip
+    return (
+        f"{r.case}: kernels run {work} of the time, at {intensity} FLOP per byte and {roof} of the {r.bound} roof; "
+        f"with every kernel at its roof the step would be {gain} as fast. Your diagnosis is {said}."
+    )
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
@@ -364,26 +381,37 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             summary=_summary(r, told),
             takeaway=_takeaway(r, step),
             marks=_trace(r, trace_at, pitch, step if undecided else -1)
-            + _counters(r, counters_at, undecided and step == 4) + _suspects(r, suspects_at)
-            + _flow(r, step, flow_at) + _verdict(r, step, flow_at),
+            + _counters(r, counters_at, undecided and step == 4)
+            + _suspects(r, suspects_at)
+            + _flow(r, step, flow_at)
+            + _verdict(r, step, flow_at),
             figures=told,
             table=_table(r),
             height=height,
             width=width,
-            formula=(("{intensity:FLOP per byte} against the ridge",
-                      f"{{intensity:{units.number(r.intensity)}}} {sign} {units.number(r.ridge)}: {known}"),),
+            formula=(
+                (
+                    "{intensity:FLOP per byte} against the ridge",
+                    f"{{intensity:{units.number(r.intensity)}}} {sign} {units.number(r.ridge)}: {known}",
+                ),
+            ),
             caption=_caption(r, step),
         )
         for step in range(STEPS)
-    ]  # fmt: skip
+    ]
 
 
 SIMULATOR = Declaration(
     title="Profiler detective",
     question="A profile lies before you: what holds the step up?",
     controls=(
-        select("case", "Case", "many thin bars", {**{name: one.title for name, one in CASES.items()}, OWN: OWN},
-               help="More settings make your own."),
+        select(
+            "case",
+            "Case",
+            "many thin bars",
+            {**{name: one.title for name, one in CASES.items()}, OWN: OWN},
+            help="More settings make your own.",
+        ),
         DIAGNOSIS,
         slider("input_wait", "Waits for input", 0, 0, 90, unit="%", more=True),
         slider("launch_gaps", "Gaps between kernels", 0, 0, 90, unit="%", more=True),
@@ -409,4 +437,4 @@ SIMULATOR = Declaration(
         "%",
     ),
     source="Performance Engineering",
-)  # fmt: skip
+)

@@ -27,14 +27,23 @@ from widgets.scene import (
 NODE, MEASURED_AT, MOST = 8, 128, 16384
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 10000, 16384)
 GPUS = steps("gpus", "GPUs", 128, SIZES, units.count)
-REACHED = slider("measured_mfu", "MFU measured on 128 GPUs", 48, 15, 65, unit="%",
-                 help="Each doubling beyond a node adds the same to the step.")  # fmt: skip
+REACHED = slider(
+    "measured_mfu",
+    "MFU measured on 128 GPUs",
+    48,
+    15,
+    65,
+    unit="%",
+    help="Each doubling beyond a node adds the same to the step.",
+)
 SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
 FIELD = 128  # cells at most: each is as many GPUs as it must be
 AXIS_S = 0.5  # of a step: the same in every state, so that the eye can compare
 # (the fleet, the curve, one step, height)
-PLACES = {True: (Box(0, 34, 320, 160), Box(402, 34, 216, 150), Box(0, 290, 600, 88), 416),
-          False: (Box(0, 34, 336, 168), Box(40, 286, 196, 150), Box(0, 562, 254, 88), 688)}  # fmt: skip
+PLACES = {
+    True: (Box(0, 34, 320, 160), Box(402, 34, 216, 150), Box(0, 290, 600, 88), 416),
+    False: (Box(0, 34, 336, 168), Box(40, 286, 196, 150), Box(0, 562, 254, 88), 688),
+}
 DRAWN = 8  # nodes
 BUSY_IS_NOT_USEFUL = 1 / 3  # of the time that the counter calls busy
 
@@ -100,11 +109,32 @@ def run(gpus, local_mfu, measured_mfu, slow, operating, busy, days, node_step_ms
     step = parts(now.mfu, 1 - slow_share, operating_share)
     useful, taxed, waiting, operate = (gpus * share for share in step.shares)
     return Result(
-        gpus, local, measured, growth, tuple(at(size) for size in SIZES), now.mfu, tax, slow_share, kept,
-        mfu, seen, cost.is_regression(seen, tax), useful, taxed, waiting, operate,
-        gpus - useful, cost.gpus_saved(gpus, 0.01), step, step.step_s, step.mean_s, days,
-        cost.production_days(days, operating_share), operating_share, busy / 100,
-    )  # fmt: skip
+        gpus,
+        local,
+        measured,
+        growth,
+        tuple(at(size) for size in SIZES),
+        now.mfu,
+        tax,
+        slow_share,
+        kept,
+        mfu,
+        seen,
+        cost.is_regression(seen, tax),
+        useful,
+        taxed,
+        waiting,
+        operate,
+        gpus - useful,
+        cost.gpus_saved(gpus, 0.01),
+        step,
+        step.step_s,
+        step.mean_s,
+        days,
+        cost.production_days(days, operating_share),
+        operating_share,
+        busy / 100,
+    )
 
 
 def _kinds(r: Result) -> tuple[tuple[str, float, float, str, str], ...]:
@@ -193,7 +223,10 @@ def _curve(r: Result, at: Box) -> list[dict]:
     tip = f"{units.count(r.gpus)} GPUs: {shown}"
     marks.append(handle("pull-gpus", here, at.bottom, "hot", drag(GPUS, "x", x), tip=tip))
     side, shift = ("end", -12) if here > at.x + 120 else ("start", 12)
-    under = min(at.bottom - 16, low + 26)
+    under, knob = min(at.bottom - 16, low + 26), y(r.measured_mfu)
+    reaches = here < x(MEASURED_AT) < here + shift + text_width(shown, "body", True) + 12
+    if side == "start" and reaches and abs(under - 4 - knob) < 26:
+        under, shift = y(r.local_mfu) - 8, -5  # above its point: beside the knob it would be the knob's
     return [*marks, text("here-name", here + shift, under, shown, "hot", "body", side, True)]
 
 
@@ -208,10 +241,20 @@ def _nodes(r: Result, at: Box) -> list[dict]:
         title += ": all wait for the slowest"
     marks = [text("nodes-title", 0, at.y - 32, title, bold=True)]
     if r.operating_share:
-        days = f"{units.number(r.benchmark_days)} days become {units.number(r.production_days)}"
-        marks.append(text("nodes-days", 720 if wide else 340, at.y - 32, days, "overhead", "small", "end", True))  # fmt: skip
-    time = axis_x("time", x, at.bottom, "", lambda s: units.seconds(s) if s else "0", at.y,
-                    (0, 0.1, 0.2, 0.3, 0.4, 0.5) if wide else (0, 0.2, 0.4))  # fmt: skip
+        before, after = units.number(r.benchmark_days), units.number(r.production_days)
+        days = f"{before} days become {after}" if wide else f"{before} → {after} days"
+        marks.append(
+            text("nodes-days", 720 if wide else 340, at.y - 32, days, "overhead", "small", "end", True)
+        )
+    time = axis_x(
+        "time",
+        x,
+        at.bottom,
+        "",
+        lambda s: units.seconds(s) if s else "0",
+        at.y,
+        (0, 0.1, 0.2, 0.3, 0.4, 0.5) if wide else (0, 0.2, 0.4),
+    )
     marks += [{**mark, "x": 0, "a": "start"} if mark["id"] == "time-tick0" else mark for mark in time]
     for i in range(drawn):
         slow, start = i == drawn // 2 and r.slow_share > 0, 0.0
@@ -221,7 +264,15 @@ def _nodes(r: Result, at: Box) -> list[dict]:
             late = slow and role == "idle"
             tip = f"Node {i}, {'slower' if late else word}: {units.seconds(takes)}"
             left, right = x(start), x(start + takes)
-            bar = rect(f"node{i}-{role}", left, at.y + i * pitch, right - left, pitch - 1.2, "hot" if late else role, tip)  # fmt: skip
+            bar = rect(
+                f"node{i}-{role}",
+                left,
+                at.y + i * pitch,
+                right - left,
+                pitch - 1.2,
+                "hot" if late else role,
+                tip,
+            )
             marks += about("slow" if role == "idle" else "step", bar)
             start += takes
     marks += _named(r, at, x, wide)
@@ -285,21 +336,31 @@ def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
     doublings = max(0.0, math.log2(r.gpus / NODE))
     slow, slowed = ("", "") if not r.slow_share else (" · (1 − {slow})", f" · (1 − {{slow:{r.slow_share}}})")
     over, overed = ("", "") if not r.slow_share else (" / (1 − {slow})", f" / (1 − {{slow:{r.slow_share}}})")
-    run, ran = ("", "") if not r.operating_share else (" / (1 − {operating})", f" / (1 − {{operating:{r.operating_share}}})")  # fmt: skip
+    run, ran = (
+        ("", "")
+        if not r.operating_share
+        else (" / (1 − {operating})", f" / (1 − {{operating:{r.operating_share}}})")
+    )
     days = f"{units.number(r.benchmark_days)} days{ran} = {units.number(r.production_days)} days"
     return (
-        (f"{{tax}} = 1 − {{measured_mfu:fleet MFU}}{slow} / {{local_mfu:node MFU}}",
-         f"1 − {units.number(r.fleet_mfu)}{slowed} / {{local_mfu:{r.local_mfu}}} = {{tax:{tax}}}"),
-        (f"{{step}} = {{node_step_ms:node's step}} · (1 + growth a doubling · doublings){over}{run}",
-         f"{{node_step_ms:{units.seconds(r.parts.work_s)}}} · (1 + {units.number(r.growth_per_doubling)} · "
-         f"{units.number(doublings)}){overed}{ran} = {{step:{units.seconds(r.mean_step_s)}}}"),
+        (
+            f"{{tax}} = 1 − {{measured_mfu:fleet MFU}}{slow} / {{local_mfu:node MFU}}",
+            f"1 − {units.number(r.fleet_mfu)}{slowed} / {{local_mfu:{r.local_mfu}}} = {{tax:{tax}}}",
+        ),
+        (
+            f"{{step}} = {{node_step_ms:node's step}} · (1 + growth a doubling · doublings){over}{run}",
+            f"{{node_step_ms:{units.seconds(r.parts.work_s)}}} · (1 + {units.number(r.growth_per_doubling)} · "
+            f"{units.number(doublings)}){overed}{ran} = {{step:{units.seconds(r.mean_step_s)}}}",
+        ),
         *(((f"days = benchmark{run}", days),) if r.operating_share else ()),
-    )  # fmt: skip
+    )
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     field_at, curve_at, nodes_at, height = PLACES[width == WIDE]
-    useful = figure(f"of {units.count(r.gpus)} GPUs' work gets done", r.useful_gpus, units.number, "useful", "useful")  # fmt: skip
+    useful = figure(
+        f"of {units.count(r.gpus)} GPUs' work gets done", r.useful_gpus, units.number, "useful", "useful"
+    )
     mfu = figure("MFU of the fleet", r.mfu, units.percent, "hot", "mfu")
     tax = figure("scaling tax, as measured", r.seen_tax, units.percent, "network", "tax")
     worth = figure("GPUs that 1% better is worth", r.one_percent_gpus, units.number)
@@ -312,7 +373,12 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         marks=_field(r, field_at) + _curve(r, curve_at) + _nodes(r, nodes_at),
         figures=(useful, mfu, tax, worth),
         table=table(
-            ("GPUs", Column("MFU", show=units.percent), Column("step", "s", units.seconds), Column("5 s of traces", "B", units.si_bytes)),
+            (
+                "GPUs",
+                Column("MFU", show=units.percent),
+                Column("step", "s", units.seconds),
+                Column("5 s of traces", "B", units.si_bytes),
+            ),
             [(units.count(one.gpus), one.mfu, one.step_s, one.trace_bytes) for one in r.curve],
         ),
         height=height,
@@ -321,7 +387,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         warning=f"The tax rose from {units.percent(r.tax)} to {tax.text}: a regression. Compare the nodes' step times."
         if r.regression
         else "",
-    )  # fmt: skip
+    )
 
 
 SIMULATOR = Declaration(
@@ -332,10 +398,26 @@ SIMULATOR = Declaration(
         slider("local_mfu", "MFU of one node", 65, 30, 75, unit="%"),
         REACHED,
         SLOW,
-        slider("operating", "Operating takes", 0, 0, 30, unit="%", more=True,
-               help="Logs, checkpoints, heat, noise: 10 to 20% under a hero run."),
-        slider("busy", "The counter says busy", 92, 75, 100, unit="%", more=True,
-               help="Time in which any kernel runs: waiting inside a collective counts too."),
+        slider(
+            "operating",
+            "Operating takes",
+            0,
+            0,
+            30,
+            unit="%",
+            more=True,
+            help="Logs, checkpoints, heat, noise: 10 to 20% under a hero run.",
+        ),
+        slider(
+            "busy",
+            "The counter says busy",
+            92,
+            75,
+            100,
+            unit="%",
+            more=True,
+            help="Time in which any kernel runs: waiting inside a collective counts too.",
+        ),
         slider("days", "Days that a benchmark projects", 30, 1, 120, more=True),
         slider("node_step_ms", "Step of one node", 181, 50, 300, unit="ms", more=True),
     ),
@@ -355,4 +437,4 @@ SIMULATOR = Declaration(
         "GPUs",
     ),
     source="Performance Engineering",
-)  # fmt: skip
+)

@@ -28,8 +28,22 @@ GUESSES = slider("drafts", "Guesses a round", 5, 0, MOST_DRAFTS)
 BATCH = powers_of_two("batch", "Requests in the batch", 1, 1, MOST_BATCH)
 STEPS_SHOWN = 16
 # (both lanes of time, the chances, the guesses, the batch, height)
-PLACES = {True: (Box(80, 36, 384, 100), Box(562, 56, 150, 74), Box(58, 230, 330, 120), Box(470, 230, 240, 120), 376),
-          False: (Box(14, 44, 304, 132), Box(44, 650, 280, 76), Box(56, 264, 274, 116), Box(44, 458, 286, 116), 752)}  # fmt: skip
+PLACES = {
+    True: (
+        Box(80, 36, 384, 100),
+        Box(562, 56, 150, 74),
+        Box(58, 230, 330, 120),
+        Box(470, 230, 240, 120),
+        376,
+    ),
+    False: (
+        Box(14, 44, 304, 132),
+        Box(44, 650, 280, 76),
+        Box(56, 264, 274, 116),
+        Box(44, 458, 286, 116),
+        758,
+    ),
+}
 BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
 
 
@@ -89,13 +103,29 @@ def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
         acceptance, drafts, MOST_BATCH, draft_token_s=draft_ms * 1e-3, step_s=step_ms * 1e-3, free=free
     )
     return Result(
-        acceptance, drafts, batch, free, batch * (drafts + 1),
+        acceptance,
+        drafts,
+        batch,
+        free,
+        batch * (drafts + 1),
         tuple(acceptance**i for i in range(drafts + 1)),
-        now.tokens, now.draft_s, now.verify_s, now.round_s, now.plain_s, now.token_s, now.speedup,
-        times.index(min(times)), 1.0 if even is None else even,
-        tuple(AtGuesses(k, one.draft_s / one.tokens, one.verify_s / one.tokens, one.token_s) for k, one in enumerate(rounds)),
-        tuple(AtBatch(b, at(drafts, b).speedup) for b in _batches(batch)), last, cost.speculate(batch),
-    )  # fmt: skip
+        now.tokens,
+        now.draft_s,
+        now.verify_s,
+        now.round_s,
+        now.plain_s,
+        now.token_s,
+        now.speedup,
+        times.index(min(times)),
+        1.0 if even is None else even,
+        tuple(
+            AtGuesses(k, one.draft_s / one.tokens, one.verify_s / one.tokens, one.token_s)
+            for k, one in enumerate(rounds)
+        ),
+        tuple(AtBatch(b, at(drafts, b).speedup) for b in _batches(batch)),
+        last,
+        cost.speculate(batch),
+    )
 
 
 def _batches(batch: int) -> list[int]:
@@ -146,11 +176,18 @@ def _lanes(r: Result, now_s: float, at: Box) -> list[dict]:
             "check", rect(f"check-{i}", middle, guess_y, max(1, right - middle - 2), 28, "primary", tip)
         )
         out = units.number((i + 1) * r.tokens)
-        for words in (f"{out} tokens", out):
+        for words in (f"{out} token{'s' * (out != '1')}", out):
             if text_width(words) < right - middle - 8:
                 marks.append(
-                    text(f"check-{i}-name", (middle + right) / 2, guess_y + 19, words, "inverse", anchor="middle")
-                )  # fmt: skip
+                    text(
+                        f"check-{i}-name",
+                        (middle + right) / 2,
+                        guess_y + 19,
+                        words,
+                        "inverse",
+                        anchor="middle",
+                    )
+                )
                 break
     return marks
 
@@ -177,6 +214,7 @@ def _chances(r: Result, at: Box) -> list[dict]:
             box,
             y,
             every=1 if wide / (r.drafts + 1) > 14 else 3,
+            below=28,  # clear of the knob at a chance of 0
         ),
     )
     if r.drafts == 0:
@@ -200,25 +238,39 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     best_s = r.at_guesses[r.best_drafts].token_s
     marks = [
         text("guesses-title", at.x - 54, at.y - 42, "time of a token, by guesses a round", "muted", "small"),
-        text("guesses-best", at.x - 54, at.y - 25, f"{few} best: {units.seconds(best_s)} a token", "useful", bold=True),
-    ]  # fmt: skip
+        text(
+            "guesses-best",
+            at.x - 54,
+            at.y - 25,
+            f"{few} best: {units.seconds(best_s)} a token",
+            "useful",
+            bold=True,
+        ),
+    ]
     marks += axis_y("token", y, at.x, show=units.seconds, right=at.right, ticks=(0, r.plain_s))
     columns = []
     for one in r.at_guesses:
         words = f"{one.drafts} guesses: {units.seconds(one.token_s)} a token"
         shown, check = min(one.token_s, top), min(one.check_s, top)
-        columns.append((str(one.drafts), [
-            Part(check, "useful" if one.drafts == r.best_drafts else "primary", f"{words}, {units.seconds(one.check_s)} of it the check"),
-            Part(shown - check, "overhead", f"{words}, {units.seconds(one.draft_s)} of it guessing"),
-        ]))  # fmt: skip
+        columns.append(
+            (
+                str(one.drafts),
+                [
+                    Part(
+                        check,
+                        "useful" if one.drafts == r.best_drafts else "primary",
+                        f"{words}, {units.seconds(one.check_s)} of it the check",
+                    ),
+                    Part(shown - check, "overhead", f"{words}, {units.seconds(one.draft_s)} of it guessing"),
+                ],
+            )
+        )
     marks += about("token", bars_up("guess-bar", columns, at, y))
     marks.append(line("plain-level", at.x, y(r.plain_s), at.right, y(r.plain_s), "limit", "a plain step"))
     over = [one.drafts for one in r.at_guesses if one.token_s > top]
     if over:
         place = (at.x, "start") if r.drafts > MOST_DRAFTS / 2 else (at.right, "end")  # away from the knob
-        marks.append(
-            text("guesses-over", place[0], at.y - 8, "at the top: longer still", "muted", "small", place[1])
-        )
+        marks.append(text("guesses-over", place[0], at.y - 8, "↑ longer still", "muted", "small", place[1]))
     x = linear(0, MOST_DRAFTS, at.x + at.w / 26, at.right - at.w / 26)
     tip = f"{r.drafts} guesses: {units.seconds(r.token_s)} a token"
     knob = handle("pull-guesses", x(r.drafts), y(r.token_s), "now", drag(GUESSES, "x", x), tip=tip)
@@ -314,23 +366,43 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         takeaway=_takeaway(r),
         figures=(tokens, token, gain, best),
         table=table(
-            ("guesses a round", Column("guessing a token", "s", units.seconds), Column("checking a token", "s", units.seconds),
-             Column("a token", "s", units.seconds)),
+            (
+                "guesses a round",
+                Column("guessing a token", "s", units.seconds),
+                Column("checking a token", "s", units.seconds),
+                Column("a token", "s", units.seconds),
+            ),
             [(str(one.drafts), one.draft_s, one.check_s, one.token_s) for one in r.at_guesses],
         ),
         height=height,
         width=width,
-        legend=(("overhead", "guessing"), ("primary", "checking"), ("useful", "token kept, or best number"), ("dropped", "not reached")),
+        legend=(
+            ("overhead", "guessing"),
+            ("primary", "checking"),
+            ("useful", "token kept, or best number"),
+            ("dropped", "not reached"),
+        ),
         formula=(
-            ("{tokens} = (1 − {acceptance:p}ᵏ⁺¹) / (1 − {acceptance:p}), k = {drafts:guesses}" if r.acceptance < 1 else "{tokens} = {drafts:k} + 1",
-             f"p = {p}, k = {k}: {{tokens:{tokens.text}}}"),
+            (
+                "{tokens} = (1 − {acceptance:p}ᵏ⁺¹) / (1 − {acceptance:p}), k = {drafts:guesses}"
+                if r.acceptance < 1
+                else "{tokens} = {drafts:k} + 1",
+                f"p = {p}, k = {k}: {{tokens:{tokens.text}}}",
+            ),
             (
                 "a token = ({drafts:guesses} + check) / {tokens}",
                 f"({{drafts:{units.seconds(r.draft_s)}}} + {units.seconds(r.verify_s)}) / {{tokens:{tokens.text}}} = {token.text}",
             ),
         ),
-        warning="Slower than plain decoding: " + (f"these guesses pay up to {r.pays_up_to} requests." if r.pays_up_to else "these guesses never pay.") if broken else "",
-    )  # fmt: skip
+        warning="Slower than plain decoding: "
+        + (
+            f"these guesses pay up to {r.pays_up_to} requests."
+            if r.pays_up_to
+            else "these guesses never pay."
+        )
+        if broken
+        else "",
+    )
     rest = _chances(r, chances_at) + _by_guesses(r, guesses_at) + _by_batch(r, batch_at)
     whole = max(4 * r.plain_s, r.round_s)
     times = [whole * (i + 1) / STEPS_SHOWN for i in range(STEPS_SHOWN)]
@@ -339,8 +411,10 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 def _caption(r: Result, now_s: float) -> str:
     plain, rounds = int(now_s / r.plain_s + 1e-9), int(now_s / r.round_s + 1e-9)
-    return (f"After {units.seconds(now_s)}: {plain} {'token' if plain == 1 else 'tokens'} step by step, and on average "
-            f"{units.number(rounds * r.tokens)} in {rounds} {'round' if rounds == 1 else 'rounds'} of guesses.")  # fmt: skip
+    return (
+        f"After {units.seconds(now_s)}: {plain} {'token' if plain == 1 else 'tokens'} step by step, and on average "
+        f"{units.number(rounds * r.tokens)} in {rounds} {'round' if rounds == 1 else 'rounds'} of guesses."
+    )
 
 
 SIMULATOR = Declaration(
@@ -352,8 +426,14 @@ SIMULATOR = Declaration(
         slider("draft_ms", "Time of one guess", 0.8, 0.0, 8.0, step=0.1, unit="ms"),
         BATCH,
         slider("step_ms", "Time of one plain step", 32, 4, 100, unit="ms", more=True),
-        select("weight_bits", "Weights", 4, BITS, more=True,
-               help="Narrow weights are read sooner, so fewer tokens a pass are free (H100, 16-bit arithmetic)."),
+        select(
+            "weight_bits",
+            "Weights",
+            4,
+            BITS,
+            more=True,
+            help="Narrow weights are read sooner, so fewer tokens a pass are free (H100, 16-bit arithmetic).",
+        ),
     ),
     presets={
         "5 guesses of 78%": {},
@@ -371,4 +451,4 @@ SIMULATOR = Declaration(
         "tokens",
     ),
     source="Performance Engineering",
-)  # fmt: skip
+)

@@ -83,9 +83,15 @@ def _kept(values: tuple[float, ...], size: float, name: str, share: int) -> Kept
     ]
     everyone = [i for block in ordinary for i in block]
     return Kept(
-        name, packed.group, packed.values, tuple(levels), packed.bits_per_weight, error(everyone),
-        sum(packed.values[i] == 0 for i in everyone), tuple(error(block) for block in ordinary),
-    )  # fmt: skip
+        name,
+        packed.group,
+        packed.values,
+        tuple(levels),
+        packed.bits_per_weight,
+        error(everyone),
+        sum(packed.values[i] == 0 for i in everyone),
+        tuple(error(block) for block in ordinary),
+    )
 
 
 def run(format_name, group, outlier):
@@ -96,9 +102,16 @@ def run(format_name, group, outlier):
     one, blocks = _kept(values, size, alone, COUNT), _kept(values, size, format_name, group)
     rivals = [_kept(values, size, name, group) for name in cost.BLOCK_FORMATS]
     return Result(
-        format_name, group, outlier, values, size, one, blocks, one.error_share / blocks.error_share,
+        format_name,
+        group,
+        outlier,
+        values,
+        size,
+        one,
+        blocks,
+        one.error_share / blocks.error_share,
         tuple(Rival(k.format, k.group, k.bits_per_weight, k.error_share) for k in rivals),
-    )  # fmt: skip
+    )
 
 
 def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
@@ -119,13 +132,13 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
             circle(f"{id}-dot{i}", x, y(stays), _dot(box), "primary" if stays else "hot", tip),
         ]
     marks += _outlier(id, box, y, kept, r)
-    for b, error in enumerate(kept.block_errors):
+    words = "error " if blocks <= 8 * box.w / 664 else ""
+    names = [f"{words}{units.percent(error, 0)}" for error in kept.block_errors]
+    widest = max(text_width(name, "small") for name in names)
+    for b, (error, name) in enumerate(zip(kept.block_errors, names, strict=True)):
         x = box.x + (b + 0.5) * kept.group * pitch
         role = "hot" if error > 0.25 else "muted"
-        name = f"error {units.percent(error, 0)}" if blocks <= 8 * box.w / 664 else units.percent(error, 0)
-        if kept.group * pitch > text_width(name, "small") or (
-            b % 2 == 0 and 2 * kept.group * pitch > text_width(name, "small")
-        ):
+        if kept.group * pitch > widest or (b % 2 == 0 and 2 * kept.group * pitch > widest):
             marks += about(
                 f"errors_{id}", text(f"{id}-error{b}", x, box.bottom + 18, name, role, "small", "middle")
             )
@@ -166,7 +179,9 @@ def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
         marks.append(handle("pull-outlier", x, end, "now", drag(OUTLIER, "y", lambda o: place(o * unit))))
     if r.outlier > 1:
         beside = x + (15 if id == "one" else 9)
-        marks.append(text(f"{id}-outlier", beside, end + 4, units.times(r.outlier), "now", "small", bold=True))  # fmt: skip
+        marks.append(
+            text(f"{id}-outlier", beside, end + 4, units.times(r.outlier), "now", "small", bold=True)
+        )
     return marks
 
 
@@ -181,8 +196,10 @@ def _title(id: str, box: Box, kept: Kept, role: str) -> list[dict]:
     at = box.y - REACH - (22 if id == "one" else 14)  # above a knob, above a dot
     if box.w < 400:
         became = f"{spent}; {kept.zeros} of {COUNT - 1} became 0"
-        return [text(f"{id}-title", 0, at - 15, _named(kept), "ink", "small", bold=True),
-                text(f"{id}-zeros", 0, at, became, role, "small", bold=True)]  # fmt: skip
+        return [
+            text(f"{id}-title", 0, at - 15, _named(kept), "ink", "small", bold=True),
+            text(f"{id}-zeros", 0, at, became, role, "small", bold=True),
+        ]
     return [
         text(f"{id}-title", 0, at, f"{_named(kept)}: {spent}", bold=True),
         text(f"{id}-zeros", WIDE, at, became, role, "small", "end", bold=True),
@@ -207,8 +224,12 @@ def _takeaway(r: Result) -> str:
 
 
 def _table(r: Result):
-    columns = ("format", Column("scale for each", show=units.count),
-               Column("bits a weight", show=lambda v: units.number(v, 4)), Column("error", show=units.percent))  # fmt: skip
+    columns = (
+        "format",
+        Column("scale for each", show=units.count),
+        Column("bits a weight", show=lambda v: units.number(v, 4)),
+        Column("error", show=units.percent),
+    )
     rows = [(_named(k), k.group, k.bits_per_weight, k.error_share) for k in (r.one, r.blocks)]
     return table(columns, rows + [(v.name, v.group, v.bits_per_weight, v.error_share) for v in r.rivals])
 
@@ -230,28 +251,36 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         takeaway=_takeaway(r),
         marks=_title("one", one_at, r.one, "hot" if r.one.zeros > 16 else "muted")
         + _panel("one", one_at, r.one, r)
-        + [text("how", 0, one_at.bottom + (18 if width == WIDE else 34), "stems: the numbers; dots: as kept; lines: the levels", "muted", "small")]
+        + [
+            text(
+                "how",
+                0,
+                one_at.bottom + (18 if width == WIDE else 34),
+                "stems: the numbers; dots: as kept; lines: the levels",
+                "muted",
+                "small",
+            )
+        ]
         + _title("blocks", blocks_at, r.blocks, "hot" if r.blocks.zeros > 16 else "muted")
-        + _panel("blocks", blocks_at, r.blocks, r) + _edge(r, blocks_at),
+        + _panel("blocks", blocks_at, r.blocks, r)
+        + _edge(r, blocks_at),
         figures=(one, blocks, gain, spent),
         table=_table(r),
         height=height,
         width=width,
         formula=(
-            ("bits a weight = {format_name:bits + scale bits} / {group:block}",
-             f"{form.bits} + {scale} / {{group:{r.blocks.group}}} = {spent.text}"),
+            (
+                "bits a weight = {format_name:bits + scale bits} / {group:block}",
+                f"{form.bits} + {scale} / {{group:{r.blocks.group}}} = {spent.text}",
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 SIMULATOR = Declaration(
     title="Formats and block scales",
     question="What does one outlier do to the numbers that share its scale?",
-    controls=(
-        select("format_name", "Format", "int4", list(cost.BLOCK_FORMATS)),
-        GROUP,
-        OUTLIER,
-    ),
+    controls=(select("format_name", "Format", "int4", list(cost.BLOCK_FORMATS)), GROUP, OUTLIER),
     presets={
         "int4, blocks of 16": {},
         "No outlier": {"outlier": 1},
@@ -270,4 +299,4 @@ SIMULATOR = Declaration(
         units.count,
     ),
     source="Performance Engineering; Real kernels",
-)  # fmt: skip
+)

@@ -32,8 +32,15 @@ CARD = tables.MACHINE
 SCALAR, MMA, LIBRARY = "scalar GEMV", "MMA", "dequant + library"
 SAID = {SCALAR: "scalar GEMV", MMA: "tensor cores", LIBRARY: "dequantize, then a library GEMM"}
 K = slider("k", "Bits of a weight (k)", 4, 2, 5)
-USERS_AT_ONCE = log_slider("users", "Users at once", 1, 1, 64, per_decade=12,
-                           help="Each decodes one token a step: M is their number.")  # fmt: skip
+USERS_AT_ONCE = log_slider(
+    "users",
+    "Users at once",
+    1,
+    1,
+    64,
+    per_decade=12,
+    help="Each decodes one token a step: M is their number.",
+)
 # (times as fast by users, the block, the lane of kernels, height)
 PLACES = {
     True: (Box(58, 44, 300, 152), Box(452, 44, 170, 160), Box(60, 314, 640, 32), 400),
@@ -152,14 +159,30 @@ def run(k, users, chunk, m, parameters_b):
     stored = cost.memory_by_bits(parameters_b * 1e9)
     small, wide = stored[k], stored[16]
     return Result(
-        k, m, blocks, next(b for b in blocks if b.bits == k), blocks[-1], users, chunk,
-        here.ratio, here.speedup, sessions[max(u for u in sessions if u <= users)][1], _break_even(k),
+        k,
+        m,
+        blocks,
+        next(b for b in blocks if b.bits == k),
+        blocks[-1],
+        users,
+        chunk,
+        here.ratio,
+        here.speedup,
+        sessions[max(u for u in sessions if u <= users)][1],
+        _break_even(k),
         tuple(_session(u) for u in sessions),
         tuple(_session(64 ** (i / 30), k) for i in range(31)),
-        decode_m, cost.dense_family(decode_m), prefill_m, cost.dense_family(prefill_m),
-        parameters_b * 1e9, small, wide, cost.devices_needed(small, memory), cost.devices_needed(wide, memory),
+        decode_m,
+        cost.dense_family(decode_m),
+        prefill_m,
+        cost.dense_family(prefill_m),
+        parameters_b * 1e9,
+        small,
+        wide,
+        cost.devices_needed(small, memory),
+        cost.devices_needed(wide, memory),
         _shapes(k, m),
-    )  # fmt: skip
+    )
 
 
 def _bars(r: Result, at: Box) -> list[dict]:
@@ -249,9 +272,25 @@ def _users(r: Result, at: Box) -> list[dict]:
         line("at", place, at.bottom, place, at.y, "now"),
         text("won-name", x(1) + 6, y(1) - 5, "faster", "useful"),
         text("lost-name", below, y(1) + 17, "slower", "hot"),
-        text("at-name", place, at.y - 6, f"{_users_named(r)}: {units.times(r.session_speedup)}", "now", "small", anchor, bold=True),
-        handle("pull-users", place, up, "now", drag(USERS_AT_ONCE, "x", x), tip=_session_tip(Session(r.users, r.time_ratio, r.session_speedup))),
-    ]  # fmt: skip
+        text(
+            "at-name",
+            place,
+            at.y - 6,
+            f"{_users_named(r)}: {units.times(r.session_speedup)}",
+            "now",
+            "small",
+            anchor,
+            bold=True,
+        ),
+        handle(
+            "pull-users",
+            place,
+            up,
+            "now",
+            drag(USERS_AT_ONCE, "x", x),
+            tip=_session_tip(Session(r.users, r.time_ratio, r.session_speedup)),
+        ),
+    ]
 
 
 def _lane(r: Result, at: Box) -> list[dict]:
@@ -268,17 +307,34 @@ def _lane(r: Result, at: Box) -> list[dict]:
         left = place - 6 - text_width(name, "small", True) > 0
         marks += [
             line(f"{id}-at", place, at.y - rise - 8, place, at.bottom + 6, "now", name),
-            text(f"{id}-name", place + (-6 if left else 6), at.y - rise, name, "now", "small", "end" if left else "start", bold=True),
-        ]  # fmt: skip
+            text(
+                f"{id}-name",
+                place + (-6 if left else 6),
+                at.y - rise,
+                name,
+                "now",
+                "small",
+                "end" if left else "start",
+                bold=True,
+            ),
+        ]
     for i, (family, first, last) in enumerate(((SCALAR, 1, 4), (MMA, 5, 16), (LIBRARY, 17, MOST_M))):
         left, right = x(first - 0.5) if i else at.x, x(last + 0.5)
         used = family in (r.decode_family, r.prefill_family)
         tip = f"{SAID[family]}: M from {first}" + ("" if last == MOST_M else f" to {last}")
         marks += [
             rect(f"lane{i}", left + 1, at.y, right - left - 2, at.h, "primary" if used else "idle", tip),
-            text(f"lane{i}-name", (left + right) / 2, at.y + 21, said[family], "inverse" if used else "ink",
-                 "body" if wide else "small", "middle", on="" if used else "idle"),
-        ]  # fmt: skip
+            text(
+                f"lane{i}-name",
+                (left + right) / 2,
+                at.y + 21,
+                said[family],
+                "inverse" if used else "ink",
+                "body" if wide else "small",
+                "middle",
+                on="" if used else "idle",
+            ),
+        ]
     ticks = (1, 4, 16, 64, 256, 1024) if wide else (4, 16, 64, 256)
     return marks + axis_x("m", x, at.bottom + 6, "rows of the matmul (M)", ticks=ticks)
 
@@ -309,8 +365,14 @@ def _takeaway(r: Result) -> str:
 
 
 def _table(r: Result):
-    columns = ("shape", "M", "kernel", Column("k-bit", "µs", MICRO), Column("fp16", "µs", MICRO),
-               Column("as fast", show=units.times))  # fmt: skip
+    columns = (
+        "shape",
+        "M",
+        "kernel",
+        Column("k-bit", "µs", MICRO),
+        Column("fp16", "µs", MICRO),
+        Column("as fast", show=units.times),
+    )
     rows = [(s.name, s.m, s.family, s.kbit_us, s.fp16_us, s.speedup) for s in r.shapes]
     blocks = [
         ("the block", r.m, "the best of each", b.total_us, r.fp16.total_us, b.speedup) for b in r.blocks
@@ -321,8 +383,12 @@ def _table(r: Result):
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     users_at, bars_at, lane_at, height = PLACES[width == WIDE]
     speedup = figure(f"as fast, a block at M = {r.m}", r.chosen.speedup, units.times, "primary")
-    session = figure(f"as fast, a session of {_users_named(r)}", r.session_speedup, units.times,
-                     "hot" if r.time_ratio >= 1 else "useful")  # fmt: skip
+    session = figure(
+        f"as fast, a session of {_users_named(r)}",
+        r.session_speedup,
+        units.times,
+        "hot" if r.time_ratio >= 1 else "useful",
+    )
     even = figure("users break even", r.break_even_users, units.count)
     size = figure(f"for {_billion(r)} weights", r.model_bytes, units.si_bytes)
     gone = r.time_ratio >= 1
@@ -337,16 +403,20 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         formula=(
-            ("memory = {parameters_b:weights} · {k} / 8",
-             f"{{parameters_b:{_billion(r)}}} · {{k:{r.k}}} / 8 = {units.si_bytes(r.model_bytes)}: {r.cards} {CARD}, "
-             f"not {r.fp16_cards}"),
-            ("speed = {fp16_time:fp16 time} / {k_time:k-bit time}",
-             f"{{fp16_time:{MICRO(r.fp16.total_us)}}} / {{k_time:{MICRO(r.chosen.total_us)}}} µs = {speedup.text}"),
+            (
+                "memory = {parameters_b:weights} · {k} / 8",
+                f"{{parameters_b:{_billion(r)}}} · {{k:{r.k}}} / 8 = {units.si_bytes(r.model_bytes)}: {r.cards} {CARD}, "
+                f"not {r.fp16_cards}",
+            ),
+            (
+                "speed = {fp16_time:fp16 time} / {k_time:k-bit time}",
+                f"{{fp16_time:{MICRO(r.fp16.total_us)}}} / {{k_time:{MICRO(r.chosen.total_us)}}} µs = {speedup.text}",
+            ),
         ),
         warning=f"The win is gone at {r.users} users: {r.dominant} take most of the time. The memory is still saved."
         if gone
         else "",
-    )  # fmt: skip
+    )
 
 
 SIMULATOR = Declaration(
@@ -355,8 +425,15 @@ SIMULATOR = Declaration(
     controls=(
         K,
         USERS_AT_ONCE,
-        powers_of_two("chunk", "Prefill chunk", 512, 64, 1024, unit="tokens",
-                      help="Runs in the same step as the decoding users."),
+        powers_of_two(
+            "chunk",
+            "Prefill chunk",
+            512,
+            64,
+            1024,
+            unit="tokens",
+            help="Runs in the same step as the decoding users.",
+        ),
         select("m", "Rows of the measured block", 1, {1: "M = 1", 4: "M = 4"}),
         slider("parameters_b", "Weights of the model", 70, 1, 400, unit="billion", more=True),
     ),
@@ -378,4 +455,4 @@ SIMULATOR = Declaration(
         units.count,
     ),
     source="k-bit deployment",
-)  # fmt: skip
+)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kernels.quantization_layouts import cost
 from widgets import units
-from widgets.charts import Box, axis_x, linear, text_width
+from widgets.charts import Box, Scale, axis_x, linear, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, path, rect, table, text
@@ -62,24 +62,48 @@ def run(
 
     def served(name: str, detail: str, bits: int, cache_bits: int, empty: float) -> Served:
         fits = cost.serving_capacity(
-            parameters_b * GB, devices=devices, memory_bytes=memory_gb * GB, tokens=tokens, layers=layers,
-            kv_heads=kv_heads, head_dim=128, weight_bits=bits, kv_bits=cache_bits,
-        )  # fmt: skip
+            parameters_b * GB,
+            devices=devices,
+            memory_bytes=memory_gb * GB,
+            tokens=tokens,
+            layers=layers,
+            kv_heads=kv_heads,
+            head_dim=128,
+            weight_bits=bits,
+            kv_bits=cache_bits,
+        )
         smaller = (1 - waste) / (1 - empty)  # a request with pages holds little more than its tokens
         requests = max(0, math.floor(fits.free_bytes / (fits.request_bytes * smaller)))
-        return Served(name, detail, bits, cache_bits, fits.weight_bytes, max(0.0, fits.free_bytes),
-                      fits.total_request_bytes * smaller, 1 - empty, requests)  # fmt: skip
+        return Served(
+            name,
+            detail,
+            bits,
+            cache_bits,
+            fits.weight_bytes,
+            max(0.0, fits.free_bytes),
+            fits.total_request_bytes * smaller,
+            1 - empty,
+            requests,
+        )
 
     before = served("16 bits", "weights and cache", DENSE_BITS, DENSE_BITS, waste)
     narrow = served("Fewer bits", f"weights {weight_bits}, cache {kv_bits}", weight_bits, kv_bits, waste)
     paged = served("And pages", f"of {page_tokens} tokens", weight_bits, kv_bits, paged_waste)
     return Result(
-        devices, memory_gb * GB, tokens, mean_tokens, page_tokens,
-        cost.kv_bytes_per_token(layers, kv_heads, 128), waste, before, narrow, paged,
+        devices,
+        memory_gb * GB,
+        tokens,
+        mean_tokens,
+        page_tokens,
+        cost.kv_bytes_per_token(layers, kv_heads, 128),
+        waste,
+        before,
+        narrow,
+        paged,
         narrow.requests / before.requests if before.requests else 0.0,
         paged.requests / narrow.requests if narrow.requests else 0.0,
         before.weight_bytes - narrow.weight_bytes,
-    )  # fmt: skip
+    )
 
 
 def _row(id: str, box: Box, i: int, name: str, detail: str) -> list[dict]:
@@ -101,6 +125,37 @@ def _inside(id: str, left: float, right: float, y: float, words: str, role: str,
     )
 
 
+def _filled(r: Result, id: str, s: Served, x: Scale, top: float) -> list[dict]:
+    """What fills one GPU's memory, in pieces from left to right, each named where there is room."""
+    full = r.memory_bytes - s.free_bytes
+    taken = s.requests * s.request_bytes / r.devices
+    held = taken * s.used_share
+    weights, over = f"weights {units.si_bytes(s.weight_bytes)}", s.weight_bytes - r.memory_bytes
+    if over > 0:
+        weights += f", {units.si_bytes(over)} too many"
+    left_over = f"left over {units.si_bytes(s.free_bytes - taken)}"
+    parts = (
+        ("weights", 0, full, "primary", weights),
+        ("tokens", full, full + held, "useful", f"tokens {units.si_bytes(held)}"),
+        ("empty", full + held, full + taken, "waste", f"reserved, empty {units.si_bytes(taken - held)}"),
+        ("left", full + taken, r.memory_bytes, "idle", left_over),
+    )
+    marks = []
+    for part, start, end, role, tip in parts:
+        if end - start < 1e-6 * r.memory_bytes:
+            continue
+        left, right = x(start), x(end)
+        bar = rect(f"m-{id}-{part}", left, top + 2, right - left, 28, role, f"{s.name}: {tip}")
+        marks += about("weights" if part == "weights" else "memory", bar)
+        if id == "narrow":  # its knob stands where the weights end
+            left, right = (left, right - KNOB) if part == "weights" else (max(left, x(full) + KNOB), right)
+        if role in ("primary", "useful"):
+            marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "inverse")
+        elif role == "waste":
+            marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "ink", "waste")
+    return marks
+
+
 def _memory(r: Result, at: Box) -> list[dict]:
     """One GPU's memory: weights, tokens that are there, room that is reserved and empty."""
     x = linear(0, r.memory_bytes, at.x, at.right)
@@ -119,42 +174,9 @@ def _memory(r: Result, at: Box) -> list[dict]:
     rows = (("before", r.before, "secondary"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
     for i, (id, s, ink) in enumerate(rows):
         top = at.y + i * at.h / 3 + (0 if at.x else 18)
-        full = r.memory_bytes - s.free_bytes
-        taken = s.requests * s.request_bytes / r.devices
-        held = taken * s.used_share
         marks += _row(f"m-{id}", at, i, s.name, s.detail)
-        weights, over = f"weights {units.si_bytes(s.weight_bytes)}", s.weight_bytes - r.memory_bytes
-        if over > 0:
-            weights += f", {units.si_bytes(over)} too many"
-        parts = (
-            ("weights", 0, full, "primary", weights),
-            ("tokens", full, full + held, "useful", f"tokens {units.si_bytes(held)}"),
-            ("empty", full + held, full + taken, "waste", f"reserved, empty {units.si_bytes(taken - held)}"),
-            (
-                "left",
-                full + taken,
-                r.memory_bytes,
-                "idle",
-                f"left over {units.si_bytes(s.free_bytes - taken)}",
-            ),
-        )
-        for part, start, end, role, tip in parts:
-            if end - start < 1e-6 * r.memory_bytes:
-                continue
-            marks += about(
-                "weights" if part == "weights" else "memory",
-                rect(f"m-{id}-{part}", x(start), top + 2, x(end) - x(start), 28, role, f"{s.name}: {tip}"),
-            )
-            left, right = x(start), x(end)
-            if id == "narrow":  # its knob stands where the weights end
-                left, right = (
-                    (left, right - KNOB) if part == "weights" else (max(left, x(full) + KNOB), right)
-                )
-            if role in ("primary", "useful"):
-                marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "inverse")
-            elif role == "waste":
-                marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "ink", "waste")
-        if over > 0:
+        marks += _filled(r, id, s, x, top)
+        if s.weight_bytes > r.memory_bytes:
             marks.append(_break(f"m-{id}-break", at.right - 14, top + 2))
         count = units.count(s.requests)
         marks.append(
@@ -170,8 +192,15 @@ def _memory(r: Result, at: Box) -> list[dict]:
             )
         )
     per = r.narrow.weight_bytes / r.narrow.weight_bits
-    marks.append(handle("pull-weight", x(r.narrow.weight_bytes), at.y + at.h / 3 + (16 if at.x else 34), "primary",
-                        drag(WEIGHT, "x", lambda bits: x(per * bits))))  # fmt: skip
+    marks.append(
+        handle(
+            "pull-weight",
+            x(r.narrow.weight_bytes),
+            at.y + at.h / 3 + (16 if at.x else 34),
+            "primary",
+            drag(WEIGHT, "x", lambda bits: x(per * bits)),
+        )
+    )
     if at.x:
         return marks + axis_x("memory", x, at.bottom + 2, "", units.si_bytes) + _key(at.x + 96, 7)
     return (
@@ -188,10 +217,17 @@ def _phone_ticks(r: Result, at: Box) -> list[dict]:
     """The axis' ends, which a phone has no margin for."""
     ends = ((0, 0.0, "start"), (1, 0.5, "middle"), (2, 1.0, "end"))
     return [
-        text(f"memory-tick{i}", at.x + share * at.w, at.bottom + 18, units.si_bytes(share * r.memory_bytes),
-             "muted", "small", anchor)
+        text(
+            f"memory-tick{i}",
+            at.x + share * at.w,
+            at.bottom + 18,
+            units.si_bytes(share * r.memory_bytes),
+            "muted",
+            "small",
+            anchor,
+        )
         for i, share, anchor in ends
-    ]  # fmt: skip
+    ]
 
 
 def _key(left: float, top: float) -> list[dict]:
@@ -234,7 +270,15 @@ def _request(r: Result, at: Box) -> list[dict]:
             text(f"r-{id}-bytes", WIDE if at.x else NARROW, top + (22 if at.x else -3), units.si_bytes(s.request_bytes), "ink", "body", "end", bold=True),
         ]  # fmt: skip
         empty = f"{units.percent(1 - s.used_share, 0)} empty"
-        marks += _inside(f"r-{id}-share", x(held), x(s.request_bytes), top + 21, empty, "ink", "waste")
+        marks += _inside(
+            f"r-{id}-share",
+            max(x(held), pulled["x"] + 12) if i == 0 else x(held),
+            x(s.request_bytes),
+            top + 21,
+            empty,
+            "ink",
+            "waste",
+        )
     return [*marks, pulled]
 
 
@@ -264,9 +308,14 @@ def _takeaway(r: Result) -> str:
 
 
 def _table(r: Result):
-    columns = ("kept as", Column("weights a GPU", "B", units.si_bytes), Column("free a GPU", "B", units.si_bytes),
-               Column("cache of a request", "B", units.si_bytes), Column("holds tokens", show=units.percent),
-               Column("requests", show=units.count))  # fmt: skip
+    columns = (
+        "kept as",
+        Column("weights a GPU", "B", units.si_bytes),
+        Column("free a GPU", "B", units.si_bytes),
+        Column("cache of a request", "B", units.si_bytes),
+        Column("holds tokens", show=units.percent),
+        Column("requests", show=units.count),
+    )
     rows = [
         (f"{s.name}: {s.detail}", s.weight_bytes, s.free_bytes, s.request_bytes, s.used_share, s.requests)
         for s in (r.before, r.narrow, r.paged)
@@ -292,14 +341,18 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         formula=(
-            ("requests = ({memory_gb:memory} − {weights}) / cache of a request",
-             f"({{memory_gb:{units.si_bytes(r.memory_bytes)}}} − {{weights:{units.si_bytes(r.narrow.weight_bytes)}}}) / "
-             f"{units.si_bytes(r.narrow.request_bytes / r.devices)} = {narrow.text}, on each GPU its share"),
-            ("a token = 2 · {layers} · {kv_heads:KV heads} · 128 · bytes",
-             f"{units.si_bytes(r.kv_bytes_per_token)} in 16 bits"),
+            (
+                "requests = ({memory_gb:memory} − {weights}) / cache of a request",
+                f"({{memory_gb:{units.si_bytes(r.memory_bytes)}}} − {{weights:{units.si_bytes(r.narrow.weight_bytes)}}}) / "
+                f"{units.si_bytes(r.narrow.request_bytes / r.devices)} = {narrow.text}, on each GPU its share",
+            ),
+            (
+                "a token = 2 · {layers} · {kv_heads:KV heads} · 128 · bytes",
+                f"{units.si_bytes(r.kv_bytes_per_token)} in 16 bits",
+            ),
         ),
         warning=_warning(r),
-    )  # fmt: skip
+    )
 
 
 SIMULATOR = Declaration(
@@ -308,11 +361,20 @@ SIMULATOR = Declaration(
     controls=(
         WEIGHT,
         steps("kv_bits", "Bits of a cached number", 8, (4, 8, 16)),
-        powers_of_two("tokens", "Longest request", 4096, 1024, 32768, unit="tokens",
-                      help="Without pages, room for all of them is reserved."),
+        powers_of_two(
+            "tokens",
+            "Longest request",
+            4096,
+            1024,
+            32768,
+            unit="tokens",
+            help="Without pages, room for all of them is reserved.",
+        ),
         MEAN,
         powers_of_two("page_tokens", "Tokens of a page", 16, 1, 256, more=True),
-        powers_of_two("kv_heads", "Key-value heads", 8, 1, 64, more=True, help="Fewer than query heads with GQA."),
+        powers_of_two(
+            "kv_heads", "Key-value heads", 8, 1, 64, more=True, help="Fewer than query heads with GQA."
+        ),
         slider("layers", "Layers", 80, 8, 128, step=8, more=True),
         slider("parameters_b", "Weights of the model", 70, 1, 400, unit="billion", more=True),
         powers_of_two("devices", "GPUs", 8, 1, 16, more=True),
@@ -336,4 +398,4 @@ SIMULATOR = Declaration(
         units.count,
     ),
     source="Performance Engineering",
-)  # fmt: skip
+)

@@ -84,20 +84,37 @@ def run(
     wide = cost.bits_per_weight(bits, group, scale_bits)
     paid = cost.payoff(dense_s, bits=wide, batch=batch, **given)
     return Result(
-        bits, group, scale_bits, wide,
+        bits,
+        group,
+        scale_bits,
+        wide,
         cost.metadata_share(bits, group, scale_bits),
         cost.metadata_share(bits, group, scale_bits, of_bits=DENSE_BITS),
-        batch, paid.passes, placement, machine_name, weights,
-        cost.model_bytes(weights, DENSE_BITS), cost.model_bytes(weights, wide), paid.bytes_saved,
-        paid.dense_memory_s, paid.quant_memory_s, paid.compute_s, paid.dequant_s, paid.other_s,
-        paid.dense_step_s, paid.saved_s, paid.added_s, paid.quant_step_s, paid.speedup,
+        batch,
+        paid.passes,
+        placement,
+        machine_name,
+        weights,
+        cost.model_bytes(weights, DENSE_BITS),
+        cost.model_bytes(weights, wide),
+        paid.bytes_saved,
+        paid.dense_memory_s,
+        paid.quant_memory_s,
+        paid.compute_s,
+        paid.dequant_s,
+        paid.other_s,
+        paid.dense_step_s,
+        paid.saved_s,
+        paid.added_s,
+        paid.quant_step_s,
+        paid.speedup,
         paid.eaten if math.isfinite(paid.eaten) else 0.0,
         paid.verdict,
         paid.break_even_dequant_s_per_weight * weights,
         cost.break_even_batch(dense_s, bits=wide, limit=MOST_BATCH, **given) or 0,
         _curve(dense_s, wide, tile_rows, given),
         _formats(dense_s, batch, given, target),
-    )  # fmt: skip
+    )
 
 
 def _curve(dense_s: float, bits: float, tile_rows: int, given: dict) -> tuple[Step, ...]:
@@ -122,7 +139,15 @@ def _formats(dense_s: float, batch: int, given: dict, target: Machine) -> tuple[
         if not unpacked:
             step_s = cost.stored_step_s(paid, (native or target.rate("fp16")) / target.rate("fp16"))
         rows.append(
-            Row(form.name, form.bits_per_weight, form.activation_bits, step_s, paid.dense_step_s / step_s,
-                unpacked, form.kernels, form.note)
-        )  # fmt: skip
+            Row(
+                form.name,
+                form.bits_per_weight,
+                form.activation_bits,
+                step_s,
+                paid.dense_step_s / step_s,
+                unpacked,
+                form.kernels,
+                form.note,
+            )
+        )
     return tuple(rows)

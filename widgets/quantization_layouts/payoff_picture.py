@@ -9,10 +9,25 @@ from widgets.controls import log_slider, slider
 from widgets.quantization_layouts.payoff_model import MOST_BATCH, Result, Step
 from widgets.scene import NARROW, WIDE, about, circle, drag, handle, line, path, rect, text
 
-DEQUANT = slider("dequant_ms", "Dequantization overhead", 1.0, 0.0, 10.0, step=0.1, unit="ms",
-                 help="Unpacking all weights once.")  # fmt: skip
-BATCH = log_slider("batch", "Batch", 1, 1, MOST_BATCH, per_decade=12,
-                   help="More requests share one reading, and bring their own arithmetic.")  # fmt: skip
+DEQUANT = slider(
+    "dequant_ms",
+    "Dequantization overhead",
+    1.0,
+    0.0,
+    10.0,
+    step=0.1,
+    unit="ms",
+    help="Unpacking all weights once.",
+)
+BATCH = log_slider(
+    "batch",
+    "Batch",
+    1,
+    1,
+    MOST_BATCH,
+    per_decade=12,
+    help="More requests share one reading, and bring their own arithmetic.",
+)
 
 
 class Places(NamedTuple):
@@ -25,14 +40,17 @@ class Places(NamedTuple):
     wide: bool
 
 
-PLACES = {True: Places(Box(176, 26, 400, 4 * 39), 39, Box(66, 254, 600, 116), 428, True),
-          False: Places(Box(0, 26, 336, 4 * 52), 52, Box(58, 362, 272, 140), 564, False)}  # fmt: skip
+PLACES = {
+    True: Places(Box(176, 26, 400, 4 * 39), 39, Box(66, 254, 600, 116), 428, True),
+    False: Places(Box(0, 26, 336, 4 * 52), 52, Box(58, 362, 272, 140), 564, False),
+}
 HOW = {
     "exposed": "nothing hides it",
     "fused": "before each multiply",
     "asynchronous": "beside the multiply",
     "separate": "16 bits written, then read",
 }
+FADE = 44  # how far below the chart's top an area begins to fade that goes on above it
 NAMED = {8: "int8 W8A16", 4: "int4 W4A16", 2: "2-bit, mixed"}  # the formats that a kernel unpacks
 
 
@@ -175,6 +193,8 @@ def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[d
     if min(there[-2][0], back[-2][0]) < end:  # it goes on above the chart: no frame closes it there
         upper, lower = sorted((there, back), key=lambda line: line[-1][1])
         marks.append(path(f"{id}-open", [upper[-2], upper[-1], lower[-1]], "inverse"))
+        left = min(there[-2][0], back[-2][0]) - FADE  # from there the area may lie in the fading strip
+        marks.append(rect(f"{id}-fade", left, y(y.hi) - 1, end + 2 - left, FADE, "fade"))
     return marks
 
 
@@ -230,8 +250,10 @@ def chart(r: Result, pl: Places) -> list[dict]:
         left = x(even) > pl.chart.x + (200 if pl.wide else 130)
         marks += limit_up("tips", pl.chart, x(even), f"no longer faster: {even}", "end" if left else "start")
     at = x(r.batch)
-    marks += [line("at", at, pl.chart.bottom, at, pl.chart.y, "now", f"batch {r.batch}"),
-              handle("pull-batch", at, pl.chart.bottom + 33, "now", drag(BATCH, "x", x))]  # fmt: skip
+    marks += [
+        line("at", at, pl.chart.bottom, at, pl.chart.y, "now", f"batch {r.batch}"),
+        handle("pull-batch", at, pl.chart.bottom + 33, "now", drag(BATCH, "x", x)),
+    ]
     for id, role, seconds in (("dense", "secondary", r.dense_s), ("quant", "primary", r.quant_s)):
         tip = f"batch {r.batch}, {id}: {units.seconds(seconds)}"
         marks.append(circle(f"{id}-dot", at, y(seconds), 5.5, role, tip))
@@ -244,8 +266,10 @@ def _names(r: Result, pl: Places, x: Scale, y: Scale) -> list[dict]:
     """Each line's name at its left end: above it, or, where the two are close, below the lower one, or
     both above where that would be in the axis.
     """
-    ends = [("dense", y(r.curve[0].dense_s), "16 bits", "secondary"),
-            ("quant", y(r.curve[0].quant_s), bits(r), "primary")]  # fmt: skip
+    ends = [
+        ("dense", y(r.curve[0].dense_s), "16 bits", "secondary"),
+        ("quant", y(r.curve[0].quant_s), bits(r), "primary"),
+    ]
     (upper, lower) = sorted(ends, key=lambda end: end[1])
     places = [max(upper[1] - 7, pl.chart.y + 14), lower[1] - 7 if lower[1] - upper[1] > 24 else lower[1] + 17]
     if places[1] > pl.chart.bottom - 4:

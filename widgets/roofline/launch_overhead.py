@@ -87,12 +87,22 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
 
     compiled = one("compiled", after)
     return Result(
-        kernels, layers, launch_s, graph_s, cost.launch_overhead_s(kernels, launch_s), overhead_s, work_s,
-        told.share, 100 * told.share, cost.graphs_first(overhead_s, told.total_s),
-        one("as written", before), one("in a graph", {**before, LAUNCHES: graph_s}),
-        compiled, one("compiled, in a graph", {**after, LAUNCHES: graph_s}),
+        kernels,
+        layers,
+        launch_s,
+        graph_s,
+        cost.launch_overhead_s(kernels, launch_s),
+        overhead_s,
+        work_s,
+        told.share,
+        100 * told.share,
+        cost.graphs_first(overhead_s, told.total_s),
+        one("as written", before),
+        one("in a graph", {**before, LAUNCHES: graph_s}),
+        compiled,
+        one("compiled, in a graph", {**after, LAUNCHES: graph_s}),
         compiled.gemm_s / compiled.total_s,
-    )  # fmt: skip
+    )
 
 
 def _kind(r: Result, kernel: int) -> str:
@@ -139,7 +149,9 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     done_s = graph_s + shown * work_s
     if now >= done_s - 1e-12 and x.hi - done_s > 1e-9:
         marks += _gained(x(done_s), at.right, top, x.hi - done_s)
-    marks.append(line("now", x(now), at.y - 2, x(now), top + 36, "now"))
+    # on a phone the lower lane's name stands between the lanes: the line does not run behind it
+    ends = ((at.y - 2, top + 36),) if wide else tuple((y - 2, y + 36) for y in tops)
+    marks += [line(f"now{i}", x(now), a, x(now), b, "now") for i, (a, b) in enumerate(ends)]
     for id, name, y in zip(("eager", "graph"), ("launched", "in a graph"), tops, strict=True):
         place = (at.x - 10, y + 21, "end") if wide else (0, y - 6, "start")
         marks.append(text(f"{id}-name", *place[:2], name, anchor=place[2]))
@@ -187,8 +199,15 @@ def _bars(r: Result, at: Box) -> list[dict]:
         else:
             marks.append(text(f"pass-name{i}", 0, top - 5, f"{p.name}: {words}", ink, "small", bold=best))
     work, each = r.work_s, r.kernels * r.layers * 1e-6
-    marks.append(handle("pull-launch", x(work), at.y + (17 if wide else 31), "overhead",
-                        drag(LAUNCH, "x", lambda us: at.x + at.w * work / (work + us * each))))  # fmt: skip
+    marks.append(
+        handle(
+            "pull-launch",
+            x(work),
+            at.y + (17 if wide else 31),
+            "overhead",
+            drag(LAUNCH, "x", lambda us: at.x + at.w * work / (work + us * each)),
+        )
+    )
     return marks
 
 
@@ -221,8 +240,11 @@ def _caption(r: Result, upto: int) -> str:
     work_s = r.work_s / r.layers / r.kernels
     now = upto * (r.launch_s + work_s)
     ahead = min(shown, int((now - r.graph_s / (r.layers * r.kernels) * shown) / work_s + 1e-9))
-    return (f"After {units.seconds(now)}: {upto} kernels are done where each is launched, and {max(0, ahead)} of the "
-            f"{shown} in the graph.")  # fmt: skip
+    done = "1 kernel is" if upto == 1 else f"{upto} kernels are"
+    return (
+        f"After {units.seconds(now)}: {done} done where each is launched, and {max(0, ahead)} of the "
+        f"{shown} in the graph."
+    )
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
@@ -257,18 +279,24 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "height": height,
         "width": width,
         "formula": (
-            ("{launches} = {kernels} · {launch_us:time of one} · {layers}",
-             f"{{kernels:{r.kernels}}} · {{launch_us:{units.seconds(r.launch_s)}}} · {{layers:{r.layers}}} = {{launches:{launches.text}}}"),
-            ("share = {launches} / ({launches} + {work})",
-             f"{{launches:{launches.text}}} / ({launches.text} + {{work:{units.seconds(r.work_s)}}}) = {share.text}"),
+            (
+                "{launches} = {kernels} · {launch_us:time of one} · {layers}",
+                f"{{kernels:{r.kernels}}} · {{launch_us:{units.seconds(r.launch_s)}}} · {{layers:{r.layers}}} = {{launches:{launches.text}}}",
+            ),
+            (
+                "share = {launches} / ({launches} + {work})",
+                f"{{launches:{launches.text}}} / ({launches.text} + {{work:{units.seconds(r.work_s)}}}) = {share.text}",
+            ),
         ),
         "legend": (("compute", "GEMM"), ("memory", "element-wise"), ("overhead", "launches")),
         "warning": _warning(r),
         "beside": beside,
-    }  # fmt: skip
+    }
     bars = _bars(r, bars_at)
-    return [Scene(marks=_timeline(r, upto, time_at) + bars + mine, caption=_caption(r, upto), **same)
-            for upto in range(0 if r.kernels == 1 else 1, min(SHOWN, r.kernels) + 1)]  # fmt: skip
+    return [
+        Scene(marks=_timeline(r, upto, time_at) + bars + mine, caption=_caption(r, upto), **same)
+        for upto in range(0 if r.kernels == 1 else 1, min(SHOWN, r.kernels) + 1)
+    ]
 
 
 SIMULATOR = Declaration(
@@ -279,10 +307,36 @@ SIMULATOR = Declaration(
         LAUNCH,
         log_slider("work_ms", "Work of a layer", 2.0, 0.05, 20.0, unit="ms"),
         slider("layers", "Layers", 1, 1, 128),
-        slider("elementwise_percent", "Element-wise share of the work", 40.0, 0.0, 100.0, step=5.0, unit="%", more=True),
-        slider("graph_us", "Replay of a graph", 10.0, 1.0, 100.0, unit="µs", more=True,
-               help="One launch, however many kernels it holds."),
-        slider("elementwise_cut", "Element-wise time that compiling removes", 70, 0, 100, step=5, unit="%", more=True),
+        slider(
+            "elementwise_percent",
+            "Element-wise share of the work",
+            40.0,
+            0.0,
+            100.0,
+            step=5.0,
+            unit="%",
+            more=True,
+        ),
+        slider(
+            "graph_us",
+            "Replay of a graph",
+            10.0,
+            1.0,
+            100.0,
+            unit="µs",
+            more=True,
+            help="One launch, however many kernels it holds.",
+        ),
+        slider(
+            "elementwise_cut",
+            "Element-wise time that compiling removes",
+            70,
+            0,
+            100,
+            step=5,
+            unit="%",
+            more=True,
+        ),
         slider("launch_cut", "Launches that compiling removes", 80, 0, 100, step=5, unit="%", more=True),
     ),
     presets={
@@ -302,4 +356,4 @@ SIMULATOR = Declaration(
     ),
     measures={"launch_s": "time of one launch on your machine"},
     source="Performance Engineering",
-)  # fmt: skip
+)

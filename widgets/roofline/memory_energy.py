@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kernels.roofline import cost
 from widgets import units
-from widgets.charts import Box, linear, log
+from widgets.charts import Box, Scale, linear, log
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -30,8 +30,16 @@ NEAR = [name for name, level in cost.LEVELS.items() if level.energy_j is not Non
 BOARD_W = 700  # what an H100 may draw in all
 HOME_W = 320e3 / 250  # the source's homes: 320 kW are 250 of them
 KWH_J = 3.6e6
-MOVED = slider("moved_percent", "Accesses moved on chip", 50, 0, 100, step=5, unit="%",
-               help="By fusing and tiling: the same work, fewer trips.")  # fmt: skip
+MOVED = slider(
+    "moved_percent",
+    "Accesses moved on chip",
+    50,
+    0,
+    100,
+    step=5,
+    unit="%",
+    help="By fusing and tiling: the same work, fewer trips.",
+)
 FAR = 62.0  # radius of one access of HBM; the others have their share of its area
 CLOSER = 12  # the inset's scale: there the near levels are large enough to see
 # (the core and the way to HBM, the power, height)
@@ -87,10 +95,25 @@ def run(moved_percent, accesses, near, gpus, usd_per_kwh):
     )
     before_w = cost.memory_power_w(per_s, {HBM: 1.0})
     return Result(
-        per_s, share, near, gpus, usd_per_kwh, rungs, far_j / near_j, cost.energy_per_access_j(mix), before_w, after_w,
-        saved_w, (1 - share) * before_w, after_w - (1 - share) * before_w, after_w / BOARD_W, saved_w * gpus,
-        saved_w * gpus / HOME_W, year_j, year_j / KWH_J * usd_per_kwh,
-    )  # fmt: skip
+        per_s,
+        share,
+        near,
+        gpus,
+        usd_per_kwh,
+        rungs,
+        far_j / near_j,
+        cost.energy_per_access_j(mix),
+        before_w,
+        after_w,
+        saved_w,
+        (1 - share) * before_w,
+        after_w - (1 - share) * before_w,
+        after_w / BOARD_W,
+        saved_w * gpus,
+        saved_w * gpus / HOME_W,
+        year_j,
+        year_j / KWH_J * usd_per_kwh,
+    )
 
 
 def _picojoules(joules: float) -> str:
@@ -226,25 +249,34 @@ def _power(r: Result, at: Box) -> list[dict]:
             marks += about(
                 "near", rect(f"{id}-near", x(far), top + 2, max(1.5, end - x(far)), 24, "useful", tip)
             )
-    top, start, end = at.y + pitch + (0 if wide else 16), x(r.after_w), x(r.before_w)
-    if r.saved_w:
-        marks.append(
-            rect(
-                "saved",
-                start + 3,
-                top + 2,
-                max(0, end - start - 3),
-                24,
-                "idle",
-                f"saved: {_watts(r.saved_w)}",
-            )
+    top = at.y + pitch + (0 if wide else 16)
+    marks += _saved(r, x, top)
+    marks.append(
+        handle(
+            "pull-moved",
+            x(r.left_in_hbm_w),
+            top + 14,
+            "hot",
+            drag(MOVED, "x", lambda p: x((1 - p / 100) * r.before_w)),
         )
-    if end - start > 110:
-        marks.append(text("saved-name", (start + end) / 2 + 8, top + 19, f"saved {_watts(r.saved_w)}", "useful", "small",
-                          "middle", bold=True, on="idle"))  # fmt: skip
-    marks.append(handle("pull-moved", x(r.left_in_hbm_w), top + 14, "hot",
-                        drag(MOVED, "x", lambda p: x((1 - p / 100) * r.before_w))))  # fmt: skip
+    )
     return marks + _fleet(r, at, top + (52 if wide else 54))
+
+
+def _saved(r: Result, x: Scale, top: float) -> list[dict]:
+    """From the end of the lower bar to where it ended before, named where there is room."""
+    if not r.saved_w:
+        return []
+    start, end, words = x(r.after_w), x(r.before_w), f"saved {_watts(r.saved_w)}"
+    marks = [
+        rect("saved", start + 3, top + 2, max(0, end - start - 3), 24, "idle", f"saved: {_watts(r.saved_w)}")
+    ]
+    if end - start > 110:
+        middle = (start + end) / 2 + 8
+        marks.append(
+            text("saved-name", middle, top + 19, words, "useful", "small", "middle", bold=True, on="idle")
+        )
+    return marks
 
 
 def _fleet(r: Result, at: Box, y: float) -> list[dict]:
@@ -253,14 +285,21 @@ def _fleet(r: Result, at: Box, y: float) -> list[dict]:
     first = f"{units.count(r.gpus)} GPUs save {_watts(r.fleet_saved_w)}"
     if at.x:
         return [text("fleet", 0, y, f"{first}, {homes}: {year}.", "ink")]
-    return [text("fleet", 0, y, f"{first},", "ink"), text("fleet-2", 0, y + 17, f"{homes}:", "ink"),
-            text("fleet-3", 0, y + 34, f"{year}.", "ink")]  # fmt: skip
+    return [
+        text("fleet", 0, y, f"{first},", "ink"),
+        text("fleet-2", 0, y + 17, f"{homes}:", "ink"),
+        text("fleet-3", 0, y + 34, f"{year}.", "ink"),
+    ]
 
 
 def _table(r: Result):
-    columns = ("level", Column("size on an H100", "B", units.si_bytes), Column("takes", "s", units.seconds),
-               Column("energy of an access", "J", lambda v: _picojoules(v) if v else "not given"),
-               Column("HBM over it", show=lambda v: units.times(v) if v else "not given"))  # fmt: skip
+    columns = (
+        "level",
+        Column("size on an H100", "B", units.si_bytes),
+        Column("takes", "s", units.seconds),
+        Column("energy of an access", "J", lambda v: _picojoules(v) if v else "not given"),
+        Column("HBM over it", show=lambda v: units.times(v) if v else "not given"),
+    )
     return table(columns, [(v.name, v.bytes_on_h100, v.latency_s, v.energy_j, v.times_hbm) for v in r.rungs])
 
 
@@ -293,17 +332,21 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         formula=(
-            ("power = {accesses} a second · mean energy",
-             f"{{accesses:{units.si(r.accesses_per_s)}}} · {_picojoules(r.mean_energy_j)} = {after.text}"),
-            ("mean = (1 − {moved_percent:moved}) · {hbm:HBM} + {moved_percent:moved} · {near}",
-             f"{units.number(1 - r.moved_share)} · {{hbm:640}} + {{moved_percent:{units.number(r.moved_share)}}} · "
-             f"{{near:{units.number(cost.LEVELS[r.near].energy_j / 1e-12)}}} pJ = {_picojoules(r.mean_energy_j)}"),
+            (
+                "power = {accesses} a second · mean energy",
+                f"{{accesses:{units.si(r.accesses_per_s)}}} · {_picojoules(r.mean_energy_j)} = {after.text}",
+            ),
+            (
+                "mean = (1 − {moved_percent:moved}) · {hbm:HBM} + {moved_percent:moved} · {near}",
+                f"{units.number(1 - r.moved_share)} · {{hbm:640}} + {{moved_percent:{units.number(r.moved_share)}}} · "
+                f"{{near:{units.number(cost.LEVELS[r.near].energy_j / 1e-12)}}} pJ = {_picojoules(r.mean_energy_j)}",
+            ),
         ),
         warning=f"All from HBM this would take {before.text}, more than the {BOARD_W} W of the whole board: no GPU does "
         "it. The 640 pJ are of an older process; keep the ratio."
         if over
         else "",
-    )  # fmt: skip
+    )
 
 
 SIMULATOR = Declaration(
@@ -332,4 +375,4 @@ SIMULATOR = Declaration(
         units.count,
     ),
     source="Performance Engineering",
-)  # fmt: skip
+)

@@ -61,16 +61,20 @@ class Kind:
 
 KINDS = {
     "decode_70b": Kind("Decode, a 70B model", "batch", _decode_70b),
-    "decode_layer": Kind(f"Decode, one layer, {LAYER}²", "batch",
-                         lambda n, d, e: cost.decode_operation(n, LAYER, LAYER, e)),
+    "decode_layer": Kind(
+        f"Decode, one layer, {LAYER}²", "batch", lambda n, d, e: cost.decode_operation(n, LAYER, LAYER, e)
+    ),
     "prefill": Kind("Prefill, one layer, 4096²", "tokens", lambda n, d, e: cost.gemm(n, 4096, 4096, e)),
     "gemm": Kind("Square GEMM", "size", lambda n, d, e: cost.gemm(n, n, n, e)),
-    "attention": Kind("Attention, scores in HBM", "tokens",
-                      lambda n, d, e: cost.attention(n, 128, e, scores_in_hbm=True)),
-    "tiled": Kind("Attention, tiled", "tokens", lambda n, d, e: cost.attention(n, 128, e, scores_in_hbm=False)),
+    "attention": Kind(
+        "Attention, scores in HBM", "tokens", lambda n, d, e: cost.attention(n, 128, e, scores_in_hbm=True)
+    ),
+    "tiled": Kind(
+        "Attention, tiled", "tokens", lambda n, d, e: cost.attention(n, 128, e, scores_in_hbm=False)
+    ),
     "gelu": Kind("GELU", "rows", lambda n, d, e: cost.elementwise(n * 4096, 5, e)),
     "layernorm": Kind("LayerNorm", "rows", lambda n, d, e: cost.elementwise(n * 4096, 8, e)),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -126,24 +130,52 @@ def run(operation, batch, machine_name, dtype, devices):
     peak, here = target.rate(dtype), _place(op, target, dtype)
     law = cost.iron_law(op.flops, op.bytes_moved, 0, peak_flop_s=peak, bandwidth_byte_s=target.bandwidth)
     return Result(
-        operation, kind.knob, batch, machine_name, dtype, devices, op.flops, op.bytes_moved, op.intensity,
-        target.ridge(dtype), peak, target.bandwidth, law.memory_s, law.compute_s, law.overlapped_s, here.flop_s,
-        here.flop_s / peak, batch / law.overlapped_s, here.bound,
+        operation,
+        kind.knob,
+        batch,
+        machine_name,
+        dtype,
+        devices,
+        op.flops,
+        op.bytes_moved,
+        op.intensity,
+        target.ridge(dtype),
+        peak,
+        target.bandwidth,
+        law.memory_s,
+        law.compute_s,
+        law.overlapped_s,
+        here.flop_s,
+        here.flop_s / peak,
+        batch / law.overlapped_s,
+        here.bound,
         tuple(_place(kind.build(2**k, devices, elem), target, dtype, str(2**k)) for k in range(13)),
         tuple(_place(one, target, dtype) for one in cost.common_operations()),
-        tuple(Ridge(m.name, m.rate(dtype), m.bandwidth, m.ridge(dtype)) for m in MACHINES.values() if dtype in m.flops),
-    )  # fmt: skip
+        tuple(
+            Ridge(m.name, m.rate(dtype), m.bandwidth, m.ridge(dtype))
+            for m in MACHINES.values()
+            if dtype in m.flops
+        ),
+    )
 
 
 def _axes(plot: Box):
-    return log(0.25, 10000, plot.x, plot.right), log(5e10, 2e16, plot.bottom, plot.y)
+    # a GEMM of size 1, 1/3 FLOP per byte, stands clear of the axis: its knob covers none of the rates
+    return log(0.15, 10000, plot.x, plot.right), log(4e10, 2e16, plot.bottom, plot.y)
 
 
 def _roofs(r: Result, plot: Box) -> list[dict]:
     """Every machine's roof, the chosen one drawn out; each named where it leaves the picture."""
     X, Y = _axes(plot)
-    marks = axis_y("rate", Y, plot.x, "", lambda v: units.si(v, "FLOP/s" if plot.w > 400 else "F/s"), right=plot.right,
-                   ticks=[1e11, 1e12, 1e13, 1e14, 1e15, 1e16])  # fmt: skip
+    marks = axis_y(
+        "rate",
+        Y,
+        plot.x,
+        "",
+        lambda v: units.si(v, "FLOP/s" if plot.w > 400 else "F/s"),
+        right=plot.right,
+        ticks=[1e11, 1e12, 1e13, 1e14, 1e15, 1e16],
+    )
     marks += axis_x(
         "intensity",
         X,
@@ -155,9 +187,9 @@ def _roofs(r: Result, plot: Box) -> list[dict]:
     for m, at in zip(r.machines, heights, strict=True):
         mine = m.machine == r.machine
         corners = [
-            (0.25, 0.25 * m.bandwidth_byte_s),
+            (X.lo, X.lo * m.bandwidth_byte_s),
             (m.flop_per_byte, m.peak_flop_s),
-            (10000, m.peak_flop_s),
+            (X.hi, m.peak_flop_s),
         ]
         tip = f"{m.machine}: {units.si(m.peak_flop_s, 'FLOP/s')}, {units.si(m.bandwidth_byte_s, 'B/s')}"
         role = "primary" if mine else "axis"
@@ -220,13 +252,23 @@ def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
     tip = f"{r.knob} {r.batch}: {units.number(r.flop_per_byte)} FLOP per byte, {units.si(r.attainable_flop_s, 'FLOP/s')}"
     left = x > plot.right - 110
     name = f"{r.knob} {units.count(r.batch)}"
-    # at the stem's foot, where no roof runs, and on the stem's own side of the ridge
-    crosses = x < X(r.ridge_flop_per_byte) < x + 12 + text_width(name, "body", True)
+    # at the stem's foot, where no roof runs, and on the stem's own side of the ridge, if there is room before the axis
+    size = "body" if plot.w > 400 else "small"
+    wide = 12 + text_width(name, size, True)
+    crosses = x < X(r.ridge_flop_per_byte) < x + wide and x - wide > plot.x
     marks += [
         line("stem", x, y, x, plot.bottom, "now"),
-        text("here-name", x + (-8 if crosses else 8), plot.bottom - 7, name, "now", "body",
-             "end" if crosses else "start", bold=True),
-    ]  # fmt: skip
+        text(
+            "here-name",
+            x + (-8 if crosses else 8),
+            plot.bottom - 7,
+            name,
+            "now",
+            size,
+            "end" if crosses else "start",
+            bold=True,
+        ),
+    ]
     stops = {2**k: X(p.flop_per_byte) for k, p in enumerate(r.trail)}
     marks = [
         *about("here", marks),
@@ -236,9 +278,17 @@ def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
         at, rate = Y(measured["flop_s"]), units.si(measured["flop_s"], "FLOP/s")
         marks += [
             circle("yours", x, at, 7, "measured", f"measured: {rate}"),
-            text("yours-name", x + (-12 if left else 12), max(at, y + 24) + 16, f"yours: {rate}", "measured", "small",
-                 "end" if left else "start", bold=True),
-        ]  # fmt: skip
+            text(
+                "yours-name",
+                x + (-12 if left else 12),
+                max(at, y + 24) + 16,
+                f"yours: {rate}",
+                "measured",
+                "small",
+                "end" if left else "start",
+                bold=True,
+            ),
+        ]
     return marks
 
 
@@ -273,8 +323,12 @@ def _usual(r: Result, plot: Box) -> list[dict]:
 
 
 def _table(r: Result):
-    columns = ("point", Column("FLOP per byte", show=units.number),
-               Column("reaches", "FLOP/s", lambda v: units.si(v, "FLOP/s")), "limit")  # fmt: skip
+    columns = (
+        "point",
+        Column("FLOP per byte", show=units.number),
+        Column("reaches", "FLOP/s", lambda v: units.si(v, "FLOP/s")),
+        "limit",
+    )
     mine = (KINDS[r.operation].label, r.flop_per_byte, r.attainable_flop_s, r.bound)
     rows = [(p.name, p.flop_per_byte, p.flop_s, p.bound) for p in r.usual]
     ridges = [(f"ridge of {m.machine}", m.flop_per_byte, m.peak_flop_s, "") for m in r.machines]
@@ -307,21 +361,30 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         f"{r.machine} needs {ridge.text}; {law} is the limit; it takes {time.text} at best and uses {share.text} "
         "of the peak.",
         takeaway=_takeaway(r),
-        marks=_roofs(r, plot_at) + _ridge(r, plot_at, reach) + _point(r, measured, plot_at) + _usual(r, plot_at),
+        marks=_roofs(r, plot_at)
+        + _ridge(r, plot_at, reach)
+        + _point(r, measured, plot_at)
+        + _usual(r, plot_at),
         figures=(at, ridge, time, share),
         table=_table(r),
         height=height,
         width=width,
         formula=(
-            ("{here:FLOP per byte} = FLOP / bytes moved at {batch}",
-             f"{units.si(r.flops, 'FLOP')} / {units.si_bytes(r.bytes_moved)} = {{here:{at.text}}}"),
-            ("{ridge} = {machine_name:peak / bandwidth}",
-             f"{units.si(r.peak_flop_s, 'FLOP/s')} / {units.si(r.bandwidth_byte_s, 'B/s')} = {{ridge:{ridge.text}}}"),
-            ("time = max(bytes / bandwidth, FLOP / peak)",
-             f"max({units.seconds(r.memory_s)}, {units.seconds(r.compute_s)}) = {time.text}"),
+            (
+                "{here:FLOP per byte} = FLOP / bytes moved at {batch}",
+                f"{units.si(r.flops, 'FLOP')} / {units.si_bytes(r.bytes_moved)} = {{here:{at.text}}}",
+            ),
+            (
+                "{ridge} = {machine_name:peak / bandwidth}",
+                f"{units.si(r.peak_flop_s, 'FLOP/s')} / {units.si(r.bandwidth_byte_s, 'B/s')} = {{ridge:{ridge.text}}}",
+            ),
+            (
+                "time = max(bytes / bandwidth, FLOP / peak)",
+                f"max({units.seconds(r.memory_s)}, {units.seconds(r.compute_s)}) = {time.text}",
+            ),
         ),
         beside=beside,
-    )  # fmt: skip
+    )
 
 
 SIMULATOR = Declaration(
@@ -352,4 +415,4 @@ SIMULATOR = Declaration(
     ),
     measures={"flop_s": "FLOP per second that the kernel reached"},
     source="Performance Engineering",
-)  # fmt: skip
+)

@@ -128,9 +128,17 @@ def _end_of_chain(r: Result, scale: Scale, box: Box, bottom: float) -> list[dict
     beyond = x + 19 + text_width(words, bold=True) > box.right + 4
     return [
         *about("launch_us", line("chain-end", x, y, x, bottom, "limit", words)),
-        text("chain-words", x - 19 if beyond else x + 19, y + 4, words, "hot", anchor="end" if beyond else "start", bold=True),
+        text(
+            "chain-words",
+            x - 19 if beyond else x + 19,
+            y + 4,
+            words,
+            "hot",
+            anchor="end" if beyond else "start",
+            bold=True,
+        ),
         handle("pull-launch", x, y, "primary", drag(LAUNCH, "x", place)),
-    ]  # fmt: skip
+    ]
 
 
 def _fused(r: Result, scale: Scale, y: float, thick: float, wide: bool) -> list[dict]:
@@ -192,9 +200,18 @@ def _tokens(r: Result, box: Box) -> list[dict]:
     title, draws = "What the rules do to “The cat sat on the …”", f"u = {units.number(r.u)} draws “{drawn}”"
     marks = [
         text("bars-title", 0, box.y - (36 if wide else 50), title, bold=True),
-        text("u-name", 712 if wide else 0, box.y - (36 if wide else 34), draws, "now", "body", "end" if wide else "start", bold=True),
+        text(
+            "u-name",
+            712 if wide else 0,
+            box.y - (36 if wide else 34),
+            draws,
+            "now",
+            "body",
+            "end" if wide else "start",
+            bold=True,
+        ),
         line("bars-axis", box.x, box.bottom, box.right, box.bottom, "axis"),
-    ]  # fmt: skip
+    ]
     for i, one in enumerate(r.row):
         middle, word, cut = box.x + (i + 0.5) * pitch, WORDS[one.token], one.cut_by
         role = "dropped" if cut else "now" if i == r.drawn else "useful"
@@ -203,9 +220,16 @@ def _tokens(r: Result, box: Box) -> list[dict]:
         top = y(one.tempered)
         marks += [
             rect(f"bar-{i}", middle - thick / 2, top, thick, box.bottom - top, role, tip),
-            text(f"word-{i}", middle, box.bottom + (14 if wide or i % 2 == 0 else 28), word,
-                 "muted" if cut else "ink", "small", "middle"),
-        ]  # fmt: skip
+            text(
+                f"word-{i}",
+                middle,
+                box.bottom + (14 if wide or i % 2 == 0 else 28),
+                word,
+                "muted" if cut else "ink",
+                "small",
+                "middle",
+            ),
+        ]
         if wide:
             shown = cut or units.percent(one.final, 1 if one.final < 0.9995 else 0)
             marks.append(
@@ -268,7 +292,7 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
             f"{units.seconds(n.time_s)} · {{tokens_s:{units.number(r.tokens_s)}}} · {{replicas:{units.count(r.replicas)}}} = "
             f"{units.number(n.gpus)}",
         ),
-    )  # fmt: skip
+    )
 
 
 def _takeaway(r: Result) -> str:
@@ -314,7 +338,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             for key in YOURS
             if key in measured
         ),
-    )  # fmt: skip
+    )
 
 
 SIMULATOR = Declaration(
@@ -324,7 +348,15 @@ SIMULATOR = Declaration(
         LAUNCH,
         powers_of_two("batch", "Requests in the batch", 32, 1, 256),
         slider("temperature", "Temperature", 0.8, 0.0, 2.0, step=0.1, help="0 takes the best token."),
-        slider("top_p", "Top-p", 0.9, 0.1, 1.0, step=0.05, help="Keeps the best that hold this share; 1 turns it off."),
+        slider(
+            "top_p",
+            "Top-p",
+            0.9,
+            0.1,
+            1.0,
+            step=0.05,
+            help="Keeps the best that hold this share; 1 turns it off.",
+        ),
         TOP_K,
         MIN_P,
         slider("u", "Random number of the draw", 0.6, 0.0, 1.0, step=0.05, more=True),
@@ -352,4 +384,4 @@ SIMULATOR = Declaration(
     ),
     measures={"naive_s": "time of a step's chain of kernels", "fused_s": "time of a step's one kernel"},
     source="Beyond attention",
-)  # fmt: skip
+)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from widgets.declare import Declaration
-from widgets.scene import NARROW, ROLES, TERM, WIDE, Scene, extent
+from widgets.scene import ROLES, TERM, Scene, extent
 
 SLACK = 2  # units; text widths are estimates
 
@@ -16,6 +16,18 @@ def states(declaration: Declaration) -> Iterator[tuple[str, dict]]:
         ends = (control.min, control.max) if control.min is not None else control.stops or (True, False)
         for value in ends:
             yield f"{control.name}={value}", {control.name: value}
+
+
+def pulled(declaration: Declaration, halts: int = 5) -> Iterator[tuple[str, dict]]:
+    """Each knob of the picture in each preset, at some of its halts from end to end."""
+    scenes = declaration.scenes(declaration.run(**declaration.inputs()))
+    knobs = {one["input"] for scene in scenes for mark in scene.marks for one in mark.get("drag", ())}
+    for name, given in declaration.presets.items():
+        for control in (one for one in declaration.controls if one.name in knobs):
+            values = control.values()
+            last = len(values) - 1
+            for i in sorted({round(last * k / (halts - 1)) for k in range(halts)}):
+                yield f"{name}, {control.name}={values[i]}", {**given, control.name: values[i]}
 
 
 def outside(scene: Scene) -> list[str]:
@@ -55,20 +67,6 @@ def covered(scene: Scene) -> list[str]:
                 for w, h in boxes
             )
             found += [f"{knob['id']} on {one['id']} {one['s']!r}"] * reached
-    return found
-
-
-def covered_anywhere(declaration: Declaration) -> list[str]:
-    """What knobs cover in any state worth looking at, in both layouts."""
-    found = []
-    for label, values in states(declaration):
-        try:
-            result = declaration.run(**declaration.inputs(values))
-        except ValueError:
-            continue
-        for width in (WIDE, NARROW):
-            for scene in declaration.scenes(result, width=width):
-                found += [f"{label}, {width} wide: {one}" for one in covered(scene)]
     return found
 
 
@@ -132,6 +130,7 @@ def problems(scene: Scene, known: set[float]) -> list[str]:
     wrong += [f"unknown role: {m['id']} {m['role']}" for m in scene.marks if m["role"] not in ROLES]
     wrong += [f"outside the box: {name}" for name in outside(scene)]
     wrong += [f"texts overlap: {pair}" for pair in overlaps(scene)]
+    wrong += [f"a knob covers: {pair}" for pair in covered(scene)]
     wrong += [f"not in the summary: {f.label} {f.text}" for f in scene.figures if f.text not in scene.summary]
     wrong += [f"not in the result: {entry}" for entry in not_in_result(scene, known)]
     if not 2 <= len(scene.figures) <= 4:

@@ -47,6 +47,19 @@ def test_scenes_keep_the_rules(simulator, width):
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @each
+def test_no_words_are_covered_wherever_a_knob_is_pulled(simulator, width):
+    wrong = {}
+    for label, values in rules.pulled(simulator):
+        if not refused(simulator, values):
+            scenes = simulator.scenes(simulator.run(**simulator.inputs(values)), width=width)
+            some = [*scenes[:: max(1, len(scenes) // 3)], scenes[-1]]  # of many steps, a few
+            found = {one for scene in some for one in (*rules.covered(scene), *rules.overlaps(scene))}
+            wrong |= {label: sorted(found)} if found else {}
+    assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@each
 def test_heights_and_axes_stay_while_a_control_moves(simulator, width):
     heights = set()
     for _, values in rules.states(simulator):

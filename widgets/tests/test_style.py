@@ -29,9 +29,16 @@ def test_contrast_is_counted_right():
 
 
 def test_every_role_has_a_colour_and_a_class():
-    assert set(PALETTE) >= ROLES
-    for role in ROLES:
+    coloured = ROLES - {"fade"}  # a gradient of the ground
+    assert set(PALETTE) >= coloured
+    for role in coloured:
         assert f".tbt .{role} {{ --tbt-role: var(--tbt-{role}); }}" in static.css()
+
+
+def test_a_fade_is_a_gradient_of_the_ground():
+    assert ".tbt-scene rect.fade { fill: var(--tbt-fill-fade);" in static.css()
+    assert ".tbt-scene linearGradient stop { stop-color: var(--tbt-ground); }" in static.css()
+    assert '<linearGradient id="{uid}-fade"' in static.DEFS
 
 
 @pytest.mark.parametrize("role", sorted(MARK_ROLES | TEXT_ROLES - {"inverse"}))

@@ -84,7 +84,7 @@ function picture(uid, defs, name) {
   const svg = drawn('svg');
   put(svg, { class: 'tbt-scene', role: 'img' });
   svg.innerHTML = defs.replaceAll('{uid}', uid);
-  for (const pattern of svg.querySelectorAll('pattern')) {
+  for (const pattern of svg.querySelectorAll('pattern, linearGradient')) {
     svg.style.setProperty(`--tbt-fill-${pattern.id.slice(uid.length + 1)}`, `url(#${pattern.id})`);
   }
   const layer = svg.appendChild(drawn('g'));

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from kernels.gemm_tiling import cost
 from widgets import scene
 from widgets.registry import find
-from widgets.tests.rules import covered_anywhere
 
 ACCUMULATOR = find("fp8_accumulator")
 NARROW = {
@@ -82,7 +81,3 @@ def test_no_line_covers_a_word_or_the_exact_sum(width):
         assert ids.index("run-secondary-0") > ids.index("run-primary")
         dashes = [mark["p"] for mark in step.marks if mark["id"].startswith("run-secondary-") and "p" in mark]
         assert len(dashes) == 8 and dashes[0][-2] < dashes[1][0], "a gap shows what lies below"
-
-
-def test_no_knob_covers_a_text():
-    assert not covered_anywhere(ACCUMULATOR)

@@ -119,3 +119,26 @@ def test_the_followed_token_is_the_one_that_stands_out():
 def test_a_token_that_is_not_there():
     with pytest.raises(ValueError, match="follow must be below 2, the number of tokens, got 5; pick another"):
         run(tokens=2, follow=5)
+
+
+@given(STATES)
+def test_the_first_steps_work_out_the_followed_tokens_choice(inputs):
+    """On a desk: its numbers times the gate, each logit's bar as high as it is, what is kept solid with its weight."""
+    r = run(**inputs)
+    for step, scene in enumerate(FORWARD.scenes(r)[:2]):
+        marks = {mark["id"]: mark for mark in scene.marks}
+        zero = marks["gate-zero-line"]["y"]
+        kept = dict(zip(r.layer.chosen[0], r.layer.weights[0], strict=True))
+        for e, logit in enumerate(r.layer.logits[0]):
+            sum_ = sum(
+                float(marks[f"gate-x{j}"]["s"]) * float(marks[f"gate-{j}-{e}"]["s"][2:]) for j in range(3)
+            )
+            assert sum_ == pytest.approx(logit)
+            bar = marks[f"gate-bar{e}"]
+            assert bar["y"] + bar["h"] == pytest.approx(zero) or logit < 0
+            solid = not step or e in kept
+            assert bar["role"] == ("now" if solid else "idle")
+            assert (f"gate-weight{e}" in marks) == (step == 1 and e in kept)
+        bars = [marks[f"gate-bar{e}"]["h"] for e in range(r.expert_count)]
+        assert np.argmax(bars) == np.argmax(np.abs(r.layer.logits[0]))
+    assert not any(mark["id"].startswith("gate-") for mark in FORWARD.scenes(r, width=NARROW)[0].marks)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
 from widgets.tests import rules
-from widgets.tests.rules import covered, covered_anywhere
+from widgets.tests.rules import covered
 
 TILES = find("tile_utilization")
 STATES = st.fixed_dictionaries(
@@ -126,7 +126,3 @@ def test_it_says_when_the_answer_changes():
     (scene,) = TILES.scenes(run(capacity=1.5))
     assert "18.8% of all picks are dropped" in scene.warning
     assert not TILES.scenes(run())[0].warning
-
-
-def test_no_knob_covers_a_text():
-    assert not covered_anywhere(TILES)

@@ -9,7 +9,7 @@ from kernels.quantization_layouts import cost
 from widgets.quantization_layouts.block_scales import COUNT, OUTLIER_AT, TOP
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
-from widgets.tests.rules import covered, covered_anywhere
+from widgets.tests.rules import covered
 
 SCALES = find("block_scales")
 FREE = [name for name, form in cost.BLOCK_FORMATS.items() if form.fixed_group is None]
@@ -87,7 +87,3 @@ def test_a_phone_s_caption_stands_clear_of_the_next_heading(preset):
     (scene,) = SCALES.scenes(blocks(**SCALES.presets[preset]), width=NARROW)
     marks = {m["id"]: m for m in scene.marks}
     assert marks["blocks-title"]["y"] - marks["how"]["y"] >= 20
-
-
-def test_no_knob_covers_a_text():
-    assert not covered_anywhere(SCALES)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
-from widgets.tests.rules import covered_anywhere
 
 KV = find("kv_capacity")
 
@@ -89,7 +88,3 @@ def test_every_part_has_its_name_in_the_key(width):
     marks = {mark["id"]: mark for mark in KV.scene(capacity(), width=width).marks}
     names = [marks[f"key-{role}-name"]["s"] for role in ("primary", "useful", "waste")]
     assert names == ["weights", "tokens", "reserved, empty"]
-
-
-def test_no_knob_covers_a_text():
-    assert not covered_anywhere(KV)

@@ -8,7 +8,6 @@ from kernels.quantization_layouts import cost
 from widgets.quantization_layouts import payoff_accountant, payoff_picture
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
-from widgets.tests.rules import covered_anywhere
 
 PAYOFF = find("payoff_accountant")
 
@@ -138,5 +137,14 @@ def test_the_knob_hangs_below_the_ticks_and_what_is_clipped_has_no_frame(width):
     assert set(zip(open_side["p"][::2], open_side["p"][1::2], strict=True)) <= corners
 
 
-def test_no_knob_covers_a_text():
-    assert not covered_anywhere(PAYOFF)
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_an_area_that_goes_on_above_the_chart_fades_there_below_its_lines(width):
+    marks = PAYOFF.scenes(PAYOFF.run(**PAYOFF.inputs()), width=width)[0].marks
+    order = {mark["id"]: i for i, mark in enumerate(marks)}
+    fade = marks[order["lost-fade"]]
+    corners = list(zip(*[iter(marks[order["lost"]]["p"])] * 2, strict=True))
+    top = min(y for _, y in corners)
+    assert fade["role"] == "fade" and fade["y"] <= top < fade["y"] + fade["h"]
+    assert fade["x"] + fade["w"] >= max(x for x, _ in corners)
+    assert order["lost"] < order["lost-fade"] < order["quant-line"]
+    assert "won-fade" not in order, "what stays inside does not fade"

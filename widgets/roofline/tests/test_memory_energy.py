@@ -8,7 +8,6 @@ from kernels.roofline import cost
 from widgets.registry import find
 from widgets.roofline.memory_energy import CLOSER
 from widgets.scene import NARROW, WIDE
-from widgets.tests.rules import covered_anywhere
 
 ENERGY = find("memory_energy")
 
@@ -53,10 +52,6 @@ def test_areas_are_energies_and_what_has_none_is_hollow(width):
     assert marks["level2"]["t"] == "path" and "closed" not in marks["level2"]
     for i in (0, 1):
         assert marks[f"level{i}-name"]["y"] - marks[f"level{i}"]["y2"] < 24, "a name stands at its mark"
-
-
-def test_no_knob_covers_a_text():
-    assert not covered_anywhere(ENERGY)
 
 
 def test_a_phone_leads_from_the_ring_on_hbm_s_disc_to_its_name():
