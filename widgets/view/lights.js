@@ -1,11 +1,16 @@
 // Linked: a term of the formula, its marks, its figure and its control light up together, from any of them.
 
 function lights(root) {
-  let lit = '';
-  const around = node => node?.closest?.('[data-term]')?.dataset.term ?? '';
-  function light(terms) {
-    if (terms === lit) return;
+  let lit = '', from = null;
+  const around = node => node?.closest?.('[data-term]') ?? null;
+  // Who points at a term or a mark wants it alone; who pulls a knob or a slider wants to see all that follows.
+  const pulls = () => root.contains(document.activeElement) && document.activeElement.matches('.tbt-grip, .tbt-control *');
+  const asks = node => Boolean(node) && !node.matches('.handle, .tbt-control') && (!pulls() || node.closest('.tbt-formula, .tbt-figures'));
+  function light(node) {
+    const terms = node?.dataset.term ?? '';
+    if (terms === lit && node === from) return;
     lit = terms;
+    from = node;
     const wanted = new Set(terms.split(' ').filter(Boolean));
     let pictured = false;
     for (const node of root.querySelectorAll('[data-term]')) {
@@ -13,13 +18,13 @@ function lights(root) {
       if (node.classList.contains('lit') !== on) node.classList.toggle('lit', on);
       pictured ||= on && node instanceof SVGElement;
     }
-    if (pictured) put(root, { 'data-lit': terms }); else root.removeAttribute('data-lit');
+    if (pictured && asks(node)) put(root, { 'data-lit': terms }); else root.removeAttribute('data-lit');
   }
-  const focused = () => (root.contains(document.activeElement) && document.activeElement.matches(':focus-visible') ? around(document.activeElement) : '');
+  const focused = () => (root.contains(document.activeElement) && document.activeElement.matches(':focus-visible') ? around(document.activeElement) : null);
   root.addEventListener('pointerover', event => { if (!event.buttons) light(around(event.target) || focused()); });
   root.addEventListener('pointerleave', () => light(focused()));
   root.addEventListener('focusin', () => light(focused()));
-  root.addEventListener('focusout', () => light(''));
+  root.addEventListener('focusout', () => light(null));
   // after the picture changed: a mark that came lights too
-  return () => { const now = lit; lit = ''; if (now) light(now); };
+  return () => { const now = from; lit = ''; from = null; if (now) light(now); };
 }

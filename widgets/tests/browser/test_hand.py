@@ -152,13 +152,24 @@ def test_term_mark_figure_and_control_light_together(page, way):
     hovered.hover()
     expect(page.locator(f".tbt-control[data-term={term}]")).to_have_class("tbt-control lit")
     expect(page.locator(f".tbt-formula button[data-term={term}]")).to_have_class("tbt-term lit")
-    if term == "size":
+    if way in ("term", "mark"):
         expect(page.locator(".tbt")).to_have_attribute("data-lit", "size")
         dimmed = page.locator("[data-id=dot]").evaluate("node => getComputedStyle(node).opacity")
         assert float(dimmed) < 0.5
         assert page.locator("[data-id=role-hot]").evaluate("node => getComputedStyle(node).opacity") == "1"
     page.mouse.move(2, 2)
     expect(page.locator(".lit")).to_have_count(0)
+
+
+def test_nothing_fades_while_something_is_pulled(page):
+    """All that follows from the pull is to be seen, also when the pointer rests on the picture afterwards."""
+    size = grip(page, "Size")
+    size.press("ArrowUp")
+    settled(page, 1)
+    expect(page.locator("[data-id=role-hot]")).to_have_class("hot lit")
+    page.locator("[data-id=role-hot]").hover()
+    assert page.locator(".tbt").get_attribute("data-lit") is None
+    assert page.locator("[data-id=dot]").evaluate("node => getComputedStyle(node).opacity") == "1"
 
 
 def test_a_focused_term_lights_and_leads_to_its_control(page):
