@@ -40,6 +40,32 @@ def local_step_s(fleet_step_s: float, local_mfu: float, fleet_mfu: float) -> flo
     return fleet_step_s * (1 - scaling_tax(local_mfu, fleet_mfu))
 
 
+def step_at_mfu_s(step_s: float, mfu: float, at_mfu: float) -> float:
+    """The same work's step at another share of the peak: the better the hardware is used, the shorter."""
+    require.positive(step_s=step_s, mfu=mfu, at_mfu=at_mfu)
+    require.share(mfu=mfu, at_mfu=at_mfu)
+    return step_s * mfu / at_mfu
+
+
+def added_step_s(node_step_s: float, local_mfu: float, fleet_mfu: float) -> float:
+    """What a fleet adds to its node's step, from one measurement of both."""
+    require.positive(node_step_s=node_step_s, fleet_mfu=fleet_mfu)
+    scaling_tax(local_mfu, fleet_mfu)  # refuses a fleet that beats its node
+    return step_at_mfu_s(node_step_s, local_mfu, fleet_mfu) - node_step_s
+
+
+def added_at_s(added_s: float, measured_gpus: int, gpus: float, node_gpus: int = 8) -> float:
+    """The same for another fleet: each doubling beyond a node adds as many seconds, whatever a node takes."""
+    require.not_negative(added_s=added_s)
+    require.count(measured_gpus=measured_gpus, node_gpus=node_gpus)
+    require.positive(gpus=gpus)
+    if measured_gpus <= node_gpus:
+        raise ValueError(
+            f"measured_gpus must be above one node's {node_gpus}, got {measured_gpus}; a fleet adds beyond it"
+        )
+    return added_s * max(0.0, math.log2(gpus / node_gpus)) / math.log2(measured_gpus / node_gpus)
+
+
 def growth_per_doubling(local_mfu: float, fleet_mfu: float, gpus: int, node_gpus: int = 8) -> float:
     """How much each doubling beyond a node adds to the step, in steps of one node, from one measurement."""
     require.count(gpus=gpus, node_gpus=node_gpus)

@@ -27,15 +27,19 @@ from widgets.scene import (
 NODE, MEASURED_AT, MOST = 8, 128, 16384
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 10000, 16384)
 GPUS = steps("gpus", "GPUs", 128, SIZES, units.count)
-REACHED = slider(
-    "measured_mfu",
-    "MFU measured on 128 GPUs",
-    48,
-    15,
-    65,
-    unit="%",
-    help="Each doubling beyond a node adds the same to the step.",
-)
+REFERENCE_MFU = 65  # the node as it was measured, in percent
+LOCAL = slider("local_mfu", "MFU of one node", REFERENCE_MFU, 30, 75, unit="%",
+               help="The same work at a larger share of the peak: a shorter step.")  # fmt: skip
+
+
+def _added_ms(measured_mfu: int) -> float:
+    """What 128 GPUs added to 181 ms where this MFU was measured."""
+    return round(cost.added_step_s(181, REFERENCE_MFU / 100, measured_mfu / 100), 1)
+
+
+ADDED = steps("added_ms", "128 GPUs add to a step", _added_ms(48), [_added_ms(mfu) for mfu in range(65, 14, -1)],
+              lambda ms: units.seconds(ms * 1e-3),
+              help="Held while the node changes: each doubling beyond a node adds as many ms.")  # fmt: skip
 SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
 FIELD = 128  # cells at most: each is as many GPUs as it must be
 AXIS_S = 0.5  # of a step: the same in every state, so that the eye can compare
@@ -61,7 +65,8 @@ class Result:
     gpus: int
     local_mfu: float
     measured_mfu: float
-    growth_per_doubling: float  # of the step, in steps of one node
+    added_measured_s: float  # to a step, on as many GPUs as were measured
+    reference_step_s: float  # one node's, at the reference's MFU
     curve: tuple[AtSize, ...]
     fleet_mfu: float
     tax: float
@@ -85,56 +90,32 @@ class Result:
     busy_share: float  # what the GPUs' own counter says
 
 
-def run(gpus, local_mfu, measured_mfu, slow, operating, busy, days, node_step_ms) -> Result:
-    if measured_mfu > local_mfu:
-        raise ValueError(
-            f"MFU measured on {MEASURED_AT} GPUs must be at most one node's {local_mfu}%, got {measured_mfu}%; "
-            "a fleet does not beat its node"
-        )
-    local, measured, slow_share = local_mfu / 100, measured_mfu / 100, slow / 100
-    growth = cost.growth_per_doubling(local, measured, MEASURED_AT, NODE)
-    operating_share = operating / 100
+def run(gpus, local_mfu, added_ms, slow, operating, busy, days, node_step_ms) -> Result:
+    local, slow_share, operating_share = local_mfu / 100, slow / 100, operating / 100
+    reference_s, added_s = node_step_ms * 1e-3, added_ms * 1e-3
+    node_s = cost.step_at_mfu_s(reference_s, REFERENCE_MFU / 100, local)
 
-    def parts(mfu: float, speed: float = 1.0, operates: float = 0.0) -> cost.StepParts:
-        return cost.step_parts(node_step_ms * 1e-3, local / mfu - 1, speed, operates)
+    def parts(size: int, speed: float = 1.0, operates: float = 0.0) -> cost.StepParts:
+        return cost.step_parts(
+            node_s, cost.added_at_s(added_s, MEASURED_AT, size, NODE) / node_s, speed, operates
+        )
 
     def at(size: int) -> AtSize:
-        mfu = cost.fleet_mfu(local, size, growth, NODE)
-        return AtSize(size, mfu, parts(mfu).step_s, cost.trace_bytes(size, 5))
+        step = parts(size)
+        return AtSize(size, local * step.shares[0], step.step_s, cost.trace_bytes(size, 5))
 
     now = at(gpus)
     kept = 1 - cost.straggler_loss(1 - slow_share)
     with_slow, mfu = now.mfu * kept, now.mfu * kept * (1 - operating_share)
     tax, seen = cost.scaling_tax(local, now.mfu), cost.scaling_tax(local, with_slow)
-    step = parts(now.mfu, 1 - slow_share, operating_share)
+    step = parts(gpus, 1 - slow_share, operating_share)
     useful, taxed, waiting, operate = (gpus * share for share in step.shares)
     return Result(
-        gpus,
-        local,
-        measured,
-        growth,
-        tuple(at(size) for size in SIZES),
-        now.mfu,
-        tax,
-        slow_share,
-        kept,
-        mfu,
-        seen,
-        cost.is_regression(seen, tax),
-        useful,
-        taxed,
-        waiting,
-        operate,
-        gpus - useful,
-        cost.gpus_saved(gpus, 0.01),
-        step,
-        step.step_s,
-        step.mean_s,
-        days,
-        cost.production_days(days, operating_share),
-        operating_share,
-        busy / 100,
-    )
+        gpus, local, at(MEASURED_AT).mfu, added_s, reference_s, tuple(at(size) for size in SIZES), now.mfu, tax, slow_share, kept,
+        mfu, seen, cost.is_regression(seen, tax), useful, taxed, waiting, operate,
+        gpus - useful, cost.gpus_saved(gpus, 0.01), step, step.step_s, step.mean_s, days,
+        cost.production_days(days, operating_share), operating_share, busy / 100,
+    )  # fmt: skip
 
 
 def _kinds(r: Result) -> tuple[tuple[str, float, float, str, str], ...]:
@@ -199,7 +180,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
     marks += about(
         "local_mfu", line("local", at.x, y(r.local_mfu), at.right, y(r.local_mfu), "limit", "MFU of one node")
     )
-    marks += about("measured_mfu", path("fleet", [(x(one.gpus), y(one.mfu)) for one in r.curve], "primary"))
+    marks += about("added_ms", path("fleet", [(x(one.gpus), y(one.mfu)) for one in r.curve], "primary"))
     named = [
         ("busy", r.busy_share, f"{counter} busy", "secondary"),
         ("local", r.local_mfu, f"{node} one node", "muted"),
@@ -219,7 +200,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
     if r.gpus != MEASURED_AT or low - y(r.measured_mfu) > 20:  # else the knob is the point
         marks += about("mfu", circle("here", here, low, 5, "hot", f"{units.count(r.gpus)} GPUs: {shown}"))
     marks.append(handle("pull-measured", x(MEASURED_AT), y(r.measured_mfu), "primary",
-                        drag(REACHED, "y", lambda percent: y(percent / 100))))  # fmt: skip
+                        drag(ADDED, "y", lambda ms: y(r.local_mfu * r.parts.work_s / (r.parts.work_s + ms * 1e-3)))))  # fmt: skip
     tip = f"{units.count(r.gpus)} GPUs: {shown}"
     marks.append(handle("pull-gpus", here, at.bottom, "hot", drag(GPUS, "x", x), tip=tip))
     side, shift = ("end", -12) if here > at.x + 120 else ("start", 12)
@@ -239,6 +220,8 @@ def _nodes(r: Result, at: Box) -> list[dict]:
     title = f"One step of {of if nodes > 1 else 'one node'}"
     if wide and r.slow_share and nodes > 1:
         title += ": all wait for the slowest"
+    elif wide and nodes > 1:
+        title += ": a node's own, and what the fleet adds"
     marks = [text("nodes-title", 0, at.y - 32, title, bold=True)]
     if r.operating_share:
         before, after = units.number(r.benchmark_days), units.number(r.production_days)
@@ -278,13 +261,19 @@ def _nodes(r: Result, at: Box) -> list[dict]:
     marks += _named(r, at, x, wide)
     node = x(r.parts.work_s)
     tip = f"One node alone: {units.seconds(r.parts.work_s)}"
-    marks += about("node_step_ms", line("node-step", node, at.y - 20, node, at.bottom, "limit", tip))
+    marks += about("work", line("node-step", node, at.y - 20, node, at.bottom, "limit", tip))
     if r.mean_step_s > AXIS_S:
         marks += _break(at, drawn * pitch)
     end, middle = x(r.step_s), at.y + (drawn // 2 + 0.5) * pitch
     well = r.parts.work_s + r.parts.tax_s
     pull = drag(SLOW, "x", lambda percent: x(well * 100 / (100 - percent)))
     marks.append(handle("pull-slow", end, middle, "hot", pull))
+    own = r.parts.work_s * r.local_mfu * 100
+    marks.append(
+        handle(
+            "pull-node", node, at.bottom - 12, "useful", drag(LOCAL, "x", lambda percent: x(own / percent))
+        )
+    )
     words = units.seconds(r.mean_step_s)
     after = max(end + 24, x(r.mean_step_s) + 8)
     return [*marks, *about("step", text("nodes-end", after, middle + 5, words, bold=True))]
@@ -322,6 +311,12 @@ def _takeaway(r: Result) -> str:
         return "One slow node is everyone's step: nothing in the other nodes' traces shows why."
     if r.operating_share:
         return "A hero run's MFU is a ceiling: plan with what observing, saving and heat take away."
+    if r.gpus > NODE and r.added_measured_s and r.local_mfu * 100 > REFERENCE_MFU:
+        return "A better node shortens its own step and the fleet's by as much; what the fleet adds stays, and is a larger share."
+    if r.gpus > NODE and r.added_measured_s and r.local_mfu * 100 < REFERENCE_MFU:
+        return (
+            "A worse node lengthens every step: the tax is a smaller share only because the node wastes more."
+        )
     if r.mfu < r.busy_share * BUSY_IS_NOT_USEFUL:
         return (
             f"Busy is not useful: the counter says {units.percent(r.busy_share, 0)}, and {units.percent(r.mfu, 0)} "
@@ -342,15 +337,24 @@ def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
         else (" / (1 − {operating})", f" / (1 − {{operating:{r.operating_share}}})")
     )
     days = f"{units.number(r.benchmark_days)} days{ran} = {units.number(r.production_days)} days"
+    own, owned = (
+        f"{{node_step_ms:its step at {REFERENCE_MFU}%}}",
+        f"{{node_step_ms:{units.seconds(r.reference_step_s)}}}",
+    )
+    node, added = units.seconds(r.parts.work_s), units.seconds(r.added_measured_s)
     return (
         (
-            f"{{tax}} = 1 − {{measured_mfu:fleet MFU}}{slow} / {{local_mfu:node MFU}}",
+            f"{{tax}} = 1 − {{added_ms:fleet MFU}}{slow} / {{local_mfu:node MFU}}",
             f"1 − {units.number(r.fleet_mfu)}{slowed} / {{local_mfu:{r.local_mfu}}} = {{tax:{tax}}}",
         ),
         (
-            f"{{step}} = {{node_step_ms:node's step}} · (1 + growth a doubling · doublings){over}{run}",
-            f"{{node_step_ms:{units.seconds(r.parts.work_s)}}} · (1 + {units.number(r.growth_per_doubling)} · "
-            f"{units.number(doublings)}){overed}{ran} = {{step:{units.seconds(r.mean_step_s)}}}",
+            f"{{work:node's step}} = {own} · {REFERENCE_MFU} / {{local_mfu:node MFU}}",
+            f"{owned} · {REFERENCE_MFU} / {{local_mfu:{units.number(r.local_mfu * 100)}}} = {{work:{node}}}",
+        ),
+        (
+            f"{{step}} = ({{work:node's step}} + {{added_ms:added on {MEASURED_AT}}} · doublings / 4){over}{run}",
+            f"({{work:{node}}} + {{added_ms:{added}}} · {units.number(doublings)} / 4){overed}{ran} = "
+            f"{{step:{units.seconds(r.mean_step_s)}}}",
         ),
         *(((f"days = benchmark{run}", days),) if r.operating_share else ()),
     )
@@ -395,8 +399,8 @@ SIMULATOR = Declaration(
     question="How many of a fleet's GPUs work as well as those of one node?",
     controls=(
         GPUS,
-        slider("local_mfu", "MFU of one node", 65, 30, 75, unit="%"),
-        REACHED,
+        LOCAL,
+        ADDED,
         SLOW,
         slider(
             "operating",
@@ -419,12 +423,12 @@ SIMULATOR = Declaration(
             help="Time in which any kernel runs: waiting inside a collective counts too.",
         ),
         slider("days", "Days that a benchmark projects", 30, 1, 120, more=True),
-        slider("node_step_ms", "Step of one node", 181, 50, 300, unit="ms", more=True),
+        slider("node_step_ms", f"Step of one node at {REFERENCE_MFU}%", 181, 50, 300, unit="ms", more=True),
     ),
     presets={
         "128 GPUs": {},
         "One slow node": {"slow": 10},
-        "92% busy, 30% useful": {"measured_mfu": 30},
+        "92% busy, 30% useful": {"added_ms": _added_ms(30)},
         "10,000 GPUs": {"gpus": 10000},
         "Benchmark and production": {"operating": 20},
     },

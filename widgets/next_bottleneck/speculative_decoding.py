@@ -339,6 +339,9 @@ def _by_batch(r: Result, at: Box) -> list[dict]:
 def _takeaway(r: Result) -> str:
     if r.drafts == 0:
         return "Without guesses, each token costs one reading of all weights."
+    if r.speedup <= 1 and r.best_drafts:
+        few = "one guess" if r.best_drafts == 1 else f"{r.best_drafts} guesses"
+        return f"{r.drafts} guesses are slower than none here; {few} would still pay."
     if r.speedup <= 1 and r.checked_tokens > r.free_tokens:
         return "The pass that checks is no longer free: with a full batch, plain decoding is faster."
     if r.speedup <= 1:

@@ -41,11 +41,11 @@ MOVED = slider(
     help="By fusing and tiling: the same work, fewer trips.",
 )
 FAR = 62.0  # radius of one access of HBM; the others have their share of its area
-CLOSER = 12  # the inset's scale: there the near levels are large enough to see
+CLOSER = 12  # times as wide within the frame, where the near levels are large enough to see
 # (the core and the way to HBM, the power, height)
 PLACES = {
-    True: (Box(40, 118, 620, 0), Box(130, 300, 430, 60), 426),
-    False: (Box(24, 118, 250, 0), Box(0, 272, 250, 110), 430),
+    True: (Box(40, 132, 550, 0), Box(130, 300, 430, 60), 426),
+    False: (Box(28, 152, 186, 0), Box(0, 306, 250, 110), 464),
 }
 
 
@@ -125,63 +125,70 @@ def _watts(watts: float) -> str:
 
 
 def _way(r: Result, at: Box) -> list[dict]:
-    """The levels as far from the core as a fetch takes, each as large as the energy of one access."""
+    """The levels as far from the core as a fetch takes, each with the energy of one access as its true area."""
     wide = at.w > 400
-    x = log(0.2e-9, 300e-9, at.x, at.right - 10)
+    x = log(0.2e-9, 300e-9, at.x, at.right)
     short = {"registers": "registers", "shared memory": "shared memory" if wide else "shared"}
+    ratio = f"one of HBM = {units.count(r.hbm_over_near)} of {short[r.near]}"
     marks = [
-        text("way-title", 0, 14, "One access: as far as its time (log), as large as its energy" if wide
-             else "One access: far in time, large in energy", bold=True),
-        rect("core", at.x - 24, at.y - 24, 24, 48, "primary", "where the arithmetic is done"),
-        text("core-name", at.x - 24, at.y + 42, "core", "primary", "small", bold=True),
+        text("way-title", 0, 14, "One access: as far as its time (log), its area is its energy" if wide
+             else "One access: far in time, area = energy", bold=True),
+        text("ratio", at.x - 24 if wide else 0, at.y + 92 if wide else 34, ratio, "hot", bold=True),
+        rect("core", at.x - 24, at.y - 20, 20, 40, "primary", "where the arithmetic is done"),
+        text("core-name", at.x - 26, at.y + (44 if wide else 60), "core", "primary", "small", bold=True),
     ]  # fmt: skip
-    for i, v in sorted(enumerate(r.rungs), key=lambda rung: rung[1].name != HBM):  # the large one below
-        place, chosen = x(v.latency_s), v.name in (r.near, HBM)
-        role = "hot" if v.name == HBM else "useful" if v.name == r.near else "idle"
-        radius = _radius(r, v)
+    for i, v in enumerate(r.rungs):
+        far, chosen = v.name == HBM, v.name in (r.near, HBM)
+        radius, role = _radius(r, v), "hot" if far else "useful" if v.name == r.near else "idle"
+        # the large disc begins where its time is, so that nothing nearer lies within it
+        place = x(v.latency_s) + (radius if far else 0)
         energy = _picojoules(v.energy_j) if v.energy_j else "no figure"
         tip = f"{v.name}: {energy} an access, {units.seconds(v.latency_s)}, {units.si_bytes(v.bytes_on_h100)} on an H100"
         term = {HBM: "hbm", r.near: "near"}.get(v.name)
-        y = at.y - 10 if v.name == HBM else at.y + 10 if v.name == r.near else at.y
-        if not v.energy_j:
-            dot = _hollow(f"level{i}", place, at.y, "muted" if wide else "inverse", tip)
-        elif radius < 2.4:  # only its place; the inset has its area
-            dot = line(f"level{i}", place, at.y - 6, place, at.y + 6, role, tip)
+        if v.energy_j:
+            dot = _true(f"level{i}", place, at.y, radius, role, tip)
         else:
-            dot = circle(f"level{i}", place, at.y, radius, role, tip)
+            dot = _hollow(f"level{i}", place, at.y, "muted", tip)
         if chosen:
-            marks += about(
-                term, *flowing(line(f"fetch{i}", place, y, at.x, y, role, f"fetched from {v.name}")), dot
-            )
+            low = at.y + (12 if far else 0)
+            end = place - (radius**2 - 12**2) ** 0.5 if far else place - 6
+            way = flowing(line(f"fetch{i}", end, low, at.x - 4, low, role, f"fetched from {v.name}"))
+            marks += about(term, *way, dot)
         else:
             marks.append(dot)
-        down = at.y + (80 if v.name == HBM or (i > 1 and not wide) else 28)
-        ink, anchor = role if chosen else "muted", "middle"
-        if i > 1 and not wide:
-            anchor, place = ("end", place + 6) if i == 2 else ("start", place - 14)
-        elif i == 2:
-            anchor, place = "end", place + 5
-        marks += [
-            text(f"level{i}-name", place, down, short.get(v.name, v.name), ink, "small", anchor, bold=chosen),
-            text(f"level{i}-value", place, down + 15, energy, ink, "small", anchor, bold=chosen),
-        ]
-        if i == 2 and not wide:  # over the disc of HBM, and on to the name below it
-            low = at.y + (FAR**2 - (x(r.rungs[-1].latency_s) - x(v.latency_s)) ** 2) ** 0.5
-            there = x(v.latency_s)
-            marks += [line("l2-over", there, at.y + 6, there, low - 1, "inverse"),
-                      line("l2-below", there, low, there, down - 11, "axis")]  # fmt: skip
-        if wide:
-            marks.append(
-                text(f"level{i}-wait", place, down + 30, units.seconds(v.latency_s), "muted", "small", anchor)
-            )
-    ratio = f"one of HBM = {units.count(r.hbm_over_near)} of {short[r.near]}"
-    marks += _inset(r, at, short)
-    return [*marks, text("ratio", at.x - 24, at.y - 74, ratio, "hot", bold=True)]
+        down, ink = at.y + (80 if far else 30), role if chosen else "muted"
+        beside = 0 if wide or v.energy_j else 5
+        for part, (word, words) in enumerate(
+            (("name", short.get(v.name, v.name)), ("value", energy), ("wait", units.seconds(v.latency_s)))
+        ):
+            bold, ink = chosen and word != "wait", ink if word != "wait" else "muted"
+            if wide or word != "wait":
+                marks.append(
+                    text(
+                        f"level{i}-{word}",
+                        place + beside,
+                        down + 15 * part,
+                        words,
+                        ink,
+                        "small",
+                        "middle",
+                        bold,
+                    )
+                )
+    return marks + _magnified(r, at, x, short)
 
 
 def _radius(r: Result, rung: Rung) -> float:
     """Of a disc whose area is one access's energy."""
     return FAR * (rung.energy_j / r.rungs[-1].energy_j) ** 0.5
+
+
+def _true(id: str, x: float, y: float, radius: float, role: str, tip: str) -> dict:
+    """A disc; where its rim would hide it, a square of the same area."""
+    side = radius * math.pi**0.5
+    if side > 6:
+        return circle(id, x, y, radius, role, tip)
+    return rect(id, x - side / 2, y - side / 2, side, side, role, tip)
 
 
 def _hollow(id: str, x: float, y: float, role: str, tip: str) -> dict:
@@ -190,19 +197,34 @@ def _hollow(id: str, x: float, y: float, role: str, tip: str) -> dict:
     return path(id, [(x + 5 * math.cos(a), y + 5 * math.sin(a)) for a in turns], role, tip)
 
 
-def _inset(r: Result, at: Box, short: dict) -> list[dict]:
-    """The near levels, which are too small to see beside HBM, on a scale of their own."""
+def _magnified(r: Result, at: Box, x: Scale, short: dict) -> list[dict]:
+    """A frame over the near levels, which are too small to see beside HBM; HBM's edge stands in it, at its scale."""
     wide = at.w > 400
-    x, y = (320.0, at.y - 52) if wide else (2.0, at.y - 34)
-    words = f"the near ones, {CLOSER} times as wide" if wide else f"{CLOSER} times as wide"
-    marks = [text("inset", x, y - (36 if wide else 22), words, "muted", "small")]
+    frame = Box(at.x + 20, at.y - 106, at.w - 70, 82) if wide else Box(1, at.y - 108, 211, 82)
+    middle, wall = frame.y + 43, frame.right - (44 if wide else 34)
+    words = f"{CLOSER**2} times the area"
+    words = f"Magnified: {words}, {CLOSER} times as wide" if wide else words
+    # so large a disc bends by one unit over this height: its edge is drawn straight
+    size = f"At this scale HBM's disc is {units.count(round(2 * CLOSER * FAR))} wide: only its edge fits"
+    marks = [
+        path("magnified", [(frame.x, frame.y), (frame.right, frame.y), (frame.right, frame.bottom),
+                           (frame.x, frame.bottom), (frame.x, frame.y)], "muted"),
+        text("magnified-title", frame.x + 6, frame.y + 15, words, "ink", "small", bold=True),
+        *about("hbm", rect("magnified-hbm", wall, frame.y, frame.right - wall, frame.h, "hot", size)),
+        text("magnified-hbm-name", wall - 5, middle + 4 if wide else frame.y + 15,
+             "HBM's edge" if wide else "HBM", "hot", "small", "end", True),
+    ]  # fmt: skip
     for i, v in enumerate(one for one in r.rungs if one.name in short):
-        radius, role = CLOSER * _radius(r, v), "useful" if v.name == r.near else "idle"
-        middle = x + (5 if i == 0 else 104 if wide else 108)
+        radius, near, place = CLOSER * _radius(r, v), v.name == r.near, x(v.latency_s)
+        role = "useful" if near else "idle"
+        for side in (-1, 1):
+            start, end = place + side * max(radius, 6), place + side * 3
+            marks.append(line(f"leader{i}{side}", start, frame.bottom, end, at.y - 4, "muted"))
+        tip = f"{v.name}: {_picojoules(v.energy_j)} an access, drawn {CLOSER**2} times as large"
         marks += [
-            circle(f"inset{i}", middle, y, radius, role, f"{v.name}: {_picojoules(v.energy_j)} an access"),
-            text(f"inset{i}-name", middle + radius + 5, y + 4, short[v.name], "muted", "small"),
-        ]
+            circle(f"magnified{i}", place, middle, radius, role, tip),
+            text(f"magnified{i}-name", place, frame.bottom - 5, short[v.name], role if near else "muted", "small", "middle", near),
+        ]  # fmt: skip
     return marks
 
 

@@ -250,6 +250,24 @@ def test_the_scaling_tax_and_its_curve():
     assert cost.is_regression(0.35, 0.262) and not cost.is_regression(0.27, 0.262)
 
 
+def test_a_better_node_shortens_its_own_step_and_the_fleets_by_as_much():
+    """65% of the peak are 181 ms, 75% are 157; the 64 ms that 128 GPUs add stay, and are a larger share."""
+    added = cost.added_step_s(181e-3, 0.65, 0.48)
+    assert 181e-3 + added == pytest.approx(245e-3, rel=0.001)
+    better = cost.step_at_mfu_s(181e-3, 0.65, 0.75)
+    assert better == pytest.approx(181e-3 * 65 / 75) and cost.step_at_mfu_s(better, 0.75, 0.65) == 0.181
+    now = cost.step_parts(better, cost.added_at_s(added, 128, 128) / better)
+    assert now.step_s == pytest.approx(better + added) and now.step_s < 245e-3
+    assert now.shares[1] > cost.scaling_tax(0.65, 0.48)
+    assert [cost.added_at_s(0.064, 128, gpus) for gpus in (4, 8, 16, 128, 1024)] == pytest.approx(
+        [0, 0, 0.016, 0.064, 0.112]
+    )
+    growth = cost.growth_per_doubling(0.65, 0.48, 128)
+    for gpus in (16, 10000):  # the same curve as that of MFU
+        step = 0.181 + cost.added_at_s(added, 128, gpus)
+        assert 0.65 * 0.181 / step == pytest.approx(cost.fleet_mfu(0.65, gpus, growth))
+
+
 def test_the_parts_of_a_fleets_step():
     """181 ms of one node become 245 by the tax, 272 behind a node at 90%; and no part is lost or counted twice."""
     growth = 0.65 / 0.48 - 1
@@ -338,6 +356,11 @@ def test_the_mean_hides_the_tail():
         lambda: cost.best_case_s(1.0, {"a": 1.0}, "b"),
         lambda: cost.scaling_tax(0.48, 0.65),
         lambda: cost.growth_per_doubling(0.65, 0.48, 8),
+        lambda: cost.step_at_mfu_s(0.181, 0.65, 0),
+        lambda: cost.step_at_mfu_s(0.181, 0.65, 1.2),
+        lambda: cost.added_step_s(0.181, 0.48, 0.65),
+        lambda: cost.added_at_s(0.064, 8, 128),
+        lambda: cost.added_at_s(-1, 128, 128),
         lambda: cost.production_days(30, 1.0),
         lambda: cost.usd_per_1k_tokens(4, 0, 100),
         lambda: cost.dominates({"a": 1}, {"a": 2}, {"a": "most"}),

@@ -1,12 +1,17 @@
 """The fleet's books: every GPU paid for is counted once, and the source's tax and days come out."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.registry import find
+from widgets.tests.rules import covered_anywhere
 
 FLEET = find("scaling_tax")
+ADDED = st.sampled_from(next(one for one in FLEET.controls if one.name == "added_ms").stops)
+AT_30 = 211.2  # ms that 128 GPUs add where they reach 30%
 SIZES = st.sampled_from([8, 16, 128, 1024, 16384])
 
 
@@ -14,11 +19,11 @@ def fleet(**inputs):
     return FLEET.run(**FLEET.inputs(inputs))
 
 
-@given(SIZES, st.integers(48, 75), st.integers(15, 48), st.integers(0, 50), st.integers(0, 30))
+@given(SIZES, st.integers(30, 75), ADDED, st.integers(0, 50), st.integers(0, 30))
 def test_every_gpu_is_counted_once_and_none_works_better_than_in_its_node(
-    gpus, local, measured, slow, operating
+    gpus, local, added, slow, operating
 ):
-    r = fleet(gpus=gpus, local_mfu=local, measured_mfu=measured, slow=slow, operating=operating)
+    r = fleet(gpus=gpus, local_mfu=local, added_ms=added, slow=slow, operating=operating)
     assert r.useful_gpus + r.tax_gpus + r.waiting_gpus + r.operating_gpus == pytest.approx(gpus)
     assert min(r.useful_gpus, r.tax_gpus + 1e-9, r.waiting_gpus + 1e-9, r.operating_gpus + 1e-9) >= 0
     assert r.mfu == pytest.approx(r.fleet_mfu * (1 - slow / 100) * (1 - operating / 100))
@@ -30,7 +35,7 @@ def test_every_gpu_is_counted_once_and_none_works_better_than_in_its_node(
     assert r.parts.wait_s / r.mean_step_s == pytest.approx(r.waiting_gpus / gpus)
     shares = [one.mfu for one in r.curve]
     assert shares == sorted(shares, reverse=True) and shares[0] == r.local_mfu
-    assert next(one.mfu for one in r.curve if one.gpus == 128) == pytest.approx(measured / 100)
+    assert next(one.mfu for one in r.curve if one.gpus == 128) == r.measured_mfu
 
 
 def test_the_tax_of_128_gpus():
@@ -42,7 +47,7 @@ def test_the_tax_of_128_gpus():
 
 
 def test_92_percent_busy_and_30_useful():
-    assert fleet(measured_mfu=30).tax == pytest.approx(0.538, abs=0.001)
+    assert fleet(added_ms=AT_30).tax == pytest.approx(0.538, abs=0.001)
 
 
 def test_one_node_at_nine_tenths_costs_all_a_tenth_and_shows_as_a_regression():
@@ -66,22 +71,50 @@ def test_traces_of_a_thousand_gpus_are_half_a_terabyte():
     assert next(one.trace_bytes for one in fleet().curve if one.gpus == 1024) == pytest.approx(512e9)
 
 
-def test_a_fleet_that_beats_its_node_is_a_sentence():
-    with pytest.raises(ValueError, match="must be at most one node's 40%, got 48%; a fleet does not beat"):
-        fleet(local_mfu=40)
+@given(SIZES, st.integers(30, 74), ADDED)
+def test_a_better_node_has_a_shorter_step_and_so_has_its_fleet(gpus, local, added):
+    """The same work at a larger share of the peak; the fleet's step is the node's and what the fleet adds, which stays."""
+    worse, better = (fleet(gpus=gpus, local_mfu=one, added_ms=added) for one in (local, local + 1))
+    assert better.parts.work_s == pytest.approx(worse.parts.work_s * local / (local + 1))
+    assert better.parts.work_s < worse.parts.work_s and better.step_s < worse.step_s
+    for r in (worse, better):
+        assert r.step_s == pytest.approx(r.parts.work_s + r.parts.tax_s)
+        assert r.parts.tax_s == pytest.approx(added * 1e-3 * math.log2(gpus / 8) / 4)
+        assert r.mfu == pytest.approx(r.local_mfu * r.parts.work_s / r.step_s)
+    assert better.tax >= worse.tax and better.mfu > worse.mfu
 
 
-@given(SIZES, st.integers(15, 65), st.integers(0, 50), st.integers(0, 30))
-def test_a_fleet_never_changes_its_nodes_own_step(gpus, measured, slow, operating):
-    r = fleet(gpus=gpus, measured_mfu=measured, slow=slow, operating=operating)
+def test_65_to_75_percent_takes_24_ms_off_the_node_and_off_the_fleet():
+    was, now = fleet(), fleet(local_mfu=75)
+    assert now.parts.work_s == pytest.approx(156.9e-3, abs=1e-4) and now.step_s == pytest.approx(
+        221e-3, abs=1e-4
+    )
+    assert was.step_s - now.step_s == pytest.approx(was.parts.work_s - now.parts.work_s)
+    scene = FLEET.scene(now)
+    words = " ".join(part for pair in scene.formula for part in pair)
+    assert "157" in words and "64.1" in words and "221" in words and "53.2%" in scene.summary
+    assert "stays" in scene.takeaway and "a larger share" in scene.takeaway
+    assert [one for one in scene.marks if one["id"] == "nodes-end"][0]["s"].startswith("221")
+
+
+@pytest.mark.parametrize("width", [720, 340])
+def test_the_node_s_end_is_pulled_to_its_mfu(width):
+    marks = {m["id"]: m for m in FLEET.scene(fleet(local_mfu=75), width=width).marks}
+    assert marks["pull-node"]["x"] == marks["node-step"]["x"] < marks["pull-slow"]["x"]
+    before = {m["id"]: m for m in FLEET.scene(fleet(), width=width).marks}
+    assert marks["pull-node"]["x"] < before["pull-node"]["x"]
+    assert not covered_anywhere(FLEET)
+
+
+@given(SIZES, ADDED, st.integers(0, 50), st.integers(0, 30))
+def test_a_fleet_never_changes_its_nodes_own_step(gpus, added, slow, operating):
+    r = fleet(gpus=gpus, added_ms=added, slow=slow, operating=operating)
     assert r.parts.work_s == fleet().parts.work_s
     assert r.step_s >= r.parts.work_s and r.mean_step_s == pytest.approx(r.step_s / (1 - operating / 100))
 
 
 @pytest.mark.parametrize("width", [720, 340])
-@pytest.mark.parametrize(
-    "state", [{}, {"slow": 10}, {"measured_mfu": 30}, {"gpus": 10000}, {"operating": 20}]
-)
+@pytest.mark.parametrize("state", [{}, {"slow": 10}, {"added_ms": AT_30}, {"gpus": 10000}, {"operating": 20}])
 def test_one_time_axis_for_all_states_and_every_bar_is_as_long_as_its_time(state, width):
     r, first = fleet(**state), fleet()
     marks, usual = ({m["id"]: m for m in FLEET.scene(one, width=width).marks} for one in (r, first))
@@ -97,7 +130,7 @@ def test_one_time_axis_for_all_states_and_every_bar_is_as_long_as_its_time(state
 def test_words_formula_figures_and_warning_say_the_same_of_a_slow_node():
     r = fleet(slow=10)
     scene = FLEET.scene(r)
-    (_, tax), (_, step) = scene.formula
+    (_, tax), _, (_, step) = scene.formula
     assert "33.5%" in tax and "272" in step and "33.5%" in scene.warning and "26.2%" in scene.warning
     assert "33.5%" in {one.text for one in scene.figures}
     assert next(m["s"] for m in scene.marks if m["id"] == "nodes-end").startswith("272")
@@ -105,7 +138,7 @@ def test_words_formula_figures_and_warning_say_the_same_of_a_slow_node():
 
 def test_the_counter_is_drawn_and_does_not_move_with_the_tax():
     drawn = []
-    for state in ({}, {"measured_mfu": 30}):
+    for state in ({}, {"added_ms": AT_30}):
         scene = FLEET.scene(fleet(**state))
         drawn += [m for m in scene.marks if m["id"] in ("busy", "busy-name")]
     assert drawn[:2] == drawn[2:] and "92%" in drawn[1]["s"]
@@ -113,6 +146,6 @@ def test_the_counter_is_drawn_and_does_not_move_with_the_tax():
 
 
 def test_a_step_beyond_the_axis_is_torn_and_says_so():
-    torn = FLEET.scene(fleet(gpus=16384, measured_mfu=20)).marks
+    torn = FLEET.scene(fleet(gpus=16384, added_ms=AT_30)).marks
     assert any(m["id"] == "torn0" for m in torn)
     assert not any(m["id"] == "torn0" for m in FLEET.scene(fleet()).marks)

@@ -96,3 +96,13 @@ def test_guesses_that_never_pay_say_so():
         r.pays_up_to == 0 and "never pay" in GUESSING.scenes(guessing(acceptance=0.0, batch=16))[-1].warning
     )
     assert any(m.get("s") == "it pays at no batch" for m in scene.marks)
+
+
+@pytest.mark.parametrize("batch", [16, 32, 64, 96, 256])
+@pytest.mark.parametrize("drafts", [1, 5, 8])
+def test_the_words_never_send_to_plain_decoding_while_a_bar_says_that_guesses_are_best(batch, drafts):
+    r = guessing(batch=batch, drafts=drafts)
+    words = GUESSING.stepper.frames(r)[-1].takeaway
+    assert ("plain decoding is faster" in words) == (r.best_drafts == 0)
+    if r.speedup < 1 <= r.best_drafts:
+        assert f"{drafts} guesses are slower than none" in words and "would still pay" in words

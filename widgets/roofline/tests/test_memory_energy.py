@@ -1,5 +1,7 @@
 """Power, split by where the accesses are served."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,21 +45,61 @@ def test_more_than_the_board_may_draw_is_said():
     assert not ENERGY.scene(energy()).warning
 
 
+def drawn(width, **inputs):
+    return {mark["id"]: mark for mark in ENERGY.scene(energy(**inputs), width=width).marks}
+
+
 @pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_areas_are_energies_and_what_has_none_is_hollow(width):
-    marks = {mark["id"]: mark for mark in ENERGY.scene(energy(), width=width).marks}
-    registers, shared, far = (marks[id]["r"] for id in ("inset0", "inset1", "level3"))
-    assert (shared / registers) ** 2 == pytest.approx(50, rel=0.01)
-    assert (CLOSER * far / shared) ** 2 == pytest.approx(1280, rel=0.01)
+def test_true_areas_are_energies_and_what_has_none_is_hollow(width):
+    marks = drawn(width)
+    registers, shared = (marks[f"level{i}"]["w"] * marks[f"level{i}"]["h"] for i in (0, 1))
+    far = math.pi * marks["level3"]["r"] ** 2
+    assert far / shared == pytest.approx(1280, rel=0.02)  # marks are rounded
+    assert shared / registers == pytest.approx(50, rel=0.1)
     assert marks["level2"]["t"] == "path" and "closed" not in marks["level2"]
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("near", ["registers", "shared memory"])
+def test_only_a_framed_and_titled_part_is_magnified_and_hbm_is_so_too(width, near):
+    marks = drawn(width, near=near)
+    frame, wall = marks["magnified"]["p"], marks["magnified-hbm"]
+    left, right, top, bottom = min(frame[::2]), max(frame[::2]), min(frame[1::2]), max(frame[1::2])
+    assert f"{CLOSER**2} times the area" in marks["magnified-title"]["s"]
+    assert bottom < marks["level3"]["y"], "what is magnified stands apart from the true places"
     for i in (0, 1):
-        assert marks[f"level{i}-name"]["y"] - marks[f"level{i}"]["y2"] < 24, "a name stands at its mark"
+        true, large = marks[f"level{i}"], marks[f"magnified{i}"]
+        middle = true["x"] + true["w"] / 2
+        assert math.pi * large["r"] ** 2 == pytest.approx(CLOSER**2 * true["w"] * true["h"], rel=0.1)
+        assert large["x"] == pytest.approx(middle, abs=0.1)
+        assert left < large["x"] - large["r"] and large["x"] + large["r"] < wall["x"]
+        assert top < large["y"] - large["r"] and large["y"] + large["r"] < bottom
+        for side in (-1, 1):
+            leader = marks[f"leader{i}{side}"]
+            assert leader["y"] == bottom and abs(leader["x2"] - middle) < 4 and true["y"] - leader["y2"] < 5
+    bend = (wall["h"] / 2) ** 2 / (2 * CLOSER * marks["level3"]["r"])
+    assert bend < 1.5, "HBM's edge is as good as straight"
+    cut = (wall["x"] + wall["w"], wall["y"], wall["y"] + wall["h"])
+    assert cut == (right, top, bottom), "the frame cuts HBM on all other sides"
 
 
-def test_a_phone_leads_from_the_ring_on_hbm_s_disc_to_its_name():
-    marks = {mark["id"]: mark for mark in ENERGY.scene(energy(), width=NARROW).marks}
-    ring, name = marks["level2"]["p"], marks["level2-name"]
-    over, below = marks["l2-over"], marks["l2-below"]
-    assert min(ring[::2]) < over["x"] < max(ring[::2]) and over["y"] >= max(ring[1::2])
-    assert over["x2"] == below["x"] and over["y2"] <= below["y"] < below["y2"] <= name["y"] - 9
-    assert "l2-over" not in {mark["id"] for mark in ENERGY.scene(energy(), width=WIDE).marks}
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_each_level_is_as_far_as_its_time_and_none_lies_within_another(width):
+    marks, rungs = drawn(width), energy().rungs
+    far = marks["level3"]
+    ring = marks["level2"]["p"]
+    near = [marks[id]["x"] + marks[id]["w"] / 2 for id in ("level0", "level1")]
+    ends = [
+        *near,
+        (min(ring[::2]) + max(ring[::2])) / 2,
+        far["x"] - far["r"],
+    ]
+    span = math.log(rungs[3].latency_s / rungs[0].latency_s)
+    for rung, end in zip(rungs, ends, strict=True):
+        share = math.log(rung.latency_s / rungs[0].latency_s) / span
+        assert (end - ends[0]) / (ends[3] - ends[0]) == pytest.approx(share, abs=0.01)
+    assert max(ring[::2]) < far["x"] - far["r"] and far["x"] + far["r"] <= width
+
+
+def test_no_knob_covers_a_text():
+    assert not covered_anywhere(ENERGY)
