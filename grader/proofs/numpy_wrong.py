@@ -44,6 +44,7 @@ def tiled(**changed) -> str:
 MADE = {
     "gemm_tiling.reuse": {
         "one FLOP": "def reuse(bm, bn):\n    return bm * bn / (bm + bn)",
+        "upside down": "def reuse(bm, bn):\n    return (bm + bn) / (2 * bm * bn)",
         "arithmetic mean": "def reuse(bm, bn):\n    return (bm + bn) / 2",
     },
     "gemm_tiling.tile_loads": {
@@ -53,11 +54,14 @@ MADE = {
     },
     "gemm_tiling.gemm_bytes": {
         "no store": "def gemm_bytes(m, n, k, bm, bn, e):\n    return (m * k * -(-n // bn) + k * n * -(-m // bm)) * e",
+        "bytes of C alone": "def gemm_bytes(m, n, k, bm, bn, e):\n    return m * k * -(-n // bn) + k * n * -(-m // bm) + m * n * e",
+        "bytes of the loads alone": "def gemm_bytes(m, n, k, bm, bn, e):\n    return (m * k * -(-n // bn) + k * n * -(-m // bm)) * e + m * n",
         "compulsory": "def gemm_bytes(m, n, k, bm, bn, e):\n    return (m * k + k * n + m * n) * e",
     },
     "gemm_tiling.tiled_matmul": {
         "one number": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b, bm, bn, bk).sum()",
         "full tiles": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b, bm, bn, bk) * 0 + (bm + bn) * bk",
+        "never cleared": "def tiled_matmul(a, b, bm, bn, bk):\n    c, acc = np.zeros((len(a), b.shape[1])), 0\n    for i, j in np.ndindex(-(-len(a) // bm), -(-b.shape[1] // bn)):\n        rows, columns = slice(i * bm, i * bm + bm), slice(j * bn, j * bn + bn)\n        acc = acc + a[rows].astype(float) @ b[:, columns]\n        c[rows, columns] = acc\n    return c, counted(a, b, bm, bn, bk)",
         "A alone": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b[:, :0], bm, bn, bk, b.shape[1])",
     },
     "flash_attention.online_softmax": {

@@ -34,6 +34,17 @@ def tiled_product(a, b, bm, bn, bk):
     return reference.gemm(a, b), step_loads(len(a), b.shape[1], len(b), bm, bn, bk)
 
 
+def _never_cleared(a, b, bm, bn, bk):
+    """One accumulator for all tiles of C, which each of them adds to; and the right loads."""
+    c, acc = np.zeros((len(a), b.shape[1])), np.zeros((bm, bn))
+    for i in range(0, len(a), bm):
+        for j in range(0, b.shape[1], bn):
+            part = reference.gemm(a[i : i + bm], b[:, j : j + bn])
+            acc[: len(part), : part.shape[1]] += part
+            c[i : i + bm, j : j + bn] = acc[: len(part), : part.shape[1]]
+    return c, step_loads(len(a), b.shape[1], len(b), bm, bn, bk)
+
+
 def _counted(count):
     """The right product with another count."""
     return lambda a, b, bm, bn, bk: (reference.gemm(a, b), count(len(a), b.shape[1], len(b), bm, bn, bk))
@@ -62,6 +73,11 @@ REUSE = NumpyQuestion(
             "one FLOP",
             "half of what is wanted: a multiply-add counts as two FLOPs, and a step loads its bm + bn elements once",
             wrong=lambda bm, bn: bm * bn / (bm + bn),
+        ),
+        Mistake(
+            "upside down",
+            "this is what a tile loads for each FLOP: the FLOPs stand above the line, 2 * bm * bn, and the loads below",
+            wrong=lambda bm, bn: (bm + bn) / (2 * bm * bn),
         ),
         Mistake(
             "arithmetic mean",
@@ -137,6 +153,16 @@ GEMM_BYTES = NumpyQuestion(
             wrong=lambda m, n, k, bm, bn, e: cost.tile_loads(m, n, k, bm, bn) * e,
         ),
         Mistake(
+            "bytes of C alone",
+            "the loads are counted in elements and C in bytes: elem_bytes multiplies all of them, so their sum stands in brackets",
+            wrong=lambda m, n, k, bm, bn, e: cost.tile_loads(m, n, k, bm, bn) + m * n * e,
+        ),
+        Mistake(
+            "bytes of the loads alone",
+            "the loads are counted in bytes and C in elements: elem_bytes multiplies all of them, so their sum stands in brackets",
+            wrong=lambda m, n, k, bm, bn, e: cost.tile_loads(m, n, k, bm, bn) * e + m * n,
+        ),
+        Mistake(
             "compulsory",
             "these are the bytes of each matrix once; the tiles read A and B again and again",
             wrong=lambda m, n, k, bm, bn, e: (m * k + k * n + m * n) * e,
@@ -182,6 +208,11 @@ TILED_MATMUL = NumpyQuestion(
             wrong=_counted(
                 lambda m, n, k, bm, bn, bk: np.full_like(step_loads(m, n, k, bm, bn, bk), (bm + bn) * bk)
             ),
+        ),
+        Mistake(
+            "never cleared",
+            "the sum of the tile before is still in the accumulator: it begins at 0 for each tile of C, inside both loops over tiles",
+            wrong=_never_cleared,
         ),
         Mistake(
             "A alone",

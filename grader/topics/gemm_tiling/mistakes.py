@@ -195,6 +195,20 @@ def _scaled_part(k_end):
     return wrong
 
 
+def _scale_a_step(block: int, apart: int = 1):
+    """Blocks of another length than a scale's along K, each scaled by the next scale but `apart` - 1; none is left: 0."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        total, columns = 0.0, np.arange(case.sizes["N"]) // reference.SCALE_BLOCK
+        for i, piece in enumerate(_pieces(case, block)):
+            if i * apart < len(inputs["sb"]):
+                part = reference.gemm(inputs["a"][:, piece], inputs["b"][piece])
+                total = total + part * inputs["sa"][:, [i * apart]] * inputs["sb"][i * apart, columns]
+        return {"c": total}
+
+    return wrong
+
+
 def _scaled_narrow(dtype: str):
     """The running sum rounded to `dtype` after each block of 128."""
 
@@ -268,6 +282,16 @@ SCALED = (
         "the first column of scales",
         "every 128 columns have their own scale of B",
         _scaled_by(sb=lambda s: np.broadcast_to(s[:, :1], s.shape)),
+    ),
+    family(
+        "a scale for 256 columns",
+        "a tile of more than 128 columns reaches over several scales of B: let BLOCK_N divide 128, or load a scale for each column",
+        *(_scaled_by(sb=lambda s, wide=wide: s[:, np.arange(s.shape[1]) // wide * wide]) for wide in (2, 4)),
+    ),
+    family(
+        "a scale a step",
+        "a scale reaches over 128 numbers along K, and here the next one comes with each step of another length: let BLOCK_K be 128",
+        *(_scale_a_step(*step) for step in ((64,), (32,), (256,), (256, 2))),
     ),
     family(
         "scaled after the sum",

@@ -196,6 +196,23 @@ WRONG = {
             ("sb_ptr + tile_n * BLOCK_N // BLOCK_K * stride_sbn", "sb_ptr"),
             mistake="the first column of scales",
         ),
+        "a scale for 256 columns": changed(
+            ("(128, 128, 8) if big", "(128, 256, 8) if big"), mistake="a scale for 256 columns"
+        ),
+        "a scale for 256 numbers of K": changed(
+            ('"BLOCK_K": 128', '"BLOCK_K": 256'),
+            ("// BLOCK_K * stride_sbn", "// 128 * stride_sbn"),
+            mistake="a scale a step",
+        ),
+        "a scale for 64 numbers of K, as far as there are scales": changed(
+            ('"BLOCK_K": 128', '"BLOCK_K": 64'),
+            ("// BLOCK_K * stride_sbn", "// 128 * stride_sbn"),
+            (
+                SCALE,
+                "left = k // BLOCK_K < tl.cdiv(K, 128)\n        scale = tl.load(sa_ptrs, mask=mask_m & left, other=0.0) * tl.load(sb_here, mask=left, other=0.0)",
+            ),
+            mistake="a scale a step",
+        ),
         "scaled after the sum": changed(
             (
                 "acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)",

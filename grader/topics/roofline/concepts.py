@@ -172,6 +172,10 @@ TILE_SECTORS = NumpyQuestion(
             "rows that begin within a sector",
         ),
         Call((between(rng, 8, 20), 2, 3, 2), "rows that share a sector"),
+        Call(
+            (between(rng, 3, 9), 8 * between(rng, 1, 6), 8 * between(rng, 9, 40), 4),
+            "rows that end where a sector ends",
+        ),
     ],
     where=f'{LESSON}, "Thirty-two addresses"',
     hints=(

@@ -51,6 +51,10 @@ TABLE = {
             "C is only written, so it counts once",
             "return 2 * m * n * k / (elem_bytes * (m * k + k * n + 2 * m * n))",
         ),
+        "whole numbers": (
+            "the fraction is cut off: // divides into whole numbers, / keeps what is left",
+            "return 2 * m * n * k // (elem_bytes * (m * k + k * n + m * n))",
+        ),
         "upside down": (
             "this is bytes per FLOP",
             "return elem_bytes * (m * k + k * n + m * n) / (2 * m * n * k)",
@@ -72,6 +76,10 @@ TABLE = {
         "names exchanged": (
             "the names have changed places: left of the ridge it is memory that limits",
             'return min(peak, bandwidth * intensity), "compute" if intensity < peak / bandwidth else "memory"',
+        ),
+        "ridge upside down": (
+            'every call says "compute": the limit changes at the ridge, which is peak / bandwidth, not bandwidth / peak',
+            'return min(peak, bandwidth * intensity), "memory" if intensity < bandwidth / peak else "compute"',
         ),
         "memory at the ridge": (
             "right but for the ridge itself, which counts as compute",
@@ -118,6 +126,16 @@ TABLE = {
             "this rounds each row up as if it began on a sector: a row may begin within one, and end one later",
             "return rows * math.ceil(cols * elem_bytes / 32)",
         ),
+        "row by row": (
+            "a sector that two rows share is counted once for each of them: count the different sectors of all rows together",
+            "ends = [((r * row_length) * elem_bytes // 32, ((r * row_length + cols) * elem_bytes - 1) // 32) for r in range(rows)]\n"
+            "return sum(last - first + 1 for first, last in ends)",
+        ),
+        "end included": (
+            "a row's last byte is the one before start + cols * elem_bytes: a row that ends on a sector's border touches no sector beyond it",
+            "starts = [r * row_length * elem_bytes for r in range(rows)]\n"
+            "return len({s for start in starts for s in range(start // 32, (start + cols * elem_bytes) // 32 + 1)})",
+        ),
         "whole rows": (
             "this counts what lies between the tile's first and last element: the rest of each row is not loaded",
             "return ((rows - 1) * row_length + cols) * elem_bytes // 32 + 1",
@@ -151,6 +169,10 @@ TABLE = {
         "between kernels": (
             "this leaves out the first read and the last write",
             "one = 2 * rows * width * elem_bytes\nreturn (len(groups) - 1) * one, (sum(groups) - len(groups)) * one",
+        ),
+        "against all in one": (
+            "the saving is against one kernel for each operation, sum(groups) of them, not against one kernel for the whole chain",
+            "one = 2 * rows * width * elem_bytes\nreturn len(groups) * one, (len(groups) - 1) * one",
         ),
         "not a difference": (
             "the second number is what the plan saves: the unfused bytes less the plan's",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grader.machine.inside.values import poison
 from grader.questions import Case, Mistake
 from grader.questions.draws import rounded
 from grader.questions.families import dense, family, one_stride, same_strides, within_limit
@@ -53,6 +54,27 @@ def restarted(piece: int) -> Callable:
     return lambda t, c: np.where(np.arange(c.sizes["N"]) % piece == 0, t["x"], np.diff(t["x"], prepend=0.0))
 
 
+# A tile of two vectors.
+
+
+def without_a_number(lanes: int) -> np.ndarray:
+    """What the machine puts into lanes that no load fills."""
+    return poison((lanes,), np.dtype(np.float32)).astype(np.float64)
+
+
+def axes_exchanged(side: int, unset: Callable) -> Callable:
+    """a along the rows and b down the columns of square tiles; `unset(n)` is what n lanes hold before they are loaded."""
+
+    def wrong(t: dict, c: Case) -> np.ndarray:
+        a, b = (unset(-(-len(t[name]) // side) * side) for name in "ab")
+        a[: c.sizes["M"]], b[: c.sizes["N"]] = t["a"], t["b"]
+        a, b = a.reshape(-1, side), b.reshape(-1, side)
+        tiles = a[:, None, None, :] - b[None, :, :, None]
+        return tiles.swapaxes(1, 2).reshape(a.size, b.size)[: c.sizes["M"], : c.sizes["N"]]
+
+    return wrong
+
+
 # Sums of rows.
 
 
@@ -93,6 +115,12 @@ def first_again(x: np.ndarray, piece: int, n: int) -> np.ndarray:
 def first_again_whole(x: np.ndarray, piece: int, n: int) -> np.ndarray:
     """Every turn adds the first piece, under the same mask."""
     return -(-n // piece) * x[:, :piece].sum(1)
+
+
+def mean_of_means(x: np.ndarray, piece: int, n: int) -> np.ndarray:
+    """Each piece's own mean, and the mean of these, as a total that is divided by N."""
+    starts = np.arange(0, n, piece)
+    return n * (np.add.reduceat(x, starts, axis=1) / np.minimum(piece, n - starts)).mean(1)
 
 
 def unset(piece: int) -> Callable:
@@ -173,6 +201,7 @@ TABLE = {
         "forward": gives("these are differences to the next number; the one before is asked for", lambda t, c: np.diff(t["x"], append=0.0), by=[("x_ptr + offs - 1, mask=(offs > 0) & mask", "x_ptr + offs + 1, mask=offs + 1 < N"), ("x - before", "before - x")]),
         "unset lane": gives("a masked lane holds no number unless other= gives it one, and y[0] needs it", lambda t, c: at(np.diff(t["x"], prepend=0.0), 0, np.nan), by=[("(offs > 0) & mask, other=0.0", "(offs > 0) & mask")]),
         "restarted": gives("the first number of every block is taken for the first of x: the mask must ask for the place in x", *map(restarted, PIECES), by=[("(offs > 0) & mask", "(tl.arange(0, BLOCK) > 0) & mask")]),
+        "a place too late": gives("y[1] lacks x[0]: the place before it is in x from offs = 1 on, so the mask asks for offs > 0", lambda t, c: np.where(np.arange(c.sizes["N"]) == 1, t["x"], np.diff(t["x"], prepend=0.0)), by=[("offs > 0", "offs > 1")]),
         "before the beginning": changed(("(offs > 0) & mask", "mask")),
         "beyond the end": changed(("tl.load(x_ptr + offs, mask=mask)", "tl.load(x_ptr + offs)")),
         "stored beyond the end": changed(("x - before, mask=mask", "x - before")),
@@ -212,6 +241,11 @@ TABLE = {
         "sum": gives("this is a[i] + b[j]: b is to be subtracted", lambda t, c: t["a"][:, None] + t["b"][None, :], by=[("a[:, None] - b[None, :]", "a[:, None] + b[None, :]")]),
         "product": gives("this is a[i] b[j]: the difference is asked for", lambda t, c: t["a"][:, None] * t["b"][None, :], by=[("a[:, None] - b[None, :]", "a[:, None] * b[None, :]")]),
         "b left out": gives("this is a[i] in every column: b[j] is missing", lambda t, c: t["a"][:, None] + 0 * t["b"][None, :], by=[("a[:, None] - b[None, :]", "a[:, None] + tl.zeros((1, BLOCK_N), tl.float32)")]),
+        "axes exchanged": gives(
+            "a runs along the rows of each tile and b down its columns: a[:, None] is a column, a number for each row, and b[None, :] a row",
+            *(axes_exchanged(side, unset) for side in (16, 32, 64, 128) for unset in (without_a_number, np.zeros)),
+            by=[("a[:, None] - b[None, :]", "a[None, :] - b[:, None]"), ('"BLOCK_N": 32', '"BLOCK_N": 16'), ("triton.cdiv(p.N, 32)", "triton.cdiv(p.N, 16)")],
+        ),
         "tiles of 4 by 4": changed((GRID_OF_TILES, "(triton.cdiv(p.M, 4), triton.cdiv(p.N, 4))"), ('"BLOCK_M": 16, "BLOCK_N": 32', '"BLOCK_M": 4, "BLOCK_N": 4'), part="traffic"),
         "rows of M": changed(("offs_m[:, None] * N", "offs_m[:, None] * M")),
         "rows masked alone": changed((" & (offs_n[None, :] < N)", "")),
@@ -248,6 +282,7 @@ TABLE = {
         "last piece alone": gives("this is the last piece alone: each turn must add to what is there", *of_pieces(lambda x, piece, n: x[:, (n - 1) // piece * piece :].sum(1)), by=[("total +=", "total =")]),
         "first piece again": gives("every turn loads the first piece again: the addresses must move on with the loop", *of_pieces(first_again), *of_pieces(first_again_whole), by=[("row * N + start + offs, mask", "row * N + offs, mask")]),
         "lanes counted": gives("this divides by all lanes, the masked ones too: divide by N", *of_pieces(lambda x, piece, n: x.sum(1) * n / (-(-n // piece) * piece)), by=[("/ N)", "/ (tl.cdiv(N, BLOCK) * BLOCK))")]),
+        "a mean of means": gives("this is the mean of the pieces' means, and the last piece is shorter than the others: add up the pieces and divide by N once", *of_pieces(mean_of_means), by=[("other=0.0)", "other=0.0) / tl.minimum(BLOCK, N - start)"), ("/ N)", "/ tl.cdiv(N, BLOCK))")]),
         "unset lanes": gives("a masked lane holds no number unless other= gives it one, and the sum adds it", *map(unset, (128, 64, 256, 32, 512, 1024)), by=[(", other=0.0", "")]),
         "beyond the row": changed(("start + offs < N, other", "offs < N, other")),
         "rows as long as the block": changed(("row * N + start", "row * BLOCK + start")),
