@@ -4,21 +4,28 @@ from grader.proofs.tables import of_topics
 
 STATES = """
 def online_softmax(tiles):
-    m, total, found = -np.inf, 0.0, []
+    m, total, found = {start}, 0.0, []
     for t in tiles:
         new = {new}
         factor = {factor}
         total = {kept} + np.exp(t - new).sum()
         m = new
         found.append((m, factor, total))
-    return found
+    return {result}
 """
+RIGHT_STATES = {
+    "start": "-np.inf",
+    "new": "max(m, t.max())",
+    "factor": "np.exp(m - new)",
+    "kept": "total * factor",
+    "result": "found",
+}
 
 TILED = """
 def tiled_attention(q, k, v, block):
     m, total, out = np.full(len(q), {start}), np.zeros(len(q)), np.zeros((len(q), v.shape[1]))
     tops, sums = [], []
-    for i in range(0, len(k), block):
+    for i in range(0, {end}, block):
         s = q @ k[i : i + block].T * {scale}
         new = np.maximum(m, s.max(1))
         factor, p, m = np.exp(m - new), np.exp(s - new[:, None]), new
@@ -31,10 +38,15 @@ def tiled_attention(q, k, v, block):
 """
 RIGHT_TILES = {
     "start": "-np.inf",
+    "end": "len(k)",
     "scale": "q.shape[1] ** -0.5",
     "kept": "total * factor, out * factor[:, None]",
     "result": "out / total[:, None], tops, sums",
 }
+
+
+def states(**changed) -> str:
+    return STATES.format(**RIGHT_STATES | changed)
 
 
 def tiled(**changed) -> str:
@@ -61,25 +73,26 @@ MADE = {
         "A alone": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b[:, :0], bm, bn, bk, b.shape[1])",
     },
     "flash_attention.online_softmax": {
-        "no rescale": STATES.format(new="max(m, t.max())", factor="np.exp(m - new)", kept="total"),
-        "tile maximum": STATES.format(new="t.max()", factor="np.exp(m - new)", kept="total * factor"),
-        "first factor": STATES.format(
-            new="max(m, t.max())", factor="np.exp(m - new) if found else 1.0", kept="total * factor"
-        ),
-        "maximum from zero": STATES.format(
-            new="max(m, t.max(), 0.0)", factor="np.exp(m - new)", kept="total * factor"
-        ),
+        "last state alone": states(result="found[-1]"),
+        "no rescale": states(kept="total"),
+        "tile maximum": states(new="t.max()"),
+        "first factor": states(factor="np.exp(m - new) if found else 1.0"),
+        "maximum from zero": states(new="max(m, t.max(), 0.0)"),
+        "starts at zero": states(start="0.0"),
+        "maximum from a number": states(new="max(m, t.max(), -1e9)"),
         "all at once": "def online_softmax(tiles):\n    tops = np.maximum.accumulate([t.max() for t in tiles])\n    sums = np.cumsum([np.exp(t - tops[-1]).sum() for t in tiles]) * np.exp(tops[-1] - tops)\n    return list(zip(tops, np.exp(np.concatenate(([-np.inf], tops[:-1])) - tops), sums))",
-        "factor upside down": STATES.format(
-            new="max(m, t.max())", factor="np.exp(new - m) if found else 0.0", kept="total * factor"
-        ),
+        "factor upside down": states(factor="np.exp(new - m) if found else 0.0"),
     },
     "flash_attention.tiled_attention": {
         "output alone": tiled(result="out / total[:, None]"),
         "no scale": tiled(scale="1"),
+        "divided by d": tiled(scale="1 / q.shape[1]"),
         "no division": tiled(result="out, tops, sums"),
         "no rescale": tiled(kept="total, out"),
+        "output not rescaled": tiled(kept="total * factor, out"),
+        "tail left out": tiled(end="len(k) - block + 1"),
         "maximum from zero": tiled(start="0.0"),
+        "maximum from a number": tiled(start="-1e9"),
         "last state alone": tiled(result="out / total[:, None], tops[-1], sums[-1]"),
         "whole rows": tiled(result="out / total[:, None], tops * 0 + tops[-1], sums * 0 + sums[-1]"),
     },
@@ -92,6 +105,9 @@ MADE = {
         "no skipping": "def causal_tiles(n, bm, bn):\n    return -(-n // bm) * -(-n // bn)",
         "square tiles": "def causal_tiles(n, bm, bn):\n    return sum(range(-(-n // bm) + 1))",
         "cut off": "def causal_tiles(n, bm, bn):\n    return sum(min(i + bm, n) // bn for i in range(0, n, bm))",
+        "first row": "def causal_tiles(n, bm, bn):\n    return sum(-(-(i + 1) // bn) for i in range(0, n, bm))",
+        "rows beyond the end": "def causal_tiles(n, bm, bn):\n    return sum(-(-(i + bm) // bn) for i in range(0, n, bm))",
+        "blocks exchanged": "def causal_tiles(n, bm, bn):\n    return sum(-(-min(j + bn, n) // bm) for j in range(0, n, bn))",
     },
     "sampling_fusion.penalize": {
         "always divides": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, x / r, x) - f * n - p * (n > 0)",
