@@ -118,6 +118,8 @@ MADE = {
         "presence for all": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, np.where(x > 0, x / r, x * r), x) - f * n - p",
     },
     "sampling_fusion.survivors": {
+        "ids": "def survivors(x, t, k, p, m):\n    return np.flatnonzero(chosen(x, t, k, p, m))",
+        "top-p never off": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, never_off=True)",
         "crossing token dropped": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, crossing=True)",
         "top-p of everything": 'def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, mass="all")',
         "no temperature": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, warm=False)",
@@ -138,6 +140,7 @@ MADE = {
         "unstable order": "def survivors(x, t, k, p, m):\n    order = np.argsort(-x)\n    flags = np.zeros(len(x), bool)\n    flags[order] = chosen(np.sort(x)[::-1], t, k, p, m)\n    return flags",
     },
     "sampling_fusion.gumbel_pick": {
+        "the sum itself": "def gumbel_pick(x, t, u):\n    return float(np.max(x / t - np.log(-np.log(u))))",
         "noise scaled": "def gumbel_pick(x, t, u):\n    return int(np.argmax((x - np.log(-np.log(u))) / t))",
         "sign": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t + np.log(-np.log(u))))",
         "one logarithm": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(u)))",
@@ -146,13 +149,22 @@ MADE = {
         "another noise": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(-np.log(1 - u))))",
     },
     "sampling_fusion.inverse_pick": {
-        "weight 0": "def inverse_pick(w, u):\n    return int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0])",
+        "first instead of last": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u * np.sum(w)))[0])",
+        "weight 0": "def inverse_pick(w, u):\n    ends = np.cumsum(w)\n    return int(np.searchsorted(ends, u * ends[-1]))",
+        "weight 0 at the end": "def inverse_pick(w, u):\n    return int(np.flatnonzero(np.cumsum(w) - w <= u * np.sum(w))[-1])",
         "not the whole weight": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u))[-1])",
         "before the border": "def inverse_pick(w, u):\n    return int(max(np.flatnonzero(w)[0], *np.flatnonzero((w > 0) & (np.cumsum(w) - w < u * np.sum(w))), -1))",
         "mass with it": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) <= u * np.sum(w)))[-1])",
     },
     "sampling_fusion.kept_share": {
         "after the filter": "def kept_share(x, t, k, p, m):\n    return 1.0",
+        "of what top-k kept": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m)].sum() / w[chosen(x, t, k, 1.0, 0.0)].sum()",
+        "min-p of the row": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, row=True)].sum() / w.sum()",
+        "ties all stay": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, ties=True)].sum() / w.sum()",
+        "ties together": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, together=True)].sum() / w.sum()",
+        "at most p": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, most=True)].sum() / w.sum()",
+        "above min-p": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, above=True)].sum() / w.sum()",
+        "nothing stays": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, first=False)].sum() / w.sum()",
         "no temperature": "def kept_share(x, t, k, p, m):\n    w = np.exp(x - x.max())\n    return w[chosen(x, t, k, p, m, warm=False)].sum() / w.sum()",
         "a count": "def kept_share(x, t, k, p, m):\n    return chosen(x, t, k, p, m).mean()",
         "crossing token dropped": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, crossing=True)].sum() / w.sum()",
@@ -180,7 +192,8 @@ def counted(a, b, bm, bn, bk, columns=None):
 
 CHOSEN = """
 def chosen(x, t, k, p, m, order=lambda i, v: (-v, i), warm=True, ties=False, together=False, off=0, mass="kept",
-           crossing=False, most=False, first=True, min_first=False, row=False, above=False, banned=False):
+           crossing=False, most=False, first=True, min_first=False, row=False, above=False, banned=False,
+           never_off=False):
     x = np.asarray(x, float)
     ids = sorted((i for i in range(len(x)) if banned or x[i] > -np.inf), key=lambda i: order(i, x[i]))
     best = x.max()
@@ -195,7 +208,7 @@ def chosen(x, t, k, p, m, order=lambda i, v: (-v, i), warm=True, ties=False, tog
     before = np.cumsum(w) - w
     if together:
         before = np.array([before[np.searchsorted(-x[ids], -x[i])] for i in ids])
-    if p < 1:
+    if p < 1 or never_off:
         limit = p * (w.sum() if mass == "all" else w[keep].sum()) * (2 if mass == "twice" and k > len(ids) else 1)
         inside = before + w <= limit if crossing else before <= limit if most else before < limit
         keep = keep & (inside | ((np.arange(len(ids)) == 0) & first))
