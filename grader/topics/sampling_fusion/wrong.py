@@ -135,6 +135,11 @@ WRONG = {
         "no mask": changed(
             ('x = tl.where(((word >> (offs % 32)) & 1) != 0, x, float("-inf"))', "x = x"), mistake="no mask"
         ),
+        "a best score from -1e9": changed(
+            ('best = tl.full((BLOCK,), float("-inf")', "best = tl.full((BLOCK,), -1e9"),
+            ('tl.where(top == float("-inf"), -1, chosen)', "tl.where(top == -1e9, -1, chosen)"),
+            mistake="a number for minus infinity",
+        ),
         "banned tokens low, not gone": changed(('!= 0, x, float("-inf"))', "!= 0, x, -30.0)")),
         "always greedy": changed((MASKED_SCORE, "s = x"), mistake="always greedy"),
         "bits from the other end": changed(
