@@ -4,21 +4,28 @@ from grader.proofs.tables import of_topics
 
 STATES = """
 def online_softmax(tiles):
-    m, total, found = -np.inf, 0.0, []
+    m, total, found = {start}, 0.0, []
     for t in tiles:
         new = {new}
         factor = {factor}
         total = {kept} + np.exp(t - new).sum()
         m = new
         found.append((m, factor, total))
-    return found
+    return {result}
 """
+RIGHT_STATES = {
+    "start": "-np.inf",
+    "new": "max(m, t.max())",
+    "factor": "np.exp(m - new)",
+    "kept": "total * factor",
+    "result": "found",
+}
 
 TILED = """
 def tiled_attention(q, k, v, block):
     m, total, out = np.full(len(q), {start}), np.zeros(len(q)), np.zeros((len(q), v.shape[1]))
     tops, sums = [], []
-    for i in range(0, len(k), block):
+    for i in range(0, {end}, block):
         s = q @ k[i : i + block].T * {scale}
         new = np.maximum(m, s.max(1))
         factor, p, m = np.exp(m - new), np.exp(s - new[:, None]), new
@@ -31,10 +38,15 @@ def tiled_attention(q, k, v, block):
 """
 RIGHT_TILES = {
     "start": "-np.inf",
+    "end": "len(k)",
     "scale": "q.shape[1] ** -0.5",
     "kept": "total * factor, out * factor[:, None]",
     "result": "out / total[:, None], tops, sums",
 }
+
+
+def states(**changed) -> str:
+    return STATES.format(**RIGHT_STATES | changed)
 
 
 def tiled(**changed) -> str:
@@ -65,25 +77,26 @@ MADE = {
         "A alone": "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b[:, :0], bm, bn, bk, b.shape[1])",
     },
     "flash_attention.online_softmax": {
-        "no rescale": STATES.format(new="max(m, t.max())", factor="np.exp(m - new)", kept="total"),
-        "tile maximum": STATES.format(new="t.max()", factor="np.exp(m - new)", kept="total * factor"),
-        "first factor": STATES.format(
-            new="max(m, t.max())", factor="np.exp(m - new) if found else 1.0", kept="total * factor"
-        ),
-        "maximum from zero": STATES.format(
-            new="max(m, t.max(), 0.0)", factor="np.exp(m - new)", kept="total * factor"
-        ),
+        "last state alone": states(result="found[-1]"),
+        "no rescale": states(kept="total"),
+        "tile maximum": states(new="t.max()"),
+        "first factor": states(factor="np.exp(m - new) if found else 1.0"),
+        "maximum from zero": states(new="max(m, t.max(), 0.0)"),
+        "starts at zero": states(start="0.0"),
+        "maximum from a number": states(new="max(m, t.max(), -1e9)"),
         "all at once": "def online_softmax(tiles):\n    tops = np.maximum.accumulate([t.max() for t in tiles])\n    sums = np.cumsum([np.exp(t - tops[-1]).sum() for t in tiles]) * np.exp(tops[-1] - tops)\n    return list(zip(tops, np.exp(np.concatenate(([-np.inf], tops[:-1])) - tops), sums))",
-        "factor upside down": STATES.format(
-            new="max(m, t.max())", factor="np.exp(new - m) if found else 0.0", kept="total * factor"
-        ),
+        "factor upside down": states(factor="np.exp(new - m) if found else 0.0"),
     },
     "flash_attention.tiled_attention": {
         "output alone": tiled(result="out / total[:, None]"),
         "no scale": tiled(scale="1"),
+        "divided by d": tiled(scale="1 / q.shape[1]"),
         "no division": tiled(result="out, tops, sums"),
         "no rescale": tiled(kept="total, out"),
+        "output not rescaled": tiled(kept="total * factor, out"),
+        "tail left out": tiled(end="len(k) - block + 1"),
         "maximum from zero": tiled(start="0.0"),
+        "maximum from a number": tiled(start="-1e9"),
         "last state alone": tiled(result="out / total[:, None], tops[-1], sums[-1]"),
         "whole rows": tiled(result="out / total[:, None], tops * 0 + tops[-1], sums * 0 + sums[-1]"),
     },
@@ -96,6 +109,9 @@ MADE = {
         "no skipping": "def causal_tiles(n, bm, bn):\n    return -(-n // bm) * -(-n // bn)",
         "square tiles": "def causal_tiles(n, bm, bn):\n    return sum(range(-(-n // bm) + 1))",
         "cut off": "def causal_tiles(n, bm, bn):\n    return sum(min(i + bm, n) // bn for i in range(0, n, bm))",
+        "first row": "def causal_tiles(n, bm, bn):\n    return sum(-(-(i + 1) // bn) for i in range(0, n, bm))",
+        "rows beyond the end": "def causal_tiles(n, bm, bn):\n    return sum(-(-(i + bm) // bn) for i in range(0, n, bm))",
+        "blocks exchanged": "def causal_tiles(n, bm, bn):\n    return sum(-(-min(j + bn, n) // bm) for j in range(0, n, bn))",
     },
     "sampling_fusion.penalize": {
         "always divides": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, x / r, x) - f * n - p * (n > 0)",
@@ -106,6 +122,8 @@ MADE = {
         "presence for all": "def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, np.where(x > 0, x / r, x * r), x) - f * n - p",
     },
     "sampling_fusion.survivors": {
+        "ids": "def survivors(x, t, k, p, m):\n    return np.flatnonzero(chosen(x, t, k, p, m))",
+        "top-p never off": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, never_off=True)",
         "crossing token dropped": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, crossing=True)",
         "top-p of everything": 'def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, mass="all")',
         "no temperature": "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, warm=False)",
@@ -126,6 +144,7 @@ MADE = {
         "unstable order": "def survivors(x, t, k, p, m):\n    order = np.argsort(-x)\n    flags = np.zeros(len(x), bool)\n    flags[order] = chosen(np.sort(x)[::-1], t, k, p, m)\n    return flags",
     },
     "sampling_fusion.gumbel_pick": {
+        "the sum itself": "def gumbel_pick(x, t, u):\n    return float(np.max(x / t - np.log(-np.log(u))))",
         "noise scaled": "def gumbel_pick(x, t, u):\n    return int(np.argmax((x - np.log(-np.log(u))) / t))",
         "sign": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t + np.log(-np.log(u))))",
         "one logarithm": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(u)))",
@@ -134,13 +153,22 @@ MADE = {
         "another noise": "def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(-np.log(1 - u))))",
     },
     "sampling_fusion.inverse_pick": {
-        "weight 0": "def inverse_pick(w, u):\n    return int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0])",
+        "first instead of last": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u * np.sum(w)))[0])",
+        "weight 0": "def inverse_pick(w, u):\n    ends = np.cumsum(w)\n    return int(np.searchsorted(ends, u * ends[-1]))",
+        "weight 0 at the end": "def inverse_pick(w, u):\n    return int(np.flatnonzero(np.cumsum(w) - w <= u * np.sum(w))[-1])",
         "not the whole weight": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u))[-1])",
         "before the border": "def inverse_pick(w, u):\n    return int(max(np.flatnonzero(w)[0], *np.flatnonzero((w > 0) & (np.cumsum(w) - w < u * np.sum(w))), -1))",
         "mass with it": "def inverse_pick(w, u):\n    return int(np.flatnonzero((w > 0) & (np.cumsum(w) <= u * np.sum(w)))[-1])",
     },
     "sampling_fusion.kept_share": {
         "after the filter": "def kept_share(x, t, k, p, m):\n    return 1.0",
+        "of what top-k kept": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m)].sum() / w[chosen(x, t, k, 1.0, 0.0)].sum()",
+        "min-p of the row": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, row=True)].sum() / w.sum()",
+        "ties all stay": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, ties=True)].sum() / w.sum()",
+        "ties together": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, together=True)].sum() / w.sum()",
+        "at most p": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, most=True)].sum() / w.sum()",
+        "above min-p": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, above=True)].sum() / w.sum()",
+        "nothing stays": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, first=False)].sum() / w.sum()",
         "no temperature": "def kept_share(x, t, k, p, m):\n    w = np.exp(x - x.max())\n    return w[chosen(x, t, k, p, m, warm=False)].sum() / w.sum()",
         "a count": "def kept_share(x, t, k, p, m):\n    return chosen(x, t, k, p, m).mean()",
         "crossing token dropped": "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m, crossing=True)].sum() / w.sum()",
@@ -168,7 +196,8 @@ def counted(a, b, bm, bn, bk, columns=None):
 
 CHOSEN = """
 def chosen(x, t, k, p, m, order=lambda i, v: (-v, i), warm=True, ties=False, together=False, off=0, mass="kept",
-           crossing=False, most=False, first=True, min_first=False, row=False, above=False, banned=False):
+           crossing=False, most=False, first=True, min_first=False, row=False, above=False, banned=False,
+           never_off=False):
     x = np.asarray(x, float)
     ids = sorted((i for i in range(len(x)) if banned or x[i] > -np.inf), key=lambda i: order(i, x[i]))
     best = x.max()
@@ -183,7 +212,7 @@ def chosen(x, t, k, p, m, order=lambda i, v: (-v, i), warm=True, ties=False, tog
     before = np.cumsum(w) - w
     if together:
         before = np.array([before[np.searchsorted(-x[ids], -x[i])] for i in ids])
-    if p < 1:
+    if p < 1 or never_off:
         limit = p * (w.sum() if mass == "all" else w[keep].sum()) * (2 if mass == "twice" and k > len(ids) else 1)
         inside = before + w <= limit if crossing else before <= limit if most else before < limit
         keep = keep & (inside | ((np.arange(len(ids)) == 0) & first))

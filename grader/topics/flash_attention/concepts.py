@@ -79,6 +79,19 @@ def _not_rescaled(q, k, v, block):
     return weighed(s, then, v), np.array([then[:, cut] for cut in cuts]), sums
 
 
+def _output_not_rescaled(q, k, v, block):
+    """Maxima and sums are right; the output keeps what it had under an older maximum."""
+    _, tops, totals = reference_tiles.tiled_states(q, k, v, block)
+    s = reference.scores(q, k)
+    return np.exp(s - maximum_when_it_came(s, block)) @ v / totals[-1][:, None], tops, totals
+
+
+def _whole_tiles(q, k, v, block):
+    """Keys that fill no tile are left out."""
+    end = len(k) // block * block
+    return reference_tiles.tiled_states(q, k[:end], v[:end], block)
+
+
 def _as_wide_as_queries(q, k, v, block):
     """The output begun as zeros of the queries' shape."""
     o, m, l = reference_tiles.tiled_states(q, k, v, block)
@@ -98,6 +111,7 @@ def _maximum_from(number, q, k, v, block):
 
 
 ONLINE_SOFTMAX_MISTAKES = (
+    Mistake("last state alone", "one entry for each tile is asked, and this is the last alone: return the list of all", wrong=lambda t: online_states(t)[-1]),
     Mistake("no rescale", "the old sum is not scaled when the maximum grows", wrong=lambda t: _states(t, kept=lambda factor: 1.0)),
     Mistake("tile maximum", "the first number must be the running maximum, not the tile's own", wrong=lambda t: _states(t, top=lambda m, tile: tile.max())),
     Mistake("first factor", "before the first tile the maximum is -inf, so the first factor is exp(-inf) = 0", wrong=lambda t: [(m, r if i else 1.0, total) for i, (m, r, total) in enumerate(online_states(t))]),
@@ -114,9 +128,10 @@ TILED_ATTENTION_MISTAKES = (
     Mistake("divided by d", "the scores are divided by sqrt(d), not by d", wrong=lambda q, k, v, b: reference_tiles.tiled_states(q, k, v, b, 1 / q.shape[-1])),
     Mistake("no division", "the output is not divided by the sum", wrong=_tiled(out=lambda out, totals, s, v: out * totals[-1][:, None])),
     Mistake("no rescale", "right for one tile and wrong for more: both the sum and the output are scaled by exp(m - m_new)", wrong=_not_rescaled),
+    Mistake("output not rescaled", "maxima and sums are right, and the output keeps its old scale: multiply it too by exp(m - m_new) before a tile is added", wrong=_output_not_rescaled),
+    Mistake("tail left out", "the last keys, which fill no tile, are left out: range(0, len(k), block) reaches them, and a slice ends where the keys do", wrong=_whole_tiles),
     Mistake("maximum from zero", "wrong where all scores lie below zero: the running maximum starts at -inf, not at 0", wrong=partial(_maximum_from, 0.0)),
     Mistake("maximum from a number", "the running maximum starts at -inf: scores may lie below any number that stands for it", wrong=partial(_maximum_from, -1e9)),
-    Mistake("as wide as queries", "the output is as wide as the values, whose width need not be the queries'", wrong=_as_wide_as_queries),
     Mistake("last state alone", "maximum and sum are asked for after every tile, not after the last alone", wrong=_tiled(tops=lambda m: m[-1], totals=lambda l: l[-1])),
     Mistake("whole rows", "maximum and sum are the same after every tile: the first tiles know nothing of later keys", wrong=_tiled(tops=lambda m: np.broadcast_to(m[-1], m.shape), totals=lambda l: np.broadcast_to(l[-1], l.shape))),
 )  # fmt: skip
@@ -151,6 +166,21 @@ CAUSAL_TILES_MISTAKES = (
         "the last tile of keys counts too when it is part full: round up",
         wrong=lambda n, m, b: sum(min(i + m, n) // b for i in range(0, n, m)),
     ),
+    Mistake(
+        "first row",
+        "that counts the keys of each tile's first row; its last one, min(i + block_m, length) - 1, sees furthest",
+        wrong=lambda n, m, b: sum(i // b + 1 for i in range(0, n, m)),
+    ),
+    Mistake(
+        "rows beyond the end",
+        "the last tile of rows may be part full: it ends at min(i + block_m, length)",
+        wrong=lambda n, m, b: sum(math.ceil((i + m) / b) for i in range(0, n, m)),
+    ),
+    Mistake(
+        "blocks exchanged",
+        "block_m and block_n are exchanged: rows go in tiles of block_m, keys in tiles of block_n",
+        wrong=lambda n, m, b: causal_tiles(n, b, m),
+    ),
 )
 
 
@@ -169,6 +199,12 @@ def _far_below(rng, length, keys, d):
     """Every score some -500: nothing of it is left beside a maximum of 0."""
     q, k, v = _heads(rng, length, keys, d, 0.5)
     return 30.0 + q, -30.0 * 500 / (900 * d**0.5) - k, v
+
+
+def _overhanging(rng):
+    """The last tile of rows reaches beyond the length by a tile of keys or more."""
+    keys, rows = between(rng, 8, 60), between(rng, 100, 200)
+    return rows * between(rng, 2, 9) + between(rng, 1, rows - keys), rows, keys
 
 
 SCENE = np.array(cost.SCENE.scores, float)
@@ -293,6 +329,7 @@ CAUSAL_TILES = NumpyQuestion(
         + [
             Call((1000, 128, between(rng, 20, 60)), "row tiles longer than key tiles"),
             Call((1000, 48, between(rng, 100, 200)), "key tiles longer than row tiles"),
+            Call(_overhanging(rng), "a last tile of rows that is nearly empty"),
         ]
     ),
     where=f'{LESSON}, "Half of it is masked"',
@@ -308,6 +345,7 @@ QUESTIONS = (ONLINE_SOFTMAX, TILED_ATTENTION, ATTENTION_BYTES, CAUSAL_TILES)
 # Answers that hold for some calls alone.
 SHORTCUTS = {
     ONLINE_SOFTMAX.id: {"the last state for all": lambda tiles: [online_states(tiles)[-1]] * len(tiles)},
+    TILED_ATTENTION.id: {"as wide as queries": _as_wide_as_queries},
     ATTENTION_BYTES.id: {"two bytes always": lambda n, h, d, e: state_bytes(n, h, d, 2)},
     CAUSAL_TILES.id: {"half of all tiles": lambda n, m, b: math.ceil(n / m) * math.ceil(n / b) // 2},
 }

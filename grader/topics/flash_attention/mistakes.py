@@ -134,6 +134,18 @@ def _ends(end):
     return with_rows
 
 
+def _end_from_the_start(rows: int, keys: int):
+    """The walk over tiles of keys ends where it would if there were as many keys as queries."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        s, v = causal_scores(inputs, c)
+        m, n = s.shape[-2:]
+        end = -(-(np.arange(m) // rows + 1) * rows // keys) * keys
+        return {"o": reference.softmax(np.where(np.arange(n) < end[:, None], s, -np.inf))[0] @ v}
+
+    return wrong
+
+
 def _strictly_causal(nothing: float):
     """A first query that sees no key gives zeros, or NaN."""
 
@@ -290,6 +302,11 @@ FORWARD = (
         "tail left out",
         "the last keys that fill no tile are left out: the loop runs to the end, and the load is masked",
         *(_ends(lambda end, rows, b=b: np.maximum(end // b * b, 1))(64) for b in TILES),
+    ),
+    family(
+        "end from the start",
+        "the loop over keys ends too early where there are more keys than queries: its end needs N - M too, (tile + 1) * BLOCK_M + N - M",
+        *(_end_from_the_start(*tiles) for tiles in itertools.product(TILES, TILES)),
     ),
     family("no division", "the output is not divided by the running sum", _undivided),
     family(

@@ -77,6 +77,13 @@ WRONG = {
             ),
             mistake="diagonal left out",
         ),
+        "the loop's end without N - M": changed(
+            (
+                "end = tl.minimum(N, (tile + 1) * BLOCK_M + N - M)",
+                "end = tl.minimum(N, (tile + 1) * BLOCK_M)",
+            ),
+            mistake="end from the start",
+        ),
         "tail left out": changed(
             ("range(0, end, BLOCK_N)", "range(0, end // BLOCK_N * BLOCK_N, BLOCK_N)"), mistake="tail left out"
         ),

@@ -58,6 +58,28 @@ def _lane_first(lanes: int):
     return _of_equals(lambda n: np.lexsort((np.arange(n), np.arange(n) % lanes)))
 
 
+def _highest_of_lanes(lanes: int):
+    """Each lane keeps its first of equals, then the highest id of the lanes wins; cold rows too."""
+
+    def pick(inputs, i, x, t, u):
+        s = x / t + rows.gumbel_of(u) if t else x
+        equals = np.flatnonzero(s == s.max())
+        return int(equals[np.unique(equals % lanes, return_index=True)[1]].max())
+
+    return row_by_row(pick, cold=True)
+
+
+def _seed_by_block(lanes: int, step: int):
+    """The noise of the seed plus `step` for each block of so many lanes."""
+
+    def pick(inputs, i, x, t, u):
+        token = np.arange(x.size)
+        seeds = (int(inputs["seed"][i]) + token // lanes * step).astype(np.int32)
+        return rows.best(x / t + rows.gumbel_of(rows.uniform(seeds, token)))
+
+    return row_by_row(pick)
+
+
 def rounded_logits(dtype):
     return with_inputs(logits=lambda x: x.astype(DTYPES[dtype]).astype(x.dtype))
 
@@ -107,6 +129,11 @@ ONE_SEED = family("one seed", "each row has a seed of its own: seed[b]", with_in
 HIGHEST = family(
     "highest of equals", "of equal scores the lowest id is drawn", _of_equals(lambda n: np.arange(n)[::-1])
 )
+HIGHEST_OF_LANES = family(
+    "highest of the lanes",
+    "of equal scores the lowest id is drawn, between lanes too: tl.min over the ids of the best lanes, and a large number in the others, not tl.max",
+    *(_highest_of_lanes(n) for n in LANES),
+)
 BANNED = family(
     "banned row drawn",
     "a row whose logits are all -inf gives -1",
@@ -140,7 +167,13 @@ DRAW = (
     NEVER_GREEDY,
     SCALED,
     ONE_SEED,
+    family(
+        "seed by block",
+        "the seed moves from block to block: it is seed[b] in every block, and the token's id alone makes the noise another",
+        *(_seed_by_block(n, step) for n in LANES for step in (n, 1)),
+    ),
     HIGHEST,
+    HIGHEST_OF_LANES,
     BANNED,
     LOW,
     family(

@@ -25,16 +25,28 @@ from grader.topics.sampling_fusion.rows import penalised as after
 from kernels.sampling_fusion.requests import unpack_bits
 
 
-def penalised(change):
-    """The tokens where a row's penalties are `change(x, history, repetition, frequency, presence)`."""
+def before_all(less, x, t, noise):
+    """A row's scores, whose penalties come first; `less` takes them off."""
+    return less(x) / t + noise
+
+
+def in_order(x, history, r, f, p):
+    return after(x, history, (r, f, p))
+
+
+def penalised(change=in_order, score=before_all):
+    """The tokens where a row's penalties are `change(x, history, repetition, frequency, presence)`, taken off in `score`."""
 
     def drawn(inputs, i, x, t, u):
         may = unpack_bits(inputs["allowed"][i : i + 1], x.size)[0]
         history = inputs["history"][i]
-        numbers = (float(inputs[n][i]) for n in ("repetition", "frequency", "presence"))
+        numbers = [float(inputs[n][i]) for n in ("repetition", "frequency", "presence")]
         x = np.where(may, inputs["logits"][i].astype(np.float64), -np.inf)
-        x = change(x, history[history >= 0], *numbers)
-        return rows.best(x / t + rows.gumbel_of(u) if t else x)
+
+        def less(x):
+            return change(x, history[history >= 0], *numbers)
+
+        return rows.best(score(less, x, t, rows.gumbel_of(u)) if t else less(x))
 
     return row_by_row(drawn, cold=True)
 
@@ -95,6 +107,12 @@ MASKED = (
     NEVER_GREEDY,
     ONE_SEED,
     HIGHEST,
+    family(
+        "penalties too late",
+        "the penalties come before the temperature: take them off the logit, then divide by it and add the noise",
+        penalised(score=lambda less, x, t, noise: less(x / t) + noise),
+        penalised(score=lambda less, x, t, noise: less(x / t + noise)),
+    ),
     *(
         family(
             f"one {name}", f"each row has a {name} of its own: {name}[b]", with_inputs(**{name: first_row})

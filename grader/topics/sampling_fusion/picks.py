@@ -67,6 +67,11 @@ DRAWS = NumpyQuestion(
     ),
     mistakes=(
         Mistake(
+            "the sum itself",
+            "that is the largest sum itself; its place is asked: np.argmax, not np.max",
+            wrong=lambda x, t, u: float(np.max(x / t + gumbel_of(u))),
+        ),
+        Mistake(
             "noise scaled",
             "as if there were no temperature: it divides the logits alone, before the noise is added",
             wrong=lambda x, t, u: int(np.argmax((x + gumbel_of(u)) / t)),
@@ -143,9 +148,14 @@ INVERSE = NumpyQuestion(
     ),
     mistakes=(
         Mistake(
+            "first instead of last",
+            "of the tokens whose predecessors hold at most u, the last is asked and not the first: [-1]",
+            wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u * np.sum(w)))[0]),
+        ),
+        Mistake(
             "weight 0",
-            "a token of weight 0 has no length and is never drawn, at the ends neither",
-            wrong=lambda w, u: int(np.flatnonzero(np.cumsum(w) >= u * np.sum(w))[0]),
+            "on a border the later token is drawn, and at u = 0 none of weight 0: the first whose running sum lies above u of the whole, not at it (np.searchsorted does so with side='right')",
+            wrong=lambda w, u: int(np.searchsorted(np.cumsum(w), u * np.cumsum(w)[-1])),
         ),
         Mistake(
             "weight 0 at the end",

@@ -213,6 +213,11 @@ SURVIVORS = NumpyQuestion(
         "keep = rank < k; keep &= before < top_p * weight[keep].sum(); keep &= weight >= min_p  (the best has weight 1)",
     ),
     mistakes=(
+        Mistake(
+            "ids",
+            "True or False is asked for each token, and these are the survivors' ids: flags = np.zeros(n, bool), then flags[ids] = True",
+            wrong=lambda x, t, k, p, m: np.flatnonzero(survivors(x, t, k, p, m)),
+        ),
         *(Mistake(name, sentence, wrong=stays) for name, (sentence, stays) in filters.READ_OTHERWISE.items()),
         Mistake(
             "top-p never off",
@@ -246,6 +251,7 @@ SHARES = (
     "no top-k",
     "no top-p",
     "no min-p",
+    "min-p of the row",
     "min-p first",
     "off read as one",
     "ties all stay",
@@ -282,6 +288,13 @@ CHAIN = NumpyQuestion(
             "after the filter",
             "the share is of the whole row's mass, not of what the filter left",
             wrong=lambda x, t, k, p, m: 1.0,
+        ),
+        Mistake(
+            "of what top-k kept",
+            "the share is of the whole row's mass, not of what top-k kept: divide by the sum of all weights",
+            wrong=lambda x, t, k, p, m: (
+                _share(x, t, survivors(x, t, k, p, m)) / _share(x, t, survivors(x, t, k, 1.0, 0.0))
+            ),
         ),
         Mistake(
             "no temperature",

@@ -26,6 +26,9 @@ WRONG = {
             ("tl.load(temperature_ptr + b)", "tl.load(temperature_ptr)"), mistake="one temperature"
         ),
         "noise by lane": changed(("tl.rand(seed, offs)", "tl.rand(seed, lanes)"), mistake="noise by lane"),
+        "another seed in each block": changed(
+            ("tl.rand(seed, offs)", "tl.rand(seed + start, offs)"), mistake="seed by block"
+        ),
         "sign of the noise": changed(("noise = -tl.log(", "noise = tl.log("), mistake="sign of the noise"),
         "1 - u for u": changed(("tl.rand(seed, offs)", "(1 - tl.rand(seed, offs))"), mistake="another noise"),
         "by inverse CDF": changed((GREEDY, INVERSE), mistake="inverse CDF"),
@@ -57,7 +60,8 @@ WRONG = {
             (
                 "chosen = tl.min(tl.where((best == top) & (who >= 0), who, 2147483647), 0)",
                 "chosen = tl.max(tl.where(best == top, who, -1), 0)",
-            )
+            ),
+            mistake="highest of the lanes",
         ),
         "lane for token": changed(
             ("who = tl.where(better, offs, who)", "who = tl.where(better, lanes, who)")
@@ -131,6 +135,11 @@ WRONG = {
         "no mask": changed(
             ('x = tl.where(((word >> (offs % 32)) & 1) != 0, x, float("-inf"))', "x = x"), mistake="no mask"
         ),
+        "a best score from -1e9": changed(
+            ('best = tl.full((BLOCK,), float("-inf")', "best = tl.full((BLOCK,), -1e9"),
+            ('tl.where(top == float("-inf"), -1, chosen)', "tl.where(top == -1e9, -1, chosen)"),
+            mistake="a number for minus infinity",
+        ),
         "banned tokens low, not gone": changed(('!= 0, x, float("-inf"))', "!= 0, x, -30.0)")),
         "always greedy": changed((MASKED_SCORE, "s = x"), mistake="always greedy"),
         "bits from the other end": changed(
@@ -170,6 +179,15 @@ WRONG = {
                 MASKED_SCORE
                 + "\n        s = tl.where(count > 0, tl.where(s > 0, s / r, s * r) - f * count - p, s)",
             ),
+            mistake="penalties too late",
+        ),
+        "penalties between the temperature and the noise": changed(
+            (
+                f"x = {PENALTIES}",
+                f"x = tl.where(t == 0, x, x / tl.where(t == 0, 1.0, t))\n        x = {PENALTIES}",
+            ),
+            (MASKED_SCORE, MASKED_SCORE.replace("x / tl.where(t == 0, 1.0, t)", "x")),
+            mistake="penalties too late",
         ),
         "one seed for all": changed(("tl.load(seed_ptr + b)", "tl.load(seed_ptr)"), mistake="one seed"),
         "one temperature for all": changed(
