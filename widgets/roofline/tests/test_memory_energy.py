@@ -99,7 +99,3 @@ def test_each_level_is_as_far_as_its_time_and_none_lies_within_another(width):
         share = math.log(rung.latency_s / rungs[0].latency_s) / span
         assert (end - ends[0]) / (ends[3] - ends[0]) == pytest.approx(share, abs=0.01)
     assert max(ring[::2]) < far["x"] - far["r"] and far["x"] + far["r"] <= width
-
-
-def test_no_knob_covers_a_text():
-    assert not covered_anywhere(ENERGY)
