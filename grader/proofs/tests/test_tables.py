@@ -7,7 +7,7 @@ from grader.topics.roofline import concepts_wrong, honest
 
 
 def test_a_topics_rows_are_found_beside_the_suites_own():
-    assert of_topics("concepts_wrong", "MADE") == concepts_wrong.MADE
+    assert concepts_wrong.MADE.items() <= of_topics("concepts_wrong", "MADE").items()
     assert MADE["roofline.roof"] == concepts_wrong.MADE["roofline.roof"] and "gemm_tiling.reuse" in MADE
     assert FORMS["roofline.roof"] == honest.NUMPY_FORMS["roofline.roof"]
 
