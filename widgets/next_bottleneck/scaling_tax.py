@@ -306,6 +306,15 @@ def _break(at: Box, high: float) -> list[dict]:
     return [path(f"torn{i}", [(a + 6 * i, b) for a, b in teeth], "inverse") for i in range(2)]
 
 
+def _tax_figure(r: Result):
+    """In the colour of the tax only where the squares of that colour are all that it counts."""
+    if r.slow_share:
+        return figure("lost: tax and waiting together", r.seen_tax, units.percent, term="tax")
+    if r.operating_share:
+        return figure("scaling tax while it trains", r.seen_tax, units.percent, term="tax")
+    return figure("scaling tax, as measured", r.seen_tax, units.percent, "network", "tax")
+
+
 def _takeaway(r: Result) -> str:
     if r.slow_share and r.gpus > NODE:
         return "One slow node is everyone's step: nothing in the other nodes' traces shows why."
@@ -329,6 +338,8 @@ def _takeaway(r: Result) -> str:
 
 def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
     doublings = max(0.0, math.log2(r.gpus / NODE))
+    fleet = "fleet MFU while it trains" if r.operating_share else "fleet MFU"
+    lost = "{tax:lost}" if r.slow_share else "{tax}"
     slow, slowed = ("", "") if not r.slow_share else (" · (1 − {slow})", f" · (1 − {{slow:{r.slow_share}}})")
     over, overed = ("", "") if not r.slow_share else (" / (1 − {slow})", f" / (1 − {{slow:{r.slow_share}}})")
     run, ran = (
@@ -344,7 +355,7 @@ def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
     node, added = units.seconds(r.parts.work_s), units.seconds(r.added_measured_s)
     return (
         (
-            f"{{tax}} = 1 − {{added_ms:fleet MFU}}{slow} / {{local_mfu:node MFU}}",
+            f"{lost} = 1 − {{added_ms:{fleet}}}{slow} / {{local_mfu:node MFU}}",
             f"1 − {units.number(r.fleet_mfu)}{slowed} / {{local_mfu:{r.local_mfu}}} = {{tax:{tax}}}",
         ),
         (
@@ -362,11 +373,16 @@ def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     field_at, curve_at, nodes_at, height = PLACES[width == WIDE]
+    than = "" if r.local_mfu == REFERENCE_MFU / 100 else ", as such a node would"
     useful = figure(
-        f"of {units.count(r.gpus)} GPUs' work gets done", r.useful_gpus, units.number, "useful", "useful"
+        f"of {units.count(r.gpus)} GPUs' work gets done{than}",
+        r.useful_gpus,
+        units.number,
+        "useful",
+        "useful",
     )
     mfu = figure("MFU of the fleet", r.mfu, units.percent, "hot", "mfu")
-    tax = figure("scaling tax, as measured", r.seen_tax, units.percent, "network", "tax")
+    tax = _tax_figure(r)
     worth = figure("GPUs that 1% better is worth", r.one_percent_gpus, units.number)
     return Scene(
         summary=f"One node reaches {units.percent(r.local_mfu)} MFU, {units.count(r.gpus)} GPUs {mfu.text}: a scaling "
@@ -388,7 +404,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         formula=_formula(r, tax.text),
-        warning=f"The tax rose from {units.percent(r.tax)} to {tax.text}: a regression. Compare the nodes' step times."
+        warning=f"What is lost rose from {units.percent(r.tax)} to {tax.text}: a regression that looks like a tax of scale. "
+        "Compare the nodes' step times."
         if r.regression
         else "",
     )
