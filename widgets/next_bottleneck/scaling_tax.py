@@ -184,7 +184,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
     named = [
         ("busy", r.busy_share, f"{counter} busy", "secondary"),
         ("local", r.local_mfu, f"{node} one node", "muted"),
-        ("fleet", r.curve[-1].mfu, "fleet", "primary"),
+        ("fleet", r.curve[-1].mfu, _undisturbed(r) or "fleet", "primary"),
     ]
     kept = r.mfu / r.fleet_mfu
     if kept < 1:
@@ -197,7 +197,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
     here, low, shown = x(r.gpus), y(r.mfu), units.percent(r.mfu)
     lost = f"lost: {units.percent(1 - r.mfu / r.local_mfu)}"
     marks += about("tax", line("gap", here, y(r.local_mfu), here, low, "hot", lost))
-    if r.gpus != MEASURED_AT or low - y(r.measured_mfu) > 20:  # else the knob is the point
+    if r.gpus != MEASURED_AT or low - y(r.measured_mfu) > 14:  # else the knob is the point
         marks += about("mfu", circle("here", here, low, 5, "hot", f"{units.count(r.gpus)} GPUs: {shown}"))
     marks.append(handle("pull-measured", x(MEASURED_AT), y(r.measured_mfu), "primary",
                         drag(ADDED, "y", lambda ms: y(r.local_mfu * r.parts.work_s / (r.parts.work_s + ms * 1e-3)))))  # fmt: skip
@@ -267,7 +267,8 @@ def _nodes(r: Result, at: Box) -> list[dict]:
     end, middle = x(r.step_s), at.y + (drawn // 2 + 0.5) * pitch
     well = r.parts.work_s + r.parts.tax_s
     pull = drag(SLOW, "x", lambda percent: x(well * 100 / (100 - percent)))
-    marks.append(handle("pull-slow", end, middle, "hot", pull))
+    beside = end - node > 36  # of the node's knob; the slow node's own bar stays free
+    marks.append(handle("pull-slow", end, at.bottom - 12 if beside else middle, "hot", pull))
     own = r.parts.work_s * r.local_mfu * 100
     marks.append(
         handle(
@@ -275,7 +276,7 @@ def _nodes(r: Result, at: Box) -> list[dict]:
         )
     )
     words = units.seconds(r.mean_step_s)
-    after = max(end + 24, x(r.mean_step_s) + 8)
+    after = max(end + (8 if beside else 24), x(r.mean_step_s) + 8)
     return [*marks, *about("step", text("nodes-end", after, middle + 5, words, bold=True))]
 
 
@@ -304,6 +305,13 @@ def _break(at: Box, high: float) -> list[dict]:
     """A torn end: the bars go on beyond the axis."""
     teeth = [(at.right - 14 + 6 * (k % 2), at.y - 2 + k * high / 8) for k in range(9)]
     return [path(f"torn{i}", [(a + 6 * i, b) for a, b in teeth], "inverse") for i in range(2)]
+
+
+def _undisturbed(r: Result) -> str:
+    """What the blue curve is without, where the fleet as it runs has a curve of its own."""
+    if r.slow_share:
+        return "all alike" if not r.operating_share else "all well"
+    return "training" if r.operating_share else ""
 
 
 def _tax_figure(r: Result):
@@ -338,7 +346,7 @@ def _takeaway(r: Result) -> str:
 
 def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
     doublings = max(0.0, math.log2(r.gpus / NODE))
-    fleet = "fleet MFU while it trains" if r.operating_share else "fleet MFU"
+    fleet = f"fleet MFU, {_undisturbed(r)}" if _undisturbed(r) else "fleet MFU"
     lost = "{tax:lost}" if r.slow_share else "{tax}"
     slow, slowed = ("", "") if not r.slow_share else (" · (1 − {slow})", f" · (1 − {{slow:{r.slow_share}}})")
     over, overed = ("", "") if not r.slow_share else (" / (1 − {slow})", f" / (1 − {{slow:{r.slow_share}}})")
@@ -373,9 +381,8 @@ def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     field_at, curve_at, nodes_at, height = PLACES[width == WIDE]
-    than = "" if r.local_mfu == REFERENCE_MFU / 100 else ", as such a node would"
     useful = figure(
-        f"of {units.count(r.gpus)} GPUs' work gets done{than}",
+        f"GPUs' work of {units.count(r.gpus)}, as one node's",
         r.useful_gpus,
         units.number,
         "useful",
@@ -385,8 +392,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     tax = _tax_figure(r)
     worth = figure("GPUs that 1% better is worth", r.one_percent_gpus, units.number)
     return Scene(
-        summary=f"One node reaches {units.percent(r.local_mfu)} MFU, {units.count(r.gpus)} GPUs {mfu.text}: a scaling "
-        f"tax of {tax.text}. They do the work of {useful.text}, {units.number(r.lost_gpus)} work for nothing, and a step "
+        summary=f"One node reaches {units.percent(r.local_mfu)} MFU, {units.count(r.gpus)} GPUs {mfu.text}: "
+        f"{'a loss' if r.slow_share else 'a scaling tax'} of {tax.text}. They do the work of {useful.text}, {units.number(r.lost_gpus)} work for nothing, and a step "
         f"of {units.seconds(r.parts.work_s)} takes {units.seconds(r.mean_step_s)}; one percent better is worth "
         f"{worth.text} GPUs. The GPUs' counter says {units.percent(r.busy_share, 0)} busy.",
         takeaway=_takeaway(r),
