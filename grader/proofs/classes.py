@@ -8,6 +8,7 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +104,7 @@ def prove(
 
 def hand_in(wanted: Cohort, alone: Course, mixed: Course) -> list[hostile.HandedIn]:
     """Fills submitted/ of both courses, in an order that puts hostile students among the honest."""
-    enemies, ids = [], wanted.hostile_ids()
+    enemies, ids, labs_of = [], wanted.hostile_ids(), Counter()
     for place, lab in enumerate(wanted.labs):
         honest_ones, rng = wanted.honest_of(lab), random.Random(f"{SEED} {lab}")
         for student in honest_ones:
@@ -116,7 +117,8 @@ def hand_in(wanted: Cohort, alone: Course, mixed: Course) -> list[hostile.Handed
                 continue
             victim = rng.choice(honest_ones)
             student, refused = hostile.odd_name(place, victim) if one == "names" else (ids[one], False)
-            enemies.append(hostile.hand_in(mixed, one, lab, student, victim))
+            enemies.append(hostile.hand_in(mixed, one, lab, student, victim, labs_of[one]))
+            labs_of[one] += 1
             enemies[-1].refused = refused
     return enemies
 

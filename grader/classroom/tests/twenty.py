@@ -172,7 +172,7 @@ CLASS = (
     # honest
     Student("ada", 15, RIGHT, text="Prefill moves more bytes than it has FLOP.", by_hand=4, comes=CANVAS),
     Student("bob", 15, RIGHT, text="Launches, by $5 / 0.44$.", by_hand=2.5, change=by(honest.another_editor), comes=CANVAS),
-    Student("dee", 15, RIGHT, change=by(honest.ran, honest.own_cells)),
+    Student("dee", 15, RIGHT, change=by(honest.run_out_of_order, honest.own_cells)),
     # lazy
     Student("eve", 12, RIGHT, notebooks=(CONCEPTS,), comes=CANVAS, says="first_kernels.ipynb was not handed in"),
     Student("fay", 0, comes=CANVAS),

@@ -36,7 +36,8 @@ class HandedIn:
     refused: bool = False  # the student's folder itself cannot be entered
 
 
-def hand_in(course: Course, theme: str, lab: str, student: str, victim: str) -> HandedIn:
+def hand_in(course: Course, theme: str, lab: str, student: str, victim: str, before: int) -> HandedIn:
+    """`before`: how many labs this theme has handed in, so that each of its attacks has a turn."""
     one = HandedIn(student, lab, theme)
     for number, sheet in enumerate(sheets(course.root, lab)):
         fill_in(sheet)
@@ -47,7 +48,7 @@ def hand_in(course: Course, theme: str, lab: str, student: str, victim: str) -> 
         replaced = False
         for count, hand.target in enumerate(targets):
             step = 2 + (len(targets) if len(targets) > 1 else 0)
-            turn = step * course.labs.index(lab) + number + count
+            turn = step * before + number + count
             attack = _attack(theme, hand.question.id, turn)
             one.attacks.append(attack)
             replaced |= make(attack, hand)

@@ -42,17 +42,17 @@ def filters_of(x, t, inputs, i):
     return rows.survivors(x, t, rows.filters(inputs, i))
 
 
-def minus_zero_lower(x, t, k, p, m):
-    """As the bits of a float order: -0.0 below 0.0."""
+def _as_bits_order(x):
+    """Logits with -0.0 below 0.0, where the bits of a float have it."""
     x = np.asarray(x, np.float64)
-    return rows.survivors(np.where((x == 0) & np.signbit(x), -1e-30, x), t, (k, p, m))
+    return np.where((x == 0) & np.signbit(x), -1e-30, x)
 
 
 FILTERED = (
     family(
         "minus zero",
         "-0.0 and 0.0 are equal, so the lower id is first; their bits are not: -(bits & 0x7FFFFFFF) turns both into 0",
-        among(minus_zero_lower),
+        among(lambda x, t, k, p, m: rows.survivors(_as_bits_order(x), t, (k, p, m))),
     ),
     family(
         "a number for minus infinity",

@@ -30,12 +30,9 @@ def before_all(less, x, t, noise):
     return less(x) / t + noise
 
 
-def in_order(x, history, r, f, p):
-    return after(x, history, (r, f, p))
-
-
-def penalised(change=in_order, score=before_all):
-    """The tokens where a row's penalties are `change(x, history, repetition, frequency, presence)`, taken off in `score`."""
+def penalised(change=None, score=before_all):
+    """The tokens where a row's penalties are `change(x, history, repetition, frequency, presence)`, the right ones if it is
+    left out, taken off in `score`."""
 
     def drawn(inputs, i, x, t, u):
         may = unpack_bits(inputs["allowed"][i : i + 1], x.size)[0]
@@ -44,7 +41,8 @@ def penalised(change=in_order, score=before_all):
         x = np.where(may, inputs["logits"][i].astype(np.float64), -np.inf)
 
         def less(x):
-            return change(x, history[history >= 0], *numbers)
+            seen = history[history >= 0]
+            return change(x, seen, *numbers) if change else after(x, seen, tuple(numbers))
 
         return rows.best(score(less, x, t, rows.gumbel_of(u)) if t else less(x))
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from grader import questions
 from grader.topics.sampling_fusion import chi_square, mistakes, mistakes_filtered, mistakes_masked, rows
-from grader.topics.sampling_fusion.rules import inverse_pick, penalize
+from grader.topics.sampling_fusion.picks import inverse_pick
+from grader.topics.sampling_fusion.rules import penalize
 
 DRAWS = 20_000  # in a histogram
 ONCE_IN = 2e6  # of the limit: the true tail is some 40% heavier, so that a wrong alarm is rarer than 1e-6
