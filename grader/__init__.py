@@ -15,5 +15,5 @@ def __getattr__(name: str):
     if name in ("last_record", "best_record"):
         from grader.judge import record
 
-        return {"last_record": record.last, "best_record": record.best}[name]
+        return getattr(record, name.removesuffix("_record"))
     raise AttributeError(f"grader has no {name!r}; it offers {', '.join(__all__)}")

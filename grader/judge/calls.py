@@ -125,7 +125,7 @@ def confirmed_mistake(evidence: NumpyEvidence, seen: dict) -> str:
     question = evidence.question
     if not known_mistake(question, seen):
         return ""
-    more = judged(evidence, question.hidden(np.random.Generator(np.random.PCG64([SHOWN_SEED, 0]))), True)
+    more = judged(evidence, drawn_to_show(question), True)
     also = next((wrong.facts["seen"] for _, wrong in more if wrong and "seen" in wrong.facts), {})
     return known_mistake(question, {**seen, **{f"more {number}": one for number, one in also.items()}})
 
@@ -147,16 +147,18 @@ def _gives(question, mistake, call: Call, encoded, arrays: dict) -> bool:
         return False
 
 
+def drawn_to_show(question, seed: int = 0) -> list[Call]:
+    """Calls like the hidden ones, from seeds that are no secret."""
+    return question.hidden(np.random.Generator(np.random.PCG64([SHOWN_SEED, seed])))
+
+
 def shown_with_another(evidence: NumpyEvidence, call: Call, wrong: Failed) -> Failed:
     """A hidden call's failure: its kind alone, and the numbers of a call like it from a seed that is no secret."""
     question = evidence.question
     known = known_mistake(question, wrong.facts.get("seen", {}))
     came = f"a hidden case ({call.kind}): {wrong.told or 'it fails'}"
     like_it = [
-        one
-        for seed in range(SHOWN_DRAWS)
-        for one in question.hidden(np.random.Generator(np.random.PCG64([SHOWN_SEED, seed])))
-        if one.kind == call.kind
+        one for seed in range(SHOWN_DRAWS) for one in drawn_to_show(question, seed) if one.kind == call.kind
     ]
     look = SOME_CASE.format(question.entry)
     for other, trouble in judged(evidence, like_it, True) if like_it else []:  # its prints would be many

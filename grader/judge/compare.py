@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from grader.judge.pattern import Pattern
+from grader.judge.pattern import Pattern, number
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,10 @@ class Difference:
 def tell_apart(got: float, want: float) -> tuple[str, str]:
     """Both numbers with as many digits as it takes to see that they differ."""
     for digits in range(6, 18):
-        texts = tuple(_number(value, digits) for value in (got, want))
+        texts = tuple(number(value, digits) for value in (got, want))
         if texts[0] != texts[1]:
             break
     return texts
-
-
-def _number(value: float, digits: int) -> str:
-    if not np.isfinite(value):
-        return {"inf": "infinity", "-inf": "minus infinity"}.get(str(value), "NaN")
-    return f"{int(value)}" if value == int(value) and abs(value) < 1e15 else f"{value:.{digits}g}"
 
 
 def difference(name: str, got, want, allowed) -> Difference | None:

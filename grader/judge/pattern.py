@@ -262,8 +262,13 @@ def _shifted(size: int, by: int) -> tuple[np.ndarray, np.ndarray]:
     return here, here + by
 
 
-def _number(value) -> str:
-    value = float(value)
+def number(value: float, digits: int) -> str:
     if not np.isfinite(value):
-        return {"inf": "infinity", "-inf": "minus infinity"}.get(str(value), "NaN")
-    return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
+        return {"inf": "infinity", "-inf": "minus infinity"}.get(str(float(value)), "NaN")
+    return f"{int(value)}" if value == int(value) and abs(value) < 1e15 else f"{value:.{digits}g}"
+
+
+def _number(value: float) -> str:
+    """As it stands in a sentence: few digits, thousands apart."""
+    whole = np.isfinite(value) and value == int(value) and abs(value) < 1e15
+    return f"{int(value):,}" if whole else number(value, 4)

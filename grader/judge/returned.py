@@ -33,8 +33,7 @@ def _sequence(question, name: str, encoded, want, arrays: dict) -> Difference | 
         got = len(items) if isinstance(encoded.get("list"), list) else came_in_words(encoded, arrays)
         return f"{name} must return {len(want)} values, got {got}"
     for i, (item, w) in enumerate(zip(items, want, strict=True)):
-        got = item if isinstance(item, dict) else {"value": item}
-        if trouble := differs(question, f"{name}[{i}]", got, w, arrays):
+        if trouble := differs(question, f"{name}[{i}]", item, w, arrays):
             return trouble
     return ""
 
@@ -46,8 +45,7 @@ def which_agree(question, encoded, want, arrays: dict) -> str:
     )
     if items is None or len(items) != len(want):
         return ""
-    as_sent = [item if isinstance(item, dict) else {"value": item} for item in items]
-    right = [not differs(question, "", item, w, arrays) for item, w in zip(as_sent, want, strict=True)]
+    right = [not differs(question, "", item, w, arrays) for item, w in zip(items, want, strict=True)]
     if all(right) or not any(right):
         return ""
     if all(right[: (first := right.index(False))]) and first and not any(right[first:]):
@@ -59,11 +57,11 @@ def which_agree(question, encoded, want, arrays: dict) -> str:
 
 
 def items_of(encoded, arrays: dict) -> list | None:
-    """The items of a list or tuple, or of an array taken for one."""
-    if isinstance(encoded.get("list"), list):
-        return encoded["list"]
-    array = array_of(encoded, arrays)
-    return list(array) if array is not None and array.ndim else None
+    """The items of a list or tuple, or of an array taken for one, each encoded as a result of its own would be."""
+    items = encoded["list"] if isinstance(encoded.get("list"), list) else array_of(encoded, arrays)
+    if items is None or (isinstance(items, np.ndarray) and not items.ndim):
+        return None
+    return [item if isinstance(item, dict) else {"value": item} for item in items]
 
 
 def _dict(question, name: str, encoded, want: dict, arrays: dict) -> Difference | str:

@@ -32,9 +32,11 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         )
     rows = [{**as_row(budget), "spent": spent(run, budget)} for budget in budgets]
     result.facts["budgets"] = rows
-    result.asked = asked_first(
-        budgets, [broken(row, b) for row, b in zip(rows, budgets, strict=True)], result.asked
-    )
+    broken = [b for row, b in zip(rows, budgets, strict=True) if not b.least <= row["spent"] <= b.most]
+    if broken:
+        held = len(budgets) - len(broken)
+        kept = f" ({held} further limit{'s' * (held > 1)} kept)" if held else ""
+        result.asked = "; ".join(map(limit_in_words, broken)) + kept
     for row, budget in zip(rows, budgets, strict=True):
         if row["spent"] > budget.most:
             share = f"{row['spent'] / budget.most:.2f} times" if budget.most else "more than"
@@ -63,8 +65,13 @@ def amount(value: float, budget: Budget) -> str:
 
 
 def budgets_in_words(budgets: list[Budget], launches: int) -> str:
-    rules = [f"{b.what}: {rule(b)}" for b in budgets]
-    return "; ".join([*rules, f"at most {launches} launch{'es' if launches > 1 else ''}"])
+    return "; ".join(
+        [*map(limit_in_words, budgets), f"at most {launches} launch{'es' if launches > 1 else ''}"]
+    )
+
+
+def limit_in_words(budget: Budget) -> str:
+    return f"{budget.what}: {rule(budget)}"
 
 
 def look_for(run: Run, budget: Budget) -> str:
@@ -72,19 +79,6 @@ def look_for(run: Run, budget: Budget) -> str:
     if budget.count == "sectors" and spent(run, replace(budget, count="dedup")) > budget.most:
         return f"every sector is used, but {budget.tensor} is moved more than once: which of its loads or stores is spare?"
     return budget.look
-
-
-def broken(row: dict, budget: Budget) -> bool:
-    return not budget.least <= row["spent"] <= budget.most
-
-
-def asked_first(budgets: list[Budget], over: list[bool], everything: str) -> str:
-    """The limits that were not kept, and how many were; all of them where none was broken."""
-    rules = [f"{b.what}: {rule(b)}" for b, is_over in zip(budgets, over, strict=True) if is_over]
-    held = len(over) - len(rules)
-    if not rules:
-        return everything
-    return "; ".join(rules) + (f" ({held} further limit{'s' * (held > 1)} kept)" if held else "")
 
 
 def rule(budget: Budget) -> str:

@@ -1,16 +1,15 @@
 // Linked: a term of the formula, its marks, its figure and its control light up together, from any of them.
 
 function lights(root) {
-  let lit = '', from = null;
+  let from = null;
   const around = node => node?.closest?.('[data-term]') ?? null;
   // Who points at a term or a mark wants it alone; who pulls a knob or a slider wants to see all that follows.
   const pulls = () => root.contains(document.activeElement) && document.activeElement.matches('.tbt-grip, .tbt-control *');
   const asks = node => Boolean(node) && !node.matches('.handle, .tbt-control') && (!pulls() || node.closest('.tbt-formula, .tbt-figures'));
   function light(node) {
-    const terms = node?.dataset.term ?? '';
-    if (terms === lit && node === from) return;
-    lit = terms;
+    if (node === from) return;
     from = node;
+    const terms = node?.dataset.term ?? '';
     const wanted = new Set(terms.split(' ').filter(Boolean));
     let pictured = false;
     for (const node of root.querySelectorAll('[data-term]')) {
@@ -26,5 +25,5 @@ function lights(root) {
   root.addEventListener('focusin', () => light(focused()));
   root.addEventListener('focusout', () => light(null));
   // after the picture changed: a mark that came lights too
-  return () => { const now = from; lit = ''; from = null; if (now) light(now); };
+  return () => { const now = from; from = null; if (now) light(now); };
 }

@@ -22,14 +22,15 @@ class Facts:
             raise AttributeError(name)
         if name.endswith("_ptr"):
             raise AttributeError(f"p tells sizes, not tensors: a kernel gets {name} by that parameter's name")
-        near = f" (did you mean p.{close[0]}?)" if (close := nearest(name, self.__dict__)) else ""
         sizes = ", ".join(f"p.{known}" for known in self.__dict__ if not known.startswith("stride_"))
-        raise AttributeError(f"p has no {name}{near}; it has {sizes} and the strides")
+        raise AttributeError(f"p has no {meant(name, self.__dict__, 'p.')}; it has {sizes} and the strides")
 
 
-def nearest(name: str, known) -> list[str]:
+def meant(name: str, known, before: str = "") -> str:
+    """The name, and the known one that comes nearest to it."""
     lower = {one.lower(): one for one in known}
-    return [lower[one] for one in difflib.get_close_matches(name.lower(), lower, 1, 0.6)]
+    near = difflib.get_close_matches(name.lower(), lower, 1, 0.6)
+    return f"{name} (did you mean {before}{lower[near[0]]}?)" if near else name
 
 
 def launch_facts(case: dict) -> Facts:
@@ -93,11 +94,10 @@ def contiguous(shape) -> tuple[int, ...]:
 
 def unbound(kernel: str, unknown: list[str], values: dict, spare: list[str]) -> str:
     """One sentence on the parameters that nothing gives a value to, with the names that come nearest."""
-    meant = [
-        f"{name} (did you mean {near[0]}?)" if (near := nearest(name, [*spare, *values])) else name
-        for name in unknown
-    ]
-    said = f"kernel {kernel} takes {', '.join(meant)}, which is neither a constexpr of its step nor an argument by its name"
+    names = ", ".join(meant(name, [*spare, *values]) for name in unknown)
+    said = (
+        f"kernel {kernel} takes {names}, which is neither a constexpr of its step nor an argument by its name"
+    )
     pointers = [name for name in values if name.endswith("_ptr")]
     others = [name for name in values if not name.endswith("_ptr") and not name.startswith("stride_")]
     return f"{said}; arguments are {', '.join([*pointers, *others][:MOST_NAMED])} and the strides"

@@ -39,10 +39,10 @@ def beyond(tensor: Storage, element: int, steps: set[int]) -> tuple[int, int] | 
     return (moves, index) if not 0 <= index < tensor.shape[moves] else None
 
 
-def place_of(tensor: Storage, axis: int, index: int) -> str:
+def place_of(tensor: Storage, axis: int, index: int, of: str = "") -> str:
     words = POSITIONS.get(len(tensor.shape), ())
     word = f"{words[axis]} " if axis < len(words) else ""
-    return f"{word}{tensor.axes[axis]} = {index} of {tensor.name}, which has {tensor.shape[axis]}"
+    return f"{word}{tensor.axes[axis]} = {index} of {of or tensor.name}, which has {tensor.shape[axis]}"
 
 
 def steps_of(tensor: Storage, pointer: np.ndarray) -> dict[int, int]:
@@ -55,15 +55,10 @@ def steps_of(tensor: Storage, pointer: np.ndarray) -> dict[int, int]:
     return found
 
 
-def by_place_in_tile(
-    tensor: Storage, pointer: np.ndarray, lane: tuple, steps: dict
-) -> tuple[int, int] | None:
+def by_place_in_tile(tensor: Storage, corner: dict, lane: tuple, steps: dict) -> tuple[int, int] | None:
     """The axis and index of one lane, counted from its tile's corner; nothing where that lies outside, or a step is no
     stride of the tensor."""
-    corner = (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize
-    if not 0 <= corner < tensor.extent:
-        return None
-    at = decoded(tensor, corner)
+    at = dict(corner)
     for axis, step in steps.items():
         along = next((a for a in at if tensor.strides[a] == step), None)
         if along is None:
@@ -83,10 +78,8 @@ def otherwise(tensor: Storage, element: int, axis: int, index: int, corner: dict
     ):
         return ""
     rest = (element - (index - 1) * tensor.strides[axis]) // tensor.strides[finer[0]]
-    words = POSITIONS.get(len(tensor.shape), ())
-    fine = f"{words[finer[0]]} " if words else ""
-    last = f"its last {words[axis]}" if words else f"its last {tensor.axes[axis]}"
-    return f"; by the same address {fine}{tensor.axes[finer[0]]} = {rest} of {last}, which has {tensor.shape[finer[0]]}"
+    last = POSITIONS.get(len(tensor.shape), tensor.axes)[axis]
+    return f"; by the same address {place_of(tensor, finer[0], rest, of=f'its last {last}')}"
 
 
 def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, row_of, where, tile, line: int):
@@ -101,9 +94,10 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
     if not bad[row_of == row].all():
         pointer = tile(row)
         steps = steps_of(tensor, pointer)
-        mine = np.argwhere(pointer == address[lane])
-        along = by_place_in_tile(tensor, pointer, tuple(mine[0]), steps) if len(mine) == 1 else None
-        corner = decoded(tensor, (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize)
+        begins = (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize
+        corner, mine = decoded(tensor, begins), np.argwhere(pointer == address[lane])
+        if len(mine) == 1 and 0 <= begins < tensor.extent:
+            along = by_place_in_tile(tensor, corner, tuple(mine[0]), steps)
     facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.extent}
     if along is None and tensor.extent:
         along = beyond(tensor, element, set(steps.values()))
