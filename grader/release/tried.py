@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,8 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
+
+from grader.tools.ports import free_ports
 
 LONGEST_S = 3600  # of one command: the first downloads about 2 GB
 LOOK_S = 0.5
@@ -49,7 +50,7 @@ def tried(edition: Path, say: Callable[[str], None]) -> str:
 
 
 def _opens(copy: Path) -> str:
-    port = _free_port()
+    (port,) = free_ports()
     options = (
         f"--no-browser --ip=127.0.0.1 --port={port} --ServerApp.port_retries=0 --IdentityProvider.token="
     )
@@ -105,9 +106,3 @@ def _answers(url: str, wait: bool = False) -> bool:
         return wait
     except OSError:
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from grader.classroom.jobs import settings
 from grader.places import ROOT
+from grader.tools.ports import free_ports
 
 LOOK_S = 0.3
 MOST_ENDS = 20  # of one process in a run; then there is something that no new start mends
@@ -44,7 +44,7 @@ class Local:
         self.folder = tempfile.TemporaryDirectory(prefix="farm_")
         place = Path(self.folder.name)
         self.keys = settings.make_keys(place / "keys")
-        self.port = _free_port()
+        (self.port,) = free_ports()
         self.address = f"tls://127.0.0.1:{self.port}"
         logs = self.logs or place
         logs.mkdir(parents=True, exist_ok=True)
@@ -119,12 +119,6 @@ def _kill(process: subprocess.Popen) -> None:
 
 def _how(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def gpus() -> list[str]:

@@ -107,6 +107,24 @@ SUM = "close, but off in the third digit of a long sum: is the accumulator fp32 
 TAIL = "this is the product over part of K only: does the loop run to cdiv(K, BLOCK_K)?"
 NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
 
+
+def _ends_early(part) -> tuple:
+    """Loops over K that end too soon, of a product whose first columns `part(k_end)` gives."""
+    return (
+        family("one block of K", TAIL, *(part(lambda k, b=b: min(k, b)) for b in BLOCKS)),
+        family(
+            "tail left out",
+            "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?",
+            *(part(lambda k, b=b: k // b * b) for b in BLOCKS),
+        ),
+        family(
+            "one step short",
+            "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times",
+            *(part(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS),
+        ),
+    )
+
+
 GEMM = (
     family(
         "low precision",
@@ -125,17 +143,7 @@ GEMM = (
         "this is what A times the transpose of B's memory gives: are stride_bk and stride_bn the right way round?",
         _transposed,
     ),
-    family("one block of K", TAIL, *(_partial(lambda k, b=b: min(k, b)) for b in BLOCKS)),
-    family(
-        "tail left out",
-        "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?",
-        *(_partial(lambda k, b=b: k // b * b) for b in BLOCKS),
-    ),
-    family(
-        "one step short",
-        "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times",
-        *(_partial(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS),
-    ),
+    *_ends_early(_partial),
     family(
         "the last product alone",
         "this is the last block's product alone: acc = tl.dot(a, b, acc) adds to what is there",
@@ -303,17 +311,7 @@ SCALED = (
         "NaN where K fills no block: is every load masked along K too, with other=0.0?",
         *map(_scaled_tail, BLOCKS),
     ),
-    family("one block of K", TAIL, *(_scaled_part(lambda k, b=b: min(k, b)) for b in BLOCKS)),
-    family(
-        "tail left out",
-        "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?",
-        *(_scaled_part(lambda k, b=b: k // b * b) for b in BLOCKS),
-    ),
-    family(
-        "one step short",
-        "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times",
-        *(_scaled_part(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS),
-    ),
+    *_ends_early(_scaled_part),
 )
 
 SCALED_SHORTCUTS = {

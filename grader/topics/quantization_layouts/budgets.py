@@ -72,15 +72,23 @@ def gemv(c: Case) -> list[Budget]:
     ]  # fmt: skip
 
 
-def gemv_flow(c: Case) -> list[Budget]:
-    """Where there is no clock, what speed comes from: whole sectors, enough programs, and little work a weight."""
-    n, k, group, _ = _nkgm(c)
-    weights = cost.linear_cost(1, n, k, bits=4, group=group).weight_bytes
+def _flow(c: Case) -> list[Budget]:
+    """Words in whole sectors, and by enough programs."""
+    n, k, group, m = _nkgm(c)
+    weights = cost.linear_cost(m, n, k, bits=4, group=group).weight_bytes
     return [
         Budget(what="sectors of the words", tensor="w", count="sectors", most=1.02 * weights, look=NEIGHBOURS,
                model=f"{n} rows of {k // 64} sectors of 32 bytes + 2%"),
         Budget(what="programs that read the words", tensor="w", count="programs", least=c.sm_count, look=FILL,
                model=f"one at least for each of {c.sm_count} multiprocessors"),
+    ]  # fmt: skip
+
+
+def gemv_flow(c: Case) -> list[Budget]:
+    """Where there is no clock, what speed comes from: whole sectors, enough programs, and little work a weight."""
+    n, k, _, _ = _nkgm(c)
+    return [
+        *_flow(c),
         Budget(what="operations", count="operations", most=GEMV_WORK * n * k, look=WORK,
                model=f"{GEMV_WORK} for each of {n} x {k} weights"),
     ]  # fmt: skip
@@ -107,15 +115,11 @@ def gemm(c: Case) -> list[Budget]:
 
 def gemm_flow(c: Case) -> list[Budget]:
     """Where there is no clock: products in tl.dot, little work to unpack a weight, whole sectors, enough programs."""
-    n, k, group, m = _nkgm(c)
-    weights = cost.linear_cost(m, n, k, bits=4, group=group).weight_bytes
+    n, k, _, m = _nkgm(c)
     return [
         Budget(what="FLOP in tl.dot", count="dot", least=useful(c), look=DOT,
                model=f"at least 2 M N K = {2 * m * n * k:,}"),
         Budget(what="operations beside tl.dot", count="operations", most=GEMM_WORK * n * k, look=WORK,
                model=f"{GEMM_WORK} for each of {n} x {k} weights"),
-        Budget(what="sectors of the words", tensor="w", count="sectors", most=1.02 * weights, look=NEIGHBOURS,
-               model=f"{n} rows of {k // 64} sectors of 32 bytes + 2%"),
-        Budget(what="programs that read the words", tensor="w", count="programs", least=c.sm_count, look=FILL,
-               model=f"one at least for each of {c.sm_count} multiprocessors"),
+        *_flow(c),
     ]  # fmt: skip

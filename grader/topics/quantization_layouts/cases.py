@@ -6,9 +6,7 @@ from grader.questions import Case
 from grader.questions.draws import between, odd, rounded, spread
 
 GROUPS = (32, 64, 128)
-BEYOND_FP16 = (
-    2.0**24
-)  # how much larger the scales of "beyond fp16" are: bf16 holds the weights, fp16 does not
+BEYOND_FP16 = 2.0**24  # the scales of "beyond fp16" are so much larger: bf16 holds the weights, fp16 does not
 FP32 = {"dtypes": {"y": "fp32"}}
 
 
@@ -28,16 +26,12 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
     """A weight and the rows that meet it; with M among the sizes also a zero point for each group."""
     n, k, group, m = (case.sizes.get(s, 0) for s in "NKGM")
     positive = case.values == "positive"
-    x = (
-        np.abs(rng.standard_normal((m, k) if m else k)) + 0.5
-        if positive
-        else rng.standard_normal((m, k) if m else k)
-    )
-    x = x * BEYOND_FP16 if case.values == "beyond fp16" else x
+    beyond = BEYOND_FP16 if case.values == "beyond fp16" else 1.0
+    x = rng.standard_normal((m, k) if m else k)
+    x = (np.abs(x) + 0.5 if positive else x) * beyond
     if case.values == "a NaN":
         x[..., rng.integers(k)] = np.nan
-    scales = 2.0 ** rng.uniform(-9, -4, (n, k // group))
-    scales *= BEYOND_FP16 if case.values == "beyond fp16" else 1.0
+    scales = beyond * 2.0 ** rng.uniform(-9, -4, (n, k // group))
     found = {
         "w": words(rng, (n, k // 8), 9 if positive else 0),
         "s": rounded(scales, case.dtype),

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between, log_uniform
-from grader.topics.quantization_layouts.concepts_wrong import mistakes
+from grader.topics.quantization_layouts.concepts_wrong import CELLS
 from kernels.quantization_layouts import checkpoints, cost, reference
 
 LESSON = "course/02_quantization_layouts.ipynb"
@@ -122,7 +122,7 @@ PACK_WORDS = NumpyQuestion(
         "Code j of a word is shifted by 4 j. Widen first: codes.reshape(n, -1, 8).astype(np.uint32); then shift, and add up the last axis.",
         "(codes.reshape(len(codes), -1, 8).astype(np.uint32) << (4 * np.arange(8, dtype=np.uint32))).sum(-1, dtype=np.uint32)",
     ),
-    mistakes=mistakes("pack_words"),
+    mistakes=CELLS.mistakes("pack_words"),
 )  # fmt: skip
 
 UNPACK_WORDS = NumpyQuestion(
@@ -143,7 +143,7 @@ UNPACK_WORDS = NumpyQuestion(
         "words[..., None] >> (4 * np.arange(8)) has all eight at the bottom, one for each entry of a new last axis. Cut off what is above with & 15.",
         "(words[..., None] >> (4 * np.arange(8, dtype=np.uint32)) & 15).reshape(len(words), -1)",
     ),
-    mistakes=mistakes("unpack_words"),
+    mistakes=CELLS.mistakes("unpack_words"),
 )  # fmt: skip
 
 TO_PLANES = NumpyQuestion(
@@ -164,7 +164,7 @@ TO_PLANES = NumpyQuestion(
         "For one plane: codes.reshape(n, -1, 32).astype(np.uint32) >> b & 1 is a bit for each column; shift column j by j and add up. Then one plane after the other.",
         "np.stack([((each >> b & 1) << np.arange(32, dtype=np.uint32)).sum(-1, dtype=np.uint32) for b in range(bits)]), where each is codes.reshape(n, -1, 32).astype(np.uint32)",
     ),
-    mistakes=mistakes("to_planes"),
+    mistakes=CELLS.mistakes("to_planes"),
 )  # fmt: skip
 
 QUANTIZE_GROUPS = NumpyQuestion(
@@ -195,7 +195,7 @@ QUANTIZE_GROUPS = NumpyQuestion(
         "Without: the largest magnitude over 7, codes np.rint(w / scale) + 8. With: low and high, widened to hold 0, the scale (high - low) / 15, the zero point np.rint(-low / scale), codes np.rint(w / scale) + zero. Round the scale to fp16 before you divide by it, and clip.",
         "scales = (np.abs(blocks).max(-1) / 7).astype(np.float16); s = scales.astype(float); step = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0); codes = np.clip(np.rint(blocks * step[..., None]), -7, 7) + 8",
     ),
-    mistakes=mistakes("quantize_groups"),
+    mistakes=CELLS.mistakes("quantize_groups"),
 )  # fmt: skip
 
 QUANTIZATION_ERROR = NumpyQuestion(
@@ -217,7 +217,7 @@ QUANTIZATION_ERROR = NumpyQuestion(
         "np.repeat(scales, group, axis=1) gives each column its group's scale. Widen the codes before you subtract the zero point: uint8 has no -1.",
         "off = (codes.astype(float) - z) * s - w; then np.sqrt((off**2).mean() / (w**2).mean()), (np.abs(off) / s).max()",
     ),
-    mistakes=mistakes("quantization_error"),
+    mistakes=CELLS.mistakes("quantization_error"),
 )  # fmt: skip
 
 LAYER_BYTES = NumpyQuestion(
@@ -238,7 +238,7 @@ LAYER_BYTES = NumpyQuestion(
         "n k weights of `bits` bits; a scale of 16 bits and a zero point of zero_bits for each of n ceil(k / group) groups; X and Y with 2 bytes a number.",
         "n * k * bits / 8 + n * math.ceil(k / group) * (16 + zero_bits) / 8 + 2 * (m * k + m * n)",
     ),
-    mistakes=mistakes("layer_bytes"),
+    mistakes=CELLS.mistakes("layer_bytes"),
 )  # fmt: skip
 
 STEP_TIMES = NumpyQuestion(
@@ -260,7 +260,7 @@ STEP_TIMES = NumpyQuestion(
         "Dense: the larger of 2 weights / bandwidth and 2 m weights / peak. Packed: the stream takes weights bits / 8 / bandwidth; the arithmetic is the same, and unpacking comes on top of it, once for each of ceil(m / tile_rows) tiles.",
         "max(weights * bits / 8 / bandwidth, 2 * m * weights / peak + weights * unpack_s * math.ceil(m / tile_rows))",
     ),
-    mistakes=mistakes("step_times"),
+    mistakes=CELLS.mistakes("step_times"),
 )  # fmt: skip
 
 QUESTIONS = (

@@ -3,13 +3,7 @@
 (sentence, the cell's body) by question and mistake; ENTRY holds what the body stands in.
 """
 
-import math
-import textwrap
-from collections.abc import Callable
-
-import numpy as np
-
-from grader.questions import Mistake
+from grader.questions.cells import Cells
 
 ENTRY = {
     "pack_words": "codes",
@@ -211,35 +205,5 @@ TABLE = {
     },
 }  # fmt: skip
 
-
-def cell(name: str, body: str) -> str:
-    return f"def {name}({ENTRY[name]}):\n{textwrap.indent(body, '    ')}\n"
-
-
-def function(name: str, body: str) -> Callable:
-    """The mistake's own cell, run."""
-    names = {"math": math, "np": np}
-    exec(compile(cell(name, body), f"<{name}>", "exec"), names)
-    return names[name]
-
-
-def mistakes(name: str) -> tuple[Mistake, ...]:
-    return tuple(
-        Mistake(mistake, sentence, wrong=function(name, body))
-        for mistake, (sentence, body) in TABLE[name].items()
-    )
-
-
-RIGHT = {
-    "pack_words": pack(),
-    "to_planes": planes(),
-    "quantize_groups": quantize(),
-    "quantization_error": error(),
-    "layer_bytes": layer(),
-    "step_times": times(),
-    "dispatch": choose(),
-}
-MADE = {
-    f"quantization_layouts.{name}": {mistake: cell(name, body) for mistake, (_, body) in rows.items()}
-    for name, rows in TABLE.items()
-}
+CELLS = Cells(ENTRY, TABLE)
+MADE = CELLS.made("quantization_layouts")

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
-from grader.topics.quantization_layouts.concepts_wrong import mistakes
+from grader.topics.quantization_layouts.concepts_wrong import CELLS
 
 LESSON = "course/02_quantization_layouts.ipynb"
 KERNELS = ("gemv", "gemm", "unpack + library", "dense")
@@ -85,7 +85,7 @@ DISPATCH = NumpyQuestion(
         "The first measured number that is not below `rows`, or the largest there is. Strike out the gemv where rows > gemv_rows and dense where no copy is kept; of what is left at that number, the smallest time.",
         "known = sorted({m for m, _, _ in measured}); at = next((m for m in known if m >= rows), known[-1]); then min((us, name) for m, name, us in measured if m == at and it may run)[1]",
     ),
-    mistakes=mistakes("dispatch"),
+    mistakes=CELLS.mistakes("dispatch"),
 )  # fmt: skip
 
 QUESTIONS = (DISPATCH,)

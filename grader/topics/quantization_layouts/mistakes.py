@@ -53,22 +53,19 @@ def all_weights(inputs: dict, case: Case) -> np.ndarray:
     return (codes_by(inputs) - z) * reference.along_k(inputs["s"], group)
 
 
-def part(k_end: Callable) -> Callable:
-    """The sum over the first `k_end(K)` columns alone."""
+def part(k_end: Callable, k_start: Callable = lambda k: 0) -> Callable:
+    """The sum over columns `k_start(K)` to `k_end(K)` alone."""
 
     def wrong(inputs: dict, case: Case) -> dict:
-        kept = slice(0, max(0, k_end(case.sizes["K"])))
+        k = case.sizes["K"]
+        kept = slice(k_start(k), max(0, k_end(k)))
         return stored(reference.linear(inputs["x"][..., kept], all_weights(inputs, case)[:, kept]), case)
 
     return wrong
 
 
 def last_alone(block: int) -> Callable:
-    def wrong(inputs: dict, case: Case) -> dict:
-        last = slice((case.sizes["K"] - 1) // block * block, None)
-        return stored(reference.linear(inputs["x"][..., last], all_weights(inputs, case)[:, last]), case)
-
-    return wrong
+    return part(lambda k: k, k_start=lambda k: (k - 1) // block * block)
 
 
 def narrow(dtype: str, block: int) -> Callable:

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between, log_uniform
-from grader.topics.roofline.concepts_wrong import mistakes
+from grader.topics.roofline.concepts_wrong import CELLS
 from kernels.roofline import cost
 
 LESSON = "course/00_roofline.ipynb"
@@ -91,7 +91,7 @@ PRODUCT_INTENSITY = NumpyQuestion(
         "2 m n k FLOP, since a multiply-add is two. A has m k elements, B k n, C m n, each of elem_bytes.",
         "2 * m * n * k / (elem_bytes * (m * k + k * n + m * n))",
     ),
-    mistakes=mistakes("product_intensity"),
+    mistakes=CELLS.mistakes("product_intensity"),
 )
 
 ROOF = NumpyQuestion(
@@ -118,7 +118,7 @@ ROOF = NumpyQuestion(
         "Memory allows bandwidth * intensity FLOP per second, the units allow peak; the lower one counts. The ridge is peak / bandwidth.",
         'min(peak, bandwidth * intensity), "memory" if intensity < peak / bandwidth else "compute"',
     ),
-    mistakes=mistakes("roof"),
+    mistakes=CELLS.mistakes("roof"),
 )
 
 TIME_TERMS = NumpyQuestion(
@@ -144,7 +144,7 @@ TIME_TERMS = NumpyQuestion(
         "Bytes over bandwidth; FLOP over the rate that is really reached, peak * efficiency; the larger of the two, and the overhead on top.",
         "m, c = bytes_moved / bandwidth, flops / (peak * efficiency); then m, c, max(m, c) + overhead_s, and the name of max(m, c, overhead_s)",
     ),
-    mistakes=mistakes("time_terms"),
+    mistakes=CELLS.mistakes("time_terms"),
 )
 
 TILE_SECTORS = NumpyQuestion(
@@ -183,7 +183,7 @@ TILE_SECTORS = NumpyQuestion(
         "Its address is (r * row_length + c) * elem_bytes, its sector that address // 32. How many different ones do all elements of the tile have?",
         "len({(r * row_length + c) * elem_bytes // 32 for r in range(rows) for c in range(cols)})",
     ),
-    mistakes=mistakes("tile_sectors"),
+    mistakes=CELLS.mistakes("tile_sectors"),
 )
 
 PLAN_BYTES = NumpyQuestion(
@@ -216,7 +216,7 @@ PLAN_BYTES = NumpyQuestion(
         "Each kernel reads one tensor and writes one: 2 * rows * width * elem_bytes. Count the kernels of the plan, and those of the unfused chain.",
         "one = 2 * rows * width * elem_bytes; len(groups) * one, (sum(groups) - len(groups)) * one",
     ),
-    mistakes=mistakes("plan_bytes"),
+    mistakes=CELLS.mistakes("plan_bytes"),
 )
 
 QUESTIONS = (PRODUCT_INTENSITY, ROOF, TIME_TERMS, TILE_SECTORS, PLAN_BYTES)

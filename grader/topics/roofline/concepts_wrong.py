@@ -3,13 +3,7 @@
 (sentence, the cell's body) by question and mistake; ENTRY holds what the body stands in.
 """
 
-import math
-import textwrap
-from collections.abc import Callable
-
-import numpy as np
-
-from grader.questions import Mistake
+from grader.questions.cells import Cells
 
 ENTRY = {
     "product_intensity": "m, n, k, elem_bytes",
@@ -181,26 +175,5 @@ TABLE = {
     },
 }
 
-
-def cell(name: str, body: str) -> str:
-    return f"def {name}({ENTRY[name]}):\n{textwrap.indent(body, '    ')}\n"
-
-
-def function(name: str, body: str) -> Callable:
-    """The mistake's own cell, run."""
-    names = {"math": math, "np": np}
-    exec(compile(cell(name, body), f"<{name}>", "exec"), names)
-    return names[name]
-
-
-def mistakes(name: str) -> tuple[Mistake, ...]:
-    return tuple(
-        Mistake(mistake, sentence, wrong=function(name, body))
-        for mistake, (sentence, body) in TABLE[name].items()
-    )
-
-
-MADE = {
-    f"roofline.{name}": {mistake: cell(name, body) for mistake, (_, body) in rows.items()}
-    for name, rows in TABLE.items()
-}
+CELLS = Cells(ENTRY, TABLE)
+MADE = CELLS.made("roofline")

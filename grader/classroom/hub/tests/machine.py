@@ -6,7 +6,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.places import ROOT
+from grader.tools.ports import free_ports
 
 CONFIG = ROOT / "grader/classroom/hub/jupyterhub_config.py"
 
@@ -44,14 +44,6 @@ def run(*command, **options) -> str:
     )
     assert done.returncode == 0, f"{command}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout
-
-
-def free_ports(count: int) -> list[int]:
-    opened = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in opened]
-    for one in opened:
-        one.close()
-    return ports
 
 
 @dataclass
