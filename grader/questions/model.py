@@ -90,9 +90,8 @@ class Budget:
 
     what: str  # "read of A"
     count: str = "dedup"  # one of COUNTS
-    tensor: str = (
-        "all"  # an operand, "scratch", or "all": every operand and all scratch; of no use to operations
-    )
+    # an operand, "scratch", or "all": every operand and all scratch; of no use to operations
+    tensor: str = "all"
     access: str = "load"  # load, store, atomic or any
     most: float = math.inf
     least: float = 0.0
@@ -122,9 +121,8 @@ class Speed:
     full: float
     none: float
     bound: Callable = None  # (case) -> (flops, bytes): for the physics veto
-    sampled: Callable = (
-        None  # one of grader/questions/samples.py, where the whole timed case is too much for float64
-    )
+    # one of grader/questions/samples.py, where the whole timed case is too much for float64
+    sampled: Callable = None
 
 
 ROOT = Path(__file__).parents[2]
@@ -192,21 +190,17 @@ class KernelQuestion(Question):
     tensors: tuple[Tensor, ...]
     inputs: Callable  # (case, rng) -> {input: array of the case's dtype}
     tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
-    agree: Callable | None = (
-        None  # (inputs, case, outputs, want) -> sentence, where equality is not the question
-    )
-    metered: Callable | None = (
-        None  # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
-    )
+    # (inputs, case, outputs, want) -> sentence, where equality is not the question
+    agree: Callable | None = None
+    # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
+    metered: Callable | None = None
     budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]
-    useful: Callable | None = (
-        None  # case -> FLOP that the operation itself needs: what a picture may show as merit
-    )
+    # case -> FLOP that the operation itself needs: what a picture may show as merit
+    useful: Callable | None = None
     most_launches: int = 1
     compile_case: Case | None = None  # compiled for the targets; its values are judged too
-    sampled: Callable | None = (
-        None  # one of grader/questions/samples.py, where the compiled case is too large to run whole
-    )
+    # one of grader/questions/samples.py, where the compiled case is too large to run whole
+    sampled: Callable | None = None
     targets: tuple[int, ...] = (90,)
     instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
     most_spills: int = 0

@@ -28,9 +28,8 @@ class Row:
     peers: dict[str, Factory] = field(default_factory=dict)
     mode: str = "cold"
     quick: bool = False  # part of --quick too
-    check_peer: Callable[[Any, Any], float] | None = (
-        None  # where peers may rightly give other answers than ours
-    )
+    # where peers may rightly give other answers than ours
+    check_peer: Callable[[Any, Any], float] | None = None
     facts: dict = field(default_factory=dict)  # more to record: JSON-ready
 
     def __post_init__(self):

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from kernels import parts, require
 from kernels.next_bottleneck.cost_metrics import NEAR_ROOF
 
-WAIT_SHARE = (
-    0.10  # launch gaps above this call for action, says the source; the other waits take the same bar
-)
+# launch gaps above this call for action, says the source; the other waits take the same bar
+WAIT_SHARE = 0.10
 SKEW = 1.05
 
 PATHS = {  # bottleneck -> what to try, in this order

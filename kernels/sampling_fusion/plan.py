@@ -17,9 +17,8 @@ class Config:
     finish_warps: int = 0  # of a launch of its own; 0: the last program of a row to arrive finishes it
     at_once: int = 64  # chosen groups a tile of the second read
     sets: int = 256  # sets of groups, whose best are compared all with all
-    tile: int = (
-        16384  # bytes of logits that one program reads; 4 a token of any type where noise is drawn for each
-    )
+    # bytes of logits that one program reads; 4 a token of any type where noise is drawn for each
+    tile: int = 16384
 
 
 FEW = Config(num_warps=16)  # nothing else runs: all threads for one row, and no second launch

@@ -136,9 +136,8 @@ LANES = "how many lanes of the last piece are masked: they take instructions all
 DOT = "does the product go through tl.dot?"
 TILES = "the sides of the tile: each program loads a band of A as high as its tile and a band of B as wide"
 EDGES = 1.1
-PIECES = (
-    1.6  # operations a number: pieces of 128 or 256 stay within, a single block for 1,100 numbers does not
-)
+# operations a number: pieces of 128 or 256 stay within, a single block for 1,100 numbers does not
+PIECES = 1.6
 
 
 def paced(alpha: float, kind: str = "a plain size", values: str = "normal", **sizes: int) -> Case:

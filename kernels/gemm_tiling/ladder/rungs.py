@@ -19,9 +19,8 @@ class Rung:
     resident: (
         int  # programs that a multiprocessor of an H100 or H200 runs at a time: registers and shared memory
     )
-    sectors: int | None = (
-        None  # that a warp's load of its lanes' operand touches; None: whole tiles are loaded
-    )
+    # that a warp's load of its lanes' operand touches; None: whole tiles are loaded
+    sectors: int | None = None
     hopper: bool = False  # sm_90 only
     size: int = 4096  # M = N = K of what it is timed on
     aside: bool = False  # no rung: an earlier lever looked at again, where more depends on it

@@ -12,9 +12,8 @@ from grader.topics.sampling_fusion.tests.biases import BIASES, DRAWS, ONCE_IN, R
 from kernels.sampling_fusion.requests import pack_bits
 
 ALARM = 1e-6  # what is promised: not one right sampler in so many is refused
-UNIFORM_WITHIN = (
-    1.95  # of the distance of Kolmogorov and Smirnov, times the root of the number: once in 1000 by chance
-)
+# of the distance of Kolmogorov and Smirnov, times the root of the number: once in 1000 by chance
+UNIFORM_WITHIN = 1.95
 
 
 def test_tail_limit_and_power_by_the_tables():
