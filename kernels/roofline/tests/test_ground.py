@@ -74,9 +74,9 @@ def test_the_record_has_what_the_lesson_reads():
     assert 0.79 < rates[0] / 989 < 0.83 and 0.65 < rates[1] / 989 < 0.70
     assert RUN["power"]["rested_mhz"] > 1830 > 1600 > RUN["power"]["sustained_mhz"]
     ours = [us for name, us in RUN["host_us"].items() if name.startswith("the course's")]
-    assert min(ours) == max(RUN["host_us"].values()) > 30 and 10 < RUN["host_us"]["torch.matmul"] < 12
+    assert min(ours) == max(RUN["host_us"].values()) > 30 and 10 < RUN["host_us"]["torch.matmul"] < 13
     assert (
-        6 < RUN["launches"]["launched from Python"] < 7
+        7 < RUN["launches"]["launched from Python"] < 8
         and 1 < RUN["launches"]["replayed in a CUDA graph"] < 1.2
     )
 
@@ -93,9 +93,9 @@ def test_strides_follow_the_sectors_up_to_8_and_pay_more_beyond():
     first = RUN["strides"][0]["us"]
     times = {row["stride"]: row["us"] / first for row in RUN["strides"]}
     assert all(0.79 * stride < times[stride] <= stride for stride in (1, 2, 4, 8))
-    assert 12 < times[16] < 13 and 14 < times[32] < 15
+    assert 12.5 < times[16] < 12.7 and 15 < times[32] < 15.2
     moved = [64 * row["useful_tb_s"] / 4 for row in RUN["strides"] if row["stride"] >= 16]
-    assert all(3.9 < rate < 4.8 for rate in moved), (
+    assert all(3.7 < rate < 4.8 for rate in moved), (
         "64 bytes for each number come to a copy's speed, 32 to half"
     )
 
@@ -103,4 +103,16 @@ def test_strides_follow_the_sectors_up_to_8_and_pay_more_beyond():
 def test_a_program_too_many_is_a_wave_more():
     times = {row["programs"]: row["us"] / RUN["waves"][0]["us"] for row in RUN["waves"]}
     assert max(times[1], times[66], times[132]) < 1.02
-    assert 1.87 < times[133] < 1.91 > times[264] and 2.75 < times[265] < 2.79
+    assert 1.855 < times[133] < 1.865 > times[264] and 2.70 < times[265] < 2.72
+
+
+def test_few_programs_follow_littles_law_and_many_queue():
+    """A round of the lesson's sentences: bytes on order over the rate is how long a byte was on its way."""
+    rows = RUN["flight"]
+    ns = {row["programs"]: 1e-3 * row["programs"] * row["bytes_each"] / row["tb_s"] for row in rows}
+    assert all(410 < ns[programs] < 420 for programs in (8, 66, 132))
+    assert 575 < ns[1056] < 585 and 980 < ns[2112] < 1000
+    rates = {row["programs"]: row["tb_s"] for row in rows}
+    assert rates[1056] / rates[2112] == pytest.approx(5 / 6, abs=0.03)
+    ceiling = json.loads((KERNELS / "roofline" / "results" / "h200.json").read_text())["ceilings"]["copy"]
+    assert 1e12 * rates[2112] > ceiling, "reading alone is no slower than a copy"
