@@ -8,11 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 PACKAGES = ("kernels", "widgets", "grader")
-UNWATCHED = {
-    ".git",
-    ".venv",
-    "work",
-    "site",
+MADE_AT_THE_TOP = {".git", ".venv", "work", "site"}
+MADE_ANYWHERE = {
     "__pycache__",
     ".pytest_cache",
     ".ruff_cache",
@@ -26,9 +23,11 @@ def files(root: Path) -> list[Path]:
         command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
         return sorted(path for name in set(names) if name and (path := root / name).is_file())
-    return sorted(
-        p for p in root.rglob("*") if p.is_file() and not UNWATCHED & set(p.relative_to(root).parts)
-    )
+    return sorted(p for p in root.rglob("*") if p.is_file() and not _made(p.relative_to(root).parts))
+
+
+def _made(parts: tuple[str, ...]) -> bool:
+    return parts[0] in MADE_AT_THE_TOP or not MADE_ANYWHERE.isdisjoint(parts)
 
 
 def modules(root: Path, *rooms: str, tests: bool = False) -> list[Path]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.tools import gates
-from grader.tools.gates import references, rooms
+from grader.tools.gates import references, rooms, tree
 
 ROOT = Path(__file__).parents[4]
 
@@ -232,3 +232,12 @@ def test_ruff_has_nothing_to_say():
             [sys.executable, "-m", "ruff", *command, "."], cwd=ROOT, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_copy_without_git_holds_the_same_files(tmp_path):
+    """As somebody has who downloaded an archive: what is made is left out at the top alone, so widgets/site/ stays."""
+    kept = {path.relative_to(ROOT) for path in tree.files(ROOT)}
+    for name in kept | {Path("work/mine.ipynb"), Path("site/index.html"), Path("grader/__pycache__/a.pyc")}:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert {path.relative_to(tmp_path) for path in tree.files(tmp_path)} == kept
