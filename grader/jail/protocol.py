@@ -152,6 +152,7 @@ def _plan_or_error(row, case: dict, texts: int, dtypes: dict):
         "a kernel for each step",
     )
     scratch = _scratch(plan.get("scratch"), dtypes)
+    need(not scratch.keys() & {t["name"] for t in case["tensors"]}, "scratch of names of its own")
     known = known_names(case, scratch)
     return Plan(scratch, tuple(_step(s, k, texts, known) for s, k in zip(steps, kernels, strict=True)))
 

@@ -62,6 +62,11 @@ def make_plan(module, entry: str, case: dict) -> plans.Plan:
         plan = plans.read(value, set(kernels_of(module)), tuned)
     except plans.BadPlan as bad:
         raise AnswerError("launch", str(bad), kind="BadPlan") from None
+    if taken := sorted(plan.scratch.keys() & {t["name"] for t in case["tensors"]}):
+        message = (
+            f"scratch must have names of its own, got {', '.join(taken)}, which is a tensor of this question"
+        )
+        raise AnswerError("launch", message, kind="BadPlan")
     exchange(plan, case.get("instead", {}))
     return plan
 

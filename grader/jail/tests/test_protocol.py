@@ -47,6 +47,9 @@ LIES = {
     "a text by a truth value": lambda r: r["cases"][0]["kernels"][0].update(text=True),
     "a tensor of another question": lambda r: r["cases"][0]["kernels"][0].update(arguments=["y_ptr"]),
     "markup for a name": lambda r: r["cases"][0]["plan"]["steps"][0].update(kernel="<script>"),
+    "scratch that passes for a tensor": lambda r: r["cases"][0]["plan"].update(
+        scratch={"x": SCRATCH["part"]}
+    ),
     "markup for scratch": lambda r: r["cases"][0]["plan"].update(scratch={"<b>": SCRATCH["part"]}),
     "a fill that is code": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(fill="__import__('os')"),
     "a shape without end": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(
