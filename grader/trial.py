@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from grader import questions
-from grader.judge import answer, parts, report, returned, traffic
+from grader.judge import answer, calls, parts, report, traffic
 from grader.judge.cases import from_error, judge_case
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import PUBLIC, KernelEvidence
+from grader.judge.other_launch import launch_to_blame
 
 
 class Trial:
@@ -84,9 +85,10 @@ def run_numpy(evidence, case) -> Trial:
     trial.outputs = {name: np.array(a) for name, a in outcome.arrays.items()}
     parts = want if isinstance(want, tuple | list) else [want]  # of shapes that may differ
     trial.want = {f"r{i}": np.asarray(part) for i, part in enumerate(parts)}
-    trial.error = returned.compare(
-        question, question.entry, outcome.header["results"][0], want, outcome.arrays
-    )
+    ((_, wrong),) = calls.compared(question, [call], outcome)
+    if wrong:
+        known = calls.confirmed_mistake(evidence, wrong.facts.get("seen", {}))
+        trial.error, trial.look = wrong.came, known or wrong.look
     return trial
 
 
@@ -105,7 +107,7 @@ def run_kernel(evidence: KernelEvidence, case) -> Trial:
     try:
         judge_case(question, ran, (), evidence.poisoned)
     except Failed as failed:
-        trial.error, trial.look = failed.came, failed.look
+        trial.error, trial.look = failed.came, launch_to_blame(evidence, PUBLIC, failed) or failed.look
     except (Refusal, Unclear) as trouble:
         trial.error = str(trouble)
     return trial

@@ -207,8 +207,16 @@ def _how_it_ended(status: dict, limits: Limits) -> str:
     if code == -signal.SIGKILL:
         return "the process of the answer was killed, most likely for the memory it used"
     if code < 0:
-        return f"the process of the answer crashed ({signal.Signals(-code).name})"
+        return f"the process of the answer crashed ({signal_name(-code)})"
     return f"the process of the answer ended itself (exit code {code}) without giving a result"
+
+
+def signal_name(number: int) -> str:
+    """Those of real time have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 class Programs:

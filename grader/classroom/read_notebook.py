@@ -29,9 +29,12 @@ def fewer_rights() -> None:
     import resource
 
     for limit, value in (
-        (resource.RLIMIT_CPU, CPU_S), (resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 16),
-    ):  # fmt: skip
+        (resource.RLIMIT_CPU, CPU_S),
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 16),
+    ):
         resource.setrlimit(limit, (value, value))
 
 

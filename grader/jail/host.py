@@ -11,19 +11,32 @@ NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
 FORGED = "the answer wrote into the grader's own channel"
 
 
-def lower(source: str, entry: str, cases: list[dict], target: int, level: int | None = None):
+def lower(
+    source: str, entry: str, cases: list[dict], target: int, level: int | None = None, limits=LOWER_LIMITS
+):
     """(Outcome, Lowered or None): the plans and texts of all cases, asked once."""
     task = protocol.lower_request(source, entry, cases, target)
-    outcome = warm.programs(LOWER, level).ask(task, {}, LOWER_LIMITS)
+    outcome = warm.programs(LOWER, level).ask(task, {}, limits)
     if outcome.error:
         return outcome, None
     try:
         return outcome, protocol.lowered(outcome.header, cases, DTYPES)
     except protocol.BadReply:
-        return warm.Outcome(ended=FORGED, seconds=outcome.seconds, cpu_s=outcome.cpu_s), None
+        return _forged(outcome), None
 
 
 def call(source: str, entry: str, calls: list, arrays: dict, limits=NUMPY_LIMITS, level: int | None = None):
     """A numpy answer on a list of encoded calls."""
-    task = {"source": source, "entry": entry, "calls": calls}
-    return warm.programs(NUMPY, level).ask(task, arrays, limits)
+    request = protocol.CallRequest(source, entry, calls)
+    outcome = warm.programs(NUMPY, level).ask(request.task(), arrays, limits)
+    if outcome.error:
+        return outcome
+    try:
+        protocol.require_results(request, outcome.header, outcome.arrays)
+    except protocol.BadReply:
+        return _forged(outcome)
+    return outcome
+
+
+def _forged(outcome: warm.Outcome) -> warm.Outcome:
+    return warm.Outcome(ended=FORGED, seconds=outcome.seconds, cpu_s=outcome.cpu_s)

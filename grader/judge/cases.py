@@ -77,8 +77,9 @@ WHERE_TO_LOOK = {
     "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
 PLACES = {"launch": "launch(p), and what it names"}  # where no line is to blame
+OUTSIDE, UNWRITTEN = "an access outside a tensor", "elements that were never written"
 ERROR_IN_WORDS = {
-    "OutOfBounds": "an access outside a tensor",
+    "OutOfBounds": OUTSIDE,
     "Ended": "its process was stopped or ended itself",
     "NotImplementedError": "not started",
 }
@@ -160,7 +161,7 @@ def _gap_written(run: Run):
 TROUBLES = {
     "a written input": _input_written,
     "two programs that race": _race,
-    "elements that were never written": _unwritten,
+    UNWRITTEN: _unwritten,
     "a write between the rows of a tensor": _gap_written,
 }
 

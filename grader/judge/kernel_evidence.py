@@ -125,12 +125,12 @@ class KernelEvidence(Evidence):
         return joined([one if isinstance(one, Lowered) else nothing(one, hidden) for one in found])
 
     def _asked(self, purposes: list[int]) -> Lowered | Outcome:
-        tasks = [self._told(self.cases[purpose]) for purpose in purposes]
+        tasks = [self.told(self.cases[purpose]) for purpose in purposes]
         outcome, found = jail.lower(self.source, self.question.entry, tasks, self.target, self.level)
         self.count(outcome)
         return found if found is not None else outcome
 
-    def _told(self, case: Case) -> dict:
+    def told(self, case: Case) -> dict:
         """All that an answer learns of a case."""
         scalars = {n: ["fp32" if isinstance(v, float) else "i32", v] for n, v in case.scalars.items()}
         tensors = [shape_only(spec, case).as_task() for spec in self.question.tensors]
@@ -142,12 +142,6 @@ class KernelEvidence(Evidence):
         if isinstance(found, Outcome):
             return found.error
         return found.plans[self.order.index(purpose)]
-
-    def texts(self, purpose: int) -> list[str]:
-        plan = self.plan(purpose)
-        return (
-            sorted({self._lowered.texts[step.text] for step in plan.steps}) if isinstance(plan, Plan) else []
-        )
 
     # ---- from the machine: values and counts
 
@@ -186,12 +180,12 @@ class KernelEvidence(Evidence):
         return Run(case, hidden, plan, placed, inputs, want, outcome)
 
     def interpret(self, purpose: int, placed: list[Placed], **how) -> Outcome:
-        plan, case = self.plan(purpose), self.cases[purpose]
+        return self.launch(self.cases[purpose], self.plan(purpose), self.lowered().texts, placed, **how)
+
+    def launch(self, case: Case, plan: Plan, texts: tuple[str, ...], placed: list[Placed], **how) -> Outcome:
         settings = {"sm_count": case.sm_count, "repeatable": self.question.repeatable, **how}
         values = machine.numbers(case, plan, placed)
-        return machine.run_case(
-            self._lowered.texts, plan, placed, values=values, level=self.level, **settings
-        )
+        return machine.run_case(texts, plan, placed, values=values, level=self.level, **settings)
 
     def poisoned(self, run: Run) -> list[dict]:
         """Which masked loads without other= reach a result of this case, by line, and which outputs."""

@@ -6,9 +6,14 @@ import numpy as np
 
 WORDS = {1: ("element",), 2: ("row", "column")}
 FACTORS = {
-    "ln 2": np.log(2), "log2 e": 1 / np.log(2), "the root of 2": 2**0.5, "1 / the root of 2": 0.5**0.5, "e": np.e,
-    "1 / e": 1 / np.e, "-1": -1.0,
-}  # fmt: skip
+    "ln 2": np.log(2),
+    "log2 e": 1 / np.log(2),
+    "the root of 2": 2**0.5,
+    "1 / the root of 2": 0.5**0.5,
+    "e": np.e,
+    "1 / e": 1 / np.e,
+    "-1": -1.0,
+}
 ALIKE = 1e-3  # how far a factor may vary in fp32
 ALIKE_HALF = 1e-2  # and in 16 bits
 LISTED = 4  # places told one by one

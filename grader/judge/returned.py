@@ -69,13 +69,21 @@ def _dict(question, name: str, encoded, want: dict, arrays: dict) -> Difference 
     keys = {str(k) for k in want}
     if not isinstance(mine, dict) or set(mine) != keys:
         got = (
-            f"the keys {', '.join(sorted(map(str, mine)))}"
+            f"the keys {few(sorted(map(str, mine)))}"
             if isinstance(mine, dict)
             else came_in_words(encoded, arrays)
         )
         return f"{name} must be a dict with the keys {', '.join(map(str, want))}, got {got}"
     troubles = (differs(question, f"{name}[{k!r}]", mine[str(k)], w, arrays) for k, w in want.items())
     return next(filter(None, troubles), "")
+
+
+MOST_NAMED = 8
+
+
+def few(names: list[str]) -> str:
+    said = ", ".join(name[:40] for name in names[:MOST_NAMED])
+    return said + f" and {len(names) - MOST_NAMED} more" * (len(names) > MOST_NAMED)
 
 
 def array_of(encoded, arrays: dict) -> np.ndarray | None:

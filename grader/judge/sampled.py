@@ -1,11 +1,12 @@
 """Values of the compiled case: whole where that is cheap, else of drawn programs on its full-size inputs."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
-from grader.judge.cases import describe, differs, judge_case, judge_effects, refuse_error
-from grader.judge.failed import Failed
+from grader.judge.cases import UNWRITTEN, describe, differs, judge_case, judge_effects, refuse_error
+from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
 
 PROGRAMS = 24  # drawn ones, beside the corners of the grid
@@ -18,7 +19,7 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
     question, plan = evidence.question, evidence.plan(COMPILED)
     if isinstance(plan, dict) or question.sampled is None:
         return judge_case(question, evidence.run(COMPILED), [])
-    if len(plan.steps) > 1 or plan.scratch or any('"tt.atomic' in text for text in evidence.texts(COMPILED)):
+    if len(plan.steps) > 1 or plan.scratch or uses_atomics(evidence):
         run = evidence.run(COMPILED, seconds=WHOLE_S)
         judge_effects(run)
         return judge_written(evidence, run, whole=True)
@@ -27,7 +28,14 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
     for placed in run.placed:
         if placed.spec.role != "in":
             judge_share(run, placed, chosen(evidence))
-    return judge_written(evidence, run, whole=False)
+    judge_written(evidence, run, whole=False)
+    return judge_places(evidence, run)
+
+
+def uses_atomics(evidence: KernelEvidence) -> bool:
+    """As the machine's own print says: what came from the jail is nobody's to search."""
+    printed = (evidence.printed_texts()[step.text].get("text", "") for step in evidence.plan(COMPILED).steps)
+    return any(word in text for text in printed for word in ("tt.atomic", "tt.descriptor_reduce"))
 
 
 def chosen(evidence: KernelEvidence) -> list[int]:
@@ -50,7 +58,7 @@ def judge_share(run: Run, placed, programs: list[int]) -> None:
             f"at the size that is compiled ({describe(run)}): {len(programs)} programs drawn from {grid:,} wrote "
             f"{wrote.sum():,} elements of {name}, where {all_of_it * len(programs) // grid:,} fall to so many",
             "the grid and the mask of the store at this size: which programs store nothing, or only a part?",
-            told="elements that were never written",
+            told=UNWRITTEN,
         )
 
 
@@ -60,6 +68,22 @@ def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
         return bool(wrote.min() * grid < all_of_it)
     spread = wrote.std() / math.sqrt(len(wrote))
     return bool((wrote.mean() + SURE * spread) * grid < all_of_it)
+
+
+def judge_places(evidence: KernelEvidence, run: Run) -> None:
+    """All programs of the grid: nothing of what they store is computed, but where, so that none can be left out."""
+    outcome = evidence.count(evidence.interpret(COMPILED, run.placed, operation="stores", seconds=WHOLE_S))
+    refuse_error(replace(run, outcome=outcome))
+    if outcome.header["undecided"]:
+        raise Unclear(f"{describe(run)}: {outcome.header['undecided']}")
+    for name, missing in outcome.header["unwritten"].items():
+        place = ", ".join(map(str, missing["first"]))
+        raise Failed(
+            f"at the size that is compiled ({describe(run)}): {missing['count']:,} elements of {name} were never written, "
+            f"the first is {name}[{place}]",
+            "the grid and the mask of the store at this size: which programs store nothing, or only a part?",
+            told=UNWRITTEN,
+        )
 
 
 def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
@@ -72,10 +96,9 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
             continue
         got[name], there[name] = (dense if whole else sparse)(run, placed)
         if not there[name].any() or whole and not there[name].all():
-            missing = "elements that were never written"
             raise Failed(
                 f"{where}: {np.count_nonzero(~there[name]):,} elements of {name} were never written",
-                told=missing,
+                told=UNWRITTEN,
             )
     picked = question.sampled(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
     for inputs, part, places in picked:

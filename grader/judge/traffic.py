@@ -108,13 +108,10 @@ def spent(run: Run, budget: Budget) -> float:
         return sum(
             sum(n for kind, n in launch["operations"].items() if kind in FLOATS) for launch in launches
         )
-    names = names_of(run, budget)
-    kinds = ("load", "store", "atomic") if budget.access == "any" else (budget.access,)
     counts = [
         launch["tensors"].get(name, {}).get(kind, {}).get(budget.count, 0)
         for launch in launches
-        for name in names
-        for kind in kinds
+        for name, kind in accesses(run, budget)
     ]
     return max(counts, default=0) if budget.count == "programs" else sum(counts)
 
@@ -122,6 +119,18 @@ def spent(run: Run, budget: Budget) -> float:
 FLOATS = ("float", "special")
 BESIDE_TENSOR_CORES = ("fp32:ieee", "fp64")  # dots that fused multiply-adds do
 WIDE = ("fp32", "fp64")  # an operand's dtype, with whatever precision behind it
+
+
+def accesses(run: Run, budget: Budget) -> list[tuple[str, str]]:
+    """What counts. An atomic on an output is a store of it, and an output that is read back serves as scratch."""
+    outputs = [p.spec.name for p in run.placed if p.spec.role != "in"]
+    kinds = ("load", "store", "atomic") if budget.access == "any" else (budget.access,)
+    found = [(name, kind) for name in names_of(run, budget) for kind in kinds]
+    if budget.access == "store":
+        found += [(name, "atomic") for name in names_of(run, budget) if name in outputs]
+    if budget.tensor == "scratch" and "load" in kinds:
+        found += [(name, "load") for name in outputs]
+    return found
 
 
 def names_of(run: Run, budget: Budget) -> list[str]:

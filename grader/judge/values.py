@@ -4,6 +4,7 @@ from grader.judge import on_gpu, sampled
 from grader.judge.cases import judge_case
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
+from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
 from grader.questions import Part
 
@@ -44,13 +45,15 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
     for number, purpose in enumerate(public):
         evidence.say(f"running {len(public)} public cases … {number}/{len(public)}")
         runs.append(evidence.run(purpose))
-    for run in runs:
+    for purpose, run in zip(public, runs, strict=True):
         try:
             judge_case(evidence.question, run, runs, evidence.poisoned)
             right += 1
         except Failed as failed:
-            first = first or failed
+            if first is None:
+                first, at = failed, purpose
     if first:
+        first.look = launch_to_blame(evidence, at, first) or first.look
         first.told = ""
         if right:
             first.came = f"{right} of {len(runs)} public cases are right; {first.came}"
@@ -77,6 +80,7 @@ def shown_with_another(evidence: KernelEvidence, purpose: int, failed: Failed, r
             judge_case(evidence.question, run, runs[:shown], again.poisoned)
         except Failed as like_it:
             came += f". A case of that kind, drawn anew for you to see: {like_it.came}"
-            return Failed(came, known or like_it.look, told=came, known=bool(known))
+            look = known or launch_to_blame(again, purpose, like_it) or like_it.look
+            return Failed(came, look, told=came, known=bool(known))
     look = known or "what this kind of case changes, compared with the public ones"
     return Failed(came, look, told=came, known=bool(known))

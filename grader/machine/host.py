@@ -25,7 +25,7 @@ def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None,
     )
     given = {one.spec.name: one.storage for one in tensors if one.spec.role != "out" and one.storage.size}
     outcome = warm.programs(MACHINE, level).ask(request.task(), given, LIMITS)
-    if operation == "run" and not outcome.error:
+    if operation in ("run", "stores") and not outcome.error:
         try:
             protocol.run_reply(request, outcome.header, outcome.arrays, dtype_name)
         except protocol.BadReply as bad:

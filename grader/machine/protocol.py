@@ -41,7 +41,8 @@ class RunRequest:
     counting: str = "full"
     seed: int = 0
     seconds: float = 20.0
-    operation: str = "run"  # or "poison": which masked loads without `other` reach a result
+    # or "poison": which masked loads without `other` reach a result; "stores": what no program writes
+    operation: str = "run"
 
     def task(self) -> dict:
         return {**vars(self), "steps": [step.plain() for step in self.steps]}
@@ -49,6 +50,8 @@ class RunRequest:
     def arrays(self) -> dict[str, tuple[str, int]]:
         """(dtype, elements) of every array that a reply may hold; -1 elements: as many as the programs wrote."""
         expected = {}
+        if self.operation == "stores":
+            return expected
         if self.programs:
             for tensor in (t for t in self.tensors if t["role"] in ("out", "inout")):
                 expected |= {tensor["name"]: (tensor["dtype"], -1)}

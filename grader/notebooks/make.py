@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 
-from . import labs, opening, refusals, text
+from . import judged, labs, opening, refusals, text
 
 PICTURES_AND_DATA = {".svg", ".png", ".json", ".csv"}
 SKIPPED = {".ipynb_checkpoints", "__pycache__"}
@@ -74,16 +74,18 @@ def sources(root: Path, topics: list[str]) -> list[Path]:
 
 def _convert(root: Path, path: Path, build: Build, references: set[str]):
     """One text -> one notebook, with everything said that is wrong in it."""
-    words = (root / path).read_text(encoding="utf-8")
+    words, unknown = judged.filled((root / path).read_text(encoding="utf-8"), topic(path))
+    for line, what in unknown:
+        build.refuse(path.as_posix(), what, line)
     notebook, complaints = text.read(words, _points(topic(path), path.stem))
     complaints += [(cell, what) for cell in notebook.cells for what in refusals.in_cell(cell, references)]
     complaints += refusals.in_order(notebook)
     lines = text.lines_of(words, notebook)
     for cell, what in complaints:
-        build.refuse(path.as_posix(), what, lines[cell.id], cell.id)
+        build.refuse(path.as_posix(), what, judged.line_in_source(words, lines[cell.id]), cell.id)
     if path.parts[0] == "course":
         opening.open_with_pictures(notebook, path.as_posix())
-    if not complaints:
+    if not complaints and not unknown:
         build.files[path.with_suffix(".ipynb").as_posix()] = text.write(notebook)
     return notebook
 

@@ -52,14 +52,16 @@ def _points(kind: str, name: str, words: dict, points: Points) -> dict:
     tabled, written = points(name), words.get("points")
     if tabled is None and written is None:
         raise BadCell(
-            f"{kind}={name} must have points, got none; write points=N or add it to grader/questions.py"
+            f"{kind}={name} must have points, got none; write points=N or add it to the topic's questions.py"
         )
     try:
         value = float(tabled if written is None else written)
     except ValueError:
         raise BadCell(f"points must be a number, got {written!r}; write points=10") from None
     if tabled is not None and value != float(tabled):
-        raise BadCell(f"points must be {tabled:g} as in grader/questions.py, got {written}; drop them here")
+        raise BadCell(
+            f"points must be {tabled:g} as in the topic's questions.py, got {written}; drop them here"
+        )
     return {"points": int(value) if value.is_integer() else value}
 
 

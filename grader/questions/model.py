@@ -22,6 +22,9 @@ class Part:
     points: float
     judge: str
     gpu: str = ""
+    asks: str = field(
+        default="", repr=False
+    )  # for the lab's table; {public}, {spills} and the like: judging.py
 
     def judged_by(self, mode: str) -> str:
         return self.gpu if mode == "gpu" and self.gpu else self.judge

@@ -5,6 +5,7 @@ Nothing is ever unpickled, and no memory is set aside for a length that the othe
 
 import json
 import struct
+from math import prod
 
 import ml_dtypes
 import numpy as np
@@ -26,6 +27,8 @@ DTYPES = {
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 LENGTH = struct.Struct("<Q")
 MOST_HEADER_BYTES = 32 << 20
+MOST_ITEMS = 1 << 20  # of all lists and objects of a header: each takes some 100 bytes once it is read
+MOST_AXES = 32
 
 
 class BadFrame(ValueError):
@@ -56,32 +59,32 @@ def unpack(block: bytes) -> tuple[dict, dict[str, np.ndarray]]:
         (size,) = LENGTH.unpack_from(block)
         if size > min(len(block) - LENGTH.size, MOST_HEADER_BYTES):
             raise BadFrame("the header is longer than the frame, or than any may be")
-        header = json.loads(block[LENGTH.size : LENGTH.size + size])
+        text = block[LENGTH.size : LENGTH.size + size]
+        if sum(map(text.count, (b"[", b"{", b","))) > MOST_ITEMS:
+            raise BadFrame("the header has more items than any may have")
+        header = json.loads(text)
         if not isinstance(header, dict):
             raise BadFrame("the header must be an object")
         listed = header.pop("arrays")
         arrays, at = {}, LENGTH.size + size
         for entry in listed:
             dtype, shape, nbytes = DTYPES[entry["dtype"]], tuple(entry["shape"]), entry["nbytes"]
-            if any(not isinstance(n, int) or n < 0 for n in shape) or nbytes != dtype.itemsize * int(
-                np.prod(shape, dtype=object)
+            if len(shape) > MOST_AXES or any(
+                not isinstance(n, int) or not 0 <= n <= len(block) for n in shape
             ):
-                raise BadFrame(f"array {entry['name']!r} does not have the size it claims")
+                raise BadFrame("an array has a shape that none may have")
+            if nbytes != dtype.itemsize * prod(shape):
+                raise BadFrame("an array does not have the size it claims")
             if at + nbytes > len(block):
-                raise BadFrame(f"array {entry['name']!r} is cut off")
+                raise BadFrame("an array is cut off")
             arrays[str(entry["name"])] = np.frombuffer(block, dtype, nbytes // dtype.itemsize, at).reshape(
                 shape
             )
             at += nbytes
-    except (
-        struct.error,
-        json.JSONDecodeError,
-        UnicodeDecodeError,
-        KeyError,
-        TypeError,
-        RecursionError,
-    ) as error:
-        raise BadFrame(f"not a frame: {error!r}") from error
+    except BadFrame:
+        raise
+    except (struct.error, ValueError, OverflowError, LookupError, TypeError, RecursionError) as error:
+        raise BadFrame(f"not a frame: {type(error).__name__}") from error
     if at != len(block):
         raise BadFrame("bytes left over after the last array")
     return header, arrays

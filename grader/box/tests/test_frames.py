@@ -1,5 +1,7 @@
 """Frames survive a round trip, and no mangled frame gets further than BadFrame."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -38,6 +40,33 @@ def test_mangled_bytes_are_refused_or_read_as_arrays_of_their_own_size(at, junk)
 def test_lies_about_length_are_refused(junk):
     with pytest.raises(frames.BadFrame):
         frames.unpack(junk)
+
+
+def header_alone(text: bytes) -> bytes:
+    return frames.LENGTH.pack(len(text)) + text
+
+
+def one_array(shape: list[int], nbytes: int) -> bytes:
+    listed = {"name": "x", "dtype": "fp32", "shape": shape, "nbytes": nbytes}
+    return header_alone(json.dumps({"arrays": [listed]}).encode()) + b"\x00" * nbytes
+
+
+HOSTILE = {
+    "a number of 5,000 digits": header_alone(b'{"a": %s, "arrays": []}' % (b"1" * 5000)),
+    "a side beyond all memory, of nothing": one_array([0, 2**70], 0),
+    "sides whose product is beyond all memory, of nothing": one_array([0, 2**63 - 1, 9], 0),
+    "more axes than numpy has": one_array([1] * 70, 4),
+    "a product of a million sides": one_array([9] * 400_000, 4),
+    "a million empty lists": header_alone(b'{"a": [%s], "arrays": []}' % b",".join([b"[]"] * 600_000)),
+    "nested beyond the stack": header_alone(b'{"a": %s, "arrays": []}' % (b"[" * 200_000)),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_no_honest_program_sends_is_no_frame(name):
+    """Soon, and not as an exception that would count as the grader's own."""
+    with pytest.raises(frames.BadFrame):
+        frames.unpack(HOSTILE[name])
 
 
 def test_a_claimed_size_must_match_its_shape():

@@ -47,10 +47,20 @@ def plain(wanted: Wanted) -> Rows:
     """nbgrader's columns, and of what the total is made."""
     rows = [
         [
-            "assignment", "student_id", "last_name", "first_name", "email", "timestamp", "raw_score", "bonus",
-            "late_submission_penalty", "score", "max_score", "status",
+            "assignment",
+            "student_id",
+            "last_name",
+            "first_name",
+            "email",
+            "timestamp",
+            "raw_score",
+            "bonus",
+            "late_submission_penalty",
+            "score",
+            "max_score",
+            "status",
         ]
-    ]  # fmt: skip
+    ]
     for one in wanted.standings:
         who = [wanted.lab, one.student, one.last_name, one.first_name, one.email, one.handed_in_at]
         counts = [number(n) for n in (one.raw, one.bonus, one.penalty, one.points, one.of)]

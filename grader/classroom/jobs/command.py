@@ -18,9 +18,17 @@ from grader.verdicts import WRONG_USAGE
 KEYS = ROOT / PLACE / "keys"
 # What dask-jobqueue adds to every worker's command; this course's own worker knows it all already.
 BY_JOBQUEUE = (
-    "--name", "--nthreads", "--memory-limit", "--death-timeout", "--local-directory", "--interface", "--protocol",
-    "--tls-ca-file", "--tls-cert", "--tls-key",
-)  # fmt: skip
+    "--name",
+    "--nthreads",
+    "--memory-limit",
+    "--death-timeout",
+    "--local-directory",
+    "--interface",
+    "--protocol",
+    "--tls-ca-file",
+    "--tls-cert",
+    "--tls-key",
+)
 
 
 def main(argv: list[str]) -> int:

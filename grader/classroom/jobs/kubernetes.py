@@ -24,30 +24,48 @@ CONTAINER = _object(
     command=_list(TEXT),
     args=_list(TEXT),
     env=_list(_object(["name", "value"], name=TEXT, value=TEXT)),
-    ports=_list(_object(["name", "containerPort", "protocol"], name=TEXT, containerPort=NUMBER, protocol={"const": "TCP"})),
+    ports=_list(
+        _object(
+            ["name", "containerPort", "protocol"], name=TEXT, containerPort=NUMBER, protocol={"const": "TCP"}
+        )
+    ),
     readinessProbe=_object(["tcpSocket"], tcpSocket=_object(["port"], port=NUMBER), periodSeconds=NUMBER),
     resources=_object(["requests", "limits"], requests=QUANTITIES, limits=QUANTITIES),
     securityContext=_object(["allowPrivilegeEscalation"], allowPrivilegeEscalation={"const": False}),
     volumeMounts=_list(_object(["name", "mountPath"], name=TEXT, mountPath=TEXT, readOnly=YES)),
-)  # fmt: skip
+)
 POD = _object(
     ["containers", "restartPolicy", "securityContext", "volumes", "automountServiceAccountToken"],
     containers=_list(CONTAINER),
     restartPolicy={"const": "Always"},
     automountServiceAccountToken={"const": False},  # nothing in the pod may speak to the cluster
-    securityContext=_object(["runAsNonRoot", "runAsUser"], runAsNonRoot={"const": True}, runAsUser=NUMBER, fsGroup=NUMBER),
+    securityContext=_object(
+        ["runAsNonRoot", "runAsUser"], runAsNonRoot={"const": True}, runAsUser=NUMBER, fsGroup=NUMBER
+    ),
     nodeSelector=STRINGS,
     volumes=_list(
-        _object(["name"], name=TEXT, emptyDir={"type": "object"},
-                secret=_object(["secretName", "defaultMode"], secretName=TEXT, defaultMode=NUMBER))
+        _object(
+            ["name"],
+            name=TEXT,
+            emptyDir={"type": "object"},
+            secret=_object(["secretName", "defaultMode"], secretName=TEXT, defaultMode=NUMBER),
+        )
     ),
-)  # fmt: skip
+)
 SERVICE = _object(
     ["type", "selector", "ports"],
     type={"const": "ClusterIP"},
     selector=STRINGS,
-    ports=_list(_object(["name", "port", "protocol", "targetPort"], name=TEXT, port=NUMBER, protocol={"const": "TCP"}, targetPort=TEXT)),
-)  # fmt: skip
+    ports=_list(
+        _object(
+            ["name", "port", "protocol", "targetPort"],
+            name=TEXT,
+            port=NUMBER,
+            protocol={"const": "TCP"},
+            targetPort=TEXT,
+        )
+    ),
+)
 SCHEMA = _object(  # DaskCluster of kubernetes.dask.org/v1, as far as this course fills it
     ["apiVersion", "kind", "metadata", "spec"],
     apiVersion={"const": "kubernetes.dask.org/v1"},

@@ -42,7 +42,10 @@ def as_json(found: Facts) -> dict:
     return {
         "lab": found.lab,
         "mode": found.mode,
-        "students": [{"student": one.student, "points": one.points, "of": one.of, "waiting": one.waiting} for one in found.entered],
+        "students": [
+            {"student": one.student, "points": one.points, "of": one.of, "waiting": one.waiting}
+            for one in found.entered
+        ],
         "questions": [
             {
                 "question": one.name,
@@ -51,12 +54,17 @@ def as_json(found: Facts) -> dict:
                 "by_hand": one.by_hand,
                 "bonus": one.bonus,
                 "states": {state: one.count(state) for state in STATES},
-                "mistakes": [{"what": w, "recognised": k, "students": n} for (w, k), n in one.mistakes.most_common()],
+                "mistakes": [
+                    {"what": w, "recognised": k, "students": n} for (w, k), n in one.mistakes.most_common()
+                ],
                 "identical": one.alike.identical,
-                "alike": [{"students": [p.one.student, p.other.student], "share": round(p.share, 3)} for p in one.alike.pairs],
+                "alike": [
+                    {"students": [p.one.student, p.other.student], "share": round(p.share, 3)}
+                    for p in one.alike.pairs
+                ],
             }
             for one in found.asked
         ],
         "inconclusive": found.inconclusive,
         "not_judged": found.not_judged,
-    }  # fmt: skip
+    }

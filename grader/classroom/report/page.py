@@ -24,8 +24,14 @@ NOT_A_GRADE = (
 def html(facts: Facts) -> str:
     title = f"{facts.lab}: how the class fared"
     sections = [
-        _head(facts, title), _overview(facts), _questions(facts), _everybody(facts), _waiting(facts), _mistakes(facts), _alike(facts),
-    ]  # fmt: skip
+        _head(facts, title),
+        _overview(facts),
+        _questions(facts),
+        _everybody(facts),
+        _waiting(facts),
+        _mistakes(facts),
+        _alike(facts),
+    ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'

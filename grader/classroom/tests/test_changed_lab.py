@@ -52,6 +52,8 @@ def test_each_kind_of_change_is_told():
     held = {"kernel": {"a": 2.0, "b": 3.0}, "concepts": {"c": 1.0}}
     wanted = {"kernel": {"a": 5.0, "b": 3.0, "d": 1.0}}
     assert changed_lab.differences(held, wanted) == [
-        "new: kernel: d", "gone: concepts: c", "kernel: a has 5 points, and had 2",
-    ]  # fmt: skip
+        "new: kernel: d",
+        "gone: concepts: c",
+        "kernel: a has 5 points, and had 2",
+    ]
     assert "Cells were locked" in changed_lab.sentence("01_x", held, held, "Cells were locked")

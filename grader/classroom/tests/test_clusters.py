@@ -17,9 +17,28 @@ def arguments(made: dict) -> list[str]:
     """What a worker is started with, after `python -m`."""
     if "jobqueue" in made:
         own = made["jobqueue"]["slurm"]
-        by_jobqueue = ["tls://10.0.0.5:1", "--name", "one", "--nthreads", "1", "--memory-limit", "16.00GiB",
-                       "--death-timeout", str(own["death-timeout"]), *own["worker-extra-args"], "--interface", "ib0",
-                       "--protocol", "tls://", "--tls-ca-file", "c", "--tls-cert", "c", "--tls-key", "k"]  # fmt: skip
+        by_jobqueue = [
+            "tls://10.0.0.5:1",
+            "--name",
+            "one",
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            "16.00GiB",
+            "--death-timeout",
+            str(own["death-timeout"]),
+            *own["worker-extra-args"],
+            "--interface",
+            "ib0",
+            "--protocol",
+            "tls://",
+            "--tls-ca-file",
+            "c",
+            "--tls-cert",
+            "c",
+            "--tls-key",
+            "k",
+        ]
         return [*own["worker-command"].split(), *by_jobqueue]
     (one,) = made["spec"]["worker"]["spec"]["containers"]
     return [*one["command"][2:], *one["args"]]

@@ -179,11 +179,14 @@ def linked_folder(path, course):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (link, "could not be opened as a plain file"), (dangling, "could not be opened as a plain file"),
-        (pipe, "is not a plain file"), (huge, "is 100.0 MB"), (folder, "is not a plain file"),
+        (link, "could not be opened as a plain file"),
+        (dangling, "could not be opened as a plain file"),
+        (pipe, "is not a plain file"),
+        (huge, "is 100.0 MB"),
+        (folder, "is not a plain file"),
         (linked_folder, "could not be opened as a plain file"),
     ],
-)  # fmt: skip
+)
 def test_only_plain_files_are_read(course, make, words):
     path = course.place("eve")
     make(path, course)

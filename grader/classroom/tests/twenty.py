@@ -17,8 +17,13 @@ from grader.proofs.right import right
 LAB = "00_roofline"
 CONCEPTS, KERNELS = "concepts.ipynb", "first_kernels.ipynb"
 POINTS = {
-    "product_intensity": 2, "roof": 2, "time_terms": 3, "tile_sectors": 3, "plan_bytes": 2, "doubled": 3,
-}  # fmt: skip
+    "product_intensity": 2,
+    "roof": 2,
+    "time_terms": 3,
+    "tile_sectors": 3,
+    "plan_bytes": 2,
+    "doubled": 3,
+}
 RIGHT = {name: right(f"roofline.{name}") for name in POINTS}
 NO_SAVING = "def plan_bytes(groups, rows, width, elem_bytes):\n    return len(groups) * 2 * rows * width * elem_bytes, 0\n"
 UPSIDE_DOWN = "def roof(intensity, peak, bandwidth):\n    return max(peak, bandwidth * intensity), 'memory'\n"

@@ -59,9 +59,22 @@ def make_plan(module, entry: str, case: dict) -> plans.Plan:
         name for name, value in vars(module).items() if type(value).__name__ in ("Autotuner", "Heuristics")
     }
     try:
-        return plans.read(value, set(kernels_of(module)), tuned)
+        plan = plans.read(value, set(kernels_of(module)), tuned)
     except plans.BadPlan as bad:
         raise AnswerError("launch", str(bad), kind="BadPlan") from None
+    if taken := sorted(plan.scratch.keys() & {t["name"] for t in case["tensors"]}):
+        message = (
+            f"scratch must have names of its own, got {', '.join(taken)}, which is a tensor of this question"
+        )
+        raise AnswerError("launch", message, kind="BadPlan")
+    exchange(plan, case.get("instead", {}))
+    return plan
+
+
+def exchange(plan: plans.Plan, instead: dict) -> None:
+    """Other constants than launch(p) gave, by name [old, new]: to see whether the case would be right with them."""
+    for constants in (step["constexprs"] for step in plan.steps):
+        constants |= {name: new for name, (old, new) in instead.items() if constants.get(name) == old}
 
 
 def argument_values(case: dict, plan: plans.Plan) -> dict:

@@ -23,9 +23,14 @@ ANEW = (
     ),
 )
 KINDS = {
-    "int1": "a bool", "int8": "an 8-bit integer", "int32": "a 32-bit integer", "int64": "a 64-bit integer",
-    "fp16": "a single fp16 number", "bf16": "a single bf16 number", "fp32": "a single fp32 number",
-}  # fmt: skip
+    "int1": "a bool",
+    "int8": "an 8-bit integer",
+    "int32": "a 32-bit integer",
+    "int64": "a 64-bit integer",
+    "fp16": "a single fp16 number",
+    "bf16": "a single bf16 number",
+    "fp32": "a single fp32 number",
+}
 BLOCK = re.compile(r"<\[(?P<sides>[^\]]*)\], (?P<kind>\w+)>")
 REPR = re.compile(r"^(?P<kind>[A-Z]\w*(?:Error|Exception))\((?P<text>['\"].*['\"])\)$", re.DOTALL)
 

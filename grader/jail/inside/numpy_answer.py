@@ -5,6 +5,8 @@ from frames import NAMES
 
 from .answer_module import AnswerError, blame, load
 
+DEEPEST = 60
+
 
 def prepare() -> None:
     np.seterr(all="ignore")
@@ -26,12 +28,15 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
     return {"results": results, "inputs_changed": changed}, out
 
 
-def encode(value, out: dict):
+def encode(value, out: dict, depth: int = DEEPEST):
     """Nested tuples, lists and dicts as JSON; every number and array as raw bytes in `out`."""
+    if not depth:
+        message = f"the result must be numbers, got lists within lists more than {DEEPEST} deep"
+        raise AnswerError("call", message, kind="BadResult")
     if isinstance(value, tuple | list) and not _numbers(value):
-        return {"list": [encode(v, out) for v in value]}
+        return {"list": [encode(v, out, depth - 1) for v in value]}
     if isinstance(value, dict):
-        return {"dict": {str(k): encode(v, out) for k, v in value.items()}}
+        return {"dict": {str(k): encode(v, out, depth - 1) for k, v in value.items()}}
     if value is None or type(value) is str:
         return {"plain": value[:10000] if value else value}
     try:

@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 
 from grader.box.serve.frames import DTYPES
@@ -32,7 +33,7 @@ def test_a_reply_of_the_agreed_form_is_read():
     found = lowered(REPLY)
     (step,) = found.plans[0].steps
     assert (step.name, step.grid, step.num_warps) == ("k", (2, 1, 1), 4) and found.printed == ("hello",)
-    assert len(found.hashes[0]) == 64
+    assert found.texts == ("module {}",)
 
 
 LIES = {
@@ -46,6 +47,9 @@ LIES = {
     "a text by a truth value": lambda r: r["cases"][0]["kernels"][0].update(text=True),
     "a tensor of another question": lambda r: r["cases"][0]["kernels"][0].update(arguments=["y_ptr"]),
     "markup for a name": lambda r: r["cases"][0]["plan"]["steps"][0].update(kernel="<script>"),
+    "scratch that passes for a tensor": lambda r: r["cases"][0]["plan"].update(
+        scratch={"x": SCRATCH["part"]}
+    ),
     "markup for scratch": lambda r: r["cases"][0]["plan"].update(scratch={"<b>": SCRATCH["part"]}),
     "a fill that is code": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(fill="__import__('os')"),
     "a shape without end": lambda r: r["cases"][0]["plan"]["scratch"]["part"].update(
@@ -67,6 +71,80 @@ def test_a_lie_is_refused(name):
     LIES[name](reply)
     with pytest.raises(protocol.BadReply):
         lowered(reply)
+
+
+STRANGE = ([], {}, None, True, 1.5, float("nan"), 10**400, -1, "x", "\ud800", [[]], {"a": []})
+
+
+def places(value, path=()):
+    """Every place of a reply, as the keys that lead there."""
+    yield path
+    for key, inner in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
+        yield from places(inner, (*path, key))
+
+
+def put(reply, path, value):
+    for key in path[:-1]:
+        reply = reply[key]
+    reply[path[-1]] = value
+
+
+@pytest.mark.parametrize("path", [path for path in places(REPLY) if path], ids=str)
+def test_nothing_strange_in_a_reply_is_an_exception_of_ours(path):
+    for value in STRANGE:
+        reply = copy.deepcopy(REPLY)
+        put(reply, path, value)
+        try:
+            assert isinstance(lowered(reply), protocol.Lowered)
+        except protocol.BadReply:
+            pass
+
+
+ARRAYS = {"r0": np.arange(3.0)}
+RETURNED = {
+    "results": [{"list": [{"array": "r0"}, {"plain": None}, {"dict": {"a": {"array": "r0"}}}]}],
+    "inputs_changed": [],
+}
+CALLED = protocol.CallRequest("", "f", [[{"value": 1}]])
+
+
+def test_results_of_the_agreed_form_are_held():
+    protocol.require_results(CALLED, RETURNED, ARRAYS)
+
+
+def strange_results() -> dict:
+    found = {
+        "nothing": {},
+        "too few": {**RETURNED, "results": []},
+        "no list of inputs": {**RETURNED, "inputs_changed": True},
+    }
+    deep = {"plain": None}
+    for _ in range(protocol.DEEPEST):
+        deep = {"list": [deep]}
+    ones = {
+        "a number of its own": {"value": 1},
+        "text for a number": {"value": "x"},
+        "an array that never came": {"array": "r1"},
+    }
+    ones |= {
+        "two kinds": {"plain": "x", "array": "r0"},
+        "a list of nothing known": {"list": [1, 2]},
+        "too deep": deep,
+    }
+    ones |= {
+        "a name that is none": {"array": []},
+        "text that is a list": {"plain": ["x"]},
+        "a list that is none": {"list": "ab"},
+    }
+    return found | {name: {**RETURNED, "results": [one]} for name, one in ones.items()}
+
+
+@pytest.mark.parametrize("name", strange_results())
+def test_a_forged_result_is_refused(name):
+    with pytest.raises(protocol.BadReply):
+        protocol.require_results(CALLED, strange_results()[name], ARRAYS)
 
 
 def test_an_error_is_held_to_plain_text_and_a_line():

@@ -46,6 +46,21 @@ BAD = {
     "nested deeper than Python reads": (REUSE.format("-" * 100_000 + "1"), REFUSED, "at most 300 deep"),
     "a flood": (REUSE.format("np.zeros(2 * 10**7)"), FAIL, "sent more than 64 MiB"),
     "a sleep": ("import time\ndef reuse(bm, bn):\n    time.sleep(99)\n", FAIL, "what does it wait for"),
+    "a signal without a name": (
+        "import os\ndef reuse(bm, bn):\n    os.kill(os.getpid(), 40)\n",
+        FAIL,
+        "crashed (signal 40)",
+    ),
+    "keys without end": (
+        REUSE.format("{f'a key that is long enough to fill a page {i}': 1 for i in range(1000)}"),
+        FAIL,
+        "must be a number, got a dict",
+    ),
+    "lists within lists": (
+        "def reuse(bm, bn):\n    found = []\n    for _ in range(99):\n        found = [found]\n    return found\n",
+        FAIL,
+        "lists within lists more than",
+    ),
     "equal to all": (
         "class E(float):\n    __eq__ = lambda s, o: True\ndef reuse(bm, bn):\n    return E(1)\n",
         FAIL,

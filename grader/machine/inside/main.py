@@ -15,6 +15,7 @@ from .report import Report
 from .run import Launching
 from .run import run as run_steps
 from .storage import Storage
+from .stores_alone import stores_alone
 from .tree import BadIR, Module
 from .verify import verify
 from .words_of_types import spelled
@@ -28,7 +29,7 @@ def prepare() -> None:
 
 
 def run(task: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
-    operations = {"run": run_plan, "poison": find_poison, "print": print_texts}
+    operations = {"run": run_plan, "stores": find_stores, "poison": find_poison, "print": print_texts}
     if task.get("operation") not in operations:
         raise ValueError(f"operation must be one of {', '.join(operations)}, got {task.get('operation')!r}")
     return operations[task["operation"]](task, arrays)
@@ -58,6 +59,15 @@ def run_plan(task: dict, arrays: dict) -> tuple[dict, dict]:
         for tensor in tensors:
             outputs[f"loads:{tensor.name}"], outputs[f"stores:{tensor.name}"] = tensor.loads, tensor.stores
     return asdict(report), outputs
+
+
+def find_stores(task: dict, arrays: dict) -> tuple[dict, dict]:
+    """What no program of the plan writes; nothing of what they write is computed."""
+    try:
+        modules = [stores_alone(parsed(text)) for text in task["texts"]]
+    except BadIR as error:
+        return asdict(Report(error=bad_text(error))), {}
+    return asdict(run_task({**task, "counting": "places"}, modules, tensors_of(task, arrays))), {}
 
 
 def written(tensors: list[Storage]) -> dict:

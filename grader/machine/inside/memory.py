@@ -24,6 +24,7 @@ class Memory:
         self.order: Order | None = None
         self.read_unwritten: list[dict] = []
         self.masked: set[int] = set()  # lines of loads with masked lanes and no `other`
+        self.places_alone = False  # whether stores are noted by their places, and change nothing
         self.changes = 0  # how often memory changed, for programs that wait for it
 
     def most_waves(self) -> int:
@@ -48,9 +49,11 @@ class Memory:
             self.order.read(run, lanes, line, alone)
 
     def stored(self, run, lanes: Lanes, new: np.ndarray, line: int) -> None:
-        self.traffic.count(run.frame, lanes, "store")
         if lanes.tensor.written is not None:
             lanes.tensor.written[lanes.element] = True
+        if self.places_alone:
+            return
+        self.traffic.count(run.frame, lanes, "store")
         self.order.write(run, lanes, lanes.tensor.view(new.dtype), new, line)
         self.changes += 1
 

@@ -8,6 +8,7 @@ from math import prod
 from . import dot, hints, reduce
 from .kinds import kind_of
 from .meanings import BOUND, PURE
+from .numbers_of import integer
 from .tree import BadIR, Block, Function, Module, Op, Type
 
 STRUCTURE = ("scf.for", "scf.if", "scf.while", "tt.call", "tt.map_elementwise")
@@ -50,6 +51,7 @@ class Program:
     peak_bytes: int  # most that the values of one program can take at a time
     waits: bool  # whether a program may wait in a loop for what another does
     atomics: bool
+    ids_read: tuple[int, ...]  # axes of the grid that programs ask their place on
 
 
 def elements(type: Type) -> int:
@@ -69,6 +71,7 @@ def prepare(module: Module) -> Program:
         peak_bytes=peaks.of(module.kernel.name),
         waits=waits(functions, functions[module.kernel.name], False, ()),
         atomics=any(step.shares or step.op.name == "tt.descriptor_reduce" for step in steps),
+        ids_read=tuple(sorted({integer(s.op, "axis") for s in steps if s.op.name == "tt.get_program_id"})),
     )
 
 

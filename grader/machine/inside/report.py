@@ -28,5 +28,8 @@ class Report:
     )  # output -> how many elements, and the first's index
     read_unwritten: list[dict] = field(default_factory=list)
     masked_lines: list[int] = field(default_factory=list)  # of loads that had masked lanes and no `other`
+    ids_read: list[list[int]] = field(
+        default_factory=list
+    )  # of each step: the axes of its grid that the kernel asks for
     error: dict | None = None
     seconds: float = 0.0  # of processor time

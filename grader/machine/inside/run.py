@@ -23,6 +23,7 @@ from .traffic import Traffic
 from .tree import NUMPY, BadIR, Module, Type
 from .turns import Undecided
 
+COUNTING = ("full", "values", "places")
 MOST_PROGRAMS = 1 << 22  # of one grid
 OURS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
@@ -49,12 +50,14 @@ def run(
     poison: int = 0,
     poisoned_lines: tuple[int, ...] = (),
 ) -> Report:
-    """`programs`: for each step the ones to run, where not all. `counting`: "full", or "values" without traffic.
+    """`programs`: for each step the ones to run, where not all. `counting`: "full", "values" without traffic, or "places":
+    where anything is written, and nothing else.
     Lines of `poisoned_lines` fill masked lanes with the other poison."""
-    if counting not in ("full", "values"):
-        raise ValueError(f"counting must be full or values, got {counting!r}")
+    if counting not in COUNTING:
+        raise ValueError(f"counting must be one of {', '.join(COUNTING)}, got {counting!r}")
     limits = limits or Limits()
     whole = Run(tensors, wave, counting == "full", repeatable, seed, limits)
+    whole.memory.places_alone = counting == "places"
     whole.poison_of = lambda line: poison ^ (line in poisoned_lines)
     started = time.process_time()
     report = whole.report
@@ -97,6 +100,7 @@ class Run:
         if key not in self.prepared:
             self.prepared[key] = prepare(step.module)
         program, grid = self.prepared[key], step.grid
+        self.report.ids_read.append(list(program.ids_read))
         count = prod(grid)
         if min(grid) < 1 or count > MOST_PROGRAMS:
             raise OverLimit("programs", f"a grid must have 1 to {MOST_PROGRAMS:,} programs, got {count:,}")

@@ -78,6 +78,7 @@ def test_a_run():
     report = run_reply(ask, *asked(ask), name_of)
     _, arrays = asked(ask)
     assert report.error is None and not report.races and not report.unwritten
+    assert report.ids_read == [[0]]
     assert (arrays["o"] == X / 2).all() and sorted(arrays) == [
         "loads:o",
         "loads:s",
@@ -114,6 +115,7 @@ def test_an_answer_that_fails_says_so_in_plain_data():
     ask.steps[0].arguments[3] = ["i32", 48]
     report = run_reply(ask, *asked(ask), name_of)
     assert report.error["kind"] == "OutOfBounds" and "n = 40 of x, which has 40" in report.error["message"]
+    assert report.ids_read == [[0]]  # the launch that went wrong counts too
 
 
 def test_arguments_of_another_type_are_the_texts_fault():

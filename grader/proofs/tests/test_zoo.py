@@ -88,9 +88,10 @@ def planted(monkeypatch):
 
 def test_tables_that_are_true_are_believed(planted):
     rows, broken = planted(
-        {"no bias": ("values", BIAS, "no bias")}, {"same": "a sum has no order"},
+        {"no bias": ("values", BIAS, "no bias")},
+        {"same": "a sum has no order"},
         [("dies", [(ADDS, SUBTRACTS)]), ("same", [("d * rstd * w + b", "b + d * rstd * w")])],
-    )  # fmt: skip
+    )
     assert broken == []
     assert [rows[0][x] for x in ("wrong", "caught", "mutants", "killed", "equivalent", "kill_rate")] == [
         1,

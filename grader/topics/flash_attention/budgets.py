@@ -1,9 +1,12 @@
 """What attention may spend on its metered case, from the topic's cost model for the sizes that were drawn."""
 
+import math
+
 import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between
+from grader.questions.side_by_side import side_by_side
 from grader.topics.flash_attention.cases import case, decode_case
 from kernels.flash_attention import cost
 
@@ -16,6 +19,7 @@ WIDENED = "operands go into tl.dot in the dtype of K and V, the weights too: in 
 GROUP = "query heads of one group share their keys: load a key tile once and let all of them use it"
 SPLIT = "split the keys: with one program a head, most multiprocessors sleep"
 LARGEST, SMALLEST_ROWS = cost.Tiling(128, 256), cost.Tiling(16, 256)
+HIGHEST = 256  # rows or keys a program
 WORK = 26  # operations a pair; a softmax takes some 9, a cap 5, and tiles of 32 keys 4 to rescale their rows
 
 
@@ -148,7 +152,11 @@ def forward_reuse(c: Case) -> list[Budget]:
     tiling = cost.Tiling(64, 256)
     most = cost.tiled_traffic(shape_of(c), tiling).loads + 16 * c.sizes["B"] * c.sizes["H"] * c.sizes["M"]
     model = f"{c.sizes['H']} heads, {cost.tile_counts(shape_of(c), tiling)[0]} tiles of 64 rows, each with its keys in tiles of 256"
-    return [Budget(what="all loads", most=most, look=ROWS, model=model), _narrow()]
+    return [
+        Budget(what="all loads", most=most, look=ROWS, model=model),
+        _narrow(),
+        _side_by_side(c, "o", "M", "rows"),
+    ]
 
 
 def window(c: Case) -> list[Budget]:
@@ -282,4 +290,17 @@ def backward_reuse(c: Case) -> list[Budget]:
             model="two passes over tiles of 64 x 64, + 10%, and dq in fp32 once more",
         ),
         _narrow(),
+        _side_by_side(c, "dk", "N", "keys"),
     ]
+
+
+def _side_by_side(c: Case, tensor: str, size: str, what: str) -> Budget:
+    heads, tiles = c.sizes["B"] * c.sizes["H"], math.ceil(c.sizes[size] / HIGHEST)
+    least = min(heads * tiles, c.sm_count)
+    return side_by_side(
+        f"store {tensor}",
+        tensor,
+        "store",
+        least,
+        f"one for every {HIGHEST} {what} of {heads} heads, {least} of them at least",
+    )

@@ -8,6 +8,18 @@ SEEN = "(keys[None, :] <= place[:, None]) & mask_n[None, :]"
 END = "end = tl.minimum(N, (tile + 1) * BLOCK_M + N - M)"
 MAXIMUM, SUM = "m_new = tl.maximum(m, tl.max(s, 1))", "l = l * alpha + tl.sum(p, 1)"
 DOT = "acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])"
+ARGUMENTS = "q_ptr, k_ptr, v_ptr, o_ptr, H, G, M, N, scale, " + ", ".join(
+    f"stride_{name}{axis}"
+    for name, axes in (("q", "bhmd"), ("k", "bhnd"), ("v", "bhnd"), ("o", "bhmd"))
+    for axis in axes
+)
+WALKS_ALONE = f"""@triton.jit
+def attend({ARGUMENTS}, D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    for tile in range(0, tl.cdiv(M, BLOCK_M)):
+        one_tile(tile, {ARGUMENTS}, D, BLOCK_M, BLOCK_N)
+
+
+"""
 
 WRONG = {
     FORWARD: {
@@ -119,6 +131,13 @@ WRONG = {
             ("end = tl.minimum(N, (tile + 1) * BLOCK_M + N - M)", "end = N"),
             ("triton.cdiv(p.M, block_m), p.B * p.H)", "4 * triton.cdiv(p.M, block_m), p.B * p.H)"),
             part="traffic",
+        ),
+        "one program a head": changed(
+            ("def attend(q_ptr", "def one_tile(tile, q_ptr"),
+            ("    tile = tl.program_id(0)\n", ""),
+            ("def launch(p):", WALKS_ALONE + "def launch(p):"),
+            ("grid = (triton.cdiv(p.M, block_m), p.B * p.H)", "grid = (1, p.B * p.H)"),
+            part="speed",
         ),
         "products by fused multiply-adds": changed(
             (

@@ -124,6 +124,8 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
     codes = {name: rng.standard_normal(shape) * 60 for name, shape in (("a", (m, k)), ("b", (k, n)))}
     if case.values == "positive":
         codes = {name: np.abs(v) for name, v in codes.items()}
+    if case.values == WHOLE:
+        codes = {name: rng.integers(-2, 3, v.shape).astype(float) for name, v in codes.items()}
     sa, sb = (2.0 ** rng.uniform(-9, -5, shape) for shape in ((m, blocks_k), (blocks_k, blocks_n)))
     if (
         case.values == "scales far apart"
@@ -143,6 +145,7 @@ def scaled_product(inputs: dict, case: Case) -> dict:
     return {"c": reference.block_scaled_gemm(inputs["a"], inputs["b"], inputs["sa"], inputs["sb"])}
 
 
+WHOLE = "small whole numbers"  # which no tensor core rounds: what is lost is lost with the scales
 FP8_SUM = 2.0**-9  # of the sum of |a||b|: see scaled_within
 
 
@@ -156,7 +159,8 @@ def scaled_within(inputs: dict, case: Case, want: dict) -> dict:
     size = {name: np.abs(inputs[name].astype(np.float64)) for name in ("a", "b")}
     terms = reference.block_scaled_gemm(size["a"], size["b"], inputs["sa"], inputs["sb"])
     out = ROUNDING[case.dtypes.get("c", case.dtype)]
-    return {"c": out * np.abs(want["c"]) + FP8_SUM * terms + 1e-30}
+    lost = 2.0**-20 if case.values == WHOLE else FP8_SUM
+    return {"c": out * np.abs(want["c"]) + lost * terms + 1e-30}
 
 
 def hidden_scaled(rng: np.random.Generator) -> list[Case]:
@@ -186,6 +190,13 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
             "bf16",
             values="scales far apart",
             kind="small scales and large ones",
+        ),
+        Case(
+            sizes(24, 128 + any_size(), 300),
+            "bf16",
+            {"c": "fp32"},
+            values=WHOLE,
+            kind="scales of many digits",
         ),
         Case(
             sizes(40, 300, 200),

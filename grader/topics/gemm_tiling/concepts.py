@@ -99,7 +99,16 @@ TILE_LOADS = NumpyQuestion(
         Call((100, 70, 50, 32, 64), "ragged tiles"),
         Call((1, 4096, 4096, 64, 64), "a single row"),
     ),
-    hidden=lambda rng: [Call((*_sizes(rng), *_tile(rng)), "ragged tiles") for _ in range(8)],
+    hidden=lambda rng: (
+        [Call((*_sizes(rng), *_tile(rng)), "ragged tiles") for _ in range(8)]
+        + [
+            Call(
+                (1024 * between(rng, 1, 4) + 1, 1024 * between(rng, 1, 4) + 1, 64, 1024, 1024),
+                "one more than whole tiles",
+            )
+            for _ in range(2)
+        ]
+    ),
     where=f'{LESSON}, "Count it"',
     hints=(
         "Every tile of C needs a band of A as wide as K and a band of B as long as K. Who needs the same band?",
@@ -111,6 +120,11 @@ TILE_LOADS = NumpyQuestion(
             "floor",
             "the last, ragged tile is left out: round the number of tiles up",
             wrong=lambda m, n, k, bm, bn: m * k * (n // bn) + k * n * (m // bm),
+        ),
+        Mistake(
+            "rounded by hand",
+            "a tile that holds a single row is a tile: math.ceil rounds any rest up, however small",
+            wrong=lambda m, n, k, bm, bn: m * k * int(n / bn + 0.995) + k * n * int(m / bm + 0.995),
         ),
         Mistake(
             "swapped",

@@ -237,16 +237,20 @@ def _scaled_narrow(dtype: str):
     return wrong
 
 
-def _scales_in_fp16(inputs: dict, case: Case) -> dict:
-    """The product of both scales rounded to fp16, where 2**-25 is 0 and 2**16 infinite."""
-    total, block = 0.0, reference.SCALE_BLOCK
-    columns = np.arange(case.sizes["N"]) // block
-    with np.errstate(over="ignore", invalid="ignore"):
-        for i, piece in enumerate(_pieces(case, block)):
-            scale = inputs["sa"][:, i : i + 1] * inputs["sb"][i][columns]
-            part = inputs["a"][:, piece].astype(np.float32) @ inputs["b"][piece].astype(np.float32)
-            total = total + part * scale.astype(np.float16).astype(np.float32)
-    return {"c": total}
+def _scales_in(dtype: str):
+    """The product of both scales rounded: in fp16 2**-25 is 0 and 2**16 infinite, in bf16 three digits are left."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        total, block = 0.0, reference.SCALE_BLOCK
+        columns = np.arange(case.sizes["N"]) // block
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, piece in enumerate(_pieces(case, block)):
+                scale = inputs["sa"][:, i : i + 1] * inputs["sb"][i][columns]
+                part = inputs["a"][:, piece].astype(np.float32) @ inputs["b"][piece].astype(np.float32)
+                total = total + part * scale.astype(DTYPES[dtype]).astype(np.float32)
+        return {"c": total}
+
+    return wrong
 
 
 def _scaled_tail(block: int):
@@ -262,7 +266,12 @@ SCALED = (
     family(
         "scales in fp16",
         "the product of two scales leaves fp16's range, small as weights' scales are: multiply them in fp32",
-        _scales_in_fp16,
+        _scales_in("fp16"),
+    ),
+    family(
+        "scales in bf16",
+        "bf16 keeps three digits of a scale: multiply the two in fp32, and the product of the codes by that",
+        _scales_in("bf16"),
     ),
     family("low precision", SUM, *map(_scaled_narrow, ("bf16", "c", "fp16"))),
     family(

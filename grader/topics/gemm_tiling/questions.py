@@ -26,11 +26,37 @@ TILED_GEMM = KernelQuestion(
     notebook="kernel",
     asks="C = A B in fp16 or bf16 with an fp32 accumulator, for any M, N, K and any strides, grouped for the L2",
     parts=(
-        Part("values", 4, "values"),
-        Part("traffic", 3, "traffic"),
-        Part("grouping", 2, "traffic"),
-        Part("compiled", 2, "compiled"),
-        Part("speed", 4, "traffic", gpu="speed"),
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd sizes, one row, one column, short K, sizes beyond 4096, operands of any strides, long sums, infinity and NaN",
+        ),
+        Part(
+            "traffic",
+            3,
+            "traffic",
+            asks="A is loaded at most ⌈N/32⌉ times, B at most ⌈M/32⌉ times, C is stored exactly once, in {launches}; scratch holds no more than an unfinished tile for each multiprocessor",
+        ),
+        Part(
+            "grouping",
+            2,
+            "traffic",
+            asks=f"what the waves of programs read, each byte once a wave, is within {budgets.MARGIN} of what square patches of {budgets.PATCH} × {budgets.PATCH} tiles would need",
+        ),
+        Part(
+            "compiled",
+            2,
+            "compiled",
+            asks="compiles for {targets} at {compiled[M]}³ with {spills}, within shared memory, on tensor cores",
+        ),
+        Part(
+            "speed",
+            4,
+            "traffic",
+            gpu="speed",
+            asks="without a GPU: no more loads than 128 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, next to nothing beside it. With one: at least {full_speed} of cuBLAS's speed; points fall to none at {none_speed}",
+        ),
     ),
     tensors=(
         Tensor("a", "mk", ("M", "K")),
@@ -72,10 +98,31 @@ BLOCK_SCALED = KernelQuestion(
     bonus=True,
     asks="C = (A x sa)(B x sb) with fp8 codes, a scale for each 1 x 128 piece of A and 128 x 128 block of B, summed in fp32",
     parts=(
-        Part("values", 3, "values"),
-        Part("traffic", 1, "traffic"),
-        Part("compiled", 1, "compiled"),
-        Part("speed", 1, "traffic", gpu="speed"),
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd rows, ragged blocks of columns and of K, everything strided, long sums, small scales and large ones, whose products fp16 does not hold, scales of many digits",
+        ),
+        Part(
+            "traffic",
+            1,
+            "traffic",
+            asks="A is loaded at most ⌈N/64⌉ times, B at most ⌈M/32⌉ times, at sizes near 540 × 540 × 320; C is stored once",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[M]}³, within shared memory, {spills}, on tensor cores",
+        ),
+        Part(
+            "speed",
+            1,
+            "traffic",
+            gpu="speed",
+            asks="without a GPU: no more loads than 64 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits. With one, at {timed[M]}³: full points up to {full} times the time of cuBLAS on codes widened to bf16, none beyond {none} times",
+        ),
     ),
     tensors=(
         Tensor("a", "mk", ("M", "K"), "fp8e4nv"),

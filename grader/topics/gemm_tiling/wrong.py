@@ -178,6 +178,10 @@ WRONG = {
         "scales in fp16": changed(
             (SUMMED, "acc += tl.dot(a, b) * scale.to(tl.float16)[:, None]"), mistake="scales in fp16"
         ),
+        "scales in bf16": changed(
+            (SUMMED, "acc += tl.dot(a, b) * scale.to(tl.bfloat16).to(tl.float32)[:, None]"),
+            mistake="scales in bf16",
+        ),
         "no scales": changed((SUMMED, "acc += tl.dot(a, b)"), mistake="no scales"),
         "no scale of A": changed(
             (SCALE, "scale = tl.load(sa_ptrs, mask=mask_m, other=0.0) * 0 + tl.load(sb_here)"),

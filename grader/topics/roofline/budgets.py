@@ -1,9 +1,12 @@
 """What LayerNorm(GELU(x)) may spend on its metered case: x once, y once, and what every row asks of w and b."""
 
+import math
+
 import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between
+from grader.questions.side_by_side import side_by_side
 from grader.topics.roofline.cases import case as sized
 from kernels.roofline import cost
 
@@ -11,6 +14,7 @@ KEPT = "where the row is kept between the two passes of the norm: in registers, 
 NEIGHBOURS = "which neighbouring lanes read neighbouring addresses: a sector is 32 bytes, used or not"
 SECTOR = 16  # elements of 2 bytes; rows of whole sectors, so that no row shares one with the next
 EDGES = 1.02
+ROWS = 8  # at most as many rows a program
 WORK = 96  # operations an element, where a kernel as it should be takes some 15
 FLOP = 20.0  # an element: GELU, two sums, the norm
 
@@ -99,4 +103,5 @@ def by_sectors(c: Case) -> list[Budget]:
             model=f"{WORK} for each of {m} x {n} elements",
             look="what is computed more than once for an element",
         ),
+        side_by_side("store y", "y", "store", math.ceil(m / ROWS), f"one for every {ROWS} of {m} rows"),
     ]

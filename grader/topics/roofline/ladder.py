@@ -161,7 +161,7 @@ SUM_AND_MAX = rung(
             kind="all numbers far below zero",
         ),
         case(M=between(rng, 3, 9), N=between(rng, 520, 1000), kind="long rows"),
-        case(M=between(rng, 100, 200), N=1, kind="rows of one number"),
+        case(M=between(rng, 100, 200), N=1, values="the lowest", kind="rows of one number"),
         case(M=3, N=1024, kind="the longest row"),
     ],
     metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),
@@ -266,7 +266,21 @@ TILE_SETTINGS = rung(
     writes=("c mn",),
     formula=lambda t, c: t["a"] @ t["b"],
     size_of_terms=lambda t, c: np.abs(t["a"]) @ np.abs(t["b"]),
-    parts=(Part("values", 1, "values"), Part("traffic", 1, "traffic"), Part("compiled", 2, "compiled")),
+    parts=(
+        Part("values", 1, "values", asks="right for {public} that you can see and two that you can't"),
+        Part(
+            "traffic",
+            1,
+            "traffic",
+            asks="no more loads of A and B than tiles of 128 × 256, or 256 × 128, make",
+        ),
+        Part(
+            "compiled",
+            2,
+            "compiled",
+            asks="compiles for {targets} (H100, H200) with {spills}, within shared memory, on tensor cores (by `wgmma`, their instruction there)",
+        ),
+    ),
     public=(halves(M=256, N=256, K=256),),
     hidden=lambda rng: [
         halves(M=256, N=512, K=256, kind="more columns"),

@@ -88,7 +88,7 @@ def with_block(make: Callable) -> tuple[Callable, ...]:
     return tuple(make(block) for block in (lambda n: 1024, block_of))
 
 
-LOW = (-1.0, -1000.0, -1e4, -1e6, -1e9, -1e30)
+LOW = (-1.0, -1000.0, -1e4, -1e6, -1e9, -1e30, -1e38)
 
 
 def low(number: float) -> Callable:

@@ -18,10 +18,31 @@ LAYERNORM_GELU = KernelQuestion(
     notebook="kernel",
     asks="y = LayerNorm(GELU(x)) over rows, with weight w and bias b, in one launch that reads x once and writes y once",
     parts=(
-        Part("values", 4, "values"),
-        Part("traffic", 4, "traffic"),
-        Part("compiled", 2, "compiled"),
-        Part("speed", 4, "traffic", gpu="speed"),
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers far from zero, all equal or hardly different ones, a large eps, infinity and NaN",
+        ),
+        Part(
+            "traffic",
+            4,
+            "traffic",
+            asks="in {launches}, x is loaded once and y stored once; each row may ask for w and b once",
+        ),
+        Part(
+            "compiled",
+            2,
+            "compiled",
+            asks="compiles for sm_80 (A100), 89 (RTX 4090), 90 (H100, H200) and 100 (B200) at {compiled[M]} × {compiled[N]} with {spills}",
+        ),
+        Part(
+            "speed",
+            4,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: x and y in whole sectors (2% more is allowed), and at most {budgets.WORK} operations for each number, an erf counted as one; a program at least for every {budgets.ROWS} rows. With one, at {{timed[M]:,}} × {{timed[N]}}: full points up to {{full}} times the time of a copy of x, none beyond {{none}} times",
+        ),
     ),
     tensors=(
         Tensor("x", "mn", ("M", "N")),

@@ -67,11 +67,17 @@ def by_name(outputs: list[Tensor], found) -> dict:
     return {spec.name: np.asarray(v, np.float64) for spec, v in zip(outputs, found, strict=True)}
 
 
+MOVED = {  # by how much, then how many times; "the lowest" are near the end of fp32
+    "below zero": (-10, 1),
+    "far below zero": (-10, 1e35),
+    "the lowest": (-10, 2.2e37),
+    "far from zero": (100, 1),
+}
+
+
 def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
     """Normal numbers, moved and scaled as the case says."""
-    moved, scale = {"below zero": (-10, 1), "far below zero": (-10, 1e35), "far from zero": (100, 1)}.get(
-        case.values, (0, 1)
-    )
+    moved, scale = MOVED.get(case.values, (0, 1))
     return {
         spec.name: rounded((rng.standard_normal(spec.sizes(case.sizes)) + moved) * scale, case.dtype_of(spec))
         for spec in inputs

@@ -9,6 +9,46 @@ LOAD_X = "x = tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, oth
 STORE = "(d * rstd * w + b).to(y_ptr.dtype.element_ty), mask=mask)"
 GELU = "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))"
 
+WALKS_ALONE = """@triton.jit
+def layernorm_gelu(x_ptr, w_ptr, b_ptr, y_ptr, M, N, stride_xm, stride_xn, stride_ym, stride_yn, eps, BLOCK: tl.constexpr):
+    for row in range(0, M):
+        one_row(row.to(tl.int64), x_ptr, w_ptr, b_ptr, y_ptr, N, stride_xm, stride_xn, stride_ym, stride_yn, eps, BLOCK)
+
+
+"""
+THROUGH_Y = """@triton.jit
+def gelu_of(y_ptr, at, mask):
+    x = tl.load(y_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    return 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))
+
+
+@triton.jit
+def through_y(x_ptr, w_ptr, b_ptr, y_ptr, N, stride_xm, stride_ym, eps, BLOCK: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    whole = tl.pointer_type(tl.int32)
+    from_x, to_y = (x_ptr + row * stride_xm).to(whole), (y_ptr + row * stride_ym).to(whole)
+    y = y_ptr + row * stride_ym
+    for start in range(0, N // 2, BLOCK):
+        at = start + lanes
+        tl.atomic_xchg(to_y + at, tl.load(from_x + at, mask=at < N // 2), mask=at < N // 2)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, N, BLOCK):
+        total += gelu_of(y, start + lanes, start + lanes < N)
+    mean = tl.sum(total) / N
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, N, BLOCK):
+        d = tl.where(start + lanes < N, gelu_of(y, start + lanes, start + lanes < N) - mean, 0.0)
+        total += d * d
+    rstd = 1 / tl.sqrt(tl.sum(total) / N + eps)
+    for start in range(0, N, BLOCK):
+        at, mask = start + lanes, start + lanes < N
+        d = gelu_of(y, at, mask) - mean
+        found = d * rstd * tl.load(w_ptr + at, mask=mask) + tl.load(b_ptr + at, mask=mask)
+        tl.store(y + at, found.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+"""
+
 WRONG = {
     NORM: {
         "no gelu": changed((GELU, "g = x"), mistake="no gelu"),
@@ -103,6 +143,22 @@ WRONG = {
                 "    tl.store(kept_ptr + row * N + offs, g, mask=mask)\n    tl.debug_barrier()\n    g = tl.load(kept_ptr + row * N + offs, mask=mask, other=0.0)\n    mean =",
             ),
             ('return {"steps"', 'return {"scratch": {"kept": ((p.M, p.N), "fp32", 0)}, "steps"'),
+            part="traffic",
+        ),
+        "one program for all rows": changed(
+            ("def layernorm_gelu(x_ptr", "def one_row(row, x_ptr"),
+            ("    row = tl.program_id(0).to(tl.int64)\n", ""),
+            ("def launch(p):", WALKS_ALONE + "def launch(p):"),
+            ('"grid": (p.M,)', '"grid": (1,)'),
+            part="speed",
+        ),
+        "x kept in y by atomics and read back": changed(
+            ("def launch(p):", THROUGH_Y + "def launch(p):"),
+            (
+                "    block = triton.next_power_of_2(p.N)\n",
+                "    block = triton.next_power_of_2(p.N)\n    if p.N > 512 and p.N % 16 == 0 and p.stride_xn == p.stride_yn == 1:\n"
+                '        step = {"kernel": through_y, "grid": (p.M,), "constexprs": {"BLOCK": 256}}\n        return {"steps": [step]}\n',
+            ),
             part="traffic",
         ),
         "GELU a hundred times": changed(

@@ -5,6 +5,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case
 from grader.questions.draws import between
+from grader.questions.side_by_side import side_by_side
 from grader.topics.sampling_fusion.cases import size
 from kernels.sampling_fusion import cost
 
@@ -13,6 +14,7 @@ NEIGHBOURS = "which neighbouring lanes read neighbouring logits: a sector is 32 
 LEFT = "what goes through memory between two launches: a score and a token for each program are enough"
 WORK = 48  # operations a logit, where two logarithms, a division, a sum and a comparison take some 10
 SECTOR = 8  # fp32 logits
+ROWS = 2  # at most as many rows a program
 
 
 def metered_plain(rng: np.random.Generator) -> Case:
@@ -118,4 +120,5 @@ def by_sectors(case: Case) -> list[Budget]:
             look="what is computed more than once for a logit",
             model=f"{WORK} for each of {b} x {v} logits",
         ),
+        side_by_side("read the logits", "logits", "load", -(-b // ROWS), f"one for every {ROWS} of {b} rows"),
     ]

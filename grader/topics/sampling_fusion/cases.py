@@ -35,7 +35,9 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
             values="any temperature",
             kind="temperatures from cold to hot",
         ),
-        Case(size(2, between(rng, 100_100, 120_000)), "fp32", values="all warm", kind="a large vocabulary"),
+        Case(
+            size(2, between(rng, 100_100, 120_000)), "fp32", values="a warm tail", kind="a large vocabulary"
+        ),
     ]
 
 
@@ -68,6 +70,7 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
         ),
         Case(size(24, 200, 3), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(6, 4200, 3), "fp32", values="equal", kind="equal logits"),
+        Case(size(8, between(rng, 70, 200), 3), "fp32", values="last bits", kind="the last bit of a word"),
         Case(size(6, between(rng, 60, 90), 3), "fp32", values="far below zero", kind="logits far below zero"),
         Case(size(2, between(rng, 8300, 9500), 4), "fp32", kind="a large vocabulary"),
     ]

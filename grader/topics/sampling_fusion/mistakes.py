@@ -226,11 +226,13 @@ DRAW = (
 TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 1.7, 2.0)
 temperature_table = with_inputs(temperature=nearest(*TEMPERATURES))
 clipped = _clipped(1e-3, 0.999)
-for function in (temperature_table, clipped):
+of_16_bits = _by_lane(1 << 16)
+for function in (temperature_table, clipped, of_16_bits):
     function.computes = True
 DRAW_SHORTCUTS = {
     "temperature from a table": temperature_table,
     "u clipped": clipped,
+    "noise that repeats after 65,536 tokens": of_16_bits,
     **{f"V up to {most}": within_limit("V", most) for most in (64, 1024, 4096, 8192, 65536, 100_000)},
     **{f"B up to {most}": within_limit("B", most) for most in (8, 16, 32)},
     **{f"stride {axis} of logits taken for 1": one_stride("logits", axis) for axis in (0, 1)},

@@ -99,6 +99,11 @@ MASKED = (
         _mask_backwards,
     ),
     family(
+        "the last bit of a word",
+        "bit 31 makes a word negative: ask whether (word >> v % 32) & 1 is 1, not whether word & (1 << v % 32) is above 0",
+        with_inputs(allowed=lambda words: words & 0x7FFFFFFF),
+    ),
+    family(
         "no penalties", "the penalties changed nothing", with_inputs(history=lambda h: np.full_like(h, -1))
     ),
     GREEDY,

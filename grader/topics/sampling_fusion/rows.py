@@ -77,6 +77,10 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
     if case.values == "far below zero":
         x = -np.exp(rng.uniform(np.log(1e31), np.log(1e37), (b, v)))
         x[1::2] = LOWEST
+    if case.values == "last bits":  # what is best stands in the last bit of its word of the mask
+        x[:, 31::32] += 40
+    if case.values == "a warm tail":  # what is best lies beyond 16 bits
+        x[:, 1 << 16 :] += 40
     if case.values == "zeros":  # of both signs, and some lower
         x = rng.choice([0.0, -0.0, -0.0, -1.0], (b, v))
     if case.values == "one low value":
@@ -101,7 +105,7 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
 
 
 COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
-    ("levels", "all warm", "exact borders", "one low value", "zeros"), (0,)
+    ("levels", "a warm tail", "exact borders", "one low value", "zeros"), (0,)
 )
 
 

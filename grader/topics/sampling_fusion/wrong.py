@@ -12,6 +12,13 @@ INVERSE = """w = tl.where(offs < V, tl.exp((x - tl.max(x, 0)) / tl.where(t == 0,
         s = tl.where(t == 0, x, tl.where(hit, offs.to(tl.float32), float("-inf")))"""
 PENALTIES = "tl.where(count > 0, tl.where(x > 0, x / r, x * r) - f * count - p, x)"
 MASKED_SCORE = "s = tl.where(t == 0, x, x / tl.where(t == 0, 1.0, t) - tl.log(-tl.log(tl.rand(seed, offs))))"
+WALKS_ALONE = """@triton.jit
+def draw(logits_ptr, temperature_ptr, seed_ptr, token_ptr, B, V, stride_logitsb, stride_logitsv, BLOCK: tl.constexpr):
+    for b in range(0, B):
+        one_row(b, logits_ptr, temperature_ptr, seed_ptr, token_ptr, V, stride_logitsb, stride_logitsv, BLOCK)
+
+
+"""
 
 WRONG = {
     DRAW: {
@@ -121,6 +128,14 @@ WRONG = {
             ),
             ('return {"steps"', 'return {"scratch": {"kept": ((p.B, p.V), "fp32", 0)}, "steps"'),
             part="traffic",
+        ),
+        "one program for all rows": changed(
+            ("def draw(logits_ptr", "def one_row(b, logits_ptr"),
+            ("    b = tl.program_id(0)\n", ""),
+            ("b.to(tl.int64)", "b"),
+            ("def launch(p):", WALKS_ALONE + "def launch(p):"),
+            ('"grid": (p.B,)', '"grid": (1,)'),
+            part="speed",
         ),
         "noise a hundred times": changed(
             (

@@ -62,6 +62,7 @@ def norm(case: Case, rows: int = 1, reads: int = 1, work: float = 15.0, kept: in
         ("scratch", "any", "dedup"): kept * m * n,
         ("x", "load", "sectors"): reads * size,
         ("y", "store", "sectors"): size,
+        ("y", "store", "programs"): math.ceil(m / rows),
         ("all", "load", "operations"): work * math.ceil(m / rows) * rows * block,
     }
 
@@ -79,6 +80,7 @@ def attention(
         ("k", "load", "dedup"): moved.k,
         ("v", "load", "dedup"): moved.v,
         ("o", "store", "dedup"): moved.out,
+        ("o", "store", "programs"): heads * math.ceil(s["M"] / bm),
         ("scratch", "any", "dedup"): kept * heads * s["M"],
         ("all", "load", "dedup"): moved.loads,
         ("all", "load", "dot"): attention_cost.tiled_flops(shape, tiling),
@@ -119,16 +121,20 @@ def backward(case: Case, bm: int, bn: int, atomics=False, skips=True, products: 
         ("all", "load", "dedup"): attention_cost.backward_loads(shape, tiling) + sums * atomics,
         ("scratch", "any", "dedup"): (walked + 2 * sums) * atomics + 16 * heads * s["M"],
         ("all", "store", "dedup"): out + 4 * heads * s["M"],
+        ("dk", "store", "programs"): heads * math.ceil(s["N"] / bn),
     }
 
 
-def draw(case: Case, reads: float = 1, chunk: int = 0, work: float = 12, by_word: int = 1) -> dict:
-    """One program a row; with `chunk`, a program for each so many logits and a second launch."""
+def draw(
+    case: Case, reads: float = 1, chunk: int = 0, work: float = 12, by_word: int = 1, rows: int = 1
+) -> dict:
+    """`rows` rows a program; with `chunk`, a program for each so many logits and a second launch."""
     b, v, n = case.sizes["B"], case.sizes["V"], case.sizes.get("L", 0)
     logits, partial = 4 * b * v, 8 * b * math.ceil(v / chunk) if chunk else 0
     return {
         ("logits", "load", "dedup"): reads * logits,
         ("logits", "load", "sectors"): reads * logits,
+        ("logits", "load", "programs"): math.ceil(b / rows) * math.ceil(v / (chunk or v)),
         ("scratch", "any", "dedup"): 2 * partial,
         ("token", "store", "dedup"): 4 * b,
         ("allowed", "load", "dedup"): 4 * b * math.ceil(v / 32) * by_word,

@@ -38,6 +38,7 @@ HONEST = {
         "a row a program": lambda c: spent.norm(c),
         "four rows a program": lambda c: spent.norm(c, rows=4),
         "an erf of one's own": lambda c: spent.norm(c, work=60),
+        "eight rows a program": lambda c: spent.norm(c, rows=8),
     },
     FORWARD: {
         "the solution": lambda c: spent.attention(c, 128, 64),
@@ -60,6 +61,7 @@ HONEST = {
         "two launches": lambda c: spent.draw(c, chunk=1024),
         "two launches, chunks of 64": lambda c: spent.draw(c, chunk=64),
         "two branches": lambda c: spent.draw(c, work=24),
+        "two rows a program": lambda c: spent.draw(c, rows=2),
     },
     MASKED: {
         "a program a row": lambda c: spent.draw(c),
@@ -192,6 +194,20 @@ WASTEFUL = {
     "a loop in each lane": (DRAW, "speed", lambda c: spent.draw(c, work=100), "operations"),
     "masked: logits twice": (MASKED, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
     "filtered: logits twice": (FILTERED, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
+    "norm: one program": (NORM, "speed", lambda c: spent.norm(c, rows=c.sizes["M"]), "programs that store y"),
+    "draw: one program": (DRAW, "speed", lambda c: spent.draw(c, rows=4), "programs that read the logits"),
+    "forward: a program a head": (
+        FORWARD,
+        "speed",
+        lambda c: spent.attention(c, 128, 64) | {("o", "store", "programs"): 2},
+        "programs that store o",
+    ),
+    "backward: a program a head": (
+        BACKWARD,
+        "speed",
+        lambda c: spent.backward(c, 64, 64) | {("dk", "store", "programs"): 2},
+        "programs that store dk",
+    ),
     "GELU by a long series": (NORM, "speed", lambda c: spent.norm(c, work=200), "operations"),
 }
 

@@ -46,7 +46,13 @@ def written_apart(question) -> list[str]:
     ]
 
 
-LAB_KERNELS = ("gemm_tiling.tiled_gemm", "flash_attention.forward", "flash_attention.backward", "sampling_fusion.draw", "sampling_fusion.filtered_draw")  # fmt: skip
+LAB_KERNELS = (
+    "gemm_tiling.tiled_gemm",
+    "flash_attention.forward",
+    "flash_attention.backward",
+    "sampling_fusion.draw",
+    "sampling_fusion.filtered_draw",
+)
 
 
 @pytest.mark.parametrize("name", LAB_KERNELS)

@@ -75,8 +75,12 @@ def test_canvas_finds_everybody_and_their_points(graded, export):
     points = {one.student: one.points for one in ledger.standings(graded.root, LAB)}
     assert read.title == "Lab 1 (77)" and read.most == 10
     assert read.grades == {
-        "901": points["ada"], "S-2": points["bob"], "cy9": points["cy"], "904": points["dee"], "905": points["eve"],
-    }  # fmt: skip
+        "901": points["ada"],
+        "S-2": points["bob"],
+        "cy9": points["cy"],
+        "904": points["dee"],
+        "905": points["eve"],
+    }
     assert points["ada"] == 7 and points["bob"] == 4
 
 

@@ -72,10 +72,17 @@ def test_all_of_it_is_shown_and_nothing_touched(left_behind, capsys):
     assert command.main(["bob"]) == 0
     said = capsys.readouterr().out
     for words in (
-        "submitted/bob  2 files", f"{LAB}: 4 of 10 points, 4 cells, 1 cells wait", "inbound/bob+",
-        "feedback in the exchange", "extensions.json  an entry", f"{LAB}.entered.jsonl  ", "entries of the log",
-        "set_aside/bob", "1 records of answers that nobody else", "1 records of answers that others have",
-    ):  # fmt: skip
+        "submitted/bob  2 files",
+        f"{LAB}: 4 of 10 points, 4 cells, 1 cells wait",
+        "inbound/bob+",
+        "feedback in the exchange",
+        "extensions.json  an entry",
+        f"{LAB}.entered.jsonl  ",
+        "entries of the log",
+        "set_aside/bob",
+        "1 records of answers that nobody else",
+        "1 records of answers that others have",
+    ):
         assert words in said, words
     assert everything(left_behind.root) == before
 

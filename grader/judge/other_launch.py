@@ -1,0 +1,197 @@
+"""Whether what is wrong stands in launch(p): the same kernels on another grid, or with another constant, on the same case.
+
+Nothing is guessed: the other launch runs, and is named only where the case that failed is right with it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from math import prod
+
+from grader.box.warm import JailTrouble, Limits
+from grader.jail import host as jail
+from grader.jail.protocol import Kernel, Plan
+from grader.judge.cases import OUTSIDE, UNWRITTEN, differs, judge_effects
+from grader.judge.failed import Failed, Refusal, Unclear
+from grader.judge.kernel_evidence import KernelEvidence, Run
+
+MOST_S = 8.0  # of processor time for all that is tried
+CASE_S = 4.0  # and for one case on the machine
+LOWERING = Limits(wall_s=20.0, cpu_s=15, answer_bytes=16 << 20)
+MOST_GRIDS = 24  # of one step
+MOST_STEPS = 4
+FACTORS = (2.0, 0.5, 4.0, 0.25)
+SMALLEST_BLOCK = 8  # a smaller constant is a switch or a count, and no side of a block
+WIDER = (2, 3, 4, 8, 16)  # programs along an axis on which there is one
+
+
+def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
+    """A sentence where another launch makes this case right; else which axis of its grid a kernel never asks for."""
+    run = evidence.runs[purpose]
+    read = run.outcome.header.get("ids_read") or []
+    if failed.facts.get("known") or run.plan is None:
+        return ""
+    reaches = failed.told in (OUTSIDE, UNWRITTEN)
+    idle = [unread(step, ids) for step, ids in zip(run.plan.steps, read, strict=False)]
+    trial = Trial(evidence, purpose)
+    try:
+        found = trial.of_grids(read) if reaches or any(idle) else ""
+        found = found or (trial.of_constants() if reaches and purpose in evidence.public else "")
+    except (JailTrouble, OutOfTime):
+        found = ""
+    return found or (next(filter(None, idle), "") if reaches else "")
+
+
+class OutOfTime(Exception):
+    """Enough was tried."""
+
+
+@dataclass
+class Trial:
+    evidence: KernelEvidence
+    purpose: int
+    spent_s: float = 0.0
+
+    @property
+    def run(self) -> Run:
+        return self.evidence.runs[self.purpose]
+
+    @property
+    def entry(self) -> str:
+        return self.evidence.question.entry
+
+    def of_grids(self, read: list[list[int]]) -> str:
+        """The first other grid, of one step alone, with which the case is right."""
+        steps = self.run.plan.steps
+        for place, (step, ids) in enumerate(zip(steps[:MOST_STEPS], read, strict=False)):
+            for grid in list(other_grids(step.grid, ids))[:MOST_GRIDS]:
+                plan = replace(self.run.plan, steps=exchanged(steps, place, replace(step, grid=grid)))
+                if self.right(self.purpose, plan, self.evidence.lowered().texts):
+                    return said_of_grid(self.entry, step, ids, grid)
+        return ""
+
+    def of_constants(self) -> str:
+        """A constant, the same in every step, with which this case is right and every public one is."""
+        known = dict.fromkeys(pair for step in self.run.plan.steps for pair in step.constexprs)
+        changes = [(name, old, new) for name, value in known for old, new in others(value)]
+        for change, (texts, plan) in zip(changes, self.lowered(self.purpose, changes), strict=True):
+            if plan is not None and self.right(self.purpose, plan, texts) and self.public_too(change):
+                name, old, new = change
+                count = len(self.evidence.public)
+                which = f"all {count} public cases are" if count > 1 else "this case is"
+                return f"the constants in {self.entry}: with {name} = {new} in place of {old} {which} right"
+        return ""
+
+    def public_too(self, change: tuple[str, int, int]) -> bool:
+        return all(
+            plan is not None and self.right(purpose, plan, texts)
+            for purpose in self.evidence.public
+            if purpose != self.purpose
+            for texts, plan in self.lowered(purpose, [change])
+        )
+
+    def lowered(self, purpose: int, changes: list[tuple[str, int, int]]) -> list[tuple[tuple, Plan | None]]:
+        """(texts, plan) of a case with each change; of those that don't compile no plan."""
+        evidence = self.evidence
+        told = evidence.told(evidence.cases[purpose])
+        tasks = [{**told, "instead": {name: [old, new]}} for name, old, new in changes]
+        outcome, found = jail.lower(
+            evidence.source, self.entry, tasks, evidence.target, evidence.level, LOWERING
+        )
+        self.spend(outcome.cpu_s)
+        if found is None:
+            return [((), None)] * len(changes)
+        return [(found.texts, plan if isinstance(plan, Plan) else None) for plan in found.plans]
+
+    def right(self, purpose: int, plan: Plan, texts: tuple[str, ...]) -> bool:
+        evidence, case = self.evidence, self.evidence.cases[purpose]
+        known = evidence.runs.get(purpose)
+        inputs, placed = (known.inputs, known.placed) if known else evidence.draw(purpose)
+        outcome = evidence.launch(case, plan, texts, placed, seconds=CASE_S)
+        self.spend(outcome.cpu_s)
+        run = Run(case, False, plan, placed, inputs, {}, outcome)
+        try:
+            judge_effects(run)
+        except (Failed, Refusal, Unclear):
+            return False
+        run.want = evidence.question.reference(inputs, case)
+        return not differs(evidence.question, inputs, case, {n: run.output(n) for n in run.want}, run.want)[0]
+
+    def spend(self, seconds: float) -> None:
+        self.spent_s += seconds
+        if self.spent_s > MOST_S:
+            raise OutOfTime
+
+
+def exchanged(steps: tuple[Kernel, ...], place: int, step: Kernel) -> tuple[Kernel, ...]:
+    return (*steps[:place], step, *steps[place + 1 :])
+
+
+def others(value: str) -> Iterator[tuple[int, int]]:
+    """(what it is, what it could be) of a constant that looks like the side of a block."""
+    number = int(value) if value.isdecimal() and len(value) < 6 else 0
+    if number >= SMALLEST_BLOCK and number & (number - 1) == 0:
+        yield from ((number, new) for f in FACTORS if (new := int(number * f)) >= SMALLEST_BLOCK)
+
+
+def other_grids(grid: tuple[int, int, int], ids: list[int]) -> Iterator[tuple[int, int, int]]:
+    """What may have been meant, the likeliest first: the same programs on the axes that the kernel asks for, then one
+    more or fewer along an axis, then several where there is one."""
+    sizes = [size for size in grid if size > 1]
+    moved = [on_axes(sizes, axes) for axes in product(ids, repeat=len(sizes))]
+    split = [
+        on_axes((rows, prod(grid) // rows), pair)
+        for pair in combinations(ids, 2)
+        for rows in range(1, min(prod(grid), MOST_GRIDS) + 1)
+        if len(sizes) == 1 and prod(grid) % rows == 0
+    ]
+    stepped = [along(grid, axis, grid[axis] + by) for axis in ids for by in (-1, 1) if grid[axis] + by > 0]
+    wider = [along(grid, axis, size) for axis in ids for size in WIDER if grid[axis] == 1]
+    yield from (one for one in dict.fromkeys([*moved, *split, *stepped, *wider]) if one != tuple(grid))
+
+
+def on_axes(sizes, axes) -> tuple[int, int, int]:
+    return tuple(prod(size for size, at in zip(sizes, axes, strict=True) if at == axis) for axis in range(3))
+
+
+def along(grid: tuple[int, int, int], axis: int, size: int) -> tuple[int, int, int]:
+    return tuple(size if place == axis else n for place, n in enumerate(grid))
+
+
+def unread(step: Kernel, ids: list[int]) -> str:
+    """Which axis of the grid has several programs that the kernel can't tell from one another."""
+    axis = next((axis for axis, size in enumerate(step.grid) if size > 1 and axis not in ids), None)
+    if axis is None:
+        return ""
+    return (
+        f"the grid of {step.name}, {written(step.grid, ids)}: the kernel asks for {asked(ids)}, so that the {step.grid[axis]} "
+        f"programs along axis {axis} all do the same"
+    )
+
+
+def said_of_grid(entry: str, step: Kernel, ids: list[int], grid: tuple[int, int, int]) -> str:
+    if lone := [
+        axis for axis in ids if step.grid[axis] == 1 and grid[axis] > 1 and prod(grid) > prod(step.grid)
+    ]:
+        return (
+            f"the grid in {entry}: the kernel asks for {asked(ids)}, but with {written(step.grid, ids)} there is one program "
+            f"along axis {lone[0]}; with more of them this case is right"
+        )
+    return (
+        f"the grid in {entry}: the kernel asks for {asked(ids)}; with {written(grid, ids)} in place of "
+        f"{written(step.grid, ids)} this case is right"
+    )
+
+
+def asked(ids: list[int]) -> str:
+    if not ids:
+        return "no tl.program_id at all"
+    names = " and ".join(f"tl.program_id({axis})" for axis in ids)
+    return f"{names} alone" if len(ids) == 1 else names
+
+
+def written(grid: tuple[int, int, int], ids: list[int]) -> str:
+    """As launch(p) would say it: with the axes that have several programs or are asked for."""
+    last = max([*ids, *(axis for axis, size in enumerate(grid) if size > 1), 0])
+    sizes = ", ".join(map(str, grid[: last + 1]))
+    return f"({sizes},)" if last == 0 else f"({sizes})"

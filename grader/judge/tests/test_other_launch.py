@@ -1,0 +1,98 @@
+"""What stands wrong in launch(p) is named by the launch that would be right; what stands wrong in a kernel never is."""
+
+import pytest
+
+from grader import questions, trial
+from grader.judge import referee
+from grader.judge.record import FAIL
+from grader.proofs.right import edited, right
+
+GEMM, SCALED, NORM = (
+    "gemm_tiling.tiled_gemm",
+    "gemm_tiling.block_scaled_gemm",
+    "roofline.layernorm_gelu",
+)
+SETTINGS, MINUS, OUTER, DOUBLED = (
+    f"roofline.{name}" for name in ("tile_settings", "subtracted", "outer_difference", "doubled")
+)
+TWO_AXES = "(triton.cdiv(p.M, 16), triton.cdiv(p.N, 32))"
+
+IN_LAUNCH = {
+    "axes exchanged": (
+        SETTINGS,
+        ("(p.M // 128, p.N // 256)", "(p.N // 256, p.M // 128)"),
+        "the grid in launch_tile_settings: the kernel asks for tl.program_id(0) and tl.program_id(1); with (2, 1) in place "
+        "of (1, 2) this case is right",
+    ),
+    "an axis too many": (
+        GEMM,
+        ('"grid": (grid,)', '"grid": (triton.cdiv(p.M, BLOCK_M), triton.cdiv(p.N, BLOCK_N))'),
+        "the grid in launch: the kernel asks for tl.program_id(0) alone; with (",
+    ),
+    "rows along an axis that nobody asks for": (
+        NORM,
+        ('"grid": (p.M,)', '"grid": (1, p.M)'),
+        "the kernel asks for tl.program_id(0) alone; with (4,) in place of (1, 4) this case is right",
+    ),
+    "all tiles along one axis": (
+        MINUS,
+        (TWO_AXES, "(triton.cdiv(p.M, 16) * triton.cdiv(p.N, 32),)"),
+        "with (2, 2) in place of (4, 1) this case is right",
+    ),
+    "an axis too few": (
+        OUTER,
+        (TWO_AXES, "(triton.cdiv(p.M, 16),)"),
+        "but with (2, 1) there is one program along axis 1; with more of them this case is right",
+    ),
+    "one program too many": (
+        DOUBLED,
+        ("(p.N // 64,)", "(p.N // 64 + 1,)"),
+        "with (1,) in place of (2,) this case is right",
+    ),
+    "a step shorter than a scale reaches": (
+        SCALED,
+        ('"BLOCK_K": 128', '"BLOCK_K": 64'),
+        "the constants in launch_block_scaled: with BLOCK_K = 128 in place of 64 all 2 public cases are right",
+    ),
+    "a block that the grid was not made for": (
+        DOUBLED,
+        ('{"BLOCK": 64}', '{"BLOCK": 128}'),
+        "the constants in launch_doubled: with BLOCK = 64 in place of 128 all 2 public cases are right",
+    ),
+}
+
+
+def look(question: str, source: str) -> str:
+    verdict = referee.grade_one(source, questions.find(question), eager=False)
+    assert verdict.verdict == FAIL and verdict.points == 0, str(verdict)
+    return verdict.parts[0].look
+
+
+@pytest.mark.parametrize("name", IN_LAUNCH)
+def test_the_launch_that_would_be_right_is_said(name):
+    question, edit, said = IN_LAUNCH[name]
+    assert said in look(question, edited(right(question), [edit]))
+
+
+def test_run_says_it_too():
+    question, edit, said = IN_LAUNCH["an axis too few"]
+    assert said in trial.run(edited(right(question), [edit]), 0, question=question).look
+
+
+IN_THE_KERNEL = {
+    "no mask": (MINUS, [("mask = (offs_m < M) & (offs_n < N)", "mask = (offs_m < M) & (offs_m < M)")]),
+    "a store that leaves some out": (OUTER, [("(offs_n[None, :] < N)", "(offs_n[None, :] < N - 1)")]),
+    "another tensor's strides": (
+        MINUS,
+        [("offs_m * stride_zm + offs_n * stride_zn", "offs_m * stride_xm + offs_n * stride_xm")],
+    ),
+    "another formula": (OUTER, [("a[:, None] - b[None, :]", "a[:, None] + b[None, :]")]),
+    "a row further": (NORM, [("x_ptr + row * stride_xm", "x_ptr + (row + 1) * stride_xm")]),
+}
+
+
+@pytest.mark.parametrize("name", IN_THE_KERNEL)
+def test_a_mistake_of_the_kernel_is_not_laid_to_the_launch(name):
+    question, edits = IN_THE_KERNEL[name]
+    found = look(question, edited(right(question), edits))
+    assert found and "in launch" not in found and "program_id" not in found

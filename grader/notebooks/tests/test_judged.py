@@ -1,0 +1,65 @@
+"""What a lab says about its judging is what the question says; a table that somebody wrote by hand must agree with it."""
+
+import re
+
+import pytest
+
+from grader import questions
+from grader.notebooks import judged, make
+from grader.places import ROOT
+from grader.questions import judging
+
+TEXTS = sorted(path.relative_to(ROOT) for path in ROOT.glob("solutions/*/*.md"))
+MARKED = [
+    (path, name) for path in TEXTS for name in judged.MARK.findall((ROOT / path).read_text(encoding="utf-8"))
+]
+
+
+def test_labs_have_such_tables():
+    assert len(MARKED) > 10
+
+
+@pytest.mark.parametrize("path, name", MARKED, ids=lambda value: str(value))
+def test_each_part_says_what_it_asks(path, name):
+    question = questions.find(f"{make.topic(path)}.{name}")
+    rows = judging.table(question).splitlines()[2:]
+    assert [row.split(" | ")[1] for row in rows] == [f"{part.points:g}" for part in question.parts]
+    assert all(len(row.split(" | ")[2]) > 20 and "{" not in row for row in rows)
+
+
+def test_a_number_stands_in_the_question_alone():
+    question = questions.find("gemm_tiling.tiled_gemm")
+    said = {part.name: part.asks for part in question.parts}
+    assert "{public}" in said["values"] and "{spills}" in said["compiled"] and "{full_speed}" in said["speed"]
+    told = judging.numbers(question)
+    assert told["public"] == "4 cases" and told["spills"] == "at most 64 bytes of registers spilled"
+    assert (told["full_speed"], told["none_speed"], told["targets"]) == ("70%", "35%", "sm_90 and sm_80")
+
+
+def test_a_mark_becomes_its_table_and_lines_stay_those_of_the_text():
+    words, complaints = judged.filled("one\n\n<!-- judged=tiled_gemm -->\n\nfive\n", "gemm_tiling")
+    assert not complaints and "| values | 4 |" in words
+    at = words.splitlines().index("five") + 1
+    assert at > 5 and judged.line_in_source(words, at) == 5
+
+
+@pytest.mark.parametrize(
+    "name, said", [("tiled_gem", "must name a question"), ("reuse", "must say what it asks")]
+)
+def test_a_mark_that_leads_to_no_table_is_named_by_its_line(name, said):
+    words, ((line, what),) = judged.filled(f"one\n<!-- judged={name} -->\n", "gemm_tiling")
+    assert line == 2 and said in what and "<!-- judged=" in words
+
+
+def test_a_table_by_hand_agrees_with_its_question():
+    """Its parts and points in order, and the number of cases that are shown."""
+    for path in TEXTS:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        for found in judged.TABLE.finditer(text):
+            rows = [row.split(" | ") for row in found[0].splitlines()[2:]]
+            name = re.search(r"answer=(\w+)", text[found.end() :])[1]
+            question = questions.find(f"{make.topic(path)}.{name}")
+            assert [(row[0].strip("| "), float(row[1])) for row in rows] == [
+                (p.name, p.points) for p in question.parts
+            ]
+            assert f"right for {judging.cases(len(question.public))} that you can see" in rows[0][2]

@@ -1,0 +1,17 @@
+"""A GPU is quick because programs run side by side: where there is no clock, at least so many must take part."""
+
+from grader.questions.model import Budget
+
+ALONE = "the grid: programs run side by side, and the rows that one of them walks through alone wait for each other"
+
+
+def side_by_side(what: str, tensor: str, access: str, least: int, model: str) -> Budget:
+    return Budget(
+        what=f"programs that {what}",
+        tensor=tensor,
+        access=access,
+        count="programs",
+        least=least,
+        look=ALONE,
+        model=model,
+    )
