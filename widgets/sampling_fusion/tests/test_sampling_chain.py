@@ -101,7 +101,9 @@ def test_a_rule_that_is_off_removes_its_kernel_and_keeps_its_row():
     def rows(**inputs):
         r = run(**inputs)
         return {step.name for step in r.naive.steps}, {
-            m["id"]: m["s"] for m in CHAIN.scenes(r)[0].marks if m["id"].startswith("row-")
+            m["id"]: m["s"]
+            for m in CHAIN.scenes(r)[0].marks
+            if m["id"].startswith("row-") and m["t"] == "text"
         }
 
     every, written = rows()
