@@ -102,7 +102,9 @@ def run(
 
     before = served("16 bits", "weights and cache", DENSE_BITS, DENSE_BITS, waste)
     narrow = served("Fewer bits", f"weights {weight_bits}, cache {kv_bits}", weight_bits, kv_bits, waste)
-    paged = served("And pages", f"of {units.counted(page_tokens, 'token')}", weight_bits, kv_bits, paged_waste)
+    paged = served(
+        "And pages", f"of {units.counted(page_tokens, 'token')}", weight_bits, kv_bits, paged_waste
+    )
     return Result(
         devices,
         memory_gb * GB,
@@ -132,7 +134,10 @@ def _row(id: str, box: Box, i: int, name: str, detail: str) -> list[dict]:
 
 def _inside(id: str, left: float, right: float, y: float, words: str, role: str, on: str = "") -> list[dict]:
     """A name in the middle of its bar; its first word, or nothing, where the bar is short."""
-    short, spare = words.split(" ", 1)[0].rstrip(","), 34 if on else 8  # of a hatched bar some is seen beside the plate
+    short, spare = (
+        words.split(" ", 1)[0].rstrip(","),
+        34 if on else 8,
+    )  # of a hatched bar some is seen beside the plate
     fits = [one for one in (words, short) if text_width(one, "small", True) + spare <= right - left]
     return (
         [text(id, (left + right) / 2, y, fits[0], role, "small", "middle", bold=True, on=on)] if fits else []
