@@ -205,7 +205,8 @@ def _levels(r: Result, y: Scale, plot: Box) -> list[dict]:
         marks.append(
             text(f"{id}-name", plot.right + 10, at + 4, words, "muted", "small")
             if plot.right < 600 and plot.w > 400
-            else text(f"{id}-name", plot.right, 47 - 15 * (id == "limit"), words, "muted", "small", "end")
+            # a phone has no margin: on its line's right end, where the columns are lowest
+            else text(f"{id}-name", plot.right, at - 4, words, "muted", "small", "end", on="ground")
         )
     return marks
 
