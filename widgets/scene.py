@@ -39,6 +39,7 @@ MARK_ROLES = {
 }
 ROLES = TEXT_ROLES | RULE_ROLES | GROUND_ROLES | MARK_ROLES
 HATCHED = {"waste", "dropped"}  # no halo parts words from these: they stand on a plate
+PLATED = HATCHED | {"ground"}  # ground: where a line of the picture passes behind the words
 TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
 
 
@@ -100,7 +101,8 @@ def text(
 ) -> dict:
     """y is the baseline. A text in a mark role takes that role's colour, so a label names its line.
 
-    `on`: the role of the fill that it stands on: its halo is that fill's, and a hatched one gets a plate.
+    `on`: the role of the fill that it stands on: its halo is that fill's, and a hatched one gets a plate; "ground"
+    is a plate too, where a line passes behind the words.
     """
     if size not in TEXT_SIZES:
         raise ValueError(f"size must be one of {', '.join(TEXT_SIZES)}, got {size!r}")
@@ -153,17 +155,22 @@ def text_width(s: str, size: str = "body", bold: bool = False) -> float:
 
 
 def plated(marks: Sequence[dict]) -> list[dict]:
-    """The same marks, with one plate under each run of texts that stands on a hatched fill."""
+    """The same marks, with one plate under each run of texts on a hatched fill, and under each text on a line."""
     out = []
-    for hatched, run in groupby(marks, lambda mark: mark["t"] == "text" and mark.get("on") in HATCHED):
+    for on, run in groupby(marks, lambda mark: mark.get("on") if mark["t"] == "text" else None):
         words = list(run)
-        if hatched:
-            boxes = [extent(mark) for mark in words]
-            left, top = min(box[0] for box in boxes) - 5, min(box[1] for box in boxes) - 4
-            right, low = max(box[2] for box in boxes) + 5, max(box[3] for box in boxes) + 4
-            out.append(rect(f"{words[0]['id']}-plate", left, top, right - left, low - top, "ground"))
-        out += words
+        if on in HATCHED:
+            out.append(_plate(words, 5, 4))
+        for mark in words:
+            out += [_plate([mark], 2, 1), mark] if on == "ground" else [mark]
     return out
+
+
+def _plate(words: list[dict], beside: float, above: float) -> dict:
+    boxes = [extent(mark) for mark in words]
+    left, top = min(box[0] for box in boxes) - beside, min(box[1] for box in boxes) - above
+    right, low = max(box[2] for box in boxes) + beside, max(box[3] for box in boxes) + above
+    return rect(f"{words[0]['id']}-plate", left, top, right - left, low - top, "ground")
 
 
 def drag(control, axis: str, place: Callable[[float], float]) -> dict:

@@ -28,6 +28,11 @@ def count(value: float) -> str:
     return f"{round(value):,}"
 
 
+def counted(value: float, noun: str, several: str = "") -> str:
+    """1 'guess' -> '1 guess', 5 'guess', 'guesses' -> '5 guesses'."""
+    return f"{count(value)} {noun if round(value) == 1 else several or noun + 's'}"
+
+
 def percent(share: float, places: int = 1) -> str:
     """A share of one: 0.821 -> '82.1%'."""
     return f"{100 * share:.{places}f}%"

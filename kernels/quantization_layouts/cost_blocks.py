@@ -80,6 +80,7 @@ BLOCK_FORMATS = {
         BlockFormat("int2 with zero point", 2, "affine", "fp16", zero_bits=2),
         BlockFormat("fp8 e4m3", 8, "e4m3", "fp16"),
         BlockFormat("fp8 e5m2", 8, "e5m2", "fp16"),
+        BlockFormat("fp4 e2m1", 4, "e2m1", "fp16"),
         BlockFormat("mxfp4", 4, "e2m1", "power of two", fixed_group=32),
         BlockFormat("nvfp4", 4, "e2m1", "e4m3", fixed_group=16),
         *(BlockFormat(f"codebook, {k} bits", k, "codebook", "fp16") for k in (2, 3, 4, 5)),

@@ -245,16 +245,16 @@ def decode_operation(
     return gemm(batch, d_out, d_in, element_bytes, name)
 
 
-def common_operations() -> tuple[Operation, ...]:
+def common_operations(element_bytes: float = 2.0) -> tuple[Operation, ...]:
     """The usual suspects, placed on the roofline by their own counts."""
     return (
-        gemm(4096, 4096, 4096, name="GEMM 4096"),
-        attention(2048, 128, scores_in_hbm=True, name="attention 2048, scores in HBM"),
-        attention(2048, 128, scores_in_hbm=False, name="attention 2048, tiled"),
-        elementwise(4096**2, 5, name="GELU"),
-        elementwise(4096**2, 8, name="LayerNorm"),
-        decode_operation(1, 4096, 4096, name="decode, batch 1"),
-        gemm(1024, 4096, 4096, name="prefill, 1024 tokens"),
+        gemm(4096, 4096, 4096, element_bytes, "GEMM 4096"),
+        attention(2048, 128, element_bytes, scores_in_hbm=True, name="attention 2048, scores in HBM"),
+        attention(2048, 128, element_bytes, scores_in_hbm=False, name="attention 2048, tiled"),
+        elementwise(4096**2, 5, element_bytes, "GELU"),
+        elementwise(4096**2, 8, element_bytes, "LayerNorm"),
+        decode_operation(1, 4096, 4096, element_bytes, "decode, batch 1"),
+        gemm(1024, 4096, 4096, element_bytes, "prefill, 1024 tokens"),
     )
 
 

@@ -50,7 +50,7 @@ def _experts(r: Result, at: Box) -> list[dict]:
         x, role = at.x + (e + 0.5) * pitch - wide / 2, "hot" if _is_hot(r, e) else "primary"
         copies = f" ×{len(expert.devices)}" if len(expert.devices) > 1 else ""
         top, full = y(expert.kept), y(expert.routed)
-        tip = f"Expert {e}: {units.count(expert.kept)} tokens, on {len(expert.devices)} devices"
+        tip = f"Expert {e}: {units.count(expert.kept)} tokens, on {units.counted(len(expert.devices), 'device')}"
         bar = rect(f"load-{e}", x, top, wide, at.bottom - top, role, tip)
         marks += about("busiest", bar) if _is_hot(r, e) else [bar]
         if expert.dropped:
@@ -142,7 +142,7 @@ def _devices(r: Result, at: Box) -> list[dict]:
         (
             "even-links",
             min(links_if_even, r.exchange_s - 1e-9),
-            f"at least: {units.seconds(links_if_even)}",
+            f"its links: {units.seconds(links_if_even)}",
             "network",
         ),
     ]
@@ -156,7 +156,7 @@ def _devices(r: Result, at: Box) -> list[dict]:
                 level + 4,
                 words
                 if at.w > 400
-                else words.replace("if even: ", "even ").replace("at least: ", "least ").replace(": ", " "),
+                else words.replace("if even: ", "even ").replace("its links", "links").replace(": ", " "),
                 role,
                 "small",
                 bold=True,
@@ -252,6 +252,13 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             ),
         ),
         warning=_warning(r),
+        legend=(
+            ("hot", "hot experts"),
+            ("primary", "other experts"),
+            ("network", "the links"),
+            ("idle", "waits for the busiest"),
+            *((("dropped", "dropped by the limit"),) * bool(r.capacity_tokens)),
+        ),
     )
 
 

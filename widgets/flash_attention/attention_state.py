@@ -5,7 +5,18 @@ from dataclasses import dataclass
 from kernels.flash_attention import cost
 from kernels.machines import MACHINES, machine
 from widgets import units
-from widgets.charts import Box, Part, Series, axis_x, axis_y, bars_across, linear, lines, log
+from widgets.charts import (
+    Box,
+    Part,
+    Series,
+    axis_x,
+    axis_y,
+    bars_across,
+    linear,
+    lines,
+    log,
+    text_width,
+)
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -123,6 +134,10 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
     strip = units.si_bytes(r.persistent_head_bytes / 4)
     middle, high = x + side / 2, y + side / 2
     right = x + side + gap + thin
+    too = ("probabilities: as much again", "each written and read")
+    if side < text_width(too[0], "small") + 6:
+        too = ("probabilities too,", "each in and out")
+    words = max(high - 8, y + tile + 18 if tile < side else 0)  # below the tile, where that is large
     return [
         text("scale-title", 0, 16, "one head, drawn to scale", bold=True),
         *about(
@@ -141,19 +156,10 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
         text("vk-name", middle, at.y - 8, f"V and K: {strip} each", "useful", "small", "middle"),
         text("q-name", at.x - 8, high, "Q", "useful", "small", "end"),
         text("o-name", right + 8, high, "output", "useful", "small"),
-        text("matrix-name", middle, high - 8, f"{matrix} of scores", anchor="middle", bold=True, on="waste"),
-        text(
-            "matrix-too",
-            middle,
-            high + 12,
-            "probabilities: as much again",
-            "ink",
-            "small",
-            "middle",
-            on="waste",
-        ),
-        text(
-            "matrix-times", middle, high + 28, "each written and read", "ink", "small", "middle", on="waste"
+        text("matrix-name", middle, words, f"{matrix} of scores", anchor="middle", bold=True, on="waste"),
+        *(
+            text(f"matrix-too{i}", middle, words + 18 + 14 * i, line, "ink", "small", "middle", on="waste")
+            for i, line in enumerate(too)
         ),
         rect("tile", x, y, tile, tile, "now", f"One tile: {TILE.block_m} × {TILE.block_n} scores"),
         text(
@@ -177,7 +183,7 @@ def _curve(r: Result, measured: dict, at: Box) -> list[dict]:
             "curve-title",
             at.x - 40 if at.x > 300 else 0,
             at.y - 40 if at.x > 300 else at.y - 26,
-            f"bytes in and out, {r.heads} heads, by length",
+            f"bytes in and out, {units.counted(r.heads, 'head')}, by length",
             bold=True,
         )
     ]
@@ -199,11 +205,13 @@ def _curve(r: Result, measured: dict, at: Box) -> list[dict]:
         circle("naive-now", here, naive, 6, "hot", f"naive: {units.si_bytes(r.naive_bytes)}"),
         circle("tiled-now", here, tiled, 6, "useful", f"tiled: {units.si_bytes(r.tiled_bytes)}"),
     ]
-    side = ("start", 8) if here < at.right - 60 else ("end", -8)
-    words = units.times(r.state_ratio)
-    marks.append(
-        text("ratio", here + side[1], (naive + tiled) / 2 + 5, words, "now", "body", side[0], bold=True)
-    )
+    words, size = units.times(r.state_ratio), "body" if at.w > 230 else "small"
+    middle, across = (naive + tiled) / 2, min(here + 8 + text_width(words, size, True), at.right) - here
+    doublings = across / at.w * (len(LENGTHS) - 1)
+    # between the curves where the lower one, which rises below it, leaves it room; else beside the knob
+    between = y(r.tiled_bytes * 2**doublings) > middle + 11
+    place = (here + 8, middle + 5) if between else (here + 22, at.y)
+    marks.append(text("ratio", *place, words, "now", size, bold=True))
     if "bytes_moved" in measured:
         shown = units.si_bytes(measured["bytes_moved"])
         marks.append(circle("measured", here, y(measured["bytes_moved"]), 5, "measured", f"yours: {shown}"))
@@ -285,7 +293,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     if "bytes_moved" in measured:
         beside = (beside_model("bytes moved", measured["bytes_moved"], r.tiled_bytes, units.si_bytes),)
     return Scene(
-        summary=f"{units.count(r.length)} tokens, {r.heads} heads of {r.head_dim}: naive attention moves "
+        summary=f"{units.count(r.length)} tokens, {units.counted(r.heads, 'head')} of {r.head_dim}: naive attention moves "
         f"{naive.text} a layer, tiled attention {tiled.text}, which is {ratio.text} less and {speedup.text} "
         "faster at best.",
         takeaway=_takeaway(r),

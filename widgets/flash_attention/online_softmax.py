@@ -11,12 +11,14 @@ from widgets.charts import Box, linear, text_width
 from widgets.controls import powers_of_two, select, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
+    NARROW,
     WIDE,
     Column,
     Scene,
     about,
     circle,
     drag,
+    extent,
     figure,
     handle,
     line,
@@ -42,6 +44,10 @@ class Panels(NamedTuple):
     output: Box
     wide: bool
 
+    @property
+    def width(self) -> int:
+        return WIDE if self.wide else NARROW
+
 
 PLACES = {
     True: Panels(Box(60, 44, 584, 92), Box(60, 188, 584, 76), Box(60, 330, 584, 62), True),
@@ -50,6 +56,7 @@ PLACES = {
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
 ORDERS = {"given": "as given", "rising": "smallest first", "falling": "largest first"}
 EXACT, SHORT = units.fixed(3), units.fixed(2)
+ASIDE = [(aside, up) for up in (0, 13, 26, 39) for aside in (0, 5, -5)]
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,13 @@ def _role(r: Result, key: int, step: int) -> str:
 def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     y = linear(r.shift, r.shift + 1.3 * HIGHEST * r.scale, at.scores.bottom, at.scores.y)
     pitch, m = at.scores.w / len(r.scores), r.states[step].m
+    pulled_x = _across(r, r.pulled, at) + at.scores.w / 146 + 0.39 * pitch
+    high, edge = y(r.scores[r.pulled]), _across(r, r.tile, at)
+    taken = [
+        (pulled_x - 9, high - 16, pulled_x + 9, high + 16),
+        (at.scores.x, y(m) - 1, at.scores.right, y(m) + 1),
+        (edge - 1, at.scores.y - 18, edge + 1, at.scores.bottom),
+    ]
     marks, names = [text("scores-title", 0, 12, "scores of one query, tile by tile", "muted", "small")], []
     for key, score in enumerate(r.scores):
         x, top = _across(r, key, at) + at.scores.w / 146, min(y(score), at.scores.bottom - 2)
@@ -118,13 +132,18 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
         marks.append(
             rect(f"score-{key}", x, top, 0.78 * pitch, at.scores.bottom - top, _role(r, key, step), tip)
         )
-        if at.wide or text_width(shown, "small") < pitch:
-            over = top - (19 if key == r.pulled else 4)
-            if y(m) - 2 < over < y(m) + 14:  # the maximum's line would strike it through
-                over = y(m) - (19 if key == r.pulled else 4)
-            names.append(text(f"score-{key}-name", x + 0.39 * pitch, over, shown, "ink", "small", "middle"))
+        over = top - (19 if key == r.pulled else 4)
+        if y(m) - 2 < over < y(m) + 14:  # the maximum's line would strike it through
+            over = y(m) - (19 if key == r.pulled else 4)
+        # on a phone, where a number is wider than its bar, this tile's stand a little aside or one above another
+        places = ((0, 0),) if at.wide else ASIDE if _role(r, key, step) == "now" else ()
+        for aside, up in places:
+            middle = x + 0.39 * pitch + aside
+            name = text(f"score-{key}-name", middle, over - up, shown, "ink", "small", "middle")
+            if at.wide or _free_of(name, names[-2:], taken):
+                names.append(name)
+                break
     seen = _across(r, min((step + 1) * r.tile, len(r.scores)), at)
-    edge = _across(r, r.tile, at)
 
     def place(tile: float) -> float:
         return _across(r, tile, at)
@@ -136,8 +155,8 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     knob = at.scores.y - 18  # above the bars and their numbers
     bar = _across(r, r.pulled, at) + at.scores.w / 146 + 0.39 * pitch
     top = y(r.scores[r.pulled])
+    marks.append(line("tile-edge", edge, knob, edge, at.scores.bottom, "now"))
     grips = [
-        line("tile-edge", edge, knob, edge, at.scores.bottom, "now"),
         handle("pull-tile", edge, knob, "now", drag(TILE, "x", place)),
         handle("pull-score", bar, top, _role(r, r.pulled, step), drag(SCORE, "y", reach)),
     ]
@@ -169,6 +188,12 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     ]
 
 
+def _free_of(name: dict, others: list[dict], taken: list[tuple]) -> bool:
+    """Whether a number stands on none of the others, under no knob and on no line."""
+    left, top, right, low = extent(name)
+    return all(right < a or c < left or low < b or d < top for a, b, c, d in (*map(extent, others), *taken))
+
+
 def _weights(r: Result, step: int, at: Panels) -> list[dict]:
     """What each key counts, relative to the largest so far; an outline where it stood before this tile."""
     y = linear(0, 1, at.weights.bottom, at.weights.y)
@@ -198,6 +223,7 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
         top, weight = y(math.exp(score - state.m)), EXACT(math.exp(score - state.m))
         tip = f"Key {key}: exp({units.number(score, 4)} − {units.number(state.m, 4)}) = {weight}"
         marks += about("l", rect(f"weight-{key}", x, top, 0.78 * pitch, at.weights.bottom - top, role, tip))
+    marks += _sum(r, step, at)
     if step and state.rescale < 1:
         middle = (_across(r, 0, at) + _across(r, step * r.tile, at)) / 2
         words = f"× {EXACT(state.rescale)}"
@@ -213,6 +239,25 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
             )
         )
     return marks
+
+
+def _sum(r: Result, step: int, at: Panels) -> list[dict]:
+    """l beside what it adds up: what is kept of before, and this tile's; outlined, what it was."""
+    now, before = r.states[step], r.states[step - 1] if step else None
+    most = 2.0 ** math.ceil(math.log2(max(state.l for state in r.states)))
+    x, kept = linear(0, most, at.weights.right + 6, at.width - 4), before.l * now.rescale if before else 0.0
+    y, high = at.weights.y + 26, 14
+    marks = [text("l-name", x.start, y - 8, f"l = {SHORT(now.l)}" if at.wide else f"l {SHORT(now.l)}", "ink",
+                  "body" if at.wide else "small", bold=True)]  # fmt: skip
+    if before and before.l > kept:
+        marks.append(
+            rect("l-before", x.start, y, x(before.l) - x.start, high, "idle", f"l before: {SHORT(before.l)}")
+        )
+    marks.append(rect("l-kept", x.start, y, x(kept) - x.start, high, "primary", f"kept: {SHORT(kept)}"))
+    added = rect(
+        "l-added", x(kept), y, x(now.l) - x(kept), high, "now", f"this tile adds {SHORT(now.l - kept)}"
+    )
+    return about("l", *marks, added, line("l-axis", x.start, y + high + 2, x.end, y + high + 2, "axis"))
 
 
 def _output(r: Result, step: int, at: Panels) -> list[dict]:
@@ -320,7 +365,7 @@ def _formula(r: Result, step: int) -> tuple[tuple[str, str], ...]:
 
 def _table(r: Result):
     columns = ("tile", "tile max", "m", Column("rescale", show=EXACT), Column("l", show=SHORT))
-    rows = [(str(i), s.tile_max, s.m, s.rescale, s.l, s.output) for i, s in enumerate(r.states)]
+    rows = [(str(i), s.tile_max, s.m, s.rescale if i else "–", s.l, s.output) for i, s in enumerate(r.states)]
     return table((*columns, Column("output", show=EXACT)), rows)
 
 
@@ -351,13 +396,15 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     scenes = []
     for step, state in enumerate(r.states):
         m = figure("m, the running maximum", state.m, lambda v: units.number(v, 4), "hot", "m")
-        rescale = figure("factor on what came before", state.rescale, EXACT, term="factor")
+        shown = EXACT if step else lambda none: "–"
+        rescale = figure("factor on what came before", state.rescale, shown, term="factor")
+        changed = f"what came before was multiplied by {rescale.text}" if step else f"nothing came before (factor {rescale.text})"  # fmt: skip
         total = figure("l, the sum", state.l, SHORT, term="l")
         output = figure("output", state.output, EXACT, "now", "o")
         scenes.append(
             Scene(
-                summary=f"After tile {step} of {len(r.states)}: m is {m.text}, what came before was multiplied "
-                f"by {rescale.text}, l is {total.text} and the output {output.text}.",
+                summary=f"After tile {step} of {len(r.states)}: m is {m.text}, {changed}, l is {total.text} and the "
+                f"output {output.text}.",
                 takeaway=_takeaway(r, step),
                 marks=tiles + _weights(r, step, at) + _scores(r, step, at) + _output(r, step, at),
                 figures=(m, rescale, total, output),

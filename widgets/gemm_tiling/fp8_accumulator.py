@@ -122,7 +122,21 @@ def _plot(r: Result, plot: Box, wide: bool) -> list[dict]:
         names = [f"{name}: {units.number(sums[-1], 4)}" for name, sums, _ in shown]
         for (_, _, role), name, at in zip(shown, names, spread([y(s[-1]) for _, s, _ in shown]), strict=True):
             marks.append(text(f"run-{role}-name", plot.right + 22, at + 4, name, role, bold=True))
-    return marks + over + _wall(r, plot, y)
+    return marks + over + _promotions(r, x, y) + _wall(r, plot, y)
+
+
+def _promotions(r: Result, x: Scale, y: Scale) -> list[dict]:
+    """Where the partial sum moves into the FP32 sum, while the moments can be told apart."""
+    moments = range(r.promote_every, len(r.terms) + 1, r.promote_every) if r.promote_every else ()
+    if len(moments) > 16:
+        return []
+    return about(
+        "promote_every",
+        [
+            circle(f"promotion{k}", x(i), y(r.promoted.sums[i - 1]), 4, "primary", f"promoted after term {i}")
+            for k, i in enumerate(moments)
+        ],
+    )
 
 
 def _dashed(id: str, points: list[tuple[float, float]], role: str, tip: str) -> list[dict]:
@@ -149,7 +163,8 @@ def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
             ),
         )
         under = y(r.wall_sum) + (16 if y(r.wall_sum) < plot.bottom - 20 else -6)
-        marks.append(text("wall-name", plot.right - 8, under, "no term gets past", "hot", "small", "end"))
+        words = "no term gets past"
+        marks.append(text("wall-name", plot.right - 8, under, words, "hot", "small", "end", on="ground"))
     if r.half_sum < min(r.wall_sum, y.hi) and y(r.half_sum) - y(min(r.wall_sum, y.hi)) > 34:
         marks += about(
             "half",
@@ -172,6 +187,7 @@ def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
                 "muted",
                 "small",
                 "end",
+                on="ground",
             )
         )
     above = r.wall_sum / 2.0**r.bits
@@ -186,7 +202,7 @@ def _cursor(r: Result, i: int, plot: Box) -> list[dict]:
     """Where this step stands on both lines."""
     (x, y), marks = _scales(len(r.terms), plot), []
     for name, sums, role in (("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")):
-        tip = f"{name}, after {i} terms: {units.number(sums[i - 1], 4)}"
+        tip = f"{name}, after {units.counted(i, 'term')}: {units.number(sums[i - 1], 4)}"
         marks.append(circle(f"cursor-{role}", x(i), y(sums[i - 1]), 5, role, tip))
     return marks
 
@@ -210,15 +226,13 @@ def _lens(r: Result, i: int, lens: Box) -> list[dict]:
     x = linear(before - 0.3 * wide, before + 0.7 * wide, lens.x, lens.right)
     numbers = range(math.ceil(max(0, x.lo) / gap), math.floor(x.hi / gap) + 1)
     every = max(1, math.ceil(len(numbers) / (8 if lens.w > 400 else 4)))
+    title = "one addition, enlarged; ticks: the sums that exist"
+    if len(numbers) > 80:
+        title = f"one addition, enlarged; {units.count(len(numbers))} sums exist here, too many to draw"
+        if lens.w < 400:
+            title = f"one addition, enlarged, among {units.count(len(numbers))} sums"
     marks = [
-        text(
-            "lens-title",
-            lens.x,
-            lens.y - 42,
-            "one addition, enlarged; ticks: the sums that exist",
-            "muted",
-            "small",
-        ),
+        text("lens-title", lens.x, lens.y - 42, title, "muted", "small"),
         line("lens", lens.x, lens.y, lens.right, lens.y, "axis"),
     ]
     for k, n in enumerate(numbers if len(numbers) <= 80 else ()):

@@ -32,11 +32,12 @@ def _beside(r: Result, measured: dict) -> tuple[str, ...]:
 def _formula(r: Result, number: int) -> tuple[tuple[str, str], ...]:
     wave, bm, bn = r.grouped_walk.waves[number], f"{{bm:{r.bm}}}", f"{{bn:{r.bn}}}"
     stage, reuse = units.binary_bytes(r.stage_bytes), units.number(r.reuse_flop_per_element)
+    per_byte = units.number(r.tile_flop_per_byte)
     bands = f"({{a_grouped:{wave.a_band_count}}}·{bm} + {{b_grouped:{wave.b_band_count}}}·{bn})"
     return (
         (
             "{tile:reuse} = 2·{bm}·{bn} / ({bm} + {bn})",
-            f"2·{bm}·{bn} / ({bm} + {bn}) = {reuse} FLOP per element",
+            f"2·{bm}·{bn} / ({bm} + {bn}) = {reuse} FLOP per element, {per_byte} per byte",
         ),
         (
             "{wave} = ({a_grouped:bands of A}·{bm} + {b_grouped:bands of B}·{bn})·{k}·bytes",
@@ -97,8 +98,10 @@ def _bands(count: int) -> str:
 
 def _caption(r: Result, number: int) -> str:
     row, grouped = (walk.waves[number] for walk in (r.row_walk, r.grouped_walk))
+    steps = len(r.row_walk.waves)
+    shown = f", of which the first {steps} are steps here" if steps < r.wave_count else ""
     return (
-        f"Wave {number + 1} of {units.count(r.wave_count)}: row by row it reads {_bands(row.a_band_count)} of A and "
+        f"Wave {number + 1} of {units.count(r.wave_count)}{shown}: row by row it reads {_bands(row.a_band_count)} of A and "
         f"{row.b_band_count} of B, in groups {grouped.a_band_count} and {grouped.b_band_count}."
     )
 
@@ -125,7 +128,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         scenes.append(
             Scene(
                 summary=f"A {r.bm} × {r.bn} tile does {reuse.text} FLOP for each element it loads; after {i + 1} of "
-                f"{units.count(r.wave_count)} waves of {r.programs} programs, {row.text} are read row by row and "
+                f"{units.counted(r.wave_count, 'wave')} of {r.programs} programs, {row.text} are read row by row and "
                 f"{grouped.text} in groups of {r.group_m}, a saving of {ratio.text}.",
                 takeaway=_takeaway(r),
                 marks=fixed

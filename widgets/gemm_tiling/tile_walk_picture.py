@@ -146,7 +146,7 @@ def group_edge(at: Box, r: Result) -> list[dict]:
         "group",
         [(x - 5, box.y), (x, box.y), (x, y), (x - 5, y)],
         "primary",
-        f"a group: {r.group_m} rows of tiles",
+        f"a group: {units.counted(r.group_m, 'row')} of tiles",
     )
     return [*about("group_m", bracket), handle("pull-group", x, y, "primary", drag(GROUP, "y", place))]
 
@@ -208,7 +208,7 @@ def ladder(r: Result, number: int, measured: dict, at: Box) -> list[dict]:
             text(f"rung{i}-name", x.start - 8, y + 4, name, size="small", anchor="end"),
             line(f"rung{i}-line", x.start, y, x(value), y, role),
             circle(f"rung{i}", x(value), y, 5, role, f"{name}: {shown} FLOP per byte"),
-            text(f"rung{i}-value", x(value) + 9, y + 4, shown, role, "small", bold=True),
+            text(f"rung{i}-value", x(value) + 9, y + 4, shown, role, "small", bold=True, on="ground"),
         ]
     return marks
 

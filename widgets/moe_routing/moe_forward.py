@@ -220,7 +220,8 @@ def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
     marks = [_title(plan, "rows-title", plan.rows, title)]
     values = r.layer.permuted if step < EXPERTS else r.layer.expert_rows
     for row, (token, slot) in enumerate(r.layer.order):
-        y, tip = _row_y(r, row, plan), f"Row {row}: token {token}, its choice {slot}, {_vector(values[row])}"
+        y = _row_y(r, row, plan)
+        tip = f"{_ordinal(row + 1)} row: token {token}, its choice {slot}, {_vector(values[row])}"
         marks += _band(r, plan, f"row-{row}", values[row], plan.rows, y, token, tip)
         marks.append(_name(r, plan, f"row-{row}-t", plan.rows - 6, y, token, f"t{token}"))
     return marks + _groups(r, plan)
@@ -233,7 +234,15 @@ def _groups(r: Result, plan: Plan) -> list[dict]:
         high = max(1, load) * _high(r, plan)
         marks.append(
             text(
-                f"group-{e}", plan.rows - 34, y + high / 2 + 4, f"E{e}", "primary", "small", "end", bold=True
+                f"group-{e}",
+                plan.rows - 34,
+                y + high / 2 + 4,
+                f"E{e}",
+                "primary",
+                "small",
+                "end",
+                bold=True,
+                on="ground",
             )
         )
         if load:
@@ -246,7 +255,7 @@ def _groups(r: Result, plan: Plan) -> list[dict]:
 
 def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
     """From each token to its rows, from the rows back to the token's slots, from the slots to their sum."""
-    half, band, into = _high(r, plan) / 2, 3 * plan.cell, plan.rows - 54
+    half, band, into = _high(r, plan) / 2, 3 * plan.cell, plan.rows - 30  # to the bracket of its expert
     marks = []
     for row, (token, slot) in enumerate(r.layer.order):
         at, own = _row_y(r, row, plan) + half, _token_y(r, token, plan) + half
@@ -306,12 +315,19 @@ def _vector(values) -> str:
     return "(" + ", ".join(map(SHOW, values)) + ")"
 
 
+def _ordinal(n: int) -> str:
+    """Rows have no numbers in the picture: they are counted from the top."""
+    ending = "th" if n in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
 def _captions(r: Result) -> list[str]:
     t, layer = r.follow, r.layer
     chosen, weights = layer.chosen[t], layer.weights[t]
     named = " and ".join(f"E{e}" for e in chosen)
     shares = " and ".join(map(SHOW, weights))
-    rows = " and ".join(f"row {i}" for i, (token, _) in enumerate(layer.order) if token == t)
+    filled = [f"{_ordinal(i)}" for i, (token, _) in enumerate(layer.order, start=1) if token == t]
+    rows = f"the {', '.join(filled[:-1])} and {filled[-1]} row" if filled[1:] else f"the {filled[0]} row"
     grouped = sum(first == EXPERTS for first, _ in cost.FUSED_LAUNCHES.values())
     added = " + ".join(f"{SHOW(w)}·{_vector(v)}" for w, v in zip(weights, layer.restored[t], strict=True))
     return [
@@ -348,7 +364,8 @@ def _takeaway(r: Result) -> str:
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     plan = PLACES[width == WIDE]
     rows = figure("rows for the experts", r.rows, units.count)
-    busiest = figure("rows of the busiest expert", r.busiest_rows, units.count, "hot")
+    label = f"{'row' if r.busiest_rows == 1 else 'rows'} of the busiest expert"
+    busiest = figure(label, r.busiest_rows, units.count, "hot")
     separate = figure("launches, each step by itself", r.separate_launches, units.count, "overhead")
     fused = figure("launches, fused", r.fused_launches, units.count, "useful")
     same = {

@@ -205,9 +205,10 @@ def _levels(r: Result, y: Scale, plot: Box) -> list[dict]:
         marks.append(
             text(f"{id}-name", plot.right + 10, at + 4, words, "muted", "small")
             if plot.right < 600 and plot.w > 400
-            else text(f"{id}-name", plot.right, 47 - 15 * (id == "limit"), words, "muted", "small", "end")
+            # a phone has no margin: on its line's right end, where the columns are lowest
+            else text(f"{id}-name", plot.right, at - 4, words, "muted", "small", "end", on="ground")
         )
-    return marks
+    return sorted(marks, key=lambda mark: mark["t"] == "text")  # no line through the other's name
 
 
 def _paid(r: Result, bars: Box) -> list[dict]:
@@ -242,8 +243,8 @@ def _paid(r: Result, bars: Box) -> list[dict]:
             words, left, right = f"{units.count(size)} {word}", scale(at), scale(at + size)
             term = {"useful": "kept", "waste": "padded", "dropped": "dropped"}[role]
             marks += about(term, rect(f"paid-{i}-{word}-bar", left, top, right - left, 22, role, words))
-            if size and right - left > text_width(words, "body", True) + 12:
-                on = "" if role == "useful" else role
+            on = "" if role == "useful" else role
+            if size and right - left > text_width(words, "body", True) + (34 if on else 12):
                 ink = "inverse" if role == "useful" else "ink"
                 marks.append(
                     text(

@@ -203,7 +203,8 @@ def _named(backend: str, at: Layout) -> str:
 
 def _columns(r: Result, at: Layout) -> dict[str, float]:
     """The middle of each feature's column: as wide as its words, between the names and the right end."""
-    left = 34 + max(text_width(_named(row.backend, at), "body" if at.wide else "small") for row in r.rows)
+    size = "body" if at.wide else "small"
+    left = 40 + max(text_width(_named(row.backend, at), size, True) for row in r.rows)
     needs = {name: _head_width(r, name) if at.wide else 20 for name in r.features}
     spare = (at.right - left - sum(needs.values())) / len(needs)
     columns, x = {}, left
@@ -214,9 +215,12 @@ def _columns(r: Result, at: Layout) -> dict[str, float]:
 
 
 def _head_width(r: Result, name: str) -> float:
-    return max(
-        text_width(LABELS[name], "small"), text_width(_value(name, r.features[name]), "small", bold=True), 22
+    words = (
+        text_width(LABELS[name], "small"),
+        text_width(_value(name, r.features[name]), "small", bold=True),
+        22,
     )
+    return max(words) + 6  # neighbours never touch
 
 
 def _pitch(r: Result, at: Layout) -> float:
@@ -258,7 +262,8 @@ def _row(r: Result, row: Row, columns: dict[str, float], tried: int, at: Layout)
         else:
             ink = "useful" if reached else "muted"
             marks.append(text(cell, x, line_y, "any", ink, "small", "middle", chosen and at.wide, on=on))
-    marks.append(_bar(r, row, reached, y, at))
+    if at.wide:  # a phone has the rank's number: a bar would lie under the columns' marks
+        marks.append(_bar(r, row, reached, y, at))
     words = "runs" if chosen else _fitted(row.why) if row.why else "valid, slower"
     down = 17 if at.wide else 31
     if reached or not chosen:
@@ -274,28 +279,29 @@ def _bar(r: Result, row: Row, reached: bool, y: float, at: Layout) -> dict:
     tip = f"{row.backend}: place {row.preference + 1} of {r.backends} by speed" + (
         ", and invalid" if row.broken else ""
     )
-    return rect(
-        f"row{row.preference}-rank", start, y + (7 if at.wide else 23), long, 11 if at.wide else 9, role, tip
-    )
+    return rect(f"row{row.preference}-rank", start, y + 7, long, 11, role, tip)
 
 
 def _request(r: Result, columns: dict[str, float], tried: int, at: Layout) -> list[dict]:
     """The request, on its way down the order of speed: it stops before the first gate that is shut."""
     row = r.rows[tried]
-    shut = next((x - 14 for name, x in columns.items() if name in row.broken), at.right + 9)
+    before, radius = (14, 6) if at.wide else (12, 4)  # between two columns' marks
+    shut = next((x - before for name, x in columns.items() if name in row.broken), at.right + 9)
     y = at.top + _pitch(r, at) * tried + (12 if at.wide else 11)
-    return [circle("request", shut, y, 6, "now", f"the request, at {row.backend}")]
+    return [circle("request", shut, y, radius, "now", f"the request, at {row.backend}")]
 
 
 def _head(r: Result, columns: dict[str, float], at: Layout) -> list[dict]:
-    key = "● fits · × does not · any: no rule"
+    key = "● fits, × does not, any: no rule; orange ●: request"
     marks = [
         text("head-order", 0, at.top - 8, "fastest first", "muted", "small"),
         text("head-key", at.width, 14 if at.wide else at.height - 4, key, "muted", "small", "end"),
-        text("head-speed", at.bars[0], at.top - 26, "rank, not time", "muted", "small"),
     ]
     if at.wide:
-        marks.append(text("head-speed-way", at.bars[0], at.top - 10, "longer: faster", "muted", "small"))
+        marks += [
+            text("head-speed", at.bars[0], at.top - 26, "rank, not time", "muted", "small"),
+            text("head-speed-way", at.bars[0], at.top - 10, "longer: faster", "muted", "small"),
+        ]
     for i, (name, x) in enumerate(columns.items()):
         value = _value(name, r.features[name])
         if at.wide:
@@ -304,10 +310,19 @@ def _head(r: Result, columns: dict[str, float], at: Layout) -> list[dict]:
                 text(f"head-{name}-value", x, at.top - 10, value, "ink", "small", "middle", True),
             ]
         else:
-            left, y = (i % 2) * 170, 106 + 18 * (i // 2)
+            # the columns are narrower than their names, which stand in two rows
+            left, y = (i % 2) * 170, 100 + 17 * (i // 2)
             pair = [
-                text(f"head-{name}", left, y, f"{i + 1} {LABELS[name]}: {value}", "ink", "small"),
-                text(f"head-{name}-value", x, at.top - 8, str(i + 1), "muted", "small", "middle", True),
+                text(f"head-{name}", left, y, f"{LABELS[name]}: {value}", "ink", "small"),
+                text(
+                    f"head-{name}-value",
+                    x,
+                    at.top - (24 if i % 2 else 8),
+                    LABELS[name],
+                    "muted",
+                    "small",
+                    "middle",
+                ),
             ]
         marks += about(CONTROLS.get(name, name), pair)
     return marks + _dial(r, at) + _unused(r, at)
@@ -401,17 +416,22 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     head = _head(r, columns, at)
     valid = figure(f"of {r.backends} may run", r.valid, units.count, "useful")
     ahead = figure(
-        "faster, and invalid", r.ahead_but_invalid, units.count, "hot" if r.ahead_but_invalid else "ink"
+        "ranked above what runs, and invalid" if r.chosen else "ranked, and invalid",
+        r.ahead_but_invalid,
+        units.count,
+        "hot" if r.ahead_but_invalid else "ink",
     )
-    place = figure("place of what runs, by speed", r.place, units.count)
+    place = figure(
+        "place of what runs, by speed", r.place, lambda place: units.count(place) if place else "none"
+    )
     chosen = (
         f"{r.chosen} runs, in place {place.text} by speed"
         if r.chosen
-        else f"nothing runs (place {place.text})"
+        else f"nothing runs: {place.text} has a place"
     )
     same = {
         "summary": f"{KERNELS[r.operation]}: {valid.text} of {r.backends} backends may run this request, {ahead.text} "
-        f"faster ones are invalid, and {chosen}.",
+        f"{'ranked above what runs' if r.chosen else 'of them'} are invalid, and {chosen}.",
         "takeaway": _takeaway(r),
         "figures": (valid, ahead, place),
         "table": table(

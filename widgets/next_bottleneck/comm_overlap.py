@@ -90,6 +90,7 @@ class Result:
     launch_over_transfer: float
     bucket_launch_s: float
     bucket_transfer_s: float
+    smallest_fits: bool  # under the backward pass, the launches of the smallest buckets too
 
 
 def run(bucket_mb, link_gb_s, gpus, parameters_b, tokens, mfu, sms) -> Result:
@@ -139,6 +140,7 @@ def run(bucket_mb, link_gb_s, gpus, parameters_b, tokens, mfu, sms) -> Result:
         message.latency_over_transfer,
         one.latency_s,
         one.transfer_s,
+        math.ceil(2 * parameters / (BUCKET.stops[0] * 1e6)) * LAUNCH_S + step.communication_s < backward_s,
     )
 
 
@@ -158,8 +160,10 @@ def _groups(timeline) -> tuple[Sent, ...]:
 def _block(id: str, x: Scale, y: float, start_s: float, time_s: float, name: str, role: str) -> list[dict]:
     left, right = x(start_s), x(start_s + time_s)
     marks = [rect(id, left, y, max(1, right - left - 1.5), THICK, role, f"{name}: {units.seconds(time_s)}")]
-    if right - left > text_width(name) + 10:
-        marks.append(text(f"{id}-name", (left + right) / 2, y + 18, name, "inverse", anchor="middle"))
+    for words in (name, name.removeprefix("all-")):
+        if right - left > text_width(words) + 10:
+            named = text(f"{id}-name", (left + right) / 2, y + 18, words, "inverse", anchor="middle")
+            return [*marks, named]
     return marks
 
 
@@ -192,6 +196,9 @@ def _lanes(r: Result, now: float, at: Box) -> list[dict]:
     room = x(late) - x(r.forward_s) - 1.5
     marks.append(rect("over-room", x(r.forward_s), y2, room, THICK, "idle", "backward, not yet done"))
     marks += _block("over-b", x, y2, r.forward_s, min(now, late) - r.forward_s, "backward", "compute")
+    if r.interference_s and now >= late:
+        lent, tip = x(late - r.interference_s), f"longer by {units.seconds(r.interference_s)}: the link's SMs"
+        marks.append(rect("over-lent", lent, y2, max(2, x(late) - lent), THICK, "waste", tip))
     marks += about("shows", _wait(r, x, late, now, y2))
     marks += _sent(r, now, x, y2, y3)
     marks.append(line("now", x(now), y2 - 3, x(now), y3 + THICK + 3, "now"))
@@ -223,6 +230,8 @@ def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[d
     left, first = x(r.forward_s), place(r.bucket_mb)
     whole = r.bucket_mb * 1e6 >= r.gradient_bytes
     words = f"{'the only' if whole else 'a'} bucket is full after {units.seconds(r.sent[0].full_s)}"
+    if r.sent[0].buckets > 1:
+        words = f"{r.sent[0].buckets} buckets are drawn as one, full after {units.seconds(r.sent[0].full_s)}"
     from_x = min(max(left, first - text_width(words, "small") / 2), at.right - text_width(words, "small"))
     return [
         *about("bucket_mb", path("bucket", [(left, y - 6), (left, y), (first, y)], "primary")),
@@ -240,7 +249,7 @@ def _sent(r: Result, now: float, x: Scale, y2: float, y3: float) -> list[dict]:
             break
         left, done = x(start), min(busy, now - start)
         wide = x(done) - x(0)
-        tip = f"{units.count(one.buckets)} of {units.count(r.buckets)} buckets, sent by {units.seconds(one.end_s)} of backward"
+        tip = f"{units.count(one.buckets)} of {_buckets(r.buckets)}, sent by {units.seconds(one.end_s)} of backward"
         bar = rect(f"sent{i}", left, y3, max(0.6, wide - (0.8 if wide > 2 else 0)), THICK, "network", tip)
         marks += about("all_reduce", bar)
         if i % max(1, len(r.sent) // 12) == 0:
@@ -256,11 +265,13 @@ def _journey(r: Result, at: Box) -> list[dict]:
     x = linear(0, r.communication_s, at.x, at.right)
     hidden, wide = max(0.0, r.communication_s - r.exposed_s), at.x > 50
     title = f"The gradients' journey, {units.seconds(r.communication_s)} alone"
-    marks = [
-        text(
-            "journey-title", 0, at.y - 14, title + (": what hides, and what shows" if wide else ""), bold=True
-        )
-    ]
+    if r.interference_s:  # hidden, and paid for all the same
+        lent = units.seconds(r.interference_s)
+        alone = f"Journey: {units.seconds(r.communication_s)}, and {lent} of lent SMs"
+        title = f"{title}: what hides, what shows, and {lent} of lent SMs" if wide else alone
+    elif wide:
+        title += ": what hides, and what shows"
+    marks = [text("journey-title", 0, at.y - 14, title, bold=True)]
     cut = x(hidden)
     rest = rect("shown", cut, at.y, at.right - cut, at.h, "waste", f"shows: {units.seconds(r.exposed_s)}")
     marks += [
@@ -279,6 +290,10 @@ def _journey(r: Result, at: Box) -> list[dict]:
     return marks
 
 
+def _buckets(count: int) -> str:
+    return units.counted(count, "bucket")
+
+
 def _takeaway(r: Result) -> str:
     if r.communication_s > r.backward_s:
         return "The link needs longer than the backward pass: no overlap can hide what does not fit."
@@ -286,6 +301,8 @@ def _takeaway(r: Result) -> str:
         return "A bucket leaves when it is full: the larger the bucket, the later the first one starts."
     if r.interference_s > r.exposed_s:
         return "What hides is not free: SMs that move bytes are missing from the arithmetic."
+    if r.exposed_s > 0.1 * r.communication_s and r.smallest_fits:
+        return "A bucket leaves when it is full, and the last one shows whole: on this link the smallest hide the most."
     if r.exposed_s > 0.1 * r.communication_s:
         return "Buckets between too large (a late start) and too small (a launch for each) hide the most."
     return (
@@ -302,8 +319,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     ring = units.number(r.ring_factor)
     same = {
         "summary": f"{units.si_bytes(r.gradient_bytes)} of gradients over {r.gpus} GPUs at {units.si_bytes(r.link_byte_s)}/s "
-        f"take {units.seconds(r.communication_s)}: in turn the step is {turn.text}, sent in {units.count(r.buckets)} "
-        f"buckets during the backward pass {over.text}, a gain of {gain.text}; {shows.text} of it show.",
+        f"take {units.seconds(r.communication_s)}: in turn the step is {turn.text}, sent in {_buckets(r.buckets)} "
+        f"during the backward pass {over.text}, a gain of {gain.text}; {shows.text} of it show.",
         "takeaway": _takeaway(r),
         "figures": (turn, over, gain, shows),
         "table": table(
@@ -347,7 +364,7 @@ def _caption(r: Result, now: float) -> str:
     sent = sum(one.buckets for one in r.sent if r.forward_s + one.end_s <= now + 1e-12)
     if sent == r.buckets:
         return f"After {units.seconds(now)} every bucket has arrived: the step is over."
-    left = f"{units.count(sent)} of {units.count(r.buckets)} buckets have arrived"
+    left = f"{units.count(sent)} of {_buckets(r.buckets)} {'has' if r.buckets == 1 else 'have'} arrived"
     if now <= r.forward_s + r.backward_s + r.interference_s:
         return f"After {units.seconds(now)} the backward pass still runs, and {left}."
     return f"After {units.seconds(now)} the pass is over and the GPUs wait for the link: {left}."

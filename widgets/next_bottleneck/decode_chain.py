@@ -253,9 +253,8 @@ def _to_come(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
         part = r.steps[row].cured
         words, floor = f"next: {part}", now.step_s - now.parts_s[part]
         least, end = f"more than {units.seconds(floor)}", x(now.step_s) + 8
-        place = (
-            (end, "start", "") if end + text_width(least, "small") < _edge(at) else (end - 14, "end", "idle")
-        )
+        beside, inside = (end, "start", ""), (end - 14, "end", "ground")  # the floor's line may pass behind
+        place = beside if end + text_width(least, "small") < _edge(at) else inside
         tip = f"all but {part}: {units.seconds(floor)}"
         marks += [
             line(f"step{row}-floor", x(floor), y, x(floor), y + 15, "limit", tip),
@@ -290,7 +289,7 @@ def _takeaway(r: Result, i: int) -> str:
         return "Each cure hands the limit to the next part: profile again before you cure again."
     part = r.steps[i].limit
     if part not in {one.cured for one in r.steps[i + 1 :]}:
-        return "The largest part has had its cure: from here on, only smaller parts are left."
+        return "The largest part has had its cure and is still the largest: the parts left to cure are smaller, and bring less."
     remedy = cost.REMEDIES[part]
     return f"Try next: {remedy}."
 

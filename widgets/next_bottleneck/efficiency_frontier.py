@@ -195,7 +195,7 @@ def _frontier(r: Result, at: Box, x: Scale, y: Scale) -> Frontier:
     edge, last = [(x(one.between_tokens_s), y(one.usd_per_1k)) for one in r.edge], r.edge[-1]
     # with the most users, later tokens cost more: a straight line on two log scales, up to the plot's right side
     full = [(x(s), y(last.usd_per_1k * s / last.between_tokens_s)) for s in (last.between_tokens_s, x.hi)]
-    return Frontier(edge, full, edge[0][0] - at.x > 66)
+    return Frontier(edge, full, edge[0][0] - at.x > 94)
 
 
 def _out_of_reach(r: Result, at: Box, to: Frontier) -> list[dict]:
@@ -210,7 +210,7 @@ def _out_of_reach(r: Result, at: Box, to: Frontier) -> list[dict]:
         path("full", to.full, "limit", f"{most} users: their caches fill the memory"),
         text("edge-name", at.right - 8, at.bottom - 26, "out of reach of", "ink", "small", "end", on="idle"),
         text("edge-who", at.right - 8, at.bottom - 10, who, "ink", "small", "end", bold=True, on="idle"),
-        text("frontier-name", to.name_x, at.y + 34, "frontier", "hot", "small", side, bold=True, on=on),
+        text("frontier-name", to.name_x, at.y + 34, "your frontier", "hot", "small", side, bold=True, on=on),
     ]
 
 
@@ -219,10 +219,10 @@ def _taken(r: Result, at: Box, to: Frontier, late: float, lost: list[tuple[float
     taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in _along([*to.line(at), *to.full])]
     taken += [(px - 2, py - 2, px + 2, py + 2) for px, py in _along(lost)]
     taken.append((at.right - 116, at.bottom - 40, at.right, at.bottom))
-    left = to.name_x - 60 if to.inside else to.name_x
-    taken.append((left, at.y + 22, left + 60, at.y + 40))
+    left = to.name_x - 88 if to.inside else to.name_x
+    taken.append((left, at.y + 22, left + 88, at.y + 40))
     if r.application == "chatbot":
-        taken += [(late - 2, at.y, late + 2, at.bottom), (late, at.y, at.right, at.y + 20)]
+        taken.append((late, at.y, at.right, at.y + 20))
     return taken
 
 
@@ -281,9 +281,10 @@ def _plot(r: Result, at: Box) -> list[dict]:
         pull_users,
         tip=tip,
     )
-    wanted.append(("b-reported", "reported", bx, by, "muted"))
+    wanted.insert(0, ("b-reported", "reported", bx, by, "muted"))  # the smallest dot has the first choice
     taken = _taken(r, at, to, late, [(x(r.floor_s), y(gained)), (mx, my)])
-    return marks + _labels(wanted, taken, to.ground, at) + [mine]
+    upright = [(late - 2, at.y, late + 2, at.bottom)] if r.application == "chatbot" else []
+    return marks + _labels(wanted, taken, upright, to.ground, at) + [mine]
 
 
 def edge_at(two: list[tuple[float, float]], x: float) -> float:
@@ -307,8 +308,11 @@ def _per_user(r: Result, users: int) -> float:
     return (other / users) / (r.floor_s / r.yours.users)
 
 
-def _labels(wanted: list[tuple], taken: list[tuple], ground, at: Box) -> list[dict]:
-    """Each name beside its dot, on the first side clear of all dots, of the lines and of the names so far."""
+def _labels(wanted: list[tuple], taken: list[tuple], upright: list[tuple], ground, at: Box) -> list[dict]:
+    """Each name beside its dot, on the first side clear of all dots, of the lines and of the names so far.
+
+    The small dot's name may stand on the `upright` line, on a plate: away from its dot it would be nobody's.
+    """
     taken = taken + [
         (x - 16, y - 16, x + 16, y + 16) if role == "now" else (x - 8, y - 8, x + 8, y + 8)
         for _, _, x, y, role in wanted
@@ -316,11 +320,11 @@ def _labels(wanted: list[tuple], taken: list[tuple], ground, at: Box) -> list[di
     marks = []
     for id, name, x, y, role in wanted:
         wide, found = text_width(name, "small", role != "muted"), None
-        near, far = (23, 26) if role == "now" else (12, 18)
+        near, far = (23, 26) if role == "now" else (12, 18) if role != "muted" else (9, 11)
         for left, base in (
             (x + near, y + 4),
-            (x + far, y - 8),
             (x - near - wide, y + 4),
+            (x + far, y - 8),
             (x - far - wide, y - 8),
             (x + far, y + 17),
             (x - far - wide, y + 17),
@@ -331,12 +335,15 @@ def _labels(wanted: list[tuple], taken: list[tuple], ground, at: Box) -> list[di
         ):
             box = (left, base - 10, left + wide, base + 4)
             inside = at.x < box[0] and at.y < box[1] and box[2] < at.right - 2 and box[3] < at.bottom
-            clear = all(box[2] < t[0] or t[2] < box[0] or box[3] < t[1] or t[3] < box[1] for t in taken)
+            hard = taken if role == "muted" else [*taken, *upright]
+            clear = all(box[2] < t[0] or t[2] < box[0] or box[3] < t[1] or t[3] < box[1] for t in hard)
             if found is None and inside and clear:
                 found = (left, base, box)
         if found:
             taken.append(found[2])
             on = ground(found[0] + wide / 2, found[1] - 4)
+            if any(found[2][0] < line[2] and line[0] < found[2][2] for line in upright):
+                on = "ground"
             marks.append(
                 text(f"{id}-name", found[0], found[1], name, role, "small", bold=role != "muted", on=on)
             )
@@ -400,8 +407,8 @@ def _takeaway(r: Result) -> str:
         who = r.best.split(":")[0]
         more = units.times(1 / y.roof_share, 2)
         return (
-            f"No point is best in all five, and for this application {who} is. Yours is {more} off its frontier: "
-            "faster kernels gain in latency and in cost, and lose nothing."
+            f"No point is best in all five; of the three, {who} serves this application best. Yours is {more} off its "
+            "frontier: faster kernels gain in latency and in cost, and lose nothing."
         )
     if y.users > r.sharing_users:
         return (
@@ -479,6 +486,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             ),
         ),
         warning=_warning(r),
+        legend=(
+            ("hot", f"your frontier: {_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"),
+            ("limit", f"dashed below: {r.most_users} users, whose caches fill the memory"),
+        ),
     )
 
 

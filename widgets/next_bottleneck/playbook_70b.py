@@ -12,6 +12,8 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 GEMM_CUT = slider("gemm_cut", "int4 makes the GEMMs shorter by", 45, 0, 100, unit="%")
 ATTENTION_CUT = slider("attention_cut", "Fusion makes attention shorter by", 30, 0, 100, unit="%")
 KEPT = slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01)
+GUESSES = slider("drafts", "Guesses a round", 5, 0, 12)
+DRAFT = slider("draft_ms", "Time of all guesses of a round", 4.0, 0.0, 40.0, step=0.5, unit="ms", more=True)
 # (the bars, the pitch of the rounds, their right edge)
 PLACES = {True: (Box(88, 8, 440, 4 * 84), 84, 720), False: (Box(0, 8, 258, 4 * 116), 116, 340)}
 AGREE = 0.04  # relative: what rounding of the reported figures explains
@@ -68,7 +70,7 @@ def run(gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> R
         first,
         replace(precision, cuts={"GEMM": gemm_cut / 100}),
         replace(fusion, cuts={**fusion.cuts, "attention": attention_cut / 100}),
-        replace(guessing, name=f"speculation: {drafts} guesses"),
+        replace(guessing, name=f"speculation: {units.counted(drafts, 'guess', 'guesses')}"),
     )
     given = {"acceptance": acceptance, "drafts": drafts, "draft_s": draft_s, "rounds": rounds}
     results = tuple(_round(one, draft_s) for one in cost.playbook(baseline_s, **given))
@@ -122,19 +124,19 @@ def _bars(r: Result, i: int, now: bool, places) -> list[dict]:
     at, pitch, edge = places
     one, y, wide_layout = r.rounds[i], at.y + pitch * i, edge > 400
     x, drawn = _scale(r, at), cost.ROUNDS[i].speculates
-    marks = [text(f"round{i}", 0, y + 14, one.name, "ink" if now else "muted", bold=now)]
+    marks = [text(f"round{i}", 0, y + 14, one.name, "ink" if now else "muted", bold=now, on="ground")]
     y += 0 if wide_layout else 30
     if wide_layout:
-        marks.append(text(f"round{i}-a", at.x - 10, y + 38, "arithmetic", "primary", "small", "end"))
-        marks.append(text(f"round{i}-r", at.x - 10, y + 60, "reported", "muted", "small", "end"))
+        marks.append(text(f"round{i}-a", at.x - 10, y + 34, "arithmetic", "primary", "small", "end"))
+        marks.append(text(f"round{i}-r", at.x - 10, y + 69, "reported", "muted", "small", "end"))
     else:
         marks.append(text(f"round{i}-a", 0, y + 18, "arithmetic", "primary", "small"))
-        marks.append(text(f"round{i}-r", 0, y + 77, "reported", "muted", "small"))
+        marks.append(text(f"round{i}-r", 0, y + 84, "reported", "muted", "small"))
     start = 0.0
     for p, (part, share_s) in enumerate(one.shares_s.items()):
         left, wide = x(start), x(start + share_s) - x(start)
         tip = f"round {i}, {part}: {units.seconds(share_s)} of {units.seconds(one.arithmetic_s)} a token"
-        bar = rect(f"round{i}-{part}", left, y + 22, max(0, wide - 1.5), 22, ROLES[part], tip)
+        bar = rect(f"round{i}-{part}", left, y + 22, max(0, wide - 1.5), 16, ROLES[part], tip)
         term = (
             "share"
             if (i, part) == (0, "GEMM")
@@ -148,30 +150,25 @@ def _bars(r: Result, i: int, now: bool, places) -> list[dict]:
         name = SHORT.get(part, part)
         if wide > text_width(name, "small") + 4:
             marks.append(
-                text(f"round{i}-{p}-name", left + wide / 2, y + 37, name, "inverse", "small", "middle")
+                text(f"round{i}-{p}-name", left + wide / 2, y + 34, name, "inverse", "small", "middle")
             )
         start += share_s
+    # between the two bars, whose ends it leaves free, the knob
     told, end, pulled = units.seconds(one.reported_s), x(start), _pulled(r, i, x, y + 48)
     beside = _clear_of_knob(pulled, x(one.reported_s) + 8, told)
+    ours, more = units.seconds(one.arithmetic_s), "hot" if one.ratio > 1 + AGREE else "ink"
     marks += [
-        text(
-            f"round{i}-a-ms",
-            end + (18 if drawn else 8),
-            y + 38,
-            units.seconds(one.arithmetic_s),
-            "ink" if _agrees(one) else "hot",
-            bold=True,
-        ),
+        text(f"round{i}-a-ms", end + (18 if drawn else 8), y + 35, ours, more, bold=True, on="ground"),
         rect(
             f"round{i}-told",
             at.x,
-            y + 48,
+            y + 58,
             x(one.reported_s) - at.x,
-            16,
+            14,
             "idle",
             f"round {i}, reported: {told}",
         ),
-        text(f"round{i}-r-ms", _clear_of(x(r.target_s), beside, told), y + 61, told, "ink", bold=True),
+        text(f"round{i}-r-ms", _clear_of(x(r.target_s), beside, told), y + 70, told, "ink", bold=True),
     ]
     return marks + pulled + _beside(one, i, at.y + pitch * i, edge)
 
@@ -235,7 +232,8 @@ def _beside(one: Round, i: int, y: float, edge: float) -> list[dict]:
     if edge < 400:
         rate = f"{units.count(one.reported_tokens_s)} tokens/s need {needs.replace(' requests at once', '')}"
         y += 20
-    return [text(f"round{i}-rate", edge, y + 14, rate, "muted" if fits else "hot", "small", "end", not fits)]
+    role = "muted" if fits else "hot"
+    return [text(f"round{i}-rate", edge, y + 14, rate, role, "small", "end", not fits, on="ground")]
 
 
 def _target(r: Result, at: Box) -> list[dict]:
@@ -266,9 +264,14 @@ def _caption(r: Result, i: int) -> str:
     if i == 2:
         return f"{from_before}{units.seconds(one.from_reported_s)}, and {told} is reported; from the start it is {ms}."
     return (
-        f"{from_before}{units.seconds(one.from_reported_s)} at {units.number(r.tokens_a_round)} tokens a round, "
+        f"{from_before}{units.seconds(one.from_reported_s)} at {_tokens(r.tokens_a_round)} a round, "
         f"and {told} is reported; from the start it is {ms}."
     )
+
+
+def _tokens(value: float) -> str:
+    said = units.number(value)
+    return f"{said} token" if said == "1" else f"{said} tokens"
 
 
 def _table(r: Result):
@@ -327,7 +330,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     for i, one in enumerate(r.rounds):
         ours = figure("between tokens, by arithmetic", one.arithmetic_s, units.seconds, "primary")
         told = figure("reported", one.reported_s, units.seconds)
-        ratio = figure("arithmetic over report", one.ratio, units.times, "ink" if _agrees(one) else "hot")
+        more = "hot" if one.ratio > 1 + AGREE else "ink"
+        ratio = figure("arithmetic over report", one.ratio, units.times, more)
         marks = _target(r, places[0])
         for row in range(4):
             marks += _bars(r, row, row == i, places)
@@ -370,6 +374,12 @@ def _little(one: Round) -> str:
     return f"{rate} · {one.reported_s} = {held}"
 
 
+def start(r: Result) -> int:
+    """Open at the round that the state changes: the guesses', or the one that the question is about."""
+    usual = (KEPT.default, GUESSES.default, DRAFT.default * 1e-3)
+    return 3 if (r.acceptance, r.drafts, r.draft_s) != usual else 1
+
+
 SIMULATOR = Declaration(
     title="70B playbook",
     question="Do the rounds that made a 70B model fast add up?",
@@ -377,9 +387,9 @@ SIMULATOR = Declaration(
         GEMM_CUT,
         ATTENTION_CUT,
         KEPT,
-        slider("drafts", "Guesses a round", 5, 0, 12),
+        GUESSES,
         slider("baseline_ms", "Step before the first round", 85, 20, 150, unit="ms", more=True),
-        slider("draft_ms", "Time of all guesses of a round", 4.0, 0.0, 40.0, step=0.5, unit="ms", more=True),
+        DRAFT,
     ),
     presets={
         "As told": {},
@@ -388,7 +398,7 @@ SIMULATOR = Declaration(
         "Slow guesses, rarely kept": {"acceptance": 0.25, "draft_ms": 20.0},
     },
     run=run,
-    stepper=Stepper("round", frames, lambda r: 1),
+    stepper=Stepper("round", frames, start),
     prediction=Prediction(
         "A decode step takes 85 ms; 38% of it are GEMMs. Weights of 4 bits make the GEMMs 45% shorter, and nothing "
         "else changes. How many milliseconds does the step take then?",

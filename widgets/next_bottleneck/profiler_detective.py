@@ -13,6 +13,7 @@ from widgets.scene import WIDE, Scene, about, drag, figure, handle, line, rect, 
 OWN = "your own numbers"
 CASES = {case.name: case for case in cost.CASES}
 OWN_KERNELS = 12  # bars in the trace of one's own numbers
+OF_ONES_OWN = {"more": True, "help": "Counts when the case is your own numbers; the cases keep theirs."}
 STEPS = 6  # five looks and all of them; or a guess and five questions
 QUESTIONS = ("input late?", "gaps between?", "a slow rank?", "NCCL alone?", "near its roof?")
 NAMES = {
@@ -158,9 +159,14 @@ def _trace(r: Result, at: Box, pitch: float, looked: int) -> list[dict]:
         )
     role = "primary" if r.diagnosis == UNDECIDED else "memory" if r.bound == "memory" else "compute"
     tip = f"Kernels run {units.percent(r.work_share, 0)} of the time, gaps {units.percent(r.launch_gap_share, 0)}"
+    # gaps are drawn as what they are; without any, kernels stand against each other with a hairline between
+    wide_k = max(1, step * busy - (0 if r.launch_gap_share else 0.6))
     for k in range(r.kernels):
-        wide_k = max(1, step * busy - (1 if r.launch_gap_share < 0.02 else 0))
-        marks += about("launches", rect(f"kernel{k}", start + step * k, tops[1], wide_k, 22, role, tip))
+        left = start + step * k
+        marks += about("launches", rect(f"kernel{k}", left, tops[1], wide_k, 22, role, tip))
+        if r.launch_gap_share:
+            gap = rect(f"gap{k}", left + wide_k, tops[1] + 11, step - wide_k, 11, "overhead", tip)
+            marks += about("launches", gap)
     for row, some in ((0, r.input_wait_share), (2, r.exposed_communication_share)):
         if not some:
             marks.append(text(f"lane{row}-none", at.x + 6, tops[row] + 15, "none", "muted", "small"))
@@ -413,13 +419,13 @@ SIMULATOR = Declaration(
             help="More settings make your own.",
         ),
         DIAGNOSIS,
-        slider("input_wait", "Waits for input", 0, 0, 90, unit="%", more=True),
-        slider("launch_gaps", "Gaps between kernels", 0, 0, 90, unit="%", more=True),
-        slider("communication", "Communication that shows", 0, 0, 90, unit="%", more=True),
-        slider("rank_skew", "Slowest rank over the mean", 1.0, 1.0, 3.0, step=0.05, unit="×", more=True),
-        log_slider("intensity", "FLOP per byte", 5.4, 0.1, 10_000, more=True),
-        slider("compute_share", "Of the FLOP/s", 2, 1, 100, unit="%", more=True),
-        slider("bandwidth_share", "Of the bandwidth", 84, 1, 100, unit="%", more=True),
+        slider("input_wait", "Waits for input", 0, 0, 90, unit="%", **OF_ONES_OWN),
+        slider("launch_gaps", "Gaps between kernels", 0, 0, 90, unit="%", **OF_ONES_OWN),
+        slider("communication", "Communication that shows", 0, 0, 90, unit="%", **OF_ONES_OWN),
+        slider("rank_skew", "Slowest rank over the mean", 1.0, 1.0, 3.0, step=0.05, unit="×", **OF_ONES_OWN),
+        log_slider("intensity", "FLOP per byte", 5.4, 0.1, 10_000, **OF_ONES_OWN),
+        slider("compute_share", "Of the FLOP/s", 2, 1, 100, unit="%", **OF_ONES_OWN),
+        slider("bandwidth_share", "Of the bandwidth", 84, 1, 100, unit="%", **OF_ONES_OWN),
     ),
     presets={
         "A layer of a decoder": {},

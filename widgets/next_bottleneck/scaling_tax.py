@@ -197,18 +197,25 @@ def _curve(r: Result, at: Box) -> list[dict]:
     here, low, shown = x(r.gpus), y(r.mfu), units.percent(r.mfu)
     lost = f"lost: {units.percent(1 - r.mfu / r.local_mfu)}"
     marks += about("tax", line("gap", here, y(r.local_mfu), here, low, "hot", lost))
-    if r.gpus != MEASURED_AT or low - y(r.measured_mfu) > 14:  # else the knob is the point
-        marks += about("mfu", circle("here", here, low, 5, "hot", f"{units.count(r.gpus)} GPUs: {shown}"))
-    marks.append(handle("pull-measured", x(MEASURED_AT), y(r.measured_mfu), "primary",
-                        drag(ADDED, "y", lambda ms: y(r.local_mfu * r.parts.work_s / (r.parts.work_s + ms * 1e-3)))))  # fmt: skip
+    marks += about("mfu", circle("here", here, low, 5, "hot", f"{units.count(r.gpus)} GPUs: {shown}"))
+    pulled = _pulled_at(r.gpus)
+    doublings = math.log2(pulled / NODE) / math.log2(MEASURED_AT / NODE)
+    knob = next(y(one.mfu) for one in r.curve if one.gpus == pulled)
+    curve = drag(ADDED, "y", lambda ms: y(r.local_mfu * r.parts.work_s / (r.parts.work_s + doublings * ms * 1e-3)))  # fmt: skip
+    marks.append(handle("pull-measured", x(pulled), knob, "primary", curve))
     tip = f"{units.count(r.gpus)} GPUs: {shown}"
     marks.append(handle("pull-gpus", here, at.bottom, "hot", drag(GPUS, "x", x), tip=tip))
     side, shift = ("end", -12) if here > at.x + 120 else ("start", 12)
-    under, knob = min(at.bottom - 16, low + 26), y(r.measured_mfu)
-    reaches = here < x(MEASURED_AT) < here + shift + text_width(shown, "body", True) + 12
+    under = min(at.bottom - 16, low + 26)
+    reaches = here < x(pulled) < here + shift + text_width(shown, "body", True) + 12
     if side == "start" and reaches and abs(under - 4 - knob) < 26:
         under, shift = y(r.local_mfu) - 8, -5  # above its point: beside the knob it would be the knob's
-    return [*marks, text("here-name", here + shift, under, shown, "hot", "body", side, True)]
+    return [*marks, text("here-name", here + shift, under, shown, "hot", "body", side, True, on="ground")]
+
+
+def _pulled_at(gpus: int) -> int:
+    """Where the whole curve is pulled: never near the fleet's own point, which its knob would hide."""
+    return 1024 if gpus < 512 else MEASURED_AT
 
 
 def _nodes(r: Result, at: Box) -> list[dict]:
@@ -258,17 +265,19 @@ def _nodes(r: Result, at: Box) -> list[dict]:
             )
             marks += about("slow" if role == "idle" else "step", bar)
             start += takes
-    marks += _named(r, at, x, wide)
     node = x(r.parts.work_s)
     tip = f"One node alone: {units.seconds(r.parts.work_s)}"
     marks += about("work", line("node-step", node, at.y - 20, node, at.bottom, "limit", tip))
+    marks += _named(r, at, x, wide)
     if r.mean_step_s > AXIS_S:
         marks += _break(at, drawn * pitch)
     end, middle = x(r.step_s), at.y + (drawn // 2 + 0.5) * pitch
     well = r.parts.work_s + r.parts.tax_s
     pull = drag(SLOW, "x", lambda percent: x(well * 100 / (100 - percent)))
-    beside = end - node > 36  # of the node's knob; the slow node's own bar stays free
-    marks.append(handle("pull-slow", end, at.bottom - 12 if beside else middle, "hot", pull))
+    # beside the node's knob or above it, and always off the slow node's own bar, which is the middle one
+    knob = at.bottom - 12 if end - node > 36 else at.y + 16 if drawn > 4 else at.bottom - 44
+    marks.append(line("step-end", end, at.y, end, knob, "axis"))
+    marks.append(handle("pull-slow", end, knob, "hot", pull))
     own = r.parts.work_s * r.local_mfu * 100
     marks.append(
         handle(
@@ -276,7 +285,7 @@ def _nodes(r: Result, at: Box) -> list[dict]:
         )
     )
     words = units.seconds(r.mean_step_s)
-    after = max(end + (8 if beside else 24), x(r.mean_step_s) + 8)
+    after = max(end, x(r.mean_step_s)) + 8
     return [*marks, *about("step", text("nodes-end", after, middle + 5, words, bold=True))]
 
 
@@ -285,17 +294,19 @@ def _named(r: Result, at: Box, x: Scale, wide: bool) -> list[dict]:
     node = units.seconds(r.parts.work_s)
     words = f"one node {node}" if wide else node
     ends = max(x(r.parts.work_s) - 6, text_width(words, "small", True))
-    marks = [text("part-work", ends, at.y - 8, words, "useful", "small", "end", True)]
-    start, named, left = r.parts.work_s, [], ends + 12
+    marks = [text("part-work", ends, at.y - 8, words, "useful", "small", "end", True, on="ground")]
+    start, named, left, right = r.parts.work_s, [], ends + 12, 720 if wide else 340
     for word, _, takes, role, _ in _kinds(r)[1:]:
         if takes > 1e-9:
-            named.append(
-                (start, f"{word} +{units.seconds(takes) if wide else units.number(takes * 1e3)}", role)
-            )
+            longer = units.seconds(takes) if wide else units.number(takes * 1e3)
+            named.append((start, word, f"+{longer}", role))
         start += takes
+    if left + sum(text_width(f"{word} {longer}", "small", True) + 12 for _, word, longer, _ in named) > right:
+        named = [(begins, "", longer, role) for begins, _, longer, role in named]  # the colour says which
+    named = [(begins, f"{word} {longer}".strip(), role) for begins, word, longer, role in named]
     widths = [text_width(words, "small", True) + 12 for _, words, _ in named]
     for k, (begins, words, role) in enumerate(named):
-        left = max(left, min(x(begins) + 6, (720 if wide else 340) - sum(widths[k:])))
+        left = max(left, min(x(begins) + 6, right - sum(widths[k:])))
         marks.append(text(f"part-{role}", left, at.y - 8, words, _ink(role), "small", bold=True))
         left += widths[k]
     return marks

@@ -20,7 +20,7 @@ from widgets.charts import (
 )
 from widgets.controls import powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
 
 MOST_BATCH, MOST_DRAFTS = 256, 12
 KEPT = slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01)
@@ -82,6 +82,7 @@ class Result:
     break_even_acceptance: float  # 1 if no acceptance is enough, 0 without guesses
     at_guesses: tuple[AtGuesses, ...]
     at_batch: tuple[AtBatch, ...]
+    best_at_batch: tuple[AtBatch, ...]  # with the number of guesses that is best at each
     pays_up_to: int  # requests, with these guesses; 0 if they never pay
     policy_guesses: bool
 
@@ -123,6 +124,10 @@ def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
             for k, one in enumerate(rounds)
         ),
         tuple(AtBatch(b, at(drafts, b).speedup) for b in _batches(batch)),
+        tuple(
+            AtBatch(b, max(at(k, b).speedup for k in range(MOST_DRAFTS + 1)))
+            for b in sorted({round(MOST_BATCH ** (i / 12)) for i in range(13)})
+        ),
         last,
         cost.speculate(batch),
     )
@@ -138,15 +143,19 @@ def _lanes(r: Result, now_s: float, at: Box) -> list[dict]:
     x = linear(0, max(4 * r.plain_s, r.round_s), at.x, at.right)
     wide_room = at.x > 40
     plain_y, guess_y = at.y, at.y + (38 if wide_room else 50)
-    marks = [text("lanes-title", 0, 12, "tokens out at the end of each pass, on average", "muted", "small")]
+    marks = [
+        line("now-s", x(now_s), at.y - 8, x(now_s), at.bottom - 6, "now"),  # it passes behind every word
+        text("lanes-title", 0, 12, "tokens out at the end of each pass, on average", "muted", "small"),
+    ]
     for id, y, words, role in (
         ("plain", plain_y, "plain", "muted"),
         ("guess", guess_y, "guessing", "primary"),
     ):
         place = (at.x - 10, y + 19, "end") if wide_room else (at.x, y - 6, "start")
-        marks.append(text(f"{id}-name", *place[:2], words, role, anchor=place[2], bold=id == "guess"))
+        marks.append(
+            text(f"{id}-name", *place[:2], words, role, anchor=place[2], bold=id == "guess", on="ground")
+        )
     marks += axis_x("time", x, at.bottom - 6, show=units.seconds, ticks=None if wide_room else x.ticks(2))
-    marks.append(line("now-s", x(now_s), at.y - 8, x(now_s), at.bottom - 6, "now"))
     for i in range(int((x.hi / r.plain_s) + 1e-9)):
         if (i + 1) * r.plain_s > now_s * (1 + 1e-9):
             break
@@ -171,7 +180,8 @@ def _lanes(r: Result, now_s: float, at: Box) -> list[dict]:
                 "guesses drafts",
                 rect(f"draft-{i}-{k}", left, guess_y, max(0.5, wide - 1), 28, "overhead", tip),
             )
-        tip = f"Round {i + 1}: one pass checks {r.drafts + 1} places in {units.seconds(r.verify_s)}"
+        places = units.counted(r.drafts + 1, "place")
+        tip = f"Round {i + 1}: one pass checks {places} in {units.seconds(r.verify_s)}"
         marks += about(
             "check", rect(f"check-{i}", middle, guess_y, max(1, right - middle - 2), 28, "primary", tip)
         )
@@ -197,7 +207,7 @@ def _chances(r: Result, at: Box) -> list[dict]:
     y = linear(0, 1, at.bottom, at.y)
     columns = []
     for i, chance in enumerate(r.chances):
-        what = "the target's own" if i == 0 else f"needs {i} guesses kept"
+        what = "the target's own" if i == 0 else f"needs {units.counted(i, 'guess', 'guesses')} kept"
         tip = f"Token {i + 1} of a round, {what}: {units.percent(chance)}"
         columns.append((str(i + 1), [Part(chance, "useful", tip), Part(1 - chance, "dropped", tip)]))
     wide = at.w * min(1, (r.drafts + 1) / 7)
@@ -250,7 +260,7 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     marks += axis_y("token", y, at.x, show=units.seconds, right=at.right, ticks=(0, r.plain_s))
     columns = []
     for one in r.at_guesses:
-        words = f"{one.drafts} guesses: {units.seconds(one.token_s)} a token"
+        words = f"{_guesses(one.drafts)}: {units.seconds(one.token_s)} a token"
         shown, check = min(one.token_s, top), min(one.check_s, top)
         columns.append(
             (
@@ -272,7 +282,7 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
         place = (at.x, "start") if r.drafts > MOST_DRAFTS / 2 else (at.right, "end")  # away from the knob
         marks.append(text("guesses-over", place[0], at.y - 8, "↑ longer still", "muted", "small", place[1]))
     x = linear(0, MOST_DRAFTS, at.x + at.w / 26, at.right - at.w / 26)
-    tip = f"{r.drafts} guesses: {units.seconds(r.token_s)} a token"
+    tip = f"{_guesses(r.drafts)}: {units.seconds(r.token_s)} a token"
     knob = handle("pull-guesses", x(r.drafts), y(r.token_s), "now", drag(GUESSES, "x", x), tip=tip)
     return [*marks, knob]
 
@@ -283,11 +293,8 @@ def _by_batch(r: Result, at: Box) -> list[dict]:
     top = next(t for t in (4, 8, 16) if t >= peak or t == 16)
     # the first batch stands clear of the axis, so that the knob covers none of its numbers
     x, y = log(1, MOST_BATCH, at.x + 22, at.right - 18), linear(0, top, at.bottom, at.y)
-    stop = (
-        f"{r.drafts} guesses pay up to {r.pays_up_to} requests"
-        if r.drafts != 1
-        else f"1 guess pays up to {r.pays_up_to} requests"
-    )
+    pay = "pays" if r.drafts == 1 else "pay"
+    stop = f"{_guesses(r.drafts)} {pay} up to {units.counted(r.pays_up_to, 'request')}"
     if r.pays_up_to == MOST_BATCH:
         stop = "it pays at every batch"
     elif r.drafts == 0:
@@ -303,6 +310,8 @@ def _by_batch(r: Result, at: Box) -> list[dict]:
     )
     marks += axis_x("batch", x, at.bottom, show=units.count, ticks=(1, 4, 16, 64, 256))
     marks += limit_across("even", at, y(1), "no gain, no loss")[:1]
+    best = [(x(one.batch), y(one.speedup)) for one in r.best_at_batch]
+    marks.append(path("best-gain", best, "idle", "with the number of guesses that is best at each batch"))
     curve = [(one.batch, one.speedup) for one in r.at_batch]
     marks += lines("gain", [Series("", curve, "primary")], x, y)[:1]
     rule = x(cost.ADAPTIVE_BATCH)
@@ -332,8 +341,12 @@ def _by_batch(r: Result, at: Box) -> list[dict]:
     place = (x(r.batch) + 22, y(r.speedup) + (18 if low else -9), "start")
     if r.speedup <= 1 or place[0] > at.right - 56:
         place = (at.right, min(y(1), y(r.speedup)) - 16, "end")
-    marks.append(text("now-name", *place[:2], shown, role, "body", place[2], True))
+    marks.append(text("now-name", *place[:2], shown, role, "body", place[2], True, on="ground"))
     return marks
+
+
+def _guesses(count: int) -> str:
+    return units.counted(count, "guess", "guesses")
 
 
 def _takeaway(r: Result) -> str:
@@ -341,7 +354,8 @@ def _takeaway(r: Result) -> str:
         return "Without guesses, each token costs one reading of all weights."
     if r.speedup <= 1 and r.best_drafts:
         few = "one guess" if r.best_drafts == 1 else f"{r.best_drafts} guesses"
-        return f"{r.drafts} guesses are slower than none here; {few} would still pay."
+        these = "one guess is" if r.drafts == 1 else f"{r.drafts} guesses are"
+        return f"{these.capitalize()} slower than none here; {few} would still pay."
     if r.speedup <= 1 and r.checked_tokens > r.free_tokens:
         return "The pass that checks is no longer free: with a full batch, plain decoding is faster."
     if r.speedup <= 1:
@@ -355,17 +369,20 @@ def _takeaway(r: Result) -> str:
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     """One for each plain step of the stretch of time; the last shows all of it."""
     lanes_at, chances_at, guesses_at, batch_at, height = PLACES[width == WIDE]
-    tokens = figure("tokens a round", r.tokens, units.number, "useful", "tokens")
+    one = "token a round" if units.number(r.tokens) == "1" else "tokens a round"
+    tokens = figure(one, r.tokens, units.number, "useful", "tokens")
     token = figure("a token", r.token_s, units.seconds, "primary", "token")
     gain = figure("against plain steps", r.speedup, units.times, "useful" if r.speedup > 1 else "hot")
-    best = figure("guesses are best here", r.best_drafts, units.count)
+    label = "guess is best here" if r.best_drafts == 1 else "guesses are best here"
+    best = figure(label, r.best_drafts, units.count)
     p, k = units.number(r.acceptance), r.drafts
     broken = r.batch >= cost.ADAPTIVE_BATCH and r.speedup <= 1
     same = dict(
-        summary=f"{k} guesses, each kept with {units.percent(r.acceptance, 0)}, yield {tokens.text} tokens a round; "
+        summary=f"{_guesses(k)}, each kept with {units.percent(r.acceptance, 0)}, {'yields' if k == 1 else 'yield'} "
+        f"{tokens.text} {'token' if tokens.text == '1' else 'tokens'} a round; "
         f"with {units.seconds(r.draft_s)} for the guesses and {units.seconds(r.verify_s)} for the check that is "
         f"{token.text} a token, {gain.text} plain steps of {units.seconds(r.plain_s)}; at this batch of "
-        f"{r.batch}, {best.text} guesses would be best.",
+        f"{r.batch}, {_guesses(r.best_drafts)} would be best.",
         takeaway=_takeaway(r),
         figures=(tokens, token, gain, best),
         table=table(
@@ -384,6 +401,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             ("primary", "checking"),
             ("useful", "token kept, or best number"),
             ("dropped", "not reached"),
+            ("idle", "with the best number of guesses"),
         ),
         formula=(
             (
@@ -399,7 +417,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         ),
         warning="Slower than plain decoding: "
         + (
-            f"these guesses pay up to {r.pays_up_to} requests."
+            f"these guesses pay up to {units.counted(r.pays_up_to, 'request')}."
             if r.pays_up_to
             else "these guesses never pay."
         )

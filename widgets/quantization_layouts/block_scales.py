@@ -38,6 +38,7 @@ class Kept:
     bits_per_weight: float
     error_share: float  # of the ordinary numbers, over their own size
     zeros: int  # ordinary numbers that became 0
+    far: int  # ordinary numbers that moved by more than half the typical size
     block_errors: tuple[float, ...]
 
 
@@ -90,6 +91,7 @@ def _kept(values: tuple[float, ...], size: float, name: str, share: int) -> Kept
         packed.bits_per_weight,
         error(everyone),
         sum(packed.values[i] == 0 for i in everyone),
+        sum(abs(packed.values[i] - values[i]) > size / 2 for i in everyone),
         tuple(error(block) for block in ordinary),
     )
 
@@ -97,8 +99,8 @@ def _kept(values: tuple[float, ...], size: float, name: str, share: int) -> Kept
 def run(format_name, group, outlier):
     values = cost.with_outlier(cost.bell_values(COUNT), OUTLIER_AT, outlier)
     size = cost.rms([v for i, v in enumerate(values) if i != OUTLIER_AT])
-    # a format whose block is part of it cannot share one scale: it is held against int4
-    alone = "int4" if cost.BLOCK_FORMATS[format_name].fixed_group else format_name
+    # a format whose block is part of it cannot share one scale: its elements alone can, so that only the scale differs
+    alone = "fp4 e2m1" if cost.BLOCK_FORMATS[format_name].fixed_group else format_name
     one, blocks = _kept(values, size, alone, COUNT), _kept(values, size, format_name, group)
     rivals = [_kept(values, size, name, group) for name in cost.BLOCK_FORMATS]
     return Result(
@@ -119,9 +121,14 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
     y, pitch = linear(-TOP * r.size, TOP * r.size, box.bottom, box.y), box.w / COUNT
     blocks = COUNT // kept.group
     marks = _ladders(id, box, kept, y)
+    words = "error " if blocks <= 8 * box.w / 664 else ""
+    names = [f"{words}{units.percent(error, 0)}" for error in kept.block_errors]
+    widest = max(text_width(name, "small") for name in names)
+    each = kept.group * pitch > widest
     for b in range(1, blocks):
         at = box.x + b * kept.group * pitch
-        marks.append(line(f"{id}-edge{b}", at, box.y - 4, at, box.bottom + 22, "axis"))
+        low = box.bottom + (22 if each else 4)  # between two errors only where each block has its own
+        marks.append(line(f"{id}-edge{b}", at, box.y - 4, at, low, "axis"))
     for i, (value, stays) in enumerate(zip(r.values, kept.values, strict=True)):
         if i == OUTLIER_AT:
             continue
@@ -132,13 +139,10 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
             circle(f"{id}-dot{i}", x, y(stays), _dot(box), "primary" if stays else "hot", tip),
         ]
     marks += _outlier(id, box, y, kept, r)
-    words = "error " if blocks <= 8 * box.w / 664 else ""
-    names = [f"{words}{units.percent(error, 0)}" for error in kept.block_errors]
-    widest = max(text_width(name, "small") for name in names)
     for b, (error, name) in enumerate(zip(kept.block_errors, names, strict=True)):
         x = box.x + (b + 0.5) * kept.group * pitch
         role = "hot" if error > 0.25 else "muted"
-        if kept.group * pitch > widest or (b % 2 == 0 and 2 * kept.group * pitch > widest):
+        if each or (b % 2 == 0 and 2 * kept.group * pitch > widest):
             marks += about(
                 f"errors_{id}", text(f"{id}-error{b}", x, box.bottom + 18, name, role, "small", "middle")
             )
@@ -190,12 +194,20 @@ def _named(kept: Kept) -> str:
     return f"{kept.format}, {scale}"
 
 
-def _title(id: str, box: Box, kept: Kept, role: str) -> list[dict]:
+def _harm(kept: Kept) -> tuple[int, str, str]:
+    """How many ordinary numbers are lost, in words and in few; a codebook has no 0 that they could become."""
+    if cost.BLOCK_FORMATS[kept.format].levels == "codebook":
+        return kept.far, "moved by half a typical size", "moved by half"
+    return kept.zeros, "ordinary numbers became 0", "became 0"
+
+
+def _title(id: str, box: Box, kept: Kept) -> list[dict]:
     spent = f"{units.number(kept.bits_per_weight, 4)} bits a weight"
-    became = f"{kept.zeros} of {COUNT - 1} ordinary numbers became 0"
+    lost, words, few = _harm(kept)
+    became, role = f"{lost} of {COUNT - 1} {words}", "hot" if lost > 16 else "muted"
     at = box.y - REACH - (22 if id == "one" else 14)  # above a knob, above a dot
     if box.w < 400:
-        became = f"{spent}; {kept.zeros} of {COUNT - 1} became 0"
+        became = f"{spent}; {lost} of {COUNT - 1} {few}"
         return [
             text(f"{id}-title", 0, at - 15, _named(kept), "ink", "small", bold=True),
             text(f"{id}-zeros", 0, at, became, role, "small", bold=True),
@@ -220,7 +232,11 @@ def _takeaway(r: Result) -> str:
         return "One scale for all: whatever the largest number needs, every other number pays for."
     if r.gain < 1.3:
         return "Without an outlier a smaller block buys little: its scales are bits spent for nothing."
-    return "The scale follows the largest number of its block: a smaller block keeps the damage small."
+    own = r.blocks.block_errors[OUTLIER_AT // r.blocks.group]
+    return (
+        "The scale follows the largest number of its block: a smaller block confines the damage, and does not undo it. "
+        f"The outlier's own block still errs by {units.percent(own, 0)}."
+    )
 
 
 def _table(r: Result):
@@ -249,7 +265,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         f"ordinary number; {_named(r.blocks)}, by {blocks.text}, which is {gain.text} smaller, at {spent.text} bits a "
         "weight.",
         takeaway=_takeaway(r),
-        marks=_title("one", one_at, r.one, "hot" if r.one.zeros > 16 else "muted")
+        marks=_title("one", one_at, r.one)
         + _panel("one", one_at, r.one, r)
         + [
             text(
@@ -261,7 +277,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 "small",
             )
         ]
-        + _title("blocks", blocks_at, r.blocks, "hot" if r.blocks.zeros > 16 else "muted")
+        + _title("blocks", blocks_at, r.blocks)
         + _panel("blocks", blocks_at, r.blocks, r)
         + _edge(r, blocks_at),
         figures=(one, blocks, gain, spent),

@@ -258,6 +258,8 @@ def _users(r: Result, at: Box) -> list[dict]:
     marks += [
         path("won", [(x(1), y(1)), *won, (edge, y(1))], "useful", closed=True),
         path("lost", [(edge, y(1)), *lost, (at.right, y(1))], "hot", closed=True),
+        # the crowd goes on to the right: no frame ends it there
+        path("lost-open", [(at.right, lost[-1][1] if lost else y(1)), (at.right, y(1))], "ground"),
         *about("k", path("curve", curve, "primary")),
     ]
     role = "primary" if r.k == 4 else "idle"
@@ -398,7 +400,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         f"{_billion(r)} weights take {size.text}.",
         takeaway=_takeaway(r),
         marks=_users(r, users_at) + _bars(r, bars_at) + _lane(r, lane_at),
-        figures=(speedup, session, even, size),
+        figures=(session, even, speedup, size),
         table=_table(r),
         height=height,
         width=width,
@@ -432,7 +434,7 @@ SIMULATOR = Declaration(
             64,
             1024,
             unit="tokens",
-            help="Runs in the same step as the decoding users.",
+            help="Runs in the same step as the decoding users: moves its mark below, and no measured time.",
         ),
         select("m", "Rows of the measured block", 1, {1: "M = 1", 4: "M = 4"}),
         slider("parameters_b", "Weights of the model", 70, 1, 400, unit="billion", more=True),

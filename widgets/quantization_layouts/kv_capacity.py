@@ -8,7 +8,21 @@ from widgets import units
 from widgets.charts import Box, Scale, axis_x, linear, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, path, rect, table, text
+from widgets.scene import (
+    NARROW,
+    WIDE,
+    Column,
+    Scene,
+    about,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+)
 
 DENSE_BITS = 16
 GB = 1e9
@@ -88,7 +102,9 @@ def run(
 
     before = served("16 bits", "weights and cache", DENSE_BITS, DENSE_BITS, waste)
     narrow = served("Fewer bits", f"weights {weight_bits}, cache {kv_bits}", weight_bits, kv_bits, waste)
-    paged = served("And pages", f"of {page_tokens} tokens", weight_bits, kv_bits, paged_waste)
+    paged = served(
+        "And pages", f"of {units.counted(page_tokens, 'token')}", weight_bits, kv_bits, paged_waste
+    )
     return Result(
         devices,
         memory_gb * GB,
@@ -118,8 +134,11 @@ def _row(id: str, box: Box, i: int, name: str, detail: str) -> list[dict]:
 
 def _inside(id: str, left: float, right: float, y: float, words: str, role: str, on: str = "") -> list[dict]:
     """A name in the middle of its bar; its first word, or nothing, where the bar is short."""
-    short = words.split(" ", 1)[0].rstrip(",")
-    fits = [one for one in (words, short) if text_width(one, "small", True) + 8 <= right - left]
+    short, spare = (
+        words.split(" ", 1)[0].rstrip(","),
+        34 if on else 8,
+    )  # of a hatched bar some is seen beside the plate
+    fits = [one for one in (words, short) if text_width(one, "small", True) + spare <= right - left]
     return (
         [text(id, (left + right) / 2, y, fits[0], role, "small", "middle", bold=True, on=on)] if fits else []
     )
@@ -160,15 +179,22 @@ def _memory(r: Result, at: Box) -> list[dict]:
     """One GPU's memory: weights, tokens that are there, room that is reserved and empty."""
     x = linear(0, r.memory_bytes, at.x, at.right)
     marks = [
-        text("memory-title", 0, 16, f"Memory of one GPU of {r.devices}", bold=True),
+        text(
+            "memory-title",
+            0,
+            16,
+            "Memory of the one GPU" if r.devices == 1 else f"Memory of one GPU of {r.devices}",
+            bold=True,
+        ),
         text(
             "requests-title",
             WIDE if at.x else NARROW,
             16,
             "requests at once" if at.x else "at once",
-            "muted",
+            "now",
             "small",
             "end",
+            bold=True,
         ),
     ]
     rows = (("before", r.before, "secondary"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
@@ -178,6 +204,7 @@ def _memory(r: Result, at: Box) -> list[dict]:
         marks += _filled(r, id, s, x, top)
         if s.weight_bytes > r.memory_bytes:
             marks.append(_break(f"m-{id}-break", at.right - 14, top + 2))
+        marks.append(_at_once(r, id, s, at, top))
         count = units.count(s.requests)
         marks.append(
             text(
@@ -206,6 +233,14 @@ def _memory(r: Result, at: Box) -> list[dict]:
     return (
         marks + axis_x("memory", x, at.bottom + 2, ticks=()) + _phone_ticks(r, at) + _key(0, at.bottom + 32)
     )
+
+
+def _at_once(r: Result, id: str, s: Served, at: Box, top: float) -> dict:
+    """The requests as a length, on one scale for the three rows: beside the bars, on a phone under them."""
+    left, right, y = (at.right + 14, WIDE, top + 29) if at.x else (at.x, at.right, top + 33)
+    long = (right - left) * s.requests / max(1, r.before.requests, r.narrow.requests, r.paged.requests)
+    tip = f"{s.name}: {units.counted(s.requests, 'request')} at once"
+    return rect(f"m-{id}-at-once", right - long if at.x else left, y, long, 4, "now", tip)
 
 
 def _break(id: str, x: float, top: float) -> dict:
@@ -261,7 +296,10 @@ def _request(r: Result, at: Box) -> list[dict]:
         if i == 0:
             per = held / r.mean_tokens
             place = linear(0, r.before.request_bytes / per, at.x, at.right)
-            pulled = handle("pull-mean", place(r.mean_tokens), top + 16, "useful", drag(MEAN, "x", place))
+            # off the bar, of which it would hide the part that it ends
+            beside, end = (top - 6 if at.x else top + 36), place(r.mean_tokens)
+            marks.append(line("mean-end", end, beside, end, top + 30, "axis"))
+            pulled = handle("pull-mean", end, beside, "useful", drag(MEAN, "x", place))
         marks += [
             rect(f"r-{id}-held", x(0), top + 2, max(1.5, x(held) - x(0)), 28, "useful",
                  f"tokens: {units.si_bytes(held)}"),
@@ -272,7 +310,7 @@ def _request(r: Result, at: Box) -> list[dict]:
         empty = f"{units.percent(1 - s.used_share, 0)} empty"
         marks += _inside(
             f"r-{id}-share",
-            max(x(held), pulled["x"] + 12) if i == 0 else x(held),
+            x(held),
             x(s.request_bytes),
             top + 21,
             empty,
@@ -328,12 +366,13 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     before = figure("requests, 16 bits", r.before.requests, units.count, "secondary")
     narrow = figure("with fewer bits", r.narrow.requests, units.count, "primary")
     paged = figure("and with pages", r.paged.requests, units.count, "useful")
-    gain = figure("from fewer bits", r.gain, units.times)
-    figures = (before, narrow, gain, paged) if r.before.requests else (before, narrow, paged)
-    times = f", {gain.text} as many" if r.before.requests else ""
+    gain = figure("from fewer bits", r.gain, units.times if r.before.requests else lambda none: "from none")
+    figures = (before, narrow, gain, paged)
+    times = f", {gain.text} as many" if r.before.requests else f" {gain.text} before"
     return Scene(
-        summary=f"{units.count(r.devices)} GPUs hold {before.text} requests of {units.count(r.tokens)} tokens with "
-        f"16-bit weights and cache, {narrow.text} with fewer bits{times}, and {paged.text} with pages.",
+        summary=f"{units.counted(r.devices, 'GPU')} {'holds' if r.devices == 1 else 'hold'} {before.text} requests of "
+        f"{units.count(r.tokens)} tokens with 16-bit weights and cache, {narrow.text} with fewer bits{times}, and "
+        f"{paged.text} with pages.",
         takeaway=_takeaway(r),
         marks=_memory(r, memory_at) + _request(r, request_at),
         figures=figures,

@@ -63,6 +63,7 @@ class Result:
     eaten_share: float  # of the saving; 0 where there is none
     verdict: str
     affordable_dequant_s: float  # of one pass: at this the steps are equal
+    tile_rows: int  # a batch with more rows unpacks the weights again
     break_even_batch: int  # the first batch that no longer wins; 0 if all of them do
     curve: tuple[Step, ...]
     formats: tuple[Row, ...]
@@ -111,6 +112,7 @@ def run(
         paid.eaten if math.isfinite(paid.eaten) else 0.0,
         paid.verdict,
         paid.break_even_dequant_s_per_weight * weights,
+        tile_rows,
         cost.break_even_batch(dense_s, bits=wide, limit=MOST_BATCH, **given) or 0,
         _curve(dense_s, wide, tile_rows, given),
         _formats(dense_s, batch, given, target),

@@ -62,7 +62,7 @@ def ledger(r: Result, pl: Places) -> list[dict]:
     """Four lines of an account: what it took, what fewer bytes give back, what unpacking takes, what is left."""
     x = linear(0, 1.55 * r.dense_s, pl.bars.x, pl.bars.right)
     lost, floor = r.verdict in ("eaten", "nothing to save"), r.dense_s - r.saved_s
-    passes = "" if r.passes == 1 else f"{r.passes} times, "
+    passes = "" if r.passes == 1 else f"{r.passes}×, "
     how = "hidden under the stream" if r.dequant_s and not r.added_s else HOW[r.placement]
     saving = units.si_bytes(r.bytes_saved) + " not read"
     rows = [
@@ -100,8 +100,9 @@ def ledger(r: Result, pl: Places) -> list[dict]:
             marks.append(handle("pull-added", x(floor + r.added_s), top + 16, "hot",
                                 drag(DEQUANT, "x", lambda ms: x(floor + r.passes * ms * 1e-3))))  # fmt: skip
         if end > x.hi:
-            clear = 22 if marks[-1]["t"] == "handle" else 6  # of the knob at the bar's end
-            marks.append(text(f"{id}-on", right - clear, top + 21, "→", "inverse", "body", "end", bold=True))
+            torn = right - (34 if marks[-1]["t"] == "handle" else 14)  # clear of the knob at the bar's end
+            teeth = [(torn + 6 * (k % 2), top + 3 + k * 26 / 8) for k in range(9)]
+            marks += [path(f"{id}-on{i}", [(a + 6 * i, b) for a, b in teeth], "inverse") for i in range(2)]
         if id in ("dense", "quant") and r.other_s:
             rest = f"the rest of the step: {units.seconds(r.other_s)}"
             marks.append(
@@ -141,7 +142,7 @@ def _verdict(r: Result, pl: Places, x: Scale) -> list[dict]:
             )
         ]
     role = "hot" if r.speedup <= 1 else "primary"
-    return [text("ratio", end + 10, y, faster, role, bold=True)]
+    return [text("ratio", end + 10, y, faster, role, bold=True, on="ground")]
 
 
 def kernel_families(r: Result, pl: Places) -> list[dict]:
@@ -233,8 +234,16 @@ def chart(r: Result, pl: Places) -> list[dict]:
         ticks=batches,
     )
     name = "batch: requests that share one reading of the weights" if pl.wide else "batch"
+    if r.dequant_s and r.placement != "separate" and r.tile_rows < MOST_BATCH:
+        name += (
+            f"; each {r.tile_rows} more unpack them again"
+            if pl.wide
+            else f"; unpacked anew every {r.tile_rows}"
+        )
     middle = (pl.chart.x + pl.chart.right) / 2
     marks.append(text("batch-label", middle, pl.chart.bottom + 55, name, "muted", "small", "middle"))
+    at = x(r.batch)
+    marks.append(line("at", at, pl.chart.bottom, at, pl.chart.y, "now", f"batch {r.batch}"))
     won = [s for s in r.curve if not even or s.batch <= even]
     lost = [s for s in r.curve if even and s.batch >= even - 1]
     marks += _between("won", won, x, y, "useful") + _between("lost", lost, x, y, "hot")
@@ -248,12 +257,9 @@ def chart(r: Result, pl: Places) -> list[dict]:
     )
     if even > 1:
         left = x(even) > pl.chart.x + (200 if pl.wide else 130)
-        marks += limit_up("tips", pl.chart, x(even), f"no longer faster: {even}", "end" if left else "start")
-    at = x(r.batch)
-    marks += [
-        line("at", at, pl.chart.bottom, at, pl.chart.y, "now", f"batch {r.batch}"),
-        handle("pull-batch", at, pl.chart.bottom + 33, "now", drag(BATCH, "x", x)),
-    ]
+        tips = limit_up("tips", pl.chart, x(even), f"no longer faster: {even}", "end" if left else "start")
+        marks += [tips[0], {**tips[1], "on": "ground"}]
+    marks.append(handle("pull-batch", at, pl.chart.bottom + 33, "now", drag(BATCH, "x", x)))
     for id, role, seconds in (("dense", "secondary", r.dense_s), ("quant", "primary", r.quant_s)):
         tip = f"batch {r.batch}, {id}: {units.seconds(seconds)}"
         marks.append(circle(f"{id}-dot", at, y(seconds), 5.5, role, tip))
@@ -291,7 +297,8 @@ def _gap(pl: Places, id: str, name: str, part: list[Step], x: Scale, y: Scale, r
     top, bottom = sorted((y(widest.dense_s), y(widest.quant_s)))
     if bottom - top < 26:
         return []
-    return [text(f"{id}-name", x(widest.batch), (top + bottom) / 2 + 4, name, role, "body", "middle")]
+    place = x(widest.batch), (top + bottom) / 2 + 4
+    return [text(f"{id}-name", *place, name, role, "body", "middle", on="ground")]
 
 
 def yours(r: Result, pl: Places, measured: dict) -> list[dict]:

@@ -54,12 +54,12 @@ class Laid:
 
     @property
     def box(self) -> float:
-        return 44 if self.wide else 26
+        return 44 if self.wide else 24
 
     @property
     def edge(self) -> float:
         """From the lane's end to the middle of the box there."""
-        return 28 if self.wide else 15
+        return 28 if self.wide else 13
 
     @property
     def x(self) -> float:
@@ -144,24 +144,20 @@ def _arrow(id: str, x: float, start: float, end: float, role: str, tip: str) -> 
 
 
 def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: str) -> list[dict]:
-    """A box in HBM, all of one size, with its bytes under it where there is room."""
+    """A box in HBM, all of one size, its bytes under it where there is room; a hatched one has its name there too."""
     hatched = role == "waste"
-    marks = [
-        rect(id, x - at.box / 2, at.lane.y + 3, at.box, at.lane.h - 6, role, tip),
-        text(
-            f"{id}-name",
-            x,
-            at.lane.y + 17,
-            name,
-            "ink" if hatched else "inverse",
-            "small",
-            "middle",
-            True,
-            role if hatched else "",
-        ),
-    ]
+    box = rect(id, x - at.box / 2, at.lane.y + 3, at.box, at.lane.h - 6, role, tip)
+    inside, under = ("", name) if hatched else (name, "")
     if at.wide:
-        marks.append(text(f"{id}-size", x, at.lane.bottom + 15, size, role, "small", "middle"))
+        under = f"{name}: {size}" if hatched else size
+    words = [
+        (f"{id}-name", at.lane.y + 17, inside, "inverse"),
+        (f"{id}-size", at.lane.bottom + 15, under, role),
+    ]
+    marks = [
+        box,
+        *(text(name, x, y, s, ink, "small", "middle", ink == "inverse") for name, y, s, ink in words if s),
+    ]
     return about({"waste": "intermediates", "memory": "weights"}.get(role, "must"), marks)
 
 
@@ -179,7 +175,7 @@ def _ends(id: str, at: Laid, r: Result) -> list[dict]:
     ]
     if not at.wide:
         words = f"W {weights}, every other box {size}"
-        marks.append(text(f"{id}-sizes", at.lane.right, at.lane.bottom + 16, words, "muted", "small", "end"))
+        marks.append(text(f"{id}-sizes", at.lane.right, at.lane.bottom + 31, words, "muted", "small", "end"))
     return marks
 
 
@@ -361,8 +357,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         "hot",
         "intermediates",
     )
-    ratio = figure("fewer bytes, weights left out", r.ratio, units.times, "useful")
-    whole = figure("fewer bytes, weights counted", r.ratio_with_weights, units.times, term="fewer")
+    whole = figure("fewer bytes, weights counted", r.ratio_with_weights, units.times, "useful", "fewer")
+    ratio = figure("fewer bytes, weights left out", r.ratio, units.times)
     saved = figure(f"at best saved on {r.machine}", r.saved_s, units.seconds)
     tensor, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes)
     beside = ()
@@ -377,11 +373,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     )
     return Scene(
         summary=f"{', '.join(r.names)}: each intermediate has {tensor}; a kernel for each moves {traffic.text} "
-        f"of intermediates; one kernel moves {ratio.text} fewer bytes between operations, {whole.text} fewer with the "
-        f"GEMM's {weights} of weights, and saves {saved.text} at best.",
+        f"of intermediates; one kernel moves {whole.text} fewer bytes with the GEMM's {weights} of weights, {ratio.text} "
+        f"fewer between operations alone, and saves {saved.text} at best.",
         takeaway=_takeaway(r),
         marks=_chain(r, chain_at) + _fused(r, fused_at) + _bars(r, measured, bars_at),
-        figures=(traffic, ratio, whole, saved),
+        figures=(traffic, whole, ratio, saved),
         table=table(columns, [("a kernel each", r.unfused_passes, r.unfused_bytes, r.weights_bytes, r.unfused_s),
                               ("one kernel", r.fused_passes, r.fused_bytes, r.weights_bytes, r.fused_s)]),
         height=height,

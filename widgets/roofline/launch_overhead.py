@@ -105,10 +105,23 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
     )
 
 
-def _kind(r: Result, kernel: int) -> str:
-    """Kernels are drawn equally long, so as many are element-wise as of the work is, spread over the layer."""
+def _kinds(r: Result, kernel: int) -> tuple[tuple[str, float], ...]:
+    """What of a kernel is what. All are drawn equally long, so as many are element-wise as of the work is, spread
+    over the layer; a layer's only kernel is both."""
     share = r.eager.elementwise_s / r.work_s
-    return ELEMENTWISE if int((kernel + 1) * share + 1e-9) > int(kernel * share + 1e-9) else GEMM
+    if r.kernels == 1:
+        return tuple((kind, part) for kind, part in ((GEMM, 1 - share), (ELEMENTWISE, share)) if part > 0)
+    return ((ELEMENTWISE if int((kernel + 1) * share + 1e-9) > int(kernel * share + 1e-9) else GEMM, 1.0),)
+
+
+def _work(r: Result, id: str, kernel: int, left: float, right: float, top: float) -> list[dict]:
+    """A kernel's time from `left` to `right`."""
+    marks, at, wide = [], left, max(1, right - left - 1)
+    for part, (kind, share) in enumerate(_kinds(r, kernel)):
+        tip = f"kernel {kernel + 1}, {kind}: {units.seconds(share * r.work_s / r.layers / r.kernels)}"
+        marks.append(rect(f"{id}{kernel}" + "-rest" * part, at, top, share * wide, 30, ROLES[kind], tip))
+        at += share * wide
+    return about("work", marks)
 
 
 def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
@@ -119,10 +132,13 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     x = linear(0, shown * pair_s, at.x, at.right)
     now = upto * pair_s
     graph_s = r.graph_s / (r.layers * r.kernels) * shown  # its share of the one launch
-    first = "First" if shown < r.kernels else "All"
+    if r.kernels == 1:
+        title = "The one kernel of a layer"
+    else:
+        title = f"{'First' if shown < r.kernels else 'All'} {shown} kernels of a layer, at mean length"
     tops = (at.y, at.y + 52) if wide else (at.y, at.y + 66)
     marks = [
-        text("time-title", 0, 16, f"{first} {shown} kernels of a layer, at mean length", bold=True),
+        text("time-title", 0, 16, title, bold=True),
         text("time-all", at.right, 16 if wide else 34, units.seconds(x.hi), "muted", "small", "end"),
     ]
     marks += [
@@ -134,18 +150,14 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     gap = max(1.5, x(graph_s) - at.x)
     marks += about("graph_us", rect("graph-gap", at.x, top + 12, gap, 18, "overhead", whole_tip))
     for i in range(shown):
-        kind = _kind(r, i)
-        work_tip = f"kernel {i + 1}, {kind}: {units.seconds(work_s)}"
         gap, start, end = x(i * pair_s), x(i * pair_s + r.launch_s), x((i + 1) * pair_s)
         if i < upto:
             tip = f"kernel {i + 1}, {launch_tip}"
             marks += about("launches", rect(f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", tip))
-            wide_work = max(1, end - start - 1)
-            marks += about("work", rect(f"work{i}", start, tops[0], wide_work, 30, ROLES[kind], work_tip))
+            marks += _work(r, "work", i, start, end, tops[0])
         start, end = graph_s + i * work_s, min(now, graph_s + (i + 1) * work_s)
         if end > start:
-            wide_work = max(1, x(end) - x(start) - 1)
-            marks += about("work", rect(f"replay{i}", x(start), top, wide_work, 30, ROLES[kind], work_tip))
+            marks += _work(r, "replay", i, x(start), x(end), top)
     done_s = graph_s + shown * work_s
     if now >= done_s - 1e-12 and x.hi - done_s > 1e-9:
         marks += _gained(x(done_s), at.right, top, x.hi - done_s)
@@ -172,7 +184,10 @@ def _bars(r: Result, at: Box) -> list[dict]:
     passes, wide = (r.eager, r.graph, r.compiled, r.both), at.x > 0
     x, pitch = linear(0, r.eager.total_s, at.x, at.right), at.h / 4
     layers = "one layer" if r.layers == 1 else f"{r.layers} layers"
-    marks = [text("bars-title", 0, at.y - (14 if wide else 24), f"The whole pass: {layers}", bold=True)]
+    title = f"Whole pass, {layers}: gaps at the end"
+    if wide:
+        title = f"The whole pass: {layers}, all gaps put together at the end"
+    marks = [text("bars-title", 0, at.y - (14 if wide else 24), title, bold=True)]
     for i, p in enumerate(passes):
         top, start, best = (
             at.y + i * pitch + (4 if wide else 18),
@@ -271,7 +286,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             )
         ]
     same = {
-        "summary": f"{units.count(r.kernels)} launches of {units.seconds(r.launch_s)} in each of {r.layers} layers cost "
+        "summary": f"{units.counted(r.kernels, 'launch', 'launches')} of {units.seconds(r.launch_s)} "
+        f"{'in one layer' if r.layers == 1 else f'in each of {r.layers} layers'} cost "
         f"{launches.text}, {share.text} of the pass; in a graph it is {graph.text} as fast, compiled {compiled.text}.",
         "takeaway": _takeaway(r),
         "figures": (launches, share, graph, compiled),

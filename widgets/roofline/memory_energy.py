@@ -256,15 +256,8 @@ def _power(r: Result, at: Box) -> list[dict]:
             *about(
                 "hbm", rect(f"{id}-far", at.x, top + 2, x(far) - at.x, 24, "hot", f"from HBM: {_watts(far)}")
             ),
-            text(
-                f"{id}-watts",
-                720 if wide else 340,
-                top + 19,
-                _watts(far + near),
-                "ink",
-                anchor="end",
-                bold=True,
-            ),
+            # beyond what the bar was, clear of its knob; the board's limit may pass behind
+            text(f"{id}-watts", x(r.before_w) + 20, top + 19, _watts(far + near), bold=True, on="ground"),
         ]
         if near > 0:
             tip = f"from {r.near}: {_watts(near)}"
@@ -303,8 +296,13 @@ def _saved(r: Result, x: Scale, top: float) -> list[dict]:
 
 def _fleet(r: Result, at: Box, y: float) -> list[dict]:
     year = f"${units.number(float(f'{r.year_usd:.3g}'))} a year at ${units.number(r.usd_per_kwh)} a kWh"
-    homes = f"as much as {units.count(r.homes)} homes take"
-    first = f"{units.count(r.gpus)} GPUs save {_watts(r.fleet_saved_w)}"
+    homes = f"as much as {units.counted(r.homes, 'home')} take"
+    if r.homes < 1.5:
+        homes = "as much as one home takes" if r.homes >= 0.5 else "less than half of what one home takes"
+    first = f"{units.counted(r.gpus, 'GPU')} {'saves' if r.gpus == 1 else 'save'} {_watts(r.fleet_saved_w)}"
+    if not r.fleet_saved_w:
+        words = "Nothing is moved, so nothing is saved" + ": pull the bar's end." * bool(at.x)
+        return [text("fleet", 0, y, words, "ink")]
     if at.x:
         return [text("fleet", 0, y, f"{first}, {homes}: {year}.", "ink")]
     return [
@@ -328,6 +326,11 @@ def _table(r: Result):
 def _takeaway(r: Result) -> str:
     if not r.moved_share:
         return "Everything comes from far away: pull the bar's end, and see what stays on the chip is nearly free."
+    if r.moved_share == 1:
+        return (
+            f"Nothing comes from HBM any more: all the fetching takes {_watts(r.after_w)}, "
+            f"where it took {_watts(r.before_w)}."
+        )
     if r.moved_share > 0.8:
         return (
             "What little still comes from HBM is nearly all of the power: the last trips are worth hunting."
@@ -342,11 +345,12 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     before = figure("all from HBM", r.before_w, _watts, "hot")
     after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts)
     saved = figure("saved a GPU", r.saved_w, _watts, "useful")
-    fleet = figure(f"saved by {units.count(r.gpus)}", r.fleet_saved_w, _watts, "useful")
+    fleet = figure(f"saved by {units.counted(r.gpus, 'GPU')}", r.fleet_saved_w, _watts, "useful")
     over = r.before_w > BOARD_W
     return Scene(
         summary=f"Fetching all from HBM takes {before.text} a GPU; with {units.percent(r.moved_share, 0)} of the accesses "
-        f"in {r.near} it takes {after.text}, which saves {saved.text}, and {fleet.text} over {units.count(r.gpus)} GPUs.",
+        f"in {r.near} it takes {after.text}, which saves {saved.text}, and {fleet.text} over "
+        f"{units.counted(r.gpus, 'GPU')}.",
         takeaway=_takeaway(r),
         marks=_way(r, way_at) + _power(r, power_at),
         figures=(before, after, saved, fleet),

@@ -150,7 +150,7 @@ def run(operation, batch, machine_name, dtype, devices):
         batch / law.overlapped_s,
         here.bound,
         tuple(_place(kind.build(2**k, devices, elem), target, dtype, str(2**k)) for k in range(13)),
-        tuple(_place(one, target, dtype) for one in cost.common_operations()),
+        tuple(_place(one, target, dtype) for one in cost.common_operations(elem)),
         tuple(
             Ridge(m.name, m.rate(dtype), m.bandwidth, m.ridge(dtype))
             for m in MACHINES.values()
@@ -243,6 +243,11 @@ def _ridge(r: Result, plot: Box, reach: float) -> list[dict]:
     ]
 
 
+def _stays(r: Result) -> bool:
+    """Element-wise work does as much for each byte however many rows it has: the knob moves nothing."""
+    return len({units.number(p.flop_per_byte) for p in r.trail}) == 1
+
+
 def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
     (X, Y), marks = _axes(plot), []
     for p in r.trail:
@@ -252,6 +257,8 @@ def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
     tip = f"{r.knob} {r.batch}: {units.number(r.flop_per_byte)} FLOP per byte, {units.si(r.attainable_flop_s, 'FLOP/s')}"
     left = x > plot.right - 110
     name = f"{r.knob} {units.count(r.batch)}"
+    if _stays(r):
+        name = f"{name}: same at any" if plot.w > 400 else f"any {r.knob}"
     # at the stem's foot, where no roof runs, and on the stem's own side of the ridge, if there is room before the axis
     size = "body" if plot.w > 400 else "small"
     wide = 12 + text_width(name, size, True)
@@ -339,6 +346,11 @@ def _takeaway(r: Result) -> str:
     if r.bound == "compute":
         return "Right of the ridge the arithmetic units are busy: more bandwidth would change nothing."
     short = units.times(r.ridge_flop_per_byte / r.flop_per_byte)
+    if _stays(r):
+        return (
+            "More rows are more bytes and as much more arithmetic: no batch moves this point, only fusing does, "
+            "since then its bytes need not move."
+        )
     if r.operation.startswith("decode"):
         return f"The weights are read whatever the batch: {short} the requests would cost hardly more time."
     return f"Left of the ridge time is bytes: {short} the arithmetic would fit into it unseen."

@@ -99,17 +99,22 @@ def _chain(r: Result, scale: Scale, box: Box, pitch: float) -> list[dict]:
             marks += _kernel(step, at, scale, y, thick)
             at += step.launch_s + step.memory_s
         shown = here[0].name if len(here) == 1 else name
+        many = sum(step.launches for step in here)
+        shown = SHORT.get(shown, shown) if not wide else shown
+        if many > len(here):
+            shown += f", {many} {'kernels' if r.graph else 'launches'}" if wide else f" ×{many}"
         said = units.seconds(at - began) if here else "off"
         if wide:
             marks.append(
                 text(f"row-{i}", box.x - 8, y + 10, shown, "ink" if here else "muted", "small", "end")
             )
         else:
-            said = f"{SHORT.get(shown, shown)}: {said}"
+            said = f"{shown}: {said}"
         room = done - scale(at) - 12
         fits = text_width(said, "small") < room or scale(began) - box.x < text_width(said, "small") + 8
         x, anchor = (scale(at) + 6, "start") if fits else (scale(began) - 6, "end")
-        marks.append(text(f"row-{i}-time", x, y + 10, said, "ink" if here else "muted", "small", anchor))
+        ink = "ink" if here else "muted"
+        marks.append(text(f"row-{i}-time", x, y + 10, said, ink, "small", anchor, on="ground"))
     return marks
 
 
@@ -160,8 +165,8 @@ def _times(r: Result, measured: dict, box: Box, pitch: float) -> list[dict]:
     title = f"Time of one step, {r.batch} × {units.count(r.vocabulary)} logits on {r.machine}"
     marks = [
         text("times-title", 0, 14, title if wide else f"Time of one step on {r.machine}", bold=True),
-        *_chain(r, scale, box, pitch),
         *_end_of_chain(r, scale, box, below - 4),
+        *_chain(r, scale, box, pitch),
         *_fused(r, scale, below + 6, thick, wide),
     ]
     low = below + thick + 12
@@ -232,6 +237,7 @@ def _tokens(r: Result, box: Box) -> list[dict]:
         ]
         if wide:
             shown = cut or units.percent(one.final, 1 if one.final < 0.9995 else 0)
+            shown = "0%" if cut == "greedy" else shown
             marks.append(
                 text(f"fate-{i}", middle, box.bottom + 28, shown, role, "small", "middle", bold=True)
             )
@@ -248,8 +254,10 @@ def _cuts(r: Result, y: Scale, box: Box, pitch: float) -> list[dict]:
 
     if kept_by_p < min(r.top_k, len(r.row)) and r.temperature:
         x, words = after(kept_by_p), f"top-p {units.number(r.top_p)}"
+        meets = x < after(r.top_k) < x + text_width(words, "small") + 10  # then on the other side of its line
+        place = (x - 6, "end") if meets else (x + 6, "start")
         marks.append(line("cut-p", x, box.bottom, x, box.y + 4, "limit", words))
-        marks.append(text("cut-p-name", x + 6, box.y + 14, words, "muted", "small"))
+        marks.append(text("cut-p-name", place[0], box.y + 14, words, "muted", "small", place[1], on="ground"))
     x, k = after(r.top_k), f"top-k {r.top_k}" if r.top_k < len(r.row) else "top-k: off"
     beyond = x > box.right - 80
     where = (x - 22, "end") if beyond else (x + 22, "start")
@@ -296,6 +304,11 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 
 
 def _takeaway(r: Result) -> str:
+    if not r.temperature:
+        return (
+            "At temperature 0 the best token is taken, and one argmax would do: this chain sorts and draws all the same, "
+            "kernel by kernel."
+        )
     launching = r.naive.launch_s / r.naive.time_s
     if r.naive.launch_s <= r.fused.launch_s:
         return (
@@ -347,7 +360,15 @@ SIMULATOR = Declaration(
     controls=(
         LAUNCH,
         powers_of_two("batch", "Requests in the batch", 32, 1, 256),
-        slider("temperature", "Temperature", 0.8, 0.0, 2.0, step=0.1, help="0 takes the best token."),
+        slider(
+            "temperature",
+            "Temperature",
+            0.8,
+            0.0,
+            2.0,
+            step=0.1,
+            help="0 takes the best token. Moves the tokens, not the times.",
+        ),
         slider(
             "top_p",
             "Top-p",
@@ -355,7 +376,7 @@ SIMULATOR = Declaration(
             0.1,
             1.0,
             step=0.05,
-            help="Keeps the best that hold this share; 1 turns it off.",
+            help="Keeps the best that hold this share; 1 turns it off, and its kernels with it.",
         ),
         TOP_K,
         MIN_P,

@@ -15,7 +15,26 @@ function drawKnob(node, mark) {
   put(node, { 'data-axis': mark.drag.map(one => one.axis).join('') });
 }
 
-const nearestPlace = (places, at) => places.reduce((best, one, i) => (Math.abs(one - at) < Math.abs(places[best] - at) ? i : best), 0);
+const BEYOND = 24;  // units of pull past the end of an axis for each further stop that has its place there
+
+// The stop nearest to a place. Several that lie beyond the axis share its end: pulled past it, one after the other comes.
+function nearestPlace(places, at) {
+  const best = places.reduce((best, one, i) => (Math.abs(one - at) < Math.abs(places[best] - at) ? i : best), 0);
+  const shared = places.lastIndexOf(places[best]) - best;
+  if (!shared || shared === places.length - 1) return best;
+  const out = Math.sign(places.at(-1) - places[0]) * (best ? at - places[best] : places[best] - at);
+  const past = Math.min(shared, Math.max(0, Math.floor((out + 0.5) / BEYOND)));
+  return best ? best + past : best + shared - past;
+}
+
+// Where the pointer has to be for this stop: its place, or so far past the end that it shares with others.
+function standing(places, stop) {
+  const way = Math.sign(places.at(-1) - places[0]), first = places.indexOf(places[stop]), last = places.lastIndexOf(places[stop]);
+  return places[stop] + way * BEYOND * (first ? stop - first : stop - last);
+}
+
+// Where an axis changed under the hand (it grew to hold what was pulled), the pull goes on from the knob's new place.
+const rescaled = (was, now) => was.length === now.length && was.some((one, i) => Math.abs(one - now[i]) > BEYOND);
 const clamp = (value, places) => Math.min(Math.max(...places), Math.max(Math.min(...places), value));
 
 // `to`: { label(name), words(name, value), value(name), set(name, value) }, the controls that handles are bound to.
@@ -57,7 +76,16 @@ function grips(svg, stage, pool, to, showTip) {
     return input;
   }
 
+  function anchor(before) {
+    const mark = marks.find(one => one.id === drag.id);
+    for (const one of mark.drag) {
+      const was = before.drag.find(other => other.axis === one.axis && other.input === one.input);
+      if (was && rescaled(was.at, one.at)) drag.off[one.axis] = standing(one.at, reach(mark, one)) - drag[one.axis];
+    }
+  }
+
   function told(all) {
+    const before = drag && marks.find(one => one.id === drag.id);
     marks = [...all.values()].filter(mark => mark.t === 'handle');
     const wanted = new Set();
     for (const mark of marks) {
@@ -75,6 +103,7 @@ function grips(svg, stage, pool, to, showTip) {
     }
     for (const [id, input] of inputs) if (!wanted.has(id)) { input.remove(); inputs.delete(id); }
     if (drag && !marks.some(mark => mark.id === drag.id)) drag = null;
+    if (drag && before) anchor(before);
     follow();
   }
 
@@ -104,7 +133,7 @@ function grips(svg, stage, pool, to, showTip) {
       if (value !== to.value(one.input)) to.set(one.input, value);
     }
     follow();
-    showTip(words(mark), event.clientX, event.clientY - 14);
+    showTip(words(mark), event.clientX, event.clientY, mark.id);
   }
 
   svg.addEventListener('pointerdown', event => {

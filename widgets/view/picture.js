@@ -94,8 +94,8 @@ function picture(uid, defs, name) {
   const walk = make('input', { type: 'range', class: 'tbt-walk', min: 0, step: 1, value: 0, 'aria-label': 'Read the picture, mark by mark', ...KEYS });
   const stage = make('div', { class: 'tbt-stage' }, svg, walk, tip);
   const pool = new Map(), glide = glider(mark => { if (mark.t === 'handle') held.moved(mark); });
-  const held = grips(svg, stage, pool, name, (text, x, y) => (text ? showTip(text, x, y) : hide()));
-  let marks = new Map(), told = [];
+  const held = grips(svg, stage, pool, name, (text, x, y, knob) => (text ? showTip(text, x, y, knob) : hide()));
+  let marks = new Map(), told = [], side = ['', ''];  // the knob whose words stand there, and on which side of it
 
   function draw(frame, ms = 0) {
     put(svg, { viewBox: `0 0 ${frame.w} ${frame.h}`, 'aria-label': frame.summary });
@@ -121,6 +121,7 @@ function picture(uid, defs, name) {
     for (const [id, node] of pool) if (!marks.has(id)) { node.remove(); pool.delete(id); glide.drop(id); }
     glide.start(moves, ms);
     held.told(marks);
+    side = ['', ''];
     told = [...marks.values()].filter(mark => mark.tip);
     put(walk, { max: Math.max(0, told.length - 1) });
     walk.disabled = !told.length;
@@ -139,13 +140,29 @@ function picture(uid, defs, name) {
     if (mark.t === 'handle') drawKnob(node, mark);
   }
 
-  function showTip(text, x, y) {
+  function showTip(text, x, y, knob = '') {
     const box = stage.getBoundingClientRect();
     tip.textContent = text;
     tip.hidden = false;
-    const half = tip.offsetWidth / 2, left = Math.min(box.width - half, Math.max(half, x - box.left));
+    if (knob && side[0] !== knob) side = [knob, sideOf(x, y, box)];
+    put(tip, { 'data-side': knob ? side[1] : 'over' });
+    const half = tip.offsetWidth / 2, beside = ['left', 'right'].includes(tip.dataset.side);
+    const left = beside ? x - box.left : Math.min(box.width - half, Math.max(half, x - box.left));
     tip.style.left = `${left}px`;
     tip.style.top = `${y - box.top}px`;
+  }
+
+  // A knob's words stand where they hide the least of what it changes: words, and what decides.
+  function sideOf(x, y, box) {
+    const wide = tip.offsetWidth, high = tip.offsetHeight, far = 24;
+    const sides = { above: [x - wide / 2, y - far - high], below: [x - wide / 2, y + far], right: [x + far, y - high / 2], left: [x - far - wide, y - high / 2] };
+    // a mark that decides may be a thin stripe: it weighs more than as many words
+    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot')].map(node => [node.getBoundingClientRect(), node.tagName === 'text' ? 1 : 10]);
+    const meet = (low, high, from, to) => Math.max(0, Math.min(high, to) - Math.max(low, from));
+    const hides = ([a, b]) => seen.reduce((sum, [one, weight]) => sum + weight * meet(a, a + wide, one.left, one.right) * meet(b, b + high, one.top, one.bottom), 0);
+    const fits = ([a]) => a >= box.left && a + wide <= box.right;
+    const cost = ([name, at]) => hides(at) + (['left', 'right'].includes(name) && !fits(at) ? 1e6 : 0);
+    return Object.entries(sides).reduce((best, one) => (cost(one) < cost(best) ? one : best))[0];
   }
 
   function hide() { if (!tip.hidden) tip.hidden = true; put(ring, { display: 'none' }); }
@@ -162,7 +179,7 @@ function picture(uid, defs, name) {
   svg.addEventListener('pointermove', event => {
     if (held.busy()) return;
     const mark = marks.get(event.target.closest('[data-id]')?.dataset.id);
-    if (mark?.t === 'handle') return showTip(held.words(mark), event.clientX, event.clientY - 12);
+    if (mark?.t === 'handle') return showTip(held.words(mark), event.clientX, event.clientY, mark.id);
     if (!mark?.tip) return hide();
     showTip(mark.t === 'grid' ? mapTip(mark, svg, event) : mark.tip, event.clientX, event.clientY);
   });

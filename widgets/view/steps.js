@@ -46,7 +46,14 @@ function stepper(noun, go, playing) {
   }
   return {
     node,
-    frames(length, start, flowing) { count = length; flows = flowing; at = Math.min(length - 1, start ?? at); show(); return at; },
+    frames(length, start, flowing) {
+      const stay = at === count - 1 ? length - 1 : at;  // the whole picture stays whole when it gains steps
+      at = Math.min(length - 1, start ?? stay);
+      count = length;
+      flows = flowing;
+      show();
+      return at;
+    },
     to: index => { stop(); to(index, GLIDE_MS); },
     stop,
     get playing() { return on(); },

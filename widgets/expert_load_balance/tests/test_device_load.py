@@ -127,3 +127,17 @@ def test_a_choice_that_cannot_be():
 def test_the_knob_never_stands_on_the_experts_name(share, width):
     marks = {m["id"]: m for m in LOAD.scene(LOAD.run(**LOAD.inputs({"hot_share": share})), width=width).marks}
     assert marks["pull-hot"]["y"] + 16 < extent(marks["load-0-name"])[1]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_every_fill_has_its_name_in_the_key_or_in_the_picture(width):
+    """A phone's bars are too narrow for "waits"."""
+    for given in LOAD.presets.values():
+        scene = LOAD.scene(LOAD.run(**LOAD.inputs(given)), width=width)
+        fills = {m["role"] for m in scene.marks if m["t"] == "rect" and m["role"] != "ground"}
+        assert fills <= {role for role, _ in scene.legend}
+
+
+def test_what_the_links_alone_take_is_told_from_the_even_step():
+    marks = {m["id"]: m.get("s", "") for m in LOAD.scene(LOAD.run(**LOAD.inputs())).marks}
+    assert marks["even-name"].startswith("if even") and marks["even-links-name"].startswith("its links")

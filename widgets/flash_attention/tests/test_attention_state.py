@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kernels.machines import machine
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE, extent
 
 STATE = find("attention_state")
 POWER = st.integers(0, 6).map(lambda k: 2**k)
@@ -89,3 +90,29 @@ def test_a_small_square_is_not_called_cheap(length, small):
     assert ("no larger than its four strips" in words) == small
     assert not small or f"{r.state_ratio:g}× the bytes" in words
     assert r.state_ratio >= 2 and r.speedup > 1
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("length", [256, 512, 1024, 8192, 131072])
+def test_the_tile_covers_no_word_of_the_square(length, width):
+    marks = {m["id"]: m for m in STATE.scene(run(length=length), width=width).marks}
+    tile = extent(marks["tile"])
+    for id in (one for one in marks if one.startswith("matrix-") and marks[one]["t"] == "text"):
+        left, top, right, low = extent(marks[id])
+        assert top >= tile[3] or left >= tile[2], id
+    assert marks["matrix-name"]["s"].endswith("of scores")
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_no_curve_runs_through_the_ratio(width):
+    for length in (256, 512, 4096, 65536, 131072):
+        for heads in (1, 64):
+            marks = {m["id"]: m for m in STATE.scene(run(length=length, heads=heads), width=width).marks}
+            left, top, right, low = extent(marks["ratio"])
+            for curve in ("curve-0", "curve-1"):
+                p = marks[curve]["p"]
+                ends = list(zip(p[::2], p[1::2], strict=True))
+                for (x1, y1), (x2, y2) in zip(ends, ends[1:], strict=False):
+                    for share in (0, 0.25, 0.5, 0.75, 1):
+                        x, y = x1 + share * (x2 - x1), y1 + share * (y2 - y1)
+                        assert not (left < x < right and top < y < low), (length, heads, curve)

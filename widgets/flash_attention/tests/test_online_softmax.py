@@ -121,3 +121,35 @@ def test_the_outputs_number_stands_off_its_way_and_off_the_whole_rows_line(input
         dots = [mark for id, mark in marks.items() if id.startswith("dot-")]
         hidden = [d["id"] for d in dots if left < d["x"] < right and top < d["y"] < low]
         assert not hidden, (step, hidden)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_this_tile_s_scores_all_have_their_number(width):
+    for given in ({}, {"order": "falling"}, {"order": "rising", "tile": 1}, {"tile": 2}):
+        r = run(**given)
+        for step, scene in enumerate(ONLINE.scenes(r, width=width)):
+            named = {m["id"] for m in scene.marks if m["t"] == "text"}
+            for key in range(step * r.tile, (step + 1) * r.tile):
+                assert f"score-{key}-name" in named, (given, step, key)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_sum_is_a_bar_of_what_is_kept_and_what_this_tile_adds(width):
+    r = run()
+    for step, scene in enumerate(ONLINE.scenes(r, width=width)):
+        marks = {m["id"]: m for m in scene.marks}
+        unit = marks["l-axis"]["x2"] - marks["l-axis"]["x"]
+        kept, added = marks["l-kept"], marks["l-added"]
+        state = r.states[step]
+        assert kept["x"] + kept["w"] == pytest.approx(added["x"], abs=0.02)
+        assert (kept["w"] + added["w"]) / unit == pytest.approx(
+            state.l / 2 ** math.ceil(math.log2(max(s.l for s in r.states))), abs=0.01
+        )
+        if step and state.rescale < 1:
+            assert marks["l-before"]["w"] * state.rescale == pytest.approx(kept["w"], abs=0.03)
+
+
+def test_the_first_tile_has_no_factor():
+    for given in ({}, {"tile": 16}):
+        first = ONLINE.scenes(run(**given))[0]
+        assert "0.000" not in {one.text for one in first.figures} and "nothing came before" in first.summary

@@ -81,3 +81,29 @@ def test_no_line_covers_a_word_or_the_exact_sum(width):
         assert ids.index("run-secondary-0") > ids.index("run-primary")
         dashes = [mark["p"] for mark in step.marks if mark["id"].startswith("run-secondary-") and "p" in mark]
         assert len(dashes) == 8 and dashes[0][-2] < dashes[1][0], "a gap shows what lies below"
+
+
+@pytest.mark.parametrize("width", [scene.WIDE, scene.NARROW])
+def test_each_promotion_is_a_dot_on_its_line_while_they_can_be_told_apart(width):
+    def dots(**inputs):
+        r = ACCUMULATOR.run(**ACCUMULATOR.inputs(inputs))
+        marks = ACCUMULATOR.scenes(r, width=width)[0].marks
+        return [m for m in marks if m["id"].startswith("promotion")]
+
+    assert [m["tip"] for m in dots()] == [f"promoted after term {i}" for i in (16, 32, 48, 64)]
+    assert len(dots(promote_every=4)) == 16
+    assert dots(promote_every=0) == dots(terms=4096) == []
+
+
+@pytest.mark.parametrize("width", [scene.WIDE, scene.NARROW])
+def test_where_sums_stand_too_close_to_draw_their_number_is_said(width):
+    def lens(bits):
+        marks = ACCUMULATOR.scenes(ACCUMULATOR.run(**ACCUMULATOR.inputs({"bits": bits})), width=width)[
+            -1
+        ].marks
+        title = next(m["s"] for m in marks if m["id"] == "lens-title")
+        return title, sum(m["t"] == "line" and m["id"].removeprefix("lens-").isdigit() for m in marks)
+
+    few, many = lens(3), lens(23)
+    assert few[1] > 2 and "ticks" in few[0]
+    assert many[1] == 0 and "ticks" not in many[0] and "sums" in many[0] and "," in many[0].split("sums")[0]

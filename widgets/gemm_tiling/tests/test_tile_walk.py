@@ -138,3 +138,15 @@ def test_a_colour_says_one_thing():
                     "rung2", "rung2-line", "rung2-value"}  # fmt: skip
     operands = [mark for mark in marks if mark["id"].startswith(("row-a", "row-b", "grouped-a", "grouped-b"))]
     assert {mark["role"] for mark in operands} == {"idle", "secondary"}
+
+
+def test_a_tile_s_two_figures_are_tied_and_steps_that_are_not_all_waves_say_so():
+    r = WALK.run(**WALK.inputs())
+    scene = WALK.scenes(r)[0]
+    assert "128 FLOP per element, 64 per byte" in scene.formula[0][1]
+    small = WALK.run(**WALK.inputs({"bm": 16}))
+    frames = WALK.scenes(small)
+    assert small.wave_count > len(frames)
+    assert f"the first {len(frames)} are steps here" in frames[0].caption
+    one = WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))
+    assert "steps here" not in one[0].caption and "1 of 1 wave " in one[0].summary

@@ -1,5 +1,7 @@
 """The six steps against numpy, and the picture against the steps."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -142,3 +144,28 @@ def test_the_first_steps_work_out_the_followed_tokens_choice(inputs):
         bars = [marks[f"gate-bar{e}"]["h"] for e in range(r.expert_count)]
         assert np.argmax(bars) == np.argmax(np.abs(r.layer.logits[0]))
     assert not any(mark["id"].startswith("gate-") for mark in FORWARD.scenes(r, width=NARROW)[0].marks)
+
+
+@pytest.mark.parametrize("top_k", [1, 2, 3])
+@pytest.mark.parametrize("follow", [0, 1, 5])
+def test_rows_are_counted_from_the_top_as_one_sees_them(top_k, follow):
+    r = run(top_k=top_k, follow=follow)
+    scene = FORWARD.scenes(r)[2]
+    bands = sorted(
+        (m for m in scene.marks if m["id"].startswith("row-") and m["t"] == "rect"), key=lambda m: m["y"]
+    )
+    counted = [i for i, m in enumerate(bands, start=1) if m["role"] == "now"]
+    said = re.findall(r"(\d+)(?:st|nd|rd|th)", scene.caption)
+    assert list(map(int, said)) == counted and len(counted) == top_k
+
+
+@pytest.mark.parametrize("width", [720, 340])
+def test_lines_lead_to_the_row_s_bracket_and_pass_behind_the_expert_s_name(width):
+    for step in (2, 4):
+        marks = FORWARD.scenes(run(), width=width)[step].marks
+        ids = [m["id"] for m in marks]
+        ways = [m for m in marks if m["id"].startswith(("to-", "from-"))]
+        assert ways and max(ids.index(m["id"]) for m in ways) < ids.index("group-0-plate")
+        bracket = next(m["x"] for m in marks if m["id"].endswith("-line") and m["id"].startswith("group-"))
+        if step == 2:
+            assert all(abs(m["x2"] - bracket) < 4 for m in ways)

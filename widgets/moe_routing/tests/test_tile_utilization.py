@@ -126,3 +126,11 @@ def test_it_says_when_the_answer_changes():
     (scene,) = TILES.scenes(run(capacity=1.5))
     assert "18.8% of all picks are dropped" in scene.warning
     assert not TILES.scenes(run())[0].warning
+
+
+def test_on_a_phone_limit_and_even_share_stand_at_their_lines():
+    for preset in ("Skewed, 8 experts", "With a capacity limit"):
+        marks = {m["id"]: m for m in TILES.scene(run(**TILES.presets[preset]), width=340).marks}
+        for id in ("even", "limit"):
+            if f"{id}-name" in marks:
+                assert 0 <= marks[f"{id}-line"]["y"] - marks[f"{id}-name"]["y"] <= 14

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.next_bottleneck import cost
+from widgets.next_bottleneck import backend_dispatcher
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
 
@@ -132,3 +133,27 @@ def test_each_operation_has_its_own_conclusion_and_names_the_controls_that_it_do
     unused = {n: next(m["s"] for m in s.marks if m["id"] == "unused") for n, s in said.items()}
     assert unused["attention"].endswith("Weights") and unused["gemm"].endswith("Cache holds")
     assert unused["all-reduce"].endswith("GPU, Cache holds, Weights")
+
+
+@pytest.mark.parametrize("preset", DISPATCHER.presets)
+def test_a_phone_names_each_column_over_it_and_has_no_bar_under_another_s_marks(preset):
+    r = DISPATCHER.run(**DISPATCHER.inputs(DISPATCHER.presets[preset]))
+    for scene in DISPATCHER.scenes(r, width=NARROW)[:2]:
+        marks = {m["id"]: m for m in scene.marks}
+        for name in r.features:
+            head = marks[f"head-{name}-value"]
+            assert head["s"] == backend_dispatcher.LABELS[name] and head["x"] == marks[f"row0-{name}"]["x"]
+        assert not any(id.endswith("-rank") for id in marks)
+
+
+def test_where_nothing_runs_none_has_a_place():
+    r = DISPATCHER.run(**DISPATCHER.inputs({"gpu_sm": 75}))
+    scene = DISPATCHER.scenes(r)[-1]
+    place = next(one for one in scene.figures if one.label.startswith("place"))
+    assert not r.chosen and place.text == "none" and "place 0" not in scene.summary
+
+
+def test_what_cannot_do_the_job_is_not_called_faster():
+    for given in DISPATCHER.presets.values():
+        scene = DISPATCHER.scenes(DISPATCHER.run(**DISPATCHER.inputs(given)))[0]
+        assert not any("faster" in one.label for one in scene.figures) and "faster" not in scene.summary

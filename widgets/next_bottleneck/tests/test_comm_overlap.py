@@ -103,3 +103,40 @@ def test_the_reported_curve_falls_from_90_to_18_percent():
     assert [one.gpus for one in r.reported] == [8, 16, 32, 64, 128, 256, 512, 1024]
     assert shares[0] == pytest.approx(0.90) and shares[-1] == pytest.approx(0.18)
     assert shares == sorted(shares, reverse=True) and shares[0] / shares[-1] == pytest.approx(5)
+
+
+@pytest.mark.parametrize("link", [64, 150, 450])
+@pytest.mark.parametrize("bucket", [1600, 6400])
+def test_what_is_said_of_small_buckets_is_so_on_this_link(link, bucket):
+    r = overlap(link_gb_s=link, bucket_mb=bucket)
+    smallest, middle = (overlap(link_gb_s=link, bucket_mb=one).exposed_s for one in (1, 25))
+    said = OVERLAP.scenes(r)[-1].takeaway
+    if "too small" in said:
+        assert smallest > middle
+    if "the smallest hide the most" in said:
+        assert smallest < r.exposed_s and smallest <= 1.05 * middle
+
+
+@pytest.mark.parametrize("width", [720, 340])
+def test_what_lent_sms_lengthen_is_hatched_and_said(width):
+    r = overlap(sms=8)
+    marks = {m["id"]: m for m in OVERLAP.scenes(r, width=width)[-1].marks}
+    unit = marks["over-f"]["w"] / r.forward_s
+    assert marks["over-lent"]["role"] == "waste"
+    assert marks["over-lent"]["w"] == pytest.approx(max(2, r.interference_s * unit), rel=0.1)
+    assert "lent" in marks["journey-title"]["s"]
+    plain = {m["id"]: m for m in OVERLAP.scenes(overlap(), width=width)[-1].marks}
+    assert "over-lent" not in plain and "lent" not in plain["journey-title"]["s"]
+
+
+def test_buckets_drawn_as_one_are_counted_and_one_is_one():
+    words = {m["id"]: m.get("s", "") for m in OVERLAP.scenes(overlap())[-1].marks}["bucket-name"]
+    assert words.startswith(f"{overlap().sent[0].buckets} buckets are drawn as one")
+    only = OVERLAP.scenes(overlap(bucket_mb=25600))
+    assert all("1 buckets" not in s.summary + s.caption for s in only)
+
+
+@pytest.mark.parametrize("width", [720, 340])
+def test_every_part_of_the_pass_in_turn_is_named(width):
+    ids = {m["id"] for m in OVERLAP.scenes(overlap(), width=width)[-1].marks}
+    assert {"turn-f-name", "turn-b-name", "turn-c-name"} <= ids

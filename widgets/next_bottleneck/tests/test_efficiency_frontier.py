@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.registry import find
+from widgets.scene import extent
 
 FRONTIER = find("efficiency_frontier")
 
@@ -104,3 +105,22 @@ def test_users_whose_caches_do_not_fit_are_refused_and_the_knob_stops_before():
 def test_a_chatbot_that_is_too_late_is_said():
     assert "too late" in FRONTIER.scene(serve(reached=5)).warning
     assert not FRONTIER.scene(serve(reached=5, application="batch")).warning
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("preset", FRONTIER.presets)
+def test_what_was_reported_of_b_is_named_beside_its_dot(preset, width):
+    r = FRONTIER.run(**FRONTIER.inputs(FRONTIER.presets[preset]))
+    marks = {m["id"]: m for m in FRONTIER.scene(r, width=width).marks}
+    dot, name = marks["b-reported"], extent(marks["b-reported-name"])
+    assert min(abs(name[0] - dot["x"]), abs(name[2] - dot["x"])) < 16 and name[1] < dot["y"] < name[3]
+
+
+def test_the_edge_says_whose_it_is_and_no_sentence_contradicts_itself():
+    for given in (*FRONTIER.presets.values(), {"gpus": 16}):
+        r = FRONTIER.run(**FRONTIER.inputs(given))
+        scene = FRONTIER.scene(r)
+        assert next(m["s"] for m in scene.marks if m["id"] == "frontier-name") == "your frontier"
+        keys = dict(scene.legend)
+        assert str(r.yours.gpus) in keys["hot"] and str(r.most_users) in keys["limit"]
+        assert "yours is." not in scene.takeaway

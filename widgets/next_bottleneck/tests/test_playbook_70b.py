@@ -83,3 +83,27 @@ def test_the_last_word_says_whether_they_add_up():
     said = [scene.takeaway for scene in PLAYBOOK.scenes(playbook())]
     assert "24 requests" in said[0] and "1.61× at most, and 1.77×" in said[1]
     assert "adds up from the report before" in said[2] and "6.03×, and 8.25× is reported" in said[3]
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("preset", PLAYBOOK.presets)
+def test_a_knob_stands_between_the_two_bars_and_hides_the_end_of_neither(preset, width):
+    for scene in PLAYBOOK.scenes(playbook(**PLAYBOOK.presets[preset]), width=width):
+        bars = [m for m in scene.marks if m["t"] == "rect" and m["id"].startswith("round") and m["w"]]
+        for knob in (m for m in scene.marks if m["t"] == "handle"):
+            for bar in (one for one in bars if one["role"] != "ground"):
+                apart = max(bar["y"] - knob["y"], knob["y"] - bar["y"] - bar["h"])
+                assert apart >= 9 or abs(knob["x"] - bar["x"] - bar["w"]) > 9, (knob["id"], bar["id"])
+
+
+def test_each_preset_opens_at_the_round_that_it_changes():
+    opens = {name: PLAYBOOK.stepper.start(playbook(**given)) for name, given in PLAYBOOK.presets.items()}
+    assert opens.pop("Slow guesses, rarely kept") == 3 and set(opens.values()) == {1}
+
+
+def test_red_says_that_arithmetic_is_slower_than_the_report_and_nothing_else():
+    for given in (*PLAYBOOK.presets.values(), {"gemm_cut": 90, "attention_cut": 90}):
+        r = playbook(**given)
+        marks = {m["id"]: m for m in PLAYBOOK.scenes(r)[0].marks}
+        for i, one in enumerate(r.rounds):
+            assert (marks[f"round{i}-a-ms"]["role"] == "hot") == (one.ratio > 1.04)

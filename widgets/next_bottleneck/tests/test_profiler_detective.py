@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.next_bottleneck import cost
+from widgets.next_bottleneck import profiler_detective
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
 
@@ -118,3 +119,23 @@ def test_the_gauges_are_as_long_as_the_counters_say_and_a_guess_names_the_one_th
 def test_the_story_comes_with_the_guess():
     said = next(m["s"] for m in DETECTIVE.scenes(seen(diagnosis="memory"))[-1].marks if m["id"] == "story0")
     assert "50 launches a layer" in said and " us " not in said
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize(
+    "case", [name for name in DETECTIVE.controls[0].stops if name != profiler_detective.OWN]
+)
+def test_gaps_are_drawn_where_there_are_some_and_nowhere_else(case, width):
+    """A kernel's lane with gaps is told from one without: by what fills them, not by a slit."""
+    r = DETECTIVE.run(**DETECTIVE.inputs({"case": case}))
+    marks = DETECTIVE.scenes(r, width=width)[-1].marks
+    gaps = [m for m in marks if m["id"].startswith("gap") and m["id"][3:].isdigit()]
+    kernels = [m for m in marks if m["id"].startswith("kernel") and m["id"][6:].isdigit()]
+    assert len(gaps) == (len(kernels) if r.launch_gap_share else 0)
+    assert {m["role"] for m in gaps} <= {"overhead"}
+    ends = [(a["x"] + a["w"], b["x"]) for a, b in zip(kernels, kernels[1:], strict=False)]
+    if not r.launch_gap_share:
+        assert all(0 <= b - a < 0.7 for a, b in ends)
+    else:
+        share = sum(m["w"] for m in gaps) / sum(m["w"] for m in (*gaps, *kernels))
+        assert share == pytest.approx(r.launch_gap_share / (r.launch_gap_share + r.work_share), abs=0.02)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.registry import find
+from widgets.scene import extent
 
 FLEET = find("scaling_tax")
 ADDED = st.sampled_from(next(one for one in FLEET.controls if one.name == "added_ms").stops)
@@ -147,3 +148,31 @@ def test_a_step_beyond_the_axis_is_torn_and_says_so():
     torn = FLEET.scene(fleet(gpus=16384, added_ms=AT_30)).marks
     assert any(m["id"] == "torn0" for m in torn)
     assert not any(m["id"] == "torn0" for m in FLEET.scene(fleet()).marks)
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("slow", [0, 5, 10, 50])
+def test_no_knob_stands_on_the_fleet_s_point_or_on_the_slow_node_s_stripe(slow, width):
+    gpus = next(one for one in FLEET.controls if one.name == "gpus").stops
+    for state in ({}, {"added_ms": AT_30}, {"added_ms": 0.0}):
+        for size in gpus:
+            marks = {m["id"]: m for m in FLEET.scene(fleet(gpus=size, slow=slow, **state), width=width).marks}
+            point = marks["here"]
+            knobs = [m for m in marks.values() if m["t"] == "handle"]
+            for knob in knobs:
+                assert math.hypot(knob["x"] - point["x"], knob["y"] - point["y"]) > 10, (size, knob["id"])
+            for stripe in (m for m in marks.values() if m["role"] == "hot" and m["id"].endswith("-idle")):
+                left, top, right, low = extent(stripe)
+                assert all(
+                    k["y"] + 9 <= top or k["y"] - 9 >= low or not left - 9 < k["x"] < right + 9 for k in knobs
+                ), (size, state)
+
+
+@pytest.mark.parametrize("gpus", [8, 128, 1024, 16384])
+def test_the_curve_is_pulled_by_what_128_gpus_add(gpus):
+    """Wherever on the curve the knob stands: at a value's place the curve of that value runs."""
+    for knob in (m for m in FLEET.scene(fleet(gpus=gpus)).marks if m["id"] == "pull-measured"):
+        (pull,) = knob["drag"]
+        for at, to in list(zip(pull["at"], pull["to"], strict=True))[::10]:
+            moved = next(m for m in FLEET.scene(fleet(gpus=gpus, added_ms=to)).marks if m["id"] == knob["id"])
+            assert moved["y"] == pytest.approx(at, abs=0.02)

@@ -1,5 +1,7 @@
 """What a round yields, against guessing played out; when it pays, and when it stops paying."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -106,3 +108,24 @@ def test_the_words_never_send_to_plain_decoding_while_a_bar_says_that_guesses_ar
     assert ("plain decoding is faster" in words) == (r.best_drafts == 0)
     if r.speedup < 1 <= r.best_drafts:
         assert f"{drafts} guesses are slower than none" in words and "would still pay" in words
+
+
+def test_until_where_guessing_pays_with_the_best_count_is_drawn_too():
+    r = guessing(batch=64)
+    best = {one.batch: one.speedup for one in r.best_at_batch}
+    own = {one.batch: one.speedup for one in r.at_batch}
+    assert all(best[b] >= own[b] - 1e-9 for b in best if b in own) and best[1] == pytest.approx(
+        max(guessing(drafts=k).speedup for k in range(13))
+    )
+    marks = {m["id"]: m for m in GUESSING.scenes(r)[-1].marks}
+    assert len(marks["best-gain"]["p"]) == 2 * len(r.best_at_batch)
+    assert ("idle", "with the best number of guesses") in GUESSING.scenes(r)[-1].legend
+
+
+def test_one_guess_is_one():
+    for given in ({"batch": 64}, {"drafts": 1}, {"drafts": 1, "batch": 256}, {"acceptance": 0.0}):
+        scene = GUESSING.scenes(guessing(**given))[-1]
+        words = [scene.summary, scene.takeaway, scene.warning]
+        words += [f"{one.text} {one.label}" for one in scene.figures]
+        words += [m.get("s", "") + m.get("tip", "") for m in scene.marks]
+        assert not [s for s in words if re.search(r"(?<![\d.,])1 (guesses|tokens a round)", s)]

@@ -55,9 +55,30 @@ def test_one_scale_for_all_is_the_same_as_a_block_of_64():
     assert r.blocks == r.one and r.gain == 1
 
 
-def test_a_format_with_its_own_block_is_held_against_int4():
-    r = blocks(format_name="nvfp4", group=64)
-    assert (r.one.format, r.one.group, r.blocks.format, r.blocks.group) == ("int4", 64, "nvfp4", 16)
+@pytest.mark.parametrize("name", list(cost.BLOCK_FORMATS))
+def test_both_panels_hold_the_same_elements_so_that_only_the_scale_differs(name):
+    r = blocks(format_name=name, group=16)
+    one, own = (cost.BLOCK_FORMATS[kept.format] for kept in (r.one, r.blocks))
+    assert (one.levels, one.bits) == (own.levels, own.bits) and r.one.group == COUNT
+    assert r.blocks.group == (own.fixed_group or 16)
+
+
+@pytest.mark.parametrize("name", list(cost.BLOCK_FORMATS))
+def test_what_is_counted_as_lost_is_not_none_where_the_error_is_as_large_as_the_numbers(name):
+    r = blocks(format_name=name, outlier=20)
+    marks = {m["id"]: m for m in SCALES.scene(r).marks}
+    for id, kept in (("one", r.one), ("blocks", r.blocks)):
+        words = marks[f"{id}-zeros"]["s"]
+        assert kept.error_share < 0.7 or int(words.split()[0]) > 8, (id, words, kept.error_share)
+    if name.startswith("codebook"):
+        off = np.abs(np.array(r.values) - np.array(r.one.values))[np.arange(COUNT) != OUTLIER_AT]
+        assert r.one.far == np.sum(off > r.size / 2)
+
+
+def test_the_outlier_s_own_block_is_not_said_to_be_saved():
+    r = blocks()
+    own = r.blocks.block_errors[OUTLIER_AT // 16]
+    assert own > 0.7 and f"{own:.0%}" in SCALES.scene(r).takeaway
 
 
 def test_more_bits_less_error_and_a_larger_outlier_more():

@@ -64,7 +64,7 @@ def test_every_measured_shape_stands_in_the_table():
 def test_both_pictures_say_times_as_fast(users):
     r = dispatch(users=users)
     assert r.session_speedup * r.time_ratio == pytest.approx(1)
-    assert KBIT.scene(r).figures[1].value == r.session_speedup
+    assert KBIT.scene(r).figures[0].value == r.session_speedup
 
 
 @given(st.integers(1, 64))
@@ -122,3 +122,16 @@ def test_no_line_strikes_a_name_out_and_no_knob_hides_a_tick(users, width):
         hidden = [id for id, (left, high, right, bottom) in words
                   if left < knob["x"] + 9 and knob["x"] - 9 < right and high < knob["y"] + 9 and knob["y"] - 9 < bottom]  # fmt: skip
         assert not hidden, (k, hidden)
+
+
+def test_the_first_number_is_the_session_s_which_is_what_is_asked():
+    r = dispatch()
+    first, second = KBIT.scene(r).figures[:2]
+    assert first.value == r.session_speedup == pytest.approx(1.75, abs=0.01) and "session" in first.label
+    assert second.label == "users break even"
+
+
+def test_the_prefill_s_slider_says_that_it_moves_no_time():
+    chunk = next(one for one in KBIT.controls if one.name == "chunk")
+    assert {dispatch(chunk=n).session_speedup for n in chunk.stops} == {dispatch().session_speedup}
+    assert "no measured time" in chunk.help

@@ -88,3 +88,31 @@ def test_every_part_has_its_name_in_the_key(width):
     marks = {mark["id"]: mark for mark in KV.scene(capacity(), width=width).marks}
     names = [marks[f"key-{role}-name"]["s"] for role in ("primary", "useful", "waste")]
     assert names == ["weights", "tokens", "reserved, empty"]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("preset", KV.presets)
+def test_requests_are_lengths_on_one_scale(preset, width):
+    r = capacity(**KV.presets[preset])
+    marks = {m["id"]: m for m in KV.scene(r, width=width).marks}
+    counts = {"before": r.before.requests, "narrow": r.narrow.requests, "paged": r.paged.requests}
+    unit = marks["m-paged-at-once"]["w"] / r.paged.requests
+    assert marks["m-paged-at-once"]["w"] > 90
+    for id, count in counts.items():
+        assert marks[f"m-{id}-at-once"]["w"] == pytest.approx(unit * count, abs=0.02)
+
+
+def test_one_gpu_is_one_and_a_gain_from_nothing_is_said():
+    scene = KV.scene(capacity(devices=1))
+    title = next(m["s"] for m in scene.marks if m["id"] == "memory-title")
+    assert title == "Memory of the one GPU" and scene.summary.startswith("1 GPU holds 0 requests")
+    assert "from none" in {one.text for one in scene.figures}
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("tokens", [4096, 32768])
+def test_the_mean_s_knob_hides_nothing_of_what_it_measures(tokens, width):
+    marks = {m["id"]: m for m in KV.scene(capacity(tokens=tokens), width=width).marks}
+    bar, knob = marks["r-before-held"], marks["pull-mean"]
+    assert knob["y"] + 9 <= bar["y"] + 8 or knob["y"] - 9 >= bar["y"] + bar["h"] - 4
+    assert marks["mean-end"]["x"] == knob["x"] == pytest.approx(bar["x"] + bar["w"], abs=0.02)

@@ -148,3 +148,22 @@ def test_an_area_that_goes_on_above_the_chart_fades_there_below_its_lines(width)
     assert fade["x"] + fade["w"] >= max(x for x, _ in corners)
     assert order["lost"] < order["lost-fade"] < order["quant-line"]
     assert "won-fade" not in order, "what stays inside does not fade"
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_steps_of_the_curve_are_explained_where_there_are_any(width):
+    def below(**inputs):
+        marks = PAYOFF.scene(account(**inputs), width=width).marks
+        return next(m["s"] for m in marks if m["id"] == "batch-label")
+
+    assert "64" in below() and "256" in below(tile_rows=256)
+    plain = [below(placement="separate"), below(dequant_ms=0.0), below(tile_rows=512)]
+    assert len(set(plain)) == 1 and not any(c.isdigit() for c in plain[0])
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_bar_that_goes_on_is_torn(width):
+    torn = {m["id"]: m for m in PAYOFF.scene(account(dequant_ms=10.0), width=width).marks}
+    assert {"added-on0", "added-on1"} <= set(torn) and not any(m.get("s") == "→" for m in torn.values())
+    assert max(torn["added-on1"]["p"][::2]) < torn["pull-added"]["x"] - 16
+    assert not any("-on" in m["id"] for m in PAYOFF.scene(account(), width=width).marks)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kernels.machines import MACHINES
 from kernels.roofline import cost
 from widgets.registry import find
+from widgets.scene import extent
 
 FUSION = find("fusion_traffic")
 
@@ -103,3 +104,30 @@ def test_the_answer_is_measured_off_beside_the_shorter_bar():
         labels["fewer bytes, weights left out"] == "6×" and labels["fewer bytes, weights counted"] == "3.5×"
     )
     assert FUSION.scene(r).formula[-1][1].endswith("{fewer:3.5×}")
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("operations", range(2, 7))
+def test_an_intermediate_s_box_is_seen_whole_and_named_beside_it(operations, width):
+    marks = FUSION.scene(fusion(operations=operations), width=width).marks
+    words = [m for m in marks if m["t"] == "text"] + [m for m in marks if m["role"] == "ground"]
+    for i in range(1, operations):
+        box = next(m for m in marks if m["id"] == f"z{i}")
+        over = [m["id"] for m in words if apart(extent(m), extent(box)) < 0]
+        assert not over, "its hatching is what it says"
+        name = next(m for m in words if m.get("s", "").startswith(f"Z{i}"))
+        assert abs(name["x"] - box["x"] - box["w"] / 2) < 1
+
+
+def apart(a, b):
+    """How far two boxes stand from one another; below 0 where they overlap."""
+    return max(a[0] - b[2], b[0] - a[2], a[1] - b[3], b[1] - a[3])
+
+
+def test_the_ratio_that_counts_the_weights_comes_first_and_alone_in_colour():
+    for rows in (1, 2048):
+        figures = FUSION.scene(fusion(rows=rows)).figures
+        green = [one.label for one in figures if one.role == "useful"]
+        labels = [one.label for one in figures]
+        assert green == ["fewer bytes, weights counted"]
+        assert labels.index(green[0]) < labels.index("fewer bytes, weights left out")

@@ -86,3 +86,14 @@ def test_the_time_gained_is_measured_off_wherever_there_is_some(width, inputs):
     assert marks["gain"]["p"][0] == pytest.approx(last["x"] + last["w"], abs=1.6)
     assert marks["gain"]["p"][4] == pytest.approx(marks["now0"]["x"])
     assert extent(marks["gained"])[1] > marks["now0"]["y2"], "no line through the words"
+
+
+def test_a_layer_of_one_kernel_is_drawn_and_said_as_one():
+    scene = LAUNCH.scenes(launches(kernels=1))[-1]
+    marks = {m["id"]: m for m in scene.marks}
+    gemm, rest = marks["work0"], marks["work0-rest"]
+    assert (gemm["role"], rest["role"]) == ("compute", "memory")
+    assert rest["w"] / (gemm["w"] + rest["w"]) == pytest.approx(0.4, abs=0.01)
+    assert gemm["x"] + gemm["w"] == pytest.approx(rest["x"], abs=0.02)
+    said = " ".join((scene.summary, scene.caption, *(m.get("s", "") for m in scene.marks)))
+    assert "1 kernels" not in said and "1 launches" not in said and "1 layers" not in said

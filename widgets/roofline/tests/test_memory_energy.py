@@ -99,3 +99,28 @@ def test_each_level_is_as_far_as_its_time_and_none_lies_within_another(width):
         share = math.log(rung.latency_s / rungs[0].latency_s) / span
         assert (end - ends[0]) / (ends[3] - ends[0]) == pytest.approx(share, abs=0.01)
     assert max(ring[::2]) < far["x"] - far["r"] and far["x"] + far["r"] <= width
+
+
+def test_what_is_saved_is_said_in_whole_words():
+    """No '1 GPUs', no '0 homes'; and what no longer comes from HBM is not said to."""
+
+    def said(**inputs):
+        scene = ENERGY.scene(energy(**inputs))
+        fleet = " ".join(m["s"] for m in scene.marks if m["id"].startswith("fleet"))
+        return fleet, scene.takeaway, scene.summary
+
+    fleet, _, summary = said(gpus=1)
+    assert fleet.startswith("1 GPU saves 320") and "less than half of what one home takes" in fleet
+    assert "over 1 GPU." in summary
+    assert "homes" not in said(moved_percent=0)[0] and "250 homes" in said()[0]
+    none = said(moved_percent=100)[1]
+    assert "Nothing comes from HBM" in none and "still comes" not in none
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("moved", [0, 50, 95, 100])
+def test_watts_stand_beside_their_bar(moved, width):
+    marks = drawn(width, moved_percent=moved)
+    end = marks["before-far"]["x"] + marks["before-far"]["w"]
+    for id in ("before-watts", "after-watts"):
+        assert 0 < marks[id]["x"] - end < 30

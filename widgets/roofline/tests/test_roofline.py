@@ -96,3 +96,20 @@ def test_the_points_name_stands_free_of_roofs_dots_and_ridge(operation, batch, w
             for x in (max(left, x1), min(right, x2)):
                 height = y1 + (y2 - y1) * (x - x1) / (x2 - x1)
                 assert x > x2 or height < top, mark["id"]
+
+
+def test_the_usual_operations_move_with_the_numbers_format():
+    wide, narrow = at(), at(dtype="fp8")
+    for two_bytes, one_byte in zip(wide.usual, narrow.usual, strict=True):
+        assert one_byte.flop_per_byte == pytest.approx(2 * two_bytes.flop_per_byte)
+    decode = next(p for p in narrow.usual if p.name == "decode, batch 1")
+    assert decode.flop_per_byte == pytest.approx(narrow.flop_per_byte, rel=0.01), "as the point above it"
+
+
+@pytest.mark.parametrize("operation", ["gelu", "layernorm"])
+def test_an_operation_that_its_knob_cannot_move_says_so(operation):
+    for batch in (1, 64, 4096):
+        scene = ROOF.scene(at(operation=operation, batch=batch))
+        name = next(m for m in scene.marks if m["id"] == "here-name")
+        assert " any" in name["s"] and "no batch moves this point" in scene.takeaway
+    assert " any" not in next(m["s"] for m in ROOF.scene(at()).marks if m["id"] == "here-name")

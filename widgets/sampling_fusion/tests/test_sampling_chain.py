@@ -9,6 +9,7 @@ from kernels.machines import machine
 from kernels.sampling_fusion.reference import Ranking, kept
 from widgets.registry import find
 from widgets.sampling_fusion.sampling_chain_model import LOGITS, WORDS
+from widgets.scene import extent
 
 CHAIN = find("sampling_chain")
 RULES = st.fixed_dictionaries(
@@ -100,7 +101,9 @@ def test_a_rule_that_is_off_removes_its_kernel_and_keeps_its_row():
     def rows(**inputs):
         r = run(**inputs)
         return {step.name for step in r.naive.steps}, {
-            m["id"]: m["s"] for m in CHAIN.scenes(r)[0].marks if m["id"].startswith("row-")
+            m["id"]: m["s"]
+            for m in CHAIN.scenes(r)[0].marks
+            if m["id"].startswith("row-") and m["t"] == "text"
         }
 
     every, written = rows()
@@ -137,3 +140,32 @@ def test_kernels_stand_end_to_end_and_the_knob_at_their_end(launch_us, batch, gr
     drag = knob["drag"][0]
     assert drag["at"][drag["to"].index(launch_us)] == pytest.approx(knob["x"], abs=0.01)
     assert r.longest_s >= r.naive.time_s
+
+
+@pytest.mark.parametrize("width", [720, 340])
+def test_no_line_strikes_through_a_time_or_a_rule(width):
+    for state in ({}, {"batch": 1}, {"graph": True}, {"penalties": True}, {"temperature": 2.0}):
+        marks = CHAIN.scene(run(**state), width=width).marks
+        ids = [m["id"] for m in marks]
+        assert all(
+            ids.index("chain-end") < ids.index(f"row-{i}-time-plate") < ids.index(f"row-{i}-time")
+            for i in range(11)
+        ), "the line goes behind the plates"
+        named = {m["id"]: m for m in marks}
+        if "cut-p-name" in named:
+            left, _, right, _ = extent(named["cut-p-name"])
+            assert not left < named["cut-k"]["x"] < right
+
+
+def test_the_sort_s_row_counts_its_four_launches():
+    rows = [m["s"] for m in CHAIN.scene(run()).marks if m["id"] == "row-2"]
+    assert rows == ["sort, 4 launches"]
+    assert sum(step.launches for step in run().naive.steps) == 13
+
+
+@pytest.mark.parametrize("width", [720, 340])
+def test_at_temperature_0_words_neither_touch_nor_promise_a_shorter_chain(width):
+    scene = CHAIN.scene(run(temperature=0.0), width=width)
+    fates = [extent(m) for m in scene.marks if m["id"].startswith("fate-")]
+    assert all(a[2] < b[0] for a, b in zip(fates, fates[1:], strict=False))
+    assert "one argmax would do" in scene.takeaway and run(temperature=0.0).naive == run().naive

@@ -329,3 +329,35 @@ def test_fills_that_meet_are_told_apart_without_hue(browser, look):
     near = {pair: round(apart(*map(seen, pair)), 3) for pair in PAIRS}
     page.context.close()
     assert min(near.values()) > 0.12, json.dumps({"·".join(pair): value for pair, value in near.items()})
+
+
+def test_a_knob_pulled_past_its_axis_reaches_every_stop_beyond(browser):
+    """The axis grows to hold a larger tile, under the hand: the pull goes on, one stop at a time and back."""
+    page = open_page(browser, [(find("moe_routing.tile_utilization"), {})])
+    slider = page.get_by_role("slider", name="Tile rows", exact=True)
+    x, y = middle(page.locator("[data-id=pull-tile] .knob"))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    seen = []
+    for step in range(1, 41):
+        page.mouse.move(x, y - 8 * step)
+        page.wait_for_timeout(60)
+        seen.append(int(slider.get_attribute("aria-valuetext") or page.evaluate("0")))
+    assert seen[-1] == 128 and sorted(set(seen)) == [8, 16, 32, 64, 128]
+    assert seen == sorted(seen), "no stop is left again while the hand goes on"
+    page.mouse.up()
+    page.context.close()
+
+
+def test_a_knob_s_words_hide_nothing_that_it_changes(browser):
+    tax = find("next_bottleneck.scaling_tax")
+    for width in (1130, 366):
+        page = open_page(browser, [(tax, {"start": tax.inputs({"slow": 10})})], width=width)
+        page.locator("[data-id=pull-slow] .knob").hover()
+        tip = page.locator(".tbt-tip").bounding_box()
+        for id in ("node4-idle", "nodes-end", "part-idle"):
+            box = page.locator(f"[data-id={id}]").bounding_box()
+            across = min(tip["x"] + tip["width"], box["x"] + box["width"]) - max(tip["x"], box["x"])
+            down = min(tip["y"] + tip["height"], box["y"] + box["height"]) - max(tip["y"], box["y"])
+            assert across <= 0 or down <= 0, (width, id)
+        page.context.close()
