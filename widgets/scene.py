@@ -145,12 +145,13 @@ def extent(mark: dict) -> tuple[float, float, float, float]:
     return left, mark["y"] - 0.75 * high, left + wide, mark["y"] + 0.2 * high
 
 
-_EM = {0.33: " .,:;|'ilItfj()[]!\u202f", 0.9: "MWmw%", 0.68: "ABCDEGHKNOPQRUVXYZ0123456789+×"}
+_WIDTHS = {0.33: " .,:;|'ilItfj()[]!\u202f", 0.9: "MWmw%", 0.68: "ABCDEGHKNOPQRUVXYZ0123456789+×"}
+_EM = {letter: em for em, letters in _WIDTHS.items() for letter in letters}
 
 
 def text_width(s: str, size: str = "body", bold: bool = False) -> float:
     """What a text takes in a wide sans-serif: near enough to keep labels apart."""
-    ems = sum(next((em for em, letters in _EM.items() if c in letters), 0.6) for c in s)
+    ems = sum(_EM.get(letter, 0.6) for letter in s)
     return TEXT_SIZES[size] * ems * (1.12 if bold else 1)
 
 

@@ -16,7 +16,7 @@ from grader.proofs.right import NoSuchWords, edited, kernel_questions, right
 
 SEED = 2026
 LEAST = 8  # wrong answers a kernel question
-SAMPLED = 2  # mutants a question in the sample, and answers of wrong values
+SAMPLED = 1  # mutant a question in the sample, and answer of wrong values
 
 
 def table(question) -> dict:

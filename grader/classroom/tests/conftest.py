@@ -166,7 +166,8 @@ def built(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def course(built, tmp_path) -> Course:
+def unentered(built, tmp_path) -> Course:
+    """The course as it was built: no gradebook knows of the lab."""
     shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     return Course(tmp_path)
 
@@ -176,14 +177,14 @@ def entered_lab(built, tmp_path_factory) -> Path:
     """The same with the lab in its gradebook, which also takes seconds."""
     from grader.classroom import books
 
-    root = tmp_path_factory.mktemp("registered")
+    root = tmp_path_factory.mktemp("entered")
     shutil.copytree(built, root, dirs_exist_ok=True)
     assert books.register(root, LAB) == ""
     return root
 
 
 @pytest.fixture
-def registered(entered_lab, tmp_path) -> Course:
+def course(entered_lab, tmp_path) -> Course:
     shutil.copytree(entered_lab, tmp_path, dirs_exist_ok=True)
     return Course(tmp_path)
 

@@ -25,11 +25,11 @@ def words(path: Path) -> str:
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", body)))
 
 
-def test_points_go_into_the_gradebook_and_hand_grading_stays(course):
-    course.hand_in("ada", RIGHT)
-    course.hand_in("bob", WRONG)
-    course.hand_in("cy", {})
-    rows = course.grade()
+def test_points_go_into_the_gradebook_and_hand_grading_stays(unentered):
+    unentered.hand_in("ada", RIGHT)
+    unentered.hand_in("bob", WRONG)
+    unentered.hand_in("cy", {})
+    rows = unentered.grade()
     assert {name: (row.points, row.of) for name, row in rows.items()} == {
         "ada": (5, 10),
         "bob": (2, 10),
@@ -40,38 +40,38 @@ def test_points_go_into_the_gradebook_and_hand_grading_stays(course):
         "concepts: why",
     }
     assert not any(row.said or row.trouble or row.unsettled for row in rows.values())
-    ada, cy = book(course, "ada"), book(course, "cy")
+    ada, cy = book(unentered, "ada"), book(unentered, "cy")
     assert (ada["why"].score, ada["why"].needs_manual_grade) == (0, True)
     assert (cy["why"].score, cy["why"].needs_manual_grade) == (0, False), "an untouched text is no answer"
 
-    grade_by_hand(course, "ada", "why", 2.5)
-    rows = course.grade()
+    grade_by_hand(unentered, "ada", "why", 2.5)
+    rows = unentered.grade()
     assert rows["ada"].unchanged and rows["ada"].points == 7.5 and "concepts: why" not in rows["ada"].by_hand
-    course.hand_in("bob", RIGHT)
-    rows = course.grade()
+    unentered.hand_in("bob", RIGHT)
+    rows = unentered.grade()
     assert rows["bob"].points == 5 and not rows["bob"].unchanged and rows["ada"].unchanged
 
 
-def test_nbgraders_own_commands_give_the_same_grades_and_feedback(course, monkeypatch):
+def test_nbgraders_own_commands_give_the_same_grades_and_feedback(unentered, monkeypatch):
     """The course's config, read by nbgrader itself in a process of its own, without any record to stand on."""
-    course.hand_in("ada", RIGHT)
-    course.hand_in("bob", HIDDEN_WRONG)
+    unentered.hand_in("ada", RIGHT)
+    unentered.hand_in("bob", HIDDEN_WRONG)
     config = (ROOT / "nbgrader_config.py").read_text()
-    root = f"ROOT = Path({str(course.root)!r})\nsys.path.insert(0, {str(ROOT)!r})"
+    root = f"ROOT = Path({str(unentered.root)!r})\nsys.path.insert(0, {str(ROOT)!r})"
     assert "ROOT = Path(__file__).resolve().parent" in config
-    (course.root / books.CONFIG).write_text(config.replace("ROOT = Path(__file__).resolve().parent", root))
-    assert books.register(course.root, LAB) == ""
+    (unentered.root / books.CONFIG).write_text(config.replace("ROOT = Path(__file__).resolve().parent", root))
+    assert books.register(unentered.root, LAB) == ""
     for arguments in (["autograde", LAB], ["generate_feedback", LAB]):
         command_line = [sys.executable, "-W", "ignore", "-m", "nbgrader", *arguments]
-        run = subprocess.run(command_line, cwd=course.root, capture_output=True, text=True)
+        run = subprocess.run(command_line, cwd=unentered.root, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr[-2000:]
-    first = {name: {n: g.score for n, g in book(course, name).items()} for name in ("ada", "bob")}
+    first = {name: {n: g.score for n, g in book(unentered, name).items()} for name in ("ada", "bob")}
     assert first["ada"]["check_tile_loads"] == 3 and first["bob"]["check_tile_loads"] == 0
-    rows = course.grade()
-    assert {name: {n: g.score for n, g in book(course, name).items()} for name in ("ada", "bob")} == first
+    rows = unentered.grade()
+    assert {name: {n: g.score for n, g in book(unentered, name).items()} for name in ("ada", "bob")} == first
     assert rows["bob"].verdicts == {"gemm_tiling.reuse": "PASS", "gemm_tiling.tile_loads": "FAIL"}
 
-    feedback = words(course.root / f"feedback/bob/{LAB}/concepts.html")
+    feedback = words(unentered.root / f"feedback/bob/{LAB}/concepts.html")
     assert (
         "a hidden case (ragged tiles): values that differ" in feedback and "(Score: 2.0 / 10.0)" in feedback
     )
@@ -180,21 +180,21 @@ def test_weak_boxes_judge_no_class(course, monkeypatch, capsys):
     assert "level 2 or better" in capsys.readouterr().err
 
 
-def test_bonus_points_come_on_top(course, monkeypatch):
+def test_bonus_points_come_on_top(unentered, monkeypatch):
     table = dict(questions.load())
     table["gemm_tiling.reuse"] = replace(table["gemm_tiling.reuse"], bonus=True)
     monkeypatch.setattr(questions, "load", lambda: table)
     monkeypatch.setattr(questions.catalog, "load", lambda: table)
     from grader.notebooks import disk, make
 
-    disk.put(course.root, make.make(course.root, []))
-    course.lab = type(course)(course.root).lab
-    course.hand_in("ada", RIGHT)
-    course.hand_in("bob", {**RIGHT, "reuse": "def reuse(bm, bn):\n    return 1\n"})
-    rows = course.grade()
+    disk.put(unentered.root, make.make(unentered.root, []))
+    unentered.lab = type(unentered)(unentered.root).lab
+    unentered.hand_in("ada", RIGHT)
+    unentered.hand_in("bob", {**RIGHT, "reuse": "def reuse(bm, bn):\n    return 1\n"})
+    rows = unentered.grade()
     assert (rows["ada"].points, rows["ada"].bonus, rows["ada"].of) == (5, 2, 8)
     assert (rows["bob"].points, rows["bob"].bonus, rows["bob"].of) == (3, 0, 8)
-    assert not book(course, "ada")["check_reuse"].needs_manual_grade
+    assert not book(unentered, "ada")["check_reuse"].needs_manual_grade
 
 
 def test_the_command_says_who_has_what(course, monkeypatch, capsys):

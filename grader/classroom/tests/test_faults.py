@@ -36,9 +36,9 @@ def records(course) -> list:
     return sorted((course.root / place.PLACE / "records").iterdir())
 
 
-def test_a_full_disk_ends_the_run_and_keeps_what_was_judged(registered, monkeypatch, capsys, asked):
-    registered.hand_in("ada", RIGHT)
-    registered.hand_in("bob", WRONG)
+def test_a_full_disk_ends_the_run_and_keeps_what_was_judged(course, monkeypatch, capsys, asked):
+    course.hand_in("ada", RIGHT)
+    course.hand_in("bob", WRONG)
     flushed, left = os.fsync, [2]
 
     def filling(descriptor):
@@ -50,50 +50,48 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_judged(registered, monkeypa
         return flushed(descriptor)
 
     monkeypatch.setattr(os, "fsync", filling)
-    code, said = run(registered, monkeypatch, capsys)
+    code, said = run(course, monkeypatch, capsys)
     assert code == 3 and "the disk is full; everything judged so far is kept" in said
     assert "2 of 3 answers were judged" in said and len(asked) == 3, "what can't be kept is not judged on"
-    assert len(records(registered)) == 2 and all(path.suffix == ".json" for path in records(registered))
+    assert len(records(course)) == 2 and all(path.suffix == ".json" for path in records(course))
     monkeypatch.setattr(os, "fsync", flushed)
-    code, said = run(registered, monkeypatch, capsys)
+    code, said = run(course, monkeypatch, capsys)
     assert code == 0 and len(asked) == 4 and "5 of 10" in said and "2 of 10" in said
 
 
-def test_a_locked_gradebook_is_said_without_sql(registered, monkeypatch, capsys, asked):
-    registered.hand_in("ada", RIGHT)
+def test_a_locked_gradebook_is_said_without_sql(course, monkeypatch, capsys, asked):
+    course.hand_in("ada", RIGHT)
     config = (books.ROOT / books.CONFIG).read_text()
-    url = f"sqlite:///{registered.root}/gradebook.db?timeout=0.1"
-    (registered.root / books.CONFIG).write_text(f"{config}\nc.CourseDirectory.db_url = {url!r}\n")
-    with closing(sqlite3.connect(registered.root / "gradebook.db")) as other:
+    url = f"sqlite:///{course.root}/gradebook.db?timeout=0.1"
+    (course.root / books.CONFIG).write_text(f"{config}\nc.CourseDirectory.db_url = {url!r}\n")
+    with closing(sqlite3.connect(course.root / "gradebook.db")) as other:
         other.execute("BEGIN IMMEDIATE")
-        code, said = run(registered, monkeypatch, capsys)
+        code, said = run(course, monkeypatch, capsys)
         other.rollback()
-    assert (
-        code == 3 and "the gradebook is locked by another program" in said and len(records(registered)) == 2
-    )
-    code, said = run(registered, monkeypatch, capsys)
+    assert code == 3 and "the gradebook is locked by another program" in said and len(records(course)) == 2
+    code, said = run(course, monkeypatch, capsys)
     assert code == 0 and "5 of 10" in said and len(asked) == 2
 
 
-def test_a_damaged_gradebook_is_said_and_its_copy_serves(registered, monkeypatch, capsys, asked):
-    registered.hand_in("ada", RIGHT)
-    book, copied = registered.root / "gradebook.db", registered.root / place.PLACE / books.COPY
-    assert run(registered, monkeypatch, capsys)[0] == 0
+def test_a_damaged_gradebook_is_said_and_its_copy_serves(course, monkeypatch, capsys, asked):
+    course.hand_in("ada", RIGHT)
+    book, copied = course.root / "gradebook.db", course.root / place.PLACE / books.COPY
+    assert run(course, monkeypatch, capsys)[0] == 0
     whole = copied.read_bytes()
     for damaged in (b"not a gradebook" * 999, whole[:5000] + os.urandom(len(whole) - 5000)):
         book.write_bytes(damaged)
-        code, said = run(registered, monkeypatch, capsys)
+        code, said = run(course, monkeypatch, capsys)
         assert code == 3 and "the gradebook is damaged" in said and books.COPY in said
         assert copied.read_bytes() == whole, "a damaged gradebook never becomes the copy"
     book.write_bytes(whole)
-    code, said = run(registered, monkeypatch, capsys)
+    code, said = run(course, monkeypatch, capsys)
     assert code == 0 and "for a person  2 PASS  as before" in said and len(asked) == 2
 
 
-def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(registered):
-    book, copied = registered.root / "gradebook.db", registered.root / place.PLACE / books.COPY
+def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(course):
+    book, copied = course.root / "gradebook.db", course.root / place.PLACE / books.COPY
     copied.parent.mkdir(parents=True)
-    books.copy_aside(registered.root)
+    books.copy_aside(course.root)
     whole = copied.read_bytes()
     with closing(sqlite3.connect(book)) as opened:
         (size,), (page,) = (
@@ -104,7 +102,7 @@ def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(registered):
         file.seek((page - 1) * size)
         file.write(bytes(size))
     with pytest.raises(faults.CannotKeep, match="the gradebook is damaged"):
-        books.copy_aside(registered.root)
+        books.copy_aside(course.root)
     assert copied.read_bytes() == whole
 
 
@@ -118,56 +116,56 @@ grading_round.keep(grading_round.open_round(Path(sys.argv[1]), sys.argv[2]), Rec
 """
 
 
-def test_a_kill_in_the_middle_of_a_write_leaves_no_half_record(registered, asked):
-    registered.hand_in("ada", RIGHT)
-    round_ = grading_round.open_round(registered.root, LAB, "cpu")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(registered.root), LAB])
+def test_a_kill_in_the_middle_of_a_write_leaves_no_half_record(course, asked):
+    course.hand_in("ada", RIGHT)
+    round_ = grading_round.open_round(course.root, LAB, "cpu")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(course.root), LAB])
     assert done.returncode == -signal.SIGKILL
-    (half,) = records(registered)
+    (half,) = records(course)
     assert half.name.startswith(".") and grading_round.find(round_, "0" * 32) is None
     (first, *_) = job.jobs_of(round_, [came_in.handed_in(round_, "ada")])
-    (registered.root / place.PLACE / "records" / f"{first.key}.json").write_text('{"question": "gemm_ti')
-    assert registered.grade()["ada"].points == 5
-    assert not half.exists() and len(records(registered)) == 2
+    (course.root / place.PLACE / "records" / f"{first.key}.json").write_text('{"question": "gemm_ti')
+    assert course.grade()["ada"].points == 5
+    assert not half.exists() and len(records(course)) == 2
     assert grading_round.find(round_, first.key).passed, (
         "half a record that a power cut left is judged and written anew"
     )
-    assert registered.grade()["ada"].unchanged and len(asked) == 2
+    assert course.grade()["ada"].unchanged and len(asked) == 2
 
 
-def test_a_submission_that_changes_meanwhile_is_graded_as_it_is_at_the_end(registered, monkeypatch, asked):
-    registered.hand_in("ada", WRONG)
-    registered.hand_in("bob", WRONG)
+def test_a_submission_that_changes_meanwhile_is_graded_as_it_is_at_the_end(course, monkeypatch, asked):
+    course.hand_in("ada", WRONG)
+    course.hand_in("bob", WRONG)
     entered, changes = books.autograde, iter([RIGHT])
 
     def changing(root, lab, student, *more):
         trouble = entered(root, lab, student, *more)
         if student == "ada" and (answers := next(changes, None)):
-            registered.hand_in("ada", answers)
+            course.hand_in("ada", answers)
         return trouble
 
     monkeypatch.setattr(books, "autograde", changing)
-    row = registered.grade()["ada"]
+    row = course.grade()["ada"]
     assert row.points == 5 and row.said == [roll.CHANGED_ONCE] and len(asked) == 3
     assert row.verdicts["gemm_tiling.tile_loads"] == "PASS"
-    again = registered.grade()["ada"]
+    again = course.grade()["ada"]
     assert again.unchanged and not again.said and again.points == 5 and len(asked) == 3
 
     changes = iter([RIGHT, WRONG, RIGHT])
-    registered.hand_in("ada", {**WRONG, "why": "Once more."})
-    row = registered.grade()["ada"]
+    course.hand_in("ada", {**WRONG, "why": "Once more."})
+    row = course.grade()["ada"]
     assert roll.CHANGED in row.said
-    assert not registered.grade()["ada"].unchanged and len(asked) == 3
+    assert not course.grade()["ada"].unchanged and len(asked) == 3
 
 
-def test_a_notebook_of_100_mb_costs_its_writer_alone(registered):
+def test_a_notebook_of_100_mb_costs_its_writer_alone(course):
     for name in ("ada", "bob"):
-        registered.hand_in(name, RIGHT)
-    with open(registered.place("ada"), "ab") as file:
+        course.hand_in(name, RIGHT)
+    with open(course.place("ada"), "ab") as file:
         file.truncate(100_000_000)
-    (registered.place("ada").parent / "more.bin").write_bytes(b"")
-    os.truncate(registered.place("ada").parent / "more.bin", 100_000_000)
-    rows = registered.grade()
+    (course.place("ada").parent / "more.bin").write_bytes(b"")
+    os.truncate(course.place("ada").parent / "more.bin", 100_000_000)
+    rows = course.grade()
     assert rows["bob"].points == 5 and rows["ada"].points == 0
     assert any("is 100.0 MB, and at most 2 MB are read" in line for line in rows["ada"].said)
     assert any("more.bin was set aside" in line for line in rows["ada"].said)

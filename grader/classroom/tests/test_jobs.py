@@ -17,9 +17,8 @@ from grader.proofs import scale
 STUDENTS = 12
 
 
-def test_a_class_on_two_workers_of_which_one_is_killed_and_one_hangs(registered, tmp_path):
+def test_a_class_on_two_workers_of_which_one_is_killed_and_one_hangs(course, tmp_path):
     """The small form of `python -m grader suites scale --all`."""
-    course = registered
     for number in range(STUDENTS):
         answers = RIGHT if number % 3 else WRONG
         own = {name: f"# {number}\n{answers[name]}" for name in ("reuse", "tile_loads")}
@@ -154,8 +153,8 @@ def test_nobody_without_the_keys_is_let_in(tmp_path):
         settings.security(tmp_path / "none")
 
 
-def test_a_worker_judges_only_what_it_would_judge_alike(registered, monkeypatch):
-    round_ = grading_round.open_round(registered.root, LAB, "cpu")
+def test_a_worker_judges_only_what_it_would_judge_alike(course, monkeypatch):
+    round_ = grading_round.open_round(course.root, LAB, "cpu")
     monkeypatch.setattr(task, "where", lambda: "tls://here")
     key = grading_round.key(round_, questions.find("gemm_tiling.reuse"), RIGHT["reuse"])
     one = (RIGHT["reuse"], "gemm_tiling.reuse", "cpu", 1, round_.epoch)
@@ -216,10 +215,10 @@ def test_a_lab_keeps_the_gpu_of_its_first_round(tmp_path, monkeypatch):
         (["--mode", "gpu", "--jobs", "2"], "jobs must be at most 0, the GPUs of this machine, got 2"),
     ],
 )
-def test_wishes_that_can_not_be_met_are_said(registered, monkeypatch, capsys, options, words):
-    monkeypatch.setattr(command, "ROOT", registered.root)
+def test_wishes_that_can_not_be_met_are_said(course, monkeypatch, capsys, options, words):
+    monkeypatch.setattr(command, "ROOT", course.root)
     monkeypatch.setattr(local, "gpus", lambda: [])
-    registered.hand_in("ada", RIGHT)
+    course.hand_in("ada", RIGHT)
     assert command.main([LAB, *options]) == 64
     assert words in capsys.readouterr().err
 

@@ -50,17 +50,17 @@ def test_the_second_grader_is_told_who_and_since_when(holder, tmp_path):
         assert len(said) == 1, "an orderly end leaves nothing to take over"
 
 
-def test_every_door_is_shut_while_another_grades(registered, holder, monkeypatch, capsys):
+def test_every_door_is_shut_while_another_grades(course, holder, monkeypatch, capsys):
     """The class command and nbgrader's own autograde, which must not remove what is entered."""
-    registered.hand_in("ada", RIGHT)
-    entered = registered.root / "autograded" / "ada" / LAB
+    course.hand_in("ada", RIGHT)
+    entered = course.root / "autograded" / "ada" / LAB
     entered.mkdir(parents=True)
-    monkeypatch.setattr(command, "ROOT", registered.root)
+    monkeypatch.setattr(command, "ROOT", course.root)
     assert command.main([LAB]) == record.EXIT[record.INCONCLUSIVE]
     assert "one grader at a time" in capsys.readouterr().err
     from grader.classroom import books
 
     log, heard = books.logger(None)
-    said = books.autograde(registered.root, LAB, "ada", "cpu", log, heard)
+    said = books.autograde(course.root, LAB, "ada", "cpu", log, heard)
     assert "one grader at a time" in said and entered.is_dir()
-    assert not Path(registered.root / place.PLACE / "records").exists()
+    assert not Path(course.root / place.PLACE / "records").exists()

@@ -9,8 +9,7 @@ from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, grade_by_hand
 from grader.judge import record, referee
 
 
-def test_one_student_is_judged_anew_and_it_is_kept_who_and_why(registered, monkeypatch, capsys):
-    course = registered
+def test_one_student_is_judged_anew_and_it_is_kept_who_and_why(course, monkeypatch, capsys):
     monkeypatch.setattr(command, "ROOT", course.root)
     monkeypatch.setattr(regrades, "ROOT", course.root)
     for name, answers in {"ada": WRONG, "bob": WRONG}.items():
@@ -47,9 +46,9 @@ def test_one_student_is_judged_anew_and_it_is_kept_who_and_why(registered, monke
     assert kept["after"]["verdicts"]["gemm_tiling.tile_loads"] == "PASS"
 
 
-def test_a_regrade_that_was_killed_is_gone_on_with(registered):
-    registered.hand_in("ada", RIGHT)
-    registered.grade()
+def test_a_regrade_that_was_killed_is_gone_on_with(course):
+    course.hand_in("ada", RIGHT)
+    course.grade()
 
     def killed(found):
         raise KeyboardInterrupt
@@ -57,11 +56,11 @@ def test_a_regrade_that_was_killed_is_gone_on_with(registered):
 
     anew = roll.Anew("emmy", "asked for")
     with pytest.raises(KeyboardInterrupt):
-        registered.grade(only=["ada"], anew=anew, each=killed)
-    (open_,) = regrades.all_of(registered.root)
+        course.grade(only=["ada"], anew=anew, each=killed)
+    (open_,) = regrades.all_of(course.root)
     assert open_["after"] is None and "not done yet" in regrades.words(open_)
     judged = []
-    row = registered.grade(each=lambda found: judged.extend(found) or jobs.job.one_by_one(found))["ada"]
+    row = course.grade(each=lambda found: judged.extend(found) or jobs.job.one_by_one(found))["ada"]
     assert len(judged) == 2 and "5 of 10 points -> 5 of 10 points" in row.regraded[0]
 
 
@@ -81,11 +80,11 @@ def test_the_log_is_only_added_to(tmp_path):
             regrades.begin(round_, {"eve": None}, "emmy", "asked", alone=True)
 
 
-def test_points_by_hand_are_looked_at_again_where_the_text_is_new(registered):
-    registered.hand_in("ada", RIGHT)
-    registered.grade()
-    grade_by_hand(registered, "ada", "why", 2)
-    registered.hand_in("ada", {**RIGHT, "why": "Another reason."})
-    assert "concepts: why" in registered.grade()["ada"].by_hand
-    held = {g.name: g.score for _, g in books.grades(registered.root, LAB, "ada")}
+def test_points_by_hand_are_looked_at_again_where_the_text_is_new(course):
+    course.hand_in("ada", RIGHT)
+    course.grade()
+    grade_by_hand(course, "ada", "why", 2)
+    course.hand_in("ada", {**RIGHT, "why": "Another reason."})
+    assert "concepts: why" in course.grade()["ada"].by_hand
+    held = {g.name: g.score for _, g in books.grades(course.root, LAB, "ada")}
     assert held["why"] == 2

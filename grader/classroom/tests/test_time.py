@@ -38,8 +38,7 @@ CHANGES = {  # after a first run in which ada was late and lost all: what gives 
 }
 
 
-def test_time_is_part_of_what_a_grade_stands_on(registered, monkeypatch):
-    course = registered
+def test_time_is_part_of_what_a_grade_stands_on(course, monkeypatch):
     for name in ("ada", "bob"):
         course.hand_in(name, RIGHT)
     row = course.grade()["ada"]
@@ -74,14 +73,14 @@ def make_late(course) -> None:
         gradebook.grant_extension(LAB, "ada")
 
 
-def test_a_clock_that_is_wrong_is_said_and_changes_no_verdict(registered):
-    registered.hand_in("ada", RIGHT)
-    registered.grade()
-    stamp(registered, "ada", "2099-01-01 00:00:00 UTC")
-    row = registered.grade()["ada"]
+def test_a_clock_that_is_wrong_is_said_and_changes_no_verdict(course):
+    course.hand_in("ada", RIGHT)
+    course.grade()
+    stamp(course, "ada", "2099-01-01 00:00:00 UTC")
+    row = course.grade()["ada"]
     assert "one of the two is wrong" in row.said[0] and row.points == 5 and row.unchanged
-    stamp(registered, "ada", "no time at all")
-    assert registered.grade()["ada"].points == 5
+    stamp(course, "ada", "no time at all")
+    assert course.grade()["ada"].points == 5
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def _room(name: str) -> str | None:
     return (rest[0] if rest and rest[0] in FLOOR else "__init__") if top == "grader" else None
 
 
-def _weights(root: Path) -> Iterator[str]:
+def _weights(root: Path, known: dict) -> Iterator[str]:
     """Loading these must load nothing of `forbidden`, by whatever way round."""
     init = [path for path in modules(root, *PACKAGES) if path.name == "__init__.py"]
     bare = [*modules(root, "kernels"), *(path for pattern in BARE for path in sorted(root.glob(pattern)))]
@@ -122,12 +122,12 @@ def _weights(root: Path) -> Iterator[str]:
         (bare, JUPYTER, "kernels and grader must load where no Jupyter package is installed"),
     ):
         for path in starts:
-            for name, place in reached(path, root).items():
+            for name, place in reached(path, root, known=known).items():
                 if name in forbidden:
                     yield f"{path.relative_to(root).as_posix()}: loads {name} (at {place}): {rule}"
 
 
-def _models(root: Path) -> Iterator[str]:
+def _models(root: Path, known: dict) -> Iterator[str]:
     """A simulator's model and every formula it uses: the standard library and nothing else, even later."""
     costs = [
         path
@@ -136,10 +136,11 @@ def _models(root: Path) -> Iterator[str]:
     ]
     models = [path for path in modules(root, "widgets") if is_topic(path.parent)]
     for path in [*costs, *models]:
-        for name, place in reached(path, root, lazy=True).items():
+        for name, place in reached(path, root, lazy=True, known=known).items():
             if name not in STANDARD:
                 yield f"{path.relative_to(root).as_posix()}: needs {name} (at {place}): standard library only"
 
 
 def check(root: Path) -> list[str]:
-    return [*_directions(root), *_floors(root), *_weights(root), *_models(root)]
+    known = {}
+    return [*_directions(root), *_floors(root), *_weights(root, known), *_models(root, known)]

@@ -123,11 +123,13 @@ def files_of(name: str, root: Path) -> list[Path]:
     return found
 
 
-def reached(start: Path, root: Path, lazy: bool = False) -> dict[str, str]:
+def reached(start: Path, root: Path, lazy: bool = False, known: dict | None = None) -> dict[str, str]:
     """Foreign top-level names that loading `start` loads, each with the place that asks for it.
 
-    With `lazy`, also those that `start` itself asks for only later, inside its functions.
+    With `lazy`, also those that `start` itself asks for only later, inside its functions. `known` is a caller's own:
+    what each module needs, looked up once for all starts in a tree that does not change meanwhile.
     """
+    known = {} if known is None else known
     name = ".".join(start.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     todo, seen, foreign = files_of(name, root), set(), {}
     while todo:
@@ -135,11 +137,16 @@ def reached(start: Path, root: Path, lazy: bool = False) -> dict[str, str]:
         if path in seen:
             continue
         seen.add(path)
-        for one in imports(path, root):
+        if path not in known:
+            known[path] = [
+                (one, files_of(one.name, root) if one.top in PACKAGES else None)
+                for one in imports(path, root)
+            ]
+        for one, needed in known[path]:
             if one.lazy and not (lazy and path == start):
                 continue
-            if one.top in PACKAGES:
-                todo += files_of(one.name, root)
+            if needed is not None:
+                todo += needed
             else:
                 foreign.setdefault(one.top, f"{path.relative_to(root).as_posix()}:{one.line}")
     return foreign

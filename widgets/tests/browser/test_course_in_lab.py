@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from widgets.browser import chromium as chromium_at
 from widgets.registry import every
 from widgets.tests.browser import lab
 
@@ -41,12 +40,6 @@ def passed(folder: Path) -> str:
     place.mkdir(parents=True)
     (place / "20260101T000000.json").write_text(json.dumps(RECORD))
     return cells[0]["source"][0].removeprefix("# ").strip()
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with chromium_at(chromium) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

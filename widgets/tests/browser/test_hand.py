@@ -6,7 +6,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from widgets.browser import chromium as chromium_at
 from widgets.browser import open_page
 from widgets.registry import find
 from widgets.tests.browser.sink import SINK
@@ -14,12 +13,6 @@ from widgets.tests.browser.sink import SINK
 pytestmark = pytest.mark.browser
 expect.set_options(timeout=15_000)
 NAME = f"{SINK.slug}.{SINK.name}"
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with chromium_at(chromium) as browser:
-        yield browser
 
 
 @pytest.fixture

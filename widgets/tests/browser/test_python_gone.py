@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 
-from widgets.browser import chromium as chromium_at
 from widgets.tests.browser import lab
 
 pytestmark = pytest.mark.browser
@@ -19,16 +18,20 @@ SAID = """(words) => { let began = performance.now(); const kernel = window.jupy
 }); }"""
 
 
+def opened(browser, base, folder):
+    page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
+    lab.open_notebook(page, base, lab.notebook(folder, [CELL]))
+    lab.run_all(page)
+    expect(page.locator(".tbt[data-revision]")).to_be_visible(timeout=30_000)
+    return page
+
+
 @pytest.fixture
-def page(chromium, tmp_path):
-    with chromium_at(chromium) as browser, lab.server(tmp_path) as base:
-        page = browser.new_context(
-            viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
-        ).new_page()
-        lab.open_notebook(page, base, lab.notebook(tmp_path, [CELL]))
-        lab.run_all(page)
-        expect(page.locator(".tbt[data-revision]")).to_be_visible(timeout=30_000)
-        yield page
+def page(browser, served):
+    """A notebook and a kernel of its own."""
+    page = opened(browser, *served)
+    yield page
+    page.context.close()
 
 
 def said_at_once(page, words: str) -> None:
@@ -64,16 +67,11 @@ def test_a_kernel_that_died_is_said_and_the_controls_show_the_picture(page):
     expect(slider).to_have_value("3")
 
 
-def test_a_server_that_is_gone_is_said(chromium, tmp_path):
-    with chromium_at(chromium) as browser:
-        page = browser.new_context(
-            viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
-        ).new_page()
-        with lab.server(tmp_path) as base:
-            lab.open_notebook(page, base, lab.notebook(tmp_path, [CELL]))
-            lab.run_all(page)
-            expect(page.locator(".tbt[data-revision]")).to_be_visible(timeout=30_000)
-            page.evaluate(SAID, "server no longer answers")
-        page.evaluate("() => window.said")
-        expect(page.locator(".tbt-over")).to_contain_text("make lab")
-        expect(page.get_by_role("slider", name="Mantissa bits of the sum", exact=True)).to_be_disabled()
+def test_a_server_that_is_gone_is_said(browser, tmp_path):
+    with lab.server(tmp_path) as base:
+        page = opened(browser, base, tmp_path)
+        page.evaluate(SAID, "server no longer answers")
+    page.evaluate("() => window.said")
+    expect(page.locator(".tbt-over")).to_contain_text("make lab")
+    expect(page.get_by_role("slider", name="Mantissa bits of the sum", exact=True)).to_be_disabled()
+    page.context.close()

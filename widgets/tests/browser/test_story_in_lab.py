@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 
-from widgets.browser import chromium as chromium_at
 from widgets.tests.browser import lab
 
 pytestmark = pytest.mark.browser
@@ -14,17 +13,15 @@ CELLS = [
 ]
 
 
-def test_a_sentence_sets_the_simulator_in_lab(chromium, tmp_path):
-    with chromium_at(chromium) as browser, lab.server(tmp_path) as base:
-        page = browser.new_context(
-            viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
-        ).new_page()
-        lab.open_notebook(page, base, lab.notebook(tmp_path, CELLS))
-        lab.run_all(page)
-        root = page.locator(".tbt[data-revision]")
-        expect(root).to_be_visible(timeout=60_000)
-        page.get_by_role("link", name="never promote it").click()
-        promote = page.get_by_role("slider", name="Promote the sum after", exact=True)
-        expect(promote).to_have_attribute("aria-valuetext", "never", timeout=30_000)
-        expect(root).to_have_attribute("data-step", "3")
-        assert "#set" not in page.url
+def test_a_sentence_sets_the_simulator_in_lab(browser, served):
+    page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
+    lab.open_notebook(page, served.base, lab.notebook(served.folder, CELLS))
+    lab.run_all(page)
+    root = page.locator(".tbt[data-revision]")
+    expect(root).to_be_visible(timeout=60_000)
+    page.get_by_role("link", name="never promote it").click()
+    promote = page.get_by_role("slider", name="Promote the sum after", exact=True)
+    expect(promote).to_have_attribute("aria-valuetext", "never", timeout=30_000)
+    expect(root).to_have_attribute("data-step", "3")
+    assert "#set" not in page.url
+    page.context.close()

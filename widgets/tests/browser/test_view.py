@@ -4,7 +4,6 @@ import pytest
 from playwright.sync_api import expect
 
 from widgets.answer import answer
-from widgets.browser import chromium as chromium_at
 from widgets.browser import open_page
 from widgets.registry import find
 from widgets.scene import MARK_ROLES
@@ -13,12 +12,6 @@ from widgets.tests.browser.sink import SIDE, SINK, run, scene
 
 pytestmark = pytest.mark.browser
 expect.set_options(timeout=15_000)  # an upper bound for a busy machine: nothing sleeps so long
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with chromium_at(chromium) as browser:
-        yield browser
 
 
 @pytest.fixture

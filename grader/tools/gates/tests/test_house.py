@@ -1,5 +1,6 @@
 """This house keeps its rules, and each gate names the fault that is planted for it."""
 
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -56,19 +57,6 @@ FAULTS = (
         "stands below topics",
     ),
     ("arrows", "grader/attic/planted.py", "x = 1", "grader/attic must have its floor"),
-    (
-        "collected",
-        "kernels/build/tests/test_planted.py",
-        "def test_x(): ...",
-        "kernels/build/tests/test_planted.py: pytest must collect it",
-    ),
-    (
-        "collected",
-        "pyproject.toml",
-        'testpaths = ["kernels", "widgets", "grader"] -> testpaths = ["kernels", "widgets"]',
-        "grader/box/tests/test_best.py: pytest must",
-    ),
-    ("collected", "pyproject.toml", "--strict-markers -> --strict-markers --no-such-option", "got none"),
     (
         "circles",
         "grader/verdicts.py",
@@ -149,6 +137,45 @@ def test_a_planted_fault_is_named(copy, plant, gate, name, planted, said):
     plant(name, _edited(copy, name, planted))
     new = [line for line in gates.complaints(copy, (gate,)) if line not in before]
     assert any(said in line for line in new), new
+
+
+UNSEEN = {  # what is planted, by file -> a piece of the complaint
+    "a folder that pytest leaves out by its name": (
+        {"kernels/build/tests/test_planted.py": "def test_x(): ..."},
+        "kernels/build/tests/test_planted.py: pytest must collect it, got 2 of 3 test files",
+    ),
+    "a room that is no path of tests": (
+        {"pyproject.toml": 'testpaths = ["kernels", "widgets", "grader"] -> testpaths = ["kernels"]'},
+        "grader/box/tests/test_y.py: pytest must collect it",
+    ),
+    "an option that does not exist": (
+        {"pyproject.toml": "--strict-markers -> --strict-markers --no-such-option"},
+        "pytest must collect 2 test files, got none",
+    ),
+}
+
+
+@pytest.fixture
+def few(tmp_path) -> Path:
+    """A project of two test files with this one's settings: a whole copy's own conftest takes seconds to load."""
+    for name in ("kernels/tests/test_x.py", "grader/box/tests/test_y.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("def test_x(): ...")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_a_project_whose_test_files_are_all_reached_passes(few):
+    assert gates.complaints(few, ("collected",)) == []
+
+
+@pytest.mark.parametrize("fault", UNSEEN)
+def test_a_test_file_that_pytest_does_not_reach_is_named(few, fault):
+    planted, said = UNSEEN[fault]
+    for name, change in planted.items():
+        (few / name).parent.mkdir(parents=True, exist_ok=True)
+        (few / name).write_text(_edited(few, name, change))
+    assert any(said in line for line in gates.complaints(few, ("collected",)))
 
 
 def test_a_second_definition_of_a_reference_is_named(copy, plant):

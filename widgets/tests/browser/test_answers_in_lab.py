@@ -1,0 +1,208 @@
+"""One simulator and its Python in a real JupyterLab: errors, announcements, a busy kernel, copies, messages, time."""
+
+import json
+import statistics
+import time
+
+import pytest
+from playwright.sync_api import ElementHandle, Locator, expect
+
+from widgets.answer import answer
+from widgets.registry import find
+from widgets.tests.browser import in_lab, lab
+from widgets.tests.browser.in_lab import (
+    back_to_the_first_preset,
+    expected,
+    figures,
+    open_more,
+    pressed,
+    revision,
+    settled,
+    shown,
+)
+
+pytestmark = pytest.mark.browser
+SHOWN = [find("tile_walk"), find("fp8_accumulator")]
+BUSY = 1 + len(SHOWN)  # the cell that keeps the kernel busy
+KEEPS_BUSY = "import os, time\nwhile os.path.exists('busy'):\n    time.sleep(0.05)"
+
+
+@pytest.fixture(scope="module")
+def page(browser, served):
+    return in_lab.opened(browser, served, SHOWN, [], (KEEPS_BUSY,))
+
+
+def test_a_wrong_combination_is_a_sentence_and_the_picture_stays(page):
+    simulator = find("tile_walk")
+    root = shown(page, simulator)
+    open_more(root)
+    at = revision(root)
+    root.get_by_role("combobox", name="GPU").select_option("A100")
+    settled(root, at + 1)
+    before = figures(root)
+    kind = root.get_by_role("radiogroup", name="Element type")
+    pressed(kind.get_by_role("radio", name="fp16"), "ArrowDown", root)
+    expect(root.locator(".tbt-error").first).to_contain_text("dtype must be one of")
+    expect(root.get_by_role("status")).to_contain_text("dtype must be one of")
+    assert figures(root) == before
+    back_to_the_first_preset(root)
+    expect(root.locator(".tbt-error").first).to_be_hidden()
+
+
+def test_a_change_is_announced_once(page):
+    simulator = find("tile_walk")
+    root = shown(page, simulator)
+    slider = root.get_by_role("slider", name="Rows of tiles in a group", exact=True)
+    for _ in range(3):
+        slider.press("ArrowLeft")
+    summary = answer(simulator, {"values": {"group_m": 1}})["frames"][0]["summary"]
+    expect(root.get_by_role("status")).to_have_text(summary)
+    back_to_the_first_preset(root)
+
+
+def test_steps_go_on_while_a_cell_runs_and_a_change_is_not_lost(page):
+    """Lab asks a kernel that can for a thread of its own for widgets; any other answers after the cell."""
+    stepper, walk = shown(page, find("fp8_accumulator")), shown(page, find("tile_walk"))
+    busy = page.folder / "busy"
+    busy.touch()
+    try:
+        lab.run_cell(page, BUSY)
+        stepper.get_by_role("slider", name="Step through each term").press("End")
+        expect(stepper).to_have_attribute("data-step", "63")
+        before = revision(walk)
+        walk.get_by_role("slider", name="Rows of tiles in a group", exact=True).press("ArrowRight")
+    finally:
+        busy.unlink()
+    settled(walk, before + 1)
+    back_to_the_first_preset(walk)
+
+
+def test_the_data_and_the_state_can_be_copied(page):
+    simulator = find("tile_walk")
+    root = shown(page, simulator)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    pressed(root.get_by_role("slider", name="Rows of tiles in a group", exact=True), "ArrowRight", root)
+    root.get_by_text("Show as data", exact=True).focus()
+    if root.locator(".tbt-data").get_attribute("open") is None:
+        root.get_by_text("Show as data", exact=True).press("Enter")
+    root.get_by_role("button", name="Copy data").press("Enter")
+    expect(root.get_by_role("status")).to_have_text("Data copied.")
+    raw = answer(simulator, {"values": {"group_m": 16}})["frames"][0]["table"]["raw"]
+    assert page.evaluate("navigator.clipboard.readText()") == raw
+    root.get_by_role("button", name="Copy as code").press("Enter")
+    expect(root.get_by_role("status")).to_have_text("Code copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == 'show("gemm_tiling.tile_walk", group_m=16)'
+    back_to_the_first_preset(root)
+
+
+# From the key to the end of the first frame that shows its answer, with the places in between.
+TIMED = """([root, slider]) => {
+  const taken = {}, was = root.dataset.revision;
+  slider.addEventListener('keydown', event => { taken.key = event.timeStamp; }, { capture: true, once: true });
+  slider.addEventListener('input', () => { taken.asked = performance.now(); }, { capture: true, once: true });
+  window.taken = new Promise((done, fail) => {
+    setTimeout(() => fail(new Error('no answer to the key within 20 s')), 20000);
+    const watch = new MutationObserver(() => {
+      if (root.dataset.revision === was) return;
+      watch.disconnect();
+      taken.drawn = performance.now();
+      requestAnimationFrame(() => {
+        taken.frame = performance.now();
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => done({ ...taken, painted: performance.now() });
+        port2.postMessage(null);
+      });
+    });
+    watch.observe(root, { attributes: true, attributeFilter: ['data-revision'] });
+  });
+}"""
+PARTS = {
+    "round trip": ("asked", "drawn"),
+    "wait for a frame": ("drawn", "frame"),
+    "paint": ("frame", "painted"),
+}
+
+
+def turn(page, root: ElementHandle, slider: ElementHandle) -> dict:
+    """One key on the slider, which has the focus, and when what happened; at its end the slider turns back.
+
+    By handle and keyboard, for to find an element by its role costs the page longer than the answer does.
+    """
+    at_end = slider.evaluate("slider => slider.value === slider.max")
+    page.evaluate(TIMED, [root, slider])
+    page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+    return page.evaluate("window.taken")
+
+
+def first_slider(root: Locator, simulator) -> Locator:
+    """The control's own, not the grip in the picture."""
+    return root.get_by_role("slider", name=simulator.controls[0].label, exact=True)
+
+
+def model_ms(simulator) -> float:
+    """What the model, the scene and their JSON take of a processor, without a browser."""
+    start = time.thread_time()
+    for _ in range(10):
+        json.dumps(answer(simulator))
+    return 100 * (time.thread_time() - start)
+
+
+@pytest.mark.parametrize("name", ["tile_walk", "fp8_accumulator"])
+def test_slider_to_settled_pixels_is_printed(page, name, record_property):
+    """Numbers to look at, not a bar: machines differ."""
+    simulator = find(name)
+    root = shown(page, simulator)
+    slider = first_slider(root, simulator)
+    page.emulate_media(reduced_motion="no-preference")
+    slider.focus()
+    handles = root.element_handle(), slider.element_handle()
+    taken = [turn(page, *handles) for _ in range(30)]
+    page.emulate_media(reduced_motion="reduce")
+    whole = [one["painted"] - one["key"] for one in taken]
+    median, p90 = statistics.median(whole), statistics.quantiles(whole, n=10)[-1]
+    parts = [f"{part} {statistics.median(t[b] - t[a] for t in taken):.1f}" for part, (a, b) in PARTS.items()]
+    model = f"(model and scene {model_ms(simulator):.1f} of processor time)"
+    record_property(
+        "said",
+        f"{name}: key to settled pixels, median of 30: {median:.0f} ms, p90 {p90:.0f} ms; "
+        f"medians of parts: {parts[0]} {model}, {', '.join(parts[1:])}",
+    )
+    values = {simulator.controls[0].name: value_of(simulator.controls[0], slider)}
+    assert figures(root) == expected(root, simulator, **values), "what was timed is the model's own result"
+
+
+def value_of(control, slider: Locator):
+    at = float(slider.input_value())
+    return control.stops[int(at)] if control.stops else type(control.default)(at)
+
+
+@pytest.mark.parametrize("name", ["tile_walk", "fp8_accumulator"])
+def test_a_key_is_one_message_each_way(page, name):
+    simulator = find(name)
+    root = shown(page, simulator)
+    slider = first_slider(root, simulator)
+    sent, came = lab.widget_messages(page)
+    slider.focus()
+    handles = root.element_handle(), slider.element_handle()
+    for key in range(1, 6):
+        turn(page, *handles)
+        lab.wait_until_quiet(page)
+        assert (len(sent), len(came)) == (key, key), (sent, came)
+    assert set(sent) == {"request"} and set(came) == {"answer"}
+
+
+def test_the_first_picture_is_printed(page, record_property):
+    """From "run all" in a fresh kernel to the first picture, the import of everything included."""
+    fresh = page.context.new_page()
+    name = lab.notebook(page.folder, ["from widgets import show\nshow('tile_walk')"])
+    lab.open_notebook(fresh, page.base, name)
+    lab.run_all(fresh)
+    fresh.wait_for_function("() => window.firstPictureMs", timeout=30_000)
+    record_property("said", f"run all to first picture: {fresh.evaluate('window.firstPictureMs'):.0f} ms")
+    expect(fresh.locator("svg.tbt-scene").first).to_be_visible()
+    lab.save_and_stop(fresh)
+    fresh.close()
+
+
+def test_nothing_leaves_this_machine_and_nothing_throws(page):
+    in_lab.quiet(page)
