@@ -164,12 +164,20 @@ def codes_of(
 ):
     """Words of nibbles, (B, W, 32, RUN / 16), and those of the fifth bit (or the same again); see words_of."""
     FIRST: tl.constexpr = 4 if BITS >= 4 else 2
-    code = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN)
-    code = nibbles(code, FIRST)
+    low = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN)
+    high = low
+    if BITS == 3 or BITS == 5:
+        high = words_of(high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, 1, EVEN)
+    return codes_from(low, high, BITS)
+
+
+@triton.jit
+def codes_from(low, high, BITS: tl.constexpr):
+    """The same from the words of both fields as they were loaded."""
+    code = nibbles(low, 4 if BITS >= 4 else 2)
     top = code
     if BITS == 3 or BITS == 5:
-        top = words_of(high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, 1, EVEN)
-        top = nibbles(top, 1)
+        top = nibbles(high, 1)
         if BITS == 3:
             code = code | (top << 2)
     return code, top
