@@ -27,23 +27,22 @@ class Direct:
 
 
 @triton.jit
-def _at_x(x_ptr, rows, stride_xm, W: tl.constexpr, RUN: tl.constexpr, TILES: tl.constexpr):
-    """Where each lane's columns of X begin: lane 4 n + p of a warp has X's row n, or its last one, from 2 p on."""
-    place = tl.arange(0, W * 32)
-    row = (place // 4 % 8)[None, :] + tl.arange(0, TILES)[:, None] * 8
-    return x_ptr + tl.minimum(row, rows - 1) * stride_xm + (place // 32 * RUN + place % 4 * 2)[None, :]
+def _pairs_of_x(
+    x_ptr, k, K, rows, stride_xm, W: tl.constexpr, RUN: tl.constexpr, TILES: tl.constexpr, EVEN: tl.constexpr
+):
+    """(TILES RUN / 8 W 32, 2): lane 4 n + p has columns 2 p and 2 p + 1 of every eight of X's row n, or of its last.
 
-
-@triton.jit
-def _pairs_of_x(at, k, K, W: tl.constexpr, RUN: tl.constexpr, EVEN: tl.constexpr):
-    """(TILES, RUN / 8, W * 32, 2): constants are added to pointers last, so that they become a part of the load."""
-    each = at[:, None, :, None] + (tl.arange(0, RUN // 8) * 8)[None, :, None, None]
-    each = each + tl.arange(0, 2)[None, None, None, :]
+    One axis for all but the pair, so that lanes can only be dealt out in this order. What is the same for a whole warp
+    is added to the pointer last, and becomes a part of the load.
+    """
+    place = tl.arange(0, TILES * (RUN // 8) * W * 32)
+    row = tl.minimum(place // (4 * W * RUN) * 8 + place // 4 % 8, rows - 1)
+    eighth = place // (32 * W) % (RUN // 8) * 8
+    column = place // 32 % W * RUN + place % 4 * 2
+    at = (x_ptr + k + row * stride_xm + column)[:, None] + eighth[:, None] + tl.arange(0, 2)[None, :]
     if EVEN:
-        return tl.load(each)
-    place = tl.arange(0, W * 32)
-    column = k + (place // 32 * RUN)[None, None, :, None] + (tl.arange(0, RUN // 8) * 8)[None, :, None, None]
-    return tl.load(each, mask=(column < K) & (tl.arange(0, 2) >= 0)[None, None, None, :], other=0.0)
+        return tl.load(at)
+    return tl.load(at, mask=(k + column + eighth < K)[:, None] & (tl.arange(0, 2) >= 0)[None, :], other=0.0)
 
 
 @triton.jit
@@ -125,7 +124,6 @@ def direct_kernel(
     x_ptr += first * stride_xm
     at = expert * scale_size + brick * (K // GROUP) * 16
     rows = (last - first).to(tl.int32)
-    at_x = _at_x(x_ptr, rows, stride_xm, W, RUN, TILES)
     acc = tl.zeros((W, ROWS, COLS), tl.float32)
     if AHEAD:
         next_low, next_high = _words(low_ptr, high_ptr, brick, 0, K, B, W, RUN, BITS)
@@ -136,8 +134,7 @@ def direct_kernel(
         else:
             low, high = _words(low_ptr, high_ptr, brick, k, K, B, W, RUN, BITS)
         scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN).to(tl.float32)
-        x = _pairs_of_x(at_x, k, K, W, RUN, EVEN)
-        at_x += STEP
+        x = _pairs_of_x(x_ptr, k, K, rows, stride_xm, W, RUN, TILES, EVEN)
         code, top = codes_from(low, high, BITS)
         w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
         w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 16, 2, 2, 2))
