@@ -64,7 +64,7 @@ def _streamed(config: Stream) -> Candidate:
 def _direct(config: Direct) -> Candidate:
     name = f"MMA direct {16 * config.bricks} rows, {config.warps} x {config.run}, {config.cols} cols"
     return Candidate(
-        name + ("" if config.ahead else ", not ahead"),
+        name + ("" if config.ahead else ", not ahead") + ("" if config.once else ", kept"),
         "MMA",
         lambda x, layer, out, **more: direct(x, layer.packed, out, config=config, **more),
         2 * config.cols,
@@ -114,6 +114,7 @@ CANDIDATES = {
             (
                 Direct(1, 4, 256),
                 Direct(1, 4, 256, ahead=False),
+                Direct(1, 4, 256, once=False),
                 Direct(1, 4, 128),
                 Direct(1, 8, 256),
                 Direct(1, 8, 128),

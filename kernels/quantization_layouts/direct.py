@@ -24,6 +24,7 @@ class Direct:
     run: int = 256  # columns that a warp takes at a time
     cols: int = 8  # rows of X at a time
     ahead: bool = True  # the next step's words are loaded before this one's are used
+    once: bool = True  # words are marked as first to leave the caches: nobody else wants them
 
 
 @triton.jit
@@ -47,13 +48,22 @@ def _pairs_of_x(
 
 @triton.jit
 def _words(
-    low_ptr, high_ptr, brick, k, K, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr, BITS: tl.constexpr
+    low_ptr,
+    high_ptr,
+    brick,
+    k,
+    K,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    BITS: tl.constexpr,
+    POLICY: tl.constexpr,
 ):
     """Words of both fields as they lie in memory: what is not looked at yet need not have come yet."""
-    low = words_of(low_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 4 if BITS >= 4 else 2, False)
+    low = words_of(low_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 4 if BITS >= 4 else 2, False, POLICY)
     high = low
     if BITS == 3 or BITS == 5:
-        high = words_of(high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 1, False)
+        high = words_of(high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 1, False, POLICY)
     return low, high
 
 
@@ -101,6 +111,7 @@ def direct_kernel(
     RUN: tl.constexpr,
     COLS: tl.constexpr,
     AHEAD: tl.constexpr,
+    POLICY: tl.constexpr,
 ):
     expert = tl.program_id(2).to(tl.int64)
     first, last = expert * M, expert * M + M
@@ -126,13 +137,13 @@ def direct_kernel(
     rows = (last - first).to(tl.int32)
     acc = tl.zeros((W, ROWS, COLS), tl.float32)
     if AHEAD:
-        next_low, next_high = _words(low_ptr, high_ptr, brick, 0, K, B, W, RUN, BITS)
+        next_low, next_high = _words(low_ptr, high_ptr, brick, 0, K, B, W, RUN, BITS, POLICY)
     for k in range(0, K, STEP):
         if AHEAD:
             low, high = next_low, next_high
-            next_low, next_high = _words(low_ptr, high_ptr, brick, k + STEP, K, B, W, RUN, BITS)
+            next_low, next_high = _words(low_ptr, high_ptr, brick, k + STEP, K, B, W, RUN, BITS, POLICY)
         else:
-            low, high = _words(low_ptr, high_ptr, brick, k, K, B, W, RUN, BITS)
+            low, high = _words(low_ptr, high_ptr, brick, k, K, B, W, RUN, BITS, POLICY)
         scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN).to(tl.float32)
         x = _pairs_of_x(x_ptr, k, K, rows, stride_xm, W, RUN, TILES, EVEN)
         code, top = codes_from(low, high, BITS)
@@ -185,6 +196,7 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
         RUN=config.run,
         COLS=config.cols,
         AHEAD=config.ahead,
+        POLICY="evict_first" if config.once else "",
         num_warps=config.warps,
         num_stages=1,
     )

@@ -25,6 +25,7 @@ def words_of(
     RUN: tl.constexpr,
     FIELD: tl.constexpr,
     EVEN: tl.constexpr,
+    POLICY: tl.constexpr = "",
 ):
     """(B, W, 32, words) of one field for RUN columns in B x W places; a lane takes 16 bytes at a time, or all it needs.
 
@@ -48,9 +49,10 @@ def words_of(
         offs += column // RUN % (SPAN // RUN) * WORDS  # a multiple of WORDS, as the compiler must see
     offs = offs[:, None] + word[None, :]
     if EVEN:
-        words = tl.load(at_ptr + offs)  # (B V W 32, WORDS)
+        words = tl.load(at_ptr + offs, eviction_policy=POLICY)  # (B V W 32, WORDS)
     else:
-        words = tl.load(at_ptr + offs, mask=((vector < across)[:, None]) & (word >= 0)[None, :], other=0)
+        mask = ((vector < across)[:, None]) & (word >= 0)[None, :]
+        words = tl.load(at_ptr + offs, mask=mask, other=0, eviction_policy=POLICY)
     words = tl.permute(tl.reshape(words, (B, V, W, 32, WORDS)), 0, 2, 3, 1, 4)
     return tl.reshape(words, (B, W, 32, WORDS * V))
 
