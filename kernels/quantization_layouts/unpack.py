@@ -25,7 +25,7 @@ def words_of(
     RUN: tl.constexpr,
     FIELD: tl.constexpr,
     EVEN: tl.constexpr,
-    POLICY: tl.constexpr = "",
+    POLICY: tl.constexpr,
 ):
     """(B, W, 32, words) of one field for RUN columns in B x W places; a lane takes 16 bytes at a time, or all it needs.
 
@@ -166,10 +166,10 @@ def codes_of(
 ):
     """Words of nibbles, (B, W, 32, RUN / 16), and those of the fifth bit (or the same again); see words_of."""
     FIRST: tl.constexpr = 4 if BITS >= 4 else 2
-    low = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN)
+    low = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN, "")
     high = low
     if BITS == 3 or BITS == 5:
-        high = words_of(high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, 1, EVEN)
+        high = words_of(high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, 1, EVEN, "")
     return codes_from(low, high, BITS)
 
 
