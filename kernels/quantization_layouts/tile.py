@@ -100,7 +100,7 @@ def tile_kernel(
             else:
                 w = w - tl.full([], MIDDLE, dtype)
         scale = of_groups(scale_ptr, at_scale, k // GROUP, groups, GROUP, RUN)
-        acc = tl.dot(w * scale, x.T, acc)
+        acc = tl.dot(w * scale, x.T, acc) + 0.0
     offs_n += brick * 16
     at_y = y_ptr + (first + offs_m)[:, None] * stride_ym + offs_n[None, :]
     tl.store(at_y, acc.T.to(y_ptr.dtype.element_ty), mask=mask_m[:, None] & (offs_n < N)[None, :])
