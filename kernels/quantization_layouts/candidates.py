@@ -8,9 +8,10 @@ import torch
 
 from kernels.quantization_layouts.arguments import must
 from kernels.quantization_layouts.dequantize import by_library, dequantize, library
+from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.stream import Stream, stream
-from kernels.quantization_layouts.tile import MIDDLE, NARROW, WIDE, WIDEST, Tile, tile
+from kernels.quantization_layouts.tile import MIDDLE, NARROW, WIDE, Tile, tile
 
 SIXTEEN = "16 bits"
 LIBRARY = "dequantize + library"
@@ -60,6 +61,17 @@ def _streamed(config: Stream) -> Candidate:
     )
 
 
+def _direct(config: Direct) -> Candidate:
+    name = f"MMA direct {16 * config.bricks} rows, {config.warps} x {config.run}, {config.cols} cols"
+    return Candidate(
+        name + ("" if config.ahead else ", not ahead") + ("" if config.once else ", kept"),
+        "MMA",
+        lambda x, layer, out, **more: direct(x, layer.packed, out, config=config, **more),
+        2 * config.cols,
+        1 if config.cols == 8 else config.cols // 2 + 1,
+    )
+
+
 def _tiled(config: Tile) -> Candidate:
     call = lambda x, layer, out, **more: tile(x, layer.packed, out, config=config, **more)  # noqa: E731
     name = f"MMA tile {16 * config.warps} x {config.cols}"
@@ -97,7 +109,29 @@ CANDIDATES = {
                 Stream(1, 8, 128, cols=64),
             ),
         ),
-        *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), Tile(4, 128), WIDE, WIDEST)),
+        *map(
+            _direct,
+            (
+                Direct(1, 4, 256),
+                Direct(1, 4, 256, ahead=False),
+                Direct(1, 4, 256, once=False),
+                Direct(1, 4, 128),
+                Direct(1, 8, 256),
+                Direct(1, 8, 128),
+                Direct(1, 16, 128),
+                Direct(2, 4, 256),
+                Direct(2, 8, 128),
+                Direct(4, 4, 128),
+                Direct(1, 4, 256, cols=16),
+                Direct(1, 8, 128, cols=16),
+                Direct(2, 4, 256, cols=16),
+                Direct(2, 8, 128, cols=16),
+                Direct(4, 4, 128, cols=16),
+                Direct(2, 4, 128, cols=32),
+                Direct(4, 4, 128, cols=32),
+            ),
+        ),
+        *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), Tile(4, 128), WIDE)),
         Candidate(
             LIBRARY, LIBRARY, lambda x, layer, out: library(x, layer.packed, out, layer.workspace()), least=8
         ),

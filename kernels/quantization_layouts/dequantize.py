@@ -108,5 +108,7 @@ def by_library(x, right, out, experts: int, each: int) -> torch.Tensor:
     """x times (K, N) or (experts, K, N), by cuBLAS on a GPU."""
     if experts == 1:
         return torch.matmul(x, right, out=out)
+    if out is None:
+        return torch.bmm(x.view(experts, each, -1), right).view(x.shape[0], -1)
     torch.bmm(x.view(experts, each, -1), right, out=out.view(experts, each, -1))
     return out

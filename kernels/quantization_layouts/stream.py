@@ -13,6 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.machines import machine
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.packed import FIELDS, SPAN, Packed
 from kernels.quantization_layouts.unpack import book_of, codes_of, numbers
@@ -182,7 +183,25 @@ def fitting(config: Stream, w: Packed) -> Stream:
         run //= 2
     while warps > 1 and run * warps > max(w.k, run):
         warps //= 2
-    return replace(config, run=run, warps=warps)
+    fits = replace(config, run=run, warps=warps)
+    while fits.stages > 1 and shared_bytes(fits, w) > shared_limit(w.device):
+        fits = replace(fits, stages=fits.stages - 1)
+    return fits
+
+
+def shared_bytes(config: Stream, w: Packed) -> int:
+    """What a program keeps on its way: words of 16-row bricks and rows of X a stage ahead, and sums across warps."""
+    columns = config.run * config.warps
+    rows, cols = 16 * config.bricks, config.cols if config.tensor else 1
+    step = rows * columns * w.bits // 8 + cols * columns * 2
+    return (config.stages - 1) * step + 4 * rows * cols * config.warps
+
+
+def shared_limit(device: torch.device) -> int:
+    """Bytes that one program may have: the GPU's own answer; a Hopper's where kernels are only compiled."""
+    if device.type != "cuda":
+        return machine("H200").sram_bytes
+    return torch.cuda.get_device_properties(device).shared_memory_per_block_optin
 
 
 def pick(w: Packed, rows: int) -> Stream:

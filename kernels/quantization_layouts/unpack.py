@@ -25,6 +25,7 @@ def words_of(
     RUN: tl.constexpr,
     FIELD: tl.constexpr,
     EVEN: tl.constexpr,
+    POLICY: tl.constexpr,
 ):
     """(B, W, 32, words) of one field for RUN columns in B x W places; a lane takes 16 bytes at a time, or all it needs.
 
@@ -48,9 +49,10 @@ def words_of(
         offs += column // RUN % (SPAN // RUN) * WORDS  # a multiple of WORDS, as the compiler must see
     offs = offs[:, None] + word[None, :]
     if EVEN:
-        words = tl.load(at_ptr + offs)  # (B V W 32, WORDS)
+        words = tl.load(at_ptr + offs, eviction_policy=POLICY)  # (B V W 32, WORDS)
     else:
-        words = tl.load(at_ptr + offs, mask=((vector < across)[:, None]) & (word >= 0)[None, :], other=0)
+        mask = ((vector < across)[:, None]) & (word >= 0)[None, :]
+        words = tl.load(at_ptr + offs, mask=mask, other=0, eviction_policy=POLICY)
     words = tl.permute(tl.reshape(words, (B, V, W, 32, WORDS)), 0, 2, 3, 1, 4)
     return tl.reshape(words, (B, W, 32, WORDS * V))
 
@@ -164,12 +166,20 @@ def codes_of(
 ):
     """Words of nibbles, (B, W, 32, RUN / 16), and those of the fifth bit (or the same again); see words_of."""
     FIRST: tl.constexpr = 4 if BITS >= 4 else 2
-    code = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN)
-    code = nibbles(code, FIRST)
+    low = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN, "")
+    high = low
+    if BITS == 3 or BITS == 5:
+        high = words_of(high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, 1, EVEN, "")
+    return codes_from(low, high, BITS)
+
+
+@triton.jit
+def codes_from(low, high, BITS: tl.constexpr):
+    """The same from the words of both fields as they were loaded."""
+    code = nibbles(low, 4 if BITS >= 4 else 2)
     top = code
     if BITS == 3 or BITS == 5:
-        top = words_of(high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, 1, EVEN)
-        top = nibbles(top, 1)
+        top = nibbles(high, 1)
         if BITS == 3:
             code = code | (top << 2)
     return code, top

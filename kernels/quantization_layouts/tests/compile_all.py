@@ -15,7 +15,7 @@ from kernels.quantization_layouts.candidates import CANDIDATES, SIXTEEN, Layer
 from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
 from kernels.quantization_layouts.stream import Stream, stream
-from kernels.quantization_layouts.tile import MIDDLE, WIDEST, tile
+from kernels.quantization_layouts.tile import MIDDLE, WIDE, tile
 from kernels.tests.compiled import facts_of, kernels
 
 N, K = 5120, 2048
@@ -80,7 +80,7 @@ def main():
     bf16 = weight(cases.Case(1, N, K, dtype="bf16"))
     found["stream bf16 90"] = about(lambda: stream(x.bfloat16(), bf16), 90)
     found["scalar int4 90"] = about(lambda: stream(x, int4, config=Stream(tensor=False)), 90)
-    found["wide k4 90"] = about(lambda: tile(many, k4, config=WIDEST), 90)
+    found["wide k4 90"] = about(lambda: tile(many, k4, config=WIDE), 90)
     found["dequantize k4 90"] = about(lambda: dequantize(k4), 90)
     found["dequantize transposed k4 90"] = about(lambda: dequantize(k4, transposed=True), 90)
     for target in (80, 100):

@@ -10,6 +10,7 @@ from kernels.compare import relative_error
 from kernels.machines import machine
 from kernels.quantization_layouts import cases, cost, reference
 from kernels.quantization_layouts.dequantize import dequantize, library
+from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.packed import pack
 from kernels.quantization_layouts.stream import Stream, stream
 from kernels.quantization_layouts.tile import Tile, tile
@@ -46,6 +47,13 @@ def test_stream_is_the_product(case, unit):
     right(case, stream(x, w, filled(x, w), config=STREAMS[unit]), expected)
 
 
+@pytest.mark.parametrize("config", (Direct(1, 2, 256), Direct(2, 1, 256, 16, False)), ids=str)
+@pytest.mark.parametrize("case", cases.CORRECT, ids=lambda c: c.name)
+def test_direct_is_the_product(case, config):
+    x, w, expected = drawn(case)
+    right(case, direct(x, w, filled(x, w), config=config), expected)
+
+
 @pytest.mark.parametrize("case", cases.MANY_ROWS, ids=lambda c: c.name)
 def test_tile_is_the_product(case):
     x, w, expected = drawn(case)
@@ -57,6 +65,7 @@ def test_experts_in_one_launch(case):
     x, w, expected = drawn(case)
     right(case, stream(x, w, filled(x, w)), expected)
     right(case, stream(x, w, filled(x, w), config=STREAMS["scalar"]), expected)
+    right(case, direct(x, w, filled(x, w)), expected)
     right(case, tile(x, w, filled(x, w), config=Tile(4, 16)), expected)
     right(case, library(x, w, filled(x, w)), expected)
 
@@ -96,6 +105,7 @@ def test_ragged_experts_of_any_form(rows, form, group, dtype, n, groups, seed):
     for launch, config in (
         (stream, STREAMS["scalar"]),
         (stream, STREAMS["tensor cores"]),
+        (direct, Direct(1, 2, 256)),
         (tile, Tile(4, 16)),
     ):
         out = launch(a, w, filled(a, w), offsets, max(rows), config)
@@ -106,7 +116,7 @@ def test_what_lies_outside_a_view_is_left_alone():
     case = cases.CORRECT[1]
     x, w, expected = drawn(case)
     home = torch.zeros(case.m + 2, case.n + 6, device=DEVICE, dtype=x.dtype)
-    for launch in (stream, tile):
+    for launch in (stream, direct, tile):
         view = home[1:-1, 2 : 2 + case.n]
         right(case, launch(x, w, view), expected)
         view.zero_()
@@ -116,7 +126,7 @@ def test_what_lies_outside_a_view_is_left_alone():
 def test_infinite_activations_are_not_hidden():
     x, w, _ = drawn(cases.CORRECT[0])
     x[0, 5] = float("inf")
-    for launch in (stream, tile):
+    for launch in (stream, direct, tile):
         assert not launch(x, w).isfinite().any()
 
 
@@ -126,6 +136,7 @@ def test_rows_that_are_not_dense_or_start_off_16_bytes():
     home = torch.randn(case.m, 2 * case.k + 3, device=DEVICE).to(x.dtype)
     home[:, 3::2] = x
     right(case, stream(home[:, 3::2], w), expected)
+    right(case, direct(home[:, 3::2], w), expected)
     home[:, 1 : case.k + 1] = x
     right(case, tile(home[:, 1 : case.k + 1], w), expected)
 
@@ -133,7 +144,7 @@ def test_rows_that_are_not_dense_or_start_off_16_bytes():
 def test_no_rows_and_no_launch():
     _, w, _ = drawn(cases.CORRECT[0])
     nothing = torch.empty(0, w.k, device=DEVICE, dtype=w.dtype)
-    assert stream(nothing, w).shape == tile(nothing, w).shape == (0, w.n)
+    assert stream(nothing, w).shape == direct(nothing, w).shape == tile(nothing, w).shape == (0, w.n)
 
 
 def test_packed_weights_take_the_bits_that_they_promise():

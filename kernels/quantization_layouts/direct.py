@@ -1,0 +1,214 @@
+"""A few rows times a packed weight, each lane by itself: what an operand wants of it, it loads, and nothing is exchanged.
+
+The same stream as stream.py's, with the same cut among warps, but X and the scales come as the words do: each lane asks
+for the numbers that meet its own weights (the L1 answers, since X is small and neighbours ask for the same). So a step
+has no barrier and no shared memory, warps drift apart as the memory serves them, and the words of the next step are on
+their way while this one's are multiplied. One sum across warps ends it: the same bits at every run.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.packed import FIELDS, SPAN, Packed
+from kernels.quantization_layouts.unpack import book_of, codes_from, numbers, words_of
+
+
+@dataclass(frozen=True)
+class Direct:
+    bricks: int = 1  # of 16 rows
+    warps: int = 4
+    run: int = 256  # columns that a warp takes at a time
+    cols: int = 8  # rows of X at a time
+    ahead: bool = True  # the next step's words are loaded before this one's are used
+    once: bool = True  # words are marked as first to leave the caches: nobody else wants them
+
+
+@triton.jit
+def _pairs_of_x(
+    x_ptr, k, K, rows, stride_xm, W: tl.constexpr, RUN: tl.constexpr, TILES: tl.constexpr, EVEN: tl.constexpr
+):
+    """(TILES RUN / 8 W 32, 2): lane 4 n + p has columns 2 p and 2 p + 1 of every eight of X's row n, or of its last.
+
+    One axis for all but the pair, so that lanes can only be dealt out in this order. What is the same for a whole warp
+    is added to the pointer last, and becomes a part of the load.
+    """
+    place = tl.arange(0, TILES * (RUN // 8) * W * 32)
+    row = tl.minimum(place // (4 * W * RUN) * 8 + place // 4 % 8, rows - 1)
+    eighth = place // (32 * W) % (RUN // 8) * 8
+    column = place // 32 % W * RUN + place % 4 * 2
+    at = (x_ptr + k + row * stride_xm + column)[:, None] + eighth[:, None] + tl.arange(0, 2)[None, :]
+    if EVEN:
+        return tl.load(at)
+    return tl.load(at, mask=(k + column + eighth < K)[:, None] & (tl.arange(0, 2) >= 0)[None, :], other=0.0)
+
+
+@triton.jit
+def _words(
+    low_ptr,
+    high_ptr,
+    brick,
+    k,
+    K,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    BITS: tl.constexpr,
+    POLICY: tl.constexpr,
+):
+    """Words of both fields as they lie in memory: what is not looked at yet need not have come yet."""
+    low = words_of(low_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 4 if BITS >= 4 else 2, False, POLICY)
+    high = low
+    if BITS == 3 or BITS == 5:
+        high = words_of(high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 1, False, POLICY)
+    return low, high
+
+
+@triton.jit
+def _groups(at_ptr, at, k, K, GROUP: tl.constexpr, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr):
+    """(PARTS, B, 2, W, 32) scales or zero points: lane 4 r + p has those of rows r and r + 8 of each brick."""
+    PARTS: tl.constexpr = RUN // GROUP
+    place = tl.arange(0, PARTS * B * 2 * W * 32)
+    half = place // (32 * W) % 2 * 8
+    brick = place // (64 * W) % B
+    group = k // GROUP + place // 32 % W * PARTS + place // (64 * W * B)
+    groups = K // GROUP
+    offs = at + (brick * groups + group) * 16 + half + place % 32 // 4
+    found = tl.load(at_ptr + offs, mask=group < groups, other=0)
+    return tl.reshape(found, (PARTS, B, 2, W, 8, 4))
+
+
+@triton.jit(do_not_specialize=["M"])  # one compiled kernel for every M
+def direct_kernel(
+    low_ptr,
+    high_ptr,
+    scale_ptr,
+    zero_ptr,
+    book_ptr,
+    filled,
+    x_ptr,
+    y_ptr,
+    offsets_ptr,
+    M,
+    N,
+    K,
+    low_size,
+    high_size,
+    scale_size,
+    stride_xm,
+    stride_ym,
+    KIND: tl.constexpr,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HAS_ZEROS: tl.constexpr,
+    RAGGED: tl.constexpr,
+    EVEN: tl.constexpr,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    COLS: tl.constexpr,
+    AHEAD: tl.constexpr,
+    POLICY: tl.constexpr,
+):
+    expert = tl.program_id(2).to(tl.int64)
+    first, last = expert * M, expert * M + M
+    if RAGGED:
+        first = tl.load(offsets_ptr + expert).to(tl.int64)
+        last = tl.load(offsets_ptr + expert + 1).to(tl.int64)
+    first += tl.program_id(1) * COLS
+    if first >= last:
+        return
+    dtype: tl.constexpr = x_ptr.dtype.element_ty
+    MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
+    PARTS: tl.constexpr = RUN // GROUP
+    G: tl.constexpr = PARTS * W
+    ROWS: tl.constexpr = 16 * B
+    STEP: tl.constexpr = RUN * W
+    TILES: tl.constexpr = COLS // 8
+    brick = tl.program_id(0) * B
+    book = book_of(book_ptr, BITS) if KIND == "book" else ((K, K), (K, K))
+    low_ptr += expert * low_size
+    high_ptr += expert * high_size
+    x_ptr += first * stride_xm
+    at = expert * scale_size + brick * (K // GROUP) * 16
+    rows = (last - first).to(tl.int32)
+    acc = tl.zeros((W, ROWS, COLS), tl.float32)
+    if AHEAD:
+        next_low, next_high = _words(low_ptr, high_ptr, brick, 0, K, B, W, RUN, BITS, POLICY)
+    for k in range(0, K, STEP):
+        if AHEAD:
+            low, high = next_low, next_high
+            next_low, next_high = _words(low_ptr, high_ptr, brick, k + STEP, K, B, W, RUN, BITS, POLICY)
+        else:
+            low, high = _words(low_ptr, high_ptr, brick, k, K, B, W, RUN, BITS, POLICY)
+        scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN).to(tl.float32)
+        x = _pairs_of_x(x_ptr, k, K, rows, stride_xm, W, RUN, TILES, EVEN)
+        code, top = codes_from(low, high, BITS)
+        w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
+        w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 16, 2, 2, 2))
+        if KIND == "int4":
+            if HAS_ZEROS:
+                zero = _groups(zero_ptr, at, k, K, GROUP, B, W, RUN).to(tl.float32)
+                zero = tl.permute((zero + (MIDDLE - 8)).to(dtype), 1, 3, 4, 5, 0, 2)
+                w = w - tl.reshape(zero, (B, W, 8, 4, PARTS, 1, 1, 2, 1))
+            else:
+                w = w - tl.full([], MIDDLE, dtype)
+        # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
+        w = tl.reshape(tl.permute(w, 4, 1, 0, 7, 2, 5, 3, 6, 8), (G, ROWS, GROUP))
+        x = tl.reshape(x, (TILES, PARTS, GROUP // 16, 2, W, 8, 4, 2))
+        x = tl.reshape(tl.permute(x, 1, 4, 2, 6, 3, 7, 0, 5), (G, GROUP, COLS))
+        scale = tl.reshape(tl.permute(scale, 0, 3, 1, 2, 4, 5), (G, ROWS, 1, 4, 1))
+        part = tl.reshape(tl.dot(w, x), (G, ROWS, TILES, 4, 2)) * scale
+        acc += tl.sum(tl.reshape(part, (PARTS, W, ROWS, COLS)), 0)
+    offs_n = brick * 16 + tl.arange(0, ROWS)
+    offs_m = tl.arange(0, COLS)
+    at_y = y_ptr + (first + offs_m)[None, :] * stride_ym + offs_n[:, None]
+    y = tl.sum(acc, 0).to(y_ptr.dtype.element_ty)
+    tl.store(at_y, y, mask=(offs_n < N)[:, None] & (offs_m < rows)[None, :])
+
+
+def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | None = None) -> torch.Tensor:
+    """out (rows, N) = x (rows, K) times the packed weight; arguments as of stream()."""
+    x, out, each = check_layer(x, w, out, offsets, most)
+    if not out.numel():
+        return out
+    config = fitting(config or Direct(), w)
+    grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, config.cols), w.experts)
+    direct_kernel[grid](
+        *w.operands,
+        x,
+        out,
+        x if offsets is None else offsets,
+        each,
+        w.n,
+        w.k,
+        *w.expert_sizes,
+        x.stride(0),
+        out.stride(0),
+        **w.constants,
+        RAGGED=offsets is not None,
+        EVEN=w.k % (config.run * config.warps) == 0,
+        B=config.bricks,
+        W=config.warps,
+        RUN=config.run,
+        COLS=config.cols,
+        AHEAD=config.ahead,
+        POLICY="evict_first" if config.once else "",
+        num_warps=config.warps,
+        num_stages=1,
+    )
+    return out
+
+
+def fitting(config: Direct, w: Packed) -> Direct:
+    """The configuration with no longer runs than K has for its warps, and no shorter than a vector covers."""
+    least = max(w.group, *(SPAN[field] for field in FIELDS[w.bits]))
+    run, warps = max(config.run, least), config.warps
+    while run > least and run * warps > w.k:
+        run //= 2
+    while warps > 1 and run * warps > max(w.k, run):
+        warps //= 2
+    return replace(config, run=run, warps=warps)
