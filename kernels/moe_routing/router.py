@@ -1,0 +1,120 @@
+"""Router scores, top-k and the block's histogram in one launch; for a few tokens the whole order as well.
+
+Programs share a block of tokens, each multiplying it with some experts' rows of the router. Who arrives last chooses for
+the block: it sees all logits, counts the picks, and, where there is but one block, gives every pick its row at once.
+"""
+
+import triton
+import triton.language as tl
+
+from kernels.moe_routing.order import order_block
+from kernels.moe_routing.top_k import choose
+
+
+@triton.jit
+def scores_of(
+    x_ptr,
+    router_ptr,
+    T,
+    H,
+    stride_xm,
+    E: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+):
+    """(BLOCK_T, BLOCK_E) of x times the router's rows, which lie one behind the other."""
+    offs_t = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    offs_e = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
+    offs_h = tl.arange(0, BLOCK_H)
+    x_ptrs = x_ptr + offs_t.to(tl.int64)[:, None] * stride_xm + offs_h[None, :]
+    r_ptrs = router_ptr + offs_e[:, None] * H + offs_h[None, :]
+    acc = tl.zeros((BLOCK_T, BLOCK_E), tl.float32)
+    for h in range(0, H, BLOCK_H):
+        mask_h = (offs_h < H - h)[None, :]
+        x = tl.load(x_ptrs + h, mask=(offs_t < T)[:, None] & mask_h, other=0.0)  # (BLOCK_T, BLOCK_H)
+        r = tl.load(r_ptrs + h, mask=(offs_e < E)[:, None] & mask_h, other=0.0)  # (BLOCK_E, BLOCK_H)
+        acc = tl.dot(x, r.T, acc)
+    return acc
+
+
+@triton.jit(do_not_specialize=["T", "tiles"])
+def router_kernel(
+    x_ptr,
+    router_ptr,
+    bias_ptr,
+    logits_ptr,
+    arrived_ptr,
+    chosen_ptr,
+    weights_ptr,
+    counts_ptr,
+    starts_ptr,
+    offsets_ptr,
+    picks_ptr,
+    place_ptr,
+    tile_expert_ptr,
+    tile_rows_ptr,
+    T,
+    tiles,
+    H,
+    stride_xm,
+    E: tl.constexpr,
+    SHARED: tl.constexpr,
+    TOP_K: tl.constexpr,
+    SCORES: tl.constexpr,
+    RENORMALISE: tl.constexpr,
+    GROUPS: tl.constexpr,
+    KEPT: tl.constexpr,
+    SCALE: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+    EP: tl.constexpr,
+    XP: tl.constexpr,
+    KP: tl.constexpr,
+    GP: tl.constexpr,
+    PP: tl.constexpr,
+    TILE: tl.constexpr,
+    ORDER: tl.constexpr,
+):
+    block = tl.program_id(0)
+    acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, BLOCK_T, BLOCK_E, BLOCK_H)
+    offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
+    mask_t = (offs_t < T)[:, None]
+    offs_b = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
+    tl.store(logits_ptr + offs_t[:, None] * E + offs_b[None, :], acc, mask=mask_t & (offs_b < E)[None, :])
+    last = tl.num_programs(1) - 1
+    tl.debug_barrier()  # all threads have written before one of them says so
+    if tl.atomic_add(arrived_ptr + block, 1, sem="acq_rel") != last:
+        return
+    tl.store(arrived_ptr + block, 0)  # ready for the next launch
+    PICKS: tl.constexpr = TOP_K + SHARED
+    offs_e = tl.arange(0, EP)
+    offs_k = tl.arange(0, KP)
+    logits = tl.load(
+        logits_ptr + offs_t[:, None] * E + offs_e[None, :], mask=mask_t & (offs_e < E)[None, :], other=0.0
+    )  # (BLOCK_T, EP)
+    chosen, weights = choose(
+        logits, bias_ptr, E, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE, HAS_BIAS, EP, KP, GP
+    )
+    is_routed = (offs_k < TOP_K)[None, :]
+    chosen = tl.where(
+        is_routed, chosen, E - TOP_K + offs_k[None, :]
+    )  # the shared experts follow, with weight 1
+    at = offs_t[:, None] * PICKS + offs_k[None, :]
+    mask = mask_t & (offs_k < PICKS)[None, :]
+    tl.store(chosen_ptr + at, chosen, mask=mask)
+    tl.store(weights_ptr + at, tl.where(is_routed, weights, 1.0), mask=mask)
+    tl.debug_barrier()
+    first = block * BLOCK_T * PICKS
+    end = tl.minimum(first + BLOCK_T * PICKS, T * PICKS)
+    offs_p = first + tl.arange(0, PP)
+    mine = tl.load(chosen_ptr + offs_p, mask=offs_p < end, other=0)
+    counts = tl.histogram(mine, XP, mask=offs_p < end)
+    if ORDER:
+        tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
+        nobody = tl.zeros((XP,), tl.int32)
+        order_block(chosen_ptr, starts_ptr, tables, counts, nobody, tiles, 0, 1, 0, end, E + SHARED, XP, TILE)
+    else:
+        tl.store(counts_ptr + block * XP + tl.arange(0, XP), counts)
