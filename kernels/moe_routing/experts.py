@@ -99,15 +99,15 @@ def experts_kernel(
     tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=(picks >= 0)[:, None] & (offs_n < N)[None, :])
 
 
-# By rows of a tile. Bytes under way decide up to 64 rows, the tensor cores at 128.
+# By rows of a tile. Up to 64 rows bytes under way decide: two programs on a multiprocessor, one streams while the other
+# starts or ends. At 128 the tensor cores decide.
 CONFIGS = {
-    16: Config(64, 128, 4, 4),
-    32: Config(64, 128, 4, 4),
-    64: Config(64, 64, 4, 6),
+    16: Config(32, 128, 4, 4),
+    32: Config(32, 128, 4, 4),
+    64: Config(64, 64, 4, 4),
     128: Config(128, 64, 8, 4, group=16),
 }
-# The same for small shared memory: sm_86 and sm_89 have 99 KB.
-LEAST_STAGES = 2
+LEAST_STAGES = 2  # where shared memory is small: sm_86 and sm_89 have 99 KB
 
 
 def gate_up(x, weight, found: Routed, picks: int, out=None, config: Config | None = None) -> torch.Tensor:
