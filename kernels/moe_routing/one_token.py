@@ -5,11 +5,26 @@ expert side by side, then down, whose programs own columns of the output and wal
 picks. Weights are read once, h stays in the L2, and nothing but the answer is left to write.
 """
 
+from dataclasses import dataclass
+
 import torch
 import triton
 import triton.language as tl
 
 from kernels.moe_routing.routed import Routed
+
+
+@dataclass(frozen=True)
+class Config:
+    """Rows of a weight that a program owns, columns that it takes at a time, steps under way."""
+
+    rows: int
+    columns: int
+    stages: int = 3
+    warps: int = 4
+
+
+GATE_UP, DOWN = Config(16, 512), Config(8, 1024)
 
 
 @triton.jit
@@ -78,12 +93,11 @@ def down_kernel(
     tl.store(out_ptr + offs_n, acc.to(out_ptr.dtype.element_ty), mask=offs_n < N)
 
 
-def one_token(x, experts, found: Routed, out) -> torch.Tensor:
+def one_token(x, experts, found: Routed, out, first: Config = GATE_UP, second: Config = DOWN) -> torch.Tensor:
     """out (1, hidden) of x (1, hidden)."""
     picks, wide = found.chosen.shape[1], experts.intermediate
     h = torch.empty(picks, wide, dtype=x.dtype, device=x.device)
-    rows = 16 if picks * wide >= 4096 else 4
-    gate_up_kernel[(triton.cdiv(wide, rows), picks)](
+    gate_up_kernel[(triton.cdiv(wide, first.rows), picks)](
         x,
         experts.gate_up,
         h,
@@ -91,13 +105,9 @@ def one_token(x, experts, found: Routed, out) -> torch.Tensor:
         wide,
         experts.hidden,
         experts.gate_up.stride(0),
-        BLOCK_N=rows,
-        BLOCK_K=min(512, triton.next_power_of_2(experts.hidden)),
-        STAGES=3,
-        num_warps=4,
+        **_blocks(first, experts.hidden),
     )
-    rows = 8 if experts.hidden >= 1024 else 2
-    down_kernel[(triton.cdiv(experts.hidden, rows),)](
+    down_kernel[(triton.cdiv(experts.hidden, second.rows),)](
         h,
         experts.down,
         out,
@@ -107,9 +117,15 @@ def one_token(x, experts, found: Routed, out) -> torch.Tensor:
         wide,
         experts.down.stride(0),
         PICKS=picks,
-        BLOCK_N=rows,
-        BLOCK_K=min(1024, triton.next_power_of_2(wide)),
-        STAGES=3,
-        num_warps=4,
+        **_blocks(second, wide),
     )
     return out
+
+
+def _blocks(config: Config, k: int) -> dict:
+    return {
+        "BLOCK_N": config.rows,
+        "BLOCK_K": min(config.columns, triton.next_power_of_2(k)),
+        "STAGES": config.stages,
+        "num_warps": config.warps,
+    }
