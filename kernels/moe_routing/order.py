@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 EMPTY = tl.constexpr(-1)
-TILES_AT_ONCE = tl.constexpr(16)
+TILES_AT_ONCE = tl.constexpr(8)
 PICKS_AT_ONCE = tl.constexpr(128)
 COMPARED = tl.constexpr(32)
 

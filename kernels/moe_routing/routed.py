@@ -14,7 +14,6 @@ from kernels.moe_routing.order import order_kernel
 from kernels.moe_routing.router import router_kernel
 from kernels.moe_routing.rules import Rule
 
-ONE_BLOCK = 16  # tokens that one program orders alone, in the router's launch
 TILES = (1, 16, 32, 64, 128)
 
 
@@ -72,9 +71,11 @@ def counters_of(device) -> Counters:
     return _counters[key]
 
 
-def block_tokens(tokens: int) -> int:
-    """Few enough that blocks fill the GPU, many enough that the router is not read too often."""
-    return 16 if tokens <= 2048 else 32 if tokens <= 8192 else 64
+def block_tokens(tokens: int, experts: int) -> int:
+    """Few enough that blocks fill the GPU and their logits stay in registers; more, and the router is read less often."""
+    if tokens <= 2048 or experts > 256:
+        return 16
+    return 64 if tokens > 8192 and experts <= 128 else 32
 
 
 def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, copy: bool = False) -> Routed:
@@ -94,7 +95,7 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         found.offsets.zero_()
         found.rows = x.new_empty(0, hidden) if copy else None
         return found
-    block = block_tokens(tokens)
+    block, ep = block_tokens(tokens, experts), max(16, triton.next_power_of_2(experts))
     blocks, xp = triton.cdiv(tokens, block), triton.next_power_of_2(experts + shared)
     logits = torch.empty(tokens, experts, dtype=torch.float32, device=x.device)
     scratch = torch.empty(2, blocks, xp, dtype=torch.int32, device=x.device)
@@ -122,14 +123,14 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         BLOCK_T=block,
         BLOCK_E=block_e,
         BLOCK_H=128,
-        EP=max(16, triton.next_power_of_2(experts)),
+        EP=ep,
         KP=triton.next_power_of_2(picks),
         GP=triton.next_power_of_2(rule.groups),
         PP=triton.next_power_of_2(block * picks),
         ORDER=in_one,
         **shapes,
-        num_warps=4 if block == 16 else 8,
-        num_stages=4,
+        num_warps=8 if block * ep > 2048 else 4,
+        num_stages=3,
     )
     if not in_one:
         found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None

@@ -73,7 +73,7 @@ def same_order(found, expected: reference.Order):
     assert np.array_equal(to_numpy(found.tile_rows), np.pad(real, (0, found.tiles - tiles)))
 
 
-@settings(max_examples=16)
+@settings(max_examples=12)
 @given(
     tokens=st.integers(0, 70),
     experts=st.integers(1, 20),
@@ -108,7 +108,7 @@ def test_any_routing_is_ordered_as_the_reference_does(
         assert np.array_equal(rows, reference.permute(to_numpy(x), expected)[real])
 
 
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(
     loads=st.lists(st.integers(0, 40), min_size=1, max_size=5),
     tile=st.sampled_from((16, 32, 64)),
