@@ -75,7 +75,7 @@ def _produce(descs, rings, tables, sizes, GATED: gl.constexpr, GROUP: gl.constex
     x_ring, w_ring, full, empty = rings
     tile_expert_ptr, tile_rows_ptr = tables
     tiles_m, tiles_n, steps, outputs = sizes
-    STAGES: gl.constexpr = w_ring.shape[0] // 2
+    STAGES: gl.constexpr = w_ring.shape[0]
     BLOCK_K: gl.constexpr = w_ring.shape[2]
     BYTES: gl.constexpr = CONSUMERS * x_desc.block_type.nbytes + 2 * w_desc.block_type.nbytes
     count = 0
@@ -94,8 +94,9 @@ def _produce(descs, rings, tables, sizes, GATED: gl.constexpr, GROUP: gl.constex
             mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
             ready = full.index(stage)
             mbarrier.expect(ready, BYTES)
-            tma.async_copy_global_to_shared(w_desc, [first, k], ready, w_ring.index(stage * 2))
-            tma.async_copy_global_to_shared(w_desc, [second, k], ready, w_ring.index(stage * 2 + 1))
+            w = w_ring.index(stage)
+            tma.async_copy_global_to_shared(w_desc, [first, k], ready, w.slice(0, HALF))
+            tma.async_copy_global_to_shared(w_desc, [second, k], ready, w.slice(HALF, HALF))
             for i in gl.static_range(CONSUMERS):
                 row = (tile * CONSUMERS + i) * ROWS
                 tma.async_copy_global_to_shared(x_desc, [row, k], ready, x_ring.index(stage * CONSUMERS + i))
@@ -117,31 +118,29 @@ def _consume(
     x_ring, w_ring, full, empty = rings
     tile_expert_ptr, tile_rows_ptr = tables
     tiles_m, tiles_n, steps, outputs = sizes
-    STAGES: gl.constexpr = w_ring.shape[0] // 2
-    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HALF, 16])
+    STAGES: gl.constexpr = w_ring.shape[0]
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 2 * HALF, 16])
     count = 0
     for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
         tile, tile_n = tile_of(t, tiles_m, tiles_n, GROUP)
         if gl.load(tile_rows_ptr + tile) > WHICH * ROWS:
-            acc = gl.zeros([ROWS, HALF], gl.float32, layout)
-            more = gl.zeros([ROWS, HALF], gl.float32, layout)
+            acc = gl.zeros([ROWS, 2 * HALF], gl.float32, layout)
             for step in range(steps):
                 stage = (count + step) % STAGES
                 mbarrier.wait(full.index(stage), (count + step) // STAGES & 1)
                 x = x_ring.index(stage * CONSUMERS + WHICH)
-                acc = warpgroup_mma(x, w_ring.index(stage * 2).permute((1, 0)), acc, is_async=True)
-                more = warpgroup_mma(x, w_ring.index(stage * 2 + 1).permute((1, 0)), more, is_async=True)
-                acc, more = warpgroup_mma_wait(2, deps=(acc, more))
+                acc = warpgroup_mma(x, w_ring.index(stage).permute((1, 0)), acc, is_async=True)
+                acc = warpgroup_mma_wait(1, deps=(acc,))
                 mbarrier.arrive(empty.index((count + step + STAGES - 1) % STAGES), pred=step > 0)
-            acc, more = warpgroup_mma_wait(0, deps=(acc, more))
+            acc = warpgroup_mma_wait(0, deps=(acc,))
             mbarrier.arrive(empty.index((count + steps + STAGES - 1) % STAGES))
             row = (tile * CONSUMERS + WHICH) * ROWS
             if GATED:
-                y = acc / (1.0 + gl.exp(-acc)) * more
+                gate, up = columns(acc, 2)
+                y = gate / (1.0 + gl.exp(-gate)) * up
                 store(y_desc, buffers, y, row, tile_n * HALF, WHICH, BUFFERS)
             else:
                 store(y_desc, buffers, acc, row, tile_n * 2 * HALF, WHICH, BUFFERS)
-                store(y_desc, buffers, more, row, tile_n * 2 * HALF + HALF, WHICH, BUFFERS)
         else:  # no real row: only let the ring turn
             for step in range(steps):
                 stage = (count + step) % STAGES
@@ -171,7 +170,7 @@ def experts_hopper_kernel(
     x_ring = gl.allocate_shared_memory(
         x_desc.dtype, [STAGES * CONSUMERS] + x_desc.block_type.shape, x_desc.layout
     )
-    w_ring = gl.allocate_shared_memory(w_desc.dtype, [STAGES * 2] + w_desc.block_type.shape, w_desc.layout)
+    w_ring = gl.allocate_shared_memory(w_desc.dtype, [STAGES, 2 * HALF, BLOCK_K], w_desc.layout)
     buffers = gl.allocate_shared_memory(
         y_desc.dtype, [CONSUMERS * BUFFERS] + y_desc.block_type.shape, y_desc.layout
     )
