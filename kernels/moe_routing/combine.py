@@ -8,13 +8,23 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.moe_routing.early import begin, early
 from kernels.moe_routing.routed import Routed
 
 
 @triton.jit
 def combine_kernel(
-    rows_ptr, weights_ptr, place_ptr, out_ptr, H, stride_om, PICKS: tl.constexpr, BLOCK_H: tl.constexpr
+    rows_ptr,
+    weights_ptr,
+    place_ptr,
+    out_ptr,
+    H,
+    stride_om,
+    PICKS: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    begin(EARLY)
     token = tl.program_id(0)
     offs_h = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
     mask_h = offs_h < H
@@ -43,6 +53,7 @@ def combine(rows, found: Routed, out=None) -> torch.Tensor:
             out.stride(0),
             PICKS=picks,
             BLOCK_H=block,
+            **early(rows),
             num_warps=4,
         )
     return out

@@ -9,6 +9,8 @@ does not need of it is marked as nobody's.
 import triton
 import triton.language as tl
 
+from kernels.moe_routing.early import begin
+
 EMPTY = tl.constexpr(-1)
 TILES_AT_ONCE = tl.constexpr(8)
 PICKS_AT_ONCE = tl.constexpr(128)
@@ -156,7 +158,9 @@ def order_kernel(
     COPY: tl.constexpr,
     TOKENS: tl.constexpr,
     COLUMNS: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    begin(EARLY)
     block, blocks = tl.program_id(0), tl.num_programs(0)
     total, before = counts_of(counts_ptr, block, blocks, XP)
     tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)

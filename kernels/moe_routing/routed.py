@@ -10,6 +10,7 @@ import torch
 import triton
 
 from kernels.moe_routing.arguments import check_router, must
+from kernels.moe_routing.early import early
 from kernels.moe_routing.order import order_kernel
 from kernels.moe_routing.router import router_kernel
 from kernels.moe_routing.rules import Rule
@@ -129,6 +130,7 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         PP=triton.next_power_of_2(block * picks),
         ORDER=in_one,
         **shapes,
+        **early(x),
         num_warps=8 if block * ep > 2048 else 4,
         num_stages=3,
     )
@@ -156,6 +158,7 @@ def _order(
         X=experts,
         **shapes,
         COPY=found.rows is not None,
+        **early(x),
         TOKENS=4,
         COLUMNS=min(1024, triton.next_power_of_2(x.shape[1])),
         num_warps=8,

@@ -7,6 +7,7 @@ the block: it sees all logits, counts the picks, and, where there is but one blo
 import triton
 import triton.language as tl
 
+from kernels.moe_routing.early import begin
 from kernels.moe_routing.order import order_block
 from kernels.moe_routing.top_k import choose
 
@@ -77,7 +78,9 @@ def router_kernel(
     PP: tl.constexpr,
     TILE: tl.constexpr,
     ORDER: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    begin(EARLY)
     block = tl.program_id(0)
     acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, BLOCK_T, BLOCK_E, BLOCK_H)
     offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
