@@ -7,6 +7,7 @@ import torch
 from kernels.moe_routing.rules import Rule
 
 DTYPES = (torch.bfloat16, torch.float16)
+TILES = (1, 16, 32, 64, 128)  # rows
 MOST_EXPERTS = 512  # a block's logits stay in registers
 
 
@@ -139,6 +140,12 @@ def check_router(x, router, rule: Rule, bias) -> int:
         )
         must(bias.device == x.device, "bias", f"on x's device {x.device}", bias.device, "move it there")
     return experts
+
+
+def check_order(shared, tile) -> None:
+    whole = isinstance(shared, int) and shared >= 0
+    must(whole, "shared", "a whole number of at least 0", shared, "count the experts that every token visits")
+    must(tile in TILES, "tile", f"one of {', '.join(map(str, TILES))}", tile, "pick a listed one")
 
 
 def check_layer(x, router, experts, rule: Rule, bias, out) -> None:

@@ -42,6 +42,9 @@ CORRECT = (
     Case(1, 8, GROUPED, shared=1, biased=True, why="one token with a shared expert and a bias"),
     Case(2, 4, Rule(1), why="one pick a token"),
     Case(5, 6, MIXTRAL, hidden=136, intermediate=72, why="a last step of K that is not full"),
+    Case(
+        3, 20, Rule(3), hidden=776, intermediate=8, why="the router's columns in parts, the last one shorter"
+    ),
     Case(16, 5, Rule(5, "softmax of all"), dtype="fp16", why="every token picks every expert"),
     Case(17, 12, GROUPED, shared=1, biased=True, why="one token beyond a block"),
     Case(40, 64, Rule(2), why="more experts than most tokens reach: many have none"),

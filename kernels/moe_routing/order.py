@@ -43,7 +43,7 @@ def write_tables(
     whole = (total + TILE - 1) // TILE * TILE
     end = tl.cumsum(whole, 0)
     first = end - whole
-    if program == 0:
+    if (program == 0) & (tiles > 0):
         tl.store(offsets_ptr + offs_x, first, mask=offs_x < X)
         tl.store(offsets_ptr + X, tl.sum(whole, 0))
     offs_r = tl.arange(0, TILE)
@@ -64,8 +64,11 @@ def write_tables(
 
 
 @triton.jit
-def place_picks(chosen_ptr, starts_ptr, picks_ptr, place_ptr, first, last):
-    """Rows of the picks first .. last of one block; `starts` holds the row of each expert's first one among them."""
+def place_picks(chosen_ptr, starts_ptr, picks_ptr, place_ptr, first, last, says):
+    """Rows of the picks first .. last of one block; `starts` holds the row of each expert's first one among them.
+
+    Of several programs that place the same picks, one `says` which pick stands in a row.
+    """
     offs_i = tl.arange(0, PICKS_AT_ONCE)
     offs_j = tl.arange(0, COMPARED)
     for at in range(first, last, PICKS_AT_ONCE):
@@ -79,7 +82,7 @@ def place_picks(chosen_ptr, starts_ptr, picks_ptr, place_ptr, first, last):
             earlier = (theirs[None, :] == expert[:, None]) & (j[None, :] < i[:, None])
             row += tl.sum(earlier.to(tl.int32), 1)
         tl.store(place_ptr + i, row, mask=mask_i)
-        tl.store(picks_ptr + row, i, mask=mask_i)
+        tl.store(picks_ptr + row, i, mask=mask_i & says)
 
 
 @triton.jit
@@ -92,18 +95,19 @@ def order_block(
     tiles,
     block,
     blocks,
+    part,
     first,
     last,
     X: tl.constexpr,
     XP: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """All that one program does for its picks and for its share of the tiles."""
-    begins = write_tables(total, tables, tiles, block, blocks, X, XP, TILE)
-    starts_ptr += block * XP
+    """All that one program does for its picks and for its share of the tiles; part 0 of a block writes the tables."""
+    begins = write_tables(total, tables, tl.where(part == 0, tiles, 0), block, blocks, X, XP, TILE)
+    starts_ptr += (part * blocks + block) * XP
     tl.store(starts_ptr + tl.arange(0, XP), begins + before)
     tl.debug_barrier()  # what was written is looked up by other threads
-    place_picks(chosen_ptr, starts_ptr, tables[1], tables[2], first, last)
+    place_picks(chosen_ptr, starts_ptr, tables[1], tables[2], first, last, part == 0)
 
 
 @triton.jit
@@ -113,18 +117,20 @@ def copy_rows(
     place_ptr,
     first,
     last,
+    part,
+    parts,
     H,
     stride_xm,
     PICKS: tl.constexpr,
     TOKENS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Tokens first .. last to their rows: each is read once and written for every pick."""
+    """Some columns of the tokens first .. last to their rows: each is read once and written for every pick."""
     offs_h = tl.arange(0, COLUMNS)
     for at in range(first, last, TOKENS):
         t = at + tl.arange(0, TOKENS)
         mask_t = t < last
-        for h in range(0, H, COLUMNS):
+        for h in range(part * COLUMNS, H, parts * COLUMNS):
             mask = mask_t[:, None] & (h + offs_h < H)[None, :]
             x = tl.load(
                 x_ptr + t.to(tl.int64)[:, None] * stride_xm + (h + offs_h)[None, :], mask=mask, other=0.0
@@ -162,6 +168,8 @@ def order_kernel(
 ):
     begin(EARLY)
     block, blocks = tl.program_id(0), tl.num_programs(0)
+    part, parts = tl.program_id(1), tl.num_programs(1)
+    place_ptr += part * T * PICKS  # a table of its own: what another program writes it may not read
     total, before = counts_of(counts_ptr, block, blocks, XP)
     tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
     first = block * BLOCK_T
@@ -175,6 +183,7 @@ def order_kernel(
         tiles,
         block,
         blocks,
+        part,
         first * PICKS,
         last * PICKS,
         X,
@@ -183,4 +192,4 @@ def order_kernel(
     )
     if COPY:
         tl.debug_barrier()
-        copy_rows(x_ptr, rows_ptr, place_ptr, first, last, H, stride_xm, PICKS, TOKENS, COLUMNS)
+        copy_rows(x_ptr, rows_ptr, place_ptr, first, last, part, parts, H, stride_xm, PICKS, TOKENS, COLUMNS)

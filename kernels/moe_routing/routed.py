@@ -5,17 +5,22 @@ may be captured in a graph.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 import triton
 
-from kernels.moe_routing.arguments import check_router, must
+from kernels.moe_routing.arguments import check_order, check_router
 from kernels.moe_routing.early import early
 from kernels.moe_routing.order import order_kernel
 from kernels.moe_routing.router import router_kernel
 from kernels.moe_routing.rules import Rule
 
-TILES = (1, 16, 32, 64, 128)
+MANY = 132  # programs that fill a GPU
+STEP = 128  # columns that the router multiplies at a time
+COPIED = 512  # columns that a program copies at a time
+MANY = 132  # programs that fill a GPU; a number of its own, so that all GPUs add in the same order
+STEP = 128  # columns that the router multiplies at a time
 
 
 @dataclass
@@ -29,12 +34,19 @@ class Routed:
     picks: (
         torch.Tensor
     )  # int32 (tiles * tile,): the pick in each row, EMPTY for padding; beyond the last tile, anything
-    place: torch.Tensor  # int32 (tokens, picks): the row of each pick
+    places: (
+        torch.Tensor
+    )  # int32 (parts, tokens, picks): the row of each pick, as each of the programs that copy found it
     tile_expert: torch.Tensor  # int32 (tiles,): EMPTY beyond the last tile
     tile_rows: torch.Tensor  # int32 (tiles,): how many of its rows are real
     rows: torch.Tensor | None = (
         None  # (tiles * tile, hidden): x by row, where it was asked for; padding is anything
     )
+
+    @property
+    def place(self) -> torch.Tensor:
+        """int32 (tokens, picks)."""
+        return self.places[0]
 
     @property
     def tiles(self) -> int:
@@ -72,6 +84,26 @@ def counters_of(device) -> Counters:
     return _counters[key]
 
 
+@dataclass(frozen=True)
+class Cut:
+    """How the work is cut; by the sizes alone, never by the GPU, so that all of them add in the same order."""
+
+    block: int  # tokens
+    blocks: int
+    block_e: int  # experts that a program of the router multiplies with
+    splits: int  # of the hidden axis
+    parts: int  # programs that share the columns of a block when its rows are copied
+
+
+@lru_cache(maxsize=4096)
+def cut(tokens: int, hidden: int, experts: int, copy: bool) -> Cut:
+    block = block_tokens(tokens, experts)
+    blocks = triton.cdiv(tokens, block)
+    block_e = 16 if tokens <= 512 or experts <= 16 else 64
+    parts = max(1, min(triton.cdiv(hidden, COPIED), MANY // blocks)) if copy else 1
+    return Cut(block, blocks, block_e, split_columns(hidden, blocks * triton.cdiv(experts, block_e)), parts)
+
+
 def block_tokens(tokens: int, experts: int) -> int:
     """Few enough that blocks fill the GPU and their logits stay in registers; more, and the router is read less often."""
     if tokens <= 2048 or experts > 256:
@@ -79,39 +111,40 @@ def block_tokens(tokens: int, experts: int) -> int:
     return 64 if tokens > 8192 and experts <= 128 else 32
 
 
+def split_columns(hidden: int, programs: int) -> int:
+    """Parts of the hidden axis, a power of two, until there is work for a GPU or a part is two steps long."""
+    most = min(MANY // programs, hidden // (2 * STEP))
+    return 1 << max(0, most.bit_length() - 1)
+
+
 def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, copy: bool = False) -> Routed:
     """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along."""
     experts = check_router(x, router, rule, bias)
-    must(
-        isinstance(shared, int) and shared >= 0,
-        "shared",
-        "a whole number of at least 0",
-        shared,
-        "count them",
-    )
-    must(tile in TILES, "tile", f"one of {', '.join(map(str, TILES))}", tile, "pick a listed one")
+    check_order(shared, tile)
     (tokens, hidden), picks = x.shape, rule.top_k + shared
-    found = _tables(tokens, picks, experts + shared, tile, x.device)
     if not tokens:
-        found.offsets.zero_()
-        found.rows = x.new_empty(0, hidden) if copy else None
-        return found
-    block, ep = block_tokens(tokens, experts), max(16, triton.next_power_of_2(experts))
-    blocks, xp = triton.cdiv(tokens, block), triton.next_power_of_2(experts + shared)
-    logits = torch.empty(tokens, experts, dtype=torch.float32, device=x.device)
-    scratch = torch.empty(2, blocks, xp, dtype=torch.int32, device=x.device)
-    in_one = blocks == 1 and not copy
-    block_e = 16 if tokens <= 512 or experts <= 16 else 64
-    shapes = {"XP": xp, "TILE": tile}
-    router_kernel[(blocks, triton.cdiv(experts, block_e))](
+        return _nothing(x, picks, experts + shared, tile, copy)
+    how = cut(tokens, hidden, experts, copy)
+    found = _tables(tokens, picks, experts + shared, tile, how.parts, x.device)
+    shapes = {
+        "BLOCK_T": how.block,
+        "XP": triton.next_power_of_2(experts + shared),
+        "TILE": tile,
+    } | early(x)
+    counts = torch.empty(1 + how.parts, how.blocks, shapes["XP"], dtype=torch.int32, device=x.device)
+    in_one = how.blocks == 1 and not copy
+    logits = torch.empty(how.splits, tokens, experts, dtype=torch.float32, device=x.device)
+    ep = max(16, triton.next_power_of_2(experts))
+    router_kernel[(how.blocks, triton.cdiv(experts, how.block_e), how.splits)](
         x,
         router,
         router if bias is None else bias,
         logits,
-        counters_of(x.device).take(blocks),
+        counters_of(x.device).take(how.blocks),
         found.chosen,
         found.weights,
-        *scratch,
+        counts,
+        counts[1:],
         *_of_order(found),
         tokens,
         found.tiles,
@@ -121,64 +154,61 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         SHARED=shared,
         **_of_rule(rule),
         HAS_BIAS=bias is not None,
-        BLOCK_T=block,
-        BLOCK_E=block_e,
-        BLOCK_H=128,
+        SPLITS=how.splits,
+        BLOCK_E=how.block_e,
+        BLOCK_H=STEP,
         EP=ep,
         KP=triton.next_power_of_2(picks),
-        GP=triton.next_power_of_2(rule.groups),
-        PP=triton.next_power_of_2(block * picks),
+        PP=triton.next_power_of_2(how.block * picks),
         ORDER=in_one,
         **shapes,
-        **early(x),
-        num_warps=8 if block * ep > 2048 else 4,
+        num_warps=8 if how.block * ep > 2048 else 4,
         num_stages=3,
     )
     if not in_one:
         found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
-        _order(x, found, scratch, blocks, block, picks, experts + shared, shapes)
+        _order(x, found, counts, (how.blocks, how.parts), shapes | {"X": experts + shared, "PICKS": picks})
     return found
 
 
-def _order(
-    x, found: Routed, scratch, blocks: int, block: int, picks: int, experts: int, shapes: dict
-) -> None:
-    order_kernel[(blocks,)](
+def _order(x, found: Routed, counts, grid: tuple, shapes: dict) -> None:
+    order_kernel[grid](
         x,
         x if found.rows is None else found.rows,
         found.chosen,
-        *scratch,
+        counts,
+        counts[1:],
         *_of_order(found),
         x.shape[0],
         found.tiles,
         x.shape[1],
         x.stride(0),
-        BLOCK_T=block,
-        PICKS=picks,
-        X=experts,
         **shapes,
         COPY=found.rows is not None,
-        **early(x),
         TOKENS=4,
-        COLUMNS=min(1024, triton.next_power_of_2(x.shape[1])),
+        COLUMNS=min(COPIED, triton.next_power_of_2(x.shape[1])),
         num_warps=8,
     )
 
 
-def _tables(tokens: int, picks: int, experts: int, tile: int, device) -> Routed:
+def _nothing(x, picks: int, experts: int, tile: int, copy: bool) -> Routed:
+    found = _tables(0, picks, experts, tile, 1, x.device)
+    found.offsets.zero_()
+    found.rows = x.new_empty(0, x.shape[1]) if copy else None
+    return found
+
+
+def _tables(tokens: int, picks: int, experts: int, tile: int, parts: int, device) -> Routed:
     tiles = most_tiles(tokens, picks, experts, tile)
-    sizes = (tokens * picks, experts + 1, tiles * tile, tokens * picks, tiles, tiles)
-    chosen, offsets, by_row, place, whose, real = (
-        torch.empty(size, dtype=torch.int32, device=device) for size in sizes
-    )
+    sizes = ((tokens, picks), experts + 1, tiles * tile, (parts, tokens, picks), tiles, tiles)
+    tables = [torch.empty(size, dtype=torch.int32, device=device) for size in sizes]
+    chosen, offsets, by_row, places, whose, real = tables
     weights = torch.empty(tokens, picks, dtype=torch.float32, device=device)
-    return Routed(
-        chosen.view(tokens, picks), weights, tile, offsets, by_row, place.view(tokens, picks), whose, real
-    )
+    return Routed(chosen, weights, tile, offsets, by_row, places, whose, real)
 
 
 def _of_order(found: Routed):
-    return found.offsets, found.picks, found.place, found.tile_expert, found.tile_rows
+    return found.offsets, found.picks, found.places, found.tile_expert, found.tile_rows
 
 
 def _of_rule(rule: Rule) -> dict:
@@ -189,4 +219,5 @@ def _of_rule(rule: Rule) -> dict:
         "GROUPS": rule.groups,
         "KEPT": rule.groups_kept,
         "SCALE": rule.scale,
+        "GP": triton.next_power_of_2(rule.groups),
     }

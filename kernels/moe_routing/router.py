@@ -1,7 +1,8 @@
 """Router scores, top-k and the block's histogram in one launch; for a few tokens the whole order as well.
 
-Programs share a block of tokens, each multiplying it with some experts' rows of the router. Who arrives last chooses for
-the block: it sees all logits, counts the picks, and, where there is but one block, gives every pick its row at once.
+Programs share a block of tokens, each multiplying some columns of it with some experts' rows of the router. Who arrives
+last chooses for the block: it adds what the splits of the columns left, always in one order, counts the picks, and, where
+there is but one block, gives every pick its row at once.
 """
 
 import triton
@@ -20,23 +21,39 @@ def scores_of(
     H,
     stride_xm,
     E: tl.constexpr,
+    SPLITS: tl.constexpr,
     BLOCK_T: tl.constexpr,
     BLOCK_E: tl.constexpr,
     BLOCK_H: tl.constexpr,
 ):
-    """(BLOCK_T, BLOCK_E) of x times the router's rows, which lie one behind the other."""
+    """(BLOCK_T, BLOCK_E) of this split's columns of x times the router's, whose rows lie one behind the other."""
     offs_t = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
     offs_e = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
     offs_h = tl.arange(0, BLOCK_H)
     x_ptrs = x_ptr + offs_t.to(tl.int64)[:, None] * stride_xm + offs_h[None, :]
     r_ptrs = router_ptr + offs_e[:, None] * H + offs_h[None, :]
     acc = tl.zeros((BLOCK_T, BLOCK_E), tl.float32)
-    for h in range(0, H, BLOCK_H):
+    each = tl.cdiv(H, SPLITS * BLOCK_H) * BLOCK_H
+    begin_h = tl.program_id(2) * each
+    for h in range(begin_h, tl.minimum(begin_h + each, H), BLOCK_H):
         mask_h = (offs_h < H - h)[None, :]
         x = tl.load(x_ptrs + h, mask=(offs_t < T)[:, None] & mask_h, other=0.0)  # (BLOCK_T, BLOCK_H)
         r = tl.load(r_ptrs + h, mask=(offs_e < E)[:, None] & mask_h, other=0.0)  # (BLOCK_E, BLOCK_H)
         acc = tl.dot(x, r.T, acc)
     return acc
+
+
+@triton.jit
+def sums_of(logits_ptr, offs_t, offs_e, mask, T, E: tl.constexpr, SPLITS: tl.constexpr):
+    """The logits of a block, four splits at a time and always alike."""
+    offs_s = tl.arange(0, 4)
+    logits = tl.zeros((offs_t.shape[0], offs_e.shape[0]), tl.float32)
+    for first in range(0, SPLITS, 4):
+        row = (first + offs_s)[:, None, None] * T + offs_t[None, :, None]
+        wanted = (first + offs_s < SPLITS)[:, None, None] & mask[None, :, :]
+        parts = tl.load(logits_ptr + row.to(tl.int64) * E + offs_e[None, None, :], mask=wanted, other=0.0)
+        logits += tl.sum(parts, 0)
+    return logits
 
 
 @triton.jit(do_not_specialize=["T", "tiles"])
@@ -68,6 +85,7 @@ def router_kernel(
     KEPT: tl.constexpr,
     SCALE: tl.constexpr,
     HAS_BIAS: tl.constexpr,
+    SPLITS: tl.constexpr,
     BLOCK_T: tl.constexpr,
     BLOCK_E: tl.constexpr,
     BLOCK_H: tl.constexpr,
@@ -82,12 +100,13 @@ def router_kernel(
 ):
     begin(EARLY)
     block = tl.program_id(0)
-    acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, BLOCK_T, BLOCK_E, BLOCK_H)
+    acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H)
     offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
     mask_t = (offs_t < T)[:, None]
     offs_b = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
-    tl.store(logits_ptr + offs_t[:, None] * E + offs_b[None, :], acc, mask=mask_t & (offs_b < E)[None, :])
-    last = tl.num_programs(1) - 1
+    row = (tl.program_id(2) * T + offs_t).to(tl.int64)[:, None]
+    tl.store(logits_ptr + row * E + offs_b[None, :], acc, mask=mask_t & (offs_b < E)[None, :])
+    last = tl.num_programs(1) * SPLITS - 1
     tl.debug_barrier()  # all threads have written before one of them says so
     if tl.atomic_add(arrived_ptr + block, 1, sem="acq_rel") != last:
         return
@@ -95,8 +114,8 @@ def router_kernel(
     PICKS: tl.constexpr = TOP_K + SHARED
     offs_e = tl.arange(0, EP)
     offs_k = tl.arange(0, KP)
-    logits = tl.load(
-        logits_ptr + offs_t[:, None] * E + offs_e[None, :], mask=mask_t & (offs_e < E)[None, :], other=0.0
+    logits = sums_of(
+        logits_ptr, offs_t, offs_e, mask_t & (offs_e < E)[None, :], T, E, SPLITS
     )  # (BLOCK_T, EP)
     chosen, weights = choose(
         logits, bias_ptr, E, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE, HAS_BIAS, EP, KP, GP
@@ -118,6 +137,8 @@ def router_kernel(
     if ORDER:
         tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
         nobody = tl.zeros((XP,), tl.int32)
-        order_block(chosen_ptr, starts_ptr, tables, counts, nobody, tiles, 0, 1, 0, end, E + SHARED, XP, TILE)
+        order_block(
+            chosen_ptr, starts_ptr, tables, counts, nobody, tiles, 0, 1, 0, 0, end, E + SHARED, XP, TILE
+        )
     else:
         tl.store(counts_ptr + block * XP + tl.arange(0, XP), counts)

@@ -49,7 +49,7 @@ def layers(found):
 def ordered(tokens: int, picks: int, tile: int) -> Routed:
     """Tables of the right shapes that hold nothing."""
     tiles = most_tiles(tokens, picks, COUNT, tile)
-    sizes = (COUNT + 1, tiles * tile, (tokens, picks), tiles, tiles)
+    sizes = (COUNT + 1, tiles * tile, (1, tokens, picks), tiles, tiles)
     tables = (empty(size, dtype=torch.int32) for size in sizes)
     return Routed(empty(tokens, picks, dtype=torch.int32), empty(tokens, picks), tile, *tables)
 

@@ -135,7 +135,7 @@ def test_odd_layers_with_other_numbers_of_tokens(case, tokens):
 
 
 def test_layers_on_two_streams_do_not_meet():
-    case = replace(cases.CORRECT[5], tokens=200, hidden=512, intermediate=256)
+    case = replace(cases.CORRECT[6], tokens=200, hidden=512, intermediate=256)
     inputs = bench.draw(case, 0, device())
     expected = bench.ours(inputs)().clone()
     torch.cuda.synchronize()
@@ -149,7 +149,7 @@ def test_layers_on_two_streams_do_not_meet():
 
 
 def test_a_call_does_not_wait_for_the_gpu():
-    case = replace(cases.CORRECT[5], tokens=64)
+    case = replace(cases.CORRECT[6], tokens=64)
     inputs = bench.draw(case, 0, device())
     experts = Experts(inputs["gate_up"], inputs["down"], case.shared)
     call = partial(layer, inputs["x"], inputs["router"], experts, case.rule, bias=inputs["bias"])
