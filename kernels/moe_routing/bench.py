@@ -16,6 +16,7 @@ TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
 TOLERANCE = 1e-2  # 16-bit rows between the experts' two products and before the sum
 CHECKED_WEIGHTS = 2e9  # elements that a check turns into float64: seconds
 MOST_CHECKED = 16  # tokens
+BIAS = 0.01  # small, as that of a balanced router: a larger one would leave experts without a token, and be faster
 
 
 def rows(device):
@@ -56,7 +57,7 @@ def draw(case, seed: int, device) -> dict:
         return torch.randn(*shape, device=device, dtype=dtype, generator=rng).mul_(scale)
 
     count, hidden, wide = case.experts + case.shared, case.hidden, case.intermediate
-    bias = torch.rand(case.experts, device=device, generator=rng) * 0.2 if case.biased else None
+    bias = torch.rand(case.experts, device=device, generator=rng) * BIAS if case.biased else None
     return {
         "case": case,
         "x": normal(case.tokens, hidden),

@@ -24,7 +24,7 @@ class Config:
     block_k: int
     warps: int
     stages: int
-    group: int = 8  # tiles of rows that walk along the columns together
+    group: int = 4  # tiles of rows that walk along the columns together
 
 
 @triton.jit
@@ -43,6 +43,7 @@ def experts_kernel(
     y_ptr,
     picks_ptr,
     tile_expert_ptr,
+    tile_rows_ptr,
     tiles,
     N,
     K,
@@ -65,12 +66,14 @@ def experts_kernel(
     if expert < 0:
         return
     offs_m = tile * BLOCK_M + tl.arange(0, BLOCK_M)
-    picks = tl.load(picks_ptr + offs_m)
+    mask_m = tl.arange(0, BLOCK_M) < tl.load(tile_rows_ptr + tile)
     offs_n = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
     offs_k = tl.arange(0, BLOCK_K)
     row = offs_m
     if GATHER:
-        row = tl.maximum(picks, 0) // PICKS  # padding multiplies token 0, and nobody keeps the result
+        row = (
+            tl.load(picks_ptr + offs_m, mask=mask_m, other=0) // PICKS
+        )  # padding multiplies token 0, for nobody
     row_w = offs_n
     if not EVEN_N:
         row_w = tl.minimum(offs_n, N - 1)
@@ -99,19 +102,24 @@ def experts_kernel(
     if GATED:
         acc = acc / (1.0 + tl.exp(-acc)) * acc_up
     y_ptrs = y_ptr + offs_m.to(tl.int64)[:, None] * N + offs_n[None, :]
-    tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=(picks >= 0)[:, None] & (offs_n < N)[None, :])
+    tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=mask_m[:, None] & (offs_n < N)[None, :])
 
 
-# By rows of a tile. Up to 64 rows bytes under way decide: two programs on a multiprocessor, one streams while the other
-# starts or ends. At 128 the tensor cores decide.
-CONFIGS = {
-    16: Config(32, 128, 4, 4),
-    32: Config(32, 128, 4, 4),
-    64: Config(64, 64, 4, 4),
-    128: Config(128, 64, 8, 4, group=16),
+# By rows of a tile, H200, 2026-11-22. Up to 32 rows the bytes under way decide, from 64 on the tensor cores.
+GATED = {
+    16: Config(64, 128, 4, 4),
+    32: Config(64, 128, 4, 4),
+    64: Config(128, 64, 8, 4),
+    128: Config(128, 64, 8, 4),
+}
+PLAIN = {
+    16: Config(128, 128, 4, 4),
+    32: Config(128, 64, 4, 5),
+    64: Config(256, 64, 8, 4),
+    128: Config(256, 64, 8, 4),
 }
 # Before Hopper sums stay in the registers of the warps that load: half as many of them, and fewer steps under way.
-SMALLER, SMALL_ROOM = {128: Config(64, 64, 8, 3, group=16)}, 200 * 1024
+SMALLER, SMALL_ROOM = {64: 64, 128: 64}, 200 * 1024
 LEAST_STAGES = 2  # sm_86 and sm_89 have 99 KB of shared memory
 
 
@@ -129,24 +137,21 @@ def down(h, weight, found: Routed, out=None, config: Config | None = None) -> to
     n = weight.shape[1]
     if out is None:
         out = torch.empty(len(h), n, dtype=h.dtype, device=h.device)
-    if config is None:
-        config = pick(found.tile, h.device)
-        config = replace(
-            config, block_n=2 * config.block_n
-        )  # as many rows of weights as gate and up together
     _launch(h, weight, found, out, n, config, GATED=False, GATHER=False, PICKS=1)
     return out
 
 
 def _launch(x, weight, found: Routed, out, n: int, config: Config | None, **form) -> None:
     k = weight.shape[2]
-    config = fitting(config or pick(found.tile, x.device), found.tile, n, k, form["GATED"], x.device)
+    config = config or pick(found.tile, form["GATED"], x.device)
+    config = fitting(config, found.tile, n, k, form["GATED"], x.device)
     experts_kernel[(found.tiles * triton.cdiv(n, config.block_n),)](
         x,
         weight,
         out,
         found.picks,
         found.tile_expert,
+        found.tile_rows,
         found.tiles,
         n,
         k,
@@ -165,9 +170,11 @@ def _launch(x, weight, found: Routed, out, n: int, config: Config | None, **form
     )
 
 
-def pick(tile: int, device) -> Config:
-    small = tile in SMALLER and shared_memory(device) < SMALL_ROOM
-    return (SMALLER if small else CONFIGS)[tile]
+def pick(tile: int, gated: bool, device) -> Config:
+    config = (GATED if gated else PLAIN)[tile]
+    if tile in SMALLER and shared_memory(device) < SMALL_ROOM:
+        return replace(config, block_n=SMALLER[tile] * (2 - gated), stages=3)
+    return config
 
 
 def fitting(config: Config, tile: int, n: int, k: int, gated: bool, device) -> Config:

@@ -35,7 +35,7 @@ class Config:
     block_k: int = 64
     stages: int = 4
     buffers: int = 2  # slices on their way out, of each warpgroup
-    group: int = 16  # tiles of rows that walk along the columns together
+    group: int = 4  # tiles of rows that walk along the columns together
 
 
 @gluon.jit
@@ -82,6 +82,7 @@ def _produce(descs, rings, tables, sizes, GATED: gl.constexpr, GROUP: gl.constex
     for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
         tile, tile_n = tile_of(t, tiles_m, tiles_n, GROUP)
         expert = gl.load(tile_expert_ptr + tile)
+        both = gl.load(tile_rows_ptr + tile) > ROWS
         if GATED:
             first = expert * 2 * outputs + tile_n * HALF
             second = first + outputs
@@ -93,13 +94,15 @@ def _produce(descs, rings, tables, sizes, GATED: gl.constexpr, GROUP: gl.constex
             k = step * BLOCK_K
             mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
             ready = full.index(stage)
-            mbarrier.expect(ready, BYTES)
+            mbarrier.expect(ready, BYTES, pred=both)
+            mbarrier.expect(ready, BYTES - x_desc.block_type.nbytes, pred=not both)
             w = w_ring.index(stage)
             tma.async_copy_global_to_shared(w_desc, [first, k], ready, w.slice(0, HALF))
             tma.async_copy_global_to_shared(w_desc, [second, k], ready, w.slice(HALF, HALF))
-            for i in gl.static_range(CONSUMERS):
-                row = (tile * CONSUMERS + i) * ROWS
-                tma.async_copy_global_to_shared(x_desc, [row, k], ready, x_ring.index(stage * CONSUMERS + i))
+            row = tile * CONSUMERS * ROWS
+            tma.async_copy_global_to_shared(x_desc, [row, k], ready, x_ring.index(stage * CONSUMERS))
+            other = x_ring.index(stage * CONSUMERS + 1)
+            tma.async_copy_global_to_shared(x_desc, [row + ROWS, k], ready, other, pred=both)
             count += 1
 
 

@@ -25,7 +25,7 @@ class Config:
     warps: int = 4
 
 
-GATE_UP, DOWN = Config(16, 512), Config(8, 1024)
+GATE_UP, DOWN = Config(16, 256), Config(4, 1024, warps=2)  # H200, 2026-11-22
 
 
 @triton.jit

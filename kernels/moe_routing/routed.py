@@ -31,9 +31,7 @@ class Routed:
     weights: torch.Tensor  # fp32 (tokens, picks)
     tile: int
     offsets: torch.Tensor  # int32 (experts + 1,)
-    picks: (
-        torch.Tensor
-    )  # int32 (tiles * tile,): the pick in each row, EMPTY for padding; beyond the last tile, anything
+    picks: torch.Tensor  # int32 (tiles * tile,): the pick in each row; padding is anything
     places: (
         torch.Tensor
     )  # int32 (parts, tokens, picks): the row of each pick, as each of the programs that copy found it
@@ -126,15 +124,18 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         return _nothing(x, picks, experts + shared, tile, copy)
     how = cut(tokens, hidden, experts, copy)
     found = _tables(tokens, picks, experts + shared, tile, how.parts, x.device)
-    shapes = {
-        "BLOCK_T": how.block,
-        "XP": triton.next_power_of_2(experts + shared),
-        "TILE": tile,
-    } | early(x)
-    counts = torch.empty(1 + how.parts, how.blocks, shapes["XP"], dtype=torch.int32, device=x.device)
-    in_one = how.blocks == 1 and not copy
-    logits = torch.empty(how.splits, tokens, experts, dtype=torch.float32, device=x.device)
     ep = max(16, triton.next_power_of_2(experts))
+    shapes = {
+        "E": experts,
+        "SHARED": shared,
+        "TOP_K": rule.top_k,
+        "BLOCK_T": how.block,
+        "EP": ep,
+        "TILE": tile,
+    }
+    counts = torch.empty(how.blocks, ep, dtype=torch.int32, device=x.device)
+    logits = torch.empty(how.splits, tokens, experts, dtype=torch.float32, device=x.device)
+    in_one = how.blocks == 1 and not copy
     router_kernel[(how.blocks, triton.cdiv(experts, how.block_e), how.splits)](
         x,
         router,
@@ -144,30 +145,26 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         found.chosen,
         found.weights,
         counts,
-        counts[1:],
         *_of_order(found),
         tokens,
         found.tiles,
         hidden,
         x.stride(0),
-        E=experts,
-        SHARED=shared,
+        **shapes,
         **_of_rule(rule),
+        **early(x),
         HAS_BIAS=bias is not None,
         SPLITS=how.splits,
         BLOCK_E=how.block_e,
         BLOCK_H=STEP,
-        EP=ep,
         KP=triton.next_power_of_2(picks),
-        PP=triton.next_power_of_2(how.block * picks),
         ORDER=in_one,
-        **shapes,
         num_warps=8 if how.block * ep > 2048 else 4,
         num_stages=3,
     )
     if not in_one:
         found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
-        _order(x, found, counts, (how.blocks, how.parts), shapes | {"X": experts + shared, "PICKS": picks})
+        _order(x, found, counts, (how.blocks, how.parts), shapes)
     return found
 
 
@@ -177,13 +174,13 @@ def _order(x, found: Routed, counts, grid: tuple, shapes: dict) -> None:
         x if found.rows is None else found.rows,
         found.chosen,
         counts,
-        counts[1:],
         *_of_order(found),
         x.shape[0],
         found.tiles,
         x.shape[1],
         x.stride(0),
         **shapes,
+        **early(x),
         COPY=found.rows is not None,
         TOKENS=4,
         COLUMNS=min(COPIED, triton.next_power_of_2(x.shape[1])),
@@ -213,7 +210,6 @@ def _of_order(found: Routed):
 
 def _of_rule(rule: Rule) -> dict:
     return {
-        "TOP_K": rule.top_k,
         "SCORES": rule.scores,
         "RENORMALISE": rule.renormalise,
         "GROUPS": rule.groups,

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from kernels.moe_routing.early import begin
 from kernels.moe_routing.order import order_block
-from kernels.moe_routing.top_k import choose
+from kernels.moe_routing.top_k import NO_PICK, choose
 
 
 @triton.jit
@@ -66,7 +66,6 @@ def router_kernel(
     chosen_ptr,
     weights_ptr,
     counts_ptr,
-    starts_ptr,
     offsets_ptr,
     picks_ptr,
     place_ptr,
@@ -90,10 +89,8 @@ def router_kernel(
     BLOCK_E: tl.constexpr,
     BLOCK_H: tl.constexpr,
     EP: tl.constexpr,
-    XP: tl.constexpr,
     KP: tl.constexpr,
     GP: tl.constexpr,
-    PP: tl.constexpr,
     TILE: tl.constexpr,
     ORDER: tl.constexpr,
     EARLY: tl.constexpr,
@@ -117,28 +114,20 @@ def router_kernel(
     logits = sums_of(
         logits_ptr, offs_t, offs_e, mask_t & (offs_e < E)[None, :], T, E, SPLITS
     )  # (BLOCK_T, EP)
-    chosen, weights = choose(
+    chosen, weights, slots = choose(
         logits, bias_ptr, E, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE, HAS_BIAS, EP, KP, GP
     )
+    slots = tl.where(mask_t, slots, NO_PICK)
+    counts = tl.sum((slots != NO_PICK).to(tl.int32), 0)
     is_routed = (offs_k < TOP_K)[None, :]
-    chosen = tl.where(
-        is_routed, chosen, E - TOP_K + offs_k[None, :]
-    )  # the shared experts follow, with weight 1
     at = offs_t[:, None] * PICKS + offs_k[None, :]
     mask = mask_t & (offs_k < PICKS)[None, :]
-    tl.store(chosen_ptr + at, chosen, mask=mask)
+    shared = E - TOP_K + offs_k[None, :]  # they follow, with weight 1
+    tl.store(chosen_ptr + at, tl.where(is_routed, chosen, shared), mask=mask)
     tl.store(weights_ptr + at, tl.where(is_routed, weights, 1.0), mask=mask)
-    tl.debug_barrier()
-    first = block * BLOCK_T * PICKS
-    end = tl.minimum(first + BLOCK_T * PICKS, T * PICKS)
-    offs_p = first + tl.arange(0, PP)
-    mine = tl.load(chosen_ptr + offs_p, mask=offs_p < end, other=0)
-    counts = tl.histogram(mine, XP, mask=offs_p < end)
     if ORDER:
         tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
-        nobody = tl.zeros((XP,), tl.int32)
-        order_block(
-            chosen_ptr, starts_ptr, tables, counts, nobody, tiles, 0, 1, 0, 0, end, E + SHARED, XP, TILE
-        )
+        nobody = tl.zeros((EP,), tl.int32)
+        order_block(slots, counts, nobody, tables, T, tiles, offs_t, 0, 1, 0, E, SHARED, TOP_K, TILE)
     else:
-        tl.store(counts_ptr + block * XP + tl.arange(0, XP), counts)
+        tl.store(counts_ptr + block * EP + offs_e, counts)

@@ -9,6 +9,7 @@ import triton.language as tl
 
 NOTHING = tl.constexpr(-(2**63))  # below every key
 FIRST = tl.constexpr(0x7FFFFFFF)
+NO_PICK = tl.constexpr(-1)
 
 
 @triton.jit
@@ -68,7 +69,10 @@ def choose(
     KP: tl.constexpr,
     GP: tl.constexpr,
 ):
-    """(chosen, weights), both (rows, KP): logits (rows, EP) fp32, of which E columns count and TOP_K results do."""
+    """(chosen, weights), both (rows, KP), and slots (rows, EP): which pick an expert is of its token, or NO_PICK.
+
+    Of logits (rows, EP) in fp32 E columns count, and TOP_K columns of the results.
+    """
     offs_e = tl.arange(0, EP)
     offs_k = tl.arange(0, KP)
     mask_e = (offs_e < E)[None, :]
@@ -78,28 +82,29 @@ def choose(
     by = score
     if HAS_BIAS:
         by = score + tl.load(bias_ptr + offs_e, mask=offs_e < E, other=0.0).to(tl.float32)[None, :]
-    if SCORES == "softmax of all":
-        power = tl.where(
-            mask_e, tl.exp(logits - tl.max(tl.where(mask_e, logits, float("-inf")), 1)[:, None]), 0.0
-        )
-        score = power / tl.sum(power, 1)[:, None]
     key = tl.where(mask_e, key_of(by, offs_e[None, :]), NOTHING)
     if GROUPS > 1:
         key = tl.where(in_best_groups(key, offs_e, GROUPS, KEPT, E // GROUPS, GP), key, NOTHING)
     chosen = tl.zeros((logits.shape[0], KP), tl.int32)
     weights = tl.zeros((logits.shape[0], KP), tl.float32)
+    slots = tl.zeros((logits.shape[0], EP), tl.int32) + NO_PICK
     for slot in range(TOP_K):
         best = tl.max(key, 1)
-        expert = index_of(best)
-        key = tl.where(key == best[:, None], NOTHING, key)
-        mine = tl.sum(tl.where(offs_e[None, :] == expert[:, None], score, 0.0), 1)
-        chosen = tl.where((offs_k == slot)[None, :], expert[:, None], chosen)
+        at = key == best[:, None]
+        key = tl.where(at, NOTHING, key)
+        slots = tl.where(at, slot, slots)
+        mine = score_of(best)
+        if HAS_BIAS:
+            mine = tl.sum(tl.where(at, score, 0.0), 1)
+        chosen = tl.where((offs_k == slot)[None, :], index_of(best)[:, None], chosen)
         weights = tl.where((offs_k == slot)[None, :], mine[:, None], weights)
     real = (offs_k < TOP_K)[None, :]
-    if SCORES == "softmax of chosen":
-        top = tl.max(tl.where(real, weights, float("-inf")), 1)
-        power = tl.where(real, tl.exp(weights - top[:, None]), 0.0)
-        weights = power / tl.sum(power, 1)[:, None]
+    if SCORES != "sigmoid":
+        over = tl.where(mask_e, logits, float("-inf"))
+        if SCORES == "softmax of chosen":
+            over = tl.where(real, weights, float("-inf"))
+        top = tl.max(over, 1)[:, None]
+        weights = tl.exp(weights - top) / tl.sum(tl.exp(over - top), 1)[:, None]
     if RENORMALISE:
         weights = weights / tl.sum(tl.where(real, weights, 0.0), 1)[:, None]
-    return chosen, weights * SCALE
+    return chosen, weights * SCALE, slots

@@ -8,7 +8,7 @@ import torch
 
 from kernels.moe_routing import cases, experts_hopper
 from kernels.moe_routing.arguments import Experts
-from kernels.moe_routing.experts import CONFIGS, down, gate_up
+from kernels.moe_routing.experts import GATED, down, gate_up
 from kernels.moe_routing.layer import layer
 from kernels.moe_routing.routed import Routed, most_tiles
 from kernels.tests.compiled import facts, facts_of, kernels
@@ -19,7 +19,7 @@ ROOM = {
     89: 99 * 1024,
 }  # shared memory that a program may have, where it is less than Hopper's
 LAYERS = (("Qwen3-like", 1), ("Qwen3-like", 16), ("DeepSeek-like", 1), ("DeepSeek-like", 100))
-TILES = {90: tuple(CONFIGS), 80: (16, 128), 89: (128,), 100: (128,)}
+TILES = {90: tuple(GATED), 80: (16, 128), 89: (128,), 100: (128,)}
 
 
 def empty(*shape, dtype=torch.bfloat16):
