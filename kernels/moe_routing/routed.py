@@ -11,6 +11,7 @@ import torch
 import triton
 
 from kernels.moe_routing.arguments import check_order, check_router
+from kernels.moe_routing.counters import arrivals
 from kernels.moe_routing.early import early
 from kernels.moe_routing.order import order_kernel
 from kernels.moe_routing.router import router_kernel
@@ -19,27 +20,24 @@ from kernels.moe_routing.rules import Rule
 MANY = 132  # programs that fill a GPU
 STEP = 128  # columns that the router multiplies at a time
 COPIED = 512  # columns that a program copies at a time
-MANY = 132  # programs that fill a GPU; a number of its own, so that all GPUs add in the same order
-STEP = 128  # columns that the router multiplies at a time
 
 
 @dataclass
 class Routed:
-    """All on the device; as reference.Order, with room for the worst case."""
+    """All on the device; as reference.Order, with room for the worst case.
+
+    `places` has a copy for each program that shares a block of tokens, and `rows` is x by row, where it was asked for.
+    """
 
     chosen: torch.Tensor  # int32 (tokens, picks)
     weights: torch.Tensor  # fp32 (tokens, picks)
     tile: int
     offsets: torch.Tensor  # int32 (experts + 1,)
     picks: torch.Tensor  # int32 (tiles * tile,): the pick in each row; padding is anything
-    places: (
-        torch.Tensor
-    )  # int32 (parts, tokens, picks): the row of each pick, as each of the programs that copy found it
+    places: torch.Tensor  # int32 (copies, tokens, picks): the row of each pick
     tile_expert: torch.Tensor  # int32 (tiles,): EMPTY beyond the last tile
     tile_rows: torch.Tensor  # int32 (tiles,): how many of its rows are real
-    rows: torch.Tensor | None = (
-        None  # (tiles * tile, hidden): x by row, where it was asked for; padding is anything
-    )
+    rows: torch.Tensor | None = None  # (tiles * tile, hidden); padding is anything
 
     @property
     def place(self) -> torch.Tensor:
@@ -57,29 +55,6 @@ def most_tiles(tokens: int, picks: int, experts: int, tile: int) -> int:
     every = tokens * picks
     opened = min(experts, every)
     return min(opened + (every - opened) // tile, experts * triton.cdiv(tokens, tile))
-
-
-class Counters:
-    """Who has arrived, by block of tokens; zero between launches. One per stream."""
-
-    def __init__(self, device):
-        self.arrived = torch.zeros(0, dtype=torch.int32, device=device)
-
-    def take(self, blocks: int) -> torch.Tensor:
-        if len(self.arrived) < blocks:
-            self.arrived = torch.zeros(max(blocks, 1024), dtype=torch.int32, device=self.arrived.device)
-        return self.arrived
-
-
-_counters: dict = {}
-
-
-def counters_of(device) -> Counters:
-    stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
-    key = (device, stream)
-    if key not in _counters:
-        _counters[key] = Counters(device)
-    return _counters[key]
 
 
 @dataclass(frozen=True)
@@ -141,7 +116,7 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         router,
         router if bias is None else bias,
         logits,
-        counters_of(x.device).take(how.blocks),
+        arrivals(x.device, how.blocks),
         found.chosen,
         found.weights,
         counts,

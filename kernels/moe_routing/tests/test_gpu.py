@@ -134,6 +134,23 @@ def test_odd_layers_with_other_numbers_of_tokens(case, tokens):
     assert bench.check(inputs, bench.ours(inputs)()) < bench.TOLERANCE
 
 
+def test_a_graph_counts_by_itself():
+    """The second graph is replayed before the first ever was; what it counts with must be zero all the same."""
+    inputs = bench.draw(replace(cases.CORRECT[6], tokens=40), 0, device())
+    calls = [bench.ours(inputs) for _ in range(2)]
+    expected = calls[0]().clone()
+    torch.cuda.synchronize()
+    graphs, outs = [], []
+    for call in calls:
+        graphs.append(torch.cuda.CUDAGraph())
+        with torch.cuda.graph(graphs[-1]):
+            outs.append(call())
+    for which in (1, 0, 1):
+        outs[which].zero_()
+        graphs[which].replay()
+        assert torch.equal(outs[which], expected)
+
+
 def test_layers_on_two_streams_do_not_meet():
     case = replace(cases.CORRECT[6], tokens=200, hidden=512, intermediate=256)
     inputs = bench.draw(case, 0, device())

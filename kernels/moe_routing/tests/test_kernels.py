@@ -12,6 +12,7 @@ from kernels.compare import relative_error
 from kernels.moe_routing import cases, reference
 from kernels.moe_routing.arguments import TILES, Experts
 from kernels.moe_routing.combine import combine
+from kernels.moe_routing.counters import STORED, Counters
 from kernels.moe_routing.experts import down, gate_up
 from kernels.moe_routing.layer import layer, pick_tile
 from kernels.moe_routing.narrow import Narrow
@@ -198,6 +199,19 @@ def test_rows_that_are_not_next_to_each_other_and_an_answer_inside_a_view():
     assert relative_error(to_numpy(inside), forward(case, a).combined) < ROUNDING[case.dtype]
     inside.zero_()
     assert not answers.any()
+
+
+def test_launches_that_may_overlap_count_apart():
+    counters = Counters(torch.device(DEVICE))
+    early = counters.take(3, capturing=True)
+    one, again, other = counters.take(3, 1), counters.take(5, 1), counters.take(3, 2)
+    assert one.data_ptr() == again.data_ptr() != other.data_ptr(), "launches of one stream follow each other"
+    assert len(counters.take(5000, 1)) >= 5000
+    captured = [counters.take(count, 1, capturing=True) for count in (4, 4, STORED)]
+    assert [len(one) for one in captured] == [4, 4, STORED] and not any(one.any() for one in captured)
+    places = [early, again, other, *captured]
+    assert len({one.data_ptr() for one in places}) == len(places)
+    assert captured[1].data_ptr() == captured[0].data_ptr() + 16, "out of the store"
 
 
 def by_expert(weights):
