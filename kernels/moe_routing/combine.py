@@ -1,0 +1,59 @@
+"""Un-permute and combine in one pass: each token fetches its k rows where they lie and adds them in the order of its picks.
+
+The sum is a loop in one program, in fp32, so the same bits come out at every run; scattering with atomic additions would
+write as much and add in whatever order the experts finish.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.moe_routing.early import begin, early
+from kernels.moe_routing.routed import Routed
+
+
+@triton.jit
+def combine_kernel(
+    rows_ptr,
+    weights_ptr,
+    place_ptr,
+    out_ptr,
+    H,
+    stride_om,
+    PICKS: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+    EARLY: tl.constexpr,
+):
+    begin(EARLY)
+    token = tl.program_id(0)
+    offs_h = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
+    mask_h = offs_h < H
+    acc = tl.zeros((BLOCK_H,), tl.float32)
+    for slot in tl.static_range(PICKS):
+        row = tl.load(place_ptr + token * PICKS + slot).to(tl.int64)
+        weight = tl.load(weights_ptr + token * PICKS + slot)
+        y = tl.load(rows_ptr + row * H + offs_h, mask=mask_h, other=0.0)  # (BLOCK_H,)
+        acc += weight * y.to(tl.float32)
+    tl.store(out_ptr + token.to(tl.int64) * stride_om + offs_h, acc.to(out_ptr.dtype.element_ty), mask=mask_h)
+
+
+def combine(rows, found: Routed, out=None) -> torch.Tensor:
+    """out (tokens, hidden): the weighted sum of each token's rows (rows, hidden)."""
+    (tokens, picks), hidden = found.chosen.shape, rows.shape[1]
+    if out is None:
+        out = torch.empty(tokens, hidden, dtype=rows.dtype, device=rows.device)
+    if tokens:
+        block = min(1024, triton.next_power_of_2(hidden))
+        combine_kernel[(tokens, triton.cdiv(hidden, block))](
+            rows,
+            found.weights,
+            found.place,
+            out,
+            hidden,
+            out.stride(0),
+            PICKS=picks,
+            BLOCK_H=block,
+            **early(rows),
+            num_warps=4,
+        )
+    return out

@@ -1,0 +1,51 @@
+"""Counters of programs that have arrived: zero before a launch, and zero after it, since who arrives last puts them back.
+
+Launches that may overlap need counters of their own. Launches of one stream follow each other, and share; every launch
+that a graph captures gets its own out of a store that was filled with zeros before, because a graph may be replayed beside
+anything. Where no store was made yet, or it is used up, the graph fills them itself, which is one more node in it.
+"""
+
+import torch
+
+STORED = 2**18  # for as many blocks of tokens in captured launches; 1 MB
+LEAST = 1024
+
+
+class Counters:
+    """Of one device."""
+
+    def __init__(self, device):
+        self.device = device
+        self.by_stream: dict[int, torch.Tensor] = {}
+        self.store, self.used = None, 0
+
+    def take(self, blocks: int, stream: int = 0, capturing: bool = False) -> torch.Tensor:
+        """At least `blocks` zeros, int32."""
+        if capturing:
+            return self._own(blocks)
+        if self.store is None:
+            self.store = self._zeros(STORED)
+        if len(self.by_stream.get(stream, ())) < blocks:
+            self.by_stream[stream] = self._zeros(max(blocks, LEAST))
+        return self.by_stream[stream]
+
+    def _own(self, blocks: int) -> torch.Tensor:
+        if self.store is None or self.used + blocks > len(self.store):
+            return self._zeros(blocks)
+        self.used += blocks
+        return self.store[self.used - blocks : self.used]
+
+    def _zeros(self, count: int) -> torch.Tensor:
+        return torch.zeros(count, dtype=torch.int32, device=self.device)
+
+
+_of_devices: dict = {}
+
+
+def arrivals(device, blocks: int) -> torch.Tensor:
+    """Counters for a launch on the current stream."""
+    counters = _of_devices.setdefault(device, Counters(device))
+    if device.type != "cuda":
+        return counters.take(blocks)
+    stream = torch.cuda.current_stream(device).cuda_stream
+    return counters.take(blocks, stream, torch.cuda.is_current_stream_capturing())

@@ -1,0 +1,228 @@
+"""Grouped GEMM on Hopper: a warp keeps a ring of tiles full, two warpgroups multiply, and no tile waits for another's end.
+
+The grid is persistent and knows from the routing's own tables how many tiles there are. A tile is 128 rows of one expert
+times 256 rows of its weights: 128 of gate and the same 128 of up, so that one wide product holds both, or 256 of down.
+Each warpgroup owns 64 of the rows, and only lets the ring turn where none of these is real. The producer runs on into the
+next tile, of another expert perhaps, while SiLU(gate) x up is still being stored: the weights never stop streaming, which
+is what few tokens need, and the tensor cores never wait, which is what many need.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from kernels.moe_routing.routed import Routed
+
+ROWS = gl.constexpr(64)  # of a warpgroup
+HALF = gl.constexpr(128)  # rows of weights fetched at a time
+SLICE = gl.constexpr(64)  # columns stored at a time
+CONSUMERS = gl.constexpr(2)
+TILE = 128
+
+
+@dataclass(frozen=True)
+class Config:
+    block_k: int = 64
+    stages: int = 4
+    buffers: int = 2  # slices on their way out, of each warpgroup
+    group: int = 4  # tiles of rows that walk along the columns together
+
+
+@gluon.jit
+def tile_of(t, tiles_m, tiles_n, GROUP: gl.constexpr):
+    width = GROUP * tiles_n
+    first = t // width * GROUP
+    rows = gl.minimum(tiles_m - first, GROUP)
+    return first + t % width % rows, t % width // rows
+
+
+@gluon.jit
+def columns(x, PARTS: gl.constexpr):
+    """x as a tuple of PARTS (a power of two) column slices; registers only change their names."""
+    if PARTS == 1:
+        parts = (x,)
+    else:
+        low, high = x.reshape([x.shape[0], 2, x.shape[1] // 2]).permute(0, 2, 1).split()
+        parts = columns(low, PARTS // 2) + columns(high, PARTS // 2)
+    return parts
+
+
+@gluon.jit
+def store(y_desc, buffers, y, row, column, WHICH: gl.constexpr, BUFFERS: gl.constexpr):
+    """y through this warpgroup's buffers in turn: one slice is stored while the next is converted."""
+    slices = columns(y, y.shape[1] // SLICE)
+    for i in gl.static_range(y.shape[1] // SLICE):
+        buffer = buffers.index(WHICH * BUFFERS + i % BUFFERS)
+        tma.store_wait(pendings=BUFFERS - 1)
+        buffer.store(slices[i].to(y_desc.dtype))
+        fence_async_shared()
+        tma.async_copy_shared_to_global(y_desc, [row, column + i * SLICE], buffer)
+
+
+@gluon.jit
+def _produce(descs, rings, tables, sizes, GATED: gl.constexpr, GROUP: gl.constexpr):
+    x_desc, w_desc = descs
+    x_ring, w_ring, full, empty = rings
+    tile_expert_ptr, tile_rows_ptr = tables
+    tiles_m, tiles_n, steps, outputs = sizes
+    STAGES: gl.constexpr = w_ring.shape[0]
+    BLOCK_K: gl.constexpr = w_ring.shape[2]
+    BYTES: gl.constexpr = CONSUMERS * x_desc.block_type.nbytes + 2 * w_desc.block_type.nbytes
+    count = 0
+    for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
+        tile, tile_n = tile_of(t, tiles_m, tiles_n, GROUP)
+        expert = gl.load(tile_expert_ptr + tile)
+        both = gl.load(tile_rows_ptr + tile) > ROWS
+        if GATED:
+            first = expert * 2 * outputs + tile_n * HALF
+            second = first + outputs
+        else:
+            first = expert * outputs + tile_n * 2 * HALF
+            second = first + HALF
+        for step in range(steps):
+            stage = count % STAGES
+            k = step * BLOCK_K
+            mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
+            ready = full.index(stage)
+            mbarrier.expect(ready, BYTES, pred=both)
+            mbarrier.expect(ready, BYTES - x_desc.block_type.nbytes, pred=not both)
+            w = w_ring.index(stage)
+            tma.async_copy_global_to_shared(w_desc, [first, k], ready, w.slice(0, HALF))
+            tma.async_copy_global_to_shared(w_desc, [second, k], ready, w.slice(HALF, HALF))
+            row = tile * CONSUMERS * ROWS
+            tma.async_copy_global_to_shared(x_desc, [row, k], ready, x_ring.index(stage * CONSUMERS))
+            other = x_ring.index(stage * CONSUMERS + 1)
+            tma.async_copy_global_to_shared(x_desc, [row + ROWS, k], ready, other, pred=both)
+            count += 1
+
+
+@gluon.jit
+def _consume(
+    y_desc,
+    buffers,
+    rings,
+    tables,
+    sizes,
+    WHICH: gl.constexpr,
+    GATED: gl.constexpr,
+    BUFFERS: gl.constexpr,
+    GROUP: gl.constexpr,
+):
+    x_ring, w_ring, full, empty = rings
+    tile_expert_ptr, tile_rows_ptr = tables
+    tiles_m, tiles_n, steps, outputs = sizes
+    STAGES: gl.constexpr = w_ring.shape[0]
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 2 * HALF, 16])
+    count = 0
+    for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
+        tile, tile_n = tile_of(t, tiles_m, tiles_n, GROUP)
+        if gl.load(tile_rows_ptr + tile) > WHICH * ROWS:
+            acc = gl.zeros([ROWS, 2 * HALF], gl.float32, layout)
+            for step in range(steps):
+                stage = (count + step) % STAGES
+                mbarrier.wait(full.index(stage), (count + step) // STAGES & 1)
+                x = x_ring.index(stage * CONSUMERS + WHICH)
+                acc = warpgroup_mma(x, w_ring.index(stage).permute((1, 0)), acc, is_async=True)
+                acc = warpgroup_mma_wait(1, deps=(acc,))
+                mbarrier.arrive(empty.index((count + step + STAGES - 1) % STAGES), pred=step > 0)
+            acc = warpgroup_mma_wait(0, deps=(acc,))
+            mbarrier.arrive(empty.index((count + steps + STAGES - 1) % STAGES))
+            row = (tile * CONSUMERS + WHICH) * ROWS
+            if GATED:
+                gate, up = columns(acc, 2)
+                y = gate / (1.0 + gl.exp(-gate)) * up
+                store(y_desc, buffers, y, row, tile_n * HALF, WHICH, BUFFERS)
+            else:
+                store(y_desc, buffers, acc, row, tile_n * 2 * HALF, WHICH, BUFFERS)
+        else:  # no real row: only let the ring turn
+            for step in range(steps):
+                stage = (count + step) % STAGES
+                mbarrier.wait(full.index(stage), (count + step) // STAGES & 1)
+                mbarrier.arrive(empty.index(stage))
+        count += steps
+    tma.store_wait(pendings=0)
+
+
+@gluon.jit
+def experts_hopper_kernel(
+    x_desc,
+    w_desc,
+    y_desc,
+    offsets_end_ptr,
+    tile_expert_ptr,
+    tile_rows_ptr,
+    N,
+    K,
+    GATED: gl.constexpr,
+    GROUP: gl.constexpr,
+    STAGES: gl.constexpr,
+    BUFFERS: gl.constexpr,
+):
+    BLOCK_K: gl.constexpr = x_desc.block_type.shape[1]
+    COLUMNS: gl.constexpr = HALF if GATED else 2 * HALF
+    x_ring = gl.allocate_shared_memory(
+        x_desc.dtype, [STAGES * CONSUMERS] + x_desc.block_type.shape, x_desc.layout
+    )
+    w_ring = gl.allocate_shared_memory(w_desc.dtype, [STAGES, 2 * HALF, BLOCK_K], w_desc.layout)
+    buffers = gl.allocate_shared_memory(
+        y_desc.dtype, [CONSUMERS * BUFFERS] + y_desc.block_type.shape, y_desc.layout
+    )
+    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(STAGES):
+        mbarrier.init(full.index(i), count=1)  # the copies of a stage have come
+        mbarrier.init(empty.index(i), count=CONSUMERS)  # every warpgroup has let it go
+    fence_async_shared()
+    rings = (x_ring, w_ring, full, empty)
+    tables = (tile_expert_ptr, tile_rows_ptr)
+    tiles_m = gl.load(offsets_end_ptr) // (ROWS * CONSUMERS)
+    sizes = (tiles_m, gl.cdiv(N, COLUMNS), gl.cdiv(K, BLOCK_K), N)
+    gl.warp_specialize(
+        [
+            (_consume, (y_desc, buffers, rings, tables, sizes, 0, GATED, BUFFERS, GROUP)),
+            (_consume, (y_desc, buffers, rings, tables, sizes, 1, GATED, BUFFERS, GROUP)),
+            (_produce, ((x_desc, w_desc), rings, tables, sizes, GATED, GROUP)),
+        ],
+        [4, 1],
+        [240, 24],
+    )
+
+
+_GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
+
+
+def _descriptor(matrix, block):
+    layout = gl.NVMMASharedLayout.get_default_for(block, _GLUON[matrix.dtype])
+    return TensorDescriptor.from_tensor(matrix, block, layout)
+
+
+def launch(rows, weight, found: Routed, out, gated: bool, programs: int, config: Config | None = None):
+    """out = SiLU(rows @ gate.T) * (rows @ up.T), or rows @ weight.T, by tiles of 128 rows; padding gets anything."""
+    c = config or Config()
+    n, k = out.shape[1], rows.shape[1]
+    experts_hopper_kernel[(programs,)](
+        _descriptor(rows, [ROWS.value, c.block_k]),
+        _descriptor(weight.view(-1, k), [HALF.value, c.block_k]),
+        _descriptor(out, [ROWS.value, SLICE.value]),
+        found.offsets[-1:],
+        found.tile_expert,
+        found.tile_rows,
+        n,
+        k,
+        GATED=gated,
+        GROUP=c.group,
+        STAGES=c.stages,
+        BUFFERS=c.buffers,
+        num_warps=4,
+    )
+    return out

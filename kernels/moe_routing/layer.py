@@ -1,0 +1,75 @@
+"""The whole layer: route, order, gate and up, down, combine, in three to five launches by the number of tokens.
+
+    tokens      launches
+    1           router | gate and up | down, which combines as it goes
+    2 to 16     router, which orders too | gate and up | down | combine
+    more        router | order | gate and up | down | combine
+
+Where an expert usually gets more than 64 rows and the GPU is a Hopper, the order brings the rows of x along, so that the
+copy engine can fetch whole tiles of them; else the experts' kernel gathers them by itself.
+"""
+
+import math
+
+import torch
+
+from kernels.moe_routing import experts as portable
+from kernels.moe_routing.arguments import Experts, check_layer
+from kernels.moe_routing.combine import combine
+from kernels.moe_routing.narrow import Narrow, narrow_experts
+from kernels.moe_routing.one_token import one_token
+from kernels.moe_routing.routed import Routed, route
+from kernels.moe_routing.rules import Rule
+
+WIDEST = 128
+
+
+def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=None) -> torch.Tensor:
+    """out (tokens, hidden) of x (tokens, hidden): router (experts, hidden), and the weights that it chooses from.
+
+    Shared experts add their own share to every token. The same bits come out at every run; nothing waits for the GPU.
+    """
+    check_layer(x, router, experts, rule, bias, out)
+    if out is None:
+        out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    tokens, picks = x.shape[0], rule.top_k + experts.shared
+    if not tokens:
+        return out
+    wanted = {"bias": bias, "shared": experts.shared}
+    if isinstance(experts, Narrow):
+        found = route(x, router, rule, tile=1, copy=True, **wanted)
+        return combine(narrow_experts(found, experts), found, out)
+    tile = pick_tile(tokens, picks, experts.count)
+    by_copies = tile == WIDEST and suits_hopper(x)
+    found = route(x, router, rule, tile=tile, copy=by_copies, **wanted)
+    if tokens == 1:
+        return one_token(x, experts, found, out)
+    return combine((hopper if by_copies else gathered)(x, experts, found), found, out)
+
+
+def pick_tile(tokens: int, picks: int, experts: int) -> int:
+    """Rows of a tile: what most experts get if none is preferred, so that a weight is seldom read twice."""
+    mean = tokens * picks / experts
+    usual = min(tokens, mean + 2 * math.sqrt(mean))
+    return next((tile for tile in (16, 32, 64) if usual <= tile), WIDEST)
+
+
+def suits_hopper(x) -> bool:
+    return x.is_cuda and torch.cuda.get_device_capability(x.device)[0] == 9
+
+
+def gathered(x, experts: Experts, found: Routed) -> torch.Tensor:
+    """(rows, hidden) after the experts, on any GPU."""
+    h = portable.gate_up(x, experts.gate_up, found, found.chosen.shape[1])
+    return portable.down(h, experts.down, found)
+
+
+def hopper(x, experts: Experts, found: Routed) -> torch.Tensor:
+    """The same by the copy engine, from rows that the order brought along."""
+    from kernels.moe_routing import experts_hopper
+
+    programs = torch.cuda.get_device_properties(x.device).multi_processor_count
+    h = x.new_empty(len(found.rows), experts.intermediate)
+    experts_hopper.launch(found.rows, experts.gate_up, found, h, True, programs)
+    y = x.new_empty(len(found.rows), experts.hidden)
+    return experts_hopper.launch(h, experts.down, found, y, False, programs)

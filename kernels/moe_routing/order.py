@@ -1,0 +1,190 @@
+"""Which pick stands in which row: histogram, scan and permutation, the same at every run, without waiting for the host.
+
+A pick's row is where its expert begins, plus how many tokens before it picked that expert: in earlier blocks of tokens,
+which their histograms tell, and in its own, which a scan down the block tells for all experts at once. So tokens keep
+their order within an expert, and no atomic decides a place. Shared experts see every token: their rows need no counting.
+Every table is sized by a bound that T, k and the number of experts give; the tiles that a routing does not need are
+marked as nobody's.
+"""
+
+import triton
+import triton.language as tl
+
+from kernels.moe_routing.early import begin
+from kernels.moe_routing.top_k import NO_PICK
+
+EMPTY = tl.constexpr(-1)
+CLEARED = tl.constexpr(1024)  # tables' entries at a time
+
+
+@triton.jit
+def counts_of(counts_ptr, block, blocks, EP: tl.constexpr):
+    """(all picks of each expert, those of earlier blocks of tokens)."""
+    offs_e = tl.arange(0, EP)
+    total = tl.zeros((EP,), tl.int32)
+    before = tl.zeros((EP,), tl.int32)
+    for first in range(0, blocks, 16):
+        b = first + tl.arange(0, 16)
+        at = counts_ptr + b[:, None] * EP + offs_e[None, :]
+        counts = tl.load(at, mask=(b < blocks)[:, None], other=0)  # (16, EP)
+        total += tl.sum(counts, 0)
+        before += tl.sum(tl.where((b < block)[:, None], counts, 0), 0)
+    return total, before
+
+
+@triton.jit
+def slots_of(chosen_ptr, t, T, TOP_K: tl.constexpr, PICKS: tl.constexpr, EP: tl.constexpr):
+    """(tokens, EP): which pick an expert is of its token, or NO_PICK."""
+    slots = tl.zeros((t.shape[0], EP), tl.int32) + NO_PICK
+    for slot in tl.static_range(TOP_K):
+        chosen = tl.load(chosen_ptr + t * PICKS + slot, mask=t < T, other=NO_PICK)
+        slots = tl.where(tl.arange(0, EP)[None, :] == chosen[:, None], slot, slots)
+    return slots
+
+
+@triton.jit
+def write_tiles(
+    first, total, tables, T, tiles, block, blocks, E: tl.constexpr, SHARED: tl.constexpr, TILE: tl.constexpr
+):
+    """Where experts begin, whose each tile is, and how many of its rows are real; programs take turns at the tiles."""
+    offsets_ptr, _, _, tile_expert_ptr, tile_rows_ptr = tables
+    offs_e = tl.arange(0, first.shape[0])
+    after = tl.sum((total + TILE - 1) // TILE * TILE, 0)
+    each = tl.cdiv(T, TILE)  # the most tiles of an expert, and those of a shared one
+    if block == 0:
+        tl.store(offsets_ptr + offs_e, first, mask=offs_e < E)
+        for s in tl.static_range(SHARED + 1):
+            tl.store(offsets_ptr + E + s, after + s * each * TILE)
+    for j in range(block, each, blocks):
+        tile = first // TILE + j
+        mask = j * TILE < total
+        tl.store(tile_expert_ptr + tile, offs_e, mask=mask)
+        tl.store(tile_rows_ptr + tile, tl.minimum(total - j * TILE, TILE), mask=mask)
+        for s in tl.static_range(SHARED):
+            tl.store(tile_expert_ptr + after // TILE + s * each + j, E + s)
+            tl.store(tile_rows_ptr + after // TILE + s * each + j, tl.minimum(T - j * TILE, TILE))
+    used = after // TILE + SHARED * each
+    for at in range(used + block * CLEARED, tiles, blocks * CLEARED):
+        tile = at + tl.arange(0, CLEARED)
+        tl.store(tile_expert_ptr + tile, tl.zeros((CLEARED,), tl.int32) + EMPTY, mask=tile < tiles)
+        tl.store(tile_rows_ptr + tile, tl.zeros((CLEARED,), tl.int32), mask=tile < tiles)
+
+
+@triton.jit
+def order_block(
+    slots,
+    total,
+    before,
+    tables,
+    T,
+    tiles,
+    t,
+    block,
+    blocks,
+    part,
+    E: tl.constexpr,
+    SHARED: tl.constexpr,
+    TOP_K: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Rows of one block's tokens t, of which `slots` are the picks; of the programs of a block, part 0 writes for all."""
+    PICKS: tl.constexpr = TOP_K + SHARED
+    _, picks_ptr, place_ptr, _, _ = tables
+    whole = (total + TILE - 1) // TILE * TILE
+    first = tl.cumsum(whole, 0) - whole
+    if part == 0:
+        write_tiles(first, total, tables, T, tiles, block, blocks, E, SHARED, TILE)
+    picked = slots != NO_PICK
+    rank = tl.cumsum(picked.to(tl.int32), 0) - picked.to(tl.int32)
+    row = (first + before)[None, :] + rank
+    pick = t[:, None] * PICKS + slots
+    tl.store(place_ptr + pick, row, mask=picked)
+    tl.store(picks_ptr + row, pick, mask=picked & (part == 0))
+    for s in tl.static_range(SHARED):
+        row_s = tl.sum(whole, 0) + s * tl.cdiv(T, TILE) * TILE + t
+        tl.store(place_ptr + t * PICKS + TOP_K + s, row_s, mask=t < T)
+        tl.store(picks_ptr + row_s, t * PICKS + TOP_K + s, mask=(t < T) & (part == 0))
+
+
+@triton.jit
+def copy_rows(
+    x_ptr,
+    rows_ptr,
+    place_ptr,
+    first,
+    last,
+    part,
+    parts,
+    H,
+    stride_xm,
+    PICKS: tl.constexpr,
+    TOKENS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """Some columns of the tokens first .. last to their rows: each is read once and written for every pick."""
+    offs_h = tl.arange(0, COLUMNS)
+    for at in range(first, last, TOKENS):
+        t = at + tl.arange(0, TOKENS)
+        mask_t = t < last
+        for h in range(part * COLUMNS, H, parts * COLUMNS):
+            mask = mask_t[:, None] & (h + offs_h < H)[None, :]
+            x_ptrs = x_ptr + t.to(tl.int64)[:, None] * stride_xm + (h + offs_h)[None, :]
+            x = tl.load(x_ptrs, mask=mask, other=0.0)  # (TOKENS, COLUMNS)
+            for slot in tl.static_range(PICKS):
+                row = tl.load(place_ptr + t * PICKS + slot, mask=mask_t, other=0).to(tl.int64)
+                tl.store(rows_ptr + row[:, None] * H + (h + offs_h)[None, :], x, mask=mask)
+
+
+@triton.jit(do_not_specialize=["T", "tiles"])
+def order_kernel(
+    x_ptr,
+    rows_ptr,
+    chosen_ptr,
+    counts_ptr,
+    offsets_ptr,
+    picks_ptr,
+    place_ptr,
+    tile_expert_ptr,
+    tile_rows_ptr,
+    T,
+    tiles,
+    H,
+    stride_xm,
+    E: tl.constexpr,
+    SHARED: tl.constexpr,
+    TOP_K: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    EP: tl.constexpr,
+    TILE: tl.constexpr,
+    COPY: tl.constexpr,
+    TOKENS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    EARLY: tl.constexpr,
+):
+    begin(EARLY)
+    block, blocks = tl.program_id(0), tl.num_programs(0)
+    part, parts = tl.program_id(1), tl.num_programs(1)
+    PICKS: tl.constexpr = TOP_K + SHARED
+    place_ptr += part * T * PICKS  # a table of its own: what another program writes it may not read
+    t = block * BLOCK_T + tl.arange(0, BLOCK_T)
+    slots = slots_of(chosen_ptr, t, T, TOP_K, PICKS, EP)
+    total, before = counts_of(counts_ptr, block, blocks, EP)
+    tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
+    order_block(slots, total, before, tables, T, tiles, t, block, blocks, part, E, SHARED, TOP_K, TILE)
+    if COPY:
+        tl.debug_barrier()  # what was written is looked up by other threads
+        last = tl.minimum(block * BLOCK_T + BLOCK_T, T)
+        copy_rows(
+            x_ptr,
+            rows_ptr,
+            place_ptr,
+            block * BLOCK_T,
+            last,
+            part,
+            parts,
+            H,
+            stride_xm,
+            PICKS,
+            TOKENS,
+            COLUMNS,
+        )

@@ -1,0 +1,130 @@
+"""Other people's ways to the same layer, for the benchmark: one factory each, absent where not installed.
+
+All of them route by themselves, scores in fp32, and take the weights as ours do.
+"""
+
+import torch
+import torch.nn.functional as F
+
+from kernels.bench.row import Absent
+
+
+def routed(inputs):
+    """(chosen int64, weights fp32), both (tokens, picks), in PyTorch's own operations."""
+    case, rule = inputs["case"], inputs["case"].rule
+    logits = scores(inputs["x"], inputs["router"])
+    if rule.scores == "sigmoid":
+        each = logits.sigmoid()
+        chosen = by_groups(each if inputs["bias"] is None else each + inputs["bias"], rule)
+        weights = each.gather(1, chosen)
+    elif rule.scores == "softmax of all":
+        weights, chosen = logits.softmax(-1).topk(rule.top_k)
+    else:
+        best, chosen = logits.topk(rule.top_k)
+        weights = best.softmax(-1)
+    if rule.renormalise:
+        weights = weights / weights.sum(-1, keepdim=True)
+    weights = weights * rule.scale
+    if case.shared:
+        last = torch.arange(case.experts, case.experts + case.shared, device=chosen.device)
+        chosen = torch.cat([chosen, last.expand(len(chosen), -1)], 1)
+        weights = torch.cat([weights, weights.new_ones(len(weights), case.shared)], 1)
+    return chosen, weights
+
+
+def scores(x, router):
+    """fp32: in 16 bits experts would tie that do not."""
+    try:
+        return torch.mm(x, router.t(), out_dtype=torch.float32)
+    except (TypeError, RuntimeError):  # a PyTorch that lacks it
+        return x.float() @ router.float().t()
+
+
+def by_groups(by, rule):
+    if rule.groups > 1:
+        each = by.view(len(by), rule.groups, -1)
+        best = each.topk(2, -1).values.sum(-1).topk(rule.groups_kept).indices
+        closed = torch.ones(len(by), rule.groups, dtype=torch.bool, device=by.device).scatter_(1, best, False)
+        by = each.masked_fill(closed[..., None], float("-inf")).view_as(by)
+    return by.topk(rule.top_k).indices
+
+
+def loop(inputs):
+    """A loop over the experts, told beforehand which tokens are whose, which a real one must wait for the GPU to hear."""
+    case, x = inputs["case"], inputs["x"]
+    chosen, _ = routed(inputs)
+    mine = [torch.nonzero(chosen == e, as_tuple=True) for e in range(len(inputs["down"]))]
+    mine = [(e, token, slot) for e, (token, slot) in enumerate(mine) if len(token)]
+    gate_up, down = inputs["gate_up"], inputs["down"]
+
+    def call():
+        _, weights = routed(inputs)
+        out = torch.zeros(len(x), case.hidden, device=x.device)
+        for e, token, slot in mine:
+            gate, up = F.linear(x[token], gate_up[e]).chunk(2, -1)
+            y = F.linear(F.silu(gate) * up, down[e])
+            out.index_add_(0, token, y * weights[token, slot, None])
+        return out.to(x.dtype)
+
+    return call
+
+
+def grouped_mm(inputs):
+    """Sort the picks, torch's grouped GEMM twice, put the rows back and add."""
+    product = getattr(F, "grouped_mm", None) or getattr(torch, "_grouped_mm", None)
+    if product is None:
+        raise Absent("this PyTorch has no grouped_mm")
+    x, count = inputs["x"], len(inputs["down"])
+    gate_up, down = inputs["gate_up"].transpose(1, 2), inputs["down"].transpose(1, 2)
+    every = torch.arange(count, device=x.device)
+
+    def call():
+        chosen, weights = routed(inputs)
+        flat, order = chosen.flatten().sort(stable=True)
+        ends = torch.searchsorted(flat, every, right=True).to(torch.int32)
+        rows = x[order // chosen.shape[1]]
+        gate, up = product(rows, gate_up, offs=ends).chunk(2, -1)
+        y = product(F.silu(gate) * up, down, offs=ends)
+        back = torch.empty_like(y).index_copy_(0, order, y).view(*chosen.shape, -1)
+        return torch.einsum("tkh,tk->th", back, weights.to(back.dtype))
+
+    return call
+
+
+def vllm(inputs):
+    """vLLM's fused Triton experts, with its own softmax top-k where the rule is one."""
+    from vllm.model_executor.layers.fused_moe import fused_experts, fused_topk
+
+    case, x, rule = inputs["case"], inputs["x"], inputs["case"].rule
+    by_softmax = rule.scores != "sigmoid" and rule.scale == 1 and not case.shared
+    renormalise = rule.renormalise or rule.scores == "softmax of chosen"
+
+    def call():
+        if by_softmax:
+            weights, chosen = fused_topk(x, scores(x, inputs["router"]), rule.top_k, renormalise)[:2]
+        else:
+            chosen, weights = routed(inputs)
+        return fused_experts(x, inputs["gate_up"], inputs["down"], weights.float(), chosen.to(torch.int32))
+
+    return call
+
+
+def triton_kernels(inputs):
+    """Triton's own matmul_ogs, SiLU by PyTorch: its fused activation is another function."""
+    from triton_kernels.matmul_ogs import matmul_ogs
+    from triton_kernels.routing import routing
+
+    case, x, rule = inputs["case"], inputs["x"], inputs["case"].rule
+    if rule.scores == "sigmoid" or case.shared or (rule.scores == "softmax of all" and not rule.renormalise):
+        raise Absent("it routes by the softmax of the chosen, without shared experts")
+    gate_up, down = inputs["gate_up"].transpose(1, 2), inputs["down"].transpose(1, 2)
+
+    def call():
+        data, gather, scatter = routing(scores(x, inputs["router"]), rule.top_k)
+        gate, up = matmul_ogs(x, gate_up, None, data, gather_indx=gather).chunk(2, -1)
+        return matmul_ogs(F.silu(gate) * up, down, None, data, scatter_indx=scatter, gammas=data.gate_scal)
+
+    return call
+
+
+LAYERS = {"torch loop": loop, "torch grouped_mm": grouped_mm, "vLLM": vllm, "triton_kernels": triton_kernels}

@@ -1,0 +1,232 @@
+"""A mixture-of-experts layer in six steps, in float64: the only reference of the topic.
+
+    logits -> 1 route -> 2 count -> 3 permute -> 4 experts -> 5 un-permute -> 6 combine
+
+A token's k choices are its picks; pick number token * k + slot. Permuting brings the picks of one expert together, in the
+order of the tokens, and pads each expert's rows to whole tiles, so that a tile belongs to one expert. Any routing is
+legal: an expert without a token has no tile, and no tokens at all give no rows. `direct` is the same layer token by
+token, without any of that: what the six steps must equal.
+Weights are as linear layers keep them: gate_up (experts, 2 * intermediate, hidden), the rows of gate before those of up,
+and down (experts, hidden, intermediate). Shared experts, which every token visits with weight 1, stand last.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels import require
+from kernels.moe_routing.rules import Rule
+
+EMPTY = -1  # a row of padding belongs to no pick
+
+
+def _double(x) -> np.ndarray:
+    return np.asarray(x).astype(np.float64)
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Over the last axis; a row of -inf alone is refused by top_k, not here."""
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def sigmoid(scores: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-scores))
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    return x / (1 + np.exp(-x))
+
+
+# Step 1: route
+
+
+def top_k(scores: np.ndarray, k: int) -> np.ndarray:
+    """(tokens, k) indices of the largest, best first; of equals the lower index. -inf is legal, NaN is not."""
+    scores = _double(scores)
+    if np.isnan(scores).any():
+        raise ValueError("scores must be numbers, got NaN; look for what overflowed before the router")
+    require.count(k=k)
+    require.at_most(scores.shape[-1], "a token picks different experts", k=k)
+    return np.argsort(-scores, axis=-1, kind="stable")[..., :k]
+
+
+def _by_their_sum(weights: np.ndarray) -> np.ndarray:
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def _open(scores: np.ndarray, groups: int, kept: int) -> np.ndarray:
+    """The scores with -inf for every expert outside the best groups; a group's worth is the sum of its two best."""
+    tokens, experts = scores.shape
+    if groups == 1:
+        return scores
+    each = scores.reshape(tokens, groups, experts // groups)
+    worth = -np.sort(-each, -1)[..., :2].sum(-1)
+    best = np.zeros((tokens, groups), bool)
+    np.put_along_axis(best, top_k(worth, kept), True, -1)
+    return np.where(best[..., None], each, -np.inf).reshape(tokens, experts)
+
+
+def choice_scores(logits, rule: Rule, bias=None) -> np.ndarray:
+    """What the choice is made by, -inf for what is closed: a kernel's picks may differ among near-equals alone."""
+    logits = _double(logits)
+    scores = sigmoid(logits) if rule.scores == "sigmoid" else logits
+    return _open(scores if bias is None else scores + _double(bias), rule.groups, rule.groups_kept)
+
+
+def weights_of(logits, chosen: np.ndarray, rule: Rule) -> np.ndarray:
+    """The weights of picks that are already made."""
+    logits = _double(logits)
+    picked = np.take_along_axis(logits, chosen, -1)
+    if rule.scores == "softmax of chosen":
+        weights = softmax(picked)
+    elif rule.scores == "sigmoid":
+        weights = sigmoid(picked)
+    else:
+        weights = np.take_along_axis(softmax(logits), chosen, -1)
+    return rule.scale * (_by_their_sum(weights) if rule.renormalise else weights)
+
+
+def route(logits, rule: Rule, bias=None, shared: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """(chosen, weights), both (tokens, top_k + shared), by any rule; shared experts follow with weight 1."""
+    logits = _double(logits)
+    experts = logits.shape[-1]
+    rule.check(experts)
+    chosen = top_k(choice_scores(logits, rule, bias), rule.top_k)
+    weights = weights_of(logits, chosen, rule)
+    last = np.broadcast_to(experts + np.arange(shared), (len(logits), shared))
+    return np.concatenate([chosen, last], 1), np.concatenate([weights, np.ones(last.shape)], 1)
+
+
+# Steps 2 and 3: count, permute
+
+
+@dataclass(frozen=True)
+class Order:
+    """Which pick stands in which row once experts come together, in tiles of `tile` rows."""
+
+    tile: int
+    loads: np.ndarray  # (experts,) picks of each
+    offsets: np.ndarray  # (experts + 1,) the first row of each, and the end: multiples of the tile
+    picks: np.ndarray  # (rows,) the pick in each row, or EMPTY
+    place: np.ndarray  # (tokens, k) the row of each pick
+    tile_expert: np.ndarray  # (tiles,) whose each tile is
+
+    @property
+    def rows(self) -> int:
+        return len(self.picks)
+
+
+def count(chosen: np.ndarray, experts: int) -> np.ndarray:
+    """How many picks each expert got."""
+    return np.bincount(np.asarray(chosen).ravel(), minlength=experts)
+
+
+def padded(loads: np.ndarray, tile: int) -> np.ndarray:
+    """Rows of each expert: whole tiles, none for an expert without a pick."""
+    return -(-np.asarray(loads) // tile) * tile
+
+
+def order(chosen: np.ndarray, experts: int, tile: int = 1) -> Order:
+    """Tokens keep their order within an expert; a tile of 1 pads nothing."""
+    require.count(experts=experts, tile=tile)
+    flat = np.asarray(chosen).ravel()
+    if flat.size and not (0 <= flat.min() and flat.max() < experts):
+        raise ValueError(
+            f"chosen must be from 0 to {experts - 1}, got {flat.min()} to {flat.max()}; count experts from 0"
+        )
+    loads = count(flat, experts)
+    offsets = np.concatenate([[0], np.cumsum(padded(loads, tile))])
+    by_expert = np.argsort(flat, kind="stable")
+    before = np.concatenate([[0], np.cumsum(loads)])[:-1]  # picks of lower experts
+    row = offsets[flat[by_expert]] + np.arange(flat.size) - before[flat[by_expert]]
+    picks = np.full(offsets[-1], EMPTY)
+    picks[row] = by_expert
+    place = np.empty(flat.size, int)
+    place[by_expert] = row
+    tile_expert = np.repeat(np.arange(experts), np.diff(offsets) // tile)
+    return Order(tile, loads, offsets, picks, place.reshape(np.shape(chosen)), tile_expert)
+
+
+def permute(x, found: Order) -> np.ndarray:
+    """(rows, hidden): the token of each row's pick; rows of padding are zeros."""
+    x, k = _double(x), found.place.shape[1]
+    rows = np.zeros((found.rows, x.shape[1]))
+    real = found.picks != EMPTY
+    rows[real] = x[found.picks[real] // k]
+    return rows
+
+
+# Step 4: experts
+
+
+def gated(rows, gate_up) -> np.ndarray:
+    """silu(rows @ gate.T) * (rows @ up.T) of one expert."""
+    both = _double(rows) @ _double(gate_up).T
+    gate, up = np.split(both, 2, -1)
+    return silu(gate) * up
+
+
+def expert(rows, gate_up, down) -> np.ndarray:
+    """A gated MLP, whole."""
+    return gated(rows, gate_up) @ _double(down).T
+
+
+def grouped(rows, found: Order, gate_up, down) -> np.ndarray:
+    """(rows, hidden): each tile through its expert."""
+    out = np.zeros((found.rows, np.shape(down)[1]))
+    for e in np.flatnonzero(found.loads):
+        mine = slice(found.offsets[e], found.offsets[e + 1])
+        out[mine] = expert(rows[mine], gate_up[e], down[e])
+    return out
+
+
+# Steps 5 and 6: un-permute, combine
+
+
+def un_permute(rows: np.ndarray, found: Order) -> np.ndarray:
+    """(tokens, k, hidden): each pick's row, back at its token."""
+    return rows[found.place]
+
+
+def combine(restored: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(tokens, hidden): a token's rows times its weights, added in the order of its picks."""
+    return np.einsum("tkh,tk->th", restored, _double(weights))
+
+
+# All of it
+
+
+@dataclass(frozen=True)
+class Forward:
+    """Every step's result."""
+
+    logits: np.ndarray
+    chosen: np.ndarray
+    weights: np.ndarray
+    order: Order
+    permuted: np.ndarray
+    expert_rows: np.ndarray
+    restored: np.ndarray
+    combined: np.ndarray
+
+
+def six_steps(x, router, gate_up, down, rule: Rule, *, bias=None, shared: int = 0, tile: int = 1) -> Forward:
+    """The layer: x (tokens, hidden), router (experts, hidden), weights of experts + shared."""
+    logits = _double(x) @ _double(router).T
+    chosen, weights = route(logits, rule, bias, shared)
+    found = order(chosen, len(gate_up), tile)
+    permuted = permute(x, found)
+    rows = grouped(permuted, found, gate_up, down)
+    restored = un_permute(rows, found)
+    return Forward(logits, chosen, weights, found, permuted, rows, restored, combine(restored, weights))
+
+
+def direct(x, chosen, weights, gate_up, down) -> np.ndarray:
+    """The same sum token by token, whoever chose: nothing is counted, permuted or padded."""
+    x, weights = _double(x), _double(weights)
+    out = np.zeros((len(x), np.shape(down)[1]))
+    for t, picks in enumerate(np.asarray(chosen)):
+        for e, weight in zip(picks, weights[t], strict=True):
+            out[t] += weight * expert(x[t], gate_up[e], down[e])
+    return out

@@ -1,0 +1,194 @@
+"""Route and order: from tokens to experts, weights, and the row of every pick, in one launch for a few tokens, in two else.
+
+The grid is told T, k and the number of experts, never what the routing came to, so nothing waits for the GPU and a call
+may be captured in a graph.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+import triton
+
+from kernels.moe_routing.arguments import check_order, check_router
+from kernels.moe_routing.counters import arrivals
+from kernels.moe_routing.early import early
+from kernels.moe_routing.order import order_kernel
+from kernels.moe_routing.router import router_kernel
+from kernels.moe_routing.rules import Rule
+
+MANY = 132  # programs that fill a GPU
+STEP = 128  # columns that the router multiplies at a time
+COPIED = 512  # columns that a program copies at a time
+
+
+@dataclass
+class Routed:
+    """All on the device; as reference.Order, with room for the worst case.
+
+    `places` has a copy for each program that shares a block of tokens, and `rows` is x by row, where it was asked for.
+    """
+
+    chosen: torch.Tensor  # int32 (tokens, picks)
+    weights: torch.Tensor  # fp32 (tokens, picks)
+    tile: int
+    offsets: torch.Tensor  # int32 (experts + 1,)
+    picks: torch.Tensor  # int32 (tiles * tile,): the pick in each row; padding is anything
+    places: torch.Tensor  # int32 (copies, tokens, picks): the row of each pick
+    tile_expert: torch.Tensor  # int32 (tiles,): EMPTY beyond the last tile
+    tile_rows: torch.Tensor  # int32 (tiles,): how many of its rows are real
+    rows: torch.Tensor | None = None  # (tiles * tile, hidden); padding is anything
+
+    @property
+    def place(self) -> torch.Tensor:
+        """int32 (tokens, picks)."""
+        return self.places[0]
+
+    @property
+    def tiles(self) -> int:
+        """The most that any routing needs."""
+        return len(self.tile_expert)
+
+
+def most_tiles(tokens: int, picks: int, experts: int, tile: int) -> int:
+    """An expert's first pick opens a tile, and after that every `tile` more; no expert sees a token twice."""
+    every = tokens * picks
+    opened = min(experts, every)
+    return min(opened + (every - opened) // tile, experts * triton.cdiv(tokens, tile))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How the work is cut; by the sizes alone, never by the GPU, so that all of them add in the same order."""
+
+    block: int  # tokens
+    blocks: int
+    block_e: int  # experts that a program of the router multiplies with
+    splits: int  # of the hidden axis
+    parts: int  # programs that share the columns of a block when its rows are copied
+
+
+@lru_cache(maxsize=4096)
+def cut(tokens: int, hidden: int, experts: int, copy: bool) -> Cut:
+    block = block_tokens(tokens, experts)
+    blocks = triton.cdiv(tokens, block)
+    block_e = 16 if tokens <= 512 or experts <= 16 else 64
+    parts = max(1, min(triton.cdiv(hidden, COPIED), MANY // blocks)) if copy else 1
+    return Cut(block, blocks, block_e, split_columns(hidden, blocks * triton.cdiv(experts, block_e)), parts)
+
+
+def block_tokens(tokens: int, experts: int) -> int:
+    """Few enough that blocks fill the GPU and their logits stay in registers; more, and the router is read less often."""
+    if tokens <= 2048 or experts > 256:
+        return 16
+    return 64 if tokens > 8192 and experts <= 128 else 32
+
+
+def split_columns(hidden: int, programs: int) -> int:
+    """Parts of the hidden axis, a power of two, until there is work for a GPU or a part is two steps long."""
+    most = min(MANY // programs, hidden // (2 * STEP))
+    return 1 << max(0, most.bit_length() - 1)
+
+
+def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, copy: bool = False) -> Routed:
+    """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along."""
+    experts = check_router(x, router, rule, bias)
+    check_order(shared, tile)
+    (tokens, hidden), picks = x.shape, rule.top_k + shared
+    if not tokens:
+        return _nothing(x, picks, experts + shared, tile, copy)
+    how = cut(tokens, hidden, experts, copy)
+    found = _tables(tokens, picks, experts + shared, tile, how.parts, x.device)
+    ep = max(16, triton.next_power_of_2(experts))
+    shapes = {
+        "E": experts,
+        "SHARED": shared,
+        "TOP_K": rule.top_k,
+        "BLOCK_T": how.block,
+        "EP": ep,
+        "TILE": tile,
+    }
+    counts = torch.empty(how.blocks, ep, dtype=torch.int32, device=x.device)
+    logits = torch.empty(how.splits, tokens, experts, dtype=torch.float32, device=x.device)
+    in_one = how.blocks == 1 and not copy
+    router_kernel[(how.blocks, triton.cdiv(experts, how.block_e), how.splits)](
+        x,
+        router,
+        router if bias is None else bias,
+        logits,
+        arrivals(x.device, how.blocks),
+        found.chosen,
+        found.weights,
+        counts,
+        *_of_order(found),
+        tokens,
+        found.tiles,
+        hidden,
+        x.stride(0),
+        **shapes,
+        **_of_rule(rule),
+        **early(x),
+        HAS_BIAS=bias is not None,
+        SPLITS=how.splits,
+        BLOCK_E=how.block_e,
+        BLOCK_H=STEP,
+        KP=triton.next_power_of_2(picks),
+        ORDER=in_one,
+        num_warps=8 if how.block * ep > 2048 else 4,
+        num_stages=3,
+    )
+    if not in_one:
+        found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
+        _order(x, found, counts, (how.blocks, how.parts), shapes)
+    return found
+
+
+def _order(x, found: Routed, counts, grid: tuple, shapes: dict) -> None:
+    order_kernel[grid](
+        x,
+        x if found.rows is None else found.rows,
+        found.chosen,
+        counts,
+        *_of_order(found),
+        x.shape[0],
+        found.tiles,
+        x.shape[1],
+        x.stride(0),
+        **shapes,
+        **early(x),
+        COPY=found.rows is not None,
+        TOKENS=4,
+        COLUMNS=min(COPIED, triton.next_power_of_2(x.shape[1])),
+        num_warps=8,
+    )
+
+
+def _nothing(x, picks: int, experts: int, tile: int, copy: bool) -> Routed:
+    found = _tables(0, picks, experts, tile, 1, x.device)
+    found.offsets.zero_()
+    found.rows = x.new_empty(0, x.shape[1]) if copy else None
+    return found
+
+
+def _tables(tokens: int, picks: int, experts: int, tile: int, parts: int, device) -> Routed:
+    tiles = most_tiles(tokens, picks, experts, tile)
+    sizes = ((tokens, picks), experts + 1, tiles * tile, (parts, tokens, picks), tiles, tiles)
+    tables = [torch.empty(size, dtype=torch.int32, device=device) for size in sizes]
+    chosen, offsets, by_row, places, whose, real = tables
+    weights = torch.empty(tokens, picks, dtype=torch.float32, device=device)
+    return Routed(chosen, weights, tile, offsets, by_row, places, whose, real)
+
+
+def _of_order(found: Routed):
+    return found.offsets, found.picks, found.places, found.tile_expert, found.tile_rows
+
+
+def _of_rule(rule: Rule) -> dict:
+    return {
+        "SCORES": rule.scores,
+        "RENORMALISE": rule.renormalise,
+        "GROUPS": rule.groups,
+        "KEPT": rule.groups_kept,
+        "SCALE": rule.scale,
+        "GP": triton.next_power_of_2(rule.groups),
+    }

@@ -1,0 +1,133 @@
+"""Router scores, top-k and the block's histogram in one launch; for a few tokens the whole order as well.
+
+Programs share a block of tokens, each multiplying some columns of it with some experts' rows of the router. Who arrives
+last chooses for the block: it adds what the splits of the columns left, always in one order, counts the picks, and, where
+there is but one block, gives every pick its row at once.
+"""
+
+import triton
+import triton.language as tl
+
+from kernels.moe_routing.early import begin
+from kernels.moe_routing.order import order_block
+from kernels.moe_routing.top_k import NO_PICK, choose
+
+
+@triton.jit
+def scores_of(
+    x_ptr,
+    router_ptr,
+    T,
+    H,
+    stride_xm,
+    E: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+):
+    """(BLOCK_T, BLOCK_E) of this split's columns of x times the router's, whose rows lie one behind the other."""
+    offs_t = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    offs_e = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
+    offs_h = tl.arange(0, BLOCK_H)
+    x_ptrs = x_ptr + offs_t.to(tl.int64)[:, None] * stride_xm + offs_h[None, :]
+    r_ptrs = router_ptr + offs_e[:, None] * H + offs_h[None, :]
+    acc = tl.zeros((BLOCK_T, BLOCK_E), tl.float32)
+    each = tl.cdiv(H, SPLITS * BLOCK_H) * BLOCK_H
+    begin_h = tl.program_id(2) * each
+    for h in range(begin_h, tl.minimum(begin_h + each, H), BLOCK_H):
+        mask_h = (offs_h < H - h)[None, :]
+        x = tl.load(x_ptrs + h, mask=(offs_t < T)[:, None] & mask_h, other=0.0)  # (BLOCK_T, BLOCK_H)
+        r = tl.load(r_ptrs + h, mask=(offs_e < E)[:, None] & mask_h, other=0.0)  # (BLOCK_E, BLOCK_H)
+        acc = tl.dot(x, r.T, acc)
+    return acc
+
+
+@triton.jit
+def sums_of(logits_ptr, offs_t, offs_e, mask, T, E: tl.constexpr, SPLITS: tl.constexpr):
+    """The logits of a block, four splits at a time and always alike."""
+    offs_s = tl.arange(0, 4)
+    logits = tl.zeros((offs_t.shape[0], offs_e.shape[0]), tl.float32)
+    for first in range(0, SPLITS, 4):
+        row = (first + offs_s)[:, None, None] * T + offs_t[None, :, None]
+        wanted = (first + offs_s < SPLITS)[:, None, None] & mask[None, :, :]
+        parts = tl.load(logits_ptr + row.to(tl.int64) * E + offs_e[None, None, :], mask=wanted, other=0.0)
+        logits += tl.sum(parts, 0)
+    return logits
+
+
+@triton.jit(do_not_specialize=["T", "tiles"])
+def router_kernel(
+    x_ptr,
+    router_ptr,
+    bias_ptr,
+    logits_ptr,
+    arrived_ptr,
+    chosen_ptr,
+    weights_ptr,
+    counts_ptr,
+    offsets_ptr,
+    picks_ptr,
+    place_ptr,
+    tile_expert_ptr,
+    tile_rows_ptr,
+    T,
+    tiles,
+    H,
+    stride_xm,
+    E: tl.constexpr,
+    SHARED: tl.constexpr,
+    TOP_K: tl.constexpr,
+    SCORES: tl.constexpr,
+    RENORMALISE: tl.constexpr,
+    GROUPS: tl.constexpr,
+    KEPT: tl.constexpr,
+    SCALE: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+    EP: tl.constexpr,
+    KP: tl.constexpr,
+    GP: tl.constexpr,
+    TILE: tl.constexpr,
+    ORDER: tl.constexpr,
+    EARLY: tl.constexpr,
+):
+    begin(EARLY)
+    block = tl.program_id(0)
+    acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H)
+    offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
+    mask_t = (offs_t < T)[:, None]
+    offs_b = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
+    row = (tl.program_id(2) * T + offs_t).to(tl.int64)[:, None]
+    tl.store(logits_ptr + row * E + offs_b[None, :], acc, mask=mask_t & (offs_b < E)[None, :])
+    last = tl.num_programs(1) * SPLITS - 1
+    tl.debug_barrier()  # all threads have written before one of them says so
+    if tl.atomic_add(arrived_ptr + block, 1, sem="acq_rel") != last:
+        return
+    tl.store(arrived_ptr + block, 0)  # ready for the next launch
+    PICKS: tl.constexpr = TOP_K + SHARED
+    offs_e = tl.arange(0, EP)
+    offs_k = tl.arange(0, KP)
+    logits = sums_of(
+        logits_ptr, offs_t, offs_e, mask_t & (offs_e < E)[None, :], T, E, SPLITS
+    )  # (BLOCK_T, EP)
+    chosen, weights, slots = choose(
+        logits, bias_ptr, E, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE, HAS_BIAS, EP, KP, GP
+    )
+    slots = tl.where(mask_t, slots, NO_PICK)
+    counts = tl.sum((slots != NO_PICK).to(tl.int32), 0)
+    is_routed = (offs_k < TOP_K)[None, :]
+    at = offs_t[:, None] * PICKS + offs_k[None, :]
+    mask = mask_t & (offs_k < PICKS)[None, :]
+    shared = E - TOP_K + offs_k[None, :]  # they follow, with weight 1
+    tl.store(chosen_ptr + at, tl.where(is_routed, chosen, shared), mask=mask)
+    tl.store(weights_ptr + at, tl.where(is_routed, weights, 1.0), mask=mask)
+    if ORDER:
+        tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
+        nobody = tl.zeros((EP,), tl.int32)
+        order_block(slots, counts, nobody, tables, T, tiles, offs_t, 0, 1, 0, E, SHARED, TOP_K, TILE)
+    else:
+        tl.store(counts_ptr + block * EP + offs_e, counts)
