@@ -64,7 +64,7 @@ def alone(x, chosen, weights, experts: Experts, count: int) -> torch.Tensor:
     order = torch.argsort(expert, stable=True)
     loads = torch.bincount(expert, minlength=count).tolist()
     rows = experts(x[order // top_k], loads)
-    return weighted_sum(put_back(rows, order).view(len(x), top_k, -1), weights)
+    return weighted_sum(put_back(rows, order).view(len(x), top_k, rows.shape[1]), weights)
 
 
 def run_experts(rows: torch.Tensor, got: Sequence[Sequence[int]], experts: Experts) -> torch.Tensor:
@@ -75,7 +75,7 @@ def run_experts(rows: torch.Tensor, got: Sequence[Sequence[int]], experts: Exper
 
 def finish(rows: torch.Tensor, one: Plan, weights: torch.Tensor) -> torch.Tensor:
     """Results in the order of sending -> one row a token."""
-    return weighted_sum(put_back(rows, one.order).view(*weights.shape, -1), weights)
+    return weighted_sum(put_back(rows, one.order).view(*weights.shape, rows.shape[1]), weights)
 
 
 def expert_parallel(

@@ -15,6 +15,15 @@ from kernels.expert_load_balance.layer import alone, expert_parallel
 from kernels.expert_load_balance.overlap import overlapped
 
 
+def is_there(pid: int) -> bool:
+    """A process of this number, be it a zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def who(here) -> tuple:
     return here.rank, here.ranks, os.getpid()
 

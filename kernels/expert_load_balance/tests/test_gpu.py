@@ -2,7 +2,6 @@
 
 import re
 
-import psutil
 import pytest
 import torch
 
@@ -40,7 +39,7 @@ def test_trouble_of_the_last_ends_all(what):
             RanksEnded, match=re.escape(f"rank {GPUS - 1} {'was killed' if what == 'dies' else what}")
         ):
             ranks.run(on_ranks.trouble, what, GPUS - 1)
-    assert not any(psutil.pid_exists(pid) for pid in processes)
+    assert not any(on_ranks.is_there(pid) for pid in processes)
 
 
 def test_more_ranks_than_gpus_are_refused():

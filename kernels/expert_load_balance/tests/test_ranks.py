@@ -8,7 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from kernels.expert_load_balance.ranks import Ranks, RanksEnded
@@ -27,7 +26,7 @@ TROUBLE = {  # what rank 1 does: (what is said of it, who says it)
 
 def gone(processes) -> bool:
     """All of them: not even a zombie is left."""
-    return not any(psutil.pid_exists(pid) for pid in processes)
+    return not any(on_ranks.is_there(pid) for pid in processes)
 
 
 @pytest.mark.parametrize("what", TROUBLE)
@@ -77,7 +76,7 @@ def test_ranks_end_with_a_launcher_that_is_killed():
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
     )
     processes = [int(pid) for pid in launcher.stdout.readline().split()]
-    assert len(processes) == 2 and all(psutil.pid_exists(pid) for pid in processes)
+    assert len(processes) == 2 and all(on_ranks.is_there(pid) for pid in processes)
     os.kill(launcher.pid, signal.SIGKILL)
     launcher.wait()
     launcher.stdout.close()
