@@ -7,20 +7,21 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from kernels.expert_load_balance.ranks import Ranks, RanksEnded
+from kernels.expert_load_balance.rank_process import Place
+from kernels.expert_load_balance.ranks import Ranks, RanksEnded, Watched
 from kernels.expert_load_balance.tests import on_ranks
 from kernels.tests.figures import REFUSAL
 
 PATIENCE_S = 2.0
-TROUBLE = {  # what rank 1 does: (what is said of it, who says it)
-    "dies": ("rank 1 was killed by SIGKILL in 'experts'", (0, 2)),
-    "exits": ("rank 1 ended with exit code 7 in 'experts'", (0, 2)),
-    "stops": ("rank 1 no longer answers: nothing moved for 2 s while it was in 'experts'", (0, 2)),
-    "hangs": ("rank 1 hangs: nothing moved for 2 s while it was in 'experts'", (0, 1, 2)),
-    "fails": ("rank 1 failed in 'experts': RuntimeError: The size of tensor a (2)", (0, 1, 2)),
+TROUBLE = {  # what the last rank does: (ranks, what is said of it, who says it)
+    "dies": (3, "was killed by SIGKILL in 'experts'", (0, 1)),
+    "stops": (2, "no longer answers: nothing moved for 2 s while it was in 'experts'", (0,)),
+    "hangs": (3, "hangs: nothing moved for 2 s while it was in 'experts'", (0, 1, 2)),
+    "fails": (2, "failed in 'experts': RuntimeError: The size of tensor a (2)", (0, 1)),
 }
 
 
@@ -31,12 +32,13 @@ def gone(processes) -> bool:
 
 @pytest.mark.parametrize("what", TROUBLE)
 def test_trouble_of_one_ends_all_with_one_sentence(what, capfd):
-    sentence, speakers = TROUBLE[what]
-    with Ranks(3, patience_s=PATIENCE_S) as ranks:
+    count, sentence, speakers = TROUBLE[what]
+    sentence = f"rank {count - 1} {sentence}"
+    with Ranks(count, patience_s=PATIENCE_S) as ranks:
         processes = [pid for _, _, pid in ranks.run(on_ranks.who)]
         started = time.monotonic()
         with pytest.raises(RanksEnded, match=f"^{re.escape(sentence)}"):
-            ranks.run(on_ranks.trouble, what, 1)
+            ranks.run(on_ranks.trouble, what, count - 1)
         assert time.monotonic() - started < 60
         assert gone(processes)
         with pytest.raises(RanksEnded, match="start new ones"):
@@ -68,7 +70,7 @@ def test_ranks_end_with_a_launcher_that_is_killed():
         "from kernels.expert_load_balance.ranks import Ranks\n"
         "from kernels.expert_load_balance.tests import on_ranks\n"
         "if __name__ == '__main__':\n"
-        "    with Ranks(2) as ranks:\n"
+        "    with Ranks(1) as ranks:\n"
         "        print(*[pid for _, _, pid in ranks.run(on_ranks.who)], flush=True)\n"
         "        ranks.run(on_ranks.all_wait)\n"
     )
@@ -76,7 +78,7 @@ def test_ranks_end_with_a_launcher_that_is_killed():
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
     )
     processes = [int(pid) for pid in launcher.stdout.readline().split()]
-    assert len(processes) == 2 and all(on_ranks.is_there(pid) for pid in processes)
+    assert len(processes) == 1 and all(on_ranks.is_there(pid) for pid in processes)
     os.kill(launcher.pid, signal.SIGKILL)
     launcher.wait()
     launcher.stdout.close()
@@ -84,6 +86,37 @@ def test_ranks_end_with_a_launcher_that_is_killed():
     while not gone(processes) and time.monotonic() < until:
         time.sleep(0.05)
     assert gone(processes)
+
+
+def watched(rank, moves=0, waits=False, stage=b"experts", exitcode=None, silent_s=0.0, **more):
+    place = Place(moves, waits, time.monotonic() - silent_s, stage)
+    return Watched(rank, SimpleNamespace(exitcode=exitcode), None, place, **more)
+
+
+@pytest.mark.parametrize(
+    "states, says",
+    [
+        ([watched(0, waits=True), watched(1)], "rank 1 hangs: .* in 'experts'"),
+        ([watched(0), watched(1, silent_s=60)], "rank 1 no longer answers"),
+        ([watched(0, 5, True), watched(1, 3, True, b"counts")], "rank 1 hangs: .* in 'counts'"),
+        ([watched(0, 5, done=True), watched(1, 5, True)], "no rank moved for 9 s: all wait in 'experts'"),
+        ([watched(0, 5, True), watched(1, 5, True)], "no rank moved for 9 s: all wait in 'experts'"),
+    ],
+)
+def test_who_hangs(states, says):
+    ranks = Ranks(2)
+    ranks.watched = states
+    assert re.match(says, ranks._who_hangs(9))
+
+
+def test_the_dead_are_named_before_the_failed_and_who_failed_at_work_before_who_failed_waiting(monkeypatch):
+    monkeypatch.setattr(Watched, "listen", lambda self: None)
+    ranks = Ranks(3)
+    waiting = watched(0, 4, True, b"return", failed="RuntimeError: Connection closed by peer")
+    ranks.watched = [waiting, watched(1, 4, False, failed="ValueError: no"), watched(2, 4, True)]
+    assert ranks._what_broke() == "rank 1 failed in 'experts': ValueError: no"
+    ranks.watched[2] = watched(2, 4, exitcode=7)
+    assert ranks._what_broke() == "rank 2 ended with exit code 7 in 'experts'"
 
 
 @pytest.mark.parametrize(
