@@ -129,21 +129,17 @@ def line(r: dict) -> str:
 
 
 def bought(rows: list[dict]) -> list[str]:
-    """What copies, placement and overlap buy: each beside the same setting without it."""
-    plain = {
-        (r["shape"], r["tokens"], r["skew"]): r
-        for r in rows
-        if r["placement"] == "contiguous" and r["parts"] == 1
-    }
-    said = []
+    """What placement, copies and overlap buy: each time over that of the same tokens without them."""
+    groups = {}
     for r in rows:
-        base = plain.get((r["shape"], r["tokens"], r["skew"]))
-        if base and base is not r:
-            what = f"{r['parts']} overlapping parts" if r["parts"] > 1 else r["placement"]
-            said.append(
-                f"{r['shape']}, {r['tokens']} tokens a rank, {r['skew']}: {what} takes {r['us'] / base['us']:.2f} of the "
-                f"time, the busiest rank has {r['imbalance']:.2f} of the mean instead of {base['imbalance']:.2f}"
-            )
+        what = f"{r['parts']} parts" if r["parts"] > 1 else r["placement"]
+        groups.setdefault(f"{r['shape']}, {r['tokens']} tokens a rank, {r['skew']}", {})[what] = r
+    said = []
+    for name, kinds in groups.items():
+        base = kinds.pop("contiguous", None)
+        if base and kinds:
+            times = ", ".join(f"{what} {r['us'] / base['us']:.2f}" for what, r in kinds.items())
+            said.append(f"{name}: {base['us']:.0f} us; of this time take {times}")
     return said
 
 

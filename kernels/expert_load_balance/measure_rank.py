@@ -126,7 +126,7 @@ def best_experts(here, setting):
     if setting.dtype != "bf16" or here.device == "cpu":
         return experts.one_by_one
     if "best" not in here.kept:
-        weights = all_weights(here, setting.shape, setting.dtype).of(range(2))
+        weights = all_weights(here, setting.shape, setting.dtype).of([0, 1])
         rows = torch.randn(24, setting.shape.hidden, device=here.device).to(DTYPES[setting.dtype])
         try:
             wrong = error(experts.grouped(weights)(rows, [7, 17]), experts.one_by_one(weights)(rows, [7, 17]))

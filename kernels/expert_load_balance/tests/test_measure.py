@@ -26,7 +26,7 @@ def test_a_quick_run_checks_measures_and_writes(tmp_path, capsys):
     few, copied = rows["same few", "contiguous", 1], rows["same few", "replicated", 1]
     assert few["imbalance"] == 2 and copied["imbalance"] < 1.1
     assert rows["same few", "replicated, home first", 1]["sent_mb"] < copied["sent_mb"]
-    assert "overlapping parts takes" in said and "replicated takes" in said
+    assert "same few: " in said and "of this time take greedy" in said and "of this time take 2 parts" in said
 
 
 def test_seconds_of_a_step_are_the_slowest_ranks_and_the_median_steps():
