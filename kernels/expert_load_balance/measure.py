@@ -46,6 +46,8 @@ def parse(argv):
         )
     if options.patience <= 0:
         parser.error(f"--patience must be above 0, got {options.patience:g}; a minute is usual")
+    if options.json and options.json.is_dir():
+        parser.error(f"--json must be a file, got the folder {options.json}; add a name such as h200_x2.json")
     return options
 
 
@@ -182,6 +184,8 @@ def main(argv=None) -> int:
         "ranks": options.ranks,
         "rows": [],
     }
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
     try:
         with Ranks(options.ranks, options.device, options.patience) as ranks:
             measure(ranks, options, run)

@@ -10,6 +10,7 @@ import functools
 import os
 import pickle
 import queue
+import signal
 import sys
 import threading
 import time
@@ -123,6 +124,7 @@ def serve(rank: int, ranks: int, device: str, store: str, pipe, place: Place) ->
     for name, value in ONE_MACHINE.items():
         os.environ.setdefault(name, value)
     os.environ.update(MULTICAST_OFF)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal's; the launcher ends us
     here, jobs = Here(rank, ranks, device, pipe, place), queue.Queue()
     here.stage("its start")
     threading.Thread(target=beat, args=(place,), daemon=True).start()

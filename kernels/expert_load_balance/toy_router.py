@@ -122,7 +122,7 @@ def train(
     top_k: int = 2,
     steps: int = 400,
     tokens: int = 512,
-    strength: float = 0.1,  # of the auxiliary loss, beside the mean squared error
+    strength: float = 0.3,  # of the auxiliary loss, beside the mean squared error
     rate: float = 0.001,  # of the bias, a step
     seed: int = 0,
     say: Callable[[int, float, np.ndarray], None] = lambda step, loss, loads: None,

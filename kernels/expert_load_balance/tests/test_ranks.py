@@ -16,11 +16,11 @@ from kernels.expert_load_balance.ranks import Ranks, RanksEnded, Watched
 from kernels.expert_load_balance.tests import on_ranks
 from kernels.tests.figures import REFUSAL
 
-PATIENCE_S = 2.0
+PATIENCE_S = 3.0
 TROUBLE = {  # what the last rank does: (ranks, what is said of it, who says it)
     "dies": (3, "was killed by SIGKILL in 'experts'", (0, 1)),
-    "stops": (2, "no longer answers: nothing moved for 2 s while it was in 'experts'", (0,)),
-    "hangs": (3, "hangs: nothing moved for 2 s while it was in 'experts'", (0, 1, 2)),
+    "stops": (2, "no longer answers: nothing moved for 3 s while it was in 'experts'", (0,)),
+    "hangs": (3, "hangs: nothing moved for 3 s while it was in 'experts'", (0, 1, 2)),
     "fails": (2, "failed in 'experts': RuntimeError: The size of tensor a (2)", (0, 1)),
 }
 
@@ -53,7 +53,7 @@ def test_work_that_moves_may_take_longer_than_the_patience_and_an_endless_wait_m
     with Ranks(2, patience_s=PATIENCE_S) as ranks:
         assert ranks.run(on_ranks.nobody_waits, 1.5 * PATIENCE_S) == ["done", "done"]
         with pytest.raises(
-            RanksEnded, match="no rank moved for 2 s: all wait in 'a barrier that nobody opens'"
+            RanksEnded, match="no rank moved for 3 s: all wait in 'a barrier that nobody opens'"
         ):
             ranks.run(on_ranks.all_wait)
 

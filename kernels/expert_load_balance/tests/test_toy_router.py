@@ -48,7 +48,7 @@ def test_it_learns(trained, way, seed):
 def test_balancing_evens_the_loads_and_costs_the_task_nothing(trained, seed):
     none, auxiliary, bias = (trained[way, seed] for way in WAYS)
     assert none.imbalance > 1.75 and (none.fresh_loads < 0.1 * none.fresh_loads.mean()).any()
-    assert auxiliary.imbalance < 1.5 and bias.imbalance < 1.5
+    assert max(auxiliary.imbalance, bias.imbalance) < min(1.6, none.imbalance - 0.3)
     assert auxiliary.fresh_loss < none.fresh_loss and bias.fresh_loss < none.fresh_loss
     assert not none.layer.bias.any() and not auxiliary.layer.bias.any() and bias.layer.bias.any()
 
