@@ -96,16 +96,22 @@ def watched(rank, moves=0, waits=False, stage=b"experts", exitcode=None, silent_
 @pytest.mark.parametrize(
     "states, says",
     [
-        ([watched(0, waits=True), watched(1)], "rank 1 hangs: .* in 'experts'"),
-        ([watched(0), watched(1, silent_s=60)], "rank 1 no longer answers"),
-        ([watched(0, 5, True), watched(1, 3, True, b"counts")], "rank 1 hangs: .* in 'counts'"),
-        ([watched(0, 5, done=True), watched(1, 5, True)], "no rank moved for 9 s: all wait in 'experts'"),
-        ([watched(0, 5, True), watched(1, 5, True)], "no rank moved for 9 s: all wait in 'experts'"),
+        ([{"waits": True}, {}], "rank 1 hangs: .* in 'experts'"),
+        ([{}, {"silent_s": 60}], "rank 1 no longer answers"),
+        (
+            [{"moves": 5, "waits": True}, {"moves": 3, "waits": True, "stage": b"counts"}],
+            "rank 1 .* in 'counts'",
+        ),
+        (
+            [{"moves": 5, "done": True}, {"moves": 5, "waits": True}],
+            "no rank moved for 9 s: all wait in 'experts'",
+        ),
+        ([{"moves": 5, "waits": True}] * 2, "no rank moved for 9 s: all wait in 'experts'"),
     ],
 )
 def test_who_hangs(states, says):
     ranks = Ranks(2)
-    ranks.watched = states
+    ranks.watched = [watched(rank, **state) for rank, state in enumerate(states)]
     assert re.match(says, ranks._who_hangs(9))
 
 
