@@ -165,11 +165,11 @@ class Ranks:
         late = [one for one in self.watched if not one.done]
         silent = [one for one in late if one.place.heard < time.monotonic() - patience_s / 2]
         busy = [one for one in late if not one.place.waits]
-        least = min(one.place.moves for one in self.watched)
-        behind = [one for one in late if one.place.moves == least]
-        blamed = silent or busy or (behind if len(behind) < self.count else [])
+        moves = [one.place.moves for one in self.watched]
+        behind = [one for one in late if one.place.moves == min(moves) < max(moves)]
+        blamed = silent or busy or behind
         if not blamed:
-            return f"no rank moved for {patience_s:g} s: all wait in {late[0].stage}"
+            return f"no rank moved for {patience_s:g} s: all that are not done wait in {late[0].stage}"
         first = blamed[0]
         what = "no longer answers" if silent else "hangs"
         return f"rank {first.rank} {what}: nothing moved for {patience_s:g} s while it was in {first.stage}"

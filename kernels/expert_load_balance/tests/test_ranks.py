@@ -53,7 +53,8 @@ def test_work_that_moves_may_take_longer_than_the_patience_and_an_endless_wait_m
     with Ranks(2, patience_s=PATIENCE_S) as ranks:
         assert ranks.run(on_ranks.nobody_waits, 1.5 * PATIENCE_S) == ["done", "done"]
         with pytest.raises(
-            RanksEnded, match="no rank moved for 3 s: all wait in 'a barrier that nobody opens'"
+            RanksEnded,
+            match="no rank moved for 3 s: all that are not done wait in 'a barrier that nobody opens'",
         ):
             ranks.run(on_ranks.all_wait)
 
@@ -104,9 +105,9 @@ def watched(rank, moves=0, waits=False, stage=b"experts", exitcode=None, silent_
         ),
         (
             [{"moves": 5, "done": True}, {"moves": 5, "waits": True}],
-            "no rank moved for 9 s: all wait in 'experts'",
+            "no rank moved for 9 s: all that are not done wait in 'experts'",
         ),
-        ([{"moves": 5, "waits": True}] * 2, "no rank moved for 9 s: all wait in 'experts'"),
+        ([{"moves": 5, "waits": True}] * 2, "no rank moved for 9 s: all that are not done wait in 'experts'"),
     ],
 )
 def test_who_hangs(states, says):
