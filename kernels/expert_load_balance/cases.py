@@ -8,6 +8,7 @@ import numpy as np
 from kernels import require
 from kernels.expert_load_balance.cost_placement import Placement, contiguous, greedy, replicate
 from kernels.routing import assignments, expert_loads, hot_loads
+from kernels.tiny_model import kept
 
 
 @dataclass(frozen=True)
@@ -38,19 +39,47 @@ SKEWS = {
 }  # the last two: every token picks expert 0; every token picks the same experts, as after a router's collapse
 
 
+# Real ones: what the tiny model's second router chose on unseen text. Its layer has 8 experts, 2 for each token.
+TRACED = {"traced": "none", "traced, balanced": "bias"}
+
+
+@functools.cache
+def traced(way: str) -> np.ndarray:
+    """(tokens, 2): token after token of running text, by how the router was balanced."""
+    return kept.traces()[way][1].astype(np.int64)
+
+
+def _of_trace(skew: str, tokens: int, top_k: int, experts: int) -> np.ndarray:
+    if (experts, top_k) != (8, 2):
+        raise ValueError(
+            f"skew must be one of {', '.join(SKEWS)} for {experts} experts and top {top_k}, got {skew!r}; "
+            "the traces are of 8 experts and top 2"
+        )
+    return np.resize(traced(TRACED[skew]), (tokens, top_k))
+
+
 def loads_of_skew(skew: str, tokens: int, top_k: int, experts: int) -> tuple[int, ...]:
-    """Tokens of each expert in a batch of `tokens`; the hot ones have the lowest numbers."""
-    require.one_of(tuple(SKEWS), skew=skew)
+    """Tokens of each expert in a batch of `tokens`; in drawn routings the hot ones have the lowest numbers."""
+    require.one_of((*SKEWS, *TRACED), skew=skew)
+    if skew in TRACED:
+        return tuple(
+            np.bincount(_of_trace(skew, tokens, top_k, experts).reshape(-1), minlength=experts).tolist()
+        )
     return tuple(SKEWS[skew](tokens, top_k, experts))
 
 
 def routing(skew: str, tokens: int, top_k: int, experts: int, seed: int = 0):
-    """chosen (tokens, top_k) with the skew's loads, dealt to tokens at random, and weights that sum to 1."""
+    """chosen (tokens, top_k) with the skew's loads, and weights that sum to 1. Drawn picks are dealt to tokens at
+    random; those of a trace stay in the order of their text."""
     rng = np.random.default_rng(seed)
+    require.one_of((*SKEWS, *TRACED), skew=skew)
     if not tokens:
         return np.zeros((0, top_k), np.int64), np.zeros((0, top_k), np.float32)
-    picks = assignments(loads_of_skew(skew, tokens, top_k, experts), tokens, top_k)
-    chosen = rng.permuted(np.asarray(picks, np.int64)[rng.permutation(tokens)], axis=1)
+    if skew in TRACED:
+        chosen = _of_trace(skew, tokens, top_k, experts)
+    else:
+        picks = assignments(loads_of_skew(skew, tokens, top_k, experts), tokens, top_k)
+        chosen = rng.permuted(np.asarray(picks, np.int64)[rng.permutation(tokens)], axis=1)
     weights = rng.uniform(0.2, 1.0, chosen.shape)
     return chosen, (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
 
@@ -109,9 +138,10 @@ def settings(ranks: int, device: str, quick: bool = False) -> list[Setting]:
         counts = shapes[shape]
         most = counts[-1:] if quick else counts[-2:]
         one = functools.partial(Setting, shape, ranks, dtype=DTYPE[device])
-        found += [one(tokens, skew) for tokens in (most if quick else counts) for skew in SKEWS]
+        real = TRACED if (shape.experts, shape.top_k) == (8, 2) and not quick else ()
+        found += [one(tokens, skew) for tokens in (most if quick else counts) for skew in (*SKEWS, *real)]
         for tokens in most:
-            for skew in SKEWED:
+            for skew in (*SKEWED, *real):
                 found += [one(tokens, skew, how) for how in ("greedy", "replicated")]
                 found.append(one(tokens, skew, "replicated", home_first=True))
             found += [one(tokens, parts=parts) for parts in (2, 4)]

@@ -19,7 +19,7 @@ STEPS, QUICK_STEPS = 20, 5
 LINK_BYTES = {"cuda": (2**16, 2**20, 2**24, 2**27, 2**29), "cpu": (2**12, 2**16, 2**20, 2**22)}
 MOST_ERROR = {"bf16": 8e-3, "fp32": 1e-5}
 HEADER = (
-    f"{'shape':<13} {'tokens':>6} {'skew':<8} {'placement':<16} {'parts':>5} {'step us':>9} {'busiest':>7} "
+    f"{'shape':<13} {'tokens':>6} {'skew':<16} {'placement':<16} {'parts':>5} {'step us':>9} {'busiest':>7} "
     f"{'1 device':>9} {'speedup':>7} {'each':>5} {'sent MB':>8} {'of link':>7}"
 )
 
@@ -122,7 +122,7 @@ def row(setting: cases.Setting, results: list[dict], alone_s: float, link_gb_s: 
 def line(r: dict) -> str:
     share = f"{r['link_share']:>7.1%}" if "link_share" in r else f"{'':>7}"
     return (
-        f"{r['shape']:<13} {r['tokens']:>6} {r['skew']:<8} {r['placement'][:16]:<16} {r['parts']:>5} "
+        f"{r['shape']:<13} {r['tokens']:>6} {r['skew']:<16} {r['placement'][:16]:<16} {r['parts']:>5} "
         f"{r['us']:>9.1f} {r['imbalance']:>7.2f} {r['one_device_us']:>9.1f} {r['speedup']:>6.2f}x "
         f"{r['efficiency']:>5.0%} {r['sent_mb']:>8.3f} {share}"
         + f"  WRONG: {r.get('wrong')}"

@@ -141,6 +141,7 @@ def test_nonsense_is_refused(given):
 def test_unknown_skews_placements_and_no_parts_are_refused():
     for call in (
         lambda: cases.routing("wild", 4, 2, 8),
+        lambda: cases.routing("traced", 4, 2, 16),
         lambda: cases.place("wild", (1, 2), 2),
         lambda: overlapped(X, CHOSEN, SHARES, parts=0, experts=None, slots=None, to=None),
     ):

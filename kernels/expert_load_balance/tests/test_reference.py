@@ -117,3 +117,12 @@ def test_a_routing_has_its_skews_loads(skew, shape):
     assert weights.sum(axis=1) == pytest.approx(1) and (weights > 0).all()
     halves = [reference.loads_of(half, shape.experts) for half in np.split(chosen, 2)]
     assert abs(halves[0] - halves[1]).max() < 25, "dealt at random, not by number"
+
+
+def test_a_traced_routing_is_the_text_itself_and_balancing_shows():
+    chosen, _ = cases.routing("traced", 5000, 2, 8)
+    assert (chosen[:4096] == cases.traced("none")).all() and (chosen[4096:] == chosen[:904]).all()
+    skewed, balanced = (
+        reference.imbalance(np.array(cases.loads_of_skew(skew, 4096, 2, 8))) for skew in cases.TRACED
+    )
+    assert skewed > 2.5 and balanced < 1.25
