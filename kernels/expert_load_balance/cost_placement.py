@@ -53,6 +53,11 @@ def replicate(loads: Sequence[float], devices: int, spare_slots: int) -> Placeme
         if not open_experts:
             break
         copies[max(open_experts, key=lambda e: (loads[e] / copies[e], -e))] += 1
+    return place_copies(loads, copies, devices)
+
+
+def place_copies(loads: Sequence[float], copies: Sequence[int], devices: int) -> Placement:
+    """So many copies of each expert: the heaviest share first, to the least loaded device with a free slot."""
     room = -(-sum(copies) // devices)
     held, count = [0.0] * devices, [0] * devices
     placed: list[tuple[int, ...]] = [()] * len(loads)

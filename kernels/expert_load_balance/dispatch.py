@@ -1,0 +1,88 @@
+"""Which row goes to which rank, worked out by each rank alone: no communication, and no wait for a GPU."""
+
+from dataclasses import dataclass
+
+import torch
+
+from kernels import require
+from kernels.expert_load_balance.cost_placement import Placement
+
+
+class Slots:
+    """Where the copies of each expert lie: on which rank, and in which of that rank's slots.
+
+    `held[rank]` names the experts of a rank's slots, by rising number. All ranks speak of `width` slots, so that
+    counts form a table; what a rank has fewer of stays empty.
+    """
+
+    def __init__(self, placement: Placement, ranks: int, device="cpu"):
+        require.count(ranks=ranks)
+        require.not_empty(placement=placement)
+        for expert, copies in enumerate(placement):
+            require.not_empty(**{f"copies of expert {expert}": copies})
+            if len(set(copies)) < len(copies) or not all(0 <= rank < ranks for rank in copies):
+                raise ValueError(
+                    f"copies of expert {expert} must be different ranks below {ranks}, got {tuple(copies)}; "
+                    "a rank holds an expert once"
+                )
+        self.experts, self.ranks = len(placement), ranks
+        self.held = [[e for e, copies in enumerate(placement) if r in copies] for r in range(ranks)]
+        self.width = max(len(held) for held in self.held)
+        self.most_copies = max(len(copies) for copies in placement)
+        places = [[r * self.width + self.held[r].index(e) for r in c] for e, c in enumerate(placement)]
+        padded = [(line * self.most_copies)[: self.most_copies] for line in places]
+        self.places = torch.tensor(padded, device=device)  # (experts, copies): rank x width + slot
+        self.copies = torch.tensor([len(line) for line in places], device=device)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`order` (picks,): picks, numbered token x top_k + position, as they are sent: by rank, then slot, then number.
+    `counts` (ranks, width): how many rows go to each slot of each rank."""
+
+    order: torch.Tensor
+    counts: torch.Tensor
+
+
+def numbered(group: torch.Tensor, groups: int) -> torch.Tensor:
+    """For each element, how many of its group stand before it."""
+    order = torch.argsort(group, stable=True)
+    in_order = group[order]
+    first = torch.searchsorted(in_order, torch.arange(groups, device=group.device))
+    number = torch.empty_like(group)
+    number[order] = torch.arange(len(group), device=group.device) - first[in_order]
+    return number
+
+
+def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False) -> Plan:
+    """`chosen` (tokens, top_k): the experts of this rank's tokens.
+
+    The copies of an expert take turns; each rank starts at another one. With `home_first` a copy on this very
+    rank takes all of the rank's own rows: nothing is sent, and loads are even only where the ranks' tokens are alike.
+    """
+    expert = chosen.reshape(-1)
+    places = slots.places[expert]  # (picks, copies)
+    if slots.most_copies == 1:
+        place = places[:, 0]
+    else:
+        turn = (numbered(expert, slots.experts) + rank) % slots.copies[expert]
+        place = places.gather(1, turn[:, None])[:, 0]
+        if home_first:
+            here = places // slots.width == rank
+            own = places.gather(1, here.int().argmax(1)[:, None])[:, 0]
+            place = torch.where(here.any(1), own, place)
+    order = torch.argsort(place, stable=True)
+    edges = torch.arange(slots.ranks * slots.width + 1, device=place.device)
+    counts = torch.searchsorted(place[order], edges).diff()
+    return Plan(order, counts.view(slots.ranks, slots.width))
+
+
+def by_slot(counts: list[list[int]], device) -> torch.Tensor:
+    """What came lies by sender, then slot; the order that brings it together by slot, then sender.
+
+    `counts` (senders, slots) as whole numbers: they are known on the host, for the exchange needed them.
+    """
+    slot = torch.arange(len(counts[0]), device=device).repeat(len(counts))
+    each = torch.tensor(counts, device=device).reshape(-1)
+    rows = sum(map(sum, counts))
+    return torch.argsort(slot.repeat_interleave(each, output_size=rows), stable=True)

@@ -1,0 +1,108 @@
+"""An MoE layer's experts on one device, and on many ranks: dispatch, experts, return, combine.
+
+Which experts a token chooses, and with which weights, is the router's business and comes in as `chosen` and
+`weights`, both (tokens, top_k). A rank gives the layer its own tokens and gets their results.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from kernels.expert_load_balance.communicator import Communicator
+from kernels.expert_load_balance.dispatch import Plan, Slots, by_slot, plan
+from kernels.expert_load_balance.experts import Experts
+
+Stage = Callable[..., None]  # told the name of each stage as it begins, and whether it waits for other ranks
+
+
+def silent(name: str, waits: bool = False) -> None:
+    """Nobody wants to know."""
+
+
+def check(x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor, experts: int) -> None:
+    """Shapes always; the experts' numbers on a CPU only, for on a GPU looking at them would be a wait."""
+    if x.ndim != 2:
+        raise ValueError(f"x must be (tokens, hidden), got shape {tuple(x.shape)}; one row a token")
+    if chosen.ndim != 2 or len(chosen) != len(x) or not chosen.shape[1] or chosen.dtype != torch.int64:
+        raise ValueError(
+            f"chosen must be ({len(x)}, at least 1) of int64, got {tuple(chosen.shape)} of {chosen.dtype}; "
+            "name each token's experts"
+        )
+    if weights.shape != chosen.shape or not weights.is_floating_point():
+        raise ValueError(
+            f"weights must be a fraction for each of {tuple(chosen.shape)} choices, got {tuple(weights.shape)} "
+            f"of {weights.dtype}; give one a chosen expert"
+        )
+    if chosen.device.type == "cpu" and chosen.numel() and not 0 <= chosen.min() <= chosen.max() < experts:
+        raise ValueError(
+            f"chosen must be from 0 to {experts - 1}, got {chosen.min()} to {chosen.max()}; number experts from 0"
+        )
+
+
+def weighted_sum(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """(tokens, top_k, hidden) and (tokens, top_k) -> (tokens, hidden): first choice first, always, in fp32.
+
+    Sums taken in the order of arrival would differ from run to run.
+    """
+    total = rows[:, 0] * weights[:, :1].float()
+    for j in range(1, rows.shape[1]):
+        total += rows[:, j] * weights[:, j : j + 1].float()
+    return total.to(rows.dtype)
+
+
+def put_back(rows: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """Row i to place order[i]: what undoes rows[order]."""
+    back = torch.empty_like(order)
+    back[order] = torch.arange(len(order), device=order.device)
+    return rows.index_select(0, back)
+
+
+def alone(x, chosen, weights, experts: Experts, count: int) -> torch.Tensor:
+    """All `count` experts on one device: what every other form of the layer must equal."""
+    check(x, chosen, weights, count)
+    expert, top_k = chosen.reshape(-1), chosen.shape[1]
+    order = torch.argsort(expert, stable=True)
+    loads = torch.bincount(expert, minlength=count).tolist()
+    rows = experts(x[order // top_k], loads)
+    return weighted_sum(put_back(rows, order).view(len(x), top_k, rows.shape[1]), weights)
+
+
+def run_experts(rows: torch.Tensor, got: Sequence[Sequence[int]], experts: Experts) -> torch.Tensor:
+    """Rows as they came, by sender -> their results in the same places. got[sender][slot] counts them."""
+    order = by_slot(got, rows.device)
+    return put_back(experts(rows[order], [sum(column) for column in zip(*got, strict=True)]), order)
+
+
+def finish(rows: torch.Tensor, one: Plan, weights: torch.Tensor) -> torch.Tensor:
+    """Results in the order of sending -> one row a token."""
+    return weighted_sum(put_back(rows, one.order).view(*weights.shape, rows.shape[1]), weights)
+
+
+def expert_parallel(
+    x: torch.Tensor,
+    chosen: torch.Tensor,
+    weights: torch.Tensor,
+    *,
+    experts: Experts,
+    slots: Slots,
+    to: Communicator,
+    stage: Stage = silent,
+    home_first: bool = False,
+) -> torch.Tensor:
+    """`experts` are those of this rank's slots, slots.held[rank]; all ranks call this together."""
+    check(x, chosen, weights, slots.experts)
+    stage("plan")
+    one = plan(chosen, slots, to.rank, home_first)
+    stage("counts", waits=True)
+    sent, got = to.exchange_counts(one.counts)
+    send, receive = [sum(line) for line in sent], [sum(line) for line in got]
+    stage("dispatch", waits=True)
+    rows = to.send_rows(x[one.order // chosen.shape[1]], send, receive).wait()
+    stage("experts")
+    rows = run_experts(rows, got, experts)
+    stage("return", waits=True)
+    rows = to.send_rows(rows, receive, send).wait()
+    stage("combine")
+    out = finish(rows, one, weights)
+    stage("done")
+    return out

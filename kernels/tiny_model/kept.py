@@ -1,0 +1,31 @@
+"""What training left behind: the tiny model with its weights, and what its routers chose on unseen text."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+KEPT = Path(__file__).parent / "kept"
+
+
+def about() -> dict:
+    return json.loads((KEPT / "about.json").read_text())
+
+
+def traces() -> dict[str, np.ndarray]:
+    """By way of balancing: (blocks, tokens, top_k), the experts that each token chose, best first."""
+    with np.load(KEPT / "traces.npz") as found:
+        return {way: found[way] for way in found.files}
+
+
+def model():
+    """TinyModel as it was balanced by its auxiliary loss; torch is loaded here, for traces need none."""
+    import torch
+
+    from kernels.tiny_model.model import TinyModel
+
+    with np.load(KEPT / "weights.npz") as found:
+        state = {name: torch.from_numpy(found[name]).float() for name in found.files}
+    trained = TinyModel()
+    trained.load_state_dict(state)
+    return trained.eval()
