@@ -20,7 +20,7 @@ from kernels.sampling_fusion import cost
 MOST = 64  # the largest top-k, and so the most groups that are read again
 AGAIN = MOST * cost.GROUP
 SECTOR = 8  # fp32 logits
-TOLD = ("apart", "crowded", "levels", "zeros", "fine", "mostly banned")  # their seeds are chosen to tell
+TOLD = ("apart", "crowded", "steps", "zeros", "fine", "mostly banned")  # their seeds are chosen to tell
 
 
 def inputs(case: Case, rng: np.random.Generator) -> dict:
@@ -28,6 +28,10 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
     drawn = plain_inputs(case, rng)
     if case.values in ("apart", "crowded"):
         drawn["logits"] = lifted(drawn["logits"], rng, cost.GROUP if case.values == "apart" else 1)
+    if (
+        case.values == "steps"
+    ):  # each value half as often as the one below it: at any k equals, and larger ones
+        drawn["logits"] = (0.5 * np.floor(-np.log2(1 - rng.random((b, v))))).astype(drawn["logits"].dtype)
     k = rng.integers(2, 6, b) if case.values == "zeros" else rng.integers(1, min(MOST, v) + 1, b)
     if case.values in ("apart", "fewer"):
         k[in_turn(rng, np.arange(b), b)[: -(-b // 2)]] = MOST
@@ -53,7 +57,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         Case(size(6, between(rng, 20, 50)), "fp32", values="fewer", kind="fewer tokens than top-k asks for"),
         Case(size(16, between(rng, 6000, 7000)), "fp32", values="apart", kind="the best far apart"),
         Case(size(8, between(rng, 1500, 2500)), "fp32", values="crowded", kind="the best side by side"),
-        Case(size(16, between(rng, 300, 500)), "fp32", values="levels", kind="equal logits at the border"),
+        Case(size(16, between(rng, 300, 500)), "fp32", values="steps", kind="equal logits at the border"),
         Case(size(12, between(rng, 300, 500)), "fp32", values="zeros", kind="zeros of both signs"),
         Case(size(6, 4200), "fp32", values="equal", kind="equal logits"),
         Case(size(4, between(rng, 900, 1100)), "fp32", values="large", kind="large logits"),

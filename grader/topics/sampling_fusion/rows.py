@@ -101,7 +101,7 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
 
 
 COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
-    ("levels", "all warm", "exact borders", "one low value", "zeros", "apart", "crowded"), (0,)
+    ("levels", "all warm", "exact borders", "one low value", "zeros", "apart", "crowded", "steps"), (0,)
 )
 
 

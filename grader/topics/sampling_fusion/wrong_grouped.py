@@ -34,6 +34,7 @@ WRONG = {
         "one temperature for all": changed(("tl.load(temperature_ptr + b)", "tl.load(temperature_ptr)"), mistake="one temperature"),
         "one top_k for all": changed(("tl.load(top_k_ptr + b)", "tl.load(top_k_ptr)"), mistake="one top_k"),
         "all ties stay": changed((KEPT, "keep = (x >= tl.min(tl.where(k_largest(x, tl.minimum(tl.load(top_k_ptr + b), V)), x, float(\"inf\")), 0)) & there"), mistake="ties all stay"),
+        "as many equals as all together": changed(("room = k - tl.sum((key > low).to(tl.int32), 0)", "room = k")),
         "the highest ids first": changed((FIRST, "tl.cumsum(tie.to(tl.int32), 0, reverse=True) <= room"), mistake="highest id first"),
         "minus zero": changed(
             ("-(bits & 0x7FFFFFFF)", "bits ^ 0x7FFFFFFF"), (GROUPS_K, "tl.minimum(64, GROUPS)"), mistake="minus zero"
