@@ -102,9 +102,9 @@ def _check(arguments) -> int:
 def _answer(name: str) -> str:
     if name == "-":
         return sys.stdin.read()
-    if not Path(name).is_file():
+    if Path(name).is_dir() or not Path(name).exists():
         raise ValueError(
-            f"answer must be a file with the cell's source, or -, got {name!r}, which is no file"
+            f"answer must be a file with the cell's source, or -, got {name!r}; there is no such file"
         )
     if name.endswith(".ipynb"):
         raise ValueError(
