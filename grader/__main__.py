@@ -89,11 +89,7 @@ def _check(arguments) -> int:
 
     try:
         question = questions.find(arguments.question)
-        source = (
-            sys.stdin.read()
-            if arguments.answer == "-"
-            else Path(arguments.answer).read_text(encoding="utf-8")
-        )
+        source = _answer(arguments.answer)
     except (ValueError, OSError) as error:
         print(f"python -m grader check: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -101,6 +97,21 @@ def _check(arguments) -> int:
         verdict = referee.grade_one(source, question, mode=arguments.mode or referee.default_mode(), say=say)
     print(json.dumps(verdict.as_json(), indent=1) if arguments.json else verdict)
     return record.EXIT[verdict.verdict]
+
+
+def _answer(name: str) -> str:
+    if name == "-":
+        return sys.stdin.read()
+    if Path(name).is_dir() or not Path(name).exists():
+        raise ValueError(
+            f"answer must be a file with the cell's source, or -, got {name!r}; there is no such file"
+        )
+    if name.endswith(".ipynb"):
+        raise ValueError(
+            f"answer must be the source of one cell, got the notebook {name!r}; run its check there, "
+            "or copy the cell into a file of its own"
+        )
+    return Path(name).read_text(encoding="utf-8")
 
 
 def _questions(arguments) -> int:
@@ -130,9 +141,8 @@ def _questions(arguments) -> int:
             p["cpu"] if p["cpu"] == p["gpu"] else f"{p['cpu']} or {p['gpu']}" for p in row["parts"]
         )
         notebook = row["notebook"] or "lab to come"
-        print(
-            f"{row['id']:<40} {row['points']:>4g} points{' (bonus)' if row['bonus'] else ''}  {row['kind']:<6} {notebook:<40} {evidence}"
-        )
+        points = f"{row['points']:>4g} {'bonus' if row['bonus'] else 'points'}"
+        print(f"{row['id']:<40} {points:<11}  {row['kind']:<6} {notebook:<40} {evidence}")
     return 0
 
 

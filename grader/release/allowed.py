@@ -66,6 +66,7 @@ ALLOWED = {
                 "bar",
                 "backward",
                 "filters",
+                "grouped",
                 "rows",
                 "wanted",
                 "ladder",

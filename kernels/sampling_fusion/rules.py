@@ -24,6 +24,11 @@ class Rules:
         require.not_negative(greedy_below=self.greedy_below)
 
 
+READ = {
+    "vllm": "0.20",
+    "transformers": "5.23",
+    "flashinfer": "0.6",
+}  # whose sources the answers below were read from
 OURS = Rules()
 LIBRARIES = {
     "ours": OURS,

@@ -48,7 +48,8 @@ def export(root: Path, wants) -> int:
     missing = [one.student for one in found if not one.entered and one.student not in open_]
     chosen = [one for one in found if one.entered or wants.missing_as_zero and one.student in missing]
     table = FORMATS[wants.format](Wanted(wants.lab, wants.title or wants.lab, chosen, known))
-    path = wants.to or root / PLACE / f"{wants.lab}.{wants.format}{'.provisional' if open_ else ''}.csv"
+    kind = f".{wants.format}" if wants.format != "csv" else ""
+    path = wants.to or root / PLACE / f"{wants.lab}{kind}{'.provisional' if open_ else ''}.csv"
     _write(path, table)
     print("\n".join([f"{path}: {len(chosen)} students", *_remarks(wants, chosen, missing, open_, known)]))
     return 0

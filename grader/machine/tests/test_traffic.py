@@ -1,10 +1,14 @@
 """Counts against sums worked out by hand."""
 
+from pathlib import Path
+
 import numpy as np
 import triton
 import triton.language as tl
 
 from .machine_for_tests import on_machine
+
+ROOT = Path(__file__).parents[3]
 
 
 @triton.jit
@@ -51,6 +55,23 @@ def test_a_stride_of_eight_takes_a_sector_an_element():
     ran = on_machine(strided, (1,), {"x": np.ones(512, np.float32), "o": np.zeros(64, np.float32)}, {"B": 64})
     counts = ran.counts("x", "load")
     assert counts["requested"] == counts["dedup"] == 32 * 4 and counts["sectors"] == 32 * 32
+
+
+@triton.jit
+def apart(x, o, STEP: tl.constexpr):
+    i = tl.arange(0, 32)
+    tl.store(o + i, tl.load(x + STEP * i))
+
+
+def test_a_row_and_a_column_move_what_lesson_00_says():
+    lesson = " ".join((ROOT / "course" / "00_roofline.md").read_text(encoding="utf-8").split())
+    for step, said in (
+        (1, "{} bytes wanted and {} moved by `tl.load(x_ptr + i)`"),
+        (4096, "{} wanted and {} moved by `tl.load(x_ptr + 4096 * i)`"),
+    ):
+        tensors = {"x": np.ones(32 * 4096, np.float32), "o": np.zeros(32, np.float32)}
+        counts = on_machine(apart, (1,), tensors, {"STEP": step}).counts("x", "load")
+        assert said.format(counts["dedup"], counts["sectors"]) in lesson
 
 
 @triton.jit

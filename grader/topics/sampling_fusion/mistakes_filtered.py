@@ -42,7 +42,7 @@ def filters_of(x, t, inputs, i):
     return rows.survivors(x, t, rows.filters(inputs, i))
 
 
-def _as_bits_order(x):
+def as_bits_order(x):
     """Logits with -0.0 below 0.0, where the bits of a float have it."""
     x = np.asarray(x, np.float64)
     return np.where((x == 0) & np.signbit(x), -1e-30, x)
@@ -52,7 +52,7 @@ FILTERED = (
     family(
         "minus zero",
         "-0.0 and 0.0 are equal, so the lower id is first; their bits are not: -(bits & 0x7FFFFFFF) turns both into 0",
-        among(lambda x, t, k, p, m: rows.survivors(_as_bits_order(x), t, (k, p, m))),
+        among(lambda x, t, k, p, m: rows.survivors(as_bits_order(x), t, (k, p, m))),
     ),
     family(
         "a number for minus infinity",

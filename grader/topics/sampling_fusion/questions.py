@@ -9,8 +9,10 @@ from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
 from grader.topics.sampling_fusion import (
     budgets,
     cases,
+    grouped,
     mistakes,
     mistakes_filtered,
+    mistakes_grouped,
     mistakes_masked,
     picks,
     rules,
@@ -172,11 +174,12 @@ FILTERED_DRAW = KernelQuestion(
     mistakes=mistakes_filtered.FILTERED,
 )
 
-QUESTIONS = (*rules.QUESTIONS, *picks.QUESTIONS, DRAW, MASKED_DRAW, FILTERED_DRAW)
+QUESTIONS = (*rules.QUESTIONS, *picks.QUESTIONS, DRAW, MASKED_DRAW, FILTERED_DRAW, grouped.GROUPED_DRAW)
 SHORTCUTS = {
     **rules.SHORTCUTS,
     **picks.SHORTCUTS,
     DRAW.id: mistakes.DRAW_SHORTCUTS,
     MASKED_DRAW.id: mistakes_masked.MASKED_SHORTCUTS,
     FILTERED_DRAW.id: mistakes_filtered.FILTERED_SHORTCUTS,
+    grouped.GROUPED_DRAW.id: mistakes_grouped.GROUPED_SHORTCUTS,
 }

@@ -105,7 +105,18 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
 
 
 COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
-    ("levels", "a warm tail", "exact borders", "one low value", "zeros"), (0,)
+    (
+        "levels",
+        "a warm tail",
+        "all warm",
+        "exact borders",
+        "one low value",
+        "zeros",
+        "apart",
+        "crowded",
+        "steps",
+    ),
+    (0,),
 )
 
 
@@ -277,6 +288,9 @@ def penalised(x, history, strengths: tuple[float, float, float]) -> np.ndarray:
 
 
 def filters(inputs: dict, i: int) -> tuple[int, float, float]:
+    """Top-k, top-p and min-p of row i; a question may ask for the first alone."""
+    if "top_p" not in inputs:
+        return int(inputs["top_k"][i]), 1.0, 0.0
     return int(inputs["top_k"][i]), float(inputs["top_p"][i]), float(inputs["min_p"][i])
 
 
@@ -323,7 +337,7 @@ def agree(inputs: dict, case: Case, got: dict, want: dict) -> str:
 
 def _at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) -> bool:
     """Whether rounding alone decides if one of the two tokens survives the filter."""
-    if "top_k" not in inputs or float(inputs["temperature"][i]) == 0:
+    if "top_p" not in inputs or float(inputs["temperature"][i]) == 0:
         return False
     x, t = final_logits(inputs, i), float(inputs["temperature"][i])
     k, p, m = filters(inputs, i)

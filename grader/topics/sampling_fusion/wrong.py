@@ -1,7 +1,7 @@
-"""Draws from logits, wrong; those with filters stand in wrong_filtered.py."""
+"""Draws from logits, wrong; those with filters stand in wrong_filtered.py and wrong_grouped.py."""
 
 from grader.questions.tables import changed
-from grader.topics.sampling_fusion import wrong_filtered
+from grader.topics.sampling_fusion import wrong_filtered, wrong_grouped
 
 DRAW = "sampling_fusion.draw"
 MASKED = "sampling_fusion.masked_draw"
@@ -252,6 +252,7 @@ WRONG = {
         ),
     },
     **wrong_filtered.WRONG,
+    **wrong_grouped.WRONG,
 }
 
 COLD = "at temperature 0 the score is the logit alone, so its other branch divides by what it likes"
@@ -288,4 +289,5 @@ EQUIVALENT = {
         "plus one: 0 -> 1 (13)": COLD,
     },
     **wrong_filtered.EQUIVALENT,
+    **wrong_grouped.EQUIVALENT,
 }

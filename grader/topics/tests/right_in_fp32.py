@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
-from grader.topics.sampling_fusion.rows import uniform
+from grader.topics.sampling_fusion.rows import filters, uniform
 
 F = np.float32
 erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -142,7 +142,7 @@ def _penalised(inputs: dict, i: int, x: np.ndarray) -> np.ndarray:
 
 
 def _stays(inputs: dict, i: int, x: np.ndarray, t: F) -> np.ndarray:
-    k, p, least = int(inputs["top_k"][i]), F(inputs["top_p"][i]), F(inputs["min_p"][i])
+    k, p, least = (F(number) for number in filters(inputs, i))
     order = np.argsort(-x, kind="stable")
     weight = np.exp((x[order] - x.max()) / t)
     keep = np.arange(x.size) < (k or x.size)

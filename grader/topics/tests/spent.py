@@ -143,6 +143,19 @@ def draw(
     }
 
 
+def grouped(case: Case, again: int = 64, reads: float = 1, kept: int = 0, work: float = 2) -> dict:
+    """A maximum for each group of 64, and so many groups of each row again; `kept` bytes a logit in scratch."""
+    b, v = case.sizes["B"], case.sizes["V"]
+    logits = 4 * b * (reads * v + 64 * again)
+    return {
+        ("logits", "load", "dedup"): logits,
+        ("logits", "load", "sectors"): logits,
+        ("scratch", "any", "dedup"): 2 * (4 * b * (math.ceil(v / 64) + again) + b * v * kept),
+        ("token", "store", "dedup"): 4 * b,
+        ("all", "load", "operations"): work * b * (v + 64 * again),
+    }
+
+
 OF_NO_TENSOR = ("operations", "dot", "wide dot")
 
 

@@ -14,6 +14,7 @@ GEMM, SCALED, NORM = "gemm_tiling.tiled_gemm", "gemm_tiling.block_scaled_gemm", 
 FORWARD, DECODE = "flash_attention.forward", "flash_attention.split_decode"
 WINDOW, BACKWARD = "flash_attention.window_softcap", "flash_attention.backward"
 DRAW, MASKED, FILTERED = (f"sampling_fusion.{name}" for name in ("draw", "masked_draw", "filtered_draw"))
+GROUPED = "sampling_fusion.grouped_draw"
 TILES = [(rows, keys) for rows in (16, 32, 64, 128) for keys in (32, 64, 128, 256)]
 
 HONEST = {
@@ -68,6 +69,11 @@ HONEST = {
         "a word a lane": lambda c: spent.draw(c, by_word=32),
     },
     FILTERED: {"a program a row": lambda c: spent.draw(c)},
+    GROUPED: {
+        "64 groups again": lambda c: spent.grouped(c),
+        "few groups again": lambda c: spent.grouped(c, again=3),
+        "a logarithm for every logit": lambda c: spent.grouped(c, work=16),
+    },
     BACKWARD: {
         "the solution": lambda c: spent.backward(c, 64, 64),
         "128 x 64": lambda c: spent.backward(c, 128, 64),
@@ -193,6 +199,20 @@ WASTEFUL = {
     ),
     "a loop in each lane": (DRAW, "speed", lambda c: spent.draw(c, work=100), "operations"),
     "masked: logits twice": (MASKED, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
+    "grouped: logits twice": (GROUPED, "traffic", lambda c: spent.grouped(c, reads=2), "read of the logits"),
+    "grouped: 128 groups again": (
+        GROUPED,
+        "traffic",
+        lambda c: spent.grouped(c, again=128),
+        "read of the logits",
+    ),
+    "grouped: logits kept in scratch": (
+        GROUPED,
+        "traffic",
+        lambda c: spent.grouped(c, kept=4),
+        "scratch, loaded and stored",
+    ),
+    "grouped: every logit sorted": (GROUPED, "speed", lambda c: spent.grouped(c, work=60), "operations"),
     "filtered: logits twice": (FILTERED, "traffic", lambda c: spent.draw(c, reads=2), "read of the logits"),
     "norm: one program": (NORM, "speed", lambda c: spent.norm(c, rows=c.sizes["M"]), "programs that store y"),
     "draw: one program": (DRAW, "speed", lambda c: spent.draw(c, rows=4), "programs that read the logits"),

@@ -23,7 +23,10 @@ RIGHT = {
     "flash_attention.split_decode": (right.attention, right.attention_of_scaled_queries),
     "flash_attention.window_softcap": (right.attention, right.attention_of_scaled_queries),
     "flash_attention.backward": (right.gradients,),
-    **{f"sampling_fusion.{name}": (right.draws,) for name in ("draw", "masked_draw", "filtered_draw")},
+    **{
+        f"sampling_fusion.{name}": (right.draws,)
+        for name in ("draw", "masked_draw", "filtered_draw", "grouped_draw")
+    },
 }
 
 

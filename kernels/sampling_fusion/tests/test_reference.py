@@ -1,6 +1,8 @@
 """The meaning of the chain: by hand, by property, and against each library's own order of rules."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from kernels.sampling_fusion import philox, reference
 from kernels.sampling_fusion.accept import acceptable
 from kernels.sampling_fusion.reference import Ranking, kept
 from kernels.sampling_fusion.requests import Requests, pack_bits, unpack_bits
-from kernels.sampling_fusion.rules import DIFFERENCES, LIBRARIES, OURS, Rules
+from kernels.sampling_fusion.rules import DIFFERENCES, LIBRARIES, OURS, READ, Rules
 
 REFUSAL = r"^.+ must .+, got .+; .+$"
 LOG4321 = np.log([[0.4, 0.3, 0.2, 0.1]])
@@ -98,6 +100,14 @@ def test_each_switch_is_told_in_the_table_and_changes_something():
     ]
     joint = {"top_k": 3, "top_p": 0.7}
     assert survivors(x, OURS, **joint) == [0, 1] and survivors(x, Rules(top_p_of="all"), **joint) == [0, 1, 2]
+
+
+def test_the_lesson_names_the_versions_that_were_read():
+    lesson = (Path(__file__).parents[3] / "course" / "06_sampling_fusion.md").read_text(encoding="utf-8")
+    read = " ".join(lesson[lesson.index("### Three libraries") :].split("|")[0].replace("`", "").split())
+    assert "as of 20" in read
+    for library, version in READ.items():
+        assert re.search(rf"\b{library} {re.escape(version)}\b", read, re.I), library
 
 
 def vllm_keeps(x, k, p, m):

@@ -117,7 +117,7 @@ def test_who_handed_in_nothing_is_left_out_and_named(graded, export):
         gradebook.add_student("zoe", first_name="Zoe, the late", last_name="Zed")
     code, said = export()
     assert code == 0 and "left out (--missing-as-zero writes 0): zoe" in said
-    file = graded.root / command.PLACE / f"{LAB}.csv.csv"
+    file = graded.root / command.PLACE / f"{LAB}.csv"
     assert [row[1] for row in rows(file)[1:]] == ["ada", "bob", "cy", "dee", "eve"]
     export("--missing-as-zero")
     last = rows(file)[-1]

@@ -7,7 +7,7 @@ from grader import questions
 from grader.questions import Case
 from grader.topics.sampling_fusion import rows
 
-NAMES = ("draw", "masked_draw", "filtered_draw")
+NAMES = ("draw", "masked_draw", "filtered_draw", "grouped_draw")
 QUESTIONS = {name: questions.find(f"sampling_fusion.{name}") for name in NAMES}
 
 

@@ -112,3 +112,9 @@ def test_the_run_is_the_whole_ladder_sustained_on_an_h200():
     assert [row["case"] for row in RUN["rows"]] == [rung.name for rung in rungs.RUNGS]
     assert RUN["date"] == "2026-11-22" and RUN["state"] == "sustained" and "H200" in RUN["machine"]["gpu"]
     assert RUN["absent"] == {} and all("us" in row for row in RUN["rows"])
+
+
+def test_the_naive_model_lies_between_the_two_first_rungs():
+    """Two loads of 2 bytes for each multiply-add, none of them from a cache."""
+    model_us = 1e6 * 2 * 2 * 4096**3 / machine("H200").bandwidth
+    assert round(model_us / 1e3) == 57 and us("coalesced") < model_us < us("naive")
