@@ -56,19 +56,45 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
         return between(rng, 17, 70)
 
     return [
-        *(case(odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}") for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))),
+        *(
+            case(odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}")
+            for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))
+        ),
         case(1, odd(rng, 3, 9), some_group(rng), kind="a single row"),
         case(any_n(), 1, some_group(rng), "bf16", kind="a single group"),
         case(between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, 32, kind="one group more than whole steps"),
         case(between(rng, 5, 9), between(rng, 66, 74), 128, **FP32, values="positive", kind="a long sum"),
-        case(between(rng, 5, 9), between(rng, 66, 74), 128, "bf16", **FP32, values="positive", kind="a long sum in bf16"),
-        case(any_n(), odd(rng, 5, 9), some_group(rng), layout=spread(rng, "w", "s", "x", "y"), kind="no stride of 1"),
-        case(any_n(), 3, 64, layout={"w": "transposed", "s": "padded"}, kind="words that lie column by column"),
-        case(any_n(), 5, 32, "bf16", layout={"w": "padded", "s": "transposed"}, kind="scales that lie column by column"),
+        case(
+            between(rng, 5, 9),
+            between(rng, 66, 74),
+            128,
+            "bf16",
+            **FP32,
+            values="positive",
+            kind="a long sum in bf16",
+        ),
+        case(
+            any_n(),
+            odd(rng, 5, 9),
+            some_group(rng),
+            layout=spread(rng, "w", "s", "x", "y"),
+            kind="no stride of 1",
+        ),
+        case(
+            any_n(), 3, 64, layout={"w": "transposed", "s": "padded"}, kind="words that lie column by column"
+        ),
+        case(
+            any_n(),
+            5,
+            32,
+            "bf16",
+            layout={"w": "padded", "s": "transposed"},
+            kind="scales that lie column by column",
+        ),
         case(between(rng, 4200, 4700), 1, 32, kind="many rows"),
         case(any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(any_n(), 3, 32, values="a NaN", kind="a NaN"),
-    ]  # fmt: skip
+    ]
 
 
 def hidden_gemm(rng: np.random.Generator) -> list[Case]:
@@ -84,18 +110,54 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         return between(rng, 5, 16)
 
     return [
-        *(case(few(), odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}") for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))),
+        *(
+            case(few(), odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}")
+            for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))
+        ),
         case(1, any_n(), odd(rng, 3, 9), some_group(rng), kind="a single row of X"),
         case(few(), 1, odd(rng, 3, 9), some_group(rng), "bf16", kind="a single row of W"),
         case(between(rng, 129, 150), between(rng, 3, 9), 2, 32, kind="many rows of X"),
         case(odd(rng, 17, 39), any_n(), 3, 64, "bf16", kind="more rows of X than sixteen"),
-        case(few(), between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, 32, kind="one group more than whole steps"),
+        case(
+            few(), between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, 32, kind="one group more than whole steps"
+        ),
         case(5, between(rng, 5, 9), between(rng, 66, 74), 128, **FP32, values="positive", kind="a long sum"),
-        case(5, between(rng, 5, 9), between(rng, 66, 74), 128, "bf16", **FP32, values="positive", kind="a long sum in bf16"),
-        case(few(), any_n(), odd(rng, 5, 9), some_group(rng), layout=spread(rng, "w", "s", "z", "x", "y"), kind="no stride of 1"),
-        case(few(), any_n(), 3, 64, layout={"w": "transposed", "x": "transposed", "z": "padded"}, kind="words and X that lie column by column"),
-        case(few(), any_n(), 5, 32, "bf16", layout={"x": "padded", "s": "transposed", "z": "transposed", "y": "transposed"}, kind="scales and Y that lie column by column"),
+        case(
+            5,
+            between(rng, 5, 9),
+            between(rng, 66, 74),
+            128,
+            "bf16",
+            **FP32,
+            values="positive",
+            kind="a long sum in bf16",
+        ),
+        case(
+            few(),
+            any_n(),
+            odd(rng, 5, 9),
+            some_group(rng),
+            layout=spread(rng, "w", "s", "z", "x", "y"),
+            kind="no stride of 1",
+        ),
+        case(
+            few(),
+            any_n(),
+            3,
+            64,
+            layout={"w": "transposed", "x": "transposed", "z": "padded"},
+            kind="words and X that lie column by column",
+        ),
+        case(
+            few(),
+            any_n(),
+            5,
+            32,
+            "bf16",
+            layout={"x": "padded", "s": "transposed", "z": "transposed", "y": "transposed"},
+            kind="scales and Y that lie column by column",
+        ),
         case(few(), between(rng, 4200, 4700), 1, 32, kind="many rows of W"),
         case(few(), any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(few(), any_n(), 3, 32, values="a NaN", kind="a NaN"),
-    ]  # fmt: skip
+    ]

@@ -39,7 +39,7 @@ FORMS = {
         "a while loop": ((), [(f"    for start in {GEMM_LOOP}:", "    start = 0 - BLOCK_K\n    while start < K - BLOCK_K:\n        start += BLOCK_K")]),
         "sixteen rows of W": (("traffic",), tile(16, 16)),
     },
-}  # fmt: skip
+}
 
 NUMPY_FORMS = {
     "quantization_layouts.pack_words": {

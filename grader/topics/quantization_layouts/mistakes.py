@@ -128,55 +128,166 @@ def scaled_after(which: int) -> Callable:
 
 
 CODES = (
-    family("first code on top", "the first of a word's eight codes stands in its lowest four bits: shift by 4 j, not by 28 - 4 j", would(shifts=SHIFTS[::-1])),
-    family("bytes turned round", "the two codes of each byte have changed places: code j stands in bits 4 j to 4 j + 3", would(shifts=SHIFTS.reshape(4, 2)[:, ::-1].ravel())),
-    family("evens first", "neighbours of a word are taken in the order 0 2 4 6 1 3 5 7; here they follow each other", would(shifts=SHIFTS[[0, 2, 4, 6, 1, 3, 5, 7]])),
-    family("two bits kept", "a code has four bits, & 15: here it keeps two or three of them", would(kept=3), would(kept=7)),
-    family("eight bits kept", "a code has four bits, & 15: here it keeps eight, and the next code with them", would(kept=255)),
-    family("no scale", "these are the bare codes, less their zero point: each is still to be multiplied by the scale of its group", would(scales=np.ones_like)),
-    family("the first scale", "every G columns have a scale of their own: this takes the first of a row for all", would(scales=lambda s: np.broadcast_to(s[:, :1], s.shape))),
-    family("groups of one size", "G is not always the same: column k has the scale k // G", *map(groups_of, (32, 64, 128))),
-    family("scaled after the sum", "the scales change along K: scale each group's part before it is added", scaled_after(-1), scaled_after(0)),
-)  # fmt: skip
+    family(
+        "first code on top",
+        "the first of a word's eight codes stands in its lowest four bits: shift by 4 j, not by 28 - 4 j",
+        would(shifts=SHIFTS[::-1]),
+    ),
+    family(
+        "bytes turned round",
+        "the two codes of each byte have changed places: code j stands in bits 4 j to 4 j + 3",
+        would(shifts=SHIFTS.reshape(4, 2)[:, ::-1].ravel()),
+    ),
+    family(
+        "evens first",
+        "neighbours of a word are taken in the order 0 2 4 6 1 3 5 7; here they follow each other",
+        would(shifts=SHIFTS[[0, 2, 4, 6, 1, 3, 5, 7]]),
+    ),
+    family(
+        "two bits kept",
+        "a code has four bits, & 15: here it keeps two or three of them",
+        would(kept=3),
+        would(kept=7),
+    ),
+    family(
+        "eight bits kept",
+        "a code has four bits, & 15: here it keeps eight, and the next code with them",
+        would(kept=255),
+    ),
+    family(
+        "no scale",
+        "these are the bare codes, less their zero point: each is still to be multiplied by the scale of its group",
+        would(scales=np.ones_like),
+    ),
+    family(
+        "the first scale",
+        "every G columns have a scale of their own: this takes the first of a row for all",
+        would(scales=lambda s: np.broadcast_to(s[:, :1], s.shape)),
+    ),
+    family(
+        "groups of one size",
+        "G is not always the same: column k has the scale k // G",
+        *map(groups_of, (32, 64, 128)),
+    ),
+    family(
+        "scaled after the sum",
+        "the scales change along K: scale each group's part before it is added",
+        scaled_after(-1),
+        scaled_after(0),
+    ),
+)
 SUMS = (
-    family("low precision", "close, but off in a long sum: is the accumulator fp32 from first to last?", *(narrow(d, b) for d in ("x", "fp16", "bf16") for b in PIECES)),
-    family("beyond fp16", "bf16 holds weights above 65504 and fp16 does not: what is rounded to fp16 on the way?", weights_in("fp16")),
-    family("unmasked tail", "NaN where K fills no block: is every load masked along K too, with other=0.0?", *map(tail_unset, BLOCKS)),
-    family("one block of K", "this is the sum over the first block of K alone: does the loop run to the end of K?", *(part(lambda k, b=b: min(k, b)) for b in BLOCKS)),
-    family("tail left out", "the last, ragged block of K is left out: does the loop run to cdiv(K, block)?", *(part(lambda k, b=b: k // b * b) for b in BLOCKS)),
-    family("the last block alone", "this is the last block's part alone: add to what is there", *map(last_alone, BLOCKS)),
-)  # fmt: skip
+    family(
+        "low precision",
+        "close, but off in a long sum: is the accumulator fp32 from first to last?",
+        *(narrow(d, b) for d in ("x", "fp16", "bf16") for b in PIECES),
+    ),
+    family(
+        "beyond fp16",
+        "bf16 holds weights above 65504 and fp16 does not: what is rounded to fp16 on the way?",
+        weights_in("fp16"),
+    ),
+    family(
+        "unmasked tail",
+        "NaN where K fills no block: is every load masked along K too, with other=0.0?",
+        *map(tail_unset, BLOCKS),
+    ),
+    family(
+        "one block of K",
+        "this is the sum over the first block of K alone: does the loop run to the end of K?",
+        *(part(lambda k, b=b: min(k, b)) for b in BLOCKS),
+    ),
+    family(
+        "tail left out",
+        "the last, ragged block of K is left out: does the loop run to cdiv(K, block)?",
+        *(part(lambda k, b=b: k // b * b) for b in BLOCKS),
+    ),
+    family(
+        "the last block alone",
+        "this is the last block's part alone: add to what is there",
+        *map(last_alone, BLOCKS),
+    ),
+)
 GEMV = (
     family("no zero", "code 8 stands for 0: subtract 8 from every code", would(weight=lambda c, z, s: c * s)),
     family("zero of seven", "code 8 stands for 0, not 7", would(weight=lambda c, z, s: (c - 7) * s)),
-    family("zero after the scale", "8 is a code, so it is subtracted before the scale: (code - 8) * scale", would(weight=lambda c, z, s: c * s - 8)),
-    family("nothing cut off", "what stands above a code in its word is still there: keep four bits, & 15", would(kept=0)),
+    family(
+        "zero after the scale",
+        "8 is a code, so it is subtracted before the scale: (code - 8) * scale",
+        would(weight=lambda c, z, s: c * s - 8),
+    ),
+    family(
+        "nothing cut off",
+        "what stands above a code in its word is still there: keep four bits, & 15",
+        would(kept=0),
+    ),
     *CODES,
     *SUMS,
-)  # fmt: skip
+)
 
 GEMV_SHORTCUTS = {
-    **{f"{axis} up to {most}": within_limit(axis, most) for axis, most in (("N", 64), ("N", 1024), ("N", 4096), ("K", 1024), ("K", 4096), ("K", 8192))},
+    **{
+        f"{axis} up to {most}": within_limit(axis, most)
+        for axis, most in (("N", 64), ("N", 1024), ("N", 4096), ("K", 1024), ("K", 4096), ("K", 8192))
+    },
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "ws" for axis in (0, 1)},
-    "the stride of x taken for 1": one_stride("x", 0), "the stride of y taken for 1": one_stride("y", 0),
-    "words taken for dense": dense("w"), "scales taken for dense": dense("s"),
-    "the strides of the words for the scales": same_strides("w", "s"), "the stride of x for y": same_strides("x", "y"),
-}  # fmt: skip
+    "the stride of x taken for 1": one_stride("x", 0),
+    "the stride of y taken for 1": one_stride("y", 0),
+    "words taken for dense": dense("w"),
+    "scales taken for dense": dense("s"),
+    "the strides of the words for the scales": same_strides("w", "s"),
+    "the stride of x for y": same_strides("x", "y"),
+}
 
 GEMM = (
-    family("no zero point", "a weight is (code - zero point) times its scale: nothing is subtracted here", would(weight=lambda c, z, s: c * s)),
-    family("zero of eight", "the zero point is not always 8: z holds one for each group", would(weight=lambda c, z, s: (c - 8) * s)),
-    family("zero less one", "the zero points are stored as they are, not less one", would(weight=lambda c, z, s: (c - z - 1) * s)),
-    family("the first zero point", "every G columns have a zero point of their own: this takes the first of a row for all", would(zeros=lambda z: np.broadcast_to(z[:, :1], z.shape))),
-    family("zero after the scale", "the zero point is a code, so it is subtracted before the scale: (code - zero) * scale", would(weight=lambda c, z, s: c * s - z)),
+    family(
+        "no zero point",
+        "a weight is (code - zero point) times its scale: nothing is subtracted here",
+        would(weight=lambda c, z, s: c * s),
+    ),
+    family(
+        "zero of eight",
+        "the zero point is not always 8: z holds one for each group",
+        would(weight=lambda c, z, s: (c - 8) * s),
+    ),
+    family(
+        "zero less one",
+        "the zero points are stored as they are, not less one",
+        would(weight=lambda c, z, s: (c - z - 1) * s),
+    ),
+    family(
+        "the first zero point",
+        "every G columns have a zero point of their own: this takes the first of a row for all",
+        would(zeros=lambda z: np.broadcast_to(z[:, :1], z.shape)),
+    ),
+    family(
+        "zero after the scale",
+        "the zero point is a code, so it is subtracted before the scale: (code - zero) * scale",
+        would(weight=lambda c, z, s: c * s - z),
+    ),
     *CODES,
     *SUMS,
-)  # fmt: skip
+)
 
 GEMM_SHORTCUTS = {
-    **{f"{axis} up to {most}": within_limit(axis, most) for axis, most in (("M", 4), ("M", 16), ("M", 64), ("M", 128), ("N", 64), ("N", 1024), ("N", 4096), ("K", 1024), ("K", 4096), ("K", 8192))},
+    **{
+        f"{axis} up to {most}": within_limit(axis, most)
+        for axis, most in (
+            ("M", 4),
+            ("M", 16),
+            ("M", 64),
+            ("M", 128),
+            ("N", 64),
+            ("N", 1024),
+            ("N", 4096),
+            ("K", 1024),
+            ("K", 4096),
+            ("K", 8192),
+        )
+    },
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "wszxy" for axis in (0, 1)},
     **{f"{name} taken for dense": dense(name) for name in "wszxy"},
-    "the strides of the scales for the zero points": same_strides("s", "z"), "the strides of the words for the scales": same_strides("w", "s"),
+    "the strides of the scales for the zero points": same_strides("s", "z"),
+    "the strides of the words for the scales": same_strides("w", "s"),
     "the strides of X for Y": same_strides("x", "y"),
-}  # fmt: skip
+}
