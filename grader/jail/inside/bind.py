@@ -59,7 +59,13 @@ def make_plan(module, entry: str, case: dict) -> plans.Plan:
         name for name, value in vars(module).items() if type(value).__name__ in ("Autotuner", "Heuristics")
     }
     try:
-        return plans.read(value, set(kernels_of(module)), tuned)
+        plan = plans.read(value, set(kernels_of(module)), tuned, case.get("packs"))
+        taken = {t["name"] for t in case["tensors"]} | set(plan.scratch)
+        plans.need(
+            not taken & set(plan.packed),
+            f"packed arrays must have names of their own, got {', '.join(sorted(taken & set(plan.packed)))} again",
+        )
+        return plan
     except plans.BadPlan as bad:
         raise AnswerError("launch", str(bad), kind="BadPlan") from None
 
@@ -68,16 +74,16 @@ def argument_values(case: dict, plan: plans.Plan) -> dict:
     """Every name a kernel may take, with ("pointer", tensor, dtype) or ("scalar", type name, value)."""
     values = {name: ("scalar", "i64" if abs(v) >= 2**31 else "i32", v) for name, v in case["sizes"].items()}
     values |= {name: ("scalar", kind, v) for name, (kind, v) in case["scalars"].items()}
-    scratch = [
+    own = [
         {
             "name": name,
             "dtype": s["dtype"],
             "strides": contiguous(s["shape"]),
             "axes": "0123456789"[: len(s["shape"])],
         }
-        for name, s in plan.scratch.items()
+        for name, s in [*plan.scratch.items(), *plan.packed.items()]
     ]
-    for t in [*case["tensors"], *scratch]:
+    for t in [*case["tensors"], *own]:
         values[f"{t['name']}_ptr"] = ("pointer", t["name"], t["dtype"])
         for axis, stride in zip(t["axes"], t["strides"], strict=True):
             values[f"stride_{t['name']}{axis}"] = ("scalar", "i64" if stride >= 2**31 else "i32", stride)

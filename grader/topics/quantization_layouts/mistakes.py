@@ -4,14 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grader.box.serve.frames import DTYPES
 from grader.questions import Case
-from grader.questions.draws import rounded
 from grader.questions.families import dense, family, one_stride, same_strides, within_limit
+from grader.topics.quantization_layouts.mistakes_sums import SUMS, stored
 from kernels.quantization_layouts import reference
 
-BLOCKS = (64, 128, 256, 512, 1024)  # columns of a step
-PIECES = (32, 64, 128, 256)  # columns that are summed before the running sum is rounded
 SHIFTS = 4 * np.arange(8)
 
 
@@ -19,10 +16,6 @@ def codes_by(inputs: dict, shifts: np.ndarray = SHIFTS, kept: int = 15) -> np.nd
     """Codes as someone may read them, from words that carry a sign."""
     each = inputs["w"].astype(np.int64)[..., None] >> shifts
     return (each & kept if kept else each).reshape(len(inputs["w"]), -1)
-
-
-def stored(y: np.ndarray, case: Case) -> dict:
-    return {"y": rounded(y, case.dtypes.get("y", case.dtype)).astype(np.float64)}
 
 
 def zeros_of(inputs: dict) -> np.ndarray:
@@ -43,65 +36,6 @@ def would(
         s = reference.along_k(scales(inputs["s"].astype(np.float64)), group)
         z = reference.along_k(zeros(zeros_of(inputs).astype(np.float64)), group)
         return stored(reference.linear(inputs["x"], weight(codes_by(inputs, shifts, kept), z, s)), case)
-
-    return wrong
-
-
-def all_weights(inputs: dict, case: Case) -> np.ndarray:
-    group = case.sizes["G"]
-    z = reference.along_k(zeros_of(inputs), group)
-    return (codes_by(inputs) - z) * reference.along_k(inputs["s"], group)
-
-
-def part(k_end: Callable, k_start: Callable = lambda k: 0) -> Callable:
-    """The sum over columns `k_start(K)` to `k_end(K)` alone."""
-
-    def wrong(inputs: dict, case: Case) -> dict:
-        k = case.sizes["K"]
-        kept = slice(k_start(k), max(0, k_end(k)))
-        return stored(reference.linear(inputs["x"][..., kept], all_weights(inputs, case)[:, kept]), case)
-
-    return wrong
-
-
-def last_alone(block: int) -> Callable:
-    return part(lambda k: k, k_start=lambda k: (k - 1) // block * block)
-
-
-def narrow(dtype: str, block: int) -> Callable:
-    """The running sum rounded to `dtype` after each `block` columns; "x": to the dtype of x."""
-
-    def wrong(inputs: dict, case: Case) -> dict:
-        to, w, total = DTYPES[case.dtype if dtype == "x" else dtype], all_weights(inputs, case), 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(0, case.sizes["K"], block):
-                some = slice(k, k + block)
-                total = (
-                    (total + reference.linear(inputs["x"][..., some], w[:, some]))
-                    .astype(to)
-                    .astype(np.float64)
-                )
-        return stored(total, case)
-
-    return wrong
-
-
-def weights_in(dtype: str) -> Callable:
-    def wrong(inputs: dict, case: Case) -> dict:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return stored(
-                reference.linear(inputs["x"], rounded(all_weights(inputs, case), dtype).astype(float)), case
-            )
-
-    return wrong
-
-
-def tail_unset(block: int) -> Callable:
-    """Masked lanes hold anything: NaN everywhere where K fills no block."""
-
-    def wrong(inputs: dict, case: Case) -> dict:
-        y = would()(inputs, case)["y"]
-        return {"y": np.full_like(y, np.nan) if case.sizes["K"] % block else y}
 
     return wrong
 
@@ -174,38 +108,6 @@ CODES = (
         "the scales change along K: scale each group's part before it is added",
         scaled_after(-1),
         scaled_after(0),
-    ),
-)
-SUMS = (
-    family(
-        "low precision",
-        "close, but off in a long sum: is the accumulator fp32 from first to last?",
-        *(narrow(d, b) for d in ("x", "fp16", "bf16") for b in PIECES),
-    ),
-    family(
-        "beyond fp16",
-        "bf16 holds weights above 65504 and fp16 does not: what is rounded to fp16 on the way?",
-        weights_in("fp16"),
-    ),
-    family(
-        "unmasked tail",
-        "NaN where K fills no block: is every load masked along K too, with other=0.0?",
-        *map(tail_unset, BLOCKS),
-    ),
-    family(
-        "one block of K",
-        "this is the sum over the first block of K alone: does the loop run to the end of K?",
-        *(part(lambda k, b=b: min(k, b)) for b in BLOCKS),
-    ),
-    family(
-        "tail left out",
-        "the last, ragged block of K is left out: does the loop run to cdiv(K, block)?",
-        *(part(lambda k, b=b: k // b * b) for b in BLOCKS),
-    ),
-    family(
-        "the last block alone",
-        "this is the last block's part alone: add to what is there",
-        *map(last_alone, BLOCKS),
     ),
 )
 GEMV = (

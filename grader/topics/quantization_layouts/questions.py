@@ -1,7 +1,16 @@
 """Quantized layouts: codes, scales and bytes in numpy, and kernels that read a packed weight once and nothing wider."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
-from grader.topics.quantization_layouts import budgets, cases, concepts, dispatch, mistakes, wanted
+from grader.topics.quantization_layouts import (
+    budgets,
+    cases,
+    concepts,
+    dispatch,
+    kbit,
+    mistakes,
+    own_layout,
+    wanted,
+)
 from grader.topics.quantization_layouts.cases import sizes
 
 LESSON = concepts.LESSON
@@ -108,9 +117,11 @@ GEMM = KernelQuestion(
     mistakes=mistakes.GEMM,
 )
 
-QUESTIONS = (*concepts.QUESTIONS, GEMV, GEMM, *dispatch.QUESTIONS)
+QUESTIONS = (*concepts.QUESTIONS, GEMV, GEMM, *dispatch.QUESTIONS, *kbit.QUESTIONS, *own_layout.QUESTIONS)
 SHORTCUTS = {
     **concepts.SHORTCUTS,
+    **kbit.SHORTCUTS,
+    **own_layout.SHORTCUTS,
     GEMV.id: mistakes.GEMV_SHORTCUTS,
     GEMM.id: mistakes.GEMM_SHORTCUTS,
 }

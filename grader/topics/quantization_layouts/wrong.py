@@ -1,6 +1,7 @@
 """Kernels for packed weights, wrong: one row of X, and several."""
 
 from grader.questions.tables import because, changed
+from grader.topics.quantization_layouts import wrong_kbit, wrong_own
 
 GEMV, GEMM = "quantization_layouts.w4a16_gemv", "quantization_layouts.w4a16_gemm"
 
@@ -229,6 +230,8 @@ WRONG = {
         ),
         "more than registers hold": changed(*tile(128, 32), part="compiled"),
     },
+    **wrong_kbit.WRONG,
+    **wrong_own.WRONG,
 }
 
 EQUIVALENT = {
@@ -272,4 +275,6 @@ EQUIVALENT = {
             "programs beyond N: they load and store nothing": ["halved: 64 -> 32 (3)"],
         }
     ),
+    **wrong_kbit.EQUIVALENT,
+    **wrong_own.EQUIVALENT,
 }
