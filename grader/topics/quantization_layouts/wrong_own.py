@@ -60,7 +60,10 @@ WRONG = {
         "the top bit never packed": changed(("(codes >> low, 1)", "(0 * codes, 1)")),
         "the top bit in the wrong place": changed((TOP, TOP.replace("<< LOW", "<< 1"))),
         "packed for two bits": changed(("low = 2 if bits < 4 else 4", "low = 2 if bits < 3 else 4")),
-        "codes that overflow": changed((".astype(np.uint32)", "")),
+        "codes that overflow": changed(
+            (".astype(np.uint32)", ""),
+            ("dtype=np.uint32))).sum(-1, dtype=np.uint32)", "dtype=np.uint8))).sum(-1, dtype=np.uint32)"),
+        ),
         "codes for levels": changed((LEVEL, "level = code"), mistake="bare codes"),
         "levels evenly spread": changed((LEVEL, LEVEL_EVENLY), mistake="levels evenly spread"),
         "no scale": changed((NUMBER, "number = level.to(tl.float32)"), mistake="no scale"),
