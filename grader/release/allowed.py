@@ -22,7 +22,7 @@ ALLOWED = {
     ),
     "what a question asks; those in numpy are recorded": (
         "grader/topics/__init__.py", "grader/topics/*/__init__.py",
-        *(f"grader/topics/*/{name}.py" for name in ("questions", "cases", "budgets", "mistakes", "mistakes_*", "bar", "backward", "filters", "rows", "wanted", "ladder", "ladder_wrong", "rungs")),
+        *(f"grader/topics/*/{name}.py" for name in ("questions", "cases", "cases_*", "budgets", "budgets_*", "mistakes", "mistakes_*", "bar", "backward", "filters", "kbit", "own_layout", "rows", "wanted", "ladder", "ladder_wrong", "rungs")),
     ),
     "what looks at a machine": (
         "grader/tools/__init__.py", "grader/tools/doctor/*.py", "grader/tools/programs.py", "grader/tools/progress.py",

@@ -98,7 +98,7 @@ def of_codes(last_scale: str, y: str, compiled_n: int) -> dict:
         "a dot that never runs": changed(
             (DOT, f"if K < 0:\n{turn}    {DOT}\n{turn}{DOT_IN_FP32}"), part="flow"
         ),
-        "more than registers hold": changed(*tile(128, 16), part="compiled"),
+        "more than registers hold": changed(*tile(128, 8), part="compiled"),
         "tiles of sixteen rows of W": changed(*tile(16, 8), part="traffic"),
         "half a sector at a time": changed(*tile(32, 4), part="flow"),
         "few programs": changed(*tile(256, 8), part="flow"),

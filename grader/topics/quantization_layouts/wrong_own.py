@@ -138,7 +138,7 @@ WRONG = {
             ),
             part="unpacking",
         ),
-        "more than registers hold": changed(*tile(128, 512), part="compiled"),
+        "more than registers hold": changed(*tile(128, 256), part="compiled"),
     },
 }
 
