@@ -22,6 +22,13 @@ def words(rng: np.random.Generator, shape: tuple, low: int = 0) -> np.ndarray:
     return (each << 4 * np.arange(8, dtype=np.uint32)).sum(-1, dtype=np.uint32).view(np.int32)
 
 
+def groups_of(k: int, group: int) -> int:
+    """How many there are in a row; sizes of one's own come through `run` and may not divide."""
+    if k % group:
+        raise ValueError(f"K must be a multiple of {group}, got {k}; take {max(group, k // group * group)}")
+    return k // group
+
+
 def packed(case: Case, rng: np.random.Generator) -> dict:
     """A weight and the rows that meet it; with M among the sizes also a zero point for each group."""
     n, k, group, m = (case.sizes.get(s, 0) for s in "NKGM")
@@ -31,7 +38,7 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
     x = (np.abs(x) + 0.5 if positive else x) * beyond
     if case.values == "a NaN":
         x[..., rng.integers(k)] = np.nan
-    scales = beyond * 2.0 ** rng.uniform(-9, -4, (n, k // group))
+    scales = beyond * 2.0 ** rng.uniform(-9, -4, (n, groups_of(k, group)))
     found = {
         "w": words(rng, (n, k // 8), 9 if positive else 0),
         "s": rounded(scales, case.dtype),

@@ -7,8 +7,9 @@ import numpy as np
 
 from grader.questions import Case
 from grader.questions.draws import between, odd, rounded, spread
-from grader.topics.quantization_layouts.cases import BEYOND_FP16, FP32, words
+from grader.topics.quantization_layouts.cases import BEYOND_FP16, FP32, groups_of, words
 from grader.topics.quantization_layouts.wanted import BLOCK
+from kernels import require
 
 BITS = (2, 3, 4, 5)
 ROWS = " rows "  # in a case's `values`: what follows is how many rows of X each expert gets
@@ -58,9 +59,11 @@ def planes(case: Case, rng: np.random.Generator) -> dict:
     """A weight in bit planes, or one for each expert, its scales and levels, and the rows that meet it."""
     bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
     many = (case.sizes["E"],) if "E" in case.sizes else ()
+    blocks = groups_of(k, BLOCK)
+    require.one_of(BITS, BITS=bits)
     found = {
-        "w": words(rng, (*many, bits, n, k // BLOCK)),
-        "s": scales(case, rng, (*many, n, k // BLOCK)),
+        "w": words(rng, (*many, bits, n, blocks)),
+        "s": scales(case, rng, (*many, n, blocks)),
         "c": codebook(case, rng),
         "x": rows_of_x(case, rng),
     }

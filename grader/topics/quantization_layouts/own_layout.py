@@ -10,7 +10,7 @@ from grader.questions.draws import between, odd, spread
 from grader.questions.families import family
 from grader.topics.quantization_layouts import budgets_kbit, mistakes_kbit, wanted
 from grader.topics.quantization_layouts.budgets import DOT, PARTS, ROWS, WIDER
-from grader.topics.quantization_layouts.cases import FP32
+from grader.topics.quantization_layouts.cases import FP32, groups_of
 from grader.topics.quantization_layouts.cases_kbit import (
     BITS,
     codebook,
@@ -21,6 +21,7 @@ from grader.topics.quantization_layouts.cases_kbit import (
 )
 from grader.topics.quantization_layouts.mistakes_sums import SUMS
 from grader.topics.quantization_layouts.wanted import BLOCK
+from kernels import require
 from kernels.quantization_layouts import cost
 
 LESSON = "course/02_quantization_layouts.ipynb"
@@ -35,8 +36,10 @@ TWICE = "what a program loads of the packed arrays: every code is needed once, b
 def bare(case: Case, rng: np.random.Generator) -> dict:
     """What `pack` is given: codes, a scale for each 32 of a row, and how many bits a code has."""
     bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
+    blocks = groups_of(k, BLOCK)
+    require.one_of(BITS, BITS=bits)
     codes = rng.integers(0, 2**bits, (n, k)).astype(np.uint8)
-    return {"codes": codes, "scales": scales(case, rng, (n, k // BLOCK)), "bits": bits}
+    return {"codes": codes, "scales": scales(case, rng, (n, blocks)), "bits": bits}
 
 
 def met(case: Case, rng: np.random.Generator) -> dict:

@@ -1,6 +1,7 @@
 """Codebook layers: budgets that honest blocks keep, routings that are legal, mistakes that differ from what is right."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,6 +109,16 @@ def test_every_routing_is_legal_and_a_size_of_ones_own_is_routed_too():
     bare = cases_kbit.Case(cases_kbit.sizes(3, 8, 64, 30, experts=5))
     routings = [cases_kbit.routed(bare, np.random.default_rng(seed)) for seed in range(9)]
     assert {sum(r) for r in routings} == {30} and any(0 in r for r in routings)
+
+
+@pytest.mark.parametrize("name", ["w4a16_gemv", *KERNELS, "own_layout"])
+def test_a_size_of_ones_own_that_cannot_be_is_told_in_a_sentence(name):
+    question = questions.find(f"quantization_layouts.{name}")
+    for wrong in ({"K": 100}, {"BITS": 7}):
+        case = replace(question.public[0], sizes={**question.public[0].sizes, **wrong})
+        if set(wrong) <= set(question.public[0].sizes):
+            with pytest.raises(ValueError, match="must be"):
+                question.drawn(case, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("name", KERNELS)
