@@ -7,6 +7,7 @@ from grader.jail import protocol
 LOWER = warm.Worker("jail", "grader.jail.inside.lower")
 NUMPY = warm.Worker("jail", "grader.jail.inside.numpy_answer")
 LOWER_LIMITS = warm.Limits(wall_s=45.0, cpu_s=40, memory_bytes=3 << 30, answer_bytes=16 << 20)
+PACK_LIMITS = warm.Limits(wall_s=45.0, cpu_s=30, memory_bytes=3 << 30, answer_bytes=256 << 20)
 NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
 FORGED = "the answer wrote into the grader's own channel"
 
@@ -23,6 +24,28 @@ def lower(
         return outcome, protocol.lowered(outcome.header, cases, DTYPES)
     except protocol.BadReply:
         return _forged(outcome), None
+
+
+def prepare(source: str, entry: str, plans: list, weights: list[dict], level: int | None = None):
+    """(Outcome, a Made for each plan): the answer's own function on weights."""
+    arrays, cases = {}, []
+    for plan, given in zip(plans, weights, strict=True):
+        arguments = []
+        for value in given.values():
+            name = f"a{len(arrays)}"
+            is_array = hasattr(value, "dtype")
+            arguments.append({"array": name} if is_array else {"value": value})
+            arrays |= {name: value} if is_array else {}
+        cases.append({"arguments": arguments, "packed": plan.packed})
+    task = {"operation": "pack", "source": source, "entry": entry, "cases": cases}
+    outcome = warm.programs(LOWER, level).ask(task, arrays, PACK_LIMITS)
+    if outcome.error:
+        return outcome, [protocol.Made(error=outcome.error)] * len(plans)
+    try:
+        return outcome, protocol.prepared(outcome.header, outcome.arrays, plans, DTYPES)
+    except protocol.BadReply:
+        forged = warm.Outcome(ended=FORGED, seconds=outcome.seconds, cpu_s=outcome.cpu_s)
+        return forged, [protocol.Made(error=forged.error)] * len(plans)
 
 
 def call(source: str, entry: str, calls: list, arrays: dict, limits=NUMPY_LIMITS, level: int | None = None):

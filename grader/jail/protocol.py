@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 MOST_TEXT_BYTES, MOST_TEXTS_BYTES, MOST_TEXTS = 1 << 20, 6 << 20, 96
 MOST_STEPS, MOST_SCRATCH, MOST_SCRATCH_BYTES, MOST_PROGRAMS = 16, 16, 1 << 28, 1 << 24
@@ -33,6 +33,9 @@ class Kernel:
 class Plan:
     scratch: dict  # name -> {"shape", "dtype", "fill"}
     steps: tuple[Kernel, ...]
+    packed: dict = field(
+        default_factory=dict
+    )  # name -> {"shape", "dtype"}: what the answer prepares of weights
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,15 @@ class Lowered:
     plans: tuple  # of Plan or, where it went wrong, of an error as a dict
     printed: tuple[str, ...]
     texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the answer's own function made of one case's weights: arrays as its plan names them, or the error it met."""
+
+    arrays: dict = field(default_factory=dict)
+    error: dict | None = None
+    printed: str = ""
 
 
 def joined(parts: list[Lowered]) -> Lowered:
@@ -151,24 +163,66 @@ def _plan_or_error(row, case: dict, texts: int, dtypes: dict):
         1 <= len(steps) <= MOST_STEPS and isinstance(kernels, list) and len(kernels) == len(steps),
         "a kernel for each step",
     )
-    scratch = _scratch(plan.get("scratch"), dtypes)
-    need(not scratch.keys() & {t["name"] for t in case["tensors"]}, "scratch of names of its own")
-    known = known_names(case, scratch)
-    return Plan(scratch, tuple(_step(s, k, texts, known) for s, k in zip(steps, kernels, strict=True)))
+    scratch, packed = _scratch(plan.get("scratch"), dtypes), _packed(plan, case, dtypes)
+    tensors = {t["name"] for t in case["tensors"]}
+    need(not scratch.keys() & tensors, "scratch of names of its own")
+    need(not packed.keys() & (scratch.keys() | tensors), "packed arrays with names of their own")
+    known = known_names(case, {**scratch, **packed})
+    of_steps = tuple(_step(s, k, texts, known) for s, k in zip(steps, kernels, strict=True))
+    return Plan(scratch, of_steps, packed)
+
+
+def _packed(plan: dict, case: dict, dtypes: dict) -> dict:
+    """What a plan says its own function makes, within the bytes of this case; nothing where the question asks for none."""
+    rows, packs = plan.get("packed") or {}, case.get("packs")
+    need(isinstance(rows, dict) and bool(rows) == bool(packs), "packed arrays where they are asked for")
+    if not packs:
+        return {}
+    need(len(rows) <= packs["most_arrays"], "few packed arrays")
+    found = {name(key): _array(row, dtypes) for key, row in rows.items()}
+    total = sum(math.prod(row["shape"]) * dtypes[row["dtype"]].itemsize for row in found.values())
+    need(total <= packs["most_bytes"], "packed arrays within their bytes")
+    return found
+
+
+def _array(row, dtypes: dict) -> dict:
+    need(isinstance(row, dict) and isinstance(row.get("dtype"), str), "arrays of a dtype")
+    need(row["dtype"] in dtypes, "arrays of known dtypes")
+    shape = row.get("shape")
+    need(isinstance(shape, list) and len(shape) <= 8, "arrays of a shape")
+    return {"shape": [whole_number(n, 1, 1 << 30) for n in shape], "dtype": row["dtype"]}
+
+
+def prepared(header: dict, arrays: dict, plans: list[Plan], dtypes: dict) -> list[Made]:
+    """The reply to a request to prepare weights for these plans."""
+    rows = header.get("cases")
+    need(isinstance(rows, list) and len(rows) == len(plans), "a row for each case")
+    found = []
+    for number, (row, plan) in enumerate(zip(rows, plans, strict=True)):
+        need(isinstance(row, dict), "a row for each case")
+        printed = str(row.get("printed") or "")[:20_000]
+        if "error" in row:
+            from grader.box.warm import clean_error
+
+            found.append(Made(error=clean_error(row["error"]), printed=printed))
+            continue
+        made = {key: arrays.get(f"{number}:{key}") for key in plan.packed}
+        for key, array in made.items():
+            wanted = plan.packed[key]
+            of_shape = array is not None and list(array.shape) == wanted["shape"]
+            need(of_shape and array.dtype == dtypes[wanted["dtype"]], "arrays as the plan names them")
+        found.append(Made(made, printed=printed))
+    return found
 
 
 def _scratch(rows, dtypes: dict) -> dict:
     need(isinstance(rows, dict) and len(rows) <= MOST_SCRATCH, "at most 16 scratch buffers")
     found, total = {}, 0
     for key, row in rows.items():
-        need(isinstance(row, dict) and isinstance(row.get("dtype"), str), "scratch of a dtype")
-        need(row["dtype"] in dtypes, "scratch of known dtypes")
-        shape = row.get("shape")
-        need(isinstance(shape, list) and len(shape) <= 8, "scratch of a shape")
-        shape = [whole_number(n, 1, 1 << 30) for n in shape]
+        array = _array(row, dtypes)
         need(isinstance(row.get("fill"), str) and FILL.fullmatch(row["fill"]), "scratch with a fill")
-        total += math.prod(shape) * dtypes[row["dtype"]].itemsize
-        found[name(key)] = {"shape": shape, "dtype": row["dtype"], "fill": row["fill"]}
+        total += math.prod(array["shape"]) * dtypes[array["dtype"]].itemsize
+        found[name(key)] = {**array, "fill": row["fill"]}
     need(total <= MOST_SCRATCH_BYTES, "at most 256 MiB of scratch")
     return found
 

@@ -76,13 +76,19 @@ WHERE_TO_LOOK = {
     "Ended": "a loop that never ends, or far too many values at once",
     "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
-PLACES = {"launch": "launch(p), and what it names"}  # where no line is to blame
+PLACES = {  # where no line is to blame
+    "launch": "launch(p), and what it names",
+    "pack": "what the function returns, and the shapes that launch(p) names for it",
+}
 OUTSIDE, UNWRITTEN = "an access outside a tensor", "elements that were never written"
 ERROR_IN_WORDS = {
     "OutOfBounds": OUTSIDE,
     "Ended": "its process was stopped or ended itself",
     "NotImplementedError": "not started",
 }
+
+
+STAGES_OF_A_CASE = ("kernel", "call", "process", "launch", "worker", "pack")
 
 
 def from_error(error: dict, where: str) -> Failed:
@@ -99,9 +105,7 @@ def from_error(error: dict, where: str) -> Failed:
         if kind in WHERE_TO_LOOK and line
         else WHERE_TO_LOOK.get(kind, place)
     )
-    prefix = (
-        f"{where}: " if where and error["stage"] in ("kernel", "call", "process", "launch", "worker") else ""
-    )
+    prefix = f"{where}: " if where and error["stage"] in STAGES_OF_A_CASE else ""
     return Failed(f"{prefix}{message}", look, told=ERROR_IN_WORDS.get(kind, "an exception"), error=error)
 
 

@@ -15,10 +15,11 @@ from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
 from grader.jail.protocol import Lowered, Plan, joined, nothing
+from grader.judge import prepared
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.questions import Case, KernelQuestion
-from grader.questions.memory import Placed, place, shape_only
+from grader.questions.memory import Placed, as_placed, place, shape_only
 
 PUBLIC, HIDDEN, METERED, COMPILED, TIMED = 100, 200, 300, 400, 500
 KNOBS = 1  # the purpose that draws what no case names
@@ -73,6 +74,8 @@ class KernelEvidence(Evidence):
         question: KernelQuestion = self.question
         self.lock = threading.RLock()
         self._lowered: Lowered | None = None
+        self.weights: dict[int, dict] = {}  # by purpose, where the answer prepares some
+        self.made: dict[int, dict] = {}  # and the arrays that it made of them
         self._printed: list[dict] | None = None
         drawn = self.rng(KNOBS)
         cases = {PUBLIC + i: case for i, case in enumerate(question.public)}
@@ -109,7 +112,9 @@ class KernelEvidence(Evidence):
         """What crossed of all cases, in no order that tells which is which; an Outcome where none did."""
         with self.lock:
             if self._lowered is None:
-                self._lowered = self._lower()
+                found = self._lower()
+                packs = self.question.prepare and isinstance(found, Lowered)
+                self._lowered = self._prepared(found) if packs else found
         return self._lowered
 
     def _lower(self) -> Lowered | Outcome:
@@ -134,7 +139,15 @@ class KernelEvidence(Evidence):
         """All that an answer learns of a case."""
         scalars = {n: ["fp32" if isinstance(v, float) else "i32", v] for n, v in case.scalars.items()}
         tensors = [shape_only(spec, case).as_task() for spec in self.question.tensors]
-        return {"sizes": dict(case.sizes), "scalars": scalars, "sm_count": case.sm_count, "tensors": tensors}
+        told = {"sizes": dict(case.sizes), "scalars": scalars, "sm_count": case.sm_count, "tensors": tensors}
+        return told | ({"packs": prepared.caps(self.question.prepare, case)} if self.question.prepare else {})
+
+    def _prepared(self, found: Lowered) -> Lowered:
+        """With the arrays that the answer makes of weights: of shown cases first, in a process of their own."""
+        for hidden in (False, True):
+            purposes = [purpose for purpose in self.order if is_hidden(purpose) == hidden]
+            found = prepared.prepare(self, found, purposes)
+        return found
 
     def plan(self, purpose: int) -> Plan | dict:
         """The plan of a case, or the error that it met as a dict."""
@@ -146,9 +159,13 @@ class KernelEvidence(Evidence):
     # ---- from the machine: values and counts
 
     def draw(self, purpose: int) -> tuple[dict, list[Placed]]:
+        """What the reference takes, and every tensor of the launches where it lies, prepared ones among them."""
         case = self.cases[purpose]
+        if self.question.prepare:
+            self.lowered()
         inputs = self.question.inputs(case, self.rng(purpose))
-        return inputs, place(self.question, case, inputs)
+        made = [as_placed(name, array) for name, array in self.made.get(purpose, {}).items()]
+        return self.weights.get(purpose, {}) | inputs, [*place(self.question, case, inputs), *made]
 
     def run(self, purpose: int, **how) -> Run:
         """One case on the machine, metered; each runs once."""

@@ -11,7 +11,13 @@ from grader.judge.picture import coarse
 from grader.judge.record import PartResult
 from grader.questions import Budget, Part
 
-UNITS = {"programs": "programs", "dot": "FLOP", "wide dot": "FLOP", "operations": "operations"}
+UNITS = {
+    "programs": "programs",
+    "dot": "FLOP",
+    "wide dot": "FLOP",
+    "operations": "operations",
+    "integers": "operations",
+}
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -104,9 +110,10 @@ def spent(run: Run, budget: Budget) -> float:
         )
     if budget.count == "wide dot":
         return sum(n for launch in launches for kind, n in launch["dots"].items() if kind.startswith(WIDE))
-    if budget.count == "operations":
+    if budget.count in KINDS:
         return sum(
-            sum(n for kind, n in launch["operations"].items() if kind in FLOATS) for launch in launches
+            sum(n for kind, n in launch["operations"].items() if kind in KINDS[budget.count])
+            for launch in launches
         )
     counts = [
         launch["tensors"].get(name, {}).get(kind, {}).get(budget.count, 0)
@@ -116,7 +123,7 @@ def spent(run: Run, budget: Budget) -> float:
     return max(counts, default=0) if budget.count == "programs" else sum(counts)
 
 
-FLOATS = ("float", "special")
+KINDS = {"operations": ("float", "special"), "integers": ("int",)}  # as the machine counts them
 BESIDE_TENSOR_CORES = ("fp32:ieee", "fp64")  # dots that fused multiply-adds do
 WIDE = ("fp32", "fp64")  # an operand's dtype, with whatever precision behind it
 
@@ -135,7 +142,8 @@ def accesses(run: Run, budget: Budget) -> list[tuple[str, str]]:
 
 def names_of(run: Run, budget: Budget) -> list[str]:
     operands, scratch = [p.spec.name for p in run.placed], list(run.plan.scratch)
-    return {"all": operands + scratch, "scratch": scratch}.get(budget.tensor, [budget.tensor])
+    groups = {"all": operands + scratch, "scratch": scratch, "packed": list(run.plan.packed)}
+    return groups.get(budget.tensor, [budget.tensor])
 
 
 def work(question, run: Run) -> dict:

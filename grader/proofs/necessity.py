@@ -70,7 +70,7 @@ class Drawn:
     def prepared(self, i: int) -> tuple:
         if i not in self._prepared:
             question, case = self.question, self.cases[i]
-            inputs = question.inputs(case, np.random.default_rng([self.seed, 1, i]))
+            inputs = question.drawn(case, np.random.default_rng([self.seed, 1, i]))
             want = question.reference(inputs, case)
             allowed = None if question.agree else question.tolerance(inputs, case, want)
             self._prepared[i] = inputs, case, want, allowed

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.box.serve.frames import DTYPES
+from grader.box.serve.frames import DTYPES, dtype_name
 from grader.questions import Case, KernelQuestion, Tensor
 
 POISON = 0xFF  # NaN in every float type, -1 in every integer type
@@ -79,6 +79,12 @@ def _spread(shape: tuple[int, ...], inner: int) -> tuple[int, ...]:
 
 def place(question: KernelQuestion, case: Case, values: dict[str, np.ndarray]) -> list[Placed]:
     return [_place(spec, case, values.get(spec.name)) for spec in question.tensors]
+
+
+def as_placed(name: str, array: np.ndarray) -> Placed:
+    """An array that an answer made of weights, as an input of its kernels; its axes are numbered, as scratch's are."""
+    spec = Tensor(name, "0123456789"[: array.ndim], array.shape, dtype_name(array))
+    return Placed(spec, spec.dtype, array.shape, strides(array.shape, ""), array.reshape(-1).copy())
 
 
 def shape_only(spec: Tensor, case: Case) -> Placed:

@@ -112,6 +112,7 @@ COUNTS = {
     "dot": "FLOP in tl.dot on operands that tensor cores take",
     "wide dot": "FLOP in tl.dot on operands of 32 bits and more, which tensor cores take at half the rate or not at all",
     "operations": "floating-point operations on elements outside tl.dot",
+    "integers": "operations on whole numbers outside tl.dot, those that make addresses and masks among them",
 }
 
 
@@ -126,6 +127,19 @@ class Speed:
     bound: Callable = None  # (case) -> (flops, bytes): for the physics veto
     # one of grader/questions/samples.py, where the whole timed case is too much for float64
     sampled: Callable = None
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """A function of the answer's cell that makes arrays of a case's weights, once, before anything else of it is drawn.
+
+    launch(p) names the arrays, and kernels take them as inputs; the weights themselves reach no kernel.
+    """
+
+    entry: str
+    weights: Callable  # (case, rng) -> {argument: array or plain value}, in the order of the arguments
+    most_bytes: Callable  # case -> bytes that all its arrays may take
+    most_arrays: int = 4
 
 
 ROOT = Path(__file__).parents[2]
@@ -192,6 +206,7 @@ class KernelQuestion(Question):
     entry: str = "launch"
     tensors: tuple[Tensor, ...]
     inputs: Callable  # (case, rng) -> {input: array of the case's dtype}
+    prepare: Prepare | None = None
     tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
     # (inputs, case, outputs, want) -> sentence, where equality is not the question
     agree: Callable | None = None
@@ -209,3 +224,8 @@ class KernelQuestion(Question):
     most_spills: int = 0
     repeatable: bool = True
     speed: Speed | None = None
+
+    def drawn(self, case: Case, rng: np.random.Generator) -> dict:
+        """All that the reference takes of a case: the weights that are prepared, and the kernels' inputs."""
+        weights = self.prepare.weights(case, rng) if self.prepare else {}
+        return weights | self.inputs(case, rng)

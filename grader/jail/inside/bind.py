@@ -59,16 +59,21 @@ def make_plan(module, entry: str, case: dict) -> plans.Plan:
         name for name, value in vars(module).items() if type(value).__name__ in ("Autotuner", "Heuristics")
     }
     try:
-        plan = plans.read(value, set(kernels_of(module)), tuned)
+        plan = plans.read(value, set(kernels_of(module)), tuned, case.get("packs"))
     except plans.BadPlan as bad:
         raise AnswerError("launch", str(bad), kind="BadPlan") from None
-    if taken := sorted(plan.scratch.keys() & {t["name"] for t in case["tensors"]}):
-        message = (
-            f"scratch must have names of its own, got {', '.join(taken)}, which is a tensor of this question"
-        )
-        raise AnswerError("launch", message, kind="BadPlan")
+    _names_of_its_own("scratch", plan.scratch.keys(), {t["name"] for t in case["tensors"]})
+    _names_of_its_own(
+        "packed arrays", plan.packed, plan.scratch.keys() | {t["name"] for t in case["tensors"]}
+    )
     exchange(plan, case.get("instead", {}))
     return plan
+
+
+def _names_of_its_own(what: str, names, taken) -> None:
+    if again := sorted(set(names) & set(taken)):
+        message = f"{what} must have names of their own, got {', '.join(again)} again"
+        raise AnswerError("launch", message, kind="BadPlan")
 
 
 def exchange(plan: plans.Plan, instead: dict) -> None:
@@ -81,16 +86,16 @@ def argument_values(case: dict, plan: plans.Plan) -> dict:
     """Every name a kernel may take, with ("pointer", tensor, dtype) or ("scalar", type name, value)."""
     values = {name: ("scalar", "i64" if abs(v) >= 2**31 else "i32", v) for name, v in case["sizes"].items()}
     values |= {name: ("scalar", kind, v) for name, (kind, v) in case["scalars"].items()}
-    scratch = [
+    own = [
         {
             "name": name,
             "dtype": s["dtype"],
             "strides": contiguous(s["shape"]),
             "axes": "0123456789"[: len(s["shape"])],
         }
-        for name, s in plan.scratch.items()
+        for name, s in [*plan.scratch.items(), *plan.packed.items()]
     ]
-    for t in [*case["tensors"], *scratch]:
+    for t in [*case["tensors"], *own]:
         values[f"{t['name']}_ptr"] = ("pointer", t["name"], t["dtype"])
         for axis, stride in zip(t["axes"], t["strides"], strict=True):
             values[f"stride_{t['name']}{axis}"] = ("scalar", "i64" if stride >= 2**31 else "i32", stride)

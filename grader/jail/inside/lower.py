@@ -1,6 +1,7 @@
 """Worker "lower": an answer's cell becomes, for each case, a plan and the Triton IR of each distinct kernel, as text.
 
-No tensor comes here and nothing is run: whatever this process says of itself is read as a stranger's word.
+No tensor comes here and nothing is run: whatever this process says of itself is read as a stranger's word. A cell whose
+question lets it prepare weights is asked for that in another process, once its texts are fixed (prepared.py).
 """
 
 import json
@@ -8,6 +9,7 @@ import re
 import sys
 import warnings
 
+import numpy as np
 import triton
 import triton.language as tl
 from triton._C.libtriton import passes
@@ -17,6 +19,7 @@ from triton.compiler.compiler import ir, make_backend
 
 from .answer_module import FILE, AnswerError, blame, load
 from .bind import argument_values, kernels_of, make_plan
+from .prepared import prepared
 from .specialise import specialise
 
 LAUNCHED_BY_THE_COURSE = (
@@ -51,7 +54,9 @@ def prepare() -> None:
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
     """{"cases": [{"plan", "kernels": [{"text": number, "arguments"}], "printed"} or {"error"}], "texts": [text]}"""
-    module = load(task["source"], {"triton": triton, "tl": tl})
+    module = load(task["source"], {"triton": triton, "tl": tl, "np": np})
+    if task.get("operation") == "pack":
+        return prepared(module, task, arrays)
     known, rows = {}, []
     for case in task["cases"]:
         printed = sys.stdout

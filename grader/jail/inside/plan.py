@@ -21,19 +21,23 @@ class BadPlan(ValueError):
 class Plan:
     scratch: dict = field(default_factory=dict)
     steps: list = field(default_factory=list)
+    packed: dict = field(
+        default_factory=dict
+    )  # arrays that a function of the cell makes: name -> shape, dtype
 
     def as_json(self) -> dict:
-        return {"scratch": self.scratch, "steps": self.steps}
+        return {"scratch": self.scratch, "steps": self.steps, "packed": self.packed}
 
 
-def read(value, kernels: set[str], tuned: set[str] = frozenset()) -> Plan:
+def read(value, kernels: set[str], tuned: set[str] = frozenset(), packs: dict | None = None) -> Plan:
     """A Plan from what launch(p) returned; `kernels` are the names of the answer's @triton.jit functions,
-    `tuned` those that a decorator would choose settings for."""
+    `tuned` those that a decorator would choose settings for, `packs` the caps of arrays that the cell prepares."""
     need(
         isinstance(value, dict),
         f'launch(p) must return a dict {{"steps": [step, ...]}}, got {named(value)}',
     )
-    unknown = ", ".join(sorted(map(str, set(value) - {"scratch", "steps"})))
+    known = {"scratch", "steps"} | ({"packed"} if packs else set())
+    unknown = ", ".join(sorted(map(str, set(value) - known)))
     need("kernel" not in value, 'launch(p) returned a step: put it into a list, {"steps": [step]}')
     need(
         not unknown,
@@ -51,13 +55,38 @@ def read(value, kernels: set[str], tuned: set[str] = frozenset()) -> Plan:
     plan = Plan(
         {str(name): _scratch(name, row) for name, row in scratch.items()},
         [_step(row, kernels, tuned) for row in steps],
+        _packed(value.get("packed"), packs) if packs else {},
     )
-    total = sum(math.prod(s["shape"]) * DTYPES[s["dtype"]].itemsize for s in plan.scratch.values())
+    total = bytes_of(plan.scratch)
     need(
         total <= MOST_SCRATCH_BYTES,
         f"scratch must fit in {MOST_SCRATCH_BYTES >> 20} MiB, got {total >> 20} MiB",
     )
     return plan
+
+
+def bytes_of(arrays: dict) -> int:
+    return sum(math.prod(row["shape"]) * DTYPES[row["dtype"]].itemsize for row in arrays.values())
+
+
+def _packed(rows, packs: dict) -> dict:
+    """Shapes and dtypes of what `pack` makes, within the bytes that the question allows."""
+    entry, most = packs["entry"], packs["most_arrays"]
+    need(
+        isinstance(rows, dict) and 1 <= len(rows) <= most,
+        f'launch(p) must name what {entry} makes, "packed": {{name: (shape, dtype)}}, with 1 to {most} arrays; got {named(rows)}',
+    )
+    found = {}
+    for name, row in rows.items():
+        pair = isinstance(row, tuple | list) and len(row) == 2
+        need(pair, f"packed {name!r} must be (shape, dtype), got {row!r}"[:300])
+        found[str(name)] = _array("packed", name, *row)
+    total = bytes_of(found)
+    need(
+        total <= packs["most_bytes"],
+        f"what {entry} makes must fit in {packs['most_bytes']:,} bytes at this size, got shapes of {total:,}",
+    )
+    return found
 
 
 def need(condition, sentence: str) -> None:
@@ -81,33 +110,42 @@ def whole_number(value, what: str, low: int, high: int) -> int:
 
 
 def _scratch(name, row) -> dict:
-    need(str(name).isidentifier(), f"a scratch name must be an identifier, got {name!r}")
     need(
         isinstance(row, tuple | list) and len(row) == 3,
         f"scratch {name!r} must be (shape, dtype, fill), got {row!r}"[:300],
     )
-    shape, dtype, fill = row
-    dtype = str(getattr(dtype, "name", dtype))
-    dtype = {
-        "int32": "i32",
-        "int64": "i64",
-        "int8": "i8",
-        "float32": "fp32",
-        "float16": "fp16",
-        "bfloat16": "bf16",
-    }.get(dtype, dtype)
-    need(dtype in DTYPES, f"dtype of scratch {name!r} must be one of {', '.join(DTYPES)}, got {dtype!r}")
-    need(
-        isinstance(shape, int | tuple | list),
-        f"the shape of scratch {name!r} must be whole numbers, got a {type(shape).__name__}",
-    )
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    sizes = [whole_number(n, f"a size of scratch {name!r}", 1, 1 << 30) for n in shape]
+    *array, fill = row
     need(
         isinstance(fill, int | float) and math.isfinite(fill) or fill in (math.inf, -math.inf),
         f"fill of scratch {name!r} must be a number, got {fill!r}",
     )
-    return {"shape": sizes, "dtype": dtype, "fill": str(float(fill))}
+    return {**_array("scratch", name, *array), "fill": str(float(fill))}
+
+
+def _array(kind: str, name, shape, dtype) -> dict:
+    """A shape and a dtype as plain data; `kind` says in a sentence what the array is."""
+    need(str(name).isidentifier(), f"a {kind} name must be an identifier, got {name!r}")
+    dtype = str(getattr(dtype, "name", dtype))
+    dtype = {
+        "int32": "i32",
+        "int64": "i64",
+        "int16": "i16",
+        "int8": "i8",
+        "uint32": "u32",
+        "uint16": "u16",
+        "uint8": "u8",
+        "float32": "fp32",
+        "float16": "fp16",
+        "bfloat16": "bf16",
+    }.get(dtype, dtype)
+    need(dtype in DTYPES, f"dtype of {kind} {name!r} must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    need(
+        isinstance(shape, int | tuple | list),
+        f"the shape of {kind} {name!r} must be whole numbers, got a {type(shape).__name__}",
+    )
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    sizes = [whole_number(n, f"a size of {kind} {name!r}", 1, 1 << 30) for n in shape]
+    return {"shape": sizes, "dtype": dtype}
 
 
 def _step(row, kernels: set[str], tuned: set[str]) -> dict:

@@ -160,3 +160,71 @@ def test_two_replies_become_one_with_each_text_once():
     assert whole.texts == ("module {}", "module { }")
     assert [plan.steps[0].text for plan in whole.plans[:2]] == [0, 1]
     assert whole.plans[2]["message"] == "stopped" and whole.printed == ("hello", "hello", "")
+
+
+PACKS = {"entry": "pack", "most_arrays": 2, "most_bytes": 64}
+PACKED = {"words": {"shape": [4, 2], "dtype": "i32"}, "more": {"shape": [8], "dtype": "u8"}}
+OWN_STEP = {"text": 0, "arguments": ["words_ptr", "stride_words1", "x_ptr"]}
+OWN_ROW = {"plan": {"scratch": {}, "packed": PACKED, "steps": [STEP]}, "kernels": [OWN_STEP], "printed": ""}
+
+
+def of_own(packed=PACKED, packs=PACKS):
+    row = {**OWN_ROW, "plan": {**OWN_ROW["plan"], "packed": packed}}
+    case = {**CASE, **({"packs": packs} if packs else {})}
+    return protocol.lowered({"cases": [row], "texts": ["module {}"]}, [case], DTYPES).plans[0]
+
+
+def test_packed_arrays_are_arguments_of_known_names():
+    plan = of_own()
+    assert plan.packed == PACKED and plan.steps[0].arguments == ("words_ptr", "stride_words1", "x_ptr")
+
+
+PACKED_LIES = {
+    "none": {},
+    "too many": {**PACKED, "third": {"shape": [1], "dtype": "u8"}},
+    "more bytes than are allowed": {"words": {"shape": [4, 4], "dtype": "i32"}, "more": PACKED["more"]},
+    "the name of a tensor": {"x": PACKED["more"], "words": PACKED["words"]},
+    "markup for a name": {"<b>": PACKED["more"], "words": PACKED["words"]},
+    "a dtype of its own": {"words": {"shape": [4, 2], "dtype": "object"}},
+    "a shape without end": {"words": {"shape": [1 << 30, 1 << 30], "dtype": "u8"}},
+    "no shape": {"words": {"dtype": "u8"}},
+}
+
+
+@pytest.mark.parametrize("name", PACKED_LIES)
+def test_a_lie_about_packed_arrays_is_refused(name):
+    with pytest.raises(protocol.BadReply):
+        of_own(PACKED_LIES[name])
+
+
+def test_arrays_that_no_question_asks_for_are_refused():
+    with pytest.raises(protocol.BadReply):
+        of_own(packs=None)
+
+
+MADE = {"0:words": np.zeros((4, 2), np.int32), "0:more": np.zeros(8, np.uint8)}
+
+
+def test_what_was_made_is_taken_by_the_plans_names():
+    (made,) = protocol.prepared({"cases": [{"printed": "hello"}]}, MADE, [of_own()], DTYPES)
+    assert set(made.arrays) == {"words", "more"} and made.error is None and made.printed == "hello"
+    wild = {"cases": [{"error": {"message": ["<b>"], "line": "12"}}]}
+    (failed,) = protocol.prepared(wild, {}, [of_own()], DTYPES)
+    assert failed.arrays == {} and failed.error["line"] is None
+
+
+MADE_LIES = {
+    "another number of cases": ({"cases": []}, MADE),
+    "no rows": ({}, MADE),
+    "a row that is none": ({"cases": [1]}, MADE),
+    "an array that is missing": ({"cases": [{}]}, {"0:words": MADE["0:words"]}),
+    "another shape": ({"cases": [{}]}, {**MADE, "0:more": np.zeros((2, 4), np.uint8)}),
+    "a wider dtype": ({"cases": [{}]}, {**MADE, "0:words": np.zeros((4, 2), np.int64)}),
+}
+
+
+@pytest.mark.parametrize("name", MADE_LIES)
+def test_a_lie_about_what_was_made_is_refused(name):
+    header, arrays = MADE_LIES[name]
+    with pytest.raises(protocol.BadReply):
+        protocol.prepared(header, arrays, [of_own()], DTYPES)

@@ -50,15 +50,40 @@ def _packed(c: Case) -> list[Budget]:
     whole = cost.linear_cost(m, n, k, bits=4, group=group)
     weights, scales, out = whole.weight_bytes, whole.metadata_bytes, 2 * m * n
     return [
-        Budget(what="read of the words", tensor="w", most=weights, least=weights, look=ONCE,
-               model=f"{n} x {k} weights of 4 bits, once"),
-        Budget(what="read of the scales", tensor="s", most=2 * scales, least=scales, look=SCALES,
-               model=f"a scale of 2 bytes for each {group} of {n} x {k} weights, twice"),
-        Budget(what="write of Y", tensor="y", access="store", most=out, least=out, look=WIDER,
-               model=f"{m} x {n} numbers of 2 bytes, once"),
-        Budget(what="scratch, loaded and stored", tensor="scratch", access="any", most=2 * 4 * PARTS * m * n, look=WIDER,
-               model=f"{PARTS} unfinished sums of 4 bytes for each of {m} x {n} numbers, out and in"),
-    ]  # fmt: skip
+        Budget(
+            what="read of the words",
+            tensor="w",
+            most=weights,
+            least=weights,
+            look=ONCE,
+            model=f"{n} x {k} weights of 4 bits, once",
+        ),
+        Budget(
+            what="read of the scales",
+            tensor="s",
+            most=2 * scales,
+            least=scales,
+            look=SCALES,
+            model=f"a scale of 2 bytes for each {group} of {n} x {k} weights, twice",
+        ),
+        Budget(
+            what="write of Y",
+            tensor="y",
+            access="store",
+            most=out,
+            least=out,
+            look=WIDER,
+            model=f"{m} x {n} numbers of 2 bytes, once",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * 4 * PARTS * m * n,
+            look=WIDER,
+            model=f"{PARTS} unfinished sums of 4 bytes for each of {m} x {n} numbers, out and in",
+        ),
+    ]
 
 
 def gemv(c: Case) -> list[Budget]:
@@ -67,9 +92,15 @@ def gemv(c: Case) -> list[Budget]:
     x = 2 * k
     return [
         *_packed(c),
-        Budget(what="read of x", tensor="x", most=x * math.ceil(n / 4), least=x, look=ROWS,
-               model=f"{k} numbers of 2 bytes for every 4 of {n} rows"),
-    ]  # fmt: skip
+        Budget(
+            what="read of x",
+            tensor="x",
+            most=x * math.ceil(n / 4),
+            least=x,
+            look=ROWS,
+            model=f"{k} numbers of 2 bytes for every 4 of {n} rows",
+        ),
+    ]
 
 
 def _flow(c: Case) -> list[Budget]:
@@ -77,11 +108,23 @@ def _flow(c: Case) -> list[Budget]:
     n, k, group, m = _nkgm(c)
     weights = cost.linear_cost(m, n, k, bits=4, group=group).weight_bytes
     return [
-        Budget(what="sectors of the words", tensor="w", count="sectors", most=1.02 * weights, look=NEIGHBOURS,
-               model=f"{n} rows of {k // 64} sectors of 32 bytes + 2%"),
-        Budget(what="programs that read the words", tensor="w", count="programs", least=c.sm_count, look=FILL,
-               model=f"one at least for each of {c.sm_count} multiprocessors"),
-    ]  # fmt: skip
+        Budget(
+            what="sectors of the words",
+            tensor="w",
+            count="sectors",
+            most=1.02 * weights,
+            look=NEIGHBOURS,
+            model=f"{n} rows of {k // 64} sectors of 32 bytes + 2%",
+        ),
+        Budget(
+            what="programs that read the words",
+            tensor="w",
+            count="programs",
+            least=c.sm_count,
+            look=FILL,
+            model=f"one at least for each of {c.sm_count} multiprocessors",
+        ),
+    ]
 
 
 def gemv_flow(c: Case) -> list[Budget]:
@@ -89,9 +132,14 @@ def gemv_flow(c: Case) -> list[Budget]:
     n, k, _, _ = _nkgm(c)
     return [
         *_flow(c),
-        Budget(what="operations", count="operations", most=GEMV_WORK * n * k, look=WORK,
-               model=f"{GEMV_WORK} for each of {n} x {k} weights"),
-    ]  # fmt: skip
+        Budget(
+            what="operations",
+            count="operations",
+            most=GEMV_WORK * n * k,
+            look=WORK,
+            model=f"{GEMV_WORK} for each of {n} x {k} weights",
+        ),
+    ]
 
 
 def metered_gemm(rng: np.random.Generator) -> Case:
@@ -106,20 +154,42 @@ def gemm(c: Case) -> list[Budget]:
     zeros, x = n * k // group, 2 * m * k
     return [
         *_packed(c),
-        Budget(what="read of the zero points", tensor="z", most=2 * zeros, least=zeros, look=SCALES,
-               model=f"a zero point of 1 byte for each {group} of {n} x {k} weights, twice"),
-        Budget(what="read of X", tensor="x", most=x * math.ceil(n / 32), least=x, look=ROWS,
-               model=f"{m} x {k} numbers of 2 bytes for every 32 of {n} rows of W"),
-    ]  # fmt: skip
+        Budget(
+            what="read of the zero points",
+            tensor="z",
+            most=2 * zeros,
+            least=zeros,
+            look=SCALES,
+            model=f"a zero point of 1 byte for each {group} of {n} x {k} weights, twice",
+        ),
+        Budget(
+            what="read of X",
+            tensor="x",
+            most=x * math.ceil(n / 32),
+            least=x,
+            look=ROWS,
+            model=f"{m} x {k} numbers of 2 bytes for every 32 of {n} rows of W",
+        ),
+    ]
 
 
 def gemm_flow(c: Case) -> list[Budget]:
     """Where there is no clock: products in tl.dot, little work to unpack a weight, whole sectors, enough programs."""
     n, k, _, m = _nkgm(c)
     return [
-        Budget(what="FLOP in tl.dot", count="dot", least=useful(c), look=DOT,
-               model=f"at least 2 M N K = {2 * m * n * k:,}"),
-        Budget(what="operations beside tl.dot", count="operations", most=GEMM_WORK * n * k, look=WORK,
-               model=f"{GEMM_WORK} for each of {n} x {k} weights"),
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            least=useful(c),
+            look=DOT,
+            model=f"at least 2 M N K = {2 * m * n * k:,}",
+        ),
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=GEMM_WORK * n * k,
+            look=WORK,
+            model=f"{GEMM_WORK} for each of {n} x {k} weights",
+        ),
         *_flow(c),
-    ]  # fmt: skip
+    ]

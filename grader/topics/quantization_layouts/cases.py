@@ -22,6 +22,13 @@ def words(rng: np.random.Generator, shape: tuple, low: int = 0) -> np.ndarray:
     return (each << 4 * np.arange(8, dtype=np.uint32)).sum(-1, dtype=np.uint32).view(np.int32)
 
 
+def groups_of(k: int, group: int) -> int:
+    """How many there are in a row; sizes of one's own come through `run` and may not divide."""
+    if k % group:
+        raise ValueError(f"K must be a multiple of {group}, got {k}; take {max(group, k // group * group)}")
+    return k // group
+
+
 def packed(case: Case, rng: np.random.Generator) -> dict:
     """A weight and the rows that meet it; with M among the sizes also a zero point for each group."""
     n, k, group, m = (case.sizes.get(s, 0) for s in "NKGM")
@@ -31,7 +38,7 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
     x = (np.abs(x) + 0.5 if positive else x) * beyond
     if case.values == "a NaN":
         x[..., rng.integers(k)] = np.nan
-    scales = beyond * 2.0 ** rng.uniform(-9, -4, (n, k // group))
+    scales = beyond * 2.0 ** rng.uniform(-9, -4, (n, groups_of(k, group)))
     found = {
         "w": words(rng, (n, k // 8), 9 if positive else 0),
         "s": rounded(scales, case.dtype),
@@ -56,19 +63,45 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
         return between(rng, 17, 70)
 
     return [
-        *(case(odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}") for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))),
+        *(
+            case(odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}")
+            for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))
+        ),
         case(1, odd(rng, 3, 9), some_group(rng), kind="a single row"),
         case(any_n(), 1, some_group(rng), "bf16", kind="a single group"),
         case(between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, 32, kind="one group more than whole steps"),
         case(between(rng, 5, 9), between(rng, 66, 74), 128, **FP32, values="positive", kind="a long sum"),
-        case(between(rng, 5, 9), between(rng, 66, 74), 128, "bf16", **FP32, values="positive", kind="a long sum in bf16"),
-        case(any_n(), odd(rng, 5, 9), some_group(rng), layout=spread(rng, "w", "s", "x", "y"), kind="no stride of 1"),
-        case(any_n(), 3, 64, layout={"w": "transposed", "s": "padded"}, kind="words that lie column by column"),
-        case(any_n(), 5, 32, "bf16", layout={"w": "padded", "s": "transposed"}, kind="scales that lie column by column"),
+        case(
+            between(rng, 5, 9),
+            between(rng, 66, 74),
+            128,
+            "bf16",
+            **FP32,
+            values="positive",
+            kind="a long sum in bf16",
+        ),
+        case(
+            any_n(),
+            odd(rng, 5, 9),
+            some_group(rng),
+            layout=spread(rng, "w", "s", "x", "y"),
+            kind="no stride of 1",
+        ),
+        case(
+            any_n(), 3, 64, layout={"w": "transposed", "s": "padded"}, kind="words that lie column by column"
+        ),
+        case(
+            any_n(),
+            5,
+            32,
+            "bf16",
+            layout={"w": "padded", "s": "transposed"},
+            kind="scales that lie column by column",
+        ),
         case(between(rng, 4200, 4700), 1, 32, kind="many rows"),
         case(any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(any_n(), 3, 32, values="a NaN", kind="a NaN"),
-    ]  # fmt: skip
+    ]
 
 
 def hidden_gemm(rng: np.random.Generator) -> list[Case]:
@@ -84,18 +117,54 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         return between(rng, 5, 16)
 
     return [
-        *(case(few(), odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}") for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))),
+        *(
+            case(few(), odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}")
+            for g, d in ((32, "bf16"), (64, "fp16"), (128, "bf16"))
+        ),
         case(1, any_n(), odd(rng, 3, 9), some_group(rng), kind="a single row of X"),
         case(few(), 1, odd(rng, 3, 9), some_group(rng), "bf16", kind="a single row of W"),
         case(between(rng, 129, 150), between(rng, 3, 9), 2, 32, kind="many rows of X"),
         case(odd(rng, 17, 39), any_n(), 3, 64, "bf16", kind="more rows of X than sixteen"),
-        case(few(), between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, 32, kind="one group more than whole steps"),
+        case(
+            few(), between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, 32, kind="one group more than whole steps"
+        ),
         case(5, between(rng, 5, 9), between(rng, 66, 74), 128, **FP32, values="positive", kind="a long sum"),
-        case(5, between(rng, 5, 9), between(rng, 66, 74), 128, "bf16", **FP32, values="positive", kind="a long sum in bf16"),
-        case(few(), any_n(), odd(rng, 5, 9), some_group(rng), layout=spread(rng, "w", "s", "z", "x", "y"), kind="no stride of 1"),
-        case(few(), any_n(), 3, 64, layout={"w": "transposed", "x": "transposed", "z": "padded"}, kind="words and X that lie column by column"),
-        case(few(), any_n(), 5, 32, "bf16", layout={"x": "padded", "s": "transposed", "z": "transposed", "y": "transposed"}, kind="scales and Y that lie column by column"),
+        case(
+            5,
+            between(rng, 5, 9),
+            between(rng, 66, 74),
+            128,
+            "bf16",
+            **FP32,
+            values="positive",
+            kind="a long sum in bf16",
+        ),
+        case(
+            few(),
+            any_n(),
+            odd(rng, 5, 9),
+            some_group(rng),
+            layout=spread(rng, "w", "s", "z", "x", "y"),
+            kind="no stride of 1",
+        ),
+        case(
+            few(),
+            any_n(),
+            3,
+            64,
+            layout={"w": "transposed", "x": "transposed", "z": "padded"},
+            kind="words and X that lie column by column",
+        ),
+        case(
+            few(),
+            any_n(),
+            5,
+            32,
+            "bf16",
+            layout={"x": "padded", "s": "transposed", "z": "transposed", "y": "transposed"},
+            kind="scales and Y that lie column by column",
+        ),
         case(few(), between(rng, 4200, 4700), 1, 32, kind="many rows of W"),
         case(few(), any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(few(), any_n(), 3, 32, values="a NaN", kind="a NaN"),
-    ]  # fmt: skip
+    ]

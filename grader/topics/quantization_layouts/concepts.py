@@ -43,9 +43,15 @@ def layer_bytes(m, n, k, bits, group, zero_bits):
 
 def step_times(m, weights, bits, unpack_s, tile_rows, peak, bandwidth):
     paid = cost.payoff(
-        2 * weights / bandwidth, bits=bits, dequant_s_per_weight=unpack_s, bandwidth_byte_s=bandwidth,
-        peak_flop_s=peak, batch=m, placement="fused", tile_rows=tile_rows,
-    )  # fmt: skip
+        2 * weights / bandwidth,
+        bits=bits,
+        dequant_s_per_weight=unpack_s,
+        bandwidth_byte_s=bandwidth,
+        peak_flop_s=peak,
+        batch=m,
+        placement="fused",
+        tile_rows=tile_rows,
+    )
     return paid.dense_step_s, paid.quant_step_s
 
 
@@ -114,8 +120,10 @@ PACK_WORDS = NumpyQuestion(
         Call((np.arange(8, dtype=np.uint8).reshape(1, 8),), "one word"),
         Call((_codes(np.random.default_rng(1), 2, 16),), "two rows of two words"),
     ),
-    hidden=lambda rng: [Call((_codes(rng, between(rng, 2, 9), 8 * between(rng, 2, 9)),), "other codes") for _ in range(5)]
-    + [Call((np.full((2, 24), 15, np.uint8),), "nothing but the largest code")],
+    hidden=lambda rng: (
+        [Call((_codes(rng, between(rng, 2, 9), 8 * between(rng, 2, 9)),), "other codes") for _ in range(5)]
+        + [Call((np.full((2, 24), 15, np.uint8),), "nothing but the largest code")]
+    ),
     where=f'{LESSON}, "Packing: where the bits lie"',
     hints=(
         "Eight codes of four bits fill 32. How far must the second be shifted so that it stands above the first, and the third?",
@@ -123,7 +131,7 @@ PACK_WORDS = NumpyQuestion(
         "(codes.reshape(len(codes), -1, 8).astype(np.uint32) << (4 * np.arange(8, dtype=np.uint32))).sum(-1, dtype=np.uint32)",
     ),
     mistakes=CELLS.mistakes("pack_words"),
-)  # fmt: skip
+)
 
 UNPACK_WORDS = NumpyQuestion(
     id="quantization_layouts.unpack_words",
@@ -136,7 +144,9 @@ UNPACK_WORDS = NumpyQuestion(
         Call((np.array([[0x76543210]], np.uint32),), "one word"),
         Call((_words(np.random.default_rng(2), 2, 2),), "two rows of two words"),
     ),
-    hidden=lambda rng: [Call((_words(rng, between(rng, 2, 9), between(rng, 2, 9)),), "other words") for _ in range(5)],
+    hidden=lambda rng: [
+        Call((_words(rng, between(rng, 2, 9), between(rng, 2, 9)),), "other words") for _ in range(5)
+    ],
     where=f'{LESSON}, "Packing: where the bits lie"',
     hints=(
         "Undo it: which shift brings the third code to the bottom, and what is still above it then?",
@@ -144,7 +154,7 @@ UNPACK_WORDS = NumpyQuestion(
         "(words[..., None] >> (4 * np.arange(8, dtype=np.uint32)) & 15).reshape(len(words), -1)",
     ),
     mistakes=CELLS.mistakes("unpack_words"),
-)  # fmt: skip
+)
 
 TO_PLANES = NumpyQuestion(
     id="quantization_layouts.to_planes",
@@ -165,7 +175,7 @@ TO_PLANES = NumpyQuestion(
         "np.stack([((each >> b & 1) << np.arange(32, dtype=np.uint32)).sum(-1, dtype=np.uint32) for b in range(bits)]), where each is codes.reshape(n, -1, 32).astype(np.uint32)",
     ),
     mistakes=CELLS.mistakes("to_planes"),
-)  # fmt: skip
+)
 
 QUANTIZE_GROUPS = NumpyQuestion(
     id="quantization_layouts.quantize_groups",
@@ -196,7 +206,7 @@ QUANTIZE_GROUPS = NumpyQuestion(
         "scales = (np.abs(blocks).max(-1) / 7).astype(np.float16); s = scales.astype(float); step = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0); codes = np.clip(np.rint(blocks * step[..., None]), -7, 7) + 8",
     ),
     mistakes=CELLS.mistakes("quantize_groups"),
-)  # fmt: skip
+)
 
 QUANTIZATION_ERROR = NumpyQuestion(
     id="quantization_layouts.quantization_error",
@@ -209,8 +219,10 @@ QUANTIZATION_ERROR = NumpyQuestion(
         Call(_quantized(np.random.default_rng(8), 32, False, n=2, groups=2), "without zero points"),
         Call(_quantized(np.random.default_rng(9), 32, True, n=2, groups=3), "with zero points"),
     ),
-    hidden=lambda rng: [Call(_quantized(rng, g, z), "another weight") for g in (32, 64) for z in (False, True)]
-    + [Call(_quantized(rng, 32, True, shift=2.0), "weights that lean to one side")],
+    hidden=lambda rng: (
+        [Call(_quantized(rng, g, z), "another weight") for g in (32, 64) for z in (False, True)]
+        + [Call(_quantized(rng, 32, True, shift=2.0), "weights that lean to one side")]
+    ),
     where=f'{LESSON}, "From numbers to codes"',
     hints=(
         "First the weights that the codes stand for. How does a scale of shape (N, K / group) meet codes of shape (N, K)?",
@@ -218,7 +230,7 @@ QUANTIZATION_ERROR = NumpyQuestion(
         "off = (codes.astype(float) - z) * s - w; then np.sqrt((off**2).mean() / (w**2).mean()), (np.abs(off) / s).max()",
     ),
     mistakes=CELLS.mistakes("quantization_error"),
-)  # fmt: skip
+)
 
 LAYER_BYTES = NumpyQuestion(
     id="quantization_layouts.layer_bytes",
@@ -227,11 +239,38 @@ LAYER_BYTES = NumpyQuestion(
     entry="layer_bytes",
     parts=(Part("values", 2, "calls"),),
     reference=layer_bytes,
-    public=(Call((1, 28672, 8192, 4, 128, 0)), Call((16, 4096, 4096, 4, 64, 4), "with zero points"), Call((8, 100, 200, 3, 128, 8), "a group that is not full")),
-    hidden=lambda rng: [
-        Call((*(between(rng, 1, 5000) for _ in range(3)), between(rng, 2, 8), 2 ** between(rng, 5, 8), zero_bits), "another layer") for zero_bits in (0, 2, 4, 8)
-    ]
-    + [Call((between(rng, 1, 64), between(rng, 100, 900), 128 * between(rng, 2, 9) + between(rng, 1, 127), 4, 128, 4), "a group that is not full")],
+    public=(
+        Call((1, 28672, 8192, 4, 128, 0)),
+        Call((16, 4096, 4096, 4, 64, 4), "with zero points"),
+        Call((8, 100, 200, 3, 128, 8), "a group that is not full"),
+    ),
+    hidden=lambda rng: (
+        [
+            Call(
+                (
+                    *(between(rng, 1, 5000) for _ in range(3)),
+                    between(rng, 2, 8),
+                    2 ** between(rng, 5, 8),
+                    zero_bits,
+                ),
+                "another layer",
+            )
+            for zero_bits in (0, 2, 4, 8)
+        ]
+        + [
+            Call(
+                (
+                    between(rng, 1, 64),
+                    between(rng, 100, 900),
+                    128 * between(rng, 2, 9) + between(rng, 1, 127),
+                    4,
+                    128,
+                    4,
+                ),
+                "a group that is not full",
+            )
+        ]
+    ),
     where=f'{LESSON}, "The account"',
     hints=(
         "Three things are read and one is written. Which of them has fewer bits than before, and what came with it?",
@@ -239,7 +278,7 @@ LAYER_BYTES = NumpyQuestion(
         "n * k * bits / 8 + n * math.ceil(k / group) * (16 + zero_bits) / 8 + 2 * (m * k + m * n)",
     ),
     mistakes=CELLS.mistakes("layer_bytes"),
-)  # fmt: skip
+)
 
 STEP_TIMES = NumpyQuestion(
     id="quantization_layouts.step_times",
@@ -253,7 +292,9 @@ STEP_TIMES = NumpyQuestion(
         Call((64, 234881024, 4.125, 2e-13, 64, *H200), "a whole tile"),
         Call((500, 234881024, 4.125, 2e-13, 64, *H200), "a tile that is part full"),
     ),
-    hidden=lambda rng: [Call(_step(rng, limit), f"{limit} limits") for limit in ("stream", "arithmetic") for _ in range(3)],
+    hidden=lambda rng: [
+        Call(_step(rng, limit), f"{limit} limits") for limit in ("stream", "arithmetic") for _ in range(3)
+    ],
     where=f'{LESSON}, "When it loses"',
     hints=(
         "Bytes and arithmetic overlap, so the longer of the two is the time. Which of the two does the unpacking make longer?",
@@ -261,7 +302,7 @@ STEP_TIMES = NumpyQuestion(
         "max(weights * bits / 8 / bandwidth, 2 * m * weights / peak + weights * unpack_s * math.ceil(m / tile_rows))",
     ),
     mistakes=CELLS.mistakes("step_times"),
-)  # fmt: skip
+)
 
 QUESTIONS = (
     PACK_WORDS,

@@ -129,81 +129,257 @@ def choose(**changed: str) -> str:
 
 TABLE = {
     "pack_words": {
-        "first code on top": ("the first of eight codes stands in the lowest four bits of its word, here it stands in the highest", pack(shifts="(28 - 4 * np.arange(8, dtype=np.uint32))")),
-        "bytes turned round": ("the two codes of each byte have changed places: the first stands in the lower half", pack(shifts="(4 * np.array([1, 0, 3, 2, 5, 4, 7, 6], np.uint32))")),
-        "far apart": ("a word holds eight neighbours, columns 8 i to 8 i + 7; here its codes lie K / 8 columns apart", pack(eights="codes.reshape(len(codes), 8, -1).swapaxes(1, 2)")),
-        "evens first": ("a word holds its eight neighbours in their order; here the even columns come first", pack(eights="codes.reshape(len(codes), -1, 8)[..., [0, 2, 4, 6, 1, 3, 5, 7]]")),
-        "shifted in eight bits": ("a shift of a uint8 stays in eight bits and loses what leaves them: widen the codes to uint32 first", "eights = codes.reshape(len(codes), -1, 8)\nreturn (eights << (4 * np.arange(8, dtype=np.uint8))).astype(np.uint32).sum(-1, dtype=np.uint32)"),
-        "eight bits a code": ("a code takes four bits, so the next one is shifted by four more: here it is eight", pack(shifts="(8 * np.arange(8, dtype=np.uint32))")),
+        "first code on top": (
+            "the first of eight codes stands in the lowest four bits of its word, here it stands in the highest",
+            pack(shifts="(28 - 4 * np.arange(8, dtype=np.uint32))"),
+        ),
+        "bytes turned round": (
+            "the two codes of each byte have changed places: the first stands in the lower half",
+            pack(shifts="(4 * np.array([1, 0, 3, 2, 5, 4, 7, 6], np.uint32))"),
+        ),
+        "far apart": (
+            "a word holds eight neighbours, columns 8 i to 8 i + 7; here its codes lie K / 8 columns apart",
+            pack(eights="codes.reshape(len(codes), 8, -1).swapaxes(1, 2)"),
+        ),
+        "evens first": (
+            "a word holds its eight neighbours in their order; here the even columns come first",
+            pack(eights="codes.reshape(len(codes), -1, 8)[..., [0, 2, 4, 6, 1, 3, 5, 7]]"),
+        ),
+        "shifted in eight bits": (
+            "a shift of a uint8 stays in eight bits and loses what leaves them: widen the codes to uint32 first",
+            "eights = codes.reshape(len(codes), -1, 8)\nreturn (eights << (4 * np.arange(8, dtype=np.uint8))).astype(np.uint32).sum(-1, dtype=np.uint32)",
+        ),
+        "eight bits a code": (
+            "a code takes four bits, so the next one is shifted by four more: here it is eight",
+            pack(shifts="(8 * np.arange(8, dtype=np.uint32))"),
+        ),
     },
     "unpack_words": {
-        "nothing cut off": ("shifted down a word still holds the codes above: keep its lowest four bits, & 15", "each = words[..., None] >> (4 * np.arange(8, dtype=np.uint32))\nreturn each.reshape(len(words), -1)"),
-        "first code on top": ("the first of eight codes stands in the lowest four bits of its word, here it is looked for in the highest", "each = words[..., None] >> (28 - 4 * np.arange(8, dtype=np.uint32)) & np.uint32(15)\nreturn each.reshape(len(words), -1)"),
-        "side by side": ("the eight codes of a word are neighbours; here all first codes come before all second ones", "return np.concatenate([words >> np.uint32(4 * j) & np.uint32(15) for j in range(8)], axis=1)"),
-        "eight bits kept": ("& 255 keeps two codes: four bits are & 15", "each = words[..., None] >> (4 * np.arange(8, dtype=np.uint32)) & np.uint32(255)\nreturn each.reshape(len(words), -1)"),
-        "four codes a word": ("a word holds eight codes: here each byte gives one", "each = words[..., None] >> (8 * np.arange(4, dtype=np.uint32)) & np.uint32(15)\nreturn each.reshape(len(words), -1)"),
+        "nothing cut off": (
+            "shifted down a word still holds the codes above: keep its lowest four bits, & 15",
+            "each = words[..., None] >> (4 * np.arange(8, dtype=np.uint32))\nreturn each.reshape(len(words), -1)",
+        ),
+        "first code on top": (
+            "the first of eight codes stands in the lowest four bits of its word, here it is looked for in the highest",
+            "each = words[..., None] >> (28 - 4 * np.arange(8, dtype=np.uint32)) & np.uint32(15)\nreturn each.reshape(len(words), -1)",
+        ),
+        "side by side": (
+            "the eight codes of a word are neighbours; here all first codes come before all second ones",
+            "return np.concatenate([words >> np.uint32(4 * j) & np.uint32(15) for j in range(8)], axis=1)",
+        ),
+        "eight bits kept": (
+            "& 255 keeps two codes: four bits are & 15",
+            "each = words[..., None] >> (4 * np.arange(8, dtype=np.uint32)) & np.uint32(255)\nreturn each.reshape(len(words), -1)",
+        ),
+        "four codes a word": (
+            "a word holds eight codes: here each byte gives one",
+            "each = words[..., None] >> (8 * np.arange(4, dtype=np.uint32)) & np.uint32(15)\nreturn each.reshape(len(words), -1)",
+        ),
     },
     "to_planes": {
-        "highest bit first": ("plane 0 holds the lowest bit of every code, here it holds the highest", planes(order="reversed(range(bits))")),
-        "first column on top": ("the first of 32 columns is bit 0 of its word, here it is bit 31", planes(lanes="np.arange(31, -1, -1).astype(np.uint32)")),
+        "highest bit first": (
+            "plane 0 holds the lowest bit of every code, here it holds the highest",
+            planes(order="reversed(range(bits))"),
+        ),
+        "first column on top": (
+            "the first of 32 columns is bit 0 of its word, here it is bit 31",
+            planes(lanes="np.arange(31, -1, -1).astype(np.uint32)"),
+        ),
         "planes last": ("the planes come first: (bits, N, K / 32)", planes(axis=", -1")),
-        "nothing cut off": ("a plane holds one bit of each code: after the shift keep & 1", planes(bit="each >> np.uint32(b)")),
-        "four planes always": ("there are as many planes as a code has bits, not four", planes(order="range(4)")),
-        "strided columns": ("a word holds 32 neighbours; here its columns lie K / 32 apart", planes().replace("reshape(n, k // 32, 32)", "reshape(n, 32, k // 32).swapaxes(1, 2)")),
+        "nothing cut off": (
+            "a plane holds one bit of each code: after the shift keep & 1",
+            planes(bit="each >> np.uint32(b)"),
+        ),
+        "four planes always": (
+            "there are as many planes as a code has bits, not four",
+            planes(order="range(4)"),
+        ),
+        "strided columns": (
+            "a word holds 32 neighbours; here its columns lie K / 32 apart",
+            planes().replace("reshape(n, k // 32, 32)", "reshape(n, 32, k // 32).swapaxes(1, 2)"),
+        ),
     },
     "quantize_groups": {
-        "an eighth": ("without zero points the codes 1 to 15 stand for -7 to 7 times the scale: the largest magnitude is 7 of them, not 8", quantize(symmetric="np.abs(blocks).max(-1) / 8")),
-        "a fifteenth": ("without zero points the largest magnitude is 7 steps from zero: a fifteenth of the range is for zero points", quantize(symmetric="(high - low) / 15")),
-        "the scale before rounding": ("the codes are found with a scale that is not stored: round it to fp16 first, then divide", quantize(kept="wide")),
-        "divided in fp16": ("one over the scale is rounded to fp16 as well: widen the stored scale to float64, then divide", quantize(step="np.divide(1.0, kept, out=np.zeros_like(kept), where=kept > 0).astype(np.float16).astype(float)")),
-        "cut off, not rounded": ("codes are rounded to the nearest, here what is behind the point is dropped", quantize(rounded="np.trunc(blocks * step[..., None])")),
-        "zero not in range": ("the range must hold 0, or the zero point is none of the sixteen codes: low is at most 0, high at least 0", quantize(low="blocks.min(-1)", high="blocks.max(-1)")),
-        "the zero point before rounding": ("the zero point is rounded by itself, then added: rounded together with the weight it gives other codes", quantize(rounded="np.rint(blocks * step[..., None] - (low * step)[..., None])", cut="np.clip(codes - zeros[..., None], 0, 15) if zero_points else np.clip(np.rint(blocks * step[..., None]) + 8, 1, 15)")),
-        "not clipped": ("a scale that is rounded down lets its largest weight reach beyond the codes: clip to 0..15, and to 1..15 without zero points", quantize(cut="codes % 256")),
-        "no zero points": ("asked for zero points, this has the symmetric codes", quantize(wide="np.abs(blocks).max(-1) / 7", zeros="np.full(scales.shape, 8.0)", cut="np.clip(codes, 1, 15)")),
-        "zero point from the top": ("the zero point is the code that stands for 0, so low lies that many steps below it: -low / scale", quantize(zeros="np.clip(np.rint(high * step), 0, 15)")),
+        "an eighth": (
+            "without zero points the codes 1 to 15 stand for -7 to 7 times the scale: the largest magnitude is 7 of them, not 8",
+            quantize(symmetric="np.abs(blocks).max(-1) / 8"),
+        ),
+        "a fifteenth": (
+            "without zero points the largest magnitude is 7 steps from zero: a fifteenth of the range is for zero points",
+            quantize(symmetric="(high - low) / 15"),
+        ),
+        "the scale before rounding": (
+            "the codes are found with a scale that is not stored: round it to fp16 first, then divide",
+            quantize(kept="wide"),
+        ),
+        "divided in fp16": (
+            "one over the scale is rounded to fp16 as well: widen the stored scale to float64, then divide",
+            quantize(
+                step="np.divide(1.0, kept, out=np.zeros_like(kept), where=kept > 0).astype(np.float16).astype(float)"
+            ),
+        ),
+        "cut off, not rounded": (
+            "codes are rounded to the nearest, here what is behind the point is dropped",
+            quantize(rounded="np.trunc(blocks * step[..., None])"),
+        ),
+        "zero not in range": (
+            "the range must hold 0, or the zero point is none of the sixteen codes: low is at most 0, high at least 0",
+            quantize(low="blocks.min(-1)", high="blocks.max(-1)"),
+        ),
+        "the zero point before rounding": (
+            "the zero point is rounded by itself, then added: rounded together with the weight it gives other codes",
+            quantize(
+                rounded="np.rint(blocks * step[..., None] - (low * step)[..., None])",
+                cut="np.clip(codes - zeros[..., None], 0, 15) if zero_points else np.clip(np.rint(blocks * step[..., None]) + 8, 1, 15)",
+            ),
+        ),
+        "not clipped": (
+            "a scale that is rounded down lets its largest weight reach beyond the codes: clip to 0..15, and to 1..15 without zero points",
+            quantize(cut="codes % 256"),
+        ),
+        "no zero points": (
+            "asked for zero points, this has the symmetric codes",
+            quantize(
+                wide="np.abs(blocks).max(-1) / 7",
+                zeros="np.full(scales.shape, 8.0)",
+                cut="np.clip(codes, 1, 15)",
+            ),
+        ),
+        "zero point from the top": (
+            "the zero point is the code that stands for 0, so low lies that many steps below it: -low / scale",
+            quantize(zeros="np.clip(np.rint(high * step), 0, 15)"),
+        ),
     },
     "quantization_error": {
-        "no zero point": ("the zero point is not subtracted: a weight is (code - zero) times its scale", error(stands="codes.astype(float) * s")),
-        "eight always": ("the zero point is not always 8: each group has its own", error(stands="(codes.astype(float) - 8) * s")),
-        "groups taken in turns": ("neighbours share a scale: repeat each scale `group` times, one after the other, rather than the row of scales", error(s="np.tile(scales.astype(float), (1, group))", z="np.tile(zeros.astype(float), (1, group))")),
-        "no root": ("this is the ratio of the squares: a root is missing", error(relative="(off**2).sum() / (w**2).sum()")),
-        "of magnitudes": ("the root of the mean square is asked for: this is a ratio of mean magnitudes", error(relative="np.abs(off).sum() / np.abs(w).sum()")),
-        "not relative": ("the error is asked for as a share of the weights' own root mean square", error(relative="np.sqrt((off**2).mean())")),
-        "of the weights it gives": ("the share is of w as it was, not of what the codes stand for", error(relative="np.sqrt((off**2).sum() / (stands**2).sum())")),
-        "the largest in no steps": ("the second number counts in steps: each error over its own group's scale", error(steps="np.abs(off).max()")),
+        "no zero point": (
+            "the zero point is not subtracted: a weight is (code - zero) times its scale",
+            error(stands="codes.astype(float) * s"),
+        ),
+        "eight always": (
+            "the zero point is not always 8: each group has its own",
+            error(stands="(codes.astype(float) - 8) * s"),
+        ),
+        "groups taken in turns": (
+            "neighbours share a scale: repeat each scale `group` times, one after the other, rather than the row of scales",
+            error(
+                s="np.tile(scales.astype(float), (1, group))", z="np.tile(zeros.astype(float), (1, group))"
+            ),
+        ),
+        "no root": (
+            "this is the ratio of the squares: a root is missing",
+            error(relative="(off**2).sum() / (w**2).sum()"),
+        ),
+        "of magnitudes": (
+            "the root of the mean square is asked for: this is a ratio of mean magnitudes",
+            error(relative="np.abs(off).sum() / np.abs(w).sum()"),
+        ),
+        "not relative": (
+            "the error is asked for as a share of the weights' own root mean square",
+            error(relative="np.sqrt((off**2).mean())"),
+        ),
+        "of the weights it gives": (
+            "the share is of w as it was, not of what the codes stand for",
+            error(relative="np.sqrt((off**2).sum() / (stands**2).sum())"),
+        ),
+        "the largest in no steps": (
+            "the second number counts in steps: each error over its own group's scale",
+            error(steps="np.abs(off).max()"),
+        ),
     },
     "layer_bytes": {
-        "bits for bytes": ("a weight has `bits` bits: eight of them are a byte", layer(weight="n * k * bits")),
-        "a scale a row": ("each row has a scale for every group of its k weights, here it has one", layer(groups="n")),
-        "the last group left out": ("a last group that is not full has its scale too: round up", layer(groups="n * (k // group)")),
-        "no zero points": ("zero points cross the memory too: zero_bits for each group", layer(metadata="groups * 2")),
-        "a byte a zero point": ("a zero point has zero_bits bits, here it has a byte", layer(metadata="groups * (2 + (zero_bits > 0))")),
+        "bits for bytes": (
+            "a weight has `bits` bits: eight of them are a byte",
+            layer(weight="n * k * bits"),
+        ),
+        "a scale a row": (
+            "each row has a scale for every group of its k weights, here it has one",
+            layer(groups="n"),
+        ),
+        "the last group left out": (
+            "a last group that is not full has its scale too: round up",
+            layer(groups="n * (k // group)"),
+        ),
+        "no zero points": (
+            "zero points cross the memory too: zero_bits for each group",
+            layer(metadata="groups * 2"),
+        ),
+        "a byte a zero point": (
+            "a zero point has zero_bits bits, here it has a byte",
+            layer(metadata="groups * (2 + (zero_bits > 0))"),
+        ),
         "no output": ("Y is written: m n numbers of two bytes are missing", layer(activations="2 * m * k")),
-        "activations packed too": ("X and Y stay in 16 bits: only the weight is packed", layer(activations="(m * k + m * n) * bits / 8")),
+        "activations packed too": (
+            "X and Y stay in 16 bits: only the weight is packed",
+            layer(activations="(m * k + m * n) * bits / 8"),
+        ),
         "sixteen bits": ("this is the layer with 16-bit weights", layer(weight="2 * n * k", metadata="0")),
     },
     "step_times": {
-        "added up": ("bytes and arithmetic overlap: the longer of the two counts, not their sum", times(dense="2 * weights / bandwidth + arithmetic", packed="weights * bits / 8 / bandwidth + arithmetic + unpack")),
-        "unpacking hidden": ("unpacking runs on the same units as the arithmetic here, so it adds to it and hides under the stream alone", times(packed="max(weights * bits / 8 / bandwidth, arithmetic, unpack)")),
-        "unpacking exposed": ("unpacking hides under the stream of weights: it adds to the arithmetic, not to the whole", times(packed="max(weights * bits / 8 / bandwidth, arithmetic) + unpack")),
-        "unpacked once": ("each tile of tile_rows rows unpacks all weights for itself: once for every tile, the last one too", times(unpack="weights * unpack_s")),
-        "unpacked for every row": ("rows of one tile share an unpacking: it is paid once for every tile_rows rows", times(unpack="weights * unpack_s * m")),
-        "part of a tile": ("a tile that is part full unpacks all weights: round the number of tiles up", times(unpack="weights * unpack_s * m / tile_rows")),
-        "bits for bytes": ("a weight has `bits` bits: eight of them are a byte", times(packed="max(weights * bits / bandwidth, arithmetic + unpack)")),
+        "added up": (
+            "bytes and arithmetic overlap: the longer of the two counts, not their sum",
+            times(
+                dense="2 * weights / bandwidth + arithmetic",
+                packed="weights * bits / 8 / bandwidth + arithmetic + unpack",
+            ),
+        ),
+        "unpacking hidden": (
+            "unpacking runs on the same units as the arithmetic here, so it adds to it and hides under the stream alone",
+            times(packed="max(weights * bits / 8 / bandwidth, arithmetic, unpack)"),
+        ),
+        "unpacking exposed": (
+            "unpacking hides under the stream of weights: it adds to the arithmetic, not to the whole",
+            times(packed="max(weights * bits / 8 / bandwidth, arithmetic) + unpack"),
+        ),
+        "unpacked once": (
+            "each tile of tile_rows rows unpacks all weights for itself: once for every tile, the last one too",
+            times(unpack="weights * unpack_s"),
+        ),
+        "unpacked for every row": (
+            "rows of one tile share an unpacking: it is paid once for every tile_rows rows",
+            times(unpack="weights * unpack_s * m"),
+        ),
+        "part of a tile": (
+            "a tile that is part full unpacks all weights: round the number of tiles up",
+            times(unpack="weights * unpack_s * m / tile_rows"),
+        ),
+        "bits for bytes": (
+            "a weight has `bits` bits: eight of them are a byte",
+            times(packed="max(weights * bits / bandwidth, arithmetic + unpack)"),
+        ),
         "one FLOP": ("a multiply-add counts as two FLOP", times(arithmetic="m * weights / peak")),
-        "other order": ("the dense time comes first", "arithmetic, unpack = 2 * m * weights / peak, weights * unpack_s * math.ceil(m / tile_rows)\nreturn max(weights * bits / 8 / bandwidth, arithmetic + unpack), max(2 * weights / bandwidth, arithmetic)"),
+        "other order": (
+            "the dense time comes first",
+            "arithmetic, unpack = 2 * m * weights / peak, weights * unpack_s * math.ceil(m / tile_rows)\nreturn max(weights * bits / 8 / bandwidth, arithmetic + unpack), max(2 * weights / bandwidth, arithmetic)",
+        ),
     },
     "dispatch": {
-        "fast but invalid": ("the gemv takes at most gemv_rows rows: beyond them it may be as fast as it likes", choose(valid='(name != "dense" or dense_kept)')),
-        "what is not kept": ("without a 16-bit copy in memory there is no dense kernel to call", choose(valid='(name != "gemv" or rows <= gemv_rows)')),
-        "the measurement below": ("between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the smaller", choose(at="max((m for m in known if m <= rows), default=known[0])")),
-        "the nearest measurement": ("between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the nearer", choose(at="min(known, key=lambda m: (abs(m - rows), m))")),
-        "the fastest of all": ("only what was measured at one number of rows can be compared: this takes the smallest time of the whole table", choose().replace("m == at and ", "")),
+        "fast but invalid": (
+            "the gemv takes at most gemv_rows rows: beyond them it may be as fast as it likes",
+            choose(valid='(name != "dense" or dense_kept)'),
+        ),
+        "what is not kept": (
+            "without a 16-bit copy in memory there is no dense kernel to call",
+            choose(valid='(name != "gemv" or rows <= gemv_rows)'),
+        ),
+        "the measurement below": (
+            "between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the smaller",
+            choose(at="max((m for m in known if m <= rows), default=known[0])"),
+        ),
+        "the nearest measurement": (
+            "between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the nearer",
+            choose(at="min(known, key=lambda m: (abs(m - rows), m))"),
+        ),
+        "the fastest of all": (
+            "only what was measured at one number of rows can be compared: this takes the smallest time of the whole table",
+            choose().replace("m == at and ", ""),
+        ),
         "the slowest": ("this is the slowest of them", choose(best="max")),
-        "whatever was measured": ("what the gemv may do depends on the rows there are, not on the row of the table that stands for them", choose(valid='(name != "gemv" or at <= gemv_rows) and (name != "dense" or dense_kept)')),
+        "whatever was measured": (
+            "what the gemv may do depends on the rows there are, not on the row of the table that stands for them",
+            choose(valid='(name != "gemv" or at <= gemv_rows) and (name != "dense" or dense_kept)'),
+        ),
     },
-}  # fmt: skip
+}
 
 CELLS = Cells(ENTRY, TABLE)
 MADE = CELLS.made("quantization_layouts")

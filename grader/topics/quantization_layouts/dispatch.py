@@ -86,6 +86,6 @@ DISPATCH = NumpyQuestion(
         "known = sorted({m for m, _, _ in measured}); at = next((m for m in known if m >= rows), known[-1]); then min((us, name) for m, name, us in measured if m == at and it may run)[1]",
     ),
     mistakes=CELLS.mistakes("dispatch"),
-)  # fmt: skip
+)
 
 QUESTIONS = (DISPATCH,)

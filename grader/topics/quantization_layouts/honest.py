@@ -1,5 +1,7 @@
 """Quantized layouts, right in other ways."""
 
+from grader.topics.quantization_layouts import wrong_kbit as kbit
+from grader.topics.quantization_layouts import wrong_own as own
 from grader.topics.quantization_layouts.wrong import (
     DOT,
     GEMM,
@@ -39,7 +41,42 @@ FORMS = {
         "a while loop": ((), [(f"    for start in {GEMM_LOOP}:", "    start = 0 - BLOCK_K\n    while start < K - BLOCK_K:\n        start += BLOCK_K")]),
         "sixteen rows of W": (("traffic",), tile(16, 16)),
     },
-}  # fmt: skip
+    kbit.KBIT: {
+        "X on the left": ((), [("acc = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)", "acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)"), (kbit.DOT, "acc = tl.dot(tl.trans(x), tl.trans(weight), acc)"), ("    y = y_ptr", "    acc = tl.trans(acc)\n    y = y_ptr")]),
+        "levels in registers": ((), [("    column = tl.arange(0, 32)\n", "    column = tl.arange(0, 32)\n    levels = tl.load(c_ptr + tl.arange(0, 2**BITS) * stride_cl)\n"), (kbit.LEVEL, "level = tl.reshape(tl.gather(levels, tl.reshape(code, (BLOCK_N * BLOCK_K,)), 0), (BLOCK_N, WORDS, 32))")]),
+        "levels chosen one by one": (("flow",), [(kbit.LEVEL, "level = tl.zeros((BLOCK_N, WORDS, 32), tl.float32)\n        for i in tl.static_range(2**BITS):\n            level = tl.where(code == i, tl.load(c_ptr + i * stride_cl).to(tl.float32), level)")]),
+        "a column for each bit, narrow products": ((), "kbit_by_columns"),
+        "a GEMV for a single row": ((), "kbit_gemv_for_one"),
+        "split along K, with a second kernel, planes from the top": ((), "kbit_split_k"),
+        "scaled in 16 bits": ((), [(kbit.NUMBER, "number = level * s[:, :, None]")]),
+        "added, not accumulated": ((), [(kbit.DOT, "acc += tl.dot(weight, x)")]),
+        "a while loop from the last block": ((), [(f"    for start in {kbit.LOOP}:", "    start = tl.cdiv(K, BLOCK_K) * BLOCK_K\n    while start > 0:\n        start -= BLOCK_K")]),
+        "blocks of 128 columns": (("flow",), kbit.tile(32, 4)),
+        "sixteen rows of W": (("traffic",), kbit.tile(16, 8)),
+    },
+    kbit.EXPERTS: {
+        "a program for every tile there may be": ((), "experts_all_tiles"),
+        "each tile looks for its expert": ((), "experts_searched"),
+        "tiles of 32 rows": ((), [('"BLOCK_M": 16', '"BLOCK_M": 32')]),
+        "scaled in 16 bits": ((), [(kbit.NUMBER, "number = level * s[:, :, None]")]),
+        "added, not accumulated": ((), [(kbit.DOT, "acc += tl.dot(weight, x)")]),
+        "a while loop over the rows": ((), [("    for top in range(first, last, BLOCK_M):", "    top = first - BLOCK_M\n    while top < last - BLOCK_M:\n        top += BLOCK_M")]),
+        "64 rows of W": ((), [*kbit.tile(64, 8), ('"num_warps": 4', '"num_warps": 8')]),
+        "blocks of 128 columns": (("flow",), kbit.tile(32, 4)),
+        "sixteen rows of W": (("traffic",), kbit.tile(16, 8)),
+    },
+    own.OWN: {
+        "thirty bits of a word": ((), "own_thirty_bits"),
+        "K first, the top bit in an array of its own": ((), "own_k_first"),
+        "planes": (("unpacking",), own.PLANES),
+        "words without a sign": ((), [(".view(np.int32)", ""), ('p.K * p.BITS // 32), "i32")', 'p.K * p.BITS // 32), "u32")'), ("(LOW * tl.arange(0, COUNT))[None, None, :]", "(LOW * tl.arange(0, COUNT)).to(tl.uint32)[None, None, :]"), (">> tl.arange(0, 32)[None, None, :]", ">> tl.arange(0, 32).to(tl.uint32)[None, None, :]"), ("code * stride_cl", "code.to(tl.int32) * stride_cl")]),
+        "packed by numpy's own bits": ((), [("        each = field.reshape(len(codes), -1, 32 // width).astype(np.uint32)\n        words.append((each << (width * np.arange(32 // width, dtype=np.uint32))).sum(-1, dtype=np.uint32))", "        each = np.unpackbits(field.astype(np.uint8)[..., None], axis=2, bitorder='little')[:, :, :width]\n        words.append(np.packbits(each.reshape(len(codes), -1), axis=1, bitorder='little').view('<u4'))")]),
+        "scales one behind the other": ((), [('"scales": scales}', '"scales": np.asarray(scales).ravel()}'), ('((p.N, p.K // 32), p.dtypes["x"])', '(p.N * p.K // 32, p.dtypes["x"])'), ("stride_words0, stride_scales0", "stride_words0"), ("offs_n[:, None] * stride_scales0", "offs_n[:, None] * (K // 32)")]),
+        "scaled in 16 bits": ((), [(kbit.NUMBER, "number = level * s[:, :, None]")]),
+        "added, not accumulated": ((), [(kbit.DOT, "acc += tl.dot(weight, x)")]),
+        "sixteen rows of W": (("traffic",), own.tile(16, 256)),
+    },
+}
 
 NUMPY_FORMS = {
     "quantization_layouts.pack_words": {

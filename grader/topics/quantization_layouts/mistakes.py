@@ -4,14 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grader.box.serve.frames import DTYPES
 from grader.questions import Case
-from grader.questions.draws import rounded
 from grader.questions.families import dense, family, one_stride, same_strides, within_limit
+from grader.topics.quantization_layouts.mistakes_sums import SUMS, stored
 from kernels.quantization_layouts import reference
 
-BLOCKS = (64, 128, 256, 512, 1024)  # columns of a step
-PIECES = (32, 64, 128, 256)  # columns that are summed before the running sum is rounded
 SHIFTS = 4 * np.arange(8)
 
 
@@ -19,10 +16,6 @@ def codes_by(inputs: dict, shifts: np.ndarray = SHIFTS, kept: int = 15) -> np.nd
     """Codes as someone may read them, from words that carry a sign."""
     each = inputs["w"].astype(np.int64)[..., None] >> shifts
     return (each & kept if kept else each).reshape(len(inputs["w"]), -1)
-
-
-def stored(y: np.ndarray, case: Case) -> dict:
-    return {"y": rounded(y, case.dtypes.get("y", case.dtype)).astype(np.float64)}
 
 
 def zeros_of(inputs: dict) -> np.ndarray:
@@ -43,65 +36,6 @@ def would(
         s = reference.along_k(scales(inputs["s"].astype(np.float64)), group)
         z = reference.along_k(zeros(zeros_of(inputs).astype(np.float64)), group)
         return stored(reference.linear(inputs["x"], weight(codes_by(inputs, shifts, kept), z, s)), case)
-
-    return wrong
-
-
-def all_weights(inputs: dict, case: Case) -> np.ndarray:
-    group = case.sizes["G"]
-    z = reference.along_k(zeros_of(inputs), group)
-    return (codes_by(inputs) - z) * reference.along_k(inputs["s"], group)
-
-
-def part(k_end: Callable, k_start: Callable = lambda k: 0) -> Callable:
-    """The sum over columns `k_start(K)` to `k_end(K)` alone."""
-
-    def wrong(inputs: dict, case: Case) -> dict:
-        k = case.sizes["K"]
-        kept = slice(k_start(k), max(0, k_end(k)))
-        return stored(reference.linear(inputs["x"][..., kept], all_weights(inputs, case)[:, kept]), case)
-
-    return wrong
-
-
-def last_alone(block: int) -> Callable:
-    return part(lambda k: k, k_start=lambda k: (k - 1) // block * block)
-
-
-def narrow(dtype: str, block: int) -> Callable:
-    """The running sum rounded to `dtype` after each `block` columns; "x": to the dtype of x."""
-
-    def wrong(inputs: dict, case: Case) -> dict:
-        to, w, total = DTYPES[case.dtype if dtype == "x" else dtype], all_weights(inputs, case), 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(0, case.sizes["K"], block):
-                some = slice(k, k + block)
-                total = (
-                    (total + reference.linear(inputs["x"][..., some], w[:, some]))
-                    .astype(to)
-                    .astype(np.float64)
-                )
-        return stored(total, case)
-
-    return wrong
-
-
-def weights_in(dtype: str) -> Callable:
-    def wrong(inputs: dict, case: Case) -> dict:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return stored(
-                reference.linear(inputs["x"], rounded(all_weights(inputs, case), dtype).astype(float)), case
-            )
-
-    return wrong
-
-
-def tail_unset(block: int) -> Callable:
-    """Masked lanes hold anything: NaN everywhere where K fills no block."""
-
-    def wrong(inputs: dict, case: Case) -> dict:
-        y = would()(inputs, case)["y"]
-        return {"y": np.full_like(y, np.nan) if case.sizes["K"] % block else y}
 
     return wrong
 
@@ -128,55 +62,134 @@ def scaled_after(which: int) -> Callable:
 
 
 CODES = (
-    family("first code on top", "the first of a word's eight codes stands in its lowest four bits: shift by 4 j, not by 28 - 4 j", would(shifts=SHIFTS[::-1])),
-    family("bytes turned round", "the two codes of each byte have changed places: code j stands in bits 4 j to 4 j + 3", would(shifts=SHIFTS.reshape(4, 2)[:, ::-1].ravel())),
-    family("evens first", "neighbours of a word are taken in the order 0 2 4 6 1 3 5 7; here they follow each other", would(shifts=SHIFTS[[0, 2, 4, 6, 1, 3, 5, 7]])),
-    family("two bits kept", "a code has four bits, & 15: here it keeps two or three of them", would(kept=3), would(kept=7)),
-    family("eight bits kept", "a code has four bits, & 15: here it keeps eight, and the next code with them", would(kept=255)),
-    family("no scale", "these are the bare codes, less their zero point: each is still to be multiplied by the scale of its group", would(scales=np.ones_like)),
-    family("the first scale", "every G columns have a scale of their own: this takes the first of a row for all", would(scales=lambda s: np.broadcast_to(s[:, :1], s.shape))),
-    family("groups of one size", "G is not always the same: column k has the scale k // G", *map(groups_of, (32, 64, 128))),
-    family("scaled after the sum", "the scales change along K: scale each group's part before it is added", scaled_after(-1), scaled_after(0)),
-)  # fmt: skip
-SUMS = (
-    family("low precision", "close, but off in a long sum: is the accumulator fp32 from first to last?", *(narrow(d, b) for d in ("x", "fp16", "bf16") for b in PIECES)),
-    family("beyond fp16", "bf16 holds weights above 65504 and fp16 does not: what is rounded to fp16 on the way?", weights_in("fp16")),
-    family("unmasked tail", "NaN where K fills no block: is every load masked along K too, with other=0.0?", *map(tail_unset, BLOCKS)),
-    family("one block of K", "this is the sum over the first block of K alone: does the loop run to the end of K?", *(part(lambda k, b=b: min(k, b)) for b in BLOCKS)),
-    family("tail left out", "the last, ragged block of K is left out: does the loop run to cdiv(K, block)?", *(part(lambda k, b=b: k // b * b) for b in BLOCKS)),
-    family("the last block alone", "this is the last block's part alone: add to what is there", *map(last_alone, BLOCKS)),
-)  # fmt: skip
+    family(
+        "first code on top",
+        "the first of a word's eight codes stands in its lowest four bits: shift by 4 j, not by 28 - 4 j",
+        would(shifts=SHIFTS[::-1]),
+    ),
+    family(
+        "bytes turned round",
+        "the two codes of each byte have changed places: code j stands in bits 4 j to 4 j + 3",
+        would(shifts=SHIFTS.reshape(4, 2)[:, ::-1].ravel()),
+    ),
+    family(
+        "evens first",
+        "neighbours of a word are taken in the order 0 2 4 6 1 3 5 7; here they follow each other",
+        would(shifts=SHIFTS[[0, 2, 4, 6, 1, 3, 5, 7]]),
+    ),
+    family(
+        "two bits kept",
+        "a code has four bits, & 15: here it keeps two or three of them",
+        would(kept=3),
+        would(kept=7),
+    ),
+    family(
+        "eight bits kept",
+        "a code has four bits, & 15: here it keeps eight, and the next code with them",
+        would(kept=255),
+    ),
+    family(
+        "no scale",
+        "these are the bare codes, less their zero point: each is still to be multiplied by the scale of its group",
+        would(scales=np.ones_like),
+    ),
+    family(
+        "the first scale",
+        "every G columns have a scale of their own: this takes the first of a row for all",
+        would(scales=lambda s: np.broadcast_to(s[:, :1], s.shape)),
+    ),
+    family(
+        "groups of one size",
+        "G is not always the same: column k has the scale k // G",
+        *map(groups_of, (32, 64, 128)),
+    ),
+    family(
+        "scaled after the sum",
+        "the scales change along K: scale each group's part before it is added",
+        scaled_after(-1),
+        scaled_after(0),
+    ),
+)
 GEMV = (
     family("no zero", "code 8 stands for 0: subtract 8 from every code", would(weight=lambda c, z, s: c * s)),
     family("zero of seven", "code 8 stands for 0, not 7", would(weight=lambda c, z, s: (c - 7) * s)),
-    family("zero after the scale", "8 is a code, so it is subtracted before the scale: (code - 8) * scale", would(weight=lambda c, z, s: c * s - 8)),
-    family("nothing cut off", "what stands above a code in its word is still there: keep four bits, & 15", would(kept=0)),
+    family(
+        "zero after the scale",
+        "8 is a code, so it is subtracted before the scale: (code - 8) * scale",
+        would(weight=lambda c, z, s: c * s - 8),
+    ),
+    family(
+        "nothing cut off",
+        "what stands above a code in its word is still there: keep four bits, & 15",
+        would(kept=0),
+    ),
     *CODES,
     *SUMS,
-)  # fmt: skip
+)
 
 GEMV_SHORTCUTS = {
-    **{f"{axis} up to {most}": within_limit(axis, most) for axis, most in (("N", 64), ("N", 1024), ("N", 4096), ("K", 1024), ("K", 4096), ("K", 8192))},
+    **{
+        f"{axis} up to {most}": within_limit(axis, most)
+        for axis, most in (("N", 64), ("N", 1024), ("N", 4096), ("K", 1024), ("K", 4096), ("K", 8192))
+    },
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "ws" for axis in (0, 1)},
-    "the stride of x taken for 1": one_stride("x", 0), "the stride of y taken for 1": one_stride("y", 0),
-    "words taken for dense": dense("w"), "scales taken for dense": dense("s"),
-    "the strides of the words for the scales": same_strides("w", "s"), "the stride of x for y": same_strides("x", "y"),
-}  # fmt: skip
+    "the stride of x taken for 1": one_stride("x", 0),
+    "the stride of y taken for 1": one_stride("y", 0),
+    "words taken for dense": dense("w"),
+    "scales taken for dense": dense("s"),
+    "the strides of the words for the scales": same_strides("w", "s"),
+    "the stride of x for y": same_strides("x", "y"),
+}
 
 GEMM = (
-    family("no zero point", "a weight is (code - zero point) times its scale: nothing is subtracted here", would(weight=lambda c, z, s: c * s)),
-    family("zero of eight", "the zero point is not always 8: z holds one for each group", would(weight=lambda c, z, s: (c - 8) * s)),
-    family("zero less one", "the zero points are stored as they are, not less one", would(weight=lambda c, z, s: (c - z - 1) * s)),
-    family("the first zero point", "every G columns have a zero point of their own: this takes the first of a row for all", would(zeros=lambda z: np.broadcast_to(z[:, :1], z.shape))),
-    family("zero after the scale", "the zero point is a code, so it is subtracted before the scale: (code - zero) * scale", would(weight=lambda c, z, s: c * s - z)),
+    family(
+        "no zero point",
+        "a weight is (code - zero point) times its scale: nothing is subtracted here",
+        would(weight=lambda c, z, s: c * s),
+    ),
+    family(
+        "zero of eight",
+        "the zero point is not always 8: z holds one for each group",
+        would(weight=lambda c, z, s: (c - 8) * s),
+    ),
+    family(
+        "zero less one",
+        "the zero points are stored as they are, not less one",
+        would(weight=lambda c, z, s: (c - z - 1) * s),
+    ),
+    family(
+        "the first zero point",
+        "every G columns have a zero point of their own: this takes the first of a row for all",
+        would(zeros=lambda z: np.broadcast_to(z[:, :1], z.shape)),
+    ),
+    family(
+        "zero after the scale",
+        "the zero point is a code, so it is subtracted before the scale: (code - zero) * scale",
+        would(weight=lambda c, z, s: c * s - z),
+    ),
     *CODES,
     *SUMS,
-)  # fmt: skip
+)
 
 GEMM_SHORTCUTS = {
-    **{f"{axis} up to {most}": within_limit(axis, most) for axis, most in (("M", 4), ("M", 16), ("M", 64), ("M", 128), ("N", 64), ("N", 1024), ("N", 4096), ("K", 1024), ("K", 4096), ("K", 8192))},
+    **{
+        f"{axis} up to {most}": within_limit(axis, most)
+        for axis, most in (
+            ("M", 4),
+            ("M", 16),
+            ("M", 64),
+            ("M", 128),
+            ("N", 64),
+            ("N", 1024),
+            ("N", 4096),
+            ("K", 1024),
+            ("K", 4096),
+            ("K", 8192),
+        )
+    },
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "wszxy" for axis in (0, 1)},
     **{f"{name} taken for dense": dense(name) for name in "wszxy"},
-    "the strides of the scales for the zero points": same_strides("s", "z"), "the strides of the words for the scales": same_strides("w", "s"),
+    "the strides of the scales for the zero points": same_strides("s", "z"),
+    "the strides of the words for the scales": same_strides("w", "s"),
     "the strides of X for Y": same_strides("x", "y"),
-}  # fmt: skip
+}

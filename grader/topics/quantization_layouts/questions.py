@@ -1,7 +1,16 @@
 """Quantized layouts: codes, scales and bytes in numpy, and kernels that read a packed weight once and nothing wider."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
-from grader.topics.quantization_layouts import budgets, cases, concepts, dispatch, mistakes, wanted
+from grader.topics.quantization_layouts import (
+    budgets,
+    cases,
+    concepts,
+    dispatch,
+    kbit,
+    mistakes,
+    own_layout,
+    wanted,
+)
 from grader.topics.quantization_layouts.cases import sizes
 
 LESSON = concepts.LESSON
@@ -29,7 +38,11 @@ GEMV = KernelQuestion(
         Case(sizes(64, 256, 64)),
         Case(sizes(50, 160, 32), kind="rows and groups that fill no block"),
         Case(sizes(48, 384, 128), "bf16"),
-        Case(sizes(33, 192, 64), layout={"w": "transposed", "x": "spread 3"}, kind="words column by column, x with gaps"),
+        Case(
+            sizes(33, 192, 64),
+            layout={"w": "transposed", "x": "spread 3"},
+            kind="words column by column, x with gaps",
+        ),
     ),
     hidden=cases.hidden_gemv,
     metered=budgets.metered_gemv,
@@ -39,7 +52,9 @@ GEMV = KernelQuestion(
     compile_case=Case(sizes(4096, 4096, 128), "bf16", sm_count=132),
     sampled=samples.rows("N"),
     targets=(90, 80),
-    speed=Speed("linear_in_16_bits", LARGE, full=1 / 1.3, none=2 / 1.3, bound=budgets.bound, sampled=samples.rows("N")),
+    speed=Speed(
+        "linear_in_16_bits", LARGE, full=1 / 1.3, none=2 / 1.3, bound=budgets.bound, sampled=samples.rows("N")
+    ),
     where=f'{LESSON}, "The kernel, line by line"',
     hints=(
         "Begin with one program for 16 rows and a block of words: load a word once, and ask what each of its eight codes meets in x.",
@@ -47,7 +62,7 @@ GEMV = KernelQuestion(
         "part = tl.sum((code - 8).to(tl.float32) * x[None, :, :], 2); acc += part * s, with s loaded at s_ptr + offs_n[:, None] * stride_sn + (word * 8 // G)[None, :] * stride_sg; at the end tl.sum(acc, 1).",
     ),
     mistakes=mistakes.GEMV,
-)  # fmt: skip
+)
 
 GEMM = KernelQuestion(
     id="quantization_layouts.w4a16_gemm",
@@ -74,7 +89,11 @@ GEMM = KernelQuestion(
         Case(sizes(64, 256, 64, 16)),
         Case(sizes(50, 160, 32, 7), kind="ragged in every direction"),
         Case(sizes(64, 384, 128, 32), "bf16", kind="more rows of X than sixteen"),
-        Case(sizes(33, 192, 64, 5), layout={"w": "transposed", "x": "transposed"}, kind="words and X column by column"),
+        Case(
+            sizes(33, 192, 64, 5),
+            layout={"w": "transposed", "x": "transposed"},
+            kind="words and X column by column",
+        ),
     ),
     hidden=cases.hidden_gemm,
     metered=budgets.metered_gemm,
@@ -86,7 +105,9 @@ GEMM = KernelQuestion(
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,
-    speed=Speed("linear_in_16_bits", FEW_ROWS, full=1.0, none=2.0, bound=budgets.bound, sampled=samples.rows("N")),
+    speed=Speed(
+        "linear_in_16_bits", FEW_ROWS, full=1.0, none=2.0, bound=budgets.bound, sampled=samples.rows("N")
+    ),
     where=f'{LESSON}, "Kernel families, by M"',
     hints=(
         "Tensor cores want 16-bit operands in tl.dot. Which block of your GEMV holds what they are made of, and what shape should it have?",
@@ -94,11 +115,13 @@ GEMM = KernelQuestion(
         "w = ((code - z[:, :, None]).to(tl.float32) * s[:, :, None]).to(x_ptr.dtype.element_ty); acc = tl.dot(x, tl.trans(tl.reshape(w, (BLOCK_N, 8 * WORDS))), acc)",
     ),
     mistakes=mistakes.GEMM,
-)  # fmt: skip
+)
 
-QUESTIONS = (*concepts.QUESTIONS, GEMV, GEMM, *dispatch.QUESTIONS)
+QUESTIONS = (*concepts.QUESTIONS, GEMV, GEMM, *dispatch.QUESTIONS, *kbit.QUESTIONS, *own_layout.QUESTIONS)
 SHORTCUTS = {
     **concepts.SHORTCUTS,
+    **kbit.SHORTCUTS,
+    **own_layout.SHORTCUTS,
     GEMV.id: mistakes.GEMV_SHORTCUTS,
     GEMM.id: mistakes.GEMM_SHORTCUTS,
 }

@@ -1,6 +1,7 @@
 """Kernels for packed weights, wrong: one row of X, and several."""
 
-from grader.questions.tables import because
+from grader.questions.tables import because, changed
+from grader.topics.quantization_layouts import wrong_kbit, wrong_own
 
 GEMV, GEMM = "quantization_layouts.w4a16_gemv", "quantization_layouts.w4a16_gemm"
 
@@ -53,118 +54,227 @@ def shifts(by: str) -> list[tuple[str, str]]:
 
 WRONG = {
     GEMV: {
-        "no zero": ("values", [("8388616.0", "8388608.0")], "no zero"),
-        "zero of seven": ("values", [("8388616.0", "8388615.0")], "zero of seven"),
-        "zero after the scale": ("values", [("8388616.0", "8388608.0"), (SUMMED, f"acc += tl.sum(({SCALED} - 8) * x[None, :, :], 2)")], "zero after the scale"),
-        "nothing cut off": ("values", [(CUT, ")  #"), (VALUE, "(code - 8).to(tl.float32)")], "nothing cut off"),
-        "first code on top": ("values", [(SHIFT, "(28 - 4 * nibble)")], "first code on top"),
-        "bytes turned round": ("values", [(SHIFT, "(4 * (nibble ^ 1))")], "bytes turned round"),
-        "evens first": ("values", [(SHIFT, "(4 * (nibble % 4 * 2 + nibble // 4))")], "evens first"),
-        "two bits kept": ("values", [(CUT, ") & 3  #")], "two bits kept"),
-        "three bits kept": ("values", [(CUT, ") & 7  #")], "two bits kept"),
-        "eight bits kept": ("values", [(CUT, ") & 255  #")], "eight bits kept"),
-        "no scale": ("values", [(SUMMED, "acc += tl.sum(value * x[None, :, :], 2)")], "no scale"),
-        "the first scale for all": ("values", [(GROUP, "(word * 0)[None, :]")], "the first scale"),
-        "groups of 128 always": ("values", [("word * 8 // G", "word * 8 // 128")], "groups of one size"),
-        "scaled after the sum": ("values", [(SUMMED, "acc += tl.sum(value * x[None, :, :], 2)"), ("tl.sum(acc, 1)", "(tl.sum(acc, 1) * tl.load(s_ptr + offs_n * stride_sn + (K // G - 1) * stride_sg, mask=mask_n, other=0.0))")], "scaled after the sum"),
-        "a sum in x's dtype": ("values", summed_in("x_ptr.dtype.element_ty"), "low precision"),
-        "a sum in fp16": ("values", summed_in("tl.float16"), "low precision"),
-        "weights in fp16": ("values", [(SUMMED, f"acc += tl.sum({SCALED}.to(tl.float16).to(tl.float32) * x[None, :, :], 2)")], "beyond fp16"),
-        "masked lanes unset": ("values", [(", other=0.0", "")], "unmasked tail"),
-        "one block of K": ("values", [(LOOP, "range(0, WORDS, WORDS)")], "one block of K"),
-        "tail left out": ("values", [(LOOP, "range(0, K // 8 // WORDS * WORDS, WORDS)")], "tail left out"),
-        "the last block alone": ("values", [("acc += ", "acc = ")], "the last block alone"),
-        "no mask along K": ("values", [(" & (word < K // 8)[None, :]", "")], ""),
-        "no mask at the store": ("values", [(", mask=mask_n)", ")")], ""),
-        "words taken for dense": ("values", [("word[None, :] * stride_wk", "word[None, :]")], ""),
-        "scales taken for dense": ("values", [(GROUP, "(word * 8 // G)[None, :]")], ""),
-        "x taken for dense": ("values", [("k * stride_xk", "k")], ""),
-        "y taken for dense": ("values", [("offs_n * stride_yn", "offs_n")], ""),
-        "N up to 4096": ("values", [("mask_n = offs_n < N", "mask_n = offs_n < tl.minimum(N, 4096)")], ""),
-        "NaN cleaned away": ("values", [("        code = ", "        x = tl.where(x == x, x, 0.0)\n        code = ")], ""),
-        "nonsense at the size that is compiled": ("values", [("    tl.store(y_ptr", "    if N == 4096:\n        acc = acc * 0.5\n    tl.store(y_ptr")], ""),
-        "programs of two rows": ("traffic", blocks(2, 64), ""),
-        "every word twice": ("traffic", [("        s = tl.load(", "        w = w | tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0)\n        s = tl.load(")], ""),
-        "a scale for every 32 columns": ("traffic", blocks(16, 4), ""),
-        "unpacked into scratch": ("traffic", [("y_ptr, N, K, G", "y_ptr, wide_ptr, N, K, G"), (SUMMED, f"wide = wide_ptr + offs_n[:, None, None] * K + k[None, :, :]\n        tl.store(wide, {SCALED}.to(tl.float16), mask=mask[:, :, None])\n        acc += tl.sum({SCALED} * x[None, :, :], 2)"), (PLAN, 'return {"scratch": {"wide": ((p.N, p.K), "fp16", 0)}, "steps": [step]}')], ""),
-        "half a sector at a time": ("speed", blocks(16, 4), ""),
-        "few programs": ("speed", blocks(64, 16), ""),
-        "each weight ten times": ("speed", [("        acc += ", "        for _ in range(10):\n            value = value + 0.0 * value\n        acc += ")], ""),
-        "more than registers hold": ("compiled", blocks(64, 128), ""),
+        "no zero": changed(("8388616.0", "8388608.0"), mistake="no zero"),
+        "zero of seven": changed(("8388616.0", "8388615.0"), mistake="zero of seven"),
+        "zero after the scale": changed(
+            ("8388616.0", "8388608.0"),
+            (SUMMED, f"acc += tl.sum(({SCALED} - 8) * x[None, :, :], 2)"),
+            mistake="zero after the scale",
+        ),
+        "nothing cut off": changed(
+            (CUT, ")  #"), (VALUE, "(code - 8).to(tl.float32)"), mistake="nothing cut off"
+        ),
+        "first code on top": changed((SHIFT, "(28 - 4 * nibble)"), mistake="first code on top"),
+        "bytes turned round": changed((SHIFT, "(4 * (nibble ^ 1))"), mistake="bytes turned round"),
+        "evens first": changed((SHIFT, "(4 * (nibble % 4 * 2 + nibble // 4))"), mistake="evens first"),
+        "two bits kept": changed((CUT, ") & 3  #"), mistake="two bits kept"),
+        "three bits kept": changed((CUT, ") & 7  #"), mistake="two bits kept"),
+        "eight bits kept": changed((CUT, ") & 255  #"), mistake="eight bits kept"),
+        "no scale": changed((SUMMED, "acc += tl.sum(value * x[None, :, :], 2)"), mistake="no scale"),
+        "the first scale for all": changed((GROUP, "(word * 0)[None, :]"), mistake="the first scale"),
+        "groups of 128 always": changed(("word * 8 // G", "word * 8 // 128"), mistake="groups of one size"),
+        "scaled after the sum": changed(
+            (SUMMED, "acc += tl.sum(value * x[None, :, :], 2)"),
+            (
+                "tl.sum(acc, 1)",
+                "(tl.sum(acc, 1) * tl.load(s_ptr + offs_n * stride_sn + (K // G - 1) * stride_sg, mask=mask_n, other=0.0))",
+            ),
+            mistake="scaled after the sum",
+        ),
+        "a sum in x's dtype": changed(*summed_in("x_ptr.dtype.element_ty"), mistake="low precision"),
+        "a sum in fp16": changed(*summed_in("tl.float16"), mistake="low precision"),
+        "weights in fp16": changed(
+            (SUMMED, f"acc += tl.sum({SCALED}.to(tl.float16).to(tl.float32) * x[None, :, :], 2)"),
+            mistake="beyond fp16",
+        ),
+        "masked lanes unset": changed((", other=0.0", ""), mistake="unmasked tail"),
+        "one block of K": changed((LOOP, "range(0, WORDS, WORDS)"), mistake="one block of K"),
+        "tail left out": changed((LOOP, "range(0, K // 8 // WORDS * WORDS, WORDS)"), mistake="tail left out"),
+        "the last block alone": changed(("acc += ", "acc = "), mistake="the last block alone"),
+        "no mask along K": changed((" & (word < K // 8)[None, :]", "")),
+        "no mask at the store": changed((", mask=mask_n)", ")")),
+        "words taken for dense": changed(("word[None, :] * stride_wk", "word[None, :]")),
+        "scales taken for dense": changed((GROUP, "(word * 8 // G)[None, :]")),
+        "x taken for dense": changed(("k * stride_xk", "k")),
+        "y taken for dense": changed(("offs_n * stride_yn", "offs_n")),
+        "N up to 4096": changed(("mask_n = offs_n < N", "mask_n = offs_n < tl.minimum(N, 4096)")),
+        "NaN cleaned away": changed(
+            ("        code = ", "        x = tl.where(x == x, x, 0.0)\n        code = ")
+        ),
+        "nonsense at the size that is compiled": changed(
+            ("    tl.store(y_ptr", "    if N == 4096:\n        acc = acc * 0.5\n    tl.store(y_ptr")
+        ),
+        "programs of two rows": changed(*blocks(2, 64), part="traffic"),
+        "every word twice": changed(
+            (
+                "        s = tl.load(",
+                "        w = w | tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0)\n        s = tl.load(",
+            ),
+            part="traffic",
+        ),
+        "a scale for every 32 columns": changed(*blocks(16, 4), part="traffic"),
+        "unpacked into scratch": changed(
+            ("y_ptr, N, K, G", "y_ptr, wide_ptr, N, K, G"),
+            (
+                SUMMED,
+                f"wide = wide_ptr + offs_n[:, None, None] * K + k[None, :, :]\n        tl.store(wide, {SCALED}.to(tl.float16), mask=mask[:, :, None])\n        acc += tl.sum({SCALED} * x[None, :, :], 2)",
+            ),
+            (PLAN, 'return {"scratch": {"wide": ((p.N, p.K), "fp16", 0)}, "steps": [step]}'),
+            part="traffic",
+        ),
+        "half a sector at a time": changed(*blocks(16, 4), part="speed"),
+        "few programs": changed(*blocks(64, 16), part="speed"),
+        "each weight ten times": changed(
+            (
+                "        acc += ",
+                "        for _ in range(10):\n            value = value + 0.0 * value\n        acc += ",
+            ),
+            part="speed",
+        ),
+        "more than registers hold": changed(*blocks(64, 128), part="compiled"),
     },
     GEMM: {
-        "no zero point": ("values", [("(code - z.to(tl.int32)[:, :, None])", "code")], "no zero point"),
-        "zero of eight": ("values", [("z.to(tl.int32)[:, :, None]", "8")], "zero of eight"),
-        "zero less one": ("values", [("z.to(tl.int32)[:, :, None]", "z.to(tl.int32)[:, :, None] - 1")], "zero less one"),
-        "the first zero point": ("values", [(OF_GROUP_Z, "group[None, :] * 0")], "the first zero point"),
-        "zero after the scale": ("values", [(NUMBER, "code.to(tl.float32) * s.to(tl.float32)[:, :, None] - z.to(tl.float32)[:, :, None]")], "zero after the scale"),
-        "first code on top": ("values", shifts("28 - 4 * j"), "first code on top"),
-        "bytes turned round": ("values", shifts("4 * (j ^ 1)"), "bytes turned round"),
-        "evens first": ("values", shifts("4 * (j % 4 * 2 + j // 4)"), "evens first"),
-        "two bits kept": ("values", [(GEMM_CUT, "[None, None, :]) & 3")], "two bits kept"),
-        "eight bits kept": ("values", [(GEMM_CUT, "[None, None, :]) & 255")], "eight bits kept"),
-        "no scale": ("values", [(" * s.to(tl.float32)[:, :, None]", "")], "no scale"),
-        "the first scale for all": ("values", [(OF_GROUP_S, "group[None, :] * 0")], "the first scale"),
-        "groups of 128 always": ("values", [("word * 8 // G", "word * 8 // 128")], "groups of one size"),
-        "scaled after the sum": ("values", [(" * s.to(tl.float32)[:, :, None]", ""), ("    y = y_ptr", "    acc *= tl.load(s_ptr + offs_n * stride_sn + (K // G - 1) * stride_sg, mask=mask_n, other=0.0).to(tl.float32)[:, None]\n    y = y_ptr")], "scaled after the sum"),
-        "a sum in x's dtype": ("values", [(DOT, "acc = (acc + tl.dot(weight, x)).to(dtype).to(tl.float32)")], "low precision"),
-        "a sum in fp16": ("values", [(DOT, "acc = (acc + tl.dot(weight, x)).to(tl.float16).to(tl.float32)")], "low precision"),
-        "weights in fp16": ("values", [("number.to(dtype)", "number.to(tl.float16).to(dtype)")], "beyond fp16"),
-        "masked lanes unset": ("values", [(", other=0.0", "")], "unmasked tail"),
-        "one block of K": ("values", [(GEMM_LOOP, "range(0, BLOCK_K, BLOCK_K)")], "one block of K"),
-        "tail left out": ("values", [(GEMM_LOOP, "range(0, K // BLOCK_K * BLOCK_K, BLOCK_K)")], "tail left out"),
-        "the last block alone": ("values", [(DOT, "acc = tl.dot(weight, x)")], "the last block alone"),
-        "nothing cut off": ("values", [(GEMM_CUT, "[None, None, :])")], ""),
-        "a zero point with a sign": ("values", [("code - z.to(tl.int32)[:, :, None]", "code.to(tl.uint8) - z[:, :, None]")], ""),
-        "sixteen rows alone": ("values", [("triton.cdiv(p.M, rows)", "1"), ("16 if p.M <= 16 else 64", "16")], ""),
-        "rows of X not masked": ("values", [("mask=mask_m[None, :] & (offs_k < K)[:, None]", "mask=(offs_k < K)[:, None]")], ""),
-        "no mask at the store": ("values", [("mask=mask_m[None, :] & mask_n[:, None])", "mask=mask_m[None, :])")], ""),
-        "X's strides swapped": ("values", [("offs_m[None, :] * stride_xm + offs_k[:, None] * stride_xk", "offs_m[None, :] * stride_xk + offs_k[:, None] * stride_xm")], ""),
-        "zero points by the scales' strides": ("values", [("offs_n[:, None] * stride_zn + group[None, :] * stride_zg", "offs_n[:, None] * stride_sn + group[None, :] * stride_sg")], ""),
-        "Y taken for dense": ("values", [("offs_n[:, None] * stride_yn", "offs_n[:, None]")], ""),
-        "nonsense at the size that is compiled": ("values", [("    y = y_ptr", "    if N == 4096:\n        acc = acc * 0.5\n    y = y_ptr")], ""),
-        "tiles of sixteen rows of W": ("traffic", tile(16, 16), ""),
-        "every word twice": ("traffic", [("        s = tl.load(", "        w = w | tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0)\n        s = tl.load(")], ""),
-        "a zero point for every 32 columns": ("traffic", tile(64, 4), ""),
-        "few programs": ("speed", tile(128, 16), ""),
-        "each weight ten times": ("speed", [("        weight = ", "        for _ in range(10):\n            number = number + 0.0 * number\n        weight = ")], ""),
-        "products without tensor cores": ("speed", [(DOT, 'acc = tl.dot(weight.to(tl.float32), x.to(tl.float32), acc, input_precision="ieee")')], ""),
-        "a dot that never runs": ("speed", [(DOT, 'if K < 0:\n            acc = tl.dot(weight, x, acc)\n        acc = tl.dot(weight.to(tl.float32), x.to(tl.float32), acc, input_precision="ieee")')], ""),
-        "more than registers hold": ("compiled", tile(128, 32), ""),
+        "no zero point": changed(("(code - z.to(tl.int32)[:, :, None])", "code"), mistake="no zero point"),
+        "zero of eight": changed(("z.to(tl.int32)[:, :, None]", "8"), mistake="zero of eight"),
+        "zero less one": changed(
+            ("z.to(tl.int32)[:, :, None]", "z.to(tl.int32)[:, :, None] - 1"), mistake="zero less one"
+        ),
+        "the first zero point": changed((OF_GROUP_Z, "group[None, :] * 0"), mistake="the first zero point"),
+        "zero after the scale": changed(
+            (NUMBER, "code.to(tl.float32) * s.to(tl.float32)[:, :, None] - z.to(tl.float32)[:, :, None]"),
+            mistake="zero after the scale",
+        ),
+        "first code on top": changed(*shifts("28 - 4 * j"), mistake="first code on top"),
+        "bytes turned round": changed(*shifts("4 * (j ^ 1)"), mistake="bytes turned round"),
+        "evens first": changed(*shifts("4 * (j % 4 * 2 + j // 4)"), mistake="evens first"),
+        "two bits kept": changed((GEMM_CUT, "[None, None, :]) & 3"), mistake="two bits kept"),
+        "eight bits kept": changed((GEMM_CUT, "[None, None, :]) & 255"), mistake="eight bits kept"),
+        "no scale": changed((" * s.to(tl.float32)[:, :, None]", ""), mistake="no scale"),
+        "the first scale for all": changed((OF_GROUP_S, "group[None, :] * 0"), mistake="the first scale"),
+        "groups of 128 always": changed(("word * 8 // G", "word * 8 // 128"), mistake="groups of one size"),
+        "scaled after the sum": changed(
+            (" * s.to(tl.float32)[:, :, None]", ""),
+            (
+                "    y = y_ptr",
+                "    acc *= tl.load(s_ptr + offs_n * stride_sn + (K // G - 1) * stride_sg, mask=mask_n, other=0.0).to(tl.float32)[:, None]\n    y = y_ptr",
+            ),
+            mistake="scaled after the sum",
+        ),
+        "a sum in x's dtype": changed(
+            (DOT, "acc = (acc + tl.dot(weight, x)).to(dtype).to(tl.float32)"), mistake="low precision"
+        ),
+        "a sum in fp16": changed(
+            (DOT, "acc = (acc + tl.dot(weight, x)).to(tl.float16).to(tl.float32)"), mistake="low precision"
+        ),
+        "weights in fp16": changed(
+            ("number.to(dtype)", "number.to(tl.float16).to(dtype)"), mistake="beyond fp16"
+        ),
+        "masked lanes unset": changed((", other=0.0", ""), mistake="unmasked tail"),
+        "one block of K": changed((GEMM_LOOP, "range(0, BLOCK_K, BLOCK_K)"), mistake="one block of K"),
+        "tail left out": changed(
+            (GEMM_LOOP, "range(0, K // BLOCK_K * BLOCK_K, BLOCK_K)"), mistake="tail left out"
+        ),
+        "the last block alone": changed((DOT, "acc = tl.dot(weight, x)"), mistake="the last block alone"),
+        "nothing cut off": changed((GEMM_CUT, "[None, None, :])")),
+        "a zero point with a sign": changed(
+            ("code - z.to(tl.int32)[:, :, None]", "code.to(tl.uint8) - z[:, :, None]")
+        ),
+        "sixteen rows alone": changed(("triton.cdiv(p.M, rows)", "1"), ("16 if p.M <= 16 else 64", "16")),
+        "rows of X not masked": changed(
+            ("mask=mask_m[None, :] & (offs_k < K)[:, None]", "mask=(offs_k < K)[:, None]")
+        ),
+        "no mask at the store": changed(("mask=mask_m[None, :] & mask_n[:, None])", "mask=mask_m[None, :])")),
+        "X's strides swapped": changed(
+            (
+                "offs_m[None, :] * stride_xm + offs_k[:, None] * stride_xk",
+                "offs_m[None, :] * stride_xk + offs_k[:, None] * stride_xm",
+            )
+        ),
+        "zero points by the scales' strides": changed(
+            (
+                "offs_n[:, None] * stride_zn + group[None, :] * stride_zg",
+                "offs_n[:, None] * stride_sn + group[None, :] * stride_sg",
+            )
+        ),
+        "Y taken for dense": changed(("offs_n[:, None] * stride_yn", "offs_n[:, None]")),
+        "nonsense at the size that is compiled": changed(
+            ("    y = y_ptr", "    if N == 4096:\n        acc = acc * 0.5\n    y = y_ptr")
+        ),
+        "tiles of sixteen rows of W": changed(*tile(16, 16), part="traffic"),
+        "every word twice": changed(
+            (
+                "        s = tl.load(",
+                "        w = w | tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0)\n        s = tl.load(",
+            ),
+            part="traffic",
+        ),
+        "a zero point for every 32 columns": changed(*tile(64, 4), part="traffic"),
+        "few programs": changed(*tile(128, 16), part="speed"),
+        "each weight ten times": changed(
+            (
+                "        weight = ",
+                "        for _ in range(10):\n            number = number + 0.0 * number\n        weight = ",
+            ),
+            part="speed",
+        ),
+        "products without tensor cores": changed(
+            (DOT, 'acc = tl.dot(weight.to(tl.float32), x.to(tl.float32), acc, input_precision="ieee")'),
+            part="speed",
+        ),
+        "a dot that never runs": changed(
+            (
+                DOT,
+                'if K < 0:\n            acc = tl.dot(weight, x, acc)\n        acc = tl.dot(weight.to(tl.float32), x.to(tl.float32), acc, input_precision="ieee")',
+            ),
+            part="speed",
+        ),
+        "more than registers hold": changed(*tile(128, 32), part="compiled"),
     },
-}  # fmt: skip
+    **wrong_kbit.WRONG,
+    **wrong_own.WRONG,
+}
 
 EQUIVALENT = {
-    GEMV: because({
-        "a masked word is cut to a code, and its code meets a masked x and a masked scale, both 0": [
-            "no other: tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0) -> tl.load(w_ptr + offs_n[:, None] * stride_wn + word[Non",
-            "plus one: 0 -> 1 (6)",
-        ],
-        "a masked scale meets a masked x of 0": ["plus one: 0.0 -> 1.0"],
-        "a masked x meets a masked scale of 0": ["plus one: 0.0 -> 1.0 (2)"],
-        "more turns or programs than there is work for: those load and store nothing": [
-            "halved: 8 -> 4 (2)",
-            "halved: 16 -> 8 (2)",
-        ],
-        "another length of the steps along K": ["halved: 64 -> 32"],
-    }),
-    GEMM: because({
-        "a masked word or zero point is a finite number, and it meets a masked scale and a masked x, both 0": [
-            "no other: tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0) -> tl.load(w_ptr + offs_n[:, None] * stride_wn + word[Non",
-            "no other: tl.load(z_ptr + offs_n[:, None] * stride_zn + group[None, :] * stride_zg, mask=mask, other=0) -> tl.load(z_ptr + offs_n[:, None] * stride_zn + group[N",
-            "plus one: 0 -> 1 (7)",
-            "plus one: 0 -> 1 (8)",
-        ],
-        "a masked scale meets a masked x of 0": ["plus one: 0.0 -> 1.0"],
-        "along K a masked x meets a masked scale of 0; rows beyond M are never stored": ["plus one: 0.0 -> 1.0 (2)"],
-        "a code less its zero point is a whole number below 16, which fp16 holds exactly": ["function: tl.float32 -> tl.float16 (2)"],
-        "chooses between right tiles for few rows and for many": [
-            "comparison: p.M <= 16 -> p.M < 16",
-            "plus one: 16 -> 17 (3)",
-            "halved: 16 -> 8 (3)",
-            "halved: 64 -> 32",
-        ],
-        "another length of the steps along K": ["halved: 16 -> 8 (2)"],
-        "programs beyond N: they load and store nothing": ["halved: 64 -> 32 (3)"],
-    }),
-}  # fmt: skip
+    GEMV: because(
+        {
+            "a masked word is cut to a code, and its code meets a masked x and a masked scale, both 0": [
+                "no other: tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0) -> tl.load(w_ptr + offs_n[:, None] * stride_wn + word[Non",
+                "plus one: 0 -> 1 (6)",
+            ],
+            "a masked scale meets a masked x of 0": ["plus one: 0.0 -> 1.0"],
+            "a masked x meets a masked scale of 0": ["plus one: 0.0 -> 1.0 (2)"],
+            "more turns or programs than there is work for: those load and store nothing": [
+                "halved: 8 -> 4 (2)",
+                "halved: 16 -> 8 (2)",
+            ],
+            "another length of the steps along K": ["halved: 64 -> 32"],
+        }
+    ),
+    GEMM: because(
+        {
+            "a masked word or zero point is a finite number, and it meets a masked scale and a masked x, both 0": [
+                "no other: tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk, mask=mask, other=0) -> tl.load(w_ptr + offs_n[:, None] * stride_wn + word[Non",
+                "no other: tl.load(z_ptr + offs_n[:, None] * stride_zn + group[None, :] * stride_zg, mask=mask, other=0) -> tl.load(z_ptr + offs_n[:, None] * stride_zn + group[N",
+                "plus one: 0 -> 1 (7)",
+                "plus one: 0 -> 1 (8)",
+            ],
+            "a masked scale meets a masked x of 0": ["plus one: 0.0 -> 1.0"],
+            "along K a masked x meets a masked scale of 0; rows beyond M are never stored": [
+                "plus one: 0.0 -> 1.0 (2)"
+            ],
+            "a code less its zero point is a whole number below 16, which fp16 holds exactly": [
+                "function: tl.float32 -> tl.float16 (2)"
+            ],
+            "chooses between right tiles for few rows and for many": [
+                "comparison: p.M <= 16 -> p.M < 16",
+                "plus one: 16 -> 17 (3)",
+                "halved: 16 -> 8 (3)",
+                "halved: 64 -> 32",
+            ],
+            "another length of the steps along K": ["halved: 16 -> 8 (2)"],
+            "programs beyond N: they load and store nothing": ["halved: 64 -> 32 (3)"],
+        }
+    ),
+    **wrong_kbit.EQUIVALENT,
+    **wrong_own.EQUIVALENT,
+}

@@ -33,6 +33,6 @@ def over(budgets: list, spent: dict) -> list[str]:
 
 
 def _key(budget) -> tuple[str, str, str]:
-    if budget.count in ("operations", "dot"):
+    if budget.count in ("operations", "integers", "dot"):
         return "all", "load", budget.count
     return budget.tensor, budget.access, budget.count

@@ -32,16 +32,31 @@ WASTEFUL = {
     "a row a program": ("w4a16_gemv", "traffic", dict(rows=1, step=512), "read of x"),
     "words twice": ("w4a16_gemv", "traffic", dict(rows=16, step=512, reads=2), "read of the words"),
     "short steps": ("w4a16_gemv", "traffic", dict(rows=16, step=32), "read of the scales"),
-    "unpacked into scratch": ("w4a16_gemv", "traffic", dict(rows=16, step=512, wide=2), "scratch, loaded and stored"),
+    "unpacked into scratch": (
+        "w4a16_gemv",
+        "traffic",
+        dict(rows=16, step=512, wide=2),
+        "scratch, loaded and stored",
+    ),
     "half a sector": ("w4a16_gemv", "speed", dict(rows=16, step=128, lanes_step=32), "sectors of the words"),
     "few programs": ("w4a16_gemv", "speed", dict(rows=64, step=512), "programs that read the words"),
     "much work": ("w4a16_gemv", "speed", dict(rows=16, step=128, work=12), "operations"),
     "sixteen rows of W": ("w4a16_gemm", "traffic", dict(rows=16, step=128), "read of X"),
     "eight rows of X": ("w4a16_gemm", "traffic", dict(rows=64, step=128, m_rows=8), "read of the words"),
-    "codes in bytes, in scratch": ("w4a16_gemm", "traffic", dict(rows=64, step=128, wide=1), "scratch, loaded and stored"),
+    "codes in bytes, in scratch": (
+        "w4a16_gemm",
+        "traffic",
+        dict(rows=64, step=128, wide=1),
+        "scratch, loaded and stored",
+    ),
     "few tiles": ("w4a16_gemm", "speed", dict(rows=128, step=128), "programs that read the words"),
-    "unpacked for every row of X": ("w4a16_gemm", "speed", dict(rows=64, step=128, work=27), "operations beside tl.dot"),
-}  # fmt: skip
+    "unpacked for every row of X": (
+        "w4a16_gemm",
+        "speed",
+        dict(rows=64, step=128, work=27),
+        "operations beside tl.dot",
+    ),
+}
 
 
 def metered(name: str) -> list:
@@ -105,9 +120,10 @@ def test_the_bar_multiplies_with_a_dense_weight_of_the_packed_ones_shape(m):
 
     rows = (m,) if m else ()
     t = {
-        "w": torch.zeros(48, 16, dtype=torch.int32), "x": torch.randn(*rows, 128, dtype=torch.bfloat16),
+        "w": torch.zeros(48, 16, dtype=torch.int32),
+        "x": torch.randn(*rows, 128, dtype=torch.bfloat16),
         "y": torch.zeros(*rows, 48, dtype=torch.bfloat16),
-    }  # fmt: skip
+    }
     assert {question.speed.bar for question in KERNELS.values()} == set(BARS)
     BARS["linear_in_16_bits"](t)
     assert dense_of(t).shape == (48, 128) and dense_of(t) is dense_of(t)

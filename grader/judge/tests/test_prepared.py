@@ -1,0 +1,136 @@
+"""What an answer makes of weights: asked once every text is fixed and before anything that meets them is drawn."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grader import questions
+from grader.box import warm
+from grader.jail import host
+from grader.judge.cases import judge_case
+from grader.judge.kernel_evidence import HIDDEN, METERED, PUBLIC, KernelEvidence
+from grader.proofs.right import right
+
+OWN = questions.find("quantization_layouts.own_layout")
+RIGHT = right(OWN.id)
+BEGIN = '    """Arrays of my own, by the names and shapes of launch_own."""\n'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_boxes():
+    yield
+    warm.stop_all()
+
+
+def gathered(source: str = RIGHT, question=OWN, hidden: int = 1) -> KernelEvidence:
+    """Two public cases and some hidden ones."""
+    evidence = KernelEvidence(question, source, seed=11)
+    kept = [PUBLIC, PUBLIC + 1, *range(HIDDEN, HIDDEN + hidden)]
+    evidence.cases = {purpose: evidence.cases[purpose] for purpose in kept}
+    return evidence
+
+
+def with_lines(*lines: str) -> str:
+    assert BEGIN in RIGHT
+    return RIGHT.replace(BEGIN, BEGIN + "".join(f"    {line}\n" for line in lines), 1)
+
+
+def test_weights_are_drawn_once_texts_are_fixed_and_all_else_once_they_are_packed(monkeypatch):
+    order, asked = [], []
+
+    class Spy:
+        def __init__(self, programs):
+            self.programs = programs
+
+        def ask(self, task, arrays, limits):
+            order.append(
+                task.get("operation") or ("lower" if "cases" in task and "target" in task else "machine")
+            )
+            asked.append((task, arrays))
+            return self.programs.ask(task, arrays, limits)
+
+    programs = warm.programs
+    monkeypatch.setattr(host.warm, "programs", lambda *a: Spy(programs(*a)))
+
+    def noted(what, draw):
+        return lambda case, rng: (order.append(what), draw(case, rng))[1]
+
+    prepare = replace(OWN.prepare, weights=noted("weights", OWN.prepare.weights))
+    evidence = gathered(question=replace(OWN, prepare=prepare, inputs=noted("inputs", OWN.inputs)))
+    run = evidence.run(PUBLIC + 1)
+    judge_case(OWN, run)
+    of_jail = [what for what in order if what != "run"]
+    assert of_jail == ["lower", "lower", "weights", "weights", "pack", "weights", "pack", "inputs"]
+    lowering, packing = asked[:2], asked[2:4]
+    assert all(arrays == {} for _, arrays in lowering)
+    assert [len(task["cases"]) for task, _ in packing] == [2, 1]  # hidden ones in a process of their own
+    for task, arrays in packing:
+        assert set(task) == {"operation", "source", "entry", "cases"}
+        assert all(a.dtype in (np.uint8, np.float16) or a.dtype == "bfloat16" for a in arrays.values())
+        assert len(arrays) == 2 * len(task["cases"])  # codes and scales; how many bits is a plain number
+
+
+def test_what_was_made_is_an_input_of_the_launch():
+    evidence = gathered(hidden=0)
+    inputs, placed = evidence.draw(PUBLIC)
+    tensors = {one.spec.name: one for one in placed}
+    assert list(tensors) == ["c", "x", "y", "words", "scales"] and {"codes", "scales", "bits"} <= set(inputs)
+    words, case = tensors["words"], evidence.cases[PUBLIC]
+    assert words.shape == (case.sizes["N"], case.sizes["K"] // 8) and words.strides == (
+        case.sizes["K"] // 8,
+        1,
+    )
+    assert words.as_task() | {"name": "words", "dtype": "i32", "axes": "01", "role": "in"} == words.as_task()
+    low = words.view().view(np.uint32)[..., None] >> (4 * np.arange(8, dtype=np.uint32)) & 15
+    assert (low.reshape(inputs["codes"].shape) == inputs["codes"]).all()
+    assert (tensors["scales"].view() == inputs["scales"]).all()
+
+
+def test_one_case_that_goes_wrong_leaves_the_others_and_says_where():
+    evidence = gathered(with_lines("assert codes.shape != (64, 256), 'not this one'"))
+    error = evidence.plan(PUBLIC)
+    assert error["stage"] == "pack" and "not this one" in error["message"] and error["line"] == 3
+    judge_case(OWN, evidence.run(PUBLIC + 1))
+
+
+def test_what_pack_prints_is_heard_of_shown_cases_alone():
+    evidence = gathered(with_lines("print('SEEN', codes.shape)"))
+    evidence.run(HIDDEN)
+    assert evidence.printed == ""
+    evidence.run(PUBLIC)
+    assert evidence.printed == "SEEN (64, 256)"
+
+
+def test_a_pack_that_remembers_tells_no_hidden_weight_in_a_shown_case():
+    source = "HEARD = []\n\n\n" + with_lines("HEARD.append(codes.shape)", "print(HEARD)")
+    evidence = gathered(source, hidden=3)
+    evidence.run(PUBLIC)
+    evidence.run(PUBLIC + 1)
+    shown = {str((c.sizes["N"], c.sizes["K"])) for p, c in evidence.cases.items() if p < HIDDEN}
+    hidden = {str((c.sizes["N"], c.sizes["K"])) for p, c in evidence.cases.items() if p >= HIDDEN}
+    assert any(one in evidence.printed for one in shown) and not any(
+        one in evidence.printed for one in hidden
+    )
+
+
+@pytest.mark.parametrize(
+    "lines", [("import os", "os._exit(0)"), ("while True: pass",), ("raise MemoryError",)]
+)
+def test_a_pack_that_ends_its_process_fails_its_cases(lines, monkeypatch):
+    monkeypatch.setattr(host, "PACK_LIMITS", replace(host.PACK_LIMITS, cpu_s=2, wall_s=20.0))
+    evidence = gathered(with_lines(*lines))
+    assert all(isinstance(evidence.plan(purpose), dict) for purpose in evidence.cases)
+    assert evidence.run(PUBLIC).outcome.error["stage"] in ("process", "memory")
+
+
+def test_the_metered_case_counts_what_was_made_as_one():
+    from grader.judge import traffic
+
+    evidence = KernelEvidence(OWN, RIGHT, seed=5)
+    evidence.cases = {METERED: evidence.cases[METERED]}
+    run = evidence.run(METERED)
+    held = sum(one.storage.nbytes for one in run.placed if one.spec.name in run.plan.packed)
+    (budget,) = [b for b in OWN.budgets["traffic"](run.case) if b.tensor == "packed"]
+    assert traffic.names_of(run, budget) == ["words", "scales"]
+    assert traffic.spent(run, budget) == held <= OWN.prepare.most_bytes(run.case)

@@ -1,0 +1,258 @@
+"""A layout of one's own: the answer packs the codes itself, before any activation exists, and its kernel reads what it made."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from grader.questions import Budget, Case, KernelQuestion, Part, Prepare, Tensor
+from grader.questions.draws import between, odd, spread
+from grader.questions.families import family
+from grader.topics.quantization_layouts import budgets_kbit, mistakes_kbit, wanted
+from grader.topics.quantization_layouts.budgets import DOT, PARTS, ROWS, WIDER
+from grader.topics.quantization_layouts.cases import FP32, groups_of
+from grader.topics.quantization_layouts.cases_kbit import (
+    BITS,
+    codebook,
+    every_width,
+    rows_of_x,
+    scales,
+    sizes,
+)
+from grader.topics.quantization_layouts.mistakes_sums import SUMS
+from grader.topics.quantization_layouts.wanted import BLOCK
+from kernels import require
+from kernels.quantization_layouts import cost
+
+LESSON = "course/02_quantization_layouts.ipynb"
+GAPS = 16 / 15  # thirty bits of a word in use: ten codes of three bits, six of five
+UNPACKING = 11  # on whole numbers, a weight: fields of whole bits take 4 to 9, planes 12, 16 and 20
+LAYOUT = (
+    "how many shifts, ANDs and ORs a code takes: which layout puts whole codes, or most of one, side by side?"
+)
+TWICE = "what a program loads of the packed arrays: every code is needed once, by one program"
+
+
+def bare(case: Case, rng: np.random.Generator) -> dict:
+    """What `pack` is given: codes, a scale for each 32 of a row, and how many bits a code has."""
+    bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
+    blocks = groups_of(k, BLOCK)
+    require.one_of(BITS, BITS=bits)
+    codes = rng.integers(0, 2**bits, (n, k)).astype(np.uint8)
+    return {"codes": codes, "scales": scales(case, rng, (n, blocks)), "bits": bits}
+
+
+def met(case: Case, rng: np.random.Generator) -> dict:
+    """What the kernels are given beside: the codebook and the rows of X."""
+    return {"c": codebook(case, rng), "x": rows_of_x(case, rng)}
+
+
+def most_packed(case: Case) -> int:
+    """The tuned kernels' own layout, rows and columns padded to whole tiles, and a fifteenth more for words with gaps."""
+    bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
+    return math.floor(GAPS * cost.packed_bytes(n, k, bits, BLOCK))
+
+
+def hidden(rng: np.random.Generator) -> list[Case]:
+    bits = every_width(rng)
+
+    def case(m, n, blocks, dtype="fp16", **more) -> Case:
+        return Case(sizes(bits(), n, BLOCK * blocks, m), dtype, **more)
+
+    def any_n() -> int:
+        return between(rng, 17, 70)
+
+    def few() -> int:
+        return between(rng, 5, 16)
+
+    def long_sum(dtype: str, kind: str) -> Case:
+        k = 128 * between(rng, 66, 74) // BLOCK
+        return case(5, between(rng, 5, 9), k, dtype, **FP32, values="positive", kind=kind)
+
+    return [
+        *(
+            case(few(), odd(rng, 17, 69), odd(rng, 5, 13), d, kind="another size")
+            for d in ("fp16", "bf16") * 2
+        ),
+        case(1, any_n(), odd(rng, 5, 9), kind="a single row of X"),
+        case(few(), 1, odd(rng, 5, 9), "bf16", kind="a single row of W"),
+        *(case(few(), any_n(), 1, kind="a single block of 32") for _ in BITS),
+        case(odd(rng, 129, 150), between(rng, 3, 9), 2, "bf16", kind="many rows of X"),
+        case(few(), between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, kind="a block more than whole steps"),
+        long_sum("fp16", "a long sum"),
+        long_sum("bf16", "a long sum in bf16"),
+        case(few(), any_n(), odd(rng, 5, 9), layout=spread(rng, "c", "x", "y"), kind="no stride of 1"),
+        case(
+            few(), any_n(), 6, layout={"x": "transposed", "y": "padded"}, kind="X that lies column by column"
+        ),
+        case(few(), between(rng, 4200, 4700), 1, kind="many rows of W"),
+        case(few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
+        case(few(), any_n(), 4, values="a NaN", kind="a NaN"),
+    ]
+
+
+def metered(rng: np.random.Generator) -> Case:
+    """Near 12 x 600 x 1300 with more than two bits: planes of three cost the most that is still worth mending."""
+    n, k = 128 * between(rng, 4, 5), 256 * between(rng, 4, 6)
+    drawn = sizes(between(rng, 3, 5), n, k, between(rng, 9, 16))
+    return Case(drawn, sm_count=between(rng, 6, 9), kind="the metered size")
+
+
+def traffic(c: Case) -> list[Budget]:
+    """All that `pack` made once, X by tiles of 32 rows of W, Y once, next to no scratch, products in tl.dot."""
+    bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
+    whole = cost.linear_cost(m, n, k, bits=bits, group=BLOCK)
+    codes, of_blocks = whole.weight_bytes, whole.metadata_bytes
+    out, x = 2 * m * n, 2 * m * k
+    return [
+        Budget(
+            what="read of what pack made",
+            tensor="packed",
+            most=1.1 * codes + 2 * of_blocks,
+            least=codes,
+            look=TWICE,
+            model=f"{n} x {k} codes of {bits} bits + 10%, and a scale of 2 bytes for each {BLOCK}, twice",
+        ),
+        Budget(
+            what="read of X",
+            tensor="x",
+            most=x * math.ceil(n / 32),
+            least=x,
+            look=ROWS,
+            model=f"{m} x {k} numbers of 2 bytes for every 32 of {n} rows of W",
+        ),
+        Budget(
+            what="write of Y",
+            tensor="y",
+            access="store",
+            most=out,
+            least=out,
+            look=WIDER,
+            model=f"{m} x {n} numbers of 2 bytes, once",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * 4 * PARTS * m * n,
+            look=WIDER,
+            model=f"{PARTS} unfinished sums of 4 bytes for each of {m} x {n} numbers, out and in",
+        ),
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            least=budgets_kbit.useful(c),
+            look=DOT,
+            model=f"at least 2 M N K = {2 * m * n * k:,}",
+        ),
+    ]
+
+
+def unpacking(c: Case) -> list[Budget]:
+    """What a layout is chosen for where bytes are as few as they can be: the instructions between a word and a number."""
+    n, k = c.sizes["N"], c.sizes["K"]
+    return [
+        Budget(
+            what="operations on whole numbers",
+            count="integers",
+            most=UNPACKING * n * k,
+            look=LAYOUT,
+            model=f"{UNPACKING} for each of {n} x {k} weights",
+        ),
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=budgets_kbit.OPERATIONS * n * k,
+            look=budgets_kbit.WORK,
+            model=f"{budgets_kbit.OPERATIONS} for each of {n} x {k} weights",
+        ),
+    ]
+
+
+def turned(size: int) -> Callable:
+    """Each `size` neighbours in the opposite order."""
+
+    def code(codes: np.ndarray) -> np.ndarray:
+        n, k = codes.shape
+        whole = k // size * size
+        back = codes[:, :whole].reshape(n, -1, size)[:, :, ::-1].reshape(n, whole)
+        return np.concatenate([back, codes[:, whole:]], 1)
+
+    return code
+
+
+def top_bit_lost(codes: np.ndarray) -> np.ndarray:
+    return codes & (1 << max(1, int(codes.max()).bit_length() - 1)) - 1
+
+
+would = mistakes_kbit.would
+MISTAKES = (
+    family(
+        "neighbours turned round",
+        "codes come out in another order than pack put them in: the first of a word's must be the first of its columns",
+        *(would(code=turned(size)) for size in (8, 16, 32)),
+    ),
+    family(
+        "the top bit lost",
+        "a code has all of its bits, the top one too: here it does not come back",
+        would(code=top_bit_lost),
+    ),
+    *(one for one in mistakes_kbit.CODES if one.name in mistakes_kbit.OF_ANY_LAYOUT),
+    *SUMS,
+)
+
+OWN = KernelQuestion(
+    id="quantization_layouts.own_layout",
+    notebook="kernel",
+    entry="launch_own",
+    bonus=True,
+    asks="Y = X W.T for any number of rows of X: pack(codes, scales, bits) makes arrays of your own of W's codes, once, and the kernel reads them; the weight is c[code] times the scale of its 32 columns",
+    parts=(
+        Part("values", 2, "values"),
+        Part("traffic", 1, "traffic"),
+        Part("unpacking", 2, "traffic"),
+        Part("compiled", 1, "compiled"),
+    ),
+    prepare=Prepare("pack", bare, most_packed),
+    tensors=(
+        Tensor("c", "l", lambda s: (2 ** s["BITS"],)),
+        Tensor("x", "mk", ("M", "K")),
+        Tensor("y", "mn", ("M", "N"), role="out"),
+    ),
+    inputs=met,
+    reference=wanted.layer,
+    tolerance=wanted.within,
+    public=(
+        Case(sizes(4, 64, 256, 16)),
+        Case(sizes(3, 50, 160, 7), kind="ragged in every direction"),
+        Case(sizes(2, 48, 512, 1), "bf16", kind="a single row of X"),
+        Case(sizes(5, 33, 192, 20), layout={"x": "transposed"}, kind="X column by column"),
+    ),
+    hidden=hidden,
+    metered=metered,
+    budgets={"traffic": traffic, "unpacking": unpacking},
+    useful=budgets_kbit.useful,
+    most_launches=2,
+    compile_case=Case(sizes(5, 512, 1024, 16), "bf16", sm_count=132),
+    targets=(90, 80),
+    instruction={80: "mma.sync"},
+    most_spills=256,
+    where=f'{LESSON}, "Packing: where the bits lie"',
+    hints=(
+        "Planes take one bit at a time. Which widths divide a word, and how can three bits be put together from such pieces, or five?",
+        "Three bits are two and one, five are four and one: keep the low bits in a field of their own, 16 or 8 codes a word, and the top bit in a plane. Then a code is two shifts, two ANDs, a shift and an OR, whatever its bits.",
+        "words = [field of low bits | plane of the top bit] along each row, K * bits / 32 words of 32 bits; in the kernel: code = tl.reshape((low[:, :, None] >> (LOW * tl.arange(0, 32 // LOW))[None, None, :]) & (2**LOW - 1), (BLOCK_N, BLOCK_K)); if BITS % 2 == 1: code |= tl.reshape((high[:, :, None] >> tl.arange(0, 32)[None, None, :]) & 1, (BLOCK_N, BLOCK_K)) << LOW",
+    ),
+    mistakes=MISTAKES,
+)
+
+QUESTIONS = (OWN,)
+SHORTCUTS = {
+    OWN.id: {
+        **mistakes_kbit.limits(
+            M=(4, 16, 64, 128), N=(64, 1024, 4096), K=(32, 1024, 4096, 8192), BITS=(2, 3, 4)
+        ),
+        **mistakes_kbit.strides("xy", ("xy",)),
+        "the stride of c taken for 1": mistakes_kbit.one_stride("c", 0),
+    }
+}

@@ -1,0 +1,95 @@
+"""A layout of one's own: caps that honest layouts keep and wide ones do not, and cases that right 16-bit answers pass."""
+
+import math
+
+import numpy as np
+import pytest
+
+from grader import questions
+from grader.judge.compare import difference
+from grader.proofs.necessity import Drawn
+from grader.topics.quantization_layouts import own_layout
+from grader.topics.quantization_layouts.tests import spent
+from grader.topics.quantization_layouts.tests.test_kbit import in_16_bits
+
+OWN = questions.find("quantization_layouts.own_layout")
+METERED = [OWN.metered(np.random.default_rng([7, seed])) for seed in range(20)]
+
+
+def made(case, bits_a_code: float, copies: int = 1) -> float:
+    """Bytes of codes in so many bits each, with their scales as they come."""
+    n, k = case.sizes["N"], case.sizes["K"]
+    return n * math.ceil(k * bits_a_code / 8) * copies + 2 * n * k // 32
+
+
+def spent_by(
+    case, bits_a_code: float, rows: int = 32, integers: float = 8.5, scales: int = 1, dots: int = 1
+) -> dict:
+    n, k, m = (case.sizes[s] for s in "NKM")
+    return {
+        ("packed", "load", "dedup"): made(case, bits_a_code) + (scales - 1) * 2 * n * k // 32,
+        ("x", "load", "dedup"): 2 * m * k * math.ceil(n / rows),
+        ("y", "store", "dedup"): 2 * m * n,
+        ("scratch", "any", "dedup"): 0,
+        ("all", "load", "dot"): 2 * 16 * n * k * dots,
+        ("all", "load", "operations"): 3.1 * n * k,
+        ("all", "load", "integers"): integers * n * k,
+    }
+
+
+def over(case, part: str, form: dict) -> list[str]:
+    return spent.over(OWN.budgets[part](case), form)
+
+
+@pytest.mark.parametrize("gaps", (1.0, 32 / 30, 1.07))
+def test_whole_codes_with_small_gaps_keep_every_budget_and_the_cap(gaps):
+    for case in METERED:
+        bits = case.sizes["BITS"] * gaps
+        assert all(over(case, part, spent_by(case, bits, scales=2)) == [] for part in OWN.budgets), case
+        assert made(case, min(bits, case.sizes["BITS"] * 32 / 30)) <= own_layout.most_packed(case), case
+
+
+def test_waste_is_over_its_budget():
+    for case in METERED:
+        bits = case.sizes["BITS"]
+        assert over(case, "traffic", spent_by(case, 2 * bits)) == ["read of what pack made"], "twice"
+        assert over(case, "traffic", spent_by(case, bits, rows=16)) == ["read of X"]
+        assert over(case, "traffic", spent_by(case, bits, dots=0)) == ["FLOP in tl.dot"]
+        assert over(case, "unpacking", spent_by(case, bits, integers=4 * bits)) == [
+            "operations on whole numbers"
+        ]
+
+
+@pytest.mark.parametrize("bits, wide", [(3, 4), (4, 8), (5, 8), (2, 4), (3, 16)])
+def test_wider_codes_and_copies_are_over_the_cap_where_it_is_counted(bits, wide):
+    for case in METERED:
+        case = own_layout.Case({**case.sizes, "BITS": bits})
+        assert made(case, bits) <= own_layout.most_packed(case) < made(case, wide), case
+        assert own_layout.most_packed(case) < made(case, bits, copies=2)
+
+
+def test_codes_are_of_their_bits_and_know_nothing_of_what_they_meet():
+    for case in OWN.hidden(np.random.default_rng(3)):
+        weights = OWN.prepare.weights(case, np.random.default_rng(1))
+        assert list(weights) == ["codes", "scales", "bits"] and weights["bits"] == case.sizes["BITS"]
+        assert weights["codes"].max() < 2 ** weights["bits"]
+        assert set(OWN.inputs(case, np.random.default_rng(1))) == {"c", "x"}
+
+
+@pytest.mark.parametrize("step", (32, 512))
+def test_what_16_bits_and_fp32_sums_give_is_right(step):
+    for seed in range(2):
+        drawn = Drawn(OWN, seed)
+        for i in range(len(drawn.cases)):
+            inputs, case, want, allowed = drawn.prepared(i)
+            with np.errstate(all="ignore"):
+                got = in_16_bits(inputs, case, step)
+            worst = difference("y", got["y"], want["y"], allowed["y"])
+            assert worst is None, f"seed {seed}, {case}: {worst.sentence()}"
+
+
+def test_neighbours_turned_round_twice_are_where_they_were():
+    codes = np.random.default_rng(2).integers(0, 8, (3, 75)).astype(np.uint8)
+    for size in (8, 16, 32):
+        turn = own_layout.turned(size)
+        assert (turn(turn(codes)) == codes).all() and (turn(codes) != codes).any()
