@@ -22,7 +22,7 @@ MOST_GRIDS = 24  # of one step
 MOST_STEPS = 4
 FACTORS = (2.0, 0.5, 4.0, 0.25)
 SMALLEST_BLOCK = 8  # a smaller constant is a switch or a count, and no side of a block
-WIDER = (2, 3, 4, 8, 16)  # programs along an axis on which there is one
+WIDER = (2, 3, 4, 8, 16)  # times as many programs along an axis
 
 
 def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
@@ -71,12 +71,18 @@ class Trial:
         return ""
 
     def of_constants(self) -> str:
-        """A constant, the same in every step, with which this case is right and every public one is."""
+        """The one other value of a constant with which this case is right, and every public one. Where several are right it
+        is no cause: a block large enough to end a loop after one turn hides what is wrong with the second."""
         known = dict.fromkeys(pair for step in self.run.plan.steps for pair in step.constexprs)
         changes = [(name, old, new) for name, value in known for old, new in others(value)]
-        for change, (texts, plan) in zip(changes, self.lowered(self.purpose, changes), strict=True):
-            if plan is not None and self.right(self.purpose, plan, texts) and self.public_too(change):
-                name, old, new = change
+        right = [
+            change
+            for change, (texts, plan) in zip(changes, self.lowered(self.purpose, changes), strict=True)
+            if plan is not None and self.right(self.purpose, plan, texts)
+        ]
+        for change in right:
+            name, old, new = change
+            if [one[:2] for one in right].count((name, old)) == 1 and self.public_too(change):
                 count = len(self.evidence.public)
                 which = f"all {count} public cases are" if count > 1 else "this case is"
                 return f"the constants in {self.entry}: with {name} = {new} in place of {old} {which} right"
@@ -136,7 +142,7 @@ def others(value: str) -> Iterator[tuple[int, int]]:
 
 def other_grids(grid: tuple[int, int, int], ids: list[int]) -> Iterator[tuple[int, int, int]]:
     """What may have been meant, the likeliest first: the same programs on the axes that the kernel asks for, then one
-    more or fewer along an axis, then several where there is one."""
+    more or fewer along an axis, then several times as many."""
     sizes = [size for size in grid if size > 1]
     moved = [on_axes(sizes, axes) for axes in product(ids, repeat=len(sizes))]
     split = [
@@ -146,7 +152,7 @@ def other_grids(grid: tuple[int, int, int], ids: list[int]) -> Iterator[tuple[in
         if len(sizes) == 1 and prod(grid) % rows == 0
     ]
     stepped = [along(grid, axis, grid[axis] + by) for axis in ids for by in (-1, 1) if grid[axis] + by > 0]
-    wider = [along(grid, axis, size) for axis in ids for size in WIDER if grid[axis] == 1]
+    wider = [along(grid, axis, grid[axis] * times) for axis in ids for times in WIDER]
     yield from (one for one in dict.fromkeys([*moved, *split, *stepped, *wider]) if one != tuple(grid))
 
 

@@ -37,7 +37,14 @@ def key(monkeypatch):
 
 
 CHANGES = {
-    "a point": (("topics/gemm_tiling/questions.py", 'Part("grouping", 2,', 'Part("grouping", 3,'), {GEMM}),
+    "a point": (
+        ("topics/gemm_tiling/questions.py", '"grouping",\n            2,', '"grouping",\n            3,'),
+        {GEMM},
+    ),
+    "a part's words in the lab": (
+        ("topics/gemm_tiling/questions.py", "C is stored exactly once", "C is stored once"),
+        set(),
+    ),
     "a hint": (
         ("topics/gemm_tiling/questions.py", "Start with one program a tile", "Begin with one program a tile"),
         set(),

@@ -12,6 +12,7 @@ GEMM, SCALED, NORM = (
     "gemm_tiling.block_scaled_gemm",
     "roofline.layernorm_gelu",
 )
+DECODE = "flash_attention.split_decode"
 SETTINGS, MINUS, OUTER, DOUBLED = (
     f"roofline.{name}" for name in ("tile_settings", "subtracted", "outer_difference", "doubled")
 )
@@ -49,6 +50,11 @@ IN_LAUNCH = {
         ("(p.N // 64,)", "(p.N // 64 + 1,)"),
         "with (1,) in place of (2,) this case is right",
     ),
+    "a batch forgotten": (
+        DECODE,
+        ('"grid": (rows,)', '"grid": (p.H,)'),
+        "with (16,) in place of (8,) this case is right",
+    ),
     "a step shorter than a scale reaches": (
         SCALED,
         ('"BLOCK_K": 128', '"BLOCK_K": 64'),
@@ -85,6 +91,13 @@ IN_THE_KERNEL = {
     "another tensor's strides": (
         MINUS,
         [("offs_m * stride_zm + offs_n * stride_zn", "offs_m * stride_xm + offs_n * stride_xm")],
+    ),
+    "a mask that does not move": (
+        GEMM,
+        [
+            ("mask_k = offs_k + k < K", "mask_k = offs_k < K"),
+            ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 64, 8"),
+        ],
     ),
     "another formula": (OUTER, [("a[:, None] - b[None, :]", "a[:, None] + b[None, :]")]),
     "a row further": (NORM, [("x_ptr + row * stride_xm", "x_ptr + (row + 1) * stride_xm")]),

@@ -78,6 +78,14 @@ def test_an_answer_that_is_no_function_is_explained():
         answer.of_object(3.0)
 
 
+def test_a_dict_of_many_keys_floods_no_message():
+    came = {
+        "dict": {f"a key that is long enough to fill a page, {i}": {"plain": None} for i in range(10_000)}
+    }
+    said = returned.compare(SimpleNamespace(atol=0, rtol=0), "f", came, {"a": 1.0}, {})
+    assert "and 9992 more" in said and len(said) < 600
+
+
 def test_layouts():
     assert strides((4, 6), "") == (6, 1)
     assert strides((4, 6), "transposed") == (1, 4)
