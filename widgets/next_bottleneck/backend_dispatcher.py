@@ -93,7 +93,7 @@ class Layout:
 
 
 LAYOUTS = {
-    True: Layout(720, 126, 286, 40, 456, (478, 546), 556, (24, 464), 430),
+    True: Layout(720, 126, 286, 40, 474, (492, 546), 556, (24, 464), 430),
     False: Layout(340, 190, 440, 56, 324, (206, 334), 26, (20, 320), 668),
 }
 
@@ -220,7 +220,7 @@ def _head_width(r: Result, name: str) -> float:
         text_width(_value(name, r.features[name]), "small", bold=True),
         22,
     )
-    return max(words) + 6  # neighbours never touch
+    return max(words) + 2  # neighbours never touch
 
 
 def _pitch(r: Result, at: Layout) -> float:

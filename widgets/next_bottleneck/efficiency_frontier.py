@@ -204,12 +204,13 @@ def _out_of_reach(r: Result, at: Box, to: Frontier) -> list[dict]:
     beyond = [(at.x, at.y), *to.line(at), to.full[1], (at.right, at.bottom), (at.x, at.bottom)]
     tip = f"out of reach of {who}: faster than memory and arithmetic allow, or more users than the {most} whose caches fit"
     side, on = ("end", "idle") if to.inside else ("start", "")
+    ground = "idle" if edge_at(to.full, at.right - 8) < at.bottom - 40 and at.w > 300 else "ground"
     return [
         path("beyond", beyond, "idle", tip, closed=True),
         *about("floor", path("edge", to.line(at), "hot", f"the frontier of {who}")),
         path("full", to.full, "limit", f"{most} users: their caches fill the memory"),
-        text("edge-name", at.right - 8, at.bottom - 26, "out of reach of", "ink", "small", "end", on="idle"),
-        text("edge-who", at.right - 8, at.bottom - 10, who, "ink", "small", "end", bold=True, on="idle"),
+        text("edge-name", at.right - 8, at.bottom - 24, "out of reach of", "ink", "small", "end", on=ground),
+        text("edge-who", at.right - 8, at.bottom - 8, who, "ink", "small", "end", bold=True, on="idle"),
         text("frontier-name", to.name_x, at.y + 34, "your frontier", "hot", "small", side, bold=True, on=on),
     ]
 
@@ -488,7 +489,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         warning=_warning(r),
         legend=(
             ("hot", f"your frontier: {_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"),
-            ("limit", f"dashed below: {r.most_users} users, whose caches fill the memory"),
+            (
+                "idle",
+                f"out of its reach; at the slanted edge {r.most_users} users fill the memory with their caches",
+            ),
         ),
     )
 

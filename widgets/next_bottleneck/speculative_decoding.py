@@ -401,7 +401,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             ("primary", "checking"),
             ("useful", "token kept, or best number"),
             ("dropped", "not reached"),
-            ("idle", "with the best number of guesses"),
+            ("idle", "grey line: with the best number of guesses"),
         ),
         formula=(
             (

@@ -297,7 +297,7 @@ def _request(r: Result, at: Box) -> list[dict]:
             per = held / r.mean_tokens
             place = linear(0, r.before.request_bytes / per, at.x, at.right)
             # off the bar, of which it would hide the part that it ends
-            beside, end = (top - 6 if at.x else top + 36), place(r.mean_tokens)
+            beside, end = (top - 6 if at.x else top + 34), place(r.mean_tokens)
             marks.append(line("mean-end", end, beside, end, top + 30, "axis"))
             pulled = handle("pull-mean", end, beside, "useful", drag(MEAN, "x", place))
         marks += [

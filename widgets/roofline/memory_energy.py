@@ -256,8 +256,7 @@ def _power(r: Result, at: Box) -> list[dict]:
             *about(
                 "hbm", rect(f"{id}-far", at.x, top + 2, x(far) - at.x, 24, "hot", f"from HBM: {_watts(far)}")
             ),
-            # beyond what the bar was, clear of its knob; the board's limit may pass behind
-            text(f"{id}-watts", x(r.before_w) + 20, top + 19, _watts(far + near), bold=True, on="ground"),
+            text(f"{id}-watts", _watts_x(r, x), top + 19, _watts(far + near), bold=True),
         ]
         if near > 0:
             tip = f"from {r.near}: {_watts(near)}"
@@ -276,6 +275,12 @@ def _power(r: Result, at: Box) -> list[dict]:
         )
     )
     return marks + _fleet(r, at, top + (52 if wide else 54))
+
+
+def _watts_x(r: Result, x: Scale) -> float:
+    """Beside what the bar was, clear of its knob and of the board's limit."""
+    start, board = x(r.before_w) + 20, x(BOARD_W)
+    return board + 8 if start - 4 < board < start + 56 else start
 
 
 def _saved(r: Result, x: Scale, top: float) -> list[dict]:

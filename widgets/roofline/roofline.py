@@ -274,6 +274,7 @@ def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
             size,
             "end" if crosses else "start",
             bold=True,
+            on="ground",
         ),
     ]
     stops = {2**k: X(p.flop_per_byte) for k, p in enumerate(r.trail)}

@@ -1,10 +1,11 @@
 """What is true of every scene, as functions that say what is wrong: for the tests of all simulators."""
 
 import math
+import re
 from collections.abc import Iterator
 
 from widgets.declare import Declaration
-from widgets.scene import ROLES, TERM, Scene, extent
+from widgets.scene import HATCHED, ROLES, TERM, Scene, extent
 
 SLACK = 2  # units; text widths are estimates
 
@@ -70,6 +71,114 @@ def covered(scene: Scene) -> list[str]:
     return found
 
 
+def _segments(mark: dict) -> list[tuple]:
+    """The straight pieces of a line or an open path."""
+    if mark["t"] == "line":
+        return [(mark["x"], mark["y"], mark["x2"], mark["y2"])]
+    if mark["t"] != "path" or mark.get("closed"):
+        return []
+    points = list(zip(mark["p"][::2], mark["p"][1::2], strict=True))
+    return [(*a, *b) for a, b in zip(points, points[1:], strict=False)]
+
+
+def _meets(piece: tuple, box: tuple) -> bool:
+    """Whether a straight piece runs through a box, its outermost SLACK left out, for more than SLACK."""
+    x1, y1, x2, y2 = piece
+    left, top, right, low = box[0] + SLACK, box[1] + SLACK, box[2] - SLACK, box[3] - SLACK
+    start, end = 0.0, 1.0
+    for way, room in ((x1 - x2, x1 - left), (x2 - x1, right - x1), (y1 - y2, y1 - top), (y2 - y1, low - y1)):
+        if way == 0:
+            if room < 0:
+                return False
+        elif way < 0:
+            start = max(start, room / way)
+        else:
+            end = min(end, room / way)
+    return (end - start) * math.hypot(x2 - x1, y2 - y1) > SLACK
+
+
+def struck(scene: Scene) -> list[str]:
+    """Texts with a line through them: a line passes behind a plate (on="ground", or a fill under the words), or beside."""
+    found = []
+    for i, one in enumerate(scene.marks):
+        if one["t"] != "text" or not one["s"]:
+            continue
+        box = extent(one)
+        for k, other in enumerate(scene.marks):
+            if other["role"] == "grid" or not any(_meets(piece, box) for piece in _segments(other)):
+                continue
+            between = scene.marks[k + 1 : i] if k < i else ()
+            if not any(mark["t"] == "rect" and _holds(extent(mark), box) for mark in between):
+                found.append(f"{other['id']} through {one['id']} {one['s']!r}")
+    return found
+
+
+def _holds(outer: tuple, box: tuple) -> bool:
+    return (
+        outer[0] - 1 <= box[0]
+        and outer[1] - 3 <= box[1]
+        and outer[2] + 1 >= box[2]
+        and outer[3] + 3 >= box[3]
+    )
+
+
+def hidden(scene: Scene) -> list[str]:
+    """Texts under a fill or a dot that is drawn after them."""
+    found = []
+    for i, one in enumerate(scene.marks):
+        if one["t"] != "text" or not one["s"]:
+            continue
+        left, top, right, low = extent(one)
+        for other in scene.marks[i + 1 :]:
+            if other["t"] == "circle":
+                x, y = min(max(other["x"], left), right), min(max(other["y"], top), low)
+                over = math.hypot(x - other["x"], y - other["y"]) < other["r"] - SLACK
+            elif other["t"] in ("rect", "grid"):
+                a, b, c, d = extent(other)
+                over = min(right, c) - max(left, a) > SLACK and min(low, d) - max(top, b) > SLACK
+            else:
+                continue
+            found += [f"{other['id']} over {one['id']} {one['s']!r}"] * over
+    return found
+
+
+def smothered(scene: Scene) -> list[str]:
+    """Hatched boxes that the plate under a name leaves no more than a third of."""
+    found = []
+    for i, plate in enumerate(scene.marks):
+        if not plate["id"].endswith("-plate"):
+            continue
+        left, top, right, low = extent(plate)
+        for box in scene.marks[:i]:
+            if box["t"] == "rect" and box["role"] in HATCHED and box["w"] * box["h"]:
+                a, b, c, d = extent(box)
+                wide, high = min(right, c) - max(left, a), min(low, d) - max(top, b)
+                if wide > 0 and high > 0 and wide * high > 2 / 3 * box["w"] * box["h"]:
+                    found.append(f"{plate['id']} on {box['id']}")
+    return found
+
+
+# "1 guesses"; a verb after the number is no plural, and neither is a number before a unit
+ONE_OF_MANY = re.compile(
+    r"(?<![\d.,×−-])\b1[ \u202f](?!(?:guess|class|pass|loss|is|as|its|has|was|this|takes|brings|draws|chooses|yields|pays"
+    r"|saves|holds|runs|hides|costs|ms|µs|ns|s)\b)([a-z-]+s)\b"
+)
+NONE_OF_MANY = re.compile(r"(?<![\d.,])\b0 (?:homes|place)\b")
+
+
+def _words(scene: Scene) -> Iterator[str]:
+    for mark in scene.marks:
+        yield mark.get("s", "")
+        yield mark.get("tip", "")
+    yield from (scene.summary, scene.takeaway, scene.caption, scene.warning)
+    yield from (f"{one.text} {one.label}" for one in scene.figures)
+
+
+def misnumbered(scene: Scene) -> list[str]:
+    """Words that say one of a thing as if there were several."""
+    return [words for words in _words(scene) if ONE_OF_MANY.search(words) or NONE_OF_MANY.search(words)]
+
+
 def numbers(value) -> Iterator[float]:
     """Every number of a result, at any depth."""
     if isinstance(value, bool):
@@ -131,6 +240,10 @@ def problems(scene: Scene, known: set[float]) -> list[str]:
     wrong += [f"outside the box: {name}" for name in outside(scene)]
     wrong += [f"texts overlap: {pair}" for pair in overlaps(scene)]
     wrong += [f"a knob covers: {pair}" for pair in covered(scene)]
+    wrong += [f"a line runs through words: {pair}" for pair in struck(scene)]
+    wrong += [f"a fill lies on words: {pair}" for pair in hidden(scene)]
+    wrong += [f"a plate hides what it stands on: {pair}" for pair in smothered(scene)]
+    wrong += [f"one is said as several: {words!r}" for words in misnumbered(scene)]
     wrong += [f"not in the summary: {f.label} {f.text}" for f in scene.figures if f.text not in scene.summary]
     wrong += [f"not in the result: {entry}" for entry in not_in_result(scene, known)]
     if not 2 <= len(scene.figures) <= 4:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets import charts, scene, units
+from widgets.tests import rules
 
 FINITE = st.floats(-1e12, 1e12)
 
@@ -124,3 +125,42 @@ def test_a_grid_counts_its_cells():
 )
 def test_a_measurement_names_the_difference(measured, words):
     assert words in scene.beside_model("time", measured, 1.0, units.seconds)
+
+
+def test_words_on_a_line_have_a_plate_of_their_own():
+    rule = scene.line("rule", 0, 26, 300, 26, "limit")
+    one, other = (scene.text(f"t{i}", 40 + 100 * i, 30, "here", on="ground") for i in range(2))
+    made = scene.plated([rule, one, other])
+    assert [m["id"] for m in made] == ["rule", "t0-plate", "t0", "t1-plate", "t1"]
+    assert made[1]["x"] + made[1]["w"] < made[3]["x"], "far words do not share it"
+
+
+BAR = scene.rect("bar", 0, 0, 30, 20, "waste")
+WORDS = scene.text("words", 10, 20, "5 guesses")
+
+
+@pytest.mark.parametrize(
+    "rule, marks",
+    [
+        ("struck", [scene.line("rule", 30, 0, 30, 40, "limit"), WORDS]),
+        ("struck", [WORDS, scene.path("curve", [(0, 0), (60, 34)], "primary")]),
+        ("hidden", [WORDS, scene.rect("tile", 0, 8, 30, 30, "now")]),
+        ("hidden", [WORDS, scene.circle("dot", 20, 16, 6, "hot")]),
+        ("smothered", scene.plated([BAR, scene.text("z1", 2, 14, "Z1", on="waste")])),
+    ],
+)
+def test_the_rules_see_what_spoils_a_word_or_a_box(rule, marks):
+    shown = scene.Scene("All.", "Keep.", marks, (), scene.table(("a",), [("b",)]))
+    assert getattr(rules, rule)(shown)
+    clear = scene.Scene("All.", "Keep.", [BAR, scene.text("far", 100, 200, "5 guesses")], (), shown.table)
+    assert not getattr(rules, rule)(clear)
+
+
+@pytest.mark.parametrize(
+    "words, wrong",
+    [("1 guesses are best", True), ("All 1 kernels", True), ("as much as 0 homes", True), ("1 guess is best", False),
+     ("31 GPUs", False), ("2.1 tokens", False), ("1 ms", False), ("Tile 1 brings 5", False), ("10 of 1,001 rows", False)],
+)  # fmt: skip
+def test_one_is_not_several(words, wrong):
+    shown = scene.Scene(f"{words}.", "Keep.", [], (), scene.table(("a",), [("b",)]))
+    assert bool(rules.misnumbered(shown)) == wrong

@@ -132,8 +132,8 @@ def test_the_knob_never_stands_on_the_experts_name(share, width):
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_every_fill_has_its_name_in_the_key_or_in_the_picture(width):
     """A phone's bars are too narrow for "waits"."""
-    for given in LOAD.presets.values():
-        scene = LOAD.scene(LOAD.run(**LOAD.inputs(given)), width=width)
+    for state in LOAD.presets.values():
+        scene = LOAD.scene(LOAD.run(**LOAD.inputs(state)), width=width)
         fills = {m["role"] for m in scene.marks if m["t"] == "rect" and m["role"] != "ground"}
         assert fills <= {role for role, _ in scene.legend}
 

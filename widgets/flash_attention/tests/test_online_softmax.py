@@ -125,12 +125,12 @@ def test_the_outputs_number_stands_off_its_way_and_off_the_whole_rows_line(input
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_this_tile_s_scores_all_have_their_number(width):
-    for given in ({}, {"order": "falling"}, {"order": "rising", "tile": 1}, {"tile": 2}):
-        r = run(**given)
+    for state in ({}, {"order": "falling"}, {"order": "rising", "tile": 1}, {"tile": 2}):
+        r = run(**state)
         for step, scene in enumerate(ONLINE.scenes(r, width=width)):
             named = {m["id"] for m in scene.marks if m["t"] == "text"}
             for key in range(step * r.tile, (step + 1) * r.tile):
-                assert f"score-{key}-name" in named, (given, step, key)
+                assert f"score-{key}-name" in named, (state, step, key)
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -150,6 +150,6 @@ def test_the_sum_is_a_bar_of_what_is_kept_and_what_this_tile_adds(width):
 
 
 def test_the_first_tile_has_no_factor():
-    for given in ({}, {"tile": 16}):
-        first = ONLINE.scenes(run(**given))[0]
+    for state in ({}, {"tile": 16}):
+        first = ONLINE.scenes(run(**state))[0]
         assert "0.000" not in {one.text for one in first.figures} and "nothing came before" in first.summary

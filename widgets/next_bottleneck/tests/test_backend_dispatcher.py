@@ -154,6 +154,6 @@ def test_where_nothing_runs_none_has_a_place():
 
 
 def test_what_cannot_do_the_job_is_not_called_faster():
-    for given in DISPATCHER.presets.values():
-        scene = DISPATCHER.scenes(DISPATCHER.run(**DISPATCHER.inputs(given)))[0]
+    for state in DISPATCHER.presets.values():
+        scene = DISPATCHER.scenes(DISPATCHER.run(**DISPATCHER.inputs(state)))[0]
         assert not any("faster" in one.label for one in scene.figures) and "faster" not in scene.summary

@@ -117,10 +117,10 @@ def test_what_was_reported_of_b_is_named_beside_its_dot(preset, width):
 
 
 def test_the_edge_says_whose_it_is_and_no_sentence_contradicts_itself():
-    for given in (*FRONTIER.presets.values(), {"gpus": 16}):
-        r = FRONTIER.run(**FRONTIER.inputs(given))
+    for state in (*FRONTIER.presets.values(), {"gpus": 16}):
+        r = FRONTIER.run(**FRONTIER.inputs(state))
         scene = FRONTIER.scene(r)
         assert next(m["s"] for m in scene.marks if m["id"] == "frontier-name") == "your frontier"
         keys = dict(scene.legend)
-        assert str(r.yours.gpus) in keys["hot"] and str(r.most_users) in keys["limit"]
+        assert str(r.yours.gpus) in keys["hot"] and str(r.most_users) in keys["idle"]
         assert "yours is." not in scene.takeaway

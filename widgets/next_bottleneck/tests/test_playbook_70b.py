@@ -102,8 +102,8 @@ def test_each_preset_opens_at_the_round_that_it_changes():
 
 
 def test_red_says_that_arithmetic_is_slower_than_the_report_and_nothing_else():
-    for given in (*PLAYBOOK.presets.values(), {"gemm_cut": 90, "attention_cut": 90}):
-        r = playbook(**given)
+    for state in (*PLAYBOOK.presets.values(), {"gemm_cut": 90, "attention_cut": 90}):
+        r = playbook(**state)
         marks = {m["id"]: m for m in PLAYBOOK.scenes(r)[0].marks}
         for i, one in enumerate(r.rounds):
             assert (marks[f"round{i}-a-ms"]["role"] == "hot") == (one.ratio > 1.04)

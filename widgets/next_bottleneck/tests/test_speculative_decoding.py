@@ -119,12 +119,12 @@ def test_until_where_guessing_pays_with_the_best_count_is_drawn_too():
     )
     marks = {m["id"]: m for m in GUESSING.scenes(r)[-1].marks}
     assert len(marks["best-gain"]["p"]) == 2 * len(r.best_at_batch)
-    assert ("idle", "with the best number of guesses") in GUESSING.scenes(r)[-1].legend
+    assert ("idle", "grey line: with the best number of guesses") in GUESSING.scenes(r)[-1].legend
 
 
 def test_one_guess_is_one():
-    for given in ({"batch": 64}, {"drafts": 1}, {"drafts": 1, "batch": 256}, {"acceptance": 0.0}):
-        scene = GUESSING.scenes(guessing(**given))[-1]
+    for state in ({"batch": 64}, {"drafts": 1}, {"drafts": 1, "batch": 256}, {"acceptance": 0.0}):
+        scene = GUESSING.scenes(guessing(**state))[-1]
         words = [scene.summary, scene.takeaway, scene.warning]
         words += [f"{one.text} {one.label}" for one in scene.figures]
         words += [m.get("s", "") + m.get("tip", "") for m in scene.marks]

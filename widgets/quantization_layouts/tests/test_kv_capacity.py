@@ -114,5 +114,5 @@ def test_one_gpu_is_one_and_a_gain_from_nothing_is_said():
 def test_the_mean_s_knob_hides_nothing_of_what_it_measures(tokens, width):
     marks = {m["id"]: m for m in KV.scene(capacity(tokens=tokens), width=width).marks}
     bar, knob = marks["r-before-held"], marks["pull-mean"]
-    assert knob["y"] + 9 <= bar["y"] + 8 or knob["y"] - 9 >= bar["y"] + bar["h"] - 4
+    assert knob["y"] + 9 <= bar["y"] + 8 or knob["y"] - 9 >= bar["y"] + bar["h"] - 6
     assert marks["mean-end"]["x"] == knob["x"] == pytest.approx(bar["x"] + bar["w"], abs=0.02)

@@ -123,4 +123,4 @@ def test_watts_stand_beside_their_bar(moved, width):
     marks = drawn(width, moved_percent=moved)
     end = marks["before-far"]["x"] + marks["before-far"]["w"]
     for id in ("before-watts", "after-watts"):
-        assert 0 < marks[id]["x"] - end < 30
+        assert 0 < marks[id]["x"] - end < 90
