@@ -94,7 +94,7 @@ EXPERTS = KernelQuestion(
     budgets={"traffic": budgets.traffic, "flow": budgets.flow},
     useful=budgets.useful,
     most_launches=2,
-    compile_case=to_experts(4, 256, 1024, [16, 0, 5, 40, 0, 1, 16, 2], "bf16", sm_count=132),
+    compile_case=to_experts(4, 256, 512, [16, 0, 5, 40, 0, 1, 16, 2], "bf16", sm_count=132),
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,

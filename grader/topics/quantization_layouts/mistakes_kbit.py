@@ -180,6 +180,7 @@ EXPERTS = (
     family(
         "the first expert for all",
         "every expert has a weight of its own: where does stride_we come in?",
+        would(code=first_for_all),
         would(of_expert=first_for_all),
     ),
     family(

@@ -101,7 +101,7 @@ def of_codes(last_scale: str, y: str, compiled_n: int) -> dict:
         "more than registers hold": changed(*tile(128, 8), part="compiled"),
         "tiles of sixteen rows of W": changed(*tile(16, 8), part="traffic"),
         "half a sector at a time": changed(*tile(32, 4), part="flow"),
-        "few programs": changed(*tile(256, 8), part="flow"),
+        "few programs": changed(*tile(256, 8), ('"num_warps": 4', '"num_warps": 16'), part="flow"),
         "products without tensor cores": changed((DOT, DOT_IN_FP32), part="flow"),
     }
 
@@ -188,4 +188,24 @@ WRONG = {
     },
 }
 
-EQUIVALENT: dict = {KBIT: because({}), EXPERTS: because({})}
+EQUIVALENT = {
+    KBIT: because(
+        {
+            "a masked word is any code, which the codebook holds; its level meets a masked scale and a masked x, both 0": [
+                "no other: tl.load(at_w + b * stride_wb, mask=mask, other=0) -> tl.load(at_w + b * stride_wb, mask=mask)",
+                "plus one: 0 -> 1 (8)",
+            ],
+            "a masked scale meets a masked x of 0": ["plus one: 0.0 -> 1.0"],
+            "along K a masked x meets a masked scale of 0; rows beyond M are never stored": [
+                "plus one: 0.0 -> 1.0 (2)"
+            ],
+            "& True keeps the lowest bit, as & 1 does": [
+                "right side dropped: plane[:, :, None] >> column[None, None, :] & 1 -> plane[:, :, None] >> column[None, None, :] & True"
+            ],
+            "a level is at most 1 and has at most eleven bits, which fp16 holds down to its smallest steps": [
+                "function: tl.float32 -> tl.float16 (2)"
+            ],
+        }
+    ),
+    EXPERTS: because({}),
+}
