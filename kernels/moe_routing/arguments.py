@@ -7,7 +7,7 @@ import torch
 from kernels.moe_routing.rules import Rule
 
 DTYPES = (torch.bfloat16, torch.float16)
-TILES = (1, 16, 32, 64, 128)  # rows
+TILES = (1, 16, 32, 64, 128, 192)  # rows; 192 for the copy engine alone
 MOST_EXPERTS = 512  # a block's logits stay in registers
 
 

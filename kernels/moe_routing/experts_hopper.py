@@ -1,8 +1,9 @@
-"""Grouped GEMM on Hopper: a warp keeps a ring of tiles full, two warpgroups multiply, and no tile waits for another's end.
+"""Grouped GEMM on Hopper: a warp keeps a ring of tiles full, warpgroups multiply, and no tile waits for another's end.
 
-The grid is persistent and knows from the routing's own tables how many tiles there are. A tile is 128 rows of one expert
-times 256 rows of its weights: 128 of gate and the same 128 of up, so that one wide product holds both, or 256 of down.
-Each warpgroup owns 64 of the rows, and only lets the ring turn where none of these is real. The producer runs on into the
+The grid is persistent and knows from the routing's own tables how many tiles there are. A tile is 128 or 192 rows of one
+expert times 256 rows of its weights: 128 of gate and the same 128 of up, so that one wide product holds both, or 256 of
+down. Each warpgroup owns 64 of the rows, and only lets the ring turn where none of these is real, so that rows are padded
+to 64 as far as time goes; where most experts fit in 192, their weights pass by once. The producer runs on into the
 next tile, of another expert perhaps, while SiLU(gate) x up is still being stored: the weights never stop streaming, which
 is what few tokens need, and the tensor cores never wait, which is what many need.
 """
@@ -26,12 +27,11 @@ from kernels.moe_routing.routed import Routed
 ROWS = gl.constexpr(64)  # of a warpgroup
 HALF = gl.constexpr(128)  # rows of weights fetched at a time
 SLICE = gl.constexpr(64)  # columns stored at a time
-CONSUMERS = gl.constexpr(2)
-TILE = 128
 
 
 @dataclass(frozen=True)
 class Config:
+    consumers: int = 2  # warpgroups that multiply, 64 rows each: 2 or 3
     block_k: int = 64
     stages: int = 4
     buffers: int = 2  # slices on their way out, of each warpgroup
@@ -70,19 +70,20 @@ def store(y_desc, buffers, y, row, column, WHICH: gl.constexpr, BUFFERS: gl.cons
 
 
 @gluon.jit
-def _produce(descs, rings, tables, sizes, GATED: gl.constexpr, GROUP: gl.constexpr):
+def _produce(descs, rings, tables, sizes, CONSUMERS: gl.constexpr, GATED: gl.constexpr, GROUP: gl.constexpr):
     x_desc, w_desc = descs
     x_ring, w_ring, full, empty = rings
     tile_expert_ptr, tile_rows_ptr = tables
     tiles_m, tiles_n, steps, outputs = sizes
     STAGES: gl.constexpr = w_ring.shape[0]
     BLOCK_K: gl.constexpr = w_ring.shape[2]
-    BYTES: gl.constexpr = CONSUMERS * x_desc.block_type.nbytes + 2 * w_desc.block_type.nbytes
+    X_BYTES: gl.constexpr = x_desc.block_type.nbytes
+    W_BYTES: gl.constexpr = 2 * w_desc.block_type.nbytes
     count = 0
     for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
         tile, tile_n = tile_of(t, tiles_m, tiles_n, GROUP)
         expert = gl.load(tile_expert_ptr + tile)
-        both = gl.load(tile_rows_ptr + tile) > ROWS
+        rows = gl.load(tile_rows_ptr + tile)
         if GATED:
             first = expert * 2 * outputs + tile_n * HALF
             second = first + outputs
@@ -94,15 +95,18 @@ def _produce(descs, rings, tables, sizes, GATED: gl.constexpr, GROUP: gl.constex
             k = step * BLOCK_K
             mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
             ready = full.index(stage)
-            mbarrier.expect(ready, BYTES, pred=both)
-            mbarrier.expect(ready, BYTES - x_desc.block_type.nbytes, pred=not both)
+            for i in gl.static_range(CONSUMERS):
+                just = rows > i * ROWS  # i + 1 warpgroups have real rows
+                if i + 1 < CONSUMERS:
+                    just = just & (rows <= (i + 1) * ROWS)
+                mbarrier.expect(ready, W_BYTES + (i + 1) * X_BYTES, pred=just)
             w = w_ring.index(stage)
             tma.async_copy_global_to_shared(w_desc, [first, k], ready, w.slice(0, HALF))
             tma.async_copy_global_to_shared(w_desc, [second, k], ready, w.slice(HALF, HALF))
-            row = tile * CONSUMERS * ROWS
-            tma.async_copy_global_to_shared(x_desc, [row, k], ready, x_ring.index(stage * CONSUMERS))
-            other = x_ring.index(stage * CONSUMERS + 1)
-            tma.async_copy_global_to_shared(x_desc, [row + ROWS, k], ready, other, pred=both)
+            for i in gl.static_range(CONSUMERS):
+                row = (tile * CONSUMERS + i) * ROWS
+                x = x_ring.index(stage * CONSUMERS + i)
+                tma.async_copy_global_to_shared(x_desc, [row, k], ready, x, pred=rows > i * ROWS)
             count += 1
 
 
@@ -114,6 +118,7 @@ def _consume(
     tables,
     sizes,
     WHICH: gl.constexpr,
+    CONSUMERS: gl.constexpr,
     GATED: gl.constexpr,
     BUFFERS: gl.constexpr,
     GROUP: gl.constexpr,
@@ -122,7 +127,8 @@ def _consume(
     tile_expert_ptr, tile_rows_ptr = tables
     tiles_m, tiles_n, steps, outputs = sizes
     STAGES: gl.constexpr = w_ring.shape[0]
-    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 2 * HALF, 16])
+    WIDTH: gl.constexpr = HALF if CONSUMERS == 3 else 2 * HALF  # three warpgroups have fewer registers each
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, WIDTH, 16])
     count = 0
     for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
         tile, tile_n = tile_of(t, tiles_m, tiles_n, GROUP)
@@ -163,6 +169,7 @@ def experts_hopper_kernel(
     tile_rows_ptr,
     N,
     K,
+    CONSUMERS: gl.constexpr,
     GATED: gl.constexpr,
     GROUP: gl.constexpr,
     STAGES: gl.constexpr,
@@ -187,17 +194,30 @@ def experts_hopper_kernel(
     tables = (tile_expert_ptr, tile_rows_ptr)
     tiles_m = gl.load(offsets_end_ptr) // (ROWS * CONSUMERS)
     sizes = (tiles_m, gl.cdiv(N, COLUMNS), gl.cdiv(K, BLOCK_K), N)
-    gl.warp_specialize(
-        [
-            (_consume, (y_desc, buffers, rings, tables, sizes, 0, GATED, BUFFERS, GROUP)),
-            (_consume, (y_desc, buffers, rings, tables, sizes, 1, GATED, BUFFERS, GROUP)),
-            (_produce, ((x_desc, w_desc), rings, tables, sizes, GATED, GROUP)),
-        ],
-        [4, 1],
-        [240, 24],
-    )
+    if CONSUMERS == 2:
+        gl.warp_specialize(
+            [
+                (_consume, (y_desc, buffers, rings, tables, sizes, 0, CONSUMERS, GATED, BUFFERS, GROUP)),
+                (_consume, (y_desc, buffers, rings, tables, sizes, 1, CONSUMERS, GATED, BUFFERS, GROUP)),
+                (_produce, ((x_desc, w_desc), rings, tables, sizes, CONSUMERS, GATED, GROUP)),
+            ],
+            [4, 1],
+            [240, 24],
+        )
+    else:
+        gl.warp_specialize(
+            [
+                (_consume, (y_desc, buffers, rings, tables, sizes, 0, CONSUMERS, GATED, BUFFERS, GROUP)),
+                (_consume, (y_desc, buffers, rings, tables, sizes, 1, CONSUMERS, GATED, BUFFERS, GROUP)),
+                (_consume, (y_desc, buffers, rings, tables, sizes, 2, CONSUMERS, GATED, BUFFERS, GROUP)),
+                (_produce, ((x_desc, w_desc), rings, tables, sizes, CONSUMERS, GATED, GROUP)),
+            ],
+            [4, 4, 1],
+            [160, 160, 24],
+        )
 
 
+CONFIGS = {128: Config(), 192: Config(consumers=3, stages=3)}  # by rows of a tile
 _GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 
@@ -207,8 +227,8 @@ def _descriptor(matrix, block):
 
 
 def launch(rows, weight, found: Routed, out, gated: bool, programs: int, config: Config | None = None):
-    """out = SiLU(rows @ gate.T) * (rows @ up.T), or rows @ weight.T, by tiles of 128 rows; padding gets anything."""
-    c = config or Config()
+    """out = SiLU(rows @ gate.T) * (rows @ up.T), or rows @ weight.T; padding gets anything."""
+    c = config or CONFIGS[found.tile]
     n, k = out.shape[1], rows.shape[1]
     experts_hopper_kernel[(programs,)](
         _descriptor(rows, [ROWS.value, c.block_k]),
@@ -219,6 +239,7 @@ def launch(rows, weight, found: Routed, out, gated: bool, programs: int, config:
         found.tile_rows,
         n,
         k,
+        CONSUMERS=c.consumers,
         GATED=gated,
         GROUP=c.group,
         STAGES=c.stages,

@@ -32,26 +32,38 @@ def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=No
     check_layer(x, router, experts, rule, bias, out)
     if out is None:
         out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    tokens, picks = x.shape[0], rule.top_k + experts.shared
+    tokens = x.shape[0]
     if not tokens:
         return out
     wanted = {"bias": bias, "shared": experts.shared}
     if isinstance(experts, Narrow):
         found = route(x, router, rule, tile=1, copy=True, **wanted)
         return combine(narrow_experts(found, experts), found, out)
-    tile = pick_tile(tokens, picks, experts.count)
+    tile = pick_tile(tokens, rule.top_k, len(router))
     by_copies = tile == WIDEST and suits_hopper(x)
+    if by_copies:
+        tile = pick_hopper_tile(tokens, rule.top_k, len(router))
     found = route(x, router, rule, tile=tile, copy=by_copies, **wanted)
     if tokens == 1:
         return one_token(x, experts, found, out)
     return combine((hopper if by_copies else gathered)(x, experts, found), found, out)
 
 
-def pick_tile(tokens: int, picks: int, experts: int) -> int:
-    """Rows of a tile: what most experts get if none is preferred, so that a weight is seldom read twice."""
-    mean = tokens * picks / experts
-    usual = min(tokens, mean + 2 * math.sqrt(mean))
+def usual_load(tokens: int, top_k: int, experts: int) -> float:
+    """What hardly an expert exceeds if none is preferred."""
+    mean = tokens * top_k / experts
+    return min(tokens, mean + 2 * math.sqrt(mean))
+
+
+def pick_tile(tokens: int, top_k: int, experts: int) -> int:
+    """Rows of a tile: enough for most experts, so that a weight is seldom read twice."""
+    usual = usual_load(tokens, top_k, experts)
     return next((tile for tile in (16, 32, 64) if usual <= tile), WIDEST)
+
+
+def pick_hopper_tile(tokens: int, top_k: int, experts: int) -> int:
+    """192 where that spares most experts a second tile, of few rows, that reads all of the weights again."""
+    return 192 if WIDEST < usual_load(tokens, top_k, experts) <= 192 else WIDEST
 
 
 def suits_hopper(x) -> bool:

@@ -71,11 +71,14 @@ def grouped(found):
 
 
 def hopper(found):
-    order = ordered(64, 8, 128)
-    rows, h = empty(order.tiles * 128, HIDDEN), empty(order.tiles * 128, INTERMEDIATE)
     up, back = empty(2, 2 * INTERMEDIATE, HIDDEN), empty(2, HIDDEN, INTERMEDIATE)
-    found["hopper gate_up 90"] = facts(partial(experts_hopper.launch, rows, up, order, h, True, 132), 90)
-    found["hopper down 90"] = facts(partial(experts_hopper.launch, h, back, order, rows, False, 132), 90)
+    for tile in experts_hopper.CONFIGS:
+        order = ordered(64, 8, tile)
+        rows, h = (empty(order.tiles * tile, width) for width in (HIDDEN, INTERMEDIATE))
+        first = partial(experts_hopper.launch, rows, up, order, h, True, 132)
+        found[f"hopper gate_up {tile} 90"] = facts(first, 90)
+        second = partial(experts_hopper.launch, h, back, order, rows, False, 132)
+        found[f"hopper down {tile} 90"] = facts(second, 90)
 
 
 def main():

@@ -115,15 +115,20 @@ def test_the_order_at_real_sizes(model, tokens):
 
 @pytest.mark.parametrize("tokens", (40, 256, 1000))
 @pytest.mark.parametrize("sizes", ((512, 384), (520, 200), (64, 72)), ids=str)
-def test_the_copy_engine_and_gathering_agree_at_any_width(sizes, tokens):
+@pytest.mark.parametrize("tile", (128, 192))
+def test_the_copy_engine_and_gathering_agree_at_any_width(tile, sizes, tokens):
     if not suits_hopper(torch.empty(1, device=device())):
         pytest.skip("needs sm_90")
     case = cases.Case(tokens, 6, Rule(3), *sizes, shared=1)
     inputs = bench.draw(case, 0, device())
     experts = Experts(inputs["gate_up"], inputs["down"], 1)
-    found = route(inputs["x"], inputs["router"], case.rule, shared=1, tile=128, copy=True)
-    rows = found.place.flatten().long()
-    one, other = (way(inputs["x"], experts, found)[rows] for way in (hopper, gathered))
+    rows = []
+    for way, rows_of_tile in ((hopper, tile), (gathered, 128)):
+        found = route(
+            inputs["x"], inputs["router"], case.rule, shared=1, tile=rows_of_tile, copy=way is hopper
+        )
+        rows.append(way(inputs["x"], experts, found)[found.place.flatten().long()])
+    one, other = rows
     assert relative_error(to_numpy(one), to_numpy(other)) < 5e-3
 
 

@@ -14,7 +14,7 @@ from kernels.moe_routing.arguments import TILES, Experts
 from kernels.moe_routing.combine import combine
 from kernels.moe_routing.counters import STORED, Counters
 from kernels.moe_routing.experts import down, gate_up
-from kernels.moe_routing.layer import layer, pick_tile
+from kernels.moe_routing.layer import layer, pick_hopper_tile, pick_tile
 from kernels.moe_routing.narrow import Narrow
 from kernels.moe_routing.routed import most_tiles, route
 from kernels.moe_routing.rules import Rule
@@ -259,8 +259,10 @@ def test_few_tokens_read_each_weight_of_a_picked_expert_once(case, watch):
 
 def test_a_tile_holds_what_most_experts_get():
     picked = {(16, 2, 8): 16, (256, 2, 8): 128, (4096, 2, 8): 128, (2, 8, 128): 16, (256, 8, 128): 32}
-    for (tokens, picks, experts), tile in picked.items():
-        assert pick_tile(tokens, picks, experts) == tile
+    for sizes, tile in picked.items():
+        assert pick_tile(*sizes) == tile
+    fetched = {(256, 2, 8): 128, (4096, 8, 256): 192, (4096, 8, 128): 128, (4096, 2, 8): 128}
+    assert [pick_hopper_tile(*sizes) for sizes in fetched] == list(fetched.values())
     assert [most_tiles(*sizes) for sizes in ((1, 2, 8, 16), (16, 2, 8, 16), (4096, 8, 256, 128), (0, 2, 8, 16))] == [
         2, 8, 510, 0,
     ]  # fmt: skip

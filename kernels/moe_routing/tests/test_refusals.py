@@ -75,7 +75,7 @@ def test_the_layer_refuses(change, name):
             "intermediate must be a mult",
         ),
         (lambda: Experts(GATE_UP, DOWN, shared=4), "shared must be from 0 to 3"),
-        (lambda: route(X, ROUTER, MIXTRAL, tile=24), "tile must be one of 1, 16, 32, 64, 128, got 24"),
+        (lambda: route(X, ROUTER, MIXTRAL, tile=24), "tile must be one of 1, 16, 32, 64, 128, 192, got 24"),
         (lambda: route(X, ROUTER, MIXTRAL, shared=-1), "shared must be a whole number"),
         (lambda: Rule(0), "top_k must be a whole number of at least 1"),
         (lambda: Rule(2, "softmax"), "scores must be one of"),
