@@ -106,6 +106,7 @@ class Setting:
     skew: str = "even"
     placement: str = "contiguous"
     parts: int = 1  # more than 1: exchanges overlapped with the experts
+    split: str = "experts"  # what the parts are of: overlap.SPLITS
     home_first: bool = False
     dtype: str = "bf16"
 
@@ -144,7 +145,7 @@ def settings(ranks: int, device: str, quick: bool = False) -> list[Setting]:
             for skew in (*SKEWED, *real):
                 found += [one(tokens, skew, how) for how in ("greedy", "replicated")]
                 found.append(one(tokens, skew, "replicated", home_first=True))
-            found += [one(tokens, parts=parts) for parts in (2, 4)]
+            found += [one(tokens, parts=n, split=what) for what in ("experts", "tokens") for n in (2, 4)]
     return found
 
 

@@ -37,7 +37,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class Plan:
-    """`order` (picks,): picks, numbered token x top_k + position, as they are sent: by rank, then slot, then number.
+    """`order` (picks,): picks, numbered token x top_k + position, as they are sent: by part, rank, slot, then number.
     `counts` (ranks, width): how many rows go to each slot of each rank."""
 
     order: torch.Tensor
@@ -54,8 +54,13 @@ def numbered(group: torch.Tensor, groups: int) -> torch.Tensor:
     return number
 
 
-def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False) -> Plan:
-    """`chosen` (tokens, top_k): the experts of this rank's tokens.
+def edges(width: int, parts: int) -> list[int]:
+    """Part p of the slots is edges[p] .. edges[p + 1]."""
+    return [width * p // parts for p in range(parts + 1)]
+
+
+def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False, parts: int = 1) -> Plan:
+    """`chosen` (tokens, top_k): the experts of this rank's tokens. `parts`: of each rank's slots, one after another.
 
     The copies of an expert take turns; each rank starts at another one. With `home_first` a copy on this very
     rank takes all of the rank's own rows: nothing is sent, and loads are even only where the ranks' tokens are alike.
@@ -71,10 +76,14 @@ def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False
             here = places // slots.width == rank
             own = places.gather(1, here.int().argmax(1)[:, None])[:, 0]
             place = torch.where(here.any(1), own, place)
-    order = torch.argsort(place, stable=True)
-    edges = torch.arange(slots.ranks * slots.width + 1, device=place.device)
-    counts = torch.searchsorted(place[order], edges).diff()
-    return Plan(order, counts.view(slots.ranks, slots.width))
+    key = place
+    if parts > 1:
+        begins = torch.tensor(edges(slots.width, parts)[1:-1], device=place.device)
+        part = torch.bucketize(place % slots.width, begins, right=True)
+        key = place + part * (slots.ranks * slots.width)
+    counts = torch.zeros(slots.ranks * slots.width, dtype=torch.int64, device=place.device)
+    counts.scatter_add_(0, place, torch.ones_like(place))
+    return Plan(torch.argsort(key, stable=True), counts.view(slots.ranks, slots.width))
 
 
 def by_slot(counts: list[list[int]], device) -> torch.Tensor:

@@ -93,11 +93,12 @@ def expert_parallel(
     check(x, chosen, weights, slots.experts)
     stage("plan")
     one = plan(chosen, slots, to.rank, home_first)
+    rows = x[one.order // chosen.shape[1]]
     stage("counts", waits=True)
     sent, got = to.exchange_counts(one.counts)
     send, receive = [sum(line) for line in sent], [sum(line) for line in got]
     stage("dispatch", waits=True)
-    rows = to.send_rows(x[one.order // chosen.shape[1]], send, receive).wait()
+    rows = to.send_rows(rows, send, receive).wait()
     stage("experts")
     rows = run_experts(rows, got, experts)
     stage("return", waits=True)

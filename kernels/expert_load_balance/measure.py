@@ -19,7 +19,7 @@ STEPS, QUICK_STEPS = 20, 5
 LINK_BYTES = {"cuda": (2**16, 2**20, 2**24, 2**27, 2**29), "cpu": (2**12, 2**16, 2**20, 2**22)}
 MOST_ERROR = {"bf16": 8e-3, "fp32": 1e-5}
 HEADER = (
-    f"{'shape':<13} {'tokens':>6} {'skew':<16} {'placement':<16} {'parts':>5} {'step us':>9} {'busiest':>7} "
+    f"{'shape':<13} {'tokens':>6} {'skew':<16} {'placement':<16} {'parts':<12} {'step us':>9} {'busiest':>7} "
     f"{'1 device':>9} {'speedup':>7} {'each':>5} {'sent MB':>8} {'of link':>7}"
 )
 
@@ -100,7 +100,7 @@ def row(setting: cases.Setting, results: list[dict], alone_s: float, link_gb_s: 
         "skew": setting.skew,
         "placement": setting.placement + ", home first" * setting.home_first,
         "slots": cost.slots_used(setting.placed),
-        "parts": setting.parts,
+        "parts": f"{setting.parts} of {setting.split}" if setting.parts > 1 else "1",
         "us": seconds * 1e6,
         "imbalance": cost.imbalance(most["rows"]),
         "one_device_us": alone_s * 1e6,
@@ -122,7 +122,7 @@ def row(setting: cases.Setting, results: list[dict], alone_s: float, link_gb_s: 
 def line(r: dict) -> str:
     share = f"{r['link_share']:>7.1%}" if "link_share" in r else f"{'':>7}"
     return (
-        f"{r['shape']:<13} {r['tokens']:>6} {r['skew']:<16} {r['placement'][:16]:<16} {r['parts']:>5} "
+        f"{r['shape']:<13} {r['tokens']:>6} {r['skew']:<16} {r['placement'][:16]:<16} {r['parts']:<12} "
         f"{r['us']:>9.1f} {r['imbalance']:>7.2f} {r['one_device_us']:>9.1f} {r['speedup']:>6.2f}x "
         f"{r['efficiency']:>5.0%} {r['sent_mb']:>8.3f} {share}"
         + f"  WRONG: {r.get('wrong')}"
@@ -134,7 +134,7 @@ def bought(rows: list[dict]) -> list[str]:
     """What placement, copies and overlap buy: each time over that of the same tokens without them."""
     groups = {}
     for r in rows:
-        what = f"{r['parts']} parts" if r["parts"] > 1 else r["placement"]
+        what = r["placement"] if r["parts"] == "1" else f"in parts, {r['parts']}"
         groups.setdefault(f"{r['shape']}, {r['tokens']} tokens a rank, {r['skew']}", {})[what] = r
     said = []
     for name, kinds in groups.items():

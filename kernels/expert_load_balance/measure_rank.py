@@ -3,6 +3,7 @@
 Every function is called with the rank's `here` and returns plain numbers; the command puts the ranks' together.
 """
 
+import functools
 import math
 import time
 from statistics import median
@@ -14,7 +15,7 @@ from kernels.expert_load_balance import cases, experts
 from kernels.expert_load_balance.communicator import Communicator
 from kernels.expert_load_balance.dispatch import Slots, plan
 from kernels.expert_load_balance.layer import alone, expert_parallel
-from kernels.expert_load_balance.overlap import overlapped
+from kernels.expert_load_balance.overlap import SPLITS
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 WARM = 3
@@ -23,7 +24,8 @@ FORMS = {  # how the layer is run when its bits are compared
     "plain": {},
     "replicated": {"placement": "replicated"},
     "copies at home first": {"placement": "replicated", "home_first": True},
-    "in 3 overlapping parts": {"parts": 3},
+    "in 3 parts of the experts": {"parts": 3},
+    "in 3 parts of the tokens": {"parts": 3, "split": "tokens"},
     "replicated, in 2 parts": {"placement": "replicated", "parts": 2},
 }
 
@@ -98,7 +100,8 @@ def layer_of(here, setting, make_experts):
     local = make_experts(all_weights(here, setting.shape, setting.dtype).of(slots.held[here.rank]))
     form = {"experts": local, "slots": slots, "to": Communicator(), "home_first": setting.home_first}
     if setting.parts > 1:
-        return lambda mine, stage: overlapped(*mine, parts=setting.parts, stage=stage, **form), slots
+        layer = functools.partial(SPLITS[setting.split], parts=setting.parts, **form)
+        return lambda mine, stage: layer(*mine, stage=stage), slots
     return lambda mine, stage: expert_parallel(*mine, stage=stage, **form), slots
 
 

@@ -1,26 +1,51 @@
-"""The same layer with its exchanges hidden: while the experts work on one part of the tokens, the next is on its way.
-
-The parts' counts travel together, so the host still waits once. Rows then move in this order, each line at once:
+"""The same layer with its exchanges hidden: while the experts work on one part, the next part is on its way.
 
     dispatch 0
-    dispatch 1     experts 0
-    return 0, dispatch 2     experts 1
-    return 1       experts 2
+    dispatch 1                 experts 0
+    return 0, dispatch 2       experts 1
+    return 1                   experts 2
     return 2
 
-NCCL exchanges on a stream of its own, gloo in a thread of its own; both take them one after the other.
+What is a part? Some of every rank's experts, so that each expert's weights are read once and its product stays whole;
+or some of the tokens, as where tokens come in batches anyway: then every part reads all weights again, and where
+reading them is most of the work, two parts cost twice as much as one.
+
+The counts of all parts travel together, so the host waits once a layer. NCCL exchanges on a stream of its own, gloo
+in a thread of its own; both take them one after the other.
 """
+
+from collections.abc import Callable, Sequence
 
 import torch
 
 from kernels import require
 from kernels.expert_load_balance.communicator import Communicator
-from kernels.expert_load_balance.dispatch import Slots, plan
+from kernels.expert_load_balance.dispatch import Slots, edges, plan
 from kernels.expert_load_balance.experts import Experts
 from kernels.expert_load_balance.layer import Stage, check, finish, run_experts, silent
 
+Table = Sequence[Sequence[int]]  # by rank, then slot
 
-def overlapped(
+
+def _pipeline(
+    rows_of: Callable[[int], torch.Tensor],
+    sent: list[Table],
+    got: list[Table],
+    experts: Experts,
+    to: Communicator,
+) -> list[torch.Tensor]:
+    """Part after part: rows_of(p) goes out by sent[p], what comes in by got[p] is computed and sent back."""
+    send, receive = ([[sum(line) for line in part] for part in table] for table in (sent, got))
+    arriving, returning = to.send_rows(rows_of(0), send[0], receive[0]), []
+    for p in range(len(sent)):
+        rows = arriving.wait()
+        if p + 1 < len(sent):
+            arriving = to.send_rows(rows_of(p + 1), send[p + 1], receive[p + 1])
+        returning.append(to.send_rows(run_experts(rows, got[p], experts), receive[p], send[p]))
+    return [one.wait() for one in returning]
+
+
+def overlapped_by_experts(
     x: torch.Tensor,
     chosen: torch.Tensor,
     weights: torch.Tensor,
@@ -32,7 +57,43 @@ def overlapped(
     stage: Stage = silent,
     home_first: bool = False,
 ) -> torch.Tensor:
-    """Like expert_parallel, in `parts` parts: the same number on every rank, with whatever tokens each has."""
+    """Like expert_parallel, the slots of every rank in `parts` parts."""
+    require.count(parts=parts)
+    check(x, chosen, weights, slots.experts)
+    stage("plan")
+    one = plan(chosen, slots, to.rank, home_first, parts)
+    rows = x[one.order // chosen.shape[1]]
+    stage("counts", waits=True)
+    sent, got = to.exchange_counts(one.counts)
+    stage("overlapped", waits=True)
+    cut = edges(slots.width, parts)
+    sent, got = (
+        [
+            [[n * (a <= s < b) for s, n in enumerate(line)] for line in table]
+            for a, b in zip(cut, cut[1:], strict=False)
+        ]
+        for table in (sent, got)
+    )  # a part's table keeps its width: the others' slots have no rows in it
+    pieces = rows.split([sum(map(sum, part)) for part in sent])
+    back = _pipeline(pieces.__getitem__, sent, got, experts, to)
+    out = finish(torch.cat(back), one, weights)
+    stage("done")
+    return out
+
+
+def overlapped_by_tokens(
+    x: torch.Tensor,
+    chosen: torch.Tensor,
+    weights: torch.Tensor,
+    *,
+    parts: int,
+    experts: Experts,
+    slots: Slots,
+    to: Communicator,
+    stage: Stage = silent,
+    home_first: bool = False,
+) -> torch.Tensor:
+    """Like expert_parallel, the tokens in `parts` parts: as many on every rank, with whatever tokens each has."""
     require.count(parts=parts)
     check(x, chosen, weights, slots.experts)
     stage("plan")
@@ -40,18 +101,16 @@ def overlapped(
     plans = [plan(part, slots, to.rank, home_first) for part in choices]
     stage("counts", waits=True)
     sent, got = to.exchange_counts(torch.stack([one.counts for one in plans], dim=1))
-    sent, got = ([[line[p] for line in table] for p in range(parts)] for table in (sent, got))
-    send, receive = ([[sum(line) for line in part] for part in table] for table in (sent, got))
-
-    def dispatch(p):
-        return to.send_rows(xs[p][plans[p].order // chosen.shape[1]], send[p], receive[p])
-
     stage("overlapped", waits=True)
-    arriving, returning = dispatch(0), []
-    for p in range(parts):
-        rows = arriving.wait()
-        arriving = dispatch(p + 1) if p + 1 < parts else None
-        returning.append(to.send_rows(run_experts(rows, got[p], experts), receive[p], send[p]))
-    done = [finish(returning[p].wait(), plans[p], shares[p]) for p in range(parts)]
+    sent, got = ([[line[p] for line in table] for p in range(parts)] for table in (sent, got))
+
+    def rows_of(p):
+        return xs[p][plans[p].order // chosen.shape[1]]
+
+    back = _pipeline(rows_of, sent, got, experts, to)
+    out = torch.cat([finish(*one) for one in zip(back, plans, shares, strict=True)])
     stage("done")
-    return torch.cat(done)
+    return out
+
+
+SPLITS = {"experts": overlapped_by_experts, "tokens": overlapped_by_tokens}

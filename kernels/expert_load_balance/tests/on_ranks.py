@@ -12,7 +12,7 @@ from kernels.expert_load_balance import cases, experts
 from kernels.expert_load_balance.communicator import Communicator
 from kernels.expert_load_balance.dispatch import Slots, plan
 from kernels.expert_load_balance.layer import alone, expert_parallel
-from kernels.expert_load_balance.overlap import overlapped
+from kernels.expert_load_balance.overlap import SPLITS
 
 
 def is_there(pid: int) -> bool:
@@ -61,10 +61,9 @@ def drawn_layer(here, seed: int) -> list[str]:
     local = experts.in_fixed_tiles(stack.of(slots.held[here.rank]))
     given = {"experts": local, "slots": slots, "to": Communicator(), "home_first": home_first}
     mine = (x[own], chosen[own], weights[own])
-    forms = {
-        "whole": expert_parallel(*mine, **given),
-        "in parts": overlapped(*mine, parts=int(rng.integers(1, 5)), **given),
-    }
+    parts = int(rng.integers(1, 5))
+    forms = {f"{parts} parts of {of}": split(*mine, parts=parts, **given) for of, split in SPLITS.items()}
+    forms["whole"] = expert_parallel(*mine, **given)
     return [f"seed {seed}, {name}" for name, out in forms.items() if not torch.equal(out, wanted)]
 
 

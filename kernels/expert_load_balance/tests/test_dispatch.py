@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from kernels.expert_load_balance import cost
-from kernels.expert_load_balance.dispatch import Slots, by_slot, numbered, plan
+from kernels.expert_load_balance.dispatch import Slots, by_slot, edges, numbered, plan
 from kernels.tests.figures import REFUSAL
 from kernels.tests.properties import given, st
 
@@ -32,6 +32,25 @@ def test_every_pick_goes_once_to_a_rank_that_holds_its_expert(seed, tokens, home
                 assert slots.held[to][slot] == expert
                 assert to == rank or not (home_first and rank in placement[expert])
     assert at == 2 * tokens
+
+
+@given(seed=st.integers(0, 10**6), parts=st.integers(1, 6))
+def test_parts_come_one_after_another_and_hold_what_a_plan_without_parts_holds(seed, parts):
+    rng = np.random.default_rng(seed)
+    slots = Slots([rng.permutation(3)[: rng.integers(1, 4)].tolist() for _ in range(7)], 3)
+    chosen = torch.from_numpy(rng.integers(0, 7, (20, 1)))
+    whole, cut = plan(chosen, slots, 1), plan(chosen, slots, 1, parts=parts)
+    assert torch.equal(whole.counts, cut.counts)
+    of_slot = [piece.tolist() for piece in whole.order.split(whole.counts.flatten().tolist())]
+    bounds = edges(slots.width, parts)
+    expected = [
+        pick
+        for a, b in zip(bounds, bounds[1:], strict=False)
+        for rank in range(3)
+        for slot in range(a, b)
+        for pick in of_slot[rank * slots.width + slot]
+    ]
+    assert cut.order.tolist() == expected
 
 
 def test_copies_take_turns_and_ranks_start_at_different_ones():

@@ -1,5 +1,7 @@
 """The expert-parallel layer on four processes: one device's bits, the reference's values, and the bytes it says."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ import torch
 from kernels.compare import relative_error
 from kernels.expert_load_balance import cases, cost, experts, measure_rank, reference
 from kernels.expert_load_balance.layer import alone, expert_parallel, weighted_sum
-from kernels.expert_load_balance.overlap import overlapped
+from kernels.expert_load_balance.overlap import SPLITS
 from kernels.expert_load_balance.ranks import Ranks
 from kernels.expert_load_balance.tests import on_ranks
 from kernels.tests.figures import REFUSAL
@@ -132,7 +134,7 @@ def test_nonsense_is_refused(given):
     for call in (
         lambda: alone(*given, None, 8),
         lambda: expert_parallel(*given, experts=None, slots=slots, to=None),
-        lambda: overlapped(*given, parts=2, experts=None, slots=slots, to=None),
+        *(functools.partial(s, *given, parts=2, experts=None, slots=slots, to=None) for s in SPLITS.values()),
     ):
         with pytest.raises(ValueError, match=REFUSAL):
             call()
@@ -143,7 +145,8 @@ def test_unknown_skews_placements_and_no_parts_are_refused():
         lambda: cases.routing("wild", 4, 2, 8),
         lambda: cases.routing("traced", 4, 2, 16),
         lambda: cases.place("wild", (1, 2), 2),
-        lambda: overlapped(X, CHOSEN, SHARES, parts=0, experts=None, slots=None, to=None),
+        lambda: SPLITS["tokens"](X, CHOSEN, SHARES, parts=0, experts=None, slots=None, to=None),
+        lambda: SPLITS["experts"](X, CHOSEN, SHARES, parts=0, experts=None, slots=None, to=None),
     ):
         with pytest.raises(ValueError, match=REFUSAL):
             call()

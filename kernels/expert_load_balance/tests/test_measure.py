@@ -12,22 +12,26 @@ def test_a_quick_run_checks_measures_and_writes(tmp_path, capsys):
     path = tmp_path / "run.json"
     assert measure.main(["--ranks", "2", "--device", "cpu", "--quick", "--json", str(path)]) == 0
     run, said = json.loads(path.read_text()), capsys.readouterr().out
-    assert run["same_bits"] == {"compared": 80, "differ": []} and "80 of 80 ways" in said
+    assert run["same_bits"] == {"compared": 96, "differ": []} and "96 of 96 ways" in said
     assert run["command"] == "python -m kernels.expert_load_balance.measure --ranks 2 --device cpu --quick"
     assert run["versions"]["torch"] and run["machine"] and run["date"] and run["ranks"] == 2
     assert len(run["link"]) == len(measure.LINK_BYTES["cpu"]) and all(one["gb_s"] > 0 for one in run["link"])
     rows = {(r["skew"], r["placement"], r["parts"]): r for r in run["rows"]}
-    assert len(rows) == len(run["rows"]) == len(cases.settings(2, "cpu", quick=True)) == 15
+    assert len(rows) == len(run["rows"]) == len(cases.settings(2, "cpu", quick=True)) == 17
     for row in run["rows"]:
         assert row["error"] < 1e-5 and "wrong" not in row
         assert 0 < row["us"] and row["efficiency"] == pytest.approx(row["speedup"] / 2, rel=1e-3)
-        if row["parts"] == 1:
+        if row["parts"] == "1":
             assert list(row["stages_us"]) == ["plan", "counts", "dispatch", "experts", "return", "combine"]
             assert min(row["stages_us"].values()) > 0 and row["link_share"] >= 0
-    few, copied = rows["same few", "contiguous", 1], rows["same few", "replicated", 1]
+    few, copied = rows["same few", "contiguous", "1"], rows["same few", "replicated", "1"]
     assert few["imbalance"] == 2 and copied["imbalance"] < 1.1
-    assert rows["same few", "replicated, home first", 1]["sent_mb"] < copied["sent_mb"]
-    assert "same few: " in said and "of this time take greedy" in said and "of this time take 2 parts" in said
+    assert rows["same few", "replicated, home first", "1"]["sent_mb"] < copied["sent_mb"]
+    assert (
+        "same few: " in said
+        and "of this time take greedy" in said
+        and "of this time take in parts, 2 of experts" in said
+    )
 
 
 def test_seconds_of_a_step_are_the_slowest_ranks_and_the_median_steps():
