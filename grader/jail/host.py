@@ -23,7 +23,7 @@ def lower(source: str, entry: str, cases: list[dict], target: int, level: int | 
         return warm.Outcome(ended=FORGED, seconds=outcome.seconds, cpu_s=outcome.cpu_s), None
 
 
-def call(source: str, entry: str, calls: list, arrays: dict, level: int | None = None):
+def call(source: str, entry: str, calls: list, arrays: dict, limits=NUMPY_LIMITS, level: int | None = None):
     """A numpy answer on a list of encoded calls."""
     task = {"source": source, "entry": entry, "calls": calls}
-    return warm.programs(NUMPY, level).ask(task, arrays, NUMPY_LIMITS)
+    return warm.programs(NUMPY, level).ask(task, arrays, limits)
