@@ -1,7 +1,8 @@
 # make lab    open the course in JupyterLab          make setup  only make the environment
 #             (INSTRUCTOR=1: with nbgrader's tools and all folders in sight)
 # make hub-test  as root: a class on a real JupyterHub, with users of its own; HUB is a folder that all can read
-# make test   run every test                         make lock   requirements.in -> requirements.lock
+# make test   run the tests                          make lock   requirements.in -> requirements.lock
+# make proofs run whole what make test samples: every variant compiled, and with python -m grader suites --all the rest
 # make build  start page, texts -> notebooks -> labs  make clean  remove the environment and caches; work/ stays
 # make site   the course as plain pages, in site/
 # LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest, SITE="--out DIR" to the pages.
@@ -22,7 +23,7 @@ export TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 export UV_VERSION ?= 0.13.8
 STATE := $(CURDIR)/.jupyter-state
 
-.PHONY: lab test hub hub-test setup build site lock clean
+.PHONY: lab test proofs hub hub-test setup build site lock clean
 .DEFAULT_GOAL := lab
 
 setup:
@@ -41,10 +42,18 @@ lab: setup
 	@$(BIN)/python -m grader work
 	@$(BIN)/python -m jupyterlab $(LAB)
 
+SIDE_BY_SIDE := --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+
 test: export PATH := $(BIN):$(PATH)
 test: setup
 	@$(BIN)/python -m grader programs
-	$(BIN)/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile --durations=10 $(TESTS)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations=10 $(TESTS)
+
+# What `make test` takes a fixed sample of, whole.
+proofs: export PATH := $(BIN):$(PATH)
+proofs: setup
+	@$(BIN)/python -m grader programs
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow $(TESTS)
 
 # Students run this environment, so neither it nor its Python may lie in a home: make hub-test PYTHON=/usr/bin/python3
 HUB ?= /opt/tile-by-tile

@@ -4,12 +4,31 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from grader.box.warm import cores
 from grader.tools import programs
+
+# Begun first, so that at the end no worker is left alone with a file that takes minutes; the rest follows as it is.
+LONG = (
+    "widgets/tests/browser",
+    "grader/proofs",
+    "widgets/site",
+    "grader/classroom",
+    "test_compile.py",
+    "grader/tools/gates",
+    "grader/judge",
+    "grader/topics/tests",
+)
+
+# Folders whose files one worker takes, since what they share takes seconds to make.
+TOGETHER = ("widgets/site/tests/", "grader/classroom/tests/afterwards/")
+
+sys.modules.setdefault("rfc3987_syntax", None)  # as for the grader's own commands: 1.4 s a worker
 
 
 @cache
@@ -47,9 +66,44 @@ def pytest_configure(config):
         settings.load_profile("house")
     for marker, (_, what, _) in NEEDS.items():
         config.addinivalue_line("markers", f"{marker}: needs {what}")
+    config.addinivalue_line("markers", "slow: the whole of what make test samples; make proofs runs it")
 
 
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One more than there are cores: who waits for a browser, a box or a clock leaves its core to another."""
+    return cores() + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFileOrFolder(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+    return ByFileOrFolder(config, log)
+
+
+def long_first(item) -> int:
+    return next((at for at, part in enumerate(LONG) if part in item.nodeid), len(LONG))
+
+
+def left_for_proofs(config, items) -> None:
+    """Whatever is marked slow waits for `make proofs`, or for another wish that names the mark."""
+    if "slow" not in config.option.markexpr:
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def pytest_collection_modifyitems(config, items):
+    left_for_proofs(config, items)
+    items.sort(key=long_first)
     for marker, (is_here, what, wanted_by_ci) in NEEDS.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
         if not marked or is_here():

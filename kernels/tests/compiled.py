@@ -2,6 +2,9 @@
 
 Launches become Triton's own warm-up: same arguments, same specialisation, no device. Use in a process of its own,
 without TRITON_INTERPRET; `report` does that for a module whose `__main__` prints `facts` as JSON.
+
+A topic has dozens of variants, and compiling one takes a second or five. A module that gathers them in `Found` compiles
+those that a test names and a fixed sample of the others; `report(..., everything=True)`, for `make proofs`, all.
 """
 
 import io
@@ -11,6 +14,7 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from hashlib import sha256
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2]
@@ -18,15 +22,34 @@ TOLD = {
     "TRITON_ALWAYS_COMPILE": "1",
     "TRITON_DUMP_PTXAS_LOG": "1",
 }  # a kernel out of Triton's cache has no log
+ALL, ONE_IN = "--all", 4
 LOGS = {}  # a kernel's hash -> what the assembler said of it, once a process
 
 
-def report(module: str) -> dict:
+def report(module: str, *named: str, everything: bool = False) -> dict:
     """What `python -m module` prints, run where kernels are compiled rather than interpreted."""
+    told = [ALL] if everything else named
     env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"} | TOLD
-    run = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True, env=env, cwd=SOURCE)
+    command = [sys.executable, "-m", module, *told]
+    run = subprocess.run(command, capture_output=True, text=True, env=env, cwd=SOURCE)
     assert run.returncode == 0, run.stderr[-2000:]
     return json.loads(run.stdout)
+
+
+class Found(dict):
+    """Facts by a variant's name, of the variants that this run was asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.named = set(sys.argv[1:])
+
+    def wants(self, name: str) -> bool:
+        """Always the same ones, whatever variants come and go beside them."""
+        return bool(self.named & {ALL, name}) or sha256(name.encode()).digest()[0] % ONE_IN == 0
+
+    def add(self, name: str, call, capability: int) -> None:
+        if self.wants(name):
+            self[name] = facts(call, capability)
 
 
 def kernels(call, capability: int) -> list:

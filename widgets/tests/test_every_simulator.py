@@ -45,11 +45,12 @@ def test_scenes_keep_the_rules(simulator, width):
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
 
 
+@pytest.mark.parametrize("halts", [3, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @each
-def test_no_words_are_covered_wherever_a_knob_is_pulled(simulator, width):
+def test_no_words_are_covered_wherever_a_knob_is_pulled(simulator, width, halts):
     wrong = {}
-    for label, values in rules.pulled(simulator):
+    for label, values in rules.pulled(simulator, halts):
         if not refused(simulator, values):
             scenes = simulator.scenes(simulator.run(**simulator.inputs(values)), width=width)
             some = [*scenes[:: max(1, len(scenes) // 3)], scenes[-1]]  # of many steps, a few

@@ -179,6 +179,7 @@ def test_words_beside_progress_and_long_waits_are_seen():
     assert promises.added(said, "u1") == 8.0 and promises.added(said, "u2") == 0.0
 
 
+@pytest.mark.slow  # two more classes; what sees each of these faults is shown above, on the sample
 def test_a_class_that_trusts_what_came_in_breaks_its_promises(tmp_path):
     """Walls taken away in a copy of the course: notebooks come in as they are, and reports tell all."""
     themes = ("points of their own", "cells under other names", "reads and writes elsewhere")

@@ -15,7 +15,7 @@ from kernels.flash_attention import (
     forward_hopper_launch,
     forward_portable,
 )
-from kernels.tests.compiled import facts, facts_of, kernels
+from kernels.tests.compiled import Found, facts_of, kernels
 
 LENGTH = 1024
 MASKS = {"full": (None, None), "causal": (None, 0), "window": (256, 0)}
@@ -36,11 +36,11 @@ def forwards(found):
     for d, mask in ((64, "full"), (64, "causal"), (128, "full"), (128, "causal"), (256, "window")):
         q, k, v, out = tensors(d, 4)
         call = partial(forward_hopper_launch.launch, q, k, v, out, lse, plan(d, *MASKS[mask]))
-        found[f"hopper {d} {mask}"] = facts(call, 90)
+        found.add(f"hopper {d} {mask}", call, 90)
     q, k, v, out = tensors(128, 4)
     for target in (80, 90, 100):
         call = partial(forward_portable.launch, q, k, v, out, lse, plan(128, None, 0))
-        found[f"portable {target}"] = facts(call, target)
+        found.add(f"portable {target}", call, target)
 
 
 def decodes(found):
@@ -50,7 +50,7 @@ def decodes(found):
     paged = [torch.empty(64, 16, 8, 128, dtype=torch.bfloat16).transpose(1, 2) for _ in "kv"]
     table = torch.zeros(4, 256, dtype=torch.int32)
     one = torch.ones(1, 8, 1)
-    found["decode 80"] = facts(partial(decode.decode, q, *flat, lens, splits=8), 80)
+    found.add("decode 80", partial(decode.decode, q, *flat, lens, splits=8), 80)
     narrow = [t.to(torch.float8_e4m3fn) for t in flat]
     for units in (1, 2 * 132):  # few sequences and many
         kinds = {
@@ -60,7 +60,7 @@ def decodes(found):
         }
         for kind, call in kinds.items():
             config = decode.choose_config(kind, 128, units, 132)
-            found[f"decode {kind} {units} 90"] = facts(partial(call, splits=8, config=config), 90)
+            found.add(f"decode {kind} {units} 90", partial(call, splits=8, config=config), 90)
 
 
 def packed(found):
@@ -69,7 +69,7 @@ def packed(found):
         q, k, v, out = (t[0].transpose(0, 1).contiguous() for t in tensors(d, 4))
         form = dataclasses.replace(plan(d, None, right), varlen=True, cu_q=cu, cu_k=cu)
         call = partial(forward_hopper_launch.launch, q, k, v, out, torch.empty(2, LENGTH), form)
-        found[f"packed {d}"] = facts(call, 90)
+        found.add(f"packed {d}", call, 90)
 
 
 def gradients(found):
@@ -77,15 +77,15 @@ def gradients(found):
     for d in (64, 128):
         dout, q, k, v, out, *grads = tensors(d, 8)
         call = partial(backward.attention_backward, dout, q, k, v, out, lse, causal=True)
-        for kernel in kernels(call, 90)[1:]:
-            found[f"{kernel.metadata.name} {d}"] = facts_of(kernel)
-        for right in (None, 0):
-            call = partial(
-                backward_hopper_launch.launch, dout, q, k, v, out, lse, grads, plan(d, None, right)
-            )
-            before, kernel, after = kernels(call, 90)
-            mask = "full" if right is None else "causal"
-            found[f"{kernel.metadata.name} {d} {mask}"] = facts_of(kernel)
+        if found.wants(f"backward {d}"):
+            for kernel in kernels(call, 90)[1:]:
+                found[f"{kernel.metadata.name} {d}"] = facts_of(kernel)
+        for mask, right in (("full", None), ("causal", 0)):
+            if found.wants(f"backward hopper {d} {mask}"):
+                form = plan(d, None, right)
+                call = partial(backward_hopper_launch.launch, dout, q, k, v, out, lse, grads, form)
+                before, kernel, after = kernels(call, 90)
+                found[f"{kernel.metadata.name} {d} {mask}"] = facts_of(kernel)
 
 
 def wide(found):
@@ -96,16 +96,17 @@ def wide(found):
         form = dataclasses.replace(plan(d, None, 0), varlen=True, cu_q=cu, cu_k=cu)
         flat = [t[0].transpose(0, 1).contiguous() for t in (q, k, v, out)]
         call = partial(forward_portable.launch, q, k, v, out, lse, plan(d, None, 0))
-        found[f"fp32 forward {d}"] = facts(call, 90)
+        found.add(f"fp32 forward {d}", call, 90)
         call = partial(forward_portable.launch, *flat, torch.empty(2, LENGTH), form)
-        found[f"fp32 packed {d}"] = facts(call, 90)
+        found.add(f"fp32 packed {d}", call, 90)
         call = partial(backward_portable.launch, dout, q, k, v, out, lse, grads, plan(d, None, 0))
-        for kernel in kernels(call, 90)[1:]:
-            found[f"fp32 {kernel.metadata.name} {d}"] = facts_of(kernel)
+        if found.wants(f"fp32 backward {d}"):
+            for kernel in kernels(call, 90)[1:]:
+                found[f"fp32 {kernel.metadata.name} {d}"] = facts_of(kernel)
 
 
 def main():
-    found = {}
+    found = Found()
     forwards(found)
     decodes(found)
     packed(found)

@@ -7,9 +7,17 @@ from kernels.tests.compiled import report
 SHARED = {80: 163 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 
 
-@pytest.fixture(scope="module")
-def compiled():
-    return report("kernels.gemm_tiling.tests.compile_all")
+UNIT = {80: "mma", 89: "mma", 90: "wgmma", 100: "tcgen05"}
+NAMED = (
+    *(f"{kernel} {target}" for kernel in ("pointers", "gemv") for target in UNIT),
+    *(f"block_scaled {target}" for target in UNIT if target >= 89),
+    *("descriptors 90", "hopper big rows", "hopper block_scaled blocks"),
+)
+
+
+@pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.slow)])
+def compiled(request):
+    return report("kernels.gemm_tiling.tests.compile_all", *NAMED, everything=request.param == "all")
 
 
 def test_nothing_spills_and_everything_fits(compiled):
@@ -20,12 +28,11 @@ def test_nothing_spills_and_everything_fits(compiled):
 
 
 def test_tensor_cores_of_each_generation_are_used(compiled):
-    unit = {80: "mma", 89: "mma", 90: "wgmma", 100: "tcgen05"}
-    for target, instruction in unit.items():
+    for target, instruction in UNIT.items():
         assert compiled[f"pointers {target}"][instruction] > 0, target
         if target >= 89:
             assert compiled[f"block_scaled {target}"][instruction] > 0, target
-        assert not any(compiled[f"gemv {target}"][i] for i in set(unit.values())), "a GEMV has no use for one"
+        assert not any(compiled[f"gemv {target}"][i] for i in set(UNIT.values())), "a GEMV has no use for one"
 
 
 def test_hopper_fetches_with_tma_and_multiplies_with_wgmma(compiled):

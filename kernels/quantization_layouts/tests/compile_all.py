@@ -16,7 +16,7 @@ from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
 from kernels.quantization_layouts.stream import Stream, stream
 from kernels.quantization_layouts.tile import MIDDLE, WIDE, tile
-from kernels.tests.compiled import facts_of, kernels
+from kernels.tests.compiled import Found, facts_of, kernels
 
 N, K = 5120, 2048
 COUNTED = ("int4", "k2", "k4", "k5")
@@ -70,23 +70,32 @@ def forms(dtype="fp16"):
 
 
 def main():
-    found = {}
+    found = Found()
+
+    def add(name: str, call, target: int) -> None:
+        if found.wants(name):
+            found[name] = about(call, target)
+
     x, many = (torch.empty(rows, K, dtype=torch.float16) for rows in (1, 256))
     for name, case in forms():
         w = weight(case)
-        found[f"stream {name} 90"] = about(partial(stream, x, w), 90)
-        found[f"tile {name} 90"] = about(partial(tile, many, w, config=MIDDLE), 90)
+        add(f"stream {name} 90", partial(stream, x, w), 90)
+        add(f"tile {name} 90", partial(tile, many, w, config=MIDDLE), 90)
     int4, k4 = weight(cases.Case(1, N, K)), weight(cases.book(1, N, K, 4))
     bf16 = weight(cases.Case(1, N, K, dtype="bf16"))
-    found["stream bf16 90"] = about(lambda: stream(x.bfloat16(), bf16), 90)
-    found["scalar int4 90"] = about(lambda: stream(x, int4, config=Stream(tensor=False)), 90)
-    found["wide k4 90"] = about(lambda: tile(many, k4, config=WIDE), 90)
-    found["dequantize k4 90"] = about(lambda: dequantize(k4), 90)
-    found["dequantize transposed k4 90"] = about(lambda: dequantize(k4, transposed=True), 90)
+    add("stream bf16 90", lambda: stream(x.bfloat16(), bf16), 90)
+    add("scalar int4 90", lambda: stream(x, int4, config=Stream(tensor=False)), 90)
+    add("wide k4 90", lambda: tile(many, k4, config=WIDE), 90)
+    add("dequantize k4 90", lambda: dequantize(k4), 90)
+    add("dequantize transposed k4 90", lambda: dequantize(k4, transposed=True), 90)
     for target in (80, 100):
-        found[f"stream k4 {target}"] = about(lambda: stream(x, k4), target)
-        found[f"tile int4 {target}"] = about(lambda: tile(many, int4, config=MIDDLE), target)
-    counted = {name: unpacking(case) for name, case in forms() if name in COUNTED}
+        add(f"stream k4 {target}", lambda: stream(x, k4), target)
+        add(f"tile int4 {target}", lambda: tile(many, int4, config=MIDDLE), target)
+    counted = {
+        name: unpacking(case)
+        for name, case in forms()
+        if name in COUNTED and found.wants(f"unpacking {name}")
+    }
     print(json.dumps({"kernels": found, "unpacking": counted}))
 
 

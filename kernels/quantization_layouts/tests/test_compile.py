@@ -9,9 +9,17 @@ from kernels.tests.compiled import report
 SHARED = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 
 
-@pytest.fixture(scope="module")
-def reported():
-    return report("kernels.quantization_layouts.tests.compile_all")
+UNIT = {80: "mma", 90: "wgmma", 100: "tcgen05"}
+NAMED = (
+    *(f"tile int4 {target}" for target in UNIT),
+    *("tile k3 90", "wide k4 90", "stream int4 90", "scalar int4 90", "dequantize k4 90"),
+    *("unpacking int4", "unpacking k5"),
+)
+
+
+@pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.slow)])
+def reported(request):
+    return report("kernels.quantization_layouts.tests.compile_all", *NAMED, everything=request.param == "all")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +40,8 @@ def test_weights_go_from_16_byte_loads_into_the_operand(compiled):
             assert facts["exchanged"] <= 1, name
         if name.startswith("stream"):
             assert facts["vectors"] > 0, name
-    for form, bits in {"int4": 4, "zero": 4, "k2": 2, "k3": 3, "k4": 4, "k5": 5}.items():
+    bits_of = {"int4": 4, "zero": 4, "k2": 2, "k3": 3, "k4": 4, "k5": 5}
+    for form, bits in ((form, bits) for form, bits in bits_of.items() if f"tile {form} 90" in compiled):
         stages = (
             MIDDLE.stages * RUN * MIDDLE.cols * 2 + (MIDDLE.stages - 1) * 16 * MIDDLE.warps * RUN * bits // 8
         )
@@ -40,16 +49,15 @@ def test_weights_go_from_16_byte_loads_into_the_operand(compiled):
 
 
 def test_each_generation_multiplies_on_its_tensor_cores(compiled):
-    unit = {80: "mma", 90: "wgmma", 100: "tcgen05"}
     for name, facts in compiled.items():
         target = int(name.split()[-1])
         if name.startswith("tile") or name.startswith("wide"):
-            assert facts[unit[target]] > 0, name
+            assert facts[UNIT[target]] > 0, name
             assert not facts["serialised"], name
         if name.startswith("stream"):
             assert facts["mma"] > 0, name
         if name.startswith("scalar") or name.startswith("dequantize"):
-            assert not any(facts[one] for one in unit.values()), name
+            assert not any(facts[one] for one in UNIT.values()), name
 
 
 def test_unpacking_costs_what_the_cost_model_says(reported):

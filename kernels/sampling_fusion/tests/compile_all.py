@@ -8,7 +8,7 @@ from kernels.sampling_fusion import fused, plan, speculative
 from kernels.sampling_fusion.cases import EVERYTHING
 from kernels.sampling_fusion.requests import Requests, pack_bits
 from kernels.sampling_fusion.state import State
-from kernels.tests.compiled import facts, facts_of, kernels
+from kernels.tests.compiled import Found, facts_of, kernels
 
 V = 128256
 
@@ -41,11 +41,13 @@ def parts(call, capability: int) -> dict:
 
 
 def main():
-    found = {}
+    found = Found()
     states = {name: state(**ask) for name, (ask, _) in ASKED.items()}
     fp32, bf16 = torch.empty(2, V), torch.empty(2, V, dtype=torch.bfloat16)
 
     def compile(title, name, logits, config, target=90):
+        if not found.wants(f"{title} {target}"):
+            return
         more = ASKED[name][1]
         made = parts(lambda: fused.sample(logits, states[name], config=config, **more), target)
         found.update({f"{title} {target} {part}": facts for part, facts in made.items()})
@@ -69,9 +71,7 @@ def main():
         torch.zeros(1, dtype=torch.int32),
     )
     draft = torch.zeros(1, 4, dtype=torch.int32)
-    found["verify 90"] = facts(
-        lambda: speculative.verify(draft, p, p[:, :4].contiguous(), seed, position), 90
-    )
+    found.add("verify 90", lambda: speculative.verify(draft, p, p[:, :4].contiguous(), seed, position), 90)
     print(json.dumps(found))
 
 

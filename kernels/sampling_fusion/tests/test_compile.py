@@ -8,9 +8,12 @@ SHARED = 48 * 1024  # more would cost programs per multiprocessor
 FEW_BYTES = 64  # the assembler may trade a few bytes of stack for a whole further program per multiprocessor
 
 
-@pytest.fixture(scope="module")
-def compiled():
-    return report("kernels.sampling_fusion.tests.compile_all")
+NAMED = ("usual, many 90", "greedy, many 90", "plain, many 90", "everything, many 90")
+
+
+@pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.slow)])
+def compiled(request):
+    return report("kernels.sampling_fusion.tests.compile_all", *NAMED, everything=request.param == "all")
 
 
 def test_nothing_spills_and_everything_fits(compiled):

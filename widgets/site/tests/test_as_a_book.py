@@ -15,7 +15,8 @@ pytestmark = pytest.mark.browser
 TOPICS = topics(build.ROOT)
 READ = [topic for topic in TOPICS if topic.lesson]
 LESSONS = [f"lessons/{topic.lesson.name}.html" for topic in READ]
-DRAWN = next(f"lessons/{t.lesson.name}.html" for t in READ if "](pictures/" in t.lesson.path.read_text())
+WITH_DRAWINGS = [topic.lesson for topic in READ if "](pictures/" in topic.lesson.path.read_text()]
+DRAWN = f"lessons/{min(WITH_DRAWINGS, key=lambda one: len(one.path.read_text())).name}.html"  # axe reads every word
 SIMULATOR = f"simulators/{every()[0].name}.html"
 PAGES = ["index.html", "labs.html", SIMULATOR, DRAWN]
 PHONE, LAPTOP, WALL = (
@@ -182,12 +183,13 @@ CUT = """() => [...document.querySelectorAll('main pre')].filter(one => one.chec
   && (one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > innerWidth)).map(one => one.textContent.slice(0, 60))"""
 
 
-@pytest.mark.parametrize("width", [390, 800, 1280, 1920])
-def test_no_code_is_cut(opened, width):
-    for path in LESSONS:
-        page = opened(path, viewport={"width": width, "height": 800})
-        page.evaluate("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
-        assert page.evaluate(CUT) == []
+@pytest.mark.parametrize("path", LESSONS)
+def test_no_code_is_cut(opened, path):
+    page = opened(path)
+    page.evaluate("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
+    for width in (390, 800, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(CUT) == [], width
 
 
 def test_print_is_whole(opened):
@@ -268,11 +270,13 @@ def test_pages_are_accessible(opened, path, width, looks):
 
 
 def test_the_open_contents_and_search_are_accessible(opened):
-    page = opened(LESSONS[0], viewport=PHONE)
+    """They alone: the page below them is looked at above."""
+    page = opened(DRAWN, viewport=PHONE)
     page.get_by_role("button", name="Contents").click()
-    assert broken_rules(page) == []
+    expect(contents(page)).to_be_visible()
+    assert broken_rules(page, "#site-contents") == []
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Search").click()
     page.get_by_role("searchbox").fill("tile")
     expect(page.locator("#site-search .found a").first).to_be_visible()
-    assert broken_rules(page) == []
+    assert broken_rules(page, "#site-search") == []
