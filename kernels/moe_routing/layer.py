@@ -39,13 +39,13 @@ def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=No
     if isinstance(experts, Narrow):
         found = route(x, router, rule, tile=1, copy=True, **wanted)
         return combine(narrow_experts(found, experts), found, out)
+    if tokens == 1:
+        return one_token(x, experts, route(x, router, rule, order=False, **wanted), out)
     tile = pick_tile(tokens, rule.top_k, len(router))
     by_copies = tile == WIDEST and suits_hopper(x)
     if by_copies:
         tile = pick_hopper_tile(tokens, rule.top_k, len(router))
     found = route(x, router, rule, tile=tile, copy=by_copies, **wanted)
-    if tokens == 1:
-        return one_token(x, experts, found, out)
     return combine((hopper if by_copies else gathered)(x, experts, found), found, out)
 
 

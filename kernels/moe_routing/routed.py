@@ -90,8 +90,21 @@ def split_columns(hidden: int, programs: int) -> int:
     return 1 << max(0, most.bit_length() - 1)
 
 
-def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, copy: bool = False) -> Routed:
-    """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along."""
+def route(
+    x,
+    router,
+    rule: Rule,
+    *,
+    bias=None,
+    shared: int = 0,
+    tile: int = 16,
+    copy: bool = False,
+    order: bool = True,
+) -> Routed:
+    """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along.
+
+    Without `order` only `chosen` and `weights` are filled.
+    """
     experts = check_router(x, router, rule, bias)
     check_order(shared, tile)
     (tokens, hidden), picks = x.shape, rule.top_k + shared
@@ -108,9 +121,9 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         "TILE": tile,
     }
     counts = torch.empty(how.blocks, shapes["EP"], dtype=torch.int32, device=x.device)
-    in_one = how.blocks == 1 and not copy
+    in_one = order and how.blocks == 1 and not copy
     _choose(x, router, bias, found, counts, how, shapes | _of_rule(rule) | {"ORDER": in_one})
-    if not in_one:
+    if order and not in_one:
         found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
         _order(x, found, counts, (how.blocks, how.parts), shapes)
     return found
