@@ -150,6 +150,14 @@ def check_order(shared, tile) -> None:
 
 def check_layer(x, router, experts, rule: Rule, bias, out) -> None:
     routed = check_router(x, router, rule, bias)
+    known = hasattr(experts, "shared")
+    must(
+        known,
+        "experts",
+        "Experts or Narrow",
+        type(experts).__name__,
+        "wrap the weights: Experts(gate_up, down)",
+    )
     must(
         experts.count - experts.shared == routed,
         "experts",

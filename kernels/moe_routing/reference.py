@@ -25,7 +25,7 @@ def _double(x) -> np.ndarray:
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Over the last axis; a row of -inf alone is refused by top_k, not here."""
+    """Over the last axis."""
     powers = np.exp(scores - scores.max(-1, keepdims=True))
     return powers / powers.sum(-1, keepdims=True)
 

@@ -90,8 +90,21 @@ def split_columns(hidden: int, programs: int) -> int:
     return 1 << max(0, most.bit_length() - 1)
 
 
-def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, copy: bool = False) -> Routed:
-    """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along."""
+def route(
+    x,
+    router,
+    rule: Rule,
+    *,
+    bias=None,
+    shared: int = 0,
+    tile: int = 16,
+    copy: bool = False,
+    order: bool = True,
+) -> Routed:
+    """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along.
+
+    Without `order` only `chosen` and `weights` are filled.
+    """
     experts = check_router(x, router, rule, bias)
     check_order(shared, tile)
     (tokens, hidden), picks = x.shape, rule.top_k + shared
@@ -99,18 +112,26 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         return _nothing(x, picks, experts + shared, tile, copy)
     how = cut(tokens, hidden, experts, copy)
     found = _tables(tokens, picks, experts + shared, tile, how.parts, x.device)
-    ep = max(16, triton.next_power_of_2(experts))
     shapes = {
         "E": experts,
         "SHARED": shared,
         "TOP_K": rule.top_k,
         "BLOCK_T": how.block,
-        "EP": ep,
+        "EP": max(16, triton.next_power_of_2(experts)),
         "TILE": tile,
     }
-    counts = torch.empty(how.blocks, ep, dtype=torch.int32, device=x.device)
+    counts = torch.empty(how.blocks, shapes["EP"], dtype=torch.int32, device=x.device)
+    in_one = order and how.blocks == 1 and not copy
+    _choose(x, router, bias, found, counts, how, shapes | _of_rule(rule) | {"ORDER": in_one})
+    if order and not in_one:
+        found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
+        _order(x, found, counts, (how.blocks, how.parts), shapes)
+    return found
+
+
+def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict) -> None:
+    (tokens, hidden), experts = x.shape, len(router)
     logits = torch.empty(how.splits, tokens, experts, dtype=torch.float32, device=x.device)
-    in_one = how.blocks == 1 and not copy
     router_kernel[(how.blocks, triton.cdiv(experts, how.block_e), how.splits)](
         x,
         router,
@@ -126,21 +147,15 @@ def route(x, router, rule: Rule, *, bias=None, shared: int = 0, tile: int = 16, 
         hidden,
         x.stride(0),
         **shapes,
-        **_of_rule(rule),
         **early(x),
         HAS_BIAS=bias is not None,
         SPLITS=how.splits,
         BLOCK_E=how.block_e,
         BLOCK_H=STEP,
-        KP=triton.next_power_of_2(picks),
-        ORDER=in_one,
-        num_warps=8 if how.block * ep > 2048 else 4,
+        KP=triton.next_power_of_2(found.chosen.shape[1]),
+        num_warps=8 if how.block * shapes["EP"] > 2048 else 4,
         num_stages=3,
     )
-    if not in_one:
-        found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
-        _order(x, found, counts, (how.blocks, how.parts), shapes)
-    return found
 
 
 def _order(x, found: Routed, counts, grid: tuple, shapes: dict) -> None:
