@@ -123,6 +123,8 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
         (pulled_x - 9, high - 16, pulled_x + 9, high + 16),
         (at.scores.x, y(m) - 1, at.scores.right, y(m) + 1),
         (edge - 1, at.scores.y - 18, edge + 1, at.scores.bottom),
+        (edge - 16, at.scores.y - 27, edge + 16, at.scores.y - 9),  # the tile's knob
+        (0, 0, at.scores.right, 16),  # the title
     ]
     marks, names = [text("scores-title", 0, 12, "scores of one query, tile by tile", "muted", "small")], []
     for key, score in enumerate(r.scores):

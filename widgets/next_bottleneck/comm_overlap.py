@@ -214,7 +214,7 @@ def _wait(r: Result, x: Scale, late: float, now: float, y: float) -> list[dict]:
         rect("shows-now", x(late), y, wide, THICK, "waste", f"waits: {units.seconds(r.exposed_s)} in all")
     ]
     for words in (f"waits {units.seconds(now - late)}", "waits"):
-        if text_width(words, "small") + 14 < wide:
+        if text_width(words, "small") + 28 < wide:
             middle = x(late) + wide / 2
             return [*marks, text("waits", middle, y + 17, words, "ink", "small", "middle", on="waste")]
     return marks

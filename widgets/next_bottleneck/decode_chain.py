@@ -307,7 +307,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         )
         scenes.append(
             Scene(
-                summary=f"{r.model}, batch {r.batch}, on {r.devices} {r.machine}: after {i} cures a step takes "
+                summary=f"{r.model}, batch {r.batch}, on {r.devices} {r.machine}: after {units.counted(i, 'cure')} a step takes "
                 f"{step.text}, {tokens.text} tokens a second; {now.limit} is {share.text} of it, so no cure of "
                 f"that part alone brings more than {ceiling.text}.",
                 takeaway=_takeaway(r, i),
