@@ -113,9 +113,3 @@ def trouble(here, what: str, whom: int) -> None:
 def all_wait(here) -> None:
     here.stage("a barrier that nobody opens", waits=True)
     time.sleep(3600)
-
-
-def returns_a_thread_lock(here):
-    import threading
-
-    return threading.Lock()

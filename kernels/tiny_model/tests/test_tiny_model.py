@@ -39,9 +39,9 @@ def test_each_token_goes_through_its_experts_and_no_other():
 
 def test_it_learns_in_a_few_steps():
     said = []
-    train.train("bias", steps=25, rows=8, say=said.append)
+    train.train("bias", steps=20, rows=4, say=said.append)
     first, last = (float(line.split(": ")[1].split()[0]) for line in said)
-    assert first > 0.9 * math.log(256) > last + 1.5
+    assert first > 0.9 * math.log(256) > last + 1
 
 
 def test_unseen_text_is_not_trained_on():
