@@ -128,6 +128,11 @@ def test_it_runs_its_own_test_without_the_rest(folder):
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-2000:]
 
 
+def test_its_page_names_the_courses_own_python(folder):
+    said = (folder / "README.md").read_text(encoding="utf-8").replace("\n", " ")
+    assert said.count(".venv/bin/python -m grader") == said.count("python -m grader") >= 3
+
+
 def test_its_commands(folder, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
