@@ -20,13 +20,17 @@ from kernels.quantization_layouts import cases
 from kernels.quantization_layouts.kbit_tables import MOE, MOE_EXPERTS, SHAPES
 
 NO_GPU = 3
-ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-FORMS = ("int4", 2, 3, 4, 5)
+ROWS = {  # of X, by form; those that most weights are packed in more finely
+    **dict.fromkeys(("int4", 4), (1, 2, 4, 8, 16, 32, 64, 256)),
+    **dict.fromkeys((2, 3, 5), (1, 4, 16, 64)),
+}
+FORMS = tuple(ROWS)
 LARGE = {"big": (28672, 8192), "square": (4096, 4096)}
 TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
-MOST_COPIES = 256
-SECONDS = 0.03  # for each candidate of a row
-MOST_JOBS = 8
+MOST_COPIES = 64
+SECONDS = 0.015  # for each candidate of a row
+WARM = 0.05
+MOST_JOBS = 15
 
 
 def parse(argv):
@@ -51,8 +55,9 @@ def parse(argv):
 
 def plan(options):
     """The cases to measure, those first that a short run should have."""
-    forms, rows = (("4",), (1, 4, 16, 64, 256)) if options.quick else (options.forms, ROWS)
-    for form in forms:
+    quick = {4: (1, 4, 16, 64, 256)}
+    asked = {form: rows for form, rows in ROWS.items() if str(form) in options.forms}
+    for form, rows in (quick if options.quick else asked).items():
         for shape in options.shapes:
             n, k = (SHAPES | LARGE)[shape]
             experts = MOE_EXPERTS if shape in MOE else 1
@@ -60,7 +65,7 @@ def plan(options):
                 if form == "int4":
                     yield cases.Case(m, n, k, dtype=options.dtype, experts=experts)
                 else:
-                    yield cases.book(m, n, k, int(form), dtype=options.dtype, experts=experts)
+                    yield cases.book(m, n, k, form, dtype=options.dtype, experts=experts)
 
 
 def key(case) -> dict:
@@ -106,7 +111,7 @@ def measure(case, device, seconds: float) -> dict:
         graph = timing.capture(calls)
         keep.append((calls, graph))
         watches[one.name] = timing.stopwatch(graph)
-    times = timing.interleave(watches, seconds * len(watches), warm=0.1)
+    times = timing.interleave(watches, seconds * len(watches), warm=WARM)
     intervals = {name: timing.ratio(series, times[SIXTEEN]) for name, series in times.items()}
     times = {name: [t / copies for t in series] for name, series in times.items()}
     found = key(case) | decide(times, intervals)

@@ -57,25 +57,26 @@ def _streamed(config: Stream) -> Candidate:
         f"{unit} {shape}",
         unit,
         lambda x, layer, out, **more: stream(x, layer.packed, out, config=config, **more),
-        4 * config.cols if config.tensor else 4,
+        (4 if config.cols > 8 else 2) * config.cols if config.tensor else 4,
+        1 if config.cols == 8 else config.cols // 2,
     )
 
 
 def _direct(config: Direct) -> Candidate:
     name = f"MMA direct {16 * config.bricks} rows, {config.warps} x {config.run}, {config.cols} cols"
     return Candidate(
-        name + ("" if config.ahead else ", not ahead") + ("" if config.once else ", kept"),
+        name + ("" if config.ahead else ", not ahead"),
         "MMA",
         lambda x, layer, out, **more: direct(x, layer.packed, out, config=config, **more),
         2 * config.cols,
-        1 if config.cols == 8 else config.cols // 2 + 1,
+        1 if config.cols == 8 else config.cols // 2,
     )
 
 
 def _tiled(config: Tile) -> Candidate:
     call = lambda x, layer, out, **more: tile(x, layer.packed, out, config=config, **more)  # noqa: E731
     name = f"MMA tile {16 * config.warps} x {config.cols}"
-    return Candidate(name, "MMA", call, least=max(1, config.cols // 4))
+    return Candidate(name, "MMA", call, 8 * config.cols, config.cols // 4)
 
 
 def _sixteen(x, layer: Layer, out):
@@ -93,20 +94,10 @@ CANDIDATES = {
                 Stream(1, 4, 512, tensor=False),
                 Stream(1, 8, 256, tensor=False),
                 Stream(1, 4, 512),
-                Stream(1, 8, 256),
-                Stream(1, 8, 512),
-                Stream(1, 16, 128),
                 Stream(1, 4, 256, stages=3),
                 Stream(1, 8, 256, stages=3),
-                Stream(2, 8, 256, stages=3),
                 Stream(2, 4, 256, stages=4),
-                Stream(1, 8, 256, cols=16),
                 Stream(2, 4, 256, cols=16),
-                Stream(2, 8, 256, cols=16, stages=3),
-                Stream(4, 8, 128, cols=16, stages=3),
-                Stream(1, 8, 128, cols=32),
-                Stream(2, 8, 128, cols=32, stages=3),
-                Stream(1, 8, 128, cols=64),
             ),
         ),
         *map(
@@ -114,24 +105,18 @@ CANDIDATES = {
             (
                 Direct(1, 4, 256),
                 Direct(1, 4, 256, ahead=False),
-                Direct(1, 4, 256, once=False),
                 Direct(1, 4, 128),
                 Direct(1, 8, 256),
                 Direct(1, 8, 128),
                 Direct(1, 16, 128),
                 Direct(2, 4, 256),
-                Direct(2, 8, 128),
-                Direct(4, 4, 128),
                 Direct(1, 4, 256, cols=16),
-                Direct(1, 8, 128, cols=16),
                 Direct(2, 4, 256, cols=16),
-                Direct(2, 8, 128, cols=16),
                 Direct(4, 4, 128, cols=16),
                 Direct(2, 4, 128, cols=32),
-                Direct(4, 4, 128, cols=32),
             ),
         ),
-        *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), Tile(4, 128), WIDE)),
+        *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), WIDE)),
         Candidate(
             LIBRARY, LIBRARY, lambda x, layer, out: library(x, layer.packed, out, layer.workspace()), least=8
         ),

@@ -11,8 +11,9 @@ import torch
 import triton
 
 from kernels.quantization_layouts import cases
-from kernels.quantization_layouts.candidates import CANDIDATES, SIXTEEN, Layer
+from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
 from kernels.quantization_layouts.dequantize import dequantize
+from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
 from kernels.quantization_layouts.stream import Stream, stream
 from kernels.quantization_layouts.tile import MIDDLE, WIDE, tile
@@ -38,7 +39,10 @@ def about(call, capability: int) -> dict:
     (kernel,) = kernels(call, capability)
     ptx = kernel.asm["ptx"]
     count = lambda what: len(re.findall(what, ptx))  # noqa: E731
+    waits = [int(n) for n in re.findall(r"warp_group_dot_wait.*pendings = (\d+)", kernel.asm["ttgir"])]
     return facts_of(kernel) | {
+        "running on": max(waits, default=0),
+        "barriers": count(r"bar\.sync"),
         "vectors": count(r"ld\.global\S*\.v4\.b32") + count(r"cp\.async\.cg\.shared\.global"),
         "exchanged": count(r"shfl\.sync\.idx"),
         "integer": count(r"\n\s+(?:and|or|xor|not|shr|shl|prmt|lop3)\S*\.b32|\n\s+shr\.u32"),
@@ -80,6 +84,7 @@ def main():
     for name, case in forms():
         w = weight(case)
         add(f"stream {name} 90", partial(stream, x, w), 90)
+        add(f"direct {name} 90", partial(direct, x, w, config=Direct()), 90)
         add(f"tile {name} 90", partial(tile, many, w, config=MIDDLE), 90)
     int4, k4 = weight(cases.Case(1, N, K)), weight(cases.book(1, N, K, 4))
     bf16 = weight(cases.Case(1, N, K, dtype="bf16"))
@@ -96,7 +101,23 @@ def main():
         for name, case in forms()
         if name in COUNTED and found.wants(f"unpacking {name}")
     }
-    print(json.dumps({"kernels": found, "unpacking": counted}))
+    print(json.dumps({"kernels": found, "unpacking": counted, "greedy": dict(greedy(found.wants))}))
+
+
+def greedy(wanted):
+    """What asks for the most shared memory: codes of two fields in every candidate that fetches stages ahead."""
+    x = torch.empty(64, 8192, dtype=torch.float16)
+    for bits in (3, 5):
+        w = weight(cases.book(1, 4096, 8192, bits))
+        for name, candidate in CANDIDATES.items():
+            if "stages" in name and wanted(f"greedy k{bits} {name}"):
+                (kernel,) = kernels(lambda: candidate.call(x, Layer(w), None), 90)  # noqa: B023
+                yield f"k{bits} {name}", kernel.metadata.shared
+        too_much = Stream(4, 8, 128, cols=16, stages=3)
+        if not wanted(f"greedy k{bits} too much"):
+            continue
+        (kernel,) = kernels(lambda: stream(x, w, config=too_much), 90)  # noqa: B023
+        yield f"k{bits} too much", kernel.metadata.shared
 
 
 def every_candidate():
@@ -105,7 +126,7 @@ def every_candidate():
     for name, case in forms():
         one = Layer(weight(case))
         for candidate in CANDIDATES.values():
-            if candidate.name not in (SIXTEEN, "dequantize + library"):
+            if candidate.name not in (SIXTEEN, LIBRARY):
                 facts = about(lambda: candidate.call(x, one, None), 90)  # noqa: B023
                 print(f"{name:5} {candidate.name:48}", {k: v for k, v in facts.items() if v}, flush=True)
 

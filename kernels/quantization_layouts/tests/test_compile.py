@@ -14,6 +14,7 @@ NAMED = (
     *(f"tile int4 {target}" for target in UNIT),
     *("tile k3 90", "wide k4 90", "stream int4 90", "scalar int4 90", "dequantize k4 90"),
     *("unpacking int4", "unpacking k5"),
+    *("direct k3 90", "greedy k3 too much", "greedy k5 too much"),
 )
 
 
@@ -33,12 +34,30 @@ def test_nothing_spills_and_everything_fits(compiled):
         assert facts["shared"] <= SHARED[int(name.split()[-1])], name
 
 
+def test_no_stage_is_fetched_that_does_not_fit(reported):
+    assert reported["greedy"].keys() >= {"k3 too much", "k5 too much"}
+    for name, shared in reported["greedy"].items():
+        assert shared <= SHARED[90], name
+
+
+def test_no_product_runs_on_while_its_operand_is_rewritten(compiled):
+    """A weight in registers is the left operand: the next step unpacks into the same ones."""
+    for name, facts in compiled.items():
+        assert facts["running on"] == 0, name
+
+
+def test_a_direct_kernel_exchanges_nothing_before_its_end(compiled):
+    for name, facts in compiled.items():
+        if name.startswith("direct"):
+            assert facts["barriers"] <= 2 and facts["registers"] <= 168 and facts["mma"] > 0, name
+
+
 def test_weights_go_from_16_byte_loads_into_the_operand(compiled):
     """No shuffle between lanes, and whole vectors."""
     for name, facts in compiled.items():
         if " zero " not in name and not name.startswith("scalar"):  # sums and zero points may cross lanes
             assert facts["exchanged"] <= 1, name
-        if name.startswith("stream"):
+        if name.startswith(("stream", "direct")):
             assert facts["vectors"] > 0, name
     bits_of = {"int4": 4, "zero": 4, "k2": 2, "k3": 3, "k4": 4, "k5": 5}
     for form, bits in ((form, bits) for form, bits in bits_of.items() if f"tile {form} 90" in compiled):
@@ -54,7 +73,7 @@ def test_each_generation_multiplies_on_its_tensor_cores(compiled):
         if name.startswith("tile") or name.startswith("wide"):
             assert facts[UNIT[target]] > 0, name
             assert not facts["serialised"], name
-        if name.startswith("stream"):
+        if name.startswith(("stream", "direct")):
             assert facts["mma"] > 0, name
         if name.startswith("scalar") or name.startswith("dequantize"):
             assert not any(facts[one] for one in UNIT.values()), name

@@ -6,6 +6,7 @@ import torch
 from kernels.compare import relative_error
 from kernels.quantization_layouts import bench, cases
 from kernels.quantization_layouts.candidates import CANDIDATES, layer, worth
+from kernels.quantization_layouts.direct import direct
 from kernels.quantization_layouts.dispatch import linear
 from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
@@ -60,7 +61,7 @@ def test_ragged_experts_give_what_each_alone_gives(form):
     expected = torch.cat(
         [x[a:b].float() @ d.float().T for a, b, d in zip(ends, ends[1:], dense, strict=False)]
     )
-    for launch in (stream, tile):
+    for launch in (stream, direct, tile):
         out = launch(x, w, None, ends.to(device()), max(rows))
         assert relative_error(out.cpu(), expected.cpu()) < 1e-3
     assert relative_error(linear(x, layer(w), offsets=ends.to(device())).cpu(), expected.cpu()) < 1e-3
