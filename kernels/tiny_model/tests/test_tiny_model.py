@@ -11,6 +11,15 @@ from kernels.tiny_model import kept, train
 from kernels.tiny_model.model import TinyModel
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """So small a model is no faster on more, and on a busy machine threads that wait for each other spin."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def test_no_byte_sees_what_comes_after_it():
     torch.manual_seed(1)
     model, tokens = TinyModel(), torch.randint(256, (2, 20))
