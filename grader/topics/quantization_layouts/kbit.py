@@ -86,7 +86,7 @@ EXPERTS = KernelQuestion(
     public=(
         to_experts(4, 32, 256, [5, 3, 8]),
         to_experts(3, 40, 160, [0, 7, 0, 2], kind="experts without rows"),
-        to_experts(2, 48, 192, [20, 1], "bf16", kind="more rows than sixteen for one expert"),
+        to_experts(2, 48, 512, [20, 1], "bf16", kind="more rows than sixteen for one expert"),
         to_experts(5, 33, 96, [4, 0, 6], layout=TURNED, kind="words and X column by column"),
     ),
     hidden=cases.hidden_experts,

@@ -188,24 +188,41 @@ WRONG = {
     },
 }
 
+SCALE_MASKED = "a masked scale meets a masked x of 0"
+X_MASKED = "along K a masked x meets a masked scale of 0; rows beyond M are never stored"
+WORD_MASKED = "a masked word is any code, which the codebook holds; its level meets a masked scale and a masked x, both 0"
+LOWEST = "& True keeps the lowest bit, as & 1 does"
+LEVEL_IN_FP16 = (
+    "a level is at most 1 and has at most eleven bits, which fp16 holds down to its smallest steps"
+)
+
 EQUIVALENT = {
     KBIT: because(
         {
-            "a masked word is any code, which the codebook holds; its level meets a masked scale and a masked x, both 0": [
+            WORD_MASKED: [
                 "no other: tl.load(at_w + b * stride_wb, mask=mask, other=0) -> tl.load(at_w + b * stride_wb, mask=mask)",
                 "plus one: 0 -> 1 (8)",
             ],
-            "a masked scale meets a masked x of 0": ["plus one: 0.0 -> 1.0"],
-            "along K a masked x meets a masked scale of 0; rows beyond M are never stored": [
-                "plus one: 0.0 -> 1.0 (2)"
-            ],
-            "& True keeps the lowest bit, as & 1 does": [
+            SCALE_MASKED: ["plus one: 0.0 -> 1.0"],
+            X_MASKED: ["plus one: 0.0 -> 1.0 (2)"],
+            LOWEST: [
                 "right side dropped: plane[:, :, None] >> column[None, None, :] & 1 -> plane[:, :, None] >> column[None, None, :] & True"
             ],
-            "a level is at most 1 and has at most eleven bits, which fp16 holds down to its smallest steps": [
-                "function: tl.float32 -> tl.float16 (2)"
-            ],
+            LEVEL_IN_FP16: ["function: tl.float32 -> tl.float16 (2)"],
         }
     ),
-    EXPERTS: because({}),
+    EXPERTS: because(
+        {
+            WORD_MASKED: [
+                "no other: tl.load(row_w + b * stride_wb + word[None, :] * stride_wk, mask=mask, other=0) -> tl.load(row_w + b * stride_wb + word[None, :] * stride_wk, mask=mask",
+                "plus one: 0 -> 1 (8)",
+            ],
+            SCALE_MASKED: ["plus one: 0.0 -> 1.0"],
+            X_MASKED: ["plus one: 0.0 -> 1.0 (2)"],
+            LOWEST: [
+                "right side dropped: plane[:, :, None] >> column[None, None, :] & 1 -> plane[:, :, None] >> column[None, None, :] & True"
+            ],
+            LEVEL_IN_FP16: ["function: tl.float32 -> tl.float16 (2)"],
+        }
+    ),
 }

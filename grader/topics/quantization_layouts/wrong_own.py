@@ -1,6 +1,7 @@
 """Layouts of one's own, wrong: packing and kernel that disagree, arrays that are too wide or of another shape."""
 
 from grader.questions.tables import because, changed
+from grader.topics.quantization_layouts import wrong_kbit as kbit
 from grader.topics.quantization_layouts.wrong_kbit import DOT, DOT_IN_FP32, LEVEL, LOOP, NUMBER
 
 OWN = "quantization_layouts.own_layout"
@@ -142,4 +143,24 @@ WRONG = {
     },
 }
 
-EQUIVALENT: dict = {OWN: because({})}
+EQUIVALENT = {
+    OWN: because(
+        {
+            kbit.WORD_MASKED: [
+                "no other: tl.load(row + word[None, :], mask=mask_n[:, None] & (word < K // COUNT)[None, :], other=0) -> tl.load(row + word[None, :], mask=mask_n[:, None] & (wor",
+                "no other: tl.load(row + K // COUNT + group[None, :], mask=of_group, other=0) -> tl.load(row + K // COUNT + group[None, :], mask=of_group)",
+                "plus one: 0 -> 1 (7)",
+                "plus one: 0 -> 1 (9)",
+            ],
+            kbit.SCALE_MASKED: ["plus one: 0.0 -> 1.0"],
+            kbit.X_MASKED: ["plus one: 0.0 -> 1.0 (2)"],
+            kbit.LOWEST: [
+                "right side dropped: high[:, :, None] >> tl.arange(0, 32)[None, None, :] & 1 -> high[:, :, None] >> tl.arange(0, 32)[None, None, :] & True"
+            ],
+            kbit.LEVEL_IN_FP16: ["function: tl.float32 -> tl.float16 (2)"],
+            "33 // 2 and 33 // 4 are 16 and 8 codes a word as well": ["plus one: 32 -> 33"],
+            "another length of the steps along K": ["halved: 256 -> 128"],
+            "numpy takes any negative size for the one that is left to find": ["plus one: 1 -> 2 (9)"],
+        }
+    ),
+}
