@@ -100,5 +100,5 @@ def back_to_the_first_preset(root: Locator) -> None:
 
 def quiet(page: Page) -> None:
     """Nothing left this machine, and nothing was thrown."""
-    assert [url for url in page.requests if not url.startswith((page.base, "data:", "blob:"))] == []
-    assert page.complaints == []
+    elsewhere = [url for url in page.requests if not url.startswith((page.base, "data:", "blob:"))]
+    assert not elsewhere and not page.complaints, (elsewhere, page.complaints)

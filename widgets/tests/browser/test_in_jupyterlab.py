@@ -260,6 +260,8 @@ def test_a_saved_notebook_still_shows_its_pictures_when_python_is_gone(page, she
     lab.save_and_stop(page)
     again = page.context.new_page()
     again.goto(page.url)
+    again.wait_for_function(lab.OPENED, timeout=60_000)
+    again.evaluate(f"async () => {{ await {lab.PANEL}.context.ready; }}")
     for simulator in sheet:
         picture = again.get_by_role("group", name=simulator.title, exact=True).first
         expect(picture.locator("svg.tbt-wide")).to_be_visible(timeout=30_000)
