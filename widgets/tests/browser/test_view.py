@@ -198,6 +198,18 @@ def test_a_preset_opens_at_its_own_step_and_a_slider_keeps_the_step(browser):
     page.context.close()
 
 
+def test_the_whole_picture_stays_whole_when_it_gains_steps(browser):
+    page = open_page(browser, [(find("roofline.launch_overhead"), {})])
+    root, kernels = page.locator(".tbt"), page.get_by_role("slider", name="Kernels a layer", exact=True)
+    kernels.press("Home")  # one kernel: two steps
+    settled(page, 1)
+    expect(root).to_have_attribute("data-step", "1")
+    kernels.press("End")
+    settled(page, 2)
+    expect(root).to_have_attribute("data-step", "9")
+    page.context.close()
+
+
 def test_a_measurement_and_its_difference_are_shown(browser):
     page = open_page(browser, [(SINK, {"measured": {"total": 96.0}})])
     expect(page.locator("[data-id=measured]")).to_be_visible()
