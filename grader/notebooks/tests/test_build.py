@@ -302,7 +302,7 @@ def test_points_come_from_the_table_of_questions():
     notebook, complaints = text.read("```python check=double\n```\n", table)
     assert complaints == [] and notebook.cells[0].metadata.nbgrader.points == 10
     _, complaints = text.read("```python check=double points=9\n```\n", table)
-    assert "points must be 10 as in grader/questions.py, got 9" in complaints[0][1]
+    assert "points must be 10 as in the topic's questions.py, got 9" in complaints[0][1]
 
 
 def test_a_topic_is_built_alone_and_an_unknown_one_is_wrong_usage(course, capsys):
