@@ -34,6 +34,8 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
     k = rng.integers(2, 6, b) if case.values == "zeros" else rng.integers(1, min(MOST, v) + 1, b)
     if case.values in ("apart", "fewer"):
         k[in_turn(rng, np.arange(b), b)[: -(-b // 2)]] = MOST
+    if case.values == "apart":
+        k[0] = 1  # so few groups are enough for no other row
     drawn["top_k"] = k.astype(np.int32)
     return telling_seeds(drawn, rng) if case.values in TOLD else drawn
 
@@ -45,7 +47,7 @@ def lifted(logits: np.ndarray, rng: np.random.Generator, apart: int) -> np.ndarr
     x = logits.astype(np.float32)
     for i, row in enumerate(x):
         last = row.size - 1 - 79 * apart
-        first = last if i % 2 else between(rng, 0, last + 1)
+        first = last if i % 2 else between(rng, 0, last)
         at = first + apart * np.arange(80)
         row[at] = row.max() + (1 + rng.permutation(80)) / 4096
     return x.astype(logits.dtype)

@@ -249,7 +249,8 @@ def telling_seeds(inputs: dict, rng: np.random.Generator) -> dict:
         if i % 2 and last + 1 < order.size:
             last += 1
         tries = rng.integers(0, 2**31, TRIES)
-        scores = x[order[: last + 1]] / (t or 1.0) + noise(tries[:, None], x.size)[:, order[: last + 1]]
+        tokens = order[: last + 1]
+        scores = x[tokens] / (t or 1.0) + gumbel_of(uniform(tries[:, None], tokens))
         seeds[i] = tries[int(np.argmax(scores.argmax(1) == last))]
     return inputs | {"seed": seeds}
 

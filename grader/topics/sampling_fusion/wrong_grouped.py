@@ -1,6 +1,7 @@
 """Draws after top-k by groups of 64, wrong."""
 
 from grader.questions.tables import changed
+from grader.topics.sampling_fusion.wrong_filtered import COLD, ENDED, LAST, NO_ID, RANGE
 
 GROUPED = "sampling_fusion.grouped_draw"
 GROUPS_K = "tl.minimum(tl.load(top_k_ptr + b), GROUPS)"
@@ -58,4 +59,23 @@ WRONG = {
     },
 }  # fmt: skip
 
-EQUIVALENT = {GROUPED: {}}
+EQUIVALENT = {
+    GROUPED: {
+        "right side dropped: k_largest(x, tl.minimum(tl.load(top_k_ptr + b), V)) & there -> k_largest(x, tl.minimum(tl.load(top_k_ptr + b), V)) & True": LAST,
+        "plus one: 1.0 -> 2.0": COLD,
+        "a little more: 1.0 -> 1.05": COLD,
+        "halved: 2147483647 -> 1073741823 (2)": NO_ID,
+        "plus one: 2147483647 -> 2147483648": RANGE,
+        "plus one: 2147483648 -> 2147483649": RANGE,
+        "plus one: 32 -> 33": ENDED,
+        "plus one: 1 -> 2 (5)": "another middle, and still one value after 32 halvings",
+        "right side dropped: middle - 1 -> middle - 0": "two values are left, of which the upper is known to be too high",
+        "comparison: tl.sum((key >= middle).to(tl.int32), 0) >= k -> tl.sum((key >= middle).to(tl.int32), 0) > k": "finds the next number after the k-th, for whose equals no room is left",
+        "comparison: bits < 0 -> bits <= 0": "minus 0 is 0",
+        "plus one: 0 -> 1 (15)": "minus 0 is 0",
+        "plus one: 0 -> 1 (14)": "every maximum is written before it is read",
+        "halved: 16 -> 8": "any block that holds the maxima",
+        "halved: 64 -> 32": "twice the groups, of which those behind the row hold -inf",
+        "plus one: 64 -> 65 (9)": "a place of scratch more, which nobody reads",
+    },
+}
