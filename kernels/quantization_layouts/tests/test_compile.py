@@ -25,10 +25,9 @@ def test_nothing_spills_and_everything_fits(compiled):
         assert facts["shared"] <= SHARED[int(name.split()[-1])], name
 
 
-def test_no_stage_is_fetched_that_does_not_fit(reported):
-    assert len(reported["greedy"]) >= 8
-    for name, shared in reported["greedy"].items():
-        assert shared <= SHARED[90], name
+def test_stages_are_as_many_as_shared_memory_holds(reported):
+    for name, (said, compiled) in reported["greedy"].items():
+        assert 0.8 * said <= compiled <= min(said, SHARED[90]), name
 
 
 def test_no_product_runs_on_while_its_operand_is_rewritten(compiled):
