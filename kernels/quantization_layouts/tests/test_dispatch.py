@@ -171,6 +171,17 @@ def test_a_short_calibration_is_a_part_of_the_whole_one():
     assert {calibrate.key(case)["form"] for case in some} == {"int4", "k3"}
 
 
+def test_what_is_timed_was_compiled_once_by_somebody():
+    todo = list(calibrate.plan(calibrate.parse([])))
+    shares = calibrate.shares(todo)
+    assert len(shares) == calibrate.PARTS * len(calibrate.FORMS) and sum(
+        len(c) for c, _ in shares
+    ) == 5 * len(todo)
+    for m in calibrate.ROWS[4]:
+        parts = [one.name for part in range(calibrate.PARTS) for one in calibrate.of_share(m, part)]
+        assert sorted(parts) == sorted(one.name for one in worth(m))
+
+
 def test_without_a_gpu_it_says_so(capsys):
     if DEVICE.type == "cuda":
         pytest.skip("there is one")
