@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -30,7 +31,8 @@ TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
 MOST_COPIES = 64
 SECONDS = 0.015  # for each candidate of a row
 WARM = 0.05
-MOST_JOBS = 15
+MOST_JOBS, PARTS = 15, 5
+SMALL = 2048  # rows of a weight that is only compiled for
 
 
 def parse(argv):
@@ -118,41 +120,55 @@ def measure(case, device, seconds: float) -> dict:
     return found | ({"wrong": wrong} if wrong else {})
 
 
-def compile_for(cases_of_shape: list) -> int:
-    """Launch every candidate once in a process of its own, so that its kernels lie in Triton's cache; how many did."""
+def shares(todo: list) -> list[tuple[list, int]]:
+    """What is compiled side by side: of each form all shapes, and every `PARTS`-th candidate, so that no two do the same."""
+    by_form: dict = {}
+    for case in todo:
+        small = replace(case, n=min(case.n, SMALL), experts=min(case.experts, 2))  # neither is compiled for
+        by_form.setdefault(case.form, []).append(small)
+    return [(cases_of_form, part) for cases_of_form in by_form.values() for part in range(PARTS)]
+
+
+def of_share(m: int, part: int) -> list:
+    from kernels.quantization_layouts.candidates import CANDIDATES, worth
+
+    place = {name: i % PARTS for i, name in enumerate(CANDIDATES)}
+    return [one for one in worth(m) if place[one.name] == part]
+
+
+def compile_share(share: tuple[list, int]) -> int:
+    """Launch candidates in a process of its own, so that their kernels lie in Triton's cache; how many were launched."""
     import torch
 
     from kernels.quantization_layouts import bench
-    from kernels.quantization_layouts.candidates import bound, layer, worth
+    from kernels.quantization_layouts.candidates import bound, layer
 
     device, done = torch.device("cuda", 0), set()
-    for case in cases_of_shape:
-        fresh = [one for one in worth(case.m) if one.name not in done]
+    for case in share[0]:
+        fresh = [one for one in of_share(case.m, share[1]) if (one.name, case.n, case.k) not in done]
         if not fresh:
             continue
         x = bench.draw(case, 0, device)
         one_layer = layer(x["packed"], keep_dense=True)
         for one in fresh:
+            done.add((one.name, case.n, case.k))
             try:
                 bound(one, x["x"], one_layer, None)()
             except Exception:  # it will be said where it is timed
                 continue
-            done.add(one.name)
     torch.cuda.synchronize()
     return len(done)
 
 
 def compile_all(todo: list) -> None:
-    """All shapes side by side: compiling is most of a calibration's time, and needs processors rather than the GPU."""
-    by_shape: dict = {}
-    for case in todo:
-        by_shape.setdefault((case.n, case.k, case.form, case.experts), []).append(case)
-    jobs = min(MOST_JOBS, os.cpu_count() or 1, len(by_shape))
+    """Compiling would be most of a calibration's time, and needs processors rather than the GPU."""
+    tasks = shares(todo)
+    jobs = min(MOST_JOBS, os.cpu_count() or 1, len(tasks))
     if jobs < 2:
         return
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        for i, count in enumerate(pool.map(compile_for, by_shape.values())):
-            print(f"compiled {i + 1}/{len(by_shape)} shapes ({count} candidates)", flush=True)
+        for i, count in enumerate(pool.map(compile_share, tasks)):
+            print(f"compiled {i + 1}/{len(tasks)} parts ({count} launches)", flush=True)
 
 
 def main(argv=None) -> int:

@@ -46,6 +46,7 @@ class Candidate:
     call: Callable  # (x, layer, out) -> out
     most: int = 2**31  # rows of an expert for which it is worth timing
     least: int = 1
+    config: Stream | Direct | Tile | None = None
 
 
 def _streamed(config: Stream) -> Candidate:
@@ -59,6 +60,7 @@ def _streamed(config: Stream) -> Candidate:
         lambda x, layer, out, **more: stream(x, layer.packed, out, config=config, **more),
         (4 if config.cols > 8 else 2) * config.cols if config.tensor else 4,
         1 if config.cols == 8 else config.cols // 2,
+        config,
     )
 
 

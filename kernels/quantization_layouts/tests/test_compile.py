@@ -14,7 +14,7 @@ NAMED = (
     *(f"tile int4 {target}" for target in UNIT),
     *("tile k3 90", "wide k4 90", "stream int4 90", "scalar int4 90", "dequantize k4 90"),
     *("unpacking int4", "unpacking k5"),
-    *("direct k3 90", "greedy k3 too much", "greedy k5 too much"),
+    *("direct k3 90", "greedy k3", "greedy k5"),
 )
 
 
@@ -34,10 +34,10 @@ def test_nothing_spills_and_everything_fits(compiled):
         assert facts["shared"] <= SHARED[int(name.split()[-1])], name
 
 
-def test_no_stage_is_fetched_that_does_not_fit(reported):
-    assert reported["greedy"].keys() >= {"k3 too much", "k5 too much"}
-    for name, shared in reported["greedy"].items():
-        assert shared <= SHARED[90], name
+def test_stages_are_as_many_as_shared_memory_holds(reported):
+    assert len(reported["greedy"]) == 2
+    for name, (said, compiled) in reported["greedy"].items():
+        assert 0.8 * said <= compiled <= min(said, SHARED[90]), name
 
 
 def test_no_product_runs_on_while_its_operand_is_rewritten(compiled):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kernels.compare import relative_error
-from kernels.quantization_layouts import bench, calibrate, candidates, cases, dispatch
+from kernels.quantization_layouts import bench, calibrate, candidates, cases, dispatch, stream
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, layer, worth
 from kernels.quantization_layouts.dispatch import Choice, choose, linear, lookup
 from kernels.tests.properties import given, st
@@ -129,6 +129,27 @@ def test_what_calibration_decides_never_loses(us, sixteen, noise, seed):
         assert all(intervals[name][2] >= 1 for name in (FAST, TILED, LIBRARY))
 
 
+@pytest.mark.parametrize(
+    "form", (cases.Case, *((2, 3, 4, 5))), ids=lambda f: f"k{f}" if isinstance(f, int) else "int4"
+)
+def test_no_candidate_and_no_pick_asks_for_more_shared_memory_than_there_is(form, monkeypatch):
+    """On GPUs of 227, 163 and 99 kB."""
+    for limit in (227, 163, 99):
+        monkeypatch.setattr(stream, "shared_limit", lambda device, limit=limit: limit * 1024)
+        for n, k in ((28672, 8192), (512, 2048), (2048, 512)):
+            case = form(1, n, k) if form is cases.Case else cases.book(1, n, k, form)
+            w = bench.stand_in(case)
+            configs = [one.config for one in CANDIDATES.values() if isinstance(one.config, stream.Stream)]
+            for config in (
+                *configs,
+                stream.pick(w, 1),
+                stream.pick(w, 16),
+                stream.Stream(4, 8, 128, cols=16, stages=4),
+            ):
+                fits = stream.fitting(config, w)
+                assert fits.stages == 1 or stream.shared_bytes(fits, w) <= limit * 1024, (config, limit)
+
+
 def test_a_table_that_names_what_is_not_here_is_refused():
     row = {"n": 1, "k": 1, "experts": 1, "form": "k4", "m": 1, "best": "magic", "best_packed": FAST}
     with pytest.raises(ValueError, match="^best must be one of .*, got 'magic'; "):
@@ -148,6 +169,17 @@ def test_a_short_calibration_is_a_part_of_the_whole_one():
     assert len(whole) == 9 * sum(map(len, calibrate.ROWS.values())) == len({str(k) for k in whole})
     some = calibrate.plan(calibrate.parse(["--forms", "int4", "3"]))
     assert {calibrate.key(case)["form"] for case in some} == {"int4", "k3"}
+
+
+def test_what_is_timed_was_compiled_once_by_somebody():
+    todo = list(calibrate.plan(calibrate.parse([])))
+    shares = calibrate.shares(todo)
+    assert len(shares) == calibrate.PARTS * len(calibrate.FORMS) and sum(
+        len(c) for c, _ in shares
+    ) == 5 * len(todo)
+    for m in calibrate.ROWS[4]:
+        parts = [one.name for part in range(calibrate.PARTS) for one in calibrate.of_share(m, part)]
+        assert sorted(parts) == sorted(one.name for one in worth(m))
 
 
 def test_without_a_gpu_it_says_so(capsys):
