@@ -8,7 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.early import begin, early
 from kernels.moe_routing.routed import Routed
 
 
@@ -22,9 +21,7 @@ def combine_kernel(
     stride_om,
     PICKS: tl.constexpr,
     BLOCK_H: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
-    begin(EARLY)
     token = tl.program_id(0)
     offs_h = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
     mask_h = offs_h < H
@@ -53,7 +50,6 @@ def combine(rows, found: Routed, out=None) -> torch.Tensor:
             out.stride(0),
             PICKS=picks,
             BLOCK_H=block,
-            **early(rows),
             num_warps=4,
         )
     return out

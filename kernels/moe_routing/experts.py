@@ -14,7 +14,6 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.early import begin, early
 from kernels.moe_routing.routed import Routed
 
 
@@ -58,9 +57,7 @@ def experts_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     GROUP: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
-    begin(EARLY)
     tile, tile_n = tile_of(tl.program_id(0), tiles, tl.cdiv(N, BLOCK_N), GROUP)
     expert = tl.load(tile_expert_ptr + tile)
     if expert < 0:
@@ -164,7 +161,6 @@ def _launch(x, weight, found: Routed, out, n: int, config: Config | None, **form
         BLOCK_N=config.block_n,
         BLOCK_K=config.block_k,
         GROUP=config.group,
-        **early(x),
         num_warps=config.warps,
         num_stages=config.stages,
     )

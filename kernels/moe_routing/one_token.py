@@ -11,7 +11,6 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.early import begin, early
 from kernels.moe_routing.routed import Routed
 
 
@@ -40,9 +39,7 @@ def gate_up_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     STAGES: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
-    begin(EARLY)
     slot = tl.program_id(1)
     expert = tl.load(chosen_ptr + slot).to(tl.int64)
     offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -77,9 +74,7 @@ def down_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     STAGES: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
-    begin(EARLY)
     offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     offs_k = tl.arange(0, BLOCK_K)
     mask_n = (offs_n < N)[:, None]
@@ -111,7 +106,6 @@ def one_token(x, experts, found: Routed, out, first: Config = GATE_UP, second: C
         experts.hidden,
         experts.gate_up.stride(0),
         **_blocks(first, experts.hidden),
-        **early(x),
     )
     down_kernel[(triton.cdiv(experts.hidden, second.rows),)](
         h,
@@ -124,7 +118,6 @@ def one_token(x, experts, found: Routed, out, first: Config = GATE_UP, second: C
         experts.down.stride(0),
         PICKS=picks,
         **_blocks(second, wide),
-        **early(x),
     )
     return out
 

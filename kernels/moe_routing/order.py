@@ -10,7 +10,6 @@ marked as nobody's.
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.early import begin
 from kernels.moe_routing.top_k import NO_PICK
 
 EMPTY = tl.constexpr(-1)
@@ -159,9 +158,7 @@ def order_kernel(
     COPY: tl.constexpr,
     TOKENS: tl.constexpr,
     COLUMNS: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
-    begin(EARLY)
     block, blocks = tl.program_id(0), tl.num_programs(0)
     part, parts = tl.program_id(1), tl.num_programs(1)
     PICKS: tl.constexpr = TOP_K + SHARED

@@ -24,7 +24,7 @@ def _double(x) -> np.ndarray:
     return np.asarray(x).astype(np.float64)
 
 
-def softmax(scores: np.ndarray) -> np.ndarray:
+def _softmax(scores: np.ndarray) -> np.ndarray:
     """Over the last axis."""
     powers = np.exp(scores - scores.max(-1, keepdims=True))
     return powers / powers.sum(-1, keepdims=True)
@@ -79,11 +79,11 @@ def weights_of(logits, chosen: np.ndarray, rule: Rule) -> np.ndarray:
     logits = _double(logits)
     picked = np.take_along_axis(logits, chosen, -1)
     if rule.scores == "softmax of chosen":
-        weights = softmax(picked)
+        weights = _softmax(picked)
     elif rule.scores == "sigmoid":
         weights = sigmoid(picked)
     else:
-        weights = np.take_along_axis(softmax(logits), chosen, -1)
+        weights = np.take_along_axis(_softmax(logits), chosen, -1)
     return rule.scale * (_by_their_sum(weights) if rule.renormalise else weights)
 
 
@@ -189,7 +189,7 @@ def un_permute(rows: np.ndarray, found: Order) -> np.ndarray:
     return rows[found.place]
 
 
-def combine(restored: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def combine_picks(restored: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """(tokens, hidden): a token's rows times its weights, added in the order of its picks."""
     return np.einsum("tkh,tk->th", restored, _double(weights))
 
@@ -219,7 +219,7 @@ def six_steps(x, router, gate_up, down, rule: Rule, *, bias=None, shared: int = 
     permuted = permute(x, found)
     rows = grouped(permuted, found, gate_up, down)
     restored = un_permute(rows, found)
-    return Forward(logits, chosen, weights, found, permuted, rows, restored, combine(restored, weights))
+    return Forward(logits, chosen, weights, found, permuted, rows, restored, combine_picks(restored, weights))
 
 
 def direct(x, chosen, weights, gate_up, down) -> np.ndarray:

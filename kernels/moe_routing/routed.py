@@ -12,7 +12,6 @@ import triton
 
 from kernels.moe_routing.arguments import check_order, check_router
 from kernels.moe_routing.counters import arrivals
-from kernels.moe_routing.early import early
 from kernels.moe_routing.order import order_kernel
 from kernels.moe_routing.router import router_kernel
 from kernels.moe_routing.rules import Rule
@@ -147,7 +146,6 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict) -> N
         hidden,
         x.stride(0),
         **shapes,
-        **early(x),
         HAS_BIAS=bias is not None,
         SPLITS=how.splits,
         BLOCK_E=how.block_e,
@@ -170,7 +168,6 @@ def _order(x, found: Routed, counts, grid: tuple, shapes: dict) -> None:
         x.shape[1],
         x.stride(0),
         **shapes,
-        **early(x),
         COPY=found.rows is not None,
         TOKENS=4,
         COLUMNS=min(COPIED, triton.next_power_of_2(x.shape[1])),

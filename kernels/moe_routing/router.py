@@ -8,7 +8,6 @@ there is but one block, gives every pick its row at once.
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.early import begin
 from kernels.moe_routing.order import order_block
 from kernels.moe_routing.top_k import NO_PICK, choose
 
@@ -45,14 +44,11 @@ def scores_of(
 
 @triton.jit
 def sums_of(logits_ptr, offs_t, offs_e, mask, T, E: tl.constexpr, SPLITS: tl.constexpr):
-    """The logits of a block, four splits at a time and always alike."""
-    offs_s = tl.arange(0, 4)
+    """The logits of a block: what the splits left, added in their order."""
     logits = tl.zeros((offs_t.shape[0], offs_e.shape[0]), tl.float32)
-    for first in range(0, SPLITS, 4):
-        row = (first + offs_s)[:, None, None] * T + offs_t[None, :, None]
-        wanted = (first + offs_s < SPLITS)[:, None, None] & mask[None, :, :]
-        parts = tl.load(logits_ptr + row.to(tl.int64) * E + offs_e[None, None, :], mask=wanted, other=0.0)
-        logits += tl.sum(parts, 0)
+    for split in tl.static_range(SPLITS):
+        row = (split * T + offs_t).to(tl.int64)[:, None]
+        logits += tl.load(logits_ptr + row * E + offs_e[None, :], mask=mask, other=0.0)
     return logits
 
 
@@ -93,9 +89,7 @@ def router_kernel(
     GP: tl.constexpr,
     TILE: tl.constexpr,
     ORDER: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
-    begin(EARLY)
     block = tl.program_id(0)
     acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H)
     offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
