@@ -75,6 +75,8 @@ EQUIVALENT = {
         "plus one: 0 -> 1 (15)": "minus 0 is 0",
         "plus one: 0 -> 1 (14)": "every maximum is written before it is read",
         "halved: 16 -> 8": "any block that holds the maxima",
+        "halved: 64 -> 32 (11)": "programs behind the last group store nothing",
+        "plus one: 0 -> 1 (18)": COLD,
         "halved: 64 -> 32": "twice the groups, of which those behind the row hold -inf",
         "plus one: 64 -> 65 (9)": "a place of scratch more, which nobody reads",
     },
