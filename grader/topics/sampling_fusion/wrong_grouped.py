@@ -75,6 +75,7 @@ EQUIVALENT = {
         "plus one: 0 -> 1 (15)": "minus 0 is 0",
         "plus one: 0 -> 1 (14)": "every maximum is written before it is read",
         "halved: 16 -> 8": "any block that holds the maxima",
+        "plus one: 1 -> 2 (6)": "any number below 0 says that no group was chosen",
         "halved: 64 -> 32 (11)": "programs behind the last group store nothing",
         "plus one: 0 -> 1 (18)": COLD,
         "halved: 64 -> 32": "twice the groups, of which those behind the row hold -inf",
