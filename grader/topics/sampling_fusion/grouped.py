@@ -20,7 +20,15 @@ from kernels.sampling_fusion import cost
 MOST = 64  # the largest top-k, and so the most groups that are read again
 AGAIN = MOST * cost.GROUP
 SECTOR = 8  # fp32 logits
-TOLD = ("apart", "crowded", "steps", "zeros", "fine", "mostly banned")  # their seeds are chosen to tell
+TOLD = (
+    "apart",
+    "crowded",
+    "few tokens",
+    "steps",
+    "zeros",
+    "fine",
+    "mostly banned",
+)  # their seeds are chosen to tell
 
 
 def inputs(case: Case, rng: np.random.Generator) -> dict:
@@ -63,6 +71,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         Case(size(8, between(rng, 4098, 4160)), "fp32", values="crowded", kind="the best side by side"),
         Case(size(16, between(rng, 300, 500)), "fp32", values="steps", kind="equal logits at the border"),
         Case(size(12, between(rng, 300, 500)), "fp32", values="zeros", kind="zeros of both signs"),
+        Case(size(16, between(rng, 150, 250)), "fp32", values="few tokens", kind="rows of negative logits"),
         Case(size(6, 4200), "fp32", values="equal", kind="equal logits"),
         Case(size(4, between(rng, 900, 1100)), "fp32", values="large", kind="large logits"),
         Case(
