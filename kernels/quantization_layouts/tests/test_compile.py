@@ -27,7 +27,7 @@ def test_nothing_spills_and_everything_fits(compiled):
 
 def test_stages_are_as_many_as_shared_memory_holds(reported):
     for name, (said, compiled) in reported["greedy"].items():
-        assert 0.8 * said <= compiled <= min(said, SHARED[90]), name
+        assert 0.6 * said <= compiled <= said <= SHARED[90], name
 
 
 def test_no_product_runs_on_while_its_operand_is_rewritten(compiled):
