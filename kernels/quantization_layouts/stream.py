@@ -190,11 +190,11 @@ def fitting(config: Stream, w: Packed) -> Stream:
 
 
 def shared_bytes(config: Stream, w: Packed) -> int:
-    """What a program keeps on its way: words of 16-row bricks and rows of X a stage ahead, and sums across warps."""
+    """At most: words of 16-row bricks and rows of X for each stage ahead, and sums across warps, coming and going."""
     columns = config.run * config.warps
     rows, cols = 16 * config.bricks, config.cols if config.tensor else 1
     step = rows * columns * w.bits // 8 + cols * columns * 2
-    return (config.stages - 1) * step + 4 * rows * cols * config.warps
+    return (config.stages - 1) * step + 2 * 4 * rows * cols * config.warps
 
 
 def shared_limit(device: torch.device) -> int:

@@ -37,7 +37,7 @@ def test_nothing_spills_and_everything_fits(compiled):
 def test_stages_are_as_many_as_shared_memory_holds(reported):
     assert len(reported["greedy"]) == 2
     for name, (said, compiled) in reported["greedy"].items():
-        assert 0.8 * said <= compiled <= min(said, SHARED[90]), name
+        assert 0.6 * said <= compiled <= said <= SHARED[90], name
 
 
 def test_no_product_runs_on_while_its_operand_is_rewritten(compiled):
@@ -47,9 +47,10 @@ def test_no_product_runs_on_while_its_operand_is_rewritten(compiled):
 
 
 def test_a_direct_kernel_exchanges_nothing_before_its_end(compiled):
+    """Four barriers and the sums of two warps' worth of rows end it; a step through shared memory would add to both."""
     for name, facts in compiled.items():
         if name.startswith("direct"):
-            assert facts["barriers"] <= 2 and facts["registers"] <= 168 and facts["mma"] > 0, name
+            assert facts["barriers"] <= 4 and facts["shared"] <= 2048 and facts["registers"] <= 128, name
 
 
 def test_weights_go_from_16_byte_loads_into_the_operand(compiled):
