@@ -20,9 +20,8 @@ WORK = "what is computed more than once for a weight"
 GROUP = 128
 PARTS = 4  # sums of a row that several programs may leave in scratch, out and in
 GEMM_WORK = 6  # beside tl.dot
-GEMV_WORK = (
-    10  # operations a weight, where one takes some 3 to 5 and a last step that K does not fill counts whole
-)
+# operations a weight: one takes some 3 to 5, and a last step that K does not fill counts whole
+GEMV_WORK = 10
 
 
 def metered_gemv(rng: np.random.Generator) -> Case:
