@@ -106,7 +106,7 @@ GEMM = KernelQuestion(
     instruction={80: "mma.sync"},
     most_spills=256,
     speed=Speed(
-        "linear_in_16_bits", FEW_ROWS, full=1.0, none=2.0, bound=budgets.bound, sampled=samples.rows("N")
+        "linear_in_16_bits", FEW_ROWS, full=1.5, none=3.0, bound=budgets.bound, sampled=samples.rows("N")
     ),
     where=f'{LESSON}, "Kernel families, by M"',
     hints=(

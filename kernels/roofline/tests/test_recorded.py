@@ -79,4 +79,4 @@ def test_four_topics_share_one_run_and_its_ceilings_and_a_fifth_is_near():
     later = runs.pop("quantization_layouts")["ceilings"]
     assert len(runs) == 4 and all(run["ceilings"] == RUN["ceilings"] for run in runs.values())
     assert all(later[name] == pytest.approx(rate, rel=0.04) for name, rate in RUN["ceilings"].items())
-    assert all((run["date"], run["state"]) == ("2026-11-22", "sustained") for run in runs)
+    assert all((run["date"], run["state"]) == ("2026-11-22", "sustained") for run in runs.values())

@@ -137,4 +137,4 @@ def test_no_time_can_beat_the_packed_bytes_and_full_points_ask_for_less(name):
     n, k, group, m = (speed.case.sizes.get(s, 1) for s in "NKGM")
     dense = 2 * (n * k + m * n + m * k)
     assert flops == 2 * m * n * k and n * k / 2 < moved < 0.3 * dense
-    assert 1.3 * moved / dense < speed.full < speed.none <= 2
+    assert 1.3 * moved / dense < speed.full < speed.none <= 3
