@@ -98,6 +98,11 @@ def run_command(name: str, pairs: list[str], as_json: bool) -> None:
         print("  " + "  ".join(f"{cell:>14}" for cell in row))
 
 
+def _flag_last(words: list[str]) -> list[str]:
+    """Inputs may stand on either side of --json, which argparse would not let them."""
+    return sorted(words, key=lambda word: word == "--json")
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m widgets", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -108,7 +113,7 @@ def main(argv: list[str] | None = None) -> int:
     for command in (lister, runner):
         command.add_argument("--json", action="store_true")
     try:
-        args = parser.parse_args(argv)
+        args = parser.parse_args(_flag_last(sys.argv[1:] if argv is None else argv))
     except SystemExit as stop:
         return WRONG_USAGE if stop.code else 0
     try:

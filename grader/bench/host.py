@@ -83,8 +83,8 @@ class Builder:
         try:
             return self._built(kernels, capability, say)
         except (OSError, ValueError) as error:
-            if self.late:
-                raise Broken(f"was still compiling after {BUILD_S} s and was stopped") from error
+            if self.late:  # a kernel's processor time has a limit of its own, so this machine was busy
+                raise JailTrouble(f"the builder was still compiling after {BUILD_S} s") from error
             said = "" if self.stopped else self.program.said()
             raise JailTrouble(f"the builder broke off: {said[-400:]}") from error
         finally:

@@ -22,7 +22,7 @@ def test_list_publishes_every_input_with_its_range(capsys):
 
 
 def test_run_prints_the_result(capsys):
-    assert main(["run", "tile_walk", "m=1", "bn=64", "--json"]) == 0
+    assert main(["run", "tile_walk", "m=1", "--json", "bn=64"]) == 0
     got = json.loads(capsys.readouterr().out)
     assert got["inputs"]["m"] == 1 and got["outputs"]["reuse_flop_per_element"] == pytest.approx(2 * 64 / 65)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader import questions
-from grader.bench import gpu
+from grader.bench import gpu, host
 from grader.bench.host import Bench, Broken, Builder
 from grader.box.warm import JailTrouble
 from grader.judge import referee, statistics
@@ -165,6 +165,12 @@ def test_the_builder_names_each_kernel_that_it_cannot_build(monkeypatch, tmp_pat
     assert sorted(failed) == [1, 2]
     assert list(tmp_path.rglob("*.cubin")), "the bench finds it in Triton's cache"
     assert steps[0].endswith("0/3") and steps[-1].endswith("3/3")
+
+
+def test_a_builder_that_is_late_by_the_clock_alone_fails_nobody(monkeypatch):
+    monkeypatch.setattr(host, "BUILD_S", 0.02)
+    with pytest.raises(JailTrouble, match="^the builder was still compiling after 0.02 s"):
+        Builder().build([{"ir": IR, "settings": {"num_warps": 4, "num_stages": 1}}], CAPABILITY, print)
 
 
 @pytest.mark.parametrize("question", [GEMM, NORM, "flash_attention.forward"])
