@@ -41,6 +41,8 @@ def roofline(
     marks = axis_y("rate", y, ROOF.x, "", _rate, right=ROOF.right)
     marks += axis_x("intensity", x, ROOF.bottom, "FLOP per byte", top=ROOF.y, ticks=(1, 10, 100, 1000, 10000))
     heights = spread([y(rate) for _, rate in roofs])
+    sunk = max(heights) - max(y(rate) for _, rate in roofs)  # below its roof a name would lie on the slope
+    heights = [height - sunk for height in heights]
     left = x(min(rate for _, rate in roofs) / bandwidth) - 12
     for i, (name, rate) in enumerate(roofs):
         corners = [(LEAST, bandwidth * LEAST), (rate / bandwidth, rate), (MOST, rate)]

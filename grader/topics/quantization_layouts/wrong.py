@@ -61,6 +61,7 @@ TILE = '"BLOCK_N": 64'
 TILES = "triton.cdiv(p.N, 64)"
 GEMM_LOOP = "range(0, K // GROUP)"
 GEMM_CUT = " & 0x000F000F"
+EIGHT_BITS = "tl.reshape((w[:, :, None] >> (4 * tl.arange(0, 8))[None, None, :]) & 255, (BLOCK_N, GROUP))"
 NIBBLE = ("tl.join(pair, pair >> 4)", "tl.join(pair >> 4, pair)")
 HALVES = "pair.to(tl.int16), (pair >> 16).to(tl.int16)"
 
@@ -179,7 +180,16 @@ WRONG = {
             ("tl.permute(number, 0, 1, 4, 2, 3)", "tl.permute(number, 0, 1, 3, 4, 2)"), mistake="evens first"
         ),
         "two bits kept": changed((GEMM_CUT, " & 0x00030003"), mistake="two bits kept"),
-        "eight bits kept": changed((GEMM_CUT, " & 0x00FF00FF")),
+        "eight bits kept": changed(
+            (NUMBER, f"number = ({EIGHT_BITS} - z.to(tl.int32)[:, None]).to(tl.float32).to(dtype)"),
+            mistake="eight bits kept",
+        ),
+        "masked lanes unset": changed(
+            (GEMM_LOOP, "range(0, tl.cdiv(K, 128) * (128 // GROUP))"),
+            ("mask=mask_n[:, None], other=0)", "mask=mask_n[:, None] & (word < K // 8)[None, :], other=0)"),
+            ("mask=mask_m[:, None], other=0.0)", "mask=mask_m[:, None] & (offs_k < K)[None, :])"),
+            mistake="unmasked tail",
+        ),
         "no scale": changed((SCALE, ""), mistake="no scale"),
         "the first scale for all": changed((OF_GROUP_S, "after * 0"), mistake="the first scale"),
         "groups of 128 always": changed(

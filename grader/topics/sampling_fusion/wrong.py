@@ -160,6 +160,10 @@ WRONG = {
         "bits from the other end": changed(
             ("word >> (offs % 32)", "word >> (31 - offs % 32)"), mistake="bits from the other end"
         ),
+        "the last bit of a word is a sign": changed(
+            ("((word >> (offs % 32)) & 1) != 0", "(word & (1 << (offs % 32))) > 0"),
+            mistake="the last bit of a word",
+        ),
         "the first word for all": changed(("+ offs // 32 * stride_allowedw", "")),
         "always divided": changed(("tl.where(x > 0, x / r, x * r)", "x / r"), mistake="always divides"),
         "presence by count": changed(

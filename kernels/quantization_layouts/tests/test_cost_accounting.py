@@ -1,8 +1,10 @@
 """A model's time and memory from measured kernels: the source's figures, and the same of any calibration."""
 
+from itertools import product
+
 import pytest
 
-from kernels.quantization_layouts import calibrate, cost
+from kernels.quantization_layouts import cost
 from kernels.quantization_layouts import kbit_tables as tables
 from kernels.tests.figures import KBIT, REFUSAL, hold, table
 from kernels.tests.properties import given, st
@@ -41,12 +43,16 @@ def test_figures_of_the_source(source, given, formula, expect, tolerance):
 def calibration(rows=(1, 4, 16, 64, 512), cost_us=lambda form, m, n, k: 1.0):
     """A run as calibrate.py writes it, with times of our own."""
     found = []
-    for form in calibrate.FORMS:
-        for case in calibrate.plan(calibrate.parse(["--forms", str(form)])):
-            if case.m in rows:
-                key = calibrate.key(case)
-                us = {"MMA": cost_us(key["form"], case.m, case.n, case.k), "16 bits": 10.0}
-                found.append(key | {"us": us, "best": min(us, key=us.get), "best_packed": "MMA"})
+    for form, (shape, (n, k)), m in product(("int4", "k2", "k3", "k4", "k5"), tables.SHAPES.items(), rows):
+        us = {"MMA": cost_us(form, m, n, k), "16 bits": 10.0}
+        key = {
+            "n": n,
+            "k": k,
+            "experts": tables.MOE_EXPERTS if shape in tables.MOE else 1,
+            "form": form,
+            "m": m,
+        }
+        found.append(key | {"us": us, "best": min(us, key=us.get), "best_packed": "MMA"})
     return {"rows": found}
 
 
