@@ -192,7 +192,7 @@ def go_out(course: Course, give, most: float) -> None:
     for kind in ("csv", "canvas", "moodle"):
         code, said = give(f"export {LAB} --format {kind} {names}")
         assert code == 0 and f"{len(CLASS)} students" in said, said
-    with open(out / f"{LAB}.csv.csv", newline="") as file:
+    with open(out / f"{LAB}.csv", newline="") as file:
         plain = list(csv.DictReader(file))
     assert {row["student_id"]: float(row["score"]) for row in plain} == TOTALS
     assert {row["status"] for row in plain} == {"final"} and {float(row["max_score"]) for row in plain} == {
