@@ -45,28 +45,23 @@ def bound(c: Case) -> tuple[float, float]:
     return useful(c), cost.linear_cost(m, n, k, bits=4, group=group, zero_bits=zero_bits).bytes_moved
 
 
-def _packed(c: Case) -> list[Budget]:
-    """Words exactly once, scales at most twice, Y once, and next to no scratch."""
-    n, k, group, m = _nkgm(c)
-    whole = cost.linear_cost(m, n, k, bits=4, group=group)
-    weights, scales, out = whole.weight_bytes, whole.metadata_bytes, 2 * m * n
+def read_of_x(m: int, n: int, k: int) -> Budget:
+    """No more often than tiles of 32 rows of W would read it."""
+    x = 2 * m * k
+    return Budget(
+        what="read of X",
+        tensor="x",
+        most=x * math.ceil(n / 32),
+        least=x,
+        look=ROWS,
+        model=f"{m} x {k} numbers of 2 bytes for every 32 of {n} rows of W",
+    )
+
+
+def written(m: int, n: int) -> list[Budget]:
+    """Y once, and next to no scratch."""
+    out = 2 * m * n
     return [
-        Budget(
-            what="read of the words",
-            tensor="w",
-            most=weights,
-            least=weights,
-            look=ONCE,
-            model=f"{n} x {k} weights of 4 bits, once",
-        ),
-        Budget(
-            what="read of the scales",
-            tensor="s",
-            most=2 * scales,
-            least=scales,
-            look=SCALES,
-            model=f"a scale of 2 bytes for each {group} of {n} x {k} weights, twice",
-        ),
         Budget(
             what="write of Y",
             tensor="y",
@@ -84,6 +79,61 @@ def _packed(c: Case) -> list[Budget]:
             look=WIDER,
             model=f"{PARTS} unfinished sums of 4 bytes for each of {m} x {n} numbers, out and in",
         ),
+    ]
+
+
+def in_dot(flop: float) -> Budget:
+    return Budget(
+        what="FLOP in tl.dot", count="dot", least=flop, look=DOT, model=f"at least 2 M N K = {flop:,.0f}"
+    )
+
+
+def beside_dot(each: int, n: int, k: int, times: int | None = None) -> Budget:
+    """`each` operations a weight; `times` where weights are unpacked for several tiles of rows."""
+    return Budget(
+        what="operations beside tl.dot",
+        count="operations",
+        most=each * (times or 1) * n * k,
+        look=WORK,
+        model=f"{each} for each of {n} x {k} weights" + (f", {times} times" if times else ""),
+    )
+
+
+def programs(words: str, count: int) -> Budget:
+    """Enough that read the words, or whatever else they are called."""
+    return Budget(
+        what=f"programs that read the {words}",
+        tensor="w",
+        count="programs",
+        least=count,
+        look=FILL,
+        model=f"one at least for each of {count} multiprocessors",
+    )
+
+
+def _packed(c: Case) -> list[Budget]:
+    """Words exactly once, scales at most twice, Y once, and next to no scratch."""
+    n, k, group, m = _nkgm(c)
+    whole = cost.linear_cost(m, n, k, bits=4, group=group)
+    weights, scales = whole.weight_bytes, whole.metadata_bytes
+    return [
+        Budget(
+            what="read of the words",
+            tensor="w",
+            most=weights,
+            least=weights,
+            look=ONCE,
+            model=f"{n} x {k} weights of 4 bits, once",
+        ),
+        Budget(
+            what="read of the scales",
+            tensor="s",
+            most=2 * scales,
+            least=scales,
+            look=SCALES,
+            model=f"a scale of 2 bytes for each {group} of {n} x {k} weights, twice",
+        ),
+        *written(m, n),
     ]
 
 
@@ -117,14 +167,7 @@ def _flow(c: Case) -> list[Budget]:
             look=NEIGHBOURS,
             model=f"{n} rows of {k // 64} sectors of 32 bytes + 2%",
         ),
-        Budget(
-            what="programs that read the words",
-            tensor="w",
-            count="programs",
-            least=c.sm_count,
-            look=FILL,
-            model=f"one at least for each of {c.sm_count} multiprocessors",
-        ),
+        programs("words", c.sm_count),
     ]
 
 
@@ -152,7 +195,7 @@ def metered_gemm(rng: np.random.Generator) -> Case:
 def gemm(c: Case) -> list[Budget]:
     """The packed weight once, its zero points with it, and X as often as tiles of 32 rows of W would read it."""
     n, k, group, m = _nkgm(c)
-    zeros, x = n * k // group, 2 * m * k
+    zeros = n * k // group
     return [
         *_packed(c),
         Budget(
@@ -163,14 +206,7 @@ def gemm(c: Case) -> list[Budget]:
             look=SCALES,
             model=f"a zero point of 1 byte for each {group} of {n} x {k} weights, twice",
         ),
-        Budget(
-            what="read of X",
-            tensor="x",
-            most=x * math.ceil(n / 32),
-            least=x,
-            look=ROWS,
-            model=f"{m} x {k} numbers of 2 bytes for every 32 of {n} rows of W",
-        ),
+        read_of_x(m, n, k),
     ]
 
 
@@ -178,19 +214,7 @@ def gemm_flow(c: Case) -> list[Budget]:
     """Where there is no clock: products in tl.dot, little work to unpack a weight, whole sectors, enough programs."""
     n, k, _, m = _nkgm(c)
     return [
-        Budget(
-            what="FLOP in tl.dot",
-            count="dot",
-            least=useful(c),
-            look=DOT,
-            model=f"at least 2 M N K = {2 * m * n * k:,}",
-        ),
-        Budget(
-            what="operations beside tl.dot",
-            count="operations",
-            most=GEMM_WORK * n * k,
-            look=WORK,
-            model=f"{GEMM_WORK} for each of {n} x {k} weights",
-        ),
+        in_dot(useful(c)),
+        beside_dot(GEMM_WORK, n, k),
         *_flow(c),
     ]

@@ -6,7 +6,15 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between
-from grader.topics.quantization_layouts.budgets import DOT, FILL, NEIGHBOURS, ONCE, PARTS, ROWS, WIDER, WORK
+from grader.topics.quantization_layouts.budgets import (
+    NEIGHBOURS,
+    ONCE,
+    beside_dot,
+    in_dot,
+    programs,
+    read_of_x,
+    written,
+)
 from grader.topics.quantization_layouts.cases_kbit import ROWS as ROWS_SAID
 from grader.topics.quantization_layouts.cases_kbit import sizes, some_bits, to_experts
 from grader.topics.quantization_layouts.wanted import BLOCK
@@ -55,7 +63,6 @@ def traffic(c: Case) -> list[Budget]:
     bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
     needed, read = read_times(c)
     one = cost.linear_cost(m, n, k, bits=bits, group=BLOCK)
-    out, x = 2 * m * n, 2 * m * k
     of = f"{needed} weights of experts that have rows" if "E" in c.sizes else "the weight"
     times = f"{read} times in all, by tiles of {TILE} rows" if "E" in c.sizes else "once"
     return [
@@ -75,31 +82,8 @@ def traffic(c: Case) -> list[Budget]:
             look=SCALES,
             model=f"a scale of 2 bytes for each {BLOCK} of {n} x {k} codes, twice as often as the codes",
         ),
-        Budget(
-            what="read of X",
-            tensor="x",
-            most=x * math.ceil(n / 32),
-            least=x,
-            look=ROWS,
-            model=f"{m} x {k} numbers of 2 bytes for every 32 of {n} rows of W",
-        ),
-        Budget(
-            what="write of Y",
-            tensor="y",
-            access="store",
-            most=out,
-            least=out,
-            look=WIDER,
-            model=f"{m} x {n} numbers of 2 bytes, once",
-        ),
-        Budget(
-            what="scratch, loaded and stored",
-            tensor="scratch",
-            access="any",
-            most=2 * 4 * PARTS * m * n,
-            look=WIDER,
-            model=f"{PARTS} unfinished sums of 4 bytes for each of {m} x {n} numbers, out and in",
-        ),
+        read_of_x(m, n, k),
+        *written(m, n),
     ]
 
 
@@ -109,20 +93,8 @@ def flow(c: Case) -> list[Budget]:
     _, read = read_times(c)
     weight_bytes = cost.linear_cost(m, n, k, bits=bits, group=BLOCK).weight_bytes
     return [
-        Budget(
-            what="FLOP in tl.dot",
-            count="dot",
-            least=useful(c),
-            look=DOT,
-            model=f"at least 2 M N K = {2 * m * n * k:,}",
-        ),
-        Budget(
-            what="operations beside tl.dot",
-            count="operations",
-            most=OPERATIONS * read * n * k,
-            look=WORK,
-            model=f"{OPERATIONS} for each of {n} x {k} weights, {read} times",
-        ),
+        in_dot(useful(c)),
+        beside_dot(OPERATIONS, n, k, read),
         Budget(
             what="sectors of the planes",
             tensor="w",
@@ -131,12 +103,5 @@ def flow(c: Case) -> list[Budget]:
             look=NEIGHBOURS,
             model=f"{read} times {bits} planes of {n} rows of {k // SECTOR} sectors of 32 bytes + 2%",
         ),
-        Budget(
-            what="programs that read the planes",
-            tensor="w",
-            count="programs",
-            least=c.sm_count,
-            look=FILL,
-            model=f"one at least for each of {c.sm_count} multiprocessors",
-        ),
+        programs("planes", c.sm_count),
     ]

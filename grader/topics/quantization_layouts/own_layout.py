@@ -9,7 +9,7 @@ from grader.questions import Budget, Case, KernelQuestion, Part, Prepare, Tensor
 from grader.questions.draws import between, odd, spread
 from grader.questions.families import family
 from grader.topics.quantization_layouts import budgets_kbit, mistakes_kbit, wanted
-from grader.topics.quantization_layouts.budgets import DOT, PARTS, ROWS, WIDER
+from grader.topics.quantization_layouts.budgets import beside_dot, in_dot, read_of_x, written
 from grader.topics.quantization_layouts.cases import FP32, groups_of
 from grader.topics.quantization_layouts.cases_kbit import (
     BITS,
@@ -103,7 +103,6 @@ def traffic(c: Case) -> list[Budget]:
     bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
     whole = cost.linear_cost(m, n, k, bits=bits, group=BLOCK)
     codes, of_blocks = whole.weight_bytes, whole.metadata_bytes
-    out, x = 2 * m * n, 2 * m * k
     return [
         Budget(
             what="read of what pack made",
@@ -113,38 +112,9 @@ def traffic(c: Case) -> list[Budget]:
             look=TWICE,
             model=f"{n} x {k} codes of {bits} bits + 10%, and a scale of 2 bytes for each {BLOCK}, twice",
         ),
-        Budget(
-            what="read of X",
-            tensor="x",
-            most=x * math.ceil(n / 32),
-            least=x,
-            look=ROWS,
-            model=f"{m} x {k} numbers of 2 bytes for every 32 of {n} rows of W",
-        ),
-        Budget(
-            what="write of Y",
-            tensor="y",
-            access="store",
-            most=out,
-            least=out,
-            look=WIDER,
-            model=f"{m} x {n} numbers of 2 bytes, once",
-        ),
-        Budget(
-            what="scratch, loaded and stored",
-            tensor="scratch",
-            access="any",
-            most=2 * 4 * PARTS * m * n,
-            look=WIDER,
-            model=f"{PARTS} unfinished sums of 4 bytes for each of {m} x {n} numbers, out and in",
-        ),
-        Budget(
-            what="FLOP in tl.dot",
-            count="dot",
-            least=budgets_kbit.useful(c),
-            look=DOT,
-            model=f"at least 2 M N K = {2 * m * n * k:,}",
-        ),
+        read_of_x(m, n, k),
+        *written(m, n),
+        in_dot(budgets_kbit.useful(c)),
     ]
 
 
@@ -159,13 +129,7 @@ def unpacking(c: Case) -> list[Budget]:
             look=LAYOUT,
             model=f"{UNPACKING} for each of {n} x {k} weights",
         ),
-        Budget(
-            what="operations beside tl.dot",
-            count="operations",
-            most=budgets_kbit.OPERATIONS * n * k,
-            look=budgets_kbit.WORK,
-            model=f"{budgets_kbit.OPERATIONS} for each of {n} x {k} weights",
-        ),
+        beside_dot(budgets_kbit.OPERATIONS, n, k),
     ]
 
 
