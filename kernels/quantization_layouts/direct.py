@@ -6,15 +6,15 @@ has no barrier and no shared memory, warps drift apart as the memory serves them
 their way while this one's are multiplied. One sum across warps ends it: the same bits at every run.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 import triton
 import triton.language as tl
 
 from kernels.quantization_layouts.arguments import check_layer
-from kernels.quantization_layouts.packed import FIELDS, SPAN, Packed
-from kernels.quantization_layouts.unpack import book_of, codes_from, numbers, words_of
+from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.unpack import book_of, codes_from, numbers, rows_of, words_of
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,7 @@ def direct_kernel(
     POLICY: tl.constexpr,
 ):
     expert = tl.program_id(2).to(tl.int64)
-    first, last = expert * M, expert * M + M
-    if RAGGED:
-        first = tl.load(offsets_ptr + expert).to(tl.int64)
-        last = tl.load(offsets_ptr + expert + 1).to(tl.int64)
+    first, last = rows_of(expert, offsets_ptr, M, RAGGED)
     first += tl.program_id(1) * COLS
     if first >= last:
         return
@@ -175,7 +172,8 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
     x, out, each = check_layer(x, w, out, offsets, most)
     if not out.numel():
         return out
-    config = fitting(config or Direct(), w)
+    config = config or Direct()
+    run, warps = w.cut(config.run, config.warps)
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, config.cols), w.experts)
     direct_kernel[grid](
         *w.operands,
@@ -190,25 +188,14 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
         out.stride(0),
         **w.constants,
         RAGGED=offsets is not None,
-        EVEN=w.k % (config.run * config.warps) == 0,
+        EVEN=w.k % (run * warps) == 0,
         B=config.bricks,
-        W=config.warps,
-        RUN=config.run,
+        W=warps,
+        RUN=run,
         COLS=config.cols,
         AHEAD=config.ahead,
         POLICY="evict_first" if config.once else "",
-        num_warps=config.warps,
+        num_warps=warps,
         num_stages=1,
     )
     return out
-
-
-def fitting(config: Direct, w: Packed) -> Direct:
-    """The configuration with no longer runs than K has for its warps, and no shorter than a vector covers."""
-    least = max(w.group, *(SPAN[field] for field in FIELDS[w.bits]))
-    run, warps = max(config.run, least), config.warps
-    while run > least and run * warps > w.k:
-        run //= 2
-    while warps > 1 and run * warps > max(w.k, run):
-        warps //= 2
-    return replace(config, run=run, warps=warps)

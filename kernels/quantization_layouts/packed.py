@@ -81,6 +81,16 @@ class Packed:
         parts = (*self.words, self.scales, self.zeros, self.book)
         return sum(part.nbytes for part in parts if part is not None)
 
+    def cut(self, run: int, warps: int) -> tuple[int, int]:
+        """Columns that a warp takes at a time, and warps: no longer than K has, no shorter than a vector covers."""
+        least = max(self.group, *(SPAN[field] for field in FIELDS[self.bits]))
+        run = max(run, least)
+        while run > least and run * warps > self.k:
+            run //= 2
+        while warps > 1 and run * warps > max(self.k, run):
+            warps //= 2
+        return run, warps
+
     def to(self, device) -> "Packed":
         return self._each(lambda part: part.to(device))
 

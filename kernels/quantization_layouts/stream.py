@@ -15,8 +15,8 @@ import triton.language as tl
 
 from kernels.machines import machine
 from kernels.quantization_layouts.arguments import check_layer
-from kernels.quantization_layouts.packed import FIELDS, SPAN, Packed
-from kernels.quantization_layouts.unpack import book_of, codes_of, numbers
+from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.unpack import book_of, codes_of, numbers, rows_of
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,7 @@ def stream_kernel(
     STAGES: tl.constexpr,
 ):
     expert = tl.program_id(2).to(tl.int64)
-    first, last = expert * M, expert * M + M
-    if RAGGED:
-        first = tl.load(offsets_ptr + expert).to(tl.int64)
-        last = tl.load(offsets_ptr + expert + 1).to(tl.int64)
+    first, last = rows_of(expert, offsets_ptr, M, RAGGED)
     first += tl.program_id(1) * COLS
     if first >= last:
         return
@@ -173,16 +170,9 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
 
 
 def fitting(config: Stream, w: Packed) -> Stream:
-    """The configuration with no longer runs than K has for its warps, and no shorter than a vector covers."""
-    least = max(w.group, *(SPAN[field] for field in FIELDS[w.bits]))
-    most = (
-        256 if w.bits == 5 else config.run
-    )  # two longer tables of five bits would not fit into the registers
-    run, warps = max(min(config.run, most), least), config.warps
-    while run > least and run * warps > w.k:
-        run //= 2
-    while warps > 1 and run * warps > max(w.k, run):
-        warps //= 2
+    """The configuration as K cuts it, with no more stages than shared memory holds."""
+    # two longer tables of five bits would not fit into the registers
+    run, warps = w.cut(min(config.run, 256) if w.bits == 5 else config.run, config.warps)
     fits = replace(config, run=run, warps=warps)
     while fits.stages > 1 and shared_bytes(fits, w) > shared_limit(w.device):
         fits = replace(fits, stages=fits.stages - 1)

@@ -14,7 +14,7 @@ import triton.language as tl
 
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.packed import Packed
-from kernels.quantization_layouts.unpack import book_of, codes_of, numbers, of_groups
+from kernels.quantization_layouts.unpack import book_of, codes_of, numbers, of_groups, rows_of
 
 RUN = 64  # columns of W in a step
 
@@ -62,10 +62,7 @@ def tile_kernel(
     STAGES: tl.constexpr,
 ):
     expert = tl.program_id(1).to(tl.int64)
-    first, last = expert * M, expert * M + M
-    if RAGGED:
-        first = tl.load(offsets_ptr + expert).to(tl.int64)
-        last = tl.load(offsets_ptr + expert + 1).to(tl.int64)
+    first, last = rows_of(expert, offsets_ptr, M, RAGGED)
     first += tl.program_id(0) % tiles_m * COLS
     if first >= last:
         return

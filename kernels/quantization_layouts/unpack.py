@@ -12,6 +12,16 @@ from triton.language.extra import libdevice
 
 
 @triton.jit
+def rows_of(expert, offsets_ptr, M, RAGGED: tl.constexpr):
+    """Where an expert's rows of X begin and end."""
+    first, last = expert * M, expert * M + M
+    if RAGGED:
+        first = tl.load(offsets_ptr + expert).to(tl.int64)
+        last = tl.load(offsets_ptr + expert + 1).to(tl.int64)
+    return first, last
+
+
+@triton.jit
 def words_of(
     at_ptr,
     brick,
