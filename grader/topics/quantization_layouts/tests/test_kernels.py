@@ -1,14 +1,15 @@
 """Budgets that honest blocks keep and waste does not, cases that right 16-bit answers pass, and a bar that takes them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge.compare import difference
-from grader.proofs.necessity import Drawn
 from grader.questions.draws import rounded
 from grader.topics.quantization_layouts import wanted
 from grader.topics.quantization_layouts.tests import spent
+from grader.topics.quantization_layouts.tests.limits import assert_right
 from kernels.quantization_layouts import checkpoints, reference
 
 GEMV, GEMM = (questions.find(f"quantization_layouts.w4a16_{name}") for name in ("gemv", "gemm"))
@@ -103,14 +104,7 @@ def in_16_bits(inputs: dict, case, step: int) -> dict:
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("step", (32, 512))
 def test_what_16_bits_and_fp32_sums_give_is_right(name, step):
-    for seed in range(3):
-        drawn = Drawn(KERNELS[name], seed)
-        for i in range(len(drawn.cases)):
-            inputs, case, want, allowed = drawn.prepared(i)
-            with np.errstate(all="ignore"):
-                got = in_16_bits(inputs, case, step)
-            worst = difference("y", got["y"], want["y"], allowed["y"])
-            assert worst is None, f"seed {seed}, {case}: {worst.sentence()}"
+    assert_right(KERNELS[name], partial(in_16_bits, step=step), seeds=3)
 
 
 @pytest.mark.parametrize("m", (0, 7))

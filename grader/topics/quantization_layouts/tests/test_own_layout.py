@@ -1,15 +1,15 @@
 """A layout of one's own: caps that honest layouts keep and wide ones do not, and cases that right 16-bit answers pass."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge.compare import difference
-from grader.proofs.necessity import Drawn
 from grader.topics.quantization_layouts import own_layout
 from grader.topics.quantization_layouts.tests import spent
+from grader.topics.quantization_layouts.tests.limits import assert_right
 from grader.topics.quantization_layouts.tests.test_kbit import in_16_bits
 
 OWN = questions.find("quantization_layouts.own_layout")
@@ -78,14 +78,7 @@ def test_codes_are_of_their_bits_and_know_nothing_of_what_they_meet():
 
 @pytest.mark.parametrize("step", (32, 512))
 def test_what_16_bits_and_fp32_sums_give_is_right(step):
-    for seed in range(2):
-        drawn = Drawn(OWN, seed)
-        for i in range(len(drawn.cases)):
-            inputs, case, want, allowed = drawn.prepared(i)
-            with np.errstate(all="ignore"):
-                got = in_16_bits(inputs, case, step)
-            worst = difference("y", got["y"], want["y"], allowed["y"])
-            assert worst is None, f"seed {seed}, {case}: {worst.sentence()}"
+    assert_right(OWN, partial(in_16_bits, step=step), seeds=2)
 
 
 def test_neighbours_turned_round_twice_are_where_they_were():
