@@ -125,6 +125,23 @@ SCALED = family(
     "as if there were no temperature: it divides the logit alone, before the noise is added",
     scored(lambda x, t, u: x / t + rows.gumbel_of(u) / t),
 )
+ROUNDED_TO_FP16 = family(
+    "rounded to fp16",
+    "logits that differ in fp32 are equal in fp16: compare and add in fp32",
+    rounded_logits("fp16"),
+)
+
+
+def of_each_row(*names: str) -> list:
+    """A mistake for each column of which every row has a number of its own."""
+    return [
+        family(
+            f"one {name}", f"each row has a {name} of its own: {name}[b]", with_inputs(**{name: first_row})
+        )
+        for name in names
+    ]
+
+
 ONE_SEED = family("one seed", "each row has a seed of its own: seed[b]", with_inputs(seed=first_row))
 HIGHEST = family(
     "highest of equals", "of equal scores the lowest id is drawn", _of_equals(lambda n: np.arange(n)[::-1])
@@ -181,11 +198,7 @@ DRAW = (
         "of equal scores the lowest id is drawn, not the lowest lane of a block",
         *(_lane_first(n) for n in LANES[:5]),
     ),
-    family(
-        "one temperature",
-        "each row has a temperature of its own: temperature[b]",
-        with_inputs(temperature=first_row),
-    ),
+    *of_each_row("temperature"),
     family(
         "sign of the noise",
         "the noise has its sign turned round: it is -log(-log(u)), large where u is near 1",
@@ -211,11 +224,7 @@ DRAW = (
         "Gumbel noise takes the logarithm twice: -log(-log(u))",
         scored(lambda x, t, u: x / t - np.log(u)),
     ),
-    family(
-        "rounded to fp16",
-        "logits that differ in fp32 are equal in fp16: compare and add in fp32",
-        rounded_logits("fp16"),
-    ),
+    ROUNDED_TO_FP16,
     family(
         "inverse CDF",
         "an inverse CDF draws as fairly, but other tokens: here each token has noise of its own, and the largest sum wins",

@@ -9,9 +9,10 @@ from grader.topics.sampling_fusion.mistakes import (
     GREEDY,
     NEVER_GREEDY,
     ONE_SEED,
+    ROUNDED_TO_FP16,
     TEMPERATURES,
     first_row,
-    rounded_logits,
+    of_each_row,
     row_by_row,
     scored,
     with_inputs,
@@ -71,30 +72,21 @@ FILTERED = (
         family(name, sentence, among(stays), among(stays, nothing=0))
         for name, (sentence, stays) in filters.READ_OTHERWISE.items()
     ),
-    *(
-        family(
-            f"one {name}", f"each row has a {name} of its own: {name}[b]", with_inputs(**{name: first_row})
-        )
-        for name in ("temperature", "top_p", "min_p")
-    ),
-    family(
-        "rounded to fp16",
-        "logits that differ in fp32 are equal in fp16: compare and add in fp32",
-        rounded_logits("fp16"),
-    ),
+    *of_each_row("temperature", "top_p", "min_p"),
+    ROUNDED_TO_FP16,
 )
 
 
-def _capped_k(inputs: dict, case: Case) -> dict:
+def capped_k(inputs: dict, case: Case) -> dict:
     return rows.tokens_wanted(inputs | {"top_k": np.minimum(inputs["top_k"], 50)}, case)
 
 
 one_top_k = with_inputs(top_k=first_row)
-for function in (_capped_k, one_top_k):
+for function in (capped_k, one_top_k):
     function.computes = True
 FILTERED_SHORTCUTS = {
     "temperature from a table": with_tables(temperature=TEMPERATURES),
-    "top_k up to 50": _capped_k,
+    "top_k up to 50": capped_k,
     "the first row's top_k for all": one_top_k,
     "top_p from a table": with_tables(top_p=(0.35, 0.5, 0.62, 0.83, 0.9, 0.95, 1.0)),
     "min_p from a table": with_tables(min_p=(0.0, 0.02, 0.05, 0.1, 0.3, 0.4, 0.58)),

@@ -2,21 +2,19 @@
 
 import numpy as np
 
-from grader.questions import Case
 from grader.questions.families import dense, family, one_stride, within_limit
 from grader.topics.sampling_fusion import filters, rows
 from grader.topics.sampling_fusion.mistakes import (
     GREEDY,
     NEVER_GREEDY,
     ONE_SEED,
+    ROUNDED_TO_FP16,
     TEMPERATURES,
-    first_row,
-    rounded_logits,
+    of_each_row,
     row_by_row,
-    with_inputs,
     with_tables,
 )
-from grader.topics.sampling_fusion.mistakes_filtered import among, as_bits_order
+from grader.topics.sampling_fusion.mistakes_filtered import among, as_bits_order, capped_k
 from kernels.sampling_fusion.cost import GROUP
 
 
@@ -124,28 +122,14 @@ GROUPED = (
         for name, (sentence, stays) in filters.READ_OTHERWISE.items()
         if name in ("ties all stay", "highest id first")
     ),
-    *(
-        family(
-            f"one {name}", f"each row has a {name} of its own: {name}[b]", with_inputs(**{name: first_row})
-        )
-        for name in ("temperature", "top_k")
-    ),
-    family(
-        "rounded to fp16",
-        "logits that differ in fp32 are equal in fp16: compare and add in fp32",
-        rounded_logits("fp16"),
-    ),
+    *of_each_row("temperature", "top_k"),
+    ROUNDED_TO_FP16,
 )
 
 
-def _capped_k(inputs: dict, case: Case) -> dict:
-    return rows.tokens_wanted(inputs | {"top_k": np.minimum(inputs["top_k"], 50)}, case)
-
-
-_capped_k.computes = True
 GROUPED_SHORTCUTS = {
     "temperature from a table": with_tables(temperature=TEMPERATURES),
-    "top_k up to 50": _capped_k,
+    "top_k up to 50": capped_k,
     **{f"V up to {most}": within_limit("V", most) for most in (64, 1024, 4096, 65536, 100_000)},
     **{f"B up to {most}": within_limit("B", most) for most in (8, 16, 32)},
     **{f"stride {axis} of logits taken for 1": one_stride("logits", axis) for axis in (0, 1)},

@@ -11,12 +11,12 @@ from grader.topics.sampling_fusion.mistakes import (
     HIGHEST,
     NEVER_GREEDY,
     ONE_SEED,
+    ROUNDED_TO_FP16,
     STAND_IN,
     STAND_INS,
     TEMPERATURES,
     above,
-    first_row,
-    rounded_logits,
+    of_each_row,
     row_by_row,
     with_inputs,
     with_tables,
@@ -116,12 +116,7 @@ MASKED = (
         penalised(score=lambda less, x, t, noise: less(x / t) + noise),
         penalised(score=lambda less, x, t, noise: less(x / t + noise)),
     ),
-    *(
-        family(
-            f"one {name}", f"each row has a {name} of its own: {name}[b]", with_inputs(**{name: first_row})
-        )
-        for name in ("temperature", "repetition", "frequency", "presence")
-    ),
+    *of_each_row("temperature", "repetition", "frequency", "presence"),
     family(
         "always divides",
         "a negative logit divided by the repetition penalty goes up: multiply it instead",
@@ -152,11 +147,7 @@ MASKED = (
         "-1 in the history is an empty place, not a token",
         with_inputs(history=lambda h: np.where(h < 0, 0, h)),
     ),
-    family(
-        "rounded to fp16",
-        "logits that differ in fp32 are equal in fp16: compare and add in fp32",
-        rounded_logits("fp16"),
-    ),
+    ROUNDED_TO_FP16,
 )
 
 
