@@ -1,5 +1,7 @@
 """What packed layers are tried on: words of random codes, scales that no group shares with another, any layout."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from grader.questions import Case
@@ -53,15 +55,18 @@ def some_group(rng: np.random.Generator) -> int:
     return GROUPS[between(rng, 0, 2)]
 
 
+def sizes_at_random(rng: np.random.Generator) -> tuple[Callable[[], int], Callable[[], int]]:
+    """Two draws: rows of W for a few tiles and a rest, and rows of X that one tile holds."""
+    return lambda: between(rng, 17, 70), lambda: between(rng, 5, 16)
+
+
 def hidden_gemv(rng: np.random.Generator) -> list[Case]:
     """Fresh sizes each time; each case is here for a mistake that no other one is sure to catch."""
 
     def case(n, groups, group, dtype="fp16", **more) -> Case:
         return Case(sizes(n, groups * group, group), dtype, **more)
 
-    def any_n() -> int:
-        return between(rng, 17, 70)
-
+    any_n, _ = sizes_at_random(rng)
     return [
         *(
             case(odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}")
@@ -110,12 +115,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     def case(m, n, groups, group, dtype="fp16", **more) -> Case:
         return Case(sizes(n, groups * group, group, m), dtype, **more)
 
-    def any_n() -> int:
-        return between(rng, 17, 70)
-
-    def few() -> int:
-        return between(rng, 5, 16)
-
+    any_n, few = sizes_at_random(rng)
     return [
         *(
             case(few(), odd(rng, 17, 69), odd(rng, 3, 9), g, d, kind=f"groups of {g}")

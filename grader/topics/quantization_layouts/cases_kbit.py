@@ -7,7 +7,7 @@ import numpy as np
 
 from grader.questions import Case
 from grader.questions.draws import between, odd, rounded, spread
-from grader.topics.quantization_layouts.cases import BEYOND_FP16, FP32, groups_of, words
+from grader.topics.quantization_layouts.cases import BEYOND_FP16, FP32, groups_of, sizes_at_random, words
 from grader.topics.quantization_layouts.wanted import BLOCK
 from kernels import require
 
@@ -95,11 +95,7 @@ def hidden_kbit(rng: np.random.Generator) -> list[Case]:
     def case(bits, m, n, blocks, dtype="fp16", **more) -> Case:
         return Case(sizes(bits, n, BLOCK * blocks, m), dtype, **more)
 
-    def any_n() -> int:
-        return between(rng, 17, 70)
-
-    def few() -> int:
-        return between(rng, 5, 16)
+    any_n, few = sizes_at_random(rng)
 
     def long_sum(dtype: str, kind: str) -> Case:
         k = 128 * between(rng, 66, 74) // BLOCK

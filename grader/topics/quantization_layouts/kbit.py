@@ -11,6 +11,17 @@ from grader.topics.quantization_layouts.wanted import BLOCK
 LESSON = "course/02_quantization_layouts.ipynb"
 LEVELS = Tensor("c", "l", lambda s: (2 ** s["BITS"],))
 X, Y = Tensor("x", "mk", ("M", "K")), Tensor("y", "mn", ("M", "N"), role="out")
+PARTS = (
+    Part("values", 3, "values"),
+    Part("traffic", 1, "traffic"),
+    Part("flow", 1, "traffic"),
+    Part("compiled", 1, "compiled"),
+)
+SHOWN = (
+    Case(sizes(4, 64, 256, 16)),
+    Case(sizes(3, 50, 160, 7), kind="ragged in every direction"),
+    Case(sizes(2, 48, 512, 1), "bf16", kind="a single row of X"),
+)
 TURNED = {"w": "transposed", "x": "transposed"}
 
 KBIT = KernelQuestion(
@@ -19,12 +30,7 @@ KBIT = KernelQuestion(
     entry="launch_kbit",
     bonus=True,
     asks="Y = X W.T for any number of rows of X and a W of BITS bits: bit j of w[b, n, i] is bit b of the code of column 32 i + j, and the weight is c[code] s[n, k // 32]",
-    parts=(
-        Part("values", 3, "values"),
-        Part("traffic", 1, "traffic"),
-        Part("flow", 1, "traffic"),
-        Part("compiled", 1, "compiled"),
-    ),
+    parts=PARTS,
     tensors=(
         Tensor("w", "bnk", lambda s: (s["BITS"], s["N"], s["K"] // BLOCK), "i32"),
         Tensor("s", "ng", lambda s: (s["N"], s["K"] // BLOCK)),
@@ -36,9 +42,7 @@ KBIT = KernelQuestion(
     reference=wanted.layer,
     tolerance=wanted.within,
     public=(
-        Case(sizes(4, 64, 256, 16)),
-        Case(sizes(3, 50, 160, 7), kind="ragged in every direction"),
-        Case(sizes(2, 48, 512, 1), "bf16", kind="a single row of X"),
+        *SHOWN,
         Case(sizes(5, 33, 192, 20), layout=TURNED, kind="words and X column by column"),
     ),
     hidden=cases.hidden_kbit,
@@ -66,12 +70,7 @@ EXPERTS = KernelQuestion(
     entry="launch_experts",
     bonus=True,
     asks="Y = X W.T where rows r[e] to r[e + 1] - 1 of X and Y belong to expert e and its weight w[e], of BITS bits in planes, with scales s[e] and one codebook for all experts",
-    parts=(
-        Part("values", 3, "values"),
-        Part("traffic", 1, "traffic"),
-        Part("flow", 1, "traffic"),
-        Part("compiled", 1, "compiled"),
-    ),
+    parts=PARTS,
     tensors=(
         Tensor("w", "ebnk", lambda s: (s["E"], s["BITS"], s["N"], s["K"] // BLOCK), "i32"),
         Tensor("s", "eng", lambda s: (s["E"], s["N"], s["K"] // BLOCK)),

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grader.questions import Budget, Case, KernelQuestion, Part, Prepare, Tensor
+from grader.questions import Budget, Case, KernelQuestion, Part, Prepare
 from grader.questions.draws import between, odd, spread
 from grader.questions.families import family
 from grader.topics.quantization_layouts import budgets_kbit, mistakes_kbit, wanted
 from grader.topics.quantization_layouts.budgets import beside_dot, in_dot, read_of_x, written
-from grader.topics.quantization_layouts.cases import FP32, groups_of
+from grader.topics.quantization_layouts.cases import FP32, groups_of, sizes_at_random
 from grader.topics.quantization_layouts.cases_kbit import (
     BITS,
     codebook,
@@ -19,6 +19,7 @@ from grader.topics.quantization_layouts.cases_kbit import (
     scales,
     sizes,
 )
+from grader.topics.quantization_layouts.kbit import LEVELS, SHOWN, X, Y
 from grader.topics.quantization_layouts.mistakes_sums import SUMS
 from grader.topics.quantization_layouts.wanted import BLOCK
 from kernels import require
@@ -59,11 +60,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
     def case(m, n, blocks, dtype="fp16", **more) -> Case:
         return Case(sizes(bits(), n, BLOCK * blocks, m), dtype, **more)
 
-    def any_n() -> int:
-        return between(rng, 17, 70)
-
-    def few() -> int:
-        return between(rng, 5, 16)
+    any_n, few = sizes_at_random(rng)
 
     def long_sum(dtype: str, kind: str) -> Case:
         k = 128 * between(rng, 66, 74) // BLOCK
@@ -179,17 +176,15 @@ OWN = KernelQuestion(
     ),
     prepare=Prepare("pack", bare, most_packed),
     tensors=(
-        Tensor("c", "l", lambda s: (2 ** s["BITS"],)),
-        Tensor("x", "mk", ("M", "K")),
-        Tensor("y", "mn", ("M", "N"), role="out"),
+        LEVELS,
+        X,
+        Y,
     ),
     inputs=met,
     reference=wanted.layer,
     tolerance=wanted.within,
     public=(
-        Case(sizes(4, 64, 256, 16)),
-        Case(sizes(3, 50, 160, 7), kind="ragged in every direction"),
-        Case(sizes(2, 48, 512, 1), "bf16", kind="a single row of X"),
+        *SHOWN,
         Case(sizes(5, 33, 192, 20), layout={"x": "transposed"}, kind="X column by column"),
     ),
     hidden=hidden,
