@@ -77,7 +77,9 @@ class Trial:
         changes = [(name, old, new) for name, value in known for old, new in others(value)]
         right = [
             change
-            for change, (texts, plan) in zip(changes, self.lowered(self.purpose, changes), strict=True)
+            for change, (texts, plan) in zip(
+                changes, self.lowered([(self.purpose, one) for one in changes]), strict=True
+            )
             if plan is not None and self.right(self.purpose, plan, texts)
         ]
         for change in right:
@@ -89,24 +91,29 @@ class Trial:
         return ""
 
     def public_too(self, change: tuple[str, int, int]) -> bool:
+        rest = [purpose for purpose in self.evidence.public if purpose != self.purpose]
         return all(
             plan is not None and self.right(purpose, plan, texts)
-            for purpose in self.evidence.public
-            if purpose != self.purpose
-            for texts, plan in self.lowered(purpose, [change])
+            for purpose, (texts, plan) in zip(
+                rest, self.lowered([(one, change) for one in rest]), strict=True
+            )
         )
 
-    def lowered(self, purpose: int, changes: list[tuple[str, int, int]]) -> list[tuple[tuple, Plan | None]]:
-        """(texts, plan) of a case with each change; of those that don't compile no plan."""
+    def lowered(self, wanted: list[tuple[int, tuple[str, int, int]]]) -> list[tuple[tuple, Plan | None]]:
+        """(texts, plan) of each case with its change, asked at once; of those that don't compile no plan."""
+        if not wanted:
+            return []
         evidence = self.evidence
-        told = evidence.told(evidence.cases[purpose])
-        tasks = [{**told, "instead": {name: [old, new]}} for name, old, new in changes]
+        tasks = [
+            evidence.told(evidence.cases[purpose]) | {"instead": {name: [old, new]}}
+            for purpose, (name, old, new) in wanted
+        ]
         outcome, found = jail.lower(
             evidence.source, self.entry, tasks, evidence.target, evidence.level, LOWERING
         )
         self.spend(outcome.cpu_s)
         if found is None:
-            return [((), None)] * len(changes)
+            return [((), None)] * len(wanted)
         return [(found.texts, plan if isinstance(plan, Plan) else None) for plan in found.plans]
 
     def right(self, purpose: int, plan: Plan, texts: tuple[str, ...]) -> bool:
