@@ -9,6 +9,12 @@ def _refuse(name: str, rule: str, value, advice: str):
     raise ValueError(f"{name} must be {rule}, got {value!r}; {advice}")
 
 
+def must(holds: bool, name: str, rule: str, got: object, advice: str) -> None:
+    """What no other function here asks: one rule about one argument, which prints as it is."""
+    if not holds:
+        raise ValueError(f"{name} must be {rule}, got {got}; {advice}")
+
+
 def _is_number(value) -> bool:
     if type(value) in (float, int):  # the usual case: asking the abstract class costs ten times as much
         return math.isfinite(value)

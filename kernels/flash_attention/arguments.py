@@ -1,9 +1,11 @@
-"""What every launch function asks of its tensors, and the one form in which it says no."""
+"""What every launch function asks of its tensors."""
 
 import math
 from functools import lru_cache
 
 import torch
+
+from kernels.require import must
 
 LOG2E = math.log2(math.e)
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -38,11 +40,6 @@ def shared_memory(device) -> int:
     if device.type != "cuda":
         return 227 * 1024
     return torch.cuda.get_device_properties(device).shared_memory_per_block_optin
-
-
-def must(ok: bool, name: str, rule: str, got: object, hint: str) -> None:
-    if not ok:
-        raise ValueError(f"{name} must be {rule}, got {got}; {hint}")
 
 
 def same_kind(**tensors) -> None:

@@ -2,7 +2,9 @@
 
 import torch
 
-from .arguments import floating, head_dim, heads, must, numbers
+from kernels.require import must
+
+from .arguments import floating, head_dim, heads, numbers
 
 CODES = (torch.int8, torch.float8_e4m3fn, torch.float8_e5m2)
 

@@ -6,6 +6,8 @@ dK = scale dS^T Q. Arguments are checked here; then the kernel that suits the GP
 
 import torch
 
+from kernels.require import must
+
 from . import arguments, backward_portable
 from .forward import Plan
 
@@ -38,16 +40,14 @@ def attention_backward(
     q_per_kv, block_d = arguments.qkv(q, k, v, rank=4)
     arguments.same_kind(q=q, dout=dout, out=out)
     for name, t in (("dout", dout), ("out", out)):
-        arguments.must(
+        must(
             t.shape == q.shape,
             name,
             f"of q's shape {tuple(q.shape)}",
             tuple(t.shape),
             "use the forward's tensors",
         )
-    arguments.must(
-        k.shape[0] == q.shape[0], "k", f"of batch {q.shape[0]}", k.shape[0], "one set of keys per sequence"
-    )
+    must(k.shape[0] == q.shape[0], "k", f"of batch {q.shape[0]}", k.shape[0], "one set of keys per sequence")
     arguments.numbers("lse", lse, torch.float32, tuple(q.shape[:3]), q.device)
     left, right = arguments.visible(causal, window)
     scale, softcap = arguments.softmax_scale(scale, q.shape[-1]), arguments.cap(softcap)

@@ -11,6 +11,8 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.require import must
+
 from . import arguments
 from .arguments_decode import cache
 from .decode_parts import MAX_SPLITS, choose_splits, combine, leave, workspace_of
@@ -246,7 +248,7 @@ def decode(
     room = arguments.shared_memory(q.device) // (2 * block_n * block_d * k.element_size())
     num_stages = min(num_stages, max(2, room))  # smaller GPUs hold fewer tiles of K and V
     fits = splits is None or 1 <= splits <= MAX_SPLITS
-    arguments.must(fits, "splits", f"from 1 to {MAX_SPLITS}", splits, "leave it out for the least time")
+    must(fits, "splits", f"from 1 to {MAX_SPLITS}", splits, "leave it out for the least time")
     splits = splits or choose_splits(units, longest, block_n, processors * per_sm)
     parts = (workspace or workspace_of(q.device)).take(units, group, splits, d)
     scales, scale_strides, per_key = _scales(k, k_scale, v_scale, table is not None)

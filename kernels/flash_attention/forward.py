@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
+from kernels.require import must
+
 from . import arguments, forward_portable
 
 
@@ -36,9 +38,7 @@ def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0, co
     place a query sees; `causal` is a right side of 0. A row that sees no key gives zeros and a log-sum-exp of -inf.
     """
     q_per_kv, block_d = arguments.qkv(q, k, v, rank=4)
-    arguments.must(
-        k.shape[0] == q.shape[0], "k", f"of batch {q.shape[0]}", k.shape[0], "one set of keys per sequence"
-    )
+    must(k.shape[0] == q.shape[0], "k", f"of batch {q.shape[0]}", k.shape[0], "one set of keys per sequence")
     left, right = arguments.visible(causal, window)
     scale, softcap = arguments.softmax_scale(scale, q.shape[-1]), arguments.cap(softcap)
     plan = Plan(q.shape[0], q_per_kv, block_d, q.shape[2], k.shape[2], scale, softcap, left, right)

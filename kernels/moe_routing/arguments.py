@@ -5,15 +5,11 @@ from dataclasses import dataclass
 import torch
 
 from kernels.moe_routing.rules import Rule
+from kernels.require import must
 
 DTYPES = (torch.bfloat16, torch.float16)
 TILES = (1, 16, 32, 64, 128, 192)  # rows; 192 for the copy engine alone
 MOST_EXPERTS = 512  # a block's logits stay in registers
-
-
-def must(holds: bool, name: str, rule: str, found, advice: str) -> None:
-    if not holds:
-        raise ValueError(f"{name} must be {rule}, got {found}; {advice}")
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.arguments import DTYPES, check_shared, must
+from kernels.moe_routing.arguments import DTYPES, check_shared
 from kernels.moe_routing.routed import Routed
+from kernels.require import must
 
 
 @dataclass(frozen=True)

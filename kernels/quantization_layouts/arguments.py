@@ -3,11 +3,7 @@
 import torch
 
 from kernels.quantization_layouts.packed import Packed
-
-
-def must(holds: bool, name: str, rule: str, found, advice: str) -> None:
-    if not holds:
-        raise ValueError(f"{name} must be {rule}, got {found}; {advice}")
+from kernels.require import must
 
 
 def check_layer(x, w: Packed, out, offsets, most) -> tuple[torch.Tensor, torch.Tensor, int]:

@@ -6,12 +6,12 @@ from functools import partial
 
 import torch
 
-from kernels.quantization_layouts.arguments import must
 from kernels.quantization_layouts.dequantize import by_library, dequantize, library
 from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.stream import Stream, stream
 from kernels.quantization_layouts.tile import MIDDLE, NARROW, WIDE, Tile, tile
+from kernels.require import must
 
 SIXTEEN = "16 bits"
 LIBRARY = "dequantize + library"

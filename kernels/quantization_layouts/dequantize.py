@@ -8,9 +8,10 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.quantization_layouts.arguments import check_layer, must
+from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.unpack import book_of, codes_of, numbers, of_groups
+from kernels.require import must
 
 RUN, WARPS = 64, 8  # a program unpacks 128 rows of 64 columns
 

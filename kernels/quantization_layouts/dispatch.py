@@ -14,11 +14,12 @@ from pathlib import Path
 import torch
 
 from kernels import require
-from kernels.quantization_layouts.arguments import check_layer, must
+from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
+from kernels.require import must
 
 TABLES = Path(__file__).parent / "tables"
 STREAM_UP_TO, TILE_UP_TO = 16, 128  # without a table

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 
 from kernels import timing
-from kernels.quantization_layouts.arguments import must
 from kernels.quantization_layouts.candidates import LIBRARY, Layer
 from kernels.quantization_layouts.dispatch import CANDIDATES, linear
+from kernels.require import must
 
 
 @dataclass
