@@ -109,3 +109,14 @@ def test_a_mistake_of_the_kernel_is_not_laid_to_the_launch(name):
     question, edits = IN_THE_KERNEL[name]
     found = look(question, edited(right(question), edits))
     assert found and "in launch" not in found and "program_id" not in found
+
+
+@pytest.mark.parametrize(
+    "seed", [79, 105]
+)  # a single row of 129, odd sizes beyond one tile: few draws fail there
+def test_where_a_kind_fails_with_rare_numbers_alone_a_later_kind_speaks(seed):
+    question, edit, said = IN_LAUNCH["an axis too many"]
+    found = referee.grade_one(
+        edited(right(question), [edit]), questions.find(question), seed=seed, eager=False
+    )
+    assert said in found.parts[0].look and "one more than whole tiles" in found.parts[0].came, str(found)
