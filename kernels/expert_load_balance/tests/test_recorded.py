@@ -81,6 +81,11 @@ def stage(shape, name, tokens=4096, skew="even"):
     return row(shape, tokens, skew)["stages_us"][name]
 
 
+def exchanged(shape):
+    """The share of an even step in which rows travel."""
+    return (stage(shape, "dispatch") + stage(shape, "return")) / row(shape, 4096)["us"]
+
+
 def experts_known(shape):
     """Measured over: arithmetic or weights at the same day's rates, and nine passes of plain torch through memory."""
     one = row(shape, 4096)
@@ -209,6 +214,20 @@ CLAIMS = {  # sentence: (what the run says, from, to)
     "Mixtral 20% more": (lambda: dispatch_known(MIXTRAL), 1.195, 1.21),
     "combine takes 1.9 ms": (lambda: stage(DEEPSEEK, "combine"), 1850, 1950),
     "of 9.5": (lambda: row(DEEPSEEK, 4096)["us"], 9450, 9550),
+    "dispatch: 25% of the link": (lambda: row(MIXTRAL, 4096)["link_share"], 0.25, 0.255),
+    "40%": (lambda: row(QWEN, 4096)["link_share"], 0.39, 0.4),
+    "66%": (lambda: row(DEEPSEEK, 4096)["link_share"], 0.66, 0.67),
+    "below 1% with 16 tokens": (lambda: max(row(s, 16)["link_share"] for s in SHAPES), 0.0, 0.01),
+    "34 MB": (lambda: sent(MIXTRAL, "even"), 33.5, 34),
+    "67 MB": (lambda: sent(QWEN, "even"), 66.5, 67.5),
+    "there and back: 13% of the step": (lambda: exchanged(MIXTRAL), 0.125, 0.135),
+    "31%": (lambda: exchanged(QWEN), 0.305, 0.32),
+    "24%": (lambda: exchanged(DEEPSEEK), 0.23, 0.245),
+    "the ridge by what was measured: 2365": (
+        lambda: CEILINGS["bf16"] / max(one["gb_s"] for one in RUN["link"]) / 1e9,
+        2364,
+        2366,
+    ),
     "a dispatch of 235 MB": (lambda: sent(DEEPSEEK, "even"), 234.5, 235.5),
     "a collapsed router's dispatch fills the link": (
         lambda: row(DEEPSEEK, 4096, "same few")["link_share"],
