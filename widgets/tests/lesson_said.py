@@ -25,7 +25,7 @@ def prose(of: Lesson) -> str:
     return words(" ".join(cell.text for cell in of.cells if cell.kind == "markdown"))
 
 
-def ran(of: Lesson) -> SimpleNamespace:
+def run_cells(of: Lesson) -> SimpleNamespace:
     """Every cell from top to bottom in one namespace; simulators are left out, they have tests of their own."""
     place = {}
     with redirect_stdout(StringIO()):

@@ -9,7 +9,7 @@ import pytest
 from kernels.machines import machine
 from kernels.moe_routing import cost, reference
 from kernels.parts import amdahl
-from widgets.tests.lesson_said import lesson, prose, ran
+from widgets.tests.lesson_said import lesson, prose, run_cells
 
 KERNELS = Path(cost.__file__).parents[1]
 RESULTS = KERNELS / "moe_routing/results"
@@ -24,7 +24,7 @@ MIXTRAL, QWEN, DEEPSEEK = (8, 2, 4096, 14336), (128, 8, 2048, 768), (256, 8, 716
 
 @pytest.fixture(scope="module")
 def cells():
-    return ran(LESSON)
+    return run_cells(LESSON)
 
 
 def layer(tokens, shape, **more):
@@ -132,6 +132,9 @@ EXPERIMENTS = {
     "Four in a hundred, in every layer": (lambda r: r.other, 0.035, 0.045),
     "Expert 1 has six picks and gets two tiles, expert 2 none": (
         lambda r: (r.found.loads[1], r.found.loads[2], list(r.found.tile_expert).count(1)) == (6, 0, 2), 1, 1),
+    "tokens 4 and 5 get rows 8 and 9": (
+        lambda r: (r.found.place[4, 0], r.found.place[5, 1]) == (8, 9), 1, 1),
+    "its 128 matrices of 6 and 3 MB": (lambda r: 2 * 2 * 768 * 2048 / 1e6, 6, 6.5),
     "67%, not 100": (lambda r: slots(r, "DeepSeek-like", 4096, 128).useful_share, 0.665, 0.675),
     "One of 192 rows takes nearly every expert whole": (
         lambda r: slots(r, "DeepSeek-like", 4096, 192).tiles / 256, 1, 1.02),
