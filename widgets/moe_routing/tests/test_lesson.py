@@ -178,6 +178,11 @@ def of_limit(case):
     return ROWS[case]["share"]
 
 
+def theirs(what):
+    """Of every peer that was there, row by row."""
+    return [peer[what] for row in RUN["rows"] for peer in row["peers"].values() if what in peer]
+
+
 def of_mixtral(peer):
     return [ratio(case, peer) for case in ROWS if case.startswith("Mixtral")]
 
@@ -219,8 +224,13 @@ MEASURED = {  # of the newest run that is kept: whoever records anew learns here
     "of which the limit counts 0.03": (lambda r: layer(4096, QWEN).token_bytes / 1e9, 0.03, 0.035),
     "an expert takes 1.6 tiles on average": (lambda r: tiles_with_the_bias(r, 4096, 128), 1.55, 1.65),
     "`grouped_mm` is 7% behind it": (lambda r: ratio(D.format(4096), "grouped_mm"), 1.065, 1.075),
+    "Ours misses the reference by 0.2 to 0.3%": (
+        lambda r: [round(f([row["error"] for row in RUN["rows"]]), 3) for f in (min, max)] == [0.002, 0.003], 1, 1),
+    "PyTorch's two ways by 0.4 to 0.5": (
+        lambda r: [round(f(theirs("error")), 3) for f in (min, max)] == [0.004, 0.005], 1, 1),
+    "128 of 192": (lambda r: slots(r, "DeepSeek-like", 4096, 128).useful_share, 128 / 192 - 0.01, 128 / 192 + 0.01),
     "No row is slower than its peers": (
-        lambda r: min(peer["ratio"] for row in RUN["rows"] for peer in row["peers"].values() if "ratio" in peer), 1, 99),
+        lambda r: min(theirs("ratio")), 1, 99),
     "are 1.3 times as fast at one row an expert": (
         lambda r: [round(narrow(1, *nk), 1) for nk in ((512, 2048), (2048, 512))] == [1.3, 1.3], 1, 1),
     "level at 16, because": (lambda r: narrow(16, 512, 2048), 0.99, 1.01),
