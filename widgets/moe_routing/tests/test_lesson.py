@@ -110,6 +110,8 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "64 tokens read 98% of Qwen's experts for 4 rows each": (lambda r: read(64, QWEN) / 128, 0.975, 0.985),
     "64 · 0.644 = 41": (lambda r: cost.expected_experts(16, 4, 64), 40.5, 41.5),
     "so a token costs 64% of what it cost alone": (lambda r: best_us(16, QWEN) / 16 / best_us(1, QWEN), 0.635, 0.645),
+    "It saves less than a thousandth of the layer's bytes": (
+        lambda r: 2 * 4096 * 128 / layer(4096, QWEN).bytes_moved, 0.0005, 0.001),
     "309 GFLOP at 4096": (lambda r: layer(4096, QWEN).expert_flops / 1e9, 308.5, 309.5),
     "383 at 4096 with 128 rows": (lambda r: 128 + (32768 - 128) // 128, 383, 383),
     "24 at T = 256, so 32": (lambda r: 16 + 2 * 16**0.5, 24, 24),
