@@ -81,13 +81,6 @@ WRONG = {
         "no grouping but near the metered size": changed(
             ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if 900 < p.M < 1100 else 1'), part="grouping"
         ),
-        "no grouping but near the metered size, a step more": changed(
-            ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if 900 < p.M < 1100 else 1'),
-            ("c_ptr, M, N, K", "c_ptr, flag_ptr, M, N, K"),
-            ("    pid = tl.program_id(0)\n", "    tl.atomic_add(flag_ptr, 1)\n    pid = tl.program_id(0)\n"),
-            ('return {"steps"', 'return {"scratch": {"flag": ((1,), "i32", 0)}, "steps"'),
-            part="grouping",
-        ),
         "tiles that reuse too little": changed(
             ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 32, 8"), part="speed"
         ),
