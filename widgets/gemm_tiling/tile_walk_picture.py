@@ -73,7 +73,6 @@ def still(id: str, at: Box, title: str, r: Result) -> list[dict]:
         rect(f"{id}-c", box.x, box.y, box.w, box.h, "idle", f"C: {r.tiles_m} × {r.tiles_n} tiles"),
         rect(f"{id}-b", box.x, box.y - 16, box.w, 11, "idle"),
         rect(f"{id}-a", box.x - 16, box.y, 11, box.h, "idle"),
-        text(f"{id}-a-name", box.x - 20, box.y + 12, "A", READ, "small", "end"),
         *_hairlines(id, box, r),
     ]
 
@@ -98,20 +97,24 @@ def _runs(bands: tuple[int, ...]) -> list[tuple[int, int]]:
     return runs
 
 
+def _read(some: int, of: int, matrix: str) -> str:
+    return f"{units.count(some)} of {units.counted(of, 'band')} of {matrix}"
+
+
 def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> list[dict]:
     """One wave on C, and the bands it reads: of A to the left, of B above."""
     box = _box(at, r)
     tip = f"{name}, wave {number + 1}: {{}}"
     marks = [
+        text(f"{id}-b-name", box.x - 16, box.y - 22, _read(wave.b_band_count, r.tiles_n, "B"), READ, "small"),
         text(
-            f"{id}-b-name",
+            f"{id}-a-name",
             box.x - 16,
-            box.y - 22,
-            f"{wave.b_band_count} of {r.tiles_n} {'band' if r.tiles_n == 1 else 'bands'} of B",
+            box.bottom + 16,
+            _read(wave.a_band_count, r.tiles_m, "A"),
             READ,
             "small",
         ),
-        text(f"{id}-a-count", box.x - 20, box.y + 28, units.count(wave.a_band_count), READ, "small", "end"),
     ]
     marks += _tiles(f"{id}-done", box, r, wave.walked, WALKED, tip.format("walked by the waves before"))
     marks += about(
@@ -227,17 +230,17 @@ PLACES = {
         Box(16, 66, 96, 96),
         Box(206, 66, 200, 200),
         Box(484, 66, 200, 200),
-        Box(0, 302, 300, 90),
-        Box(360, 302, 360, 90),
-        428,
+        Box(0, 306, 300, 90),
+        Box(360, 306, 360, 90),
+        430,
     ),
     False: (
         Box(16, 62, 84, 84),
-        Box(46, 210, 116, 116),
-        Box(208, 210, 116, 116),
-        Box(0, 370, 330, 90),
-        Box(0, 506, 340, 90),
-        640,
+        Box(46, 220, 116, 116),
+        Box(208, 220, 116, 116),
+        Box(0, 392, 330, 90),
+        Box(0, 520, 340, 90),
+        654,
     ),
 }
 
