@@ -17,7 +17,7 @@ from grader.proofs.tables import of_topics
 
 SEED = 2026
 LEAST = 8  # wrong answers a kernel question
-SAMPLED = 1  # mutant a question in the sample, and answer of wrong values
+SAMPLED = 1  # mutant a question in the sample, and answer of wrong values a topic
 
 
 def table(question) -> dict:
@@ -97,13 +97,31 @@ def leads(question) -> bool:
     return question.id == max(of_topic, key=lambda one: len(one.parts)).id
 
 
+def smallest(questions: list) -> str:
+    """The first of those with the fewest parts, the soonest judged."""
+    return min(questions, key=lambda one: len(one.parts)).id
+
+
+def costs(question) -> dict[str, list[str]]:
+    """How a part beside the values is judged, the bar for the time apart -> wrong answers that lose such a part."""
+    found, judges = {}, {part.name: part.judge for part in question.parts}
+    for name, (part, _, _) in table(question).items():
+        if part != "values":
+            found.setdefault("speed" if part == "speed" else judges[part], []).append(name)
+    return found
+
+
 def sampled(question) -> dict[str, list[str]]:
-    """What continuous integration judges: wrong values, which are found soon, and one other wrong answer a topic."""
-    rows, same = table(question), equivalent(question)
-    values = [name for name, (part, _, _) in rows.items() if part == "values"]
-    others = sample([name for name in rows if name not in values], 1) if leads(question) else []
-    mutated = [name for name in changed(question.id) if name not in same]
-    return {"wrong": sample(values, SAMPLED) + others, "mutant": sample(mutated, SAMPLED)}
+    """What continuous integration judges: a mutant of each question, wrong values of one question a topic, and one
+    wrong answer for each way to lose another part."""
+    of_topic = [one for one in kernel_questions() if one.slug == question.slug]
+    values = [name for name, (part, _, _) in table(question).items() if part == "values"]
+    chosen = sample(values, SAMPLED) if question.id == smallest(of_topic) else []
+    for way, names in costs(question).items():
+        if question.id == smallest([one for one in kernel_questions() if way in costs(one)]):
+            chosen += sample(names, 1)
+    mutated = [name for name in changed(question.id) if name not in equivalent(question)]
+    return {"wrong": chosen, "mutant": sample(mutated, SAMPLED)}
 
 
 def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tuple[list[dict], list[str]]:

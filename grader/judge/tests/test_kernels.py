@@ -11,11 +11,21 @@ from grader.proofs.right import cells, right
 from grader.questions import Case
 
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
+SEED = 2026  # the same hidden cases every time: a red test is a change
 RIGHT, ROWS = right(GEMM), right(NORM)
 
 
 def judge(source, question=GEMM, **more):
-    return referee.grade_one(source, questions.find(question), eager=False, **more)
+    question = questions.find(question) if isinstance(question, str) else question
+    return referee.grade_one(source, question, **{"seed": SEED, "eager": False, **more})
+
+
+def few(*parts: str, compiled: dict | None = None):
+    """The GEMM with some of its parts and hidden cases; its large case, which is compiled, in smaller sizes or left out."""
+    whole = questions.find(GEMM)
+    kept = tuple(part for part in whole.parts if part.name in parts)
+    large = replace(whole.compile_case, sizes=compiled) if compiled else None
+    return replace(whole, parts=kept, hidden=lambda rng: whole.hidden(rng)[:3], compile_case=large)
 
 
 def changed(*pairs, source=RIGHT):
@@ -89,14 +99,13 @@ def test_inline_assembly_is_refused_with_its_line():
     assert "inline_asm" in RIGHT.replace("tl.store(c_ptr", ASSEMBLY, 1).splitlines()[got.line - 1]
 
 
+OFFSETS = "offs = tl.arange(0, BLOCK)"
 HONEST = {
-    "assume": ("offs = tl.arange(0, BLOCK)", "tl.assume(N > 0)\n    offs = tl.arange(0, BLOCK)"),
-    "device_print": (
-        "offs = tl.arange(0, BLOCK)",
-        "offs = tl.arange(0, BLOCK)\n    tl.device_print('offs', offs)",
+    "promises that are true, and a barrier": (
+        OFFSETS,
+        "offs = tl.multiple_of(tl.arange(0, BLOCK), 1)\n    tl.assume(N > 0)\n    tl.debug_barrier()",
     ),
-    "debug_barrier": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    tl.debug_barrier()"),
-    "a true multiple_of": ("offs = tl.arange(0, BLOCK)", "offs = tl.multiple_of(tl.arange(0, BLOCK), 1)"),
+    "device_print": (OFFSETS, OFFSETS + "\n    tl.device_print('offs', offs)"),
 }
 
 
@@ -108,7 +117,7 @@ def test_honest_words_of_triton_cost_nothing(name):
 
 
 FALSE = {
-    "a false assume": ("offs = tl.arange(0, BLOCK)", "tl.assume(N > 100000)\n    offs = tl.arange(0, BLOCK)"),
+    "a false assume": (OFFSETS, f"tl.assume(N > 100000)\n    {OFFSETS}"),
     "a false multiple_of": ("row * stride_xm", "tl.multiple_of(row * stride_xm + 1, 16) - 1"),
 }
 
@@ -136,12 +145,17 @@ def test_sums_whose_order_is_open_are_said_without_a_gpu():
     assert verdict.verdict == FAIL and "atomic additions of floats" in str(verdict)
 
 
+COUNTED = ("values", "traffic", "grouping", "speed")
+
+
 def test_no_grouping_costs_its_part_and_no_other():
-    assert lost(judge(changed(('"GROUP_M": GROUP_M', '"GROUP_M": 1')))) == ["grouping"]
+    got = judge(changed(('"GROUP_M": GROUP_M', '"GROUP_M": 1')), few(*COUNTED))
+    assert lost(got) == ["grouping"] and len(got.parts) == len(COUNTED)
 
 
 def test_an_impossible_tile_fails_without_a_gpu():
-    got = judge(changed(("GROUP_M = 64, 128, 32, 8", "GROUP_M = 512, 512, 64, 8")))
+    tile = ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 512, 512, 64, 8")
+    got = judge(changed(tile), few("values", "compiled", compiled={"M": 512, "N": 512, "K": 256}))
     assert got.verdict == FAIL and "2048 registers a thread" in str(got)
 
 
@@ -245,14 +259,14 @@ IDLE = (
 
 
 def test_idle_programs_buy_no_budget():
-    assert lost(judge(changed(*IDLE, ('"GROUP_M": GROUP_M', '"GROUP_M": 1')))) == ["grouping"]
+    got = judge(changed(*IDLE, ('"GROUP_M": GROUP_M', '"GROUP_M": 1')), few(*COUNTED))
+    assert lost(got) == ["grouping"]
 
 
 def test_a_dead_dot_is_no_tensor_core():
     dead = "if K < 0:\n            acc = tl.dot(a, b, acc)\n        acc += tl.sum(a[:, :, None].to(tl.float32) * b[None, :, :].to(tl.float32), 1)"
-    got = judge(
-        changed(("acc = tl.dot(a, b, acc)", dead), ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 16, 8"))
-    )
+    tile = ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 16, 8")
+    got = judge(changed(("acc = tl.dot(a, b, acc)", dead), tile), few("values", "speed"))
     assert got.verdict == FAIL and "speed" in lost(got), str(got)
 
 
