@@ -67,6 +67,7 @@ class KernelEvidence(Evidence):
     cases: dict[int, Case] = field(default_factory=dict)  # by purpose
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
+    places: Outcome | None = None  # where all programs of the compiled case store, once that was asked
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
 

@@ -110,6 +110,8 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "64 tokens read 98% of Qwen's experts for 4 rows each": (lambda r: read(64, QWEN) / 128, 0.975, 0.985),
     "64 · 0.644 = 41": (lambda r: cost.expected_experts(16, 4, 64), 40.5, 41.5),
     "so a token costs 64% of what it cost alone": (lambda r: best_us(16, QWEN) / 16 / best_us(1, QWEN), 0.635, 0.645),
+    "It saves less than a thousandth of the layer's bytes": (
+        lambda r: 2 * 4096 * 128 / layer(4096, QWEN).bytes_moved, 0.0005, 0.001),
     "309 GFLOP at 4096": (lambda r: layer(4096, QWEN).expert_flops / 1e9, 308.5, 309.5),
     "383 at 4096 with 128 rows": (lambda r: 128 + (32768 - 128) // 128, 383, 383),
     "24 at T = 256, so 32": (lambda r: 16 + 2 * 16**0.5, 24, 24),
@@ -152,8 +154,9 @@ EXPERIMENTS = {
     "a factor of 1 drops 2.6% by chance alone": (lambda r: r.dropped[0.0, 1.0], 0.0255, 0.0265),
     "and 1.25 nothing": (lambda r: r.dropped[0.0, 1.25], 0, 0),
     "even 2.0 drops 8%": (lambda r: r.dropped[0.5, 2.0], 0.075, 0.085),
-    "About half of them": (lambda r: [sums(r, name) for name in ("fp32", "bf16 throughout")][0], 0.45, 0.55),
-    "hides all but one in ten thousand": (lambda r: sums(r, "rounded once, at the end"), 0.5e-4, 1.5e-4),
+    "About half of them": (lambda r: sums(r, "fp32"), 0.45, 0.55),
+    "hides all but 50 in a million": (lambda r: 1e6 * sums(r, "rounded once, at the end"), 45, 55),
+    "so some 400 differ": (lambda r: 4096 * 2048 * sums(r, "rounded once, at the end"), 380, 420),
     "4096 tokens have 8 million numbers": (lambda r: 4096 * 2048 / 1e6, 8, 8.5),
 }  # fmt: skip
 
