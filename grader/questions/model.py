@@ -195,6 +195,8 @@ class NumpyQuestion(Question):
     compiles = False
     rtol: float = 1e-9
     atol: float = 1e-12
+    # (*arguments, array that came) -> sentence, where more than one result is right; a module's own function
+    agree: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
