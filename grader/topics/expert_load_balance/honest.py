@@ -35,3 +35,76 @@ NUMPY_FORMS = {
         "a heap": "import heapq\n\n\ndef copies_of(loads, devices, spare):\n    heap = [(-v, e, 1) for e, v in enumerate(loads)]\n    heapq.heapify(heap)\n    copies = [1] * len(loads)\n    while spare and heap:\n        _, e, n = heapq.heappop(heap)\n        if n < devices:\n            copies[e], spare = n + 1, spare - 1\n            heapq.heappush(heap, (-loads[e] / (n + 1), e, n + 1))\n    return tuple(copies), max(v / n for v, n in zip(loads, copies))",
     },
 }
+
+# Of the questions with several ranks: the right answer edited.
+RANKS_FORMS = {
+    "expert_load_balance.dispatch_tokens": {
+        "a token at a time": [
+            (
+                "token = np.concatenate([np.flatnonzero(g) for g in goes])",
+                "token = [t for g in goes for t in range(len(x)) if g[t]]\n    token = np.array(token, int)",
+            )
+        ],
+        "choices and rows in one": [
+            (
+                "return comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)",
+                "both = comm.send_rows(np.concatenate([x, chosen.astype(x.dtype)], axis=1)[token], send, receive)\n    return both[:, : x.shape[1]], both[:, x.shape[1] :].astype(int)",
+            )
+        ],
+        "choices first, as small numbers": [
+            (
+                "return comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)",
+                "picks = comm.send_rows(chosen[token].astype(np.uint8), send, receive)\n    return [comm.send_rows(x[token], send, receive), picks]",
+            )
+        ],
+        "counts for each expert": [
+            (
+                "receive = comm.exchange_counts(send)",
+                "each = np.array([np.bincount(chosen[g].reshape(-1), minlength=experts)[r * per : (r + 1) * per] for r, g in enumerate(goes)])\n    each[:, 0] = send\n    receive = comm.exchange_counts(each)[:, 0]",
+            )
+        ],
+        "lists for splits": [("send = np.array([g.sum() for g in goes])", "send = [int(g.sum()) for g in goes]")],
+        "random ones with a seed": [
+            (
+                "receive = comm.exchange_counts(send)",
+                "np.random.default_rng(7).random(3)\n    receive = comm.exchange_counts(send)",
+            )
+        ],
+    },
+    "expert_load_balance.expert_layer": {
+        "row by row": [
+            (
+                "        r, j = np.nonzero(picks == e)\n        out[r] += shares[r, j, None] * expert(rows[r], gate[e], up[e], down[e])",
+                "        for r, j in np.argwhere(picks == e):\n            out[r] += shares[r, j] * expert(rows[r : r + 1], gate[e], up[e], down[e])[0]",
+            )
+        ],
+        "summed wide, sent narrow": [
+            ("out = np.zeros_like(rows)", "out = np.zeros(rows.shape)"),
+            ("comm.send_rows(out, receive, send)", "comm.send_rows(out.astype(x.dtype), receive, send)"),
+        ],
+        "rows, choices and weights in one": [
+            (
+                "rows = comm.send_rows(x[token], send, receive)",
+                "k, h = chosen.shape[1], x.shape[1]\n    all_of_it = comm.send_rows(np.hstack([x, chosen.astype(x.dtype), weights])[token], send, receive)\n    rows = np.ascontiguousarray(all_of_it[:, :h])",
+            ),
+            ("comm.send_rows(chosen[token], send, receive)", "all_of_it[:, h : h + k].astype(int)"),
+            ("comm.send_rows(weights[token], send, receive)", "all_of_it[:, h + k :]"),
+        ],
+        "own tokens without a detour": [
+            (
+                "    return y",
+                "    mine = y\n    return mine.tolist() if comm.rank % 2 and len(mine) else mine",
+            )
+        ],
+    },
+    "expert_load_balance.replicated_layer": {
+        "turns by the token alone": [("copies[(t + comm.rank) % len(copies)]", "copies[t % len(copies)]")],
+        "turns by expert": [
+            ("    place = np.full", "    seen = np.full(len(holders), comm.rank)\n    place = np.full"),
+            (
+                "        place[t, j] = copies[(t + comm.rank) % len(copies)]",
+                "        place[t, j] = copies[seen[chosen[t, j]] % len(copies)]\n        seen[chosen[t, j]] += 1",
+            ),
+        ],
+    },
+}
