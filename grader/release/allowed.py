@@ -77,6 +77,9 @@ ALLOWED = {
                 "ladder",
                 "ladder_wrong",
                 "rungs",
+                "exchange",
+                "ranks",
+                "replicas",
             )
         ),
     ),
