@@ -385,6 +385,10 @@ TABLE = {
             "between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the nearer",
             choose(at="min(known, key=lambda m: (abs(m - rows), m))"),
         ),
+        "the measurement after": (
+            "a number of rows that was measured stands for itself: this takes the next larger one",
+            choose(at="next((m for m in known if m > rows), known[-1])"),
+        ),
         "the fastest of all": (
             "only what was measured at one number of rows can be compared: this takes the smallest time of the whole table",
             choose().replace("m == at and ", ""),
