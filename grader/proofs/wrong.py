@@ -10,9 +10,10 @@ from itertools import groupby
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED, Record
-from grader.proofs import side_by_side
+from grader.proofs import numpy_wrong, side_by_side
 from grader.proofs.mutants import Mutant, mutants
 from grader.proofs.right import NoSuchWords, edited, kernel_questions, right
+from grader.proofs.tables import of_topics
 
 SEED = 2026
 LEAST = 8  # wrong answers a kernel question
@@ -183,6 +184,7 @@ def misfits(question) -> list[str]:
     found = [trouble for name in rows for trouble in _misfits_of_row(question, name)]
     if len(rows) < LEAST:
         found.append(f"must have {LEAST} wrong answers or more in its zoo, got {len(rows)}")
+    found += named_twice(question)
     proved = {mistake for _, _, mistake in rows.values()}
     found += [
         f"no wrong answer is told of the mistake {m.name!r}"
@@ -196,6 +198,18 @@ def misfits(question) -> list[str]:
     ]
     found += [f"equivalent without a reason: {name}" for name, why in same.items() if len(why.split()) < 3]
     return [f"{question.id}: {trouble}" for trouble in found]
+
+
+def named_twice(question) -> list[str]:
+    """A row is joined to its mistake by name, so that a name must stand for one."""
+    names = [mistake.name for mistake in question.mistakes]
+    return [f"two mistakes have one name: {name}" for name in sorted(set(names)) if names.count(name) > 1]
+
+
+def of_no_question() -> list[str]:
+    """Questions that tables of wrong answers speak of and nobody asks."""
+    tables = (of_topics("wrong", "WRONG"), of_topics("wrong", "EQUIVALENT"), numpy_wrong.MADE)
+    return sorted({question for rows in tables for question in rows} - questions.load().keys())
 
 
 def _misfits_of_row(question, name: str) -> list[str]:
@@ -216,7 +230,5 @@ def _misfits_of_row(question, name: str) -> list[str]:
 
 def told(question_id: str, name: str) -> str:
     """What a numpy question's wrong answer is told."""
-    from grader.proofs import numpy_wrong as numpy_mistakes
-
-    verdict = judged(questions.find(question_id), numpy_mistakes.source(question_id, name))
+    verdict = judged(questions.find(question_id), numpy_wrong.source(question_id, name))
     return verdict.parts[0].look if verdict.parts else ""

@@ -8,6 +8,7 @@ from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED
 from grader.proofs.right import cells, right
+from grader.questions import Case
 
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
 SEED = 2026  # the same hidden cases every time: a red test is a change
@@ -199,6 +200,53 @@ def test_a_kernel_that_is_thrifty_at_the_metered_size_alone_is_seen():
     )
     got = judge(chunks + "\n\n" + for_long, NORM)
     assert lost(got) == ["traffic"] and "at the size that is compiled" in str(got), str(got)
+
+
+COUNTED = (  # programs that count themselves: all of them run, since one might wait for another
+    ("c_ptr, M, N, K", "c_ptr, seen_ptr, M, N, K"),
+    ("    pid = tl.program_id(0)\n", "    pid = tl.program_id(0)\n    tl.atomic_add(seen_ptr, 1)\n"),
+    ('return {"steps"', 'return {"scratch": {"seen": ((1,), "i32", 0)}, "steps"'),
+)
+AFTER = (
+    (
+        "def launch(p):\n",
+        "@triton.jit\ndef after(seen_ptr):\n    tl.store(seen_ptr, 1)\n\n\ndef launch(p):\n",
+    ),
+    ('return {"steps"', 'plan = {"scratch": {"seen": ((1,), "i32", 0)}, "steps"'),
+    (
+        "GROUP_M}}]}",
+        'GROUP_M}}]}\n    plan["steps"] += [{"kernel": after, "grid": (1,)}] * (p.K > 100)\n    return plan',
+    ),
+)
+NEARBY = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.K < 100 else 1')
+
+
+@pytest.mark.parametrize(
+    "edits, words",
+    [
+        ([NEARBY], "at least 8.913 MB, more than the model allows"),
+        ([NEARBY, *COUNTED], "at least 8.913 MB, more than the model allows"),
+        ([*COUNTED], ""),
+        ([*AFTER], "2 launches, allowed 1"),
+    ],
+    ids=["alone", "among programs that count", "grouped, and counting", "in two launches"],
+)
+def test_programs_that_are_grouped_near_the_metered_size_alone_are_seen(edits, words):
+    """What the waves of the compiled case read follows from where its programs store."""
+    question = questions.find(GEMM)
+    parts = tuple(part for part in question.parts if part.name in ("values", "grouping"))
+    compiled = Case({"M": 2048, "N": 2048, "K": 128}, "bf16", sm_count=132)
+    metered = lambda rng: replace(question.metered(rng), sm_count=32)  # noqa: E731
+    few = replace(
+        question,
+        parts=parts,
+        compile_case=compiled,
+        metered=metered,
+        public=question.public[:1],
+        hidden=lambda rng: [],
+    )
+    got = referee.grade_one(changed(*edits), few, eager=False)
+    assert (lost(got) == ["grouping"] and words in str(got)) if words else got.verdict == PASS, str(got)
 
 
 IDLE = (
