@@ -260,10 +260,14 @@ ON_A_PHONE = [
     pytest.param(path, 390, LOOKS[:1], marks=pytest.mark.slow if path != PAGES[0] else (), id=f"phone-{path}")
     for path in PAGES
 ]
-ON_A_DESK = [pytest.param(path, 1280, LOOKS, id=f"desk-{path}") for path in PAGES]
+ON_A_DESK = [pytest.param(path, 1280, LOOKS, id=f"desk-{path}") for path in PAGES if path != DRAWN]
+A_LESSON = [
+    pytest.param(DRAWN, 1280, LOOKS[:2], id=f"desk-{DRAWN}"),
+    pytest.param(DRAWN, 1280, LOOKS[::2], marks=pytest.mark.slow, id=f"forced-{DRAWN}"),
+]
 
 
-@pytest.mark.parametrize(("path", "width", "looks"), [*ON_A_PHONE, *ON_A_DESK])
+@pytest.mark.parametrize(("path", "width", "looks"), [*ON_A_PHONE, *ON_A_DESK, *A_LESSON])
 def test_pages_are_accessible(opened, path, width, looks):
     """A phone lays a page out anew and colours nothing anew."""
     page = opened(path, viewport={"width": width, "height": 800})
