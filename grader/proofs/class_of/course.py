@@ -38,7 +38,9 @@ class Course:
     def make(self) -> "Course":
         for folder in (self.root, self.tmp, self.neighbour):
             folder.mkdir(parents=True)
-        ours = shutil.ignore_patterns(".*")  # compiled modules come along: no command writes any, and all read them
+        ours = shutil.ignore_patterns(
+            ".*"
+        )  # compiled modules come along: no command writes any, and all read them
         for name in PARTS:
             here, there = CHECKOUT / name, self.root / name
             shutil.copytree(here, there, ignore=ours) if here.is_dir() else shutil.copy(here, there)

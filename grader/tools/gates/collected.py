@@ -33,7 +33,12 @@ def reached(root: Path) -> tuple[list[str], str]:
         "no:cacheprovider",
     ]
     paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTEST_ADDOPTS": "", **ALONE}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "PYTEST_ADDOPTS": "",
+        **ALONE,
+    }
     done = subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
