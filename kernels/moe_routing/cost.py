@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kernels import require
 from kernels.moe_routing.cost_forward import Expert, MoeForward, direct_forward, example, moe_forward
+from kernels.moe_routing.cost_traffic import combine_traffic, grouped_traffic, most_tiles
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
@@ -21,17 +22,20 @@ __all__ = [
     "TileUtilization",
     "assignments",
     "capacity_limit",
+    "combine_traffic",
     "direct_forward",
     "drops",
     "example",
     "expected_experts",
     "expert_loads",
+    "grouped_traffic",
     "hot_loads",
     "imbalance",
     "launches",
     "layer_cost",
     "moe_forward",
     "moe_parameters",
+    "most_tiles",
     "route_tiles",
     "step_launches",
     "tile_utilization",

@@ -1,5 +1,42 @@
 """Routing, right in other ways."""
 
+from grader.topics.moe_routing.wrong_combine import ADD, BLOCK, COMBINE, SLOTS
+from grader.topics.moe_routing.wrong_gemm import DOTS, GEMM, LOOP, SILU, STEP, WIDTH
+from grader.topics.moe_routing.wrong_order import ORDER, RANK, WHOLE
+from grader.topics.moe_routing.wrong_order import BLOCK as TOKENS
+
+FORMS = {
+    ORDER: {
+        "three launches, with a scan of its own": ((), "order_scanned"),
+        "rounded up by cdiv": ((), [(WHOLE, "whole = tl.cdiv(total, TILE) * TILE")]),
+        "ranks from the end": ((), [(RANK, "rank = tl.sum(picked.to(tl.int32), 0)[None, :] - tl.cumsum(picked.to(tl.int32), 0, reverse=True)")]),
+        "the last program stores the offsets": ((), [("if block == 0:", "if block == blocks - 1:")]),
+        "a while loop over blocks": ((), [("    for b in range(0, blocks):", "    b = block * 0 - 1\n    while b < blocks - 1:\n        b += 1")]),
+        "sixteen warps": ((), [('"num_warps": 8', '"num_warps": 16')]),
+        "64 lanes of experts at least": ((), [("max(16, triton", "max(64, triton")]),
+        "blocks of 32 tokens": (("traffic",), [(TOKENS, "    block = 32\n")]),
+    },
+    GEMM: {
+        "persistent programs": ((), "gemm_persistent"),
+        "added, not accumulated": ((), [(DOTS[0], "gate += tl.dot(x, w_gate)"), (DOTS[1], "up += tl.dot(x, w_up)")]),
+        "weights on the left": ((), [("gate = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)", "gate = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)"), ("up = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)", "up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)"), (DOTS[0], "gate = tl.dot(tl.trans(w_gate), tl.trans(x), gate)"), (DOTS[1], "up = tl.dot(tl.trans(w_up), tl.trans(x), up)"), ("        at_h", "        h = tl.trans(h)\n        at_h")]),
+        "a while loop": ((), [(f"        for start in {LOOP}:", "        start = H * 0 - BLOCK_K\n        while start < H - BLOCK_K:\n            start += BLOCK_K")]),
+        "SiLU by its sigmoid": ((), [(SILU, "h = gate * tl.sigmoid(gate) * up")]),
+        "steps of 32": ((), [(STEP, '"BLOCK_K": 32')]),
+        "64 columns, eight warps": ((), [(WIDTH, "    width = 64\n"), ('"num_warps": 4', '"num_warps": 8')]),
+        "strips first": ((), [("tl.program_id(1)", "tl.program_id(2)"), ("tl.program_id(0)", "tl.program_id(1)"), ("tl.program_id(2)", "tl.program_id(0)"), ("(max(1, most_tiles(p)), triton.cdiv(p.N, width))", "(triton.cdiv(p.N, width), max(1, most_tiles(p)))")]),
+    },
+    COMBINE: {
+        "all picks in one block": ((), "combine_all_picks"),
+        "strips of 256": ((), [(BLOCK, "min(256, triton.next_power_of_2(p.H))")]),
+        "eight warps": ((), [('"num_warps": 4', '"num_warps": 8')]),
+        "from the last slot": ((), [(f"for slot in {SLOTS}:", f"for back in {SLOTS}:\n            slot = PICKS - 1 - back")]),
+        "a loop at run time": ((), [(SLOTS, "range(0, K)"), ("out_ptr, T, H,", "out_ptr, T, K, H,")]),
+        "a fused multiply-add": ((), [(ADD, "acc = tl.fma(y.to(tl.float32), tl.zeros_like(acc) + weight, acc)")]),
+        "four tokens a program": ((), [("    token = tl.program_id(0)\n", ""), ("    if token < T:\n", "    for token in range(4 * tl.program_id(0), tl.minimum(4 * tl.program_id(0) + 4, T)):\n"), ("max(1, p.T)", "max(1, triton.cdiv(p.T, 4))")]),
+    },
+}
+
 NUMPY_FORMS = {
     "moe_routing.route": {
         "lists, by sorted": "def route(x, router, k, softmax_first):\n    chosen, weights = [], []\n    for row in (x @ router.T).tolist():\n        best = sorted(range(len(row)), key=lambda e: (-row[e], e))[:k]\n        top = max(row)\n        whole = sum(math.exp(row[e] - top) for e in (range(len(row)) if softmax_first else best))\n        chosen.append(best)\n        weights.append([math.exp(row[e] - top) / whole for e in best])\n    return np.array(chosen, int).reshape(-1, k), np.array(weights).reshape(-1, k)",
