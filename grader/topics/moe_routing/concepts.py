@@ -115,6 +115,11 @@ def _events(rng, blocks, shuffled=False):
     return found[cut:] + found[:cut]
 
 
+def _short(args: tuple) -> tuple:
+    """Numbers that can be read, for calls that are shown."""
+    return tuple(np.round(a, 1) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else a for a in args)
+
+
 FIRST = np.random.default_rng(3)
 ROUTE = NumpyQuestion(
     id="moe_routing.route",
@@ -124,8 +129,8 @@ ROUTE = NumpyQuestion(
     parts=(Part("values", 3, "calls"),),
     reference=route,
     public=(
-        Call((*_router(FIRST, 3, 4, 2), 2, False), "top-k, then softmax"),
-        Call((*_router(FIRST, 3, 4, 2), 2, True), "softmax, then top-k"),
+        Call(_short((*_router(FIRST, 3, 4, 2), 2, False)), "top-k, then softmax"),
+        Call(_short((*_router(FIRST, 3, 4, 2), 2, True)), "softmax, then top-k"),
         Call((np.eye(2), np.array([[1.0, 0.0], [1.0, 2.0], [0.0, 2.0], [1.0, 2.0]]), 2, False), "equals"),
         Call((np.zeros((0, 2)), np.ones((3, 2)), 2, False), "no tokens"),
     ),
@@ -225,9 +230,11 @@ EXPERTS = NumpyQuestion(
     parts=(Part("values", 2, "calls"),),
     reference=experts,
     public=(
-        Call(_layer(np.random.default_rng(5), 3, 2, 1, 2, hidden=3, intermediate=2), "two experts"),
-        Call(_layer(np.random.default_rng(6), 4, 4, 1, 2, 3, 2, only=[1, 3]), "experts without tokens"),
-        Call(_layer(np.random.default_rng(7), 0, 2, 1, 4, 3, 2), "no tokens"),
+        Call(_short(_layer(np.random.default_rng(5), 3, 2, 1, 2, hidden=3, intermediate=2)), "two experts"),
+        Call(
+            _short(_layer(np.random.default_rng(6), 4, 4, 1, 2, 3, 2, only=[1, 3])), "experts without tokens"
+        ),
+        Call(_short(_layer(np.random.default_rng(7), 0, 2, 1, 4, 3, 2)), "no tokens"),
     ),
     hidden=lambda rng: [
         *(Call(_layer(rng, between(rng, 4, 20), n, 2, t)) for n, t in ((3, 4), (6, 1), (8, 3))),
@@ -252,11 +259,11 @@ COMBINE = NumpyQuestion(
     parts=(Part("values", 2, "calls"),),
     reference=combine,
     public=(
-        Call(_back(np.random.default_rng(8), 3, 3, 2, 2, hidden=2), "rows with padding"),
+        Call(_short(_back(np.random.default_rng(8), 3, 3, 2, 2, hidden=2)), "rows with padding"),
         Call(
             _back(np.random.default_rng(9), 2, 3, 2, 4, padding=np.nan, hidden=2), "padding that is no number"
         ),
-        Call(_back(np.random.default_rng(9), 0, 3, 2, 4), "no tokens"),
+        Call(_short(_back(np.random.default_rng(9), 0, 3, 2, 4)), "no tokens"),
     ),
     hidden=lambda rng: [
         *(
@@ -316,7 +323,10 @@ LAYER_SHARE = NumpyQuestion(
     reference=layer_share,
     public=(
         Call(([("norm", 10.0, 2.0), ("moe.router", 12.0, 1.0), ("moe.experts", 15.0, 5.0)],), "three events"),
-        Call((_events(np.random.default_rng(10), 1),), "a block"),
+        Call(
+            ([(name, round(at, 1), round(us, 1)) for name, at, us in _events(np.random.default_rng(10), 1)],),
+            "a block",
+        ),
     ),
     hidden=lambda rng: [
         *(Call((_events(rng, n),), "other steps") for n in (1, 2, 5)),
