@@ -14,16 +14,13 @@ RANKS_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, memory_bytes=4 << 30, answer_by
 FORGED = "the answer wrote into the grader's own channel"
 
 
-def lower(
-    source: str, entry: str, cases: list[dict], target: int, level: int | None = None, limits=LOWER_LIMITS
-):
+def lower(request: protocol.LowerRequest, level: int | None = None, limits=LOWER_LIMITS):
     """(Outcome, Lowered or None): the plans and texts of all cases, asked once."""
-    task = protocol.lower_request(source, entry, cases, target)
-    outcome = warm.programs(LOWER, level).ask(task, {}, limits)
+    outcome = warm.programs(LOWER, level).ask(request.task(), {}, limits)
     if outcome.error:
         return outcome, None
     try:
-        return outcome, protocol.lowered(outcome.header, cases, DTYPES)
+        return outcome, protocol.lowered(outcome.header, request.cases, DTYPES)
     except protocol.BadReply:
         return _forged(outcome), None
 
@@ -38,9 +35,9 @@ def prepare(source: str, entry: str, plans: list, weights: list[dict], level: in
             is_array = hasattr(value, "dtype")
             arguments.append({"array": name} if is_array else {"value": value})
             arrays |= {name: value} if is_array else {}
-        cases.append({"arguments": arguments, "packed": plan.packed})
-    task = {"operation": "pack", "source": source, "entry": entry, "cases": cases}
-    outcome = warm.programs(LOWER, level).ask(task, arrays, PACK_LIMITS)
+        cases.append(protocol.PackCase(arguments, plan.packed))
+    request = protocol.PackRequest(source, entry, cases)
+    outcome = warm.programs(LOWER, level).ask(request.task(), arrays, PACK_LIMITS)
     if outcome.error:
         return outcome, [protocol.Made(error=outcome.error)] * len(plans)
     try:

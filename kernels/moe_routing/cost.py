@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kernels import require
 from kernels.moe_routing.cost_forward import Expert, MoeForward, direct_forward, example, moe_forward
+from kernels.moe_routing.cost_traffic import Traffic, combine_traffic, grouped_traffic
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
@@ -19,13 +20,16 @@ __all__ = [
     "LayerCost",
     "MoeForward",
     "TileUtilization",
+    "Traffic",
     "assignments",
     "capacity_limit",
+    "combine_traffic",
     "direct_forward",
     "drops",
     "example",
     "expected_experts",
     "expert_loads",
+    "grouped_traffic",
     "hot_loads",
     "imbalance",
     "launches",

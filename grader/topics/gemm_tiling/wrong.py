@@ -78,6 +78,9 @@ WRONG = {
             ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 16, 128, 64, 8"), part="traffic"
         ),
         "no grouping": changed(('"GROUP_M": GROUP_M', '"GROUP_M": 1'), part="grouping"),
+        "no grouping but near the metered size": changed(
+            ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if 900 < p.M < 1100 else 1'), part="grouping"
+        ),
         "tiles that reuse too little": changed(
             ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 32, 8"), part="speed"
         ),
