@@ -58,8 +58,32 @@ def _names(encoded) -> list[str]:
     return [name for one in inner for name in _names(one)]
 
 
-def request(source: str, entry: str, rank: int, cases: list[tuple[int, tuple, list]]) -> tuple[dict, dict]:
-    """(task, arrays) for one rank. A case is (ranks, arguments, what each earlier exchange gave it)."""
+@dataclass(frozen=True)
+class RankCase:
+    """What one rank is told of a case. An argument is {"array": name} or {"value": plain}; a reply is an array's name."""
+
+    ranks: int
+    arguments: list[dict]
+    replies: list[dict]  # what each earlier exchange gave it
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """One rank of an answer, up to its next exchange in each case."""
+
+    source: str
+    entry: str
+    rank: int
+    cases: list[RankCase]
+
+    def task(self) -> dict:
+        return {**vars(self), "cases": [dict(vars(case)) for case in self.cases]}
+
+
+def request(
+    source: str, entry: str, rank: int, cases: list[tuple[int, tuple, list]]
+) -> tuple[TurnRequest, dict]:
+    """(request, its arrays). A case is (ranks, arguments, what each earlier exchange gave)."""
     rows, arrays = [], {}
 
     def named(array: np.ndarray) -> dict:
@@ -68,8 +92,8 @@ def request(source: str, entry: str, rank: int, cases: list[tuple[int, tuple, li
 
     for ranks, arguments, replies in cases:
         given = [named(one) if isinstance(one, np.ndarray) else {"value": one} for one in arguments]
-        rows.append({"ranks": ranks, "arguments": given, "replies": [named(one) for one in replies]})
-    return {"source": source, "entry": entry, "rank": rank, "cases": rows}, arrays
+        rows.append(RankCase(ranks, given, [named(one) for one in replies]))
+    return TurnRequest(source, entry, rank, rows), arrays
 
 
 def turns(header: dict, arrays: dict, ranks: list[int], clean_error) -> list[Turn]:
