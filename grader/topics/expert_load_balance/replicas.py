@@ -74,12 +74,27 @@ def most_rows(each) -> float:
     return EVEN * in_turn(each).sum(axis=0).max(initial=0) + MORE
 
 
+def _row_bytes(each) -> tuple[int, int]:
+    """(of a row on its way out with all that goes with it, of a result)."""
+    row, picks = exchange.row_bytes(each)
+    return row + picks + each[0][2].shape[1] * each[0][2].itemsize, row
+
+
+def _away(each) -> np.ndarray:
+    """Choices of each rank without a copy at home."""
+    return np.array([(~holders[chosen, rank]).sum() for rank, (_, chosen, _, holders, *_) in enumerate(each)])
+
+
 def most_bytes(each) -> np.ndarray:
     """A row for each choice that has no copy at home, and results of what a rank may receive."""
-    row, picks = exchange.row_bytes(each)
-    there = row + picks + each[0][2].shape[1] * each[0][2].itemsize
-    away = np.array([(~holders[chosen, rank]).sum() for rank, (_, chosen, _, holders, *_) in enumerate(each)])
-    return away * there + most_rows(each) * row + exchange.counts(len(each))
+    there, row = _row_bytes(each)
+    return _away(each) * there + most_rows(each) * row + exchange.counts(len(each))
+
+
+def most_received(each) -> np.ndarray:
+    """The other side of it."""
+    there, row = _row_bytes(each)
+    return most_rows(each) * there + _away(each) * row + exchange.counts(len(each))
 
 
 def _whose(each, rank, index) -> str:
@@ -118,7 +133,7 @@ REPLICATED = RanksQuestion(
     most_bytes=most_bytes,
     model="for each choice without a copy at home, a row of x, of chosen and of weights; a result row for each row that a rank may receive; 64 bytes of counts",
     most_exchanges=5,
-    most_rows=most_rows,
+    most_received=most_received,
     whence=_whose,
     where=f'{ranks.LESSON}, "Where experts live, and copies of them"',
     hints=(
