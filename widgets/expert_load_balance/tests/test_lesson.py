@@ -18,6 +18,7 @@ NATS = kept.about()["unseen_nats_a_byte"]
 LESSON = lesson("04_expert_load_balance")
 PROSE = prose(LESSON)
 SAID = PROSE.replace("`", "")
+SHAPES = (MIXTRAL, QWEN, DEEPSEEK)
 
 
 def simulated(**given):
@@ -84,6 +85,20 @@ def greedy(given, devices, copies):
     return cost.greedy(given, devices)
 
 
+def by_number(devices):
+    """Imbalance of Zipf's law with experts by number, shape by shape."""
+    loads = {s: cases.loads_of_skew("Zipf", 4096 * devices, s.top_k, s.experts) for s in SHAPES}
+    return [
+        cost.imbalance(cost.device_loads(many, cost.contiguous(s.experts, devices), devices))
+        for s, many in loads.items()
+    ]
+
+
+def left_once(places):
+    """Of the rows that 8 independent picks send out of one of so many places, those left if each place gets a token once."""
+    return places * (1 - (1 - 1 / places) ** 8) / 8
+
+
 CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "Two GPUs: the same router, 1.25 times": (lambda: simulated(devices=2), 1.245, 1.255),
     "sixteen: 4.6": (lambda: simulated(devices=16), 4.55, 4.65),
@@ -116,6 +131,19 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         16,
     ),
     "so 1.75 times the bytes a token": (lambda: (7 / 8) / (1 / 2), 1.75, 1.75),
+    "by number, makes an imbalance of 2.9": (lambda: min(by_number(8)), 2.9, 2.95),
+    "an imbalance of 2.9 to 5.2 in place": (lambda: max(by_number(8)), 5.15, 5.2),
+    "in place of 1.5": (lambda: min(by_number(2)), 1.5, 1.55),
+    "in place of 1.5 to 1.8": (lambda: max(by_number(2)), 1.75, 1.8),
+    "With two ranks a quarter of the bytes is left": (lambda: left_once(2), 0.245, 0.255),
+    "With 64 nearly all are, if each rank gets a token once": (lambda: left_once(64), 0.94, 0.96),
+    "only two thirds of those on the network": (lambda: left_once(8), 0.645, 0.675),
+    "than the experts of a decode step (some 0.1 ms": (
+        lambda: 128 * 8 * DEEPSEEK.pick_flops / H200.rate("bf16") * 1e3,
+        0.085,
+        0.1,
+    ),
+    "(b) would be right on four GPUs": (lambda: 0.5 * 4 / 1, 2, 2),
     "59 MB become 470": (lambda: 4096 * 8 * 7168 * 2 / 1e6, 469.5, 470.5),
     "2.9 TFLOP; 11.3 GB": (lambda: 4096 * 8 * DEEPSEEK.pick_flops / 1e12, 2.85, 2.95),
     "Reading 470 MB and writing 59 takes 0.12 ms": (lambda: (469.8e6 + 58.7e6) / 4.273e12 * 1e3, 0.12, 0.125),
