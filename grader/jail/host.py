@@ -60,10 +60,10 @@ def call(source: str, entry: str, calls: list, arrays: dict, limits=NUMPY_LIMITS
     return outcome
 
 
-def turn_of(source: str, entry: str, rank: int, cases: list, level: int | None = None):
+def turn_of(source: str, entry: str, rank: int, cases: list, level: int | None = None, limits=RANKS_LIMITS):
     """(Outcome, a Turn for each case): one rank of an answer, run up to its next exchange in each."""
     request, arrays = exchange.request(source, entry, rank, cases)
-    outcome = warm.programs(RANKS, level).ask(request.task(), arrays, RANKS_LIMITS)
+    outcome = warm.programs(RANKS, level).ask(request.task(), arrays, limits)
     if outcome.error:
         return outcome, []
     try:

@@ -10,6 +10,7 @@ from grader.judge.record import PartResult
 from grader.questions import Part
 
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
+BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
 SHOWN_SEED = 20_26  # of the cases that may be shown where a hidden one of the same kind fails
 
 
@@ -108,18 +109,17 @@ def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None
     result.came = f"no rank sends more than {most:.0%} of what it may"
 
 
-def habit(question, meetings: list[Meeting], allowed: np.ndarray) -> str:
-    """The sentence of a habit that sends just these rows in every one of these cases, and too many in the last."""
+def habit(question, meetings: list[Meeting]) -> str:
+    """The sentence of a habit that sends just these rows in every one of these cases."""
     for sentence, spends in question.habits.values():
-        same = all(np.array_equal(spends(one.case.each), one.rows_sent_by) for one in meetings)
-        if same and (spends(meetings[-1].case.each) > allowed).any():
+        if all(np.array_equal(spends(one.case.each), one.rows_sent_by) for one in meetings):
             return sentence
     return ""
 
 
 def _too_much(question, meeting: Meeting, public: list[Meeting], allowed: np.ndarray, rank: int) -> Failed:
     sent = meeting.sent_by
-    look = habit(question, [*public, meeting], allowed) or NOT_KNOWN
+    look = habit(question, [*public, meeting]) or NOT_KNOWN
     times = (
         f"{sent[rank] / allowed[rank]:.2f} times what it may"
         if allowed[rank]
@@ -162,7 +162,7 @@ def judge_busiest(evidence: RanksEvidence, part: Part, result: PartResult) -> No
             bytes_of = "" if meeting.hidden else f": {came[rank]:,} bytes, {most[rank]:,.0f} are allowed"
             raise Failed(
                 f"{kind}: {who} receives {times}{bytes_of}",
-                "which copy a token goes to where its own rank has none: do all senders choose the same one?",
+                habit(question, [*evidence.meetings(False), meeting]) or BUSY,
                 told=f"{kind}: a rank receives too much" if meeting.hidden else "",
             )
     result.came = "no rank receives more than it should"

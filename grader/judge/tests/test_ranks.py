@@ -375,9 +375,28 @@ def test_a_rank_that_sleeps_is_its_own_failure(monkeypatch):
 
 
 def test_ranks_that_sleep_a_little_every_time_are_stopped(monkeypatch):
-    monkeypatch.setattr(ranks_evidence, "MOST_ASLEEP_S", 0.5)
-    verdict = judged(cell("import time", "time.sleep(0.3)", "return honest(comm, x, chosen, experts)"))
-    assert verdict.verdict == FAIL and "computed nothing" in verdict.parts[0].came, verdict
+    monkeypatch.setattr(ranks_evidence, "MOST_ASLEEP_S", 1.0)
+    monkeypatch.setattr(ranks_evidence, "HURRIED_S", 0.5)
+    verdict = judged(cell("import time", "time.sleep(0.9)", "return honest(comm, x, chosen, experts)"))
+    assert verdict.verdict == FAIL and "what does it wait for?" in verdict.parts[0].came, verdict
+
+
+def test_a_machine_that_is_busy_all_along_fails_nobody(monkeypatch):
+    monkeypatch.setattr(ranks_evidence, "MOST_ASLEEP_S", 0.0)
+    monkeypatch.setattr(ranks_evidence, "HURRIED_S", 30.0)
+    assert judged(RIGHT).verdict == PASS
+
+
+def test_a_loop_without_an_end_in_one_case_is_found_by_halves(monkeypatch):
+    monkeypatch.setattr(host, "RANKS_LIMITS", replace(host.RANKS_LIMITS, cpu_s=1))
+    asked, ask = [], host.turn_of
+    monkeypatch.setattr(host, "turn_of", lambda *given: asked.append(len(given[3])) or ask(*given))
+    body = ["while comm.ranks == 3:", "    pass", "return honest(comm, x, chosen, experts)"]
+    verdict = judged(cell(*body))
+    assert "a hidden case (nobody has a token)" in verdict.parts[0].came, verdict
+    hidden = len(DISPATCH.hidden(np.random.default_rng(0)))
+    found = asked[asked.index(hidden) :]
+    assert hidden == 9 and found[:8] == [9, 4, 5, 2, 3, 1, 2, 1], asked
 
 
 def test_what_is_carried_has_an_end():

@@ -176,6 +176,10 @@ TABLE = {
             "an expert that nobody chose has a load too, 0: tell np.bincount how many experts there are",
             "loads = np.bincount(chosen.reshape(-1))\nreturn loads, np.bincount(device_of[: len(loads)], loads, devices)",
         ),
+        "one expert a device": (
+            "held[device_of] += loads adds one expert of each device alone: np.add.at, or np.bincount with weights, adds all",
+            "loads = np.bincount(chosen.reshape(-1), minlength=len(device_of))\nheld = np.zeros(devices)\nheld[device_of] += loads\nreturn loads, held",
+        ),
         "experts counted": (
             "this is how many experts a device holds: weigh each with its tokens",
             count(result="loads, np.bincount(device_of, minlength=devices)"),
@@ -325,6 +329,10 @@ TABLE = {
             "each bias moves by rate, however far its load is from the mean: take the sign",
             bias(moved="bias + rate * (loads.mean() - loads)"),
         ),
+        "the mean falls": (
+            "an expert with just the mean stays where it is: its bias moves here",
+            bias(moved="bias + np.where(loads < loads.mean(), rate, -rate)"),
+        ),
         "bias not used": (
             "the experts are chosen by score + bias: here the bias changes nothing",
             bias(wanted="scores"),
@@ -377,6 +385,10 @@ TABLE = {
         "the heaviest each": (
             "the heaviest get one each here: a very hot expert may need several before the next gets any",
             "copies = np.ones(len(loads), int)\ncopies[np.argsort(-loads, kind='stable')[:spare]] += 1\nreturn copies, (loads / copies).max()",
+        ),
+        "a copy lost": (
+            "a copy that an expert can't have, since each device has one, goes to the next: here it is lost",
+            "copies = np.ones(len(loads), int)\nfor _ in range(spare):\n    e = (loads / copies).argmax()\n    copies[e] += copies[e] < devices\nreturn copies, (loads / copies).max()",
         ),
         "no limit": (
             "a second copy on the same device wins nothing: an expert has at most as many as there are devices",

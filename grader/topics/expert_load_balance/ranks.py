@@ -73,10 +73,11 @@ def _layered(rng, kind):
 # What every rank returns, by one process that has it all.
 
 
-def dispatched(each):
+def dispatched(each, rank_of=None):
     per, found = each[0][2] // len(each), []
+    lies_on = rank_of or (lambda experts: experts // per)
     for rank in range(len(each)):
-        here = [(chosen // per == rank).any(axis=1) for _, chosen, _ in each]
+        here = [(lies_on(chosen) == rank).any(axis=1) for _, chosen, _ in each]
         found.append(
             tuple(np.concatenate([given[i][h] for given, h in zip(each, here, strict=True)]) for i in (0, 1))
         )
@@ -131,6 +132,23 @@ def _first_rows(each):
     ]
 
 
+def _other_ranks(each):
+    """As if expert e lay on rank e % ranks."""
+    return dispatched(each, lambda experts: experts % len(each))
+
+
+def _by_token(each):
+    """Every sender's rows one token after another, and cut as if they lay one rank after another."""
+    per, ranks, found = each[0][2] // len(each), len(each), [([], []) for _ in each]
+    for x, chosen, _ in each:
+        goes = exchange.to_ranks(chosen, per, ranks)
+        token = np.nonzero(goes.T)[0]
+        for rank, rows in enumerate(np.split(token, np.cumsum(goes.sum(axis=1))[:-1])):
+            for out, given in zip(found[rank], (x, chosen), strict=True):
+                out.append(given[rows])
+    return [tuple(map(np.concatenate, one)) for one in found]
+
+
 def _own_numbers(each):
     """Experts as the receiver counts them, and those of other ranks as -1."""
     per, found = each[0][2] // len(each), []
@@ -176,6 +194,12 @@ def _whose_experts(each, rank, index) -> str:
     return f"token {token} of rank {rank} has the experts {experts.tolist()}, which lie on ranks {(experts // per).tolist()}"
 
 
+def _dispatch_in_float64(each) -> np.ndarray:
+    x, chosen = each[0][:2]
+    return exchange.between(each, _dispatch_per(each)).sum(axis=1) * 8 * (x.shape[1] + chosen.shape[1])
+
+
+WIDER = "float32 beside int64 in one array makes float64 of both, twice as wide: bring all to one type of four bytes, or send them apart"
 PAD = "rows are padded to the fullest: the counts say how many there are, so send these and no more"
 ALL = "every token goes to every rank: send it to those that have one of its experts"
 
@@ -212,6 +236,7 @@ DISPATCH = RanksQuestion(
         ),
         "padded": (PAD, _dispatch_habit(lambda each, per: exchange.padded(exchange.between(each, per)))),
         "to everybody": (ALL, _dispatch_habit(lambda each, per: exchange.to_everybody(each))),
+        "in float64": (WIDER, _dispatch_in_float64),
     },
     whence=_from_whom,
     where=f'{LESSON}, "There and back, line by line"',
@@ -235,6 +260,16 @@ DISPATCH = RanksQuestion(
             "first choices alone",
             "only the first choice decides where a token goes: it is needed wherever one of its experts is",
             wrong=_first_rows,
+        ),
+        Mistake(
+            "to the rank of that number",
+            "expert e lies on rank e // per, neighbours together: these are the tokens of the experts with e % comm.ranks",
+            wrong=_other_ranks,
+        ),
+        Mistake(
+            "one token after another",
+            "the rows lie one token after another when they are sent: all that go to rank 0 must come first, then those to rank 1",
+            wrong=_by_token,
         ),
         Mistake(
             "other numbers",
@@ -267,6 +302,14 @@ def _layer_habit(there, back=None, choice=False, wide=1):
     return spends
 
 
+def _layer_in_float64(each) -> np.ndarray:
+    """Row, choices and weights in one array, and results in its type."""
+    hidden, top_k = each[0][0].shape[1], each[0][1].shape[1]
+    return exchange.there_and_back(
+        exchange.between(each, _layer_per(each)), 8 * (hidden + 2 * top_k), 8 * hidden
+    )
+
+
 LAYER = RanksQuestion(
     id="expert_load_balance.expert_layer",
     notebook="ranks",
@@ -288,8 +331,8 @@ LAYER = RanksQuestion(
         Part("exchanges", 1, "exchanges", asks="at most five exchanges"),
     ),
     reference=layer,
-    rtol=1e-3,
-    atol=1e-4,
+    rtol=1e-5,
+    atol=1e-5,
     public=tuple(_layered(np.random.default_rng(50 + i), kind) for i, kind in enumerate(PUBLIC)),
     hidden=lambda rng: [_layered(rng, kind) for kind in HIDDEN],
     most_bytes=_most_of_layer,
@@ -306,6 +349,7 @@ LAYER = RanksQuestion(
         ),
         "padded": (PAD, _layer_habit(lambda each, per: exchange.padded(exchange.between(each, per)))),
         "to everybody": (ALL, _layer_habit(lambda each, per: exchange.to_everybody(each))),
+        "in float64": (WIDER, _layer_in_float64),
         "twice as wide": (
             "the results are float64, twice as wide as the rows that came: .astype(x.dtype) before they travel",
             _layer_habit(exchange.between, wide=2),

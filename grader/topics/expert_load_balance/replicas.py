@@ -7,7 +7,7 @@ from grader.questions.draws import between
 from grader.topics.expert_load_balance import exchange, ranks
 from kernels.expert_load_balance import cost, reference
 
-EVEN, MORE = 1.25, 7  # rows of others that a rank may receive, over what copies in turn leave the busiest
+EVEN, MORE = 1.2, 5  # rows of others that a rank may receive, over what copies in turn leave the busiest
 
 SHAPES = {  # kind -> (tokens of each rank, experts, spare copies, share of tokens with the hot expert)
     "four ranks": lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.0),
@@ -97,6 +97,34 @@ def most_received(each) -> np.ndarray:
     return most_rows(each) * there + _away(each) * row + exchange.counts(len(each))
 
 
+def by_copy(copy_of, at_home=True):
+    """each -> (senders, receivers): rows that travel where `copy_of`(token's number, copies) says to which copy."""
+
+    def table(each) -> np.ndarray:
+        sent = np.zeros((len(each), len(each)), int)
+        for rank, (_, chosen, _, holders, *_) in enumerate(each):
+            for number, token in enumerate(chosen):
+                stay = [at_home and holders[e, rank] for e in token]
+                copies = [np.flatnonzero(holders[e]) for e in token]
+                places = {rank if s else int(copy_of(number, c)) for s, c in zip(stay, copies, strict=True)}
+                sent[rank, list(places)] += 1
+        np.fill_diagonal(sent, 0)
+        return sent
+
+    return table
+
+
+def first_copy(number, copies):
+    return copies[0]
+
+
+def _habit(table):
+    def spends(each):
+        return exchange.there_and_back(table(each), *_row_bytes(each))
+
+    return spends
+
+
 def _whose(each, rank, index) -> str:
     token, holders = index[0], each[0][3]
     experts = each[rank][1][token]
@@ -122,18 +150,32 @@ REPLICATED = RanksQuestion(
             "busiest",
             2,
             "busiest",
-            asks="no rank receives many more rows than copies that take turns leave it",
+            asks="no rank receives many more bytes than copies that take turns leave it",
         ),
     ),
     reference=layer,
-    rtol=1e-3,
-    atol=1e-4,
-    public=tuple(_drawn(np.random.default_rng(60 + i), kind) for i, kind in enumerate(PUBLIC)),
+    rtol=1e-5,
+    atol=1e-5,
+    public=tuple(_drawn(np.random.default_rng(90 + i), kind) for i, kind in enumerate(PUBLIC)),
     hidden=lambda rng: [_drawn(rng, kind) for kind in HIDDEN],
     most_bytes=most_bytes,
     model="for each choice without a copy at home, a row of x, of chosen and of weights; a result row for each row that a rank may receive; 64 bytes of counts",
     most_exchanges=5,
     most_received=most_received,
+    habits={
+        "the first copy": (
+            "choices without a copy at home all go to the first copy: its rank receives the most rows and sends the most results home; let copies take turns",
+            _habit(by_copy(first_copy)),
+        ),
+        "never at home": (
+            "a choice with a copy on its token's own rank travels all the same: it stays where it is",
+            _habit(by_copy(lambda number, copies: copies[number % len(copies)], at_home=False)),
+        ),
+        "the first copy, never at home": (
+            "all choices go to the first copy, also those with a copy on their token's own rank: these stay, the others take turns",
+            _habit(by_copy(first_copy, at_home=False)),
+        ),
+    },
     whence=_whose,
     where=f'{ranks.LESSON}, "Where experts live, and copies of them"',
     hints=(

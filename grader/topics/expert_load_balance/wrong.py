@@ -25,11 +25,28 @@ EVERYBODY = "np.ones(len(x), bool)"
 FILTERED = f"""    rows, picks = {ROWS}, {PICKS}
     here = (picks // per == comm.rank).any(axis=1)
     return rows[here], picks[here]"""
+IN_ONE = """    both = comm.send_rows(np.concatenate([x, chosen], axis=1)[token], send, receive)
+    return both[:, : x.shape[1]], both[:, x.shape[1] :]"""
 MERGED = f"""    rows, picks = {ROWS}, {PICKS}
     sender = np.repeat(np.arange(comm.ranks), receive)
     same = (rows[1:] == rows[:-1]).all(axis=1) & (sender[1:] == sender[:-1])
     here = np.concatenate([np.ones(len(rows[:1]), bool), ~same])
     return rows[here], picks[here]"""
+
+IN_FOUR = """rows = np.zeros((receive.sum(), x.shape[1]), x.dtype)
+    for part in range(4):
+        out_, in_ = (np.concatenate([np.arange(n) for n in split]) % 4 == part for split in (send, receive))
+        from_ = np.repeat(np.arange(comm.ranks), receive)[in_]
+        splits = [np.bincount(one, minlength=comm.ranks) for one in (to[out_], from_)]
+        rows[in_] = comm.send_rows(x[token[out_]], *splits)"""
+FOUR_AS_ONE = """blocks = [-(-np.array(split) // 4) for split in (send, receive)]
+    at, back = (
+        np.concatenate([4 * b[:r].sum() + np.arange(n) for r, n in enumerate(s)]).astype(int)
+        for s, b in zip((send, receive), blocks)
+    )
+    wide = np.zeros((4 * blocks[0].sum(), x.shape[1]), x.dtype)
+    wide[at] = x[token]
+    rows = comm.send_rows(wide.reshape(-1, 4 * x.shape[1]), *blocks).reshape(-1, x.shape[1])[back]"""
 
 WRONG = {
     DISPATCH: {
@@ -47,7 +64,13 @@ WRONG = {
             ),
             mistake="other numbers",
         ),
-        "to the rank of that number": changed(("chosen // per", "chosen % comm.ranks")),
+        "to the rank of that number": changed(
+            ("chosen // per", "chosen % comm.ranks"), mistake="to the rank of that number"
+        ),
+        "one token after another": changed(
+            (TOKEN, "token = np.nonzero(np.array(goes).T)[0]"), mistake="one token after another"
+        ),
+        "in one array of float64": changed((RETURN, IN_ONE), part="bytes", mistake="in float64"),
         "without counts": changed((RECEIVE, "receive = send")),
         "none where there is no token": changed(
             (RECEIVE, "if not len(x):\n        return x, chosen\n    receive = comm.exchange_counts(send)")
@@ -85,6 +108,17 @@ WRONG = {
         "in float64": changed(
             ("out = np.zeros_like(rows)", "out = np.zeros(rows.shape)"), part="bytes", mistake="twice as wide"
         ),
+        "in 16 bits": changed((BACK, "comm.send_rows(out.astype(np.float16), receive, send)")),
+        "in one array of float64": changed(
+            (
+                f"rows = {ROWS}",
+                "both = comm.send_rows(np.hstack([x, chosen, weights])[token], send, receive)\n    h, k = x.shape[1], chosen.shape[1]\n    rows = np.ascontiguousarray(both[:, :h])",
+            ),
+            (PICKS, "both[:, h : h + k].astype(int)"),
+            ("comm.send_rows(weights[token], send, receive)", "both[:, h + k :]"),
+            part="bytes",
+            mistake="in float64",
+        ),
         "everybody": changed((NEEDED, EVERYBODY), part="bytes", mistake="to everybody"),
         "counts again on the way home": changed(
             (BACK, "comm.send_rows(out, receive, comm.exchange_counts(receive))"), part="exchanges"
@@ -120,7 +154,23 @@ WRONG = {
                 "for slot, e in enumerate(range(len(gate))):",
             )
         ),
-        "always the first copy": changed((COPY, "copies[0]"), part="busiest"),
+        "always the first copy": changed((COPY, "copies[0]"), part="busiest", mistake="the first copy"),
+        "the first copy, results home with the bytes": changed(
+            (COPY, "copies[0]"), part="bytes", mistake="the first copy"
+        ),
+        "one copy a rank": changed((COPY, "copies[comm.rank % len(copies)]"), part="busiest"),
+        "the first copy, in four exchanges": changed(
+            (COPY, "copies[0]"), (f"rows = {ROWS}", IN_FOUR), part="busiest"
+        ),
+        "the first copy, four rows as one": changed(
+            (COPY, "copies[0]"), (f"rows = {ROWS}", FOUR_AS_ONE), part="busiest"
+        ),
         "never at home": changed((AWAY, "np.ndindex(chosen.shape)"), part="bytes"),
+        "never at home, by the token": changed(
+            (AWAY, "np.ndindex(chosen.shape)"),
+            (COPY, "copies[t % len(copies)]"),
+            part="bytes",
+            mistake="never at home",
+        ),
     },
 }
