@@ -166,7 +166,11 @@ def require_results(request: CallRequest, header: dict, arrays: dict) -> None:
         isinstance(changed, list) and all(isinstance(one, str) for one in changed), "the inputs that changed"
     )
     for one in found:
-        _encoded(one, arrays, DEEPEST)
+        require_encoded(one, arrays)
+
+
+def require_encoded(value, arrays: dict) -> None:
+    _encoded(value, arrays, DEEPEST)
 
 
 def _encoded(value, arrays: dict, depth: int) -> None:

@@ -8,9 +8,10 @@ import torch
 
 from kernels.moe_routing import cases, experts_hopper
 from kernels.moe_routing.arguments import Experts
+from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.moe_routing.experts import GATED, down, gate_up
 from kernels.moe_routing.layer import layer
-from kernels.moe_routing.routed import Routed, most_tiles
+from kernels.moe_routing.routed import Routed
 from kernels.tests.compiled import Found, facts_of, kernels
 
 HIDDEN, INTERMEDIATE, COUNT = 2048, 768, 128
