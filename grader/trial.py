@@ -116,7 +116,11 @@ def run_kernel(evidence: KernelEvidence, case) -> Trial:
 
 def run_ranks(evidence, case) -> Trial:
     question = evidence.question
-    (meeting,) = evidence.meet([question.public[number_of(case, question)]], False)
+    chosen = question.public[number_of(case, question)]
+    try:
+        (meeting,) = evidence.meet([chosen], False)
+    except Failed as failed:  # the whole run, not one rank
+        return Trial(failed.came, failed.look)
     trial, wrong = Trial(printed=evidence.printed), ranks.trouble(question, meeting)
     trial.said = meeting.lines()
     for rank, turn in enumerate(meeting.results):

@@ -11,7 +11,7 @@ import numpy as np
 from grader.jail.protocol import need, require_encoded, whole_number
 
 MOST_EXCHANGES = 16
-MOST_CALL_BYTES = 16 << 20
+MOST_CALL_BYTES = 4 << 20
 MOST_COUNTS = 4096  # numbers for each rank
 MOST_AXES = 4
 DIGEST_CHARACTERS = 64
@@ -58,8 +58,32 @@ def _names(encoded) -> list[str]:
     return [name for one in inner for name in _names(one)]
 
 
-def request(source: str, entry: str, rank: int, cases: list[tuple[int, tuple, list]]) -> tuple[dict, dict]:
-    """(task, arrays) for one rank. A case is (ranks, arguments, what each earlier exchange gave it)."""
+@dataclass(frozen=True)
+class RankCase:
+    """What one rank is told of a case. An argument is {"array": name} or {"value": plain}; a reply is an array's name."""
+
+    ranks: int
+    arguments: list[dict]
+    replies: list[dict]  # what each earlier exchange gave it
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """One rank of an answer, up to its next exchange in each case."""
+
+    source: str
+    entry: str
+    rank: int
+    cases: list[RankCase]
+
+    def task(self) -> dict:
+        return {**vars(self), "cases": [dict(vars(case)) for case in self.cases]}
+
+
+def request(
+    source: str, entry: str, rank: int, cases: list[tuple[int, tuple, list]]
+) -> tuple[TurnRequest, dict]:
+    """(request, its arrays). A case is (ranks, arguments, what each earlier exchange gave)."""
     rows, arrays = [], {}
 
     def named(array: np.ndarray) -> dict:
@@ -68,8 +92,8 @@ def request(source: str, entry: str, rank: int, cases: list[tuple[int, tuple, li
 
     for ranks, arguments, replies in cases:
         given = [named(one) if isinstance(one, np.ndarray) else {"value": one} for one in arguments]
-        rows.append({"ranks": ranks, "arguments": given, "replies": [named(one) for one in replies]})
-    return {"source": source, "entry": entry, "rank": rank, "cases": rows}, arrays
+        rows.append(RankCase(ranks, given, [named(one) for one in replies]))
+    return TurnRequest(source, entry, rank, rows), arrays
 
 
 def turns(header: dict, arrays: dict, ranks: list[int], clean_error) -> list[Turn]:
@@ -98,7 +122,7 @@ def _ask(row: dict, arrays: dict, ranks: int) -> Ask:
     need(call in (COUNTS, ROWS), "an exchange of a known kind")
     need(isinstance(name, str) and name in arrays, "an array that came")
     array = arrays[name]
-    need(1 <= array.ndim <= MOST_AXES and array.nbytes <= MOST_CALL_BYTES, "arrays of at most 16 MiB")
+    need(1 <= array.ndim <= MOST_AXES and array.nbytes <= MOST_CALL_BYTES, "arrays of at most 4 MiB")
     if call == COUNTS:
         need(array.dtype == np.int64 and len(array) == ranks, "counts for each rank")
         need(array.size <= ranks * MOST_COUNTS, "few counts")
@@ -124,13 +148,6 @@ def route(asks: list[Ask]) -> tuple[list[np.ndarray], np.ndarray]:
     pieces = [np.split(one.array, np.cumsum(one.send)[:-1]) for one in asks]
     replies = [np.concatenate([pieces[s][r] for s in ranks]) for r in ranks]
     return replies, _sent([[pieces[s][r].nbytes for r in ranks] for s in ranks])
-
-
-def rows_of_others(asks: list[Ask]) -> np.ndarray:
-    """How many rows each rank receives from the others."""
-    if asks[0].call == COUNTS:
-        return np.zeros(len(asks), np.int64)
-    return _sent([list(one.send) for one in asks]).sum(axis=0)
 
 
 def _sent(table: list[list[int]]) -> np.ndarray:

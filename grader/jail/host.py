@@ -10,7 +10,7 @@ LOWER_LIMITS = warm.Limits(wall_s=45.0, cpu_s=40, memory_bytes=3 << 30, answer_b
 PACK_LIMITS = warm.Limits(wall_s=45.0, cpu_s=30, memory_bytes=3 << 30, answer_bytes=256 << 20)
 NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
 RANKS = warm.Worker("jail", "grader.jail.inside.ranks_answer")
-RANKS_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, memory_bytes=4 << 30, answer_bytes=64 << 20)
+RANKS_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, memory_bytes=4 << 30, answer_bytes=16 << 20)
 FORGED = "the answer wrote into the grader's own channel"
 
 
@@ -62,12 +62,12 @@ def call(source: str, entry: str, calls: list, arrays: dict, limits=NUMPY_LIMITS
 
 def turn_of(source: str, entry: str, rank: int, cases: list, level: int | None = None):
     """(Outcome, a Turn for each case): one rank of an answer, run up to its next exchange in each."""
-    task, arrays = exchange.request(source, entry, rank, cases)
-    outcome = warm.programs(RANKS, level).ask(task, arrays, RANKS_LIMITS)
+    request, arrays = exchange.request(source, entry, rank, cases)
+    outcome = warm.programs(RANKS, level).ask(request.task(), arrays, RANKS_LIMITS)
     if outcome.error:
         return outcome, []
     try:
-        ranks = [case[0] for case in cases]
+        ranks = [case.ranks for case in request.cases]
         return outcome, exchange.turns(outcome.header, outcome.arrays, ranks, warm.clean_error)
     except protocol.BadReply:
         return _forged(outcome), []

@@ -151,19 +151,18 @@ def judge_exchanges(evidence: RanksEvidence, part: Part, result: PartResult) -> 
 
 def judge_busiest(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
     result.evidence, question = "counted by the referee", evidence.question
-    result.asked = "the busiest rank receives hardly more rows than copies that take turns leave it"
+    result.asked = "the busiest rank receives hardly more than copies that take turns leave it"
     for meeting in [*evidence.meetings(False), *evidence.meetings(True)]:
-        most = question.most_rows(meeting.case.each)
-        came = np.max(meeting.came, axis=0, initial=0) if meeting.came else np.zeros(meeting.ranks, int)
-        if came.max() > most:
+        most, came = np.asarray(question.most_received(meeting.case.each)), meeting.received_by
+        if (came > most).any():
+            rank = int((came > most).argmax())
+            times = f"{came[rank] / most[rank]:.2f} times what it should"
             kind = f"a hidden case ({meeting.case.kind})" if meeting.hidden else meeting.case.kind
-            numbers = (
-                "too many rows"
-                if meeting.hidden
-                else f"{came.max():,} rows of others, {most:,.0f} are allowed"
-            )
+            who = "a rank" if meeting.hidden else f"rank {rank} of {meeting.ranks}"
+            bytes_of = "" if meeting.hidden else f": {came[rank]:,} bytes, {most[rank]:,.0f} are allowed"
             raise Failed(
-                f"{kind}: rank {int(came.argmax())} receives {numbers}",
+                f"{kind}: {who} receives {times}{bytes_of}",
                 "which copy a token goes to where its own rank has none: do all senders choose the same one?",
+                told=f"{kind}: a rank receives too much" if meeting.hidden else "",
             )
     result.came = "no rank receives more than it should"

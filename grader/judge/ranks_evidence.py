@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from grader.box.warm import Outcome
 from grader.jail import exchange, host
 from grader.jail.exchange import Mismatch, Turn
 from grader.judge.cases import from_error
@@ -15,6 +16,8 @@ from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed
 from grader.questions import Together
 
+MOST_CASE_BYTES = 16 << 20
+MOST_ASLEEP_S = 90.0  # of one check: a rank that sleeps a little in every turn is stopped too
 ORDINALS = ("1st", "2nd", "3rd")
 AGAIN = (
     "each rank runs from its start for each exchange, with what it received: what it draws must come from a seed that is set, "
@@ -35,8 +38,8 @@ class Meeting:
     replies: list[list] = field(default_factory=list)  # by rank, what each exchange gave it
     asked: list[tuple] = field(default_factory=list)  # by rank, digests of what it asked
     sent: list[np.ndarray] = field(default_factory=list)  # by exchange, bytes from rank to rank
-    came: list[np.ndarray] = field(default_factory=list)  # by exchange, rows that each rank had of others
     calls: list[str] = field(default_factory=list)
+    carried: int = 0  # bytes of all exchanges, own ones with them
     results: list[Turn] = field(default_factory=list)
     failed: Failed | None = None
 
@@ -56,6 +59,10 @@ class Meeting:
     def sent_by(self) -> np.ndarray:
         """Bytes that each rank sent to others."""
         return sum((table.sum(axis=1) for table in self.sent), np.zeros(self.ranks, np.int64))
+
+    @property
+    def received_by(self) -> np.ndarray:
+        return sum((table.sum(axis=0) for table in self.sent), np.zeros(self.ranks, np.int64))
 
     @property
     def rows_sent_by(self) -> np.ndarray:
@@ -126,12 +133,17 @@ class Meeting:
         asks = [turn.ask for turn in turns]
         try:
             replies, sent = exchange.route(asks)
+            self.carried += sum(reply.nbytes for reply in replies)
+            if self.carried > MOST_CASE_BYTES:
+                raise Mismatch(
+                    f"what was exchanged so far passes {MOST_CASE_BYTES >> 20} MiB",
+                    "how many rows are sent, and how wide they are",
+                )
         except Mismatch as wrong:
             came = f"in the {ordinal(len(self.calls) + 1)} exchange {wrong.came}"
             return self.fail(came, wrong.look, "exchanges that do not fit together")
         self.calls.append(asks[0].call)
         self.sent.append(sent)
-        self.came.append(exchange.rows_of_others(asks))
         for rank, reply in enumerate(replies):
             self.replies[rank].append(reply)
 
@@ -139,6 +151,17 @@ class Meeting:
 @dataclass
 class RanksEvidence(Evidence):
     met: dict[bool, list[Meeting]] = field(default_factory=dict)  # by whether they are hidden
+
+    asleep_s: float = 0.0  # wall time of all turns without their processor time
+
+    def count(self, outcome: Outcome) -> Outcome:
+        self.asleep_s += max(0.0, outcome.seconds - outcome.cpu_s)
+        if self.asleep_s > MOST_ASLEEP_S:
+            raise Failed(
+                f"all ranks together took more than {MOST_ASLEEP_S:.0f} s in which they computed nothing",
+                "what do they wait for? A rank waits for others in its exchanges alone",
+            )
+        return super().count(outcome)
 
     def meetings(self, hidden: bool) -> list[Meeting]:
         """Every public case, or every hidden one, run to its end; once."""

@@ -225,8 +225,8 @@ class RanksQuestion(Question):
     most_bytes: Callable  # each -> bytes that each rank may send to others, in all its exchanges
     model: str  # the same as a sum that can be read
     most_exchanges: int
-    # each -> rows that a rank may receive of the others in one exchange, where that is judged
-    most_rows: Callable | None = None
+    # each -> bytes that each rank may receive of the others, where that is judged
+    most_received: Callable | None = None
     # name -> (sentence, each -> the bytes of rows that each rank sends by that habit): why a rank sends too much
     habits: dict = field(default_factory=dict)
     # (each, rank, index of a wrong element) -> where its row comes from, in words

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kernels import require
 from kernels.moe_routing.cost_forward import Expert, MoeForward, direct_forward, example, moe_forward
-from kernels.moe_routing.cost_traffic import Traffic, combine_traffic, grouped_traffic
+from kernels.moe_routing.cost_traffic import Traffic, combine_traffic, grouped_traffic, most_tiles
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "layer_cost",
     "moe_forward",
     "moe_parameters",
+    "most_tiles",
     "route_tiles",
     "step_launches",
     "tile_utilization",

@@ -23,6 +23,13 @@ def _cut(size: int, block: int) -> int:
     return -(-size // block)
 
 
+def most_tiles(tokens: int, picks: int, experts: int, tile: int) -> int:
+    """An expert's first pick opens a tile, and after that every `tile` more; no expert sees a token twice."""
+    every = tokens * picks
+    opened = min(experts, every)
+    return min(opened + (every - opened) // tile, experts * _cut(tokens, tile))
+
+
 def grouped_traffic(
     tiles: int,
     real_rows: int,

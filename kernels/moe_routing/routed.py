@@ -11,6 +11,7 @@ import torch
 import triton
 
 from kernels.moe_routing.arguments import check_order, check_router
+from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.moe_routing.counters import arrivals
 from kernels.moe_routing.order import order_kernel
 from kernels.moe_routing.router import router_kernel
@@ -47,13 +48,6 @@ class Routed:
     def tiles(self) -> int:
         """The most that any routing needs."""
         return len(self.tile_expert)
-
-
-def most_tiles(tokens: int, picks: int, experts: int, tile: int) -> int:
-    """An expert's first pick opens a tile, and after that every `tile` more; no expert sees a token twice."""
-    every = tokens * picks
-    opened = min(experts, every)
-    return min(opened + (every - opened) // tile, experts * triton.cdiv(tokens, tile))
 
 
 @dataclass(frozen=True)

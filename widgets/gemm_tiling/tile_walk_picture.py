@@ -228,8 +228,8 @@ def ladder(r: Result, measured: dict, at: Box) -> Callable[[int], list[dict]]:
 PLACES = {
     True: (
         Box(16, 66, 96, 96),
-        Box(206, 66, 200, 200),
-        Box(484, 66, 200, 200),
+        Box(206, 66, 195, 195),
+        Box(484, 66, 195, 195),
         Box(0, 306, 300, 90),
         Box(360, 306, 360, 90),
         430,

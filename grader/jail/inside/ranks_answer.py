@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from ..exchange import MOST_EXCHANGES
+from ..exchange import COUNTS, MOST_AXES, MOST_CALL_BYTES, MOST_COUNTS, MOST_EXCHANGES
 from .answer_module import AnswerError, blame, load
 from .communicator import Communicator
 from .numpy_answer import encode
@@ -76,6 +76,12 @@ class Rank:
         number, replies = len(self.asked), self.case["replies"]
         if number == MOST_EXCHANGES:
             raise RuntimeError(f"a rank may enter at most {MOST_EXCHANGES} exchanges, got one more")
+        few = call != COUNTS or array.size <= self.case["ranks"] * MOST_COUNTS
+        if not few or array.nbytes > MOST_CALL_BYTES or array.ndim > MOST_AXES:
+            raise ValueError(
+                f"{call} carries at most {MOST_CALL_BYTES >> 20} MiB in {MOST_AXES} axes, or {MOST_COUNTS} counts "
+                f"for each rank, got {array.dtype} of shape {array.shape}"
+            )
         what = f"{call} {array.dtype} {array.shape} {send} {receive} ".encode()
         self.asked.append(hashlib.sha256(what + array.tobytes()).hexdigest())
         if number < len(replies):

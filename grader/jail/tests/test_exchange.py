@@ -69,7 +69,8 @@ def test_a_turn_for_each_case(turns):
 
 
 def test_a_request_holds_one_ranks_arrays_alone():
-    task, arrays = exchange.request("cell", "f", 1, [(2, (np.ones(3), 7), [np.zeros(2)])])
+    request, arrays = exchange.request("cell", "f", 1, [(2, (np.ones(3), 7), [np.zeros(2)])])
+    task = request.task()
     assert task["rank"] == 1 and task["cases"] == [
         {"ranks": 2, "arguments": [{"array": "a0"}, {"value": 7}], "replies": [{"array": "a1"}]}
     ]

@@ -11,7 +11,7 @@ from grader import questions, trial
 from grader.box import warm
 from grader.jail import exchange, host
 from grader.jail.exchange import COUNTS, ROWS, Ask, Mismatch
-from grader.judge import parts, ranks, referee
+from grader.judge import parts, ranks, ranks_evidence, referee
 from grader.judge.ranks_evidence import RanksEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
 
@@ -282,11 +282,11 @@ HOSTILE = {
         [
             "comm.send_rows(np.broadcast_to(np.float32(0), (1 << 40, 4)), [1 << 40] + [0] * (comm.ranks - 1), [0] * comm.ranks)"
         ],
-        "memory",
+        "carries at most 4 MiB",
     ),
     "counts without an end": (
         ["comm.exchange_counts(np.zeros((comm.ranks, 1 << 20), int))"],
-        "wrote into the grader's own channel",
+        "carries at most 4 MiB in 4 axes, or 4096 counts for each rank, got int64 of shape",
     ),
     "objects": (
         ["comm.send_rows(np.array([object()]), [1, 0, 0, 0], [0] * 4)"],
@@ -372,6 +372,21 @@ def test_a_rank_that_sleeps_is_its_own_failure(monkeypatch):
     )
     assert verdict.verdict == FAIL and "rank 1 of 4" in verdict.parts[0].came, verdict
     assert "what does it wait for?" in verdict.parts[0].came
+
+
+def test_ranks_that_sleep_a_little_every_time_are_stopped(monkeypatch):
+    monkeypatch.setattr(ranks_evidence, "MOST_ASLEEP_S", 0.5)
+    verdict = judged(cell("import time", "time.sleep(0.3)", "return honest(comm, x, chosen, experts)"))
+    assert verdict.verdict == FAIL and "computed nothing" in verdict.parts[0].came, verdict
+
+
+def test_what_is_carried_has_an_end():
+    body = [
+        "for _ in range(9):",
+        "    comm.send_rows(np.zeros((1024, 1000), np.float32), *[[256] * comm.ranks] * 2)",
+    ]
+    verdict = judged(cell(*body), replace(DISPATCH, public=DISPATCH.public[:1]))
+    assert verdict.verdict == FAIL and "passes 16 MiB" in verdict.parts[0].came, verdict
 
 
 def test_trouble_of_our_own_costs_nothing(monkeypatch):

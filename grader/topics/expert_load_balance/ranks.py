@@ -214,7 +214,7 @@ DISPATCH = RanksQuestion(
         "to everybody": (ALL, _dispatch_habit(lambda each, per: exchange.to_everybody(each))),
     },
     whence=_from_whom,
-    where=LESSON,
+    where=f'{LESSON}, "There and back, line by line"',
     hints=(
         "Before anything is sent: which of your tokens does rank 2 need, and how many are they? Every rank can say this of its own tokens.",
         "goes = (chosen // per == rank).any(axis=1) marks what a rank needs. Put these tokens one rank after another, send how many they are with exchange_counts, and use what comes back as `receive`.",
@@ -312,7 +312,7 @@ LAYER = RanksQuestion(
         ),
     },
     whence=_whose_experts,
-    where=LESSON,
+    where=f'{LESSON}, "There and back, line by line"',
     hints=(
         "Your dispatch brings rows and choices to their experts. What else must a rank know to hand back one row for each that came?",
         "Send weights[token] too. On the expert's side add weight times result into one array, a row for each that came; send it back with send and receive exchanged, and add it to the tokens that you sent, in the same order.",

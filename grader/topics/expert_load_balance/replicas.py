@@ -74,12 +74,27 @@ def most_rows(each) -> float:
     return EVEN * in_turn(each).sum(axis=0).max(initial=0) + MORE
 
 
+def _row_bytes(each) -> tuple[int, int]:
+    """(of a row on its way out with all that goes with it, of a result)."""
+    row, picks = exchange.row_bytes(each)
+    return row + picks + each[0][2].shape[1] * each[0][2].itemsize, row
+
+
+def _away(each) -> np.ndarray:
+    """Choices of each rank without a copy at home."""
+    return np.array([(~holders[chosen, rank]).sum() for rank, (_, chosen, _, holders, *_) in enumerate(each)])
+
+
 def most_bytes(each) -> np.ndarray:
     """A row for each choice that has no copy at home, and results of what a rank may receive."""
-    row, picks = exchange.row_bytes(each)
-    there = row + picks + each[0][2].shape[1] * each[0][2].itemsize
-    away = np.array([(~holders[chosen, rank]).sum() for rank, (_, chosen, _, holders, *_) in enumerate(each)])
-    return away * there + most_rows(each) * row + exchange.counts(len(each))
+    there, row = _row_bytes(each)
+    return _away(each) * there + most_rows(each) * row + exchange.counts(len(each))
+
+
+def most_received(each) -> np.ndarray:
+    """The other side of it."""
+    there, row = _row_bytes(each)
+    return most_rows(each) * there + _away(each) * row + exchange.counts(len(each))
 
 
 def _whose(each, rank, index) -> str:
@@ -118,9 +133,9 @@ REPLICATED = RanksQuestion(
     most_bytes=most_bytes,
     model="for each choice without a copy at home, a row of x, of chosen and of weights; a result row for each row that a rank may receive; 64 bytes of counts",
     most_exchanges=5,
-    most_rows=most_rows,
+    most_received=most_received,
     whence=_whose,
-    where=ranks.LESSON,
+    where=f'{ranks.LESSON}, "Where experts live, and copies of them"',
     hints=(
         "Give each choice a rank of its own first, an array of chosen's shape. All that follows is your expert_layer with this array in the place of chosen // per.",
         "At home where holders[chosen, comm.rank]; elsewhere np.flatnonzero(holders[e]) are the copies, and a number that grows by one with each token picks one of them. Two ranks may both have a token's expert: tell each which choices are its own, for instance by -1 for the others.",

@@ -247,6 +247,15 @@ WRONG = {
             ("(BLOCK_M, WORDS // 4, 8, 4)), 0, 2, 1, 3)", "(BLOCK_M, WORDS // 4, 8, 4)), 0, 1, 2, 3)")
         ),
         "sixteen rows alone": changed(("triton.cdiv(p.M, rows)", "1"), ("16 if p.M <= 16 else 64", "16")),
+        "two groups where there are many rows": changed(
+            ("range(0, K // GROUP)", "range(0, tl.minimum(K // GROUP, tl.where(M > 64, 2, K)))")
+        ),
+        "many rows of X taken for dense": changed(
+            (
+                "offs_m[:, None] * stride_xm + offs_k[None, :] * stride_xk",
+                "offs_m[:, None] * tl.where(M > 64, K, stride_xm) + offs_k[None, :] * tl.where(M > 64, 1, stride_xk)",
+            )
+        ),
         "rows of X not masked": changed((", mask=mask_m[:, None], other=0.0", "")),
         "no mask at the store": changed(("mask=mask_m[:, None] & mask_n[None, :])", "mask=mask_m[:, None])")),
         "X's strides swapped": changed(

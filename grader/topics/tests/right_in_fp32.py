@@ -109,6 +109,28 @@ def gradients(inputs: dict, case: Case) -> dict:
     return {name: stored(value, case, name) for name, value in found.items()}
 
 
+def gated(inputs: dict, case: Case, block: int = 64) -> dict:
+    """Gate and up in steps along H; rows without a pick stay."""
+    picks, h = inputs["picks"], inputs["h"].astype(np.float64)
+    x, w = inputs["x"].astype(F), inputs["w"].astype(F)
+    for row in np.flatnonzero(picks >= 0):
+        both, token = np.zeros(2 * case.sizes["N"], F), picks[row] // case.sizes["K"]
+        mine = w[inputs["owner"][row // case.sizes["TILE"]]]
+        for k in range(0, case.sizes["H"], block):
+            both += mine[:, k : k + block] @ x[token, k : k + block]
+        gate, up = np.split(both, 2)
+        h[row] = stored(gate / (F(1) + np.exp(-gate)) * up, case, "h")
+    return {"h": h}
+
+
+def combined(inputs: dict, case: Case) -> dict:
+    """Slot by slot."""
+    total = np.zeros((case.sizes["T"], case.sizes["H"]), F)
+    for slot in range(case.sizes["K"]):
+        total += inputs["weights"][:, slot, None] * inputs["rows"][inputs["place"][:, slot]].astype(F)
+    return {"out": stored(total, case, "out")}
+
+
 def draws(inputs: dict, case: Case) -> dict:
     """One row after another, every number in fp32."""
     return {"token": np.array([_draw(inputs, i) for i in range(case.sizes["B"])], np.float64)}

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from grader.questions import Budget, Case
 from grader.topics.flash_attention import budgets as attention_budgets
+from grader.topics.moe_routing.budgets import routing
 from kernels.flash_attention import cost as attention_cost
 from kernels.gemm_tiling import cost as gemm_cost
+from kernels.moe_routing import cost as moe_cost
 from kernels.roofline import cost as roofline_cost
 
 
@@ -153,6 +155,61 @@ def grouped(case: Case, again: int = 64, reads: float = 1, kept: int = 0, work: 
         ("scratch", "any", "dedup"): 2 * (4 * b * (math.ceil(v / 64) + again) + b * v * kept),
         ("token", "store", "dedup"): 4 * b,
         ("all", "load", "operations"): work * b * (v + 64 * again),
+    }
+
+
+def order(case: Case, block: int = 64, reads: float = 2, kept: int = 0, work: float = 9) -> dict:
+    """Counts of blocks of tokens, then places; `kept` bytes a pick in scratch besides."""
+    t, k, e = (case.sizes[x] for x in "TKE")
+    blocks, lanes, picks = math.ceil(t / block), 1 << (e - 1).bit_length(), 4 * t * k
+    rooms = moe_cost.most_tiles(t, k, e, case.sizes["TILE"])
+    return {
+        ("chosen", "load", "dedup"): reads * picks,
+        ("chosen", "load", "programs"): blocks,
+        ("scratch", "any", "dedup"): 4 * lanes * blocks * (1 + blocks) + kept * t * k,
+        ("all", "atomic", "dedup"): 0,
+        ("picks", "store", "dedup"): 4 * rooms * case.sizes["TILE"] + picks,
+        ("place", "store", "dedup"): picks,
+        ("owner", "store", "dedup"): 8 * rooms,
+        ("all", "load", "integers"): work * t * k * lanes,
+    }
+
+
+def gated(case: Case, width: int, step: int = 64, times: float = 1, in_dot=True, kept: int = 0) -> dict:
+    """Tiles of rows by strips of so many columns, weights read `times` times; `kept` bytes a number of h in scratch."""
+    _, tiles, real = routing(case)
+    h, n, tile = (case.sizes[x] for x in ("H", "N", "TILE"))
+    strips = math.ceil(n / width)
+    weights = times * tiles * moe_cost.grouped_traffic(1, 1, n, h, tile=tile, block_n=n, gated=True).weights
+    slots = tiles * tile * strips * width
+    return {
+        ("w", "load", "dedup"): weights,
+        ("w", "load", "sectors"): weights,
+        ("w", "load", "programs"): tiles * strips,
+        ("x", "load", "dedup"): 2 * real * h * strips,
+        ("h", "store", "dedup"): 2 * real * n,
+        ("scratch", "any", "dedup"): kept * real * n,
+        ("all", "load", "dot"): in_dot * 4 * slots * math.ceil(h / step) * step,
+        ("all", "load", "operations"): 6 * slots,
+    }
+
+
+def combined(
+    case: Case, strip: int = 1024, reads: float = 1, kept: int = 0, tokens: int = 1, work: float = 3
+) -> dict:
+    """So many tokens a program; `kept` bytes a number of a pick's row in scratch."""
+    t, k, h = (case.sizes[x] for x in "TKH")
+    moved = moe_cost.combine_traffic(t, k, h, block_h=strip)
+    return {
+        ("rows", "load", "dedup"): reads * moved.rows,
+        ("rows", "load", "sectors"): reads * moved.rows,
+        ("rows", "load", "programs"): math.ceil(t / tokens) * math.ceil(h / strip),
+        ("place", "load", "dedup"): moved.tables / 2,
+        ("weights", "load", "dedup"): moved.tables / 2,
+        ("out", "store", "dedup"): moved.written,
+        ("scratch", "any", "dedup"): kept * t * k * h,
+        ("all", "atomic", "dedup"): 0,
+        ("all", "load", "operations"): work * t * k * (1 << (h - 1).bit_length()),
     }
 
 

@@ -15,6 +15,7 @@ FORWARD, DECODE = "flash_attention.forward", "flash_attention.split_decode"
 WINDOW, BACKWARD = "flash_attention.window_softcap", "flash_attention.backward"
 DRAW, MASKED, FILTERED = (f"sampling_fusion.{name}" for name in ("draw", "masked_draw", "filtered_draw"))
 GROUPED = "sampling_fusion.grouped_draw"
+ORDER, GATED, COMBINED = (f"moe_routing.{name}" for name in ("order", "grouped_gemm", "fused_combine"))
 TILES = [(rows, keys) for rows in (16, 32, 64, 128) for keys in (32, 64, 128, 256)]
 
 HONEST = {
@@ -73,6 +74,22 @@ HONEST = {
         "64 groups again": lambda c: spent.grouped(c),
         "few groups again": lambda c: spent.grouped(c, again=3),
         "a logarithm for every logit": lambda c: spent.grouped(c, work=16),
+    },
+    ORDER: {
+        "the solution": lambda c: spent.order(c),
+        "blocks of 128": lambda c: spent.order(c, block=128),
+        "choices once": lambda c: spent.order(c, reads=1),
+        "twice the work": lambda c: spent.order(c, work=20),
+    },
+    GATED: {
+        "the solution": lambda c: spent.gated(c, 32),
+        "64 columns": lambda c: spent.gated(c, 64),
+        "128 columns, steps of 32": lambda c: spent.gated(c, 128, step=32),
+    },
+    COMBINED: {
+        "the solution": lambda c: spent.combined(c),
+        "strips of 256": lambda c: spent.combined(c, strip=256),
+        "four tokens a program": lambda c: spent.combined(c, tokens=4),
     },
     BACKWARD: {
         "the solution": lambda c: spent.backward(c, 64, 64),
@@ -228,6 +245,77 @@ WASTEFUL = {
         lambda c: spent.backward(c, 64, 64) | {("dk", "store", "programs"): 2},
         "programs that store dk",
     ),
+    "order: choices three times": (
+        ORDER,
+        "traffic",
+        lambda c: spent.order(c, reads=3),
+        "read of the choices",
+    ),
+    "order: blocks of 32": (
+        ORDER,
+        "traffic",
+        lambda c: spent.order(c, block=32),
+        "scratch, loaded and stored",
+    ),
+    "order: sorted lists in scratch": (
+        ORDER,
+        "traffic",
+        lambda c: spent.order(c, kept=40),
+        "scratch, loaded and stored",
+    ),
+    "order: by atomics": (
+        ORDER,
+        "traffic",
+        lambda c: spent.order(c) | {("all", "atomic", "dedup"): 4},
+        "atomics",
+    ),
+    "order: few programs": (
+        ORDER,
+        "speed",
+        lambda c: spent.order(c, block=256),
+        "programs that read the choices",
+    ),
+    "order: a comparison of all pairs": (
+        ORDER,
+        "speed",
+        lambda c: spent.order(c, work=40),
+        "operations on whole numbers",
+    ),
+    "gated: strips of 16": (GATED, "traffic", lambda c: spent.gated(c, 16), "read of x"),
+    "gated: weights twice": (GATED, "traffic", lambda c: spent.gated(c, 32, times=2), "read of the weights"),
+    "gated: gate and up kept": (
+        GATED,
+        "traffic",
+        lambda c: spent.gated(c, 32, kept=16),
+        "scratch, loaded and stored",
+    ),
+    "gated: without tensor cores": (
+        GATED,
+        "speed",
+        lambda c: spent.gated(c, 32, in_dot=False),
+        "FLOP in tl.dot",
+    ),
+    "gated: few programs": (GATED, "speed", lambda c: spent.gated(c, 256), "programs that read the weights"),
+    "combined: rows twice": (COMBINED, "traffic", lambda c: spent.combined(c, reads=2), "read of the rows"),
+    "combined: two kernels": (
+        COMBINED,
+        "traffic",
+        lambda c: spent.combined(c, kept=4),
+        "scratch, loaded and stored",
+    ),
+    "combined: strips of 64": (
+        COMBINED,
+        "traffic",
+        lambda c: spent.combined(c, strip=64),
+        "read of the place",
+    ),
+    "combined: few programs": (
+        COMBINED,
+        "speed",
+        lambda c: spent.combined(c, tokens=8),
+        "programs that read the rows",
+    ),
+    "combined: work thrown away": (COMBINED, "speed", lambda c: spent.combined(c, work=20), "operations"),
     "GELU by a long series": (NORM, "speed", lambda c: spent.norm(c, work=200), "operations"),
 }
 

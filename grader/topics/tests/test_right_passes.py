@@ -23,6 +23,8 @@ RIGHT = {
     "flash_attention.split_decode": (right.attention, right.attention_of_scaled_queries),
     "flash_attention.window_softcap": (right.attention, right.attention_of_scaled_queries),
     "flash_attention.backward": (right.gradients,),
+    "moe_routing.grouped_gemm": (right.gated, partial(right.gated, block=16)),
+    "moe_routing.fused_combine": (right.combined,),
     **{
         f"sampling_fusion.{name}": (right.draws,)
         for name in ("draw", "masked_draw", "filtered_draw", "grouped_draw")

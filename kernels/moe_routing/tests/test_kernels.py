@@ -12,11 +12,12 @@ from kernels.compare import relative_error
 from kernels.moe_routing import cases, reference
 from kernels.moe_routing.arguments import TILES, Experts
 from kernels.moe_routing.combine import combine
+from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.moe_routing.counters import STORED, Counters
 from kernels.moe_routing.experts import down, gate_up
 from kernels.moe_routing.layer import layer, pick_hopper_tile, pick_tile
 from kernels.moe_routing.narrow import Narrow
-from kernels.moe_routing.routed import most_tiles, route
+from kernels.moe_routing.routed import route
 from kernels.moe_routing.rules import Rule
 from kernels.tensors import to_numpy, to_torch
 

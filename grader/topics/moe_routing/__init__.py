@@ -1,0 +1,1 @@
+"""What `moe_routing` asks: its questions and all that they are judged by."""

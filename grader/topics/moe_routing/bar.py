@@ -1,0 +1,45 @@
+"""What an answer of this topic is timed against: what people would use instead. Each takes the named tensors of a case.
+
+No GPU has measured these thresholds yet: `full` and `none` of the questions are the ratios one would expect, and are to be set
+from a calibration before a class is graded by time.
+"""
+
+import torch
+
+
+def sorted_picks(t: dict) -> None:
+    """Tables by a sort, as one writes them: picks by expert, counts, whole tiles, and each pick's row."""
+    flat, tile = t["chosen"].reshape(-1).long(), len(t["picks"]) // len(t["owner"])
+    order = torch.argsort(flat, stable=True)
+    loads = torch.bincount(flat, minlength=len(t["offsets"]) - 1)
+    whole = (loads + tile - 1) // tile * tile
+    offsets = torch.nn.functional.pad(whole.cumsum(0), (1, 0))
+    before = loads.cumsum(0) - loads
+    mine = flat[order]
+    row = offsets[mine] + torch.arange(len(flat), device=flat.device) - before[mine]
+    t["offsets"].copy_(offsets)
+    t["picks"].fill_(-1)[row] = order.int()
+    t["place"].view(-1)[order] = row.int()
+    first = torch.arange(len(t["owner"]), device=flat.device) * tile
+    found = torch.searchsorted(offsets, first, right=True) - 1
+    t["owner"].copy_(torch.where(first < offsets[-1], found, -1))
+
+
+def grouped_and_gated(t: dict) -> None:
+    """Rows gathered, torch's grouped product of gate and up together, and their gate, each a launch or more."""
+    tile, picks = len(t["picks"]) // len(t["owner"]), t["picks"].long()
+    each = torch.bincount(t["owner"].long() + 1, minlength=len(t["w"]) + 1)[1:]  # tiles of each expert
+    ends = (tile * each.cumsum(0)).int()
+    token = picks.clamp_min(0) * len(t["x"]) // (picks.max() + 1)  # the last pick is the last token's last
+    rows = t["x"][token]
+    gate, up = torch._grouped_mm(rows, t["w"].mT, offs=ends).chunk(2, dim=-1)
+    t["h"].copy_(torch.nn.functional.silu(gate) * up)
+
+
+def gathered_and_summed(t: dict) -> None:
+    """Every pick's row gathered, weighed and summed: k times the result goes through memory and back."""
+    rows = t["rows"][t["place"].long()]
+    t["out"].copy_((rows * t["weights"][..., None]).sum(1))
+
+
+BARS = {bar.__name__: bar for bar in (sorted_picks, grouped_and_gated, gathered_and_summed)}

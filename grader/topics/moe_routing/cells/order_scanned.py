@@ -1,0 +1,82 @@
+@triton.jit
+def count_picks(
+    chosen_ptr, counts_ptr, picks_ptr, owner_ptr, T, stride_chosent, stride_chosenk, stride_picksr, stride_owneri,
+    TILES: tl.constexpr, ROWS: tl.constexpr, PICKS: tl.constexpr, EP: tl.constexpr, BLOCK_T: tl.constexpr,
+):
+    # my tokens: how many picks each expert got -> a row of counts; and my share of picks and owner cleared to -1
+    block, blocks = tl.program_id(0), tl.num_programs(0)
+    t = block * BLOCK_T + tl.arange(0, BLOCK_T)
+    offs_e = tl.arange(0, EP)
+    counts = tl.zeros((EP,), tl.int32)
+    for slot in tl.static_range(PICKS):
+        chosen = tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)
+        counts += tl.sum((chosen[:, None] == offs_e[None, :]).to(tl.int32), 0)
+    tl.store(counts_ptr + block * EP + offs_e, counts)
+    empty = tl.full((256,), -1, tl.int32)
+    for at in range(block * 256, ROWS, blocks * 256):
+        row = at + tl.arange(0, 256)
+        tl.store(picks_ptr + row * stride_picksr, empty, mask=row < ROWS)
+    for at in range(block * 256, TILES, blocks * 256):
+        tile = at + tl.arange(0, 256)
+        tl.store(owner_ptr + tile * stride_owneri, empty, mask=tile < TILES)
+
+
+@triton.jit
+def scan_counts(counts_ptr, before_ptr, offsets_ptr, owner_ptr, E, T, TILE, stride_offsetse, stride_owneri, BLOCKS: tl.constexpr, EP: tl.constexpr):
+    """One program: rows of counts become running sums, with where each expert begins added."""
+    offs_e = tl.arange(0, EP)
+    total = tl.zeros((EP,), tl.int32)
+    for b in range(0, BLOCKS):
+        total += tl.load(counts_ptr + b * EP + offs_e)
+    tiles = tl.cdiv(total, TILE)
+    first = (tl.cumsum(tiles, 0) - tiles) * TILE
+    tl.store(offsets_ptr + offs_e * stride_offsetse, first, mask=offs_e < E)
+    tl.store(offsets_ptr + E * stride_offsetse, tl.sum(tiles, 0) * TILE)
+    for j in range(0, tl.cdiv(T, TILE)):
+        tl.store(owner_ptr + (first // TILE + j) * stride_owneri, offs_e, mask=j < tiles)
+    at = first
+    for b in range(0, BLOCKS):
+        tl.store(before_ptr + b * EP + offs_e, at)
+        at += tl.load(counts_ptr + b * EP + offs_e)
+
+
+@triton.jit
+def place_picks(
+    chosen_ptr, before_ptr, picks_ptr, place_ptr, T,
+    stride_chosent, stride_chosenk, stride_picksr, stride_placet, stride_placek,
+    PICKS: tl.constexpr, EP: tl.constexpr, BLOCK_T: tl.constexpr,
+):
+    # all counts -> where experts begin, and how many picks earlier blocks have -> the row of each of my picks
+    block = tl.program_id(0)
+    t = block * BLOCK_T + tl.arange(0, BLOCK_T)
+    offs_e = tl.arange(0, EP)
+    slots = tl.full((BLOCK_T, EP), -1, tl.int32)  # which slot of its token an expert is
+    for slot in tl.static_range(PICKS):
+        chosen = tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)
+        slots = tl.where(chosen[:, None] == offs_e[None, :], slot, slots)
+    picked = slots >= 0
+    rank = tl.cumsum(picked.to(tl.int32), 0) - picked.to(tl.int32)  # tokens of my block before this one
+    row = tl.load(before_ptr + block * EP + offs_e)[None, :] + rank
+    tl.store(place_ptr + t[:, None] * stride_placet + slots * stride_placek, row, mask=picked)
+    tl.store(picks_ptr + row * stride_picksr, t[:, None] * PICKS + slots, mask=picked)
+
+
+def most_tiles(p):
+    """Tiles that the worst routing of these sizes needs: tables have room for so many."""
+    picks = p.T * p.K
+    opened = min(p.E, picks)
+    return min(opened + (picks - opened) // p.TILE, p.E * triton.cdiv(p.T, p.TILE))
+
+
+def launch(p):
+    """Three launches: count, scan, place."""
+    block = 64
+    blocks = max(1, triton.cdiv(p.T, block))  # offsets are written where there is no token too
+    experts = max(16, triton.next_power_of_2(p.E))
+    shared = {"PICKS": p.K, "EP": experts, "BLOCK_T": block}
+    tables = {"TILES": most_tiles(p), "ROWS": most_tiles(p) * p.TILE}
+    count = {"kernel": count_picks, "grid": (blocks,), "constexprs": shared | tables, "num_warps": 8}
+    place = {"kernel": place_picks, "grid": (blocks,), "constexprs": shared, "num_warps": 8}
+    scan = {"kernel": scan_counts, "grid": (1,), "constexprs": {"BLOCKS": blocks, "EP": experts}, "num_warps": 4}
+    rows = ((blocks, experts), "i32", 0)
+    return {"scratch": {"counts": rows, "before": rows}, "steps": [count, scan, place]}

@@ -1,0 +1,6 @@
+"""The topic's kernels, wrong."""
+
+from grader.topics.moe_routing import wrong_combine, wrong_gemm, wrong_order
+
+WRONG = {**wrong_order.WRONG, **wrong_gemm.WRONG, **wrong_combine.WRONG}
+EQUIVALENT: dict = {}
