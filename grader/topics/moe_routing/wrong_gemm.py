@@ -72,6 +72,7 @@ WRONG = {
         "tiles of all picks alone": changed(
             ("grid = (max(1, most_tiles(p)),", "grid = (max(1, triton.cdiv(p.T * p.K, p.TILE)),")
         ),
+        "room for one pick a token": changed(("picks = p.T * p.K", "picks = p.T")),
         "the tile's first pick for all": changed(
             (
                 "pick = tl.load(picks_ptr + row * stride_picksr)",
