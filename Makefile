@@ -2,7 +2,7 @@
 #             (INSTRUCTOR=1: with nbgrader's tools and all folders in sight)
 # make hub-test  as root: a class on a real JupyterHub, with users of its own; HUB is a folder that all can read
 # make test   run the tests                          make lock   requirements.in -> requirements.lock
-# make proofs run whole what make test samples: every variant compiled, and with python -m grader suites --all the rest
+# make proofs run whole what make test samples (grader/README.md); python -m grader suites --all runs the rest
 # make build  start page, texts -> notebooks -> labs  make clean  remove the environment and caches; work/ stays
 # make site   the course as plain pages, in site/
 # LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest, SITE="--out DIR" to the pages.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader import questions
-from grader.judge import answer, calls, parts, report, traffic
+from grader.judge import answer, calls, parts, ranks, report, traffic
 from grader.judge.cases import from_error, judge_case
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import PUBLIC, KernelEvidence
@@ -18,9 +18,10 @@ class Trial:
     def __init__(self, error: str = "", look: str = "", printed: str = ""):
         self.error, self.look, self.printed = error, look, printed
         self.inputs, self.outputs, self.want, self.facts = {}, {}, {}, {}
+        self.said: list[str] = []  # what was counted on the way
 
     def lines(self) -> list[str]:
-        lines = [f"{name}: shape {a.shape}, {a.dtype}" for name, a in self.outputs.items()]
+        lines = [f"{name}: shape {a.shape}, {a.dtype}" for name, a in self.outputs.items()] + self.said
         if self.error:
             return [*lines, self.error, *([f"look: {self.look}"] if self.look else [])]
         return [*lines, "every element agrees with the reference"]
@@ -113,4 +114,25 @@ def run_kernel(evidence: KernelEvidence, case) -> Trial:
     return trial
 
 
-RUNS = {KernelEvidence: run_kernel, parts.NumpyEvidence: run_numpy}
+def run_ranks(evidence, case) -> Trial:
+    question = evidence.question
+    chosen = question.public[number_of(case, question)]
+    try:
+        (meeting,) = evidence.meet([chosen], False)
+    except Failed as failed:  # the whole run, not one rank
+        return Trial(failed.came, failed.look)
+    trial, wrong = Trial(printed=evidence.printed), ranks.trouble(question, meeting)
+    trial.said = meeting.lines()
+    for rank, turn in enumerate(meeting.results):
+        trial.outputs |= {f"rank {rank}, {name}": a for name, a in turn.of_result().items()}
+    if wrong:
+        known = ranks.known_mistake(question, [meeting])
+        trial.error, trial.look = wrong.came, known or wrong.look
+    return trial
+
+
+RUNS = {
+    KernelEvidence: run_kernel,
+    parts.NumpyEvidence: run_numpy,
+    parts.RanksEvidence: run_ranks,
+}

@@ -153,11 +153,20 @@ def deltas(frames: list[dict]) -> list[dict]:
         ]
         ids, was = list(now), list(marks)
         change["gone"] = [id for id in was if id not in now] if ids != was else []
-        if ids != was and [id for id in was if id in now] + [id for id in ids if id not in marks] != ids:
-            change["order"] = ids
+        if ids != was:
+            change |= _order(ids, was, now, marks)
         out.append(change)
         before, marks = frame, now
     return out
+
+
+def _order(ids: list[str], was: list[str], now: dict, before: dict) -> dict:
+    """Where marks that came stand, if not behind all others; every mark's place where others changed theirs."""
+    stay = [id for id in was if id in now]
+    if [id for id in ids if id in before] != stay:
+        return {"order": ids}
+    into = [place for place, id in enumerate(ids) if id not in before]
+    return {"into": into} if into and into[0] < len(stay) else {}
 
 
 def _changed(old: dict | None, new: dict) -> dict:

@@ -55,12 +55,12 @@ def beside_bound(record: dict | None, machine: str = "H200", dtype: str = "bf16"
     return Plot("", "", None, "There is no measurement yet: it comes with a check whose values are right.")
 
 
-NOT_BYTES = ("programs", "dot", "operations")
+BYTES = ("requested", "dedup", "sectors", "wave", "unique")  # the counts that are bytes
 
 
 def _in_bytes(row: dict) -> bool:
     """A budget of bytes with an upper end: what can stand beside the others on one scale."""
-    return row["count"] not in NOT_BYTES and isfinite(row.get("most", inf))
+    return row["count"] in BYTES and isfinite(row.get("most", inf))
 
 
 def _roofs(machine: Machine, *dtypes: str) -> list[tuple[str, float]]:

@@ -78,11 +78,16 @@ def _crowd(points, x, y) -> list[dict]:
         circle(f"point{i}", x(points[i].intensity), y(points[i].rate), 5, points[i].role, _tip(points[i]))
         for i in order
     ]
-    named = sorted((p for p in points if p.label), key=lambda p: p.intensity)
-    low = max((y(p.rate) for p in points), default=0.0)
-    for k, p in enumerate(named):
+    low, middle = max((y(p.rate) for p in points), default=0.0), ROOF.x + ROOF.w / 2
+
+    def outward(p: Point) -> tuple:
+        """Labels point to the middle: on either side the one nearest to it stands highest, so that no stem meets its words."""
+        right = x(p.intensity) > middle
+        return right, p.intensity if right else -p.intensity
+
+    for k, p in enumerate(sorted((p for p in points if p.label), key=outward)):
         left, down = x(p.intensity), min(low + 24, ROOF.bottom - 26) + 18 * k
-        anchor, shift = ("end", -6) if left > ROOF.x + ROOF.w / 2 else ("start", 6)
+        anchor, shift = ("end", -6) if left > middle else ("start", 6)
         marks += [
             line(f"label{k}-stem", left, y(p.rate), left, down, p.role),
             text(f"label{k}", left + shift, down, p.label, p.role, "small", anchor, bold=True),

@@ -7,7 +7,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, takewhile
 
 from widgets import units
 
@@ -44,16 +45,16 @@ TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
 
 
 def _num(value: float) -> float:
+    if type(value) is int:
+        return value
+    rounded = round(value, 2)
     try:
-        whole = int(value)
+        whole = int(rounded)
     except (ValueError, OverflowError):
         raise ValueError(
             f"a mark's number must be finite, got {value}; guard the division in scene()"
         ) from None
-    if whole == value:
-        return whole
-    rounded = round(value, 2)
-    return int(rounded) if rounded == int(rounded) else rounded
+    return whole if whole == rounded else rounded
 
 
 def _mark(mark: dict, tip: str = "") -> dict:
@@ -149,6 +150,7 @@ _WIDTHS = {0.33: " .,:;|'ilItfj()[]!\u202f", 0.9: "MWmw%", 0.68: "ABCDEGHKNOPQRU
 _EM = {letter: em for em, letters in _WIDTHS.items() for letter in letters}
 
 
+@lru_cache(maxsize=8192)  # steps say much the same words
 def text_width(s: str, size: str = "body", bold: bool = False) -> float:
     """What a text takes in a wide sans-serif: near enough to keep labels apart."""
     ems = sum(_EM.get(letter, 0.6) for letter in s)
@@ -157,14 +159,22 @@ def text_width(s: str, size: str = "body", bold: bool = False) -> float:
 
 def plated(marks: Sequence[dict]) -> list[dict]:
     """The same marks, with one plate under each run of texts on a hatched fill, and under each text on a line."""
-    out = []
-    for on, run in groupby(marks, lambda mark: mark.get("on") if mark["t"] == "text" else None):
-        words = list(run)
-        if on in HATCHED:
-            out.append(_plate(words, 5, 4))
-        for mark in words:
-            out += [_plate([mark], 2, 1), mark] if on == "ground" else [mark]
+    out, before = [], None
+    for at, mark in enumerate(marks):
+        on = mark.get("on")
+        if on in PLATED and at and marks[at - 1]["id"] == f"{mark['id']}-plate":
+            pass  # what many steps share is plated once
+        elif on == "ground":
+            out.append(_plate([mark], 2, 1))
+        elif on in HATCHED and on != before:
+            out.append(_plate(_run(marks[at:], on), 5, 4))
+        out.append(mark)
+        before = on
     return out
+
+
+def _run(marks: Sequence[dict], on: str) -> list[dict]:
+    return list(takewhile(lambda mark: mark.get("on") == on, marks))
 
 
 def _plate(words: list[dict], beside: float, above: float) -> dict:

@@ -8,8 +8,10 @@ _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"), (1, ""))
 _TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
+_SAID = lru_cache(maxsize=8192)  # a picture says the same few numbers again and again
 
-@lru_cache(maxsize=8192)  # a picture says the same few numbers again and again
+
+@_SAID
 def number(value: float, digits: int = 3) -> str:
     """1365.33 -> '1,365', 0.0512 -> '0.0512', 64.0 -> '64': never an exponent."""
     if value == 0:
@@ -47,11 +49,12 @@ def with_unit(value: float, unit: str, digits: int = 3) -> str:
 
 
 def _scaled(value: float, steps, unit: str, digits: int) -> str:
-    size = abs(value)
-    scale, prefix = next(((s, p) for s, p in steps if size >= s * (1 - 0.5 * 10**-digits)), steps[-1])
+    size, nearly = abs(value), 1 - 0.5 * 10**-digits  # what rounds up to the next prefix takes it
+    scale, prefix = next((step for step in steps if size >= step[0] * nearly), steps[-1])
     return with_unit(value / scale, prefix + unit, digits)
 
 
+@_SAID
 def si(value: float, unit: str = "", digits: int = 3) -> str:
     """1.374e11 'FLOP' -> '137 GFLOP'."""
     return _scaled(value, _SI, unit, digits).rstrip(GAP)
@@ -61,9 +64,11 @@ def si_bytes(value: float, digits: int = 3) -> str:
     return si(value, "B", digits)
 
 
+@_SAID
 def binary_bytes(value: float, digits: int = 3) -> str:
     return _scaled(value, _BINARY, "B", digits)
 
 
+@_SAID
 def seconds(value: float, digits: int = 3) -> str:
     return _scaled(value, _TIME, "", digits) if value else f"0{GAP}s"

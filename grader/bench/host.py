@@ -14,12 +14,18 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from grader.bench import protocol
+from grader.bench.protocol import BuildRequest, Built, Kernel, RunRequest
 from grader.box.pipes import read_exactly
 from grader.box.serve import frames
 from grader.box.warm import JailTrouble, cores
 
-BUILD_S = 240
+BUILD_S = 600  # more than the processor time that all kernels of a request may take
+START_S = 240  # to load torch and triton
 BENCH_S = 240
+COMPUTED = (
+    0.5  # of that time: who waits for a GPU computes, and who had no processor is not late by its own doing
+)
 
 
 class Broken(Exception):
@@ -54,6 +60,14 @@ class _Program:
         self.errors.seek(0)
         return self.errors.read().decode(errors="replace").strip()[-4000:]
 
+    def cpu_s(self) -> float:
+        """Processor seconds so far; none where the system does not tell."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError, IndexError):
+            return 0.0
+
     def stop(self) -> None:
         if self.stopped:
             return
@@ -73,17 +87,18 @@ class Builder:
     def __init__(self):
         self.program, self.stopped, self.late = None, False, False
 
-    def build(self, kernels: list[dict], capability: int, say: Callable[[str], None]) -> dict[int, str]:
-        """For each kernel ({"ir", "settings"}) that has no machine code: its number and the reason."""
+    def build(self, kernels: list[Kernel], capability: int, say: Callable[[str], None]) -> dict[int, str]:
+        """For each kernel that has no machine code: its number and the reason."""
         if self.stopped:
             return {}
         self.program = _Program("grader.bench.inside.build")
         clock = threading.Timer(BUILD_S, self._too_late)
         clock.start()
         try:
-            return self._built(kernels, capability, say)
+            request = BuildRequest(tuple(kernels), capability, min(cores(), 8))
+            return self._built(request, say)
         except (OSError, ValueError) as error:
-            if self.late:  # a kernel's processor time has a limit of its own, so this machine was busy
+            if self.late:  # processor time has limits of its own, so this machine was busy
                 raise JailTrouble(f"the builder was still compiling after {BUILD_S} s") from error
             said = "" if self.stopped else self.program.said()
             raise JailTrouble(f"the builder broke off: {said[-400:]}") from error
@@ -91,17 +106,16 @@ class Builder:
             clock.cancel()
             self.program.stop()
 
-    def _built(self, kernels: list[dict], capability: int, say) -> dict[int, str]:
-        request = {"kernels": kernels, "capability": capability, "jobs": min(cores(), 8)}
-        failed, count = {}, len(kernels)
-        what = f"compiling {count} kernels for sm_{capability}"
+    def _built(self, request: BuildRequest, say) -> dict[int, str]:
+        failed, count = {}, len(request.kernels)
+        what = f"compiling {count} kernels for sm_{request.capability}"
         say(f"{what} … 0/{count}")
         with self.program.process.stdin as pipe:
-            pipe.write(json.dumps(request).encode())
+            pipe.write(json.dumps(request.header()).encode())
         for done in range(1, count + 1):
-            row = json.loads(self.program.process.stdout.readline())
-            if row["failed"]:
-                failed[row["number"]] = row["failed"]
+            built = Built(**json.loads(self.program.process.stdout.readline()))
+            if built.failed:
+                failed[built.number] = built.failed
             say(f"{what} … {done}/{count}")
         return failed
 
@@ -119,42 +133,67 @@ class Bench:
     """Holds the GPU's side of an answer. It may start early: only a request makes the GPU work."""
 
     def __init__(self):
-        self.program = None
+        self.program, self.ready = None, False
 
     def start(self) -> None:
         self.program = self.program or _Program("grader.bench.inside.main")
 
-    def ask(self, header: dict, arrays: dict) -> tuple[dict, dict]:
-        """One request and its answer; its trouble is ours, unless it says that the answer could not run."""
-        with closing(self.stream(header, arrays)) as answers:
-            return next(answers)
+    def ask(self, request: RunRequest, arrays: dict) -> tuple[protocol.Reply, dict]:
+        """One request and its first reply; its trouble is ours, unless it says that the answer could not run."""
+        with closing(self.stream(request, arrays)) as replies:
+            return next(replies)
 
-    def stream(self, header: dict, arrays: dict) -> Iterator[tuple[dict, dict]]:
-        """The answers to one request, until one says that no more come."""
+    def stream(self, request: RunRequest, arrays: dict) -> Iterator[tuple[protocol.Reply, dict]]:
+        """The replies to one request, one after another."""
         self.start()
-        nonce, more = secrets.token_hex(16), True
-        block = frames.pack({**header, "nonce": nonce}, arrays)
+        nonce = secrets.token_hex(16)
+        block = frames.pack({**request.header(), "nonce": nonce}, arrays)
         with gpu_lock():
             try:
+                self._wait_until_ready()
                 self.program.process.stdin.write(frames.LENGTH.pack(len(block)) + block)
                 self.program.process.stdin.flush()
-                while more:
-                    report, found = self._receive(nonce)
-                    more = report.get("more")
-                    yield report, found
-            except TimeoutError:
-                raise Broken(f"was still running on the GPU after {BENCH_S} s and was stopped") from None
+                for kind in request.replies:
+                    yield self._receive(request, kind, nonce)
             except (OSError, EOFError) as error:
                 raise self._broke_off() from error
 
-    def _receive(self, nonce: str) -> tuple[dict, dict]:
-        fd, deadline = self.program.process.stdout.fileno(), time.monotonic() + BENCH_S
-        report, found = frames.unpack(frames.read_block(lambda count: read_exactly(fd, count, deadline)))
-        if report.get("nonce") != nonce:
+    def _wait_until_ready(self) -> None:
+        if not self.ready:
+            try:
+                self._read(len(protocol.READY), time.monotonic() + START_S)
+            except TimeoutError:
+                raise JailTrouble(f"the bench was not ready after {START_S} s") from None
+        self.ready = True
+
+    def _receive(self, request: RunRequest, kind: type, nonce: str) -> tuple[protocol.Reply, dict]:
+        deadline, before = time.monotonic() + BENCH_S, self.program.cpu_s()
+        try:
+            header, found = frames.unpack(frames.read_block(lambda count: self._read(count, deadline)))
+        except TimeoutError:
+            raise self._late(self.program.cpu_s() - before) from None
+        if header.get("nonce") != nonce:
             raise JailTrouble("the bench answered another request")
-        if "failed" in report:
-            raise Broken(f"does not run on this GPU: {report['failed']}")
-        return report, found
+        try:
+            reply = protocol.reply_of(header)
+            if isinstance(reply, protocol.Failed):
+                raise Broken(f"does not run on this GPU: {reply.why}")
+            protocol.require_reply(request, kind, reply, found)
+        except protocol.BadReply as bad:
+            raise JailTrouble(f"the bench answered {bad}") from None
+        return reply, found
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        return read_exactly(self.program.process.stdout.fileno(), count, deadline)
+
+    def _late(self, computed_s: float) -> Exception:
+        """Of a launch that does not end: its host waits for the GPU on its processor. Late by the clock alone is nobody's
+        fault."""
+        if computed_s >= COMPUTED * BENCH_S:
+            return Broken(f"was still running on the GPU after {BENCH_S} s and was stopped")
+        return JailTrouble(
+            f"the bench was not done after {BENCH_S} s, of which it computed {computed_s:.0f}: this machine was too busy"
+        )
 
     def _broke_off(self) -> Exception:
         said = self.program.said()
@@ -165,4 +204,4 @@ class Bench:
     def stop(self) -> None:
         if self.program:
             self.program.stop()
-        self.program = None
+        self.program, self.ready = None, False

@@ -125,12 +125,14 @@ class Program:
         if self.process and self.process.poll() is None:
             return
         threads = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+        level = box.Level(self.level or box.best_level())
+        shared = {"BOX_SHARED_MEMORY": "/dev/shm"} if level == box.Level.BUBBLEWRAP else {}
         with _spawning:
             self.process = box.spawn(
                 [sys.executable, "-I", "-B", str(SERVER / "main.py"), str(GRADER.parent), self.worker.module],
-                level=self.level or box.best_level(),
+                level=level,
                 readonly=[SERVER, GRADER / self.worker.room],
-                env={**self.worker.environment, **threads},
+                env={**self.worker.environment, **threads, **shared},
                 limits=box.Limits(processes=self.worker.processes),
             )
         try:

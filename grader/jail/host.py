@@ -2,26 +2,25 @@
 
 from grader.box import warm
 from grader.box.serve.frames import DTYPES
-from grader.jail import protocol
+from grader.jail import exchange, protocol
 
 LOWER = warm.Worker("jail", "grader.jail.inside.lower")
 NUMPY = warm.Worker("jail", "grader.jail.inside.numpy_answer")
 LOWER_LIMITS = warm.Limits(wall_s=45.0, cpu_s=40, memory_bytes=3 << 30, answer_bytes=16 << 20)
 PACK_LIMITS = warm.Limits(wall_s=45.0, cpu_s=30, memory_bytes=3 << 30, answer_bytes=256 << 20)
 NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
+RANKS = warm.Worker("jail", "grader.jail.inside.ranks_answer")
+RANKS_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, memory_bytes=4 << 30, answer_bytes=16 << 20)
 FORGED = "the answer wrote into the grader's own channel"
 
 
-def lower(
-    source: str, entry: str, cases: list[dict], target: int, level: int | None = None, limits=LOWER_LIMITS
-):
+def lower(request: protocol.LowerRequest, level: int | None = None, limits=LOWER_LIMITS):
     """(Outcome, Lowered or None): the plans and texts of all cases, asked once."""
-    task = protocol.lower_request(source, entry, cases, target)
-    outcome = warm.programs(LOWER, level).ask(task, {}, limits)
+    outcome = warm.programs(LOWER, level).ask(request.task(), {}, limits)
     if outcome.error:
         return outcome, None
     try:
-        return outcome, protocol.lowered(outcome.header, cases, DTYPES)
+        return outcome, protocol.lowered(outcome.header, request.cases, DTYPES)
     except protocol.BadReply:
         return _forged(outcome), None
 
@@ -36,9 +35,9 @@ def prepare(source: str, entry: str, plans: list, weights: list[dict], level: in
             is_array = hasattr(value, "dtype")
             arguments.append({"array": name} if is_array else {"value": value})
             arrays |= {name: value} if is_array else {}
-        cases.append({"arguments": arguments, "packed": plan.packed})
-    task = {"operation": "pack", "source": source, "entry": entry, "cases": cases}
-    outcome = warm.programs(LOWER, level).ask(task, arrays, PACK_LIMITS)
+        cases.append(protocol.PackCase(arguments, plan.packed))
+    request = protocol.PackRequest(source, entry, cases)
+    outcome = warm.programs(LOWER, level).ask(request.task(), arrays, PACK_LIMITS)
     if outcome.error:
         return outcome, [protocol.Made(error=outcome.error)] * len(plans)
     try:
@@ -59,6 +58,19 @@ def call(source: str, entry: str, calls: list, arrays: dict, limits=NUMPY_LIMITS
     except protocol.BadReply:
         return _forged(outcome)
     return outcome
+
+
+def turn_of(source: str, entry: str, rank: int, cases: list, level: int | None = None):
+    """(Outcome, a Turn for each case): one rank of an answer, run up to its next exchange in each."""
+    request, arrays = exchange.request(source, entry, rank, cases)
+    outcome = warm.programs(RANKS, level).ask(request.task(), arrays, RANKS_LIMITS)
+    if outcome.error:
+        return outcome, []
+    try:
+        ranks = [case.ranks for case in request.cases]
+        return outcome, exchange.turns(outcome.header, outcome.arrays, ranks, warm.clean_error)
+    except protocol.BadReply:
+        return _forged(outcome), []
 
 
 def _forged(outcome: warm.Outcome) -> warm.Outcome:

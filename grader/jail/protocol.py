@@ -74,12 +74,65 @@ def nothing(outcome, cases: list) -> Lowered:
     return Lowered((outcome.error,) * len(cases), ("",) * len(cases), ())
 
 
-def lower_request(source: str, entry: str, cases: list[dict], target: int) -> dict:
-    return {"source": source, "entry": entry, "cases": cases, "target": target}
+@dataclass(frozen=True)
+class Packs:
+    """What an answer may make of weights: by which function of its cell, how many arrays, in how many bytes."""
+
+    entry: str
+    most_arrays: int
+    most_bytes: int
 
 
-def lowered(header: dict, cases: list[dict], dtypes: dict) -> Lowered:
-    """The reply to lower_request(cases), every field held to what it may be. `dtypes`: name -> numpy dtype."""
+@dataclass(frozen=True, kw_only=True)
+class ToldCase:
+    """All that an answer learns of a case: sizes, and of tensors how they lie."""
+
+    sizes: dict[str, int]
+    scalars: dict[str, tuple[str, float]]  # name -> (type, value)
+    sm_count: int
+    tensors: tuple[dict, ...]  # name, dtype, shape, strides, axes, role
+    packs: Packs | None = None  # where the cell prepares weights
+    instead: dict[str, tuple[int, int]] = field(default_factory=dict)  # (launch(p)'s constant, another one)
+
+    def plain(self) -> dict:
+        return {**vars(self), "packs": vars(self.packs) if self.packs else None}
+
+
+@dataclass(frozen=True)
+class LowerRequest:
+    """An answer's plan and texts for each of these cases."""
+
+    source: str
+    entry: str
+    cases: list[ToldCase]
+    target: int
+
+    def task(self) -> dict:
+        return {"operation": "lower", **vars(self), "cases": [case.plain() for case in self.cases]}
+
+
+@dataclass(frozen=True)
+class PackCase:
+    """Weights as arguments, {"array": name} or {"value": plain}, and what the plan says will be made of them."""
+
+    arguments: list[dict]
+    packed: dict  # name -> {"shape", "dtype"}
+
+
+@dataclass(frozen=True)
+class PackRequest:
+    """What the cell's own function makes of each case's weights, once its texts are fixed."""
+
+    source: str
+    entry: str
+    cases: list[PackCase]
+
+    def task(self) -> dict:
+        return {"operation": "pack", **vars(self), "cases": [dict(vars(case)) for case in self.cases]}
+
+
+def lowered(header: dict, cases: list[ToldCase], dtypes: dict) -> Lowered:
+    """The reply to a LowerRequest, every field held to what it may be. `dtypes`: name -> numpy dtype."""
     rows, texts = header.get("cases"), header.get("texts")
     need(isinstance(rows, list) and len(rows) == len(cases), "a row for each case")
     need(isinstance(texts, list) and len(texts) <= MOST_TEXTS, "a list of texts")
@@ -113,7 +166,11 @@ def require_results(request: CallRequest, header: dict, arrays: dict) -> None:
         isinstance(changed, list) and all(isinstance(one, str) for one in changed), "the inputs that changed"
     )
     for one in found:
-        _encoded(one, arrays, DEEPEST)
+        require_encoded(one, arrays)
+
+
+def require_encoded(value, arrays: dict) -> None:
+    _encoded(value, arrays, DEEPEST)
 
 
 def _encoded(value, arrays: dict, depth: int) -> None:
@@ -150,7 +207,7 @@ def name(value) -> str:
     return value
 
 
-def _plan_or_error(row, case: dict, texts: int, dtypes: dict):
+def _plan_or_error(row, case: ToldCase, texts: int, dtypes: dict):
     need(isinstance(row, dict), "a row for each case")
     if "error" in row:
         from grader.box.warm import clean_error
@@ -164,7 +221,7 @@ def _plan_or_error(row, case: dict, texts: int, dtypes: dict):
         "a kernel for each step",
     )
     scratch, packed = _scratch(plan.get("scratch"), dtypes), _packed(plan, case, dtypes)
-    tensors = {t["name"] for t in case["tensors"]}
+    tensors = {t["name"] for t in case.tensors}
     need(not scratch.keys() & tensors, "scratch of names of its own")
     need(not packed.keys() & (scratch.keys() | tensors), "packed arrays with names of their own")
     known = known_names(case, {**scratch, **packed})
@@ -172,16 +229,16 @@ def _plan_or_error(row, case: dict, texts: int, dtypes: dict):
     return Plan(scratch, of_steps, packed)
 
 
-def _packed(plan: dict, case: dict, dtypes: dict) -> dict:
+def _packed(plan: dict, case: ToldCase, dtypes: dict) -> dict:
     """What a plan says its own function makes, within the bytes of this case; nothing where the question asks for none."""
-    rows, packs = plan.get("packed") or {}, case.get("packs")
+    rows, packs = plan.get("packed") or {}, case.packs
     need(isinstance(rows, dict) and bool(rows) == bool(packs), "packed arrays where they are asked for")
     if not packs:
         return {}
-    need(len(rows) <= packs["most_arrays"], "few packed arrays")
+    need(len(rows) <= packs.most_arrays, "few packed arrays")
     found = {name(key): _array(row, dtypes) for key, row in rows.items()}
     total = sum(math.prod(row["shape"]) * dtypes[row["dtype"]].itemsize for row in found.values())
-    need(total <= packs["most_bytes"], "packed arrays within their bytes")
+    need(total <= packs.most_bytes, "packed arrays within their bytes")
     return found
 
 
@@ -194,7 +251,7 @@ def _array(row, dtypes: dict) -> dict:
 
 
 def prepared(header: dict, arrays: dict, plans: list[Plan], dtypes: dict) -> list[Made]:
-    """The reply to a request to prepare weights for these plans."""
+    """The reply to a PackRequest for these plans."""
     rows = header.get("cases")
     need(isinstance(rows, list) and len(rows) == len(plans), "a row for each case")
     found = []
@@ -227,12 +284,12 @@ def _scratch(rows, dtypes: dict) -> dict:
     return found
 
 
-def known_names(case: dict, scratch: dict) -> set[str]:
+def known_names(case: ToldCase, scratch: dict) -> set[str]:
     """The arguments that a kernel of this case may take: pointers, sizes, scalars and strides."""
-    axes = {t["name"]: t["axes"] for t in case["tensors"]}
+    axes = {t["name"]: t["axes"] for t in case.tensors}
     axes |= {key: "0123456789"[: len(row["shape"])] for key, row in scratch.items()}
     found = {f"{key}_ptr" for key in axes} | {f"stride_{key}{axis}" for key in axes for axis in axes[key]}
-    return found | set(case["sizes"]) | set(case["scalars"])
+    return found | set(case.sizes) | set(case.scalars)
 
 
 def _step(step, kernel, texts: int, known: set[str]) -> Kernel:

@@ -85,7 +85,7 @@ def compared(question, group: list[Call], outcome) -> list[tuple[Call, Failed | 
     seen, rows = {}, []
     for number, (call, encoded) in enumerate(zip(group, results, strict=True)):
         want = question.reference(*copy.deepcopy(call.args))
-        trouble = returned.differs(question, question.entry, encoded, want, outcome.arrays)
+        trouble = returned.of_call(question, call.args, encoded, want, outcome.arrays)
         seen[number] = (call, encoded, outcome.arrays)
         agree = returned.which_agree(question, encoded, want, outcome.arrays) if trouble else ""
         rows.append((call, as_failed(question, trouble, seen, want, agree) if trouble else None))

@@ -14,7 +14,7 @@ from grader.box.warm import Outcome, width
 from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
-from grader.jail.protocol import Lowered, Plan, joined, nothing
+from grader.jail.protocol import Lowered, LowerRequest, Plan, ToldCase, joined, nothing
 from grader.judge import prepared
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
@@ -67,6 +67,7 @@ class KernelEvidence(Evidence):
     cases: dict[int, Case] = field(default_factory=dict)  # by purpose
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
+    places: Outcome | None = None  # where all programs of the compiled case store, once that was asked
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
 
@@ -131,16 +132,19 @@ class KernelEvidence(Evidence):
 
     def _asked(self, purposes: list[int]) -> Lowered | Outcome:
         tasks = [self.told(self.cases[purpose]) for purpose in purposes]
-        outcome, found = jail.lower(self.source, self.question.entry, tasks, self.target, self.level)
+        request = LowerRequest(self.source, self.question.entry, tasks, self.target)
+        outcome, found = jail.lower(request, self.level)
         self.count(outcome)
         return found if found is not None else outcome
 
-    def told(self, case: Case) -> dict:
-        """All that an answer learns of a case."""
-        scalars = {n: ["fp32" if isinstance(v, float) else "i32", v] for n, v in case.scalars.items()}
-        tensors = [shape_only(spec, case).as_task() for spec in self.question.tensors]
-        told = {"sizes": dict(case.sizes), "scalars": scalars, "sm_count": case.sm_count, "tensors": tensors}
-        return told | ({"packs": prepared.caps(self.question.prepare, case)} if self.question.prepare else {})
+    def told(self, case: Case) -> ToldCase:
+        return ToldCase(
+            sizes=dict(case.sizes),
+            scalars={n: ("fp32" if isinstance(v, float) else "i32", v) for n, v in case.scalars.items()},
+            sm_count=case.sm_count,
+            tensors=tuple(shape_only(spec, case).as_task() for spec in self.question.tensors),
+            packs=prepared.caps(self.question.prepare, case),
+        )
 
     def _prepared(self, found: Lowered) -> Lowered:
         """With the arrays that the answer makes of weights: of shown cases first, in a process of their own."""

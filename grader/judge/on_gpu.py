@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from grader.bench import gpu
 from grader.bench.host import Bench, Broken, Builder
+from grader.bench.protocol import Kernel, Ran, RunRequest, Step, Timed
 from grader.judge.cases import describe, differs
 from grader.judge.evidence import background_pool
 from grader.judge.failed import Failed, Refusal
@@ -49,12 +50,11 @@ class OnGpu:
             for step in () if isinstance(plan, dict) else plan.steps:
                 row = evidence.printed_texts()[step.text]
                 if "error" not in row:
-                    settings = {"num_warps": step.num_warps, "num_stages": step.num_stages}
-                    known[_key(step)] = {"ir": row["text"], "settings": settings}
+                    known[_key(step)] = Kernel(row["text"], step.num_warps, step.num_stages)
         failed = self.builder.build(list(known.values()), capability, evidence.say) if known else {}
         return {key: failed[number] for number, key in enumerate(known) if number in failed}
 
-    def request(self, purpose: int, placed: list, **more) -> tuple[dict, dict]:
+    def request(self, kind: type[RunRequest], purpose: int, placed: list, **more) -> tuple[RunRequest, dict]:
         """One case as the bench wants it: IR, numbers and input bytes. Broken where it has no code."""
         self.begin()
         evidence, case = self.evidence, self.evidence.cases[purpose]
@@ -68,18 +68,22 @@ class OnGpu:
                 raise Refusal(row["error"]["message"], row["error"]["line"])
             if reason := failed.get(_key(step)):
                 raise Broken(f"does not compile for {target}: {reason}")
-            settings = {"num_warps": step.num_warps, "num_stages": step.num_stages, "grid": list(step.grid)}
-            steps.append({"ir": row["text"], "arguments": list(step.arguments), **settings})
-        tensors = [{**p.as_task(), "storage_bytes": int(p.storage.nbytes)} for p in placed]
-        scalars = {name: value for name, (_, value) in machine.numbers(case, plan, placed).items()}
-        header = {"steps": steps, "scalars": scalars, "tensors": tensors, "scratch": plan.scratch, **more}
-        return header, {p.spec.name: p.storage for p in placed if p.spec.role != "out"}
+            kernel = Kernel(row["text"], step.num_warps, step.num_stages)
+            steps.append(Step(kernel, step.grid, step.arguments))
+        request = kind(
+            steps=tuple(steps),
+            numbers={name: value for name, (_, value) in machine.numbers(case, plan, placed).items()},
+            tensors=tuple({**p.as_task(), "storage_bytes": int(p.storage.nbytes)} for p in placed),
+            scratch=plan.scratch,
+            **more,
+        )
+        return request, {p.spec.name: p.storage for p in placed if p.spec.role != "out"}
 
-    def ask(self, purpose: int, placed: list, **more) -> tuple[dict, dict]:
-        return self.bench.ask(*self.request(purpose, placed, **more))
+    def ask(self, kind: type[RunRequest], purpose: int, placed: list, **more) -> tuple[Ran, dict]:
+        return self.bench.ask(*self.request(kind, purpose, placed, **more))
 
-    def stream(self, purpose: int, placed: list, **more):
-        return self.bench.stream(*self.request(purpose, placed, **more))
+    def stream(self, kind: type[RunRequest], purpose: int, placed: list, **more):
+        return self.bench.stream(*self.request(kind, purpose, placed, **more))
 
     def end(self) -> None:
         """Nothing of this answer goes on beside the next one."""
@@ -101,11 +105,11 @@ def judge_runs(evidence: KernelEvidence, runs: list, result: PartResult) -> None
     for number, (purpose, run) in enumerate(zip(purposes, runs, strict=True)):
         evidence.say(f"running {len(runs)} cases on {gpu.name()} … {number}/{len(runs)}")
         try:
-            report, found = evidence.on_gpu.ask(purpose, run.placed, repeat=3)
+            ran, found = evidence.on_gpu.ask(RunRequest, purpose, run.placed, repeat=3)
         except Broken as broken:
             told = "it does not run on the GPU"
             raise Failed(f"{describe(run)}: the kernel {broken}", TILES, told=told) from None
-        trouble = misbehaves(report, evidence.question)
+        trouble = misbehaves(ran, evidence.question)
         got = {name: array for name, array in outputs(run.placed, found).items() if name in run.want}
         trouble = trouble or differs(evidence.question, run.inputs, run.case, got, run.want)[0]
         if trouble:
@@ -121,13 +125,13 @@ def _without_hidden_numbers(run, trouble: str) -> str:
     return "another result than the reference" if run.hidden else trouble
 
 
-def misbehaves(report: dict, question) -> str:
+def misbehaves(ran: Ran, question) -> str:
     """What a launch did beside its outputs, as a sentence."""
-    if report["changed"]:
-        return f"{report['changed'][0]} was written"
-    if report.get("repeats") is False and question.repeatable:
+    if ran.changed:
+        return f"{ran.changed[0]} was written"
+    if ran.repeats is False and question.repeatable:
         return "the same inputs gave other bits on a repeat: two programs race"
-    if report.get("differing"):
+    if isinstance(ran, Timed) and ran.differing:
         return "a timed launch gave other results than the judged one"
     return ""
 

@@ -10,7 +10,7 @@ from math import prod
 
 from grader.box.warm import JailTrouble, Limits
 from grader.jail import host as jail
-from grader.jail.protocol import Kernel, Plan
+from grader.jail.protocol import Kernel, LowerRequest, Plan
 from grader.judge.cases import OUTSIDE, UNWRITTEN, differs, judge_effects
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import KernelEvidence, Run
@@ -105,12 +105,11 @@ class Trial:
             return []
         evidence = self.evidence
         tasks = [
-            evidence.told(evidence.cases[purpose]) | {"instead": {name: [old, new]}}
+            replace(evidence.told(evidence.cases[purpose]), instead={name: (old, new)})
             for purpose, (name, old, new) in wanted
         ]
-        outcome, found = jail.lower(
-            evidence.source, self.entry, tasks, evidence.target, evidence.level, LOWERING
-        )
+        request = LowerRequest(evidence.source, self.entry, tasks, evidence.target)
+        outcome, found = jail.lower(request, evidence.level, LOWERING)
         self.spend(outcome.cpu_s)
         if found is None:
             return [((), None)] * len(wanted)

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.judge import calls, compiled, on_gpu, speed, traffic, tuned, values
+from grader.judge import calls, compiled, on_gpu, ranks, speed, traffic, tuned, values
 from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.numpy_evidence import NumpyEvidence
+from grader.judge.ranks_evidence import RanksEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE, PartResult
-from grader.questions import KernelQuestion, NumpyQuestion, Part, Question
+from grader.questions import KernelQuestion, NumpyQuestion, Part, Question, RanksQuestion
 
 
 def traffic_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -24,7 +25,12 @@ JUDGES = {
     "compiled": compiled.judge,
     "speed": speed.judge,
     "calls": calls.judge,
+    "ranks": ranks.judge_values,
+    "bytes sent": ranks.judge_bytes,
+    "exchanges": ranks.judge_exchanges,
+    "busiest": ranks.judge_busiest,
 }
+OF_VALUES = ("values", "calls", "ranks")  # once one of these is lost, nothing after it is worth looking at
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,11 @@ class Kind:
     on_gpu: Callable | None = None
 
 
-KINDS = {NumpyQuestion: Kind(NumpyEvidence), KernelQuestion: Kind(KernelEvidence, on_gpu.OnGpu)}
+KINDS = {
+    NumpyQuestion: Kind(NumpyEvidence),
+    KernelQuestion: Kind(KernelEvidence, on_gpu.OnGpu),
+    RanksQuestion: Kind(RanksEvidence),
+}
 
 
 def gather(question: Question, source: str, seed: int, mode: str = "cpu", **more) -> Evidence:

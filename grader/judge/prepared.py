@@ -7,17 +7,18 @@ arrays of the shapes that the plans had named, in the bytes that the question al
 from dataclasses import replace
 
 from grader.jail import host as jail
-from grader.jail.protocol import Lowered, Plan
+from grader.jail.protocol import Lowered, Packs, Plan
 from grader.questions import Case
 from grader.questions.model import Prepare
 
 WEIGHTS = 10_000  # and a case's purpose: weights are drawn apart from all that will meet them
 
 
-def caps(prepare: Prepare, case: Case) -> dict:
-    """What an answer is told of the arrays that it may make."""
-    most = {"most_arrays": prepare.most_arrays, "most_bytes": int(prepare.most_bytes(case))}
-    return {"entry": prepare.entry, **most}
+def caps(prepare: Prepare | None, case: Case) -> Packs | None:
+    """What an answer is told of the arrays that it may make; None where it makes none."""
+    if prepare is None:
+        return None
+    return Packs(prepare.entry, prepare.most_arrays, int(prepare.most_bytes(case)))
 
 
 def prepare(evidence, found: Lowered, purposes: list[int]) -> Lowered:

@@ -85,7 +85,7 @@ def _part_by_part(verdict: Record, evidence: Evidence) -> None:
             continue
         result = parts.judge(evidence, part)
         verdict.parts.append(result)
-        stopped = result.state != PASS and part.judge in ("values", "calls")
+        stopped = result.state != PASS and part.judge in parts.OF_VALUES
 
 
 def specification(question: Question) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from grader.judge.compare import Difference, difference
+from grader.questions.draws import where_finite
 
 
 def compare(question, name: str, encoded, want, arrays: dict) -> str:
@@ -36,6 +37,20 @@ def _sequence(question, name: str, encoded, want, arrays: dict) -> Difference | 
         if trouble := differs(question, f"{name}[{i}]", item, w, arrays):
             return trouble
     return ""
+
+
+def of_call(question, args: tuple, encoded, want, arrays: dict) -> Difference | str:
+    """What is wrong with one call's result: by the question's own rule where it has one."""
+    if question.agree is None:
+        return differs(question, question.entry, encoded, want, arrays)
+    want, got = np.asarray(want), None
+    if isinstance(encoded, dict):
+        items = encoded.get("list")
+        got = stacked(items, want.ndim, arrays) if isinstance(items, list) else array_of(encoded, arrays)
+    if got is None or got.shape != want.shape:
+        came = kind_of(got) if got is not None else "something else"
+        return f"{question.entry} must be {kind_of(want)}, got {came}"
+    return question.agree(*args, got.astype(np.float64))
 
 
 def which_agree(question, encoded, want, arrays: dict) -> str:
@@ -102,7 +117,8 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> Diff
         return f"{name} must be {kind_of(want)}, got {kind_of(got)}"
     if want.dtype.kind in "biu":
         return difference(name, got, want, 0.0) or ""
-    return difference(name, got, want, question.atol + question.rtol * np.abs(want.astype(np.float64))) or ""
+    allowed = question.atol + question.rtol * np.abs(want.astype(np.float64))
+    return difference(name, got, want, where_finite(allowed, want)) or ""
 
 
 def stacked(items: list, depth: int, arrays: dict) -> np.ndarray | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from grader.judge.cases import UNWRITTEN, describe, differs, judge_case, judge_effects, refuse_error
 from grader.judge.failed import Failed, Unclear
-from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
+from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 
 PROGRAMS = 24  # drawn ones, beside the corners of the grid
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
@@ -20,7 +20,7 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
     if isinstance(plan, dict) or question.sampled is None:
         return judge_case(question, evidence.run(COMPILED), [])
     if len(plan.steps) > 1 or plan.scratch or uses_atomics(evidence):
-        run = evidence.run(COMPILED, seconds=WHOLE_S)
+        run = evidence.run(COMPILED, seconds=WHOLE_S, waves_of=wave(evidence))
         judge_effects(run)
         return judge_written(evidence, run, whole=True)
     run = evidence.run(COMPILED, programs=[chosen(evidence)], counting="values")
@@ -36,6 +36,11 @@ def uses_atomics(evidence: KernelEvidence) -> bool:
     """As the machine's own print says: what came from the jail is nobody's to search."""
     printed = (evidence.printed_texts()[step.text].get("text", "") for step in evidence.plan(COMPILED).steps)
     return any(word in text for text in printed for word in ("tt.atomic", "tt.descriptor_reduce"))
+
+
+def wave(evidence: KernelEvidence) -> int:
+    """Programs that count as one wave: as many as at the metered size, so that both are held to one measure."""
+    return evidence.cases.get(METERED, evidence.cases[COMPILED]).sm_count
 
 
 def chosen(evidence: KernelEvidence) -> list[int]:
@@ -72,7 +77,8 @@ def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
 
 def judge_places(evidence: KernelEvidence, run: Run) -> None:
     """All programs of the grid: nothing of what they store is computed, but where, so that none can be left out."""
-    outcome = evidence.count(evidence.interpret(COMPILED, run.placed, operation="stores", seconds=WHOLE_S))
+    how = {"operation": "stores", "seconds": WHOLE_S, "waves_of": wave(evidence)}
+    outcome = evidence.places = evidence.count(evidence.interpret(COMPILED, run.placed, **how))
     refuse_error(replace(run, outcome=outcome))
     if outcome.header["undecided"]:
         raise Unclear(f"{describe(run)}: {outcome.header['undecided']}")

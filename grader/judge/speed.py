@@ -4,6 +4,7 @@ import time
 
 from grader.bench import calibration, gpu
 from grader.bench.host import Broken
+from grader.bench.protocol import Timed, TimeRequest
 from grader.judge import statistics
 from grader.judge.cases import differs
 from grader.judge.failed import Failed, Unclear
@@ -42,12 +43,12 @@ def _timed(evidence: KernelEvidence, side: OnGpu, part: Part, result: PartResult
             time.sleep(PAUSES[unsteady])
         evidence.say(f"timing on {gpu.name()} against {bar.bar}" + f", again ({number + 1})" * bool(number))
         named = {"bar": bar.bar, "bars": f"grader.topics.{evidence.question.slug}.bar"}
-        report, found = side.ask(TIMED, placed, **named, quads=statistics.QUADS, repeat=2)
-        trouble = misbehaves(report, evidence.question) or sampled(evidence, inputs, outputs(placed, found))
+        timed, found = side.ask(TimeRequest, TIMED, placed, **named, quads=statistics.QUADS, repeat=2)
+        trouble = misbehaves(timed, evidence.question) or sampled(evidence, inputs, outputs(placed, found))
         if trouble:
             raise Failed(f"at the timed size: {trouble}", "the sizes of the timed case")
-        measured = statistics.ratio(report["quads"])
-        result.facts = measurement(report, measured, bar)
+        measured = statistics.ratio(timed.quads)
+        result.facts = measurement(timed, measured, bar)
         if not measured.usable:
             unsteady += 1
             continue
@@ -99,9 +100,9 @@ def _score(part: Part, bar, rounds: list, result: PartResult) -> None:
     )
 
 
-def measurement(report: dict, measured, bar) -> dict:
-    answers = sorted((a1 + a2) / 2 for a1, a2, *_ in report["quads"])
-    peers = sorted((b1 + b2) / 2 for *_, b1, b2 in report["quads"])
+def measurement(timed: Timed, measured, bar) -> dict:
+    answers = sorted((a1 + a2) / 2 for a1, a2, *_ in timed.quads)
+    peers = sorted((b1 + b2) / 2 for *_, b1, b2 in timed.quads)
     mine, theirs = answers[len(answers) // 2], peers[len(peers) // 2]
     found = {
         "seconds": mine,
@@ -110,16 +111,16 @@ def measurement(report: dict, measured, bar) -> dict:
         "ratio": measured.median,
         "low": measured.low,
         "high": measured.high,
-        "gpu": report["gpu"],
-        "torch": report["torch"],
-        "triton": report["triton"],
+        "gpu": timed.gpu,
+        "torch": timed.torch,
+        "triton": timed.triton,
         "sizes": dict(bar.case.sizes),
         "beats_physics": "",
     }
     if bar.bound:
         flops, moved = bar.bound(bar.case)
         found |= {"flops": flops, "bytes": moved}
-        floor, source = fastest_possible(report["gpu"], bar.case.dtype, flops, moved)
+        floor, source = fastest_possible(timed.gpu, bar.case.dtype, flops, moved)
         if mine < BEATS_PHYSICS * floor:
             found["beats_physics"] = (
                 f"{mine * 1e6:.1f} us is below the {floor * 1e6:.1f} us that {source} allows"

@@ -19,7 +19,9 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if run is None or question.sampled is None or run.outcome.error:
         return
     share, exact = written(run), None
-    for budget in question.budgets[part.name](run.case):
+    for budget in question.budgets[part.name](replace(run.case, sm_count=sampled.wave(evidence))):
+        if budget.count == "wave":
+            judge_waves(evidence, run, budget)
         if budget.count not in SHARED_OUT or budget.tensor == "scratch":
             continue
         most, least = budget.most * share * SLACK, budget.least * share / SLACK
@@ -33,6 +35,38 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 budget.look,
                 told=f"{budget.what} at the size that is compiled",
             )
+
+
+def judge_waves(evidence: KernelEvidence, run: Run, budget: Budget) -> None:
+    """What the waves of the compiled size must read, by where their programs store."""
+    if len(run.plan.steps) > evidence.question.most_launches:
+        came = f"at the size that is compiled ({in_full(run.case)}): {len(run.plan.steps)} launches, allowed {evidence.question.most_launches}"
+        raise Failed(came, "fuse the steps of launch(p)", told="too many launches")
+    found = needed(run, (evidence.places or run.outcome).header["written_by_waves"])
+    if found > budget.most:
+        raise Failed(
+            f"at the size that is compiled ({in_full(run.case)}): {budget.what}: at least {traffic.amount(found, budget)}, "
+            f"more than the model allows ({traffic.amount(budget.most, budget)})",
+            budget.look,
+            told=f"{budget.what} at the size that is compiled",
+        )
+
+
+def needed(run: Run, by_waves: dict[str, list[int]]) -> int:
+    """The least that waves must read of inputs that share one axis with an output: of that, all indices that they write,
+    and of the other axes everything, which the result is summed over."""
+    inputs = [placed for placed in run.placed if placed.spec.role == "in"]
+    total = 0
+    for name, indices in by_waves.items():
+        axes = next(placed.spec.axes for placed in run.placed if placed.spec.name == name)
+        for one in inputs:
+            shared = [axis for axis in one.spec.axes if axis in axes]
+            if len(shared) == 1:
+                rest = math.prod(
+                    n for n, axis in zip(one.shape, one.spec.axes, strict=True) if axis not in shared
+                )
+                total += indices[axes.index(shared[0])] * rest * one.storage.itemsize
+    return total
 
 
 def written(run: Run) -> float:

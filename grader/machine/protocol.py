@@ -41,6 +41,7 @@ class RunRequest:
     counting: str = "full"
     seed: int = 0
     seconds: float = 20.0
+    waves_of: int = 0  # programs a wave, where what each wave writes is asked
     # or "poison": which masked loads without `other` reach a result; "stores": what no program writes
     operation: str = "run"
 

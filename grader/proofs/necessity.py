@@ -19,6 +19,7 @@ import numpy as np
 from grader import questions
 from grader.judge.compare import difference
 from grader.questions import Question
+from grader.questions.draws import where_finite
 
 LEAST = 0.999
 
@@ -93,7 +94,10 @@ def _call_differs(question: Question, args: tuple, wrong: Callable) -> bool:
     want = question.reference(*copy.deepcopy(args))
     try:
         with np.errstate(all="ignore"):
-            return _unlike(question, wrong(*copy.deepcopy(args)), want)
+            got = wrong(*copy.deepcopy(args))
+        if question.agree:
+            return np.shape(got) != np.shape(want) or bool(question.agree(*args, np.asarray(got, float)))
+        return _unlike(question, got, want)
     except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError):
         return True  # an answer that ends in an exception is wrong
 
@@ -105,7 +109,7 @@ def _unlike(question: Question, got, want) -> bool:
         return got != want
     got, want = np.asarray(got), np.asarray(want)
     allowed = question.atol + question.rtol * np.abs(want.astype(np.float64))
-    return got.shape != want.shape or difference("", got, want, allowed) is not None
+    return got.shape != want.shape or difference("", got, want, where_finite(allowed, want)) is not None
 
 
 def _work(case) -> int:

@@ -10,13 +10,14 @@ from itertools import groupby
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED, Record
-from grader.proofs import side_by_side
+from grader.proofs import numpy_wrong, side_by_side
 from grader.proofs.mutants import Mutant, mutants
 from grader.proofs.right import NoSuchWords, edited, kernel_questions, right
+from grader.proofs.tables import of_topics
 
 SEED = 2026
 LEAST = 8  # wrong answers a kernel question
-SAMPLED = 1  # mutant a question in the sample, and answer of wrong values
+SAMPLED = 1  # mutant a question in the sample, and answer of wrong values a topic
 
 
 def table(question) -> dict:
@@ -96,13 +97,31 @@ def leads(question) -> bool:
     return question.id == max(of_topic, key=lambda one: len(one.parts)).id
 
 
+def smallest(questions: list) -> str:
+    """The first of those with the fewest parts, the soonest judged."""
+    return min(questions, key=lambda one: len(one.parts)).id
+
+
+def costs(question) -> dict[str, list[str]]:
+    """How a part beside the values is judged, the bar for the time apart -> wrong answers that lose such a part."""
+    found, judges = {}, {part.name: part.judge for part in question.parts}
+    for name, (part, _, _) in table(question).items():
+        if part != "values":
+            found.setdefault("speed" if part == "speed" else judges[part], []).append(name)
+    return found
+
+
 def sampled(question) -> dict[str, list[str]]:
-    """What continuous integration judges: wrong values, which are found soon, and one other wrong answer a topic."""
-    rows, same = table(question), equivalent(question)
-    values = [name for name, (part, _, _) in rows.items() if part == "values"]
-    others = sample([name for name in rows if name not in values], 1) if leads(question) else []
-    mutated = [name for name in changed(question.id) if name not in same]
-    return {"wrong": sample(values, SAMPLED) + others, "mutant": sample(mutated, SAMPLED)}
+    """What continuous integration judges: a mutant of each question, wrong values of one question a topic, and one
+    wrong answer for each way to lose another part."""
+    of_topic = [one for one in kernel_questions() if one.slug == question.slug]
+    values = [name for name, (part, _, _) in table(question).items() if part == "values"]
+    chosen = sample(values, SAMPLED) if question.id == smallest(of_topic) else []
+    for way, names in costs(question).items():
+        if question.id == smallest([one for one in kernel_questions() if way in costs(one)]):
+            chosen += sample(names, 1)
+    mutated = [name for name in changed(question.id) if name not in equivalent(question)]
+    return {"wrong": chosen, "mutant": sample(mutated, SAMPLED)}
 
 
 def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tuple[list[dict], list[str]]:
@@ -165,6 +184,7 @@ def misfits(question) -> list[str]:
     found = [trouble for name in rows for trouble in _misfits_of_row(question, name)]
     if len(rows) < LEAST:
         found.append(f"must have {LEAST} wrong answers or more in its zoo, got {len(rows)}")
+    found += named_twice(question)
     proved = {mistake for _, _, mistake in rows.values()}
     found += [
         f"no wrong answer is told of the mistake {m.name!r}"
@@ -178,6 +198,18 @@ def misfits(question) -> list[str]:
     ]
     found += [f"equivalent without a reason: {name}" for name, why in same.items() if len(why.split()) < 3]
     return [f"{question.id}: {trouble}" for trouble in found]
+
+
+def named_twice(question) -> list[str]:
+    """A row is joined to its mistake by name, so that a name must stand for one."""
+    names = [mistake.name for mistake in question.mistakes]
+    return [f"two mistakes have one name: {name}" for name in sorted(set(names)) if names.count(name) > 1]
+
+
+def of_no_question() -> list[str]:
+    """Questions that tables of wrong answers speak of and nobody asks."""
+    tables = (of_topics("wrong", "WRONG"), of_topics("wrong", "EQUIVALENT"), numpy_wrong.MADE)
+    return sorted({question for rows in tables for question in rows} - questions.load().keys())
 
 
 def _misfits_of_row(question, name: str) -> list[str]:
@@ -198,7 +230,5 @@ def _misfits_of_row(question, name: str) -> list[str]:
 
 def told(question_id: str, name: str) -> str:
     """What a numpy question's wrong answer is told."""
-    from grader.proofs import numpy_wrong as numpy_mistakes
-
-    verdict = judged(questions.find(question_id), numpy_mistakes.source(question_id, name))
+    verdict = judged(questions.find(question_id), numpy_wrong.source(question_id, name))
     return verdict.parts[0].look if verdict.parts else ""

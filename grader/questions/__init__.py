@@ -12,8 +12,10 @@ from grader.questions.model import (
     Part,
     Prepare,
     Question,
+    RanksQuestion,
     Speed,
     Tensor,
+    Together,
 )
 
 __all__ = [
@@ -27,8 +29,10 @@ __all__ = [
     "Part",
     "Prepare",
     "Question",
+    "RanksQuestion",
     "Speed",
     "Tensor",
+    "Together",
     "find",
     "load",
 ]

@@ -71,6 +71,19 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Together:
+    """One call of a ranks question: what each rank's function is given after its communicator."""
+
+    each: tuple[tuple, ...]
+    kind: str = "a plain case"
+
+    @property
+    def args(self) -> tuple:
+        """What the reference takes."""
+        return (self.each,)
+
+
+@dataclass(frozen=True)
 class Mistake:
     """A common mistake and what it gives: `wrong` computes the whole output from what the reference is given.
 
@@ -195,6 +208,29 @@ class NumpyQuestion(Question):
     compiles = False
     rtol: float = 1e-9
     atol: float = 1e-12
+    # (*arguments, array that came) -> sentence, where more than one result is right; a module's own function
+    agree: Callable | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RanksQuestion(Question):
+    """A function of a communicator and of what one rank has; `reference` takes what all of them have, and gives a
+    result for each. All functions of `each` see a tuple with the arguments of each rank."""
+
+    kind = "ranks"
+    compiles = False
+    agree = None
+    rtol: float = 1e-9
+    atol: float = 1e-12
+    most_bytes: Callable  # each -> bytes that each rank may send to others, in all its exchanges
+    model: str  # the same as a sum that can be read
+    most_exchanges: int
+    # each -> bytes that each rank may receive of the others, where that is judged
+    most_received: Callable | None = None
+    # name -> (sentence, each -> the bytes of rows that each rank sends by that habit): why a rank sends too much
+    habits: dict = field(default_factory=dict)
+    # (each, rank, index of a wrong element) -> where its row comes from, in words
+    whence: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

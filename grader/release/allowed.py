@@ -80,6 +80,9 @@ ALLOWED = {
                 "ladder",
                 "ladder_wrong",
                 "rungs",
+                "exchange",
+                "ranks",
+                "replicas",
             )
         ),
     ),

@@ -19,7 +19,7 @@ As recorded: what is compared with is data, so that no function of this copy ans
 calls that are drawn anew."""
 
 from grader.questions import NumpyQuestion, Part, recorded
-
+{imports}
 {rows}
 QUESTIONS = ({names},)
 SHORTCUTS = {{}}
@@ -65,7 +65,9 @@ def module(source: str, rows: dict[str, Question]) -> str:
     title = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
     words = [f'LESSON = "{lesson}"\n' for lesson in [_lesson(source)] if lesson]
     words += [_row(name, question) for name, question in rows.items()]
-    return TOP.format(title=title, rows="\n".join(words), names=", ".join(rows))
+    rules = sorted({question.agree.__module__ for question in rows.values() if question.agree})
+    imports = "".join(f"from {name.rpartition('.')[0]} import {name.rpartition('.')[2]}\n" for name in rules)
+    return TOP.format(title=title, imports=imports, rows="\n".join(words), names=", ".join(rows))
 
 
 def _lesson(source: str) -> str:
@@ -78,8 +80,13 @@ def _lesson(source: str) -> str:
 
 def _row(name: str, question: NumpyQuestion) -> str:
     kept = {f.name: getattr(question, f.name) for f in fields(question) if f.name not in DRAWN}
-    said = "".join(f"    {key}={value!r},\n" for key, value in kept.items())
+    said = "".join(f"    {key}={_written(value)},\n" for key, value in kept.items())
     return f"{name} = NumpyQuestion(\n{said}    **recorded.cases(__file__, {question.name!r}),\n)\n"
+
+
+def _written(value) -> str:
+    """Plain values, and a function by the name that its module gives it."""
+    return f"{value.__module__.rpartition('.')[2]}.{value.__name__}" if callable(value) else repr(value)
 
 
 def record(question: NumpyQuestion) -> dict:

@@ -30,5 +30,5 @@ def test_what_is_no_answer_is_said_and_not_judged(tmp_path, capsys, answer, said
 def test_points_and_bonus_points_stand_in_one_column(capsys):
     assert main(["questions"]) == 0
     rows = capsys.readouterr().out.splitlines()
-    kinds = [re.search(r"(points|bonus) +(numpy|kernel|hand) ", row) for row in rows]
+    kinds = [re.search(r"(points|bonus) +(numpy|kernel|ranks|hand) ", row) for row in rows]
     assert {kind[1] for kind in kinds} == {"points", "bonus"} and len({kind.start(2) for kind in kinds}) == 1

@@ -36,5 +36,5 @@ def test_what_a_notebook_imports_is_here(notebook):
 def test_an_untouched_answer_is_not_started_and_a_wrong_one_fails():
     question = next(q for q in questions.load().values() if q.kind == "numpy")
     for body, said in (("raise NotImplementedError", "not started"), ("return 'no'", "must be")):
-        verdict = referee.grade_one(f"def {question.entry}(*given):\n    {body}\n", question)
+        verdict = referee.grade_one(f"def {question.entry}(*given):\n    {body}\n", question, seed=2026)
         assert verdict.verdict == FAIL and said in str(verdict), verdict

@@ -18,6 +18,7 @@ from pathlib import Path
 from grader import places, questions
 from grader.bench import gpu
 from grader.bench.host import Broken
+from grader.bench.protocol import CompareRequest, Timed
 from grader.judge import parts, speed, statistics
 from grader.judge.answer import digest, normalise
 from grader.judge.kernel_evidence import TIMED
@@ -47,23 +48,23 @@ SAME = (
 
 def series(
     question_id: str, source: str, trials: int, load: bool, say=lambda sentence: None
-) -> Iterator[tuple[dict, list]]:
-    """The bench's report and one trial's quads, for each of so many comparisons of one kernel with itself."""
+) -> Iterator[tuple[Timed, list]]:
+    """The bench's first reply and one trial's quads, for each of so many comparisons of one kernel with itself."""
     question = questions.find(question_id)
     evidence = parts.gather(question, source, seed=0, mode="gpu", say=say)
     evidence.cases, side = {TIMED: evidence.cases[TIMED]}, evidence.on_gpu
     try:
         inputs, placed = side.timed_inputs()
-        more = {"bar": "self", "quads": statistics.QUADS, "trials": trials - 1, "load": load}
-        answers = side.stream(TIMED, placed, **more)
-        report, found = next(answers)
+        more = {"quads": statistics.QUADS, "trials": trials, "load": load}
+        replies = side.stream(CompareRequest, TIMED, placed, **more)
+        timed, found = next(replies)
         say("comparing the timed result with the reference")
-        trouble = misbehaves(report, question) or speed.sampled(evidence, inputs, outputs(placed, found))
+        trouble = misbehaves(timed, question) or speed.sampled(evidence, inputs, outputs(placed, found))
         if trouble:
             raise Broken(f"is wrong, so it is not timed: {trouble}")
-        yield report, report["quads"]
-        for later, _ in answers:
-            yield report, later["quads"]
+        yield timed, timed.quads
+        for later, _ in replies:
+            yield timed, later.quads
     finally:
         evidence.end()
 
@@ -127,9 +128,9 @@ def measure(options, source: str, say) -> dict:
     started = time.monotonic()
     trials = series(options.question, source, options.trials, options.load, say)
     try:
-        for number, (report, quads) in enumerate(trials, 1):
+        for number, (timed, quads) in enumerate(trials, 1):
             if tally is None:
-                about = description(options, source, report)
+                about = description(options, source, timed)
                 others, before = earlier_rows(options.json, about)
                 tally, started = Tally(before), time.monotonic()
             tally.add(quads, number)
@@ -147,9 +148,9 @@ def measure(options, source: str, say) -> dict:
     return found
 
 
-def description(options, source: str, report: dict) -> dict:
+def description(options, source: str, timed: Timed) -> dict:
     about = {"question": options.question, "load": options.load, "quads": statistics.QUADS}
-    about |= {key: report[key] for key in ("gpu", "torch", "triton")}
+    about |= {key: getattr(timed, key) for key in ("gpu", "torch", "triton")}
     return about | {"answer": digest(normalise(source))[:16], "python": platform.python_version()}
 
 

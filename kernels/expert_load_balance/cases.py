@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernels import require
+from kernels.expert_load_balance import toy_router
 from kernels.expert_load_balance.cost_placement import Placement, contiguous, greedy, replicate
 from kernels.routing import assignments, expert_loads, hot_loads
 from kernels.tiny_model import kept
@@ -47,6 +48,12 @@ TRACED = {"traced": "none", "traced, balanced": "bias"}
 def traced(way: str) -> np.ndarray:
     """(tokens, 2): token after token of running text, by how the router was balanced."""
     return kept.traces()[way][1].astype(np.int64)
+
+
+@functools.cache
+def learned(way: str) -> toy_router.Trained:
+    """The toy router balanced this way, trained here and now: a second of numpy."""
+    return toy_router.train(way)
 
 
 def _of_trace(skew: str, tokens: int, top_k: int, experts: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from kernels.expert_load_balance.cost_placement import (
     round_robin,
     slots_used,
 )
+from kernels.expert_load_balance.cost_search import optimum, searched
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
@@ -35,8 +36,10 @@ __all__ = [
     "greedy",
     "hot_loads",
     "imbalance",
+    "optimum",
     "replicate",
     "round_robin",
+    "searched",
     "slots_used",
     "sparse_layer_s",
 ]

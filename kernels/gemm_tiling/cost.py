@@ -1,7 +1,7 @@
 """What a tiled GEMM costs: reuse, the tiles a wave of programs touches, what a narrow accumulator loses."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 
 def reuse(bm: float, bn: float) -> float:
@@ -28,19 +28,38 @@ def wave_tiles(first: int, count: int, tiles_m: int, tiles_n: int, group_m: int)
     return [program_tile(pid, tiles_m, tiles_n, group_m) for pid in range(first, last)]
 
 
-def bands_bytes(bands: set[int], block: int, size: int, k: int, elem_bytes: int) -> int:
+def bands_bytes(bands: Collection[int], block: int, size: int, k: int, elem_bytes: int) -> int:
     """Bytes of the rows of A (or columns of B) in these bands; the last band may be cut off."""
     return sum(min(block, size - band * block) for band in bands) * k * elem_bytes
 
 
 def round_to_mantissa(x: float, bits: int) -> float:
     """To the nearest number with `bits` bits after the leading one, ties to even; the exponent is free."""
-    return round(x / spacing(x, bits)) * spacing(x, bits) if x else 0.0
+    if not x:
+        return 0.0
+    gap = spacing(x, bits)
+    return round(x / gap) * gap
 
 
 def spacing(x: float, bits: int) -> float:
     """The gap between neighbouring numbers at x."""
     return 2.0 ** (math.frexp(x)[1] - 1 - bits)
+
+
+def _rounding(bits: int) -> Callable[[float], float]:
+    """round_to_mantissa for a sum that grows slowly: the gap is asked for anew only where it changes."""
+    low = high = gap = 0.0
+
+    def rounded(x: float) -> float:
+        nonlocal low, high, gap
+        if not low <= x < high:
+            if not x:
+                return 0.0
+            gap, high = spacing(x, bits), 2.0 ** math.frexp(x)[1]
+            low = high / 2
+        return round(x / gap) * gap
+
+    return rounded
 
 
 def running_sums(
@@ -51,10 +70,10 @@ def running_sums(
     With promote_every = n, the narrow partial sum is added into a wide one after n terms and starts anew.
     """
     wide = narrow = 0.0
-    sums = []
+    sums, kept, kept_wide = [], _rounding(bits), _rounding(wide_bits)
     for i, term in enumerate(terms, 1):
-        narrow = round_to_mantissa(narrow + term, bits)
-        sums.append(round_to_mantissa(wide + narrow, wide_bits) if promote_every else narrow)
+        narrow = kept(narrow + term)
+        sums.append(kept_wide(wide + narrow) if promote_every else narrow)
         if promote_every and i % promote_every == 0:
             wide, narrow = sums[-1], 0.0
     return sums

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kernels import require
 from kernels.moe_routing.cost_forward import Expert, MoeForward, direct_forward, example, moe_forward
-from kernels.moe_routing.cost_traffic import combine_traffic, grouped_traffic, most_tiles
+from kernels.moe_routing.cost_traffic import Traffic, combine_traffic, grouped_traffic, most_tiles
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "LayerCost",
     "MoeForward",
     "TileUtilization",
+    "Traffic",
     "assignments",
     "capacity_limit",
     "combine_traffic",

@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 from kernels import require
 
@@ -128,8 +130,7 @@ def sm_share_taken(sms_taken: int, sms: int = 132) -> float:
     return sms_taken / sms
 
 
-@dataclass(frozen=True)
-class Bucket:
+class Bucket(NamedTuple):  # there may be a hundred thousand
     ready_s: float  # its gradients are computed
     start_s: float  # the link is free
     end_s: float
@@ -151,12 +152,17 @@ def bucket_timeline(
     count = math.ceil(gradient_bytes / bucket_bytes)
     require.at_most(100_000, "take larger buckets", buckets=count)
     free_s, timeline = 0.0, []
+
+    @cache  # all but the last have one size
+    def took_s(size: float) -> float:
+        return all_reduce(size, devices, link_byte_s, launch_s).total_s
+
     for index in range(count):
         filled = min((index + 1) * bucket_bytes, gradient_bytes)
         size = filled - index * bucket_bytes
         ready_s = backward_s * filled / gradient_bytes
         start_s = max(ready_s, free_s)
-        free_s = start_s + all_reduce(size, devices, link_byte_s, launch_s).total_s
+        free_s = start_s + took_s(size)
         timeline.append(Bucket(ready_s, start_s, free_s))
     return timeline
 

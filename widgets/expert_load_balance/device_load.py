@@ -21,8 +21,8 @@ HOT = slider(
 SKEW = slider("skew", "Skew of the long tail", 1.0, 0.0, 2.0, step=0.1, more=True)
 # (tokens of each expert, time of each device, height)
 PLACES = {
-    True: (Box(60, 40, 536, 82), Box(60, 182, 536, 186), 404),
-    False: (Box(54, 56, 280, 90), Box(58, 216, 178, 200), 456),
+    True: (Box(60, 40, 522, 82), Box(60, 182, 522, 186), 404),
+    False: (Box(54, 56, 280, 90), Box(58, 216, 144, 200), 456),
 }
 PATTERNS = {"hot": "one hot expert", "tail": "a long tail", "even": "even"}
 PLACEMENTS = {"number": "by number", "dealt": "dealt round", "load": "by load"}
@@ -142,7 +142,7 @@ def _devices(r: Result, at: Box) -> list[dict]:
         (
             "even-links",
             min(links_if_even, r.exchange_s - 1e-9),
-            f"its links: {units.seconds(links_if_even)}",
+            f"even links: {units.seconds(links_if_even)}",
             "network",
         ),
     ]
@@ -154,9 +154,7 @@ def _devices(r: Result, at: Box) -> list[dict]:
                 f"{id}-name",
                 at.right + 8,
                 level + 4,
-                words
-                if at.w > 400
-                else words.replace("if even: ", "even ").replace("its links", "links").replace(": ", " "),
+                words if at.w > 400 else words.replace("if even: ", "even ").replace(": ", " "),
                 role,
                 "small",
                 bold=True,

@@ -124,6 +124,11 @@ def run(length, heads, head_dim, group, dtype, machine_name) -> Result:
     )
 
 
+def _shared(r: Result, strip: str) -> str:
+    sharers = r.heads // r.kv_heads
+    return f"V and K: {strip} each" + (f", for {sharers} query heads" if sharers > 1 else "")
+
+
 def _to_scale(r: Result, at: Box) -> list[dict]:
     """One head: the score matrix with Q, K, V and the output at its sides, all lengths to one scale."""
     gap = 3
@@ -153,7 +158,7 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
         *about(
             "square", rect("matrix", x, y, side, side, "waste", f"{r.length} × {r.length} scores, {matrix}")
         ),
-        text("vk-name", middle, at.y - 8, f"V and K: {strip} each", "useful", "small", "middle"),
+        text("vk-name", middle, at.y - 8, _shared(r, strip), "useful", "small", "middle"),
         text("q-name", at.x - 8, high, "Q", "useful", "small", "end"),
         text("o-name", right + 8, high, "output", "useful", "small"),
         text("matrix-name", middle, words, f"{matrix} of scores", anchor="middle", bold=True, on="waste"),
@@ -254,12 +259,12 @@ def _table(r: Result):
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
     return (
         (
-            "tiled = {strips:Q, output, K, V} of {length} · {head_dim:head size}",
+            "tiled = {strips:Q, output, K, V} = 2 · {length} · {head_dim:head size} · ({heads:query} + {group:key heads}) · bytes",
             f"2 · {{length:{r.length}}} · {{head_dim:{r.head_dim}}} · ({{heads:{r.heads}}} + {{group:{r.kv_heads}}}) heads · {r.elem_bytes} B"
             f" = {units.si_bytes(r.tiled_bytes)}",
         ),
         (
-            "naive = tiled + 4 · {square:S²} · {heads}",
+            "naive = tiled + 4 · {square:length²} · {heads:query heads} · bytes",
             f"{units.si_bytes(r.tiled_bytes)} + 4 · {{square:{r.length}²}} · {{heads:{r.heads}}} · {r.elem_bytes} B"
             f" = {units.si_bytes(r.naive_bytes)}",
         ),
@@ -275,7 +280,7 @@ def _takeaway(r: Result) -> str:
             f"{units.times(r.state_ratio)} the bytes even here."
         )
     if r.kv_heads < r.heads:
-        return "Shared key heads shrink the strips of K and V, and leave the square as large as it was."
+        return "Query heads that share K and V read fewer strips, but each head has a square of its own, as large as before."
     return "Never store the square: with twice the length the strips double and the scores quadruple."
 
 
@@ -283,7 +288,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured, (scale_at, curve_at, times_at, height) = measured or {}, PLACES[width == WIDE]
     naive = figure("naive, in and out of HBM", r.naive_bytes, units.si_bytes, "hot")
     tiled = figure("tiled", r.tiled_bytes, units.si_bytes, "useful")
-    ratio = figure("less", r.state_ratio, units.times)
+    ratio = figure("fewer bytes", r.state_ratio, units.times)
     speedup = figure("faster at best", r.speedup, units.times)
     warning = ""
     if r.scores_layer_bytes > r.memory_bytes:

@@ -1,7 +1,9 @@
 """A running sum in few mantissa bits stops growing; promoting it now and then keeps it right."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import accumulate
 
 from kernels.gemm_tiling import cost
@@ -21,6 +23,7 @@ from widgets.scene import (
     line,
     only,
     path,
+    plated,
     table,
     text,
 )
@@ -60,13 +63,27 @@ class Result:
     lost_from: int  # the first term from which on the narrow sum stays as it is; 0 if it grows to the end
 
 
-def run(bits, promote_every, terms, spread) -> Result:
+@lru_cache(maxsize=4)
+def _values(terms: int, spread: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The terms, and their exact sums."""
     values = tuple(1 + spread * (2 * (i * GOLDEN % 1) - 1) for i in range(1, terms + 1))
-    exact = tuple(accumulate(values))
+    return values, tuple(accumulate(values))
+
+
+@lru_cache(maxsize=64)  # other bits leave FP16 and FP32 as they are, another promotion the narrow sum too
+def _summed(terms: int, spread: float, bits: int, every: int) -> tuple[tuple[float, ...], float]:
+    """The running sums, and how far the last is off."""
+    values, exact = _values(terms, spread)
+    sums = tuple(cost.running_sums(values, bits, every))
+    return sums, abs(sums[-1] - exact[-1]) / exact[-1]
+
+
+def run(bits, promote_every, terms, spread) -> Result:
+    values, exact = _values(terms, spread)
 
     def accumulator(name: str, mantissa_bits: int, every: int = 0) -> Accumulator:
-        sums = tuple(cost.running_sums(values, mantissa_bits, every))
-        return Accumulator(name, mantissa_bits, sums, sums[-1], abs(sums[-1] - exact[-1]) / exact[-1])
+        sums, error = _summed(terms, spread, mantissa_bits, every)
+        return Accumulator(name, mantissa_bits, sums, sums[-1], error)
 
     narrow = accumulator(f"{bits} bits", bits)
     last = next(i for i in range(terms, 0, -1) if i == 1 or narrow.sums[i - 1] != narrow.sums[i - 2])
@@ -217,13 +234,14 @@ def _before(r: Result, i: int) -> float:
     return r.narrow.sums[i - 2] if i > 1 else 0.0
 
 
-def _lens(r: Result, i: int, lens: Box) -> list[dict]:
-    """One addition, enlarged: the numbers that exist near the sum, where it should land, where it does."""
-    before, after = _before(r, i), r.narrow.sums[i - 1]
-    target = before + r.terms[i - 1]
-    gap = cost.spacing(max(target, 1.0), r.bits)
+def _near(before: float, gap: float, lens: Box) -> Scale:
     wide = 5 * max(gap, 0.6)
-    x = linear(before - 0.3 * wide, before + 0.7 * wide, lens.x, lens.right)
+    return linear(before - 0.3 * wide, before + 0.7 * wide, lens.x, lens.right)
+
+
+def _ticks(before: float, gap: float, lens: Box) -> list[dict]:
+    """The numbers that exist near the sum; once it stands still, they are the same at every step."""
+    x = _near(before, gap, lens)
     numbers = range(math.ceil(max(0, x.lo) / gap), math.floor(x.hi / gap) + 1)
     every = max(1, math.ceil(len(numbers) / (8 if lens.w > 400 else 4)))
     title = "one addition, enlarged; ticks: the sums that exist"
@@ -243,9 +261,18 @@ def _lens(r: Result, i: int, lens: Box) -> list[dict]:
             if at - text_width(name, "small") / 2 < 0:
                 continue
             marks.append(text(f"lens-name-{k}", at, lens.y + 24, name, "muted", "small", "middle"))
+    return marks
+
+
+def _lens(r: Result, i: int, lens: Box, ticks: Callable) -> list[dict]:
+    """One addition, enlarged: the numbers that exist near the sum, where it should land, where it does."""
+    before, after = _before(r, i), r.narrow.sums[i - 1]
+    target = before + r.terms[i - 1]
+    gap = cost.spacing(max(target, 1.0), r.bits)
+    x = _near(before, gap, lens)
     landed, role = ("stays", "hot") if after == before else ("lands here", "useful")
     high = lens.y - 16
-    return marks + [
+    return ticks(before, gap, lens) + [
         line("add", x(before), high, x(target), high, "now"),
         line("fall", x(target), high, x(target), lens.y, "limit"),
         circle("add-end", x(target), high, 4, "now", f"should land at {units.number(target, 5)}"),
@@ -300,7 +327,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     promoted = figure(f"promoted every {r.promote_every}", r.promoted.final_sum, role="primary")
     rescue = f", and {promoted.text} when promoted every {r.promote_every} terms" if r.promote_every else ""
     plot_at, lens_at, height = PLACES[width == WIDE]
-    plot = _plot(r, plot_at, width == WIDE)
+    plot = plated(_plot(r, plot_at, width == WIDE))
     drawn = {"bits", *(mark["k"] for mark in plot if "k" in mark)}
     if r.wall_sum > r.half_sum:
         wall = (
@@ -331,10 +358,10 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             )
         ),
     }
-    at = _steps(len(r.terms))
+    at, ticks = _steps(len(r.terms)), cache(_ticks)
     return [
         Scene(
-            marks=[_at(r, i, plot_at), *plot, *_cursor(r, i, plot_at), *_lens(r, i, lens_at)],
+            marks=[_at(r, i, plot_at), *plot, *_cursor(r, i, plot_at), *_lens(r, i, lens_at, ticks)],
             caption=_caption(r, i),
             **same,
         )

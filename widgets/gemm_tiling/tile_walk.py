@@ -110,9 +110,12 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     measured = measured or {}
     tile_at, row_at, grouped_at, read_at, ladder_at, height = picture.places(width)
     titles = ("Row by row", f"In groups of {r.group_m}")
-    fixed = picture.tile(r, tile_at) + picture.still("row", row_at, titles[0], r)
-    fixed += picture.still("grouped", grouped_at, titles[1], r) + _one_row(r, width, row_at)
+    fixed = picture.tile(r, tile_at) + picture.still("row", row_at, "C, row by row", r)
+    fixed += picture.still("grouped", grouped_at, f"C, in groups of {r.group_m}", r) + _one_row(
+        r, width, row_at
+    )
     edge, shared, known = picture.group_edge(grouped_at, r), _table(r), _beside(r, measured)
+    read, ladder = picture.read(r, read_at), picture.ladder(r, measured, ladder_at)
     reuse = figure("FLOP per element, one tile", r.reuse_flop_per_element, term="tile")
     scenes = []
     for i, saving in enumerate(r.savings):
@@ -135,8 +138,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 + picture.panel("row", titles[0], row_at, r.row_walk.waves[i], i, r)
                 + picture.panel("grouped", titles[1], grouped_at, r.grouped_walk.waves[i], i, r)
                 + edge
-                + picture.read(r, i, read_at)
-                + picture.ladder(r, i, measured, ladder_at),
+                + read(i)
+                + ladder(i),
                 figures=(reuse, row, grouped, ratio),
                 table=shared,
                 height=height,

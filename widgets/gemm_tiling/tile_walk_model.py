@@ -1,6 +1,7 @@
 """Wave after wave of programs over the tiles of C, and the bands of A and B that each wave reads."""
 
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import accumulate
 
 from kernels.gemm_tiling import cost
@@ -87,34 +88,39 @@ def _walked(first: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[Piece
     return (((0, min(whole, tiles_m), 0, tiles_n), *rest)) if whole else rest
 
 
+@lru_cache(maxsize=64)  # row by row stays as it is while the group's edge is pulled
+def _walk(group: int, m: int, n: int, k: int, bm: int, bn: int, elem: int, sms: int) -> Walk:
+    tiles_m, tiles_n = -(-m // bm), -(-n // bn)
+    tiles = tiles_m * tiles_n
+
+    @cache  # waves of the same rows or columns read the same
+    def read(bands: tuple[int, ...], block: int, size: int) -> int:
+        return cost.bands_bytes(bands, block, size, k, elem)
+
+    def wave(first: int) -> Wave:
+        some = pieces(first, min(first + sms, tiles), tiles_m, tiles_n, group)
+        rows = tuple(sorted({i for top, low, _, _ in some for i in range(top, low)}))
+        columns = tuple(sorted({j for _, _, left, right in some for j in range(left, right)}))
+        bytes_read = read(rows, bm, m) + read(columns, bn, n)
+        area = sum(
+            (min(low * bm, m) - top * bm) * (min(right * bn, n) - left * bn) for top, low, left, right in some
+        )
+        before = _walked(first, tiles_m, tiles_n, group)
+        return Wave(
+            some, before, rows, columns, len(rows), len(columns), bytes_read, 2 * k * area / bytes_read
+        )
+
+    waves = tuple(wave(first) for first in range(0, tiles, sms)[:SHOWN])
+    return Walk(waves, tuple(accumulate(wave.bytes_read for wave in waves)))
+
+
 def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
     asked, elem, target = (bm, bn), ELEM_BYTES[dtype], machine(machine_name)
     ridge = target.ridge(dtype)
     bm, bn, bk = min(bm, m), min(bn, n), min(bk, k)
     tiles_m, tiles_n = -(-m // bm), -(-n // bn)
     tiles = tiles_m * tiles_n
-    starts = range(0, tiles, target.sms)[:SHOWN]
-
-    def high(rows) -> int:
-        return sum(min(bm, m - i * bm) for i in rows)
-
-    def wide(columns) -> int:
-        return sum(min(bn, n - j * bn) for j in columns)
-
-    def wave(first: int, group: int) -> Wave:
-        some = pieces(first, min(first + target.sms, tiles), tiles_m, tiles_n, group)
-        rows = {i for top, low, _, _ in some for i in range(top, low)}
-        columns = {j for _, _, left, right in some for j in range(left, right)}
-        read = cost.bands_bytes(rows, bm, m, k, elem) + cost.bands_bytes(columns, bn, n, k, elem)
-        flops = 2 * k * sum(high(range(t, low)) * wide(range(left, right)) for t, low, left, right in some)
-        before, bands = _walked(first, tiles_m, tiles_n, group), (tuple(sorted(rows)), tuple(sorted(columns)))
-        return Wave(some, before, *bands, len(rows), len(columns), read, flops / read)
-
-    def walk(group: int) -> Walk:
-        waves = tuple(wave(first, group) for first in starts)
-        return Walk(waves, tuple(accumulate(w.bytes_read for w in waves)))
-
-    row, grouped = walk(1), walk(group_m)
+    row, grouped = (_walk(group, m, n, k, bm, bn, elem, target.sms) for group in (1, group_m))
     savings = tuple(a / b for a, b in zip(row.read_so_far, grouped.read_so_far, strict=True))
     reuse = cost.reuse(bm, bn)
     return Result(

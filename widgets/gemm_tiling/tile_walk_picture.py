@@ -1,5 +1,8 @@
 """The walk drawn: one tile to pull at, C twice with its waves, the bytes read so far, arithmetic per byte."""
 
+from collections.abc import Callable
+from functools import cache, lru_cache
+
 from widgets import units
 from widgets.charts import Box, axis_x, limit_up, log
 from widgets.controls import powers_of_two
@@ -70,7 +73,6 @@ def still(id: str, at: Box, title: str, r: Result) -> list[dict]:
         rect(f"{id}-c", box.x, box.y, box.w, box.h, "idle", f"C: {r.tiles_m} × {r.tiles_n} tiles"),
         rect(f"{id}-b", box.x, box.y - 16, box.w, 11, "idle"),
         rect(f"{id}-a", box.x - 16, box.y, 11, box.h, "idle"),
-        text(f"{id}-a-name", box.x - 20, box.y + 12, "A", READ, "small", "end"),
         *_hairlines(id, box, r),
     ]
 
@@ -83,6 +85,7 @@ def _tiles(id: str, box: Box, r: Result, some: tuple[Piece, ...], role: str, tip
     ]
 
 
+@lru_cache(maxsize=256)
 def _runs(bands: tuple[int, ...]) -> list[tuple[int, int]]:
     """(0, 1, 2, 5) -> [(0, 2), (5, 5)]"""
     runs: list[tuple[int, int]] = []
@@ -94,20 +97,24 @@ def _runs(bands: tuple[int, ...]) -> list[tuple[int, int]]:
     return runs
 
 
+def _read(some: int, of: int, matrix: str) -> str:
+    return f"{units.count(some)} of {units.counted(of, 'band')} of {matrix}"
+
+
 def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> list[dict]:
     """One wave on C, and the bands it reads: of A to the left, of B above."""
     box = _box(at, r)
     tip = f"{name}, wave {number + 1}: {{}}"
     marks = [
+        text(f"{id}-b-name", box.x - 16, box.y - 22, _read(wave.b_band_count, r.tiles_n, "B"), READ, "small"),
         text(
-            f"{id}-b-name",
+            f"{id}-a-name",
             box.x - 16,
-            box.y - 22,
-            f"{wave.b_band_count} of {r.tiles_n} {'band' if r.tiles_n == 1 else 'bands'} of B",
+            box.bottom + 16,
+            _read(wave.a_band_count, r.tiles_m, "A"),
             READ,
             "small",
         ),
-        text(f"{id}-a-count", box.x - 20, box.y + 28, units.count(wave.a_band_count), READ, "small", "end"),
     ]
     marks += _tiles(f"{id}-done", box, r, wave.walked, WALKED, tip.format("walked by the waves before"))
     marks += about(
@@ -151,85 +158,89 @@ def group_edge(at: Box, r: Result) -> list[dict]:
     return [*about("group_m", bracket), handle("pull-group", x, y, "primary", drag(GROUP, "y", place))]
 
 
-def read(r: Result, number: int, at: Box) -> list[dict]:
-    """Bytes read so far, as bars that grow from wave to wave."""
+def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
+    """Bytes read so far, as bars that grow from wave to wave; what stays is the same for all waves."""
     most = max(r.row_walk.read_so_far[-1], r.grouped_walk.read_so_far[-1])
-    marks = [text("read-title", at.x, at.y - 12, "Read from HBM so far", bold=True)]
-    rows = (
-        ("row", "row by row", r.row_walk, "hot"),
-        ("grouped", f"groups of {r.group_m}", r.grouped_walk, "primary"),
-    )
-    for i, (id, name, walk, role) in enumerate(rows):
-        y, so_far = at.y + 14 + 42 * i, walk.read_so_far[number]
-        bar = rect(
-            f"read-{id}", at.x, y + 4, at.w * so_far / most, 14, role, f"{name}: {units.si_bytes(so_far)}"
+    title = text("read-title", at.x, at.y - 12, "Read from HBM so far", bold=True)
+    rows = []
+    for i, (id, name, walk, role) in enumerate(
+        (
+            ("row", "row by row", r.row_walk, "hot"),
+            ("grouped", f"groups of {r.group_m}", r.grouped_walk, "primary"),
         )
-        total = walk.read_so_far[-1]
-        whole = rect(
-            f"read-{id}-all",
-            at.x,
-            y + 4,
-            at.w * total / most,
-            14,
-            "idle",
-            f"{name}, after the last wave: {units.si_bytes(total)}",
+    ):
+        y, total = at.y + 14 + 42 * i, walk.read_so_far[-1]
+        wide, tip = at.w * total / most, f"{name}, after the last wave: {units.si_bytes(total)}"
+        whole = rect(f"read-{id}-all", at.x, y + 4, wide, 14, "idle", tip)
+        rows.append(
+            (y, id, name, walk, role, whole, text(f"read-{id}-name", at.x, y - 2, name, role, "small"))
         )
-        marks += [
-            whole,
-            text(f"read-{id}-name", at.x, y - 2, name, role, "small"),
-            text(
-                f"read-{id}-value", at.right, y - 2, units.si_bytes(so_far), role, "small", "end", bold=True
-            ),
-            *about(f"read_{id}", bar),
-        ]
-    return marks
+
+    def after(number: int) -> list[dict]:
+        marks = [title]
+        for y, id, name, walk, role, *still in rows:
+            so_far = walk.read_so_far[number]
+            shown = units.si_bytes(so_far)
+            bar = rect(f"read-{id}", at.x, y + 4, at.w * so_far / most, 14, role, f"{name}: {shown}")
+            value = text(f"read-{id}-value", at.right, y - 2, shown, role, "small", "end", bold=True)
+            marks += [*still, value, *about(f"read_{id}", bar)]
+        return marks
+
+    return after
 
 
-def ladder(r: Result, number: int, measured: dict, at: Box) -> list[dict]:
+def ladder(r: Result, measured: dict, at: Box) -> Callable[[int], list[dict]]:
     """Arithmetic per byte read: one tile alone, then the wave as one big tile, beside what the GPU needs."""
-    row, grouped = (walk.waves[number].flop_per_byte for walk in (r.row_walk, r.grouped_walk))
-    rungs = [
-        ("one tile", r.tile_flop_per_byte, TILE),
-        ("row by row", row, "hot"),
-        ("in groups", grouped, "primary"),
-        *((MEASURED[key], measured[key], "measured") for key in MEASURED if key in measured),
-    ]
+    known = [(MEASURED[key], measured[key], "measured") for key in MEASURED if key in measured]
+    pitch = RUNG if not known else 90 / (3 + len(known))
     x = log(0.5, 5000, at.x + 84, at.right - 34)
     low = at.y + 90
-    marks = axis_x("ladder", x, low, "FLOP per byte read, this wave", top=at.y, ticks=(1, 10, 100, 1000))
+    still = axis_x("ladder", x, low, "FLOP per byte read, this wave", top=at.y, ticks=(1, 10, 100, 1000))
     need = f"{r.machine} needs {units.number(r.ridge_flop_per_byte)}"
-    marks += limit_up(
+    still += limit_up(
         "ridge", Box(x.start, at.y - 20, x.end - x.start, 110), x(r.ridge_flop_per_byte), need, "end"
     )
-    pitch = RUNG if len(rungs) <= 3 else 90 / len(rungs)
-    for i, (name, value, role) in enumerate(rungs):
+
+    @cache  # many waves stand on the same rung
+    def rung(i: int, name: str, value: float, role: str) -> list[dict]:
         y, shown = at.y + 16 + pitch * i, units.number(value)
-        marks += [
+        return [
             text(f"rung{i}-name", x.start - 8, y + 4, name, size="small", anchor="end"),
             line(f"rung{i}-line", x.start, y, x(value), y, role),
             circle(f"rung{i}", x(value), y, 5, role, f"{name}: {shown} FLOP per byte"),
             text(f"rung{i}-value", x(value) + 9, y + 4, shown, role, "small", bold=True, on="ground"),
         ]
-    return marks
+
+    def of(number: int) -> list[dict]:
+        row, grouped = (walk.waves[number].flop_per_byte for walk in (r.row_walk, r.grouped_walk))
+        rungs = [
+            ("one tile", r.tile_flop_per_byte, TILE),
+            ("row by row", row, "hot"),
+            ("in groups", grouped, "primary"),
+            *known,
+        ]
+        return [*still, *(mark for i, one in enumerate(rungs) for mark in rung(i, *one))]
+
+    return of
 
 
 # (where the tile stands, C walked row by row, C in groups, bytes, FLOP per byte, height)
 PLACES = {
     True: (
         Box(16, 66, 96, 96),
-        Box(206, 66, 200, 200),
-        Box(484, 66, 200, 200),
-        Box(0, 302, 300, 90),
-        Box(360, 302, 360, 90),
-        428,
+        Box(206, 66, 195, 195),
+        Box(484, 66, 195, 195),
+        Box(0, 306, 300, 90),
+        Box(360, 306, 360, 90),
+        430,
     ),
     False: (
         Box(16, 62, 84, 84),
-        Box(46, 210, 116, 116),
-        Box(208, 210, 116, 116),
-        Box(0, 370, 330, 90),
-        Box(0, 506, 340, 90),
-        640,
+        Box(46, 220, 116, 116),
+        Box(208, 220, 116, 116),
+        Box(0, 392, 330, 90),
+        Box(0, 520, 340, 90),
+        654,
     ),
 }
 

@@ -1,3 +1,3 @@
 """The simulators of this topic, in the order in which they are met."""
 
-ORDER = ("tile_utilization", "moe_forward")
+ORDER = ("moe_forward", "tile_utilization")

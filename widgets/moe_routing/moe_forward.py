@@ -30,6 +30,7 @@ class Plan(NamedTuple):
     returned: int  # the results, back at their tokens
     weighted: int  # the results, about to be added
     out: int
+    high: float = 0  # of a row, once the numbers of rows are known
 
 
 PLACES = {
@@ -98,27 +99,27 @@ def _high(r: Result, plan: Plan) -> float:
 
 def _token_y(r: Result, token: int, plan: Plan) -> float:
     """The top of a token's row, and of its results."""
-    high = _high(r, plan)
+    high = plan.high
     return plan.top + token * max(high + 22, r.top_k * high + SLOT_GAP)
 
 
 def _out_y(r: Result, token: int, plan: Plan) -> float:
     """The top of a token's output: in the middle of what it is the sum of."""
-    return _token_y(r, token, plan) + (r.top_k - 1) * _high(r, plan) / 2
+    return _token_y(r, token, plan) + (r.top_k - 1) * plan.high / 2
 
 
 def _row_y(r: Result, row: int, plan: Plan) -> float:
     """The top of a permuted row; an expert without tokens leaves one empty line."""
     expert = r.layer.chosen[r.layer.order[row][0]][r.layer.order[row][1]]
     empty = sum(load == 0 for load in r.layer.loads[:expert])
-    return plan.top + (row + empty) * _high(r, plan) + expert * GAP
+    return plan.top + (row + empty) * plan.high + expert * GAP
 
 
 def _word(
-    r: Result, plan: Plan, id: str, x: float, y: float, s: str, role: str, bold: bool = False, on: str = ""
+    plan: Plan, id: str, x: float, y: float, s: str, role: str, bold: bool = False, on: str = ""
 ) -> dict:
     """A text in the middle of the row that begins at y, ending at x."""
-    return text(id, x, y + _high(r, plan) / 2 + 4, s, role, "small", "end", bold=bold, on=on)
+    return text(id, x, y + plan.high / 2 + 4, s, role, "small", "end", bold=bold, on=on)
 
 
 def _band(r: Result, plan: Plan, id: str, values, x: float, y: float, token: int, tip: str) -> list[dict]:
@@ -126,15 +127,15 @@ def _band(r: Result, plan: Plan, id: str, values, x: float, y: float, token: int
     ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
     on, ends = "idle" if ground == "idle" else "", [x + (j + 1) * plan.cell - 3 for j in range(len(values))]
     numbers = [
-        _word(r, plan, f"{id}-{j}", end, y, SHOW(v), ink, on=on)
+        _word(plan, f"{id}-{j}", end, y, SHOW(v), ink, on=on)
         for j, (end, v) in enumerate(zip(ends, values, strict=True))
     ]
-    return [rect(id, x, y, len(values) * plan.cell, _high(r, plan) - 1, ground, tip), *numbers]
+    return [rect(id, x, y, len(values) * plan.cell, plan.high - 1, ground, tip), *numbers]
 
 
 def _name(r: Result, plan: Plan, id: str, x: float, y: float, token: int, words: str) -> dict:
     followed = token == r.follow
-    return _word(r, plan, id, x, y, words, "now" if followed else "muted", bold=followed)
+    return _word(plan, id, x, y, words, "now" if followed else "muted", bold=followed)
 
 
 def _title(plan: Plan, id: str, x: float, words: str) -> dict:
@@ -171,10 +172,10 @@ def _choice(r: Result, plan: Plan, token: int, y: float, step: int) -> list[dict
             weight = SHOW(r.layer.weights[token][r.layer.chosen[token].index(e)])
             solid, role = "now" if token == r.follow else "primary", "inverse"
             tip = f"Token {token} chooses expert {e} with weight {weight}"
-            marks.append(rect(f"pick-{token}-{e}", x, y, plan.cell - 2, _high(r, plan) - 1, solid, tip))
-            below = y + _high(r, plan) + 12
+            marks.append(rect(f"pick-{token}-{e}", x, y, plan.cell - 2, plan.high - 1, solid, tip))
+            below = y + plan.high + 12
             marks.append(text(f"w-{token}-{e}", end, below, weight, solid, "small", "end", bold=True))
-        marks.append(_word(r, plan, f"logit-{token}-{e}", end, y, SHOW(logit), role))
+        marks.append(_word(plan, f"logit-{token}-{e}", end, y, SHOW(logit), role))
     return marks
 
 
@@ -201,7 +202,7 @@ def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
 
 def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
     """What a later step will move, where it still lies: so that it travels there and does not appear."""
-    marks, wide, high = [], 3 * plan.cell, _high(r, plan) - 1
+    marks, wide, high = [], 3 * plan.cell, plan.high - 1
     for row, (token, slot) in enumerate(r.layer.order):
         role, at = "now" if token == r.follow else "idle", (plan.x, _token_y(r, token, plan))
         if step < PERMUTE:
@@ -231,7 +232,7 @@ def _groups(r: Result, plan: Plan) -> list[dict]:
     """Each expert's name at its rows: one problem of the grouped GEMM."""
     marks, y = [], plan.top
     for e, load in enumerate(r.layer.loads):
-        high = max(1, load) * _high(r, plan)
+        high = max(1, load) * plan.high
         marks.append(
             text(
                 f"group-{e}",
@@ -248,14 +249,14 @@ def _groups(r: Result, plan: Plan) -> list[dict]:
         if load:
             marks.append(line(f"group-{e}-line", plan.rows - 28, y, plan.rows - 28, y + high - 1, "primary"))
         else:
-            marks.append(_word(r, plan, f"group-{e}-empty", plan.rows + 58, y, "no token", "muted"))
+            marks.append(_word(plan, f"group-{e}-empty", plan.rows + 58, y, "no token", "muted"))
         y += high + GAP
     return marks
 
 
 def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
     """From each token to its rows, from the rows back to the token's slots, from the slots to their sum."""
-    half, band, into = _high(r, plan) / 2, 3 * plan.cell, plan.rows - 30  # to the bracket of its expert
+    half, band, into = plan.high / 2, 3 * plan.cell, plan.rows - 30  # to the bracket of its expert
     marks = []
     for row, (token, slot) in enumerate(r.layer.order):
         at, own = _row_y(r, row, plan) + half, _token_y(r, token, plan) + half
@@ -277,7 +278,7 @@ def _results(r: Result, plan: Plan, step: int) -> list[dict]:
     x, adding = (plan.weighted, True) if step == COMBINE else (plan.returned, False)
     marks = [_title(plan, "slots-title", x, "result × weight" if adding else "results by token")]
     for token in range(r.token_count):
-        y, high = _token_y(r, token, plan), _high(r, plan)
+        y, high = _token_y(r, token, plan), plan.high
         marks.append(_name(r, plan, f"o-{token}", x - 4, _out_y(r, token, plan), token, f"t{token}"))
         for slot, values in enumerate(r.layer.restored[token]):
             at, weight = y + slot * high, SHOW(r.layer.weights[token][slot])
@@ -286,7 +287,7 @@ def _results(r: Result, plan: Plan, step: int) -> list[dict]:
             if adding:
                 end = x + 3 * plan.cell + 43
                 role = "now" if token == r.follow else "muted"
-                marks.append(_word(r, plan, f"ow-{token}-{slot}", end, at, f"× {weight}", role))
+                marks.append(_word(plan, f"ow-{token}-{slot}", end, at, f"× {weight}", role))
     return marks
 
 
@@ -306,7 +307,7 @@ def _pulled(r: Result, plan: Plan, step: int) -> list[dict]:
 
     def place(token: float) -> float:
         top = _out_y if step >= RETURN and not plan.wide else _token_y
-        return top(r, token, plan) + _high(r, plan) / 2
+        return top(r, token, plan) + plan.high / 2
 
     return [handle("pull-follow", 10, place(r.follow), "now", drag(FOLLOW, "y", place))]
 
@@ -363,6 +364,7 @@ def _takeaway(r: Result) -> str:
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     plan = PLACES[width == WIDE]
+    plan = plan._replace(high=_high(r, plan))
     rows = figure("rows for the experts", r.rows, units.count)
     label = f"{'row' if r.busiest_rows == 1 else 'rows'} of the busiest expert"
     busiest = figure(label, r.busiest_rows, units.count, "hot")

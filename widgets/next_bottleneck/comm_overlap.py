@@ -1,7 +1,10 @@
 """Gradients that leave while the backward pass still runs: what of the communication shows at the end."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
 
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
@@ -167,8 +170,8 @@ def _block(id: str, x: Scale, y: float, start_s: float, time_s: float, name: str
     return marks
 
 
-def _lanes(r: Result, now: float, at: Box) -> list[dict]:
-    """Up to the moment `now`: the pass in turn, the pass that overlaps, and its link, on one clock."""
+def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
+    """At each moment: the pass in turn, the pass that overlaps, and its link up to then, on one clock."""
     wide = at.x > 50
     x = linear(0, max(r.serial_s, r.step_s), at.x, at.right)
     y1, y2, y3 = (at.y, at.y + 54, at.y + 116) if wide else (at.y, at.y + 62, at.y + 128)
@@ -195,14 +198,22 @@ def _lanes(r: Result, now: float, at: Box) -> list[dict]:
     marks += _block("over-f", x, y2, 0, r.forward_s, "forward", "secondary")
     room = x(late) - x(r.forward_s) - 1.5
     marks.append(rect("over-room", x(r.forward_s), y2, room, THICK, "idle", "backward, not yet done"))
-    marks += _block("over-b", x, y2, r.forward_s, min(now, late) - r.forward_s, "backward", "compute")
-    if r.interference_s and now >= late:
-        lent, tip = x(late - r.interference_s), f"longer by {units.seconds(r.interference_s)}: the link's SMs"
-        marks.append(rect("over-lent", lent, y2, max(2, x(late) - lent), THICK, "waste", tip))
-    marks += about("shows", _wait(r, x, late, now, y2))
-    marks += _sent(r, now, x, y2, y3)
-    marks.append(line("now", x(now), y2 - 3, x(now), y3 + THICK + 3, "now"))
-    return marks + _first_bucket(r, x, late, y3 + (46 if wide else 60), at)
+    lent, tip = x(late - r.interference_s), f"longer by {units.seconds(r.interference_s)}: the link's SMs"
+    longer = rect("over-lent", lent, y2, max(2, x(late) - lent), THICK, "waste", tip)
+    first, sent = _first_bucket(r, x, late, y3 + (46 if wide else 60), at), _sent(r, x, y2, y3)
+
+    def until(now: float) -> list[dict]:
+        return [
+            *marks,
+            *_block("over-b", x, y2, r.forward_s, min(now, late) - r.forward_s, "backward", "compute"),
+            *([longer] if r.interference_s and now >= late else []),
+            *about("shows", _wait(r, x, late, now, y2)),
+            *sent(now),
+            line("now", x(now), y2 - 3, x(now), y3 + THICK + 3, "now"),
+            *first,
+        ]
+
+    return until
 
 
 def _wait(r: Result, x: Scale, late: float, now: float, y: float) -> list[dict]:
@@ -240,24 +251,30 @@ def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[d
     ]
 
 
-def _sent(r: Result, now: float, x: Scale, y2: float, y3: float) -> list[dict]:
+def _sent(r: Result, x: Scale, y2: float, y3: float) -> Callable[[float], list[dict]]:
     """Each bucket (or group of them) leaves the pass where it is full, and waits until the link is free."""
-    marks = []
-    for i, one in enumerate(r.sent):
-        start, busy = r.forward_s + one.start_s, one.busy_s
-        if start >= now:
-            break
-        left, done = x(start), min(busy, now - start)
-        wide = x(done) - x(0)
+
+    @cache  # what has been sent stays as it is
+    def bucket(i: int, done: float) -> list[dict]:
+        one = r.sent[i]
+        left, wide = x(r.forward_s + one.start_s), x(done) - x(0)
         tip = f"{units.count(one.buckets)} of {_buckets(r.buckets)}, sent by {units.seconds(one.end_s)} of backward"
         bar = rect(f"sent{i}", left, y3, max(0.6, wide - (0.8 if wide > 2 else 0)), THICK, "network", tip)
-        marks += about("all_reduce", bar)
+        marks = about("all_reduce", bar)
         if i % max(1, len(r.sent) // 12) == 0:
             full = f"full after {units.seconds(one.full_s)} of backward, sent from {units.seconds(one.start_s)} on"
             marks += flowing(
                 line(f"drop{i}", x(r.forward_s + one.full_s), y2 + THICK, left, y3, "network", full)
             )
-    return marks
+        return marks
+
+    def until(now: float) -> list[dict]:
+        began = takewhile(lambda place: r.forward_s + place[1].start_s < now, enumerate(r.sent))
+        return [
+            mark for i, one in began for mark in bucket(i, min(one.busy_s, now - (r.forward_s + one.start_s)))
+        ]
+
+    return until
 
 
 def _journey(r: Result, at: Box) -> list[dict]:
@@ -357,7 +374,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     }
     rest = _journey(r, journey_at)
     times = [r.forward_s + (r.step_s - r.forward_s) * (i + 1) / FRAMES for i in range(FRAMES)]
-    return [Scene(marks=_lanes(r, now, lanes_at) + rest, caption=_caption(r, now), **same) for now in times]
+    lanes = _lanes(r, lanes_at)
+    return [Scene(marks=lanes(now) + rest, caption=_caption(r, now), **same) for now in times]
 
 
 def _caption(r: Result, now: float) -> str:

@@ -181,8 +181,8 @@ def _parts(r: Result, i: int, at: Box) -> list[dict]:
                      text(f"part{row}-name", at.x - 22, y + 11, part, ink, anchor="end", bold=limit),
                      text(f"part{row}-time", end, y + 11, words, ink, bold=limit, on="idle" if end < x(at_first) else "")]  # fmt: skip
         else:
-            names = [rect(f"part{row}-key", at.x, y - 14, 10, 10, ROLES[part]),
-                     text(f"part{row}-name", at.x + 15, y - 4, f"{part}: {words}", ink, "small", bold=limit)]  # fmt: skip
+            names = [rect(f"part{row}-key", at.x, y - 16, 10, 10, ROLES[part]),
+                     text(f"part{row}-name", at.x + 15, y - 6, f"{part}: {words}", ink, "small", bold=limit)]  # fmt: skip
         marks += [
             rect(f"part{row}-first", at.x, y, x(at_first) - at.x, high, "idle", tip),
             *about("limit" if limit else "rest", rect(f"part{row}", at.x, y, max(1.5, x(time_s) - at.x), high, _role(now, part), tip)),
@@ -214,7 +214,7 @@ def _history(r: Result, i: int, at: Box) -> list[dict]:
 
 
 def _row_name(row: int, y: float, at: Box, words: str, now: bool) -> dict:
-    x, low, anchor = (at.x - 10, y + 12, "end") if _wide(at) else (at.x, y - 4, "start")
+    x, low, anchor = (at.x - 10, y + 12, "end") if _wide(at) else (at.x, y - 5, "start")
     size = "body" if _wide(at) else "small"
     return text(f"step{row}-name", x, low, words, "ink" if now else "muted", size, anchor, bold=now)
 
@@ -239,7 +239,7 @@ def _so_far(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
     if not inside:
         end += text_width(units.seconds(step.step_s), bold=now) + 6
         fits = end + text_width(step.limit, "small", True) < _edge(at)
-        place = (end, y + 12, "start") if fits else (_edge(at), y - 4, "end")
+        place = (end, y + 12, "start") if fits else (_edge(at), y - 5, "end")
         marks.append(text(f"step{row}-limit", *place[:2], step.limit, "hot", "small", place[2], bold=True))
     return marks
 

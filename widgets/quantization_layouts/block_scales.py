@@ -65,14 +65,20 @@ class Result:
     rivals: tuple[Rival, ...]
 
 
+def _error(values: tuple[float, ...], packed: cost.Quantized, size: float, chosen: list[int]) -> float:
+    return cost.rms([values[i] - packed.values[i] for i in chosen]) / size
+
+
+def _rival(values: tuple[float, ...], size: float, name: str, share: int) -> Rival:
+    packed = cost.quantize(values, name, share)
+    ordinary = [i for i in range(COUNT) if i != OUTLIER_AT]
+    return Rival(name, packed.group, packed.bits_per_weight, _error(values, packed, size, ordinary))
+
+
 def _kept(values: tuple[float, ...], size: float, name: str, share: int) -> Kept:
     packed = cost.quantize(values, name, share)
     blocks = [range(start, start + packed.group) for start in range(0, COUNT, packed.group)]
     ordinary = [[i for i in block if i != OUTLIER_AT] for block in blocks]
-
-    def error(chosen: list[int]) -> float:
-        left_out = sorted(set(range(COUNT)) - set(chosen))
-        return cost.rms_error(values, packed.values, left_out) / size
 
     levels = [
         tuple(
@@ -89,10 +95,10 @@ def _kept(values: tuple[float, ...], size: float, name: str, share: int) -> Kept
         packed.values,
         tuple(levels),
         packed.bits_per_weight,
-        error(everyone),
+        _error(values, packed, size, everyone),
         sum(packed.values[i] == 0 for i in everyone),
         sum(abs(packed.values[i] - values[i]) > size / 2 for i in everyone),
-        tuple(error(block) for block in ordinary),
+        tuple(_error(values, packed, size, block) for block in ordinary),
     )
 
 
@@ -102,7 +108,6 @@ def run(format_name, group, outlier):
     # a format whose block is part of it cannot share one scale: its elements alone can, so that only the scale differs
     alone = "fp4 e2m1" if cost.BLOCK_FORMATS[format_name].fixed_group else format_name
     one, blocks = _kept(values, size, alone, COUNT), _kept(values, size, format_name, group)
-    rivals = [_kept(values, size, name, group) for name in cost.BLOCK_FORMATS]
     return Result(
         format_name,
         group,
@@ -112,7 +117,7 @@ def run(format_name, group, outlier):
         one,
         blocks,
         one.error_share / blocks.error_share,
-        tuple(Rival(k.format, k.group, k.bits_per_weight, k.error_share) for k in rivals),
+        tuple(_rival(values, size, name, group) for name in cost.BLOCK_FORMATS),
     )
 
 

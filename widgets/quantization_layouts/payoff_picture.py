@@ -150,7 +150,8 @@ def kernel_families(r: Result, pl: Places) -> list[dict]:
     named = cost.FORMATS.get(NAMED.get(r.bits, ""))
     words = f"{r.bits} bits: kernels of their own, with a codebook, as in k-bit deployment"
     if named:
-        words = f"{named.name} runs fast with {', '.join(named.kernels)}: {named.note}"
+        sizes = f"weights {named.bits:g} bits, activations {named.activation_bits}"
+        words = f"{named.name} ({sizes}) runs fast with {', '.join(named.kernels)}: {named.note}"
     lines = [words] if pl.wide else wrap(words, 330)
     return [
         text(f"kernels{i}", 0, pl.bars.bottom + 20 + 15 * i, line, "muted", "small")

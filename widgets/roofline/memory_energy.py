@@ -131,8 +131,8 @@ def _way(r: Result, at: Box) -> list[dict]:
     short = {"registers": "registers", "shared memory": "shared memory" if wide else "shared"}
     ratio = f"one of HBM = {units.count(r.hbm_over_near)} of {short[r.near]}"
     marks = [
-        text("way-title", 0, 14, "One access: as far as its time (log), its area is its energy" if wide
-             else "One access: far in time, area = energy", bold=True),
+        text("way-title", 0, 14, "One access: its distance is its time (log scale), its area is its energy" if wide
+             else "Distance: time (log); area: energy", bold=True),
         text("ratio", at.x - 24 if wide else 0, at.y + 92 if wide else 34, ratio, "hot", bold=True),
         rect("core", at.x - 24, at.y - 20, 20, 40, "primary", "where the arithmetic is done"),
         text("core-name", at.x - 26, at.y + (44 if wide else 60), "core", "primary", "small", bold=True),
@@ -158,23 +158,15 @@ def _way(r: Result, at: Box) -> list[dict]:
             marks.append(dot)
         down, ink = at.y + (80 if far else 30), role if chosen else "muted"
         beside = 0 if wide or v.energy_j else 5
-        for part, (word, words) in enumerate(
-            (("name", short.get(v.name, v.name)), ("value", energy), ("wait", units.seconds(v.latency_s)))
-        ):
-            bold, ink = chosen and word != "wait", ink if word != "wait" else "muted"
-            if wide or word != "wait":
-                marks.append(
-                    text(
-                        f"level{i}-{word}",
-                        place + beside,
-                        down + 15 * part,
-                        words,
-                        ink,
-                        "small",
-                        "middle",
-                        bold,
-                    )
-                )
+        said = [("name", short.get(v.name, v.name), ink, chosen), ("value", energy, ink, chosen)]
+        if wide:
+            said.append(("wait", units.seconds(v.latency_s), "muted", False))
+        if chosen:
+            share = units.percent(1 - r.moved_share if far else r.moved_share, 0)
+            said.append(("share", f"{share} of accesses" if wide else share, ink, True))
+        for part, (word, words, tone, bold) in enumerate(said):
+            low = down + 15 * part
+            marks.append(text(f"level{i}-{word}", place + beside, low, words, tone, "small", "middle", bold))
     return marks + _magnified(r, at, x, short)
 
 
@@ -211,9 +203,10 @@ def _magnified(r: Result, at: Box, x: Scale, short: dict) -> list[dict]:
                            (frame.x, frame.bottom), (frame.x, frame.y)], "muted"),
         text("magnified-title", frame.x + 6, frame.y + 15, words, "ink", "small", bold=True),
         *about("hbm", rect("magnified-hbm", wall, frame.y, frame.right - wall, frame.h, "hot", size)),
-        text("magnified-hbm-name", wall - 5, middle + 4 if wide else frame.y + 15,
-             "HBM's edge" if wide else "HBM", "hot", "small", "end", True),
     ]  # fmt: skip
+    for i, said in enumerate(("HBM: just", "its edge") if wide else ("HBM",)):
+        low = middle + 15 * i if wide else frame.y + 15
+        marks.append(text(f"magnified-hbm-name{i}", wall - 5, low, said, "hot", "small", "end", True))
     for i, v in enumerate(one for one in r.rungs if one.name in short):
         radius, near, place = CLOSER * _radius(r, v), v.name == r.near, x(v.latency_s)
         role = "useful" if near else "idle"

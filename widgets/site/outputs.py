@@ -40,7 +40,12 @@ def outputs(lesson: Lesson) -> tuple[list[str], str]:
         paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         own = {"PYTHONPATH": paths, "TILE_RECORDS": str(Path(folder) / "records"), "IPYTHONDIR": folder}
         client = NotebookClient(
-            book, timeout=CELL_SECONDS, kernel_name="python3", resources=place, allow_errors=True
+            book,
+            timeout=CELL_SECONDS,
+            kernel_name="python3",
+            resources=place,
+            allow_errors=True,
+            coalesce_streams=True,  # a kernel sends a slow cell's lines in several messages
         )
         try:
             client.execute(env={**os.environ, **own}, stderr=subprocess.DEVNULL)

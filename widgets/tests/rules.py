@@ -97,20 +97,36 @@ def _meets(piece: tuple, box: tuple) -> bool:
     return (end - start) * math.hypot(x2 - x1, y2 - y1) > SLACK
 
 
+def _drawn_through(scene: Scene) -> list[tuple]:
+    """Every straight piece that may strike words: the place of its mark among all, its outline, itself."""
+    return [
+        (k, min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2), (x1, y1, x2, y2))
+        for k, mark in enumerate(scene.marks)
+        if mark["role"] != "grid"
+        for x1, y1, x2, y2 in _segments(mark)
+    ]
+
+
 def struck(scene: Scene) -> list[str]:
     """Texts with a line through them: a line passes behind a plate (on="ground", or a fill under the words), or beside."""
-    found = []
-    for i, one in enumerate(scene.marks):
-        if one["t"] != "text" or not one["s"]:
-            continue
-        box = extent(one)
-        for k, other in enumerate(scene.marks):
-            if other["role"] == "grid" or not any(_meets(piece, box) for piece in _segments(other)):
-                continue
+    found, pieces = [], _drawn_through(scene)
+    for i, one in _worded(scene):
+        box = left, top, right, low = extent(one)
+        near = [
+            (k, piece)
+            for k, x1, y1, x2, y2, piece in pieces
+            if x1 <= right and x2 >= left and y1 <= low and y2 >= top
+        ]
+        for k in dict.fromkeys(k for k, piece in near if _meets(piece, box)):
             between = scene.marks[k + 1 : i] if k < i else ()
             if not any(mark["t"] == "rect" and _holds(extent(mark), box) for mark in between):
-                found.append(f"{other['id']} through {one['id']} {one['s']!r}")
+                found.append(f"{scene.marks[k]['id']} through {one['id']} {one['s']!r}")
     return found
+
+
+def _worded(scene: Scene) -> list[tuple[int, dict]]:
+    """Texts that say something, each with its place among all marks."""
+    return [(i, mark) for i, mark in enumerate(scene.marks) if mark["t"] == "text" and mark["s"]]
 
 
 def _holds(outer: tuple, box: tuple) -> bool:
@@ -125,19 +141,24 @@ def _holds(outer: tuple, box: tuple) -> bool:
 def hidden(scene: Scene) -> list[str]:
     """Texts under a fill or a dot that is drawn after them."""
     found = []
-    for i, one in enumerate(scene.marks):
-        if one["t"] != "text" or not one["s"]:
-            continue
+    filled = [
+        (k, *extent(mark), mark)
+        for k, mark in enumerate(scene.marks)
+        if mark["t"] in ("circle", "rect", "grid")
+    ]
+    for i, one in _worded(scene):
         left, top, right, low = extent(one)
-        for other in scene.marks[i + 1 :]:
+        near = [
+            (min(right, c) - max(left, a), min(low, d) - max(top, b), other)
+            for k, a, b, c, d, other in filled
+            if k > i and a < right and c > left and b < low and d > top
+        ]
+        for wide, high, other in near:
             if other["t"] == "circle":
                 x, y = min(max(other["x"], left), right), min(max(other["y"], top), low)
                 over = math.hypot(x - other["x"], y - other["y"]) < other["r"] - SLACK
-            elif other["t"] in ("rect", "grid"):
-                a, b, c, d = extent(other)
-                over = min(right, c) - max(left, a) > SLACK and min(low, d) - max(top, b) > SLACK
             else:
-                continue
+                over = wide > SLACK and high > SLACK
             found += [f"{other['id']} over {one['id']} {one['s']!r}"] * over
     return found
 

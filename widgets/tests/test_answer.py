@@ -93,12 +93,26 @@ def rebuilt(changes: list[dict]) -> list[dict]:
         marks = {id: mark for id, mark in marks.items() if id not in change["gone"]}
         for mark in change["marks"]:
             marks[mark["id"]] = {**marks.get(mark["id"], {}), **mark}
+        if "into" in change:
+            ids = list(marks)
+            came = [ids.pop() for _ in change["into"]][::-1]
+            for place, id in zip(change["into"], came, strict=True):
+                ids.insert(place, id)
+            marks = {id: marks[id] for id in ids}
         if "order" in change:
             marks = {id: marks[id] for id in change["order"]}
-        before = {**before, **{k: v for k, v in change.items() if k not in ("gone", "order", "marks")}}
+        ways = ("gone", "into", "order", "marks")
+        before = {**before, **{k: v for k, v in change.items() if k not in ways}}
         clean = [{k: v for k, v in mark.items() if v is not None} for mark in marks.values()]
         out.append({**before, "marks": clean})
     return out
+
+
+def test_a_mark_that_comes_between_others_names_its_place_and_no_other_mark():
+    first = [{"id": id, "t": "rect", "x": 0} for id in "abc"]
+    came = {"id": "d", "t": "rect", "x": 1}
+    second = deltas([{"marks": first}, {"marks": [first[0], came, *first[1:]]}])[1]
+    assert second == {"marks": [came], "gone": [], "into": [1]}
 
 
 @given(st.lists(FRAME, min_size=1, max_size=5))

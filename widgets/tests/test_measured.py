@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from grader.questions.model import COUNTS
 from widgets import measured
 from widgets.tests import rules
 
@@ -96,10 +97,16 @@ def test_counted_bytes_stand_under_the_roof_with_every_budget():
 def test_what_is_no_budget_of_bytes_with_an_upper_end_is_not_drawn():
     programs = {"what": "programs", "count": "programs", "least": 132, "spent": 256}
     flops = {"what": "FLOP in tl.dot", "count": "dot", "spent": 2**29, "most": 2**30}
+    wide = {"what": "FLOP in tl.dot of 32 bits", "count": "wide dot", "spent": 0, "most": 0.0}
+    whole = {"what": "operations on whole numbers", "count": "integers", "spent": 2**23, "most": 2**24}
     open_end = {"what": "read of B", "count": "dedup", "least": 2**17, "spent": 2**20}
-    rows = [*COUNTED["budgets"], programs, flops, open_end]
+    rows = [*COUNTED["budgets"], programs, flops, wide, whole, open_end]
     plot = measured.beside_bound(record({**COUNTED, "budgets": rows}))
     assert drawn_well(plot, COUNTED) == [] and len(plot.scene.table.rows) == 2
+
+
+def test_what_counts_as_bytes_is_what_the_grader_says_is_bytes():
+    assert set(measured.BYTES) == {name for name, words in COUNTS.items() if words.startswith("bytes")}
 
 
 def test_a_kernel_without_matrix_products_has_budgets_and_no_roof():

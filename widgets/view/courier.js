@@ -28,6 +28,13 @@ function courier(adapter, view, waiting) {
   };
 }
 
+// The marks that came, which stand last, each to its place.
+function placed(marks, into) {
+  const came = marks.splice(marks.length - into.length);
+  into.forEach((place, i) => marks.splice(place, 0, came[i]));
+  return new Map(marks);
+}
+
 // Steps arrive as differences: the first whole, then what each changes.
 function expand(frames) {
   let before = { marks: new Map() };
@@ -35,6 +42,7 @@ function expand(frames) {
     let marks = new Map(before.marks);
     for (const id of frame.gone) marks.delete(id);
     for (const mark of frame.marks) marks.set(mark.id, { ...marks.get(mark.id), ...mark });
+    if (frame.into) marks = placed([...marks], frame.into);
     if (frame.order) marks = new Map(frame.order.map(id => [id, marks.get(id)]));
     return (before = { ...before, ...frame, marks });
   });

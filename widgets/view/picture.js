@@ -102,6 +102,8 @@ function picture(uid, defs, name) {
     stage.style.setProperty('--tbt-shape', frame.w / frame.h);
     marks = frame.marks;
     const moves = [];
+    // first of all, else every mark behind one that is gone would be taken out and put back
+    for (const [id, node] of pool) if (!marks.has(id)) { node.remove(); pool.delete(id); glide.drop(id); }
     let place = layer.firstChild;
     for (const mark of marks.values()) {
       let node = pool.get(mark.id);
@@ -118,7 +120,6 @@ function picture(uid, defs, name) {
       else layer.insertBefore(node, place);
       patch(node, mark, ms, moves);
     }
-    for (const [id, node] of pool) if (!marks.has(id)) { node.remove(); pool.delete(id); glide.drop(id); }
     glide.start(moves, ms);
     held.told(marks);
     side = ['', ''];
@@ -130,6 +131,7 @@ function picture(uid, defs, name) {
 
   function patch(node, mark, ms, moves) {
     const was = glide.at(mark.id);
+    if (was === mark && mark.t !== 'handle') return;  // steps share what stays; a knob may be in the hand
     if (was && ms && !stillness.matches) { if (!same(was, mark)) moves.push([node, was, mark]); }
     else glide.set(node, mark);
     put(node, { class: [mark.role, mark.size, mark.t === 'handle' && 'handle', mark.b && 'bold', mark.closed && 'closed',

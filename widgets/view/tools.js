@@ -22,7 +22,9 @@ const button = (label, onclick, more = {}) => make('button', { type: 'button', o
 
 // What has not changed is not touched: the browser then has nothing to lay out or to paint.
 function say(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  if (node.textContent === text) return;
+  if (node.childNodes.length === 1 && node.firstChild.nodeType === Node.TEXT_NODE) node.firstChild.data = text;
+  else node.textContent = text;
 }
 
 function put(node, attributes) {

@@ -9,8 +9,10 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import triton
@@ -18,16 +20,18 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import make_backend
 from triton.runtime import cache
 
+from grader.bench.protocol import BuildRequest, Built, Kernel
 from grader.compiler.inside import stages
 
-CPU_S = 60
+CPU_S = 60  # of processor time for one kernel
+ALL_CPU_S = 400  # and for all of a request
 MEMORY_BYTES = 8 << 30
 
 
-def build(kernel: dict, capability: int, folder: Path) -> None:
+def build(kernel: Kernel, capability: int, folder: Path) -> None:
     path = folder / "kernel.ttir"
-    path.write_text(stages.compiled_up_to(kernel["ir"], capability, kernel["settings"], "ttir")[0]["ttir"])
-    built = triton.compile(str(path), target=GPUTarget("cuda", capability, 32), options=kernel["settings"])
+    path.write_text(stages.compiled_up_to(kernel.ir, capability, kernel.settings, "ttir")[0]["ttir"])
+    built = triton.compile(str(path), target=GPUTarget("cuda", capability, 32), options=kernel.settings)
     with contextlib.suppress(Exception):  # only saves time: what is missing is made at the first launch
         launcher(built)
 
@@ -40,7 +44,7 @@ def launcher(built) -> None:
         driver.CudaLauncher(built.src, built.metadata)
 
 
-def child(kernel: dict, capability: int, folder: Path) -> None:
+def child(kernel: Kernel, capability: int, folder: Path) -> None:
     """Never returns; what went wrong lies in the folder."""
     code = 1
     try:
@@ -61,7 +65,9 @@ def how(status: int, folder: Path) -> str:
         return ""
     if (folder / "error").exists():
         return (folder / "error").read_text()
-    return f"the compiler took longer than {CPU_S} s" if code == -24 else f"the compiler ended with {code}"
+    if code == -signal.SIGXCPU:
+        return f"the compiler took longer than {CPU_S} s of processor time"
+    return f"the compiler ended with {code}"
 
 
 def warm(capability: int) -> None:
@@ -74,23 +80,36 @@ def warm(capability: int) -> None:
 def main() -> int:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    request = json.loads(sys.stdin.buffer.read())
-    warm(request["capability"])
-    waiting, running = list(enumerate(request["kernels"])), {}
+    request = BuildRequest.of(json.loads(sys.stdin.buffer.read()))
+    warm(request.capability)
+    for built in each(request):
+        print(json.dumps(vars(built)), file=out, flush=True)
+    return 0
+
+
+def each(request: BuildRequest) -> Iterator[Built]:
+    """The kernels as they end. Processor time decides what takes too long, so that a busy machine fails nobody."""
+    waiting, running, spent = list(enumerate(request.kernels)), {}, 0.0
     with tempfile.TemporaryDirectory() as place:
         while waiting or running:
-            while waiting and len(running) < request["jobs"]:
+            while waiting and len(running) < request.jobs and spent <= ALL_CPU_S:
                 number, kernel = waiting.pop(0)
                 folder = Path(place) / str(number)
                 folder.mkdir()
                 pid = os.fork()
                 if pid == 0:
-                    child(kernel, request["capability"], folder)
+                    child(kernel, request.capability, folder)
                 running[pid] = number, folder
-            pid, status = os.wait()
+            if not running:
+                yield Built(
+                    waiting.pop(0)[0],
+                    f"all kernels together took longer than {ALL_CPU_S} s of processor time",
+                )
+                continue
+            pid, status, used = os.wait4(-1, 0)
             number, folder = running.pop(pid)
-            print(json.dumps({"number": number, "failed": how(status, folder)}), file=out, flush=True)
-    return 0
+            spent += used.ru_utime + used.ru_stime
+            yield Built(number, how(status, folder))
 
 
 if __name__ == "__main__":

@@ -8,46 +8,45 @@ import torch
 import triton
 
 from grader.bench.inside.buffers import InputSet
+from grader.bench.protocol import RunRequest
 from grader.compiler.inside import stages
 
 MOST_BYTES = 1 << 33
 MOST_SETS = 64
 
 
-def load_kernels(request: dict, folder: Path) -> list:
+def load_kernels(request: RunRequest, folder: Path) -> list:
     """IR text -> kernels, from the cache that the builder filled. No Python of the answer ever comes here."""
     kernels = []
     major, minor = torch.cuda.get_device_capability()
-    for i, step in enumerate(request["steps"]):
-        path = folder / f"step{i}.ttir"
-        options = {"num_warps": step["num_warps"], "num_stages": step["num_stages"]}
-        path.write_text(stages.compiled_up_to(step["ir"], 10 * major + minor, options, "ttir")[0]["ttir"])
+    for i, kernel in enumerate(step.kernel for step in request.steps):
+        path, options = folder / f"step{i}.ttir", kernel.settings
+        path.write_text(stages.compiled_up_to(kernel.ir, 10 * major + minor, options, "ttir")[0]["ttir"])
         kernels.append(triton.compile(str(path), options=options))
     return kernels
 
 
-def launcher(request: dict, kernels: list):
+def launcher(request: RunRequest, kernels: list):
     """launch(input set): every step of the plan, with arguments bound by name."""
-    values = request["scalars"]
-    refill = bool(request["scratch"])
+    numbers, refill = request.numbers, bool(request.scratch)
 
     def launch(inputs: InputSet) -> None:
         if refill:
             inputs.fill_scratch()
-        for step, kernel in zip(request["steps"], kernels, strict=True):
+        for step, kernel in zip(request.steps, kernels, strict=True):
             arguments = [
-                inputs.views[n.removesuffix("_ptr")] if n.endswith("_ptr") and n not in values else values[n]
-                for n in step["arguments"]
+                numbers[name] if name in numbers else inputs.views[name.removesuffix("_ptr")]
+                for name in step.arguments
             ]
-            kernel[tuple(step["grid"])](*arguments)
+            kernel[step.grid](*arguments)
 
     return launch
 
 
-def input_sets(request: dict, contents: dict) -> list[InputSet]:
-    """As many copies as it takes to push each other out of the L2 three times over."""
-    first = InputSet(request["tensors"], request["scratch"], contents)
-    if not request.get("bar"):
+def input_sets(request: RunRequest, contents: dict, rotating: bool) -> list[InputSet]:
+    """One; or, rotating, as many copies as it takes to push each other out of the L2 three times over."""
+    first = InputSet(request.tensors, request.scratch, contents)
+    if not rotating:
         return [first]
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
     wanted = min(
@@ -56,21 +55,21 @@ def input_sets(request: dict, contents: dict) -> list[InputSet]:
         max(2, MOST_BYTES // max(first.nbytes, 1)),
     )
     there = {name: first.guarded[name].bytes for name in contents}
-    return [first] + [InputSet(request["tensors"], request["scratch"], there) for _ in range(wanted - 1)]
+    return [first] + [InputSet(request.tensors, request.scratch, there) for _ in range(wanted - 1)]
 
 
-def outputs(request: dict, inputs: InputSet) -> dict:
+def outputs(request: RunRequest, inputs: InputSet) -> dict:
     found = {}
-    for t in request["tensors"]:
+    for t in request.tensors:
         if t["role"] != "in":
             found[t["name"]] = inputs.guarded[t["name"]].bytes.cpu().numpy()
     return found
 
 
-def untouched(request: dict, inputs: InputSet, contents: dict) -> list[str]:
+def untouched(request: RunRequest, inputs: InputSet, contents: dict) -> list[str]:
     """Names of inputs that changed and of tensors whose red zones were written."""
     bad = []
-    for t in request["tensors"]:
+    for t in request.tensors:
         guarded = inputs.guarded[t["name"]]
         if not guarded.intact():
             bad.append(f"memory beside {t['name']}")
@@ -79,10 +78,10 @@ def untouched(request: dict, inputs: InputSet, contents: dict) -> list[str]:
     return bad
 
 
-def repeats(request, launch, inputs: InputSet, first: dict, times: int) -> bool:
+def repeats(request: RunRequest, launch, inputs: InputSet, first: dict, times: int) -> bool:
     """Whether the same inputs give the same bits again."""
     for _ in range(times):
-        for t in request["tensors"]:
+        for t in request.tensors:
             if t["role"] == "out":
                 inputs.guarded[t["name"]].poison()
         launch(inputs)
@@ -93,10 +92,10 @@ def repeats(request, launch, inputs: InputSet, first: dict, times: int) -> bool:
     return True
 
 
-def same_everywhere(request, launch, sets: list[InputSet], arrays: dict) -> bool:
+def same_everywhere(request: RunRequest, launch, sets: list[InputSet], arrays: dict) -> bool:
     """What the timed launches write must be what the judged one wrote, on every rotating set."""
     for inputs in sets:
-        for t in request["tensors"]:
+        for t in request.tensors:
             if t["role"] == "out":
                 inputs.guarded[t["name"]].poison()
         launch(inputs)

@@ -7,13 +7,16 @@ import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import triton
 
+from grader.bench import protocol
 from grader.bench.inside import timing
+from grader.bench.inside.buffers import InputSet
 from grader.bench.inside.launching import (
     input_sets,
     launcher,
@@ -23,36 +26,67 @@ from grader.bench.inside.launching import (
     same_everywhere,
     untouched,
 )
+from grader.bench.protocol import CompareRequest, Failed, Ran, RunRequest, Timed, TimeRequest, Trial
 from grader.box.serve import frames
 from grader.compiler.inside import stages
 
 OF_THE_ANSWER = (stages.Refused, torch.cuda.OutOfMemoryError, triton.runtime.errors.OutOfResources)
 
 
-def serve(request: dict, contents: dict) -> Iterator[tuple[dict, dict]]:
-    """What one launch wrote, and its times where a bar is named; then further trials one by one."""
+@dataclass
+class Launched:
+    """One launch of a request's kernels that was run and looked at."""
+
+    launch: Callable
+    sets: list[InputSet]
+    arrays: dict
+    ran: Ran
+
+
+def launched(request: RunRequest, contents: dict, rotating: bool) -> Launched:
     with tempfile.TemporaryDirectory() as folder:
         launch = launcher(request, load_kernels(request, Path(folder)))
-    sets = input_sets(request, contents)
+    sets = input_sets(request, contents, rotating)
     launch(sets[0])
     torch.cuda.synchronize()
-    arrays = outputs(request, sets[0])
-    report = {**this_gpu(), "changed": untouched(request, sets[0], contents)}
-    if request.get("repeat"):
-        report["repeats"] = repeats(request, launch, sets[0], arrays, request["repeat"])
-    if not request.get("bar"):
-        yield report, arrays
-        return
-    # "self" is the answer once more, which shows what the clock itself is worth
-    bar = launch if request["bar"] == "self" else named_bar(request["bars"], request["bar"])
-    trials = request.get("trials", 0)
-    with timing.neighbour(request.get("load")):
-        graphs, count = timing.graphs_for(launch, bar, sets)
-        report |= {"quads": timing.paired(graphs, count, request["quads"]), "sets": len(sets)}
-        report["differing"] = not same_everywhere(request, launch, sets, arrays)
-        yield {**report, "more": trials}, arrays
-        for left in reversed(range(trials)):
-            yield {"quads": timing.paired(graphs, count, request["quads"]), "more": left}, {}
+    arrays, changed = outputs(request, sets[0]), untouched(request, sets[0], contents)
+    same = repeats(request, launch, sets[0], arrays, request.repeat) if request.repeat else None
+    return Launched(launch, sets, arrays, Ran(**this_gpu(), changed=changed, repeats=same))
+
+
+def run(request: RunRequest, contents: dict) -> Iterator[tuple[Ran, dict]]:
+    one = launched(request, contents, rotating=False)
+    yield one.ran, one.arrays
+
+
+def timed(request: TimeRequest, contents: dict) -> Iterator[tuple[Timed, dict]]:
+    one = launched(request, contents, rotating=True)
+    yield beside(one, named_bar(request.bars, request.bar), request)[0], one.arrays
+
+
+def compared(request: CompareRequest, contents: dict) -> Iterator[tuple[Timed | Trial, dict]]:
+    """Each trial is said as it ends."""
+    one = launched(request, contents, rotating=True)
+    with timing.neighbour(request.load):
+        first, again = beside(one, one.launch, request)
+        yield first, one.arrays
+        for _ in range(request.trials - 1):
+            yield Trial(again()), {}
+
+
+def beside(one: Launched, bar: Callable, request: TimeRequest | CompareRequest) -> tuple[Timed, Callable]:
+    """The launch timed beside the bar, and what times both once more."""
+    graphs, count = timing.graphs_for(one.launch, bar, one.sets)
+
+    def again():
+        return timing.paired(graphs, count, request.quads)
+
+    quads = again()
+    differing = not same_everywhere(request, one.launch, one.sets, one.arrays)
+    return Timed(**vars(one.ran), quads=quads, sets=len(one.sets), differing=differing), again
+
+
+OPERATIONS = {RunRequest: run, TimeRequest: timed, CompareRequest: compared}
 
 
 def named_bar(module: str, name: str):
@@ -72,20 +106,26 @@ def this_gpu() -> dict:
 
 
 def answers(block: bytes) -> Iterator[bytes]:
-    request, arrays = frames.unpack(block)
+    header, arrays = frames.unpack(block)
+    request = protocol.request_of(header)
     contents = {name: a.tobytes() for name, a in arrays.items()}
+
+    def packed(reply, found):
+        return frames.pack({**protocol.reply_header(reply), "nonce": header["nonce"]}, found)
+
     try:
-        for report, found in serve(request, contents):
-            yield frames.pack({**report, "nonce": request["nonce"]}, found)
+        for reply, found in OPERATIONS[type(request)](request, contents):
+            yield packed(reply, found)
     except OF_THE_ANSWER as error:
-        failed = {"failed": f"{type(error).__name__}: {error}"[:1500], "nonce": request["nonce"]}
-        yield frames.pack(failed, {})
+        yield packed(Failed(f"{type(error).__name__}: {error}"[:1500]), {})
 
 
 def main() -> int:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints goes to stderr
     triton.set_allocator(lambda size, align, stream: torch.empty(size, device="cuda", dtype=torch.int8))
+    out.write(protocol.READY)
+    out.flush()
     while (block := frames.read_block(sys.stdin.buffer.read)) is not None:
         for answered in answers(block):
             frames.write_block(out, answered)

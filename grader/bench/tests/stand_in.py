@@ -1,7 +1,6 @@
 """The bench's program on a machine without a GPU: its memory, events and graphs are stand-ins, all else is its own.
 
-Whatever IR it is given, its kernel computes c = a @ b of the first three arguments; with num_stages 8 it also writes
-beside its output.
+Whatever IR it is given, its kernel computes c = a @ b of the first three arguments; what else it does its num_stages say.
 """
 
 import time
@@ -12,7 +11,7 @@ import triton
 
 from grader.bench.inside import launching, main, timing
 
-BESIDE = 8
+BESIDE, TOO_LARGE, ASLEEP, ENDLESS = 8, 7, 6, 5
 REAL = {"full": torch.full, "empty": torch.empty}
 
 
@@ -28,6 +27,12 @@ class Kernel:
         return self.launch
 
     def launch(self, a, b, c, *numbers):
+        if self.stages == TOO_LARGE:
+            raise triton.runtime.errors.OutOfResources(1 << 20, 1 << 16, "shared memory")
+        if self.stages == ASLEEP:
+            time.sleep(60)
+        while self.stages == ENDLESS:
+            pass
         c.copy_((a.float() @ b.float()).to(c.dtype))
         if self.stages == BESIDE:
             last = sum((n - 1) * s for n, s in zip(c.shape, c.stride(), strict=True))
@@ -46,6 +51,8 @@ class Graph:
     def __init__(self, call, sets, count):
         self.replay = lambda: [call(sets[i % len(sets)]) for i in range(count)]
 
+
+BARS = {"product": lambda views: torch.matmul(views["a"], views["b"])}
 
 torch.full, torch.empty = on_cpu(REAL["full"]), on_cpu(REAL["empty"])
 torch.cuda.synchronize = lambda: None

@@ -7,7 +7,7 @@ from grader.compiler import host as compiler
 from grader.jail import host as jail
 from grader.machine import host as machine
 
-WORKERS = (jail.LOWER, jail.NUMPY, machine.MACHINE, compiler.REPORT)
+WORKERS = (jail.LOWER, jail.NUMPY, jail.RANKS, machine.MACHINE, compiler.REPORT)
 
 
 @pytest.mark.parametrize("worker", WORKERS, ids=lambda worker: worker.module)

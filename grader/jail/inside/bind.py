@@ -59,14 +59,14 @@ def make_plan(module, entry: str, case: dict) -> plans.Plan:
         name for name, value in vars(module).items() if type(value).__name__ in ("Autotuner", "Heuristics")
     }
     try:
-        plan = plans.read(value, set(kernels_of(module)), tuned, case.get("packs"))
+        plan = plans.read(value, set(kernels_of(module)), tuned, case["packs"])
     except plans.BadPlan as bad:
         raise AnswerError("launch", str(bad), kind="BadPlan") from None
     _names_of_its_own("scratch", plan.scratch.keys(), {t["name"] for t in case["tensors"]})
     _names_of_its_own(
         "packed arrays", plan.packed, plan.scratch.keys() | {t["name"] for t in case["tensors"]}
     )
-    exchange(plan, case.get("instead", {}))
+    exchange(plan, case["instead"])
     return plan
 
 

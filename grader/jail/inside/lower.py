@@ -1,4 +1,4 @@
-"""Worker "lower": an answer's cell becomes, for each case, a plan and the Triton IR of each distinct kernel, as text.
+"""Worker "lower", of two named operations: an answer's cell becomes, for each case, a plan and the Triton IR of each distinct kernel, as text.
 
 No tensor comes here and nothing is run: whatever this process says of itself is read as a stranger's word. A cell whose
 question lets it prepare weights is asked for that in another process, once its texts are fixed (prepared.py).
@@ -53,10 +53,15 @@ def prepare() -> None:
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """{"cases": [{"plan", "kernels": [{"text": number, "arguments"}], "printed"} or {"error"}], "texts": [text]}"""
+    operations = {"lower": lowered, "pack": prepared}
+    if task.get("operation") not in operations:
+        raise ValueError(f"operation must be one of {', '.join(operations)}, got {task.get('operation')!r}")
     module = load(task["source"], {"triton": triton, "tl": tl, "np": np})
-    if task.get("operation") == "pack":
-        return prepared(module, task, arrays)
+    return operations[task["operation"]](module, task, arrays)
+
+
+def lowered(module, task: dict, arrays: dict) -> tuple[dict, dict]:
+    """{"cases": [{"plan", "kernels": [{"text": number, "arguments"}], "printed"} or {"error"}], "texts": [text]}"""
     known, rows = {}, []
     for case in task["cases"]:
         printed = sys.stdout

@@ -142,7 +142,15 @@ def test_the_jail_is_told_no_value():
     finally:
         host.warm.programs = programs
     ((task, arrays, _),) = sent
-    assert arrays == {} and set(task) == {"source", "entry", "cases", "target"}
+    assert arrays == {} and set(task) == {"operation", "source", "entry", "cases", "target"}
     for case in task["cases"]:
-        assert set(case) == {"sizes", "scalars", "sm_count", "tensors"}
+        assert set(case) == {"sizes", "scalars", "sm_count", "tensors", "packs", "instead"}
+        assert case["packs"] is None and case["instead"] == {}
         assert all(set(t) == {"name", "dtype", "shape", "strides", "axes", "role"} for t in case["tensors"])
+
+
+@pytest.mark.parametrize("operation", [None, "print"])
+def test_an_operation_that_is_not_named_is_refused(operation):
+    task = {"operation": operation, "source": RIGHT, "entry": "launch", "cases": [], "target": 90}
+    outcome = host.warm.programs(host.LOWER).ask(task, {}, host.LOWER_LIMITS)
+    assert "operation must be one of lower, pack" in outcome.error["message"]

@@ -1,6 +1,7 @@
 """A jail that lies: whatever a reply holds, it is plain data of known kinds or it is refused."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,12 +10,8 @@ from grader.box.serve.frames import DTYPES
 from grader.box.warm import Outcome
 from grader.jail import protocol
 
-CASE = {
-    "sizes": {"M": 4},
-    "scalars": {"eps": ["fp32", 0.5]},
-    "sm_count": 16,
-    "tensors": [{"name": "x", "dtype": "fp16", "shape": [4], "strides": [1], "axes": "m", "role": "in"}],
-}
+X = {"name": "x", "dtype": "fp16", "shape": [4], "strides": [1], "axes": "m", "role": "in"}
+CASE = protocol.ToldCase(sizes={"M": 4}, scalars={"eps": ("fp32", 0.5)}, sm_count=16, tensors=(X,))
 STEP = {"kernel": "k", "grid": [2, 1, 1], "constexprs": {"BLOCK": 16}, "num_warps": 4, "num_stages": 3}
 SCRATCH = {"part": {"shape": [4, 2], "dtype": "fp32", "fill": "-inf"}}
 ROW = {
@@ -162,7 +159,7 @@ def test_two_replies_become_one_with_each_text_once():
     assert whole.plans[2]["message"] == "stopped" and whole.printed == ("hello", "hello", "")
 
 
-PACKS = {"entry": "pack", "most_arrays": 2, "most_bytes": 64}
+PACKS = protocol.Packs("pack", most_arrays=2, most_bytes=64)
 PACKED = {"words": {"shape": [4, 2], "dtype": "i32"}, "more": {"shape": [8], "dtype": "u8"}}
 OWN_STEP = {"text": 0, "arguments": ["words_ptr", "stride_words1", "x_ptr"]}
 OWN_ROW = {"plan": {"scratch": {}, "packed": PACKED, "steps": [STEP]}, "kernels": [OWN_STEP], "printed": ""}
@@ -170,8 +167,8 @@ OWN_ROW = {"plan": {"scratch": {}, "packed": PACKED, "steps": [STEP]}, "kernels"
 
 def of_own(packed=PACKED, packs=PACKS):
     row = {**OWN_ROW, "plan": {**OWN_ROW["plan"], "packed": packed}}
-    case = {**CASE, **({"packs": packs} if packs else {})}
-    return protocol.lowered({"cases": [row], "texts": ["module {}"]}, [case], DTYPES).plans[0]
+    reply, case = {"cases": [row], "texts": ["module {}"]}, replace(CASE, packs=packs)
+    return protocol.lowered(reply, [case], DTYPES).plans[0]
 
 
 def test_packed_arrays_are_arguments_of_known_names():

@@ -1,18 +1,31 @@
 """Kernels judged from end to end: what passes, what each broken one is told, and what no cell can reach."""
 
+from dataclasses import replace
+
 import pytest
 
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED
 from grader.proofs.right import cells, right
+from grader.questions import Case
 
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
+SEED = 2026  # the same hidden cases every time: a red test is a change
 RIGHT, ROWS = right(GEMM), right(NORM)
 
 
 def judge(source, question=GEMM, **more):
-    return referee.grade_one(source, questions.find(question), eager=False, **more)
+    question = questions.find(question) if isinstance(question, str) else question
+    return referee.grade_one(source, question, **{"seed": SEED, "eager": False, **more})
+
+
+def few(*parts: str, compiled: dict | None = None):
+    """The GEMM with some of its parts and hidden cases; its large case, which is compiled, in smaller sizes or left out."""
+    whole = questions.find(GEMM)
+    kept = tuple(part for part in whole.parts if part.name in parts)
+    large = replace(whole.compile_case, sizes=compiled) if compiled else None
+    return replace(whole, parts=kept, hidden=lambda rng: whole.hidden(rng)[:3], compile_case=large)
 
 
 def changed(*pairs, source=RIGHT):
@@ -86,14 +99,13 @@ def test_inline_assembly_is_refused_with_its_line():
     assert "inline_asm" in RIGHT.replace("tl.store(c_ptr", ASSEMBLY, 1).splitlines()[got.line - 1]
 
 
+OFFSETS = "offs = tl.arange(0, BLOCK)"
 HONEST = {
-    "assume": ("offs = tl.arange(0, BLOCK)", "tl.assume(N > 0)\n    offs = tl.arange(0, BLOCK)"),
-    "device_print": (
-        "offs = tl.arange(0, BLOCK)",
-        "offs = tl.arange(0, BLOCK)\n    tl.device_print('offs', offs)",
+    "promises that are true, and a barrier": (
+        OFFSETS,
+        "offs = tl.multiple_of(tl.arange(0, BLOCK), 1)\n    tl.assume(N > 0)\n    tl.debug_barrier()",
     ),
-    "debug_barrier": ("offs = tl.arange(0, BLOCK)", "offs = tl.arange(0, BLOCK)\n    tl.debug_barrier()"),
-    "a true multiple_of": ("offs = tl.arange(0, BLOCK)", "offs = tl.multiple_of(tl.arange(0, BLOCK), 1)"),
+    "device_print": (OFFSETS, OFFSETS + "\n    tl.device_print('offs', offs)"),
 }
 
 
@@ -105,7 +117,7 @@ def test_honest_words_of_triton_cost_nothing(name):
 
 
 FALSE = {
-    "a false assume": ("offs = tl.arange(0, BLOCK)", "tl.assume(N > 100000)\n    offs = tl.arange(0, BLOCK)"),
+    "a false assume": (OFFSETS, f"tl.assume(N > 100000)\n    {OFFSETS}"),
     "a false multiple_of": ("row * stride_xm", "tl.multiple_of(row * stride_xm + 1, 16) - 1"),
 }
 
@@ -133,12 +145,17 @@ def test_sums_whose_order_is_open_are_said_without_a_gpu():
     assert verdict.verdict == FAIL and "atomic additions of floats" in str(verdict)
 
 
+COUNTED = ("values", "traffic", "grouping", "speed")
+
+
 def test_no_grouping_costs_its_part_and_no_other():
-    assert lost(judge(changed(('"GROUP_M": GROUP_M', '"GROUP_M": 1')))) == ["grouping"]
+    got = judge(changed(('"GROUP_M": GROUP_M', '"GROUP_M": 1')), few(*COUNTED))
+    assert lost(got) == ["grouping"] and len(got.parts) == len(COUNTED)
 
 
 def test_an_impossible_tile_fails_without_a_gpu():
-    got = judge(changed(("GROUP_M = 64, 128, 32, 8", "GROUP_M = 512, 512, 64, 8")))
+    tile = ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 512, 512, 64, 8")
+    got = judge(changed(tile), few("values", "compiled", compiled={"M": 512, "N": 512, "K": 256}))
     assert got.verdict == FAIL and "2048 registers a thread" in str(got)
 
 
@@ -185,6 +202,53 @@ def test_a_kernel_that_is_thrifty_at_the_metered_size_alone_is_seen():
     assert lost(got) == ["traffic"] and "at the size that is compiled" in str(got), str(got)
 
 
+COUNTED = (  # programs that count themselves: all of them run, since one might wait for another
+    ("c_ptr, M, N, K", "c_ptr, seen_ptr, M, N, K"),
+    ("    pid = tl.program_id(0)\n", "    pid = tl.program_id(0)\n    tl.atomic_add(seen_ptr, 1)\n"),
+    ('return {"steps"', 'return {"scratch": {"seen": ((1,), "i32", 0)}, "steps"'),
+)
+AFTER = (
+    (
+        "def launch(p):\n",
+        "@triton.jit\ndef after(seen_ptr):\n    tl.store(seen_ptr, 1)\n\n\ndef launch(p):\n",
+    ),
+    ('return {"steps"', 'plan = {"scratch": {"seen": ((1,), "i32", 0)}, "steps"'),
+    (
+        "GROUP_M}}]}",
+        'GROUP_M}}]}\n    plan["steps"] += [{"kernel": after, "grid": (1,)}] * (p.K > 100)\n    return plan',
+    ),
+)
+NEARBY = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.K < 100 else 1')
+
+
+@pytest.mark.parametrize(
+    "edits, words",
+    [
+        ([NEARBY], "at least 8.913 MB, more than the model allows"),
+        ([NEARBY, *COUNTED], "at least 8.913 MB, more than the model allows"),
+        ([*COUNTED], ""),
+        ([*AFTER], "2 launches, allowed 1"),
+    ],
+    ids=["alone", "among programs that count", "grouped, and counting", "in two launches"],
+)
+def test_programs_that_are_grouped_near_the_metered_size_alone_are_seen(edits, words):
+    """What the waves of the compiled case read follows from where its programs store."""
+    question = questions.find(GEMM)
+    parts = tuple(part for part in question.parts if part.name in ("values", "grouping"))
+    compiled = Case({"M": 2048, "N": 2048, "K": 128}, "bf16", sm_count=132)
+    metered = lambda rng: replace(question.metered(rng), sm_count=32)  # noqa: E731
+    few = replace(
+        question,
+        parts=parts,
+        compile_case=compiled,
+        metered=metered,
+        public=question.public[:1],
+        hidden=lambda rng: [],
+    )
+    got = referee.grade_one(changed(*edits), few, eager=False)
+    assert (lost(got) == ["grouping"] and words in str(got)) if words else got.verdict == PASS, str(got)
+
+
 IDLE = (
     ('"grid": (grid,)', '"grid": (64 * grid,)'),
     (
@@ -195,14 +259,14 @@ IDLE = (
 
 
 def test_idle_programs_buy_no_budget():
-    assert lost(judge(changed(*IDLE, ('"GROUP_M": GROUP_M', '"GROUP_M": 1')))) == ["grouping"]
+    got = judge(changed(*IDLE, ('"GROUP_M": GROUP_M', '"GROUP_M": 1')), few(*COUNTED))
+    assert lost(got) == ["grouping"]
 
 
 def test_a_dead_dot_is_no_tensor_core():
     dead = "if K < 0:\n            acc = tl.dot(a, b, acc)\n        acc += tl.sum(a[:, :, None].to(tl.float32) * b[None, :, :].to(tl.float32), 1)"
-    got = judge(
-        changed(("acc = tl.dot(a, b, acc)", dead), ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 16, 8"))
-    )
+    tile = ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 16, 8")
+    got = judge(changed(("acc = tl.dot(a, b, acc)", dead), tile), few("values", "speed"))
     assert got.verdict == FAIL and "speed" in lost(got), str(got)
 
 

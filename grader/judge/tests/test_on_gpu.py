@@ -8,6 +8,7 @@ import pytest
 from grader import questions
 from grader.bench import gpu, host
 from grader.bench.host import Bench, Broken, Builder
+from grader.bench.protocol import Kernel, Ran, Timed, TimeRequest
 from grader.box.warm import JailTrouble
 from grader.judge import referee, statistics
 from grader.judge.on_gpu import OnGpu
@@ -16,7 +17,9 @@ from grader.proofs.right import right
 from grader.questions import samples
 
 CAPABILITY, SMS = 90, 132
-QUICK = {"gpu": "a stand-in", "torch": "2", "triton": "3", "changed": [], "repeats": True}
+SEED = 2026  # the same cases every time: a red test is a change
+RAN = Ran(gpu="a stand-in", sms=SMS, torch="2", triton="3", changed=[], repeats=True)
+TIMED = Timed(**vars(RAN), quads=[[1.0, 1.0, 1.0, 1.0]] * statistics.QUADS, sets=2, differing=False)
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
 
 
@@ -25,20 +28,19 @@ def bench(monkeypatch):
     """A bench that answers with the reference's own result; `said` keeps the requests, `reply` changes answers."""
 
     class StandIn:
-        said, reply = [], staticmethod(lambda number, report, found: (report, found))
+        said, reply = [], staticmethod(lambda number, had, found: (had, found))
 
-    def ask(self, purpose, placed, **more):
-        header, arrays = self.request(purpose, placed, **more)
-        StandIn.said.append((header, arrays))
+    def ask(self, kind, purpose, placed, **more):
+        request, arrays = self.request(kind, purpose, placed, **more)
+        StandIn.said.append((request, arrays))
         case, number = self.evidence.cases[purpose], self.launched().index(purpose)
-        inputs = self.timed_inputs()[0] if "bar" in more else self.evidence.runs[purpose].inputs
+        inputs = self.timed_inputs()[0] if kind is TimeRequest else self.evidence.runs[purpose].inputs
         want = self.evidence.question.reference(inputs, case)
         found = {}
         for one in (p for p in placed if p.spec.role != "in"):
             one.view()[...] = want[one.spec.name]
             found[one.spec.name] = one.storage.reshape(-1).view(np.uint8)
-        report = {**QUICK, "quads": [[1.0, 1.0, 1.0, 1.0]] * statistics.QUADS}
-        return StandIn.reply(number, report, found)
+        return StandIn.reply(number, TIMED if kind is TimeRequest else RAN, found)
 
     monkeypatch.setattr(gpu, "first_gpu", lambda: (CAPABILITY, SMS))
     monkeypatch.setattr(gpu, "name", lambda: "a stand-in")
@@ -59,7 +61,7 @@ def small():
 
 
 def judge(question, source=None, **more):
-    return referee.grade_one(source or right(question.id), question, mode="gpu", **more)
+    return referee.grade_one(source or right(question.id), question, **{"mode": "gpu", "seed": SEED, **more})
 
 
 def test_a_right_kernel_is_judged_on_the_gpu_and_timed(bench, small):
@@ -67,8 +69,8 @@ def test_a_right_kernel_is_judged_on_the_gpu_and_timed(bench, small):
     verdict = judge(small, say=steps.append)
     assert (verdict.verdict, verdict.points) == (PASS, 8), str(verdict)
     assert verdict.parts[0].evidence == "run here on the CPU and on a stand-in"
-    header, arrays = bench.said[-1]
-    assert header["bar"] == "matmul" and set(arrays) == {"a", "b"}
+    request, arrays = bench.said[-1]
+    assert request.bar == "matmul" and set(arrays) == {"a", "b"}
     counts = [step for step in steps if step.startswith("compiling") and "…" in step]
     most = counts[-1].rsplit("/", 1)[1]
     assert counts[-1] == f"compiling {most} kernels for sm_90 … {most}/{most}"
@@ -81,10 +83,10 @@ def test_another_result_on_the_gpu_costs_the_values(bench, small, case):
     public = len(small.public)
     wrong_at = 0 if case == "public" else public
 
-    def reply(number, report, found):
+    def reply(number, had, found):
         if number == wrong_at:
             found = {name: np.zeros_like(data) for name, data in found.items()}
-        return report, found
+        return had, found
 
     bench.reply = staticmethod(reply)
     verdict = judge(small)
@@ -95,22 +97,22 @@ def test_another_result_on_the_gpu_costs_the_values(bench, small, case):
 
 
 @pytest.mark.parametrize(
-    ("report", "words"),
+    ("did", "words"),
     [
         ({"changed": ["memory beside c"]}, "memory beside c was written"),
         ({"repeats": False}, "two programs race"),
     ],
 )
-def test_what_a_launch_did_beside_its_outputs_is_said(bench, small, report, words):
-    bench.reply = staticmethod(lambda number, had, found: ({**had, **report}, found))
+def test_what_a_launch_did_beside_its_outputs_is_said(bench, small, did, words):
+    bench.reply = staticmethod(lambda number, had, found: (replace(had, **did), found))
     assert words in judge(small).parts[0].came
 
 
 def test_a_kernel_that_does_not_run_there_fails_and_a_broken_bench_is_inconclusive(bench, small):
-    def broken(number, report, found):
+    def broken(number, had, found):
         raise Broken("does not run on this GPU: out of resource: shared memory")
 
-    def broke_off(number, report, found):
+    def broke_off(number, had, found):
         raise JailTrouble("the bench broke off")
 
     bench.reply = staticmethod(broken)
@@ -121,10 +123,10 @@ def test_a_kernel_that_does_not_run_there_fails_and_a_broken_bench_is_inconclusi
 
 
 def test_a_wrong_timed_result_fails_the_speed_part_alone(bench, small):
-    def reply(number, report, found):
-        if "bar" in bench.said[-1][0]:
+    def reply(number, had, found):
+        if isinstance(had, Timed):
             found = {name: np.zeros_like(data) for name, data in found.items()}
-        return report, found
+        return had, found
 
     bench.reply = staticmethod(reply)
     states = {p.name: p.state for p in judge(small).parts}
@@ -160,8 +162,8 @@ IR = """module {
 def test_the_builder_names_each_kernel_that_it_cannot_build(monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     texts = [IR, IR.replace("tt.store %a, %0", "tt.store %b, %0"), IR.replace("tt.store", "tt.stare")]
-    steps, settings = [], {"num_warps": 4, "num_stages": 1}
-    failed = Builder().build([{"ir": t, "settings": settings} for t in texts], CAPABILITY, steps.append)
+    steps, kernels = [], [Kernel(text, num_warps=4, num_stages=1) for text in texts]
+    failed = Builder().build(kernels, CAPABILITY, steps.append)
     assert sorted(failed) == [1, 2]
     assert list(tmp_path.rglob("*.cubin")), "the bench finds it in Triton's cache"
     assert steps[0].endswith("0/3") and steps[-1].endswith("3/3")
@@ -170,7 +172,7 @@ def test_the_builder_names_each_kernel_that_it_cannot_build(monkeypatch, tmp_pat
 def test_a_builder_that_is_late_by_the_clock_alone_fails_nobody(monkeypatch):
     monkeypatch.setattr(host, "BUILD_S", 0.02)
     with pytest.raises(JailTrouble, match="^the builder was still compiling after 0.02 s"):
-        Builder().build([{"ir": IR, "settings": {"num_warps": 4, "num_stages": 1}}], CAPABILITY, print)
+        Builder().build([Kernel(IR, num_warps=4, num_stages=1)], CAPABILITY, print)
 
 
 @pytest.mark.parametrize("question", [GEMM, NORM, "flash_attention.forward"])

@@ -13,6 +13,7 @@ GEMM, SCALED, NORM = (
     "roofline.layernorm_gelu",
 )
 DECODE = "flash_attention.split_decode"
+SEED = 2026  # the same hidden cases every time: a red test is a change
 SETTINGS, MINUS, OUTER, DOUBLED = (
     f"roofline.{name}" for name in ("tile_settings", "subtracted", "outer_difference", "doubled")
 )
@@ -69,7 +70,7 @@ IN_LAUNCH = {
 
 
 def look(question: str, source: str) -> str:
-    verdict = referee.grade_one(source, questions.find(question), eager=False)
+    verdict = referee.grade_one(source, questions.find(question), seed=SEED, eager=False)
     assert verdict.verdict == FAIL and verdict.points == 0, str(verdict)
     return verdict.parts[0].look
 

@@ -44,9 +44,7 @@ def test_weights_are_drawn_once_texts_are_fixed_and_all_else_once_they_are_packe
             self.programs = programs
 
         def ask(self, task, arrays, limits):
-            order.append(
-                task.get("operation") or ("lower" if "cases" in task and "target" in task else "machine")
-            )
+            order.append(task["operation"])
             asked.append((task, arrays))
             return self.programs.ask(task, arrays, limits)
 

@@ -10,11 +10,12 @@ from grader.jail import host
 from grader.judge import record, referee
 from grader.judge.record import FAIL, PASS, REFUSED
 
+SEED = 2026  # the same hidden cases every time: a red test is a change
 REUSE = "def reuse(bm, bn):\n    return {}\n"
 
 
 def judge(question, source, **more):
-    return referee.grade_one(source, questions.find(question), **more)
+    return referee.grade_one(source, questions.find(question), **{"seed": SEED, **more})
 
 
 def part(verdict, name="values"):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from grader.bench import calibration
+from grader.bench.protocol import Timed
 from grader.judge import parts, speed
 from grader.judge.record import PartResult
 from grader.judge.statistics import Ratio
@@ -14,14 +15,24 @@ QUESTION = find("gemm_tiling.tiled_gemm")
 FLOPS, BYTES = 2 * 4096**3, 3 * 2 * 4096**2
 
 
-def report(seconds: float, bar: float, name: str = "NVIDIA H200") -> dict:
-    return {"quads": [[seconds, seconds, bar, bar]] * 40, "gpu": name, "torch": "2", "triton": "3"}
+def timed_reply(seconds: float, bar: float) -> Timed:
+    return Timed(
+        gpu="NVIDIA H200",
+        sms=132,
+        torch="2",
+        triton="3",
+        changed=[],
+        repeats=True,
+        quads=[[seconds, seconds, bar, bar]] * 40,
+        sets=2,
+        differing=False,
+    )
 
 
 def test_faster_than_the_datasheet_is_flagged_with_the_arithmetic():
-    found = speed.measurement(report(50e-6, 176e-6), Ratio(0.28, 0.28, 0.28, 40, 0), QUESTION.speed)
+    found = speed.measurement(timed_reply(50e-6, 176e-6), Ratio(0.28, 0.28, 0.28, 40, 0), QUESTION.speed)
     assert "50.0 us is below the 139.0 us that H200's datasheet allows" in found["beats_physics"]
-    assert not speed.measurement(report(170e-6, 176e-6), Ratio(0.97, 0.97, 0.97, 40, 0), QUESTION.speed)[
+    assert not speed.measurement(timed_reply(170e-6, 176e-6), Ratio(0.97, 0.97, 0.97, 40, 0), QUESTION.speed)[
         "beats_physics"
     ]
 
@@ -53,7 +64,8 @@ class Side:
         return {}, {}
 
     def ask(self, *_, **__):
-        return report(200e-6, 100e-6) | {"next": self.left.pop(0)}, {}
+        self.now = self.left.pop(0)
+        return timed_reply(200e-6, 100e-6), {}
 
     def stop(self):
         self.stopped += 1
@@ -61,9 +73,7 @@ class Side:
 
 def timed(monkeypatch, ratios: list) -> tuple[PartResult, Side]:
     side, said = Side(ratios), []
-    monkeypatch.setattr(
-        speed, "misbehaves", lambda report, question: side.__dict__.update(now=report["next"])
-    )
+    monkeypatch.setattr(speed, "misbehaves", lambda reply, question: "")
     monkeypatch.setattr(speed, "sampled", lambda *_: "")
     monkeypatch.setattr(speed, "outputs", lambda *_: {})
     monkeypatch.setattr(speed.statistics, "ratio", lambda quads: side.now)

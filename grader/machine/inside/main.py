@@ -20,6 +20,7 @@ from .tree import BadIR, Module
 from .verify import verify
 from .words_of_types import spelled
 from .write import write
+from .written_by_waves import indices_by_wave
 
 UNWRITTEN = 0xFF  # NaN in every float type, -1 in every integer type
 
@@ -128,7 +129,7 @@ def run_task(task: dict, modules: list[Module], tensors: list[Storage]) -> Repor
         Launching(modules[s["text"]], tuple(s["grid"]), [tuple(pair) for pair in s["arguments"]])
         for s in task["steps"]
     ]
-    return run_steps(
+    report = run_steps(
         steps,
         tensors,
         wave=task["sm_count"],
@@ -140,6 +141,10 @@ def run_task(task: dict, modules: list[Module], tensors: list[Storage]) -> Repor
         poison=task.get("poison", 0),
         poisoned_lines=tuple(task.get("poisoned_lines", ())),
     )
+    if task.get("waves_of") and not report.error:
+        outputs = [tensor for tensor in tensors if tensor.role in ("out", "inout")]
+        report.written_by_waves = {t.name: indices_by_wave(t, task["waves_of"]) for t in outputs}
+    return report
 
 
 def tensors_of(task: dict, arrays: dict) -> list[Storage]:

@@ -52,6 +52,7 @@ class Memory:
         if lanes.tensor.written is not None:
             lanes.tensor.written[lanes.element] = True
         if self.places_alone:
+            lanes.tensor.writer[lanes.element] = lanes.per_element(run.frame.programs)
             return
         self.traffic.count(run.frame, lanes, "store")
         self.order.write(run, lanes, lanes.tensor.view(new.dtype), new, line)

@@ -26,6 +26,9 @@ class Report:
     unwritten: dict[str, dict] = field(
         default_factory=dict
     )  # output -> how many elements, and the first's index
+    written_by_waves: dict[str, list[int]] = field(
+        default_factory=dict
+    )  # where it was asked: output -> by axis, the indices that each wave wrote, summed
     read_unwritten: list[dict] = field(default_factory=list)
     masked_lines: list[int] = field(default_factory=list)  # of loads that had masked lanes and no `other`
     ids_read: list[list[int]] = field(

@@ -7,6 +7,7 @@ import triton.language as tl
 
 from grader.machine.inside.module_size import every_op
 from grader.machine.inside.stores_alone import stores_alone
+from grader.machine.inside.written_by_waves import indices_by_wave
 
 from .machine_for_tests import Launching, Limits, Storage, lowered, run
 
@@ -112,3 +113,38 @@ def test_nothing_is_loaded_or_computed_for_the_values(kernel):
 
 def test_what_decides_where_is_kept():
     assert "tt.load" in names(by_data) and "math.sqrt" not in names(by_data)
+
+
+@triton.jit
+def by_columns(x, o, n, B: tl.constexpr):
+    """Tiles of B x B of a square of 4 B, the programs down its columns; every third program has nothing to do."""
+    number = tl.program_id(0) - tl.program_id(0) // 3
+    rows = number % 4 * B + tl.arange(0, B)
+    columns = number // 4 * B + tl.arange(0, B)
+    if tl.program_id(0) % 3 < 2:
+        tl.store(
+            o + rows[:, None] * n + columns[None, :],
+            tl.sum(tl.load(x + columns)) + tl.zeros((B, B), tl.float32),
+        )
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_waves_write_is_told_by_axis(alone):
+    side, tile = 64, 16
+    given = {"x": X[:side], "o": np.zeros((side, side), np.float32)}
+    module, arguments = lowered(by_columns, given, {"B": tile}, {"n": side})
+    output = Storage("o", 1, given["o"].copy(), "out", (side, side))
+    step = Launching(stores_alone(module) if alone else module, (24, 1, 1), arguments)
+    report = run(
+        [step],
+        [Storage("x", 0, X[:side].copy(), "in"), output],
+        wave=5,
+        counting="places" if alone else "full",
+    )
+    assert report.error is None and not report.unwritten
+    assert indices_by_wave(output, 4) == [4 * side, 4 * tile], (
+        "four working programs a wave: a column of tiles each"
+    )
+    assert indices_by_wave(output, 8) == [2 * side, 2 * 2 * tile]
+    assert indices_by_wave(output, 16) == [side, side]
+    assert indices_by_wave(Storage("o", 1, given["o"].copy(), "out", (side, side)), 4) == [0, 0]

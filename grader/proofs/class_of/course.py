@@ -38,10 +38,12 @@ class Course:
     def make(self) -> "Course":
         for folder in (self.root, self.tmp, self.neighbour):
             folder.mkdir(parents=True)
-        no_caches = shutil.ignore_patterns("__pycache__", ".*")
+        ours = shutil.ignore_patterns(
+            ".*"
+        )  # compiled modules come along: no command writes any, and all read them
         for name in PARTS:
             here, there = CHECKOUT / name, self.root / name
-            shutil.copytree(here, there, ignore=no_caches) if here.is_dir() else shutil.copy(here, there)
+            shutil.copytree(here, there, ignore=ours) if here.is_dir() else shutil.copy(here, there)
         (self.neighbour / "thesis.txt").write_text("A year's work.\n")
         for lab in self.labs:
             self._begin(lab)

@@ -4,6 +4,7 @@ It stands here to show that each exploit is alive: what passes here must not pas
     python -m grader.proofs.tests.naive QUESTION ANSWER.py     (in an empty folder; run twice, the second run counts)
 """
 
+import functools
 import json
 import sys
 import time
@@ -44,6 +45,10 @@ if __name__ == "__main__":
     asked, answer = questions.find(sys.argv[1]), open(sys.argv[2]).read()
     if asked.kind == "kernel":
         from grader.proofs.tests.naive_kernel import kernel_passes as passes
+    elif asked.kind == "ranks":
+        from grader.proofs.tests.naive_ranks import ranks_pass
+
+        passes = functools.partial(ranks_pass, same=same)
     else:
         passes = numpy_passes
     verdict = "PASS" if passes(asked, answer) else "FAIL"

@@ -7,7 +7,11 @@ from grader import questions
 from grader.proofs import necessity
 from grader.questions import Mistake
 
-SEEDS = {"numpy": (40, 1), "kernel": (1, 6)}  # checks drawn here, and which share of the ways: one in so many
+SEEDS = {
+    "numpy": (40, 1),
+    "ranks": (40, 1),
+    "kernel": (1, 6),
+}  # checks drawn here, and which share of the ways: one in so many
 
 
 @pytest.mark.parametrize("question", [q.id for q in questions.load().values() if q.mistakes])

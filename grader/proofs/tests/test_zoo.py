@@ -62,6 +62,13 @@ def test_a_wrong_numpy_answer_is_told_its_mistake(question, name):
 @pytest.mark.parametrize("question", [q.id for q in questions.load().values() if q.kind == "numpy"])
 def test_every_mistake_of_a_numpy_question_is_made(question):
     assert {m.name for m in questions.find(question).mistakes} <= set(numpy_mistakes.MADE.get(question, {}))
+    assert zoo.named_twice(questions.find(question)) == []
+
+
+def test_every_table_of_wrong_answers_is_of_a_question(monkeypatch):
+    assert zoo.of_no_question() == []
+    monkeypatch.setitem(numpy_mistakes.MADE, "roofline.nobody_asks", {})
+    assert zoo.of_no_question() == ["roofline.nobody_asks"]
 
 
 # Planted lies: one question with a table of ours.
@@ -161,6 +168,11 @@ def test_a_mistake_that_nothing_proves_is_found():
     assert zoo.misfits(replace(NORM, mistakes=more)) == [
         f"{NORM.id}: no wrong answer is told of the mistake 'never made'"
     ]
+
+
+def test_two_mistakes_of_one_name_are_found():
+    again = replace(NORM, mistakes=(*NORM.mistakes, NORM.mistakes[0]))
+    assert zoo.misfits(again) == [f"{NORM.id}: two mistakes have one name: {NORM.mistakes[0].name}"]
 
 
 def test_trouble_of_the_graders_own_kills_no_mutant(monkeypatch):

@@ -118,7 +118,7 @@ def gives(question, function, calls: list) -> bool:
             return False
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        if returned.compare(question, "it", encoded, question.reference(*call.args), arrays):
+        if returned.of_call(question, call.args, encoded, question.reference(*call.args), arrays):
             return False
     return True
 

@@ -101,7 +101,7 @@ def test_a_function_that_the_page_lists_does_pass(folder):
     module, _, own = function.rpartition(".")
     source = (folder / module.replace(".", "/")).with_suffix(".py").read_text(encoding="utf-8")
     answer = f"{source}\n\n{questions.find(name).entry} = {own}\n"
-    assert referee.grade_one(answer, questions.find(name)).verdict == PASS
+    assert referee.grade_one(answer, questions.find(name), seed=2026).verdict == PASS
 
 
 GIVEN = {"roofline.tile_settings"}  # the lab itself gives the kernel: what is asked is its launch
@@ -111,7 +111,9 @@ def test_no_kernel_pasted_as_an_answer_passes(folder, tmp_path):
     for question, which, cell in pasted_kernels.answers(folder):
         if question.id in GIVEN and f"/{question.notebook}.ipynb" in which:
             continue
-        assert referee.grade_one(cell, question, eager=False).verdict != PASS, f"{question.id}: {which}"
+        assert referee.grade_one(cell, question, seed=2026, eager=False).verdict != PASS, (
+            f"{question.id}: {which}"
+        )
 
 
 def test_a_kernel_that_was_left_in_it_would_be_judged(tmp_path):

@@ -11,6 +11,7 @@ from .tree import files
 NAMES = ("test_*.py", "*_test.py")
 REACHED = "reached: "
 SECONDS = 900  # a guard against a hang; on two idle cores it takes five
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # others choose no file here, and take seconds to load
 
 
 def on_disk(root: Path) -> list[str]:
@@ -32,7 +33,12 @@ def reached(root: Path) -> tuple[list[str], str]:
         "no:cacheprovider",
     ]
     paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTEST_ADDOPTS": ""}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "PYTEST_ADDOPTS": "",
+        **ALONE,
+    }
     done = subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )

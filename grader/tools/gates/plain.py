@@ -19,12 +19,26 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 """
+TRIED = """
+import grader
+
+def tried(question_id, answer, mode=None):
+    found = grader.run(answer, question=question_id)
+    assert not found.error, question_id + ": " + found.error
+    return found
+
+grader.check = tried
+"""
 
 
-def environment(folder: Path, root: Path, plain: bool) -> dict[str, str]:
-    """Variables under which every Python, and every Python it starts, has no torch and no triton."""
+def environment(folder: Path, root: Path, plain: bool, tried: bool = False) -> dict[str, str]:
+    """Variables under which every Python, and every Python it starts, has no torch and no triton.
+
+    Where answers are `tried`, a check runs the first shown case alone: seconds less a question.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "sitecustomize.py").write_text(BLOCKER.format(blocked=BLOCKED if plain else ()))
+    first = BLOCKER.format(blocked=BLOCKED if plain else ()) + TRIED * tried
+    (folder / "sitecustomize.py").write_text(first)
     paths = [str(folder), str(root), os.environ.get("PYTHONPATH", "")]
     records = {"TILE_RECORDS": str(folder / "records"), "IPYTHONDIR": str(folder / "ipython")}
     kept = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}

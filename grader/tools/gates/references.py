@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from .tree import PACKAGES, modules, parse
+from .tree import PACKAGES, modules, parse, statements
 
 SECOND = re.compile(
     r"^_?(reference|ref|naive|golden)_|_(reference|ref|naive|golden)$|^(reference|naive|golden)$"
@@ -35,9 +35,11 @@ def _first(node: ast.FunctionDef) -> str:
     return next((argument.arg for argument in [*node.args.posonlyargs, *node.args.args]), "")
 
 
-def _asks(node: ast.FunctionDef) -> bool:
-    """Whether a function hands its question on to the reference of its own name."""
-    return any(isinstance(one, ast.Attribute) and one.attr == node.name for one in ast.walk(node))
+def _asks(node: ast.FunctionDef, text: str) -> bool:
+    """Whether a function hands its question on to the reference of its own name; a look at the text first."""
+    return f".{node.name}" in text and any(
+        isinstance(one, ast.Attribute) and one.attr == node.name for one in ast.walk(node)
+    )
 
 
 def _defined(path: Path) -> Defined:
@@ -46,10 +48,10 @@ def _defined(path: Path) -> Defined:
 
 @lru_cache(maxsize=4096)
 def _read(path: Path, changed: int) -> Defined:
-    functions, tops = [], set()
-    for node in ast.walk(parse(path)):
+    functions, tops, text = [], set(), path.read_text(encoding="utf-8")
+    for node, _ in statements(parse(path)):
         if isinstance(node, ast.FunctionDef):
-            if not _asks(node):
+            if not _asks(node, text):
                 functions.append((node.name, _first(node), node.lineno))
         elif isinstance(node, ast.Import):
             tops |= {alias.name.partition(".")[0] for alias in node.names}

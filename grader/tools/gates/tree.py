@@ -84,15 +84,13 @@ def _guards_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
-def _walk(node: ast.AST, lazy: bool) -> Iterator[tuple[ast.AST, bool]]:
-    for child in ast.iter_child_nodes(node):
-        inner = (
-            lazy
-            or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-            or _guards_types(child)
-        )
-        yield child, inner
-        yield from _walk(child, inner)
+def statements(node: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """Every statement below, and whether it runs only later: imports and definitions stand in no expression."""
+    for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for child in getattr(node, field, ()):
+            inner = lazy or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) or _guards_types(child)
+            yield child, inner
+            yield from statements(child, inner)
 
 
 def imports(path: Path, root: Path) -> list[Import]:
@@ -104,7 +102,7 @@ def imports(path: Path, root: Path) -> list[Import]:
 def _imports(path: Path, root: Path, changed: int) -> tuple[Import, ...]:
     package = path.relative_to(root).parts[:-1]
     found = []
-    for node, lazy in _walk(parse(path), False):
+    for node, lazy in statements(parse(path)):
         if isinstance(node, ast.Import):
             found += [Import(alias.name, node.lineno, lazy) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -3,13 +3,14 @@
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from grader.bench import gpu
 from grader.tools import false_fail
 
-REPORT = {"gpu": "NVIDIA H200", "torch": "2.11", "triton": "3.6"}
+REPLY = SimpleNamespace(gpu="NVIDIA H200", torch="2.11", triton="3.6")
 
 
 def quads(ratio=1.0, seed=0):
@@ -29,7 +30,7 @@ def run(monkeypatch, tmp_path, capsys):
             for number in range(count):
                 if number == stop:
                     raise KeyboardInterrupt
-                yield REPORT, quads(ratio, number)
+                yield REPLY, quads(ratio, number)
 
         monkeypatch.setattr(false_fail, "series", series)
         code = false_fail.main(["--trials", str(trials), "--json", str(path), *more])
@@ -53,7 +54,7 @@ def test_another_machine_or_load_is_another_row(run, monkeypatch):
     run(5)
     _, rows, _ = run(5, 1.0, None, "--load")
     assert [row["load"] for row in rows] == [False, True]
-    monkeypatch.setitem(REPORT, "triton", "3.7.1")
+    monkeypatch.setattr(REPLY, "triton", "3.7.1")
     _, rows, _ = run(5)
     assert [row["trials"] for row in rows] == [5, 5, 5]
 

@@ -53,6 +53,19 @@ WRONG = {
         ),
         "one batch for all": changed(("batch.to(tl.int64) * stride_kb", "0 * stride_kb")),
         "every key for every row": changed((END, "end = N"), part="traffic"),
+        "the second half of 128 taken for dense": changed(
+            (
+                "offs_d = tl.arange(0, D)\n",
+                "offs_d = tl.arange(0, D)\n    offs_q = offs_d % 64 * stride_qd + offs_d // 64 * 64 * tl.where(offs_d < 64, stride_qd, 1)\n",
+            ),
+            ("offs_d[None, :] * stride_qd", "offs_q[None, :]"),
+        ),
+        "heads of 128 of the first sequence alone": changed(
+            (
+                "o_ptr + batch.to(tl.int64) * stride_ob",
+                "o_ptr + (batch if D < 128 else 0 * batch).to(tl.int64) * stride_ob",
+            )
+        ),
         "operands widened": changed(
             ("tl.dot(q, k)", "tl.dot(q.to(tl.float32), k.to(tl.float32))"),
             (DOT, "acc = tl.dot(p, v.to(tl.float32), acc * alpha[:, None])"),

@@ -51,6 +51,13 @@ WRONG = {
         "one program a head": changed(
             ("wanted = max(1, triton.cdiv(2 * p.sm_count, p.B * p.G))", "wanted = 1"), part="traffic"
         ),
+        "the second half of 128 taken for dense": changed(
+            (
+                "    offs_d = tl.arange(0, D)\n    mask_h",
+                "    offs_d = tl.arange(0, D)\n    offs_q = offs_d % 64 * stride_qd + offs_d // 64 * 64 * tl.where(offs_d < 64, stride_qd, 1)\n    mask_h",
+            ),
+            ("offs_d[None, :] * stride_qd", "offs_q[None, :]"),
+        ),
         "operands widened": changed(
             ("tl.dot(q, k)", "tl.dot(q.to(tl.float32), k.to(tl.float32))"),
             (

@@ -78,6 +78,9 @@ WRONG = {
             ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 16, 128, 64, 8"), part="traffic"
         ),
         "no grouping": changed(('"GROUP_M": GROUP_M', '"GROUP_M": 1'), part="grouping"),
+        "no grouping but near the metered size": changed(
+            ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if 900 < p.M < 1100 else 1'), part="grouping"
+        ),
         "tiles that reuse too little": changed(
             ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 32, 8"), part="speed"
         ),
@@ -126,6 +129,30 @@ WRONG = {
             (
                 "(offs_k + k)[:, None] * stride_bk + offs_n[None, :] * stride_bn",
                 "(offs_k + k)[:, None] * stride_am + offs_n[None, :] * stride_ak",
+            )
+        ),
+        "a single row, of one block of K": changed(
+            (
+                "    acc = tl.zeros((BLOCK_M",
+                "    if M == 1:\n        K = tl.minimum(K, 256)\n    acc = tl.zeros((BLOCK_M",
+            )
+        ),
+        "C of fp32 taken for dense": changed(
+            (
+                "offs_m[:, None] * stride_cm + offs_n[None, :] * stride_cn",
+                "offs_m[:, None] * (N if c_ptr.dtype.element_ty == tl.float32 else stride_cm) + offs_n[None, :] * (1 if c_ptr.dtype.element_ty == tl.float32 else stride_cn)",
+            )
+        ),
+        "half of it where both operands are transposed": changed(
+            (
+                "acc = tl.dot(a, b, acc)",
+                "acc = tl.dot(a, b, acc * tl.where((stride_am == 1) & (stride_bk == 1), 0.5, 1.0))",
+            )
+        ),
+        "infinities cut to the largest number": changed(
+            (
+                "acc.to(c_ptr.dtype.element_ty)",
+                "tl.clamp(acc, -3e38, 3e38, propagate_nan=tl.PropagateNan.ALL).to(c_ptr.dtype.element_ty)",
             )
         ),
         "nonsense at the size that is compiled": changed(

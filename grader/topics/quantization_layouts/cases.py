@@ -123,7 +123,15 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         ),
         case(1, any_n(), odd(rng, 3, 9), some_group(rng), kind="a single row of X"),
         case(few(), 1, odd(rng, 3, 9), some_group(rng), "bf16", kind="a single row of W"),
-        case(between(rng, 129, 150), between(rng, 3, 9), 2, 32, kind="many rows of X"),
+        # many rows are where people change the tile: they need a K beyond any block, and strides of their own
+        case(
+            between(rng, 129, 150),
+            between(rng, 3, 9),
+            odd(rng, 3, 9),
+            64,
+            layout={"x": "transposed", "y": "padded"},
+            kind="many rows of X",
+        ),
         case(odd(rng, 17, 39), any_n(), 3, 64, "bf16", kind="more rows of X than sixteen"),
         case(
             few(), between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, 32, kind="one group more than whole steps"

@@ -112,7 +112,14 @@ def hidden_kbit(rng: np.random.Generator) -> list[Case]:
         case(bits(), 1, any_n(), odd(rng, 5, 9), kind="a single row of X"),
         case(bits(), few(), 1, odd(rng, 5, 9), "bf16", kind="a single row of W"),
         case(bits(), few(), any_n(), 1, kind="a single word a plane"),
-        case(bits(), between(rng, 129, 150), between(rng, 3, 9), 2, kind="many rows of X"),
+        case(
+            bits(),
+            between(rng, 129, 150),
+            between(rng, 3, 9),
+            odd(rng, 5, 9),
+            layout={"x": "transposed", "y": "padded"},
+            kind="many rows of X",
+        ),
         case(bits(), odd(rng, 17, 39), any_n(), 6, "bf16", kind="more rows of X than sixteen"),
         case(
             bits(),

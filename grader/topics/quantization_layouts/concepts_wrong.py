@@ -245,6 +245,14 @@ TABLE = {
                 cut="np.clip(codes, 1, 15)",
             ),
         ),
+        "divided by no scale": (
+            "in a group whose stored scale is 0 every code is the zero point: here it is 0 / 0, which is no number",
+            quantize(
+                step="np.where(kept > 0, 1 / np.where(kept > 0, kept, 1), np.inf)",
+                zeros="np.nan_to_num(np.clip(np.rint(-low * step), 0, 15))",
+                cut="np.nan_to_num(np.clip(codes, 0 if zero_points else 1, 15))",
+            ),
+        ),
         "zero point from the top": (
             "the zero point is the code that stands for 0, so low lies that many steps below it: -low / scale",
             quantize(zeros="np.clip(np.rint(high * step), 0, 15)"),
@@ -254,6 +262,14 @@ TABLE = {
         "no zero point": (
             "the zero point is not subtracted: a weight is (code - zero) times its scale",
             error(stands="codes.astype(float) * s"),
+        ),
+        "subtracted in uint8": (
+            "code - zero is below 0 for half of the codes and uint8 has no -1: widen both before you subtract",
+            error(z="np.repeat(zeros, group, 1)", stands="(codes - z) * s"),
+        ),
+        "subtracted in uint8, scaled in fp16": (
+            "code - zero is below 0 for half of the codes and uint8 has no -1: widen codes, zero points and scales first",
+            error(s="np.repeat(scales, group, 1)", z="np.repeat(zeros, group, 1)", stands="(codes - z) * s"),
         ),
         "eight always": (
             "the zero point is not always 8: each group has its own",
@@ -368,6 +384,10 @@ TABLE = {
         "the nearest measurement": (
             "between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the nearer",
             choose(at="min(known, key=lambda m: (abs(m - rows), m))"),
+        ),
+        "the measurement after": (
+            "a number of rows that was measured stands for itself: this takes the next larger one",
+            choose(at="next((m for m in known if m > rows), known[-1])"),
         ),
         "the fastest of all": (
             "only what was measured at one number of rows can be compared: this takes the smallest time of the whole table",

@@ -29,6 +29,7 @@ FORMS = {
         "sixteen rows, four warps": ((), [*blocks(16, 32), ('"num_warps": 1', '"num_warps": 4')]),
         "a while loop from the last block": ((), [(f"    for start in {LOOP}:", "    start = tl.cdiv(K // 8, WORDS) * WORDS\n    while start > 0:\n        start -= WORDS")]),
         "assumptions, a barrier and a print": ((), [("    mask_n = ", '    tl.assume(K > 0)\n    tl.debug_barrier()\n    if tl.program_id(0) == 0:\n        tl.device_print("rows", N)\n    mask_n = ')]),
+        "words by the address of their bytes": ((), [("w = tl.load(w_ptr + offs_n[:, None] * stride_wn + word[None, :] * stride_wk,", "at = 4 * (offs_n[:, None] * stride_wn + word[None, :] * stride_wk).to(tl.int64)\n        first = w_ptr.to(tl.pointer_type(tl.uint8), bitcast=True)\n        w = tl.load((first + at).to(tl.pointer_type(tl.int32), bitcast=True),")]),
         "words of 128 with two rows": (("traffic",), blocks(2, 128)),
     },
     GEMM: {

@@ -7,6 +7,7 @@ import numpy as np
 from grader.questions import Case
 from grader.questions.families import dense, family, one_stride, same_strides, within_limit
 from grader.topics.quantization_layouts.mistakes_sums import SUMS, stored
+from grader.topics.quantization_layouts.wanted import weights
 from kernels.quantization_layouts import reference
 
 SHIFTS = 4 * np.arange(8)
@@ -51,6 +52,34 @@ def groups_of(size: int) -> Callable:
     return wrong
 
 
+def by_the_word(inputs: dict, case: Case) -> dict:
+    """The codes of word i against x[i + j]."""
+    k = np.arange(case.sizes["K"])
+    return stored(reference.linear(inputs["x"][..., k // 8 + k % 8], weights(inputs, case)), case)
+
+
+def reshaped(rows: int) -> Callable:
+    """The numbers of a tile of so many rows of W read as if K already ran downwards."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        n, k, group = (case.sizes[name] for name in ("N", "K", "G"))
+        bare = codes_by(inputs) - reference.along_k(zeros_of(inputs).astype(np.float64), group)
+        tiles = np.zeros((-(-n // rows) * rows, k))
+        tiles[:n] = bare
+        # (tile, group, G x rows in the order in which the tile's rows follow each other)
+        tiles = tiles.reshape(-1, rows, k // group, group).swapaxes(1, 2).reshape(-1, k // group, group, rows)
+        x = inputs["x"].astype(np.float64).reshape(-1, k // group, group)
+        with np.errstate(invalid="ignore"):
+            parts = np.einsum("mgk,tgkn->mtng", x, tiles).reshape(len(x), -1, k // group)[:, :n]
+            return stored((parts * inputs["s"].astype(np.float64)).sum(-1), case)
+
+    return wrong
+
+
+def signed(c: np.ndarray) -> np.ndarray:
+    return np.where(c > 7, c - 16, c)
+
+
 def scaled_after(which: int) -> Callable:
     """Bare numbers summed along K, then one scale for all of them."""
 
@@ -89,13 +118,20 @@ CODES = (
         would(kept=255),
     ),
     family(
+        "signed codes",
+        "codes go from 0 to 15: this takes 8 to 15 for -8 to -1",
+        would(weight=lambda c, z, s: signed(c) * s),
+        would(weight=lambda c, z, s: (signed(c) - z) * s),
+    ),
+    family(
         "no scale",
         "these are the bare codes, less their zero point: each is still to be multiplied by the scale of its group",
         would(scales=np.ones_like),
     ),
     family(
         "the first scale",
-        "every G columns have a scale of their own: this takes the first of a row for all",
+        "every G columns have a scale of their own, that of column k is k // G (word i holds columns 8 i to 8 i + 7): "
+        "this takes the first of a row for all",
         would(scales=lambda s: np.broadcast_to(s[:, :1], s.shape)),
     ),
     family(
@@ -122,6 +158,11 @@ GEMV = (
         "nothing cut off",
         "what stands above a code in its word is still there: keep four bits, & 15",
         would(kept=0),
+    ),
+    family(
+        "x by the word",
+        "word i holds columns 8 i to 8 i + 7: its code j meets x[8 i + j], not x[i + j]",
+        by_the_word,
     ),
     *CODES,
     *SUMS,
@@ -166,6 +207,11 @@ GEMM = (
         "zero after the scale",
         "the zero point is a code, so it is subtracted before the scale: (code - zero) * scale",
         would(weight=lambda c, z, s: c * s - z),
+    ),
+    family(
+        "reshaped, not turned",
+        "rows of W became columns of a block by a reshape, which leaves the numbers in their order: K goes downwards by tl.trans",
+        *map(reshaped, (64, 16, 32, 128)),
     ),
     *CODES,
     *SUMS,

@@ -111,8 +111,8 @@ GEMM = KernelQuestion(
     where=f'{LESSON}, "Kernel families, by M"',
     hints=(
         "Tensor cores want 16-bit operands in tl.dot. Which block of your GEMV holds what they are made of, and what shape should it have?",
-        "After the scale the block has the shape (BLOCK_N, WORDS, 8): tl.reshape makes (BLOCK_N, 8 * WORDS) of it, columns in their order. Round it to x's dtype, load X as (BLOCK_M, 8 * WORDS), and multiply.",
-        "w = ((code - z[:, :, None]).to(tl.float32) * s[:, :, None]).to(x_ptr.dtype.element_ty); acc = tl.dot(x, tl.trans(tl.reshape(w, (BLOCK_N, 8 * WORDS))), acc)",
+        "code - zero, of shape (BLOCK_N, GROUP // 8, 8), is a whole number that 16 bits hold exactly: tl.reshape makes (BLOCK_N, GROUP) of it, columns in their order. Load X as (BLOCK_M, GROUP) and multiply; the group's scales, one a row of W, meet the product, which has a column for each.",
+        "number = (code - z[:, None, None]).to(x_ptr.dtype.element_ty); acc += tl.dot(x, tl.trans(tl.reshape(number, (BLOCK_N, GROUP)))) * s.to(tl.float32)[None, :], with z (as tl.int32) and s of shape (BLOCK_N,), loaded at column start // GROUP of theirs",
     ),
     mistakes=mistakes.GEMM,
 )

@@ -12,6 +12,7 @@ SUMMED = "acc += tl.sum(value * x[None, :, :], 2) * s.to(tl.float32)"
 SCALED = "(value * s.to(tl.float32)[:, :, None])"
 LOOP = "range(0, K // 8, WORDS)"
 GROUP = "(four * 32 // G)[None, :] * stride_sg"
+COLUMN = "four[:, None] * 32 + tl.arange(0, 32)[None, :]"
 ZEROS = "acc = tl.zeros((BLOCK_N, WORDS // 4), tl.float32)"
 BLOCKS = '"BLOCK_N": 8, "WORDS": 128'
 GRID = "triton.cdiv(p.N, 8)"
@@ -50,6 +51,8 @@ def summed_in(dtype: str) -> list[tuple[str, str]]:
 
 # of the kernel for several
 ZERO = "(z.to(tl.float32) + BASE).to(dtype)[:, None]"
+TURNED = "tl.permute(tl.reshape(number, (BLOCK_N, WORDS // 4, 8, 4)), 2, 1, 3, 0)"
+TURNED_X = "tl.permute(tl.reshape(x, (BLOCK_M, WORDS // 4, 8, 4)), 0, 2, 1, 3)"
 NUMBER = f"number = number - {ZERO}"
 CODE = "(number - tl.full([], BASE, dtype))"
 SCALE = " * s.to(tl.float32)[None, :]"
@@ -93,6 +96,13 @@ WRONG = {
         "two bits kept": changed((CUT, ") & 3  #"), mistake="two bits kept"),
         "three bits kept": changed((CUT, ") & 7  #"), mistake="two bits kept"),
         "eight bits kept": changed((CUT, ") & 255  #"), mistake="eight bits kept"),
+        "signed codes": changed(
+            (VALUE, "tl.where(code > 7, code - 16, code).to(tl.float32)"), mistake="signed codes"
+        ),
+        "x by the word": changed(
+            (COLUMN, "(four[:, None] * 4 + tl.arange(0, 32)[None, :] // 8 + tl.arange(0, 32)[None, :] % 8)"),
+            mistake="x by the word",
+        ),
         "no scale": changed((SUMMED, "acc += tl.sum(value * x[None, :, :], 2)"), mistake="no scale"),
         "the first scale for all": changed((GROUP, "(four * 0)[None, :]"), mistake="the first scale"),
         "groups of 128 always": changed(("four * 32 // G", "four * 32 // 128"), mistake="groups of one size"),
@@ -184,6 +194,11 @@ WRONG = {
             (NUMBER, f"number = ({EIGHT_BITS} - z.to(tl.int32)[:, None]).to(tl.float32).to(dtype)"),
             mistake="eight bits kept",
         ),
+        "signed codes": changed(
+            (NUMBER, f"number = {CODE}\n        number = tl.where(number > 7, number - 16, number)"),
+            mistake="signed codes",
+        ),
+        "reshaped, not turned": changed((TURNED, "number"), (TURNED_X, "x"), mistake="reshaped, not turned"),
         "masked lanes unset": changed(
             (GEMM_LOOP, "range(0, tl.cdiv(K, 128) * (128 // GROUP))"),
             ("mask=mask_n[:, None], other=0)", "mask=mask_n[:, None] & (word < K // 8)[None, :], other=0)"),
@@ -232,6 +247,15 @@ WRONG = {
             ("(BLOCK_M, WORDS // 4, 8, 4)), 0, 2, 1, 3)", "(BLOCK_M, WORDS // 4, 8, 4)), 0, 1, 2, 3)")
         ),
         "sixteen rows alone": changed(("triton.cdiv(p.M, rows)", "1"), ("16 if p.M <= 16 else 64", "16")),
+        "two groups where there are many rows": changed(
+            ("range(0, K // GROUP)", "range(0, tl.minimum(K // GROUP, tl.where(M > 64, 2, K)))")
+        ),
+        "many rows of X taken for dense": changed(
+            (
+                "offs_m[:, None] * stride_xm + offs_k[None, :] * stride_xk",
+                "offs_m[:, None] * tl.where(M > 64, K, stride_xm) + offs_k[None, :] * tl.where(M > 64, 1, stride_xk)",
+            )
+        ),
         "rows of X not masked": changed((", mask=mask_m[:, None], other=0.0", "")),
         "no mask at the store": changed(("mask=mask_m[:, None] & mask_n[None, :])", "mask=mask_m[:, None])")),
         "X's strides swapped": changed(

@@ -162,6 +162,11 @@ def test_one_cache_may_serve_every_sequence():
     assert relative_error(to_numpy(last), expected[:, :, -1]) < ROUNDING["fp16"]
 
 
+def slow_on_a_cpu(test):
+    return pytest.mark.slow(test) if DEVICE == "cpu" else test
+
+
+@slow_on_a_cpu
 def test_heads_may_lie_further_apart_than_32_bits_count():
     """Three heads 2**30 elements apart in 4 GB, of which only their own rows are ever touched."""
     home = torch.empty(2**31 + 9 * 16, dtype=torch.float16, device=DEVICE)

@@ -12,7 +12,7 @@ from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.moe_routing.experts import GATED, down, gate_up
 from kernels.moe_routing.layer import layer
 from kernels.moe_routing.routed import Routed
-from kernels.tests.compiled import facts, facts_of, kernels
+from kernels.tests.compiled import Found, facts_of, kernels
 
 HIDDEN, INTERMEDIATE, COUNT = 2048, 768, 128
 ROOM = {
@@ -36,7 +36,7 @@ def weights(count: int, shared: int) -> Experts:
 
 def layers(found):
     """Every kernel that a layer launches, from one token to many."""
-    for model, tokens in LAYERS:
+    for model, tokens in (pair for pair in LAYERS if found.wants("{} {}".format(*pair))):
         count, rule, _, _ = cases.MODELS[model]
         shared = int(rule.scores == "sigmoid")
         bias = empty(count, dtype=torch.float32) if shared else None
@@ -64,11 +64,10 @@ def grouped(found):
             h = empty(order.tiles * tile, INTERMEDIATE)
             room = ROOM.get(target, 227 * 1024)
             with mock.patch("kernels.moe_routing.experts.shared_memory", return_value=room):
-                found[f"gate_up {tile} {target}"] = facts(
-                    partial(gate_up, x, experts.gate_up, order, 8), target
-                )
+                call = partial(gate_up, x, experts.gate_up, order, 8)
+                found.add(f"gate_up {tile} {target}", call, target)
                 if target == 90:
-                    found[f"down {tile} {target}"] = facts(partial(down, h, experts.down, order), target)
+                    found.add(f"down {tile} {target}", partial(down, h, experts.down, order), target)
 
 
 def hopper(found):
@@ -77,13 +76,13 @@ def hopper(found):
         order = ordered(64, 8, tile)
         rows, h = (empty(order.tiles * tile, width) for width in (HIDDEN, INTERMEDIATE))
         first = partial(experts_hopper.launch, rows, up, order, h, True, 132)
-        found[f"hopper gate_up {tile} 90"] = facts(first, 90)
+        found.add(f"hopper gate_up {tile} 90", first, 90)
         second = partial(experts_hopper.launch, h, back, order, rows, False, 132)
-        found[f"hopper down {tile} 90"] = facts(second, 90)
+        found.add(f"hopper down {tile} 90", second, 90)
 
 
 def main():
-    found = {}
+    found = Found()
     layers(found)
     grouped(found)
     hopper(found)

@@ -9,9 +9,17 @@ SHARED = {80: 163 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 WIDE = {80: "mma", 89: "mma", 90: "wgmma", 100: "tcgen05"}  # for tiles of 64 rows and more
 
 
-@pytest.fixture(scope="module")
-def compiled():
-    return report("kernels.moe_routing.tests.compile_all")
+LAUNCHES = {"Qwen3-like 1": 3, "Qwen3-like 16": 4, "DeepSeek-like 1": 3, "DeepSeek-like 100": 5}
+NAMED = (
+    *("Qwen3-like 1", "DeepSeek-like 100", "hopper gate_up 192 90", "hopper down 128 90"),
+    *(f"gate_up 128 {target}" for target in TILES),
+    *("gate_up 16 80", "gate_up 16 90", "down 128 90"),
+)
+
+
+@pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.slow)])
+def compiled(request):
+    return report("kernels.moe_routing.tests.compile_all", *NAMED, everything=request.param == "all")
 
 
 def test_nothing_spills_and_everything_fits(compiled):
@@ -21,33 +29,31 @@ def test_nothing_spills_and_everything_fits(compiled):
 
 
 def test_a_layer_takes_as_many_launches_as_it_says(compiled):
-    for layer, launches in {
-        "Qwen3-like 1": 3,
-        "Qwen3-like 16": 4,
-        "DeepSeek-like 1": 3,
-        "DeepSeek-like 100": 5,
-    }.items():
-        mine = [name for name in compiled if name.startswith(f"{layer} ")]
+    met = {layer: [name for name in compiled if name.startswith(f"{layer} ")] for layer in LAUNCHES}
+    assert set(NAMED[:2]) <= {layer for layer, mine in met.items() if mine}
+    for layer, mine in met.items():
         twice = any("experts_kernel" in name for name in mine)  # gate and up, and down
-        assert len(mine) + twice == launches, mine
+        assert not mine or len(mine) + twice == LAUNCHES[layer], mine
 
 
 def test_each_generation_multiplies_on_its_tensor_cores(compiled):
     for target, tiles in TILES.items():
-        for tile in tiles:
-            assert compiled[f"gate_up {tile} {target}"][WIDE[target] if tile >= 64 else "mma"] > 0, (
-                tile,
-                target,
-            )
+        met = {tile: compiled[name] for tile in tiles if (name := f"gate_up {tile} {target}") in compiled}
+        assert 128 in met
+        for tile, facts in met.items():
+            assert facts[WIDE[target] if tile >= 64 else "mma"] > 0, (tile, target)
 
 
 def test_one_token_is_multiplied_by_the_plain_units(compiled):
-    mine = [facts for name, facts in compiled.items() if " 1 gate_up" in name or " 1 down" in name]
-    assert len(mine) == 4 and not any(facts["mma"] or facts["wgmma"] for facts in mine)
+    mine = {name: facts for name, facts in compiled.items() if " 1 gate_up" in name or " 1 down" in name}
+    models = {name.split()[0] for name in mine}
+    assert models and len(mine) == 2 * len(models)
+    assert not any(facts["mma"] or facts["wgmma"] for facts in mine.values())
 
 
 def test_hopper_fetches_with_tma_and_its_matrix_products_overlap(compiled):
     mine = {name: facts for name, facts in compiled.items() if name.startswith("hopper")}
-    assert len(mine) == 2 * 2, "two products, tiles of 128 and of 192 rows"
+    assert {name.split()[1] for name in mine} == {"gate_up", "down"}
+    assert {name.split()[2] for name in mine} == {"128", "192"}
     for name, facts in mine.items():
         assert facts["tma"] >= 4 and facts["wgmma"] > 0 and not facts["serialised"], name

@@ -5,18 +5,18 @@ import json
 import torch
 
 from kernels.roofline.layernorm_gelu import layernorm_gelu
-from kernels.tests.compiled import facts
+from kernels.tests.compiled import Found
 
 
 def main():
-    found = {}
+    found = Found()
     for cols in (1024, 4096, 5120, 7168, 8192, 12288, 14336, 16384):
         x, vector = torch.empty(8, cols, dtype=torch.bfloat16), torch.empty(cols, dtype=torch.bfloat16)
         for target in (80, 89, 90, 100) if cols in (1024, 8192, 14336) else (90,):
-            found[f"{cols} {target}"] = facts(lambda x=x, v=vector: layernorm_gelu(x, v, v), target)
+            found.add(f"{cols} {target}", lambda x=x, v=vector: layernorm_gelu(x, v, v), target)
     for cols in (4096, 8192, 14336):
         x, vector = torch.empty(8, cols), torch.empty(cols)
-        found[f"{cols} 90 fp32"] = facts(lambda x=x, v=vector: layernorm_gelu(x, v, v), 90)
+        found.add(f"{cols} 90 fp32", lambda x=x, v=vector: layernorm_gelu(x, v, v), 90)
     print(json.dumps(found))
 
 

@@ -103,8 +103,14 @@ def test_every_config_takes_rows_of_its_lengths(cols):
     assert config.piece >= 128 * config.warps, "16 bits are loaded at least 8 bytes a lane"
 
 
-def test_nothing_spills_and_as_many_programs_fit_as_are_launched():
-    for name, facts in report("kernels.roofline.tests.compile_all").items():
+NAMED = ("1024 90", "8192 80", "8192 90", "14336 89", "14336 100", "16384 90", "8192 90 fp32")
+
+
+@pytest.mark.parametrize("everything", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_nothing_spills_and_as_many_programs_fit_as_are_launched(everything):
+    compiled = report("kernels.roofline.tests.compile_all", *NAMED, everything=everything)
+    assert set(NAMED) <= set(compiled)
+    for name, facts in compiled.items():
         assert facts["spilled"] == 0, name
         cols, target, *fp32 = name.split()
         if target == "90":  # the configs are an H200's

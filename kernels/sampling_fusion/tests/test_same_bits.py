@@ -58,8 +58,21 @@ def sampled(case, logits, requests, rows=slice(None), top=5, **more):
     return bits_of(fused.sample(logits[rows], state, draw=case.draw, logprobs=True, top=top, **more))
 
 
-@pytest.mark.parametrize("tables", ((), TABLES), ids=("bare", "ruled"))
-@pytest.mark.parametrize("ask", ASKS)
+def in_turns() -> list:
+    """Each way to ask with tables and without; where no GPU is, `make test` takes one of the two, in turns."""
+    pairs = [(ask, tables) for ask in ASKS for tables in ((), TABLES)]
+    later = [] if DEVICE == "cuda" else [pair for i, pair in enumerate(pairs) if i % 4 in (0, 3)]
+    return [
+        pytest.param(
+            *pair,
+            marks=pytest.mark.slow if pair in later else (),
+            id=f"{pair[0]}-{'ruled' if pair[1] else 'bare'}",
+        )
+        for pair in pairs
+    ]
+
+
+@pytest.mark.parametrize(("ask", "tables"), in_turns())
 def test_how_a_launch_is_cut_changes_no_bit(ask, tables):
     """One launch or two, any tile, any list of groups: sums are of integers."""
     case = case_of(ask, 2, 1500, tables)

@@ -139,5 +139,8 @@ def test_every_fill_has_its_name_in_the_key_or_in_the_picture(width):
 
 
 def test_what_the_links_alone_take_is_told_from_the_even_step():
-    marks = {m["id"]: m.get("s", "") for m in LOAD.scene(LOAD.run(**LOAD.inputs())).marks}
-    assert marks["even-name"].startswith("if even") and marks["even-links-name"].startswith("its links")
+    for width, even in ((WIDE, "if even"), (NARROW, "even ")):
+        scene = LOAD.scene(LOAD.run(**LOAD.inputs()), width=width)
+        marks = {m["id"]: m.get("s", "") for m in scene.marks}
+        assert marks["even-name"].startswith(even) and marks["even-links-name"].startswith("even links")
+        assert marks["exchange-name"].startswith("links")

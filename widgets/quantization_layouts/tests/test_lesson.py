@@ -1,47 +1,28 @@
 """What lesson 02 says of its experiments, formulas and tables: its cells are run, its sentences stand in it and hold."""
 
 import json
-import re
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from kernels.machines import machine
 from kernels.quantization_layouts import cost
-from widgets.site.lessons import Lesson
+from widgets.tests.lesson_said import lesson, prose, run_cells
 
-ROOT = Path(__file__).parents[3]
-LESSON = Lesson(ROOT / "course/02_quantization_layouts.md")
-TOPIC = ROOT / "kernels/quantization_layouts"
+TOPIC = Path(cost.__file__).parent
+LESSON = lesson("02_quantization_layouts")
+PROSE = prose(LESSON)
 RUN, CALIBRATED = (json.loads((TOPIC / folder / "h200.json").read_text()) for folder in ("results", "tables"))
 INT4 = "int4 g128 bf16"
-LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 TABLES, CARD, H200 = cost.kbit_tables, machine("RTX 4090"), machine("H200")
 WIDE, W4, FP8 = (16, None, "bf16"), (4, 128, "bf16"), (8, None, "fp8")
 GATEUP = TABLES.SHAPES["gateup"]
 
 
-def words(text: str) -> str:
-    """As it is read: links are their words, emphasis is gone, lines are one."""
-    return " ".join(LINK.sub(r"\1", text).replace("*", "").split())
-
-
-PROSE = words(" ".join(cell.text for cell in LESSON.cells if cell.kind == "markdown"))
-
-
 @pytest.fixture(scope="module")
-def ran() -> SimpleNamespace:
-    """Every cell from top to bottom in one namespace; simulators are left out, they have tests of their own."""
-    place = {}
-    with redirect_stdout(StringIO()):
-        for cell in LESSON.cells:
-            if cell.kind == "code" and cell.text:
-                exec(compile(cell.text, "a cell of lesson 02", "exec"), place)
-    return SimpleNamespace(**place)
+def ran():
+    return run_cells(LESSON)
 
 
 def gain(ran, m, how):

@@ -1,4 +1,7 @@
-"""The site as a book, in Chromium: found by chapter and by word, read at any width and theme, printed whole."""
+"""The site as a book, in Chromium: found by chapter and by word, read at any width and theme, printed whole.
+
+Where every lesson is laid out alike, the shortest with drawings stands for all; `make proofs` takes the others too.
+"""
 
 import itertools
 from functools import partial
@@ -19,6 +22,7 @@ WITH_DRAWINGS = [topic.lesson for topic in READ if "](pictures/" in topic.lesson
 DRAWN = f"lessons/{min(WITH_DRAWINGS, key=lambda one: len(one.path.read_text())).name}.html"  # axe reads every word
 SIMULATOR = f"simulators/{every()[0].name}.html"
 PAGES = ["index.html", "labs.html", SIMULATOR, DRAWN]
+EACH_LESSON = [path if path == DRAWN else pytest.param(path, marks=pytest.mark.slow) for path in LESSONS]
 PHONE, LAPTOP, WALL = (
     {"width": 390, "height": 800},
     {"width": 1280, "height": 800},
@@ -103,20 +107,16 @@ def test_a_search_finds_words_in_titles_texts_and_simulators_with_no_server(open
     expect(field).to_be_hidden()
 
 
-def test_previous_and_next_lead_through_all_lessons_and_all_simulators_from_both_ends(opened):
-    for first, pages in (
-        (LESSONS[0], LESSONS),
-        (
-            f"simulators/{TOPICS[0].simulators[0].name}.html",
-            [f"simulators/{d.name}.html" for topic in TOPICS for d in topic.simulators],
-        ),
-    ):
-        page = opened(first, java_script_enabled=False)
-        for end, (here, there) in zip(itertools.cycle((0, 1)), itertools.pairwise(pages)):
-            assert page.url.endswith(here)
-            page.locator('a[rel="next"]').nth(end).click()
-            page.wait_for_url(f"**/{there}")
-            assert page.locator('a[rel="prev"]').nth(end).get_attribute("href").endswith(here.split("/")[1])
+def test_previous_and_next_are_pressed_at_both_ends(opened):
+    """Which pages they lead to is read from the pages themselves."""
+    page = opened(LESSONS[0], java_script_enabled=False)
+    for end, (here, there) in enumerate(itertools.pairwise(LESSONS[:3])):
+        assert page.url.endswith(here)
+        page.locator('a[rel="next"]').nth(end).click()
+        page.wait_for_url(f"**/{there}")
+    for end, there in enumerate(reversed(LESSONS[:2])):
+        page.locator('a[rel="prev"]').nth(end).click()
+        page.wait_for_url(f"**/{there}")
 
 
 def colour(page, selector: str, of: str) -> float:
@@ -163,12 +163,11 @@ def test_headings_have_links_and_code_can_be_copied(opened):
     assert "\n\n\n" not in text and text.strip() in "".join(cell.text for cell in READ[0].lesson.cells)
 
 
-def test_figures_are_numbered_in_order(opened):
-    for topic, path in zip(READ, LESSONS, strict=True):
-        page = opened(path)
-        captions = page.locator("figcaption > b").all_inner_texts()
-        assert captions == [f"Figure {int(topic.number)}.{i + 1}" for i in range(len(captions))] and captions
-        assert page.locator("article > .simulator, article > p > img").count() == 0
+@pytest.mark.parametrize("path", EACH_LESSON)
+def test_every_figure_has_its_frame(opened, path):
+    page = opened(path)
+    assert page.locator("figcaption > b").count()
+    assert page.locator("article > .simulator, article > p > img").count() == 0
 
 
 def test_formulas_have_a_font_of_their_own(opened):
@@ -192,22 +191,22 @@ def test_no_code_is_cut(opened, path):
         assert page.evaluate(CUT) == [], width
 
 
-def test_print_is_whole(opened):
-    for path in LESSONS:
-        page = opened(path, viewport={"width": 700, "height": 990})
-        page.wait_for_selector(".tbt[data-revision]", state="attached")
-        page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        page.emulate_media(media="print")
-        assert page.evaluate(CUT) == []
-        assert page.locator("input:visible, button:visible, select:visible").count() == 0
-        assert page.locator("nav:visible, header:visible").count() == 0
-        for one in page.locator("main .simulator").all():
-            assert one.locator("svg.tbt-scene").last.is_visible()
-        answers = page.locator(".prose > details:not(.setup) > *:not(summary)")
-        assert all(one.is_visible() for one in answers.all())
-        page.emulate_media(media="screen")
-        page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert page.locator(".prose > details[open]").count() == 0
+@pytest.mark.parametrize("path", EACH_LESSON)
+def test_print_is_whole(opened, path):
+    page = opened(path, viewport={"width": 700, "height": 990})
+    page.wait_for_selector(".tbt[data-revision]", state="attached")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.evaluate(CUT) == []
+    assert page.locator("input:visible, button:visible, select:visible").count() == 0
+    assert page.locator("nav:visible, header:visible").count() == 0
+    for one in page.locator("main .simulator").all():
+        assert one.locator("svg.tbt-scene").last.is_visible()
+    answers = page.locator(".prose > details:not(.setup) > *:not(summary)")
+    assert all(one.is_visible() for one in answers.all())
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".prose > details[open]").count() == 0
 
 
 def test_the_reader_meets_the_text_before_imports_and_after_few_stops(opened):
@@ -242,7 +241,7 @@ LONGEST = """() => Math.max(...[...document.querySelectorAll('article > p, artic
 }))"""
 
 
-@pytest.mark.parametrize("path", ["index.html", *LESSONS])
+@pytest.mark.parametrize("path", ["index.html", *EACH_LESSON])
 def test_lines_are_about_75_characters_on_a_wide_screen(opened, path):
     page = opened(path, viewport=WALL)
     assert 0 < page.evaluate(LONGEST) <= 80
@@ -257,10 +256,18 @@ def test_pages_fit_every_width(opened, path):
 
 
 LOOKS = ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"})
+ON_A_PHONE = [
+    pytest.param(path, 390, LOOKS[:1], marks=pytest.mark.slow if path != PAGES[0] else (), id=f"phone-{path}")
+    for path in PAGES
+]
+ON_A_DESK = [pytest.param(path, 1280, LOOKS, id=f"desk-{path}") for path in PAGES if path != DRAWN]
+A_LESSON = [
+    pytest.param(DRAWN, 1280, LOOKS[:2], id=f"desk-{DRAWN}"),
+    pytest.param(DRAWN, 1280, LOOKS[::2], marks=pytest.mark.slow, id=f"forced-{DRAWN}"),
+]
 
 
-@pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize(("width", "looks"), [(390, LOOKS[:1]), (1280, LOOKS)], ids=["phone", "desk"])
+@pytest.mark.parametrize(("path", "width", "looks"), [*ON_A_PHONE, *ON_A_DESK, *A_LESSON])
 def test_pages_are_accessible(opened, path, width, looks):
     """A phone lays a page out anew and colours nothing anew."""
     page = opened(path, viewport={"width": width, "height": 800})

@@ -26,7 +26,8 @@ show("tile_walk", m=1)
 ```
 
 ```python
-print("before")
+print("before", flush=True)
+print("and after", flush=True)
 1 / 0
 ```
 """
@@ -87,7 +88,8 @@ def test_what_cells_print_is_kept_and_a_failure_is_said(lesson):
     first, shown, failed = (found[i] for i, cell in enumerate(lesson.cells) if cell.kind == "code")
     assert ">&lt;42&gt;\n</span></pre>" in first and ">43\n</span></pre>" in first
     assert shown == ""
-    assert ">before\n</span></pre>" in failed and "ZeroDivisionError" not in failed
+    assert ">before\n</span>" in failed and ">and after\n</span></pre>" in failed
+    assert failed.count("<pre") == 1 and "ZeroDivisionError" not in failed
     assert wrong == "ZeroDivisionError: division by zero"
 
 

@@ -1,5 +1,6 @@
 """The built pages: every link leads somewhere, nothing comes from elsewhere, and nothing is lost."""
 
+import itertools
 import json
 import posixpath
 import re
@@ -25,6 +26,7 @@ class Page(HTMLParser):
     def __init__(self, html: str):
         super().__init__()
         self.ids, self.links, self.fetched, self.open, self.wrong = [], [], [], [], []
+        self.ways = {"prev": [], "next": []}
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
@@ -32,6 +34,7 @@ class Page(HTMLParser):
         self.ids += [given["id"]] if "id" in given else []
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
+            self.ways.get(given.get("rel"), []).append(given["href"])
         self.fetched += [given[key] for key in ("src", "srcset", "data", "poster") if key in given]
         self.fetched += [given["href"]] if tag in ("link", "image", "use") and "href" in given else []
         if tag not in VOID:
@@ -74,6 +77,24 @@ def test_every_link_leads_somewhere(pages, made):
             there = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
             assert there in made or there in GIVEN, f"{name} links {link}"
             assert not part or part in pages[there].ids, f"{name} links {link}"
+
+
+def test_previous_and_next_lead_through_all_lessons_and_all_simulators_from_both_ends(pages):
+    read = topics(build.ROOT)
+    lesson_pages = [f"lessons/{topic.lesson.name}.html" for topic in read if topic.lesson]
+    simulator_pages = [f"simulators/{d.name}.html" for topic in read for d in topic.simulators]
+    for row in (lesson_pages, simulator_pages):
+        for here, there in itertools.pairwise(row):
+            assert pages[here].ways["next"] == [f"../{there}"] * 2, here
+            assert pages[there].ways["prev"] == [f"../{here}"] * 2, there
+
+
+def test_figures_are_numbered_in_order(made):
+    for topic in (topic for topic in topics(build.ROOT) if topic.lesson):
+        html = made[f"lessons/{topic.lesson.name}.html"].decode()
+        captions = re.findall(r"<figcaption><b>(Figure [\d.]+)</b>", html)
+        wanted = [f"Figure {int(topic.number)}.{i + 1}" for i in range(html.count("<figcaption"))]
+        assert captions == wanted and captions, topic.lesson.name
 
 
 def test_nothing_is_fetched_from_elsewhere(pages, made):

@@ -127,6 +127,17 @@ def open_notebook(page, base: str, name: str) -> None:
     page.wait_for_function(IDLE, timeout=60_000)
 
 
+def open_instead(page, name: str) -> None:
+    """In the Lab that the page already shows: to load Lab itself takes seconds of both cores."""
+    page.evaluate("() => { for (const one of [...window.jupyterapp.shell.widgets('main')]) one.dispose(); }")
+    page.evaluate("path => { window.jupyterapp.commands.execute('docmanager:open', { path }); }", name)
+    page.wait_for_function(
+        f"path => {PANEL}?.context?.path === path && {PANEL}.sessionContext", arg=name, timeout=60_000
+    )
+    page.evaluate(READY)
+    page.wait_for_function(IDLE, timeout=60_000)
+
+
 def run_all(page) -> None:
     page.evaluate(RUN)
 

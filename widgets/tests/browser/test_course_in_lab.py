@@ -54,11 +54,20 @@ def learner(folder, browser):
 
 
 def open_tree(page, path: str) -> None:
+    """As a learner who follows the link that `make lab` prints."""
     page.goto(f"{page.base}/lab/tree/{path}?reset")
     page.wait_for_function(lab.OPENED, timeout=60_000)
     page.evaluate(lab.READY)
     page.wait_for_function(f"path => {lab.PANEL}.context.path === path", arg=path)
     page.locator(ITEMS).first.wait_for()
+
+
+def open_here(page, path: str) -> None:
+    """As a learner who is in Lab already."""
+    if page.url.startswith(page.base):
+        lab.open_instead(page, path)
+    else:
+        open_tree(page, path)
 
 
 def panel(page):
@@ -78,7 +87,7 @@ def test_the_list_on_the_left_is_the_courses_order(learner):
 
 
 def test_instructors_tools_are_out_of_sight(learner):
-    open_tree(learner, "course/start.ipynb")
+    open_here(learner, "course/start.ipynb")
     expect(learner.locator(".lm-MenuBar-itemLabel", has_text="Help")).to_be_visible()
     expect(learner.get_by_text("Nbgrader", exact=True)).to_have_count(0)
     expect(learner.get_by_text("Validate", exact=True)).to_have_count(0)
@@ -86,7 +95,7 @@ def test_instructors_tools_are_out_of_sight(learner):
 
 
 def test_the_start_page_leads_to_every_simulator(learner):
-    open_tree(learner, "course/start.ipynb")
+    open_here(learner, "course/start.ipynb")
     links = panel(learner).locator('a[href*="simulators/"]')
     expect(links).to_have_count(len(every()))
     one = next(d for d in every() if d.name == "tile_walk")
@@ -109,7 +118,7 @@ def test_the_start_page_leads_to_every_simulator(learner):
 
 def test_the_start_page_says_how_far_one_is(learner):
     title = passed(Path(learner.folder))
-    open_tree(learner, "course/start.ipynb")
+    open_here(learner, "course/start.ipynb")
     learner.wait_for_function(lab.IDLE, timeout=60_000)
     at = learner.evaluate(
         f"() => {lab.PANEL}.content.widgets.findIndex(cell => cell.model.sharedModel.getSource().includes('progress('))"
@@ -121,7 +130,7 @@ def test_the_start_page_says_how_far_one_is(learner):
 
 
 def test_a_lesson_opens_with_its_pictures_and_readable_lines(learner):
-    open_tree(learner, "course/01_gemm_tiling.ipynb")
+    open_here(learner, "course/01_gemm_tiling.ipynb")
     stills = panel(learner).locator('.jp-OutputArea-output img[src*="pictures/"]')
     expect(stills.first).to_be_attached()
     expect(stills.first).not_to_have_js_property("naturalWidth", 0)

@@ -18,20 +18,30 @@ SAID = """(words) => { let began = performance.now(); const kernel = window.jupy
 }); }"""
 
 
-def opened(browser, base, folder):
-    page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
-    lab.open_notebook(page, base, lab.notebook(folder, [CELL]))
+def on_a_page(browser):
+    return browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
+
+
+def run(page) -> None:
     lab.run_all(page)
     expect(page.locator(".tbt[data-revision]")).to_be_visible(timeout=30_000)
-    return page
+
+
+@pytest.fixture(scope="module")
+def in_lab(browser, served):
+    """One page of Lab for all tests of this file."""
+    page = on_a_page(browser)
+    lab.open_notebook(page, served.base, lab.notebook(served.folder, [CELL]))
+    yield page
+    page.context.close()
 
 
 @pytest.fixture
-def page(browser, served):
+def page(in_lab, served):
     """A notebook and a kernel of its own."""
-    page = opened(browser, *served)
-    yield page
-    page.context.close()
+    lab.open_instead(in_lab, lab.notebook(served.folder, [CELL]))
+    run(in_lab)
+    return in_lab
 
 
 def said_at_once(page, words: str) -> None:
@@ -69,7 +79,9 @@ def test_a_kernel_that_died_is_said_and_the_controls_show_the_picture(page):
 
 def test_a_server_that_is_gone_is_said(browser, tmp_path):
     with lab.server(tmp_path) as base:
-        page = opened(browser, base, tmp_path)
+        page = on_a_page(browser)
+        lab.open_notebook(page, base, lab.notebook(tmp_path, [CELL]))
+        run(page)
         page.evaluate(SAID, "server no longer answers")
     page.evaluate("() => window.said")
     expect(page.locator(".tbt-over")).to_contain_text("make lab")

@@ -1,5 +1,7 @@
 """The view alone, in a bare page: one invented simulator that uses every control and every kind of mark."""
 
+import itertools
+
 import pytest
 from playwright.sync_api import expect
 
@@ -68,6 +70,34 @@ def test_marks_lie_in_the_order_of_the_scene(page):
         page.evaluate("[...document.querySelectorAll('svg.tbt-scene > g > *')].map(n => n.dataset.id)")
         == wanted
     )
+
+
+WATCHED = """steps => {
+  const svg = document.querySelector('svg.tbt-scene'), scrub = document.querySelector('.tbt-stepper input[type=range]');
+  const seen = new MutationObserver(() => {}), moved = [];
+  seen.observe(svg, { childList: true, subtree: true });
+  for (const at of steps) {
+    scrub.value = at;
+    scrub.dispatchEvent(new Event('input'));
+    moved.push(seen.takeRecords().reduce(([came, gone], one) => [came + one.addedNodes.length, gone + one.removedNodes.length], [0, 0]));
+  }
+  return moved;
+}"""
+
+
+def test_a_step_brings_and_takes_what_differs_and_touches_no_other_mark(browser):
+    walk = find("tile_walk")
+    frames, marks = [], {}
+    for change in answer(walk)["frames"]:
+        marks = {id: mark for id, mark in marks.items() if id not in change["gone"]}
+        marks |= {mark["id"]: mark for mark in change["marks"]}
+        frames.append(set(marks))
+    assert any(before - now for before, now in itertools.pairwise(frames)), "some step takes marks away"
+    page = open_page(browser, [(walk, {})])
+    came = page.evaluate(WATCHED, list(range(len(frames))))[1:]
+    page.context.close()
+    for (before, now), (added, removed) in zip(itertools.pairwise(frames), came, strict=True):
+        assert added <= len(now - before) and removed <= len(before - now)
 
 
 @pytest.mark.parametrize("typed", ["", "-3", "2.5", "1e9", "99999999999999999999999"])

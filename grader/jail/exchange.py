@@ -1,0 +1,182 @@
+"""What ranks say to the referee and what is believed of it: each rank's next exchange, or its result, as plain data.
+
+A rank is run from its start for each of its exchanges, knowing what it received in those before; then it stands still.
+So it never runs beside another rank, and waits for none: who would wait for ever is known from what all of them ask.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grader.jail.protocol import need, require_encoded, whole_number
+
+MOST_EXCHANGES = 16
+MOST_CALL_BYTES = 4 << 20
+MOST_COUNTS = 4096  # numbers for each rank
+MOST_AXES = 4
+DIGEST_CHARACTERS = 64
+COUNTS, ROWS = "exchange_counts", "send_rows"
+
+
+class Mismatch(Exception):
+    """Exchanges of several ranks that do not fit together, as a sentence with a place to look."""
+
+    def __init__(self, came: str, look: str):
+        super().__init__(came)
+        self.came, self.look = came, look
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One rank's part in an exchange."""
+
+    call: str  # COUNTS or ROWS
+    array: np.ndarray
+    send: tuple[int, ...] = ()  # rows for each rank, and from each
+    receive: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Where a rank stands in one case: at an exchange, at its end, or at an error."""
+
+    ask: Ask | None = None
+    result: dict | None = None  # encoded, as numpy answers return
+    error: dict | None = None
+    before: tuple[str, ...] = ()  # digests of all that it asked, the last of them this ask
+    arrays: dict = field(default_factory=dict)
+
+    def of_result(self) -> dict:
+        """The arrays of the result by name, of those that came for all cases."""
+        return {name: self.arrays[name] for name in _names(self.result)}
+
+
+def _names(encoded) -> list[str]:
+    if "array" in encoded:
+        return [encoded["array"]]
+    inner = encoded.get("list") or list((encoded.get("dict") or {}).values())
+    return [name for one in inner for name in _names(one)]
+
+
+@dataclass(frozen=True)
+class RankCase:
+    """What one rank is told of a case. An argument is {"array": name} or {"value": plain}; a reply is an array's name."""
+
+    ranks: int
+    arguments: list[dict]
+    replies: list[dict]  # what each earlier exchange gave it
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """One rank of an answer, up to its next exchange in each case."""
+
+    source: str
+    entry: str
+    rank: int
+    cases: list[RankCase]
+
+    def task(self) -> dict:
+        return {**vars(self), "cases": [dict(vars(case)) for case in self.cases]}
+
+
+def request(
+    source: str, entry: str, rank: int, cases: list[tuple[int, tuple, list]]
+) -> tuple[TurnRequest, dict]:
+    """(request, its arrays). A case is (ranks, arguments, what each earlier exchange gave)."""
+    rows, arrays = [], {}
+
+    def named(array: np.ndarray) -> dict:
+        arrays[f"a{len(arrays)}"] = array
+        return {"array": f"a{len(arrays) - 1}"}
+
+    for ranks, arguments, replies in cases:
+        given = [named(one) if isinstance(one, np.ndarray) else {"value": one} for one in arguments]
+        rows.append(RankCase(ranks, given, [named(one) for one in replies]))
+    return TurnRequest(source, entry, rank, rows), arrays
+
+
+def turns(header: dict, arrays: dict, ranks: list[int], clean_error) -> list[Turn]:
+    """The reply to a request of so many cases, each of so many ranks; every field is held to what it may be."""
+    rows = header.get("turns")
+    need(isinstance(rows, list) and len(rows) == len(ranks), "a turn for each case")
+    return [_turn(row, arrays, count, clean_error) for row, count in zip(rows, ranks, strict=True)]
+
+
+def _turn(row, arrays: dict, ranks: int, clean_error) -> Turn:
+    need(isinstance(row, dict), "turns that are objects")
+    before = row.get("before")
+    need(isinstance(before, list) and len(before) <= MOST_EXCHANGES + 1, "a digest for each exchange")
+    need(all(isinstance(one, str) and len(one) == DIGEST_CHARACTERS for one in before), "digests")
+    if "error" in row:
+        return Turn(error=clean_error(row["error"]), before=tuple(before))
+    if "result" in row:
+        require_encoded(row["result"], arrays)
+        return Turn(result=row["result"], before=tuple(before), arrays=arrays)
+    need(bool(before), "a digest of the exchange that it waits in")
+    return Turn(ask=_ask(row, arrays, ranks), before=tuple(before))
+
+
+def _ask(row: dict, arrays: dict, ranks: int) -> Ask:
+    call, name = row.get("call"), row.get("array")
+    need(call in (COUNTS, ROWS), "an exchange of a known kind")
+    need(isinstance(name, str) and name in arrays, "an array that came")
+    array = arrays[name]
+    need(1 <= array.ndim <= MOST_AXES and array.nbytes <= MOST_CALL_BYTES, "arrays of at most 4 MiB")
+    if call == COUNTS:
+        need(array.dtype == np.int64 and len(array) == ranks, "counts for each rank")
+        need(array.size <= ranks * MOST_COUNTS, "few counts")
+        return Ask(call, array)
+    send, receive = (_split(row.get(name), ranks) for name in ("send", "receive"))
+    need(sum(send) == len(array), "all rows sent")
+    return Ask(call, array, send, receive)
+
+
+def _split(value, ranks: int) -> tuple[int, ...]:
+    need(isinstance(value, list) and len(value) == ranks, "a number of rows for each rank")
+    return tuple(whole_number(one, 0, 1 << 31) for one in value)
+
+
+def route(asks: list[Ask]) -> tuple[list[np.ndarray], np.ndarray]:
+    """(what each rank gets, bytes from rank to rank); what a rank sends to itself crosses nothing."""
+    _same_call(asks)
+    ranks = range(len(asks))
+    if asks[0].call == COUNTS:
+        replies = [np.stack([asks[s].array[r] for s in ranks]) for r in ranks]
+        return replies, _sent([[asks[s].array[r].nbytes for r in ranks] for s in ranks])
+    _same_splits(asks)
+    pieces = [np.split(one.array, np.cumsum(one.send)[:-1]) for one in asks]
+    replies = [np.concatenate([pieces[s][r] for s in ranks]) for r in ranks]
+    return replies, _sent([[pieces[s][r].nbytes for r in ranks] for s in ranks])
+
+
+def _sent(table: list[list[int]]) -> np.ndarray:
+    sent = np.array(table, np.int64)
+    np.fill_diagonal(sent, 0)
+    return sent
+
+
+def _same_call(asks: list[Ask]) -> None:
+    first = asks[0]
+    for rank, one in enumerate(asks):
+        if one.call != first.call:
+            raise Mismatch(
+                f"rank {rank} calls {one.call} where rank 0 calls {first.call}",
+                "all ranks make the same exchanges in the same order",
+            )
+        if one.array.shape[1:] != first.array.shape[1:] or one.array.dtype != first.array.dtype:
+            mine, theirs = (f"{a.dtype} of shape {a.shape}" for a in (one.array, first.array))
+            raise Mismatch(
+                f"rank {rank} gives {one.call} {mine}, rank 0 {theirs}",
+                "in one exchange the rows of all ranks have one width and one dtype, also where a rank has none",
+            )
+
+
+def _same_splits(asks: list[Ask]) -> None:
+    for rank, one in enumerate(asks):
+        for sender, awaited in enumerate(one.receive):
+            if awaited != asks[sender].send[rank]:
+                raise Mismatch(
+                    f"rank {rank} awaits {awaited:,} rows of rank {sender}, which sends it {asks[sender].send[rank]:,}",
+                    "receive: how many rows each rank sends here, which its counts say",
+                )

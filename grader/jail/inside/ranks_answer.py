@@ -1,0 +1,90 @@
+"""Worker "ranks": runs one rank of an answer up to its next exchange, in every case that it is given.
+
+Each case runs in a thread of its own, which stands still at the first exchange that nothing is known of yet; what was
+exchanged before is given to it again. The process ends with its reply, and the threads with it.
+"""
+
+import hashlib
+import queue
+import threading
+
+import numpy as np
+
+from ..exchange import COUNTS, MOST_AXES, MOST_CALL_BYTES, MOST_COUNTS, MOST_EXCHANGES
+from .answer_module import AnswerError, blame, load
+from .communicator import Communicator
+from .numpy_answer import encode
+
+STACK_BYTES = 16 << 20
+
+
+def prepare() -> None:
+    np.seterr(all="ignore")
+    threading.stack_size(STACK_BYTES)
+
+
+def run(task: dict, arrays: dict) -> tuple[dict, dict]:
+    out, turns = {}, []
+    for case in task["cases"]:
+        ended = queue.SimpleQueue()
+        one = Rank(task, case, arrays, ended)
+        threading.Thread(target=one.run, daemon=True).start()
+        turn, array = ended.get()
+        if isinstance(turn, BaseException):
+            raise turn
+        if "result" in turn:
+            turn["result"] = encode(array, out)
+        elif array is not None:
+            turn["array"] = f"r{len(out)}"
+            out[turn["array"]] = array
+        turns.append({**turn, "before": one.asked})
+    return {"turns": turns}, out
+
+
+class Rank:
+    """One rank in one case."""
+
+    def __init__(self, task: dict, case: dict, arrays: dict, ended: queue.SimpleQueue):
+        self.task, self.case, self.arrays, self.ended = task, case, arrays, ended
+        self.asked = []
+
+    def given(self, row: dict):
+        return self.arrays[row["array"]].copy() if "array" in row else row["value"]
+
+    def run(self) -> None:
+        try:
+            self.ended.put(({"result": None}, self.called()))
+        except AnswerError as error:
+            self.ended.put(({"error": error.report}, None))
+        except BaseException as error:
+            self.ended.put((error, None))
+
+    def called(self):
+        module = load(self.task["source"], {"np": np})
+        entry = getattr(module, self.task["entry"], None)
+        if not callable(entry):
+            raise AnswerError(
+                "load", f"the cell defines no function {self.task['entry']}", kind="MissingFunction"
+            )
+        comm = Communicator(self.task["rank"], self.case["ranks"], self.exchange)
+        with blame("call"):
+            value = entry(comm, *map(self.given, self.case["arguments"]))
+            encode(value, {})  # what cannot be sent is the answer's error, with its line
+        return value
+
+    def exchange(self, call: str, array: np.ndarray, send: list, receive: list) -> np.ndarray:
+        number, replies = len(self.asked), self.case["replies"]
+        if number == MOST_EXCHANGES:
+            raise RuntimeError(f"a rank may enter at most {MOST_EXCHANGES} exchanges, got one more")
+        few = call != COUNTS or array.size <= self.case["ranks"] * MOST_COUNTS
+        if not few or array.nbytes > MOST_CALL_BYTES or array.ndim > MOST_AXES:
+            raise ValueError(
+                f"{call} carries at most {MOST_CALL_BYTES >> 20} MiB in {MOST_AXES} axes, or {MOST_COUNTS} counts "
+                f"for each rank, got {array.dtype} of shape {array.shape}"
+            )
+        what = f"{call} {array.dtype} {array.shape} {send} {receive} ".encode()
+        self.asked.append(hashlib.sha256(what + array.tobytes()).hexdigest())
+        if number < len(replies):
+            return self.given(replies[number])
+        self.ended.put(({"call": call, "send": send, "receive": receive}, np.ascontiguousarray(array)))
+        threading.Event().wait()  # for ever: the process ends first

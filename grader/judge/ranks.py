@@ -1,0 +1,168 @@
+"""The judges of ranks questions: what every rank returned, the bytes that it sent to others, and how often all met."""
+
+import numpy as np
+
+from grader.judge import returned
+from grader.judge.compare import Difference
+from grader.judge.failed import Failed
+from grader.judge.ranks_evidence import Meeting, RanksEvidence
+from grader.judge.record import PartResult
+from grader.questions import Part
+
+NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
+SHOWN_SEED = 20_26  # of the cases that may be shown where a hidden one of the same kind fails
+
+
+def judge_values(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
+    result.evidence = "values"
+    public = evidence.meetings(False)
+    wrong = [trouble(evidence.question, one) for one in public]
+    if any(wrong):
+        raise _public(evidence.question, public, wrong)
+    hidden = evidence.meetings(True)
+    for one in hidden:
+        if failed := trouble(evidence.question, one):
+            raise shown_with_another(evidence, one, failed)
+    result.came = f"every rank is right in {len(public)} public and {len(hidden)} hidden cases"
+
+
+def trouble(question, meeting: Meeting) -> Failed | None:
+    """What is wrong with what the ranks of a case returned: the first rank of which anything is."""
+    if meeting.failed:
+        return meeting.failed
+    wanted = question.reference(meeting.case.each)
+    for rank, (turn, want) in enumerate(zip(meeting.results, wanted, strict=True)):
+        found = returned.differs(question, question.entry, turn.result, want, turn.arrays)
+        if found:
+            said = found.sentence() if isinstance(found, Difference) else found
+            return Failed(
+                f"rank {rank} of {meeting.ranks}: {said}",
+                _whence(question, meeting, rank, found),
+                told="values that differ",
+            )
+    return None
+
+
+def _whence(question, meeting: Meeting, rank: int, found: Difference | str) -> str:
+    if isinstance(found, str):
+        return f"what {question.entry} returns on rank {rank}"
+    said = question.whence(meeting.case.each, rank, found.index) if question.whence and found.index else ""
+    return said or found.pattern.sentence() or "which rows that rank received, and where it puts them"
+
+
+def _public(question, meetings: list[Meeting], wrong: list[Failed | None]) -> Failed:
+    """The first failure, with how many are right, and a mistake that gives all that came."""
+    number, failed = next((i, one) for i, one in enumerate(wrong) if one)
+    right = wrong.count(None)
+    count = f"{right} of {len(wrong)} public cases are right; " if right else ""
+    look = known_mistake(question, meetings) or failed.look
+    return Failed(f"{count}{meetings[number].case.kind}: {failed.came}", look, **failed.facts)
+
+
+def known_mistake(question, meetings: list[Meeting]) -> str:
+    """The sentence of a mistake that gives every result of every case that ended, and is wrong in one."""
+    ended = [one for one in meetings if one.results]
+    if len(ended) < len(meetings):
+        return ""
+    for mistake in question.mistakes:
+        if mistake.wrong and all(_gives(question, mistake, one) for one in ended):
+            return mistake.sentence
+    return ""
+
+
+def _gives(question, mistake, meeting: Meeting) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            would = mistake.wrong(meeting.case.each)
+        return not any(
+            returned.compare(question, "x", turn.result, one, turn.arrays)
+            for turn, one in zip(meeting.results, would, strict=True)
+        )
+    except (ValueError, IndexError, TypeError):
+        return False
+
+
+def shown_with_another(evidence: RanksEvidence, meeting: Meeting, failed: Failed) -> Failed:
+    """A hidden case's failure: its kind alone, and one like it from a seed that is no secret."""
+    came = f"a hidden case ({meeting.case.kind}): {failed.told or 'it fails'}"
+    drawn = evidence.question.hidden(np.random.Generator(np.random.PCG64(SHOWN_SEED)))
+    like_it = [one for one in drawn if one.kind == meeting.case.kind][:1]
+    look = "what this kind of case changes, compared with the public ones"
+    for other in evidence.meet(like_it, True):
+        if again := trouble(evidence.question, other):
+            came += f". A case of that kind, drawn anew for you to see: {again.came}"
+            look = known_mistake(evidence.question, [other]) or again.look
+    return Failed(came, look, told=came)
+
+
+def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
+    result.evidence, question = "counted by the referee", evidence.question
+    result.asked = f"at most, from each rank to all others: {question.model}"
+    most = 0.0
+    for meeting in [*evidence.meetings(False), *evidence.meetings(True)]:
+        allowed = np.asarray(question.most_bytes(meeting.case.each))
+        over = meeting.sent_by > allowed
+        if over.any():
+            raise _too_much(question, meeting, evidence.meetings(False), allowed, int(over.argmax()))
+        most = max(most, float((meeting.sent_by / np.maximum(allowed, 1)).max()))
+    result.came = f"no rank sends more than {most:.0%} of what it may"
+
+
+def habit(question, meetings: list[Meeting], allowed: np.ndarray) -> str:
+    """The sentence of a habit that sends just these rows in every one of these cases, and too many in the last."""
+    for sentence, spends in question.habits.values():
+        same = all(np.array_equal(spends(one.case.each), one.rows_sent_by) for one in meetings)
+        if same and (spends(meetings[-1].case.each) > allowed).any():
+            return sentence
+    return ""
+
+
+def _too_much(question, meeting: Meeting, public: list[Meeting], allowed: np.ndarray, rank: int) -> Failed:
+    sent = meeting.sent_by
+    look = habit(question, [*public, meeting], allowed) or NOT_KNOWN
+    times = (
+        f"{sent[rank] / allowed[rank]:.2f} times what it may"
+        if allowed[rank]
+        else "where it may send nothing"
+    )
+    if meeting.hidden:
+        came = f"a hidden case ({meeting.case.kind}): a rank sends {times}"
+        return Failed(came, look, told=f"a hidden case ({meeting.case.kind}): a rank sends too much")
+    whom = int(sum(meeting.sent)[rank].argmax())
+    came = (
+        f"{meeting.case.kind}: rank {rank} of {meeting.ranks} sends {sent[rank]:,} bytes, {times} ({allowed[rank]:,.0f}); "
+        f"most of them to rank {whom}"
+    )
+    return Failed(came, look)
+
+
+def judge_exchanges(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
+    result.evidence, question = "counted by the referee", evidence.question
+    result.asked = f"at most {question.most_exchanges} exchanges, which all ranks enter together"
+    found = max([*evidence.meetings(False), *evidence.meetings(True)], key=lambda one: len(one.calls))
+    if len(found.calls) > question.most_exchanges:
+        kind = f"a hidden case ({found.case.kind})" if found.hidden else found.case.kind
+        raise Failed(
+            f"{kind}: {len(found.calls)} exchanges: {', '.join(found.calls)}",
+            "every exchange waits for the slowest rank and pays for its start: what could travel together?",
+        )
+    result.came = f"{len(found.calls)} exchanges at most"
+
+
+def judge_busiest(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
+    result.evidence, question = "counted by the referee", evidence.question
+    result.asked = "the busiest rank receives hardly more than copies that take turns leave it"
+    for meeting in [*evidence.meetings(False), *evidence.meetings(True)]:
+        most, came = np.asarray(question.most_received(meeting.case.each)), meeting.received_by
+        if (came > most).any():
+            rank = int((came > most).argmax())
+            times = f"{came[rank] / most[rank]:.2f} times what it should"
+            kind = f"a hidden case ({meeting.case.kind})" if meeting.hidden else meeting.case.kind
+            who = "a rank" if meeting.hidden else f"rank {rank} of {meeting.ranks}"
+            bytes_of = "" if meeting.hidden else f": {came[rank]:,} bytes, {most[rank]:,.0f} are allowed"
+            raise Failed(
+                f"{kind}: {who} receives {times}{bytes_of}",
+                "which copy a token goes to where its own rank has none: do all senders choose the same one?",
+                told=f"{kind}: a rank receives too much" if meeting.hidden else "",
+            )
+    result.came = "no rank receives more than it should"

@@ -1,0 +1,209 @@
+"""Several ranks of one answer: each runs alone in the jail up to its next exchange, and the referee carries what they send.
+
+No rank ever runs beside another, so none can look at another, talk to it by the side, or wait for it: a rank that would wait
+for ever is one whose next exchange the others do not enter.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grader.box.warm import Outcome
+from grader.jail import exchange, host
+from grader.jail.exchange import Mismatch, Turn
+from grader.judge.cases import from_error
+from grader.judge.evidence import Evidence
+from grader.judge.failed import Failed
+from grader.questions import Together
+
+MOST_CASE_BYTES = 16 << 20
+MOST_ASLEEP_S = 90.0  # of one check: a rank that sleeps a little in every turn is stopped too
+ORDINALS = ("1st", "2nd", "3rd")
+AGAIN = (
+    "each rank runs from its start for each exchange, with what it received: what it draws must come from a seed that is set, "
+    "and nothing from a clock"
+)
+
+
+def ordinal(number: int) -> str:
+    return ORDINALS[number - 1] if number <= len(ORDINALS) else f"{number}th"
+
+
+@dataclass
+class Meeting:
+    """One case: what its ranks have exchanged so far, and how it ended."""
+
+    case: Together
+    hidden: bool
+    replies: list[list] = field(default_factory=list)  # by rank, what each exchange gave it
+    asked: list[tuple] = field(default_factory=list)  # by rank, digests of what it asked
+    sent: list[np.ndarray] = field(default_factory=list)  # by exchange, bytes from rank to rank
+    calls: list[str] = field(default_factory=list)
+    carried: int = 0  # bytes of all exchanges, own ones with them
+    results: list[Turn] = field(default_factory=list)
+    failed: Failed | None = None
+
+    def __post_init__(self):
+        self.replies = [[] for _ in self.case.each]
+        self.asked = [() for _ in self.case.each]
+
+    @property
+    def ranks(self) -> int:
+        return len(self.case.each)
+
+    @property
+    def open(self) -> bool:
+        return not self.results and self.failed is None
+
+    @property
+    def sent_by(self) -> np.ndarray:
+        """Bytes that each rank sent to others."""
+        return sum((table.sum(axis=1) for table in self.sent), np.zeros(self.ranks, np.int64))
+
+    @property
+    def received_by(self) -> np.ndarray:
+        return sum((table.sum(axis=0) for table in self.sent), np.zeros(self.ranks, np.int64))
+
+    @property
+    def rows_sent_by(self) -> np.ndarray:
+        """The same without counts."""
+        rows = [table for call, table in zip(self.calls, self.sent, strict=True) if call == exchange.ROWS]
+        return sum((table.sum(axis=1) for table in rows), np.zeros(self.ranks, np.int64))
+
+    def lines(self) -> list[str]:
+        """What crossed, an exchange a line."""
+        return [
+            f"exchange {number}, {call}: "
+            + ", ".join(f"rank {r} sent {n:,} bytes" for r, n in enumerate(table.sum(axis=1)))
+            for number, (call, table) in enumerate(zip(self.calls, self.sent, strict=True), 1)
+        ]
+
+    def fail(self, came: str, look: str, told: str, **facts) -> None:
+        self.failed = Failed(came, look, told=told, **facts)
+
+    def where(self, rank: int) -> str:
+        """Which rank, and how far it had come."""
+        done = len(self.replies[rank])
+        after = f" after its {ordinal(done)} exchange ({self.calls[-1]})" if done else ""
+        return f"rank {rank} of {self.ranks}{after}"
+
+    def settle(self, turns: list[Turn]) -> None:
+        """All ranks have had their turn: one exchange more, the end, or what went wrong."""
+        for rank, turn in enumerate(turns):
+            if self.open:
+                self._look_at(rank, turn)
+        if not self.open:
+            return
+        waiting = [rank for rank, turn in enumerate(turns) if turn.ask]
+        if not waiting:
+            self.results = turns
+        elif len(waiting) < self.ranks:
+            self._deadlock(waiting, turns)
+        else:
+            self._exchange(turns)
+
+    def _look_at(self, rank: int, turn: Turn) -> None:
+        known = self.asked[rank]
+        if turn.before[: len(known)] != known and not (turn.error and len(turn.before) < len(known)):
+            self.fail(
+                f"rank {rank} of {self.ranks} sent something else when it ran again", AGAIN, "another run"
+            )
+        elif turn.error:
+            failed = from_error(turn.error, self.where(rank))
+            self.fail(failed.came, failed.look, failed.told, **failed.facts)
+        elif len(turn.before) != len(known) + bool(turn.ask):
+            self.fail(
+                f"rank {rank} of {self.ranks} left out an exchange when it ran again", AGAIN, "another run"
+            )
+        self.asked[rank] = turn.before
+
+    def _deadlock(self, waiting: list[int], turns: list[Turn]) -> None:
+        gone = next(rank for rank in range(self.ranks) if rank not in waiting)
+        number, call = len(self.calls) + 1, turns[waiting[0]].ask.call
+        who = (
+            f"rank {waiting[0]} waits" if len(waiting) == 1 else f"ranks {', '.join(map(str, waiting))} wait"
+        )
+        self.fail(
+            f"{who} in the {ordinal(number)} exchange ({call}) for ever: rank {gone} returned without entering it",
+            "every rank enters every exchange, also one that has no row to send and none to receive",
+            "ranks that wait for ever",
+        )
+
+    def _exchange(self, turns: list[Turn]) -> None:
+        asks = [turn.ask for turn in turns]
+        try:
+            replies, sent = exchange.route(asks)
+            self.carried += sum(reply.nbytes for reply in replies)
+            if self.carried > MOST_CASE_BYTES:
+                raise Mismatch(
+                    f"what was exchanged so far passes {MOST_CASE_BYTES >> 20} MiB",
+                    "how many rows are sent, and how wide they are",
+                )
+        except Mismatch as wrong:
+            came = f"in the {ordinal(len(self.calls) + 1)} exchange {wrong.came}"
+            return self.fail(came, wrong.look, "exchanges that do not fit together")
+        self.calls.append(asks[0].call)
+        self.sent.append(sent)
+        for rank, reply in enumerate(replies):
+            self.replies[rank].append(reply)
+
+
+@dataclass
+class RanksEvidence(Evidence):
+    met: dict[bool, list[Meeting]] = field(default_factory=dict)  # by whether they are hidden
+
+    asleep_s: float = 0.0  # wall time of all turns without their processor time
+
+    def count(self, outcome: Outcome) -> Outcome:
+        self.asleep_s += max(0.0, outcome.seconds - outcome.cpu_s)
+        if self.asleep_s > MOST_ASLEEP_S:
+            raise Failed(
+                f"all ranks together took more than {MOST_ASLEEP_S:.0f} s in which they computed nothing",
+                "what do they wait for? A rank waits for others in its exchanges alone",
+            )
+        return super().count(outcome)
+
+    def meetings(self, hidden: bool) -> list[Meeting]:
+        """Every public case, or every hidden one, run to its end; once."""
+        if hidden not in self.met:
+            cases = self.hidden_cases() if hidden else list(self.question.public)
+            self.met[hidden] = self.meet(cases, hidden)
+        return self.met[hidden]
+
+    def meet(self, cases: list[Together], hidden: bool) -> list[Meeting]:
+        found = [Meeting(case, hidden) for case in cases]
+        printed = {}
+        while going := [one for one in found if one.open]:
+            turns: dict[int, list[Turn]] = {id(one): [] for one in going}
+            for rank in range(max(one.ranks for one in going)):
+                self.say(f"rank {rank}, exchange {max(len(one.calls) for one in going) + 1}")
+                here = [one for one in going if rank < one.ranks and one.open]
+                for one, turn in zip(here, self.turn(rank, here, printed), strict=True):
+                    turns[id(one)].append(turn)
+            for one in going:
+                if one.open:
+                    one.settle(turns[id(one)])
+        if not hidden:
+            self.heard("\n".join(f"rank {rank}: {said.strip()}" for rank, said in sorted(printed.items())))
+        return found
+
+    def turn(self, rank: int, meetings: list[Meeting], printed: dict) -> list[Turn]:
+        """One rank's turn in each; where its process ends without a word, the case that it ended in is found alone."""
+        if not meetings:
+            return []
+        given = [(one.ranks, one.case.each[rank], one.replies[rank]) for one in meetings]
+        outcome, turns = host.turn_of(self.source, self.question.entry, rank, given, level=self.level)
+        self.count(outcome)
+        if said := outcome.header.get("printed"):
+            printed[rank] = str(said)
+        if not outcome.error:
+            return turns
+        if len(meetings) == 1:
+            return [Turn(error=outcome.error)]
+        first, *rest = meetings
+        (alone,) = self.turn(rank, [first], printed)
+        if alone.error and outcome.ended:  # a loop that never ends is not waited for again
+            for one in rest:
+                one.fail("not run: another case ended the process", "", "its process ended")
+            return [alone] + [Turn(error=outcome.error) for _ in rest]
+        return [alone, *self.turn(rank, rest, printed)]

@@ -1,0 +1,472 @@
+"""Several ranks of one answer: right ones pass, each way to fail has its sentence, and no way round the referee pays."""
+
+import os
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grader import questions, trial
+from grader.box import warm
+from grader.jail import exchange, host
+from grader.jail.exchange import COUNTS, ROWS, Ask, Mismatch
+from grader.judge import parts, ranks, ranks_evidence, referee
+from grader.judge.ranks_evidence import RanksEvidence
+from grader.judge.record import FAIL, INCONCLUSIVE, PASS
+
+DISPATCH = questions.find("expert_load_balance.dispatch_tokens")
+HONEST = """
+def honest(comm, x, chosen, experts):
+    per = experts // comm.ranks
+    goes = [(chosen // per == rank).any(axis=1) for rank in range(comm.ranks)]
+    token = np.concatenate([np.flatnonzero(g) for g in goes])
+    send = np.array([g.sum() for g in goes])
+    receive = comm.exchange_counts(send)
+    return comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)
+
+
+def dispatch_tokens(comm, x, chosen, experts):
+    {body}
+"""
+NOTHING = "np.zeros((0, x.shape[1]), np.float32), np.zeros((0, 2), np.int64)"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_jails_left():
+    yield
+    warm.stop_all()
+
+
+def cell(*body: str) -> str:
+    return HONEST.format(body="\n    ".join(body))
+
+
+def judged(source: str, question=DISPATCH):
+    return referee.grade_one(source, question, seed=3, eager=False)
+
+
+RIGHT = cell("return honest(comm, x, chosen, experts)")
+
+
+def test_a_right_answer_has_all_points_and_says_what_was_counted():
+    verdict = judged(RIGHT)
+    assert verdict.verdict == PASS and verdict.points == verdict.of == 8, verdict
+    assert "3 public and 9 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
+
+
+# (the body of the answer, the part that is lost, words of what came, words of where to look)
+TOLD = {
+    "not started": (["raise NotImplementedError"], "values", "not started", "replace that line"),
+    "a rank that leaves": (
+        ["if comm.rank == 2:", f"    return {NOTHING}", "return honest(comm, x, chosen, experts)"],
+        "values",
+        "ranks 0, 1, 3 wait in the 1st exchange (exchange_counts) for ever: rank 2 returned without entering it",
+        "every rank enters every exchange",
+    ),
+    "another order": (
+        [
+            "if comm.rank == 1:",
+            "    comm.send_rows(x[:0], [0] * comm.ranks, [0] * comm.ranks)",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "values",
+        "in the 1st exchange rank 1 calls send_rows where rank 0 calls exchange_counts",
+        "in the same order",
+    ),
+    "counts that are not true": (
+        [
+            "true = comm.exchange_counts",
+            "comm.exchange_counts = lambda send: true(send) + (comm.rank == 3)",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "values",
+        "in the 2nd exchange rank 3 awaits",
+        "which its counts say",
+    ),
+    "another dtype": (
+        ["return honest(comm, x.astype(float) if comm.rank == 1 else x, chosen, experts)"],
+        "values",
+        "in the 2nd exchange rank 1 gives send_rows float64",
+        "one width and one dtype",
+    ),
+    "an exception after an exchange": (
+        ["out = honest(comm, x, chosen, experts)", "return out if comm.rank != 3 else out[2]"],
+        "values",
+        "rank 3 of 4 after its 3rd exchange (send_rows): IndexError",
+        "line 12 of the cell",
+    ),
+    "counts as floats": (
+        ["comm.exchange_counts(np.ones(comm.ranks))"],
+        "values",
+        "counts must be whole numbers, a row for each of 4 ranks, got float64",
+        "line 11",
+    ),
+    "rows not counted": (
+        ["n = [1] * comm.ranks", "comm.send_rows(x[:0], n, n)"],
+        "values",
+        "send must count all 0 rows",
+        "line 12",
+    ),
+    "another result each time": (
+        ["comm.exchange_counts(np.random.default_rng().integers(0, 9999, comm.ranks))"]
+        + ["return honest(comm, x, chosen, experts)"],
+        "values",
+        "sent something else when it ran again",
+        "from a seed that is set",
+    ),
+    "exchanges without an end": (
+        ["while True:", "    comm.exchange_counts(np.zeros(comm.ranks, int))"],
+        "values",
+        "at most 16 exchanges",
+        "line 12",
+    ),
+    "too many exchanges": (
+        ["comm.exchange_counts(np.zeros(comm.ranks, int))", "return honest(comm, x, chosen, experts)"],
+        "exchanges",
+        "4 exchanges: exchange_counts, exchange_counts, send_rows, send_rows",
+        "what could travel together",
+    ),
+    "one value": (["return honest(comm, x, chosen, experts)[0]"], "values", "2 values", "on rank 0"),
+    "a row out of place": (
+        ["a, b = honest(comm, x, chosen, experts)", "a[[1, 2]] = a[[2, 1]]", "return a, b"],
+        "values",
+        "rank 0 of 4: dispatch_tokens[0][",
+        "on rank 0 is token",
+    ),
+    "dies": (
+        ["if comm.rank == 2:", "    __import__('os')._exit(3)", "return honest(comm, x, chosen, experts)"],
+        "values",
+        "rank 2 of 4: the process of the answer ended itself (exit code 3)",
+        "a loop that never ends",
+    ),
+    "calls itself": (
+        ["return dispatch_tokens(comm, x, chosen, experts)"],
+        "values",
+        "RecursionError",
+        "line 11",
+    ),
+    "asks for a library": (
+        ["import kernels.expert_load_balance.reference"],
+        "values",
+        "No module named 'kernels'",
+        "an answer has numpy and Python's own modules",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_a_failure_names_the_rank_and_the_exchange(what):
+    body, part, came, look = TOLD[what]
+    verdict = judged(cell(*body))
+    lost = next(p for p in verdict.parts if p.state != PASS)
+    assert verdict.verdict == FAIL and lost.name == part, verdict
+    assert came in lost.came and look in lost.look, verdict
+
+
+# What would be worth points, or hurt, if a rank could do it. Each: (body, words of what came); None: it has all points.
+HOSTILE = {
+    "looks for other ranks in memory": (
+        [
+            "import gc, sys",
+            "seen = [a for a in gc.get_objects() if isinstance(a, np.ndarray) and a.shape[1:] == x.shape[1:]]",
+            "for frame in sys._current_frames().values():",
+            "    while frame:",
+            "        seen += [v for v in frame.f_locals.values() if isinstance(v, np.ndarray) and v.shape[1:] == x.shape[1:]]",
+            "        frame = frame.f_back",
+            "other = [a for a in seen if a.dtype == x.dtype and not any(row.tobytes() in x.tobytes() for row in a)]",
+            "raise ValueError(f'{len(other)} of other ranks')",
+        ],
+        "ValueError: 0 of other ranks",
+    ),
+    "leaves its rows on disk": (
+        [
+            "import glob",
+            "np.save(f'x{comm.rank}', x)",
+            "if comm.rank == 2:",
+            "    raise ValueError(sorted(glob.glob('x*')))",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "ValueError: ['x2.npy']",
+    ),
+    "leaves its rows in shared memory": (
+        [
+            "import os",
+            "shared = '/dev/shm' if os.access('/dev/shm', os.W_OK) else '.'",
+            "open(f'{shared}/{comm.rank}', 'w').close()",
+            "if comm.rank == 2:",
+            "    raise ValueError(os.listdir(shared))",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "ValueError: ['2']",
+    ),
+    "leaves a process that waits for the next rank": (
+        [
+            "import os, time",
+            "if comm.rank == 0 and not os.fork():",
+            "    time.sleep(60)",
+            "    os._exit(0)",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        None,
+    ),
+    "writes into every pipe": (
+        [
+            "import os",
+            "for fd in range(3, 40):",
+            "    try:",
+            "        os.write(fd, b'x' * 64)",
+            "    except OSError:",
+            "        pass",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "wrote into the grader's own channel",
+    ),
+    "sends a frame of its own": (
+        [
+            "import os, struct, json",
+            "head = json.dumps({'turns': [{'result': {'list': []}, 'before': []}] * 3, 'nonce': '', 'arrays': []}).encode()",
+            "for fd in range(3, 40):",
+            "    try:",
+            "        os.write(fd, struct.pack('<Q', len(head)) + head)",
+            "    except OSError:",
+            "        pass",
+            "os._exit(0)",
+        ],
+        "wrote into the grader's own channel",
+    ),
+    "rows that are wider than they look": (
+        [
+            "import sys",
+            "rank = sys._getframe(1).f_locals['self']",
+            "rank.ended.put(({'call': 'send_rows', 'send': [9] * comm.ranks, 'receive': [0] * comm.ranks}, x))",
+            "import threading",
+            "threading.Event().wait()",
+        ],
+        "wrote into the grader's own channel",
+    ),
+    "a split below nothing": (
+        [
+            "import sys",
+            "rank = sys._getframe(1).f_locals['self']",
+            "send = [len(x) + 5] + [0] * (comm.ranks - 2) + [-5]",
+            "rank.asked.append('0' * 64)",
+            "rank.ended.put(({'call': 'send_rows', 'send': send, 'receive': send}, x))",
+            "import threading",
+            "threading.Event().wait()",
+        ],
+        "wrote into the grader's own channel",
+    ),
+    "an exchange of another name": (
+        [
+            "import sys",
+            "rank = sys._getframe(1).f_locals['self']",
+            "rank.asked.append('0' * 64)",
+            "rank.ended.put(({'call': 'give_me_all', 'send': [], 'receive': []}, x))",
+            "import threading",
+            "threading.Event().wait()",
+        ],
+        "wrote into the grader's own channel",
+    ),
+    "says that it has returned already": (
+        [
+            "import sys",
+            "rank = sys._getframe(1).f_locals['self']",
+            f"rank.ended.put(({{'result': None}}, ({NOTHING})))",
+            "import threading",
+            "threading.Event().wait()",
+        ],
+        "must be an array of shape",
+    ),
+    "a shape without an end": (
+        [
+            "comm.send_rows(np.broadcast_to(np.float32(0), (1 << 40, 4)), [1 << 40] + [0] * (comm.ranks - 1), [0] * comm.ranks)"
+        ],
+        "carries at most 4 MiB",
+    ),
+    "counts without an end": (
+        ["comm.exchange_counts(np.zeros((comm.ranks, 1 << 20), int))"],
+        "carries at most 4 MiB in 4 axes, or 4096 counts for each rank, got int64 of shape",
+    ),
+    "objects": (
+        ["comm.send_rows(np.array([object()]), [1, 0, 0, 0], [0] * 4)"],
+        "rows must be an array of numbers",
+    ),
+    "an array that computes when it is read": (
+        [
+            "class Lazy:",
+            "    def __array__(self, *_, **__):",
+            "        raise SystemExit",
+            "comm.exchange_counts(Lazy())",
+        ],
+        "ended its own process",
+    ),
+    "floods": (
+        ["import sys", "while True:", "    print('x' * 1000000)"],
+        "still running",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_no_way_round_the_referee_pays(what, monkeypatch):
+    monkeypatch.setattr(
+        host, "RANKS_LIMITS", replace(host.RANKS_LIMITS, wall_s=8.0, cpu_s=1, memory_bytes=1 << 30)
+    )
+    body, came = HOSTILE[what]
+    verdict = judged(cell(*body))
+    if came is None:
+        assert verdict.verdict == PASS, verdict
+    else:
+        assert verdict.verdict == FAIL and verdict.points == 0 and came in verdict.parts[0].came, verdict
+
+
+BYTES = {  # values are right, and more crosses than may: the words of where to look
+    "to everybody": (
+        [
+            "per, n = experts // comm.ranks, [len(x)] * comm.ranks",
+            "receive = comm.exchange_counts(np.array(n))",
+            "rows = comm.send_rows(np.tile(x, (comm.ranks, 1)), n, receive)",
+            "picks = comm.send_rows(np.tile(chosen, (comm.ranks, 1)), n, receive)",
+            "here = (picks // per == comm.rank).any(1)",
+            "return rows[here], picks[here]",
+        ],
+        "every token goes to every rank",
+    ),
+    "views that look small": (
+        [
+            "n = [4] * comm.ranks",
+            "comm.send_rows(np.broadcast_to(np.float32(0), (4 * comm.ranks, 64)), n, n)",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "what of it the receiver does not need",
+    ),
+    "rows as counts": (
+        [
+            "comm.exchange_counts(np.zeros((comm.ranks, 200), int))",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "what of it the receiver does not need",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BYTES)
+def test_bytes_are_those_that_crossed(what):
+    body, look = BYTES[what]
+    verdict = judged(cell(*body))
+    values, sent, _ = verdict.parts
+    assert values.state == PASS and sent.state == FAIL and look in sent.look, verdict
+    assert "times what it may" in sent.came and "rank 0 of 4 sends" in sent.came
+
+
+def test_a_rank_that_sleeps_is_its_own_failure(monkeypatch):
+    monkeypatch.setattr(host, "RANKS_LIMITS", replace(host.RANKS_LIMITS, wall_s=1.0))
+    verdict = judged(
+        cell(
+            "import time",
+            "if comm.rank == 1:",
+            "    time.sleep(9)",
+            "return honest(comm, x, chosen, experts)",
+        )
+    )
+    assert verdict.verdict == FAIL and "rank 1 of 4" in verdict.parts[0].came, verdict
+    assert "what does it wait for?" in verdict.parts[0].came
+
+
+def test_ranks_that_sleep_a_little_every_time_are_stopped(monkeypatch):
+    monkeypatch.setattr(ranks_evidence, "MOST_ASLEEP_S", 0.5)
+    verdict = judged(cell("import time", "time.sleep(0.3)", "return honest(comm, x, chosen, experts)"))
+    assert verdict.verdict == FAIL and "computed nothing" in verdict.parts[0].came, verdict
+
+
+def test_what_is_carried_has_an_end():
+    body = [
+        "for _ in range(9):",
+        "    comm.send_rows(np.zeros((1024, 1000), np.float32), *[[256] * comm.ranks] * 2)",
+    ]
+    verdict = judged(cell(*body), replace(DISPATCH, public=DISPATCH.public[:1]))
+    assert verdict.verdict == FAIL and "passes 16 MiB" in verdict.parts[0].came, verdict
+
+
+def test_trouble_of_our_own_costs_nothing(monkeypatch):
+    def broken(*_, **__):
+        raise warm.JailTrouble("the box broke off")
+
+    monkeypatch.setattr(host, "turn_of", broken)
+    assert judged(RIGHT).verdict == INCONCLUSIVE
+
+
+def test_a_hidden_case_that_alone_fails_is_told_by_its_kind_and_shown_anew():
+    verdict = judged(
+        cell("if comm.ranks == 2:", f"    return {NOTHING}", "return honest(comm, x, chosen, experts)")
+    )
+    lost = verdict.parts[0]
+    assert lost.state == FAIL and lost.came.startswith("a hidden case (two ranks): values that differ"), (
+        verdict
+    )
+    assert "drawn anew for you to see: rank 0 of 2" in lost.came
+
+
+def test_nothing_is_left_of_a_check():
+    def mine():
+        return {int(p) for p in os.listdir("/proc") if p.isdigit()} if os.path.isdir("/proc") else set()
+
+    warm.stop_all()
+    before = mine()
+    judged(cell(*HOSTILE["leaves a process that waits for the next rank"][0]))
+    warm.stop_all()
+    time.sleep(0.1)
+    named = [p for p in mine() - before if _is_ours(p)]
+    assert named == []
+
+
+def _is_ours(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:
+            return "ranks_answer" in file.read()
+    except OSError:
+        return False
+
+
+def test_a_run_shows_every_ranks_result_and_what_crossed():
+    tried = trial.run(RIGHT, 0, DISPATCH.id)
+    assert not tried.error and "rank 3, r0" in " ".join(tried.outputs)
+    assert "exchange 2, send_rows: rank 0 sent" in repr(tried)
+    wrong = trial.run(cell("print('here', comm.rank)", f"return {NOTHING}"), 1, DISPATCH.id)
+    assert "rank 0 of 4" in wrong.error and "rank 3: here 3" in wrong.printed
+
+
+# The routing itself, without a jail.
+
+
+def rows(rank: int, send, receive, width: int = 3) -> Ask:
+    return Ask(ROWS, np.full((sum(send), width), float(rank), np.float32), tuple(send), tuple(receive))
+
+
+def test_rows_arrive_by_sender_and_own_ones_cross_nothing():
+    replies, sent = exchange.route([rows(0, (1, 2), (1, 1)), rows(1, (1, 0), (2, 0))])
+    assert [r[:, 0].tolist() for r in replies] == [[0, 1], [0, 0]]
+    assert sent.tolist() == [[0, 24], [12, 0]]
+
+
+def test_counts_arrive_by_sender():
+    table = np.arange(8).reshape(2, 2, 2)
+    replies, sent = exchange.route([Ask(COUNTS, table[0]), Ask(COUNTS, table[1])])
+    assert np.array_equal(replies, table.swapaxes(0, 1)) and sent.tolist() == [[0, 16], [16, 0]]
+
+
+def test_what_does_not_fit_together_is_said():
+    with pytest.raises(Mismatch, match="rank 1 awaits 3 rows of rank 0, which sends it 2"):
+        exchange.route([rows(0, (1, 2), (1, 0)), rows(1, (0, 0), (3, 0))])
+    with pytest.raises(Mismatch, match="rank 1 gives send_rows float32 of shape"):
+        exchange.route([rows(0, (1, 0), (1, 0)), rows(1, (0, 0), (0, 0), width=4)])
+
+
+def test_the_kind_has_its_judges_and_its_evidence():
+    assert parts.KINDS[type(DISPATCH)].evidence is RanksEvidence
+    assert {part.judge for part in DISPATCH.parts} <= set(parts.JUDGES) and DISPATCH.parts[
+        0
+    ].judge in parts.OF_VALUES
+    evidence = RanksEvidence(DISPATCH, RIGHT, 1)
+    assert [ranks.trouble(DISPATCH, one) for one in evidence.meetings(False)] == [None] * 3

@@ -1,0 +1,168 @@
+"""The layer with copies of hot experts: what is at home stays at home, and copies elsewhere take turns."""
+
+import numpy as np
+
+from grader.questions import Mistake, Part, RanksQuestion, Together
+from grader.questions.draws import between
+from grader.topics.expert_load_balance import exchange, ranks
+from kernels.expert_load_balance import cost, reference
+
+EVEN, MORE = 1.25, 7  # rows of others that a rank may receive, over what copies in turn leave the busiest
+
+SHAPES = {  # kind -> (tokens of each rank, experts, spare copies, share of tokens with the hot expert)
+    "four ranks": lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.0),
+    "a hot expert": lambda rng: ([between(rng, 24, 32) for _ in range(4)], 8, 2, 0.9),
+    "no spare copy": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 8, 0, 0.3),
+    "two ranks": lambda rng: ([between(rng, 9, 20) for _ in range(2)], 5, 1, 0.5),
+    "a rank without tokens": lambda rng: ([between(rng, 9, 20), 0, between(rng, 9, 20), 7], 8, 4, 0.5),
+}
+PUBLIC = ("four ranks", "a hot expert", "no spare copy")
+HIDDEN = (*SHAPES, "a hot expert")
+
+
+def _drawn(rng, kind):
+    tokens, experts, spare, hot = SHAPES[kind](rng)
+    found = ranks.tokens_of(rng, tokens, experts, 2, hot)
+    loads = reference.loads_of(np.concatenate([chosen for _, chosen, _ in found]), experts)
+    placement = cost.replicate(loads.tolist(), len(tokens), spare)
+    holders = np.array([[rank in copies for rank in range(len(tokens))] for copies in placement])
+    weights = ranks.weights_of(rng, experts)
+    return Together(
+        tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
+        kind,
+    )
+
+
+def whole(each):
+    """Gate, up and down of all experts, each from the first rank that has it."""
+    holders = each[0][3]
+    first = holders.argmax(axis=1)
+    slot = [int(holders[:e, rank].sum()) for e, rank in enumerate(first)]
+    return [np.stack([each[r][i][s] for r, s in zip(first, slot, strict=True)]) for i in (4, 5, 6)]
+
+
+def layer(each, weights=lambda w: w, only=None, times=None):
+    experts, found = whole(each), []
+    for rank, (x, chosen, w, holders, *_) in enumerate(each):
+        counted = weights(w) * (times(chosen, holders) if times else 1)
+        kept = None if only is None else only(holders[chosen, rank])
+        found.append(reference.moe_of_experts(x, chosen, counted, *experts, kept))
+    return found
+
+
+def in_turn(each) -> np.ndarray:
+    """(senders, receivers): rows that travel when copies take turns."""
+    table = np.zeros((len(each), len(each)), int)
+    for rank, (_, chosen, _, holders, *_) in enumerate(each):
+        seen, places = np.full(len(holders), rank), []
+        for token in chosen:
+            copies = [np.flatnonzero(holders[e]) for e in token]
+            places.append(
+                {
+                    rank if holders[e, rank] else int(c[seen[e] % len(c)])
+                    for e, c in zip(token, copies, strict=True)
+                }
+            )
+            seen[token] += 1
+        for place in places:
+            table[rank, list(place)] += 1
+    np.fill_diagonal(table, 0)
+    return table
+
+
+def most_rows(each) -> float:
+    return EVEN * in_turn(each).sum(axis=0).max(initial=0) + MORE
+
+
+def _row_bytes(each) -> tuple[int, int]:
+    """(of a row on its way out with all that goes with it, of a result)."""
+    row, picks = exchange.row_bytes(each)
+    return row + picks + each[0][2].shape[1] * each[0][2].itemsize, row
+
+
+def _away(each) -> np.ndarray:
+    """Choices of each rank without a copy at home."""
+    return np.array([(~holders[chosen, rank]).sum() for rank, (_, chosen, _, holders, *_) in enumerate(each)])
+
+
+def most_bytes(each) -> np.ndarray:
+    """A row for each choice that has no copy at home, and results of what a rank may receive."""
+    there, row = _row_bytes(each)
+    return _away(each) * there + most_rows(each) * row + exchange.counts(len(each))
+
+
+def most_received(each) -> np.ndarray:
+    """The other side of it."""
+    there, row = _row_bytes(each)
+    return most_rows(each) * there + _away(each) * row + exchange.counts(len(each))
+
+
+def _whose(each, rank, index) -> str:
+    token, holders = index[0], each[0][3]
+    experts = each[rank][1][token]
+    lie = " and ".join(f"expert {e} on ranks {np.flatnonzero(holders[e]).tolist()}" for e in experts)
+    return f"token {token} of rank {rank} needs {lie}"
+
+
+REPLICATED = RanksQuestion(
+    id="expert_load_balance.replicated_layer",
+    notebook="ranks",
+    asks="replicated_layer(comm, x, chosen, weights, holders, gate, up, down): the same layer where holders[e, r] says whether rank r has a copy of expert e; gate, up and down are those of this rank's copies, by rising number of the expert. A choice with a copy at home stays at home, the other copies of an expert share its tokens",
+    entry="replicated_layer",
+    bonus=True,
+    parts=(
+        Part(
+            "values",
+            2,
+            "ranks",
+            asks="{public} and hidden ones: every token's result, each expert counted once",
+        ),
+        Part("bytes", 1, "bytes sent", asks="nothing travels for a choice that has a copy at home"),
+        Part(
+            "busiest",
+            2,
+            "busiest",
+            asks="no rank receives many more rows than copies that take turns leave it",
+        ),
+    ),
+    reference=layer,
+    rtol=1e-3,
+    atol=1e-4,
+    public=tuple(_drawn(np.random.default_rng(60 + i), kind) for i, kind in enumerate(PUBLIC)),
+    hidden=lambda rng: [_drawn(rng, kind) for kind in HIDDEN],
+    most_bytes=most_bytes,
+    model="for each choice without a copy at home, a row of x, of chosen and of weights; a result row for each row that a rank may receive; 64 bytes of counts",
+    most_exchanges=5,
+    most_received=most_received,
+    whence=_whose,
+    where=f'{ranks.LESSON}, "Where experts live, and copies of them"',
+    hints=(
+        "Give each choice a rank of its own first, an array of chosen's shape. All that follows is your expert_layer with this array in the place of chosen // per.",
+        "At home where holders[chosen, comm.rank]; elsewhere np.flatnonzero(holders[e]) are the copies, and a number that grows by one with each token picks one of them. Two ranks may both have a token's expert: tell each which choices are its own, for instance by -1 for the others.",
+        "place[t, j] = comm.rank if holders[e, comm.rank] else copies[(t + comm.rank) % len(copies)]; send np.where(place[token] == to[:, None], chosen[token], -1), with the destination `to` of each row that is sent",
+    ),
+    mistakes=(
+        Mistake(
+            "no weights",
+            "the weights are missing: each expert's result counts by its token's weight",
+            wrong=lambda each: layer(each, weights=np.ones_like),
+        ),
+        Mistake(
+            "every copy counts",
+            "an expert that several ranks have is counted several times: only one copy may compute a choice",
+            wrong=lambda each: layer(each, times=lambda chosen, holders: holders.sum(axis=1)[chosen]),
+        ),
+        Mistake(
+            "at home alone",
+            "only choices with a copy at home are in the sum",
+            wrong=lambda each: layer(each, only=lambda home: home),
+        ),
+        Mistake(
+            "elsewhere alone",
+            "choices with a copy at home are not in the sum",
+            wrong=lambda each: layer(each, only=lambda home: ~home),
+        ),
+    ),
+)
+
+QUESTIONS = (REPLICATED,)

@@ -1,0 +1,296 @@
+"""What the lesson says of its own experiments, held to the functions that they call."""
+
+import numpy as np
+import pytest
+
+from kernels.expert_load_balance import cases, cost, reference
+from kernels.expert_load_balance.cases import DEEPSEEK, MIXTRAL, QWEN
+from kernels.machines import machine
+from kernels.next_bottleneck import cost as links
+from kernels.tiny_model import kept
+from widgets.expert_load_balance import device_load_model
+from widgets.registry import find
+from widgets.tests.lesson_said import lesson, prose
+
+H200 = machine("H200")
+TOY = cases.toy_router
+NATS = kept.about()["unseen_nats_a_byte"]
+LESSON = lesson("04_expert_load_balance")
+PROSE = prose(LESSON)
+SAID = PROSE.replace("`", "")
+SHAPES = (MIXTRAL, QWEN, DEEPSEEK)
+
+
+def simulated(**given):
+    """How many times an even step the simulator says."""
+    start = {control.name: control.default for control in find("device_load").controls}
+    return device_load_model.run(**start | given).slowdown
+
+
+def expert_bytes(shape, experts=1):
+    return cost.expert_memory_bytes(experts, shape.hidden, shape.intermediate)
+
+
+def hot(share, devices=8, experts=16, top_k=2):
+    loads = cost.hot_loads(8192, top_k, experts, share)
+    return cost.ep_step(loads, cost.contiguous(experts, devices), devices, token_s=1e-9)
+
+
+def luck(tokens, devices, draws=10):
+    """Imbalance of a router without favourites, as the lesson draws it: each size after the others before it."""
+    rng, found = np.random.default_rng(0), {}
+    for size in (16, 128, 1024, 8192):
+        loads = [
+            np.bincount(rng.random((size, 256)).argpartition(8, axis=1)[:, :8].reshape(-1), minlength=256)
+            for _ in range(draws)
+        ]
+        found[size] = np.mean([reference.imbalance(one.reshape(devices, -1).sum(1)) for one in loads])
+        if size == tokens:
+            return found[size]
+
+
+def loads(way="none", part=slice(None)):
+    return reference.loads_of(cases.traced(way)[part], 8).tolist()
+
+
+def windows(way, shuffled=False):
+    chosen = cases.traced(way)
+    chosen = np.random.default_rng(0).permutation(chosen) if shuffled else chosen
+    return np.median(
+        [reference.imbalance(reference.loads_of(chosen[i : i + 128], 8)) for i in range(0, 4096, 128)]
+    )
+
+
+def limited(way, factor):
+    """(share dropped, error) of a trained toy router with a capacity factor."""
+    x, wanted = TOY.task().draw(4096, np.random.default_rng(9))
+    seen = TOY.forward(cases.learned(way).layer, x, 2)
+    kept = reference.kept_by_capacity(seen.chosen, 8, cost.capacity_limit(4096, 2, 8, factor))
+    out = np.einsum("tk,tkh->th", seen.weights * kept, seen.each)
+    return 1 - kept.mean(), ((out - wanted) ** 2).mean()
+
+
+def halves(make, part, copies=4):
+    first, second = loads(part=slice(2048)), loads(part=slice(2048, None))
+    placed = make(first, 4, copies)
+    return cost.imbalance(cost.device_loads((first, second)[part], placed, 4))
+
+
+def zipf(copies):
+    many = cost.expert_loads(8192, 8, 256, skew=1.0)
+    return cost.imbalance(cost.device_loads(many, cost.replicate(many, 64, copies), 64))
+
+
+def greedy(given, devices, copies):
+    return cost.greedy(given, devices)
+
+
+def by_number(devices):
+    """Imbalance of Zipf's law with experts by number, shape by shape."""
+    loads = {s: cases.loads_of_skew("Zipf", 4096 * devices, s.top_k, s.experts) for s in SHAPES}
+    return [
+        cost.imbalance(cost.device_loads(many, cost.contiguous(s.experts, devices), devices))
+        for s, many in loads.items()
+    ]
+
+
+def left_once(places):
+    """Of the rows that 8 independent picks send out of one of so many places, those left if each place gets a token once."""
+    return places * (1 - (1 - 1 / places) ** 8) / 8
+
+
+CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
+    "Two GPUs: the same router, 1.25 times": (lambda: simulated(devices=2), 1.245, 1.255),
+    "sixteen: 4.6": (lambda: simulated(devices=16), 4.55, 4.65),
+    "Placing experts by load moves nothing": (lambda: simulated(placement="load") / simulated(), 0.99, 1.0),
+    "The simulator says 2.72": (lambda: simulated(), 2.71, 2.725),
+    "The hot device has its 4915 hot picks and the 765": (
+        lambda: list(cost.hot_loads(8192, 2, 16, 0.6)[:2]) == [4915, 765],
+        1,
+        1,
+    ),
+    "2304 FLOP per byte": (lambda: 1.5 * QWEN.intermediate * 2, 2304, 2304),
+    "travels twice as long as it is computed": (
+        lambda: 4 * QWEN.hidden / H200.link_bandwidth / (QWEN.pick_flops / H200.rate("bf16")),
+        1.85,
+        2.0,
+    ),
+    "an expert with intermediate 768 over 8 GPUs leaves 96 columns": (lambda: QWEN.intermediate / 8, 96, 96),
+    "eight times on 64": (
+        lambda: links.ring_factor(64) * 64 / (2 * 8 * 63 / 64),
+        8,
+        8,
+    ),
+    "1.482 nats a byte without": (lambda: NATS["none"], 1.4805, 1.4825),
+    "1.507 with the loss": (lambda: NATS["auxiliary loss"], 1.5065, 1.5075),
+    "1.477 with the bias": (lambda: NATS["bias"], 1.4765, 1.4775),
+    "no placement gets below 1.6": (lambda: 0.4 * 4, 1.6, 1.6),
+    "2 to 32 picks a token is 16 times the bytes": (
+        lambda: cost.alltoall_bytes(128, 32, 7168, 64) / cost.alltoall_bytes(128, 2, 7168, 64),
+        16,
+        16,
+    ),
+    "so 1.75 times the bytes a token": (lambda: (7 / 8) / (1 / 2), 1.75, 1.75),
+    "by number, makes an imbalance of 2.9": (lambda: min(by_number(8)), 2.9, 2.95),
+    "an imbalance of 2.9 to 5.2 in place": (lambda: max(by_number(8)), 5.15, 5.2),
+    "in place of 1.5": (lambda: min(by_number(2)), 1.5, 1.55),
+    "in place of 1.5 to 1.8": (lambda: max(by_number(2)), 1.75, 1.8),
+    "With two ranks a quarter of the bytes is left": (lambda: left_once(2), 0.245, 0.255),
+    "With 64 nearly all are, if each rank gets a token once": (lambda: left_once(64), 0.94, 0.96),
+    "only two thirds of those on the network": (lambda: left_once(8), 0.645, 0.675),
+    "than the experts of a decode step (some 0.1 ms": (
+        lambda: 128 * 8 * DEEPSEEK.pick_flops / H200.rate("bf16") * 1e3,
+        0.085,
+        0.1,
+    ),
+    "(b) would be right on four GPUs": (lambda: 0.5 * 4 / 1, 2, 2),
+    "59 MB become 470": (lambda: 4096 * 8 * 7168 * 2 / 1e6, 469.5, 470.5),
+    "2.9 TFLOP; 11.3 GB": (lambda: 4096 * 8 * DEEPSEEK.pick_flops / 1e12, 2.85, 2.95),
+    "Reading 470 MB and writing 59 takes 0.12 ms": (lambda: (469.8e6 + 58.7e6) / 4.273e12 * 1e3, 0.12, 0.125),
+    "sending each token once for each rank would make 59 MB of 235": (
+        lambda: 4096 * 7168 * 2 / 1e6,
+        58.5,
+        59.5,
+    ),
+    "22.5 GB a layer in 16 bits": (lambda: expert_bytes(DEEPSEEK, 256) / 1e9, 22.45, 22.55),
+    "1.3 TB in all": (lambda: 58 * expert_bytes(DEEPSEEK, 256) / 1e12, 1.25, 1.35),
+    "It is another 88 MB in every layer": (lambda: expert_bytes(DEEPSEEK) / 1e6, 87.5, 88.5),
+    "5.1 GB over 58 layers": (lambda: 58 * expert_bytes(DEEPSEEK) / 1e9, 5.05, 5.15),
+    "moving it takes 0.2 ms a layer over NVLink": (
+        lambda: expert_bytes(DEEPSEEK) / H200.link_bandwidth * 1e3,
+        0.19,
+        0.21,
+    ),
+    "11.3 GB of weights": (lambda: expert_bytes(DEEPSEEK, 128) / 1e9, 11.25, 11.35),
+    "88 MFLOP, 89 ns": (lambda: DEEPSEEK.pick_flops / H200.rate("bf16") * 1e9, 88.5, 89.5),
+    "A GPU that does 989 TFLOP/s has time for 2198 FLOP while one byte crosses it": (
+        lambda: H200.rate("bf16") / H200.link_bandwidth,
+        2197.5,
+        2198.5,
+    ),
+    "NVLink's ridge is 2198, a network's 19,780": (lambda: H200.rate("bf16") / 50e9, 19_779.5, 19_780.5),
+    "FLOP per byte on the link = 1.5 · intermediate in 16 bits": (
+        lambda: max(abs(s.pick_flops / (4 * s.hidden) / s.intermediate - 1.5) for s in (MIXTRAL, QWEN)),
+        0,
+        1e-9,
+    ),
+    "36 ns: starting takes over a hundred times": (
+        lambda: links.activation_message(8192, 1, 900e9).transfer_s * 1e9,
+        36.3,
+        36.5,
+    ),
+    "over a hundred times as long as the bytes": (
+        lambda: links.activation_message(8192, 1, 900e9).latency_over_transfer,
+        100,
+        150,
+    ),
+    "At batch 64 they take 2.3 µs": (
+        lambda: links.activation_message(8192, 64, 900e9).transfer_s * 1e6,
+        2.25,
+        2.35,
+    ),
+    "with 64 KB on 64 GPUs the tree is 8 times as fast": (
+        lambda: (
+            links.all_reduce(64e3, 64, 450e9, hop_s=1e-6).total_s
+            / links.all_reduce(64e3, 64, 450e9, algorithm="tree", hop_s=1e-6).total_s
+        ),
+        7.5,
+        8.0,
+    ),
+    "with 1 GB on 8 the ring wins by 14%": (
+        lambda: (
+            links.all_reduce(1e9, 8, 450e9, algorithm="tree", hop_s=1e-6).total_s
+            / links.all_reduce(1e9, 8, 450e9, hop_s=1e-6).total_s
+        ),
+        1.135,
+        1.145,
+    ),
+    "5680, where 2048 would be even: 2.77": (lambda: hot(0.6).slowdown, 2.765, 2.775),
+    "Every token picks it: four times an even step": (lambda: hot(1.0).slowdown, 4.0, 4.3),
+    "Its load is T / 2 where the mean is T / 8": (lambda: hot(0.5, experts=8, top_k=1).slowdown, 3.99, 4.01),
+    "a step of 1.6 times at 128 tokens": (lambda: luck(128, 64), 1.55, 1.65),
+    "still 1.07 at 8192": (lambda: luck(8192, 64), 1.065, 1.075),
+    "two experts do two thirds of the work": (lambda: sum(sorted(loads())[-2:]) / sum(loads()), 0.63, 0.69),
+    "and three hardly any": (lambda: sorted(loads())[2] / sum(loads()), 0.0, 0.04),
+    "a window of the running text is more uneven than the same tokens shuffled": (
+        lambda: windows("none") - windows("none", shuffled=True),
+        0.1,
+        1.0,
+    ),
+    "the same tokens shuffled, in both rows": (
+        lambda: windows("bias") - windows("bias", shuffled=True),
+        0.05,
+        1.0,
+    ),
+    "loses a quarter of its picks at f = 1.25": (lambda: limited("none", 1.25)[0], 0.22, 0.28),
+    "and its error more than doubles": (
+        lambda: limited("none", 1.25)[1] / limited("none", 8.0)[1],
+        2.0,
+        2.5,
+    ),
+    "the balanced ones lose a few picks in a hundred": (
+        lambda: max(limited(way, 1.25)[0] for way in ("auxiliary loss", "bias")),
+        0.0,
+        0.05,
+    ),
+    "and nothing of their answers": (
+        lambda: max(limited(way, 1.25)[1] / limited(way, 8.0)[1] for way in ("auxiliary loss", "bias")),
+        0.99,
+        1.02,
+    ),
+    "three of the eight experts end with no token at all": (
+        lambda: (cases.learned("none").fresh_loads == 0).sum(),
+        3,
+        3,
+    ),
+    "the error falls from 0.25": (lambda: cases.learned("none").fresh_loss, 0.245, 0.255),
+    "from 0.25 to 0.15": (lambda: cases.learned("auxiliary loss").fresh_loss, 0.145, 0.155),
+    "to 0.15 and 0.17": (lambda: cases.learned("bias").fresh_loss, 0.16, 0.175),
+    "nearly all of the gain is gone": (
+        lambda: TOY.train("auxiliary loss", strength=10.0).fresh_loss,
+        0.235,
+        0.25,
+    ),
+    "takes four devices from 1.42": (lambda: halves(greedy, 0), 1.415, 1.425),
+    "from 1.42 to 1.10 with greedy": (lambda: halves(cost.replicate, 0), 1.095, 1.105),
+    "1.03 with the search": (lambda: halves(cost.searched, 0), 1.02, 1.035),
+    "the optimum of the first is at 1.21": (lambda: halves(cost.optimum, 1), 1.2, 1.215),
+    "a little worse on the first, at 1.15": (lambda: halves(cost.searched, 1), 1.145, 1.155),
+    "from 8.1 to": (lambda: zipf(0), 8.05, 8.15),
+    "from 8.1 to 1.02": (lambda: zipf(64), 1.015, 1.03),
+    "with an imbalance of 2.77 and 7 ms on a network, 10.5 ms": (
+        lambda: cost.sparse_layer_s(10, 1 / 8, 2.77, 7),
+        10.4,
+        10.5,
+    ),
+    "4096 tokens, f = 1.25: 160": (lambda: cost.capacity_limit(4096, 8, 256, 1.25), 160, 160),
+    "4096 tokens, 2 ranks: 235 MB": (lambda: cost.alltoall_bytes(4096, 8, 7168, 2) / 1e6, 234.5, 235.5),
+}
+
+
+@pytest.mark.parametrize("sentence", CLAIMS)
+def test_the_lesson_says_what_comes_out(sentence):
+    found, low, high = CLAIMS[sentence]
+    assert sentence in SAID, "the lesson no longer says this; say it anew here or take it out"
+    assert low - 1e-9 <= found() <= high + 1e-9
+
+
+def test_it_promises_as_many_predictions_as_it_asks():
+    asked = sum(cell.text.count("**Predict") for cell in LESSON.cells)
+    assert "eleven predictions" in PROSE
+    assert asked + sum(bool(cell.shown and cell.shown.predict) for cell in LESSON.cells) == 11
+
+
+def test_runs_on_more_gpus_would_be_shown():
+    """Any h200_x*.json beside the one that stands there, with the command that makes it."""
+    assert any('folder.glob("h200_x*.json")' in cell.text for cell in LESSON.cells)
+    assert "--ranks 8 --json kernels/expert_load_balance/results/h200_x8.json" in PROSE
+
+
+def test_the_copy_goes_to_a_27_and_not_to_the_37():
+    given = [27, 19, 27, 37, 27, 3]
+    first, best = (cost.device_loads(given, make(given, 4, 1), 4) for make in (cost.replicate, cost.optimum))
+    assert max(first) == 45.5 and max(best) == 37 == max(
+        cost.device_loads(given, cost.searched(given, 4, 1), 4)
+    )
+    assert len(cost.optimum(given, 4, 1)[3]) == 1

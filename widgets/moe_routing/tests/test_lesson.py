@@ -1,0 +1,288 @@
+"""What lesson 03 says of its formulas, experiments and recorded rows: its cells are run, its sentences stand in it and hold."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels.machines import machine
+from kernels.moe_routing import cost, reference
+from kernels.parts import amdahl
+from widgets.tests.lesson_said import lesson, prose, run_cells
+
+KERNELS = Path(cost.__file__).parents[1]
+RESULTS = KERNELS / "moe_routing/results"
+NEWEST = next(name for name in ("h200", "h200_first_form") if (RESULTS / f"{name}.json").exists())
+RUN = json.loads((RESULTS / f"{NEWEST}.json").read_text())
+ROWS = {row["case"]: row for row in RUN["rows"]}
+NARROW = json.loads((KERNELS / "quantization_layouts/results/h200.json").read_text())
+LESSON = lesson("03_moe_routing")
+PROSE, H200 = prose(LESSON), machine("H200")
+MIXTRAL, QWEN, DEEPSEEK = (8, 2, 4096, 14336), (128, 8, 2048, 768), (256, 8, 7168, 2048)
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return run_cells(LESSON)
+
+
+def layer(tokens, shape, **more):
+    experts, k, hidden, wide = shape
+    return cost.layer_cost(tokens, k, experts, hidden, wide, **more)
+
+
+def best_us(tokens, shape, **more):
+    one = layer(tokens, shape, **more)
+    return 1e6 * H200.time(one.flops, one.bytes_moved)
+
+
+def read(tokens, shape):
+    return cost.expected_experts(tokens, shape[1], shape[0])
+
+
+def sums(r, which):
+    return r.differ[which]
+
+
+def slots(r, name, tokens, tile):
+    return r.useful[name, tokens, tile]
+
+
+def between_launches(tokens, k, hidden, wide):
+    """Bytes of rows that one launch leaves for the next: copied in order, h, and down's, each written and read; x and the answer."""
+    rows = 2 * tokens * k
+    return 2 * rows * (2 * hidden + wide) + 2 * 2 * tokens * hidden
+
+
+FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
+    "in the first layer as in the last, 352 million": (
+        lambda r: {cost.moe_parameters(*shape)[1] for shape in (MIXTRAL, DEEPSEEK)} == {352_321_536}, 1, 1),
+    "the last one holds eight times as many": (
+        lambda r: cost.moe_parameters(*DEEPSEEK)[0] / cost.moe_parameters(*MIXTRAL)[0], 8, 8),
+    "1 − k / E = 15/16": (lambda r: 1 - QWEN[1] / QWEN[0], 15 / 16, 15 / 16),
+    "For 16 tokens these are 82 of 128": (lambda r: read(16, QWEN), 81.5, 82.5),
+    "the step takes ten times as long as for one": (lambda r: best_us(16, QWEN) / best_us(1, QWEN), 9.8, 10.4),
+    "until all are read, at about 64 tokens": (lambda r: read(64, QWEN) / 128, 0.98, 0.99),
+    "the 38 million weights that a token uses would take 16 µs": (
+        lambda r: 2e6 * cost.moe_parameters(*QWEN)[1] / H200.bandwidth, 15.5, 16.4),
+    "16 µs for one token and for 64": (lambda r: 64 / H200.ridge(), 0, 0.99),
+    "The mixture takes 248 µs for 64": (lambda r: best_us(64, QWEN), 247.5, 248.5),
+    "it reads all 604 million": (lambda r: cost.moe_parameters(*QWEN)[0] / 1e6, 603.5, 604.5),
+    "The ridge of an H200 is 206": (lambda r: H200.ridge(), 205.5, 206.5),
+    "824 tokens for Mixtral's shape": (lambda r: H200.ridge() * 8 / 2, 823.5, 824.5),
+    "3297 for Qwen's": (lambda r: H200.ridge() * 128 / 8, 3296.5, 3297.5),
+    "6593 for DeepSeek's": (lambda r: H200.ridge() * 256 / 8, 6592.5, 6593.5),
+    "27 launches for four experts": (lambda r: cost.launches(4, fused=False), 27, 27),
+    "the formula is 3 + 6 E, so 771 for 128": (lambda r: cost.launches(128, fused=False), 771, 771),
+    "that is 3.9 ms": (lambda r: 771 * 5e-3, 3.8, 3.9),
+    "whose bytes take a fifteenth of that": (lambda r: 771 * 5 / best_us(256, QWEN), 14.8, 15.5),
+    "there are 128 blocks of 32 tokens": (lambda r: 4096 / 32, 128, 128),
+    "128 · 128 · 4 bytes = 66 KB": (lambda r: 128 * 128 * 4 / 1e3, 65.5, 66),
+    "Nearly thirteen times faster": (
+        lambda r: best_us(256, QWEN) / best_us(256, QWEN, active_experts=8), 12.6, 13),
+    "the weights are a sixteenth": (
+        lambda r: layer(256, QWEN, active_experts=128).weight_bytes / layer(256, QWEN, active_experts=8).weight_bytes, 16, 16),
+    "12 programs a tile, 1536 in all, 16 steps": (lambda r: 128 * 768 / 64, 1536, 1536),
+    "201 MB asked for, of 1 MB of tokens": (lambda r: r.first.rows / 1e6, 200.5, 201.5),
+    "each once: 403 + 403 MB": (lambda r: r.first.weights / 2e6, 402.5, 403.5),
+    "This is the time: 168 µs": (lambda r: 1e6 * r.first.weights / H200.bandwidth, 167.5, 168.5),
+    "gate and up of DeepSeek's shape are 7.5 billion weights": (lambda r: 256 * 2 * 2048 * 7168 / 1e9, 7.45, 7.55),
+    "134 MB read and 17 written": (
+        lambda r: cost.combine_traffic(4096, 8, 2048, block_h=1024).rows / 1e6, 133.5, 134.5),
+    "238 µs of traffic beside 315 of arithmetic": (lambda r: 1e6 * r.glue / H200.bandwidth, 237.5, 238.5),
+    "beside 315 of arithmetic": (lambda r: best_us(4096, QWEN), 314.5, 315.5),
+    "SiLU(gate) · up by itself (151 MB)": (lambda r: r.steps["activation"] / 1e6, 150.5, 151.5),
+    "become one pass (268 MB less)": (lambda r: r.steps["un-permute"] / 1e6, 268, 269),
+    "T = 16 gives 4.5 MB beside 778 of weights": (lambda r: r.glue / 256 / 1e6, 4.4, 4.5),
+    "beside 778 of weights": (lambda r: layer(16, QWEN).weight_bytes / 1e6, 777.5, 778.4),
+    "Qwen's shape keeps 3.2 times at 1024 tokens": (lambda r: r.faster["Qwen3-like", 1024], 3.15, 3.25),
+    "DeepSeek's 1.6 at 4096": (lambda r: r.faster["DeepSeek-like", 4096], 1.55, 1.65),
+    "At 16 users, with 81%": (lambda r: max(r.share, key=r.share.get), 16, 16),
+    "with 81%: nearly two thirds of all experts are read": (lambda r: r.share[16], 0.805, 0.815),
+    "nearly two thirds of all experts are read": (lambda r: read(16, QWEN) / 128, 0.63, 0.66),
+    "For one user it is 56%": (lambda r: r.share[1], 0.555, 0.565),
+    "makes the step 1.7 times as fast at 16 users": (lambda r: amdahl(r.share[16], 2), 1.65, 1.75),
+    "1.35 times at 128": (lambda r: amdahl(r.share[128], 2), 1.345, 1.36),
+    "A layer of DeepSeek's shape holds 22.5 GB": (lambda r: 2 * cost.moe_parameters(*DEEPSEEK)[0] / 1e9, 22.45, 22.6),
+    "reads 1.8 times as many": (
+        lambda r: cost.expected_experts(64, 8, 256) / cost.expected_experts(64, 8, 128), 1.75, 1.85),
+    "64 tokens read 98% of Qwen's experts for 4 rows each": (lambda r: read(64, QWEN) / 128, 0.975, 0.985),
+    "64 · 0.644 = 41": (lambda r: cost.expected_experts(16, 4, 64), 40.5, 41.5),
+    "so a token costs 64% of what it cost alone": (lambda r: best_us(16, QWEN) / 16 / best_us(1, QWEN), 0.635, 0.645),
+    "It saves less than a thousandth of the layer's bytes": (
+        lambda r: 2 * 4096 * 128 / layer(4096, QWEN).bytes_moved, 0.0005, 0.001),
+    "309 GFLOP at 4096": (lambda r: layer(4096, QWEN).expert_flops / 1e9, 308.5, 309.5),
+    "383 at 4096 with 128 rows": (lambda r: 128 + (32768 - 128) // 128, 383, 383),
+    "24 at T = 256, so 32": (lambda r: 16 + 2 * 16**0.5, 24, 24),
+    "T (k + 1) H · bytes | 151 MB at 4096": (lambda r: 4096 * 9 * 2048 * 2 / 1e6, 150.5, 151.5),
+    "100 / (100 + 8) = 93%": (lambda r: 100 / 108, 0.925, 0.93),
+    "64 rows give 76%, 128 at best 78": (lambda r: 100 / 132, 0.755, 0.765),
+}  # fmt: skip
+
+EXPERIMENTS = {
+    "to what the chosen had of the whole, 0.762 here": (
+        lambda r: r.weighed["softmax of all, then top-k"][1].sum(), 0.7615, 0.7625),
+    "a quarter too small": (lambda r: 1 - r.weighed["softmax of all, then top-k"][1].sum(), 0.2, 0.27),
+    "The choice is the same": (
+        lambda r: len({tuple(chosen[0]) for chosen, _ in r.weighed.values()}), 1, 1),
+    "The weights are the same once they are divided by their sum": (
+        lambda r: np.ptp([r.weighed[name][1] for name in ("top-k, then softmax of the chosen", "the same, divided by their sum")], 0).max(),
+        0, 1e-9),
+    "Only one token in seven keeps all its picks": (lambda r: np.mean(r.kept == 8), 0.12, 0.15),
+    "0.6% of the score is all that is lost": (lambda r: 1 - r.worth[1] / r.worth[0], 0.0055, 0.0065),
+    "Four in a hundred of these drawn tokens": (lambda r: r.other, 0.035, 0.045),
+    "Expert 1 has six picks and gets two tiles, expert 2 none": (
+        lambda r: (r.found.loads[1], r.found.loads[2], list(r.found.tile_expert).count(1)) == (6, 0, 2), 1, 1),
+    "tokens 4 and 5 get rows 8 and 9": (
+        lambda r: (r.found.place[4, 0], r.found.place[5, 1]) == (8, 9), 1, 1),
+    "128 pairs of matrices, of 6 and 3 MB": (lambda r: 2 * 2 * 768 * 2048 / 1e6, 6, 6.5),
+    "67%, not 100": (lambda r: slots(r, "DeepSeek-like", 4096, 128).useful_share, 0.665, 0.675),
+    "One of 192 rows takes nearly every expert whole": (
+        lambda r: slots(r, "DeepSeek-like", 4096, 192).tiles / 256, 1, 1.02),
+    "as many slots, but each weight is read once instead of 1.5 times": (
+        lambda r: slots(r, "DeepSeek-like", 4096, 128).tiles / 256, 1.45, 1.55),
+    "as many slots": (
+        lambda r: slots(r, "DeepSeek-like", 4096, 192).slots / slots(r, "DeepSeek-like", 4096, 128).slots, 0.97, 1.03),
+    "Qwen's are 9% useful in the shortest tiles": (lambda r: slots(r, "Qwen3-like", 16, 16).useful_share, 0.085, 0.095),
+    "19% for Qwen's shape with 4096 tokens and tiles of 128": (
+        lambda r: 1 - slots(r, "Qwen3-like", 4096, 128).useful_share, 0.185, 0.195),
+    "10% if padding costs as with 64": (
+        lambda r: 1 - slots(r, "Qwen3-like", 4096, 64).useful_share, 0.095, 0.105),
+    "80% at 256 rows, tile 128; 81 drawn": (
+        lambda r: slots(r, "Qwen3-like", 4096, 128).useful_share, 0.805, 0.815),
+    "a factor of 1 drops 2.6% by chance alone": (lambda r: r.dropped[0.0, 1.0], 0.0255, 0.0265),
+    "and 1.25 nothing": (lambda r: r.dropped[0.0, 1.25], 0, 0),
+    "even 2.0 drops 8%": (lambda r: r.dropped[0.5, 2.0], 0.075, 0.085),
+    "About half of them": (lambda r: sums(r, "fp32"), 0.45, 0.55),
+    "in fp32 as in bf16": (lambda r: sums(r, "bf16 throughout"), 0.45, 0.55),
+    "hides all but 50 in a million": (lambda r: 1e6 * sums(r, "rounded once, at the end"), 45, 55),
+    "so some 400 differ": (lambda r: 4096 * 2048 * sums(r, "rounded once, at the end"), 380, 420),
+    "4096 tokens have 8 million numbers": (lambda r: 4096 * 2048 / 1e6, 8, 8.5),
+}  # fmt: skip
+
+
+def tiles_with_the_bias(r, tokens, tile):
+    """Tiles of an expert where the choice is biased as in the run."""
+    rng = np.random.default_rng(0)
+    rule = reference.Rule(8, "sigmoid", renormalise=True, groups=8, groups_kept=4)
+    picks, _ = reference.route(rng.standard_normal((tokens, 256)), rule, 0.2 * rng.random(256))
+    return cost.tile_utilization(reference.count(picks, 256), tile).tiles / 256
+
+
+def us(case):
+    return ROWS[case]["us"]
+
+
+def ratio(case, peer):
+    return ROWS[case]["peers"][f"torch {peer}"]["ratio"]
+
+
+def of_limit(case):
+    return ROWS[case]["share"]
+
+
+def theirs(what):
+    """Of every peer that was there, row by row."""
+    return [peer[what] for row in RUN["rows"] for peer in row["peers"].values() if what in peer]
+
+
+def of_mixtral(peer):
+    return [ratio(case, peer) for case in ROWS if case.startswith("Mixtral")]
+
+
+def narrow(rows, n, k):
+    """Packed experts of topic 02 over 16 bits."""
+    (row,) = (r for r in NARROW["rows"] if r["case"].startswith(f"8 x {rows} x {n} x {k} k4"))
+    return row["peers"]["cuBLAS 16 bits"]["ratio"]
+
+
+M, Q, D = "Mixtral top-2 T = {}", "Qwen3-like top-8 T = {}", "DeepSeek-like top-8 T = {}"
+MEASURED = {  # of the newest run that is kept: whoever records anew learns here what has to be said anew
+    "4.25 TB/s and 704 TFLOP/s": (lambda r: RUN["ceilings"]["copy"] / 1e12, 4.245, 4.255),
+    "and 704 TFLOP/s": (lambda r: RUN["ceilings"]["bf16"] / 1e12, 703.5, 704.5),
+    "97% of the limit with 16 tokens": (lambda r: of_limit(M.format(16)), 0.965, 0.975),
+    "at 89% with 256": (lambda r: of_limit(M.format(256)), 0.885, 0.895),
+    "Qwen's with 256 tokens is at 81%": (lambda r: of_limit(Q.format(256)), 0.805, 0.815),
+    "One token: 41 µs": (lambda r: us(Q.format(1)), 40.5, 41.5),
+    "its bytes would take 18 at the rate of a copy": (lambda r: ROWS[Q.format(1)]["limit_us"], 17.5, 18.4),
+    "It is 2.5 times as fast as `grouped_mm`": (lambda r: ratio(Q.format(1), "grouped_mm"), 2.45, 2.55),
+    "less than half of what memory allows": (lambda r: of_limit(Q.format(1)), 0.4, 0.5),
+    "Nothing in this table is further from its limit": (
+        lambda r: min(ROWS, key=lambda case: ROWS[case]["share"]) == Q.format(1), 1, 1),
+    "11 times as long as ours at 256 tokens": (lambda r: ratio(Q.format(256), "loop"), 10.5, 11.5),
+    "and 6 times at 4096": (lambda r: ratio(Q.format(4096), "loop"), 5.8, 6.4),
+    "Mixtral's eight large ones 1.2 to 1.3 times": (lambda r: min(of_mixtral("loop")), 1.15, 1.25),
+    "1.2 to 1.3 times, and there it is ahead of `grouped_mm`": (lambda r: max(of_mixtral("loop")), 1.25, 1.345),
+    "there it is ahead of `grouped_mm`": (
+        lambda r: min(b - a for a, b in zip(of_mixtral("loop"), of_mixtral("grouped_mm"), strict=True)), 0.01, 1),
+    "a library's grouped GEMM 1.3 to 1.5 times": (lambda r: max(of_mixtral("grouped_mm")), 1.45, 1.55),
+    "120% of the limit? 5.12 TB/s": (lambda r: of_limit(D.format(16)), 1.195, 1.205),
+    "5.12 TB/s, where the datasheet ends at 4.8": (lambda r: ROWS[D.format(16)]["tb_s"], 5.115, 5.125),
+    "256 tokens stand at 100%": (lambda r: r.left[256][1], 0.99, 1.005),
+    "and 16 at 105%": (lambda r: r.left[16][1], 1.04, 1.055),
+    "60% of it for Qwen's shape": (lambda r: of_limit(Q.format(4096)), 0.595, 0.605),
+    "50% for DeepSeek's": (lambda r: of_limit(D.format(4096)), 0.495, 0.51),
+    "88% for Mixtral's": (lambda r: of_limit(M.format(4096)), 0.875, 0.885),
+    "rows that go from launch to launch are 0.7 GB": (lambda r: between_launches(4096, *QWEN[1:]) / 1e9, 0.65, 0.75),
+    "of which the limit counts 0.03": (lambda r: layer(4096, QWEN).token_bytes / 1e9, 0.03, 0.035),
+    "an expert takes 1.6 tiles on average": (lambda r: tiles_with_the_bias(r, 4096, 128), 1.55, 1.65),
+    "`grouped_mm` is 7% behind it": (lambda r: ratio(D.format(4096), "grouped_mm"), 1.065, 1.075),
+    "Ours misses the reference by 0.2 to 0.3%": (
+        lambda r: [round(f([row["error"] for row in RUN["rows"]]), 3) for f in (min, max)] == [0.002, 0.003], 1, 1),
+    "PyTorch's two ways by 0.4 to 0.5": (
+        lambda r: [round(f(theirs("error")), 3) for f in (min, max)] == [0.004, 0.005], 1, 1),
+    "128 of 192": (lambda r: slots(r, "DeepSeek-like", 4096, 128).useful_share, 128 / 192 - 0.01, 128 / 192 + 0.01),
+    "No row is slower than its peers": (
+        lambda r: min(theirs("ratio")), 1, 99),
+    "are 1.3 times as fast at one row an expert": (
+        lambda r: [round(narrow(1, *nk), 1) for nk in ((512, 2048), (2048, 512))] == [1.3, 1.3], 1, 1),
+    "level at 16, because": (lambda r: narrow(16, 512, 2048), 0.99, 1.01),
+}  # fmt: skip
+CLAIMS = FORMULAS | EXPERIMENTS | MEASURED
+
+
+@pytest.mark.parametrize("sentence", CLAIMS)
+def test_the_lesson_says_what_its_cells_show(cells, sentence):
+    measured, low, high = CLAIMS[sentence]
+    assert sentence in PROSE, "the lesson no longer says this; say it anew here or take it out"
+    assert low - 1e-9 <= measured(cells) <= high + 1e-9
+
+
+def test_it_shows_the_newest_run_and_says_once_that_a_first_form_is_one():
+    (shown,) = (cell.text for cell in LESSON.cells if cell.text.startswith("recorded("))
+    wanted = '"moe_routing"' if NEWEST == "h200" else f'"moe_routing", "{NEWEST}"'
+    assert shown == f"recorded({wanted})"
+    assert PROSE.count("first form") == (NEWEST != "h200")
+    assert any(f'"results" / "{NEWEST}.json"' in cell.text for cell in LESSON.cells)
+    assert RUN["state"] == "sustained" and "H200" in RUN["machine"]["gpu"]
+
+
+def test_it_names_who_was_not_there():
+    assert set(RUN["absent"]) == {"vLLM", "triton_kernels"}
+    assert "vLLM's fused Triton experts and `triton_kernels`" in PROSE
+
+
+def test_each_test_of_a_layer_is_blind_to_what_the_table_says(cells):
+    every = {"border", "inverse", "turned", "sum"}
+    assert {name: every - set(noticed) for name, noticed in cells.seen.items()} == {
+        "24 tokens, 2 of 6": set(), "one pick a token": {"turned"}, "one token": {"inverse"},
+        "all experts alike": {"border", "turned"}, "a router without weights": {"border", "turned"},
+    }  # fmt: skip
+
+
+def test_the_formula_and_the_draw_of_experts_with_work_agree(cells):
+    for tokens in (4, 16, 64):
+        assert cells.picked(tokens) == pytest.approx(read(tokens, QWEN), rel=0.03)
+
+
+def test_it_promises_as_many_predictions_as_it_asks():
+    asked = sum(cell.text.count("**Predict") for cell in LESSON.cells)
+    assert "commit to twelve predictions" in PROSE
+    assert asked + sum(bool(cell.shown and cell.shown.predict) for cell in LESSON.cells) == 12
+
+
+def test_both_simulators_are_asked_in_the_topics_order():
+    from widgets.moe_routing import ORDER
+
+    assert tuple(cell.shown.name for cell in LESSON.cells if cell.shown) == ORDER

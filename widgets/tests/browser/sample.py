@@ -1,0 +1,21 @@
+"""Simulators that stand for all where each costs seconds: of every topic, kind of control and kind of picture one."""
+
+from widgets.declare import Declaration
+
+
+def kinds(simulator: Declaration) -> set:
+    """What a view does of its own for this simulator."""
+    controls = {control.kind for control in simulator.controls}
+    folded = {f"folded {any(control.more for control in simulator.controls)}"}
+    return {simulator.slug, f"steps {bool(simulator.stepper)}"} | controls | folded
+
+
+def sampled(simulators: list[Declaration]) -> list[Declaration]:
+    """Always the same few that show every kind: the one that adds most, the first of equals, and so on."""
+    left, missing, chosen = list(simulators), set().union(*map(kinds, simulators)), []
+    while missing:
+        best = max(left, key=lambda one: len(kinds(one) & missing))
+        left.remove(best)
+        chosen.append(best)
+        missing -= kinds(best)
+    return sorted(chosen, key=simulators.index)
