@@ -15,6 +15,7 @@ from grader.questions import Call, Part
 
 TWINS = 2
 SHOWN_SEED = 20_26  # of the calls that may be shown where a hidden one of the same kind fails
+MOST_SHOWN = 8  # entries of a list; of a longer one the ends
 SHOWN_DRAWS = 4  # a mistake need not show in the first
 SOME_CASE = "the formula of {}, worked by hand for this case"
 
@@ -180,4 +181,10 @@ def written(question, call: Call) -> str:
 def _shown(value) -> str:
     if isinstance(value, np.ndarray):
         return str(value.tolist()) if value.size <= 6 else f"an array of {' x '.join(map(str, value.shape))}"
+    if isinstance(value, list | tuple) and value:
+        inner = [_shown(one) for one in value]
+        if len(inner) > MOST_SHOWN:
+            inner = [*inner[:2], f"... {len(inner) - 3} more ...", inner[-1]]
+        inside = ", ".join(inner)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(inner) == 1)})"
     return f"{value:.6g}" if isinstance(value, float) and len(repr(value)) > 8 else repr(value)

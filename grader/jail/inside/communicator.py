@@ -8,7 +8,15 @@ class Communicator:
     """`rank` is this one's number, `ranks` how many there are. `exchange` takes (call, array, send, receive)."""
 
     def __init__(self, rank: int, ranks: int, exchange):
-        self.rank, self.ranks, self._exchange = rank, ranks, exchange
+        self._rank, self._ranks, self._exchange = rank, ranks, exchange
+
+    @property
+    def rank(self) -> int:
+        return self._rank
+
+    @property
+    def ranks(self) -> int:
+        return self._ranks
 
     def exchange_counts(self, counts):
         """counts[r] goes to rank r; row r of what comes back is from rank r. (ranks,) or (ranks, n) whole numbers."""

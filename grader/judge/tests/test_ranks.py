@@ -102,6 +102,12 @@ TOLD = {
         "counts must be whole numbers, a row for each of 4 ranks, got float64",
         "line 11",
     ),
+    "another number of ranks": (
+        ["comm.ranks = 1", "return honest(comm, x, chosen, experts)"],
+        "values",
+        "property 'ranks' of 'Communicator' object has no setter",
+        "line 11",
+    ),
     "rows not counted": (
         ["n = [1] * comm.ranks", "comm.send_rows(x[:0], n, n)"],
         "values",

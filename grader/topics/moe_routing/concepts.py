@@ -331,6 +331,7 @@ LAYER_SHARE = NumpyQuestion(
     hidden=lambda rng: [
         *(Call((_events(rng, n),), "other steps") for n in (1, 2, 5)),
         Call((_events(rng, 3, shuffled=True),), "events in no order"),
+        Call(([("before.moe.in", 1.0, 2.0)] + _events(rng, 2),), "a name with moe. further on"),
     ],
     where=f'{LESSON}, "Its share of a step"',
     hints=(

@@ -158,6 +158,10 @@ TABLE = {
             "of equal logits the expert with the lower number comes first: a sort turned round puts the higher first",
             route(chosen="np.argsort(logits, axis=1, kind='stable')[:, ::-1][:, :k]"),
         ),
+        "the higher of equals, by a sort that keeps no order": (
+            "of equal logits the expert with the lower number comes first: a sort turned round puts the higher first",
+            route(chosen="np.argsort(logits, axis=1)[:, ::-1][:, :k]"),
+        ),
         "no maximum": (
             "NaN for large logits: subtract each row's maximum before np.exp, which overflows from 710 on",
             route(powers="np.exp(s)"),
@@ -351,6 +355,14 @@ TABLE = {
         "as they are listed": (
             "events need not be listed in the order of time: the first and the last are found by their starts and ends",
             share(step="events[-1][1] + events[-1][2] - events[0][1]"),
+        ),
+        "to the end of the last listed": (
+            "events need not be listed in the order of time: the one that ends last may stand anywhere in the list",
+            share(step="events[-1][1] + events[-1][2] - min(start for name, start, us in events)"),
+        ),
+        "moe anywhere": (
+            "what belongs to the layer begins with moe.: a name that has it further on is not the layer's",
+            share(layer="'moe.' in name"),
         ),
         "experts alone": (
             "the layer is all that begins with moe., the router and the permutation with the rest",
