@@ -29,7 +29,7 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
     """A sentence where another launch makes this case right; else which axis of its grid a kernel never asks for."""
     run = evidence.runs[purpose]
     read = run.outcome.header.get("ids_read") or []
-    if failed.facts.get("known") or run.plan is None:
+    if failed.facts.get("known") or run.plan is None or below(run):
         return ""
     reaches = failed.told in (OUTSIDE, UNWRITTEN)
     idle = [unread(step, ids) for step, ids in zip(run.plan.steps, read, strict=False)]
@@ -40,6 +40,13 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
     except (JailTrouble, OutOfTime):
         found = ""
     return found or (next(filter(None, idle), "") if reaches else "")
+
+
+def below(run: Run) -> bool:
+    """Whether a kernel reached an index below 0: a program's number never is, so no other grid is the remedy."""
+    error = run.outcome.header.get("error")
+    index = error.get("index") if isinstance(error, dict) else None
+    return isinstance(index, int) and index < 0
 
 
 class OutOfTime(Exception):

@@ -12,7 +12,7 @@ GEMM, SCALED, NORM = (
     "gemm_tiling.block_scaled_gemm",
     "roofline.layernorm_gelu",
 )
-DECODE = "flash_attention.split_decode"
+DECODE, GROUPED = "flash_attention.split_decode", "moe_routing.grouped_gemm"
 SEED = 2026  # the same hidden cases every time: a red test is a change
 SETTINGS, MINUS, OUTER, DOUBLED = (
     f"roofline.{name}" for name in ("tile_settings", "subtracted", "outer_difference", "doubled")
@@ -101,6 +101,7 @@ IN_THE_KERNEL = {
         ],
     ),
     "another formula": (OUTER, [("a[:, None] - b[None, :]", "a[:, None] + b[None, :]")]),
+    "a table's -1 taken for an index": (GROUPED, [("if expert >= 0:", "if expert >= -1:")]),
     "a row further": (NORM, [("x_ptr + row * stride_xm", "x_ptr + (row + 1) * stride_xm")]),
 }
 

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grader.judge import answer, compiled, record, returned, sampled, statistics
+from grader.judge import answer, calls, compiled, record, returned, sampled, statistics
 from grader.judge.compare import difference
 from grader.judge.kernel_evidence import KernelEvidence
+from grader.questions import Call
 from grader.questions.memory import strides
 from grader.tools.progress import Progress
 
@@ -84,6 +85,14 @@ def test_a_dict_of_many_keys_floods_no_message():
     }
     said = returned.compare(SimpleNamespace(atol=0, rtol=0), "f", came, {"a": 1.0}, {})
     assert "and 9992 more" in said and len(said) < 600
+
+
+def test_a_call_with_a_long_list_is_shown_by_its_ends():
+    events = [("norm", 10.123456789, 2.0)] * 40 + [("moe.experts", 1.5, 1 / 3)]
+    said = calls.written(SimpleNamespace(entry="f"), Call((events, (4,), 2)))
+    assert said == (
+        "f([('norm', 10.1235, 2.0), ('norm', 10.1235, 2.0), ... 38 more ..., ('moe.experts', 1.5, 0.333333)], (4,), 2)"
+    )
 
 
 def test_layouts():

@@ -21,7 +21,7 @@ WORK = (
 )
 
 TWICE = "how often the choices come from memory: once to count, and once to place"
-LEFT = "what goes through memory between launches: a count for each expert and each block of tokens is enough"
+LEFT = "what goes through memory between launches: a count for each expert and each block of 64 tokens is enough; smaller blocks make more of them, and each block reads those of all"
 CLEARED = "how often a table is written: once to clear it, and once more where there is something"
 
 
