@@ -49,15 +49,6 @@ ALLOWED = {
         "kernels/sampling_fusion/requests.py",
         "kernels/*/rules.py",
     ),
-    "what lesson 04 runs: a toy router, and routings that were recorded": (
-        "kernels/expert_load_balance/cases.py",
-        "kernels/expert_load_balance/toy_router.py",
-        "kernels/tiny_model/__init__.py",
-        "kernels/tiny_model/kept.py",
-        "kernels/tiny_model/model.py",
-        "kernels/tiny_model/kept/about.json",
-        "kernels/tiny_model/kept/traces.npz",
-    ),
     "what calibration times": ("kernels/bench/__init__.py", "kernels/bench/machine.py", "kernels/timing.py"),
     "what judges": (
         "grader/*.py",
