@@ -1,5 +1,6 @@
 """Tests that need what is not here are reported as not run; under CI a missing program is an error."""
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -28,6 +29,7 @@ LONG = (
 # Folders whose files one worker takes, since what they share takes seconds to make.
 TOGETHER = ("widgets/site/tests/", "grader/classroom/tests/afterwards/")
 
+gc.disable()  # until everything is collected: nothing of it is garbage, and looking takes a worker seven seconds
 sys.modules.setdefault("rfc3987_syntax", None)  # as for the grader's own commands: 1.4 s a worker
 
 
@@ -112,6 +114,13 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError(f"{len(marked)} tests need {what}, and under CI they must run")
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop():
+    """What was loaded stays to the end, so no later look for garbage goes through it again."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter):

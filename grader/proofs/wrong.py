@@ -112,16 +112,23 @@ def costs(question) -> dict[str, list[str]]:
 
 
 def sampled(question) -> dict[str, list[str]]:
-    """What continuous integration judges: a mutant of each question, wrong values of one question a topic, and one
-    wrong answer for each way to lose another part."""
+    """What continuous integration judges of a question."""
+    return {"wrong": sampled_wrong(question), "mutant": sampled_mutants(question)}
+
+
+def sampled_mutants(question) -> list[str]:
+    return sample([name for name in changed(question.id) if name not in equivalent(question)], SAMPLED)
+
+
+def sampled_wrong(question) -> list[str]:
+    """Wrong values of one question a topic, and one wrong answer for each way to lose another part."""
     of_topic = [one for one in kernel_questions() if one.slug == question.slug]
     values = [name for name, (part, _, _) in table(question).items() if part == "values"]
     chosen = sample(values, SAMPLED) if question.id == smallest(of_topic) else []
     for way, names in costs(question).items():
         if question.id == smallest([one for one in kernel_questions() if way in costs(one)]):
             chosen += sample(names, 1)
-    mutated = [name for name in changed(question.id) if name not in equivalent(question)]
-    return {"wrong": chosen, "mutant": sample(mutated, SAMPLED)}
+    return chosen
 
 
 def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tuple[list[dict], list[str]]:

@@ -194,6 +194,13 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         case(one_of, 1, any_h(), kind="one expert has all tokens"),
         case([0, 1, 0, 0], 1, any_h(), dtype="bf16", kind="one token"),
         case([0, 0, 0], 1, any_h(), kind="no tokens"),
+        case(
+            [0, *[between(rng, 40, 60)] * 3, 0],
+            3,
+            any_h(),
+            tile=16,
+            kind="many tokens with the same three experts",
+        ),
         case([16, 0, 32, 64], 1, any_h(), tile=16, kind="loads that are whole tiles"),
         case(
             [3, between(rng, 130, 150), 2],
@@ -252,6 +259,8 @@ def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
     held = rng.standard_normal((rows(case.sizes), h))
     if drawn_as(case) == "far apart":
         held *= 2.0 ** rng.uniform(-6, 6, (len(held), 1))
+    if drawn_as(case) == "beyond fp16":
+        held *= 2.0**20
     held[filled(found.picks, len(held)) == reference.EMPTY] = np.nan
     weights = rng.dirichlet(np.ones(k), t).reshape(t, k) * rng.uniform(0.4, 2.5)
     if drawn_as(case) == "an infinity" and t:
@@ -323,5 +332,14 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
             odd(rng, 33, 99),
             values="an infinity",
             kind="an infinity, and weights of 0",
+        ),
+        combined(
+            between(rng, 10, 20),
+            2,
+            6,
+            odd(rng, 33, 99),
+            dtype="bf16",
+            values="beyond fp16",
+            kind="numbers beyond fp16",
         ),
     ]

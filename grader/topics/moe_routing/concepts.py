@@ -182,7 +182,7 @@ COUNT = NumpyQuestion(
         Call((np.zeros((between(rng, 5, 30), 1), int), 5, 4), "all tokens on one expert"),
         Call((_chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
     ],
-    where=f'{LESSON}, "Counts and a scan"',
+    where=f'{LESSON}, "Count, scan, permute"',
     hints=(
         "Two familiar things: a histogram, and a running sum. Of what is the sum?",
         "np.bincount(chosen.ravel(), minlength=experts) counts; a load fills ceil(load / tile) tiles, none if it is 0. The offsets are the running sum of whole tiles' rows, with a 0 in front.",
@@ -213,7 +213,7 @@ PERMUTE = NumpyQuestion(
         Call((_chosen(rng, 60, 3, 2), 3, 1), "many tokens, no padding"),
         Call((_chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
     ],
-    where=f'{LESSON}, "The permutation"',
+    where=f'{LESSON}, "Count, scan, permute"',
     hints=(
         "Number all picks in the order of reading: token 0's k picks, then token 1's. Which sort brings those of one expert together and leaves them in order?",
         "order = np.argsort(chosen.ravel(), kind='stable') lists the picks by expert. The i-th of an expert stands at offsets[expert] + i, and i is its rank in the list less how many picks lower experts have.",
@@ -242,7 +242,7 @@ EXPERTS = NumpyQuestion(
         Call(_layer(rng, 7, 4, 1, 4, only=[2]), "all tokens on one expert"),
         Call(_layer(rng, 0, 5, 2, 8), "no tokens"),
     ],
-    where=f'{LESSON}, "The grouped GEMM"',
+    where=f'{LESSON}, "Six steps"',
     hints=(
         "A loop over the experts: which rows are e's, and what is there to do for an expert that has none?",
         "both = rows[a:b] @ gate_up[e].T has the gate in its first half of columns and up in its second. SiLU(g) is g times its sigmoid, g / (1 + exp(-g)).",
@@ -273,7 +273,7 @@ COMBINE = NumpyQuestion(
         Call(_back(rng, 12, 6, 2, 8, padding=np.nan), "padding that is no number"),
         Call(_back(rng, 0, 5, 2, 8), "no tokens"),
     ],
-    where=f'{LESSON}, "Un-permute and combine"',
+    where=f'{LESSON}, "Un-permute and combine, without atomics"',
     hints=(
         "place says where each pick's row lies. What shape has rows[place]?",
         "rows[place] is (tokens, k, hidden), a token's k rows beside each other. Multiply by the weights, one for each row, and sum over k.",
@@ -305,7 +305,7 @@ TILE_USE = NumpyQuestion(
         Call(([17, 19, 18, 21], 16, 8.0), "a limit that nobody reaches"),
         Call(([64, 32, 0, 16, 48, 7, 32, 80], 16, None), "loads that are whole tiles"),
     ],
-    where=f'{LESSON}, "Capacity and drops"',
+    where=f'{LESSON}, "Capacity, and dropping nobody"',
     hints=(
         "Work expert by expert: what does it keep, how many tiles does that open, and how many rows are those?",
         "The limit is one number, from the mean of all loads. kept = min(load, limit); rows = ceil(kept / tile) * tile. Padded and dropped are then differences of sums.",
@@ -332,7 +332,7 @@ LAYER_SHARE = NumpyQuestion(
         *(Call((_events(rng, n),), "other steps") for n in (1, 2, 5)),
         Call((_events(rng, 3, shuffled=True),), "events in no order"),
     ],
-    where=f'{LESSON}, "What the layer costs in a step"',
+    where=f'{LESSON}, "Its share of a step"',
     hints=(
         "Two divisions of three times. Which of the three is no sum?",
         "Sum the durations of what begins with moe. and of moe.experts alone; the step is the largest start + us less the smallest start.",

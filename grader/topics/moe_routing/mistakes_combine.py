@@ -7,7 +7,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
 from grader.questions.draws import rounded
-from grader.questions.families import dense, family, one_stride, same_strides, within_limit
+from grader.questions.families import computing, dense, family, one_stride, same_strides, within_limit
 
 
 def stored(out: np.ndarray, case: Case) -> dict:
@@ -45,6 +45,12 @@ def in_rows_dtype(inputs: dict, case: Case) -> dict:
         for slot in range(rows.shape[1]):
             total = (total + rows[:, slot] * weights[:, slot]).astype(to).astype(np.float64)
     return stored(total, case)
+
+
+def rows_in_fp16(inputs: dict, case: Case) -> dict:
+    rows, weights = picked(inputs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return stored((rows.astype(np.float16).astype(np.float64) * weights).sum(1), case)
 
 
 def weights_in_rows_dtype(inputs: dict, case: Case) -> dict:
@@ -98,6 +104,7 @@ COMBINE = (
 )
 
 SHORTCUTS = {
+    "rows in fp16": computing(rows_in_fp16),
     **{
         f"{name} up to {most}": within_limit(name, most)
         for name, most in (

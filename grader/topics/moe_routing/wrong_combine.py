@@ -1,6 +1,6 @@
 """Kernels that bring rows back to their tokens, wrong."""
 
-from grader.questions.tables import changed
+from grader.questions.tables import because, changed
 
 COMBINE = "moe_routing.fused_combine"
 
@@ -41,6 +41,7 @@ WRONG = {
             (ADD, "acc += weight.to(rows_ptr.dtype.element_ty).to(tl.float32) * y.to(tl.float32)"),
             mistake="weights in the rows' dtype",
         ),
+        "rows in fp16": changed((ADD, "acc += weight * y.to(tl.float16).to(tl.float32)")),
         "two picks": changed((SLOTS, "tl.static_range(2 if PICKS > 2 else PICKS)")),
         "the next token's place": changed((ROW, ROW.replace("token *", "tl.minimum(token + 1, T - 1) *"))),
         "no mask at the store": changed((", mask=mask_h)\n    ### END", ")\n    ### END")),
@@ -91,4 +92,18 @@ WRONG = {
             (BLOCK, "32768"), ('"num_warps": 4', '"num_warps": 1'), part="compiled"
         ),
     },
+}
+
+EQUIVALENT = {
+    COMBINE: because(
+        {
+            "another width of the strips": ["halved: 1024 -> 512"],
+            "zeros of 16 bits become 32 with the first sum": ["function: tl.float32 -> tl.float16"],
+            "a masked lane is never stored": [
+                "no other: tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rowsh, mask=mask_h, other=0.0) -> tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rows",
+                "plus one: 0.0 -> 1.0",
+            ],
+            "a second program beyond the tokens does nothing": ["plus one: 1 -> 2"],
+        }
+    ),
 }

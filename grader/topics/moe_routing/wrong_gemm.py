@@ -1,6 +1,6 @@
 """Kernels for gate and up of ragged experts, wrong."""
 
-from grader.questions.tables import changed
+from grader.questions.tables import because, changed
 
 GEMM = "moe_routing.grouped_gemm"
 
@@ -72,6 +72,7 @@ WRONG = {
         "tiles of all picks alone": changed(
             ("grid = (max(1, most_tiles(p)),", "grid = (max(1, triton.cdiv(p.T * p.K, p.TILE)),")
         ),
+        "room for one pick a token": changed(("picks = p.T * p.K", "picks = p.T")),
         "the tile's first pick for all": changed(
             (
                 "pick = tl.load(picks_ptr + row * stride_picksr)",
@@ -140,4 +141,20 @@ WRONG = {
         ),
         "more than registers hold": changed((WIDTH, "    width = 512\n"), part="compiled"),
     },
+}
+
+EQUIVALENT = {
+    GEMM: because(
+        {
+            "another length of the steps along H": ["halved: 64 -> 32"],
+            "a second program beyond the tiles does nothing": ["plus one: 1 -> 2"],
+            "nobody's tile is any number below 0": ["plus one: 1 -> 2 (3)"],
+            "rows without a pick are masked, whichever token they name": ["plus one: 0 -> 1 (7)"],
+            "a masked lane of x or of the weights meets a masked one of 0": [
+                "plus one: 0.0 -> 1.0",
+                "plus one: 0.0 -> 1.0 (2)",
+                "plus one: 0.0 -> 1.0 (3)",
+            ],
+        }
+    ),
 }
