@@ -145,12 +145,12 @@ def test_sums_whose_order_is_open_are_said_without_a_gpu():
     assert verdict.verdict == FAIL and "atomic additions of floats" in str(verdict)
 
 
-COUNTED = ("values", "traffic", "grouping", "speed")
+COUNTED_PARTS = ("values", "traffic", "grouping", "speed")
 
 
 def test_no_grouping_costs_its_part_and_no_other():
-    got = judge(changed(('"GROUP_M": GROUP_M', '"GROUP_M": 1')), few(*COUNTED))
-    assert lost(got) == ["grouping"] and len(got.parts) == len(COUNTED)
+    got = judge(changed(('"GROUP_M": GROUP_M', '"GROUP_M": 1')), few(*COUNTED_PARTS))
+    assert lost(got) == ["grouping"] and len(got.parts) == len(COUNTED_PARTS)
 
 
 def test_an_impossible_tile_fails_without_a_gpu():
@@ -237,7 +237,7 @@ def test_programs_that_are_grouped_near_the_metered_size_alone_are_seen(edits, w
     parts = tuple(part for part in question.parts if part.name in ("values", "grouping"))
     compiled = Case({"M": 2048, "N": 2048, "K": 128}, "bf16", sm_count=132)
     metered = lambda rng: replace(question.metered(rng), sm_count=32)  # noqa: E731
-    few = replace(
+    smaller = replace(
         question,
         parts=parts,
         compile_case=compiled,
@@ -245,7 +245,7 @@ def test_programs_that_are_grouped_near_the_metered_size_alone_are_seen(edits, w
         public=question.public[:1],
         hidden=lambda rng: [],
     )
-    got = referee.grade_one(changed(*edits), few, eager=False)
+    got = referee.grade_one(changed(*edits), smaller, seed=SEED, eager=False)
     assert (lost(got) == ["grouping"] and words in str(got)) if words else got.verdict == PASS, str(got)
 
 
@@ -259,7 +259,7 @@ IDLE = (
 
 
 def test_idle_programs_buy_no_budget():
-    got = judge(changed(*IDLE, ('"GROUP_M": GROUP_M', '"GROUP_M": 1')), few(*COUNTED))
+    got = judge(changed(*IDLE, ('"GROUP_M": GROUP_M', '"GROUP_M": 1')), few(*COUNTED_PARTS))
     assert lost(got) == ["grouping"]
 
 

@@ -125,6 +125,18 @@ CLAIMS = {  # sentence: (what the run says, from, to)
     ),
     "Qwen3-like layers got nothing from the second one": (lambda: slower_than_one(QWEN), 32, 32),
     "1.56 times even at 16 tokens": (lambda: row(DEEPSEEK, 16)["speedup"], 1.555, 1.565),
+    "each of 256 experts just one of these 256 picks": (
+        lambda: cases.loads_of_skew("even", 32, 8, 256) == (1,) * 256,
+        1,
+        1,
+    ),
+    "By Zipf's law 117 experts are read": (
+        lambda: sum(load > 0 for load in cases.loads_of_skew("Zipf", 32, 8, 256)),
+        117,
+        117,
+    ),
+    "all of them on one rank": (lambda: row(DEEPSEEK, 16, "Zipf")["imbalance"], 2, 2),
+    "two GPUs take longer than one: 0.86": (lambda: row(DEEPSEEK, 16, "Zipf")["speedup"], 0.855, 0.865),
     "A collapsed router makes the large-expert step 1.85 times longer": (
         lambda: times(MIXTRAL, "same few"),
         1.845,
