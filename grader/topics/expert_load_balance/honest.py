@@ -45,6 +45,12 @@ RANKS_FORMS = {
                 "token = [t for g in goes for t in range(len(x)) if g[t]]\n    token = np.array(token, int)",
             )
         ],
+        "lists, also of no rows": [
+            (
+                "return comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)",
+                "rows, picks = comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)\n    return list(rows), np.array(list(picks))",
+            )
+        ],
         "choices and rows in one": [
             (
                 "return comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)",
