@@ -98,7 +98,7 @@ def most_received(each) -> np.ndarray:
 
 
 def by_copy(copy_of, at_home=True):
-    """each -> (senders, receivers): rows that travel where `copy_of`(token's number, copies) says to which copy."""
+    """each -> (senders, receivers): rows that travel where `copy_of`(token's number, its rank, copies) says to which copy."""
 
     def table(each) -> np.ndarray:
         sent = np.zeros((len(each), len(each)), int)
@@ -106,7 +106,9 @@ def by_copy(copy_of, at_home=True):
             for number, token in enumerate(chosen):
                 stay = [at_home and holders[e, rank] for e in token]
                 copies = [np.flatnonzero(holders[e]) for e in token]
-                places = {rank if s else int(copy_of(number, c)) for s, c in zip(stay, copies, strict=True)}
+                places = {
+                    rank if s else int(copy_of(number, rank, c)) for s, c in zip(stay, copies, strict=True)
+                }
                 sent[rank, list(places)] += 1
         np.fill_diagonal(sent, 0)
         return sent
@@ -114,7 +116,7 @@ def by_copy(copy_of, at_home=True):
     return table
 
 
-def first_copy(number, copies):
+def first_copy(number, rank, copies):
     return copies[0]
 
 
@@ -167,9 +169,13 @@ REPLICATED = RanksQuestion(
             "choices without a copy at home all go to the first copy: its rank receives the most rows and sends the most results home; let copies take turns",
             _habit(by_copy(first_copy)),
         ),
+        "one copy a rank": (
+            "all tokens of a rank go to the same copy of an expert, so that some copies have those of two ranks: take turns by token",
+            _habit(by_copy(lambda number, rank, copies: copies[rank % len(copies)])),
+        ),
         "never at home": (
             "a choice with a copy on its token's own rank travels all the same: it stays where it is",
-            _habit(by_copy(lambda number, copies: copies[number % len(copies)], at_home=False)),
+            _habit(by_copy(lambda number, rank, copies: copies[number % len(copies)], at_home=False)),
         ),
         "the first copy, never at home": (
             "all choices go to the first copy, also those with a copy on their token's own rank: these stay, the others take turns",

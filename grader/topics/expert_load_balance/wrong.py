@@ -158,7 +158,9 @@ WRONG = {
         "the first copy, results home with the bytes": changed(
             (COPY, "copies[0]"), part="bytes", mistake="the first copy"
         ),
-        "one copy a rank": changed((COPY, "copies[comm.rank % len(copies)]"), part="busiest"),
+        "one copy a rank": changed(
+            (COPY, "copies[comm.rank % len(copies)]"), part="busiest", mistake="one copy a rank"
+        ),
         "the first copy, in four exchanges": changed(
             (COPY, "copies[0]"), (f"rows = {ROWS}", IN_FOUR), part="busiest"
         ),
