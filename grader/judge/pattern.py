@@ -256,9 +256,9 @@ def _steady(values, axis=None, relative=True, largest=1.0) -> bool:
 
 
 def _near(a, b) -> bool:
-    return a.shape == b.shape and bool(
-        np.allclose(a, b, rtol=ALIKE_HALF, atol=ALIKE * np.abs(b).max(initial=0.0))
-    )
+    """Whether all numbers are alike but for rounding; beside an infinity not every number is small."""
+    largest = np.abs(b[np.isfinite(b)]).max(initial=0.0)
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=ALIKE_HALF, atol=ALIKE * largest))
 
 
 def _shifted(size: int, by: int) -> tuple[np.ndarray, np.ndarray]:
