@@ -41,11 +41,16 @@ def bits(x: np.ndarray) -> np.ndarray:
 
 
 def poison(shape: tuple, dtype: np.dtype, kind: int = 0) -> np.ndarray:
-    """What lanes hold that were masked without `other`: NaN and, in every second one, a large number; or 0 (kind 1)."""
+    """What lanes hold that were masked without `other`: NaN and, in every second one, a large number; or 0 (kind 1).
+
+    Of whole numbers -1, a large one and 0 take turns: one reads as nobody's, another as somebody's."""
     if kind:
         return np.zeros(shape, dtype)
     if dtype.kind == "b":
         return np.ones(shape, bool)
     pattern = np.full((*shape, dtype.itemsize), 0xFF, np.uint8)
-    pattern.reshape(-1, dtype.itemsize)[1::2] = 0x77
+    lanes = pattern.reshape(-1, dtype.itemsize)
+    lanes[1::2] = 0x77
+    if dtype.kind in "iu":
+        lanes[2::3] = 0
     return pattern.view(dtype).reshape(shape)

@@ -205,6 +205,21 @@ def test_another_poison_line_by_line():
     assert masked_run(11, poison=1)[0] == [11, 11, 11]
 
 
+@triton.jit
+def count_of(x, o, N, which, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i, mask=i < N)
+    tl.store(o, tl.sum((v == which).to(tl.int32), 0))
+
+
+@pytest.mark.parametrize("which", [-1, 0, 0x77777777])
+def test_no_number_is_what_no_masked_lane_holds(which):
+    """Whatever an answer takes for nobody's number, -1 or 0, some lane holds somebody's."""
+    x, o = np.full(20, 7, np.int32), np.zeros(1, np.int32)
+    on_machine(count_of, (1,), {"x": x, "o": o}, {"N": 20, "which": which, "B": 32})
+    assert o[0] == 4
+
+
 def test_a_mask_hides_what_is_outside():
     assert masked_run(0)[1].error is None
 
