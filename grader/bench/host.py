@@ -24,7 +24,7 @@ BUILD_S = 600  # more than the processor time that all kernels of a request may 
 START_S = 240  # to load torch and triton
 BENCH_S = 240
 COMPUTED = (
-    0.5  # of that time: who waits for a GPU computes, and who had no processor is not late by its own doing
+    0.5  # of that time: who waits for a GPU computes, who had no processor is not late by its own doing
 )
 
 

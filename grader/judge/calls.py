@@ -11,10 +11,10 @@ from grader.judge.failed import Failed
 from grader.judge.numpy_evidence import NumpyEvidence
 from grader.judge.pattern import of_calls
 from grader.judge.record import PartResult
+from grader.judge.shown import SHOWN_SEED
 from grader.questions import Call, Part
 
 TWINS = 2
-SHOWN_SEED = 20_26  # of the calls that may be shown where a hidden one of the same kind fails
 MOST_SHOWN = 8  # entries of a list; of a longer one the ends
 SHOWN_DRAWS = 4  # a mistake need not show in the first
 SOME_CASE = "the formula of {}, worked by hand for this case"

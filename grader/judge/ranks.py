@@ -7,11 +7,11 @@ from grader.judge.compare import Difference
 from grader.judge.failed import Failed
 from grader.judge.ranks_evidence import Meeting, RanksEvidence
 from grader.judge.record import PartResult
+from grader.judge.shown import NOTHING_SHOWN, SHOWN_SEED
 from grader.questions import Part
 
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
 BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
-SHOWN_SEED = 20_26  # of the cases that may be shown where a hidden one of the same kind fails
 SHOWN_DRAWS = 3  # a mistake need not show in the first
 
 
@@ -87,7 +87,6 @@ def _gives(question, mistake, meeting: Meeting) -> bool:
 def shown_with_another(evidence: RanksEvidence, meeting: Meeting, failed: Failed) -> Failed:
     """A hidden case's failure: its kind alone, and one like it from a seed that is no secret."""
     came = f"a hidden case ({meeting.case.kind}): {failed.told or 'it fails'}"
-    look = "what this kind of case changes, compared with the public ones"
     for draw in range(SHOWN_DRAWS):
         drawn = evidence.question.hidden(np.random.Generator(np.random.PCG64(SHOWN_SEED + draw)))
         like_it = next(one for one in drawn if one.kind == meeting.case.kind)
@@ -95,7 +94,7 @@ def shown_with_another(evidence: RanksEvidence, meeting: Meeting, failed: Failed
         if again := trouble(evidence.question, other):
             shown = f"{came}. A case of that kind, drawn anew for you to see: {again.came}"
             return Failed(shown, known_mistake(evidence.question, [other]) or again.look, told=came)
-    return Failed(came, look, told=came)
+    return Failed(came, NOTHING_SHOWN, told=came)
 
 
 def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None:

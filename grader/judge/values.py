@@ -6,11 +6,10 @@ from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
+from grader.judge.shown import NOTHING_SHOWN, SHOWN_SEED
 from grader.questions import Part
 
-SHOWN_SEED = 20_26  # of the cases that may be shown where a hidden one of the same kind fails
 SHOWN_DRAWS = 3  # a mistake need not show in the first
-NOTHING_SHOWN = "what this kind of case changes, compared with the public ones"
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:

@@ -1,34 +1,13 @@
 """What the recorded run on two H200s says of expert parallelism, in sentences that a lesson may lean on."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from kernels.expert_load_balance import cases, cost
+from kernels.expert_load_balance.tests.recorded_run import RESULTS, RUN, in_parts, row, times
 
-RESULTS = Path(__file__).parents[1] / "results"
-RUN = json.loads((RESULTS / "h200_x2.json").read_text())
 MIXTRAL, QWEN, DEEPSEEK = (shape.name for shape in (cases.MIXTRAL, cases.QWEN, cases.DEEPSEEK))
-
-
-def row(shape, tokens, skew="even", placement="contiguous"):
-    return next(
-        r
-        for r in RUN["rows"]
-        if (r["shape"], r["tokens"], r["skew"], r["placement"]) == (shape, tokens, skew, placement)
-        and str(r["parts"]) == "1"
-    )
-
-
-def times(shape, skew, placement="contiguous", tokens=4096):
-    """Of the even step, at equal work."""
-    return row(shape, tokens, skew, placement)["us"] / row(shape, tokens)["us"]
-
-
-def in_parts(of):
-    """Time over that of the same layer whole, for each overlapped row."""
-    return [r["us"] / row(r["shape"], r["tokens"])["us"] for r in RUN["rows"] if str(r["parts"]).endswith(of)]
 
 
 def exchanged(shape, tokens):

@@ -1,42 +1,16 @@
 """What lesson 04 says of the run on two H200s: its sentences stand in it and hold in the rows."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from kernels.expert_load_balance import cases, cost
+from kernels.expert_load_balance.tests.recorded_run import RESULTS, RUN, in_parts, row, times
 from widgets.tests.lesson_said import lesson, prose
 
-RESULTS = Path(cost.__file__).parent / "results"
 PROSE = prose(lesson("04_expert_load_balance"))
-RUN = json.loads((RESULTS / "h200_x2.json").read_text())
 CEILINGS = json.loads((RESULTS.parents[1] / "gemm_tiling" / "results" / "h200.json").read_text())["ceilings"]
 SHAPES = MIXTRAL, QWEN, DEEPSEEK = tuple(s.name for s in (cases.MIXTRAL, cases.QWEN, cases.DEEPSEEK))
-
-
-def row(shape, tokens, skew="even", placement="contiguous"):
-    return next(
-        r
-        for r in RUN["rows"]
-        if (r["shape"], r["tokens"], r["skew"], r["placement"]) == (shape, tokens, skew, placement)
-        and str(r["parts"]) == "1"
-    )
-
-
-def times(shape, skew, placement="contiguous", tokens=4096):
-    """Of the even step, at equal work."""
-    return row(shape, tokens, skew, placement)["us"] / row(shape, tokens)["us"]
-
-
-def in_parts(of):
-    """Time over that of the same layer whole, for each overlapped row."""
-    return [r["us"] / row(r["shape"], r["tokens"])["us"] for r in RUN["rows"] if str(r["parts"]).endswith(of)]
-
-
-def share_of_even(shape, skew, placement):
-    """A skewed step with its copies, over the even step."""
-    return row(shape, 4096, skew, placement)["us"] / row(shape, 4096)["us"]
 
 
 def gain(shape, skew, placement):
@@ -177,7 +151,7 @@ CLAIMS = {  # sentence: (what the run says, from, to)
     "0.76 with a copy": (lambda: gain(MIXTRAL, "one hot", "replicated"), 0.755, 0.765),
     "0.55 of the skewed time": (lambda: gain(MIXTRAL, "same few", "replicated"), 0.545, 0.555),
     "bring every large-expert step back to within 4% of the even one": (
-        lambda: max(share_of_even(MIXTRAL, skew, "replicated") for skew in cases.SKEWED),
+        lambda: max(times(MIXTRAL, skew, "replicated") for skew in cases.SKEWED),
         1.0,
         1.04,
     ),
@@ -188,7 +162,7 @@ CLAIMS = {  # sentence: (what the run says, from, to)
     ),
     "it is enough to part them": (lambda: gain(MIXTRAL, "same few", "greedy"), 0.545, 0.555),
     "comes down to 0.77 and no further": (lambda: gain(DEEPSEEK, "Zipf", "replicated"), 0.765, 0.775),
-    "1.21 times the even step": (lambda: share_of_even(DEEPSEEK, "Zipf", "replicated"), 1.205, 1.22),
+    "1.21 times the even step": (lambda: times(DEEPSEEK, "Zipf", "replicated"), 1.205, 1.22),
     "although both ranks then have as many rows": (
         lambda: row(DEEPSEEK, 4096, "Zipf", "replicated")["imbalance"],
         1.0,
