@@ -90,8 +90,8 @@ COMBINE = KernelQuestion(
     speed=Speed(
         "gathered_and_summed",
         combined(4096, 8, 128, 2048, 64, "bf16", sm_count=132),
-        full=0.6,
-        none=1.2,
+        full=0.25,
+        none=0.5,
         bound=budgets.bound_combine,
     ),
     where=f'{LESSON}, "Un-permute and combine, without atomics"',

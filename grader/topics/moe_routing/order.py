@@ -194,7 +194,7 @@ ORDER = KernelQuestion(
     compile_case=Case(size(512, 8, 128, 16), sm_count=132),
     most_spills=256,
     targets=(90, 80),
-    speed=Speed("sorted_picks", Case(size(4096, 8, 128, 64), sm_count=132), full=1.0, none=2.0, bound=bound),
+    speed=Speed("sorted_picks", Case(size(4096, 8, 128, 64), sm_count=132), full=0.15, none=0.3, bound=bound),
     where=f'{LESSON}, "Count, scan, permute"',
     hints=(
         "A pick's row is where its expert begins, plus how many picks of that expert come before it: in earlier blocks of tokens, and in its own. Which launch can know which part?",
