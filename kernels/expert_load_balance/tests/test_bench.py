@@ -125,6 +125,14 @@ def test_the_settings_are_what_their_table_says():
     assert busiest(alone).rows == busiest(BUSIEST[9]).rows, "moved about, and no better"
 
 
+def test_greedys_device_has_one_expert_whose_weights_its_tiles_ask_for_sixteen_times():
+    from kernels.moe_routing.layer import pick_tile
+
+    given = busiest(Setting(cases.DEEPSEEK, 8, 64, "Zipf", "greedy"))
+    loads = np.bincount(given.slots)
+    assert loads.max() == 16 * pick_tile(given.rows, 1, len(given.held)) == 512 and sorted(loads)[-2] < 16
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("setting", BUSIEST, ids=name)
 def test_every_row_of_the_real_shapes_is_what_torch_makes_of_it(setting):

@@ -89,5 +89,5 @@ def test_four_topics_share_one_run_and_its_ceilings_and_those_recorded_since_are
             run["date"] >= RUN["date"] and run["state"] == "sustained" and run["ceilings"] != RUN["ceilings"]
         )
         assert all(
-            run["ceilings"][name] == pytest.approx(rate, rel=0.04) for name, rate in RUN["ceilings"].items()
+            run["ceilings"][name] == pytest.approx(rate, rel=0.05) for name, rate in RUN["ceilings"].items()
         )
