@@ -1,0 +1,111 @@
+"""Host side of the ring: descriptors, how the work is shared out, and the configurations tuned on an H200."""
+
+from dataclasses import dataclass
+
+import torch
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from kernels.machines import machine
+from kernels.moe_routing.counters import arrivals
+from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.hopper_unpack import STEP, WORDS
+from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.ring import ring_kernel
+from kernels.require import must
+
+
+@dataclass(frozen=True)
+class Ring:
+    cols: int = 16  # rows of X
+    consumers: int = 4  # warpgroups that unpack and multiply
+    bricks: int = 4  # of 16 rows of W, of each: 4 or 8
+    stages: int = 8
+    late: bool = (
+        True  # sums are scaled, in fp32, where a group is as long as a step; else weights, in 16 bits
+    )
+    even: bool = True  # programs share out all steps, not whole tiles
+
+    @property
+    def rows(self) -> int:
+        return 16 * self.bricks * self.consumers
+
+
+REGISTERS = {2: 240, 4: 112}  # of a thread that multiplies, by warpgroups
+_GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
+
+
+def takes(w: Packed) -> bool:
+    """Four-bit integers on a Hopper GPU."""
+    return (
+        w.kind == "int4" and w.device.type == "cuda" and torch.cuda.get_device_capability(w.device) == (9, 0)
+    )
+
+
+def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
+    """out (rows, N) = x (rows, K) times the packed weight; as many rows for each expert."""
+    x, out, each = check_layer(x, w, out, None, None)
+    must(w.kind == "int4", "w", "four-bit integers", w.kind, "run it with stream or tile")
+    if not out.numel():
+        return out
+    c = config or pick(each)
+    bricks = c.bricks * c.consumers
+    tiles_n, tiles_m = -(-w.n // c.rows), -(-each // c.cols)
+    tiles, steps = w.experts * tiles_n * tiles_m, -(-w.k // STEP.value)
+    programs = _multiprocessors(x.device)
+    even = c.even and tiles * steps * programs < 2**31  # shares are cut in 32 bits
+    programs = min(programs, tiles * steps if even else tiles)
+    parts = torch.empty(2 * programs * c.rows * c.cols if even else 1, dtype=torch.float32, device=x.device)
+    width = STEP.value // w.group * 16
+    scales = _rows(w.scales, [bricks, width])
+    ring_kernel[(programs,)](
+        _rows(w.words[0], [bricks, WORDS.value]),
+        scales,
+        scales if w.zeros is None else _rows(w.zeros, [bricks, width]),
+        _swizzled(x, [c.cols, STEP.value]),
+        out,
+        parts,
+        arrivals(x.device, tiles * c.consumers if even else 1),
+        w.filled,
+        tiles,
+        steps,
+        tiles_n,
+        tiles_m,
+        each,
+        w.n,
+        w.scales.shape[1],
+        out.stride(0),
+        CONSUMERS=c.consumers,
+        STAGES=c.stages,
+        LATE=c.late and w.group == STEP.value,
+        HAS_ZEROS=w.zeros is not None,
+        EVEN=even,
+        REGISTERS=REGISTERS[c.consumers],
+        num_warps=4,
+    )
+    return out
+
+
+def _rows(part, block) -> TensorDescriptor:
+    """(experts, bricks, ..): a brick's numbers are one row, and rows of all experts follow each other."""
+    matrix = part.view(part.shape[0] * part.shape[1], -1)
+    layout = gl.NVMMASharedLayout(0, 8 * part.element_size(), 2)
+    return TensorDescriptor.from_tensor(matrix, block, layout)
+
+
+def _swizzled(x, block) -> TensorDescriptor:
+    return TensorDescriptor.from_tensor(
+        x, block, gl.NVMMASharedLayout.get_default_for(block, _GLUON[x.dtype])
+    )
+
+
+def _multiprocessors(device: torch.device) -> int:
+    """The GPU's own answer; a Hopper's where kernels are only compiled."""
+    if device.type != "cuda":
+        return machine("H200").sms
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def pick(rows: int) -> Ring:
+    """By the rows of X alone; calibration measures the alternatives."""
+    return Ring(16) if rows <= 16 else Ring(32) if rows <= 32 else Ring(64, stages=6, late=False)
