@@ -99,7 +99,7 @@ def measure(case, device, seconds: float) -> dict:
     copies = max(2, min(MOST_COPIES, math.ceil(2 * l2 / weight_bytes)))
     layers = [layer(first["packed"].copy(), keep_dense=True) for _ in range(copies)]
     watches, keep, wrong = {}, [], {}
-    for one in worth(case.m):
+    for one in worth(case.m, first["packed"]):
         out = torch.empty(first["x"].shape[0], case.n, dtype=first["x"].dtype, device=device)
         calls = [bound(one, first["x"], each, out) for each in layers]
         try:

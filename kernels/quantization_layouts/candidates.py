@@ -9,6 +9,7 @@ import torch
 from kernels.quantization_layouts.dequantize import by_library, dequantize, library
 from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.ring_launch import Ring, ring, takes
 from kernels.quantization_layouts.stream import Stream, stream
 from kernels.quantization_layouts.tile import MIDDLE, NARROW, WIDE, Tile, tile
 from kernels.require import must
@@ -46,7 +47,9 @@ class Candidate:
     call: Callable  # (x, layer, out) -> out
     most: int = 2**31  # rows of an expert for which it is worth timing
     least: int = 1
-    config: Stream | Direct | Tile | None = None
+    config: Stream | Direct | Tile | Ring | None = None
+    takes: Callable[[Packed], bool] = lambda w: True  # weights that it can run, where they lie
+    ragged: bool = True  # experts may differ in rows
 
 
 def _streamed(config: Stream) -> Candidate:
@@ -81,12 +84,28 @@ def _tiled(config: Tile) -> Candidate:
     return Candidate(name, "MMA", call, 8 * config.cols, config.cols // 4)
 
 
+def _ringed(config: Ring) -> Candidate:
+    call = lambda x, layer, out: ring(x, layer.packed, out, config)  # noqa: E731
+    name = f"MMA ring {config.rows} x {config.cols}" + ("" if config.even else ", whole tiles")
+    return Candidate(name, "MMA", call, 4 * config.cols, config.cols // 4, config, takes, ragged=False)
+
+
 def _sixteen(x, layer: Layer, out):
     must(layer.dense is not None, "dense", "there", None, "build the layer with keep_dense=True")
     w = layer.packed
     return by_library(x, layer.dense.mT, out, w.experts, x.shape[0] // w.experts)
 
 
+RINGS = (
+    Ring(8),
+    Ring(16),
+    Ring(16, 2, 8),
+    Ring(16, even=False),
+    Ring(32),
+    Ring(64, stages=6, late=False),
+    Ring(64, 2, 8, 6, late=False),
+    Ring(128, 2, 8, 4, late=False),
+)
 CANDIDATES = {
     one.name: one
     for one in (
@@ -119,17 +138,23 @@ CANDIDATES = {
             ),
         ),
         *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), WIDE)),
+        *map(_ringed, RINGS),
         Candidate(
-            LIBRARY, LIBRARY, lambda x, layer, out: library(x, layer.packed, out, layer.workspace()), least=8
+            LIBRARY,
+            LIBRARY,
+            lambda x, layer, out: library(x, layer.packed, out, layer.workspace()),
+            least=8,
+            ragged=False,
         ),
-        Candidate(SIXTEEN, SIXTEEN, _sixteen),
+        Candidate(SIXTEEN, SIXTEEN, _sixteen, ragged=False),
     )
 }
 
 
-def worth(rows: int) -> list[Candidate]:
-    """Those that may be the fastest at this many rows; 16 bits is always among them."""
-    return [one for one in CANDIDATES.values() if one.least <= rows <= one.most]
+def worth(rows: int, w: Packed | None = None) -> list[Candidate]:
+    """Those that may be the fastest at this many rows of that weight; 16 bits is always among them."""
+    able = (one for one in CANDIDATES.values() if w is None or one.takes(w))
+    return [one for one in able if one.least <= rows <= one.most]
 
 
 def bound(one: Candidate, x, layer: Layer, out) -> Callable[[], torch.Tensor]:

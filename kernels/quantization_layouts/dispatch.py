@@ -121,7 +121,7 @@ def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> 
     name = choose(layer, each, choices)
     if offsets is not None:
         run = stream if each <= STREAM_UP_TO else tile
-        if name in CANDIDATES and name not in (LIBRARY, SIXTEEN):
+        if name in CANDIDATES and CANDIDATES[name].ragged:
             return CANDIDATES[name].call(x, layer, out, offsets=offsets, most=most)
         return run(x, layer.packed, out, offsets, most)
     if name in OWN_PICK:

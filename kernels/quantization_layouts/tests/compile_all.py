@@ -15,6 +15,7 @@ from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN
 from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
+from kernels.quantization_layouts.ring_launch import Ring, ring
 from kernels.quantization_layouts.stream import Stream, fitting, shared_bytes, stream
 from kernels.quantization_layouts.tile import MIDDLE, WIDE, tile
 from kernels.tests.compiled import Found, facts_of, kernels
@@ -44,6 +45,7 @@ def about(call, capability: int) -> dict:
         "running on": max(waits, default=0),
         "barriers": count(r"bar\.sync"),
         "vectors": count(r"ld\.global\S*\.v4\.b32") + count(r"cp\.async\.cg\.shared\.global"),
+        "stored": count(r"st\.shared"),
         "exchanged": count(r"shfl\.sync\.idx"),
         "integer": count(r"\n\s+(?:and|or|xor|not|shr|shl|prmt|lop3)\S*\.b32|\n\s+shr\.u32"),
         "conversions": count(r"\n\s+cvt\.f32\.(?:f16|bf16)"),
@@ -73,6 +75,22 @@ def forms(dtype="fp16"):
     yield from ((f"k{bits}", cases.book(1, N, K, bits, dtype=dtype)) for bits in (2, 3, 4, 5))
 
 
+RINGS = {
+    "4x64 16": Ring(),
+    "2x128 16": Ring(16, 2, 8),
+    "4x64 64": Ring(64, stages=6, late=False),
+    "2x128 64": Ring(64, 2, 8, 6, late=False),
+    "128": Ring(128, 2, 8, 4, late=False),
+}
+
+
+def ring_forms():
+    for dtype in ("fp16", "bf16"):
+        for group in (128, 32):
+            for zero in (False, True):
+                yield f"{dtype} g{group}{' zero' * zero}", cases.Case(1, N, K, 4, "int4", group, zero, dtype)
+
+
 def main():
     found = Found()
 
@@ -86,6 +104,13 @@ def main():
         add(f"stream {name} 90", partial(stream, x, w), 90)
         add(f"direct {name} 90", partial(direct, x, w, config=Direct()), 90)
         add(f"tile {name} 90", partial(tile, many, w, config=MIDDLE), 90)
+    for name, config in RINGS.items():
+        for form, case in ring_forms():
+            add(
+                f"ring {name} {form} 90",
+                partial(ring, many.to(TORCH[case.dtype]), weight(case), config=config),
+                90,
+            )
     int4, k4 = weight(cases.Case(1, N, K)), weight(cases.book(1, N, K, 4))
     bf16 = weight(cases.Case(1, N, K, dtype="bf16"))
     add("stream bf16 90", lambda: stream(x.bfloat16(), bf16), 90)

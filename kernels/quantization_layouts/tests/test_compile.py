@@ -15,6 +15,7 @@ NAMED = (
     *("tile k3 90", "wide k4 90", "stream int4 90", "scalar int4 90", "dequantize k4 90"),
     *("unpacking int4", "unpacking k5"),
     *("direct k3 90", "greedy k3", "greedy k5"),
+    *("ring 4x64 16 bf16 g128 90", "ring 4x64 64 bf16 g128 90", "ring 2x128 64 fp16 g32 zero 90"),
 )
 
 
@@ -53,6 +54,14 @@ def test_a_direct_kernel_exchanges_nothing_before_its_end(compiled):
             assert facts["barriers"] <= 4 and facts["shared"] <= 2048 and facts["registers"] <= 128, name
 
 
+def test_a_ring_unpacks_into_the_operand_without_a_copy(compiled):
+    """Each product waits for no other, words come by the copy engine, and only counters pass through shared memory."""
+    for name, facts in compiled.items():
+        if name.startswith("ring"):
+            assert not facts["serialised"] and facts["wgmma"] and facts["tma"] >= 4, name
+            assert facts["stored"] <= 8, f"{name}: counters that warps tell each other"
+
+
 def test_weights_go_from_16_byte_loads_into_the_operand(compiled):
     """No shuffle between lanes, and whole vectors."""
     for name, facts in compiled.items():
@@ -75,6 +84,8 @@ def test_each_generation_multiplies_on_its_tensor_cores(compiled):
             assert facts[UNIT[target]] > 0, name
         if name.startswith(("stream", "direct")):
             assert facts["mma"] > 0, name
+        if name.startswith("ring"):
+            assert facts["wgmma"] > 0 and not facts["mma"], name
         if name.startswith("scalar") or name.startswith("dequantize"):
             assert not any(facts[one] for one in UNIT.values()), name
 
