@@ -86,7 +86,9 @@ def _tiled(config: Tile) -> Candidate:
 
 def _ringed(config: Ring) -> Candidate:
     call = lambda x, layer, out: ring(x, layer.packed, out, config)  # noqa: E731
-    name = f"MMA ring {config.rows} x {config.cols}" + ("" if config.even else ", whole tiles")
+    name = f"MMA ring {config.consumers} x {64 * config.pieces} rows, {config.cols} cols" + (
+        "" if config.even else ", whole tiles"
+    )
     return Candidate(name, "MMA", call, 4 * config.cols, config.cols // 4, config, takes, ragged=False)
 
 
@@ -99,12 +101,12 @@ def _sixteen(x, layer: Layer, out):
 RINGS = (
     Ring(8),
     Ring(16),
-    Ring(16, 2, 8),
+    Ring(16, 2, 2),
     Ring(16, even=False),
     Ring(32),
     Ring(64, stages=6, late=False),
-    Ring(64, 2, 8, 6, late=False),
-    Ring(128, 2, 8, 4, late=False),
+    Ring(64, 2, 2, 6, late=False),
+    Ring(128, 2, 2, 4, late=False),
 )
 CANDIDATES = {
     one.name: one

@@ -10,6 +10,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
 STEP = gl.constexpr(128)  # columns of W at a time
+BRICKS = gl.constexpr(4)  # of 16 rows, one for each warp of a warpgroup
 VECTORS = gl.constexpr(2)  # of 16 bytes, that each lane has of them
 WORDS = gl.constexpr(256)  # of a brick of 16 rows in a step
 
@@ -38,26 +39,18 @@ def _assembly(dtype, LATE):
 
 
 @gluon.constexpr_function
-def _bases(BRICKS, *first):
-    """Registers of what lies brick by brick: a warp has one brick, or two that are four apart."""
-    return [*first] + ([[4, 0]] if BRICKS == 8 else [])
-
-
-@gluon.constexpr_function
-def words_layout(BRICKS):
-    """(bricks, 256): a lane has four words in a row, and four more 128 words on."""
+def words_layout():
+    """(4, 256), a brick for each warp: a lane has four words in a row, and four more 128 words on."""
     lanes = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]]
-    registers = _bases(BRICKS, [0, 1], [0, 2], [0, 128])
-    return gl.DistributedLinearLayout(registers, lanes, [[1, 0], [2, 0]], [], [BRICKS, 256])
+    return gl.DistributedLinearLayout([[0, 1], [0, 2], [0, 128]], lanes, [[1, 0], [2, 0]], [], [4, 256])
 
 
 @gluon.constexpr_function
-def rows_layout(BRICKS, PARTS):
-    """(bricks, parts x 16) scales or zero points: each lane has those of its rows r and r + 8."""
+def rows_layout(PARTS):
+    """(4, parts x 16) scales or zero points: each lane has those of its rows r and r + 8."""
     lanes = [[0, 0], [0, 0], [0, 1], [0, 2], [0, 4]]
     parts = [[0, 16 << i] for i in range(PARTS.bit_length() - 1)]
-    registers = _bases(BRICKS, [0, 8], *parts)
-    return gl.DistributedLinearLayout(registers, lanes, [[1, 0], [2, 0]], [], [BRICKS, 16 * PARTS])
+    return gl.DistributedLinearLayout([[0, 8], *parts], lanes, [[1, 0], [2, 0]], [], [4, 16 * PARTS])
 
 
 @gluon.constexpr_function

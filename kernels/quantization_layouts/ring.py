@@ -19,6 +19,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.quantization_layouts.hopper_unpack import (
+    BRICKS,
     STEP,
     WORDS,
     operand,
@@ -64,7 +65,6 @@ def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr):
     words, scales, zeros, xs, full, empty = rings
     steps, M, bricks_each = sizes[1], sizes[4], sizes[6]
     STAGES: gl.constexpr = words.shape[0]
-    BRICKS: gl.constexpr = words.shape[1]
     WIDTH: gl.constexpr = scales.shape[2]
     COLS: gl.constexpr = xs.shape[1]
     BYTES: gl.constexpr = w_desc.block_type.nbytes + s_desc.block_type.nbytes + x_desc.block_type.nbytes
@@ -73,7 +73,7 @@ def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr):
         count = u - first
         stage = count % STAGES
         expert, tile_n, tile_m = _place(u // steps, sizes)
-        brick = expert * bricks_each + tile_n * BRICKS
+        brick = expert * bricks_each + tile_n * words.shape[1]
         step = u % steps
         mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
         ready = full.index(stage)
@@ -89,29 +89,28 @@ def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr):
 
 
 @gluon.jit
-def _finish(
-    acc, out, sums, sizes, first, last, ACC: gl.constexpr, WHICH: gl.constexpr, CONSUMERS: gl.constexpr
-):
-    """Store a tile; or leave this part of it and, where all others are there, add them up and store."""
+def _finish(acc, out, sums, sizes, first, last, PIECE: gl.constexpr, PIECES: gl.constexpr):
+    """Store 64 rows of a tile; or leave this part and, where all others are there, add them up and store."""
     y_ptr, stride_ym = out
     part_ptr, done_ptr = sums
     steps, M, N = sizes[1], sizes[4], sizes[5]
+    ACC: gl.constexpr = acc.type.layout
     ROWS: gl.constexpr = acc.shape[0]
     COLS: gl.constexpr = acc.shape[1]
-    SIZE: gl.constexpr = CONSUMERS * ROWS * COLS
+    SIZE: gl.constexpr = PIECES * ROWS * COLS
     rows = gl.arange(0, ROWS, gl.SliceLayout(1, ACC))
     cols = gl.arange(0, COLS, gl.SliceLayout(0, ACC))
     tile = first // steps
     begin = tile * steps
     last_here = True
     if last - first < steps:
-        at = part_ptr + WHICH * ROWS * COLS + rows[:, None] * COLS + cols[None, :]
+        at = part_ptr + PIECE * ROWS * COLS + rows[:, None] * COLS + cols[None, :]
         # a program has at most one tile that begins before its share, and one that ends behind it
         slot = 2 * gl.program_id(0) + (first == begin).to(gl.int32)
         gl.store(at + slot.to(gl.int64) * SIZE, acc)
         barrier()  # every thread's sums are written before one thread counts
         head, tail = _owner(begin, sizes), _owner(begin + steps - 1, sizes)
-        counter = done_ptr + tile * CONSUMERS + WHICH
+        counter = done_ptr + tile * PIECES + PIECE
         last_here = gl.atomic_add(counter, 1, sem="acq_rel") == tail - head
         if last_here:
             gl.store(counter, 0)
@@ -120,10 +119,77 @@ def _finish(
                 acc += gl.load(at + (2 * other).to(gl.int64) * SIZE)
     if last_here:
         expert, tile_n, tile_m = _place(tile, sizes)
-        offs_n = (tile_n * CONSUMERS + WHICH) * ROWS + rows
+        offs_n = (tile_n * PIECES + PIECE) * ROWS + rows
         offs_m = tile_m * COLS + cols
         at_y = y_ptr + (expert * M + offs_m).to(gl.int64)[None, :] * stride_ym + offs_n[:, None]
         gl.store(at_y, acc.to(y_ptr.dtype.element_ty), mask=(offs_n < N)[:, None] & (offs_m < M)[None, :])
+
+
+@gluon.jit
+def _weights(
+    rings,
+    stage,
+    filled,
+    PIECE: gl.constexpr,
+    ACC: gl.constexpr,
+    LATE: gl.constexpr,
+    HAS_ZEROS: gl.constexpr,
+):
+    """64 rows of a step as the left operand, and their scales."""
+    words, scales, zeros, xs, full, empty = rings
+    FIRST: gl.constexpr = PIECE * BRICKS
+    BY_ROW: gl.constexpr = rows_layout(scales.shape[2] // 16)
+    word = words.index(stage).slice(FIRST, BRICKS).load(words_layout())
+    scale = scales.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
+    zero = scale
+    if HAS_ZEROS:
+        zero = zeros.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
+    p0, p1, p2, p3 = unpack(word, scale, zero, filled, xs.dtype, LATE, HAS_ZEROS)
+    return operand(p0, p1, p2, p3, xs.dtype, ACC), scale
+
+
+@gluon.jit
+def _product(w, x, acc, LATE: gl.constexpr):
+    """Added to what was before, or alone, to be scaled first; it runs until somebody waits for it."""
+    return warpgroup_mma(w, x, acc, use_acc=not LATE, is_async=True)
+
+
+@gluon.jit
+def _multiply(
+    rings,
+    accs,
+    stage,
+    filled,
+    WHICH: gl.constexpr,
+    PIECES: gl.constexpr,
+    LATE: gl.constexpr,
+    HAS_ZEROS: gl.constexpr,
+):
+    """One step of this warpgroup's pieces: the next is unpacked while the product of the one before runs."""
+    words, scales, zeros, xs, full, empty = rings
+    COLS: gl.constexpr = xs.shape[1]
+    ACC: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLS, 16])
+    x = xs.index(stage).permute((1, 0))
+    sums = ()
+    w, scale = _weights(rings, stage, filled, WHICH * PIECES, ACC, LATE, HAS_ZEROS)
+    part = _product(w, x, accs[0], LATE)
+    for i in gl.static_range(1, PIECES):
+        next_w, next_scale = _weights(rings, stage, filled, WHICH * PIECES + i, ACC, LATE, HAS_ZEROS)
+        next_part = _product(next_w, x, accs[i], LATE)
+        part, w = warpgroup_mma_wait(1, deps=(part, w))
+        sums += (scaled(accs[i - 1], part, scale, ACC) if LATE else part,)
+        w, scale, part = next_w, next_scale, next_part
+    part, w = warpgroup_mma_wait(0, deps=(part, w))
+    return sums + (scaled(accs[PIECES - 1], part, scale, ACC) if LATE else part,)
+
+
+@gluon.jit
+def _zeros(COLS: gl.constexpr, PIECES: gl.constexpr):
+    ACC: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLS, 16])
+    accs = ()
+    for _i in gl.static_range(PIECES):
+        accs += (gl.zeros([16 * BRICKS, COLS], gl.float32, ACC),)
+    return accs
 
 
 @gluon.jit
@@ -141,39 +207,21 @@ def _consume(
 ):
     words, scales, zeros, xs, full, empty = rings
     steps = sizes[1]
-    dtype: gl.constexpr = xs.dtype
     STAGES: gl.constexpr = words.shape[0]
-    B: gl.constexpr = words.shape[1] // CONSUMERS
-    BY_ROW: gl.constexpr = rows_layout(B, scales.shape[2] // 16)
     COLS: gl.constexpr = xs.shape[1]
-    ACC: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLS, 16])
+    PIECES: gl.constexpr = words.shape[1] // (BRICKS * CONSUMERS)
     begin, behind = _share(sizes, EVEN)
     first = begin
     while first < behind:
         last = gl.minimum(behind, (first // steps + 1) * steps)
-        acc = gl.zeros([16 * B, COLS], gl.float32, ACC)
-        nothing = gl.zeros([16 * B, COLS], gl.float32, ACC)
+        accs = _zeros(COLS, PIECES)
         for u in range(first, last):
-            count = u - begin
-            stage = count % STAGES
-            mbarrier.wait(full.index(stage), count // STAGES & 1)
-            word = words.index(stage).slice(WHICH * B, B).load(words_layout(B))
-            scale = scales.index(stage).slice(WHICH * B, B).load(BY_ROW)
-            zero = scale
-            if HAS_ZEROS:
-                zero = zeros.index(stage).slice(WHICH * B, B).load(BY_ROW)
-            p0, p1, p2, p3 = unpack(word, scale, zero, filled, dtype, LATE, HAS_ZEROS)
-            w = operand(p0, p1, p2, p3, dtype, ACC)
-            x = xs.index(stage).permute((1, 0))
-            if LATE:
-                part = warpgroup_mma(w, x, nothing, use_acc=False, is_async=True)
-                part, w = warpgroup_mma_wait(0, deps=(part, w))
-                acc = scaled(acc, part, scale, ACC)
-            else:
-                acc = warpgroup_mma(w, x, acc, is_async=True)
-                acc, w = warpgroup_mma_wait(0, deps=(acc, w))
+            stage = (u - begin) % STAGES
+            mbarrier.wait(full.index(stage), (u - begin) // STAGES & 1)
+            accs = _multiply(rings, accs, stage, filled, WHICH, PIECES, LATE, HAS_ZEROS)
             mbarrier.arrive(empty.index(stage), count=1)
-        _finish(acc, out, sums, sizes, first, last, ACC, WHICH, CONSUMERS)
+        for i in gl.static_range(PIECES):
+            _finish(accs[i], out, sums, sizes, first, last, WHICH * PIECES + i, CONSUMERS * PIECES)
         first = last
 
 

@@ -19,7 +19,7 @@ from kernels.require import must
 class Ring:
     cols: int = 16  # rows of X
     consumers: int = 4  # warpgroups that unpack and multiply
-    bricks: int = 4  # of 16 rows of W, of each: 4 or 8
+    pieces: int = 1  # of 64 rows of W, of each
     stages: int = 8
     late: bool = (
         True  # sums are scaled, in fp32, where a group is as long as a step; else weights, in 16 bits
@@ -28,7 +28,7 @@ class Ring:
 
     @property
     def rows(self) -> int:
-        return 16 * self.bricks * self.consumers
+        return 64 * self.pieces * self.consumers
 
 
 REGISTERS = {2: 240, 4: 112}  # of a thread that multiplies, by warpgroups
@@ -49,7 +49,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
     if not out.numel():
         return out
     c = config or pick(each)
-    bricks = c.bricks * c.consumers
+    bricks = c.rows // 16
     tiles_n, tiles_m = -(-w.n // c.rows), -(-each // c.cols)
     tiles, steps = w.experts * tiles_n * tiles_m, -(-w.k // STEP.value)
     programs = _multiprocessors(x.device)
@@ -65,7 +65,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
         _swizzled(x, [c.cols, STEP.value]),
         out,
         parts,
-        arrivals(x.device, tiles * c.consumers if even else 1),
+        arrivals(x.device, tiles * c.consumers * c.pieces if even else 1),
         w.filled,
         tiles,
         steps,

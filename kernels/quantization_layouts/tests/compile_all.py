@@ -77,10 +77,10 @@ def forms(dtype="fp16"):
 
 RINGS = {
     "4x64 16": Ring(),
-    "2x128 16": Ring(16, 2, 8),
+    "2x128 16": Ring(16, 2, 2),
     "4x64 64": Ring(64, stages=6, late=False),
-    "2x128 64": Ring(64, 2, 8, 6, late=False),
-    "128": Ring(128, 2, 8, 4, late=False),
+    "2x128 64": Ring(64, 2, 2, 6, late=False),
+    "128": Ring(128, 2, 2, 4, late=False),
 }
 
 
