@@ -1,4 +1,4 @@
-"""python -m kernels.quantization_layouts.calibrate [--quick] [--resume]: the dispatcher's table for the GPU found here.
+"""python -m kernels.quantization_layouts.calibrate [--quick] [--resume] [--again]: the dispatcher's table for the GPU found here.
 
 For each shape, form and M every candidate is held to the reference product, then all are timed in turns over rotating
 copies of the weight, sustained, as a decode loop sees them. A candidate wins against 16 bits only where the 99% interval
@@ -45,6 +45,9 @@ def parse(argv):
     parser.add_argument("--quick", action="store_true", help="k = 4 alone, at M = 1, 4, 16, 64 and 256")
     parser.add_argument("--resume", action="store_true", help="keep the rows that the file already has")
     parser.add_argument(
+        "--again", action="store_true", help="measure anew what is asked for, and keep the file's other rows"
+    )
+    parser.add_argument(
         "--forms", nargs="+", default=[str(f) for f in FORMS], choices=[str(f) for f in FORMS]
     )
     parser.add_argument("--shapes", nargs="+", default=[*SHAPES, *LARGE], choices=[*SHAPES, *LARGE])
@@ -73,6 +76,17 @@ def plan(options):
 def key(case) -> dict:
     form = case.kind if case.kind == "int4" else f"k{case.bits}"
     return {"n": case.n, "k": case.k, "experts": case.experts, "form": form, "m": case.m}
+
+
+def place(row: dict) -> dict:
+    """What a row of a table was measured on, as key() says it."""
+    return {name: row[name] for name in ("n", "k", "experts", "form", "m")}
+
+
+def others(rows: list[dict], todo: list) -> list[dict]:
+    """The rows that are not to be measured again."""
+    asked = [key(case) for case in todo]
+    return [row for row in rows if place(row) not in asked]
 
 
 def decide(times: dict[str, list[float]], intervals: dict[str, tuple]) -> dict:
@@ -191,10 +205,13 @@ def main(argv=None) -> int:
         "dtype": options.dtype,
         "rows": [],
     }
-    if options.resume and path.exists():
+    if (options.resume or options.again) and path.exists():
         run["rows"] = json.loads(path.read_text())["rows"]
-    known = [{name: row[name] for name in ("n", "k", "experts", "form", "m")} for row in run["rows"]]
-    todo = [case for case in plan(options) if key(case) not in known]
+    todo = list(plan(options))
+    if options.again:
+        run["rows"] = others(run["rows"], todo)
+    known = [place(row) for row in run["rows"]]
+    todo = [case for case in todo if key(case) not in known]
     path.parent.mkdir(parents=True, exist_ok=True)
     compile_all(todo)
     for i, case in enumerate(todo):

@@ -86,10 +86,13 @@ def _tiled(config: Tile) -> Candidate:
 
 def _ringed(config: Ring) -> Candidate:
     call = lambda x, layer, out: ring(x, layer.packed, out, config)  # noqa: E731
-    name = f"MMA ring {config.consumers} x {64 * config.pieces} rows, {config.cols} cols" + (
-        "" if config.even else ", whole tiles"
+    name = (
+        f"MMA ring {config.consumers} x {64 * config.pieces} rows, {config.cols} cols, {config.stages} stages"
     )
-    return Candidate(name, "MMA", call, 4 * config.cols, config.cols // 4, config, takes, ragged=False)
+    name += "" if config.even else ", whole parts"
+    return Candidate(
+        name, "MMA", call, 2 * config.cols, 1 if config.cols == 8 else config.cols // 2, config, takes, False
+    )
 
 
 def _sixteen(x, layer: Layer, out):
@@ -99,14 +102,24 @@ def _sixteen(x, layer: Layer, out):
 
 
 RINGS = (
-    Ring(8),
-    Ring(16),
-    Ring(16, 2, 2),
-    Ring(16, even=False),
-    Ring(32),
-    Ring(64, stages=6, late=False),
-    Ring(64, 2, 2, 6, late=False),
-    Ring(128, 2, 2, 4, late=False),
+    Ring(8, stages=5, even=False),
+    Ring(8, 2, stages=8, even=False),
+    Ring(8, 2, 2, 6, even=False),
+    Ring(16, stages=4),
+    Ring(16, stages=6),
+    Ring(16, stages=4, even=False),
+    Ring(16, 2, stages=8, even=False),
+    Ring(16, 2, 2, 6),
+    Ring(16, 2, 2, 6, even=False),
+    Ring(16, 4, 2, 4),
+    Ring(32, stages=6),
+    Ring(32, 2, 2, 6),
+    Ring(32, 2, stages=8, even=False),
+    Ring(64, stages=6),
+    Ring(64, 2, stages=8, even=False),
+    Ring(64, 2, 2, 6),
+    Ring(64, 2, 4, 4),
+    Ring(128, 2, 2, 4),
 )
 CANDIDATES = {
     one.name: one

@@ -17,12 +17,14 @@ from kernels import require
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
 from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.ring_launch import ring, takes
 from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
 from kernels.require import must
 
 TABLES = Path(__file__).parent / "tables"
 STREAM_UP_TO, TILE_UP_TO = 16, 128  # without a table
+RING_FROM, RING_WEIGHTS = 3, 2**26  # fewer rows leave it nothing to hide, fewer weights no time for its start
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,10 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     found = lookup(choices, layer.packed, rows)
     if found is not None:
         return found.best if layer.dense is not None else found.best_packed
+    w = layer.packed
+    large = w.n * w.k * w.experts >= RING_WEIGHTS
+    if takes(w) and (RING_FROM if large else STREAM_UP_TO + 1) <= rows <= TILE_UP_TO:
+        return "ring"
     if rows <= STREAM_UP_TO:
         return "stream"
     if rows <= TILE_UP_TO:
@@ -101,7 +107,11 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     return SIXTEEN if layer.dense is not None else LIBRARY
 
 
-OWN_PICK = {"stream": stream, "tile": tile}  # with the configuration that the kernel picks for the shape
+OWN_PICK = {
+    "stream": stream,
+    "tile": tile,
+    "ring": ring,
+}  # with the configuration that the kernel picks for the shape
 
 
 def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> torch.Tensor:

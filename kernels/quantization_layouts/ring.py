@@ -2,8 +2,7 @@
 
 Rows of W are the rows of the product, so an unpacked weight is the tensor cores' operand straight from registers and is
 never written anywhere. Words, scales and X come by the copy engine some steps ahead, which takes no registers for what
-is on its way. Each warpgroup owns 64 or 128 rows and walks along K at a pace of its own: one unpacks while the product
-of another runs.
+is on its way. Each warpgroup owns one or several times 64 rows and walks along K at a pace of its own (ring_steps.py).
 All programs get the same share of all steps, cut where it falls. Programs that share a tile leave their sums in fp32, and
 whoever comes last adds them in the order of K: the same bits at every run, and nobody waits for anybody.
 """
@@ -14,20 +13,10 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     fence_async_shared,
     mbarrier,
     tma,
-    warpgroup_mma,
-    warpgroup_mma_wait,
 )
 
-from kernels.quantization_layouts.hopper_unpack import (
-    BRICKS,
-    STEP,
-    WORDS,
-    operand,
-    rows_layout,
-    scaled,
-    unpack,
-    words_layout,
-)
+from kernels.quantization_layouts.hopper_unpack import BRICKS, STEP, WORDS
+from kernels.quantization_layouts.ring_steps import one_piece, pieces, settle, zero_sums
 
 barrier = getattr(gl, "barrier", None) or gl.thread_barrier  # Triton 3.7, or 3.6
 
@@ -126,73 +115,6 @@ def _finish(acc, out, sums, sizes, first, last, PIECE: gl.constexpr, PIECES: gl.
 
 
 @gluon.jit
-def _weights(
-    rings,
-    stage,
-    filled,
-    PIECE: gl.constexpr,
-    ACC: gl.constexpr,
-    LATE: gl.constexpr,
-    HAS_ZEROS: gl.constexpr,
-):
-    """64 rows of a step as the left operand, and their scales."""
-    words, scales, zeros, xs, full, empty = rings
-    FIRST: gl.constexpr = PIECE * BRICKS
-    BY_ROW: gl.constexpr = rows_layout(scales.shape[2] // 16)
-    word = words.index(stage).slice(FIRST, BRICKS).load(words_layout())
-    scale = scales.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
-    zero = scale
-    if HAS_ZEROS:
-        zero = zeros.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
-    p0, p1, p2, p3 = unpack(word, scale, zero, filled, xs.dtype, LATE, HAS_ZEROS)
-    return operand(p0, p1, p2, p3, xs.dtype, ACC), scale
-
-
-@gluon.jit
-def _product(w, x, acc, LATE: gl.constexpr):
-    """Added to what was before, or alone, to be scaled first; it runs until somebody waits for it."""
-    return warpgroup_mma(w, x, acc, use_acc=not LATE, is_async=True)
-
-
-@gluon.jit
-def _multiply(
-    rings,
-    accs,
-    stage,
-    filled,
-    WHICH: gl.constexpr,
-    PIECES: gl.constexpr,
-    LATE: gl.constexpr,
-    HAS_ZEROS: gl.constexpr,
-):
-    """One step of this warpgroup's pieces: the next is unpacked while the product of the one before runs."""
-    words, scales, zeros, xs, full, empty = rings
-    COLS: gl.constexpr = xs.shape[1]
-    ACC: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLS, 16])
-    x = xs.index(stage).permute((1, 0))
-    sums = ()
-    w, scale = _weights(rings, stage, filled, WHICH * PIECES, ACC, LATE, HAS_ZEROS)
-    part = _product(w, x, accs[0], LATE)
-    for i in gl.static_range(1, PIECES):
-        next_w, next_scale = _weights(rings, stage, filled, WHICH * PIECES + i, ACC, LATE, HAS_ZEROS)
-        next_part = _product(next_w, x, accs[i], LATE)
-        part, w = warpgroup_mma_wait(1, deps=(part, w))
-        sums += (scaled(accs[i - 1], part, scale, ACC) if LATE else part,)
-        w, scale, part = next_w, next_scale, next_part
-    part, w = warpgroup_mma_wait(0, deps=(part, w))
-    return sums + (scaled(accs[PIECES - 1], part, scale, ACC) if LATE else part,)
-
-
-@gluon.jit
-def _zeros(COLS: gl.constexpr, PIECES: gl.constexpr):
-    ACC: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLS, 16])
-    accs = ()
-    for _i in gl.static_range(PIECES):
-        accs += (gl.zeros([16 * BRICKS, COLS], gl.float32, ACC),)
-    return accs
-
-
-@gluon.jit
 def _consume(
     out,
     sums,
@@ -207,19 +129,24 @@ def _consume(
 ):
     words, scales, zeros, xs, full, empty = rings
     steps = sizes[1]
-    STAGES: gl.constexpr = words.shape[0]
     COLS: gl.constexpr = xs.shape[1]
     PIECES: gl.constexpr = words.shape[1] // (BRICKS * CONSUMERS)
     begin, behind = _share(sizes, EVEN)
     first = begin
     while first < behind:
         last = gl.minimum(behind, (first // steps + 1) * steps)
-        accs = _zeros(COLS, PIECES)
-        for u in range(first, last):
-            stage = (u - begin) % STAGES
-            mbarrier.wait(full.index(stage), (u - begin) // STAGES & 1)
-            accs = _multiply(rings, accs, stage, filled, WHICH, PIECES, LATE, HAS_ZEROS)
-            mbarrier.arrive(empty.index(stage), count=1)
+        accs = zero_sums(COLS, PIECES)
+        if PIECES == 1:
+            acc = accs[0]
+            for u in range(first, last):
+                acc = one_piece(rings, acc, accs[0], u - begin, filled, WHICH, LATE, HAS_ZEROS)
+            accs = (acc,)
+        else:
+            state = (accs, (filled, filled, filled, filled))
+            state = pieces(rings, state, first - begin, filled, True, WHICH, PIECES, HAS_ZEROS)
+            for u in range(first + 1, last):
+                state = pieces(rings, state, u - begin, filled, False, WHICH, PIECES, HAS_ZEROS)
+            accs = settle(rings, state, last - 1 - begin, PIECES)
         for i in gl.static_range(PIECES):
             _finish(accs[i], out, sums, sizes, first, last, WHICH * PIECES + i, CONSUMERS * PIECES)
         first = last

@@ -21,10 +21,10 @@ class Ring:
     consumers: int = 4  # warpgroups that unpack and multiply
     pieces: int = 1  # of 64 rows of W, of each
     stages: int = 8
-    late: bool = (
-        True  # sums are scaled, in fp32, where a group is as long as a step; else weights, in 16 bits
-    )
-    even: bool = True  # programs share out all steps, not whole tiles
+    # with one piece, and groups as long as a step, sums are scaled in fp32; else weights in 16 bits
+    late: bool = True
+    # all multiprocessors share out the steps; or as many programs as give each a whole part of one tile
+    even: bool = True
 
     @property
     def rows(self) -> int:
@@ -52,9 +52,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
     bricks = c.rows // 16
     tiles_n, tiles_m = -(-w.n // c.rows), -(-each // c.cols)
     tiles, steps = w.experts * tiles_n * tiles_m, -(-w.k // STEP.value)
-    programs = _multiprocessors(x.device)
-    even = c.even and tiles * steps * programs < 2**31  # shares are cut in 32 bits
-    programs = min(programs, tiles * steps if even else tiles)
+    programs, even = shares(c, tiles, steps, _multiprocessors(x.device))
     parts = torch.empty(2 * programs * c.rows * c.cols if even else 1, dtype=torch.float32, device=x.device)
     width = STEP.value // w.group * 16
     scales = _rows(w.scales, [bricks, width])
@@ -77,13 +75,22 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
         out.stride(0),
         CONSUMERS=c.consumers,
         STAGES=c.stages,
-        LATE=c.late and w.group == STEP.value,
+        LATE=c.late and c.pieces == 1 and w.group == STEP.value,
         HAS_ZEROS=w.zeros is not None,
         EVEN=even,
         REGISTERS=REGISTERS[c.consumers],
         num_warps=4,
     )
     return out
+
+
+def shares(config: Ring, tiles: int, steps: int, multiprocessors: int) -> tuple[int, bool]:
+    """How many programs, and whether they cut tiles."""
+    fits = tiles * steps * multiprocessors < 2**31  # shares are cut in 32 bits
+    if config.even and fits:
+        return min(multiprocessors, tiles * steps), True
+    each = min(multiprocessors // tiles, steps) if fits else 1
+    return (tiles * each, True) if each > 1 else (min(multiprocessors, tiles), False)
 
 
 def _rows(part, block) -> TensorDescriptor:
@@ -106,6 +113,10 @@ def _multiprocessors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
+# H200, 2026-11-22: deeper rings are slower, and to cut tiles pays from 16 rows of X on
+PICKS = {8: Ring(8, even=False), 16: Ring(16, stages=6), 32: Ring(32), 64: Ring(64, stages=6)}
+
+
 def pick(rows: int) -> Ring:
     """By the rows of X alone; calibration measures the alternatives."""
-    return Ring(16) if rows <= 16 else Ring(32) if rows <= 32 else Ring(64, stages=6, late=False)
+    return next((c for most, c in PICKS.items() if rows <= most), Ring(128, 2, 2, 4))

@@ -73,6 +73,25 @@ def test_without_a_table_there_is_a_rule(rows, dense, run):
     assert choose(one, rows) == run
 
 
+@pytest.mark.parametrize(
+    ("shape", "rows", "run"),
+    [
+        ((28672, 8192), 2, "stream"),
+        ((28672, 8192), 3, "ring"),
+        ((4096, 4096), 16, "stream"),
+        ((4096, 4096), 17, "ring"),
+        ((4096, 4096), 128, "ring"),
+        ((28672, 8192), 129, LIBRARY),
+    ],
+)
+def test_on_a_hopper_gpu_the_rule_knows_the_ring(shape, rows, run, monkeypatch):
+    monkeypatch.setattr(dispatch, "takes", lambda w: w.kind == "int4")
+    one = candidates.Layer(bench.stand_in(cases.Case(1, *shape)))
+    assert choose(one, rows) == run
+    one.packed = bench.stand_in(cases.book(1, *shape, 4))
+    assert choose(one, rows) != "ring", "it reads no codebook"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_candidate_is_right(name):
     case = cases.book(2, 48, 256, 4) if not name.startswith(RING) else cases.Case(2, 48, 256)
@@ -175,6 +194,18 @@ def test_a_short_calibration_is_a_part_of_the_whole_one():
     assert len(whole) == 9 * sum(map(len, calibrate.ROWS.values())) == len({str(k) for k in whole})
     some = calibrate.plan(calibrate.parse(["--forms", "int4", "3"]))
     assert {calibrate.key(case)["form"] for case in some} == {"int4", "k3"}
+
+
+def test_measured_again_is_what_is_asked_for_and_nothing_else():
+    todo = list(calibrate.plan(calibrate.parse(["--forms", "int4", "--shapes", "big", "Q"])))
+    rows = [calibrate.key(case) | {"best": FAST} for case in calibrate.plan(calibrate.parse([]))]
+    kept = calibrate.others(rows, todo)
+    assert len(kept) == len(rows) - len(todo) and len(todo) == 2 * len(calibrate.ROWS["int4"])
+    assert not [
+        row
+        for row in kept
+        if row["form"] == "int4" and row["n"] in (28672, 4096) and row["k"] in (8192, 2048)
+    ]
 
 
 def test_what_is_timed_was_compiled_once_by_somebody():

@@ -54,10 +54,11 @@ RINGED = (
     (cases.Case(5, 300, 608, group=32, zero_points=True), Ring(8)),
     (cases.Case(40, 264, 960, group=64, dtype="bf16"), Ring(16)),
     (cases.Case(3, 512, 2048, zero_points=True, experts=8), Ring(16, 2, 2)),
-    (cases.Case(20, 40, 96, group=32, dtype="bf16", experts=3), Ring(64, 2, 1, 8, late=False)),
-    (cases.Case(100, 1000, 4032, group=64, zero_points=True, experts=2), Ring(128, 2, 2, 4, False, False)),
-    (cases.Case(300, 700, 512), Ring(64, 4, 1, 6, late=False)),
-    (cases.Case(16, 2000, 8192, dtype="bf16"), Ring(16, 4, 1, 2)),
+    (cases.Case(20, 40, 96, group=32, dtype="bf16", experts=3), Ring(64, 2)),
+    (cases.Case(100, 1000, 4032, group=64, zero_points=True, experts=2), Ring(128, 2, 2, 4, even=False)),
+    (cases.Case(300, 700, 512), Ring(64, stages=6, late=False)),
+    (cases.Case(16, 2000, 8192, dtype="bf16"), Ring(16, stages=2)),
+    (cases.Case(60, 5000, 8192, dtype="bf16"), Ring(64, 2, 4, 4)),
 )
 
 
