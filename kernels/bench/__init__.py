@@ -2,7 +2,7 @@
 
     python -m kernels.bench [SLUG ...] [--json FILE] [--quick] [--ladder] [--rested]
 
-A topic takes part with a module `kernels/<slug>/bench.py` that has one function:
+A topic takes part with a module `kernels/<slug>/bench.py` that has this function:
 
     def rows(device):                    # a torch.device
         for case in TIMED:
@@ -21,6 +21,9 @@ timed; what the returned call does is captured in a CUDA graph and replayed, so 
 return a tensor or anything else that `check` understands. A peer that is not installed raises ImportError,
 or Absent("why") for any other reason; the run lists those that no row met. `spread` in kernels.compare picks
 rows of a case too large for float64. A peer whose answers may rightly differ from ours has `check_peer`.
+
+A topic that is measured with another's kernels gets them as keywords of `rows`, from handed.py. One that has more to
+measure than a single GPU can show may have `below(gpus)`: a line under the table, or "".
 
 One calibration a run serves all topics: copy bandwidth and matrix rates that this GPU sustains, timed as rows are.
 `state` says how the GPU stands: "sustained" rows are timed after 0.3 s of their own load, when clocks have settled

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from kernels.bench import record
+from kernels.bench.handed import handed_to
 
 LADDER = "ladder"
 KERNELS = Path(__file__).resolve().parent.parent
@@ -87,14 +88,29 @@ def measure_all(options) -> dict:
             options.json.write_text(record.dumps(run))
     for name, why in run.get("absent", {}).items():
         print(f"absent: {name} ({why})")
+    for said in below(options):
+        print(said)
     return run
+
+
+def module_of(slug: str, table: str = ""):
+    return importlib.import_module(".".join(part for part in ("kernels", slug, table, "bench") if part))
+
+
+def below(options) -> list[str]:
+    """What topics say under their rows: the commands for what one GPU can't show."""
+    import torch
+
+    gpus = torch.cuda.device_count()
+    told = (getattr(module_of(slug, options.table), "below", None) for slug in options.slugs)
+    return [said for one in told if one and (said := one(gpus))]
 
 
 def chosen(options, device):
     """(topic, row) of all that was asked for."""
     for slug in options.slugs:
-        module = ".".join(part for part in ("kernels", slug, options.table, "bench") if part)
-        for row in importlib.import_module(module).rows(device):
+        given = {} if options.table else handed_to(slug)
+        for row in module_of(slug, options.table).rows(device, **given):
             if (row.quick or not options.quick) and options.only in f"{row.op} {row.case}":
                 yield slug, row
 

@@ -161,3 +161,18 @@ TIMED = {
     "cpu": {SMALL: (16, 128), MANY: (16, 128)},
 }
 DTYPE = {"cuda": "bf16", "cpu": "fp32"}
+
+
+def _busiest(shape: Shape, ranks: int, tokens: int, skew: str, placements=tuple(PLACEMENTS)) -> tuple:
+    return tuple(Setting(shape, ranks, tokens, skew, how) for how in placements)
+
+
+# Whose busiest device is timed on one GPU, by placement.
+BUSIEST = (
+    *_busiest(DEEPSEEK, 8, 4096, "Zipf"),
+    *_busiest(DEEPSEEK, 8, 64, "Zipf"),  # a decode step: weights are the most of it
+    *_busiest(MIXTRAL, 2, 4096, "Zipf"),
+    # of 8 experts on 8 devices each is alone: greedy moves them, and the busiest has the same rows
+    *_busiest(MIXTRAL, 8, 4096, "traced", ("contiguous", "replicated")),
+    *_busiest(QWEN, 8, 4096, "Zipf"),
+)

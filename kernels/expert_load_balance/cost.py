@@ -19,6 +19,7 @@ from kernels.expert_load_balance.cost_search import optimum, searched
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
+    "DeviceWork",
     "EpStep",
     "Placement",
     "alltoall_bytes",
@@ -29,6 +30,7 @@ __all__ = [
     "capacity_limit",
     "contiguous",
     "device_loads",
+    "device_work",
     "drops",
     "ep_step",
     "expert_loads",
@@ -171,6 +173,33 @@ def expert_memory_bytes(
     require.count(slots=slots, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.positive(bits=bits)
     return slots * matrices * hidden * intermediate * bits / 8
+
+
+@dataclass(frozen=True)
+class DeviceWork:
+    """What one device must do between the two exchanges, each byte once."""
+
+    flops: float
+    weight_bytes: float
+    row_bytes: float  # in and out
+
+    @property
+    def bytes_moved(self) -> float:
+        return self.weight_bytes + self.row_bytes
+
+
+def device_work(
+    rows: int, read: int, hidden: int, intermediate: int, matrices: int = 3, element_bytes: float = 2
+) -> DeviceWork:
+    """`rows` picks through experts of which `read` got one at least: the others' weights stay where they are."""
+    require.count(rows=rows, read=read, hidden=hidden, intermediate=intermediate, matrices=matrices)
+    require.at_most(rows, "an expert without a row is not read", read=read)
+    require.positive(element_bytes=element_bytes)
+    return DeviceWork(
+        flops=2.0 * rows * matrices * hidden * intermediate,
+        weight_bytes=expert_memory_bytes(read, hidden, intermediate, matrices, 8 * element_bytes),
+        row_bytes=2 * rows * hidden * element_bytes,
+    )
 
 
 def auxiliary_loss(loads: Sequence[float], mean_probabilities: Sequence[float]) -> float:

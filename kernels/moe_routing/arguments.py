@@ -161,6 +161,61 @@ def check_layer(x, router, experts, rule: Rule, bias, out) -> None:
         f"{experts.count} of which {experts.shared} shared",
         "say with shared= how many stand last",
     )
+    _check_rows(x, experts, out)
+
+
+def check_chosen(x, chosen, weights, experts, out) -> None:
+    """Shapes always; the experts' numbers on a CPU only, for on a GPU looking at them would be a wait."""
+    must(isinstance(experts, Experts), "experts", "Experts", type(experts).__name__, "Experts(gate_up, down)")
+    must(
+        experts.shared == 0,
+        "shared",
+        "0",
+        experts.shared,
+        "who chooses names every expert of a token, shared ones too",
+    )
+    must(
+        experts.count <= MOST_EXPERTS,
+        "experts",
+        f"{MOST_EXPERTS} at most",
+        experts.count,
+        "cut it in two layers",
+    )
+    must(x.ndim == 2, "x", "2-d: tokens, hidden", f"{x.ndim}-d", "flatten its leading axes")
+    dense = x.stride(1) == 1 or not x.numel()
+    must(dense, "x", "dense along a row", f"a stride of {x.stride(1)}", "call .contiguous()")
+    fits = chosen.ndim == 2 and len(chosen) == len(x) and chosen.shape[1] > 0 and chosen.is_contiguous()
+    must(
+        fits and chosen.dtype == torch.int32,
+        "chosen",
+        f"({len(x)}, at least 1) of int32, contiguous",
+        f"{tuple(chosen.shape)} of {chosen.dtype}",
+        "name each token's experts",
+    )
+    must(chosen.device == x.device, "chosen", f"on x's device {x.device}", chosen.device, "move it there")
+    if weights is not None:
+        must(
+            weights.shape == chosen.shape and weights.dtype == torch.float32 and weights.is_contiguous(),
+            "weights",
+            f"{tuple(chosen.shape)} of fp32, contiguous",
+            f"{tuple(weights.shape)} of {weights.dtype}",
+            "give one to each pick",
+        )
+        must(
+            weights.device == x.device,
+            "weights",
+            f"on x's device {x.device}",
+            weights.device,
+            "move them there",
+        )
+    if chosen.device.type == "cpu" and chosen.numel():
+        low, high = int(chosen.min()), int(chosen.max())
+        inside = 0 <= low <= high < experts.count
+        must(inside, "chosen", f"from 0 to {experts.count - 1}", f"{low} to {high}", "number experts from 0")
+    _check_rows(x, experts, out)
+
+
+def _check_rows(x, experts, out) -> None:
     must(
         x.shape[1] == experts.hidden,
         "x",

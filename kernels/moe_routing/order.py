@@ -41,6 +41,15 @@ def slots_of(chosen_ptr, t, T, TOP_K: tl.constexpr, PICKS: tl.constexpr, EP: tl.
     return slots
 
 
+@triton.jit(do_not_specialize=["T"])
+def count_kernel(chosen_ptr, counts_ptr, T, TOP_K: tl.constexpr, BLOCK_T: tl.constexpr, EP: tl.constexpr):
+    """How often each expert is picked in each block of tokens, where no router has counted."""
+    block = tl.program_id(0)
+    slots = slots_of(chosen_ptr, block * BLOCK_T + tl.arange(0, BLOCK_T), T, TOP_K, TOP_K, EP)
+    counts = tl.sum((slots != NO_PICK).to(tl.int32), 0)  # (EP,)
+    tl.store(counts_ptr + block * EP + tl.arange(0, EP), counts)
+
+
 @triton.jit
 def write_tiles(
     first, total, tables, T, tiles, block, blocks, E: tl.constexpr, SHARED: tl.constexpr, TILE: tl.constexpr

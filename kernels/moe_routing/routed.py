@@ -13,7 +13,7 @@ import triton
 from kernels.moe_routing.arguments import check_order, check_router
 from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.moe_routing.counters import arrivals
-from kernels.moe_routing.order import order_kernel
+from kernels.moe_routing.order import count_kernel, order_kernel
 from kernels.moe_routing.router import router_kernel
 from kernels.moe_routing.rules import Rule
 
@@ -119,6 +119,23 @@ def route(
     if order and not in_one:
         found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
         _order(x, found, counts, (how.blocks, how.parts), shapes)
+    return found
+
+
+def order_of(x, chosen, weights, experts: int, *, tile: int = 16, copy: bool = False) -> Routed:
+    """Step 3 alone, where somebody else has chosen: chosen int32 and weights fp32 (tokens, picks), no expert twice."""
+    check_order(0, tile)
+    (tokens, hidden), picks = x.shape, chosen.shape[1]
+    if not tokens:
+        return _nothing(x, picks, experts, tile, copy)
+    how = cut(tokens, hidden, experts, copy)
+    found = _tables(tokens, picks, experts, tile, how.parts, x.device)
+    found.chosen, found.weights = chosen, weights
+    found.rows = x.new_empty(found.tiles * tile, hidden) if copy else None
+    shapes = {"TOP_K": picks, "BLOCK_T": how.block, "EP": max(16, triton.next_power_of_2(experts))}
+    counts = torch.empty(how.blocks, shapes["EP"], dtype=torch.int32, device=x.device)
+    count_kernel[(how.blocks,)](chosen, counts, tokens, **shapes, num_warps=4)
+    _order(x, found, counts, (how.blocks, how.parts), shapes | {"E": experts, "SHARED": 0, "TILE": tile})
     return found
 
 

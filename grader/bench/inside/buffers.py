@@ -29,7 +29,7 @@ class Guarded:
     def __init__(self, nbytes: int, content: bytes | torch.Tensor | None = None):
         self.nbytes = nbytes
         self.raw = torch.full((nbytes + 2 * RED_ZONE,), POISON, dtype=torch.uint8, device="cuda")
-        if content is not None:
+        if content is not None and nbytes:  # an axis of none has no bytes, and torch takes no empty buffer
             there = isinstance(content, torch.Tensor)
             self.bytes.copy_(content if there else torch.frombuffer(bytearray(content), dtype=torch.uint8))
 

@@ -43,18 +43,19 @@ def bench():
         one.stop()
 
 
-def request(kind=RunRequest, stages=2, **more):
+def request(kind=RunRequest, stages=2, case=CASE, **more):
     rng = np.random.default_rng(0)
+    m, n, k = (case.sizes[name] for name in "MNK")
     inputs = {
-        "a": rng.standard_normal((40, 16)).astype(np.float32),
-        "b": rng.standard_normal((16, 24)).astype(np.float32),
+        "a": rng.standard_normal((m, k)).astype(np.float32),
+        "b": rng.standard_normal((k, n)).astype(np.float32),
     }
-    placed = place(QUESTION, CASE, inputs)
+    placed = place(QUESTION, case, inputs)
     tensors = [{**p.as_task(), "storage_bytes": int(p.storage.nbytes)} for p in placed]
     scratch = {"part": {"shape": [4, 8], "dtype": "fp32", "fill": "0.0"}}
     arguments = ("a_ptr", "b_ptr", "c_ptr", "M", "stride_am", "part_ptr", "stride_part0")
     step = Step(Kernel("module {}", num_warps=4, num_stages=stages), (1, 1, 1), arguments)
-    known = numbers(CASE, SimpleNamespace(scratch=scratch), placed)
+    known = numbers(case, SimpleNamespace(scratch=scratch), placed)
     asked = kind(
         steps=(step,),
         numbers={name: value for name, (_, value) in known.items()},
@@ -72,6 +73,12 @@ def test_outputs_come_back_strided_and_inputs_stay(bench):
     got = outputs(placed, found)
     assert np.allclose(got["c"], inputs["a"] @ inputs["b"], atol=1e-5)
     assert np.isnan(found["c"].view(np.float32)).any(), "what lies between the rows keeps its poison"
+
+
+def test_an_axis_may_have_nothing_on_it(bench):
+    _, placed, asked = request(case=Case({"M": 0, "N": 24, "K": 16}, "fp32"), repeat=2)
+    ran, found = bench.ask(*asked)
+    assert ran.changed == [] and outputs(placed, found)["c"].shape == (0, 24)
 
 
 def test_a_write_beside_an_output_is_seen(bench):

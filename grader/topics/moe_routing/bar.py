@@ -7,11 +7,18 @@ from a calibration before a class is graded by time.
 import torch
 
 
+def counted(found: torch.Tensor, kinds: int) -> torch.Tensor:
+    """How many there are of each; torch.bincount would ask the GPU for the largest, which no graph allows."""
+    return torch.zeros(kinds, dtype=torch.long, device=found.device).index_add_(
+        0, found, torch.ones_like(found)
+    )
+
+
 def sorted_picks(t: dict) -> None:
     """Tables by a sort, as one writes them: picks by expert, counts, whole tiles, and each pick's row."""
     flat, tile = t["chosen"].reshape(-1).long(), len(t["picks"]) // len(t["owner"])
     order = torch.argsort(flat, stable=True)
-    loads = torch.bincount(flat, minlength=len(t["offsets"]) - 1)
+    loads = counted(flat, len(t["offsets"]) - 1)
     whole = (loads + tile - 1) // tile * tile
     offsets = torch.nn.functional.pad(whole.cumsum(0), (1, 0))
     before = loads.cumsum(0) - loads
@@ -28,7 +35,7 @@ def sorted_picks(t: dict) -> None:
 def grouped_and_gated(t: dict) -> None:
     """Rows gathered, torch's grouped product of gate and up together, and their gate, each a launch or more."""
     tile, picks = len(t["picks"]) // len(t["owner"]), t["picks"].long()
-    each = torch.bincount(t["owner"].long() + 1, minlength=len(t["w"]) + 1)[1:]  # tiles of each expert
+    each = counted(t["owner"].long() + 1, len(t["w"]) + 1)[1:]  # tiles of each expert
     ends = (tile * each.cumsum(0)).int()
     token = picks.clamp_min(0) * len(t["x"]) // (picks.max() + 1)  # the last pick is the last token's last
     rows = t["x"][token]

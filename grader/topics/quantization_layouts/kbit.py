@@ -11,12 +11,6 @@ from grader.topics.quantization_layouts.wanted import BLOCK
 LESSON = "course/02_quantization_layouts.ipynb"
 LEVELS = Tensor("c", "l", lambda s: (2 ** s["BITS"],))
 X, Y = Tensor("x", "mk", ("M", "K")), Tensor("y", "mn", ("M", "N"), role="out")
-PARTS = (
-    Part("values", 3, "values"),
-    Part("traffic", 1, "traffic"),
-    Part("flow", 1, "traffic"),
-    Part("compiled", 1, "compiled"),
-)
 SHOWN = (
     Case(sizes(4, 64, 256, 16)),
     Case(sizes(3, 50, 160, 7), kind="ragged in every direction"),
@@ -30,7 +24,32 @@ KBIT = KernelQuestion(
     entry="launch_kbit",
     bonus=True,
     asks="Y = X W.T for any number of rows of X and a W of BITS bits: bit j of w[b, n, i] is bit b of the code of column 32 i + j, and the weight is c[code] s[n, k // 32]",
-    parts=PARTS,
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: each number of bits, odd numbers of rows and of words, a single row of X, of W, a single word, more than 128 rows of X, more than 4096 of W, K beyond 8192, any strides, bf16 numbers beyond fp16's range, a NaN in X",
+        ),
+        Part(
+            "traffic",
+            1,
+            "traffic",
+            asks="every word of every plane is loaded exactly once, a scale at most twice, X at most once for every 32 rows of W, Y is stored once; scratch holds at most four unfinished fp32 sums a number, in one launch or two",
+        ),
+        Part(
+            "flow",
+            1,
+            "traffic",
+            asks=f"all products in `tl.dot`, at most {budgets.OPERATIONS} operations on floats a weight beside it, planes in whole sectors (2% more is allowed), a program at least for each multiprocessor",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[N]} × {compiled[K]} with {compiled[BITS]} bits and M = {compiled[M]}, {spills}, on tensor cores",
+        ),
+    ),
     tensors=(
         Tensor("w", "bnk", lambda s: (s["BITS"], s["N"], s["K"] // BLOCK), "i32"),
         Tensor("s", "ng", lambda s: (s["N"], s["K"] // BLOCK)),
@@ -70,7 +89,32 @@ EXPERTS = KernelQuestion(
     entry="launch_experts",
     bonus=True,
     asks="Y = X W.T where rows r[e] to r[e + 1] - 1 of X and Y belong to expert e and its weight w[e], of BITS bits in planes, with scales s[e] and one codebook for all experts",
-    parts=PARTS,
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: experts without rows first, last and between others, one with all rows, fewer rows than experts, more than 128 rows for one, forty experts, a single one, and what section 8 was tried on",
+        ),
+        Part(
+            "traffic",
+            1,
+            "traffic",
+            asks=f"the words of an expert with rows are loaded once for every {budgets.TILE} rows that it has, or less often, those of one without rows never; its scales at most twice as often; X, Y and scratch as in section 8",
+        ),
+        Part(
+            "flow",
+            1,
+            "traffic",
+            asks=f"as in section 8, with {budgets.OPERATIONS} operations for each weight that is loaded",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[E]} experts of {compiled[N]} × {compiled[K]} with {compiled[BITS]} bits, {spills}, on tensor cores",
+        ),
+    ),
     tensors=(
         Tensor("w", "ebnk", lambda s: (s["E"], s["BITS"], s["N"], s["K"] // BLOCK), "i32"),
         Tensor("s", "eng", lambda s: (s["E"], s["N"], s["K"] // BLOCK)),

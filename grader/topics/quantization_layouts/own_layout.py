@@ -176,10 +176,30 @@ OWN = KernelQuestion(
     bonus=True,
     asks="Y = X W.T for any number of rows of X: pack(codes, scales, bits) makes arrays of your own of W's codes, once, and the kernel reads them; the weight is c[code] times the scale of its 32 columns",
     parts=(
-        Part("values", 2, "values"),
-        Part("traffic", 1, "traffic"),
-        Part("unpacking", 2, "traffic"),
-        Part("compiled", 1, "compiled"),
+        Part(
+            "values",
+            2,
+            "values",
+            asks="right for {public} that you can see and more that you can't, as in section 8; at most four packed arrays, no larger together than what the course's own layout takes (rows padded to 128, columns to vectors of 16 bytes) and a fifteenth",
+        ),
+        Part(
+            "traffic",
+            1,
+            "traffic",
+            asks="what `pack` made is loaded once, with a tenth for gaps between codes, scales at most twice; X, Y and scratch as in section 8; all products in `tl.dot`",
+        ),
+        Part(
+            "unpacking",
+            2,
+            "traffic",
+            asks=f"at most {UNPACKING} operations on whole numbers a weight, those for addresses and masks among them, and at most {budgets_kbit.OPERATIONS} on floats beside `tl.dot`",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[N]} × {compiled[K]} with {compiled[BITS]} bits and M = {compiled[M]}, {spills}, on tensor cores",
+        ),
     ),
     prepare=Prepare("pack", bare, most_packed),
     tensors=(

@@ -25,10 +25,31 @@ GEMV = KernelQuestion(
     notebook="kernel",
     asks="y = W x for one row x of fp16 or bf16 and a packed W: w[n, k // 8] holds the code of column k in bits 4 (k % 8) to 4 (k % 8) + 3, and the weight is (code - 8) s[n, k // G]",
     parts=(
-        Part("values", 4, "values"),
-        Part("traffic", 3, "traffic"),
-        Part("compiled", 1, "compiled"),
-        Part("speed", 3, "traffic", gpu="speed"),
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: each G, odd numbers of rows and of groups, a single row, a single group, more than 4096 rows, K beyond 8192, any strides, bf16 numbers beyond fp16's range, a NaN in x",
+        ),
+        Part(
+            "traffic",
+            3,
+            "traffic",
+            asks="every word is loaded exactly once, a scale at most twice, x at most once for every 4 rows of W, y is stored once; scratch holds at most four unfinished fp32 sums a row, in one launch or two",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[N]} × {compiled[K]} with {spills}",
+        ),
+        Part(
+            "speed",
+            3,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: words in whole sectors of 32 bytes (2% more is allowed), a program at least for each multiprocessor, at most {budgets.GEMV_WORK} operations on floats a weight. With one, at {{timed[N]:,}} × {{timed[K]}}: full points from {{full_speed}} of the speed of cuBLAS on the 16-bit weight, none below {{none_speed}}",
+        ),
     ),
     tensors=(WORDS, SCALES, Tensor("x", "k", ("K",)), Tensor("y", "n", ("N",), role="out")),
     inputs=cases.packed,
@@ -70,10 +91,31 @@ GEMM = KernelQuestion(
     entry="launch_gemm",
     asks="Y = X W.T for any number of rows of X and a packed W: w[n, k // 8] holds the code of column k in bits 4 (k % 8) to 4 (k % 8) + 3, and the weight is (code - z[n, k // G]) s[n, k // G], multiplied on tensor cores",
     parts=(
-        Part("values", 4, "values"),
-        Part("traffic", 3, "traffic"),
-        Part("compiled", 2, "compiled"),
-        Part("speed", 3, "traffic", gpu="speed"),
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: all that the kernel for one row was tried on, one row of X and more than 128, zero points that differ from group to group",
+        ),
+        Part(
+            "traffic",
+            3,
+            "traffic",
+            asks="every word is loaded exactly once, scales and zero points at most twice, X at most once for every 32 rows of W, Y is stored once; scratch as above",
+        ),
+        Part(
+            "compiled",
+            2,
+            "compiled",
+            asks="compiles for {targets} at {compiled[N]} × {compiled[K]} with M = {compiled[M]}, {spills}, on tensor cores",
+        ),
+        Part(
+            "speed",
+            3,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: all products in `tl.dot`, at most {budgets.GEMM_WORK} operations on floats a weight beside it, words in whole sectors, a program at least for each multiprocessor. With one, at {{timed[N]:,}} × {{timed[K]}} with M = {{timed[M]}}: full points up to {{full}} times the time of cuBLAS on the 16-bit weight, none beyond {{none}} times",
+        ),
     ),
     tensors=(
         WORDS,
@@ -106,7 +148,7 @@ GEMM = KernelQuestion(
     instruction={80: "mma.sync"},
     most_spills=256,
     speed=Speed(
-        "linear_in_16_bits", FEW_ROWS, full=1.5, none=3.0, bound=budgets.bound, sampled=samples.rows("N")
+        "linear_in_16_bits", FEW_ROWS, full=1.25, none=2.5, bound=budgets.bound, sampled=samples.rows("N")
     ),
     where=f'{LESSON}, "Kernel families, by M"',
     hints=(

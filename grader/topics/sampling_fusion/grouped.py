@@ -175,9 +175,25 @@ GROUPED_DRAW = KernelQuestion(
     entry="launch_grouped",
     asks="the draw among the top_k[b] largest logits (1 to 64), of equals the lowest ids, for rows that no block holds",
     parts=(
-        Part("values", 3, "values"),
-        Part("traffic", 2, "traffic"),
-        Part("speed", 1, "traffic", gpu="speed"),
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies and large ones, fewer tokens than top-k asks for, the best tokens far apart and side by side, equal logits at the border, zeros of both signs, bf16, negative logits, −∞ and far below zero, any strides, scores that lie close together",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks=f"each logit is loaded once, and of each row at most {MOST} groups of {cost.GROUP} again; little goes through scratch; at most {{launches}}",
+        ),
+        Part(
+            "speed",
+            1,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: whole sectors of logits, and at most {budgets.WORK} operations for each that is read. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's top-k and a draw from what it leaves, none beyond {{none}} times",
+        ),
     ),
     tensors=(
         Tensor("logits", "bv", ("B", "V")),
@@ -202,8 +218,8 @@ GROUPED_DRAW = KernelQuestion(
     speed=Speed(
         "topk_and_draw",
         Case(size(32, 128256), "fp32", sm_count=132),
-        full=1.0,
-        none=2.0,
+        full=0.4,
+        none=0.8,
         bound=bound,
         sampled=samples.rows("B"),
     ),

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import inspect
 import json
 import math
 import sys
@@ -12,7 +13,7 @@ import torch
 
 from kernels import timing
 from kernels.bench import __main__ as command
-from kernels.bench import machine, measure, record
+from kernels.bench import handed, machine, measure, record
 from kernels.bench.row import Absent, Row
 
 
@@ -193,6 +194,33 @@ def test_a_whole_run_keeps_what_it_has_when_a_row_fails(tmp_path, monkeypatch, c
     assert run["absent"] == {"FA4": "not installed"}
     shown = capsys.readouterr().out
     assert "absent: FA4 (not installed)" in shown and "rows sustained" in shown
+
+
+def test_a_topic_is_handed_another_ones_kernels_and_says_what_several_gpus_measure(monkeypatch):
+    def given(device, *, fused):
+        yield row(ours=fused)
+
+    stand_ins = {slug: types.ModuleType(f"kernels.{slug}.bench") for slug in ("alpha", "beta")}
+    stand_ins["alpha"].rows, stand_ins["beta"].rows = given, lambda device: [row()]
+    stand_ins["alpha"].below = lambda gpus: f"alpha on {gpus} GPUs: another command" if gpus > 1 else ""
+    for slug, module in stand_ins.items():
+        monkeypatch.setitem(sys.modules, f"kernels.{slug}.bench", module)
+    monkeypatch.setattr(command, "topics", lambda table="": list(stand_ins))
+    monkeypatch.setattr(handed, "TOPICS", {"alpha": lambda: {"fused": "alpha's"}})
+    options = command.parse(["alpha", "beta"])
+    assert [(slug, r.ours == "alpha's") for slug, r in command.chosen(options, None)] == [
+        ("alpha", True),
+        ("beta", False),
+    ]
+    for gpus, said in ((1, []), (4, ["alpha on 4 GPUs: another command"])):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda gpus=gpus: gpus)
+        assert command.below(options) == said
+
+
+def test_what_is_handed_over_is_what_rows_ask_for():
+    for slug in handed.TOPICS:
+        rows = importlib.import_module(f"kernels.{slug}.bench").rows
+        assert set(handed.handed_to(slug)) == set(inspect.signature(rows).parameters) - {"device"}
 
 
 def test_names_of_machines():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parents[1] / "results"
 RUN = json.loads((RESULTS / "h200_x2.json").read_text())
+OF_ONE_GPU = sorted(path for path in RESULTS.glob("*.json") if "_x" not in path.stem)  # of the busiest device
 
 
 def row(shape, tokens, skew="even", placement="contiguous"):

@@ -1,11 +1,13 @@
 """What the recorded run on two H200s says of expert parallelism, in sentences that a lesson may lean on."""
 
 import json
+from itertools import chain
 
 import pytest
 
-from kernels.expert_load_balance import cases, cost
-from kernels.expert_load_balance.tests.recorded_run import RESULTS, RUN, in_parts, row, times
+from kernels.expert_load_balance import bench, cases, cost
+from kernels.expert_load_balance.busiest import busiest
+from kernels.expert_load_balance.tests.recorded_run import OF_ONE_GPU, RESULTS, RUN, in_parts, row, times
 
 MIXTRAL, QWEN, DEEPSEEK = (shape.name for shape in (cases.MIXTRAL, cases.QWEN, cases.DEEPSEEK))
 
@@ -63,7 +65,7 @@ def test_the_run_says_so(sentence):
 
 
 def test_every_recorded_layer_was_right():
-    for path in RESULTS.glob("*.json"):
+    for path in RESULTS.glob("*_x*.json"):
         run = json.loads(path.read_text())
         assert run["same_bits"]["compared"] >= 80 and run["same_bits"]["differ"] == [] and "ended" not in run
         assert all("wrong" not in r and r["error"] < 8e-3 for r in run["rows"])
@@ -77,3 +79,17 @@ def test_the_busiest_rank_is_where_the_placement_put_it():
             loads = cases.loads_of_skew(r["skew"], 2 * r["tokens"], r["top_k"], r["experts"])
             expected = cost.imbalance(cost.device_loads(loads, cases.place(r["placement"], loads, 2), 2))
             assert r["imbalance"] == pytest.approx(expected, abs=0.01)
+
+
+def test_the_rows_of_one_gpu_are_right_and_those_of_the_table():
+    rows = [zip(json.loads(path.read_text())["rows"], cases.BUSIEST, strict=True) for path in OF_ONE_GPU]
+    for r, setting in chain(*rows):
+        given = busiest(setting)
+        for name, value in bench.facts(setting, given).items():
+            assert r[name] == (pytest.approx(value, rel=1e-3) if isinstance(value, float) else value)
+        assert r["error"] <= bench.TOLERANCE and r["us"] > 0 and not {"wrong", "failed"} & set(r)
+        assert "ratio" in r["peers"]["torch loop"] and "ratio" in r["peers"]["torch grouped_mm"]
+        shape = setting.shape
+        work = cost.device_work(given.rows, given.read, shape.hidden, shape.intermediate)
+        assert r["tflop_s"] == pytest.approx(work.flops / r["us"] / 1e6, rel=1e-3)
+        assert r["tb_s"] == pytest.approx(work.bytes_moved / r["us"] / 1e6, rel=1e-3)

@@ -8,6 +8,7 @@ import torch
 
 from kernels.moe_routing import cases, experts_hopper
 from kernels.moe_routing.arguments import Experts
+from kernels.moe_routing.chosen import layer_of_chosen
 from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.moe_routing.experts import GATED, down, gate_up
 from kernels.moe_routing.layer import layer
@@ -47,6 +48,15 @@ def layers(found):
             found[f"{model} {tokens} {kernel.metadata.name} 90"] = facts_of(kernel)
 
 
+def elsewhere(found):
+    """The layer of rows that were routed elsewhere, one pick each."""
+    chosen = torch.zeros(100, 1, dtype=torch.int32)
+    call = partial(layer_of_chosen, empty(100, HIDDEN), chosen, weights(33, 0))
+    if found.wants("routed elsewhere 100"):
+        for kernel in kernels(call, 90):
+            found[f"routed elsewhere 100 {kernel.metadata.name} 90"] = facts_of(kernel)
+
+
 def ordered(tokens: int, picks: int, tile: int) -> Routed:
     """Tables of the right shapes that hold nothing."""
     tiles = most_tiles(tokens, picks, COUNT, tile)
@@ -84,6 +94,7 @@ def hopper(found):
 def main():
     found = Found()
     layers(found)
+    elsewhere(found)
     grouped(found)
     hopper(found)
     print(json.dumps(found))

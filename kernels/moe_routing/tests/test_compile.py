@@ -9,9 +9,21 @@ SHARED = {80: 163 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 WIDE = {80: "mma", 89: "mma", 90: "wgmma", 100: "tcgen05"}  # for tiles of 64 rows and more
 
 
-LAUNCHES = {"Qwen3-like 1": 3, "Qwen3-like 16": 4, "DeepSeek-like 1": 3, "DeepSeek-like 100": 5}
+LAUNCHES = {
+    "Qwen3-like 1": 3,
+    "Qwen3-like 16": 4,
+    "DeepSeek-like 1": 3,
+    "DeepSeek-like 100": 5,
+    "routed elsewhere 100": 5,
+}
 NAMED = (
-    *("Qwen3-like 1", "DeepSeek-like 100", "hopper gate_up 192 90", "hopper down 128 90"),
+    *(
+        "Qwen3-like 1",
+        "DeepSeek-like 100",
+        "routed elsewhere 100",
+        "hopper gate_up 192 90",
+        "hopper down 128 90",
+    ),
     *(f"gate_up 128 {target}" for target in TILES),
     *("gate_up 16 80", "gate_up 16 90", "down 128 90"),
 )

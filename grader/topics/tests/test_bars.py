@@ -1,0 +1,58 @@
+"""What answers are timed against can be captured as a graph: nothing in it waits for a number from the GPU."""
+
+import importlib
+
+import numpy as np
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from grader.proofs.right import kernel_questions
+from grader.questions.memory import Placed, place, shape_only
+
+TIMED = {q.id: q for q in kernel_questions() if q.speed}
+DTYPES = {
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+    "fp32": torch.float32,
+    "fp8e4nv": torch.float8_e4m3fn,
+    "i32": torch.int32,
+    "i64": torch.int64,
+    "u8": torch.uint8,
+    "u32": torch.uint32,
+}
+
+
+def tensors(question) -> dict[str, torch.Tensor]:
+    """What the timed case hands to its bar, by shape and dtype alone."""
+    told = [shape_only(spec, question.speed.case).as_task() for spec in question.tensors]
+    return {t["name"]: torch.empty(tuple(t["shape"]), dtype=DTYPES[t["dtype"]]) for t in told}
+
+
+@pytest.mark.parametrize("question", TIMED)
+def test_a_bar_asks_for_no_value(question):
+    speed = TIMED[question].speed
+    bar = importlib.import_module(f"grader.topics.{TIMED[question].slug}.bar")
+    with FakeTensorMode():  # a look at a value, or a shape that depends on one, raises
+        bar.BARS[speed.bar](tensors(TIMED[question]))
+    getattr(bar, "DENSE", {}).clear()
+
+
+def tensor(placed: Placed) -> torch.Tensor:
+    held = torch.from_numpy(placed.storage.view(np.uint8).copy()).view(DTYPES[placed.dtype])
+    return torch.as_strided(held, placed.shape, placed.strides)
+
+
+@pytest.mark.parametrize("name", ["order", "grouped_gemm", "fused_combine"])
+def test_a_bar_computes_what_is_asked(name):
+    question = TIMED[f"moe_routing.{name}"]
+    bar = importlib.import_module("grader.topics.moe_routing.bar").BARS[question.speed.bar]
+    case = question.public[0]
+    inputs = question.inputs(case, np.random.default_rng(1))
+    there = {p.spec.name: tensor(p) for p in place(question, case, inputs)}
+    bar(there)
+    for output, want in question.reference(inputs, case).items():
+        real = (
+            inputs["picks"] >= 0 if output == "h" else ...
+        )  # the rows that fill a tile up may hold anything
+        assert np.allclose(there[output].double().numpy()[real], want[real], atol=0.02, rtol=0.02), output

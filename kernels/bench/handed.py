@@ -1,0 +1,26 @@
+"""Kernels of one topic that another topic's rows are measured with.
+
+Topics import nothing from each other; here, one level up, a kernel is handed over as a plain call.
+"""
+
+from collections.abc import Callable
+
+
+def expert_load_balance() -> dict[str, Callable]:
+    """The layer of moe_routing without its router, on rows that have been routed elsewhere."""
+    from kernels.moe_routing.arguments import Experts
+    from kernels.moe_routing.chosen import layer_of_chosen
+
+    def fused(gate_up, down):
+        experts = Experts(gate_up, down)
+        return lambda x, slots, out: layer_of_chosen(x, slots, experts, out=out)
+
+    return {"fused": fused}
+
+
+TOPICS = {"expert_load_balance": expert_load_balance}
+
+
+def handed_to(slug: str) -> dict[str, Callable]:
+    """Keywords for the topic's `rows`."""
+    return TOPICS[slug]() if slug in TOPICS else {}

@@ -1,0 +1,35 @@
+"""The layer without a router: somebody else has chosen, and rows come in with the experts they are for.
+
+That is what a rank of an expert-parallel layer does with the rows that have reached it, one pick each, of weight 1. One
+launch counts the picks in the router's place; order, grouped products and combine are the layer's own:
+
+    count | order | gate and up | down | combine
+"""
+
+import torch
+
+from kernels.moe_routing.arguments import Experts, check_chosen
+from kernels.moe_routing.combine import combine
+from kernels.moe_routing.layer import FETCHED, gathered, hopper, pick_hopper_tile, pick_tile, suits_hopper
+from kernels.moe_routing.routed import order_of
+
+
+def layer_of_chosen(x, chosen, experts: Experts, *, weights=None, out=None) -> torch.Tensor:
+    """out (tokens, hidden) of x (tokens, hidden): chosen int32 (tokens, picks), weights fp32 alike, 1 if left out.
+
+    A token names an expert once at most. The same bits come out at every run; nothing waits for the GPU.
+    """
+    check_chosen(x, chosen, weights, experts, out)
+    if out is None:
+        out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    tokens, picks = chosen.shape
+    if not tokens:
+        return out
+    if weights is None:
+        weights = torch.ones(tokens, picks, device=x.device)
+    tile = pick_tile(tokens, picks, experts.count)
+    by_copies = tile >= FETCHED and suits_hopper(x)
+    if by_copies:
+        tile = pick_hopper_tile(tokens, picks, experts.count)
+    found = order_of(x, chosen, weights, experts.count, tile=tile, copy=by_copies)
+    return combine((hopper if by_copies else gathered)(x, experts, found), found, out)
