@@ -31,7 +31,7 @@ TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
 MOST_COPIES = 64
 SECONDS = 0.015  # for each candidate of a row
 WARM = 0.05
-MOST_JOBS, PARTS = 15, 5
+MOST_JOBS, PARTS = 15, 15
 SMALL = 2048  # rows of a weight that is only compiled for
 
 

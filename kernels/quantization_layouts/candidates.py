@@ -111,7 +111,9 @@ RINGS = (
     Ring(16, 2, stages=8, even=False),
     Ring(16, 2, 2, 6),
     Ring(16, 2, 2, 6, even=False),
+    Ring(16, 2, 2, 4),
     Ring(16, 4, 2, 4),
+    Ring(16, 4, 2, 4, even=False),
     Ring(32, stages=6),
     Ring(32, 2, 2, 6),
     Ring(32, 2, stages=8, even=False),
@@ -119,7 +121,9 @@ RINGS = (
     Ring(64, 2, stages=8, even=False),
     Ring(64, 2, 2, 6),
     Ring(64, 2, 4, 4),
+    Ring(64, 2, 2, 6, even=False),
     Ring(128, 2, 2, 4),
+    Ring(128, 2, 2, 4, even=False),
 )
 CANDIDATES = {
     one.name: one
@@ -134,6 +138,10 @@ CANDIDATES = {
                 Stream(1, 8, 256, stages=3),
                 Stream(2, 4, 256, stages=4),
                 Stream(2, 4, 256, cols=16),
+                Stream(1, 8, 256, stages=2),
+                Stream(1, 4, 256, cols=16, stages=3),
+                Stream(1, 8, 128, cols=16, stages=3),
+                Stream(2, 8, 128, cols=16, stages=3),
             ),
         ),
         *map(
@@ -150,6 +158,10 @@ CANDIDATES = {
                 Direct(2, 4, 256, cols=16),
                 Direct(4, 4, 128, cols=16),
                 Direct(2, 4, 128, cols=32),
+                Direct(1, 8, 512),
+                Direct(1, 16, 256),
+                Direct(1, 8, 128, cols=16),
+                Direct(1, 8, 256, cols=16),
             ),
         ),
         *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), WIDE)),

@@ -213,7 +213,7 @@ def test_what_is_timed_was_compiled_once_by_somebody():
     shares = calibrate.shares(todo)
     assert len(shares) == calibrate.PARTS * len(calibrate.FORMS) and sum(
         len(c) for c, _ in shares
-    ) == 5 * len(todo)
+    ) == calibrate.PARTS * len(todo)
     for m in calibrate.ROWS[4]:
         parts = [one.name for part in range(calibrate.PARTS) for one in calibrate.of_share(m, part)]
         assert sorted(parts) == sorted(one.name for one in worth(m))
