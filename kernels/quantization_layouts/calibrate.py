@@ -23,7 +23,7 @@ from kernels.quantization_layouts.kbit_tables import MOE, MOE_EXPERTS, SHAPES
 NO_GPU = 3
 ROWS = {  # of X, by form; those that most weights are packed in more finely
     **dict.fromkeys(("int4", 4), (1, 2, 4, 8, 16, 32, 64, 256)),
-    **dict.fromkeys((2, 3, 5), (1, 4, 16, 64)),
+    **dict.fromkeys((2, 3, 5, "zero"), (1, 4, 16, 64)),
 }
 FORMS = tuple(ROWS)
 LARGE = {"big": (28672, 8192), "square": (4096, 4096)}
@@ -67,14 +67,15 @@ def plan(options):
             n, k = (SHAPES | LARGE)[shape]
             experts = MOE_EXPERTS if shape in MOE else 1
             for m in rows:
-                if form == "int4":
-                    yield cases.Case(m, n, k, dtype=options.dtype, experts=experts)
+                if form in ("int4", "zero"):
+                    many = {"group": 32, "zero_points": True} if form == "zero" else {}
+                    yield cases.Case(m, n, k, dtype=options.dtype, experts=experts, **many)
                 else:
                     yield cases.book(m, n, k, form, dtype=options.dtype, experts=experts)
 
 
 def key(case) -> dict:
-    form = case.kind if case.kind == "int4" else f"k{case.bits}"
+    form = ("zero" if case.zero_points else "int4") if case.kind == "int4" else f"k{case.bits}"
     return {"n": case.n, "k": case.k, "experts": case.experts, "form": form, "m": case.m}
 
 

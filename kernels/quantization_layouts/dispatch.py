@@ -22,6 +22,7 @@ from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
 from kernels.require import must
 
+ZERO = "zero"  # int4 with zero points, which some kernels hand from lane to lane
 TABLES = Path(__file__).parent / "tables"
 STREAM_UP_TO, TILE_UP_TO = 16, 128  # without a table
 RING_FROM, RING_WEIGHTS = 3, 2**26  # fewer rows leave it nothing to hide, fewer weights no time for its start
@@ -46,7 +47,9 @@ class Choice:
 
 def form_of(w: Packed) -> str:
     """Bits and how they are looked up: with the shape and M, what decides which kernel is fastest."""
-    return w.kind if w.kind == "int4" else f"k{w.bits}"
+    if w.kind == "int4":
+        return ZERO if w.zeros is not None else "int4"
+    return f"k{w.bits}"
 
 
 def rows_of(run: dict) -> tuple[Choice, ...]:
@@ -76,7 +79,10 @@ def table_of_device(index: int) -> tuple[Choice, ...]:
 
 def lookup(choices: tuple[Choice, ...], w: Packed, rows: int) -> Choice | None:
     """The measured shape most like this one, at the first measured M that is not below `rows`."""
-    alike = [c for c in choices if c.form == form_of(w) and (c.experts > 1) == (w.experts > 1)]
+    form = form_of(w)
+    if form == ZERO and not any(c.form == ZERO for c in choices):
+        form = "int4"  # a table from before zero points were measured
+    alike = [c for c in choices if c.form == form and (c.experts > 1) == (w.experts > 1)]
     if not alike:
         return None
     weights = w.n * w.k * w.experts

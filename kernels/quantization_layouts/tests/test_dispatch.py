@@ -54,6 +54,9 @@ def test_the_shape_most_alike_answers_and_never_another_form():
     assert lookup(TABLE, bench.stand_in(cases.book(1, 64, 128, 4, experts=4)), 1).experts == 8
     assert lookup(TABLE, bench.stand_in(cases.Case(1, 64, 128)), 1).form == "int4"
     assert lookup(TABLE, bench.stand_in(cases.book(1, 64, 128, 5)), 1) is None
+    zero = bench.stand_in(cases.Case(1, 64, 128, zero_points=True))
+    assert lookup(TABLE, zero, 1).form == "int4", "until they are measured"
+    assert lookup((*TABLE, choice(1, FAST, form="zero")), zero, 1).form == "zero"
 
 
 @pytest.mark.parametrize(
