@@ -6,8 +6,8 @@ import torch
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from kernels.counters import arrivals
 from kernels.machines import machine
-from kernels.moe_routing.counters import arrivals
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.hopper_unpack import STEP, WORDS
 from kernels.quantization_layouts.packed import Packed
