@@ -17,7 +17,7 @@ from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
 from kernels.quantization_layouts.ring_launch import Ring, ring
 from kernels.quantization_layouts.stream import Stream, fitting, shared_bytes, stream
-from kernels.quantization_layouts.tile import MIDDLE, WIDE, tile
+from kernels.quantization_layouts.tile import MIDDLE, WIDE, Tile, tile
 from kernels.tests.compiled import Found, facts_of, kernels
 
 N, K = 5120, 2048
@@ -62,13 +62,28 @@ def unpacking(case) -> float:
 
 
 def assembled(call) -> int:
+    return len(re.findall(r"\s(?:LOP3|SHF|PRMT)\.?[A-Z0-9.]*\s", machine_code(call)))
+
+
+def step_per_weight(call, weights: int) -> float:
+    """Instructions of the shortest loop that multiplies, for each of the weights that a lane has in a step."""
+    lines = re.findall(r"^\s*(?:(\.L_x_\d+):|/\*[0-9a-f]+\*/(.*))", machine_code(call), re.MULTILINE)
+    at = {label: i for i, (label, _) in enumerate(lines) if label}
+    loops = []
+    for i, (_, text) in enumerate(lines):
+        jump = re.search(r"BRA\s+`\((\.L_x_\d+)\)", text)
+        if jump and at.get(jump[1], i) < i:
+            loops.append([text for label, text in lines[at[jump[1]] : i + 1] if not label])
+    return min(len(loop) for loop in loops if any("HGMMA" in text for text in loop)) / weights
+
+
+def machine_code(call) -> str:
     (kernel,) = kernels(call, 90)
     tool = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(kernel.asm["cubin"])
         file.flush()
-        text = subprocess.run([tool, "-c", file.name], capture_output=True, text=True, check=True).stdout
-    return len(re.findall(r"\s(?:LOP3|SHF|PRMT)\.?[A-Z0-9.]*\s", text))
+        return subprocess.run([tool, "-c", file.name], capture_output=True, text=True, check=True).stdout
 
 
 def forms(dtype="fp16"):
@@ -129,7 +144,17 @@ def main():
         for name, case in forms()
         if name in COUNTED and found.wants(f"unpacking {name}")
     }
-    print(json.dumps({"kernels": found, "unpacking": counted, "greedy": dict(greedy(found.wants))}))
+    few, several = x.bfloat16().expand(16, K).contiguous(), many[:64].bfloat16()
+    steps = {
+        "step tile": lambda: step_per_weight(lambda: tile(several, bf16, config=Tile(8, 64)), 32),
+        "step ring": lambda: step_per_weight(lambda: ring(few, bf16, config=Ring(16)), 64),
+        "step ring of two": lambda: step_per_weight(
+            lambda: ring(several, bf16, config=Ring(64, 2, 2, 6)), 128
+        ),
+    }
+    steps = {name: count() for name, count in steps.items() if found.wants(name)}
+    greed = dict(greedy(found.wants))
+    print(json.dumps({"kernels": found, "unpacking": counted, "greedy": greed, "steps": steps}))
 
 
 def greedy(wanted):

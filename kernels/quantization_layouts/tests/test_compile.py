@@ -16,6 +16,7 @@ NAMED = (
     *("unpacking int4", "unpacking k5"),
     *("direct k3 90", "greedy k3", "greedy k5"),
     *("ring 4x64 16 bf16 g128 90", "ring 2x256 64 bf16 g128 90", "ring 2x128 64 fp16 g32 zero 90"),
+    *("step tile", "step ring", "step ring of two"),
 )
 
 
@@ -95,6 +96,12 @@ def test_unpacking_costs_what_the_cost_model_says(reported):
     for form, counted in reported["unpacking"].items():
         said = cost.unpack_per_weight("int4" if form == "int4" else "book", int(form[-1]))
         assert said <= counted * 1.05 and counted <= said + 0.35, form
+
+
+def test_a_step_of_the_ring_issues_a_third_of_what_a_step_of_the_tile_does(reported):
+    """All instructions of the loop for each weight: lesson 02 says these counts."""
+    counted = {name: round(count, 1) for name, count in reported["steps"].items()}
+    assert counted == {"step tile": 6.8, "step ring": 2.3, "step ring of two": 2.5}
 
 
 def test_tensor_cores_take_sixteen_bits_as_they_are(compiled):
