@@ -10,9 +10,9 @@ from functools import lru_cache
 import torch
 import triton
 
+from kernels.counters import arrivals
 from kernels.moe_routing.arguments import check_order, check_router
 from kernels.moe_routing.cost_traffic import most_tiles
-from kernels.moe_routing.counters import arrivals
 from kernels.moe_routing.order import count_kernel, order_kernel
 from kernels.moe_routing.router import router_kernel
 from kernels.moe_routing.rules import Rule

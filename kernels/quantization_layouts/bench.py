@@ -84,7 +84,8 @@ def stand_in(case):
     from kernels.quantization_layouts.packed import Packed
 
     book = nothing if case.kind == "book" else None
-    return Packed((nothing,), nothing, None, book, case.bits, case.group, case.experts, case.n, case.k)
+    zeros = nothing if case.zero_points else None
+    return Packed((nothing,), nothing, zeros, book, case.bits, case.group, case.experts, case.n, case.k)
 
 
 def check(inputs, out) -> float:

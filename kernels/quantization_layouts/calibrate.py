@@ -1,4 +1,4 @@
-"""python -m kernels.quantization_layouts.calibrate [--quick] [--resume]: the dispatcher's table for the GPU found here.
+"""python -m kernels.quantization_layouts.calibrate [--quick] [--resume] [--again]: the dispatcher's table for the GPU found here.
 
 For each shape, form and M every candidate is held to the reference product, then all are timed in turns over rotating
 copies of the weight, sustained, as a decode loop sees them. A candidate wins against 16 bits only where the 99% interval
@@ -23,7 +23,7 @@ from kernels.quantization_layouts.kbit_tables import MOE, MOE_EXPERTS, SHAPES
 NO_GPU = 3
 ROWS = {  # of X, by form; those that most weights are packed in more finely
     **dict.fromkeys(("int4", 4), (1, 2, 4, 8, 16, 32, 64, 256)),
-    **dict.fromkeys((2, 3, 5), (1, 4, 16, 64)),
+    **dict.fromkeys((2, 3, 5, "zero"), (1, 4, 16, 64)),
 }
 FORMS = tuple(ROWS)
 LARGE = {"big": (28672, 8192), "square": (4096, 4096)}
@@ -31,7 +31,7 @@ TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
 MOST_COPIES = 64
 SECONDS = 0.015  # for each candidate of a row
 WARM = 0.05
-MOST_JOBS, PARTS = 15, 5
+MOST_JOBS, PARTS = 15, 15
 SMALL = 2048  # rows of a weight that is only compiled for
 
 
@@ -44,6 +44,9 @@ def parse(argv):
     )
     parser.add_argument("--quick", action="store_true", help="k = 4 alone, at M = 1, 4, 16, 64 and 256")
     parser.add_argument("--resume", action="store_true", help="keep the rows that the file already has")
+    parser.add_argument(
+        "--again", action="store_true", help="measure anew what is asked for, and keep the file's other rows"
+    )
     parser.add_argument(
         "--forms", nargs="+", default=[str(f) for f in FORMS], choices=[str(f) for f in FORMS]
     )
@@ -64,15 +67,27 @@ def plan(options):
             n, k = (SHAPES | LARGE)[shape]
             experts = MOE_EXPERTS if shape in MOE else 1
             for m in rows:
-                if form == "int4":
-                    yield cases.Case(m, n, k, dtype=options.dtype, experts=experts)
+                if form in ("int4", "zero"):
+                    many = {"group": 32, "zero_points": True} if form == "zero" else {}
+                    yield cases.Case(m, n, k, dtype=options.dtype, experts=experts, **many)
                 else:
                     yield cases.book(m, n, k, form, dtype=options.dtype, experts=experts)
 
 
 def key(case) -> dict:
-    form = case.kind if case.kind == "int4" else f"k{case.bits}"
+    form = ("zero" if case.zero_points else "int4") if case.kind == "int4" else f"k{case.bits}"
     return {"n": case.n, "k": case.k, "experts": case.experts, "form": form, "m": case.m}
+
+
+def place(row: dict) -> dict:
+    """What a row of a table was measured on, as key() says it."""
+    return {name: row[name] for name in ("n", "k", "experts", "form", "m")}
+
+
+def others(rows: list[dict], todo: list) -> list[dict]:
+    """The rows that are not to be measured again."""
+    asked = [key(case) for case in todo]
+    return [row for row in rows if place(row) not in asked]
 
 
 def decide(times: dict[str, list[float]], intervals: dict[str, tuple]) -> dict:
@@ -99,7 +114,7 @@ def measure(case, device, seconds: float) -> dict:
     copies = max(2, min(MOST_COPIES, math.ceil(2 * l2 / weight_bytes)))
     layers = [layer(first["packed"].copy(), keep_dense=True) for _ in range(copies)]
     watches, keep, wrong = {}, [], {}
-    for one in worth(case.m):
+    for one in worth(case.m, first["packed"]):
         out = torch.empty(first["x"].shape[0], case.n, dtype=first["x"].dtype, device=device)
         calls = [bound(one, first["x"], each, out) for each in layers]
         try:
@@ -191,10 +206,13 @@ def main(argv=None) -> int:
         "dtype": options.dtype,
         "rows": [],
     }
-    if options.resume and path.exists():
+    if (options.resume or options.again) and path.exists():
         run["rows"] = json.loads(path.read_text())["rows"]
-    known = [{name: row[name] for name in ("n", "k", "experts", "form", "m")} for row in run["rows"]]
-    todo = [case for case in plan(options) if key(case) not in known]
+    todo = list(plan(options))
+    if options.again:
+        run["rows"] = others(run["rows"], todo)
+    known = [place(row) for row in run["rows"]]
+    todo = [case for case in todo if key(case) not in known]
     path.parent.mkdir(parents=True, exist_ok=True)
     compile_all(todo)
     for i, case in enumerate(todo):

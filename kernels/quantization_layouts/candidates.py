@@ -9,6 +9,7 @@ import torch
 from kernels.quantization_layouts.dequantize import by_library, dequantize, library
 from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.ring_launch import Ring, ring, takes
 from kernels.quantization_layouts.stream import Stream, stream
 from kernels.quantization_layouts.tile import MIDDLE, NARROW, WIDE, Tile, tile
 from kernels.require import must
@@ -46,7 +47,9 @@ class Candidate:
     call: Callable  # (x, layer, out) -> out
     most: int = 2**31  # rows of an expert for which it is worth timing
     least: int = 1
-    config: Stream | Direct | Tile | None = None
+    config: Stream | Direct | Tile | Ring | None = None
+    takes: Callable[[Packed], bool] = lambda w: True  # weights that it can run, where they lie
+    ragged: bool = True  # experts may differ in rows
 
 
 def _streamed(config: Stream) -> Candidate:
@@ -81,12 +84,47 @@ def _tiled(config: Tile) -> Candidate:
     return Candidate(name, "MMA", call, 8 * config.cols, config.cols // 4)
 
 
+def _ringed(config: Ring) -> Candidate:
+    call = lambda x, layer, out: ring(x, layer.packed, out, config)  # noqa: E731
+    name = (
+        f"MMA ring {config.consumers} x {64 * config.pieces} rows, {config.cols} cols, {config.stages} stages"
+    )
+    name += "" if config.even else ", whole parts"
+    return Candidate(
+        name, "MMA", call, 2 * config.cols, 1 if config.cols == 8 else config.cols // 2, config, takes, False
+    )
+
+
 def _sixteen(x, layer: Layer, out):
     must(layer.dense is not None, "dense", "there", None, "build the layer with keep_dense=True")
     w = layer.packed
     return by_library(x, layer.dense.mT, out, w.experts, x.shape[0] // w.experts)
 
 
+RINGS = (
+    Ring(8, stages=5, even=False),
+    Ring(8, 2, stages=8, even=False),
+    Ring(8, 2, 2, 6, even=False),
+    Ring(16, stages=4),
+    Ring(16, stages=6),
+    Ring(16, stages=4, even=False),
+    Ring(16, 2, stages=8, even=False),
+    Ring(16, 2, 2, 6),
+    Ring(16, 2, 2, 6, even=False),
+    Ring(16, 2, 2, 4),
+    Ring(16, 4, 2, 4),
+    Ring(16, 4, 2, 4, even=False),
+    Ring(32, stages=6),
+    Ring(32, 2, 2, 6),
+    Ring(32, 2, stages=8, even=False),
+    Ring(64, stages=6),
+    Ring(64, 2, stages=8, even=False),
+    Ring(64, 2, 2, 6),
+    Ring(64, 2, 4, 4),
+    Ring(64, 2, 2, 6, even=False),
+    Ring(128, 2, 2, 4),
+    Ring(128, 2, 2, 4, even=False),
+)
 CANDIDATES = {
     one.name: one
     for one in (
@@ -100,6 +138,10 @@ CANDIDATES = {
                 Stream(1, 8, 256, stages=3),
                 Stream(2, 4, 256, stages=4),
                 Stream(2, 4, 256, cols=16),
+                Stream(1, 8, 256, stages=2),
+                Stream(1, 4, 256, cols=16, stages=3),
+                Stream(1, 8, 128, cols=16, stages=3),
+                Stream(2, 8, 128, cols=16, stages=3),
             ),
         ),
         *map(
@@ -116,20 +158,30 @@ CANDIDATES = {
                 Direct(2, 4, 256, cols=16),
                 Direct(4, 4, 128, cols=16),
                 Direct(2, 4, 128, cols=32),
+                Direct(1, 8, 512),
+                Direct(1, 16, 256),
+                Direct(1, 8, 128, cols=16),
+                Direct(1, 8, 256, cols=16),
             ),
         ),
         *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), WIDE)),
+        *map(_ringed, RINGS),
         Candidate(
-            LIBRARY, LIBRARY, lambda x, layer, out: library(x, layer.packed, out, layer.workspace()), least=8
+            LIBRARY,
+            LIBRARY,
+            lambda x, layer, out: library(x, layer.packed, out, layer.workspace()),
+            least=8,
+            ragged=False,
         ),
-        Candidate(SIXTEEN, SIXTEEN, _sixteen),
+        Candidate(SIXTEEN, SIXTEEN, _sixteen, ragged=False),
     )
 }
 
 
-def worth(rows: int) -> list[Candidate]:
-    """Those that may be the fastest at this many rows; 16 bits is always among them."""
-    return [one for one in CANDIDATES.values() if one.least <= rows <= one.most]
+def worth(rows: int, w: Packed | None = None) -> list[Candidate]:
+    """Those that may be the fastest at this many rows of that weight; 16 bits is always among them."""
+    able = (one for one in CANDIDATES.values() if w is None or one.takes(w))
+    return [one for one in able if one.least <= rows <= one.most]
 
 
 def bound(one: Candidate, x, layer: Layer, out) -> Callable[[], torch.Tensor]:

@@ -17,12 +17,15 @@ from kernels import require
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
 from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.ring_launch import ring, takes
 from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
 from kernels.require import must
 
+ZERO = "zero"  # int4 with zero points, which some kernels hand from lane to lane
 TABLES = Path(__file__).parent / "tables"
 STREAM_UP_TO, TILE_UP_TO = 16, 128  # without a table
+RING_FROM, RING_WEIGHTS = 3, 2**26  # fewer rows leave it nothing to hide, fewer weights no time for its start
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ class Choice:
 
 def form_of(w: Packed) -> str:
     """Bits and how they are looked up: with the shape and M, what decides which kernel is fastest."""
-    return w.kind if w.kind == "int4" else f"k{w.bits}"
+    if w.kind == "int4":
+        return ZERO if w.zeros is not None else "int4"
+    return f"k{w.bits}"
 
 
 def rows_of(run: dict) -> tuple[Choice, ...]:
@@ -74,7 +79,10 @@ def table_of_device(index: int) -> tuple[Choice, ...]:
 
 def lookup(choices: tuple[Choice, ...], w: Packed, rows: int) -> Choice | None:
     """The measured shape most like this one, at the first measured M that is not below `rows`."""
-    alike = [c for c in choices if c.form == form_of(w) and (c.experts > 1) == (w.experts > 1)]
+    form = form_of(w)
+    if form == ZERO and not any(c.form == ZERO for c in choices):
+        form = "int4"  # a table from before zero points were measured
+    alike = [c for c in choices if c.form == form and (c.experts > 1) == (w.experts > 1)]
     if not alike:
         return None
     weights = w.n * w.k * w.experts
@@ -94,6 +102,10 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     found = lookup(choices, layer.packed, rows)
     if found is not None:
         return found.best if layer.dense is not None else found.best_packed
+    w = layer.packed
+    large = w.n * w.k * w.experts >= RING_WEIGHTS
+    if takes(w) and (RING_FROM if large else STREAM_UP_TO + 1) <= rows <= TILE_UP_TO:
+        return "ring"
     if rows <= STREAM_UP_TO:
         return "stream"
     if rows <= TILE_UP_TO:
@@ -101,7 +113,11 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     return SIXTEEN if layer.dense is not None else LIBRARY
 
 
-OWN_PICK = {"stream": stream, "tile": tile}  # with the configuration that the kernel picks for the shape
+OWN_PICK = {
+    "stream": stream,
+    "tile": tile,
+    "ring": ring,
+}  # with the configuration that the kernel picks for the shape
 
 
 def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> torch.Tensor:
@@ -121,7 +137,7 @@ def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> 
     name = choose(layer, each, choices)
     if offsets is not None:
         run = stream if each <= STREAM_UP_TO else tile
-        if name in CANDIDATES and name not in (LIBRARY, SIXTEEN):
+        if name in CANDIDATES and CANDIDATES[name].ragged:
             return CANDIDATES[name].call(x, layer, out, offsets=offsets, most=most)
         return run(x, layer.packed, out, offsets, most)
     if name in OWN_PICK:

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.compare import relative_error
+from kernels.counters import STORED, Counters
 from kernels.moe_routing import cases, reference
 from kernels.moe_routing.arguments import TILES, Experts
 from kernels.moe_routing.combine import combine
 from kernels.moe_routing.cost_traffic import most_tiles
-from kernels.moe_routing.counters import STORED, Counters
 from kernels.moe_routing.experts import down, gate_up
 from kernels.moe_routing.layer import layer, pick_hopper_tile, pick_tile
 from kernels.moe_routing.narrow import Narrow

@@ -15,8 +15,9 @@ from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN
 from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
+from kernels.quantization_layouts.ring_launch import Ring, ring
 from kernels.quantization_layouts.stream import Stream, fitting, shared_bytes, stream
-from kernels.quantization_layouts.tile import MIDDLE, WIDE, tile
+from kernels.quantization_layouts.tile import MIDDLE, WIDE, Tile, tile
 from kernels.tests.compiled import Found, facts_of, kernels
 
 N, K = 5120, 2048
@@ -39,11 +40,14 @@ def about(call, capability: int) -> dict:
     (kernel,) = kernels(call, capability)
     ptx = kernel.asm["ptx"]
     count = lambda what: len(re.findall(what, ptx))  # noqa: E731
-    waits = [int(n) for n in re.findall(r"warp_group_dot_wait.*pendings = (\d+)", kernel.asm["ttgir"])]
+    waits = re.findall(r"warp_group_dot_wait (.*) \{.*pendings = (\d+)", kernel.asm["ttgir"])
+    # a wait that names more than the sums keeps an operand where it is
+    waits = [int(pending) for named, pending in waits if named.count("%") == 1]
     return facts_of(kernel) | {
         "running on": max(waits, default=0),
         "barriers": count(r"bar\.sync"),
         "vectors": count(r"ld\.global\S*\.v4\.b32") + count(r"cp\.async\.cg\.shared\.global"),
+        "stored": count(r"st\.shared\S*\.v4"),
         "exchanged": count(r"shfl\.sync\.idx"),
         "integer": count(r"\n\s+(?:and|or|xor|not|shr|shl|prmt|lop3)\S*\.b32|\n\s+shr\.u32"),
         "conversions": count(r"\n\s+cvt\.f32\.(?:f16|bf16)"),
@@ -58,19 +62,51 @@ def unpacking(case) -> float:
 
 
 def assembled(call) -> int:
+    return len(re.findall(r"\s(?:LOP3|SHF|PRMT)\.?[A-Z0-9.]*\s", machine_code(call)))
+
+
+def step_per_weight(call, weights: int) -> float:
+    """Instructions of the shortest loop that multiplies, for each of the weights that a lane has in a step."""
+    lines = re.findall(r"^\s*(?:(\.L_x_\d+):|/\*[0-9a-f]+\*/(.*))", machine_code(call), re.MULTILINE)
+    at = {label: i for i, (label, _) in enumerate(lines) if label}
+    loops = []
+    for i, (_, text) in enumerate(lines):
+        jump = re.search(r"BRA\s+`\((\.L_x_\d+)\)", text)
+        if jump and at.get(jump[1], i) < i:
+            loops.append([text for label, text in lines[at[jump[1]] : i + 1] if not label])
+    return min(len(loop) for loop in loops if any("HGMMA" in text for text in loop)) / weights
+
+
+def machine_code(call) -> str:
     (kernel,) = kernels(call, 90)
     tool = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(kernel.asm["cubin"])
         file.flush()
-        text = subprocess.run([tool, "-c", file.name], capture_output=True, text=True, check=True).stdout
-    return len(re.findall(r"\s(?:LOP3|SHF|PRMT)\.?[A-Z0-9.]*\s", text))
+        return subprocess.run([tool, "-c", file.name], capture_output=True, text=True, check=True).stdout
 
 
 def forms(dtype="fp16"):
     yield "int4", cases.Case(1, N, K, dtype=dtype)
     yield "zero", cases.Case(1, N, K, zero_points=True, dtype=dtype)
     yield from ((f"k{bits}", cases.book(1, N, K, bits, dtype=dtype)) for bits in (2, 3, 4, 5))
+
+
+RINGS = {
+    "4x64 16": Ring(16),
+    "4x128 16": Ring(16, 4, 2, 4),
+    "4x64 64": Ring(64, stages=6),
+    "2x128 64": Ring(64, 2, 2, 6),
+    "2x256 64": Ring(64, 2, 4, 4),
+    "128": Ring(128, 2, 2, 4),
+}
+
+
+def ring_forms():
+    for dtype in ("fp16", "bf16"):
+        for group in (128, 32):
+            for zero in (False, True):
+                yield f"{dtype} g{group}{' zero' * zero}", cases.Case(1, N, K, 4, "int4", group, zero, dtype)
 
 
 def main():
@@ -86,6 +122,13 @@ def main():
         add(f"stream {name} 90", partial(stream, x, w), 90)
         add(f"direct {name} 90", partial(direct, x, w, config=Direct()), 90)
         add(f"tile {name} 90", partial(tile, many, w, config=MIDDLE), 90)
+    for name, config in RINGS.items():
+        for form, case in ring_forms():
+            add(
+                f"ring {name} {form} 90",
+                partial(ring, many.to(TORCH[case.dtype]), weight(case), config=config),
+                90,
+            )
     int4, k4 = weight(cases.Case(1, N, K)), weight(cases.book(1, N, K, 4))
     bf16 = weight(cases.Case(1, N, K, dtype="bf16"))
     add("stream bf16 90", lambda: stream(x.bfloat16(), bf16), 90)
@@ -101,7 +144,17 @@ def main():
         for name, case in forms()
         if name in COUNTED and found.wants(f"unpacking {name}")
     }
-    print(json.dumps({"kernels": found, "unpacking": counted, "greedy": dict(greedy(found.wants))}))
+    few, several = x.bfloat16().expand(16, K).contiguous(), many[:64].bfloat16()
+    steps = {
+        "step tile": lambda: step_per_weight(lambda: tile(several, bf16, config=Tile(8, 64)), 32),
+        "step ring": lambda: step_per_weight(lambda: ring(few, bf16, config=Ring(16)), 64),
+        "step ring of two": lambda: step_per_weight(
+            lambda: ring(several, bf16, config=Ring(64, 2, 2, 6)), 128
+        ),
+    }
+    steps = {name: count() for name, count in steps.items() if found.wants(name)}
+    greed = dict(greedy(found.wants))
+    print(json.dumps({"kernels": found, "unpacking": counted, "greedy": greed, "steps": steps}))
 
 
 def greedy(wanted):

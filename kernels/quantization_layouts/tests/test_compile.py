@@ -15,6 +15,8 @@ NAMED = (
     *("tile k3 90", "wide k4 90", "stream int4 90", "scalar int4 90", "dequantize k4 90"),
     *("unpacking int4", "unpacking k5"),
     *("direct k3 90", "greedy k3", "greedy k5"),
+    *("ring 4x64 16 bf16 g128 90", "ring 2x256 64 bf16 g128 90", "ring 2x128 64 fp16 g32 zero 90"),
+    *("step tile", "step ring", "step ring of two"),
 )
 
 
@@ -53,6 +55,14 @@ def test_a_direct_kernel_exchanges_nothing_before_its_end(compiled):
             assert facts["barriers"] <= 4 and facts["shared"] <= 2048 and facts["registers"] <= 128, name
 
 
+def test_a_ring_unpacks_into_the_operand_without_a_copy(compiled):
+    """Each product waits for no other, words come by the copy engine, and no tile changes its layout."""
+    for name, facts in compiled.items():
+        if name.startswith("ring"):
+            assert not facts["serialised"] and facts["wgmma"] and facts["tma"] >= 4, name
+            assert facts["stored"] <= 2, f"{name}: beyond what tells warps their parts"
+
+
 def test_weights_go_from_16_byte_loads_into_the_operand(compiled):
     """No shuffle between lanes, and whole vectors."""
     for name, facts in compiled.items():
@@ -75,6 +85,8 @@ def test_each_generation_multiplies_on_its_tensor_cores(compiled):
             assert facts[UNIT[target]] > 0, name
         if name.startswith(("stream", "direct")):
             assert facts["mma"] > 0, name
+        if name.startswith("ring"):
+            assert facts["wgmma"] > 0 and not facts["mma"], name
         if name.startswith("scalar") or name.startswith("dequantize"):
             assert not any(facts[one] for one in UNIT.values()), name
 
@@ -84,6 +96,12 @@ def test_unpacking_costs_what_the_cost_model_says(reported):
     for form, counted in reported["unpacking"].items():
         said = cost.unpack_per_weight("int4" if form == "int4" else "book", int(form[-1]))
         assert said <= counted * 1.05 and counted <= said + 0.35, form
+
+
+def test_a_step_of_the_ring_issues_a_third_of_what_a_step_of_the_tile_does(reported):
+    """All instructions of the loop for each weight: lesson 02 says these counts."""
+    counted = {name: round(count, 1) for name, count in reported["steps"].items()}
+    assert counted == {"step tile": 6.8, "step ring": 2.3, "step ring of two": 2.5}
 
 
 def test_tensor_cores_take_sixteen_bits_as_they_are(compiled):

@@ -15,6 +15,7 @@ from kernels.timing import ratio
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 NAMES = tuple(CANDIDATES)
+RING = "MMA ring"
 FAST, TILED = (next(name for name in NAMES if name.startswith(start)) for start in ("MMA 16", "MMA tile"))
 
 
@@ -53,6 +54,9 @@ def test_the_shape_most_alike_answers_and_never_another_form():
     assert lookup(TABLE, bench.stand_in(cases.book(1, 64, 128, 4, experts=4)), 1).experts == 8
     assert lookup(TABLE, bench.stand_in(cases.Case(1, 64, 128)), 1).form == "int4"
     assert lookup(TABLE, bench.stand_in(cases.book(1, 64, 128, 5)), 1) is None
+    zero = bench.stand_in(cases.Case(1, 64, 128, zero_points=True))
+    assert lookup(TABLE, zero, 1).form == "int4", "until they are measured"
+    assert lookup((*TABLE, choice(1, FAST, form="zero")), zero, 1).form == "zero"
 
 
 @pytest.mark.parametrize(
@@ -72,10 +76,31 @@ def test_without_a_table_there_is_a_rule(rows, dense, run):
     assert choose(one, rows) == run
 
 
+@pytest.mark.parametrize(
+    ("shape", "rows", "run"),
+    [
+        ((28672, 8192), 2, "stream"),
+        ((28672, 8192), 3, "ring"),
+        ((4096, 4096), 16, "stream"),
+        ((4096, 4096), 17, "ring"),
+        ((4096, 4096), 128, "ring"),
+        ((28672, 8192), 129, LIBRARY),
+    ],
+)
+def test_on_a_hopper_gpu_the_rule_knows_the_ring(shape, rows, run, monkeypatch):
+    monkeypatch.setattr(dispatch, "takes", lambda w: w.kind == "int4")
+    one = candidates.Layer(bench.stand_in(cases.Case(1, *shape)))
+    assert choose(one, rows) == run
+    one.packed = bench.stand_in(cases.book(1, *shape, 4))
+    assert choose(one, rows) != "ring", "it reads no codebook"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_candidate_is_right(name):
-    case = cases.book(2, 48, 256, 4)
+    case = cases.book(2, 48, 256, 4) if not name.startswith(RING) else cases.Case(2, 48, 256)
     x, one = drawn(case)
+    if not CANDIDATES[name].takes(one.packed):
+        pytest.skip("it wants a Hopper GPU")
     assert bench.check(x, CANDIDATES[name].call(x["x"], one, None)) < 1e-3
 
 
@@ -97,7 +122,8 @@ def test_ragged_rows_never_go_to_the_library():
     x, one = drawn(case)
     offsets = torch.tensor([0, 2, 4, 6], dtype=torch.int32, device=DEVICE)
     table = (choice(512, SIXTEEN, LIBRARY, experts=3, form="int4"),)
-    for choices in (table, (choice(8, TILED, experts=3, form="int4"),), ()):
+    ring = next(name for name in NAMES if name.startswith(RING))
+    for choices in (table, *((choice(8, one, experts=3, form="int4"),) for one in (TILED, ring)), ()):
         assert bench.check(x, linear(x["x"], one, offsets=offsets, choices=choices)) < 1e-3
 
 
@@ -105,6 +131,8 @@ def test_sixteen_bits_is_a_candidate_at_every_m_and_so_is_a_packed_kernel():
     for m in (*calibrate.ROWS[4], 3, 100, 5000):
         names = [one.name for one in worth(m)]
         assert SIXTEEN in names and len(names) > 1, m
+    for w in (bench.stand_in(cases.Case(1, 64, 128)), bench.stand_in(cases.book(1, 64, 128, 4))):
+        assert not any(one.name.startswith(RING) for one in worth(16, w)), "no Hopper GPU holds this one"
     assert {one.family for one in CANDIDATES.values()} == {"scalar GEMV", "MMA", LIBRARY, SIXTEEN}
 
 
@@ -171,12 +199,24 @@ def test_a_short_calibration_is_a_part_of_the_whole_one():
     assert {calibrate.key(case)["form"] for case in some} == {"int4", "k3"}
 
 
+def test_measured_again_is_what_is_asked_for_and_nothing_else():
+    todo = list(calibrate.plan(calibrate.parse(["--forms", "int4", "--shapes", "big", "Q"])))
+    rows = [calibrate.key(case) | {"best": FAST} for case in calibrate.plan(calibrate.parse([]))]
+    kept = calibrate.others(rows, todo)
+    assert len(kept) == len(rows) - len(todo) and len(todo) == 2 * len(calibrate.ROWS["int4"])
+    assert not [
+        row
+        for row in kept
+        if row["form"] == "int4" and row["n"] in (28672, 4096) and row["k"] in (8192, 2048)
+    ]
+
+
 def test_what_is_timed_was_compiled_once_by_somebody():
     todo = list(calibrate.plan(calibrate.parse([])))
     shares = calibrate.shares(todo)
     assert len(shares) == calibrate.PARTS * len(calibrate.FORMS) and sum(
         len(c) for c, _ in shares
-    ) == 5 * len(todo)
+    ) == calibrate.PARTS * len(todo)
     for m in calibrate.ROWS[4]:
         parts = [one.name for part in range(calibrate.PARTS) for one in calibrate.of_share(m, part)]
         assert sorted(parts) == sorted(one.name for one in worth(m))

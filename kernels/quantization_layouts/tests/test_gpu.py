@@ -8,6 +8,7 @@ from kernels.quantization_layouts import bench, cases
 from kernels.quantization_layouts.candidates import CANDIDATES, layer, worth
 from kernels.quantization_layouts.direct import direct
 from kernels.quantization_layouts.dispatch import linear
+from kernels.quantization_layouts.ring_launch import Ring, ring, takes
 from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
 
@@ -34,7 +35,7 @@ def test_every_candidate_worth_trying_is_right(form, shape, m):
     case = cases.Case(m, n, k, dtype="bf16" if m == 3 else "fp16", **FORMS[form])
     x = bench.draw(case, 0, device())
     one = layer(x["packed"], keep_dense=True)
-    for candidate in worth(m):
+    for candidate in worth(m, x["packed"]):
         error = bench.check(x, candidate.call(x["x"], one, None))
         assert error < bench.TOLERANCE[case.dtype], candidate.name
 
@@ -45,8 +46,32 @@ def test_experts_by_every_candidate(form, m):
     case = cases.Case(m, 512, 2048, experts=8, **FORMS[form])
     x = bench.draw(case, 0, device())
     one = layer(x["packed"], keep_dense=True)
-    for candidate in worth(m):
+    for candidate in worth(m, x["packed"]):
         assert bench.check(x, candidate.call(x["x"], one, None)) < bench.TOLERANCE["fp16"], candidate.name
+
+
+RINGED = (
+    (cases.Case(5, 300, 608, group=32, zero_points=True), Ring(8)),
+    (cases.Case(40, 264, 960, group=64, dtype="bf16"), Ring(16)),
+    (cases.Case(3, 512, 2048, zero_points=True, experts=8), Ring(16, 2, 2)),
+    (cases.Case(20, 40, 96, group=32, dtype="bf16", experts=3), Ring(64, 2)),
+    (cases.Case(100, 1000, 4032, group=64, zero_points=True, experts=2), Ring(128, 2, 2, 4, even=False)),
+    (cases.Case(300, 700, 512), Ring(64, stages=6, late=False)),
+    (cases.Case(16, 2000, 8192, dtype="bf16"), Ring(16, stages=2)),
+    (cases.Case(60, 5000, 8192, dtype="bf16"), Ring(64, 2, 4, 4)),
+)
+
+
+@pytest.mark.parametrize(("case", "config"), RINGED, ids=lambda one: getattr(one, "name", ""))
+def test_a_ring_is_right_wherever_shares_and_rows_end(case, config):
+    """Tiles cut among programs, K that ends inside a step, N inside a tile; no sum may depend on who came last."""
+    x = bench.draw(case, 0, device())
+    if not takes(x["packed"]):
+        pytest.skip("it wants a Hopper GPU")
+    out = torch.full((case.experts * case.m, case.n), float("nan"), device=device(), dtype=x["x"].dtype)
+    ring(x["x"], x["packed"], out, config)
+    assert bench.check(x, out) < bench.TOLERANCE[case.dtype]
+    assert all(torch.equal(out, ring(x["x"], x["packed"], None, config)) for _ in range(5))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -69,9 +94,11 @@ def test_ragged_experts_give_what_each_alone_gives(form):
 
 @pytest.mark.parametrize("name", [name for name in CANDIDATES if name.startswith(("MMA", "scalar"))])
 def test_the_same_bits_at_every_run(name):
-    case = cases.book(4, 2048, 4096, 4)
+    case = cases.book(4, 2048, 4096, 4) if "ring" not in name else cases.Case(4, 2048, 4096)
     x = bench.draw(case, 0, device())
     one = layer(x["packed"])
+    if not CANDIDATES[name].takes(one.packed):
+        pytest.skip("it wants a Hopper GPU")
     first = CANDIDATES[name].call(x["x"], one, None)
     assert all(torch.equal(first, CANDIDATES[name].call(x["x"], one, None)) for _ in range(5))
 

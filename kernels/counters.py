@@ -2,12 +2,13 @@
 
 Launches that may overlap need counters of their own. Launches of one stream follow each other, and share; every launch
 that a graph captures gets its own out of a store that was filled with zeros before, because a graph may be replayed beside
-anything. Where no store was made yet, or it is used up, the graph fills them itself, which is one more node in it.
+anything. A launch outside a capture renews a store that is half used up. Where none was made yet, or one capture uses up more
+than there is, the graph fills them itself, which is one more node in it.
 """
 
 import torch
 
-STORED = 2**18  # for as many blocks of tokens in captured launches; 1 MB
+STORED = 2**20  # for as many blocks of tokens, or parts of tiles, in captured launches; 4 MB
 LEAST = 1024
 
 
@@ -18,13 +19,15 @@ class Counters:
         self.device = device
         self.by_stream: dict[int, torch.Tensor] = {}
         self.store, self.used = None, 0
+        self.former = []  # stores that captured graphs still count in
 
     def take(self, blocks: int, stream: int = 0, capturing: bool = False) -> torch.Tensor:
         """At least `blocks` zeros, int32."""
         if capturing:
             return self._own(blocks)
-        if self.store is None:
-            self.store = self._zeros(STORED)
+        if self.store is None or self.used > STORED // 2:
+            self.former += [self.store] if self.used else []
+            self.store, self.used = self._zeros(STORED), 0
         if len(self.by_stream.get(stream, ())) < blocks:
             self.by_stream[stream] = self._zeros(max(blocks, LEAST))
         return self.by_stream[stream]

@@ -1,0 +1,121 @@
+"""What a warpgroup of the ring does with a step: take its rows as they come, unpack them, multiply, let the stage go.
+
+With one piece of 64 rows it waits for its product, and other warpgroups fill the time. Left alone they would all unpack
+at once and then all multiply at once, since they wait for the same copies; so with several pieces each is unpacked while
+the product of the one before runs, and the last one's runs on into the next step.
+An operand in registers must stay there until somebody has waited for the product: the waits name it for that.
+"""
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
+
+from kernels.quantization_layouts.hopper_unpack import (
+    BRICKS,
+    operand,
+    rows_layout,
+    scaled,
+    unpack,
+    words_layout,
+)
+
+
+@gluon.jit
+def zero_sums(COLS: gl.constexpr, PIECES: gl.constexpr):
+    ACC: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLS, 16])
+    sums = ()
+    for _i in gl.static_range(PIECES):
+        sums += (gl.zeros([16 * BRICKS, COLS], gl.float32, ACC),)
+    return sums
+
+
+@gluon.jit
+def _full(rings, count):
+    """The stage of a step, once it has come."""
+    words, scales, zeros, xs, full, empty = rings
+    stage = count % words.shape[0]
+    mbarrier.wait(full.index(stage), count // words.shape[0] & 1)
+    return stage
+
+
+@gluon.jit
+def _weights(rings, stage, filled, PIECE: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr):
+    """64 rows of a step, unpacked, and their scales."""
+    words, scales, zeros, xs, full, empty = rings
+    FIRST: gl.constexpr = PIECE * BRICKS
+    BY_ROW: gl.constexpr = rows_layout(scales.shape[2] // 16)
+    word = words.index(stage).slice(FIRST, BRICKS).load(words_layout())
+    scale = scales.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
+    zero = scale
+    if HAS_ZEROS:
+        zero = zeros.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
+    return unpack(word, scale, zero, filled, xs.dtype, LATE, HAS_ZEROS), scale
+
+
+@gluon.jit
+def one_piece(
+    rings, acc, nothing, count, filled, WHICH: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr
+):
+    """A step of 64 rows: their product is waited for, and with LATE scaled when it is there."""
+    words, scales, zeros, xs, full, empty = rings
+    ACC: gl.constexpr = acc.type.layout
+    stage = _full(rings, count)
+    x = xs.index(stage).permute((1, 0))
+    pairs, scale = _weights(rings, stage, filled, WHICH, LATE, HAS_ZEROS)
+    w = operand(pairs[0], pairs[1], pairs[2], pairs[3], xs.dtype, ACC)
+    if LATE:
+        part = warpgroup_mma(w, x, nothing, use_acc=False, is_async=True)
+        part, w = warpgroup_mma_wait(0, deps=(part, w))
+        acc = scaled(acc, part, scale, ACC)
+    else:
+        acc = warpgroup_mma(w, x, acc, is_async=True)
+        acc, w = warpgroup_mma_wait(0, deps=(acc, w))
+    mbarrier.arrive(empty.index(stage), count=1)
+    return acc
+
+
+@gluon.jit
+def pieces(
+    rings,
+    state,
+    count,
+    filled,
+    FIRST: gl.constexpr,
+    WHICH: gl.constexpr,
+    PIECES: gl.constexpr,
+    HAS_ZEROS: gl.constexpr,
+):
+    """A step of several times 64 rows. The state: their sums, the last still running, and that one's operand."""
+    words, scales, zeros, xs, full, empty = rings
+    before, held = state
+    LAST: gl.constexpr = PIECES - 1
+    ACC: gl.constexpr = before[0].type.layout
+    stage = _full(rings, count)
+    x = xs.index(stage).permute((1, 0))
+    sums = ()
+    pairs, _ = _weights(rings, stage, filled, WHICH * PIECES, False, HAS_ZEROS)
+    w = operand(pairs[0], pairs[1], pairs[2], pairs[3], xs.dtype, ACC)
+    running = warpgroup_mma(w, x, before[0], is_async=True)
+    last = before[LAST]
+    if not FIRST:
+        last, _, _, _, _ = warpgroup_mma_wait(1, deps=(last, held[0], held[1], held[2], held[3]))
+        mbarrier.arrive(empty.index((count - 1) % words.shape[0]), count=1)
+    for i in gl.static_range(1, PIECES):
+        after, _ = _weights(rings, stage, filled, WHICH * PIECES + i, False, HAS_ZEROS)
+        w = operand(after[0], after[1], after[2], after[3], xs.dtype, ACC)
+        started = warpgroup_mma(w, x, last if i == LAST else before[i], is_async=True)
+        running, _, _, _, _ = warpgroup_mma_wait(1, deps=(running, pairs[0], pairs[1], pairs[2], pairs[3]))
+        sums += (running,)
+        pairs, running = after, started
+    return sums + (running,), pairs
+
+
+@gluon.jit
+def settle(rings, state, count, PIECES: gl.constexpr):
+    """The sums, once the last product is there too; its stage is let go."""
+    words, scales, zeros, xs, full, empty = rings
+    sums, held = state
+    LAST: gl.constexpr = PIECES - 1
+    last, _, _, _, _ = warpgroup_mma_wait(0, deps=(sums[LAST], held[0], held[1], held[2], held[3]))
+    mbarrier.arrive(empty.index(count % words.shape[0]), count=1)
+    return sums[:LAST] + (last,)
