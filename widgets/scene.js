@@ -33,8 +33,7 @@ export function mount(host, adapter) {
   const over = make('p', { class: 'tbt-error tbt-over', hidden: true });
   const known = album(spec);
   const request = () => ({ values: { ...state.values }, guess: state.guess, narrow: narrow(state.room) });
-  const opened = () => !dead && root.dataset.locked !== 'true';
-  const unknown = () => (opened() && root.contains(document.activeElement) ? known.unknown(state.values, narrow(state.room)) : null);
+  const unknown = () => (!dead && root.contains(document.activeElement) ? known.unknown(state.values, narrow(state.room)) : null);
   const post = courier(adapter, uid, late => { wait.hidden = !late || Boolean(dead); }, unknown, () => held);
   // What is known already is drawn at once, and Python is told afterwards which state that is.
   const send = () => {
@@ -49,7 +48,7 @@ export function mount(host, adapter) {
   const rested = () => {
     clearTimeout(lull);
     put(root, { 'data-ahead': Boolean(adapter.ahead) && !unknown() });
-    lull = setTimeout(() => { if (opened()) post.think(request()); }, AHEAD_MS);
+    lull = setTimeout(() => post.think(request()), AHEAD_MS);
   };
   const leap = ms => { state.glide = ms; };
   const change = (values, ms = 0) => { leap(ms); Object.assign(state.values, values); presets.show(state.values); send(); };

@@ -82,6 +82,7 @@ def test_what_comes_late_does_not_overwrite_a_newer_picture(page):
     size = focused(page)
     size.press("End")  # nobody thought of that
     page.wait_for_function("window.asked.length === 1")
+    assert "ahead" not in page.evaluate("window.asked[0]"), "who waits for a picture waits for it alone"
     size.evaluate("node => { node.value = 4.5; node.dispatchEvent(new Event('input')); }")
     assert things(page) == "54"
     page.evaluate("window.open_gate()")
@@ -91,6 +92,19 @@ def test_what_comes_late_does_not_overwrite_a_newer_picture(page):
     page.evaluate("window.open_gate()")
     foreseen(page.locator(".tbt"))
     assert things(page) == "54" and size.input_value() == "4.5"
+
+
+def test_a_known_step_is_laid_out_for_its_room(page):
+    """What was thought of beside a wide picture is not shown on a phone."""
+    slider(page).focus()
+    foreseen(page.locator(".tbt"))
+    page.evaluate("() => { document.body.style.width = '366px'; }")
+    expect(page.locator("svg.tbt-scene")).to_have_attribute("viewBox", "0 0 340 320")
+    foreseen(page.locator(".tbt"))
+    page.evaluate(GATE)
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".tbt").get_attribute("data-from") == "ahead" and things(page) == "54"
+    assert page.locator("svg.tbt-scene").get_attribute("viewBox") == "0 0 340 320"
 
 
 def test_a_step_that_cannot_be_has_its_sentence_at_once(page):
