@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from grader.judge import returned, shown
+from grader.judge import numpy_evidence, returned, shown
 from grader.judge.cases import from_error
 from grader.judge.compare import Difference
 from grader.judge.failed import Failed
@@ -58,7 +58,9 @@ def judge_public(evidence: NumpyEvidence, public: list[Call]) -> None:
     if failures:
         right = len(rows) - len(failures)
         call, wrong = failures[0]
-        count = f"{right} of {len(rows)} public cases are right; " if right else ""
+        count = (
+            f"{right} of {len(rows)} public cases are right; " if right and len(rows) == len(public) else ""
+        )
         look = confirmed_mistake(evidence, wrong.facts.get("seen", {})) or in_common(evidence.question, rows)
         raise Failed(
             f"{count}{written(evidence.question, call)}: {wrong.came}",
@@ -73,14 +75,18 @@ def judged(evidence: NumpyEvidence, group: list[Call], hidden: bool) -> list[tup
     outcome = evidence.call(group, hidden)
     if not outcome.error:
         return compared(question, group, outcome)
-    if outcome.ended or len(group) == 1:  # a loop that never ends is not waited for again
+    if len(group) == 1:
         return [(group[0], from_error(outcome.error, ""))]
     rows = []
     for call in group:
         alone = evidence.call([call], hidden)
         rows += [(call, from_error(alone.error, ""))] if alone.error else compared(question, [call], alone)
-        if alone.ended:
-            break
+        if alone.ended:  # a loop that never ends is not waited for again
+            return rows
+    if outcome.ended and not any(wrong for _, wrong in rows):
+        ended = from_error(outcome.error, "")
+        ended.came = f"{len(group)} calls, one after the other: {ended.came}"
+        return [(group[0], ended)]
     return rows
 
 
@@ -88,7 +94,8 @@ def compared(question, group: list[Call], outcome) -> list[tuple[Call, Failed | 
     results = outcome.header["results"]
     if outcome.header.get("inputs_changed"):
         look = "work on a copy, or build the result in a new array"
-        return [(group[0], Failed(f"{question.entry} changed the array it was given", look))]
+        changed = numpy_evidence.call_of(group, outcome.header["inputs_changed"])
+        return [(changed, Failed(f"{question.entry} changed the array it was given", look))]
     seen, rows = {}, []
     for number, (call, encoded) in enumerate(zip(group, results, strict=True)):
         want = question.reference(*copy.deepcopy(call.args))
