@@ -10,6 +10,7 @@ from grader.topics.moe_routing.cases import filled, rooms, rows
 from kernels.moe_routing import reference
 
 BLOCKS = (16, 32, 64, 128)  # tokens that one program orders
+BLOCK, CLEARED = 64, 256  # tokens of a program, and entries of a table that it clears at a time
 
 
 def with_room(values: np.ndarray, length: int) -> np.ndarray:
@@ -83,6 +84,22 @@ def own_block(size: int) -> Callable:
     return wrong
 
 
+def cleared(start: Callable, step: Callable) -> Callable:
+    """Owners of which each program clears some, from start(program) on in steps of step(programs): others hold anything."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        right = would()(inputs, case)
+        owner, programs = right["owner"].copy(), max(1, -(-case.sizes["T"] // BLOCK))
+        reached = np.zeros(len(owner), bool)
+        for program in range(programs):
+            for at in range(start(program), len(owner), step(programs)):
+                reached[at : at + CLEARED] = True
+        owner[~reached & (owner == reference.EMPTY)] = np.nan
+        return right | {"owner": owner}
+
+    return wrong
+
+
 ORDER = (
     family(
         "not padded",
@@ -129,6 +146,12 @@ ORDER = (
 SHORTCUTS = {
     "slot by slot": computing(would(order=slot_by_slot)),
     **{f"each block of {n} for itself": computing(own_block(n)) for n in BLOCKS},
+    "owners cleared with a gap between programs": computing(
+        cleared(lambda program: program * (CLEARED + 1), lambda programs: programs * CLEARED)
+    ),
+    "owners cleared with a gap between turns": computing(
+        cleared(lambda program: program * CLEARED, lambda programs: programs + CLEARED)
+    ),
     **{
         f"{name} up to {most}": within_limit(name, most)
         for name, most in (
