@@ -17,7 +17,13 @@ EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding
 def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: []) -> None:
     """Raises what is wrong with a case that ran whole. `others` are runs that a diagnosis has to explain as well;
     `poisoned` tells which masked loads reach which outputs."""
-    judge_effects(run)
+    try:
+        judge_effects(run)
+    except Failed as failed:
+        known = recognise(question, run, others) if failed.told == RACE else ""
+        if known:  # why they meet, where the rest of what came tells
+            failed.look, failed.facts["known"] = known, True
+        raise
     got = {name: run.output(name) for name in run.want}
     sentence, worst = differs(question, run.inputs, run.case, got, run.want)
     if sentence:
@@ -81,6 +87,7 @@ PLACES = {  # where no line is to blame
     "pack": "what the function returns, and the shapes that launch(p) names for it",
 }
 OUTSIDE, UNWRITTEN = "an access outside a tensor", "elements that were never written"
+RACE = "two programs that race"
 ERROR_IN_WORDS = {
     "OutOfBounds": OUTSIDE,
     "Ended": "its process was stopped or ended itself",
@@ -164,7 +171,7 @@ def _gap_written(run: Run):
 
 TROUBLES = {
     "a written input": _input_written,
-    "two programs that race": _race,
+    RACE: _race,
     UNWRITTEN: _unwritten,
     "a write between the rows of a tensor": _gap_written,
 }
@@ -208,7 +215,8 @@ def _picks(name: str, came: np.ndarray, want: np.ndarray) -> Pattern | None:
 
 
 def recognise(question, run: Run, others: list[Run]) -> str:
-    """The sentence of a mistake that gives the whole output of this case, and of every other that ran."""
+    """The sentence of a mistake that gives the whole output of this case, and of every other that ran. Where programs race
+    for a tensor, that is anything: the other outputs tell."""
     whole = [one for one in others if one is not run and not one.outcome.error and one.want]
     for mistake in question.mistakes:
         for output in mistake.outputs:  # with one choice of tiles in all of them
@@ -222,10 +230,15 @@ def _explains(output, run: Run) -> bool:
     with np.errstate(all="ignore"):
         would = output(run.inputs, run.case)
         to_mistake, to_right = (
-            sum(_distance(run.output(name), values[name]) for name in would if name in run.want)
+            sum(_distance(run.output(name), values[name]) for name in settled(run) & would.keys())
             for values in (would, run.want)
         )
     return to_mistake < EXPLAINED * to_right
+
+
+def settled(run: Run) -> set[str]:
+    """Outputs for which no programs race."""
+    return run.want.keys() - {race["tensor"] for race in run.outcome.header.get("races") or []}
 
 
 def _distance(came: np.ndarray, values: np.ndarray) -> float:
@@ -255,6 +268,7 @@ def _gives(question, output, run: Run) -> bool:
         return all(
             difference(name, run.output(name).astype(np.float64), target, slack[name]) is None
             for name, target in want.items()
+            if name in settled(run)
         )
     except (ValueError, KeyError, FloatingPointError, IndexError, TypeError, ZeroDivisionError):
         return False

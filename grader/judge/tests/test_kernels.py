@@ -128,6 +128,23 @@ def test_a_false_promise_to_the_compiler_is_noticed(name):
     assert got.verdict == FAIL and "values" in lost(got), str(got)
 
 
+def test_a_race_is_told_by_the_mistake_that_the_other_outputs_show():
+    order = "moe_routing.order"
+    question = questions.find(order)
+    source = changed(("(first + before)[None, :]", "first[None, :]"), source=right(order))
+    (lost, *_) = judge(source, replace(question, parts=question.parts[:1])).parts
+    assert "two programs use element" in lost.came and "two picks get the same one" in lost.look, lost
+
+
+def test_a_race_for_all_that_is_written_is_told_by_no_mistake():
+    """Nothing else came that a mistake could explain."""
+    both = ("tl.program_id(0).to(tl.int64)", "tl.program_id(0).to(tl.int64) // 2 * 2")
+    apart = ("(d * rstd * w + b).to(", "(d * rstd * w + b + tl.program_id(0)).to(")
+    got = judge(changed(both, apart, source=ROWS), NORM)
+    look = got.parts[0].look
+    assert "two programs use" in str(got) and look.startswith("how a program's indices come"), str(got)
+
+
 ADDS = """
 @triton.jit
 def total(x_ptr, part_ptr, M, N, stride_xm):

@@ -50,8 +50,12 @@ WRONG = {
             (END, "stride_offsetse, tl.sum(whole, 0) // TILE"),
             mistake="offsets in tiles",
         ),
-        "each block for itself": changed(("(first + before)[None, :]", "first[None, :]")),
-        "earlier blocks and its own": changed(("tl.where(b < block,", "tl.where(b <= block,")),
+        "each block for itself": changed(
+            ("(first + before)[None, :]", "first[None, :]"), mistake="each block for itself"
+        ),
+        "earlier blocks and its own": changed(
+            ("tl.where(b < block,", "tl.where(b <= block,"), mistake="earlier blocks and its own"
+        ),
         "the first choice alone is counted": changed(
             (
                 "for slot in tl.static_range(PICKS):\n        chosen = tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)\n        counts",
