@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from grader.box.warm import Outcome
 from grader.judge.cases import UNWRITTEN, describe, differs, judge_case, judge_effects, refuse_error
 from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
@@ -75,13 +76,19 @@ def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
     return bool((wrote.mean() + SURE * spread) * grid < all_of_it)
 
 
-def judge_places(evidence: KernelEvidence, run: Run) -> None:
-    """All programs of the grid: nothing of what they store is computed, but where, so that none can be left out."""
+def stores(evidence: KernelEvidence, run: Run) -> Outcome:
+    """All programs of a case: nothing of what they store is computed, but where."""
     how = {"operation": "stores", "seconds": WHOLE_S, "waves_of": wave(evidence)}
-    outcome = evidence.places = evidence.count(evidence.interpret(COMPILED, run.placed, **how))
+    outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
     refuse_error(replace(run, outcome=outcome))
     if outcome.header["undecided"]:
         raise Unclear(f"{describe(run)}: {outcome.header['undecided']}")
+    return outcome
+
+
+def judge_places(evidence: KernelEvidence, run: Run) -> None:
+    """All programs of the grid, so that none can be left out."""
+    outcome = evidence.places = stores(evidence, run)
     for name, missing in outcome.header["unwritten"].items():
         place = ", ".join(map(str, missing["first"]))
         raise Failed(

@@ -235,6 +235,8 @@ AFTER = (
         'GROUP_M}}]}\n    plan["steps"] += [{"kernel": after, "grid": (1,)}] * (p.K > 100)\n    return plan',
     ),
 )
+AT_BOTH_ENDS = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.M < 1100 or p.M == 2048 else 1')
+LARGE_ALONE = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.M > 500 else 1')
 NEARBY = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.K < 100 else 1')
 
 
@@ -245,11 +247,22 @@ NEARBY = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.K < 100 else 1')
         ([NEARBY, *COUNTED], "at least 8.913 MB, more than the model allows"),
         ([*COUNTED], ""),
         ([*AFTER], "2 launches, allowed 1"),
+        ([AT_BOTH_ENDS], "at a size between the metered and the compiled one (M = "),
+        ([AT_BOTH_ENDS, *COUNTED], "at a size between the metered and the compiled one (M = "),
+        ([LARGE_ALONE], ""),
     ],
-    ids=["alone", "among programs that count", "grouped, and counting", "in two launches"],
+    ids=[
+        "alone",
+        "among programs that count",
+        "grouped, and counting",
+        "in two launches",
+        "grouped at both ends alone",
+        "at both ends alone, among programs that count",
+        "grouped where it pays",
+    ],
 )
-def test_programs_that_are_grouped_near_the_metered_size_alone_are_seen(edits, words):
-    """What the waves of the compiled case read follows from where its programs store."""
+def test_programs_that_are_grouped_at_some_sizes_alone_are_seen(edits, words):
+    """What the waves of a case read follows from where its programs store."""
     question = questions.find(GEMM)
     parts = tuple(part for part in question.parts if part.name in ("values", "grouping"))
     compiled = Case({"M": 2048, "N": 2048, "K": 128}, "bf16", sm_count=132)
