@@ -76,7 +76,7 @@ BROKEN = {
     "writes its input": (
         "tl.store(c_ptr",
         "tl.store(a_ptr + offs_m * 0, 0.0, mask=offs_m < M)\n    tl.store(c_ptr",
-        "a",
+        "store to a, which is an input: program 0",
     ),
 }
 
