@@ -27,7 +27,7 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
     got = {name: run.output(name) for name in run.want}
     sentence, worst = differs(question, run.inputs, run.case, got, run.want)
     if sentence:
-        known = recognise(question, run, others)
+        known = read_too_early(run, worst) or recognise(question, run, others)
         seen = (masked_lanes(run, worst, poisoned), pattern_of(run, got, worst))
         look = known or "; ".join(filter(None, seen)) or HOW
         raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known))
@@ -147,6 +147,20 @@ def _unwritten(run: Run):
 
 
 TROUBLES = {RACE: _race, UNWRITTEN: _unwritten}
+
+
+def read_too_early(run: Run, worst: Difference | None) -> str:
+    """Where an output was read, or added to, before anything had been written there: the lines."""
+    rows = run.outcome.header.get("read_unwritten") or []
+    early = [row for row in rows if worst is None or row["tensor"] == worst.name]
+    if not early:
+        return ""
+    name = early[0]["tensor"]
+    lines = sorted({row["line"] for row in early if row["tensor"] == name})
+    return (
+        f"line {', '.join(map(str, lines))} reads {name} or adds to it where nothing has been written: until then an "
+        "output holds anything, so keep the sum in a block of the kernel, or clear it in a launch before"
+    )
 
 
 def masked_lanes(run: Run, worst: Difference | None, poisoned) -> str:

@@ -99,6 +99,23 @@ def test_inline_assembly_is_refused_with_its_line():
     assert "inline_asm" in RIGHT.replace("tl.store(c_ptr", ASSEMBLY, 1).splitlines()[got.line - 1]
 
 
+ZEROS = "acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)"
+OF_C = (
+    "c_ptr + offs_m[:, None] * stride_cm + offs_n[None, :] * stride_cn, "
+    "mask=(offs_m < M)[:, None] & (offs_n < N)[None, :], other=0.0"
+)
+
+
+@pytest.mark.parametrize(
+    "begins, told", [(f"acc = tl.load({OF_C}).to(tl.float32)", True), (f"{ZEROS} + 1", False)]
+)
+def test_an_output_that_is_read_before_anything_is_written_is_said(begins, told):
+    source = changed((ZEROS, begins))
+    line = next(number for number, text in enumerate(source.splitlines(), 1) if begins in text)
+    look = judge(source, few("values")).parts[0].look
+    assert (f"line {line} reads c or adds to it where nothing has been written" in look) == told, look
+
+
 OFFSETS = "offs = tl.arange(0, BLOCK)"
 HONEST = {
     "promises that are true, and a barrier": (

@@ -188,6 +188,22 @@ def test_what_is_read_or_left_before_it_is_written():
 
 
 @triton.jit
+def added(x, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    if n > 0:
+        tl.atomic_xchg(o + i, 0.0)
+    tl.atomic_add(o + i, tl.load(x + i))
+
+
+@pytest.mark.parametrize("cleared", [0, 7])
+def test_what_is_added_to_nothing_is_read_before_it_is_written(cleared):
+    tensors = {"x": np.ones(4, np.float32), "o": np.zeros(4, np.float32)}
+    ran = on_machine(added, (1,), tensors, {"B": 4}, scalars={"n": cleared})
+    lines = {row["line"] for row in ran.report.read_unwritten}
+    assert lines == (set() if cleared else {line_of(added, "atomic_add")})
+
+
+@triton.jit
 def masked(x, o, n, B: tl.constexpr):
     i = tl.arange(0, B)
     v = tl.load(x + i, mask=i < n)
