@@ -14,7 +14,7 @@ from grader.judge.numpy_evidence import NumpyEvidence
 from grader.judge.pattern import of_calls
 from grader.judge.record import PartResult
 from grader.judge.shown import HiddenFailure
-from grader.questions import Call, Part
+from grader.questions import NO_OUTPUT, Call, Part
 
 TWINS = 2
 MOST_SHOWN = 8  # entries of a list; of a longer one the ends
@@ -155,7 +155,7 @@ def _gives(question, mistake, call: Call, encoded, arrays: dict) -> bool:
         with np.errstate(all="ignore"):
             would = mistake.wrong(*copy.deepcopy(call.args))
         return not returned.compare(question, "x", encoded, would, arrays)
-    except (ValueError, TypeError, IndexError, ZeroDivisionError, KeyError, OverflowError):
+    except NO_OUTPUT:
         return False
 
 

@@ -8,6 +8,7 @@ from grader.judge.compare import Difference, difference
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
 from grader.judge.pattern import Pattern
+from grader.questions import NO_OUTPUT
 
 UNTOLD = "values that differ"
 HOW = "how that element is computed: which program writes it, and what it reads"
@@ -256,5 +257,5 @@ def _gives(question, output, run: Run) -> bool:
             for name, target in want.items()
             if name in settled(run)
         )
-    except (ValueError, KeyError, FloatingPointError, IndexError, TypeError, ZeroDivisionError):
+    except NO_OUTPUT:
         return False

@@ -11,7 +11,7 @@ from grader.judge.failed import Failed
 from grader.judge.ranks_evidence import Meeting, RanksEvidence
 from grader.judge.record import PartResult
 from grader.judge.shown import HiddenFailure
-from grader.questions import Part
+from grader.questions import NO_OUTPUT, Part
 
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
 BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
@@ -80,7 +80,7 @@ def _gives(question, mistake, meeting: Meeting) -> bool:
             returned.compare(question, "x", turn.result, one, turn.arrays)
             for turn, one in zip(meeting.results, would, strict=True)
         )
-    except (ValueError, IndexError, TypeError):
+    except NO_OUTPUT:
         return False
 
 
