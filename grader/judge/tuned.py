@@ -8,10 +8,10 @@ from grader.judge import sampled, traffic
 from grader.judge.cases import from_error, in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, KernelEvidence, Run
+from grader.judge.sampled import AT_COMPILED
 from grader.questions import Budget, Part
 
 SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
-AT_COMPILED = "at the size that is compiled"
 SHARED_OUT = ("dedup", "dot", "wide dot", "operations")  # counts of which every program has its share
 
 
