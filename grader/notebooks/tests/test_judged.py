@@ -1,7 +1,5 @@
 """What a lab says about its judging is what the question says, and is written nowhere else."""
 
-import re
-
 import pytest
 
 from grader import questions
