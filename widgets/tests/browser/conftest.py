@@ -1,4 +1,4 @@
-"""One JupyterLab for all files that a worker runs, and a browser for each file: starting either takes seconds."""
+"""One JupyterLab for all files, which one worker runs, and a browser for each: starting either takes seconds."""
 
 from pathlib import Path
 from typing import NamedTuple
