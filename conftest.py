@@ -24,10 +24,12 @@ LONG = (
     "grader/tools/gates",
     "grader/judge",
     "grader/topics/tests",
+    "grader/release",
+    "expert_load_balance/tests/test_ranks.py",
 )
 
 # Folders whose files one worker takes, since what they share takes seconds to make.
-TOGETHER = ("widgets/site/tests/", "grader/classroom/tests/afterwards/")
+TOGETHER = ("widgets/tests/browser/", "widgets/site/tests/", "grader/classroom/tests/afterwards/")
 
 gc.disable()  # until everything is collected: nothing of it is garbage, and looking takes a worker seven seconds
 sys.modules.setdefault("rfc3987_syntax", None)  # as for the grader's own commands: 1.4 s a worker

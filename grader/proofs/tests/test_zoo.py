@@ -19,6 +19,7 @@ if not (right.ROOT / "solutions").exists():
 
 QUESTIONS = {question.id: question for question in right.kernel_questions()}
 WRONG = [(question.id, name) for question in QUESTIONS.values() for name in zoo.sampled_wrong(question)]
+SOONEST = {zoo.soonest_of_topic(question) for question in QUESTIONS.values()}
 NORM = QUESTIONS["roofline.layernorm_gelu"]
 CHEAP = replace(NORM, parts=NORM.parts[:2])  # without what needs the compiler
 BIAS = [("d * rstd * w + b", "d * rstd * w")]
@@ -41,7 +42,10 @@ def test_a_wrong_answer_loses_what_it_should(question, name):
     assert zoo.wrong(QUESTIONS[question], name) == ""
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    "question",
+    [name if name in SOONEST else pytest.param(name, marks=pytest.mark.slow) for name in QUESTIONS],
+)
 def test_mutants_die(question):
     chosen = zoo.sampled_mutants(QUESTIONS[question])
     assert chosen and [n for n in chosen if zoo.lives(QUESTIONS[question], zoo.changed(question)[n])] == []

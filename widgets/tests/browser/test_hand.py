@@ -16,10 +16,8 @@ NAME = f"{SINK.slug}.{SINK.name}"
 
 
 @pytest.fixture
-def page(browser):
-    page = open_page(browser, [(SINK, {})])
-    yield page
-    page.context.close()
+def page(sink):
+    return sink
 
 
 def settled(page, revision: int) -> None:
