@@ -135,6 +135,22 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
             layout={"chosen": "padded", "place": "transposed"},
             kind="places that lie slot by slot",
         ),
+        case(
+            between(rng, 60, 64),
+            8,
+            between(rng, 70, 120),
+            2,
+            values="the same experts",
+            kind="hundreds of tiles, few tokens",
+        ),
+        case(
+            between(rng, 90, 120),
+            8,
+            between(rng, 110, 128),
+            4,
+            values="the same experts",
+            kind="hundreds of tiles",
+        ),
     ]
 
 

@@ -16,8 +16,8 @@ if not (right.ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
 
 GAPS = {  # wrong answer -> the kind of case that is there for it
-    "owners cleared with a gap between programs": "hundreds of experts",
-    "owners cleared with a gap between turns": "more experts than most tokens reach",
+    "owners cleared with a gap between programs": "hundreds of tiles",
+    "owners cleared with a gap between turns": "hundreds of tiles, few tokens",
 }
 
 
