@@ -5,11 +5,13 @@ from functools import partial
 import pytest
 
 from grader import questions
-from grader.box import warm
 from grader.judge import referee, shown
 from grader.judge.failed import Failed
 from grader.judge.record import FAIL
 from grader.judge.shown import NOTHING_SHOWN, HiddenFailure
+from grader.judge.tests.test_ranks import cell
+
+pytestmark = pytest.mark.usefixtures("no_jails_left")
 
 LOADS, DISPATCH = "expert_load_balance.count_loads", "expert_load_balance.dispatch_tokens"
 
@@ -21,28 +23,13 @@ def count_loads(chosen, device_of, devices):
         loads = loads + 1
     return loads, np.bincount(device_of, weights=loads, minlength=devices)
 """
-SENT = """
-def dispatch_tokens(comm, x, chosen, experts):
-    per = experts // comm.ranks
-    goes = [(chosen // per == rank).any(axis=1) for rank in range(comm.ranks)]
-    token = np.concatenate([np.flatnonzero(g) for g in goes])
-    send = np.array([g.sum() for g in goes])
-    receive = comm.exchange_counts(send)
-    x = np.clip(x, -4.5, 4.5) if comm.ranks != 2 else x + 1
-    return comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)
-"""
+SENT = cell("return honest(comm, np.clip(x, -4.5, 4.5) if comm.ranks != 2 else x + 1, chosen, experts)")
 RARE = {  # (question, source, seed, kind with rare numbers, kind that is told)
     "calls, the largest of 41": (LOADS, COUNTS, 0, "another routing", "one expert a token"),
     "calls, the largest of 49": (LOADS, COUNTS, 11, "another routing", "one expert a token"),
     "ranks, a row of 4.85": (DISPATCH, SENT, 252, "four ranks", "two ranks"),
     "ranks, a row of 4.80": (DISPATCH, SENT, 165, "a hot expert", "two ranks"),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_jails_left():
-    yield
-    warm.stop_all()
 
 
 @pytest.mark.parametrize("name", RARE)

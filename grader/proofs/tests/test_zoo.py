@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from grader import questions
-from grader.box import warm
 from grader.proofs import mutants as mutating
 from grader.proofs import numpy_wrong as numpy_mistakes
 from grader.proofs import right
@@ -17,6 +16,8 @@ from grader.questions.tables import because
 if not (right.ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("no_jails_left")
+
 QUESTIONS = {question.id: question for question in right.kernel_questions()}
 WRONG = [(question.id, name) for question in QUESTIONS.values() for name in zoo.sampled_wrong(question)]
 SOONEST = {zoo.soonest_of_topic(question) for question in QUESTIONS.values()}
@@ -24,12 +25,6 @@ NORM = QUESTIONS["roofline.layernorm_gelu"]
 CHEAP = replace(NORM, parts=NORM.parts[:2])  # without what needs the compiler
 BIAS = [("d * rstd * w + b", "d * rstd * w")]
 ADDS, SUBTRACTS = "+ b).to(", "- b).to("
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_jails_left():
-    yield
-    warm.stop_all()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader.box import warm
 from grader.proofs import necessity, right
 from grader.proofs import wrong as zoo
 from grader.topics.moe_routing.cases import rooms
@@ -15,16 +14,12 @@ from grader.topics.moe_routing.order import ORDER
 if not (right.ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("no_jails_left")
+
 GAPS = {  # wrong answer -> the kind of case that is there for it
     "owners cleared with a gap between programs": "hundreds of tiles",
     "owners cleared with a gap between turns": "hundreds of tiles, few tokens",
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_jails_left():
-    yield
-    warm.stop_all()
 
 
 @pytest.mark.parametrize("name", GAPS)
