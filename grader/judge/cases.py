@@ -142,11 +142,12 @@ def _unwritten(run: Run):
             place = ", ".join(map(str, missing[0]))
             return (
                 f"{len(missing):,} of {stores.size:,} elements of {placed.spec.name} were never written, the first is {placed.spec.name}[{place}]",
-                "the grid (does it cover the last, ragged tile?), the places that a program makes of its id, and the mask of the store",
+                f"{placed.spec.unclaimed}; if that is done, " * bool(placed.spec.unclaimed) + NOT_REACHED,
             )
     return None
 
 
+NOT_REACHED = "the grid (does it cover the last, ragged tile?), the places that a program makes of its id, and the mask of the store"
 TROUBLES = {RACE: _race, UNWRITTEN: _unwritten}
 
 

@@ -56,7 +56,7 @@ GEMM = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never; x at most once for every {budgets.NARROW} columns, padding never; h is written once; no scratch, {{launches}}",
+            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never; x at most once for every {budgets.NARROW} columns, by the rows that have a pick, and what is loaded for padding counts too; h is written once; no scratch, {{launches}}",
         ),
         Part(
             "compiled",
