@@ -85,8 +85,8 @@ WHERE_TO_LOOK = {
     "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
 PLACES = {  # where no line is to blame
-    "launch": "launch(p), and what it names",
-    "pack": "what the function returns, and the shapes that launch(p) names for it",
+    "launch": "your launch function, and what it names",
+    "pack": "what the function returns, and the shapes that your launch function names for it",
 }
 OUTSIDE, UNWRITTEN = "an access outside a tensor", "elements that were never written"
 RACE = "two programs that race"
