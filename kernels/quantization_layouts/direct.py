@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 
 from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.overlap import can_overlap, let_next_begin, overlapped, wait_for_last
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.unpack import book_of, codes_from, numbers, rows_of, words_of
 
@@ -25,6 +26,7 @@ class Direct:
     cols: int = 8  # rows of X at a time
     ahead: bool = True  # the next step's words are loaded before this one's are used
     once: bool = True  # words are marked as first to leave the caches: nobody else wants them
+    early: bool = False  # see overlap.py
 
 
 @triton.jit
@@ -112,7 +114,13 @@ def direct_kernel(
     COLS: tl.constexpr,
     AHEAD: tl.constexpr,
     POLICY: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    LATE: tl.constexpr = EARLY and not RAGGED
+    if EARLY:
+        let_next_begin()
+        if RAGGED:
+            wait_for_last()
     expert = tl.program_id(2).to(tl.int64)
     first, last = rows_of(expert, offsets_ptr, M, RAGGED)
     first += tl.program_id(1) * COLS
@@ -142,6 +150,8 @@ def direct_kernel(
         else:
             low, high = _words(low_ptr, high_ptr, brick, k, K, B, W, RUN, BITS, POLICY)
         scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN).to(tl.float32)
+        if LATE:
+            wait_for_last()
         x = _pairs_of_x(x_ptr, k, K, rows, stride_xm, W, RUN, TILES, EVEN)
         code, top = codes_from(low, high, BITS)
         w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
@@ -175,6 +185,7 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
     config = config or Direct()
     run, warps = w.cut(config.run, config.warps)
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, config.cols), w.experts)
+    early = config.early and can_overlap(x.device)
     direct_kernel[grid](
         *w.operands,
         x,
@@ -195,7 +206,9 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
         COLS=config.cols,
         AHEAD=config.ahead,
         POLICY="evict_first" if config.once else "",
+        EARLY=early,
         num_warps=warps,
         num_stages=1,
+        **overlapped(early),
     )
     return out

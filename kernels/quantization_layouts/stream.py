@@ -15,6 +15,7 @@ import triton.language as tl
 
 from kernels.machines import machine
 from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.overlap import can_overlap, let_next_begin, overlapped, wait_for_last
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.unpack import book_of, codes_of, numbers, rows_of
 
@@ -27,6 +28,7 @@ class Stream:
     cols: int = 8  # rows of X at a time
     tensor: bool = True
     stages: int = 1
+    early: bool = False  # see overlap.py
 
 
 @triton.jit(do_not_specialize=["M"])  # one compiled kernel for every M
@@ -60,7 +62,14 @@ def stream_kernel(
     COLS: tl.constexpr,
     TENSOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    # a pipelined loop fetches X before it begins, so what must be waited for is waited for there
+    LATE: tl.constexpr = EARLY and not RAGGED and STAGES == 1
+    if EARLY:
+        let_next_begin()
+        if not LATE:
+            wait_for_last()
     expert = tl.program_id(2).to(tl.int64)
     first, last = rows_of(expert, offsets_ptr, M, RAGGED)
     first += tl.program_id(1) * COLS
@@ -107,6 +116,8 @@ def stream_kernel(
                 w = w - (zero + (MIDDLE - 8)).to(dtype)[:, :, None]
             else:
                 w = w - tl.full([], MIDDLE, dtype)
+        if LATE:
+            wait_for_last()
         if TENSOR:
             offs_x = offs_m[None, :, None] * stride_xm + (at * GROUP)[:, None, None] + offs_k[None, None, :]
             x = tl.load(x_ptr + offs_x, mask=mask_m[None, :, None] & mask_g[:, None, None], other=0.0)
@@ -143,6 +154,7 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
     cols = config.cols if config.tensor else 1
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), w.experts)
     even = w.k % (config.run * config.warps) == 0
+    early = config.early and can_overlap(x.device)
     stream_kernel[grid](
         *w.operands,
         x,
@@ -163,8 +175,10 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
         COLS=cols,
         TENSOR=config.tensor,
         STAGES=config.stages,
+        EARLY=early,
         num_warps=config.warps,
         num_stages=config.stages,
+        **overlapped(early),
     )
     return out
 

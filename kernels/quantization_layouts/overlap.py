@@ -1,0 +1,33 @@
+"""A launch that begins while the one before it in the stream still runs (programmatic dependent launch, Hopper and later).
+
+A kernel lets the next one begin as soon as all its own programs have begun. The next one fetches what no kernel before it
+writes, which is the weight, and only then waits: until the one before has ended, and all that it wrote can be seen. X may
+come from there, and memory for Y may still be read there, so neither is touched earlier. Launches of a decode loop
+then overlap where one of them would end with idle multiprocessors and the next begin with waiting for memory.
+"""
+
+import torch
+import triton
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+
+@triton.jit
+def let_next_begin():
+    gdc_launch_dependents()
+
+
+@triton.jit
+def wait_for_last():
+    gdc_wait()
+
+
+def can_overlap(device: torch.device) -> bool:
+    """A GPU of Hopper's kind or later; and where kernels are only compiled."""
+    if device.type != "cuda":
+        return not triton.knobs.runtime.interpret
+    return torch.cuda.get_device_capability(device) >= (9, 0)
+
+
+def overlapped(early: bool) -> dict:
+    """What the launch itself must be told."""
+    return {"launch_pdl": True} if early else {}
