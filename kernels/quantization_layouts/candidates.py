@@ -8,6 +8,7 @@ import torch
 
 from kernels.quantization_layouts.dequantize import by_library, dequantize, library
 from kernels.quantization_layouts.direct import Direct, direct
+from kernels.quantization_layouts.overlap import at_rest
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring_launch import Ring, ring, takes
 from kernels.quantization_layouts.stream import Stream, stream
@@ -25,6 +26,9 @@ class Layer:
     packed: Packed
     dense: torch.Tensor | None = None  # (N, K), or (experts, N, K)
     room: torch.Tensor | None = None
+
+    def __post_init__(self):
+        at_rest(self.packed)
 
     def workspace(self) -> torch.Tensor:
         """Made at the first use and kept, so that a captured graph finds it where it was."""

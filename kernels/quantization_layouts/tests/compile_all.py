@@ -11,6 +11,9 @@ import torch
 import triton
 
 from kernels.quantization_layouts import cases
+from kernels.quantization_layouts import direct as direct_module
+from kernels.quantization_layouts import ring_launch as ring_module
+from kernels.quantization_layouts import stream as stream_module
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
 from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.direct import Direct, direct
@@ -51,7 +54,19 @@ def about(call, capability: int) -> dict:
         "exchanged": count(r"shfl\.sync\.idx"),
         "integer": count(r"\n\s+(?:and|or|xor|not|shr|shl|prmt|lop3)\S*\.b32|\n\s+shr\.u32"),
         "conversions": count(r"\n\s+cvt\.f32\.(?:f16|bf16)"),
+        "early": early(ptx),
+        "launched early": kernel.metadata.launch_pdl,
     }
+
+
+def early(ptx: str):
+    """Whether the next launch is let begin before anything is fetched; fetches before and after the wait."""
+    marks = re.findall(r"griddepcontrol\.\w+|ld\.global|cp\.async\.bulk\.tensor", ptx)
+    if "griddepcontrol.wait" not in marks:
+        return None
+    wait = marks.index("griddepcontrol.wait")
+    fetches = [not mark.startswith("grid") for mark in marks]
+    return marks[0] == "griddepcontrol.launch_dependents", sum(fetches[:wait]), sum(fetches[wait:])
 
 
 def unpacking(case) -> float:
@@ -92,6 +107,12 @@ def forms(dtype="fp16"):
     yield from ((f"k{bits}", cases.book(1, N, K, bits, dtype=dtype)) for bits in (2, 3, 4, 5))
 
 
+EARLY = {
+    "scalar": Stream(1, 8, 256, tensor=False, early=True),
+    "stream": Stream(1, 4, 512, early=True),
+    "direct": Direct(early=True),
+    "ring": Ring(16, 2, stages=8, even=False, early=True),
+}
 RINGS = {
     "4x64 16": Ring(16),
     "4x128 16": Ring(16, 4, 2, 4),
@@ -111,6 +132,8 @@ def ring_forms():
 
 def main():
     found = Found()
+    for module in (direct_module, ring_module, stream_module):
+        module.can_overlap = lambda device: True  # it is the GPU that is compiled for which can
 
     def add(name: str, call, target: int) -> None:
         if found.wants(name):
@@ -136,6 +159,11 @@ def main():
     add("wide k4 90", lambda: tile(many, k4, config=WIDE), 90)
     add("dequantize k4 90", lambda: dequantize(k4), 90)
     add("dequantize transposed k4 90", lambda: dequantize(k4, transposed=True), 90)
+    for name in ("int4", "k4"):
+        w = int4 if name == "int4" else k4
+        for unit, config in EARLY.items():
+            call = ring if unit == "ring" else direct if unit == "direct" else stream
+            add(f"early {unit} {name} 90", partial(call, many[:16], w, config=config), 90)
     for target in (80, 100):
         add(f"stream k4 {target}", lambda: stream(x, k4), target)
         add(f"tile int4 {target}", lambda: tile(many, int4, config=MIDDLE), target)
