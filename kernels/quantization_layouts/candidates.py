@@ -51,9 +51,20 @@ class Candidate:
     call: Callable  # (x, layer, out) -> out
     most: int = 2**31  # rows of an expert for which it is worth timing
     least: int = 1
-    config: Stream | Direct | Tile | Ring | None = None
+    config: Stream | Direct | Ring | None = None
     takes: Callable[[Packed], bool] = lambda w: True  # weights that it can run, where they lie
     ragged: bool = True  # experts may differ in rows
+
+    @property
+    def early(self) -> bool:
+        return self.config is not None and self.config.early
+
+
+def _beside(config: Stream | Direct) -> str:
+    """How a launch shares the GPU with the next one."""
+    return (f", {config.registers} registers" if config.registers else "") + (
+        ", early" if config.early else ""
+    )
 
 
 def _streamed(config: Stream) -> Candidate:
@@ -61,6 +72,8 @@ def _streamed(config: Stream) -> Candidate:
     shape = f"{16 * config.bricks} rows, {config.warps} x {config.run}"
     shape += f", {config.cols} cols" if config.tensor else ""
     shape += f", {config.stages} stages" if config.stages > 1 else ""
+    shape += ", whole" if config.whole else ""
+    shape += _beside(config)
     return Candidate(
         f"{unit} {shape}",
         unit,
@@ -74,11 +87,12 @@ def _streamed(config: Stream) -> Candidate:
 def _direct(config: Direct) -> Candidate:
     name = f"MMA direct {16 * config.bricks} rows, {config.warps} x {config.run}, {config.cols} cols"
     return Candidate(
-        name + ("" if config.ahead else ", not ahead"),
+        name + ("" if config.ahead else ", not ahead") + _beside(config),
         "MMA",
         lambda x, layer, out, **more: direct(x, layer.packed, out, config=config, **more),
         2 * config.cols,
         1 if config.cols == 8 else config.cols // 2,
+        config,
     )
 
 
@@ -94,6 +108,8 @@ def _ringed(config: Ring) -> Candidate:
         f"MMA ring {config.consumers} x {64 * config.pieces} rows, {config.cols} cols, {config.stages} stages"
     )
     name += "" if config.even else ", whole parts"
+    name += ", two beside each other" if config.two else ""
+    name += ", early" if config.early else ""
     return Candidate(
         name, "MMA", call, 2 * config.cols, 1 if config.cols == 8 else config.cols // 2, config, takes, False
     )
@@ -119,6 +135,11 @@ RINGS = (
     Ring(64, 2, 2, 6, even=False),
     Ring(128, 2, 2, 4),
     Ring(128, 2, 2, 4, even=False),
+    Ring(8, 2, stages=5, two=True, early=True),
+    Ring(16, 2, stages=8, even=False, early=True),
+    Ring(16, 2, stages=6, two=True, early=True),
+    Ring(16, stages=6, even=False, early=True),
+    Ring(64, 2, stages=8, even=False, early=True),
 )
 CANDIDATES = {
     one.name: one
@@ -135,6 +156,17 @@ CANDIDATES = {
                 Stream(2, 4, 256, cols=16),
                 Stream(1, 8, 256, stages=2),
                 Stream(1, 4, 256, cols=16, stages=3),
+                Stream(1, 8, 256, tensor=False, early=True),
+                Stream(1, 4, 512, tensor=False, early=True),
+                Stream(1, 4, 512, early=True),
+                Stream(1, 4, 512, early=True, registers=168),
+                Stream(1, 4, 256, whole=True, early=True, registers=168),
+                Stream(1, 8, 128, whole=True, early=True, registers=128),
+                Stream(2, 4, 256, stages=4, early=True),
+                Stream(1, 4, 256, cols=16, early=True),
+                Stream(1, 4, 256, cols=16, whole=True, early=True, registers=168),
+                Stream(1, 4, 128, cols=16, whole=True, early=True),
+                Stream(1, 8, 128, cols=16, whole=True, early=True, registers=128),
             ),
         ),
         *map(
@@ -152,6 +184,13 @@ CANDIDATES = {
                 Direct(4, 4, 128, cols=16),
                 Direct(2, 4, 128, cols=32),
                 Direct(1, 8, 512),
+                Direct(1, 2, 256, early=True),
+                Direct(1, 4, 256, ahead=False, early=True),
+                Direct(1, 4, 512, early=True),
+                Direct(1, 4, 512, ahead=False, early=True, registers=128),
+                Direct(1, 8, 256, early=True),
+                Direct(1, 8, 256, ahead=False, early=True, registers=80),
+                Direct(1, 8, 512, early=True),
             ),
         ),
         *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), WIDE)),
@@ -168,9 +207,20 @@ CANDIDATES = {
 }
 
 
-def worth(rows: int, w: Packed | None = None) -> list[Candidate]:
+# What a short run holds against launches that overlap.
+PLAIN = (
+    "scalar GEMV 16 rows, 8 x 256",
+    "MMA 16 rows, 4 x 512, 8 cols",
+    "MMA direct 16 rows, 4 x 256, 8 cols, not ahead",
+    LIBRARY,
+    SIXTEEN,
+)
+
+
+def worth(rows: int, w: Packed | None = None, overlapping: bool = False) -> list[Candidate]:
     """Those that may be the fastest at this many rows of that weight; 16 bits is always among them."""
     able = (one for one in CANDIDATES.values() if w is None or one.takes(w))
+    able = (one for one in able if not overlapping or one.early or one.name in PLAIN)
     return [one for one in able if one.least <= rows <= one.most]
 
 

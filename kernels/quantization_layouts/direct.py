@@ -13,9 +13,15 @@ import triton
 import triton.language as tl
 
 from kernels.quantization_layouts.arguments import check_layer
-from kernels.quantization_layouts.overlap import can_overlap, let_next_begin, overlapped, wait_for_last
+from kernels.quantization_layouts.overlap import (
+    can_overlap,
+    capped,
+    let_next_begin,
+    overlapped,
+    wait_for_last,
+)
 from kernels.quantization_layouts.packed import Packed
-from kernels.quantization_layouts.unpack import book_of, codes_from, numbers, rows_of, words_of
+from kernels.quantization_layouts.unpack import book_of, codes_from, field_words, numbers, rows_of
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Direct:
     ahead: bool = True  # the next step's words are loaded before this one's are used
     once: bool = True  # words are marked as first to leave the caches: nobody else wants them
     early: bool = False  # see overlap.py
+    registers: int = 0  # of a thread at most, so that more programs fit beside each other; 0: as it comes
 
 
 @triton.jit
@@ -46,27 +53,6 @@ def _pairs_of_x(
     if EVEN:
         return tl.load(at)
     return tl.load(at, mask=(k + column + eighth < K)[:, None] & (tl.arange(0, 2) >= 0)[None, :], other=0.0)
-
-
-@triton.jit
-def _words(
-    low_ptr,
-    high_ptr,
-    brick,
-    k,
-    K,
-    B: tl.constexpr,
-    W: tl.constexpr,
-    RUN: tl.constexpr,
-    BITS: tl.constexpr,
-    POLICY: tl.constexpr,
-):
-    """Words of both fields as they lie in memory: what is not looked at yet need not have come yet."""
-    low = words_of(low_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 4 if BITS >= 4 else 2, False, POLICY)
-    high = low
-    if BITS == 3 or BITS == 5:
-        high = words_of(high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 1, False, POLICY)
-    return low, high
 
 
 @triton.jit
@@ -142,13 +128,17 @@ def direct_kernel(
     rows = (last - first).to(tl.int32)
     acc = tl.zeros((W, ROWS, COLS), tl.float32)
     if AHEAD:
-        next_low, next_high = _words(low_ptr, high_ptr, brick, 0, K, B, W, RUN, BITS, POLICY)
+        next_low, next_high = field_words(
+            low_ptr, high_ptr, brick, 0, K, 1, 0, RUN, B, W, RUN, BITS, False, POLICY
+        )
     for k in range(0, K, STEP):
         if AHEAD:
             low, high = next_low, next_high
-            next_low, next_high = _words(low_ptr, high_ptr, brick, k + STEP, K, B, W, RUN, BITS, POLICY)
+            next_low, next_high = field_words(
+                low_ptr, high_ptr, brick, k + STEP, K, 1, 0, RUN, B, W, RUN, BITS, False, POLICY
+            )
         else:
-            low, high = _words(low_ptr, high_ptr, brick, k, K, B, W, RUN, BITS, POLICY)
+            low, high = field_words(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, False, POLICY)
         scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN).to(tl.float32)
         if LATE:
             wait_for_last()
@@ -210,5 +200,6 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
         num_warps=warps,
         num_stages=1,
         **overlapped(early),
+        **capped(config.registers),
     )
     return out

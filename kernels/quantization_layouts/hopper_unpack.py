@@ -143,7 +143,9 @@ def book_of(book_ptr, PARTS: gl.constexpr):
 
 
 @gluon.jit
-def unpack(words, scale, zero, filled, book, dtype: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr):
+def unpack(
+    words, scale, zero, filled, book, dtype: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr
+):
     """Words (bricks, 256) -> four words of two weights for each, by row / 8 and k / 8; scaled, unless sums are later."""
     PARTS: gl.constexpr = scale.shape[1] // 16
     PV: gl.constexpr = min(PARTS, VECTORS)

@@ -46,3 +46,8 @@ def at_rest(w) -> None:
 def overlapped(early: bool) -> dict:
     """What the launch itself must be told."""
     return {"launch_pdl": True} if early else {}
+
+
+def capped(registers: int) -> dict:
+    """The same of a thread's registers; fewer make room for the next launch's programs beside this one's."""
+    return {"maxnreg": registers} if registers else {}

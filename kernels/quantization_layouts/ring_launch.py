@@ -10,7 +10,7 @@ from kernels.counters import arrivals
 from kernels.machines import machine
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.hopper_unpack import STEP, WORDS
-from kernels.quantization_layouts.overlap import can_overlap, overlapped
+from kernels.quantization_layouts.overlap import can_overlap, capped, overlapped
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring import ring_kernel
 from kernels.require import must
@@ -40,9 +40,7 @@ _GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 def takes(w: Packed) -> bool:
     """Four bits on a Hopper GPU."""
-    return (
-        w.bits == 4 and w.device.type == "cuda" and torch.cuda.get_device_capability(w.device) == (9, 0)
-    )
+    return w.bits == 4 and w.device.type == "cuda" and torch.cuda.get_device_capability(w.device) == (9, 0)
 
 
 def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
@@ -88,7 +86,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
         REGISTERS=104 if c.two else REGISTERS[c.consumers],
         num_warps=4,
         **overlapped(early),
-        **({"maxnreg": 80} if c.two else {}),
+        **capped(80 if c.two else 0),
     )
     return out
 

@@ -26,7 +26,11 @@ STEPS = 24
 
 @pytest.fixture(scope="module")
 def compiled():
-    names = [f"early {unit} {form} 90" for unit in ("scalar", "stream", "direct", "ring") for form in ("int4", "k4")]
+    names = [
+        f"early {unit} {form} 90"
+        for unit in ("scalar", "stream", "direct", "ring")
+        for form in ("int4", "k4")
+    ]
     kernels = report("kernels.quantization_layouts.tests.compile_all", *names)["kernels"]
     return {name: kernels[name] for name in names}
 
@@ -91,6 +95,7 @@ def test_rows_that_the_launch_before_places_are_read_after_it():
     expected = direct(x["x"], w, None, ends, 1)
     made, out = torch.empty_like(ends), torch.empty_like(expected)
     for launch, config in ((direct, Direct(early=True)), (stream, Stream(early=True))):
+
         def both(launch=launch, config=config):
             torch.add(ends, 0, out=made)
             launch(x["x"], w, out, made, 1, config)
