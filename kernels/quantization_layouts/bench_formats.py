@@ -10,7 +10,9 @@ import torch
 
 from kernels.bench.row import Absent, Row
 from kernels.compare import relative_error, spread
-from kernels.quantization_layouts.formats import BLOCKS, Narrow, product
+from kernels.quantization_layouts.candidates import Layer
+from kernels.quantization_layouts.dispatch import linear
+from kernels.quantization_layouts.formats import BLOCKS, Narrow, by_codebook, product
 from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
 from kernels.quantization_layouts.reference import E2M1
 from kernels.tensors import to_numpy
@@ -156,7 +158,15 @@ def int8pack(inputs):
     return lambda: torch._weight_int8pack_mm(x, w.numbers, scales)
 
 
+def k_bit(inputs):
+    """Our kernels for codebooks on the same numbers: shuffled offline, scales in 16 bits."""
+    x, packed = inputs["x"], by_codebook(inputs["w"])
+    out = torch.empty(x.shape[0], packed.n, dtype=x.dtype, device=x.device)
+    return lambda: linear(x, Layer(packed), out)
+
+
 OWN = {
+    "mxfp4": {"our k-bit kernels": k_bit},
     "w8a8": {"torch._int_mm": int_mm},
     "fp8": {"torch._scaled_mm": scaled_mm},
     "w8a16": {"torch int8pack": int8pack},

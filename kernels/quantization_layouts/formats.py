@@ -11,6 +11,7 @@ import torch
 import triton
 
 from kernels.quantization_layouts.formats_kernel import formats_kernel
+from kernels.quantization_layouts.packed import Packed, assemble
 from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
 from kernels.quantization_layouts.reference import DTYPES, E2M1, MX_BLOCK, NV_BLOCK, Scaled
 from kernels.require import must, one_of
@@ -20,6 +21,7 @@ BLOCKS = {"mxfp4": MX_BLOCK, "nvfp4": NV_BLOCK}
 FORMS = (*NUMBERS, "w8a16", *BLOCKS)
 EIGHT_BITS = {"w8a8": np.dtype(np.int8), "w8a16": np.dtype(np.int8), "fp8": DTYPES["fp8"]}
 SIXTEEN = (torch.float16, torch.bfloat16)
+MANY = 2**62
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,16 @@ class Tile:
     stages: int
 
 
-FEW, SOME = Tile(64, 16, 256, 4, 4), Tile(64, 64, 128, 4, 4)
-STORED, WIDENED = Tile(128, 256, 128, 8, 3), Tile(128, 128, 64, 8, 3)
+# H200, 2026-11-23, by rows of X: what streams W, what shares it between rows, what keeps the tensor cores busy
+TILES = {
+    "as stored": {16: Tile(64, 16, 256, 4, 4), 64: Tile(64, 64, 128, 4, 3), MANY: Tile(128, 128, 128, 4, 3)},
+    "widened": {16: Tile(64, 16, 128, 4, 4), 64: Tile(128, 64, 128, 4, 4), MANY: Tile(128, 128, 64, 8, 3)},
+}
 
 
 def tile_for(form: str, rows: int) -> Tile:
-    if rows <= 64:
-        return FEW if rows <= 16 else SOME
-    return STORED if form in NUMBERS else WIDENED
+    tiles = TILES["as stored" if form in NUMBERS else "widened"]
+    return tiles[min(most for most in tiles if rows <= most)]
 
 
 def pack(q: Scaled, form: str, device="cpu") -> Narrow:
@@ -78,6 +82,17 @@ def _pack_fp4(q: Scaled, form: str, device) -> Narrow:
         return Narrow(form, numbers, to_torch(exponents.astype(np.uint8), device))
     each = q.scales / q.whole if q.whole else q.scales
     return Narrow(form, numbers, to_torch(each.astype(DTYPES["fp8"]), device), q.whole)
+
+
+def by_codebook(w: Narrow) -> Packed:
+    """MXFP4 for the k-bit kernels: sixteen levels, and powers of two as bf16 scales (4.5 bits a weight, not 4.25)."""
+    must(w.form == "mxfp4", "w", "MXFP4, whose blocks are 32", w.form, "a block of 16 is not theirs")
+    n, k = w.sides
+    code = torch.stack((w.numbers & 15, w.numbers >> 4), -1).view(1, n, k)
+    rank = torch.where(code > 7, 15 - code, code + 8)  # from -6 to 6
+    levels = torch.tensor([*-E2M1[::-1], *E2M1], device=w.numbers.device).bfloat16()
+    scales = torch.ldexp(torch.ones((), device=w.scales.device), w.scales.int() - 127).bfloat16()
+    return assemble(rank, scales[None], None, levels, 4, MX_BLOCK)
 
 
 def linear(x: torch.Tensor, w: Narrow, out: torch.Tensor | None = None) -> torch.Tensor:

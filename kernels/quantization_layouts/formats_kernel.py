@@ -4,21 +4,42 @@ import triton
 import triton.language as tl
 
 GROUP = tl.constexpr(8)  # tiles of W that share a tile of X while it is in the cache
-E2M1_BIAS = tl.constexpr(16384.0)  # 2^14: its three bits, read as fp16's, lie that far below their value
 
 
 @triton.jit
-def e2m1(packed, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """(ROWS, COLUMNS) numbers from two codes a byte; the three low bits are an fp16's, half of one among its subnormals."""
-    code = tl.reshape(tl.join(packed & 15, packed >> 4), (ROWS, COLUMNS)).to(tl.int16)
-    bits = (code & 7) << 9 | (code & 8) << 12
-    return bits.to(tl.float16, bitcast=True).to(tl.float32) * E2M1_BIAS
+def e2m1(packed, dtype: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """(ROWS, COLUMNS) numbers from two codes a byte: as low bits of an exponent and the top bit of what follows it.
+
+    So they are powers of two too small, half of one among the subnormals; one exact product brings them back.
+    """
+    LEFT: tl.constexpr = 9 if dtype == tl.float16 else 6
+    BACK: tl.constexpr = 2.0**14 if dtype == tl.float16 else 2.0**126
+    wide = packed.to(tl.int16)
+    first = (wide & 7) << LEFT | (wide & 8) << 12
+    second = (wide & 0x70) << (LEFT - 4) | (wide & 0x80) << 8
+    bits = tl.reshape(tl.join(first, second), (ROWS, COLUMNS))
+    return bits.to(dtype, bitcast=True) * tl.full((1, 1), BACK, dtype)
 
 
 @triton.jit
-def fp4_weights(packed, scale, BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    blocks = tl.reshape(e2m1(packed, ROWS, COLUMNS), (ROWS, COLUMNS // BLOCK, BLOCK))
-    return tl.reshape(blocks * scale[:, :, None], (ROWS, COLUMNS))
+def fp4_weights(
+    packed, scale, dtype: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):
+    """Exact in either 16 bits: two significant bits times one (E8M0) or four (E4M3)."""
+    blocks = tl.reshape(e2m1(packed, dtype, ROWS, COLUMNS), (ROWS, COLUMNS // BLOCK, BLOCK))
+    return tl.reshape(blocks * scale.to(dtype)[:, :, None], (ROWS, COLUMNS))
+
+
+@triton.jit
+def int8_weights(w, dtype: tl.constexpr):
+    """A byte's bits OR-ed into a mantissa, and what they stand for too much taken away: no conversion instruction."""
+    wide = w.to(tl.int16) & 255
+    if dtype == tl.float16:
+        w = (wide ^ 0x6480).to(tl.float16, bitcast=True) - tl.full((1, 1), 1152.0, tl.float16)
+    else:
+        low = (wide & 127 | 0x4300).to(tl.bfloat16, bitcast=True)  # 128 + its low seven bits
+        w = low - (wide & 128 | 0x4300).to(tl.bfloat16, bitcast=True)  # 128, or 256 where it is negative
+    return w
 
 
 @triton.jit(do_not_specialize=["M"])
@@ -68,10 +89,10 @@ def formats_kernel(
                 scale = tl.where(exponent == 0, least, exponent << 23).to(tl.float32, bitcast=True)
             else:
                 scale = tl.load(scale_at, mask=there, other=0.0).to(tl.float32)
-            w = fp4_weights(w, scale, BLOCK, ROWS_N, COLUMNS).to(x.dtype)
+            w = fp4_weights(w, scale, x.dtype, BLOCK, ROWS_N, COLUMNS)
             scale_at += COLUMNS // BLOCK
         elif FORM == "w8a16":
-            w = w.to(x.dtype)
+            w = int8_weights(w, x.dtype)
         if FORM == "fp8":  # a step's sum leaves the tensor core's narrow accumulator for fp32
             total = tl.dot(w, x, total, max_num_imprecise_acc=COLUMNS)
         elif FORM == "w8a8":

@@ -5,6 +5,7 @@ import re
 import subprocess
 import tempfile
 from functools import partial
+from itertools import product as product_of_axes
 from pathlib import Path
 
 import torch
@@ -14,7 +15,9 @@ from kernels.quantization_layouts import cases
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
 from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.direct import Direct, direct
+from kernels.quantization_layouts.formats import BLOCKS, FORMS, Narrow, product
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
+from kernels.quantization_layouts.quantize_rows import NUMBERS
 from kernels.quantization_layouts.ring_launch import Ring, ring
 from kernels.quantization_layouts.stream import Stream, fitting, shared_bytes, stream
 from kernels.quantization_layouts.tile import MIDDLE, WIDE, Tile, tile
@@ -102,6 +105,17 @@ RINGS = {
 }
 
 
+def layer_of_format(form: str, rows: int):
+    """The product, from tensors of the right shapes that hold nothing."""
+    dtype = NUMBERS.get(form, torch.bfloat16)
+    x, scales = torch.empty(rows, K, dtype=dtype), torch.empty(rows) if form in NUMBERS else None
+    numbers = torch.empty(N, K // 2, dtype=torch.uint8) if form in BLOCKS else torch.empty(N, K)
+    numbers = numbers if form in BLOCKS else numbers.to(NUMBERS.get(form, torch.int8))
+    groups = torch.empty(N, K // BLOCKS[form]) if form in BLOCKS else torch.empty(N)
+    kept = {"mxfp4": torch.uint8, "nvfp4": torch.float8_e4m3fn}.get(form, torch.float32)
+    return product(x, scales, Narrow(form, numbers, groups.to(kept)))
+
+
 def ring_forms():
     for dtype in ("fp16", "bf16"):
         for group in (128, 32):
@@ -136,6 +150,9 @@ def main():
     add("wide k4 90", lambda: tile(many, k4, config=WIDE), 90)
     add("dequantize k4 90", lambda: dequantize(k4), 90)
     add("dequantize transposed k4 90", lambda: dequantize(k4, transposed=True), 90)
+    for form, rows, target in product_of_axes(FORMS, (1, 17, 1000), (80, 90, 100)):
+        if target >= 89 or form not in ("fp8", "nvfp4"):  # eight-bit floats begin with Ada
+            add(f"format {form} {rows} rows {target}", partial(layer_of_format, form, rows), target)
     for target in (80, 100):
         add(f"stream k4 {target}", lambda: stream(x, k4), target)
         add(f"tile int4 {target}", lambda: tile(many, int4, config=MIDDLE), target)
