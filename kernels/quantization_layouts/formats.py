@@ -91,7 +91,7 @@ def by_codebook(w: Narrow) -> Packed:
     code = torch.stack((w.numbers & 15, w.numbers >> 4), -1).view(1, n, k)
     rank = torch.where(code > 7, 15 - code, code + 8)  # from -6 to 6
     levels = torch.tensor([*-E2M1[::-1], *E2M1], device=w.numbers.device).bfloat16()
-    scales = torch.ldexp(torch.ones((), device=w.scales.device), w.scales.int() - 127).bfloat16()
+    scales = torch.exp2(w.scales.double() - 127).bfloat16()
     return assemble(rank, scales[None], None, levels, 4, MX_BLOCK)
 
 
