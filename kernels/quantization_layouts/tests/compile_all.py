@@ -5,6 +5,7 @@ import re
 import subprocess
 import tempfile
 from functools import partial
+from itertools import product as product_of_axes
 from pathlib import Path
 
 import torch
@@ -17,7 +18,9 @@ from kernels.quantization_layouts import stream as stream_module
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
 from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.direct import Direct, direct
+from kernels.quantization_layouts.formats import BLOCKS, FORMS, Narrow, product
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
+from kernels.quantization_layouts.quantize_rows import NUMBERS
 from kernels.quantization_layouts.ring_launch import Ring, ring
 from kernels.quantization_layouts.stream import Stream, fitting, shared_bytes, stream
 from kernels.quantization_layouts.tile import MIDDLE, WIDE, Tile, tile
@@ -123,6 +126,17 @@ RINGS = {
 }
 
 
+def layer_of_format(form: str, rows: int):
+    """The product, from tensors of the right shapes that hold nothing."""
+    dtype = NUMBERS.get(form, torch.bfloat16)
+    x, scales = torch.empty(rows, K, dtype=dtype), torch.empty(rows) if form in NUMBERS else None
+    numbers = torch.empty(N, K // 2, dtype=torch.uint8) if form in BLOCKS else torch.empty(N, K)
+    numbers = numbers if form in BLOCKS else numbers.to(NUMBERS.get(form, torch.int8))
+    groups = torch.empty(N, K // BLOCKS[form]) if form in BLOCKS else torch.empty(N)
+    kept = {"mxfp4": torch.uint8, "nvfp4": torch.float8_e4m3fn}.get(form, torch.float32)
+    return product(x, scales, Narrow(form, numbers, groups.to(kept)))
+
+
 def ring_forms():
     for dtype in ("fp16", "bf16"):
         for group in (128, 32):
@@ -164,6 +178,9 @@ def main():
         for unit, config in EARLY.items():
             call = ring if unit == "ring" else direct if unit == "direct" else stream
             add(f"early {unit} {name} 90", partial(call, many[:16], w, config=config), 90)
+    for form, rows, target in product_of_axes(FORMS, (1, 17, 1000), (80, 90, 100)):
+        if target >= 89 or form not in ("fp8", "nvfp4"):  # eight-bit floats begin with Ada
+            add(f"format {form} {rows} rows {target}", partial(layer_of_format, form, rows), target)
     for target in (80, 100):
         add(f"stream k4 {target}", lambda: stream(x, k4), target)
         add(f"tile int4 {target}", lambda: tile(many, int4, config=MIDDLE), target)
