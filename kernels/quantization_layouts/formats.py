@@ -50,14 +50,18 @@ class Tile:
 
 
 # H200, 2026-11-23, by rows of X: what streams W, what shares it between rows, what keeps the tensor cores busy
+STREAMS, UNPACKS = Tile(64, 16, 256, 4, 4), Tile(64, 16, 128, 4, 3)
 TILES = {
-    "as stored": {16: Tile(64, 16, 256, 4, 4), 64: Tile(64, 64, 128, 4, 3), MANY: Tile(128, 128, 128, 4, 3)},
-    "widened": {16: Tile(64, 16, 128, 4, 4), 64: Tile(128, 64, 128, 4, 4), MANY: Tile(128, 128, 64, 8, 3)},
+    "w8a8": {16: STREAMS, 64: Tile(64, 64, 128, 4, 3), MANY: Tile(128, 128, 128, 4, 3)},
+    "fp8": {16: STREAMS, 64: Tile(64, 64, 128, 4, 3), MANY: Tile(256, 128, 128, 8, 3)},
+    "w8a16": {16: UNPACKS, 64: Tile(128, 64, 128, 8, 4), MANY: Tile(128, 256, 64, 8, 3)},
+    "mxfp4": {16: UNPACKS, 64: Tile(64, 64, 256, 4, 3), MANY: Tile(128, 128, 64, 8, 3)},
+    "nvfp4": {16: UNPACKS, 64: Tile(64, 64, 256, 4, 3), MANY: Tile(64, 256, 64, 4, 3)},
 }
 
 
 def tile_for(form: str, rows: int) -> Tile:
-    tiles = TILES["as stored" if form in NUMBERS else "widened"]
+    tiles = TILES[form]
     return tiles[min(most for most in tiles if rows <= most)]
 
 
@@ -177,6 +181,7 @@ def product(x, scales, w: Narrow, out: torch.Tensor | None = None, tile: Tile | 
         ROWS_N=tile.rows_n,
         ROWS_M=tile.rows_m,
         COLUMNS=tile.columns,
+        EVEN=k % tile.columns == 0,
         num_warps=tile.warps,
         num_stages=tile.stages,
     )

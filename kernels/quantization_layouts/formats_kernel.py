@@ -61,6 +61,7 @@ def formats_kernel(
     ROWS_N: tl.constexpr,
     ROWS_M: tl.constexpr,
     COLUMNS: tl.constexpr,
+    EVEN: tl.constexpr,
 ):
     FP4: tl.constexpr = FORM == "mxfp4" or FORM == "nvfp4"
     STORED: tl.constexpr = FORM == "w8a8" or FORM == "fp8"
@@ -71,24 +72,29 @@ def formats_kernel(
     )
     offs_n = tile_n * ROWS_N + tl.arange(0, ROWS_N)
     offs_m = tile_m * ROWS_M + tl.arange(0, ROWS_M)
-    here_n, here_m = offs_n < N, offs_m < M
-    stored = tl.arange(0, COLUMNS // A_BYTE)
-    w_at = w_ptr + offs_n[:, None].to(tl.int64) * (K // A_BYTE) + stored[None, :]
-    x_at = x_ptr + offs_m[None, :].to(tl.int64) * stride_xm + tl.arange(0, COLUMNS)[:, None]
+    row_n = tl.minimum(offs_n, N - 1).to(tl.int64)  # beyond the last row stands its copy, which nobody stores
+    row_m = tl.minimum(offs_m, M - 1).to(tl.int64)
+    stored, columns = tl.arange(0, COLUMNS // A_BYTE), tl.arange(0, COLUMNS)
     groups = tl.arange(0, COLUMNS // BLOCK)
-    scale_at = w_scale_ptr + offs_n[:, None].to(tl.int64) * (K // BLOCK) + groups[None, :]
+    w_at = w_ptr + row_n[:, None] * (K // A_BYTE) + stored[None, :]
+    x_at = x_ptr + row_m[None, :] * stride_xm + columns[:, None]
+    scale_at = w_scale_ptr + row_n[:, None] * (K // BLOCK) + groups[None, :]
     total = tl.zeros((ROWS_N, ROWS_M), tl.int32 if FORM == "w8a8" else tl.float32)
     for first in range(0, K, COLUMNS):
-        w = tl.load(w_at, mask=here_n[:, None] & (stored < (K - first) // A_BYTE)[None, :], other=0.0)
-        x = tl.load(x_at, mask=(tl.arange(0, COLUMNS) < K - first)[:, None] & here_m[None, :], other=0.0)
+        if EVEN:
+            w, x = tl.load(w_at), tl.load(x_at)
+        else:
+            w = tl.load(w_at, mask=(stored < (K - first) // A_BYTE)[None, :], other=0.0)
+            x = tl.load(x_at, mask=(columns < K - first)[:, None], other=0.0)
         if FP4:
-            there = here_n[:, None] & (groups < (K - first) // BLOCK)[None, :]
+            if EVEN:
+                scale = tl.load(scale_at)
+            else:
+                scale = tl.load(scale_at, mask=(groups < (K - first) // BLOCK)[None, :], other=0.0)
             if FORM == "mxfp4":
-                exponent = tl.load(scale_at, mask=there, other=0.0).to(tl.int32)
+                exponent = scale.to(tl.int32)
                 least = tl.full(exponent.shape, 1 << 22, tl.int32)  # 2^-127 is a subnormal
                 scale = tl.where(exponent == 0, least, exponent << 23).to(tl.float32, bitcast=True)
-            else:
-                scale = tl.load(scale_at, mask=there, other=0.0).to(tl.float32)
             w = fp4_weights(w, scale, x.dtype, BLOCK, ROWS_N, COLUMNS)
             scale_at += COLUMNS // BLOCK
         elif FORM == "w8a16":
@@ -101,6 +107,7 @@ def formats_kernel(
             total = tl.dot(w, x, total)
         w_at += COLUMNS // A_BYTE
         x_at += COLUMNS
+    here_n, here_m = offs_n < N, offs_m < M
     y = total.to(tl.float32) * whole
     if not FP4:
         y = y * tl.load(w_scale_ptr + offs_n, mask=here_n, other=0.0)[:, None]

@@ -70,14 +70,6 @@ def test_every_format_passes_and_a_wrong_column_does_not(form):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [bench_formats.Timed(form, 18, 256, 512) for form in FORMS], ids=str)
-def test_others_multiply_the_same_numbers(case):
-    x = bench_formats.draw(case, 0, DEVICE)
-    for peer in bench_formats.peers_of(case).values():
-        assert bench_formats.check(x, peer(x)()) < bench_formats.BF16_RESULT
-
-
-@pytest.mark.gpu
 def test_torchs_int4_is_right_about_the_same_codes():
     for zero_points in (False, True):
         case = cases.Case(3, 256, 1024, zero_points=zero_points, dtype="bf16")
