@@ -135,10 +135,9 @@ RINGS = (
     Ring(64, 2, 2, 6, even=False),
     Ring(128, 2, 2, 4),
     Ring(128, 2, 2, 4, even=False),
-    Ring(8, 2, stages=5, two=True, early=True),
+    # of small layers, whose launches overlap
     Ring(16, 2, stages=8, even=False, early=True),
     Ring(16, 2, stages=6, two=True, early=True),
-    Ring(16, stages=6, even=False, early=True),
     Ring(64, 2, stages=8, even=False, early=True),
 )
 CANDIDATES = {
@@ -162,11 +161,8 @@ CANDIDATES = {
                 Stream(1, 4, 512, early=True, registers=168),
                 Stream(1, 4, 256, whole=True, early=True, registers=168),
                 Stream(1, 8, 128, whole=True, early=True, registers=128),
-                Stream(2, 4, 256, stages=4, early=True),
-                Stream(1, 4, 256, cols=16, early=True),
                 Stream(1, 4, 256, cols=16, whole=True, early=True, registers=168),
                 Stream(1, 4, 128, cols=16, whole=True, early=True),
-                Stream(1, 8, 128, cols=16, whole=True, early=True, registers=128),
             ),
         ),
         *map(

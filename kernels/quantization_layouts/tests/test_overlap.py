@@ -65,8 +65,8 @@ def test_a_chain_of_products_is_what_it_is_one_after_the_other(form, launch, con
     x = bench.draw(case, 0, device())
     if launch is ring and not takes(x["packed"]):
         pytest.skip("it wants a Hopper GPU")
-    scale = 0.2 if form == "int4" else 1.0
-    x["packed"].scales.mul_(scale)
+    if form == "int4":  # codes are half a step off their middle on average, which 24 products would make infinite
+        x["packed"].scales.mul_(0.05)
     w = layer(x["packed"]).packed
     alone, chained = ([x["x"].clone(), torch.empty_like(x["x"])] for _ in range(2))
     for i in range(STEPS):
