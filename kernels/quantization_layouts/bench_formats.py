@@ -12,7 +12,7 @@ from kernels.bench.row import Absent, Row
 from kernels.compare import relative_error, spread
 from kernels.quantization_layouts.candidates import Layer
 from kernels.quantization_layouts.dispatch import linear
-from kernels.quantization_layouts.formats import BLOCKS, Narrow, by_codebook, product
+from kernels.quantization_layouts.formats import BLOCKS, Narrow, by_codebook, product, tile_for
 from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
 from kernels.quantization_layouts.reference import E2M1
 from kernels.tensors import to_numpy
@@ -50,6 +50,7 @@ TIMED = (
 
 def rows(device):
     for case in TIMED:
+        tile = tile_for(case.form, case.m)
         yield Row(
             op="format",
             case=case.name,
@@ -62,6 +63,7 @@ def rows(device):
             tolerance=BF16_RESULT,
             peers=peers_of(case),
             quick=case.quick,
+            facts={"kernel": f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"},
         )
 
 
