@@ -84,10 +84,14 @@ def _streamed(config: Stream) -> Candidate:
     )
 
 
+def _fetched(config: Direct) -> str:
+    return ", whole" if config.whole else "" if config.ahead else ", not ahead"
+
+
 def _direct(config: Direct) -> Candidate:
     name = f"MMA direct {16 * config.bricks} rows, {config.warps} x {config.run}, {config.cols} cols"
     return Candidate(
-        name + ("" if config.ahead else ", not ahead") + _beside(config),
+        name + _fetched(config) + _beside(config),
         "MMA",
         lambda x, layer, out, **more: direct(x, layer.packed, out, config=config, **more),
         2 * config.cols,
@@ -187,6 +191,12 @@ CANDIDATES = {
                 Direct(1, 8, 256, early=True),
                 Direct(1, 8, 256, ahead=False, early=True, registers=80),
                 Direct(1, 8, 512, early=True),
+                Direct(1, 4, 512, whole=True, early=True, registers=168),
+                Direct(1, 4, 256, whole=True, early=True, registers=168),
+                Direct(1, 4, 256, whole=True, early=True, registers=128),
+                Direct(1, 4, 128, whole=True, early=True, registers=128),
+                Direct(1, 8, 128, whole=True, early=True, registers=128),
+                Direct(1, 8, 256, whole=True, early=True, registers=128),
             ),
         ),
         *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), WIDE)),

@@ -65,7 +65,9 @@ def test_a_chain_of_products_is_what_it_is_one_after_the_other(form, launch, con
     x = bench.draw(case, 0, device())
     if launch is ring and not takes(x["packed"]):
         pytest.skip("it wants a Hopper GPU")
-    if form == "int4":  # codes are half a step off their middle on average, which 24 products would make infinite
+    if (
+        form == "int4"
+    ):  # codes are half a step off their middle on average, which 24 products would make infinite
         x["packed"].scales.mul_(0.05)
     w = layer(x["packed"]).packed
     alone, chained = ([x["x"].clone(), torch.empty_like(x["x"])] for _ in range(2))
