@@ -195,6 +195,7 @@ CANDIDATES = {
                 Direct(1, 4, 256, whole=True, early=True, registers=168),
                 Direct(1, 4, 256, whole=True, early=True, registers=128),
                 Direct(1, 4, 128, whole=True, early=True, registers=128),
+                Direct(1, 8, 128, whole=True, early=True),
                 Direct(1, 8, 128, whole=True, early=True, registers=128),
                 Direct(1, 8, 256, whole=True, early=True, registers=128),
             ),
