@@ -13,6 +13,7 @@ from kernels.compare import relative_error, spread
 from kernels.quantization_layouts.candidates import Layer
 from kernels.quantization_layouts.dispatch import linear
 from kernels.quantization_layouts.formats import BLOCKS, Narrow, by_codebook, product, tile_for
+from kernels.quantization_layouts.int8_rows import MOST_ROWS
 from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
 from kernels.quantization_layouts.reference import E2M1
 from kernels.tensors import to_numpy
@@ -63,7 +64,9 @@ def rows(device):
             tolerance=BF16_RESULT,
             peers=peers_of(case),
             quick=case.quick,
-            facts={"kernel": f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"},
+            facts={"kernel": "scalar GEMV"}
+            if case.form == "w8a16" and case.m <= MOST_ROWS
+            else {"kernel": f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"},
         )
 
 
@@ -162,9 +165,9 @@ def int8pack(inputs):
 
 def k_bit(inputs):
     """Our kernels for codebooks on the same numbers: shuffled offline, scales in 16 bits."""
-    x, packed = inputs["x"], by_codebook(inputs["w"])
-    out = torch.empty(x.shape[0], packed.n, dtype=x.dtype, device=x.device)
-    return lambda: linear(x, Layer(packed), out)
+    x, one = inputs["x"], Layer(by_codebook(inputs["w"]))
+    out = torch.empty(x.shape[0], one.packed.n, dtype=x.dtype, device=x.device)
+    return lambda: linear(x, one, out)
 
 
 OWN = {

@@ -72,20 +72,20 @@ def formats_kernel(
     )
     offs_n = tile_n * ROWS_N + tl.arange(0, ROWS_N)
     offs_m = tile_m * ROWS_M + tl.arange(0, ROWS_M)
+    here_n, here_m = offs_n < N, offs_m < M
     row_n = tl.minimum(offs_n, N - 1).to(tl.int64)  # beyond the last row stands its copy, which nobody stores
-    row_m = tl.minimum(offs_m, M - 1).to(tl.int64)
     stored, columns = tl.arange(0, COLUMNS // A_BYTE), tl.arange(0, COLUMNS)
     groups = tl.arange(0, COLUMNS // BLOCK)
     w_at = w_ptr + row_n[:, None] * (K // A_BYTE) + stored[None, :]
-    x_at = x_ptr + row_m[None, :] * stride_xm + columns[:, None]
+    x_at = x_ptr + offs_m[None, :].to(tl.int64) * stride_xm + columns[:, None]
     scale_at = w_scale_ptr + row_n[:, None] * (K // BLOCK) + groups[None, :]
     total = tl.zeros((ROWS_N, ROWS_M), tl.int32 if FORM == "w8a8" else tl.float32)
     for first in range(0, K, COLUMNS):
         if EVEN:
-            w, x = tl.load(w_at), tl.load(x_at)
+            w, x = tl.load(w_at), tl.load(x_at, mask=here_m[None, :], other=0.0)
         else:
             w = tl.load(w_at, mask=(stored < (K - first) // A_BYTE)[None, :], other=0.0)
-            x = tl.load(x_at, mask=(columns < K - first)[:, None], other=0.0)
+            x = tl.load(x_at, mask=(columns < K - first)[:, None] & here_m[None, :], other=0.0)
         if FP4:
             if EVEN:
                 scale = tl.load(scale_at)
@@ -107,7 +107,6 @@ def formats_kernel(
             total = tl.dot(w, x, total)
         w_at += COLUMNS // A_BYTE
         x_at += COLUMNS
-    here_n, here_m = offs_n < N, offs_m < M
     y = total.to(tl.float32) * whole
     if not FP4:
         y = y * tl.load(w_scale_ptr + offs_n, mask=here_n, other=0.0)[:, None]
