@@ -11,7 +11,7 @@ import torch
 import triton
 
 from kernels.quantization_layouts.formats_kernel import formats_kernel
-from kernels.quantization_layouts.int8_rows import MOST_ROWS, int8_rows
+from kernels.quantization_layouts.int8_row import int8_row
 from kernels.quantization_layouts.packed import Packed, assemble
 from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
 from kernels.quantization_layouts.reference import DTYPES, E2M1, MX_BLOCK, NV_BLOCK, Scaled
@@ -163,8 +163,8 @@ def product(x, scales, w: Narrow, out: torch.Tensor | None = None, tile: Tile | 
     if not out.numel():
         return out
     x = x if x.stride(1) == 1 else x.contiguous()
-    if w.form == "w8a16" and x.shape[0] <= MOST_ROWS and tile is None:
-        int8_rows(x, w.numbers, w.scales, out)
+    if w.form == "w8a16" and x.shape[0] == 1 and tile is None:
+        int8_row(x, w.numbers, w.scales, out)
         return out
     tile = tile or tile_for(w.form, x.shape[0])
     tiles_n, tiles_m = triton.cdiv(n, tile.rows_n), triton.cdiv(x.shape[0], tile.rows_m)
