@@ -63,13 +63,13 @@ def about(call, capability: int) -> dict:
 
 
 def early(ptx: str):
-    """Whether the next launch is let begin before anything is fetched; fetches before and after the wait."""
-    marks = re.findall(r"griddepcontrol\.\w+|ld\.global|cp\.async\.bulk\.tensor", ptx)
+    """Whether the next launch is let begin before anything is fetched; words' fetches before the wait, any after it."""
+    marks = re.findall(r"griddepcontrol\.\w+|ld\.global\S*|cp\.async\.bulk\.tensor", ptx)
     if "griddepcontrol.wait" not in marks:
         return None
     wait = marks.index("griddepcontrol.wait")
-    fetches = [not mark.startswith("grid") for mark in marks]
-    return marks[0] == "griddepcontrol.launch_dependents", sum(fetches[:wait]), sum(fetches[wait:])
+    words = [mark.endswith(".v4.b32") or mark.startswith("cp.async") for mark in marks[:wait]]
+    return marks[0] == "griddepcontrol.launch_dependents", sum(words), len(marks[wait + 1 :])
 
 
 def unpacking(case) -> float:

@@ -199,6 +199,16 @@ def test_a_short_calibration_is_a_part_of_the_whole_one():
     assert {calibrate.key(case)["form"] for case in some} == {"int4", "k3"}
 
 
+def test_a_short_run_keeps_to_some_rows_of_x_and_to_launches_that_overlap():
+    todo = list(calibrate.plan(calibrate.parse(["--forms", "4", "2", "--shapes", "Q", "--rows", "1", "2"])))
+    assert [(case.bits, case.m) for case in todo] == [(4, 1), (4, 2), (2, 1)]
+    short = {m: worth(m, None, overlapping=True) for m in calibrate.ROWS[4]}
+    for m, few in short.items():
+        plain = {one.name for one in few if not one.early}
+        assert SIXTEEN in plain <= set(candidates.PLAIN) and set(few) < set(worth(m)), m
+    assert all(any(one.early for one in few) for m, few in short.items() if m <= 64)
+
+
 def test_measured_again_is_what_is_asked_for_and_nothing_else():
     todo = list(calibrate.plan(calibrate.parse(["--forms", "int4", "--shapes", "big", "Q"])))
     rows = [calibrate.key(case) | {"best": FAST} for case in calibrate.plan(calibrate.parse([]))]
