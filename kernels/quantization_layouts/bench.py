@@ -10,7 +10,7 @@ import torch
 
 from kernels.bench.row import Row
 from kernels.compare import relative_error, spread
-from kernels.quantization_layouts import cases, cost, peers, reference
+from kernels.quantization_layouts import bench_formats, cases, cost, peers, reference
 from kernels.quantization_layouts.candidates import Layer, layer
 from kernels.quantization_layouts.cost_blocks import normal_codebook
 from kernels.quantization_layouts.dispatch import choose, linear, table_of_device
@@ -41,6 +41,7 @@ def rows(device):
             quick=case.quick,
             facts={"kernel": chosen(case, device)},
         )
+    yield from bench_formats.rows(device)
 
 
 def draw(case, seed: int, device) -> dict:

@@ -1,4 +1,4 @@
-"""python -m kernels.quantization_layouts.calibrate [--quick] [--resume] [--again]: the dispatcher's table for the GPU found here.
+"""python -m kernels.quantization_layouts.calibrate [--quick] [--resume] [--again] [--forms ..] [--shapes ..] [--rows ..]: the dispatcher's table for the GPU found here.
 
 For each shape, form and M every candidate is held to the reference product, then all are timed in turns over rotating
 copies of the weight, sustained, as a decode loop sees them. A candidate wins against 16 bits only where the 99% interval
@@ -51,6 +51,12 @@ def parse(argv):
         "--forms", nargs="+", default=[str(f) for f in FORMS], choices=[str(f) for f in FORMS]
     )
     parser.add_argument("--shapes", nargs="+", default=[*SHAPES, *LARGE], choices=[*SHAPES, *LARGE])
+    parser.add_argument(
+        "--rows", nargs="+", type=int, metavar="M", help="of X: these alone, of those that a form has"
+    )
+    parser.add_argument(
+        "--overlapping", action="store_true", help="time launches that overlap, a few others and 16 bits"
+    )
     parser.add_argument("--dtype", default="fp16", choices=tuple(TOLERANCE))
     parser.add_argument(
         "--seconds", type=float, default=SECONDS, help=f"for each candidate, {SECONDS} unless told"
@@ -62,6 +68,8 @@ def plan(options):
     """The cases to measure, those first that a short run should have."""
     quick = {4: (1, 4, 16, 64, 256)}
     asked = {form: rows for form, rows in ROWS.items() if str(form) in options.forms}
+    if options.rows is not None:
+        asked = {form: [m for m in rows if m in options.rows] for form, rows in asked.items()}
     for form, rows in (quick if options.quick else asked).items():
         for shape in options.shapes:
             n, k = (SHAPES | LARGE)[shape]
@@ -100,7 +108,7 @@ def decide(times: dict[str, list[float]], intervals: dict[str, tuple]) -> dict:
     return {"best": min(sure, key=us.__getitem__, default=SIXTEEN), "best_packed": packed, "us": us}
 
 
-def measure(case, device, seconds: float) -> dict:
+def measure(case, device, seconds: float, overlapping: bool = False) -> dict:
     """One row: who is right, who is fastest, and who is neither."""
     import torch
 
@@ -114,7 +122,7 @@ def measure(case, device, seconds: float) -> dict:
     copies = max(2, min(MOST_COPIES, math.ceil(2 * l2 / weight_bytes)))
     layers = [layer(first["packed"].copy(), keep_dense=True) for _ in range(copies)]
     watches, keep, wrong = {}, [], {}
-    for one in worth(case.m, first["packed"]):
+    for one in worth(case.m, first["packed"], overlapping):
         out = torch.empty(first["x"].shape[0], case.n, dtype=first["x"].dtype, device=device)
         calls = [bound(one, first["x"], each, out) for each in layers]
         try:
@@ -135,23 +143,23 @@ def measure(case, device, seconds: float) -> dict:
     return found | ({"wrong": wrong} if wrong else {})
 
 
-def shares(todo: list) -> list[tuple[list, int]]:
+def shares(todo: list, overlapping: bool = False) -> list[tuple[list, int, bool]]:
     """What is compiled side by side: of each form all shapes, and every `PARTS`-th candidate, so that no two do the same."""
     by_form: dict = {}
     for case in todo:
         small = replace(case, n=min(case.n, SMALL), experts=min(case.experts, 2))  # neither is compiled for
         by_form.setdefault(case.form, []).append(small)
-    return [(cases_of_form, part) for cases_of_form in by_form.values() for part in range(PARTS)]
+    return [(cases_of_form, part, overlapping) for cases_of_form in by_form.values() for part in range(PARTS)]
 
 
-def of_share(m: int, part: int) -> list:
+def of_share(m: int, part: int, overlapping: bool = False) -> list:
     from kernels.quantization_layouts.candidates import CANDIDATES, worth
 
     place = {name: i % PARTS for i, name in enumerate(CANDIDATES)}
-    return [one for one in worth(m) if place[one.name] == part]
+    return [one for one in worth(m, None, overlapping) if place[one.name] == part]
 
 
-def compile_share(share: tuple[list, int]) -> int:
+def compile_share(share: tuple[list, int, bool]) -> int:
     """Launch candidates in a process of its own, so that their kernels lie in Triton's cache; how many were launched."""
     import torch
 
@@ -160,7 +168,7 @@ def compile_share(share: tuple[list, int]) -> int:
 
     device, done = torch.device("cuda", 0), set()
     for case in share[0]:
-        fresh = [one for one in of_share(case.m, share[1]) if (one.name, case.n, case.k) not in done]
+        fresh = [one for one in of_share(case.m, *share[1:]) if (one.name, case.n, case.k) not in done]
         if not fresh:
             continue
         x = bench.draw(case, 0, device)
@@ -175,9 +183,9 @@ def compile_share(share: tuple[list, int]) -> int:
     return len(done)
 
 
-def compile_all(todo: list) -> None:
+def compile_all(todo: list, overlapping: bool) -> None:
     """Compiling would be most of a calibration's time, and needs processors rather than the GPU."""
-    tasks = shares(todo)
+    tasks = shares(todo, overlapping)
     jobs = min(MOST_JOBS, os.cpu_count() or 1, len(tasks))
     if jobs < 2:
         return
@@ -214,9 +222,9 @@ def main(argv=None) -> int:
     known = [place(row) for row in run["rows"]]
     todo = [case for case in todo if key(case) not in known]
     path.parent.mkdir(parents=True, exist_ok=True)
-    compile_all(todo)
+    compile_all(todo, options.overlapping)
     for i, case in enumerate(todo):
-        row = measure(case, device, options.seconds)
+        row = measure(case, device, options.seconds, options.overlapping)
         run["rows"].append(row)
         path.write_text(dumps(run))
         sixteen, best = row["us"]["16 bits"], row["us"][row["best"]]

@@ -8,6 +8,7 @@ import torch
 
 from kernels.quantization_layouts.dequantize import by_library, dequantize, library
 from kernels.quantization_layouts.direct import Direct, direct
+from kernels.quantization_layouts.overlap import at_rest
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring_launch import Ring, ring, takes
 from kernels.quantization_layouts.stream import Stream, stream
@@ -25,6 +26,9 @@ class Layer:
     packed: Packed
     dense: torch.Tensor | None = None  # (N, K), or (experts, N, K)
     room: torch.Tensor | None = None
+
+    def __post_init__(self):
+        at_rest(self.packed)
 
     def workspace(self) -> torch.Tensor:
         """Made at the first use and kept, so that a captured graph finds it where it was."""
@@ -47,9 +51,20 @@ class Candidate:
     call: Callable  # (x, layer, out) -> out
     most: int = 2**31  # rows of an expert for which it is worth timing
     least: int = 1
-    config: Stream | Direct | Tile | Ring | None = None
+    config: Stream | Direct | Ring | None = None
     takes: Callable[[Packed], bool] = lambda w: True  # weights that it can run, where they lie
     ragged: bool = True  # experts may differ in rows
+
+    @property
+    def early(self) -> bool:
+        return self.config is not None and self.config.early
+
+
+def _beside(config: Stream | Direct) -> str:
+    """How a launch shares the GPU with the next one."""
+    return (f", {config.registers} registers" if config.registers else "") + (
+        ", early" if config.early else ""
+    )
 
 
 def _streamed(config: Stream) -> Candidate:
@@ -57,6 +72,8 @@ def _streamed(config: Stream) -> Candidate:
     shape = f"{16 * config.bricks} rows, {config.warps} x {config.run}"
     shape += f", {config.cols} cols" if config.tensor else ""
     shape += f", {config.stages} stages" if config.stages > 1 else ""
+    shape += ", whole" if config.whole else ""
+    shape += _beside(config)
     return Candidate(
         f"{unit} {shape}",
         unit,
@@ -67,14 +84,19 @@ def _streamed(config: Stream) -> Candidate:
     )
 
 
+def _fetched(config: Direct) -> str:
+    return ", whole" if config.whole else "" if config.ahead else ", not ahead"
+
+
 def _direct(config: Direct) -> Candidate:
     name = f"MMA direct {16 * config.bricks} rows, {config.warps} x {config.run}, {config.cols} cols"
     return Candidate(
-        name + ("" if config.ahead else ", not ahead"),
+        name + _fetched(config) + _beside(config),
         "MMA",
         lambda x, layer, out, **more: direct(x, layer.packed, out, config=config, **more),
         2 * config.cols,
         1 if config.cols == 8 else config.cols // 2,
+        config,
     )
 
 
@@ -90,6 +112,8 @@ def _ringed(config: Ring) -> Candidate:
         f"MMA ring {config.consumers} x {64 * config.pieces} rows, {config.cols} cols, {config.stages} stages"
     )
     name += "" if config.even else ", whole parts"
+    name += ", two beside each other" if config.two else ""
+    name += ", early" if config.early else ""
     return Candidate(
         name, "MMA", call, 2 * config.cols, 1 if config.cols == 8 else config.cols // 2, config, takes, False
     )
@@ -115,6 +139,10 @@ RINGS = (
     Ring(64, 2, 2, 6, even=False),
     Ring(128, 2, 2, 4),
     Ring(128, 2, 2, 4, even=False),
+    # of small layers, whose launches overlap
+    Ring(16, 2, stages=8, even=False, early=True),
+    Ring(16, 2, stages=6, two=True, early=True),
+    Ring(64, 2, stages=8, even=False, early=True),
 )
 CANDIDATES = {
     one.name: one
@@ -131,6 +159,14 @@ CANDIDATES = {
                 Stream(2, 4, 256, cols=16),
                 Stream(1, 8, 256, stages=2),
                 Stream(1, 4, 256, cols=16, stages=3),
+                Stream(1, 8, 256, tensor=False, early=True),
+                Stream(1, 4, 512, tensor=False, early=True),
+                Stream(1, 4, 512, early=True),
+                Stream(1, 4, 512, early=True, registers=168),
+                Stream(1, 4, 256, whole=True, early=True, registers=168),
+                Stream(1, 8, 128, whole=True, early=True, registers=128),
+                Stream(1, 4, 256, cols=16, whole=True, early=True, registers=168),
+                Stream(1, 4, 128, cols=16, whole=True, early=True),
             ),
         ),
         *map(
@@ -148,6 +184,20 @@ CANDIDATES = {
                 Direct(4, 4, 128, cols=16),
                 Direct(2, 4, 128, cols=32),
                 Direct(1, 8, 512),
+                Direct(1, 2, 256, early=True),
+                Direct(1, 4, 256, ahead=False, early=True),
+                Direct(1, 4, 512, early=True),
+                Direct(1, 4, 512, ahead=False, early=True, registers=128),
+                Direct(1, 8, 256, early=True),
+                Direct(1, 8, 256, ahead=False, early=True, registers=80),
+                Direct(1, 8, 512, early=True),
+                Direct(1, 4, 512, whole=True, early=True, registers=168),
+                Direct(1, 4, 256, whole=True, early=True, registers=168),
+                Direct(1, 4, 256, whole=True, early=True, registers=128),
+                Direct(1, 4, 128, whole=True, early=True, registers=128),
+                Direct(1, 8, 128, whole=True, early=True),
+                Direct(1, 8, 128, whole=True, early=True, registers=128),
+                Direct(1, 8, 256, whole=True, early=True, registers=128),
             ),
         ),
         *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), WIDE)),
@@ -164,9 +214,20 @@ CANDIDATES = {
 }
 
 
-def worth(rows: int, w: Packed | None = None) -> list[Candidate]:
+# What a short run holds against launches that overlap.
+PLAIN = (
+    "scalar GEMV 16 rows, 8 x 256",
+    "MMA 16 rows, 4 x 512, 8 cols",
+    "MMA direct 16 rows, 4 x 256, 8 cols, not ahead",
+    LIBRARY,
+    SIXTEEN,
+)
+
+
+def worth(rows: int, w: Packed | None = None, overlapping: bool = False) -> list[Candidate]:
     """Those that may be the fastest at this many rows of that weight; 16 bits is always among them."""
     able = (one for one in CANDIDATES.values() if w is None or one.takes(w))
+    able = (one for one in able if not overlapping or one.early or one.name in PLAIN)
     return [one for one in able if one.least <= rows <= one.most]
 
 

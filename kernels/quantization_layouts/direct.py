@@ -13,8 +13,15 @@ import triton
 import triton.language as tl
 
 from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.overlap import (
+    can_overlap,
+    capped,
+    let_next_begin,
+    overlapped,
+    wait_for_last,
+)
 from kernels.quantization_layouts.packed import Packed
-from kernels.quantization_layouts.unpack import book_of, codes_from, numbers, rows_of, words_of
+from kernels.quantization_layouts.unpack import book_of, codes_from, field_words, numbers, rows_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +31,10 @@ class Direct:
     run: int = 256  # columns that a warp takes at a time
     cols: int = 8  # rows of X at a time
     ahead: bool = True  # the next step's words are loaded before this one's are used
+    whole: bool = False  # all that a program wants of the weight is asked for before the first word is used
     once: bool = True  # words are marked as first to leave the caches: nobody else wants them
+    early: bool = False  # see overlap.py
+    registers: int = 0  # of a thread at most, so that more programs fit beside each other; 0: as it comes
 
 
 @triton.jit
@@ -47,27 +57,6 @@ def _pairs_of_x(
 
 
 @triton.jit
-def _words(
-    low_ptr,
-    high_ptr,
-    brick,
-    k,
-    K,
-    B: tl.constexpr,
-    W: tl.constexpr,
-    RUN: tl.constexpr,
-    BITS: tl.constexpr,
-    POLICY: tl.constexpr,
-):
-    """Words of both fields as they lie in memory: what is not looked at yet need not have come yet."""
-    low = words_of(low_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 4 if BITS >= 4 else 2, False, POLICY)
-    high = low
-    if BITS == 3 or BITS == 5:
-        high = words_of(high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, 1, False, POLICY)
-    return low, high
-
-
-@triton.jit
 def _groups(at_ptr, at, k, K, GROUP: tl.constexpr, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr):
     """(PARTS, B, 2, W, 32) scales or zero points: lane 4 r + p has those of rows r and r + 8 of each brick."""
     PARTS: tl.constexpr = RUN // GROUP
@@ -79,6 +68,72 @@ def _groups(at_ptr, at, k, K, GROUP: tl.constexpr, B: tl.constexpr, W: tl.conste
     offs = at + (brick * groups + group) * 16 + half + place % 32 // 4
     found = tl.load(at_ptr + offs, mask=group < groups, other=0)
     return tl.reshape(found, (PARTS, B, 2, W, 8, 4))
+
+
+@triton.jit
+def _of_weight(
+    ptrs,
+    at,
+    brick,
+    k,
+    K,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HAS_ZEROS: tl.constexpr,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    POLICY: tl.constexpr,
+):
+    """What a step needs of the weight, as it lies in memory: words of both fields, scales and zero points."""
+    low_ptr, high_ptr, scale_ptr, zero_ptr = ptrs
+    low, high = field_words(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, False, POLICY)
+    scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN)
+    zero = scale
+    if HAS_ZEROS:
+        zero = _groups(zero_ptr, at, k, K, GROUP, B, W, RUN)
+    return low, high, scale, zero
+
+
+@triton.jit
+def _products(
+    fetched,
+    x,
+    book,
+    filled,
+    KIND: tl.constexpr,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HAS_ZEROS: tl.constexpr,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    COLS: tl.constexpr,
+):
+    """(W, ROWS, COLS) of a step: unpacked, times X, and scaled in fp32 once a group."""
+    low, high, scale, zero = fetched
+    dtype: tl.constexpr = x.dtype
+    MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
+    PARTS: tl.constexpr = RUN // GROUP
+    G: tl.constexpr = PARTS * W
+    ROWS: tl.constexpr = 16 * B
+    TILES: tl.constexpr = COLS // 8
+    code, top = codes_from(low, high, BITS)
+    w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
+    w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 16, 2, 2, 2))
+    if KIND == "int4":
+        if HAS_ZEROS:
+            zero = tl.permute((zero.to(tl.float32) + (MIDDLE - 8)).to(dtype), 1, 3, 4, 5, 0, 2)
+            w = w - tl.reshape(zero, (B, W, 8, 4, PARTS, 1, 1, 2, 1))
+        else:
+            w = w - tl.full([], MIDDLE, dtype)
+    # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
+    w = tl.reshape(tl.permute(w, 4, 1, 0, 7, 2, 5, 3, 6, 8), (G, ROWS, GROUP))
+    x = tl.reshape(x, (TILES, PARTS, GROUP // 16, 2, W, 8, 4, 2))
+    x = tl.reshape(tl.permute(x, 1, 4, 2, 6, 3, 7, 0, 5), (G, GROUP, COLS))
+    scale = tl.reshape(tl.permute(scale.to(tl.float32), 0, 3, 1, 2, 4, 5), (G, ROWS, 1, 4, 1))
+    part = tl.reshape(tl.dot(w, x), (G, ROWS, TILES, 4, 2)) * scale
+    return tl.sum(tl.reshape(part, (PARTS, W, ROWS, COLS)), 0)
 
 
 @triton.jit(do_not_specialize=["M"])  # one compiled kernel for every M
@@ -111,17 +166,20 @@ def direct_kernel(
     RUN: tl.constexpr,
     COLS: tl.constexpr,
     AHEAD: tl.constexpr,
+    WHOLE: tl.constexpr,
     POLICY: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    LATE: tl.constexpr = EARLY and not RAGGED
+    if EARLY:
+        let_next_begin()
+        if RAGGED:
+            wait_for_last()
     expert = tl.program_id(2).to(tl.int64)
     first, last = rows_of(expert, offsets_ptr, M, RAGGED)
     first += tl.program_id(1) * COLS
     if first >= last:
         return
-    dtype: tl.constexpr = x_ptr.dtype.element_ty
-    MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
-    PARTS: tl.constexpr = RUN // GROUP
-    G: tl.constexpr = PARTS * W
     ROWS: tl.constexpr = 16 * B
     STEP: tl.constexpr = RUN * W
     TILES: tl.constexpr = COLS // 8
@@ -129,37 +187,42 @@ def direct_kernel(
     book = book_of(book_ptr, BITS) if KIND == "book" else ((K, K), (K, K))
     low_ptr += expert * low_size
     high_ptr += expert * high_size
+    ptrs = low_ptr, high_ptr, scale_ptr, zero_ptr
     x_ptr += first * stride_xm
     at = expert * scale_size + brick * (K // GROUP) * 16
     rows = (last - first).to(tl.int32)
     acc = tl.zeros((W, ROWS, COLS), tl.float32)
-    if AHEAD:
-        next_low, next_high = _words(low_ptr, high_ptr, brick, 0, K, B, W, RUN, BITS, POLICY)
-    for k in range(0, K, STEP):
+    if WHOLE:
+        fetched = ()
+        for i in tl.static_range(WHOLE):
+            fetched += (_of_weight(ptrs, at, brick, i * STEP, K, BITS, GROUP, HAS_ZEROS, B, W, RUN, POLICY),)
+        if LATE:
+            wait_for_last()
+        for i in tl.static_range(WHOLE):
+            x = _pairs_of_x(x_ptr, i * STEP, K, rows, stride_xm, W, RUN, TILES, EVEN)
+            acc += _products(fetched[i], x, book, filled, KIND, BITS, GROUP, HAS_ZEROS, B, W, RUN, COLS)
+    else:
         if AHEAD:
-            low, high = next_low, next_high
-            next_low, next_high = _words(low_ptr, high_ptr, brick, k + STEP, K, B, W, RUN, BITS, POLICY)
-        else:
-            low, high = _words(low_ptr, high_ptr, brick, k, K, B, W, RUN, BITS, POLICY)
-        scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN).to(tl.float32)
-        x = _pairs_of_x(x_ptr, k, K, rows, stride_xm, W, RUN, TILES, EVEN)
-        code, top = codes_from(low, high, BITS)
-        w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
-        w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 16, 2, 2, 2))
-        if KIND == "int4":
-            if HAS_ZEROS:
-                zero = _groups(zero_ptr, at, k, K, GROUP, B, W, RUN).to(tl.float32)
-                zero = tl.permute((zero + (MIDDLE - 8)).to(dtype), 1, 3, 4, 5, 0, 2)
-                w = w - tl.reshape(zero, (B, W, 8, 4, PARTS, 1, 1, 2, 1))
+            next_low, next_high = field_words(
+                low_ptr, high_ptr, brick, 0, K, 1, 0, RUN, B, W, RUN, BITS, False, POLICY
+            )
+        for k in range(0, K, STEP):
+            if AHEAD:
+                low, high = next_low, next_high
+                next_low, next_high = field_words(
+                    low_ptr, high_ptr, brick, k + STEP, K, 1, 0, RUN, B, W, RUN, BITS, False, POLICY
+                )
+                scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN)
+                zero = scale
+                if HAS_ZEROS:
+                    zero = _groups(zero_ptr, at, k, K, GROUP, B, W, RUN)
+                step = (low, high, scale, zero)
             else:
-                w = w - tl.full([], MIDDLE, dtype)
-        # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
-        w = tl.reshape(tl.permute(w, 4, 1, 0, 7, 2, 5, 3, 6, 8), (G, ROWS, GROUP))
-        x = tl.reshape(x, (TILES, PARTS, GROUP // 16, 2, W, 8, 4, 2))
-        x = tl.reshape(tl.permute(x, 1, 4, 2, 6, 3, 7, 0, 5), (G, GROUP, COLS))
-        scale = tl.reshape(tl.permute(scale, 0, 3, 1, 2, 4, 5), (G, ROWS, 1, 4, 1))
-        part = tl.reshape(tl.dot(w, x), (G, ROWS, TILES, 4, 2)) * scale
-        acc += tl.sum(tl.reshape(part, (PARTS, W, ROWS, COLS)), 0)
+                step = _of_weight(ptrs, at, brick, k, K, BITS, GROUP, HAS_ZEROS, B, W, RUN, POLICY)
+            if LATE:
+                wait_for_last()
+            x = _pairs_of_x(x_ptr, k, K, rows, stride_xm, W, RUN, TILES, EVEN)
+            acc += _products(step, x, book, filled, KIND, BITS, GROUP, HAS_ZEROS, B, W, RUN, COLS)
     offs_n = brick * 16 + tl.arange(0, ROWS)
     offs_m = tl.arange(0, COLS)
     at_y = y_ptr + (first + offs_m)[None, :] * stride_ym + offs_n[:, None]
@@ -175,6 +238,7 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
     config = config or Direct()
     run, warps = w.cut(config.run, config.warps)
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, config.cols), w.experts)
+    early = config.early and can_overlap(x.device)
     direct_kernel[grid](
         *w.operands,
         x,
@@ -194,8 +258,12 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
         RUN=run,
         COLS=config.cols,
         AHEAD=config.ahead,
+        WHOLE=triton.cdiv(w.k, run * warps) if config.whole else 0,
         POLICY="evict_first" if config.once else "",
+        EARLY=early,
         num_warps=warps,
         num_stages=1,
+        **overlapped(early),
+        **capped(config.registers),
     )
     return out

@@ -104,7 +104,7 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
         return found.best if layer.dense is not None else found.best_packed
     w = layer.packed
     large = w.n * w.k * w.experts >= RING_WEIGHTS
-    if takes(w) and (RING_FROM if large else STREAM_UP_TO + 1) <= rows <= TILE_UP_TO:
+    if takes(w) and w.kind == "int4" and (RING_FROM if large else STREAM_UP_TO + 1) <= rows <= TILE_UP_TO:
         return "ring"
     if rows <= STREAM_UP_TO:
         return "stream"

@@ -29,13 +29,43 @@ sub.%(pair)s $2, $2, $6;
 sub.%(pair)s $3, $3, $6;
 %(more)s
 }"""
-_SCALE = "mul.%(pair)s $0, $0, $7; mul.%(pair)s $1, $1, $7; mul.%(pair)s $2, $2, $8; mul.%(pair)s $3, $3, $8;"
+_LOOK_UP = """{
+.reg .b32 c, t, a, b, l, h;
+and.b32 c, $4, 0x77777777;
+shr.u32 t, $4, 1;
+lop3.b32 t, t, 0x44444444, $7, 0xEA;
+%(two)s
+shr.u32 c, c, 16;
+shr.u32 t, t, 16;
+%(more_two)s
+%(more)s
+}"""
+_TWO = """prmt.b32 a, $8, $9, c;
+prmt.b32 b, $10, $11, c;
+prmt.b32 l, a, b, t;
+prmt.b32 a, $12, $13, c;
+prmt.b32 b, $14, $15, c;
+prmt.b32 h, a, b, t;
+prmt.b32 %s, l, h, 0x5140;
+prmt.b32 %s, l, h, 0x7362;"""
+_SCALE = """mul.%(pair)s $0, $0, %(first)s;
+mul.%(pair)s $1, $1, %(first)s;
+mul.%(pair)s $2, $2, %(second)s;
+mul.%(pair)s $3, $3, %(second)s;"""
 
 
 @gluon.constexpr_function
 def _assembly(dtype, LATE):
     pair = "f16x2" if dtype == gl.float16 else "bf16x2"
-    return _UNPACK % {"pair": pair, "more": "" if LATE else _SCALE % {"pair": pair}}
+    scaled = "" if LATE else _SCALE % {"pair": pair, "first": "$7", "second": "$8"}
+    return _UNPACK % {"pair": pair, "more": scaled}
+
+
+@gluon.constexpr_function
+def _look_up(dtype, LATE):
+    pair = "f16x2" if dtype == gl.float16 else "bf16x2"
+    scaled = "" if LATE else _SCALE % {"pair": pair, "first": "$5", "second": "$6"}
+    return _LOOK_UP % {"two": _TWO % ("$0", "$1"), "more_two": _TWO % ("$2", "$3"), "more": scaled}
 
 
 @gluon.constexpr_function
@@ -79,17 +109,62 @@ def _twice(half):
 
 
 @gluon.jit
-def unpack(words, scale, zero, filled, dtype: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr):
+def _by_parts(words, PARTS: gl.constexpr):
+    """Words (bricks, 256) as (brick, vector, its share, row, pair, word, its share)."""
+    PV: gl.constexpr = min(PARTS, VECTORS)
+    PW: gl.constexpr = PARTS // PV
+    return words.reshape([words.shape[0], PV, VECTORS // PV, 8, 4, PW, 4 // PW])
+
+
+@gluon.constexpr_function
+def _of_lanes(layout):
+    """Of those axes the rows alone."""
+    for axis in (6, 5, 4, 2, 1, 0):
+        layout = gl.SliceLayout(axis, layout)
+    return layout
+
+
+@gluon.jit
+def book_of(book_ptr, PARTS: gl.constexpr):
+    """Sixteen levels in registers, beside the words: four words of low bytes, then four of high ones.
+
+    Each lane reads a copy of its own, so that no word ends in a uniform register.
+    """
+    like = _by_parts(gl.full([BRICKS, WORDS], 0, gl.int32, words_layout()), PARTS)
+    at = book_ptr + gl.arange(0, 8, _of_lanes(like.type.layout))
+    book = ()
+    for i in gl.static_range(8):
+        word = gl.load(at + i * 32)
+        for axis in gl.static_range(7):
+            if axis != 3:
+                word = gl.expand_dims(word, axis)
+        book += (word,)
+    return book
+
+
+@gluon.jit
+def unpack(
+    words, scale, zero, filled, book, dtype: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr
+):
     """Words (bricks, 256) -> four words of two weights for each, by row / 8 and k / 8; scaled, unless sums are later."""
-    B: gl.constexpr = words.shape[0]
     PARTS: gl.constexpr = scale.shape[1] // 16
     PV: gl.constexpr = min(PARTS, VECTORS)
     PW: gl.constexpr = PARTS // PV
-    words = words.reshape([B, PV, VECTORS // PV, 8, 4, PW, 4 // PW])
+    words = _by_parts(words, PARTS)
     LAYOUT: gl.constexpr = words.type.layout
     s0, s1 = filled, filled
     if not LATE:
         s0, s1 = _of_rows(_twice(scale), LAYOUT, PV, PW)
+    if len(book) > 0:
+        b0, b1, b2, b3, b4, b5, b6, b7 = book
+        return gl.inline_asm_elementwise(
+            _look_up(dtype, LATE),
+            "=&r,=&r,=&r,=&r,r,r,r,r,r,r,r,r,r,r,r,r",
+            [words, s0, s1, filled, b0, b1, b2, b3, b4, b5, b6, b7],
+            dtype=(gl.int32, gl.int32, gl.int32, gl.int32),
+            is_pure=True,
+            pack=1,
+        )
     m0, m1 = filled | 0x00080008, filled | 0x00080008
     if HAS_ZEROS:
         z = zero.to(gl.int32)

@@ -51,7 +51,7 @@ class Packed:
     def filled(self) -> int:
         """What unpacking ORs its codes into. An argument, since two constants would make it two instructions."""
         if self.kind == "book":
-            return 0x3210  # the bytes of a word, each in its place
+            return 0x32103210  # the bytes of a word, each in its place; for four codes, and four more
         return 0x64006400 if self.dtype == torch.float16 else 0x43004300  # two times 1024, or two times 128
 
     @property

@@ -53,6 +53,7 @@ class Scaled:
     numbers: np.ndarray  # int8, fp8, or the values of e2m1
     scales: np.ndarray  # fp32, one for each `group` numbers of a row
     group: int
+    whole: float = 1.0  # a factor within all scales, which NVFP4 keeps once for a tensor
 
 
 def linear(x: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -163,13 +164,14 @@ def quantize_nvfp4(w: np.ndarray) -> Scaled:
     """E2M1 under an E4M3 scale for each 16, all of them under one fp32 of the tensor."""
     blocks = in_groups(w, NV_BLOCK, any_group=True)
     largest = np.abs(blocks).max(-1)
-    tensor_scale = largest.max() / (E2M1[-1] * E4M3_TOP)
+    tensor_scale = np.float64(np.float32(largest.max() / (E2M1[-1] * E4M3_TOP)))
     kept = (
         (largest / E2M1[-1] * reciprocal_scale(np.array(tensor_scale)))
         .astype(DTYPES["fp8"])
         .astype(np.float64)
     )
-    return Scaled(e2m1(blocks, kept * tensor_scale).reshape(w.shape), kept * tensor_scale, NV_BLOCK)
+    scales = kept * tensor_scale
+    return Scaled(e2m1(blocks, scales).reshape(w.shape), scales, NV_BLOCK, float(tensor_scale))
 
 
 def e2m1(blocks: np.ndarray, scales: np.ndarray) -> np.ndarray:

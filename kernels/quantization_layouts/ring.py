@@ -15,7 +15,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     tma,
 )
 
-from kernels.quantization_layouts.hopper_unpack import BRICKS, STEP, WORDS
+from kernels.quantization_layouts.hopper_unpack import BRICKS, STEP, WORDS, book_of
+from kernels.quantization_layouts.overlap import gdc_launch_dependents, gdc_wait
 from kernels.quantization_layouts.ring_steps import one_piece, pieces, settle, zero_sums
 
 barrier = getattr(gl, "barrier", None) or gl.thread_barrier  # Triton 3.7, or 3.6
@@ -49,32 +50,54 @@ def _place(tile, sizes):
 
 
 @gluon.jit
-def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr):
+def _fetch_weights(u, first, descs, rings, sizes, HAS_ZEROS: gl.constexpr):
+    """A step's words, scales and zero points, into a stage that is told to expect its rows of X too."""
     w_desc, s_desc, z_desc, x_desc = descs
     words, scales, zeros, xs, full, empty = rings
-    steps, M, bricks_each = sizes[1], sizes[4], sizes[6]
-    STAGES: gl.constexpr = words.shape[0]
+    steps, bricks_each = sizes[1], sizes[6]
     WIDTH: gl.constexpr = scales.shape[2]
-    COLS: gl.constexpr = xs.shape[1]
     BYTES: gl.constexpr = w_desc.block_type.nbytes + s_desc.block_type.nbytes + x_desc.block_type.nbytes
+    count = u - first
+    stage = count % words.shape[0]
+    expert, tile_n, tile_m = _place(u // steps, sizes)
+    brick = expert * bricks_each + tile_n * words.shape[1]
+    step = u % steps
+    mbarrier.wait(empty.index(stage), (count // words.shape[0] & 1) ^ 1)
+    ready = full.index(stage)
+    if HAS_ZEROS:
+        mbarrier.expect(ready, BYTES + z_desc.block_type.nbytes)
+        tma.async_copy_global_to_shared(z_desc, [brick, step * WIDTH], ready, zeros.index(stage))
+    else:
+        mbarrier.expect(ready, BYTES)
+    tma.async_copy_global_to_shared(w_desc, [brick, step * WORDS], ready, words.index(stage))
+    tma.async_copy_global_to_shared(s_desc, [brick, step * WIDTH], ready, scales.index(stage))
+
+
+@gluon.jit
+def _fetch_x(u, first, descs, rings, sizes):
+    x_desc = descs[3]
+    xs, full = rings[3], rings[4]
+    steps, M = sizes[1], sizes[4]
+    stage = (u - first) % xs.shape[0]
+    expert, tile_n, tile_m = _place(u // steps, sizes)
+    row = expert * M + tile_m * xs.shape[1]
+    tma.async_copy_global_to_shared(x_desc, [row, u % steps * STEP], full.index(stage), xs.index(stage))
+
+
+@gluon.jit
+def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr, EARLY: gl.constexpr):
     first, last = _share(sizes, EVEN)
-    for u in range(first, last):
-        count = u - first
-        stage = count % STAGES
-        expert, tile_n, tile_m = _place(u // steps, sizes)
-        brick = expert * bricks_each + tile_n * words.shape[1]
-        step = u % steps
-        mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
-        ready = full.index(stage)
-        if HAS_ZEROS:
-            mbarrier.expect(ready, BYTES + z_desc.block_type.nbytes)
-            tma.async_copy_global_to_shared(z_desc, [brick, step * WIDTH], ready, zeros.index(stage))
-        else:
-            mbarrier.expect(ready, BYTES)
-        tma.async_copy_global_to_shared(w_desc, [brick, step * WORDS], ready, words.index(stage))
-        tma.async_copy_global_to_shared(s_desc, [brick, step * WIDTH], ready, scales.index(stage))
-        row = expert * M + tile_m * COLS
-        tma.async_copy_global_to_shared(x_desc, [row, step * STEP], ready, xs.index(stage))
+    ahead = first
+    if EARLY:  # the whole ring, of what no launch before this one writes
+        ahead = gl.minimum(last, first + rings[0].shape[0])
+        for u in range(first, ahead):
+            _fetch_weights(u, first, descs, rings, sizes, HAS_ZEROS)
+        gdc_wait()
+        for u in range(first, ahead):
+            _fetch_x(u, first, descs, rings, sizes)
+    for u in range(ahead, last):
+        _fetch_weights(u, first, descs, rings, sizes, HAS_ZEROS)
+        _fetch_x(u, first, descs, rings, sizes)
 
 
 @gluon.jit
@@ -121,9 +144,11 @@ def _consume(
     rings,
     sizes,
     filled,
+    book_ptr,
     WHICH: gl.constexpr,
     CONSUMERS: gl.constexpr,
     LATE: gl.constexpr,
+    BOOK: gl.constexpr,
     HAS_ZEROS: gl.constexpr,
     EVEN: gl.constexpr,
 ):
@@ -131,6 +156,9 @@ def _consume(
     steps = sizes[1]
     COLS: gl.constexpr = xs.shape[1]
     PIECES: gl.constexpr = words.shape[1] // (BRICKS * CONSUMERS)
+    book = ()
+    if BOOK:
+        book = book_of(book_ptr, scales.shape[2] // 16)
     begin, behind = _share(sizes, EVEN)
     first = begin
     while first < behind:
@@ -139,13 +167,13 @@ def _consume(
         if PIECES == 1:
             acc = accs[0]
             for u in range(first, last):
-                acc = one_piece(rings, acc, accs[0], u - begin, filled, WHICH, LATE, HAS_ZEROS)
+                acc = one_piece(rings, acc, accs[0], u - begin, filled, book, WHICH, LATE, HAS_ZEROS)
             accs = (acc,)
         else:
             state = (accs, (filled, filled, filled, filled))
-            state = pieces(rings, state, first - begin, filled, True, WHICH, PIECES, HAS_ZEROS)
+            state = pieces(rings, state, first - begin, filled, book, True, WHICH, PIECES, HAS_ZEROS)
             for u in range(first + 1, last):
-                state = pieces(rings, state, u - begin, filled, False, WHICH, PIECES, HAS_ZEROS)
+                state = pieces(rings, state, u - begin, filled, book, False, WHICH, PIECES, HAS_ZEROS)
             accs = settle(rings, state, last - 1 - begin, PIECES)
         for i in gl.static_range(PIECES):
             _finish(accs[i], out, sums, sizes, first, last, WHICH * PIECES + i, CONSUMERS * PIECES)
@@ -164,6 +192,7 @@ def ring_kernel(
     y_ptr,
     part_ptr,
     done_ptr,
+    book_ptr,
     filled,
     tiles,
     steps,
@@ -176,10 +205,14 @@ def ring_kernel(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
     LATE: gl.constexpr,
+    BOOK: gl.constexpr,
     HAS_ZEROS: gl.constexpr,
     EVEN: gl.constexpr,
+    EARLY: gl.constexpr,
     REGISTERS: gl.constexpr,
 ):
+    if EARLY:
+        gdc_launch_dependents()
     words = gl.allocate_shared_memory(gl.int32, [STAGES] + w_desc.block_type.shape, w_desc.layout)
     scales = gl.allocate_shared_memory(s_desc.dtype, [STAGES] + s_desc.block_type.shape, s_desc.layout)
     xs = gl.allocate_shared_memory(x_desc.dtype, [STAGES] + x_desc.block_type.shape, x_desc.layout)
@@ -200,9 +233,9 @@ def ring_kernel(
     if CONSUMERS == 2:
         gl.warp_specialize(
             [
-                (_consume, (out, sums, rings, sizes, filled, 0, 2, LATE, HAS_ZEROS, EVEN)),
-                (_consume, (out, sums, rings, sizes, filled, 1, 2, LATE, HAS_ZEROS, EVEN)),
-                (_produce, (descs, rings, sizes, HAS_ZEROS, EVEN)),
+                (_consume, (out, sums, rings, sizes, filled, book_ptr, 0, 2, LATE, BOOK, HAS_ZEROS, EVEN)),
+                (_consume, (out, sums, rings, sizes, filled, book_ptr, 1, 2, LATE, BOOK, HAS_ZEROS, EVEN)),
+                (_produce, (descs, rings, sizes, HAS_ZEROS, EVEN, EARLY)),
             ],
             [4, 1],
             [REGISTERS, 24],
@@ -210,11 +243,11 @@ def ring_kernel(
     else:
         gl.warp_specialize(
             [
-                (_consume, (out, sums, rings, sizes, filled, 0, 4, LATE, HAS_ZEROS, EVEN)),
-                (_consume, (out, sums, rings, sizes, filled, 1, 4, LATE, HAS_ZEROS, EVEN)),
-                (_consume, (out, sums, rings, sizes, filled, 2, 4, LATE, HAS_ZEROS, EVEN)),
-                (_consume, (out, sums, rings, sizes, filled, 3, 4, LATE, HAS_ZEROS, EVEN)),
-                (_produce, (descs, rings, sizes, HAS_ZEROS, EVEN)),
+                (_consume, (out, sums, rings, sizes, filled, book_ptr, 0, 4, LATE, BOOK, HAS_ZEROS, EVEN)),
+                (_consume, (out, sums, rings, sizes, filled, book_ptr, 1, 4, LATE, BOOK, HAS_ZEROS, EVEN)),
+                (_consume, (out, sums, rings, sizes, filled, book_ptr, 2, 4, LATE, BOOK, HAS_ZEROS, EVEN)),
+                (_consume, (out, sums, rings, sizes, filled, book_ptr, 3, 4, LATE, BOOK, HAS_ZEROS, EVEN)),
+                (_produce, (descs, rings, sizes, HAS_ZEROS, EVEN, EARLY)),
             ],
             [4, 4, 4, 1],
             [REGISTERS, REGISTERS, REGISTERS, 24],

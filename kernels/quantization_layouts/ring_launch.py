@@ -10,6 +10,7 @@ from kernels.counters import arrivals
 from kernels.machines import machine
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.hopper_unpack import STEP, WORDS
+from kernels.quantization_layouts.overlap import can_overlap, capped, overlapped
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring import ring_kernel
 from kernels.require import must
@@ -25,6 +26,8 @@ class Ring:
     late: bool = True
     # all multiprocessors share out the steps; or as many programs as give each a whole part of one tile
     even: bool = True
+    early: bool = False  # see overlap.py
+    two: bool = False  # programs on a multiprocessor, of two warpgroups each
 
     @property
     def rows(self) -> int:
@@ -36,19 +39,18 @@ _GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 
 def takes(w: Packed) -> bool:
-    """Four-bit integers on a Hopper GPU."""
-    return (
-        w.kind == "int4" and w.device.type == "cuda" and torch.cuda.get_device_capability(w.device) == (9, 0)
-    )
+    """Four bits on a Hopper GPU."""
+    return w.bits == 4 and w.device.type == "cuda" and torch.cuda.get_device_capability(w.device) == (9, 0)
 
 
 def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
     """out (rows, N) = x (rows, K) times the packed weight; as many rows for each expert."""
     x, out, each = check_layer(x, w, out, None, None)
-    must(w.kind == "int4", "w", "four-bit integers", w.kind, "run it with stream or tile")
+    must(w.bits == 4, "w", "of four bits", w.bits, "run it with stream or tile")
     if not out.numel():
         return out
     c = config or pick(each)
+    early = c.early and can_overlap(x.device)
     bricks = c.rows // 16
     tiles_n, tiles_m = -(-w.n // c.rows), -(-each // c.cols)
     tiles, steps = w.experts * tiles_n * tiles_m, -(-w.k // STEP.value)
@@ -64,6 +66,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
         out,
         parts,
         arrivals(x.device, tiles * c.consumers * c.pieces if even else 1),
+        w.scales if w.book is None else w.book,
         w.filled,
         tiles,
         steps,
@@ -76,10 +79,14 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
         CONSUMERS=c.consumers,
         STAGES=c.stages,
         LATE=c.late and c.pieces == 1 and w.group == STEP.value,
+        BOOK=w.kind == "book",
         HAS_ZEROS=w.zeros is not None,
         EVEN=even,
-        REGISTERS=REGISTERS[c.consumers],
+        EARLY=early,
+        REGISTERS=104 if c.two else REGISTERS[c.consumers],
         num_warps=4,
+        **overlapped(early),
+        **capped(80 if c.two else 0),
     )
     return out
 

@@ -39,7 +39,7 @@ def _full(rings, count):
 
 
 @gluon.jit
-def _weights(rings, stage, filled, PIECE: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr):
+def _weights(rings, stage, filled, book, PIECE: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr):
     """64 rows of a step, unpacked, and their scales."""
     words, scales, zeros, xs, full, empty = rings
     FIRST: gl.constexpr = PIECE * BRICKS
@@ -49,19 +49,19 @@ def _weights(rings, stage, filled, PIECE: gl.constexpr, LATE: gl.constexpr, HAS_
     zero = scale
     if HAS_ZEROS:
         zero = zeros.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
-    return unpack(word, scale, zero, filled, xs.dtype, LATE, HAS_ZEROS), scale
+    return unpack(word, scale, zero, filled, book, xs.dtype, LATE, HAS_ZEROS), scale
 
 
 @gluon.jit
 def one_piece(
-    rings, acc, nothing, count, filled, WHICH: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr
+    rings, acc, nothing, count, filled, book, WHICH: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr
 ):
     """A step of 64 rows: their product is waited for, and with LATE scaled when it is there."""
     words, scales, zeros, xs, full, empty = rings
     ACC: gl.constexpr = acc.type.layout
     stage = _full(rings, count)
     x = xs.index(stage).permute((1, 0))
-    pairs, scale = _weights(rings, stage, filled, WHICH, LATE, HAS_ZEROS)
+    pairs, scale = _weights(rings, stage, filled, book, WHICH, LATE, HAS_ZEROS)
     w = operand(pairs[0], pairs[1], pairs[2], pairs[3], xs.dtype, ACC)
     if LATE:
         part = warpgroup_mma(w, x, nothing, use_acc=False, is_async=True)
@@ -80,6 +80,7 @@ def pieces(
     state,
     count,
     filled,
+    book,
     FIRST: gl.constexpr,
     WHICH: gl.constexpr,
     PIECES: gl.constexpr,
@@ -93,7 +94,7 @@ def pieces(
     stage = _full(rings, count)
     x = xs.index(stage).permute((1, 0))
     sums = ()
-    pairs, _ = _weights(rings, stage, filled, WHICH * PIECES, False, HAS_ZEROS)
+    pairs, _ = _weights(rings, stage, filled, book, WHICH * PIECES, False, HAS_ZEROS)
     w = operand(pairs[0], pairs[1], pairs[2], pairs[3], xs.dtype, ACC)
     running = warpgroup_mma(w, x, before[0], is_async=True)
     last = before[LAST]
@@ -101,7 +102,7 @@ def pieces(
         last, _, _, _, _ = warpgroup_mma_wait(1, deps=(last, held[0], held[1], held[2], held[3]))
         mbarrier.arrive(empty.index((count - 1) % words.shape[0]), count=1)
     for i in gl.static_range(1, PIECES):
-        after, _ = _weights(rings, stage, filled, WHICH * PIECES + i, False, HAS_ZEROS)
+        after, _ = _weights(rings, stage, filled, book, WHICH * PIECES + i, False, HAS_ZEROS)
         w = operand(after[0], after[1], after[2], after[3], xs.dtype, ACC)
         started = warpgroup_mma(w, x, last if i == LAST else before[i], is_async=True)
         running, _, _, _, _ = warpgroup_mma_wait(1, deps=(running, pairs[0], pairs[1], pairs[2], pairs[3]))

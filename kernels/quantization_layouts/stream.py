@@ -15,8 +15,15 @@ import triton.language as tl
 
 from kernels.machines import machine
 from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.overlap import (
+    can_overlap,
+    capped,
+    let_next_begin,
+    overlapped,
+    wait_for_last,
+)
 from kernels.quantization_layouts.packed import Packed
-from kernels.quantization_layouts.unpack import book_of, codes_of, numbers, rows_of
+from kernels.quantization_layouts.unpack import book_of, codes_from, field_words, numbers, rows_of
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,99 @@ class Stream:
     cols: int = 8  # rows of X at a time
     tensor: bool = True
     stages: int = 1
+    whole: bool = False  # all words of a program are asked for before the first is used
+    early: bool = False  # see overlap.py
+    registers: int = 0  # of a thread at most, so that more programs fit beside each other; 0: as it comes
+
+
+@triton.jit
+def _fetch(
+    ptrs,
+    k,
+    K,
+    at_scale,
+    group,
+    brick,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HAS_ZEROS: tl.constexpr,
+    EVEN: tl.constexpr,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+):
+    """What a step needs of the weight: words of both fields as they lie in memory, scales and zero points (G, ROWS)."""
+    low_ptr, high_ptr, scale_ptr, zero_ptr = ptrs
+    at = k // GROUP + group
+    mask = (at < K // GROUP)[:, None]
+    offs = at_scale + at[:, None] * 16
+    scale = tl.load(scale_ptr + offs, mask=mask, other=0.0)
+    zero = scale
+    if HAS_ZEROS:
+        zero = tl.load(zero_ptr + offs, mask=mask, other=0)
+    low, high = field_words(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, EVEN, "")
+    return low, high, scale, zero
+
+
+@triton.jit
+def _multiply(
+    acc,
+    fetched,
+    book,
+    filled,
+    x_ptr,
+    stride_xm,
+    k,
+    K,
+    group,
+    mask_m,
+    KIND: tl.constexpr,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HAS_ZEROS: tl.constexpr,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    COLS: tl.constexpr,
+    TENSOR: tl.constexpr,
+):
+    """Sums with a step's products: unpacked, times X, and scaled in fp32 once a group."""
+    low, high, scale, zero = fetched
+    dtype: tl.constexpr = x_ptr.dtype.element_ty
+    MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
+    ROWS: tl.constexpr = 16 * B
+    PARTS: tl.constexpr = RUN // GROUP
+    G: tl.constexpr = W * PARTS
+    code, top = codes_from(low, high, BITS)
+    w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
+    w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 32, 2, 2, 2, 2))
+    if TENSOR:  # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
+        w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 3, 7, 9)
+    else:
+        w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 7, 3, 9)
+    w = tl.reshape(w, (G, ROWS, GROUP))
+    if KIND == "int4":
+        if HAS_ZEROS:
+            w = w - (zero.to(tl.float32) + (MIDDLE - 8)).to(dtype)[:, :, None]
+        else:
+            w = w - tl.full([], MIDDLE, dtype)
+    scale = scale.to(tl.float32)
+    at = k // GROUP + group
+    mask_g = at < K // GROUP
+    offs_m = tl.arange(0, COLS)
+    offs_k = tl.arange(0, GROUP)
+    if TENSOR:
+        offs_x = offs_m[None, :, None] * stride_xm + (at * GROUP)[:, None, None] + offs_k[None, None, :]
+        x = tl.load(x_ptr + offs_x, mask=mask_m[None, :, None] & mask_g[:, None, None], other=0.0)
+        x = tl.reshape(x, (G, COLS, GROUP // 32, 2, 2, 4, 2))
+        x = tl.reshape(tl.permute(x, 0, 2, 3, 5, 4, 6, 1), (G, GROUP, COLS))
+        part = tl.reshape(tl.dot(w, x) * scale[:, :, None], (PARTS, W, ROWS, COLS))
+    else:
+        offs_x = (at * GROUP)[:, None] + offs_k[None, :]
+        x = tl.load(x_ptr + offs_x, mask=mask_g[:, None], other=0.0)  # (G, GROUP)
+        part = tl.sum(w.to(tl.float32) * x.to(tl.float32)[:, None, :], 2) * scale
+        part = tl.reshape(part, (PARTS, W, ROWS))
+    return acc + tl.sum(part, 0)
 
 
 @triton.jit(do_not_specialize=["M"])  # one compiled kernel for every M
@@ -60,65 +160,58 @@ def stream_kernel(
     COLS: tl.constexpr,
     TENSOR: tl.constexpr,
     STAGES: tl.constexpr,
+    WHOLE: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    # a pipelined loop fetches X before it begins, so what must be waited for is waited for there
+    LATE: tl.constexpr = EARLY and not RAGGED and STAGES == 1
+    if EARLY:
+        let_next_begin()
+        if not LATE:
+            wait_for_last()
     expert = tl.program_id(2).to(tl.int64)
     first, last = rows_of(expert, offsets_ptr, M, RAGGED)
     first += tl.program_id(1) * COLS
     if first >= last:
         return
-    dtype: tl.constexpr = x_ptr.dtype.element_ty
     ROWS: tl.constexpr = 16 * B
-    MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
     PARTS: tl.constexpr = RUN // GROUP
-    G: tl.constexpr = W * PARTS
     brick = tl.program_id(0) * B
     offs_n = tl.arange(0, ROWS)
     offs_m = tl.arange(0, COLS)
-    offs_k = tl.arange(0, GROUP)
-    batch = tl.arange(0, G)
+    batch = tl.arange(0, W * PARTS)
     group = (batch % W) * PARTS + batch // W  # of a step: a warp's groups follow each other along K
     mask_m = first + offs_m < last
-    groups = K // GROUP
     book = book_of(book_ptr, BITS) if KIND == "book" else ((K, K), (K, K))
-    low_ptr += expert * low_size
-    high_ptr += expert * high_size
+    ptrs = low_ptr + expert * low_size, high_ptr + expert * high_size, scale_ptr, zero_ptr
     x_ptr += first * stride_xm
-    at_scale = expert * scale_size + ((brick + offs_n // 16) * groups * 16 + offs_n % 16)[None, :]
+    at_scale = expert * scale_size + ((brick + offs_n // 16) * (K // GROUP) * 16 + offs_n % 16)[None, :]
     if TENSOR:
         acc = tl.zeros((W, ROWS, COLS), tl.float32)
     else:
         acc = tl.zeros((W, ROWS), tl.float32)
-    for k in tl.range(0, K, RUN * W, num_stages=STAGES):
-        at = k // GROUP + group
-        mask_g = at < groups
-        offs_g = at_scale + at[:, None] * 16
-        scale = tl.load(scale_ptr + offs_g, mask=mask_g[:, None], other=0.0).to(tl.float32)  # (G, ROWS)
-        code, top = codes_of(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, EVEN)
-        w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
-        w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 32, 2, 2, 2, 2))
-        if TENSOR:  # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
-            w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 3, 7, 9)
-        else:
-            w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 7, 3, 9)
-        w = tl.reshape(w, (G, ROWS, GROUP))
-        if KIND == "int4":
-            if HAS_ZEROS:
-                zero = tl.load(zero_ptr + offs_g, mask=mask_g[:, None], other=0).to(tl.float32)
-                w = w - (zero + (MIDDLE - 8)).to(dtype)[:, :, None]
-            else:
-                w = w - tl.full([], MIDDLE, dtype)
-        if TENSOR:
-            offs_x = offs_m[None, :, None] * stride_xm + (at * GROUP)[:, None, None] + offs_k[None, None, :]
-            x = tl.load(x_ptr + offs_x, mask=mask_m[None, :, None] & mask_g[:, None, None], other=0.0)
-            x = tl.reshape(x, (G, COLS, GROUP // 32, 2, 2, 4, 2))
-            x = tl.reshape(tl.permute(x, 0, 2, 3, 5, 4, 6, 1), (G, GROUP, COLS))
-            part = tl.dot(w, x) * scale[:, :, None]
-            acc += tl.sum(tl.reshape(part, (PARTS, W, ROWS, COLS)), 0)
-        else:
-            offs_x = (at * GROUP)[:, None] + offs_k[None, :]
-            x = tl.load(x_ptr + offs_x, mask=mask_g[:, None], other=0.0)  # (G, GROUP)
-            part = tl.sum(w.to(tl.float32) * x.to(tl.float32)[:, None, :], 2) * scale
-            acc += tl.sum(tl.reshape(part, (PARTS, W, ROWS)), 0)
+    if WHOLE:
+        fetched = ()
+        for i in tl.static_range(WHOLE):
+            k = i * RUN * W
+            fetched += (_fetch(ptrs, k, K, at_scale, group, brick, BITS, GROUP, HAS_ZEROS, EVEN, B, W, RUN),)
+        if LATE:
+            wait_for_last()
+        for i in tl.static_range(WHOLE):
+            k = i * RUN * W
+            acc = _multiply(
+                acc, fetched[i], book, filled, x_ptr, stride_xm, k, K, group, mask_m,
+                KIND, BITS, GROUP, HAS_ZEROS, B, W, RUN, COLS, TENSOR,
+            )  # fmt: skip
+    else:
+        for k in tl.range(0, K, RUN * W, num_stages=STAGES):
+            one = _fetch(ptrs, k, K, at_scale, group, brick, BITS, GROUP, HAS_ZEROS, EVEN, B, W, RUN)
+            if LATE:
+                wait_for_last()
+            acc = _multiply(
+                acc, one, book, filled, x_ptr, stride_xm, k, K, group, mask_m,
+                KIND, BITS, GROUP, HAS_ZEROS, B, W, RUN, COLS, TENSOR,
+            )  # fmt: skip
     offs_n += brick * 16
     mask_n = offs_n < N
     y_ptr += first * stride_ym
@@ -143,6 +236,7 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
     cols = config.cols if config.tensor else 1
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), w.experts)
     even = w.k % (config.run * config.warps) == 0
+    early = config.early and can_overlap(x.device)
     stream_kernel[grid](
         *w.operands,
         x,
@@ -163,8 +257,12 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
         COLS=cols,
         TENSOR=config.tensor,
         STAGES=config.stages,
+        WHOLE=triton.cdiv(w.k, config.run * config.warps) if config.whole else 0,
+        EARLY=early,
         num_warps=config.warps,
         num_stages=config.stages,
+        **overlapped(early),
+        **capped(config.registers),
     )
     return out
 

@@ -175,12 +175,38 @@ def codes_of(
     EVEN: tl.constexpr,
 ):
     """Words of nibbles, (B, W, 32, RUN / 16), and those of the fifth bit (or the same again); see words_of."""
+    low, high = field_words(
+        low_ptr, high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, BITS, EVEN, ""
+    )
+    return codes_from(low, high, BITS)
+
+
+@triton.jit
+def field_words(
+    low_ptr,
+    high_ptr,
+    brick,
+    column,
+    columns,
+    stride_b,
+    stride_w,
+    step,
+    B: tl.constexpr,
+    W: tl.constexpr,
+    RUN: tl.constexpr,
+    BITS: tl.constexpr,
+    EVEN: tl.constexpr,
+    POLICY: tl.constexpr,
+):
+    """Words of both fields as they lie in memory: what is not looked at yet need not have come yet."""
     FIRST: tl.constexpr = 4 if BITS >= 4 else 2
-    low = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN, "")
+    low = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN, POLICY)
     high = low
     if BITS == 3 or BITS == 5:
-        high = words_of(high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, 1, EVEN, "")
-    return codes_from(low, high, BITS)
+        high = words_of(
+            high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, 1, EVEN, POLICY
+        )
+    return low, high
 
 
 @triton.jit

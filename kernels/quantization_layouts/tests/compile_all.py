@@ -5,16 +5,22 @@ import re
 import subprocess
 import tempfile
 from functools import partial
+from itertools import product as product_of_axes
 from pathlib import Path
 
 import torch
 import triton
 
 from kernels.quantization_layouts import cases
+from kernels.quantization_layouts import direct as direct_module
+from kernels.quantization_layouts import ring_launch as ring_module
+from kernels.quantization_layouts import stream as stream_module
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
 from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.direct import Direct, direct
+from kernels.quantization_layouts.formats import BLOCKS, FORMS, Narrow, product
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
+from kernels.quantization_layouts.quantize_rows import NUMBERS
 from kernels.quantization_layouts.ring_launch import Ring, ring
 from kernels.quantization_layouts.stream import Stream, fitting, shared_bytes, stream
 from kernels.quantization_layouts.tile import MIDDLE, WIDE, Tile, tile
@@ -51,7 +57,19 @@ def about(call, capability: int) -> dict:
         "exchanged": count(r"shfl\.sync\.idx"),
         "integer": count(r"\n\s+(?:and|or|xor|not|shr|shl|prmt|lop3)\S*\.b32|\n\s+shr\.u32"),
         "conversions": count(r"\n\s+cvt\.f32\.(?:f16|bf16)"),
+        "early": early(ptx),
+        "launched early": kernel.metadata.launch_pdl,
     }
+
+
+def early(ptx: str):
+    """Whether the next launch is let begin before anything is fetched; words' fetches before the wait, any after it."""
+    marks = re.findall(r"griddepcontrol\.\w+|ld\.global\S*|cp\.async\.bulk\.tensor", ptx)
+    if "griddepcontrol.wait" not in marks:
+        return None
+    wait = marks.index("griddepcontrol.wait")
+    words = [mark.endswith(".v4.b32") or mark.startswith("cp.async") for mark in marks[:wait]]
+    return marks[0] == "griddepcontrol.launch_dependents", sum(words), len(marks[wait + 1 :])
 
 
 def unpacking(case) -> float:
@@ -92,6 +110,12 @@ def forms(dtype="fp16"):
     yield from ((f"k{bits}", cases.book(1, N, K, bits, dtype=dtype)) for bits in (2, 3, 4, 5))
 
 
+EARLY = {
+    "scalar": Stream(1, 8, 256, tensor=False, early=True),
+    "stream": Stream(1, 4, 512, early=True),
+    "direct": Direct(early=True),
+    "ring": Ring(16, 2, stages=8, even=False, early=True),
+}
 RINGS = {
     "4x64 16": Ring(16),
     "4x128 16": Ring(16, 4, 2, 4),
@@ -100,6 +124,17 @@ RINGS = {
     "2x256 64": Ring(64, 2, 4, 4),
     "128": Ring(128, 2, 2, 4),
 }
+
+
+def layer_of_format(form: str, rows: int):
+    """The product, from tensors of the right shapes that hold nothing."""
+    dtype = NUMBERS.get(form, torch.bfloat16)
+    x, scales = torch.empty(rows, K, dtype=dtype), torch.empty(rows) if form in NUMBERS else None
+    numbers = torch.empty(N, K // 2, dtype=torch.uint8) if form in BLOCKS else torch.empty(N, K)
+    numbers = numbers if form in BLOCKS else numbers.to(NUMBERS.get(form, torch.int8))
+    groups = torch.empty(N, K // BLOCKS[form]) if form in BLOCKS else torch.empty(N)
+    kept = {"mxfp4": torch.uint8, "nvfp4": torch.float8_e4m3fn}.get(form, torch.float32)
+    return product(x, scales, Narrow(form, numbers, groups.to(kept)))
 
 
 def ring_forms():
@@ -111,6 +146,8 @@ def ring_forms():
 
 def main():
     found = Found()
+    for module in (direct_module, ring_module, stream_module):
+        module.can_overlap = lambda device: True  # it is the GPU that is compiled for which can
 
     def add(name: str, call, target: int) -> None:
         if found.wants(name):
@@ -136,6 +173,14 @@ def main():
     add("wide k4 90", lambda: tile(many, k4, config=WIDE), 90)
     add("dequantize k4 90", lambda: dequantize(k4), 90)
     add("dequantize transposed k4 90", lambda: dequantize(k4, transposed=True), 90)
+    for name in ("int4", "k4"):
+        w = int4 if name == "int4" else k4
+        for unit, config in EARLY.items():
+            call = ring if unit == "ring" else direct if unit == "direct" else stream
+            add(f"early {unit} {name} 90", partial(call, many[:16], w, config=config), 90)
+    for form, rows, target in product_of_axes(FORMS, (1, 17, 1000), (80, 90, 100)):
+        if target >= 89 or form not in ("fp8", "nvfp4"):  # eight-bit floats begin with Ada
+            add(f"format {form} {rows} rows {target}", partial(layer_of_format, form, rows), target)
     for target in (80, 100):
         add(f"stream k4 {target}", lambda: stream(x, k4), target)
         add(f"tile int4 {target}", lambda: tile(many, int4, config=MIDDLE), target)

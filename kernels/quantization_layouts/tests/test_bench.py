@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from kernels.bench.row import Absent
-from kernels.quantization_layouts import bench, cases, peers
+from kernels.quantization_layouts import bench, bench_formats, cases, peers
+from kernels.quantization_layouts.formats import FORMS
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SMALL = (
@@ -36,8 +37,10 @@ def test_two_seeds_give_two_weights_and_one_seed_one():
 
 
 def test_every_row_has_a_bound_and_somebody_to_compare_with():
-    for row, case in zip(bench.rows(DEVICE), cases.TIMED, strict=True):
-        assert "cuBLAS 16 bits" in row.peers and row.case == case.name
+    rows = list(bench.rows(DEVICE))
+    assert [row.case for row in rows] == [case.name for case in (*cases.TIMED, *bench_formats.TIMED)]
+    assert all("cuBLAS 16 bits" in row.peers for row in rows)
+    for row, case in zip(rows, cases.TIMED, strict=False):
         weights = case.experts * case.n * case.k * case.bits / 8
         assert weights < row.bytes < weights * 1.5 + 4 * case.experts * case.m * (case.n + case.k)
     assert len({(case.name, case.mode) for case in cases.TIMED}) == len(cases.TIMED)
@@ -51,6 +54,19 @@ def test_peers_that_cannot_say_why():
     for peer, inputs in ((peers.bitsandbytes, book), (peers.marlin, zeros), (peers.machete, zeros)):
         with pytest.raises((Absent, ImportError)):
             peer(inputs)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_format_passes_and_a_wrong_column_does_not(form):
+    x = bench_formats.draw(bench_formats.Timed(form, 18, 64, 256), 0, DEVICE)
+    out = bench_formats.ours(x)()
+    assert bench_formats.check(x, out) < bench_formats.BF16_RESULT
+    assert bench_formats.check(x, bench_formats.cublas(x)()) < bench_formats.BF16_RESULT
+    for column in (0, 63):
+        wrong = out.clone()
+        wrong[-1, column] += 4 * out.abs().max()
+        assert bench_formats.check(x, wrong) > 10 * bench_formats.BF16_RESULT
+    assert bench_formats.check(x, out[:-1]) == bench_formats.check(x, out * math.nan) == math.inf
 
 
 @pytest.mark.gpu

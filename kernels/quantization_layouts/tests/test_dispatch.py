@@ -92,7 +92,7 @@ def test_on_a_hopper_gpu_the_rule_knows_the_ring(shape, rows, run, monkeypatch):
     one = candidates.Layer(bench.stand_in(cases.Case(1, *shape)))
     assert choose(one, rows) == run
     one.packed = bench.stand_in(cases.book(1, *shape, 4))
-    assert choose(one, rows) != "ring", "it reads no codebook"
+    assert choose(one, rows) != "ring", "nobody measured it on codebooks of this size"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -199,6 +199,16 @@ def test_a_short_calibration_is_a_part_of_the_whole_one():
     assert {calibrate.key(case)["form"] for case in some} == {"int4", "k3"}
 
 
+def test_a_short_run_keeps_to_some_rows_of_x_and_to_launches_that_overlap():
+    todo = list(calibrate.plan(calibrate.parse(["--forms", "4", "2", "--shapes", "Q", "--rows", "1", "2"])))
+    assert [(case.bits, case.m) for case in todo] == [(4, 1), (4, 2), (2, 1)]
+    short = {m: worth(m, None, overlapping=True) for m in calibrate.ROWS[4]}
+    for m, few in short.items():
+        plain = {one.name for one in few if not one.early}
+        assert SIXTEEN in plain <= set(candidates.PLAIN) and set(few) < set(worth(m)), m
+    assert all(any(one.early for one in few) for m, few in short.items() if m <= 64)
+
+
 def test_measured_again_is_what_is_asked_for_and_nothing_else():
     todo = list(calibrate.plan(calibrate.parse(["--forms", "int4", "--shapes", "big", "Q"])))
     rows = [calibrate.key(case) | {"best": FAST} for case in calibrate.plan(calibrate.parse([]))]
@@ -215,7 +225,7 @@ def test_what_is_timed_was_compiled_once_by_somebody():
     todo = list(calibrate.plan(calibrate.parse([])))
     shares = calibrate.shares(todo)
     assert len(shares) == calibrate.PARTS * len(calibrate.FORMS) and sum(
-        len(c) for c, _ in shares
+        len(c) for c, *_ in shares
     ) == calibrate.PARTS * len(todo)
     for m in calibrate.ROWS[4]:
         parts = [one.name for part in range(calibrate.PARTS) for one in calibrate.of_share(m, part)]

@@ -59,6 +59,11 @@ RINGED = (
     (cases.Case(300, 700, 512), Ring(64, stages=6, late=False)),
     (cases.Case(16, 2000, 8192, dtype="bf16"), Ring(16, stages=2)),
     (cases.Case(60, 5000, 8192, dtype="bf16"), Ring(64, 2, 4, 4)),
+    (cases.book(5, 300, 608, 4), Ring(8, 2, stages=5, two=True)),
+    (cases.book(40, 264, 960, 4, group=64, dtype="bf16"), Ring(16)),
+    (cases.book(16, 2000, 2048, 4, group=128, dtype="bf16"), Ring(16, 2, stages=6, two=True, early=True)),
+    (cases.book(3, 500, 2048, 4, experts=5), Ring(16, 2, even=False, early=True)),
+    (cases.book(60, 1000, 2048, 4, group=128), Ring(64, 2, 2, 6)),
 )
 
 

@@ -19,8 +19,16 @@ from kernels.tensors import to_numpy, to_torch
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ROUNDING = {"fp16": 5e-4, "bf16": 4e-3}  # of a 16-bit result
 SLOW = () if DEVICE == "cuda" else pytest.mark.slow  # without a GPU a launch takes part of a second
-DIRECT = Direct(1, 2, 256), pytest.param(Direct(2, 1, 256, 16, False), marks=SLOW)
-STREAMS = {"tensor cores": Stream(warps=2, run=256), "scalar": Stream(warps=2, run=256, tensor=False)}
+DIRECT = (
+    Direct(1, 2, 256),
+    Direct(1, 1, 64, whole=True),
+    pytest.param(Direct(2, 1, 256, 16, False), marks=SLOW),
+)
+STREAMS = {
+    "tensor cores": Stream(warps=2, run=256),
+    "scalar": Stream(warps=2, run=256, tensor=False),
+    "whole": Stream(warps=1, run=64, whole=True),
+}
 
 
 def drawn(case, seed=0):

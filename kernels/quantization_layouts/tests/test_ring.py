@@ -77,10 +77,10 @@ def test_what_is_picked_holds_its_rows_and_fits():
         assert config.stages * step + 1024 <= shared_limit(torch.device("cpu")), config
 
 
-def test_codebooks_are_refused_and_other_gpus_are_known():
-    (q,) = cases.quantized(cases.book(2, 48, 128, 4))
+def test_other_bits_are_refused_and_other_gpus_are_known():
+    (q,) = cases.quantized(cases.book(2, 48, 128, 3))
     w = pack(q)
     assert not takes(w)
     with pytest.raises(ValueError, match=REFUSAL) as error:
         launch(torch.zeros(2, 128, dtype=w.dtype), w)
-    assert error.match("^w must be four-bit integers, got book; run it with stream or tile")
+    assert error.match("^w must be of four bits, got 3; run it with stream or tile")

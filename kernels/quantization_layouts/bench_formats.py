@@ -1,0 +1,183 @@
+"""Rows of the benchmark for the other formats: W8A8, FP8, W8A16, MXFP4 and NVFP4 beside cuBLAS and torch's own.
+
+Where activations are narrow, they are given quantized to all: what is timed is the product, as torch times its own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from kernels.bench.row import Absent, Row
+from kernels.compare import relative_error, spread
+from kernels.quantization_layouts.candidates import Layer
+from kernels.quantization_layouts.dispatch import linear
+from kernels.quantization_layouts.formats import BLOCKS, Narrow, by_codebook, product, tile_for
+from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
+from kernels.quantization_layouts.reference import E2M1
+from kernels.tensors import to_numpy
+
+CHECKED = 64
+BF16_RESULT = 8e-3
+DECODE = (28672, 8192)
+SCALE_BYTES = {"mxfp4": 1 / 32, "nvfp4": 1 / 16}
+
+
+@dataclass(frozen=True)
+class Timed:
+    form: str
+    m: int
+    n: int
+    k: int
+    quick: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.m} x {self.n} x {self.k} {self.form}"
+
+    @property
+    def bytes_moved(self) -> float:
+        activation = 1 if self.form in NUMBERS else 2
+        weight = 0.5 + SCALE_BYTES[self.form] if self.form in BLOCKS else 1
+        return self.n * self.k * weight + self.m * (self.k * activation + self.n * 2)
+
+
+TIMED = (
+    *(Timed(form, m, *DECODE, quick=m == 1) for form in (*NUMBERS, "w8a16", *BLOCKS) for m in (1, 16, 64)),
+    *(
+        Timed(form, 4096, 4096, 4096) for form in NUMBERS
+    ),  # the others only store narrowly: beyond 64 rows that is no gain
+)
+
+
+def rows(device):
+    for case in TIMED:
+        tile = tile_for(case.form, case.m)
+        yield Row(
+            op="format",
+            case=case.name,
+            dtype="fp8" if case.form in NUMBERS else "bf16",  # INT8 has FP8's rate
+            flops=2 * case.m * case.n * case.k,
+            bytes=case.bytes_moved,
+            inputs=lambda seed, case=case: draw(case, seed, device),
+            ours=ours,
+            check=check,
+            tolerance=BF16_RESULT,
+            peers=peers_of(case),
+            quick=case.quick,
+            facts={"kernel": "scalar GEMV"}
+            if case.form == "w8a16" and case.m == 1
+            else {"kernel": f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"},
+        )
+
+
+def draw(case, seed: int, device) -> dict:
+    rng = torch.Generator(device).manual_seed(seed)
+    random = lambda *shape: torch.rand(shape, device=device, generator=rng)  # noqa: E731
+    x = torch.randn(case.m, case.k, device=device, generator=rng).bfloat16()
+    given = quantize_rows(x, case.form) if case.form in NUMBERS else (x, None)
+    return {"x": x, "given": given, "w": weight(case, random)}
+
+
+def weight(case, random) -> Narrow:
+    """Numbers and scales at random, made where they are used."""
+    n, k = case.n, case.k
+    if case.form in BLOCKS:
+        codes = (random(n, k // 2) * 256).to(torch.uint8)
+        groups = random(n, k // BLOCKS[case.form])
+        if case.form == "mxfp4":
+            return Narrow(case.form, codes, (120 + 4 * groups).to(torch.uint8))
+        return Narrow(case.form, codes, (1 + 8 * groups).to(torch.float8_e4m3fn), 0.01)
+    numbers = 2 * random(n, k) - 1
+    numbers = (
+        (numbers * 448).to(torch.float8_e4m3fn) if case.form == "fp8" else (numbers * 127).to(torch.int8)
+    )
+    return Narrow(case.form, numbers, (random(n) + 0.5) * 1e-3)
+
+
+def ours(inputs):
+    x, w = inputs["x"], inputs["w"]
+    out = torch.full((x.shape[0], w.sides[0]), float("nan"), device=x.device).to(x.dtype)
+    return lambda: product(*inputs["given"], w, out)
+
+
+def values(w: Narrow, at: np.ndarray) -> np.ndarray:
+    """Rows of the weight that the numbers stand for, float64."""
+    numbers, scales = (to_numpy(part[torch.from_numpy(at).to(part.device)]) for part in (w.numbers, w.scales))
+    if w.form not in BLOCKS:
+        return numbers.astype(np.float64) * scales[:, None]
+    codes = np.stack((numbers & 15, numbers >> 4), -1).reshape(len(at), -1)
+    scales = 2.0 ** (scales.astype(np.float64) - 127) if w.form == "mxfp4" else scales.astype(np.float64)
+    return np.where(codes > 7, -1, 1) * E2M1[codes & 7] * np.repeat(scales, BLOCKS[w.form], 1) * w.whole
+
+
+def check(inputs, out) -> float:
+    """On some rows of X and columns of Y from every stretch; all of it must be finite and of the right shape."""
+    x, w = inputs["x"], inputs["w"]
+    if tuple(out.shape) != (x.shape[0], w.sides[0]) or not out.isfinite().all():
+        return float("inf")
+    at_m, at_n = spread(CHECKED, x.shape[0]), spread(CHECKED, w.sides[0])
+    if "expected" not in inputs:
+        numbers, scales = inputs["given"]
+        rows = to_numpy(numbers)[at_m].astype(np.float64)
+        rows = rows if scales is None else rows * to_numpy(scales)[at_m, None]
+        inputs["expected"] = rows @ values(w, at_n).T
+    return relative_error(to_numpy(out)[np.ix_(at_m, at_n)], inputs["expected"])
+
+
+def cublas(inputs):
+    """The 16-bit weight that the numbers stand for, by the library."""
+    x, w = inputs["x"], inputs["w"]
+    if "wide" not in inputs:
+        every = np.arange(w.sides[0])
+        parts = [
+            torch.from_numpy(values(w, part)).to(x.device).bfloat16() for part in np.array_split(every, 16)
+        ]
+        inputs["wide"] = torch.cat(parts)
+    numbers, scales = inputs["given"]
+    x = x if scales is None else (numbers.float() * scales[:, None]).bfloat16()
+    out = torch.empty(x.shape[0], w.sides[0], dtype=x.dtype, device=x.device)
+    return lambda: torch.matmul(x, inputs["wide"].t(), out=out)
+
+
+def int_mm(inputs):
+    """torch's whole-number product, with both scales applied after it by PyTorch."""
+    (x, scales), w = inputs["given"], inputs["w"]
+    if x.shape[0] <= 16:
+        raise Absent("takes more than 16 rows")
+    both = scales[:, None], w.scales[None, :]
+    compiled = torch.compile(lambda: (torch._int_mm(x, w.numbers.t()) * both[0] * both[1]).bfloat16())
+    return lambda: compiled()
+
+
+def scaled_mm(inputs):
+    """cuBLAS's FP8 product with a scale a row of each side, summed in fp32."""
+    (x, scales), w = inputs["given"], inputs["w"]
+    sides = scales[:, None].contiguous(), w.scales[None, :].contiguous()
+    return lambda: torch._scaled_mm(x, w.numbers.t(), *sides, out_dtype=torch.bfloat16, use_fast_accum=False)
+
+
+def int8pack(inputs):
+    """torch's own W8A16."""
+    x, w = inputs["x"], inputs["w"]
+    scales = w.scales.bfloat16()
+    return lambda: torch._weight_int8pack_mm(x, w.numbers, scales)
+
+
+def k_bit(inputs):
+    """Our kernels for codebooks on the same numbers: shuffled offline, scales in 16 bits."""
+    x, one = inputs["x"], Layer(by_codebook(inputs["w"]))
+    out = torch.empty(x.shape[0], one.packed.n, dtype=x.dtype, device=x.device)
+    return lambda: linear(x, one, out)
+
+
+OWN = {
+    "mxfp4": {"our k-bit kernels": k_bit},
+    "w8a8": {"torch._int_mm": int_mm},
+    "fp8": {"torch._scaled_mm": scaled_mm},
+    "w8a16": {"torch int8pack": int8pack},
+}
+
+
+def peers_of(case) -> dict:
+    return {"cuBLAS 16 bits": cublas} | OWN.get(case.form, {})

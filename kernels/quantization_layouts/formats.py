@@ -1,0 +1,192 @@
+"""The other formats of the table as layers: multiplied as they are stored (W8A8, FP8), or widened in registers.
+
+Y = X @ W.T. W8A16, MXFP4 and NVFP4 are widened to X's 16 bits; the two FP4 are so emulated, since only Blackwell's
+tensor cores take them. Two codes lie in a byte, the first in its low half.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+import triton
+
+from kernels.quantization_layouts.formats_kernel import formats_kernel
+from kernels.quantization_layouts.int8_row import int8_row
+from kernels.quantization_layouts.packed import Packed, assemble
+from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
+from kernels.quantization_layouts.reference import DTYPES, E2M1, MX_BLOCK, NV_BLOCK, Scaled
+from kernels.require import must, one_of
+from kernels.tensors import to_torch
+
+BLOCKS = {"mxfp4": MX_BLOCK, "nvfp4": NV_BLOCK}
+FORMS = (*NUMBERS, "w8a16", *BLOCKS)
+EIGHT_BITS = {"w8a8": np.dtype(np.int8), "w8a16": np.dtype(np.int8), "fp8": DTYPES["fp8"]}
+SIXTEEN = (torch.float16, torch.bfloat16)
+MANY = 2**62
+
+
+@dataclass(frozen=True)
+class Narrow:
+    form: str
+    numbers: torch.Tensor  # (N, K) int8 or fp8; of FP4 the codes, uint8 (N, K / 2)
+    scales: torch.Tensor  # fp32, one a row; of MXFP4 exponents, uint8 (N, K / 32); of NVFP4 fp8 (N, K / 16)
+    whole: float = 1.0  # what all scales of an NVFP4 tensor share
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        n, stored = self.numbers.shape
+        return n, stored * (2 if self.form in BLOCKS else 1)
+
+    def to(self, device) -> "Narrow":
+        return replace(self, numbers=self.numbers.to(device), scales=self.scales.to(device))
+
+
+@dataclass(frozen=True)
+class Tile:
+    rows_n: int
+    rows_m: int
+    columns: int  # of W and X in a step
+    warps: int
+    stages: int
+
+
+# H200, 2026-11-23, by rows of X: what streams W, what shares it between rows, what keeps the tensor cores busy
+STREAMS, UNPACKS = Tile(64, 16, 256, 4, 4), Tile(64, 16, 128, 4, 3)
+TILES = {
+    "w8a8": {16: STREAMS, 64: Tile(64, 64, 128, 4, 3), MANY: Tile(128, 128, 128, 4, 3)},
+    "fp8": {16: STREAMS, 64: Tile(64, 64, 128, 4, 3), MANY: Tile(256, 128, 128, 8, 3)},
+    "w8a16": {16: UNPACKS, 64: Tile(128, 64, 128, 8, 4), MANY: Tile(128, 256, 64, 8, 3)},
+    "mxfp4": {16: UNPACKS, 64: Tile(64, 64, 256, 4, 3), MANY: Tile(128, 128, 64, 8, 3)},
+    "nvfp4": {16: UNPACKS, 64: Tile(64, 64, 256, 4, 3), MANY: Tile(64, 256, 64, 4, 3)},
+}
+
+
+def tile_for(form: str, rows: int) -> Tile:
+    tiles = TILES[form]
+    return tiles[min(most for most in tiles if rows <= most)]
+
+
+def pack(q: Scaled, form: str, device="cpu") -> Narrow:
+    """What the reference's quantizers gave, as the kernel reads it."""
+    one_of(FORMS, form=form)
+    if form in BLOCKS:
+        return _pack_fp4(q, form, device)
+    wanted = EIGHT_BITS[form]
+    must(q.numbers.dtype == wanted, "q", f"{wanted} numbers for {form}", q.numbers.dtype, "quantize it so")
+    one_a_row = q.scales.shape == (len(q.numbers), 1)
+    must(one_a_row, "q", "quantized with one scale a row", q.scales.shape, "quantize it so")
+    return Narrow(form, to_torch(q.numbers, device), to_torch(q.scales[:, 0].astype(np.float32), device))
+
+
+def _pack_fp4(q: Scaled, form: str, device) -> Narrow:
+    must(q.group == BLOCKS[form], "q", f"in blocks of {BLOCKS[form]}", q.group, "quantize it so")
+    codes = np.searchsorted(E2M1, np.abs(q.numbers)) | np.signbit(q.numbers) * 8
+    numbers = to_torch((codes[:, ::2] | codes[:, 1::2] << 4).astype(np.uint8), device)
+    if form == "mxfp4":
+        exponents = np.log2(np.where(q.scales > 0, q.scales, 1.0)) + 127
+        return Narrow(form, numbers, to_torch(exponents.astype(np.uint8), device))
+    each = q.scales / q.whole if q.whole else q.scales
+    return Narrow(form, numbers, to_torch(each.astype(DTYPES["fp8"]), device), q.whole)
+
+
+def by_codebook(w: Narrow) -> Packed:
+    """MXFP4 for the k-bit kernels: sixteen levels, and powers of two as bf16 scales (4.5 bits a weight, not 4.25)."""
+    must(w.form == "mxfp4", "w", "MXFP4, whose blocks are 32", w.form, "a block of 16 is not theirs")
+    n, k = w.sides
+    code = torch.stack((w.numbers & 15, w.numbers >> 4), -1).view(1, n, k)
+    rank = torch.where(code > 7, 15 - code, code + 8)  # from -6 to 6
+    levels = torch.tensor([*-E2M1[::-1], *E2M1], device=w.numbers.device).bfloat16()
+    scales = torch.exp2(w.scales.double() - 127).bfloat16()
+    return assemble(rank, scales[None], None, levels, 4, MX_BLOCK)
+
+
+def linear(x: torch.Tensor, w: Narrow, out: torch.Tensor | None = None) -> torch.Tensor:
+    """X (rows, K) in 16 bits; where activations are narrow, too, they are quantized row by row first."""
+    must(x.dtype in SIXTEEN, "x", "fp16 or bf16", x.dtype, "convert it; narrow activations go to product()")
+    must(
+        w.form != "mxfp4" or x.dtype == torch.bfloat16,
+        "x",
+        "bf16 for MXFP4, whose powers of two leave fp16's range",
+        x.dtype,
+        "convert it",
+    )
+    if w.form not in NUMBERS:
+        return product(x, None, w, out)
+    must(
+        x.ndim == 2 and x.shape[1] == w.sides[1],
+        "x",
+        f"(rows, {w.sides[1]})",
+        tuple(x.shape),
+        "as W's inputs",
+    )
+    numbers, scales = quantize_rows(x, w.form)
+    return product(
+        numbers,
+        scales,
+        w,
+        torch.empty(len(x), w.sides[0], dtype=x.dtype, device=x.device) if out is None else out,
+    )
+
+
+def product(x, scales, w: Narrow, out: torch.Tensor | None = None, tile: Tile | None = None) -> torch.Tensor:
+    """The layer without the quantizing: X's numbers and one scale a row of them, or X in 16 bits and None."""
+    n, k = w.sides
+    must(
+        x.ndim == 2 and x.shape[1] == k,
+        "x",
+        f"(rows, {k})",
+        tuple(x.shape),
+        "the weight has that many inputs",
+    )
+    stored = NUMBERS.get(w.form)
+    must(
+        x.dtype == stored if stored else x.dtype in SIXTEEN,
+        "x",
+        f"{stored or 'fp16 or bf16'} for {w.form}",
+        x.dtype,
+        "see quantize_rows",
+    )
+    must(
+        (scales is not None) == bool(stored),
+        "scales",
+        "given where X is quantized, and only there",
+        scales,
+        f"{w.form}",
+    )
+    for name, part in (("w.numbers", w.numbers), ("w.scales", w.scales), ("scales", scales), ("out", out)):
+        if part is not None:
+            must(part.device == x.device, name, f"on x's device {x.device}", part.device, "move it there")
+    shape = (x.shape[0], n)
+    if out is None:
+        out = torch.empty(shape, dtype=torch.bfloat16 if stored else x.dtype, device=x.device)
+    must(tuple(out.shape) == shape, "out", str(shape), tuple(out.shape), "leave it out to have it made")
+    if not out.numel():
+        return out
+    x = x if x.stride(1) == 1 else x.contiguous()
+    if w.form == "w8a16" and x.shape[0] == 1 and tile is None:
+        int8_row(x, w.numbers, w.scales, out)
+        return out
+    tile = tile or tile_for(w.form, x.shape[0])
+    tiles_n, tiles_m = triton.cdiv(n, tile.rows_n), triton.cdiv(x.shape[0], tile.rows_m)
+    formats_kernel[(tiles_n * tiles_m,)](
+        x,
+        w.numbers,
+        w.scales if scales is None else scales,
+        w.scales,
+        out,
+        x.shape[0],
+        n,
+        k,
+        w.whole,
+        x.stride(0),
+        *out.stride(),
+        FORM=w.form,
+        BLOCK=BLOCKS.get(w.form, 1),
+        ROWS_N=tile.rows_n,
+        ROWS_M=tile.rows_m,
+        COLUMNS=tile.columns,
+        EVEN=k % tile.columns == 0,
+        num_warps=tile.warps,
+        num_stages=tile.stages,
+    )
+    return out

@@ -1,0 +1,53 @@
+"""A launch that begins while the one before it in the stream still runs (programmatic dependent launch, Hopper and later).
+
+A kernel lets the next one begin as soon as all its own programs have begun. The next one fetches what no kernel before it
+writes, which is the weight, and only then waits: until the one before has ended, and all that it wrote can be seen. X may
+come from there, and memory for Y may still be read there, so neither is touched earlier. Launches of a decode loop
+then overlap where one of them would end with idle multiprocessors and the next begin with waiting for memory.
+
+So a weight must be at rest: written before, and not by the launch just before. Who changes one in place synchronizes.
+"""
+
+import torch
+import triton
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from kernels.require import must
+
+
+@triton.jit
+def let_next_begin():
+    gdc_launch_dependents()
+
+
+@triton.jit
+def wait_for_last():
+    gdc_wait()
+
+
+def can_overlap(device: torch.device) -> bool:
+    """A GPU of Hopper's kind or later."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
+
+
+def at_rest(w) -> None:
+    """Wait until nothing can still be writing a packed weight."""
+    if w.device.type == "cuda":
+        must(
+            not torch.cuda.is_current_stream_capturing(),
+            "layer",
+            "made before a graph is captured",
+            "one inside the capture",
+            "make it first: its weight must be at rest",
+        )
+        torch.cuda.synchronize(w.device)
+
+
+def overlapped(early: bool) -> dict:
+    """What the launch itself must be told."""
+    return {"launch_pdl": True} if early else {}
+
+
+def capped(registers: int) -> dict:
+    """The same of a thread's registers; fewer make room for the next launch's programs beside this one's."""
+    return {"maxnreg": registers} if registers else {}
