@@ -260,10 +260,11 @@ BIG, SQUARE, GATEUP4, KV4 = (
     f"28672 x 8192 {INT4}", f"4096 x 4096 {INT4}", "5120 x 2048 k4 b32 fp16", "512 x 2048 k4 b32 fp16",
 )  # fmt: skip
 ZERO = "1 x 28672 x 8192 int4 g32 zero fp16"
+LARGE, CUBE = "28672 x 8192", "4096 x 4096 x 4096"
 MEASURED = {  # of our own kernels on an H200
     # two digits that another run repeats
-    "one row takes 39 µs": (lambda r: timed(f"1 x {BIG}")["us"], 38.5, 39.8),
-    "2.9 times as fast as cuBLAS": (lambda r: ahead(f"1 x {BIG}"), 2.85, 2.95),
+    "one row takes 40 µs": (lambda r: timed(f"1 x {BIG}")["us"], 39.5, 40.5),
+    "nearly 3 times as fast as cuBLAS": (lambda r: ahead(f"1 x {BIG}"), 2.85, 3.0),
     "where bytes alone would give 3.88": (lambda r: 16 / cost.bits_per_weight(4, 128), 3.875, 3.885),
     "some 1.65 times as fast as `int4pack`": (lambda r: ahead(f"1 x {BIG}", "int4pack"), 1.62, 1.68),
     "nearly three quarters of what the memory gives": (lambda r: timed(f"1 x {BIG}")["share"], 0.71, 0.75),
@@ -305,6 +306,28 @@ MEASURED = {  # of our own kernels on an H200
     "`int4pack` is 2% behind": (lambda r: ahead(f"1 x {SQUARE}", "int4pack"), 1.005, 1.035),
     "cost our large layer a third more": (lambda r: timed(ZERO)["us"] / timed(f"1 x {BIG}")["us"], 1.3, 1.36),
     "52 µs for 4.625 bits": (lambda r: timed(ZERO)["us"], 51.4, 52.6),
+    "take 59 µs for one row and 61 for 64": (
+        lambda r: [round(timed(f"{m} x {LARGE} {form}")["us"]) for m in (1, 64) for form in ("w8a8", "fp8")]
+        in ([59, 59, 61, 61], [59, 59, 61, 62]), 1, 1),
+    "nine tenths of what their bytes allow": (
+        lambda r: min(timed(f"{m} x {LARGE} {form}")["share"] for m in (1, 64) for form in ("w8a8", "fp8")), 0.9, 0.94),
+    "some 1.95 times as fast as 16 bits": (lambda r: ahead(f"64 x {LARGE} w8a8"), 1.9, 2.0),
+    "1.4 times as fast as PyTorch's own": (
+        lambda r: min(ahead(f"64 x {LARGE} w8a8", "torch._int_mm"), ahead(f"64 x {LARGE} fp8", "torch._scaled_mm")),
+        1.35, 1.45),
+    "A square of 4096 takes 112 µs in W8A8, 1.6 times": (
+        lambda r: (round(timed(f"{CUBE} w8a8")["us"]), round(ahead(f"{CUBE} w8a8"), 1)) == (112, 1.6), 1, 1),
+    "In FP8 it takes 149": (lambda r: timed(f"{CUBE} fp8")["us"], 148.5, 149.5),
+    "cuBLAS's FP8 takes 108": (lambda r: timed(f"{CUBE} fp8")["peers"]["torch._scaled_mm"]["us"], 107.5, 108.5),
+    "W8A16 reads as many bytes as W8A8 and takes 100 µs": (lambda r: timed(f"1 x {LARGE} w8a16")["us"], 99.5, 100.5),
+    "1.17 times as fast as 16 bits": (lambda r: ahead(f"1 x {LARGE} w8a16"), 1.165, 1.175),
+    "with 64 rows it loses": (lambda r: ahead(f"64 x {LARGE} w8a16"), 0.9, 0.95),
+    "take 109 and 128 µs": (
+        lambda r: [round(timed(f"1 x {LARGE} {form}")["us"]) for form in ("mxfp4", "nvfp4")] == [109, 128], 1, 1),
+    "NVFP4 is slower than 16 bits at every M": (
+        lambda r: max(ahead(f"{m} x {LARGE} nvfp4") for m in (1, 16, 64)), 0.8, 0.95),
+    "scales of 16 bits, take 82": (
+        lambda r: timed(f"1 x {LARGE} mxfp4")["peers"]["our k-bit kernels"]["us"], 81.5, 82.5),
     "4.625 bits a weight in place of 4.125": (
         lambda r: [cost.bits_per_weight(4, 32, zero_bits=4), cost.bits_per_weight(4, 128)] == [4.625, 4.125], 1, 1),
     "1.89 times as fast at one row": (lambda r: block(1), 1.885, 1.895),
