@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from grader import questions
+from grader import questions, trial
+from grader.box.serve.printed import parted
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED
 from grader.proofs.right import cells, right
@@ -131,6 +132,13 @@ def test_honest_words_of_triton_cost_nothing(name):
     got = judge(changed(HONEST[name], source=ROWS), NORM)
     assert got.verdict == PASS, str(got)
     assert ("program (0, 0, 0), line" in got.printed) == (name == "device_print")
+
+
+def test_device_prints_beyond_the_limit_are_counted():
+    """300 programs print, the machine keeps what 200 said, and a report what has room."""
+    printing = changed((OFFSETS, OFFSETS + "\n    tl.device_print('row', row)"), source=ROWS)
+    lines, left_out = parted(trial.run(printing, {"M": 300, "N": 8}, NORM).printed)
+    assert 50 < len(lines) < 200 and len(lines) + left_out == 300, (len(lines), left_out)
 
 
 FALSE = {
