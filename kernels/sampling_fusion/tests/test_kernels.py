@@ -89,8 +89,9 @@ def asked_for(case) -> set:
     k = np.max(case.ask.get("top_k", 0))
     longer = {f"k above {most}" for most in (plan.FEW_K, plan.SORTED, plan.MOST_K) if k > most}
     odd = set() if case.logits == "normal" else {(case.logits, case.rules, case.tables)}
+    listed = {f"a list after {table}" for table in case.tables if case.top}
     most_tokens = {f"{table} of most tokens" for table in case.tables if case.vocabulary < 100}
-    return ways | longer | odd | most_tokens | set(case.ask) | set(case.tables)
+    return ways | longer | odd | listed | most_tokens | set(case.ask) | set(case.tables)
 
 
 def first_of_each(kind: list) -> list:
