@@ -361,3 +361,17 @@ def forge():
     )
     got = judge(source, NORM)
     assert got.verdict in (REFUSED, FAIL) and got.points == 0, str(got)
+
+
+def test_programs_that_wait_for_ever_are_named_beside_a_shown_case():
+    waits = f"{OFFSETS}\n    while tl.atomic_cas(lock_ptr, 0, 1) == 1:\n        pass"
+    source = changed(
+        ("x_ptr, w_ptr", "x_ptr, lock_ptr, w_ptr"),
+        (OFFSETS, waits),
+        ('return {"steps"', 'return {"scratch": {"lock": ((1,), "i32", 0)}, "steps"'),
+        source=ROWS,
+    )
+    tried = trial.run(source, 0, NORM)
+    assert tried.error.startswith("M = 4, N = 64, fp16: all 3 programs that are left wait"), tried.error
+    assert "in tl.atomic_cas of lock[0], which holds 1" in tried.error
+    assert tried.look.startswith("line 6 of the cell: which program does what the others wait for")
