@@ -131,17 +131,37 @@ def test_fused_gives_the_references_own_tokens():
     assert np.concatenate(same).mean() == 1
 
 
+def seed_that_tells(ranking, keep, more) -> tuple[int, int]:
+    """A seed for which the tokens of `more` draw another one than those of `keep`, and the token that `keep` draws."""
+    for seed in count():
+        rank = reference.pick(ranking, keep, seed, 0)
+        if rank != reference.pick(ranking, more, seed, 0):
+            return seed, int(ranking.token[rank])
+
+
+def equal(vocabulary: int):
+    x = np.full((1, vocabulary), 1.5, np.float32)
+    return to_torch(x, DEVICE), reference.Ranking.of(x[0].astype(np.float64), 1.0)
+
+
 @pytest.mark.parametrize(("top_p", "more"), [(1.0, 1026), (0.5, 1100)])
 def test_the_token_behind_the_last_one_that_is_kept_is_not_drawn(top_p, more):
-    """1025 of 1100 equal tokens, more than a short list holds, or half of their mass, with a seed for which `more`
-    tokens, or half of theirs, draw another one."""
-    x = np.full((1, 1100), 1.5, np.float32)
-    ranking = reference.Ranking.of(x[0].astype(np.float64), 1.0)
+    """1025 of 1100 equal tokens, more than a short list holds, or half of their mass; `more` would be too many."""
+    x, ranking = equal(1100)
     keep, more = (reference.kept(ranking, k, top_p, 0.0) for k in (1025, more))
-    pairs = ((s, reference.pick(ranking, keep, s, 0), reference.pick(ranking, more, s, 0)) for s in count())
-    seed, rank, _ = next(pair for pair in pairs if pair[1] != pair[2])
+    seed, token = seed_that_tells(ranking, keep, more)
     state = State.of(Requests.of(1, 1100, top_k=1025, top_p=top_p, seed=[seed]), DEVICE)
-    assert fused.sample(to_torch(x, DEVICE), state).tokens.tolist() == [ranking.token[rank]]
+    assert fused.sample(x, state).tokens.tolist() == [token]
+
+
+@pytest.mark.parametrize("top_k", [0, 1000])
+def test_the_token_before_which_the_nucleus_is_full_is_not_drawn(top_k):
+    """Half the mass of 1000 equal tokens is that of 500 to the last bit, in each of the ways to get there."""
+    x, ranking = equal(1000)
+    seed, token = seed_that_tells(ranking, reference.kept(ranking, top_k, 0.5, 0.0), np.arange(1000) < 501)
+    state = State.of(Requests.of(1, 1000, top_k=top_k, top_p=0.5, seed=[seed]), DEVICE)
+    assert fused.sample(x, state).tokens.tolist() == [token]
+    assert naive_chain.sample(x, state).tolist() == [token]
 
 
 @triton.jit
@@ -255,6 +275,14 @@ def test_what_is_no_draft_is_never_accepted_and_the_target_speaks_alone():
         assert (accepted == 1).all() and (tokens[:, 2] == -1).all()
         arrays[2][:, 1] = 1 / vocabulary
         assert (verified(arrays)[0] == tokens).all(), "the guess has no say where there was no draft"
+
+
+def test_a_draft_that_the_target_never_draws_is_refused_though_the_guess_never_draws_it_either():
+    arrays = speculative_batch()
+    draft, target, guess = arrays[:3]
+    target[0, 0, draft[0, 0]] = guess[0, 0, draft[0, 0]] = 0
+    tokens, accepted = verified(arrays)
+    assert accepted.tolist() == [0, 2, 2, 2, 2] and tokens[0, 0] != draft[0, 0]
 
 
 def test_a_nan_probability_accepts_nothing_and_draws_nothing():
