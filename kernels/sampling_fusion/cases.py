@@ -112,6 +112,15 @@ CASES = (
     Case("all equal", 2, 1000, logits="flat", why="the k lowest ids stay"),
     Case("ties", 2, 3000, "bf16", "ties", why="ties far beyond k: bisection must end on the tied value"),
     Case("crowded", 2, 8192, logits="crowded", why="all good tokens in few groups: more than the list holds"),
+    Case(
+        "one best a group",
+        1,
+        64 * 160,
+        logits="peaks",
+        ask={"top_k": 128},
+        top=128,
+        why="160 equal groups, of which no more than 128 are looked into: not one of those may be missing",
+    ),
     Case("cold", 2, 1000, ask={"temperature": 1e-3, **USUAL}),
     Case("hot", 2, 1000, ask={"temperature": 100.0, **USUAL}),
     Case("NaN", 3, 1000, logits="nan", why="a NaN takes no part, a row of NaN gives -1"),
@@ -194,6 +203,9 @@ def logits_of(case: Case, seed: int = 0) -> np.ndarray:
     elif case.logits == "borders":  # weights of 1, of some 0.15 and of some 0.07
         x = np.log(np.where(rng.random(x.shape) < 0.3, 0.15, 0.07)) + x / 100
         x[:, rng.integers(case.vocabulary)] = 0
+    elif case.logits == "peaks":
+        x /= 100
+        x[:, 5::64] = 2
     elif case.logits == "nan":
         x[0, ::3], x[-1] = np.nan, np.nan
     elif case.logits == "inf":
