@@ -65,6 +65,7 @@ CASES = (
         2,
         1500,
         ask={"top_k": 200, "temperature": 3.0},
+        top=200,
         why="fewer sets of groups than k",
     ),
     Case("greedy", 2, 50257, ask={"temperature": 0.0}),
@@ -119,7 +120,16 @@ CASES = (
         logits="peaks",
         ask={"top_k": 128},
         top=128,
-        why="160 equal groups, of which no more than 128 are looked into: not one of those may be missing",
+        why="154 equal groups before 6 better ones, and no more than 128 are looked into: just the right ones",
+    ),
+    Case(
+        "the best come last",
+        2,
+        1000,
+        logits="late",
+        ask={"top_k": 50},
+        top=20,
+        why="after ties that fill the list",
     ),
     Case("cold", 2, 1000, ask={"temperature": 1e-3, **USUAL}),
     Case("hot", 2, 1000, ask={"temperature": 100.0, **USUAL}),
@@ -205,7 +215,10 @@ def logits_of(case: Case, seed: int = 0) -> np.ndarray:
         x[:, rng.integers(case.vocabulary)] = 0
     elif case.logits == "peaks":
         x /= 100
-        x[:, 5::64] = 2
+        x[:, 5::64], x[:, 5 - 64 * 6 :: 64] = 2, 3
+    elif case.logits == "late":
+        x[:] = 1.5
+        x[:, -10:] = 2
     elif case.logits == "nan":
         x[0, ::3], x[-1] = np.nan, np.nan
     elif case.logits == "inf":

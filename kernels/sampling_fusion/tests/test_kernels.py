@@ -181,7 +181,7 @@ def test_noise_is_good_to_a_few_roundings_from_the_smallest_word_to_the_largest(
     want = philox.uniform(words)
     np.testing.assert_allclose(uniform.cpu(), want, rtol=2e-7)
     assert uniform.max() < 1
-    np.testing.assert_allclose(exponential.cpu(), -np.log1p(-want), rtol=4e-7)
+    np.testing.assert_allclose(exponential.cpu(), -np.log1p(-want), rtol=6e-7)
 
 
 MIXED = next(c for c in cases.CASES if c.name == "mixed with everything")
