@@ -66,6 +66,7 @@ ELSEWHERE = {  # command: (module, what it does)
     "student": ("classroom.student", "all that a class holds of one student, shown or deleted"),
     "export": ("classroom.exports", "a lab's grades for Canvas, Moodle or a spreadsheet"),
 }
+TAKES_NOTHING = {"work", "programs", "gates"}
 
 
 def _is_here(module: str) -> bool:
@@ -83,7 +84,13 @@ def _elsewhere(command: str, rest: list[str]) -> int:
             file=sys.stderr,
         )
         return EXIT_USAGE
-    return importlib.import_module(f"grader.{ELSEWHERE[command][0]}").main(rest)
+    module, what = ELSEWHERE[command]
+    if command in TAKES_NOTHING:
+        Parser(prog=f"python -m grader {command}", description=what).parse_args(rest)
+    try:
+        return importlib.import_module(f"grader.{module}").main(rest)
+    except SystemExit as end:  # argparse's own number for a usage that is wrong
+        return EXIT_USAGE if end.code == 2 else end.code
 
 
 def _check(arguments) -> int:

@@ -49,6 +49,12 @@ class Worker:
     processes: int = 64  # threads among them
 
 
+# How a task's process ended without an answer: kinds of error, each with a place to look of its own
+OVERFULL, LATE, ENDLESS, KILLED = "Overfull", "Late", "Endless", "Killed"
+CRASHED, EXITED, FORGED = "Crashed", "Exited", "Forged"
+WROTE = "the answer wrote into the grader's own channel"
+
+
 @dataclass
 class Outcome:
     """What came back for one task: a header and arrays, or how the child ended without them."""
@@ -56,6 +62,7 @@ class Outcome:
     header: dict = field(default_factory=dict)
     arrays: dict = field(default_factory=dict)
     ended: str = ""  # why there is no answer, as a sentence
+    end: str = ""  # which of the kinds above
     starved: bool = False  # it was late and the machine was busy: nobody's fault
     seconds: float = 0.0
     cpu_s: float = 0.0  # processor time of the task's own process
@@ -63,7 +70,7 @@ class Outcome:
     @property
     def error(self) -> dict | None:
         if self.ended:
-            return {"stage": "process", "kind": "Ended", "message": self.ended, "line": None}
+            return {"stage": "process", "kind": self.end, "message": self.ended, "line": None}
         found = self.header.get("error")
         return clean_error(found) if found else None
 
@@ -180,14 +187,14 @@ def _seconds(status: dict, name: str) -> float:
 def _outcome(data: bytes, status: dict, nonce: str, limits: Limits) -> Outcome:
     took = {"seconds": _seconds(status, "seconds"), "cpu_s": _seconds(status, "cpu_s")}
     if not data or status.get("late") or status.get("exit"):
-        ended = _how_it_ended(status, limits)
-        return Outcome(ended=ended, starved=bool(status.get("late")) and _starved(status), **took)
+        end, ended = _how_it_ended(status, limits)
+        return Outcome(ended=ended, end=end, starved=bool(status.get("late")) and _starved(status), **took)
     try:
         header, arrays = frames.unpack(data)
     except frames.BadFrame:
-        return Outcome(ended="the answer wrote into the grader's own channel", **took)
+        return Outcome(ended=WROTE, end=FORGED, **took)
     if header.get("nonce") != nonce:
-        return Outcome(ended="the answer wrote into the grader's own channel", **took)
+        return Outcome(ended=WROTE, end=FORGED, **took)
     return Outcome(header, arrays, **took)
 
 
@@ -198,19 +205,22 @@ def _starved(status: dict) -> bool:
     return busy >= ASLEEP * _seconds(status, "seconds")
 
 
-def _how_it_ended(status: dict, limits: Limits) -> str:
+def _how_it_ended(status: dict, limits: Limits) -> tuple[str, str]:
+    """(kind, sentence)."""
     code = status.get("exit", 0)
     if status.get("over"):
-        return f"the answer {status['over']} and was stopped"
+        return OVERFULL, f"the answer {status['over']} and was stopped"
     if status.get("late"):
-        return f"the answer was still running after {limits.wall_s:.0f} s and was stopped; what does it wait for?"
+        still = f"the answer was still running after {limits.wall_s:.0f} s and was stopped"
+        return LATE, f"{still}; what does it wait for?"
     if code == -signal.SIGXCPU:
-        return f"the answer was still running after {limits.cpu_s} s of processor time and was stopped; is there a loop that never ends?"
+        still = f"the answer was still running after {limits.cpu_s} s of processor time and was stopped"
+        return ENDLESS, f"{still}; is there a loop that never ends?"
     if code == -signal.SIGKILL:
-        return "the process of the answer was killed, most likely for the memory it used"
+        return KILLED, "the process of the answer was killed, most likely for the memory it used"
     if code < 0:
-        return f"the process of the answer crashed ({signal_name(-code)})"
-    return f"the process of the answer ended itself (exit code {code}) without giving a result"
+        return CRASHED, f"the process of the answer crashed ({signal_name(-code)})"
+    return EXITED, f"the process of the answer ended itself (exit code {code}) without giving a result"
 
 
 def signal_name(number: int) -> str:

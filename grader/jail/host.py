@@ -11,7 +11,6 @@ PACK_LIMITS = warm.Limits(wall_s=45.0, cpu_s=30, memory_bytes=3 << 30, answer_by
 NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
 RANKS = warm.Worker("jail", "grader.jail.inside.ranks_answer")
 RANKS_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, memory_bytes=4 << 30, answer_bytes=16 << 20)
-FORGED = "the answer wrote into the grader's own channel"
 
 
 def lower(request: protocol.LowerRequest, level: int | None = None, limits=LOWER_LIMITS):
@@ -43,7 +42,7 @@ def prepare(source: str, entry: str, plans: list, weights: list[dict], level: in
     try:
         return outcome, protocol.prepared(outcome.header, outcome.arrays, plans, DTYPES)
     except protocol.BadReply:
-        forged = warm.Outcome(ended=FORGED, seconds=outcome.seconds, cpu_s=outcome.cpu_s)
+        forged = _forged(outcome)
         return forged, [protocol.Made(error=forged.error)] * len(plans)
 
 
@@ -74,4 +73,4 @@ def turn_of(source: str, entry: str, rank: int, cases: list, level: int | None =
 
 
 def _forged(outcome: warm.Outcome) -> warm.Outcome:
-    return warm.Outcome(ended=FORGED, seconds=outcome.seconds, cpu_s=outcome.cpu_s)
+    return warm.Outcome(ended=warm.WROTE, end=warm.FORGED, seconds=outcome.seconds, cpu_s=outcome.cpu_s)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from grader.box import warm
 from grader.judge.compare import Difference, difference
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
@@ -79,9 +80,18 @@ def in_full(case) -> str:
 
 WHERE_TO_LOOK = {
     "OutOfBounds": "what its index is made of (the program's own part, the strides), and its mask",
+    "Deadlock": "which program does what the others wait for, and whether it ever gets there: programs run in any order",
+    "OverLimit": "how much it does: how often its loops run, whether one never ends, how large its blocks and its grid are",
     "WrittenInput": "which pointer it is given",
     "NotImplementedError": "replace that line by your own code",
-    "Ended": "a loop that never ends, or far too many values at once",
+    "SystemExit": "what ends the process: exit, quit or sys.exit; an answer returns instead",
+    warm.OVERFULL: "how much it holds, prints or starts at once",
+    warm.LATE: "what it waits for: a sleep, a lock, an input, another process",
+    warm.ENDLESS: "a loop that never ends, or far too many values at once",
+    warm.KILLED: "how many values it holds at once",
+    warm.CRASHED: "what reaches below Python, such as ctypes or a signal to itself, and calls that nest without an end",
+    warm.EXITED: "what ends the process, such as os._exit: an answer returns, also where it finds something amiss",
+    warm.FORGED: "what it writes to files and pipes that it has not opened itself",
     "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
 PLACES = {  # where no line is to blame
@@ -93,7 +103,12 @@ RACE = "two programs that race"
 ERROR_IN_WORDS = {
     "OutOfBounds": OUTSIDE,
     "WrittenInput": "a written input",
-    "Ended": "its process was stopped or ended itself",
+    "Deadlock": "programs that wait for ever",
+    "OverLimit": "more than a run may use",
+    **dict.fromkeys((warm.OVERFULL, warm.LATE, warm.ENDLESS, warm.KILLED), "its process was stopped"),
+    warm.CRASHED: "its process crashed",
+    **dict.fromkeys((warm.EXITED, "SystemExit"), "its process ended itself"),
+    warm.FORGED: warm.WROTE,
     "NotImplementedError": "not started",
 }
 

@@ -7,10 +7,12 @@ from functools import cache
 
 import numpy as np
 
+from grader.box.serve.printed import shortened
 from grader.box.warm import Outcome, width
 from grader.judge.failed import Failed
 from grader.questions import Question
 
+MOST_PRINTED = 4000  # characters that a record keeps
 MOST_CPU_S = 150.0  # of all that one check runs of an answer
 
 
@@ -59,6 +61,7 @@ class Evidence:
             )
         return outcome
 
-    def heard(self, text) -> None:
+    def heard(self, text, left_out: int = 0) -> None:
+        """What a shown case printed, and how many lines of it were left out already."""
         if not self.printed:
-            self.printed = str(text or "")[:4000]
+            self.printed = shortened(str(text or "").strip("\n"), MOST_PRINTED, left_out)

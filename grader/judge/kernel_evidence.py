@@ -195,7 +195,7 @@ class KernelEvidence(Evidence):
             self.count(self.runs[purpose].outcome)
         run = self.runs[purpose]
         if not run.hidden:
-            self.heard(self._prints(purpose, run))
+            self.heard(self._prints(purpose, run), run.outcome.header.get("prints_left_out", 0))
         return run
 
     def _prints(self, purpose: int, run: Run) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from grader.box.serve.printed import parted
 from grader.box.warm import Limits, Outcome
 from grader.jail import exchange, host
 from grader.jail.exchange import Mismatch, Turn
@@ -32,6 +33,30 @@ def ordinal(number: int) -> str:
     return ORDINALS[number - 1] if number <= len(ORDINALS) else f"{number}th"
 
 
+def of_all(printed: dict[int, str]) -> tuple[str, int]:
+    """(what all ranks printed, lines of theirs that are left out already)."""
+    said = {rank: parted(printed[rank].strip("\n")) for rank in sorted(printed)}
+    lines = [f"rank {rank}: {line}" for rank, (lines, _) in said.items() for line in lines]
+    return "\n".join(lines), sum(left_out for _, left_out in said.values())
+
+
+def named(ranks: list[int]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {in_a_row(ranks)}"
+
+
+def in_a_row(words: list) -> str:
+    *first, last = map(str, words)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def awaited(call: str, ranks: list[int], gone: list[int], turns: list[Turn]) -> str:
+    """What each of these ranks would get from those that are gone."""
+    if call == exchange.COUNTS:
+        return "the counts"
+    rows = [sum(turns[rank].ask.receive[one] for one in gone) for rank in ranks]
+    return f"{in_a_row([f'{n:,}' for n in rows])} row{'s' * (rows != [1])}"
+
+
 @dataclass
 class Meeting:
     """One case: what its ranks have exchanged so far, and how it ended."""
@@ -42,13 +67,13 @@ class Meeting:
     asked: list[tuple] = field(default_factory=list)  # by rank, digests of what it asked
     sent: list[np.ndarray] = field(default_factory=list)  # by exchange, bytes from rank to rank
     calls: list[str] = field(default_factory=list)
-    carried: int = 0  # bytes of all exchanges, own ones with them
     results: list[Turn] = field(default_factory=list)
     failed: Failed | None = None
 
     def __post_init__(self):
         self.replies = [[] for _ in self.case.each]
         self.asked = [() for _ in self.case.each]
+        self.carried_of = np.zeros(self.ranks, np.int64)  # bytes, what a rank keeps for itself with them
 
     @property
     def ranks(self) -> int:
@@ -121,13 +146,17 @@ class Meeting:
         self.asked[rank] = turn.before
 
     def _deadlock(self, waiting: list[int], turns: list[Turn]) -> None:
-        gone = next(rank for rank in range(self.ranks) if rank not in waiting)
-        number, call = len(self.calls) + 1, turns[waiting[0]].ask.call
-        who = (
-            f"rank {waiting[0]} waits" if len(waiting) == 1 else f"ranks {', '.join(map(str, waiting))} wait"
-        )
+        gone, number = [rank for rank in range(self.ranks) if rank not in waiting], len(self.calls) + 1
+        by_call = {}
+        for rank in waiting:
+            by_call.setdefault(turns[rank].ask.call, []).append(rank)
+        each = [
+            f"{named(ranks)} {'wait' if len(ranks) > 1 else 'waits'} in {call} for {awaited(call, ranks, gone, turns)}"
+            for call, ranks in by_call.items()
+        ]
         self.fail(
-            f"{who} in the {ordinal(number)} exchange ({call}) for ever: rank {gone} returned without entering it",
+            f"in the {ordinal(number)} exchange {' and '.join(each)} of {named(gone)}, for ever: "
+            f"{named(gone)} returned without entering it",
             "every rank enters every exchange, also one that has no row to send and none to receive",
             "ranks that wait for ever",
         )
@@ -136,10 +165,12 @@ class Meeting:
         asks = [turn.ask for turn in turns]
         try:
             replies, sent = exchange.route(asks)
-            self.carried += sum(reply.nbytes for reply in replies)
-            if self.carried > MOST_CASE_BYTES:
+            self.carried_of += [ask.array.nbytes for ask in asks]
+            if self.carried_of.sum() > MOST_CASE_BYTES:
+                most = int(self.carried_of.argmax())
                 raise Mismatch(
-                    f"what was exchanged so far passes {MOST_CASE_BYTES >> 20} MiB",
+                    f"{asks[0].call} brings what all {self.ranks} ranks gave so far to {self.carried_of.sum():,} bytes, where "
+                    f"{MOST_CASE_BYTES:,} are the most; the largest share is rank {most}'s, {self.carried_of[most]:,} bytes",
                     "how many rows are sent, and how wide they are",
                 )
         except Mismatch as wrong:
@@ -187,7 +218,7 @@ class RanksEvidence(Evidence):
                 if one.open:
                     one.settle(turns[id(one)])
         if not hidden:
-            self.heard("\n".join(f"rank {rank}: {said.strip()}" for rank, said in sorted(printed.items())))
+            self.heard(*of_all(printed))
         return found
 
     def turn(self, rank: int, meetings: list[Meeting], printed: dict) -> list[Turn]:

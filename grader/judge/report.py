@@ -2,13 +2,15 @@
 
 import html as _html
 
+from grader.box.serve.printed import first_lines, shortened
 from grader.judge import picture
+from grader.judge.evidence import MOST_PRINTED
 from grader.verdicts import FAIL, INCONCLUSIVE, PASS, REFUSED
 
 COLOURS = {PASS: "#1a7f4b", FAIL: "#b3261e", REFUSED: "#8a5a00", INCONCLUSIVE: "#5d5fa8"}
 GREY = "#5d6778"
 MARKS = {PASS: "✓", FAIL: "✗", INCONCLUSIVE: "?"}
-PRINTED_LINES = 12
+PRINTED_LINES, LINE_CHARACTERS = 12, 160
 OURS = "This is the grader's own trouble and costs nothing; run the check again."
 STEPS = ("a nudge", "the approach", "almost the line")
 
@@ -42,9 +44,12 @@ def text(record) -> str:
 
 
 def prints(record) -> list[str]:
-    shown = record.printed.strip().splitlines()
-    lines = ["  your prints:", *(f"    {line[:160]}" for line in shown[:PRINTED_LINES])] if shown else []
-    return lines + [f"    ... {len(shown) - PRINTED_LINES} more lines"] * (len(shown) > PRINTED_LINES)
+    few = first_lines(record.printed.strip(), PRINTED_LINES).splitlines()
+    return ["  your prints:", *(f"    {shown(line)}" for line in few)] if few else []
+
+
+def shown(line: str) -> str:
+    return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
 
 
 def visible(words: str) -> str:
@@ -74,7 +79,7 @@ def html(record) -> str:
     if record.hints and record.verdict == FAIL:
         body.append(hints_html(list(record.hints)))
     if record.printed.strip():
-        kept = escaped(record.printed[:4000])
+        kept = escaped(shortened(record.printed, MOST_PRINTED))
         body.append(f"<details><summary>What your code printed</summary><pre>{kept}</pre></details>")
     label = f"Check of {escaped(record.question)}: {word}"
     return f'<div role="region" aria-label="{label}" style="line-height:1.45">{"".join(body)}</div>'

@@ -10,13 +10,14 @@ import argparse
 import copy
 import importlib
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from grader import questions
+from grader import questions, verdicts
 from grader.judge.compare import difference
 from grader.questions import NO_OUTPUT, Question
 from grader.questions.draws import where_finite
@@ -141,6 +142,14 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=3000, help="checks to draw for each question")
     parser.add_argument("--least", type=float, default=LEAST, help="the share that must be caught")
     asked = parser.parse_args(words)
+    known = {name for q in questions.load().values() for name in (q.id, q.slug)}
+    if unknown := sorted(set(asked.question) - known):
+        print(
+            f"python -m grader necessity: question must be a question or a topic, got {unknown[0]!r}; "
+            "`python -m grader questions` lists them",
+            file=sys.stderr,
+        )
+        return verdicts.WRONG_USAGE
     chosen = [
         q for q in questions.load().values() if not asked.question or {q.id, q.slug} & set(asked.question)
     ]

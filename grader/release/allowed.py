@@ -36,6 +36,7 @@ ALLOWED = {
         "kernels/*/tables/*.json",
     ),
     "a router that trains while one reads, and routings of a model that was trained": (
+        "kernels/expert_load_balance/beside_model.py",
         "kernels/expert_load_balance/cases.py",
         "kernels/expert_load_balance/toy_router.py",
         "kernels/tiny_model/__init__.py",

@@ -32,3 +32,32 @@ def test_points_and_bonus_points_stand_in_one_column(capsys):
     rows = capsys.readouterr().out.splitlines()
     kinds = [re.search(r"(points|bonus) +(numpy|kernel|ranks|hand) ", row) for row in rows]
     assert {kind[1] for kind in kinds} == {"points", "bonus"} and len({kind.start(2) for kind in kinds}) == 1
+
+
+def ended(words: str) -> int:
+    try:
+        return main(words.split())
+    except SystemExit as end:
+        return end.code
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("times nonsense", "question must be one of the course's questions, got 'nonsense'"),
+        ("necessity tiled_gemm", "question must be a question or a topic, got 'tiled_gemm'"),
+        ("collect 01_gemm_tiling nothing.zip", "DOWNLOAD.zip must be a file, got 'nothing.zip'"),
+        ("work lab", "unrecognized arguments: lab"),
+        ("gates --all", "unrecognized arguments: --all"),
+        ("farm", "the following arguments are required"),
+    ],
+)
+def test_a_wrong_usage_is_said_and_nothing_is_done(words, said, capsys):
+    assert ended(words) == EXIT_USAGE
+    out, err = capsys.readouterr()
+    assert said in err and "Errno" not in err and not out
+
+
+def test_help_does_nothing_else(capsys):
+    assert ended("work --help") == 0
+    assert "copied" not in capsys.readouterr().out

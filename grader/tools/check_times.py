@@ -9,10 +9,11 @@ has checked before. Processor seconds are those of the referee and the jails; on
 import argparse
 import json
 import multiprocessing
+import sys
 import time
 from pathlib import Path
 
-from grader import questions
+from grader import questions, verdicts
 from grader.box import warm
 from grader.judge import referee
 from grader.proofs.right import CELL, right
@@ -106,7 +107,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--mode", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(argv)
-    chosen = options.question or [q.id for q in questions.load().values()]
+    try:
+        chosen = [questions.find(name).id for name in options.question] or list(questions.load())
+    except ValueError as error:
+        print(f"python -m grader times: {error}", file=sys.stderr)
+        return verdicts.WRONG_USAGE
     print(f"{'question':<36} {'':<6}{'cold s':>9}{'cpu s':>8}{'warm s':>9}{'cpu s':>8}")
     rows = []
     for question_id in chosen:

@@ -7,6 +7,7 @@ import numpy as np
 
 from kernels import require
 from kernels.expert_load_balance import toy_router
+from kernels.expert_load_balance.beside_model import Measured
 from kernels.expert_load_balance.cost_placement import Placement, contiguous, greedy, replicate
 from kernels.routing import assignments, expert_loads, hot_loads
 from kernels.tiny_model import kept
@@ -101,6 +102,11 @@ PLACEMENTS = {
 def place(how: str, loads, ranks: int) -> Placement:
     require.one_of(tuple(PLACEMENTS), placement=how)
     return PLACEMENTS[how](loads, ranks)
+
+
+def recorded(run: dict) -> Measured:
+    """A run of `measure` as its JSON has it, beside the cost model."""
+    return Measured(run, loads_of_skew, place)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 from triton.language.core import _aggregate as aggregate
 
+from kernels.ring_barriers import ring_barriers
+
 
 @aggregate
 class Ring:
@@ -44,11 +46,7 @@ class Ring:
 @gluon.jit
 def new_ring(desc, SLOTS: gl.constexpr, READERS: gl.constexpr):
     tiles = gl.allocate_shared_memory(desc.dtype, [SLOTS] + desc.block_type.shape, desc.layout)
-    full = gl.allocate_shared_memory(gl.int64, [SLOTS, 1], mbarrier.MBarrierLayout())
-    empty = gl.allocate_shared_memory(gl.int64, [SLOTS, 1], mbarrier.MBarrierLayout())
-    for slot in gl.static_range(SLOTS):
-        mbarrier.init(full.index(slot), count=1)
-        mbarrier.init(empty.index(slot), count=READERS)
+    full, empty = ring_barriers(SLOTS, READERS)
     return Ring(tiles, full, empty)
 
 

@@ -10,13 +10,15 @@ one load a step.
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
     mbarrier,
     tma,
     warpgroup_mma,
     warpgroup_mma_wait,
 )
 
-from kernels.gemm_tiling.hopper_gemm import Config, barriers, descriptor, store, tile_of
+from kernels.gemm_tiling.hopper_gemm import Config, descriptor, store, tile_of
+from kernels.ring_barriers import ring_barriers
 
 # H200, 2026-11-20: 8192^3 in 846 us, with two consumers 923; 192 rows read fewer bytes from the L2.
 BLOCKS = Config(consumers=3, block_n=128, block_k=128, group_m=11)
@@ -125,7 +127,8 @@ def hopper_block_scaled_kernel(
     s_ring = gl.allocate_shared_memory(gl.float32, [SLOTS] + s_desc.block_type.shape, s_desc.layout)
     c_shape: gl.constexpr = [CONSUMERS * BUFFERS] + c_desc.block_type.shape
     buffers = gl.allocate_shared_memory(c_desc.dtype, c_shape, c_desc.layout)
-    full, empty = barriers(STAGES, CONSUMERS)
+    full, empty = ring_barriers(STAGES, CONSUMERS)
+    fence_async_shared()
     rings = (a_ring, b_ring, s_ring, full, empty)
     sizes = (gl.cdiv(M, ROWS * CONSUMERS), gl.cdiv(N, BLOCK_N), gl.cdiv(K, BLOCK_K))
     if CONSUMERS == 2:

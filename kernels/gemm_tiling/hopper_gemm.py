@@ -21,6 +21,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from kernels.ring_barriers import ring_barriers
+
 
 @dataclass(frozen=True)
 class Config:
@@ -41,18 +43,6 @@ def tile_of(t, tiles_m, tiles_n, GROUP_M: gl.constexpr):
     first = (t // width) * GROUP_M
     rows = gl.minimum(tiles_m - first, GROUP_M)
     return first + (t % width) % rows, (t % width) // rows
-
-
-@gluon.jit
-def barriers(STAGES: gl.constexpr, CONSUMERS: gl.constexpr):
-    """Per stage: `full` fires when TMA has filled it, `empty` when every consumer has let it go."""
-    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for i in gl.static_range(STAGES):
-        mbarrier.init(full.index(i), count=1)
-        mbarrier.init(empty.index(i), count=CONSUMERS)
-    fence_async_shared()
-    return full, empty
 
 
 @gluon.jit
@@ -175,7 +165,8 @@ def hopper_gemm_kernel(
     b_ring = gl.allocate_shared_memory(b_desc.dtype, [STAGES] + b_desc.block_type.shape, b_desc.layout)
     c_shape: gl.constexpr = [CONSUMERS * BUFFERS] + c_desc.block_type.shape
     buffers = gl.allocate_shared_memory(c_desc.dtype, c_shape, c_desc.layout)
-    full, empty = barriers(STAGES, CONSUMERS)
+    full, empty = ring_barriers(STAGES, CONSUMERS)
+    fence_async_shared()
     rings = (a_ring, b_ring, full, empty)
     sizes = (gl.cdiv(M, ROWS * CONSUMERS), gl.cdiv(N, BLOCK_N), gl.cdiv(K, BLOCK_K))
     if CONSUMERS == 2:

@@ -23,6 +23,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.moe_routing.routed import Routed
+from kernels.ring_barriers import ring_barriers
 
 ROWS = gl.constexpr(64)  # of a warpgroup
 HALF = gl.constexpr(128)  # rows of weights fetched at a time
@@ -184,11 +185,7 @@ def experts_hopper_kernel(
     buffers = gl.allocate_shared_memory(
         y_desc.dtype, [CONSUMERS * BUFFERS] + y_desc.block_type.shape, y_desc.layout
     )
-    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for i in gl.static_range(STAGES):
-        mbarrier.init(full.index(i), count=1)  # the copies of a stage have come
-        mbarrier.init(empty.index(i), count=CONSUMERS)  # every warpgroup has let it go
+    full, empty = ring_barriers(STAGES, CONSUMERS)
     fence_async_shared()
     rings = (x_ring, w_ring, full, empty)
     tables = (tile_expert_ptr, tile_rows_ptr)

@@ -18,6 +18,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from kernels.quantization_layouts.hopper_unpack import BRICKS, STEP, WORDS, book_of
 from kernels.quantization_layouts.overlap import gdc_launch_dependents, gdc_wait
 from kernels.quantization_layouts.ring_steps import one_piece, pieces, settle, zero_sums
+from kernels.ring_barriers import ring_barriers
 
 barrier = getattr(gl, "barrier", None) or gl.thread_barrier  # Triton 3.7, or 3.6
 
@@ -219,11 +220,7 @@ def ring_kernel(
     zeros = scales
     if HAS_ZEROS:
         zeros = gl.allocate_shared_memory(z_desc.dtype, [STAGES] + z_desc.block_type.shape, z_desc.layout)
-    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for i in gl.static_range(STAGES):
-        mbarrier.init(full.index(i), count=1)  # the copies of a stage have come
-        mbarrier.init(empty.index(i), count=CONSUMERS)  # every warpgroup has let it go
+    full, empty = ring_barriers(STAGES, CONSUMERS)
     fence_async_shared()
     rings = (words, scales, zeros, xs, full, empty)
     descs = (w_desc, s_desc, z_desc, x_desc)

@@ -25,6 +25,12 @@ MIXED = {  # neighbours that ask for different things: greedy, plain, ranked, nu
     "min_p": (0.0, 0.0, 0.0, 0.0, 0.1),
 }
 
+BORDERS = {  # each filter alone and together, ranked and not, where most of the weight lies close to a border
+    "top_k": (100, 0, 100, 0, 40, 100, 0),
+    "top_p": (1.0, 1.0, 0.6, 0.6, 1.0, 0.5, 0.5),
+    "min_p": (0.1, 0.1, 0.0, 0.0, 0.0, 0.1, 0.1),
+}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -59,6 +65,7 @@ CASES = (
         2,
         1500,
         ask={"top_k": 200, "temperature": 3.0},
+        top=200,
         why="fewer sets of groups than k",
     ),
     Case("greedy", 2, 50257, ask={"temperature": 0.0}),
@@ -106,6 +113,24 @@ CASES = (
     Case("all equal", 2, 1000, logits="flat", why="the k lowest ids stay"),
     Case("ties", 2, 3000, "bf16", "ties", why="ties far beyond k: bisection must end on the tied value"),
     Case("crowded", 2, 8192, logits="crowded", why="all good tokens in few groups: more than the list holds"),
+    Case(
+        "one best a group",
+        1,
+        64 * 160,
+        logits="peaks",
+        ask={"top_k": 128},
+        top=128,
+        why="154 equal groups before 6 better ones, and no more than 128 are looked into: just the right ones",
+    ),
+    Case(
+        "the best come last",
+        2,
+        1000,
+        logits="late",
+        ask={"top_k": 50},
+        top=20,
+        why="after ties that fill the list",
+    ),
     Case("cold", 2, 1000, ask={"temperature": 1e-3, **USUAL}),
     Case("hot", 2, 1000, ask={"temperature": 100.0, **USUAL}),
     Case("NaN", 3, 1000, logits="nan", why="a NaN takes no part, a row of NaN gives -1"),
@@ -118,6 +143,34 @@ CASES = (
         why="a mask that bans everything gives -1, there only",
     ),
     Case("nothing allowed, plain", 3, 1000, ask={"top_p": 0.9}, tables=("nothing",), top=3),
+    Case(
+        "a history of all tokens",
+        3,
+        60,
+        ask={"repetition": 1.5, "presence": 0.7, "frequency": 0.3, "top_k": 20},
+        tables=("history",),
+        top=20,
+        why="some came once and some more often, and all are listed",
+    ),
+    Case(
+        "infinite, then rewarded",
+        3,
+        60,
+        logits="inf",
+        ask={"repetition": 0.8, **USUAL},
+        tables=("history",),
+        why="the largest number over 0.8 is infinite again",
+    ),
+    Case("borders", 42, 120, logits="borders", ask=BORDERS, why="a threshold that is off draws other tokens"),
+    Case(
+        "borders, min-p first",
+        42,
+        120,
+        logits="borders",
+        ask=BORDERS,
+        rules=Rules(min_p_first=True),
+        why="and here another mass",
+    ),
 )
 
 # On a GPU, beside CASES: real vocabularies, real batches.
@@ -157,6 +210,15 @@ def logits_of(case: Case, seed: int = 0) -> np.ndarray:
         x = np.where(x < -2, -1.0, np.copysign(0.0, x))
     elif case.logits == "crowded":
         x[:, 64 : 64 * 20] += 40
+    elif case.logits == "borders":  # weights of 1, of some 0.15 and of some 0.07
+        x = np.log(np.where(rng.random(x.shape) < 0.3, 0.15, 0.07)) + x / 100
+        x[:, rng.integers(case.vocabulary)] = 0
+    elif case.logits == "peaks":
+        x /= 100
+        x[:, 5::64], x[:, 5 - 64 * 6 :: 64] = 2, 3
+    elif case.logits == "late":
+        x[:] = 1.5
+        x[:, -10:] = 2
     elif case.logits == "nan":
         x[0, ::3], x[-1] = np.nan, np.nan
     elif case.logits == "inf":
@@ -175,7 +237,7 @@ def requests_of(case: Case, seed: int = 0) -> Requests:
         return [rng.integers(0, vocabulary, rng.integers(0, most)) for _ in range(batch)]
 
     if "history" in case.tables:
-        ask |= {"prompts": some(300), "outputs": [np.repeat(t, 2)[1:] for t in some(100)]}
+        ask |= {"prompts": some(300), "outputs": [np.repeat(t, 2)[len(t) // 2 :] for t in some(100)]}
         ask |= {
             k: case.ask.get(k, v) for k, v in (("repetition", 1.3), ("presence", 0.5), ("frequency", 0.1))
         }

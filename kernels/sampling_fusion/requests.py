@@ -138,7 +138,7 @@ def _bias(bias: Sequence[Mapping[int, float]] | None, batch: int, vocabulary: in
         for token, value in b.items():
             if math.isnan(value) or value == math.inf or abs(value) > 1e30 and value != -math.inf:
                 raise ValueError(
-                    f"bias must be finite or -inf, got {value} for token {token} of request {row}; "
+                    f"bias must be at most 1e30 either way, or -inf, got {value} for token {token} of request {row}; "
                     "to force a token, allow it alone"
                 )
     return bias

@@ -21,35 +21,8 @@ import types
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHUNK = 1 << 16
 TICK_S = 0.2
-PRINTED_BYTES = 20_000
 SHARED = "BOX_SHARED_MEMORY"  # names the folder for shared memory, where it is this box's own
 U32 = struct.Struct("<I")
-
-
-class Printed:
-    """Stands in for stdout and stderr: keeps the beginning of what was printed and counts the rest."""
-
-    encoding, errors = "utf-8", "replace"
-
-    def __init__(self):
-        self.parts, self.kept, self.lost = [], 0, 0
-
-    def write(self, text):
-        room = PRINTED_BYTES - self.kept
-        self.parts.append(text[:room])
-        self.kept += len(text[:room])
-        self.lost += len(text[max(room, 0) :])
-        return len(text)
-
-    def flush(self):
-        pass
-
-    def isatty(self):
-        return False
-
-    def text(self) -> str:
-        note = f"\n... {self.lost} more characters were printed and left out" if self.lost else ""
-        return "".join(self.parts) + note
 
 
 def limit(task: dict) -> None:
@@ -62,9 +35,8 @@ def limit(task: dict) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (used + limits["memory_bytes"],) * 2)
 
 
-def child(block: bytes, out: int, worker, frames) -> None:
+def child(block: bytes, out: int, worker, frames, printed) -> None:
     """Runs one task and writes one frame to `out`."""
-    printed = Printed()
     sys.stdout = sys.stderr = printed
     task, arrays = frames.unpack(block)
     limit(task)
@@ -132,7 +104,7 @@ def left_behind() -> bool:
         return any(map(os.listdir, folders))
 
 
-def serve_one(block: bytes, task_wall: float, worker, frames, out) -> None:
+def serve_one(block: bytes, task_wall: float, worker, frames, printed, out) -> None:
     reader, writer = os.pipe()
     started = time.monotonic()
     pid = os.fork()
@@ -143,7 +115,7 @@ def serve_one(block: bytes, task_wall: float, worker, frames, out) -> None:
             null = os.open(os.devnull, os.O_RDWR)
             for fd in (0, 1, 2):
                 os.dup2(null, fd)
-            child(block, writer, worker, frames)
+            child(block, writer, worker, frames, printed)
         finally:
             os._exit(0)
     os.close(writer)
@@ -216,7 +188,7 @@ def stand_in_for_parents(folder: str, module: str) -> None:
 def main(folder: str, module: str) -> None:
     sys.path.insert(0, HERE)
     stand_in_for_parents(folder, module)
-    frames = importlib.import_module("frames")
+    frames, printed = (importlib.import_module(name) for name in ("frames", "printed"))
     worker = importlib.import_module(module)
     worker.prepare()
     stand_apart()
@@ -230,7 +202,7 @@ def main(folder: str, module: str) -> None:
             block = read_exactly(stdin, size)
         except EOFError:
             return
-        serve_one(block, wall, worker, frames, out)
+        serve_one(block, wall, worker, frames, printed.Printed(), out)
 
 
 if __name__ == "__main__":

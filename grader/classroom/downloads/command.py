@@ -37,6 +37,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--names", type=Path, help="a CSV that says who is who; Moodle's downloads need it")
     wants = parser.parse_args(argv)
     try:
+        if not wants.zip.is_file():
+            raise ValueError(
+                f"DOWNLOAD.zip must be a file, got {str(wants.zip)!r}; there is no such file here"
+            )
         return collect(ROOT, wants.lab, wants.zip, people.read(wants.names) if wants.names else {})
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         print(f"python -m grader collect: {error}", file=sys.stderr)

@@ -75,7 +75,9 @@ class Rank:
     def exchange(self, call: str, array: np.ndarray, send: list, receive: list) -> np.ndarray:
         number, replies = len(self.asked), self.case["replies"]
         if number == MOST_EXCHANGES:
-            raise RuntimeError(f"a rank may enter at most {MOST_EXCHANGES} exchanges, got one more")
+            raise RuntimeError(
+                f"a rank may enter at most {MOST_EXCHANGES} exchanges, and this {call} is one more"
+            )
         few = call != COUNTS or array.size <= self.case["ranks"] * MOST_COUNTS
         if not few or array.nbytes > MOST_CALL_BYTES or array.ndim > MOST_AXES:
             raise ValueError(

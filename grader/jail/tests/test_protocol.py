@@ -153,7 +153,7 @@ def test_an_error_is_held_to_plain_text_and_a_line():
 
 def test_two_replies_become_one_with_each_text_once():
     first, second = lowered(REPLY), lowered({**REPLY, "texts": ["module { }", "module {}"]})
-    whole = protocol.joined([first, second, protocol.nothing(Outcome(ended="stopped"), [CASE])])
+    whole = protocol.joined([first, second, protocol.nothing(Outcome(ended="stopped", end="Late"), [CASE])])
     assert whole.texts == ("module {}", "module { }")
     assert [plan.steps[0].text for plan in whole.plans[:2]] == [0, 1]
     assert whole.plans[2]["message"] == "stopped" and whole.printed == ("hello", "hello", "")

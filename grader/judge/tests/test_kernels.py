@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from grader import questions
+from grader import questions, trial
+from grader.box.serve.printed import parted
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED
 from grader.proofs.right import cells, right
@@ -131,6 +132,13 @@ def test_honest_words_of_triton_cost_nothing(name):
     got = judge(changed(HONEST[name], source=ROWS), NORM)
     assert got.verdict == PASS, str(got)
     assert ("program (0, 0, 0), line" in got.printed) == (name == "device_print")
+
+
+def test_device_prints_beyond_the_limit_are_counted():
+    """300 programs print, the machine keeps what 200 said, and a report what has room."""
+    printing = changed((OFFSETS, OFFSETS + "\n    tl.device_print('row', row)"), source=ROWS)
+    lines, left_out = parted(trial.run(printing, {"M": 300, "N": 8}, NORM).printed)
+    assert 50 < len(lines) < 200 and len(lines) + left_out == 300, (len(lines), left_out)
 
 
 FALSE = {
@@ -353,3 +361,17 @@ def forge():
     )
     got = judge(source, NORM)
     assert got.verdict in (REFUSED, FAIL) and got.points == 0, str(got)
+
+
+def test_programs_that_wait_for_ever_are_named_beside_a_shown_case():
+    waits = f"{OFFSETS}\n    while tl.atomic_cas(lock_ptr, 0, 1) == 1:\n        pass"
+    source = changed(
+        ("x_ptr, w_ptr", "x_ptr, lock_ptr, w_ptr"),
+        (OFFSETS, waits),
+        ('return {"steps"', 'return {"scratch": {"lock": ((1,), "i32", 0)}, "steps"'),
+        source=ROWS,
+    )
+    tried = trial.run(source, 0, NORM)
+    assert tried.error.startswith("M = 4, N = 64, fp16: all 3 programs that are left wait"), tried.error
+    assert "in tl.atomic_cas of lock[0], which holds 1" in tried.error
+    assert tried.look.startswith("line 6 of the cell: which program does what the others wait for")

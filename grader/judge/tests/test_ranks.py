@@ -57,7 +57,32 @@ TOLD = {
     "a rank that leaves": (
         ["if comm.rank == 2:", f"    return {NOTHING}", "return honest(comm, x, chosen, experts)"],
         "values",
-        "ranks 0, 1, 3 wait in the 1st exchange (exchange_counts) for ever: rank 2 returned without entering it",
+        "in the 1st exchange ranks 0, 1 and 3 wait in exchange_counts for the counts of rank 2, for ever: "
+        "rank 2 returned without entering it",
+        "every rank enters every exchange",
+    ),
+    "ranks that leave after the counts": (
+        [
+            "if comm.rank % 2:",
+            "    comm.exchange_counts(np.full(comm.ranks, comm.rank))",
+            f"    return {NOTHING}",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "values",
+        "in the 2nd exchange ranks 0 and 2 wait in send_rows for 4 and 4 rows of ranks 1 and 3, for ever: "
+        "ranks 1 and 3 returned without entering it",
+        "every rank enters every exchange",
+    ),
+    "one rank alone in another exchange": (
+        [
+            "if comm.rank == 3:",
+            "    comm.send_rows(x[:0], [0] * comm.ranks, [1, 0, 0, 0])",
+            "if comm.rank:",
+            f"    return {NOTHING}",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "values",
+        "rank 0 waits in exchange_counts for the counts and rank 3 waits in send_rows for 0 rows of ranks 1 and 2, for ever",
         "every rank enters every exchange",
     ),
     "another order": (
@@ -120,7 +145,7 @@ TOLD = {
     "exchanges without an end": (
         ["while True:", "    comm.exchange_counts(np.zeros(comm.ranks, int))"],
         "values",
-        "at most 16 exchanges",
+        "at most 16 exchanges, and this exchange_counts is one more",
         "line 12",
     ),
     "too many exchanges": (
@@ -140,7 +165,7 @@ TOLD = {
         ["if comm.rank == 2:", "    __import__('os')._exit(3)", "return honest(comm, x, chosen, experts)"],
         "values",
         "rank 2 of 4: the process of the answer ended itself (exit code 3)",
-        "a loop that never ends",
+        "what ends the process, such as os._exit",
     ),
     "calls itself": (
         ["return dispatch_tokens(comm, x, chosen, experts)"],
@@ -407,7 +432,14 @@ def test_what_is_carried_has_an_end():
         "    comm.send_rows(np.zeros((1024, 1000), np.float32), *[[256] * comm.ranks] * 2)",
     ]
     verdict = judged(cell(*body), replace(DISPATCH, public=DISPATCH.public[:1]))
-    assert verdict.verdict == FAIL and "passes 16 MiB" in verdict.parts[0].came, verdict
+    came = verdict.parts[0].came
+    assert verdict.verdict == FAIL and "in the 2nd exchange send_rows brings what all 4 ranks gave" in came, (
+        verdict
+    )
+    assert (
+        "to 32,768,000 bytes, where 16,777,216 are the most; the largest share is rank 0's, 8,192,000 bytes"
+        in came
+    )
 
 
 def test_trouble_of_our_own_costs_nothing(monkeypatch):

@@ -1,13 +1,16 @@
 """Verdicts from end to end: right answers pass, and whatever else a cell may hold gets a clear report."""
 
+import signal
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from grader import questions
+from grader.box import warm
 from grader.jail import host
 from grader.judge import record, referee
+from grader.judge.cases import from_error
 from grader.judge.record import FAIL, PASS, REFUSED
 
 SEED = 2026  # the same hidden cases every time: a red test is a change
@@ -136,11 +139,55 @@ def test_what_only_many_calls_together_do_is_said_of_them_together():
     assert verdict.verdict == FAIL and "3 calls, one after the other:" in verdict.parts[0].came, str(verdict)
 
 
-@pytest.mark.parametrize("crash", ["os._exit(0)", "ctypes.string_at(0)"])
-def test_a_dying_process_is_a_fail_and_the_next_check_works(crash):
-    verdict = judge("gemm_tiling.reuse", f"import os, ctypes\ndef reuse(bm, bn):\n    {crash}\n")
-    assert verdict.verdict == FAIL and "process of the answer" in str(verdict)
+# how an answer's process ends -> (what came, where to look)
+ENDS = {
+    "os._exit(3)": ("the process of the answer ended itself (exit code 3)", "such as os._exit"),
+    "sys.exit()": (
+        "the answer ended its own process (exit or quit)",
+        "line 3 of the cell: what ends the process",
+    ),
+    "ctypes.string_at(0)": ("the process of the answer crashed (SIGSEGV)", "what reaches below Python"),
+    "os.kill(os.getpid(), 9)": ("the process of the answer was killed", "how many values it holds"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_process_that_ends_is_a_fail_that_says_how_and_the_next_check_works(end):
+    verdict = judge("gemm_tiling.reuse", f"import os, sys, ctypes\ndef reuse(bm, bn):\n    {end}\n")
+    (came, look), lost = ENDS[end], verdict.parts[0]
+    assert verdict.verdict == FAIL and came in lost.came and look in lost.look, str(verdict)
+    assert "loop" not in str(verdict)
     assert judge("gemm_tiling.reuse", REUSE.format("2 * bm * bn / (bm + bn)")).passed
+
+
+# what a box reports of a process -> the kind of its end, and a word of where to look
+REPORTED = {
+    "too much": ({"over": "wrote more than 256 MiB"}, warm.OVERFULL, "how much"),
+    "a sleep": (
+        {"late": True, "seconds": 30.0, "cpu_s": 0.1, "waited_s": 0.0},
+        warm.LATE,
+        "what it waits for",
+    ),
+    "a loop": ({"exit": -signal.SIGXCPU}, warm.ENDLESS, "a loop that never ends"),
+    "no memory": ({"exit": -signal.SIGKILL}, warm.KILLED, "how many values"),
+    "a crash": ({"exit": -signal.SIGABRT}, warm.CRASHED, "below Python"),
+    "an exit": ({"exit": 0}, warm.EXITED, "os._exit"),
+}
+
+
+@pytest.mark.parametrize("what", REPORTED)
+def test_each_end_of_a_process_has_its_own_place_to_look(what):
+    status, end, look = REPORTED[what]
+    outcome = warm._outcome(b"", status, "nonce", warm.Limits())
+    failed = from_error(outcome.error, "a case")
+    assert outcome.end == end and look in failed.look and failed.came.startswith("a case: the "), failed.came
+    assert ("loop" in failed.look) == (end == warm.ENDLESS) and "process" in failed.told
+
+
+def test_who_writes_into_the_channel_is_told_that():
+    forged = warm._outcome(b"not a frame", {"exit": 0}, "nonce", warm.Limits())
+    failed = from_error(forged.error, "")
+    assert failed.came == failed.told == warm.WROTE and "pipes" in failed.look
 
 
 def test_what_an_honest_answer_may_hold():
@@ -169,6 +216,7 @@ def test_many_prints_are_cut_and_do_not_matter():
     source = "def reuse(bm, bn):\n    for i in range(300_000):\n        print(i)\n    return 2 * bm * bn / (bm + bn)\n"
     verdict = judge("gemm_tiling.reuse", source)
     assert verdict.passed and len(str(verdict)) < 4000
+    assert "    11\n    … and 899,988 more lines" in str(verdict)
 
 
 def test_hidden_cases_are_told_by_kind_alone():

@@ -23,6 +23,20 @@ COMBINE = {
     UMIN: np.minimum,
 }
 
+CALLS = {
+    number: f"tl.atomic_{name}"
+    for name, numbers in {
+        "and": (AND,),
+        "or": (OR,),
+        "xor": (XOR,),
+        "add": (ADD, FADD),
+        "max": (MAX, UMAX),
+        "min": (MIN, UMIN),
+        "xchg": (XCHG,),
+    }.items()
+    for number in numbers
+}
+
 
 @bound("tt.atomic_rmw")
 def atomic_rmw(op: Op):
@@ -38,7 +52,7 @@ def atomic_rmw(op: Op):
             there = lanes.tensor.view(of_bits)
             where = lanes.active if lanes.active is not None else np.ones(shape, bool)
             old, changed = combined(there, lanes.index, value[where].view(of_bits), kind)
-            finish(run, lanes, changed, sem, kind == FADD, access.line, reads=kind != XCHG)
+            finish(run, lanes, changed, sem, kind == FADD, access.line, reads=kind != XCHG, call=CALLS[kind])
             found[where] = old.view(dtype)
         return found
 
@@ -94,16 +108,25 @@ def atomic_cas(op: Op):
                 if bits(there[at : at + 1]) == bits(compare[lane : lane + 1]):
                     changed[lane] = bits(there[at : at + 1])[0] != bits(value[lane : lane + 1])[0]
                     there[at] = value[lane]
-            finish(run, lanes, changed, sem, False, access.line)
+            finish(run, lanes, changed, sem, False, access.line, call="tl.atomic_cas")
         return found
 
     return run
 
 
 def finish(
-    run, lanes: Lanes, changed: np.ndarray, sem: int, adds_floats: bool, line: int, reads: bool = True
+    run,
+    lanes: Lanes,
+    changed: np.ndarray,
+    sem: int,
+    adds_floats: bool,
+    line: int,
+    reads: bool = True,
+    call: str = "",
 ) -> None:
     memory = run.memory
+    if run.turns is not None:
+        run.turns.look_at(run.frame, call, lanes)
     memory.traffic.count(run.frame, lanes, "atomic")
     run.counts["atomic"] += lanes.index.size
     if reads:

@@ -2,6 +2,7 @@
 so that no operation ever meets a program that is not there."""
 
 from collections import Counter
+from math import prod
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from .limits import LOOK_EVERY, Budget
 from .program import Program, Ready, Step
 
 CHUNK_ELEMENTS = 1 << 19  # programs at once: as many as keep the largest value at this size
+CALLED = {  # of arithmetic a line says more
+    f"tt.{name}": f"tl.{name}"
+    for name in ("load", "store", "dot", "dot_scaled", "gather", "histogram", "atomic_cas")
+}
 CHUNK_BYTES = 1 << 29  # and all values of theirs at this
 
 
@@ -70,7 +75,7 @@ class Launch:
                 budget.ticks += 1
                 budget.spent += step.weight * size
                 if budget.ticks % LOOK_EVERY == 0:
-                    budget.look(step.line)
+                    budget.look(step.line, lambda: self.doing(step))  # noqa: B023
                 for kind, number in step.counts:
                     counts[kind] += number * size
                 if step.shares and self.turns is not None:
@@ -91,6 +96,14 @@ class Launch:
         finally:
             self.frame = outer
         return block.end
+
+    def doing(self, step: Step) -> str:
+        """What runs, for who has to be told that it takes too long."""
+        count, called = prod(self.grid), CALLED.get(step.op.name, "")
+        programs = f"{count:,} program{'s' * (count > 1)}"
+        return f"{self.program.kernel.name}, launched as {programs}, was stopped" + f" in {called}" * bool(
+            called
+        )
 
 
 def argument(value, dtype: np.dtype) -> np.ndarray:

@@ -1,6 +1,7 @@
 """What one run may use up: processor time, operations on elements, bytes of values, and what it may print."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .errors import OverLimit
@@ -23,14 +24,14 @@ class Budget:
         self.limits, self.until = limits, time.process_time() + limits.seconds
         self.spent, self.ticks = 0, 0
 
-    def look(self, line: int) -> None:
+    def look(self, line: int, doing: Callable[[], str]) -> None:
+        """`doing` says what runs, where it is too much."""
         if self.spent > self.limits.operations:
             message = f"the launches need more than {self.limits.operations:,} operations on elements"
-            raise OverLimit("operations", message, line)
+            raise OverLimit("operations", f"{message}: {doing()}", line)
         if time.process_time() > self.until:
-            raise OverLimit(
-                "seconds", f"the launches need more than {self.limits.seconds:g} s of processor time", line
-            )
+            message = f"the launches need more than {self.limits.seconds:g} s of processor time"
+            raise OverLimit("seconds", f"{message}: {doing()}", line)
 
     def hold_bytes(self, needed: int, line: int) -> None:
         if needed > self.limits.bytes:

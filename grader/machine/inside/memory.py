@@ -80,6 +80,8 @@ def load(op: Op):
         parts = reach(run, access, pointer, mask)
         for lanes in parts:
             memory.loaded(run, lanes, access.line, alone)
+            if alone and run.turns is not None:
+                run.turns.look_at(run.frame, "tl.load", lanes)
         if len(parts) == 1 and parts[0].active is None:
             lanes = parts[0]
             return lanes.tensor.view(dtype).take(lanes.index).reshape(lanes.shape)

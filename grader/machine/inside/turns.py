@@ -8,10 +8,12 @@ from collections import Counter
 
 import numpy as np
 
+from .bounds import decoded, ids
 from .errors import KernelError, OverLimit
 
 STACK_BYTES = 1 << 20
 MOST_PROGRAMS = 512  # threads
+MOST_NAMED = 4  # programs that wait alike, and places where some wait
 
 
 class Undecided(Exception):
@@ -23,9 +25,9 @@ class Turns:
         self.memory = memory
         self.waiting = {int(p): threading.Semaphore(0) for p in programs}
         self.chance, self.error = random.Random(seed), None
-        self.idle: dict[
-            int, int
-        ] = {}  # program -> the version of memory that a fruitless turn of its loop saw
+        # program -> the version of memory that a fruitless turn of its loop saw
+        self.idle: dict[int, int] = {}
+        self.at: dict[int, tuple[str, str]] = {}  # program -> (its ids, what it last looked at, and how)
 
     @property
     def version(self) -> int:
@@ -44,6 +46,7 @@ class Turns:
     def end(self, me: int) -> None:
         del self.waiting[me]
         self.idle.pop(me, None)
+        self.at.pop(me, None)
         if self.waiting:
             self.waiting[self.chance.choice(list(self.waiting))].release()
 
@@ -56,9 +59,35 @@ class Turns:
             return
         self.idle[me] = seen
         if len(self.idle) == len(self.waiting) and set(self.idle.values()) == {seen}:
-            count = len(self.waiting)
-            who = "the program waits" if count == 1 else f"all {count} programs that are left wait"
-            raise KernelError("Deadlock", f"{who} for what no program will do any more", line)
+            raise KernelError("Deadlock", self.all_wait(), line)
+
+    def look_at(self, frame, call: str, lanes) -> None:
+        """The one program of a frame has looked at memory by a call that others may answer."""
+        place = element_of(lanes.tensor, int(lanes.element[0])) if lanes.index.size else "nothing"
+        more = f" and {lanes.index.size - 1} more" * (lanes.index.size > 1)
+        holds = f", which holds {lanes.tensor.elements[int(lanes.element[0])]}" * (lanes.index.size == 1)
+        self.at[int(frame.programs[0])] = ids(frame.place(0)), f"{call} of {place}{more}{holds}"
+
+    def all_wait(self) -> str:
+        """Who waits, and what for: programs that look at the same place are named together."""
+        count, groups = len(self.waiting), {}
+        for program in sorted(self.waiting):
+            name, what = self.at.get(program, (str(program), "a loop"))
+            groups.setdefault(what, []).append(name)
+        who = "the program waits" if count == 1 else f"all {count} programs that are left wait"
+        each = [f"{named_together(names)} in {what}" for what, names in groups.items()]
+        more = [f"{len(each) - MOST_NAMED} more places"] * (len(each) > MOST_NAMED)
+        return f"{who} for what no program will do any more: {'; '.join(each[:MOST_NAMED] + more)}"
+
+
+def element_of(tensor, element: int) -> str:
+    place = decoded(tensor, element)
+    return f"{tensor.name}[{', '.join(str(int(place.get(axis, 0))) for axis in range(len(tensor.shape)))}]"
+
+
+def named_together(names: list[str]) -> str:
+    some = ", ".join(names[:MOST_NAMED]) + f" and {len(names) - MOST_NAMED} more" * (len(names) > MOST_NAMED)
+    return f"program{'s' * (len(names) > 1)} {some}"
 
 
 def run(launch, arguments: list, programs: np.ndarray, seed: int) -> None:

@@ -31,6 +31,7 @@ def test_processor_seconds():
     error = one(endless, Limits(seconds=0.3))
     assert error["kind"] == "OverLimit" and error["what"] == "seconds" and "0.3 s" in error["message"]
     assert time.process_time() - started < 2 and error["line"]
+    assert "endless, launched as 1 program, was stopped" in error["message"]
 
 
 def test_operations_on_elements():

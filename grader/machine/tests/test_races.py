@@ -1,5 +1,7 @@
 """One kernel for each family: what races, what is ordered, what nobody can say."""
 
+import re
+
 import numpy as np
 import pytest
 import triton
@@ -164,11 +166,37 @@ def test_a_spin_lock_orders_what_it_guards(seed):
 def test_a_lock_that_nobody_frees_is_a_deadlock():
     tensors = {"x": X, "s_lock": np.zeros(1, np.int32), "o": np.zeros(B, np.float32)}
     error = run(locked, (6,), tensors, {"FREE": False}, roles={"o": "inout"}).error
-    assert (
-        error["kind"] == "Deadlock"
-        and "all 5 programs" in error["message"]
-        and error["line"] == line_of(locked, "while")
-    )
+    assert error["kind"] == "Deadlock" and error["line"] == line_of(locked, "while")
+    who, first, more, where = re.fullmatch(
+        r"all (\d) programs that are left wait for what no program will do any more: programs ([\d, ]+) and (\d) more "
+        r"in tl.atomic_cas of (.*)",
+        error["message"],
+    ).groups()
+    assert (who, more, where) == ("5", "1", "s_lock[0], which holds 1") and len(first.split(", ")) == 4
+
+
+@triton.jit
+def in_a_ring(s_flag, o, B: tl.constexpr, VOLATILE: tl.constexpr):
+    """Each of three programs waits for the next one's flag before it raises its own."""
+    p = tl.program_id(1)
+    following = s_flag + (p + 1) % 3
+    if VOLATILE:
+        while tl.load(following, volatile=True) == 0:
+            pass
+    else:
+        while tl.atomic_or(following, 0) == 0:
+            pass
+    tl.atomic_xchg(s_flag + p, 1)
+    tl.store(o + p * B + tl.arange(0, B), 0.0)
+
+
+@pytest.mark.parametrize(("volatile", "call"), [(True, "tl.load"), (False, "tl.atomic_or")])
+def test_each_program_of_a_ring_is_named_with_what_it_waits_for(volatile, call):
+    tensors = {"s_flag": np.zeros(3, np.int32), "o": np.zeros(3 * B, np.float32)}
+    error = run(in_a_ring, (1, 3), tensors, {"VOLATILE": volatile}).error
+    assert error["kind"] == "Deadlock"
+    for program, flag in (("0", 1), ("(0, 1)", 2), ("(0, 2)", 0)):
+        assert f"program {program} in {call} of s_flag[{flag}], which holds 0" in error["message"]
 
 
 @triton.jit

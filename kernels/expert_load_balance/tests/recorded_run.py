@@ -3,18 +3,15 @@
 import json
 from pathlib import Path
 
+from kernels.expert_load_balance import cases
+
 RESULTS = Path(__file__).parents[1] / "results"
 RUN = json.loads((RESULTS / "h200_x2.json").read_text())
 OF_ONE_GPU = sorted(path for path in RESULTS.glob("*.json") if "_x" not in path.stem)  # of the busiest device
 
 
-def row(shape, tokens, skew="even", placement="contiguous"):
-    return next(
-        r
-        for r in RUN["rows"]
-        if (r["shape"], r["tokens"], r["skew"], r["placement"]) == (shape, tokens, skew, placement)
-        and str(r["parts"]) == "1"
-    )
+TWO = cases.recorded(RUN)
+row = TWO.found
 
 
 def times(shape, skew, placement="contiguous", tokens=4096):

@@ -1,4 +1,7 @@
-"""The expert-parallel layer on four processes: one device's bits, the reference's values, and the bytes it says."""
+"""The expert-parallel layer on four processes: one device's bits, the reference's values, and the bytes it says.
+
+`make proofs` holds eight processes, an expert each, to the same bits and bytes.
+"""
 
 import functools
 
@@ -31,6 +34,18 @@ def test_every_form_has_the_bits_of_one_device(four):
 def test_drawn_layers_have_the_bits_of_one_device(four):
     """Seeds 0 to 39: experts, copies, top-k and tokens of each rank are drawn, none among them."""
     assert four.run(on_ranks.drawn_layers, range(40)) == [[]] * RANKS
+
+
+@pytest.mark.slow
+def test_eight_processes_have_the_bits_of_one_device_and_send_what_the_formula_says():
+    shape, ranks = cases.SMALL, 8
+    with Ranks(ranks) as eight:
+        assert eight.run(measure_rank.same_bits) == [[]] * ranks
+        assert eight.run(on_ranks.drawn_layers, range(12)) == [[]] * ranks
+        held = cost.contiguous(shape.experts, ranks)
+        results = eight.run(on_ranks.bytes_of_layer, shape, "even", held, False)
+    formula = cost.alltoall_bytes(32, shape.top_k, shape.hidden, ranks, element_bytes=4, combine=True)
+    assert sum(one["sent"] for one in results) / ranks == pytest.approx(formula, rel=0.05)
 
 
 def test_rows_arrive_by_sender_and_only_those_that_travel_count(four):

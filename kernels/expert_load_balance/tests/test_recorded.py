@@ -5,9 +5,9 @@ from itertools import chain
 
 import pytest
 
-from kernels.expert_load_balance import bench, cases, cost
+from kernels.expert_load_balance import bench, beside_model, cases, cost
 from kernels.expert_load_balance.busiest import busiest
-from kernels.expert_load_balance.tests.recorded_run import OF_ONE_GPU, RESULTS, RUN, in_parts, row, times
+from kernels.expert_load_balance.tests.recorded_run import OF_ONE_GPU, RESULTS, RUN, TWO, in_parts, row, times
 
 MIXTRAL, QWEN, DEEPSEEK = (shape.name for shape in (cases.MIXTRAL, cases.QWEN, cases.DEEPSEEK))
 
@@ -62,6 +62,39 @@ def of_tokens():
 def test_the_run_says_so(sentence):
     measured, low, high = CLAIMS[sentence]
     assert low <= measured() <= high
+
+
+def test_most_rows_are_as_the_model_says_and_even_ones_exactly():
+    skewed = TWO.skewed()
+    assert len(skewed) == 90 and sum(not TWO.off(r) for r in skewed) == 70
+    assert TWO.predicted_us(row(MIXTRAL, 4096)) == pytest.approx(row(MIXTRAL, 4096)["us"])
+    slow = row(DEEPSEEK, 4096, "Zipf", "replicated, home first")
+    assert TWO.off(slow) == pytest.approx(0.24, abs=0.01) and TWO.stage(slow) == "experts 7365 µs, even 5378"
+    assert TWO.line(slow).endswith("11770 µs, predicted   9511, off by +24%")
+
+
+def as_on(ranks: int) -> dict:
+    """A run that goes just as the model says: a µs for each pick of the busiest device, and 1000 before."""
+    rows = []
+    for setting in (s for s in cases.settings(ranks, "cuda") if s.parts == 1):
+        given = {"shape": setting.shape.name, "experts": setting.shape.experts, "top_k": setting.shape.top_k}
+        given |= {"tokens": setting.tokens, "skew": setting.skew, "parts": "1"}
+        given["placement"] = setting.placement + ", home first" * setting.home_first
+        held = cost.device_loads(setting.loads, setting.placed, ranks)
+        rows.append(given | {"us": 1000.0 + max(held) - beside_model.FEWEST * setting.shape.top_k})
+    return {"ranks": ranks, "rows": rows}
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_a_run_on_any_number_of_devices_is_set_beside_the_model_and_beside_one_on_fewer(ranks):
+    run, fewer = cases.recorded(as_on(ranks)), cases.recorded(as_on(1))
+    found = [r for r in run.skewed() if r["tokens"] > beside_model.FEWEST]
+    assert len(found) == 110 - 11 and not any(map(run.off, found))
+    one = run.found(MIXTRAL, 4096, "Zipf")
+    assert f" {one['us']:.0f} µs, predicted" in run.line(one) and "off" not in run.line(one)
+    assert run.times_of(fewer, run.even(one)) == pytest.approx(ranks, rel=0.01)
+    one["us"] *= 2
+    assert run.off(one) == pytest.approx(1, abs=0.02) and "off by +1" in run.line(one)
 
 
 def test_every_recorded_layer_was_right():

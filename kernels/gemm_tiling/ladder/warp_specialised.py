@@ -7,13 +7,15 @@ program still owns one tile of C and ends with it: nobody fetches while the resu
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
     mbarrier,
     tma,
     warpgroup_mma,
     warpgroup_mma_wait,
 )
 
-from kernels.gemm_tiling.hopper_gemm import barriers, descriptor, store, tile_of
+from kernels.gemm_tiling.hopper_gemm import descriptor, store, tile_of
+from kernels.ring_barriers import ring_barriers
 
 CONSUMERS = gl.constexpr(2)
 SLICE = 64  # columns stored at a time
@@ -66,7 +68,8 @@ def warp_specialised_kernel(a_desc, b_desc, c_desc, M, N, K, GROUP_M: gl.constex
     a_ring = gl.allocate_shared_memory(a_desc.dtype, A_RING, a_desc.layout)
     b_ring = gl.allocate_shared_memory(b_desc.dtype, [STAGES, BLOCK_K, BLOCK_N], b_desc.layout)
     buffers = gl.allocate_shared_memory(c_desc.dtype, BUFFERS, c_desc.layout)
-    full, empty = barriers(STAGES, CONSUMERS)
+    full, empty = ring_barriers(STAGES, CONSUMERS)
+    fence_async_shared()
     rings = (a_ring, b_ring, full, empty)
     tile_m, tile_n = tile_of(gl.program_id(0), gl.cdiv(M, ROWS * CONSUMERS), gl.cdiv(N, BLOCK_N), GROUP_M)
     m, n, steps = tile_m * ROWS * CONSUMERS, tile_n * BLOCK_N, gl.cdiv(K, BLOCK_K)

@@ -52,6 +52,8 @@ def test_the_shape_most_alike_answers_and_never_another_form():
     big = bench.stand_in(cases.book(1, 8192, 4096, 4))
     assert lookup(TABLE, big, 1).n == 4096
     assert lookup(TABLE, bench.stand_in(cases.book(1, 64, 128, 4, experts=4)), 1).experts == 8
+    assert lookup(TABLE, bench.stand_in(cases.book(1, 64, 128, 4, experts=2)), 1).experts == 8
+    assert lookup(TABLE, bench.stand_in(cases.book(1, 512, 128, 4)), 1).experts == 1, "as many weights in one"
     assert lookup(TABLE, bench.stand_in(cases.Case(1, 64, 128)), 1).form == "int4"
     assert lookup(TABLE, bench.stand_in(cases.book(1, 64, 128, 5)), 1) is None
     zero = bench.stand_in(cases.Case(1, 64, 128, zero_points=True))
@@ -81,6 +83,8 @@ def test_without_a_table_there_is_a_rule(rows, dense, run):
     [
         ((28672, 8192), 2, "stream"),
         ((28672, 8192), 3, "ring"),
+        ((8192, 8192), 3, "ring"),
+        ((8192, 8064), 3, "stream"),
         ((4096, 4096), 16, "stream"),
         ((4096, 4096), 17, "ring"),
         ((4096, 4096), 128, "ring"),
@@ -125,6 +129,16 @@ def test_ragged_rows_never_go_to_the_library():
     ring = next(name for name in NAMES if name.startswith(RING))
     for choices in (table, *((choice(8, one, experts=3, form="int4"),) for one in (TILED, ring)), ()):
         assert bench.check(x, linear(x["x"], one, offsets=offsets, choices=choices)) < 1e-3
+
+
+@pytest.mark.parametrize(("rows", "run"), [(16, "stream"), (17, "tile")])
+def test_ragged_rows_that_no_table_knows_go_by_the_most_of_an_expert(rows, run, monkeypatch):
+    x, one = drawn(cases.Case(rows, 40, 64, group=64))
+    ran = []
+    for name in ("stream", "tile"):
+        monkeypatch.setattr(dispatch, name, lambda *_, name=name: ran.append(name))
+    linear(x["x"], one, offsets=torch.tensor([0, rows], dtype=torch.int32, device=DEVICE), choices=())
+    assert ran == [run]
 
 
 def test_sixteen_bits_is_a_candidate_at_every_m_and_so_is_a_packed_kernel():

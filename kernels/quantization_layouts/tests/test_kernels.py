@@ -157,6 +157,12 @@ def test_no_rows_and_no_launch():
     assert stream(nothing, w).shape == direct(nothing, w).shape == tile(nothing, w).shape == (0, w.n)
 
 
+def test_warps_cut_all_that_k_has_among_them():
+    _, w, _ = drawn(cases.Case(1, 16, 1024))
+    assert w.cut(256, 4) == w.cut(512, 4) == (256, 4) and w.cut(128, 4) == (128, 4)
+    assert w.cut(64, 16) == (128, 8), "no shorter than a group, no more warps than K has runs"
+
+
 def test_packed_weights_take_the_bits_that_they_promise():
     for case in (cases.Case(1, 128, 512), *(cases.book(1, 128, 512, bits) for bits in (2, 3, 4, 5))):
         _, w, _ = drawn(case)

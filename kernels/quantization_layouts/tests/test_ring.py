@@ -58,6 +58,7 @@ def test_whole_parts_of_tiles_where_there_are_few():
     assert shares(Ring(even=False), 32, 32, 132) == (128, True)
     assert shares(Ring(even=False), 32, 2, 132) == (64, True), "no program without a step"
     assert shares(Ring(), 2**20, 64, 132) == (132, False), "shares that 32 bits cannot count"
+    assert shares(Ring(), 2**20, 2**11, 1) == (1, False) and shares(Ring(), 2**20 - 1, 2**11, 1) == (1, True)
 
 
 @given(experts=st.integers(1, 5), tiles_n=st.integers(1, 9), tiles_m=st.integers(1, 5))
@@ -71,6 +72,7 @@ def test_what_is_picked_holds_its_rows_and_fits():
     for rows in (1, 8, 9, 16, 33, 64, 65, 4000):
         config = pick(rows)
         assert config.cols >= min(rows, 128)
+    assert [pick(most) for most in PICKS] == list(PICKS.values()), "each up to its own number of rows"
     for config in (*PICKS.values(), pick(128)):
         # words, X, and scales and zero points of groups of 32
         step = config.rows * 64 + config.cols * 256 + config.rows * 4 * 3

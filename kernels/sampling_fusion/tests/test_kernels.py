@@ -5,12 +5,25 @@ and `make proofs` all.
 """
 
 import functools
+from contextlib import contextmanager
+from itertools import count
 
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
-from kernels.sampling_fusion import cases, fused, naive_chain, plan, reference, speculative
+from kernels.sampling_fusion import (
+    cases,
+    fused,
+    naive_chain,
+    philox,
+    plan,
+    reference,
+    speculative,
+    tiles,
+)
 from kernels.sampling_fusion.accept import acceptable
 from kernels.sampling_fusion.requests import Requests, pack_bits
 from kernels.sampling_fusion.rules import LIBRARIES, OURS, Rules
@@ -31,10 +44,24 @@ def run_named(name):
     return run(next(c for c in (*cases.CASES, *cases.LARGE) if c.name == name))
 
 
+@contextmanager
+def fresh_memory_filled():
+    """With NaN and the largest integer: what a kernel reads before it writes, or never writes, then shows."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
 def run(case, **more):
     logits, requests = cases.logits_of(case), cases.requests_of(case)
     state = State.of(requests, DEVICE, case.rules)
-    got = fused.sample(to_torch(logits, DEVICE), state, draw=case.draw, top=case.top, logprobs=True, **more)
+    with fresh_memory_filled():
+        assert torch.empty(1).isnan()
+        got = fused.sample(
+            to_torch(logits, DEVICE), state, draw=case.draw, top=case.top, logprobs=True, **more
+        )
     return logits, requests, got
 
 
@@ -61,7 +88,10 @@ def asked_for(case) -> set:
     ways = {case.rules, case.draw, case.logits, case.dtype, f"list {bool(case.top)}"}
     k = np.max(case.ask.get("top_k", 0))
     longer = {f"k above {most}" for most in (plan.FEW_K, plan.SORTED, plan.MOST_K) if k > most}
-    return ways | longer | set(case.ask) | set(case.tables)
+    odd = set() if case.logits == "normal" else {(case.logits, case.rules, case.tables)}
+    listed = {f"a list after {table}" for table in case.tables if case.top}
+    most_tokens = {f"{table} of most tokens" for table in case.tables if case.vocabulary < 100}
+    return ways | longer | odd | listed | most_tokens | set(case.ask) | set(case.tables)
 
 
 def first_of_each(kind: list) -> list:
@@ -99,6 +129,59 @@ def test_fused_gives_the_references_own_tokens():
         for (logits, requests, got), c in pairs
     ]
     assert np.concatenate(same).mean() == 1
+
+
+def seed_that_tells(ranking, keep, more) -> tuple[int, int]:
+    """A seed for which the tokens of `more` draw another one than those of `keep`, and the token that `keep` draws."""
+    for seed in count():
+        rank = reference.pick(ranking, keep, seed, 0)
+        if rank != reference.pick(ranking, more, seed, 0):
+            return seed, int(ranking.token[rank])
+
+
+def equal(vocabulary: int):
+    x = np.full((1, vocabulary), 1.5, np.float32)
+    return to_torch(x, DEVICE), reference.Ranking.of(x[0].astype(np.float64), 1.0)
+
+
+@pytest.mark.parametrize(("top_p", "more"), [(1.0, 1026), (0.5, 1100)])
+def test_the_token_behind_the_last_one_that_is_kept_is_not_drawn(top_p, more):
+    """1025 of 1100 equal tokens, more than a short list holds, or half of their mass; `more` would be too many."""
+    x, ranking = equal(1100)
+    keep, more = (reference.kept(ranking, k, top_p, 0.0) for k in (1025, more))
+    seed, token = seed_that_tells(ranking, keep, more)
+    state = State.of(Requests.of(1, 1100, top_k=1025, top_p=top_p, seed=[seed]), DEVICE)
+    assert fused.sample(x, state).tokens.tolist() == [token]
+
+
+@pytest.mark.parametrize("top_k", [0, 1000])
+def test_the_token_before_which_the_nucleus_is_full_is_not_drawn(top_k):
+    """Half the mass of 1000 equal tokens is that of 500 to the last bit, in each of the ways to get there."""
+    x, ranking = equal(1000)
+    seed, token = seed_that_tells(ranking, reference.kept(ranking, top_k, 0.5, 0.0), np.arange(1000) < 501)
+    state = State.of(Requests.of(1, 1000, top_k=top_k, top_p=0.5, seed=[seed]), DEVICE)
+    assert fused.sample(x, state).tokens.tolist() == [token]
+    assert naive_chain.sample(x, state).tolist() == [token]
+
+
+@triton.jit
+def noise_kernel(word_ptr, uniform_ptr, exponential_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    word = tl.load(word_ptr + i).to(tl.uint32, bitcast=True)
+    tl.store(uniform_ptr + i, tiles.uniform(word))
+    tl.store(exponential_ptr + i, tiles.exponential(word))
+
+
+def test_noise_is_good_to_a_few_roundings_from_the_smallest_word_to_the_largest():
+    """The smallest words give the largest noise, which a draw finds among many tokens."""
+    edges = [0, 1, 2, 3, 255, 2**31 - 1, 2**31, 2**32 - 129, 2**32 - 2, 2**32 - 1]
+    words = np.array(edges + [int(2 ** (i / 16)) for i in range(502)], np.uint32)
+    uniform, exponential = torch.empty(2, len(words), device=DEVICE)
+    noise_kernel[(1,)](to_torch(words.view(np.int32), DEVICE), uniform, exponential, N=len(words))
+    want = philox.uniform(words)
+    np.testing.assert_allclose(uniform.cpu(), want, rtol=2e-7)
+    assert uniform.max() < 1
+    np.testing.assert_allclose(exponential.cpu(), -np.log1p(-want), rtol=6e-7)
 
 
 MIXED = next(c for c in cases.CASES if c.name == "mixed with everything")
@@ -192,6 +275,14 @@ def test_what_is_no_draft_is_never_accepted_and_the_target_speaks_alone():
         assert (accepted == 1).all() and (tokens[:, 2] == -1).all()
         arrays[2][:, 1] = 1 / vocabulary
         assert (verified(arrays)[0] == tokens).all(), "the guess has no say where there was no draft"
+
+
+def test_a_draft_that_the_target_never_draws_is_refused_though_the_guess_never_draws_it_either():
+    arrays = speculative_batch()
+    draft, target, guess = arrays[:3]
+    target[0, 0, draft[0, 0]] = guess[0, 0, draft[0, 0]] = 0
+    tokens, accepted = verified(arrays)
+    assert accepted.tolist() == [0, 2, 2, 2, 2] and tokens[0, 0] != draft[0, 0]
 
 
 def test_a_nan_probability_accepts_nothing_and_draws_nothing():

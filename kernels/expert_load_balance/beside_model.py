@@ -1,0 +1,68 @@
+"""A run that `measure` recorded, beside the cost model: what two even rows of a shape say of all its other rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kernels.expert_load_balance import cost
+
+NEAR = 0.15
+FEWEST = 16  # tokens: a step of hardly any
+
+
+@dataclass(frozen=True)
+class Measured:
+    run: dict
+    loads_of_skew: Callable  # (skew, picks, top_k, experts) -> loads
+    place: Callable  # (how, loads, ranks) -> Placement
+
+    @property
+    def ranks(self) -> int:
+        return self.run["ranks"]
+
+    def found(self, shape: str, tokens: int, skew="even", placement="contiguous", parts="1") -> dict:
+        wanted = (shape, tokens, skew, placement, parts)
+        return next(
+            r
+            for r in self.run["rows"]
+            if (r["shape"], r["tokens"], r["skew"], r["placement"], str(r["parts"])) == wanted
+        )
+
+    def even(self, r: dict) -> dict:
+        """The row of as many tokens with even loads."""
+        return self.found(r["shape"], r["tokens"])
+
+    def skewed(self) -> list[dict]:
+        return [r for r in self.run["rows"] if r["skew"] != "even" and str(r["parts"]) == "1"]
+
+    def predicted_us(self, r: dict) -> float:
+        """A fixed part, which is all of a step with hardly any token, and so much for each pick of the busiest device."""
+        fixed = self.found(r["shape"], FEWEST)["us"]
+        for_picks = max(
+            self.even(r)["us"] - fixed, 1e-3
+        )  # where the host decides, the fewest can take longer
+        loads = self.loads_of_skew(r["skew"], self.ranks * r["tokens"], r["top_k"], r["experts"])
+        placed = self.place(r["placement"].removesuffix(", home first"), loads, self.ranks)
+        token_s = self.ranks * for_picks / sum(loads)
+        return cost.ep_step(loads, placed, self.ranks, token_s=token_s, fixed_s=fixed).step_s
+
+    def off(self, r: dict) -> float:
+        """How much longer than predicted, as a share; 0 where it is near enough to need no reason."""
+        more = r["us"] / self.predicted_us(r) - 1
+        return more if abs(more) >= NEAR else 0.0
+
+    def line(self, r: dict) -> str:
+        more = self.off(r)
+        return (
+            f"{r['shape']:<13} {r['tokens']:>4} {r['skew']:<8} {r['placement']:<22} {r['us']:>6.0f} µs, "
+            f"predicted {self.predicted_us(r):>6.0f}" + (f", off by {more:+.0%}" if more else "")
+        )
+
+    def stage(self, r: dict) -> str:
+        """The stage that differs most from the even step's; of several ranks the slowest, so that waiting counts."""
+        mine, even = r["stages_us"], self.even(r)["stages_us"]
+        name = max(even, key=lambda name: abs(mine[name] - even[name]))
+        return f"{name} {mine[name]:.0f} µs, even {even[name]:.0f}"
+
+    def times_of(self, fewer: "Measured", r: dict) -> float:
+        """Work done in a time, over that of a run on fewer devices with as many tokens each."""
+        return self.ranks / fewer.ranks * fewer.even(r)["us"] / r["us"]
