@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.box.warm import cores
+from grader.box import warm
 from grader.tools import programs
 
 # Begun first, so that at the end no worker is left alone with a file that takes minutes; the rest follows as it is.
@@ -24,10 +24,12 @@ LONG = (
     "grader/tools/gates",
     "grader/judge",
     "grader/topics/tests",
+    "grader/release",
+    "expert_load_balance/tests/test_ranks.py",
 )
 
 # Folders whose files one worker takes, since what they share takes seconds to make.
-TOGETHER = ("widgets/site/tests/", "grader/classroom/tests/afterwards/")
+TOGETHER = ("widgets/tests/browser/", "widgets/site/tests/", "grader/classroom/tests/afterwards/")
 
 gc.disable()  # until everything is collected: nothing of it is garbage, and looking takes a worker seven seconds
 sys.modules.setdefault("rfc3987_syntax", None)  # as for the grader's own commands: 1.4 s a worker
@@ -74,7 +76,7 @@ def pytest_configure(config):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     """One more than there are cores: who waits for a browser, a box or a clock leaves its core to another."""
-    return cores() + 1
+    return warm.cores() + 1
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -140,3 +142,10 @@ def pytest_terminal_summary(terminalreporter):
 def chromium() -> str:
     """The path of the Chromium that browser tests drive."""
     return programs.chromium()
+
+
+@pytest.fixture(scope="module")
+def no_jails_left():
+    """For a file that judges: what it kept warm ends with it."""
+    yield
+    warm.stop_all()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from widgets import static
+from widgets.ahead import Answers
 from widgets.answer import answer, spec
 from widgets.declare import Declaration
 
@@ -25,14 +26,16 @@ PAGE = """<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf
 <body><script type="module">
 import {{ mount }} from '/scene.js';
 for (const [name, start] of {starts}) {{
-  const heard = new Set();
+  const heard = {{ answer: new Set(), ahead: new Set() }};
+  const hear = what => callback => {{ heard[what].add(callback); return () => heard[what].delete(callback); }};
   mount(document.body.appendChild(document.createElement('div')), {{
     ...start,
     ask: async request => {{
       const got = JSON.parse(await window.answer(name, JSON.stringify(request)));
-      heard.forEach(callback => callback(got));
+      for (const [what, told] of Object.entries({ahead} ? got : {{ answer: got }})) heard[what].forEach(callback => callback(told));
     }},
-    listen: callback => {{ heard.add(callback); return () => heard.delete(callback); }},
+    listen: hear('answer'),
+    ahead: {ahead} ? hear('ahead') : null,
   }});
 }}
 document.documentElement.dataset.mounted = 'true';
@@ -55,19 +58,25 @@ def chromium(path: str | None = None) -> Iterator:
 
 
 def open_page(
-    browser, shown: list[tuple[Declaration, dict]], theme: str = "light", width: int = 1130, **context
+    browser,
+    shown: list[tuple[Declaration, dict]],
+    theme: str = "light",
+    width: int = 1130,
+    ahead: bool = False,
+    **context,
 ):
     """A page with these simulators, in a column as wide as JupyterLab's in a window of 1280.
 
-    Each simulator comes with the keywords of answer(): start, locked, measured.
+    Each simulator comes with the keywords of answer(): start, locked, measured. With `ahead`, Python also
+    thinks of the steps that the next key may ask for, as it does in a notebook.
     """
     context = {"reduced_motion": "reduce", "viewport": {"width": width + 40, "height": 800}, **context}
     page = browser.new_context(**context).new_page()
-    by_name = {declaration.id: (declaration, given) for declaration, given in shown}
+    by_name = {declaration.id: Answers(declaration, **given) for declaration, given in shown}
 
     def reply(name: str, request: str) -> str:
-        declaration, given = by_name[name]
-        return json.dumps(answer(declaration, json.loads(request), **given))
+        told = by_name[name].to(json.loads(request))
+        return json.dumps(told if ahead else told["answer"])
 
     starts = [
         (
@@ -78,7 +87,11 @@ def open_page(
     ]
     ground = "#ffffff" if theme == "light" else "#111111"
     html = PAGE.format(
-        theme=theme, width=width, ground=ground, starts=json.dumps(starts).replace("</", "<\\/")
+        theme=theme,
+        width=width,
+        ground=ground,
+        ahead=json.dumps(ahead),
+        starts=json.dumps(starts).replace("</", "<\\/"),
     )
     served = {
         "/": ("text/html", html),

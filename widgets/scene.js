@@ -1,7 +1,8 @@
 // The one view of every simulator. mount(host, adapter) draws what Python declared (adapter.spec) and what it
 // answers; render() is its notebook adapter. No build step, no import: a static page loads this file too.
 // adapter = { spec, answer, ask(request), listen(callback) -> stop, waiting (what to say meanwhile),
-//             watch(callback) -> stop (optional: callback('' | 'restarted' | 'gone')) }
+//             watch(callback) -> stop (optional: callback('' | 'restarted' | 'gone')),
+//             ahead(callback) -> stop (optional: ask() takes a step to think of besides, and its picture comes here) }
 
 // Inside widths in px: where the controls stand beside the picture, and where a picture is laid out for a phone.
 const BESIDE = 930, COLUMN = 660, PAIR = 560;
@@ -21,7 +22,7 @@ export function mount(host, adapter) {
   const spec = adapter.spec, uid = 'tbt' + Math.random().toString(36).slice(2, 9);
   const state = { values: { ...spec.start }, guess: null, frames: [], frame: null, room: 'column', near: false, asked: false };
   const live = make('div', { class: 'tbt-unseen', role: 'status' });
-  let timer = 0, dead = '', wantedStep = null;  // a step, or FIRST
+  let timer = 0, lull = 0, dead = '', held = false, wantedStep = null;  // a step, or FIRST
   const announce = (text, after = ANNOUNCE_MS) => {
     clearTimeout(timer);
     timer = setTimeout(() => { live.textContent = text; }, after);
@@ -30,8 +31,25 @@ export function mount(host, adapter) {
   const error = make('p', { class: 'tbt-error', id: `${uid}-error`, hidden: true });
   const wait = make('p', { class: 'tbt-error', hidden: true }, adapter.waiting || 'Waiting for Python: another cell may be running.');
   const over = make('p', { class: 'tbt-error tbt-over', hidden: true });
-  const post = courier(adapter, uid, late => { wait.hidden = !late || Boolean(dead); });
-  const send = () => { if (!dead) post.send({ values: state.values, guess: state.guess, narrow: narrow(state.room) }); };
+  const known = album(spec);
+  const request = () => ({ values: { ...state.values }, guess: state.guess, narrow: narrow(state.room) });
+  const unknown = () => (!dead && root.contains(document.activeElement) ? known.unknown(state.values, narrow(state.room)) : null);
+  const post = courier(adapter, uid, late => { wait.hidden = !late || Boolean(dead); }, unknown, () => held);
+  // What is known already is drawn at once, and Python is told afterwards which state that is.
+  const send = () => {
+    if (dead) return;
+    clearTimeout(lull);
+    const asked = request(), key = known.key(asked.values, asked.narrow), found = known.find(key);
+    if (!found) return post.send(asked, key);
+    present({ ...found, revision: post.tell(asked, key) }, true, 'ahead');
+    rested();
+  };
+  // In a lull the steps that the next key may ask for are thought of, one at a time.
+  const rested = () => {
+    clearTimeout(lull);
+    put(root, { 'data-ahead': Boolean(adapter.ahead) && !unknown() });
+    lull = setTimeout(() => post.think(request()), AHEAD_MS);
+  };
   const leap = ms => { state.glide = ms; };
   const change = (values, ms = 0) => { leap(ms); Object.assign(state.values, values); presets.show(state.values); send(); };
 
@@ -55,7 +73,7 @@ export function mount(host, adapter) {
     state.guess = Number.isFinite(guess) ? guess : null;
     if (state.guess !== null) send();
   }) : null;
-  const root = make('div', { class: 'tbt', role: 'group', 'aria-label': spec.title, 'data-simulator': spec.id, 'data-revision': 0, 'data-playing': false, 'data-room': state.room },
+  const root = make('div', { class: 'tbt', role: 'group', 'aria-label': spec.title, 'data-simulator': spec.id, 'data-revision': 0, 'data-playing': false, 'data-room': state.room, 'data-ahead': false },
     make('p', { class: 'tbt-title' }, spec.title), make('h3', { class: 'tbt-question' }, spec.question),
     form, verdict, presets.node, error, wait, over, make('div', { class: 'tbt-body' }, shut, main, side, last), data.node,
     spec.source ? make('p', { class: 'tbt-source' }, `After ${spec.source}`) : null, live);
@@ -85,14 +103,23 @@ export function mount(host, adapter) {
   }
 
   function receive(answer, first = false) {
-    const settled = post.landed(answer);
+    const { draw, settled, key } = post.landed(answer);
+    if (key && !answer.locked) known.keep(key, answer);
+    if (first && !answer.view && !answer.locked) known.keep(known.key(answer.values, false), answer);
+    if (draw) present(answer, settled, first ? 'start' : 'python');
+    rested();
+  }
+
+  // from: 'start', 'python', or 'ahead' of its question
+  function present(answer, settled, from) {
     fill(error, answer.error ? `${answer.error}.${state.frame ? ' The picture shows the last state that was right.' : ''}` : '');
     controls.blame(answer.control, error.id);
     pic.node.dataset.stale = Boolean(answer.error);
     if (answer.error) announce(answer.error);
     else if (answer.locked) setLocked(true, answer.shape);
-    else open(answer, settled, first);
+    else open(answer, settled, from === 'start');
     if (settled) put(root, { 'data-asking': false });
+    root.dataset.from = from;
     root.dataset.revision = answer.revision;
   }
 
@@ -154,8 +181,23 @@ export function mount(host, adapter) {
   });
   serveStories();
 
-  const stops = [adapter.listen(receive), adapter.watch?.(lost), () => sizes.disconnect(), () => nearness.disconnect(),
-    post.stop, steps.stop, pic.stop, () => clearTimeout(timer), () => root.remove()];
+  // While a hand pulls something, Python works for it alone.
+  const grasp = () => { held = true; };
+  const free = () => { if (held) { held = false; rested(); } };
+  root.addEventListener('pointerdown', grasp, { capture: true });
+  root.addEventListener('focusin', rested);
+  const ends = ['pointerup', 'pointercancel'];
+  for (const end of ends) window.addEventListener(end, free, { capture: true });
+  const letGo = () => { for (const end of ends) window.removeEventListener(end, free, { capture: true }); };
+  const foreseen = adapter.ahead?.(answer => {
+    if (answer.view !== uid) return;
+    known.keep(answer.key, answer);
+    post.thought();
+    rested();
+  });
+
+  const stops = [adapter.listen(receive), foreseen, letGo, adapter.watch?.(lost), () => sizes.disconnect(), () => nearness.disconnect(),
+    post.stop, steps.stop, pic.stop, () => { clearTimeout(timer); clearTimeout(lull); }, () => root.remove()];
   controls.keep(4);
   controls.show(state.values);
   presets.show(state.values);
@@ -169,15 +211,17 @@ export function mount(host, adapter) {
 function render({ model, el }) {
   const spec = model.get('spec');
   el.append(make('style', {}, `#${spec.saved} { display: none; }`));
+  const hear = name => callback => {
+    const heard = () => callback(JSON.parse(model.get(name)));
+    model.on(`change:${name}`, heard);
+    return () => model.off(`change:${name}`, heard);
+  };
   return mount(el, {
     spec,
     answer: JSON.parse(model.get('answer')),
     ask(request) { model.set('request', request); model.save_changes(); },
-    listen(callback) {
-      const heard = () => callback(JSON.parse(model.get('answer')));
-      model.on('change:answer', heard);
-      return () => model.off('change:answer', heard);
-    },
+    listen: hear('answer'),
+    ahead: hear('ahead'),
     watch: callback => watchKernel(model, callback),
   });
 }

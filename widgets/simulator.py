@@ -1,4 +1,4 @@
-"""The one widget class: it carries a request to answer() and the answer back, one message each way."""
+"""The one widget class: it carries a request to its answers and what they say back, one message each way."""
 
 import json
 from uuid import uuid4
@@ -9,6 +9,7 @@ from IPython.display import display
 
 from widgets import answer as answering
 from widgets import static
+from widgets.ahead import Answers
 from widgets.declare import Declaration
 from widgets.scene import NARROW, WIDE
 
@@ -23,6 +24,7 @@ class Simulator(anywidget.AnyWidget):
     _css = static.css()
     spec = traitlets.Dict().tag(sync=True)
     answer = traitlets.Dict().tag(sync=True, to_json=_as_text)
+    ahead = traitlets.Dict().tag(sync=True, to_json=_as_text)
     request = traitlets.Dict().tag(sync=True, echo_update=False)
 
     def __init__(self, declaration: Declaration, measured=None, predict=False, inputs=None):
@@ -34,6 +36,7 @@ class Simulator(anywidget.AnyWidget):
         self._start = declaration.inputs(inputs)
         self._given = {"measured": measured, "start": self._start, "locked": bool(predict)}
         answering.check_measured(declaration, measured)
+        self._answers = Answers(declaration, **self._given)
         first = answering.answer(declaration, **self._given)
         if "error" in first:
             raise ValueError(first["error"])
@@ -42,7 +45,9 @@ class Simulator(anywidget.AnyWidget):
         self.observe(self._reply, "request")
 
     def _reply(self, change) -> None:
-        self.answer = answering.answer(self._declaration, change["new"], **self._given)
+        with self.hold_sync():
+            for name, told in self._answers.to(change["new"]).items():
+                setattr(self, name, told)
 
     @property
     def values(self) -> dict:

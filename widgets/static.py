@@ -40,7 +40,19 @@ def css() -> str:
 
 
 # The parts of the view, one idea each; as one file no page needs a second request.
-VIEW = ("tools", "courier", "controls", "picture", "grips", "steps", "words", "lights", "stories", "kernel")
+VIEW = (
+    "tools",
+    "courier",
+    "ahead",
+    "controls",
+    "picture",
+    "grips",
+    "steps",
+    "words",
+    "lights",
+    "stories",
+    "kernel",
+)
 
 
 def javascript() -> str:

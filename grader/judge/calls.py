@@ -1,22 +1,23 @@
 """The judge of numpy questions: what the function returned against the topic's reference."""
 
 import copy
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from grader.judge import returned
+from grader.judge import numpy_evidence, returned, shown
 from grader.judge.cases import from_error
 from grader.judge.compare import Difference
 from grader.judge.failed import Failed
 from grader.judge.numpy_evidence import NumpyEvidence
 from grader.judge.pattern import of_calls
 from grader.judge.record import PartResult
-from grader.judge.shown import SHOWN_SEED
-from grader.questions import Call, Part
+from grader.judge.shown import HiddenFailure
+from grader.questions import NO_OUTPUT, Call, Part
 
 TWINS = 2
 MOST_SHOWN = 8  # entries of a list; of a longer one the ends
-SHOWN_DRAWS = 4  # a mistake need not show in the first
 SOME_CASE = "the formula of {}, worked by hand for this case"
 
 
@@ -27,10 +28,15 @@ def judge(evidence: NumpyEvidence, part: Part, result: PartResult) -> None:
     hidden += [again for call in hidden[:TWINS] if (again := twin(question, call))]
     judge_public(evidence, public)
     evidence.say(f"calling {question.entry} on {len(hidden)} hidden cases")
+    shown.raise_what_can_be_shown(hidden_failures(evidence, hidden))
+    result.came = f"{len(public)} public and {len(hidden)} hidden calls agree with the reference"
+
+
+def hidden_failures(evidence: NumpyEvidence, hidden: list[Call]) -> Iterator[HiddenFailure]:
     for call, wrong in judged(evidence, hidden, True):
         if wrong:
-            raise shown_with_another(evidence, call, wrong)
-    result.came = f"{len(public)} public and {len(hidden)} hidden calls agree with the reference"
+            known = known_mistake(evidence.question, wrong.facts.get("seen", {}))
+            yield HiddenFailure(call.kind, wrong, partial(drawn_anew, evidence, call.kind), known)
 
 
 def twin(question, call: Call) -> Call | None:
@@ -52,7 +58,9 @@ def judge_public(evidence: NumpyEvidence, public: list[Call]) -> None:
     if failures:
         right = len(rows) - len(failures)
         call, wrong = failures[0]
-        count = f"{right} of {len(rows)} public cases are right; " if right else ""
+        count = (
+            f"{right} of {len(rows)} public cases are right; " if right and len(rows) == len(public) else ""
+        )
         look = confirmed_mistake(evidence, wrong.facts.get("seen", {})) or in_common(evidence.question, rows)
         raise Failed(
             f"{count}{written(evidence.question, call)}: {wrong.came}",
@@ -67,14 +75,18 @@ def judged(evidence: NumpyEvidence, group: list[Call], hidden: bool) -> list[tup
     outcome = evidence.call(group, hidden)
     if not outcome.error:
         return compared(question, group, outcome)
-    if outcome.ended or len(group) == 1:  # a loop that never ends is not waited for again
+    if len(group) == 1:
         return [(group[0], from_error(outcome.error, ""))]
     rows = []
     for call in group:
         alone = evidence.call([call], hidden)
         rows += [(call, from_error(alone.error, ""))] if alone.error else compared(question, [call], alone)
-        if alone.ended:
-            break
+        if alone.ended:  # a loop that never ends is not waited for again
+            return rows
+    if outcome.ended and not any(wrong for _, wrong in rows):
+        ended = from_error(outcome.error, "")
+        ended.came = f"{len(group)} calls, one after the other: {ended.came}"
+        return [(group[0], ended)]
     return rows
 
 
@@ -82,7 +94,8 @@ def compared(question, group: list[Call], outcome) -> list[tuple[Call, Failed | 
     results = outcome.header["results"]
     if outcome.header.get("inputs_changed"):
         look = "work on a copy, or build the result in a new array"
-        return [(group[0], Failed(f"{question.entry} changed the array it was given", look))]
+        changed = numpy_evidence.call_of(group, outcome.header["inputs_changed"])
+        return [(changed, Failed(f"{question.entry} changed the array it was given", look))]
     seen, rows = {}, []
     for number, (call, encoded) in enumerate(zip(group, results, strict=True)):
         want = question.reference(*copy.deepcopy(call.args))
@@ -124,7 +137,7 @@ def confirmed_mistake(evidence: NumpyEvidence, seen: dict) -> str:
     question = evidence.question
     if not known_mistake(question, seen):
         return ""
-    more = judged(evidence, drawn_to_show(question), True)
+    more = judged(evidence, shown.drawn(question, 0), True)
     also = next((wrong.facts["seen"] for _, wrong in more if wrong and "seen" in wrong.facts), {})
     return known_mistake(question, {**seen, **{f"more {number}": one for number, one in also.items()}})
 
@@ -142,30 +155,19 @@ def _gives(question, mistake, call: Call, encoded, arrays: dict) -> bool:
         with np.errstate(all="ignore"):
             would = mistake.wrong(*copy.deepcopy(call.args))
         return not returned.compare(question, "x", encoded, would, arrays)
-    except (ValueError, TypeError, IndexError, ZeroDivisionError, KeyError, OverflowError):
+    except NO_OUTPUT:
         return False
 
 
-def drawn_to_show(question, seed: int = 0) -> list[Call]:
-    """Calls like the hidden ones, from seeds that are no secret."""
-    return question.hidden(np.random.Generator(np.random.PCG64([SHOWN_SEED, seed])))
-
-
-def shown_with_another(evidence: NumpyEvidence, call: Call, wrong: Failed) -> Failed:
-    """A hidden call's failure: its kind alone, and the numbers of a call like it from a seed that is no secret."""
-    question = evidence.question
-    known = known_mistake(question, wrong.facts.get("seen", {}))
-    came = f"a hidden case ({call.kind}): {wrong.told or 'it fails'}"
-    like_it = [
-        one for seed in range(SHOWN_DRAWS) for one in drawn_to_show(question, seed) if one.kind == call.kind
-    ]
-    look = SOME_CASE.format(question.entry)
-    for other, trouble in judged(evidence, like_it, True) if like_it else []:  # its prints would be many
-        if trouble:
-            came += f". A case of that kind, drawn anew for you to see: {written(question, other)}: {trouble.came}"
-            look = trouble.look
-            break
-    return Failed(came, known or look, told=came, known=bool(known))
+def drawn_anew(evidence: NumpyEvidence, kind: str) -> Failed | None:
+    """How a call of this kind fails, from seeds that are no secret."""
+    question, draws = evidence.question, range(shown.SHOWN_DRAWS)
+    like_it = [one for draw in draws for one in shown.drawn(question, draw) if one.kind == kind]
+    for call, wrong in judged(evidence, like_it, True) if like_it else []:  # its prints would be many
+        if wrong:
+            wrong.came = f"{written(question, call)}: {wrong.came}"
+            return wrong
+    return None
 
 
 def _plain(facts: dict) -> dict:

@@ -19,9 +19,10 @@ from grader.judge import prepared
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.questions import Case, KernelQuestion
+from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 
-PUBLIC, HIDDEN, METERED, COMPILED, TIMED = 100, 200, 300, 400, 500
+PUBLIC, HIDDEN, METERED, BETWEEN, COMPILED, TIMED = 100, 200, 300, 350, 400, 500
 KNOBS = 1  # the purpose that draws what no case names
 PUBLIC_MULTIPROCESSORS = 16
 
@@ -54,6 +55,13 @@ class Run:
 
 def is_hidden(purpose: int) -> bool:
     return HIDDEN <= purpose < COMPILED
+
+
+def between(small: Case, large: Case, rng: np.random.Generator) -> Case:
+    """A case whose every size lies between those of two others, each factor as likely as the next."""
+    ends = {name: sorted((size, large.sizes[name])) for name, size in small.sizes.items()}
+    sizes = {name: round(log_uniform(rng, *pair)) for name, pair in ends.items()}
+    return replace(small, sizes=sizes, kind="a size between the metered and the compiled one")
 
 
 def print_line(row: dict) -> str:
@@ -94,6 +102,14 @@ class KernelEvidence(Evidence):
             if self.mode == "gpu" and purpose in (COMPILED, TIMED):
                 told = gpu.first_gpu()[1]
             self.cases[purpose] = replace(case, sm_count=told)
+        if COMPILED in cases and METERED in cases and self.budgets_waves():
+            small, large = self.cases[METERED], self.cases[COMPILED]
+            self.cases[BETWEEN] = between(small, large, self.rng(BETWEEN))
+
+    def budgets_waves(self) -> bool:
+        """Whether the question asks for programs that are grouped."""
+        rules = self.question.budgets.values()
+        return any(budget.count == "wave" for rule in rules for budget in rule(self.cases[METERED]))
 
     @property
     def public(self) -> list[int]:

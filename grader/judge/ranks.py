@@ -1,18 +1,20 @@
 """The judges of ranks questions: what every rank returned, the bytes that it sent to others, and how often all met."""
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 
-from grader.judge import returned
+from grader.judge import returned, shown
 from grader.judge.compare import Difference
 from grader.judge.failed import Failed
 from grader.judge.ranks_evidence import Meeting, RanksEvidence
 from grader.judge.record import PartResult
-from grader.judge.shown import NOTHING_SHOWN, SHOWN_SEED
-from grader.questions import Part
+from grader.judge.shown import HiddenFailure
+from grader.questions import NO_OUTPUT, Part
 
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
 BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
-SHOWN_DRAWS = 3  # a mistake need not show in the first
 
 
 def judge_values(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
@@ -22,9 +24,7 @@ def judge_values(evidence: RanksEvidence, part: Part, result: PartResult) -> Non
     if any(wrong):
         raise _public(evidence.question, public, wrong)
     hidden = evidence.meetings(True)
-    for one in hidden:
-        if failed := trouble(evidence.question, one):
-            raise shown_with_another(evidence, one, failed)
+    shown.raise_what_can_be_shown(hidden_failures(evidence, hidden))
     result.came = f"every rank is right in {len(public)} public and {len(hidden)} hidden cases"
 
 
@@ -80,21 +80,26 @@ def _gives(question, mistake, meeting: Meeting) -> bool:
             returned.compare(question, "x", turn.result, one, turn.arrays)
             for turn, one in zip(meeting.results, would, strict=True)
         )
-    except (ValueError, IndexError, TypeError):
+    except NO_OUTPUT:
         return False
 
 
-def shown_with_another(evidence: RanksEvidence, meeting: Meeting, failed: Failed) -> Failed:
-    """A hidden case's failure: its kind alone, and one like it from a seed that is no secret."""
-    came = f"a hidden case ({meeting.case.kind}): {failed.told or 'it fails'}"
-    for draw in range(SHOWN_DRAWS):
-        drawn = evidence.question.hidden(np.random.Generator(np.random.PCG64(SHOWN_SEED + draw)))
-        like_it = next(one for one in drawn if one.kind == meeting.case.kind)
-        (other,) = evidence.meet([like_it], True)
-        if again := trouble(evidence.question, other):
-            shown = f"{came}. A case of that kind, drawn anew for you to see: {again.came}"
-            return Failed(shown, known_mistake(evidence.question, [other]) or again.look, told=came)
-    return Failed(came, NOTHING_SHOWN, told=came)
+def hidden_failures(evidence: RanksEvidence, hidden: list[Meeting]) -> Iterator[HiddenFailure]:
+    question, public = evidence.question, evidence.meetings(False)
+    for one in hidden:
+        if failed := trouble(question, one):
+            known = known_mistake(question, [*public, one])
+            yield HiddenFailure(one.case.kind, failed, partial(drawn_anew, evidence, one.case.kind), known)
+
+
+def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | None:
+    """How a case of this kind fails, from seeds that are no secret."""
+    for draw in range(shown.SHOWN_DRAWS):
+        like_it = next(one for one in shown.drawn(evidence.question, draw) if one.kind == kind)
+        (meeting,) = evidence.meet([like_it], True)
+        if failed := trouble(evidence.question, meeting):
+            return failed
+    return None
 
 
 def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None:

@@ -5,13 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.judge.cases import UNWRITTEN, describe, differs, judge_case, judge_effects, refuse_error
+from grader.box.warm import Outcome
+from grader.judge.cases import UNTOLD, UNWRITTEN, describe, differs, judge_case, judge_effects, refuse_error
 from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 
 PROGRAMS = 24  # drawn ones, beside the corners of the grid
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
+AT_COMPILED = "at the size that is compiled"
+STORED = "the grid and the mask of the store at this size: which programs store nothing, or only a part?"
 SURE = 4  # standard errors: a grid with idle programs may be drawn unluckily
 
 
@@ -60,9 +63,9 @@ def judge_share(run: Run, placed, programs: list[int]) -> None:
     wrote = np.array([np.count_nonzero(run.outcome.arrays[f"by:{name}"] == program) for program in programs])
     if too_little(wrote, grid, all_of_it):
         raise Failed(
-            f"at the size that is compiled ({describe(run)}): {len(programs)} programs drawn from {grid:,} wrote "
+            f"{AT_COMPILED} ({describe(run)}): {len(programs)} programs drawn from {grid:,} wrote "
             f"{wrote.sum():,} elements of {name}, where {all_of_it * len(programs) // grid:,} fall to so many",
-            "the grid and the mask of the store at this size: which programs store nothing, or only a part?",
+            STORED,
             told=UNWRITTEN,
         )
 
@@ -75,25 +78,31 @@ def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
     return bool((wrote.mean() + SURE * spread) * grid < all_of_it)
 
 
-def judge_places(evidence: KernelEvidence, run: Run) -> None:
-    """All programs of the grid: nothing of what they store is computed, but where, so that none can be left out."""
+def stores(evidence: KernelEvidence, run: Run) -> Outcome:
+    """All programs of a case: nothing of what they store is computed, but where."""
     how = {"operation": "stores", "seconds": WHOLE_S, "waves_of": wave(evidence)}
-    outcome = evidence.places = evidence.count(evidence.interpret(COMPILED, run.placed, **how))
+    outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
     refuse_error(replace(run, outcome=outcome))
     if outcome.header["undecided"]:
         raise Unclear(f"{describe(run)}: {outcome.header['undecided']}")
+    return outcome
+
+
+def judge_places(evidence: KernelEvidence, run: Run) -> None:
+    """All programs of the grid, so that none can be left out."""
+    outcome = evidence.places = stores(evidence, run)
     for name, missing in outcome.header["unwritten"].items():
         place = ", ".join(map(str, missing["first"]))
         raise Failed(
-            f"at the size that is compiled ({describe(run)}): {missing['count']:,} elements of {name} were never written, "
+            f"{AT_COMPILED} ({describe(run)}): {missing['count']:,} elements of {name} were never written, "
             f"the first is {name}[{place}]",
-            "the grid and the mask of the store at this size: which programs store nothing, or only a part?",
+            STORED,
             told=UNWRITTEN,
         )
 
 
 def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
-    """What the programs wrote, compared in rows drawn from it; programs that write nothing are told."""
+    """What the programs wrote, compared in rows drawn from it."""
     question, case, where = evidence.question, run.case, describe(run)
     got, there = {}, {}
     for placed in run.placed:
@@ -101,11 +110,6 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
         if placed.spec.role == "in":
             continue
         got[name], there[name] = (dense if whole else sparse)(run, placed)
-        if not there[name].any() or whole and not there[name].all():
-            raise Failed(
-                f"{where}: {np.count_nonzero(~there[name]):,} elements of {name} were never written",
-                told=UNWRITTEN,
-            )
     picked = question.sampled(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
     for inputs, part, places in picked:
         want = question.reference(inputs, part)
@@ -115,9 +119,7 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
         sentence, _ = differs(question, inputs, part, seen, want)
         if sentence:
             look = "the sizes of the compiled case"
-            raise Failed(
-                f"at the size that is compiled ({where}): {sentence}", look, told="values that differ"
-            )
+            raise Failed(f"{AT_COMPILED} ({where}): {sentence}", look, told=UNTOLD)
 
 
 def dense(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,50 @@
-"""What may be shown where a hidden case fails: one of its kind from a seed that is no secret."""
+"""What is told where a hidden case fails: its kind alone, and the numbers of one like it from a seed that is no secret."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grader.judge.failed import Failed
 
 SHOWN_SEED = 20_26
+SHOWN_DRAWS = 4  # a mistake need not show in the first
 NOTHING_SHOWN = "what this kind of case changes, compared with the public ones"
+
+
+@dataclass(frozen=True)
+class HiddenFailure:
+    """A hidden case that failed. `anew` gives the failure of a case of its kind that may be shown, if one fails;
+    `known` is the sentence of a mistake that explains it."""
+
+    kind: str
+    failed: Failed
+    anew: Callable[[], Failed | None]
+    known: str = ""
+
+
+def drawn(question, draw: int) -> list:
+    """Cases like the hidden ones that everybody may see."""
+    return list(question.hidden(np.random.Generator(np.random.PCG64([SHOWN_SEED, draw]))))
+
+
+def raise_what_can_be_shown(failures: Iterable[HiddenFailure]) -> None:
+    """The first failure of which something may be said; a kind that fails with rare numbers alone is told where no other
+    kind fails."""
+    silent = None
+    for failure in failures:
+        told, speaks = in_words(failure)
+        if speaks:
+            raise told from None
+        silent = silent or told
+    if silent:
+        raise silent
+
+
+def in_words(failure: HiddenFailure) -> tuple[Failed, bool]:
+    """(what the learner is told, whether it is more than the kind)."""
+    came, again = f"a hidden case ({failure.kind}): {failure.failed.told or 'it fails'}", failure.anew()
+    if again:
+        came += f". A case of that kind, drawn anew for you to see: {again.came}"
+    look = failure.known or (again.look if again else NOTHING_SHOWN)
+    return Failed(came, look, told=came, known=bool(failure.known)), bool(again or failure.known)

@@ -1,12 +1,14 @@
-"""What the programs drawn from the compiled case spent: no kernel may be thrifty at the metered size alone."""
+"""What programs spend at other sizes than the metered one: no kernel may be thrifty or grouped there alone."""
 
 import math
 from dataclasses import replace
 
+from grader.box.warm import Outcome
 from grader.judge import sampled, traffic
-from grader.judge.cases import in_full
+from grader.judge.cases import from_error, in_full
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
+from grader.judge.kernel_evidence import BETWEEN, COMPILED, KernelEvidence, Run
+from grader.judge.sampled import AT_COMPILED
 from grader.questions import Budget, Part
 
 SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
@@ -19,9 +21,12 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if run is None or question.sampled is None or run.outcome.error:
         return
     share, exact = written(run), None
-    for budget in question.budgets[part.name](replace(run.case, sm_count=sampled.wave(evidence))):
-        if budget.count == "wave":
-            judge_waves(evidence, run, budget)
+    budgets = question.budgets[part.name](replace(run.case, sm_count=sampled.wave(evidence)))
+    if any(budget.count == "wave" for budget in budgets):
+        places = replace(run, outcome=evidence.places or run.outcome)
+        judge_waves(places, budgets, question.most_launches, AT_COMPILED)
+        judge_between(evidence, part)
+    for budget in budgets:
         if budget.count not in SHARED_OUT or budget.tensor == "scratch":
             continue
         most, least = budget.most * share * SLACK, budget.least * share / SLACK
@@ -33,23 +38,37 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
             raise Failed(
                 sentence(run, budget, found, share),
                 budget.look,
-                told=f"{budget.what} at the size that is compiled",
+                told=f"{budget.what} {AT_COMPILED}",
             )
 
 
-def judge_waves(evidence: KernelEvidence, run: Run, budget: Budget) -> None:
-    """What the waves of the compiled size must read, by where their programs store."""
-    if len(run.plan.steps) > evidence.question.most_launches:
-        came = f"at the size that is compiled ({in_full(run.case)}): {len(run.plan.steps)} launches, allowed {evidence.question.most_launches}"
+def judge_between(evidence: KernelEvidence, part: Part) -> None:
+    """The waves of a size that nobody names, between the metered and the compiled one."""
+    case, plan = evidence.cases[BETWEEN], evidence.plan(BETWEEN)
+    if isinstance(plan, dict):
+        raise from_error(plan, f"a hidden case ({case.kind})")
+    inputs, placed = evidence.draw(BETWEEN)
+    run = Run(case, True, plan, placed, inputs, {}, Outcome())
+    places = replace(run, outcome=sampled.stores(evidence, run))
+    budgets = evidence.question.budgets[part.name](case)
+    judge_waves(places, budgets, evidence.question.most_launches, f"at {case.kind}")
+
+
+def judge_waves(run: Run, budgets: list[Budget], most_launches: int, where: str) -> None:
+    """What the waves of a case must read, by where its programs store."""
+    at = f"{where} ({in_full(run.case)})"
+    if len(run.plan.steps) > most_launches:
+        came = f"{at}: {len(run.plan.steps)} launches, allowed {most_launches}"
         raise Failed(came, "fuse the steps of launch(p)", told="too many launches")
-    found = needed(run, (evidence.places or run.outcome).header["written_by_waves"])
-    if found > budget.most:
-        raise Failed(
-            f"at the size that is compiled ({in_full(run.case)}): {budget.what}: at least {traffic.amount(found, budget)}, "
-            f"more than the model allows ({traffic.amount(budget.most, budget)})",
-            budget.look,
-            told=f"{budget.what} at the size that is compiled",
-        )
+    found = needed(run, run.outcome.header["written_by_waves"])
+    for budget in budgets:
+        if budget.count == "wave" and found > budget.most:
+            raise Failed(
+                f"{at}: {budget.what}: at least {traffic.amount(found, budget)}, "
+                f"more than the model allows ({traffic.amount(budget.most, budget)})",
+                budget.look,
+                told=f"{budget.what} {where}",
+            )
 
 
 def needed(run: Run, by_waves: dict[str, list[int]]) -> int:
@@ -93,6 +112,6 @@ def sentence(run: Run, budget: Budget, found: float, share: float) -> str:
     bound = budget.most if found > budget.most * share else budget.least
     than = "more" if bound == budget.most else "less"
     return (
-        f"at the size that is compiled ({in_full(run.case)}): {budget.what}: {traffic.amount(found, budget)} for the "
+        f"{AT_COMPILED} ({in_full(run.case)}): {budget.what}: {traffic.amount(found, budget)} for the "
         f"{share:.1%} of the output that drawn programs wrote, {than} than {traffic.amount(bound * share, budget)}, their share of what the model says"
     )

@@ -18,7 +18,7 @@ import numpy as np
 
 from grader import questions
 from grader.judge.compare import difference
-from grader.questions import Question
+from grader.questions import NO_OUTPUT, Question
 from grader.questions.draws import where_finite
 
 LEAST = 0.999
@@ -98,7 +98,7 @@ def _call_differs(question: Question, args: tuple, wrong: Callable) -> bool:
         if question.agree:
             return np.shape(got) != np.shape(want) or bool(question.agree(*args, np.asarray(got, float)))
         return _unlike(question, got, want)
-    except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError):
+    except NO_OUTPUT:
         return True  # an answer that ends in an exception is wrong
 
 

@@ -120,11 +120,15 @@ def sampled_mutants(question) -> list[str]:
     return sample([name for name in changed(question.id) if name not in equivalent(question)], SAMPLED)
 
 
+def soonest_of_topic(question) -> str:
+    """The kernel question of its topic that is judged soonest."""
+    return smallest([one for one in kernel_questions() if one.slug == question.slug])
+
+
 def sampled_wrong(question) -> list[str]:
     """Wrong values of one question a topic, and one wrong answer for each way to lose another part."""
-    of_topic = [one for one in kernel_questions() if one.slug == question.slug]
     values = [name for name, (part, _, _) in table(question).items() if part == "values"]
-    chosen = sample(values, SAMPLED) if question.id == smallest(of_topic) else []
+    chosen = sample(values, SAMPLED) if question.id == soonest_of_topic(question) else []
     for way, names in costs(question).items():
         if question.id == smallest([one for one in kernel_questions() if way in costs(one)]):
             chosen += sample(names, 1)

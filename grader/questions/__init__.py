@@ -3,6 +3,7 @@
 from grader.questions.catalog import find, load
 from grader.questions.model import (
     COUNTS,
+    NO_OUTPUT,
     Budget,
     Call,
     Case,
@@ -20,6 +21,7 @@ from grader.questions.model import (
 
 __all__ = [
     "COUNTS",
+    "NO_OUTPUT",
     "Budget",
     "Call",
     "Case",

@@ -26,12 +26,6 @@ class Placed:
         steps = tuple(s * flat.itemsize for s in self.strides)
         return np.lib.stride_tricks.as_strided(flat, self.shape, steps)
 
-    def gaps(self) -> np.ndarray:
-        """True where the storage belongs to no element."""
-        free = np.ones(self.storage.size, bool)
-        np.lib.stride_tricks.as_strided(free, self.shape, self.strides)[...] = False
-        return free
-
     def indices(self, offsets: np.ndarray) -> np.ndarray:
         """Elements of the storage as indices by axis, a row each; what lies in a gap between rows is left out."""
         found, left = np.zeros((len(offsets), len(self.shape)), np.int64), np.asarray(offsets, np.int64)

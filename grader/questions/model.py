@@ -100,6 +100,10 @@ class Mistake:
         return tuple(output for output in (self.wrong, *self.variants) if output)
 
 
+# what `wrong` may raise where the mistake gives no output at all
+NO_OUTPUT = (ArithmeticError, LookupError, TypeError, ValueError)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """What a launch may spend, from the topic's cost model for the case that was drawn; never from the answer's grid."""

@@ -6,6 +6,7 @@ All of them route by themselves, scores in fp32, and take the weights as ours do
 import torch
 import torch.nn.functional as F
 
+from kernels import torch_grouped
 from kernels.bench.row import Absent
 
 
@@ -71,7 +72,7 @@ def loop(inputs):
 
 def grouped_mm(inputs):
     """Sort the picks, torch's grouped GEMM twice, put the rows back and add."""
-    product = getattr(F, "grouped_mm", None) or getattr(torch, "_grouped_mm", None)
+    product = torch_grouped.product()
     if product is None:
         raise Absent("this PyTorch has no grouped_mm")
     x, count = inputs["x"], len(inputs["down"])

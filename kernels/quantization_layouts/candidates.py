@@ -101,26 +101,17 @@ def _sixteen(x, layer: Layer, out):
     return by_library(x, layer.dense.mT, out, w.experts, x.shape[0] // w.experts)
 
 
+# H200, 2026-11-22: what was fastest somewhere; 16 and 32 rows by several pieces, or by 256 of W a warpgroup, never were
 RINGS = (
     Ring(8, stages=5, even=False),
     Ring(8, 2, stages=8, even=False),
-    Ring(8, 2, 2, 6, even=False),
     Ring(16, stages=4),
     Ring(16, stages=6),
-    Ring(16, stages=4, even=False),
     Ring(16, 2, stages=8, even=False),
-    Ring(16, 2, 2, 6),
-    Ring(16, 2, 2, 6, even=False),
-    Ring(16, 2, 2, 4),
-    Ring(16, 4, 2, 4),
-    Ring(16, 4, 2, 4, even=False),
     Ring(32, stages=6),
-    Ring(32, 2, 2, 6),
     Ring(32, 2, stages=8, even=False),
     Ring(64, stages=6),
     Ring(64, 2, stages=8, even=False),
-    Ring(64, 2, 2, 6),
-    Ring(64, 2, 4, 4),
     Ring(64, 2, 2, 6, even=False),
     Ring(128, 2, 2, 4),
     Ring(128, 2, 2, 4, even=False),
@@ -140,8 +131,6 @@ CANDIDATES = {
                 Stream(2, 4, 256, cols=16),
                 Stream(1, 8, 256, stages=2),
                 Stream(1, 4, 256, cols=16, stages=3),
-                Stream(1, 8, 128, cols=16, stages=3),
-                Stream(2, 8, 128, cols=16, stages=3),
             ),
         ),
         *map(
@@ -159,9 +148,6 @@ CANDIDATES = {
                 Direct(4, 4, 128, cols=16),
                 Direct(2, 4, 128, cols=32),
                 Direct(1, 8, 512),
-                Direct(1, 16, 256),
-                Direct(1, 8, 128, cols=16),
-                Direct(1, 8, 256, cols=16),
             ),
         ),
         *map(_tiled, (Tile(4, 16), NARROW, MIDDLE, Tile(8, 64), WIDE)),

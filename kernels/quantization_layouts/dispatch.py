@@ -113,11 +113,8 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     return SIXTEEN if layer.dense is not None else LIBRARY
 
 
-OWN_PICK = {
-    "stream": stream,
-    "tile": tile,
-    "ring": ring,
-}  # with the configuration that the kernel picks for the shape
+# With the configuration that the kernel picks for the shape.
+OWN_PICK = {"stream": stream, "tile": tile, "ring": ring}
 
 
 def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> torch.Tensor:

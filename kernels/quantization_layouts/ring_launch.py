@@ -113,8 +113,13 @@ def _multiprocessors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-# H200, 2026-11-22: deeper rings are slower, and to cut tiles pays from 16 rows of X on
-PICKS = {8: Ring(8, even=False), 16: Ring(16, stages=6), 32: Ring(32), 64: Ring(64, stages=6)}
+# H200, 2026-11-22, of a large weight: deeper rings are slower, and to cut tiles pays from 16 rows of X on
+PICKS = {
+    8: Ring(8, stages=5, even=False),
+    16: Ring(16, stages=6),
+    32: Ring(32, stages=6),
+    64: Ring(64, stages=6),
+}
 
 
 def pick(rows: int) -> Ring:

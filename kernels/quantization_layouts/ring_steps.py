@@ -1,8 +1,8 @@
 """What a warpgroup of the ring does with a step: take its rows as they come, unpack them, multiply, let the stage go.
 
-With one piece of 64 rows it waits for its product, and other warpgroups fill the time. Left alone they would all unpack
-at once and then all multiply at once, since they wait for the same copies; so with several pieces each is unpacked while
-the product of the one before runs, and the last one's runs on into the next step.
+With one piece of 64 rows it waits for its product, and three other warpgroups fill the time: up to 64 rows of X nothing
+was faster. Where sums need the registers of two warpgroups, each has several pieces, and one is unpacked while the product
+of the one before runs; the last one's runs on into the next step.
 An operand in registers must stay there until somebody has waited for the product: the waits name it for that.
 """
 

@@ -22,7 +22,7 @@ TOLD = {
     "TRITON_ALWAYS_COMPILE": "1",
     "TRITON_DUMP_PTXAS_LOG": "1",
 }  # a kernel out of Triton's cache has no log
-ALL, ONE_IN = "--all", 16
+ALL, ONE_IN = "--all", 64
 LOGS = {}  # a kernel's hash -> what the assembler said of it, once a process
 
 

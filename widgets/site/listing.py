@@ -1,4 +1,4 @@
-"""Code with colours, line by line: what does not fit is wrapped under its own indentation, never cut."""
+"""Code with colours, line by line: what does not fit is wrapped under its own indentation, never cut; columns scroll."""
 
 import re
 from html import escape
@@ -34,7 +34,12 @@ def code(text: str, language: str = "python") -> str:
     return f'<div class="listing"><pre class="code" role="group" aria-label="{name}"><code>{_lines(inside)}</code></pre></div>\n'
 
 
+def _in_columns(text: str) -> bool:
+    """Several lines with at least three words or numbers kept apart by wide gaps: wrapped, nothing would stand under its head."""
+    return sum(len(re.split(r" {2,}", line.strip())) > 2 for line in text.splitlines()) > 1
+
+
 def printed(text: str, name: str) -> str:
-    """What code printed."""
-    inside = _lines(escape(text.rstrip()))
-    return f'<pre class="printed" role="group" aria-label="{name}">{inside}</pre>\n'
+    """What code printed. Columns stay columns: where they are too wide they scroll in their own box, by keyboard too."""
+    kind = '"printed columns" tabindex="0"' if _in_columns(text) else '"printed"'
+    return f'<pre class={kind} role="group" aria-label="{name}">{_lines(escape(text.rstrip()))}</pre>\n'

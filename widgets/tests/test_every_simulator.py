@@ -29,8 +29,8 @@ def refused(simulator, values) -> bool:
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @each
-def test_scenes_keep_the_rules(simulator, width):
-    wrong = {}
+def test_scenes_keep_the_rules_and_their_height_while_a_control_moves(simulator, width):
+    wrong, heights = {}, set()
     for label, values in rules.states(simulator):
         if label not in simulator.presets and refused(simulator, values):
             continue
@@ -38,11 +38,14 @@ def test_scenes_keep_the_rules(simulator, width):
         known = set(rules.numbers(plain_result(result)))
         scenes = simulator.scenes(result, width=width)
         assert {scene.width for scene in scenes} == {width}, "a scene says for which width it was laid out"
+        heights |= {scene.height for scene in scenes}
         for i, scene in enumerate(scenes):
             if found := rules.problems(scene, known) + rules.ungripped(scene, simulator.inputs(values)):
                 wrong[f"{label}, step {i}" if len(scenes) > 1 else label] = found
                 break
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
+    assert len(heights) == 1, f"one height for all states, not {sorted(heights)}"
+    assert max(heights) <= (430 if width == WIDE else 760), "picture and controls are seen together"
 
 
 @pytest.mark.parametrize("halts", [3, pytest.param(5, marks=pytest.mark.slow)])
@@ -57,18 +60,6 @@ def test_no_words_are_covered_wherever_a_knob_is_pulled(simulator, width, halts)
             found = {one for scene in some for one in (*rules.covered(scene), *rules.overlaps(scene))}
             wrong |= {label: sorted(found)} if found else {}
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
-
-
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-@each
-def test_heights_and_axes_stay_while_a_control_moves(simulator, width):
-    heights = set()
-    for _, values in rules.states(simulator):
-        if not refused(simulator, values):
-            result = simulator.run(**simulator.inputs(values))
-            heights |= {scene.height for scene in simulator.scenes(result, width=width)}
-    assert len(heights) == 1, f"one height for all states, not {sorted(heights)}"
-    assert max(heights) <= (430 if width == WIDE else 760), "picture and controls are seen together"
 
 
 @each

@@ -23,8 +23,9 @@ function sliderControl(control, id, changed) {
   const input = make('input', { type: 'range', id, min: range.min, max: range.max, step: range.step, ...KEYS });
   const shown = make('span', { class: 'tbt-value', 'aria-hidden': 'true' });
   const name = text => { say(shown, text); put(input, { 'aria-valuetext': text }); };
-  const read = () => (stops.length ? stops[+input.value] : +input.value);
+  const read = (from = input) => (stops.length ? stops[+from.value] : +from.value);
   input.addEventListener('input', () => { name(wordsOf(control, read())); changed(control.name, read()); });
+  leads.set(input, way => [control.name, read(stepped(input, way))]);
   return {
     input,
     parts: [make('label', { for: id }, control.label), shown, input],
@@ -39,6 +40,7 @@ function numberControl(control, id, changed) {
   const { min, max, step } = control;
   const input = make('input', { type: 'number', id, min, max, step, inputmode: 'decimal', ...KEYS });
   input.addEventListener('input', () => changed(control.name, input.value === '' ? null : input.valueAsNumber));
+  leads.set(input, way => [control.name, stepped(input, way).valueAsNumber]);
   const label = make('label', { for: id }, control.label + (control.unit ? ` (${control.unit})` : ''));
   return { input, parts: [label, input], show(value) { if (document.activeElement !== input) input.value = value; } };
 }
@@ -47,6 +49,7 @@ function selectControl(control, id, changed) {
   const options = control.texts.map((text, i) => make('option', { value: i }, text));
   const input = make('select', { id, ...KEYS }, ...options);
   input.addEventListener('change', () => changed(control.name, control.stops[+input.value]));
+  leads.set(input, way => (+input.value + way in control.stops ? [control.name, control.stops[+input.value + way]] : null));
   const label = make('label', { for: id }, control.label);
   return { input, parts: [label, input], show(value) { input.value = control.stops.indexOf(value); } };
 }
@@ -54,6 +57,8 @@ function selectControl(control, id, changed) {
 function radioControl(control, id, changed) {
   const inputs = control.stops.map((stop, i) =>
     make('input', { type: 'radio', name: id, id: `${id}-${i}`, ...KEYS, onchange: () => changed(control.name, stop) }));
+  const at = i => control.stops.at(i % control.stops.length);  // the arrow keys of radio buttons go round
+  inputs.forEach((input, i) => leads.set(input, way => [control.name, at(i + way)]));
   const labels = inputs.map((input, i) => make('label', {}, input, control.texts[i]));
   const legend = make('span', { class: 'tbt-legend', id }, control.label);
   const group = make('div', { class: 'tbt-choices', role: 'radiogroup', 'aria-labelledby': id }, ...labels);
@@ -68,6 +73,7 @@ function radioControl(control, id, changed) {
 function toggleControl(control, id, changed) {
   const input = make('input', { type: 'checkbox', id, ...KEYS });
   input.addEventListener('change', () => changed(control.name, input.checked));
+  leads.set(input, () => [control.name, !input.checked]);
   return { input, parts: [make('label', { for: id }, control.label), input], show(value) { input.checked = value; } };
 }
 

@@ -71,6 +71,10 @@ function grips(svg, stage, pool, to, showTip) {
       to.set(told.input, value);
     };
     input.addEventListener('input', () => moved(now()));
+    leads.set(input, way => {
+      const told = now(), next = +input.value + way;
+      return told && next in told.to ? [told.input, told.to[next]] : null;
+    });
     input.addEventListener('focus', () => { pool.get(mark.id)?.classList.add('focused'); });
     input.addEventListener('blur', () => pool.get(mark.id)?.classList.remove('focused'));
     return input;
@@ -129,6 +133,7 @@ function grips(svg, stage, pool, to, showTip) {
     const at = inPicture(svg, event), mark = marks.find(one => one.id === drag.id);
     Object.assign(drag, { x: at.x, y: at.y });
     for (const one of mark.drag) {
+      if (!drag) return;  // a picture that was known is drawn at once, and may have no such knob
       const value = one.to[nearestPlace(one.at, at[one.axis] + drag.off[one.axis])];
       if (value !== to.value(one.input)) to.set(one.input, value);
     }

@@ -17,6 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.compiler import ir, make_backend
 
+from ..protocol import MOST_TEXTS
 from .answer_module import FILE, AnswerError, blame, load
 from .bind import argument_values, kernels_of, make_plan
 from .prepared import prepared
@@ -25,7 +26,6 @@ from .specialise import specialise
 LAUNCHED_BY_THE_COURSE = (
     "launch(p) says what to run and runs nothing itself: name the kernel in a step, with its grid"
 )
-MOST_TEXTS = 96
 TWIN = re.compile(
     r'\n *"tt\.func"\(\) <\{function_type = \(\) -> \(\), sym_name = "\w+", sym_visibility = "private"\}> \(\{\n *\}\)[^\n]*'
 )

@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 
 from frames import DTYPES  # the box's own, on its path
 
-MOST_STEPS = 16
-MOST_SCRATCH = 16
-MOST_SCRATCH_BYTES = 1 << 28
-MOST_PROGRAMS = 1 << 24
-WARPS = (1, 2, 4, 8, 16, 32)
+from ..protocol import MOST_PROGRAMS, MOST_SCRATCH, MOST_SCRATCH_BYTES, MOST_STAGES, MOST_STEPS, WARPS
+
 STEP_KEYS = {"kernel", "grid", "constexprs", "num_warps", "num_stages"}
 
 
@@ -185,14 +182,14 @@ def _step(row, kernels: set[str], tuned: set[str]) -> dict:
         math.prod(grid) <= MOST_PROGRAMS,
         f"grid must have at most {MOST_PROGRAMS} programs, got {math.prod(grid)}",
     )
-    warps = whole_number(row.get("num_warps", 4), "num_warps", 1, 32)
-    need(warps in WARPS, f"num_warps must be a power of two up to 32, got {warps}")
+    warps = whole_number(row.get("num_warps", 4), "num_warps", 1, WARPS[-1])
+    need(warps in WARPS, f"num_warps must be a power of two up to {WARPS[-1]}, got {warps}")
     return {
         "kernel": name,
         "grid": grid,
         "constexprs": {str(k): _constexpr(k, v) for k, v in (_dict(row.get("constexprs"))).items()},
         "num_warps": warps,
-        "num_stages": whole_number(row.get("num_stages", 3), "num_stages", 1, 8),
+        "num_stages": whole_number(row.get("num_stages", 3), "num_stages", 1, MOST_STAGES),
     }
 
 

@@ -76,7 +76,7 @@ BROKEN = {
     "writes its input": (
         "tl.store(c_ptr",
         "tl.store(a_ptr + offs_m * 0, 0.0, mask=offs_m < M)\n    tl.store(c_ptr",
-        "a",
+        "store to a, which is an input: program 0",
     ),
 }
 
@@ -97,6 +97,23 @@ def test_inline_assembly_is_refused_with_its_line():
     got = judge(RIGHT.replace("tl.store(c_ptr", ASSEMBLY, 1))
     assert got.verdict == REFUSED and got.points == 0 and "inline assembly" in got.message
     assert "inline_asm" in RIGHT.replace("tl.store(c_ptr", ASSEMBLY, 1).splitlines()[got.line - 1]
+
+
+ZEROS = "acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)"
+OF_C = (
+    "c_ptr + offs_m[:, None] * stride_cm + offs_n[None, :] * stride_cn, "
+    "mask=(offs_m < M)[:, None] & (offs_n < N)[None, :], other=0.0"
+)
+
+
+@pytest.mark.parametrize(
+    "begins, told", [(f"acc = tl.load({OF_C}).to(tl.float32)", True), (f"{ZEROS} + 1", False)]
+)
+def test_an_output_that_is_read_before_anything_is_written_is_said(begins, told):
+    source = changed((ZEROS, begins))
+    line = next(number for number, text in enumerate(source.splitlines(), 1) if begins in text)
+    look = judge(source, few("values")).parts[0].look
+    assert (f"line {line} reads c or adds to it where nothing has been written" in look) == told, look
 
 
 OFFSETS = "offs = tl.arange(0, BLOCK)"
@@ -126,6 +143,23 @@ FALSE = {
 def test_a_false_promise_to_the_compiler_is_noticed(name):
     got = judge(changed(FALSE[name], source=ROWS), NORM)
     assert got.verdict == FAIL and "values" in lost(got), str(got)
+
+
+def test_a_race_is_told_by_the_mistake_that_the_other_outputs_show():
+    order = "moe_routing.order"
+    question = questions.find(order)
+    source = changed(("(first + before)[None, :]", "first[None, :]"), source=right(order))
+    (lost, *_) = judge(source, replace(question, parts=question.parts[:1])).parts
+    assert "two programs use element" in lost.came and "two picks get the same one" in lost.look, lost
+
+
+def test_a_race_for_all_that_is_written_is_told_by_no_mistake():
+    """Nothing else came that a mistake could explain."""
+    both = ("tl.program_id(0).to(tl.int64)", "tl.program_id(0).to(tl.int64) // 2 * 2")
+    apart = ("(d * rstd * w + b).to(", "(d * rstd * w + b + tl.program_id(0)).to(")
+    got = judge(changed(both, apart, source=ROWS), NORM)
+    look = got.parts[0].look
+    assert "two programs use" in str(got) and look.startswith("how a program's indices come"), str(got)
 
 
 ADDS = """
@@ -218,6 +252,8 @@ AFTER = (
         'GROUP_M}}]}\n    plan["steps"] += [{"kernel": after, "grid": (1,)}] * (p.K > 100)\n    return plan',
     ),
 )
+AT_BOTH_ENDS = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.M < 1100 or p.M == 2048 else 1')
+LARGE_ALONE = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.M > 500 else 1')
 NEARBY = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.K < 100 else 1')
 
 
@@ -228,11 +264,22 @@ NEARBY = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.K < 100 else 1')
         ([NEARBY, *COUNTED], "at least 8.913 MB, more than the model allows"),
         ([*COUNTED], ""),
         ([*AFTER], "2 launches, allowed 1"),
+        ([AT_BOTH_ENDS], "at a size between the metered and the compiled one (M = "),
+        ([AT_BOTH_ENDS, *COUNTED], "at a size between the metered and the compiled one (M = "),
+        ([LARGE_ALONE], ""),
     ],
-    ids=["alone", "among programs that count", "grouped, and counting", "in two launches"],
+    ids=[
+        "alone",
+        "among programs that count",
+        "grouped, and counting",
+        "in two launches",
+        "grouped at both ends alone",
+        "at both ends alone, among programs that count",
+        "grouped where it pays",
+    ],
 )
-def test_programs_that_are_grouped_near_the_metered_size_alone_are_seen(edits, words):
-    """What the waves of the compiled case read follows from where its programs store."""
+def test_programs_that_are_grouped_at_some_sizes_alone_are_seen(edits, words):
+    """What the waves of a case read follows from where its programs store."""
     question = questions.find(GEMM)
     parts = tuple(part for part in question.parts if part.name in ("values", "grouping"))
     compiled = Case({"M": 2048, "N": 2048, "K": 128}, "bf16", sm_count=132)

@@ -15,6 +15,8 @@ from grader.judge import parts, ranks, ranks_evidence, referee
 from grader.judge.ranks_evidence import RanksEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
 
+pytestmark = pytest.mark.usefixtures("no_jails_left")
+
 DISPATCH = questions.find("expert_load_balance.dispatch_tokens")
 HONEST = """
 def honest(comm, x, chosen, experts):
@@ -30,12 +32,6 @@ def dispatch_tokens(comm, x, chosen, experts):
     {body}
 """
 NOTHING = "np.zeros((0, x.shape[1]), np.float32), np.zeros((0, 2), np.int64)"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_jails_left():
-    yield
-    warm.stop_all()
 
 
 def cell(*body: str) -> str:

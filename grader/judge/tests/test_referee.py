@@ -105,6 +105,37 @@ def test_an_endless_loop_is_stopped_and_the_next_check_works():
     assert judge("gemm_tiling.reuse", REUSE.format("2 * bm * bn / (bm + bn)")).passed
 
 
+# what one call alone does; the others are right -> who is named
+ONE_CALL = {
+    "ends its process": (
+        "gemm_tiling.reuse",
+        "import os\ndef reuse(bm, bn):\n    return 2 * bm * bn / (bm + bn) if bm > 1 else os._exit(0)\n",
+        "2 of 3 public cases are right; reuse(1, 128): the process of the answer ended itself",
+    ),
+    "changes its array": (
+        "expert_load_balance.count_loads",
+        "def count_loads(chosen, device_of, devices):\n"
+        "    loads = np.bincount(chosen.ravel(), minlength=len(device_of))\n"
+        "    chosen[0] += devices == 4\n"
+        "    return loads, np.bincount(device_of, weights=loads, minlength=devices)\n",
+        "count_loads(an array of 33 x 2, an array of 8, 4): count_loads changed the array",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ONE_CALL)
+def test_the_call_that_does_it_is_named(what):
+    question, source, said = ONE_CALL[what]
+    verdict = judge(question, source)
+    assert verdict.verdict == FAIL and verdict.parts[0].came.startswith(said), str(verdict)
+
+
+def test_what_only_many_calls_together_do_is_said_of_them_together():
+    counted = "calls = []\ndef reuse(bm, bn):\n    calls.append(bm)\n    assert len(calls) < 3 or {}\n    return 2 * bm * bn / (bm + bn)\n"
+    verdict = judge("gemm_tiling.reuse", counted.format("__import__('os')._exit(0)"))
+    assert verdict.verdict == FAIL and "3 calls, one after the other:" in verdict.parts[0].came, str(verdict)
+
+
 @pytest.mark.parametrize("crash", ["os._exit(0)", "ctypes.string_at(0)"])
 def test_a_dying_process_is_a_fail_and_the_next_check_works(crash):
     verdict = judge("gemm_tiling.reuse", f"import os, ctypes\ndef reuse(bm, bn):\n    {crash}\n")

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grader.judge import answer, calls, compiled, record, returned, sampled, statistics
+from grader.judge import answer, calls, cases, compiled, ranks, record, returned, sampled, statistics
 from grader.judge.compare import difference
 from grader.judge.kernel_evidence import KernelEvidence
-from grader.questions import Call
+from grader.questions import Call, Mistake
 from grader.questions.memory import strides
 from grader.tools.progress import Progress
 
@@ -175,3 +175,17 @@ def test_which_of_several_results_agree_is_said(came, said):
     question = SimpleNamespace(atol=0.0, rtol=1e-9)
     encoded = {"list": [{"value": value} for value in came]}
     assert returned.which_agree(question, encoded, (1.0, 2.0, 3.0), {}) == said
+
+
+@pytest.mark.parametrize(
+    "trouble", [ZeroDivisionError, KeyError, IndexError, TypeError, ValueError, OverflowError]
+)
+def test_a_mistake_whose_formula_breaks_down_gives_no_output(trouble):
+    def breaks(*given):
+        raise trouble
+
+    mistake = Mistake("breaks", "is never told", wrong=breaks)
+    run = SimpleNamespace(inputs={}, case=None, want={}, outcome=SimpleNamespace(header={}))
+    meeting = SimpleNamespace(case=SimpleNamespace(each=()), results=[])
+    assert not calls._gives(None, mistake, Call((1,)), {}, {})
+    assert not cases._gives(None, breaks, run) and not ranks._gives(None, mistake, meeting)

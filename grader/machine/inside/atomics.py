@@ -38,7 +38,7 @@ def atomic_rmw(op: Op):
             there = lanes.tensor.view(of_bits)
             where = lanes.active if lanes.active is not None else np.ones(shape, bool)
             old, changed = combined(there, lanes.index, value[where].view(of_bits), kind)
-            finish(run, lanes, changed, sem, kind == FADD, access.line)
+            finish(run, lanes, changed, sem, kind == FADD, access.line, reads=kind != XCHG)
             found[where] = old.view(dtype)
         return found
 
@@ -100,10 +100,14 @@ def atomic_cas(op: Op):
     return run
 
 
-def finish(run, lanes: Lanes, changed: np.ndarray, sem: int, adds_floats: bool, line: int) -> None:
+def finish(
+    run, lanes: Lanes, changed: np.ndarray, sem: int, adds_floats: bool, line: int, reads: bool = True
+) -> None:
     memory = run.memory
     memory.traffic.count(run.frame, lanes, "atomic")
     run.counts["atomic"] += lanes.index.size
+    if reads:
+        memory.note_unwritten(lanes, line)
     if lanes.tensor.written is not None:
         lanes.tensor.written[lanes.element] = True
     memory.changes += bool(changed.any())

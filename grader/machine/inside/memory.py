@@ -39,14 +39,19 @@ class Memory:
 
     def loaded(self, run, lanes: Lanes, line: int, alone: bool) -> None:
         self.traffic.count(run.frame, lanes, "load")
+        self.note_unwritten(lanes, line)
+        tensor = lanes.tensor
+        if tensor.shared:
+            self.order.read(run, lanes, line, alone)
+
+    def note_unwritten(self, lanes: Lanes, line: int) -> None:
+        """Remembers a read of an output that nothing has written yet."""
         tensor = lanes.tensor
         if tensor.written is not None and len(self.read_unwritten) < 8:
             missing = ~tensor.written[lanes.element]
             if missing.any():
                 element = int(lanes.element[np.flatnonzero(missing)[0]])
                 self.read_unwritten.append({"tensor": tensor.name, "element": element, "line": line})
-        if tensor.shared:
-            self.order.read(run, lanes, line, alone)
 
     def stored(self, run, lanes: Lanes, new: np.ndarray, line: int) -> None:
         if lanes.tensor.written is not None:

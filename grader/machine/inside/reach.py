@@ -123,7 +123,8 @@ def hold_writable(run, access: Access, lanes: Lanes) -> None:
     tensor = lanes.tensor
     if tensor.role == "in":
         program = run.frame.place(int(np.flatnonzero(lanes.counts)[0]))
-        message = f"{access.kind} to {tensor.name}, which is an input: program {tuple(program)}"
+        message = f"{access.kind} to {tensor.name}, which is an input: program {bounds.ids(program)}"
         raise KernelError("WrittenInput", message, access.line, tensor=tensor.name, program=program)
-    if tensor.owned is not None and not (owned := tensor.owned[lanes.offset // tensor.itemsize]).all():
-        raise stray(run, access, tensor, lanes.offset + tensor.base, ~owned, lanes.counts)
+    if tensor.owned is not None and not (owned := tensor.owned[lanes.element]).all():
+        address, counts = tensor.base + lanes.element * tensor.itemsize, lanes.counts * lanes.wide
+        raise stray(run, access, tensor, address, ~owned, counts)

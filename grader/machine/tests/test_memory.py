@@ -63,6 +63,20 @@ def test_a_store_into_the_gap_between_rows_is_told_by_the_column():
 
 
 @triton.jit
+def two_at_once(x, o, stride):
+    wide = (o + tl.program_id(0) * stride + 2).to(tl.pointer_type(tl.int64), bitcast=True)
+    tl.store(wide, tl.load(x).to(tl.int64))
+
+
+def test_a_store_of_two_elements_of_which_one_is_a_gap_is_told_by_that_one():
+    storage, _, placed = padded((4, 3), 1)
+    tensors = {"x": np.ones(1, np.float32), "o": storage}
+    error = on_machine(two_at_once, (3,), tensors, scalars={"stride": 4}, shapes={"o": placed}).error
+    assert "column m = 3 of o, which has 3" in error["message"], error
+    assert error["line"] == line_of(two_at_once, "tl.store")
+
+
+@triton.jit
 def at(x, o, n):
     tl.store(o + tl.program_id(0), tl.load(x + n))
 
@@ -149,7 +163,7 @@ def into_input(x, o):
 
 def test_an_input_that_is_written_is_told():
     error = on_machine(into_input, (2,), {"x": np.zeros(2, np.float32), "o": np.zeros(2, np.float32)}).error
-    assert error["kind"] == "WrittenInput" and "x, which is an input" in error["message"]
+    assert error["kind"] == "WrittenInput" and error["message"] == "store to x, which is an input: program 0"
     assert error["line"] == line_of(into_input, "store(x")
 
 
@@ -171,6 +185,22 @@ def test_what_is_read_or_left_before_it_is_written():
         roles={"o": "inout"},
     )
     assert not again.report.unwritten and not again.report.read_unwritten
+
+
+@triton.jit
+def added(x, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    if n > 0:
+        tl.atomic_xchg(o + i, 0.0)
+    tl.atomic_add(o + i, tl.load(x + i))
+
+
+@pytest.mark.parametrize("cleared", [0, 7])
+def test_what_is_added_to_nothing_is_read_before_it_is_written(cleared):
+    tensors = {"x": np.ones(4, np.float32), "o": np.zeros(4, np.float32)}
+    ran = on_machine(added, (1,), tensors, {"B": 4}, scalars={"n": cleared})
+    lines = {row["line"] for row in ran.report.read_unwritten}
+    assert lines == (set() if cleared else {line_of(added, "atomic_add")})
 
 
 @triton.jit

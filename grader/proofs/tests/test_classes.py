@@ -16,8 +16,12 @@ pytestmark = pytest.mark.bubblewrap
 TRUSTS = "def fill(lab, path):\n    return nbformat.read(path, as_version=4), []"
 TELLS = "Record.for_feedback = lambda self: self"
 NAMES = """
-def shown_with_another(evidence, call, wrong):
-    return Failed(f"{written(evidence.question, call)}: {wrong.came}", told=f"a hidden case ({call.kind})")
+def hidden_failures(evidence, hidden):
+    for call, wrong in judged(evidence, hidden, True):
+        if wrong:
+            told = f"a hidden case ({call.kind})"
+            raise Failed(f"{written(evidence.question, call)}: {wrong.came}", told=told)
+    yield from ()
 """
 
 

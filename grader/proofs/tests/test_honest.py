@@ -4,22 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from grader.box import warm
 from grader.proofs import honest, right
 
 if not (right.ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("no_jails_left")
+
 QUESTIONS = {question.id: question for question in right.kernel_questions()}
 SAMPLE = [(question.id, name) for question in QUESTIONS.values() for name in honest.sampled(question)]
 NORM = QUESTIONS["roofline.layernorm_gelu"]
 CHEAP = replace(NORM, parts=NORM.parts[:2])  # without what needs the compiler
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_jails_left():
-    yield
-    warm.stop_all()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

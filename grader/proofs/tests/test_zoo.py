@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from grader import questions
-from grader.box import warm
 from grader.proofs import mutants as mutating
 from grader.proofs import numpy_wrong as numpy_mistakes
 from grader.proofs import right
@@ -17,18 +16,15 @@ from grader.questions.tables import because
 if not (right.ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("no_jails_left")
+
 QUESTIONS = {question.id: question for question in right.kernel_questions()}
 WRONG = [(question.id, name) for question in QUESTIONS.values() for name in zoo.sampled_wrong(question)]
+SOONEST = {zoo.soonest_of_topic(question) for question in QUESTIONS.values()}
 NORM = QUESTIONS["roofline.layernorm_gelu"]
 CHEAP = replace(NORM, parts=NORM.parts[:2])  # without what needs the compiler
 BIAS = [("d * rstd * w + b", "d * rstd * w")]
 ADDS, SUBTRACTS = "+ b).to(", "- b).to("
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_jails_left():
-    yield
-    warm.stop_all()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -41,7 +37,10 @@ def test_a_wrong_answer_loses_what_it_should(question, name):
     assert zoo.wrong(QUESTIONS[question], name) == ""
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    "question",
+    [name if name in SOONEST else pytest.param(name, marks=pytest.mark.slow) for name in QUESTIONS],
+)
 def test_mutants_die(question):
     chosen = zoo.sampled_mutants(QUESTIONS[question])
     assert chosen and [n for n in chosen if zoo.lives(QUESTIONS[question], zoo.changed(question)[n])] == []

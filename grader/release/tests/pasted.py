@@ -110,14 +110,15 @@ def gives(question, function, calls: list) -> bool:
         if not takes(function, len(call.args)):
             return False
         arrays = {}
-        signal.setitimer(signal.ITIMER_REAL, CALL_S)
-        try:
-            with np.errstate(all="ignore"):
-                encoded = encode(function(*copy.deepcopy(call.args)), arrays)
+        try:  # the outer one is for an alarm that rings while it is put off
+            signal.setitimer(signal.ITIMER_REAL, CALL_S)
+            try:
+                with np.errstate(all="ignore"):
+                    encoded = encode(function(*copy.deepcopy(call.args)), arrays)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
         except (Exception, TooLong):
             return False
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
         if returned.of_call(question, call.args, encoded, question.reference(*call.args), arrays):
             return False
     return True

@@ -55,16 +55,22 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 TABLES = {"grader/questions/catalog.py": ("topics",)}  # the one place that opens the topics' tables
 
 
-def _topic(parts: tuple[str, ...], root: Path) -> str | None:
+def _topics(root: Path) -> set[str]:
+    """The slugs of all topics: looked up once a check."""
+    folders = (folder for room in ("kernels", "widgets") for folder in (root / room).glob("*/"))
+    return {folder.name for folder in folders if is_topic(folder)}
+
+
+def _topic(parts: tuple[str, ...], topics: set[str]) -> str | None:
     """The slug a module belongs to; None for what stands one level up."""
     if parts[:2] == ("grader", "topics"):
         slug = parts[2] if len(parts) > 2 else ""
     else:
         slug = parts[1] if len(parts) > 1 and parts[0] in ("kernels", "widgets") else ""
-    return slug if any(is_topic(root / room / slug) for room in ("kernels", "widgets")) else None
+    return slug if slug in topics else None
 
 
-def _wrong(parts: tuple[str, ...], name: str, root: Path) -> str | None:
+def _wrong(parts: tuple[str, ...], name: str, topics: set[str]) -> str | None:
     """The rule that one import breaks."""
     room, other = parts[0], tuple(name.split("."))
     if other[0] in NOTEBOOK_ROOMS:
@@ -73,7 +79,7 @@ def _wrong(parts: tuple[str, ...], name: str, root: Path) -> str | None:
         return None
     if other[0] not in MAY[room]:
         return f"{room} must import only {', '.join(sorted(MAY[room]))}"
-    here, there = _topic(parts, root), _topic(other, root)
+    here, there = _topic(parts, topics), _topic(other, topics)
     if here and there and here != there:
         return f"the topics {here} and {there} must import nothing from each other"
     if (
@@ -87,10 +93,11 @@ def _wrong(parts: tuple[str, ...], name: str, root: Path) -> str | None:
 
 
 def _directions(root: Path) -> Iterator[str]:
+    topics = _topics(root)
     for path in modules(root, *PACKAGES):
         parts = path.relative_to(root).with_suffix("").parts
         for one in imports(path, root):
-            if rule := _wrong(parts, one.name, root):
+            if rule := _wrong(parts, one.name, topics):
                 yield f"{path.relative_to(root).as_posix()}:{one.line}: imports {one.name}: {rule}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from .tree import PACKAGES, modules, parse, statements
+from .tree import PACKAGES, modules, parse, parsed, statements
 
 SECOND = re.compile(
     r"^_?(reference|ref|naive|golden)_|_(reference|ref|naive|golden)$|^(reference|naive|golden)$"
@@ -48,8 +48,13 @@ def _defined(path: Path) -> Defined:
 
 @lru_cache(maxsize=4096)
 def _read(path: Path, changed: int) -> Defined:
-    functions, tops, text = [], set(), path.read_text(encoding="utf-8")
-    for node, _ in statements(parse(path)):
+    return _defined_in(path.read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=4096)  # by the text: a copy of a module needs no second parsing
+def _defined_in(text: str) -> Defined:
+    functions, tops = [], set()
+    for node, _ in statements(parsed(text)):
         if isinstance(node, ast.FunctionDef):
             if not _asks(node, text):
                 functions.append((node.name, _first(node), node.lineno))

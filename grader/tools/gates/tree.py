@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from os.path import isfile
 from pathlib import Path
 
 PACKAGES = ("kernels", "widgets", "grader")
@@ -63,8 +64,12 @@ def is_topic(folder: Path) -> bool:
 
 def parse(path: Path) -> ast.Module:
     """A module's syntax tree; an empty one where it does not parse, which ruff reports."""
+    return parsed(path.read_text(encoding="utf-8"))
+
+
+def parsed(text: str) -> ast.Module:
     try:
-        return ast.parse(path.read_text(encoding="utf-8"))
+        return ast.parse(text)
     except SyntaxError:
         return ast.Module(body=[], type_ignores=[])
 
@@ -100,9 +105,13 @@ def imports(path: Path, root: Path) -> list[Import]:
 
 @lru_cache(maxsize=4096)
 def _imports(path: Path, root: Path, changed: int) -> tuple[Import, ...]:
-    package = path.relative_to(root).parts[:-1]
+    return _imported(path.relative_to(root).parts[:-1], path.read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=4096)  # by the text: a copy of a module needs no second parsing
+def _imported(package: tuple[str, ...], text: str) -> tuple[Import, ...]:
     found = []
-    for node, lazy in statements(parse(path)):
+    for node, lazy in statements(parsed(text)):
         if isinstance(node, ast.Import):
             found += [Import(alias.name, node.lineno, lazy) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -114,10 +123,12 @@ def _imports(path: Path, root: Path, changed: int) -> tuple[Import, ...]:
 
 def files_of(name: str, root: Path) -> list[Path]:
     """The files that run when `name` is imported: each package on the way, then the module."""
-    parts, found = name.split("."), []
-    for depth in range(1, len(parts) + 1):
-        stem = root.joinpath(*parts[:depth])
-        found += [path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()]
+    stem, found = str(root), []
+    for part in name.split(
+        "."
+    ):  # asked for thousands of times a check, so a Path is made of what is there alone
+        stem = f"{stem}/{part}"
+        found += [Path(file) for file in (f"{stem}/__init__.py", f"{stem}.py") if isfile(file)]
     return found
 
 

@@ -98,6 +98,15 @@ def layer(each, weights=lambda w: w, chosen=lambda c, experts: c, only=None):
 # What goes wrong.
 
 
+def without_weights(layer) -> Mistake:
+    """Of any layer that takes what it does with the weights."""
+    return Mistake(
+        "no weights",
+        "the weights are missing: each expert's result counts by its token's weight",
+        wrong=lambda each: layer(each, weights=np.ones_like),
+    )
+
+
 def _as_sent(each):
     """A row for each choice: tokens with two experts on a rank come twice."""
     per, found = each[0][2] // len(each), []
@@ -363,11 +372,7 @@ LAYER = RanksQuestion(
         "for e in range(per): r, j = np.nonzero(picks == first + e); out[r] += shares[r, j, None] * expert(rows[r], gate[e], up[e], down[e]); back = comm.send_rows(out, receive, send); np.add.at(y, token, back)",
     ),
     mistakes=(
-        Mistake(
-            "no weights",
-            "the weights are missing: each expert's result counts by its token's weight",
-            wrong=lambda each: layer(each, weights=np.ones_like),
-        ),
+        without_weights(layer),
         Mistake(
             "own experts alone",
             "only experts on the token's own rank are in the sum: the results of the others have to come home",

@@ -190,11 +190,7 @@ REPLICATED = RanksQuestion(
         "place[t, j] = comm.rank if holders[e, comm.rank] else copies[(t + comm.rank) % len(copies)]; send np.where(place[token] == to[:, None], chosen[token], -1), with the destination `to` of each row that is sent",
     ),
     mistakes=(
-        Mistake(
-            "no weights",
-            "the weights are missing: each expert's result counts by its token's weight",
-            wrong=lambda each: layer(each, weights=np.ones_like),
-        ),
+        ranks.without_weights(layer),
         Mistake(
             "every copy counts",
             "an expert that several ranks have is counted several times: only one copy may compute a choice",

@@ -42,7 +42,7 @@ TILED_GEMM = KernelQuestion(
             "grouping",
             2,
             "traffic",
-            asks=f"what the waves of programs read, each byte once a wave, is within {budgets.MARGIN} of what square patches of {budgets.PATCH} × {budgets.PATCH} tiles would need; at {{compiled[M]}}³ too, in waves of as many, by where the programs store",
+            asks=f"what the waves of programs read, each byte once a wave, is within {budgets.MARGIN} of what square patches of {budgets.PATCH} × {budgets.PATCH} tiles would need; at {{compiled[M]}}³ and at a drawn size between too, in waves of as many, by where the programs store",
         ),
         Part(
             "compiled",

@@ -81,6 +81,9 @@ WRONG = {
         "no grouping but near the metered size": changed(
             ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if 900 < p.M < 1100 else 1'), part="grouping"
         ),
+        "no grouping between the metered and the compiled size": changed(
+            ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.M < 1100 or p.M == 4096 else 1'), part="grouping"
+        ),
         "tiles that reuse too little": changed(
             ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 64, 64, 32, 8"), part="speed"
         ),

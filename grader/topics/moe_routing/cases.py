@@ -104,6 +104,7 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
         case(between(rng, 400, 700), 4, between(rng, 33, 60), 64, kind="many tokens"),
         case(between(rng, 1100, 1300), 2, between(rng, 5, 9), kind="more than a thousand tokens"),
         case(between(rng, 40, 60), 2, between(rng, 270, 380), 16, kind="more experts than most tokens reach"),
+        case(between(rng, 70, 120), 2, between(rng, 300, 400), 16, kind="hundreds of experts"),
         case(0, between(rng, 1, 4), between(rng, 4, 9), kind="no tokens"),
         case(1, between(rng, 2, 4), between(rng, 5, 9), kind="one token"),
         case(
@@ -133,6 +134,22 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
             7,
             layout={"chosen": "padded", "place": "transposed"},
             kind="places that lie slot by slot",
+        ),
+        case(
+            between(rng, 60, 64),
+            8,
+            between(rng, 70, 120),
+            2,
+            values="the same experts",
+            kind="hundreds of tiles, few tokens",
+        ),
+        case(
+            between(rng, 90, 120),
+            8,
+            between(rng, 110, 128),
+            4,
+            values="the same experts",
+            kind="hundreds of tiles",
         ),
     ]
 

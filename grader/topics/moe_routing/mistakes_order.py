@@ -10,6 +10,7 @@ from grader.topics.moe_routing.cases import filled, rooms, rows
 from kernels.moe_routing import reference
 
 BLOCKS = (16, 32, 64, 128)  # tokens that one program orders
+BLOCK, CLEARED = 64, 256  # tokens of a program, and entries of a table that it clears at a time
 
 
 def with_room(values: np.ndarray, length: int) -> np.ndarray:
@@ -63,22 +64,46 @@ def slot_by_slot(chosen: np.ndarray) -> np.ndarray:
     return np.lexsort((slot, chosen.ravel()))
 
 
-def own_block(size: int) -> Callable:
-    """Ranks that begin anew in every block of tokens."""
+def by_blocks(size: int, before: Callable) -> Callable:
+    """Rows as blocks of tokens make them, where `before`(counts of all blocks, block) stands for the picks of earlier ones."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        right, (e, length) = would()(inputs, case), (case.sizes["E"], rows(case.sizes))
+        chosen, place = inputs["chosen"], right["place"].copy()
+        blocks = [slice(start, start + size) for start in range(0, len(chosen), size)]
+        counts = np.array([np.bincount(chosen[some].ravel(), minlength=e) for some in blocks])
+        for number, some in enumerate(blocks):
+            first = right["offsets"][:e] + before(counts, number)
+            for expert in np.flatnonzero(counts[number]):
+                mine = chosen[some] == expert
+                place[some][mine] = first[expert] + np.arange(mine.sum())
+        picks, inside = np.full(length, float(reference.EMPTY)), place.ravel() < length
+        picks[place.ravel()[inside].astype(int)] = np.flatnonzero(inside)
+        return right | {"place": place, "picks": picks}
+
+    return wrong
+
+
+def nothing_before(counts: np.ndarray, block: int) -> int:
+    return 0
+
+
+def own_block_too(counts: np.ndarray, block: int) -> np.ndarray:
+    return counts[: block + 1].sum(0)
+
+
+def cleared(start: Callable, step: Callable) -> Callable:
+    """Owners of which each program clears some, from start(program) on in steps of step(programs): others hold anything."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         right = would()(inputs, case)
-        chosen, k = inputs["chosen"], case.sizes["K"]
-        place = right["place"].copy()
-        first = right["offsets"][chosen].reshape(chosen.shape)
-        for start in range(0, len(chosen), size):
-            some = slice(start, start + size)
-            for e in np.unique(chosen[some]):
-                mine = chosen[some] == e
-                place[some][mine] = first[some][mine] + np.arange(mine.sum())
-        picks = np.full(rows(case.sizes), float(reference.EMPTY))
-        picks[place.astype(int).ravel()] = np.arange(len(chosen) * k)
-        return right | {"place": place, "picks": picks}
+        owner, programs = right["owner"].copy(), max(1, -(-case.sizes["T"] // BLOCK))
+        reached = np.zeros(len(owner), bool)
+        for program in range(programs):
+            for at in range(start(program), len(owner), step(programs)):
+                reached[at : at + CLEARED] = True
+        owner[~reached & (owner == reference.EMPTY)] = np.nan
+        return right | {"owner": owner}
 
     return wrong
 
@@ -124,11 +149,26 @@ ORDER = (
         "offsets count rows, not tiles",
         would(offsets=lambda first, tile: first // tile),
     ),
+    family(
+        "each block for itself",
+        "every block of tokens begins at an expert's first row, so that two picks get the same one: a row also counts the picks of that expert in all earlier blocks, first + before + rank",
+        *(by_blocks(size, nothing_before) for size in BLOCKS),
+    ),
+    family(
+        "earlier blocks and its own",
+        "a block leaves room for its own picks before it places them: of the counts those of earlier blocks come before, b < block",
+        *(by_blocks(size, own_block_too) for size in BLOCKS),
+    ),
 )
 
 SHORTCUTS = {
     "slot by slot": computing(would(order=slot_by_slot)),
-    **{f"each block of {n} for itself": computing(own_block(n)) for n in BLOCKS},
+    "owners cleared with a gap between programs": computing(
+        cleared(lambda program: program * (CLEARED + 1), lambda programs: programs * CLEARED)
+    ),
+    "owners cleared with a gap between turns": computing(
+        cleared(lambda program: program * CLEARED, lambda programs: programs + CLEARED)
+    ),
     **{
         f"{name} up to {most}": within_limit(name, most)
         for name, most in (

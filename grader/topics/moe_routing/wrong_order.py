@@ -1,6 +1,6 @@
 """Kernels that order picks, wrong."""
 
-from grader.questions.tables import changed
+from grader.questions.tables import because, changed
 
 ORDER = "moe_routing.order"
 
@@ -50,8 +50,12 @@ WRONG = {
             (END, "stride_offsetse, tl.sum(whole, 0) // TILE"),
             mistake="offsets in tiles",
         ),
-        "each block for itself": changed(("(first + before)[None, :]", "first[None, :]")),
-        "earlier blocks and its own": changed(("tl.where(b < block,", "tl.where(b <= block,")),
+        "each block for itself": changed(
+            ("(first + before)[None, :]", "first[None, :]"), mistake="each block for itself"
+        ),
+        "earlier blocks and its own": changed(
+            ("tl.where(b < block,", "tl.where(b <= block,"), mistake="earlier blocks and its own"
+        ),
         "the first choice alone is counted": changed(
             (
                 "for slot in tl.static_range(PICKS):\n        chosen = tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)\n        counts",
@@ -65,6 +69,12 @@ WRONG = {
         "no end": changed(("        tl.store(offsets_ptr + E * stride_offsetse, tl.sum(whole, 0))\n", "")),
         "owner not cleared": changed(
             ("for at in range(block * 256, TILES,", "for at in range(block * 256, 0 * TILES,")
+        ),
+        "owners cleared with a gap between programs": changed(
+            ("for at in range(block * 256, TILES,", "for at in range(block * 257, TILES,")
+        ),
+        "owners cleared with a gap between turns": changed(
+            ("TILES, blocks * 256)", "TILES, blocks + 256)"),
         ),
         "one tile an expert": changed(
             (f"for j in range(block, {TILES}):", "for j in range(block, 1, blocks):")
@@ -121,4 +131,22 @@ WRONG = {
         ),
         "more than registers hold": changed(('"num_warps": 8', '"num_warps": 1'), part="compiled"),
     },
+}
+
+EQUIVALENT = {
+    ORDER: because(
+        {
+            "a second program beyond the tokens counts none and places none": ["plus one: 1 -> 2"],
+            "fewer spare lanes, and still one for each expert": ["halved: 16 -> 8"],
+            "every count is stored before one is loaded": ["plus one: 0 -> 1 (19)"],
+            "no expert is numbered below 0": ["plus one: 1 -> 2 (5)", "plus one: 1 -> 2 (6)"],
+            "a slot below 0 is no pick, however far below": ["plus one: 1 -> 2 (3)"],
+            "an expert beyond the last would begin at the end, which stands there next": [
+                "comparison: offs_e < E -> offs_e <= E"
+            ],
+            "where few tokens have many experts some owners are cleared twice, to the same": [
+                "halved: 256 -> 128 (5)"
+            ],
+        }
+    ),
 }

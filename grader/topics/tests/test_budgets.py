@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from grader import questions
+from grader.judge.kernel_evidence import between
 from grader.topics.tests import spent
 
 SIZES = 8  # metered cases drawn here; 1,000 passed when a budget was last changed
@@ -344,6 +345,24 @@ def test_waste_is_over_its_budget(waste):
     question, part, form, what = WASTEFUL[waste]
     for case in metered(question, SIZES):
         assert what in spent.over(questions.find(question).budgets[part](case), form(case)), case
+
+
+@pytest.mark.parametrize("form", HONEST[GEMM])
+def test_programs_that_are_grouped_keep_to_their_patches_at_every_size_between(form):
+    for case, budgets in grouping_between():
+        assert spent.over(budgets, HONEST[GEMM][form](case)) == [], case
+
+
+def test_programs_that_walk_along_rows_do_so_at_every_size_between():
+    for case, budgets in grouping_between():
+        assert spent.over(budgets, spent.gemm(case, 64, 128, group=1)) != [], case
+
+
+def grouping_between():
+    question = questions.find(GEMM)
+    for seed, small in enumerate(metered(GEMM, SIZES)):
+        case = between(small, question.compile_case, np.random.default_rng(seed))
+        yield case, question.budgets["grouping"](case)
 
 
 @pytest.mark.parametrize("question", HONEST)

@@ -18,6 +18,8 @@ from kernels.tensors import to_numpy, to_torch
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ROUNDING = {"fp16": 5e-4, "bf16": 4e-3}  # of a 16-bit result
+SLOW = () if DEVICE == "cuda" else pytest.mark.slow  # without a GPU a launch takes part of a second
+DIRECT = Direct(1, 2, 256), pytest.param(Direct(2, 1, 256, 16, False), marks=SLOW)
 STREAMS = {"tensor cores": Stream(warps=2, run=256), "scalar": Stream(warps=2, run=256, tensor=False)}
 
 
@@ -47,7 +49,7 @@ def test_stream_is_the_product(case, unit):
     right(case, stream(x, w, filled(x, w), config=STREAMS[unit]), expected)
 
 
-@pytest.mark.parametrize("config", (Direct(1, 2, 256), Direct(2, 1, 256, 16, False)), ids=str)
+@pytest.mark.parametrize("config", DIRECT, ids=str)
 @pytest.mark.parametrize("case", cases.CORRECT, ids=lambda c: c.name)
 def test_direct_is_the_product(case, config):
     x, w, expected = drawn(case)
@@ -81,7 +83,7 @@ def test_unpacked_weights_are_the_references(case):
     assert np.array_equal(to_numpy(dequantize(w, transposed=True)), np.swapaxes(rows, -1, -2))
 
 
-@settings(max_examples=12)
+@settings(max_examples=12 if DEVICE == "cuda" else 6)
 @given(
     rows=st.lists(st.integers(0, 5), min_size=2, max_size=4),
     form=st.sampled_from(("int4", "zero", 2, 3, 4, 5)),

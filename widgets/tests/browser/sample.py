@@ -1,4 +1,4 @@
-"""Simulators that stand for all where each costs seconds: of every topic, kind of control and kind of picture one."""
+"""Simulators that stand for all where each costs seconds: of every kind of control and kind of picture one."""
 
 from widgets.declare import Declaration
 
@@ -7,7 +7,7 @@ def kinds(simulator: Declaration) -> set:
     """What a view does of its own for this simulator."""
     controls = {control.kind for control in simulator.controls}
     folded = {f"folded {any(control.more for control in simulator.controls)}"}
-    return {simulator.slug, f"steps {bool(simulator.stepper)}"} | controls | folded
+    return {f"steps {bool(simulator.stepper)}"} | controls | folded
 
 
 def sampled(simulators: list[Declaration]) -> list[Declaration]:

@@ -16,10 +16,8 @@ NAME = f"{SINK.slug}.{SINK.name}"
 
 
 @pytest.fixture
-def page(browser):
-    page = open_page(browser, [(SINK, {})])
-    yield page
-    page.context.close()
+def page(sink):
+    return sink
 
 
 def settled(page, revision: int) -> None:
@@ -300,7 +298,8 @@ def test_fills_that_meet_are_told_apart_without_hue(browser, look):
         box = page.locator(f"[data-id=role-{role}]").bounding_box()
         inside = {"x": box["x"] + 4, "y": box["y"] + 4, "width": 18, "height": 24}
         image = Image.open(BytesIO(page.screenshot(clip=inside))).convert("RGB")
-        linear = [[(v / 255) ** 2.2 for v in pixel] for pixel in image.getdata()]
+        levels = [(v / 255) ** 2.2 for v in image.tobytes()]
+        linear = [levels[at : at + 3] for at in range(0, len(levels), 3)]
         return [tuple(sum(m * v for m, v in zip(row, p, strict=True)) for row in DEUTAN) for p in linear]
 
     def apart(one, other) -> float:

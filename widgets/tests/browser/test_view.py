@@ -17,10 +17,8 @@ expect.set_options(timeout=15_000)  # an upper bound for a busy machine: nothing
 
 
 @pytest.fixture
-def page(browser):
-    page = open_page(browser, [(SINK, {})])
-    yield page
-    page.context.close()
+def page(sink):
+    return sink
 
 
 def settled(page, revision: int) -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from grader import questions
-from grader.box import warm
 from grader.judge.record import PASS
 from grader.places import ROOT
 from grader.proofs import wrong as zoo
@@ -18,15 +17,11 @@ from grader.topics.expert_load_balance.wrong import WRONG
 if not (ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("no_jails_left")
+
 ROWS = [(question, name) for question, rows in WRONG.items() for name in rows]
 FORMS = [(question, name) for question, forms in RANKS_FORMS.items() for name in forms]
 ALL = (*ranks.QUESTIONS, *replicas.QUESTIONS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_jails_left():
-    yield
-    warm.stop_all()
 
 
 @pytest.mark.parametrize("question, name", ROWS, ids=[": ".join(row) for row in ROWS])

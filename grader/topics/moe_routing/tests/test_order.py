@@ -1,0 +1,39 @@
+"""Tables larger than a program clears at a time: what none of its turns reaches is seen, with one program and with several."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grader.proofs import necessity, right
+from grader.proofs import wrong as zoo
+from grader.topics.moe_routing.cases import rooms
+from grader.topics.moe_routing.mistakes_order import BLOCK, CLEARED, SHORTCUTS
+from grader.topics.moe_routing.order import ORDER
+
+if not (right.ROOT / "solutions").exists():
+    pytest.skip("solutions/, which is not handed out", allow_module_level=True)
+
+pytestmark = pytest.mark.usefixtures("no_jails_left")
+
+GAPS = {  # wrong answer -> the kind of case that is there for it
+    "owners cleared with a gap between programs": "hundreds of tiles",
+    "owners cleared with a gap between turns": "hundreds of tiles, few tokens",
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_a_gap_in_what_is_cleared_loses_the_values(name):
+    alone = replace(ORDER, hidden=lambda rng: [one for one in ORDER.hidden(rng) if one.kind == GAPS[name]])
+    assert zoo.wrong(replace(alone, parts=ORDER.parts[:1], compile_case=None, metered=None), name) == ""
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_its_kind_shows_it_whatever_is_drawn(name):
+    for seed in range(60):
+        drawn = necessity.Drawn(ORDER, seed)
+        place = next(i for i, one in enumerate(drawn.cases) if one.kind == GAPS[name])
+        case = drawn.cases[place]
+        assert drawn.catches(place, SHORTCUTS[name], False), case
+        assert rooms(case.sizes) > CLEARED and (case.sizes["T"] > BLOCK) == ("programs" in name), case
+        assert np.prod([case.sizes["T"], case.sizes["E"]]) < 50_000  # a case that costs little

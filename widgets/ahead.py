@@ -1,0 +1,38 @@
+"""Answers to the views of one widget, and to the step that a view's next key may ask for.
+
+A request may name a state (`values`), a step to think of besides (`ahead`: {turn, key, values}), or both.
+"""
+
+import json
+from functools import lru_cache
+
+from widgets.answer import answer
+from widgets.declare import Declaration
+
+KEPT = 6  # pictures: the one on show, two steps to each side, and one more
+
+
+class Answers:
+    """Keeps the last few pictures: what was thought of ahead is not computed again when its key comes."""
+
+    def __init__(self, declaration: Declaration, **given):
+        @lru_cache(maxsize=KEPT)
+        def picture(asked: str) -> dict:
+            return answer(declaration, json.loads(asked), **given)
+
+        self._picture = picture
+
+    def to(self, request: dict) -> dict[str, dict]:
+        """`answer`, `ahead` or both, as the request asks; `ahead` says under which key the view files it."""
+        out, step = {}, request.get("ahead")
+        if "values" in request or not step:
+            out["answer"] = self._answer(request, request.get("values"))
+        if step:
+            filed = {"turn": step.get("turn", 0), "key": step.get("key", "")}
+            out["ahead"] = {**self._answer(request, step.get("values")), **filed}
+        return out
+
+    def _answer(self, request: dict, values: dict | None) -> dict:
+        asked = {"values": values, "guess": request.get("guess"), "narrow": bool(request.get("narrow"))}
+        echo = {"view": request.get("view", ""), "revision": request.get("revision", 0)}
+        return {**self._picture(json.dumps(asked)), **echo}
