@@ -12,6 +12,7 @@ WIDE = {80: "mma", 89: "mma", 90: "wgmma", 100: "tcgen05"}  # for tiles of 64 ro
 LAUNCHES = {
     "Qwen3-like 1": 3,
     "Qwen3-like 16": 4,
+    "Qwen3-like 1100": 6,
     "DeepSeek-like 1": 3,
     "DeepSeek-like 100": 5,
     "routed elsewhere 100": 5,
@@ -21,8 +22,11 @@ NAMED = (
         "Qwen3-like 1",
         "DeepSeek-like 100",
         "routed elsewhere 100",
+        "Qwen3-like 1100",
         "hopper gate_up 192 90",
         "hopper down 128 90",
+        "turns gate_up 192 90",
+        "turns down 128 90",
     ),
     *(f"gate_up 128 {target}" for target in TILES),
     *("gate_up 16 80", "gate_up 16 90", "down 128 90"),
@@ -42,7 +46,7 @@ def test_nothing_spills_and_everything_fits(compiled):
 
 def test_a_layer_takes_as_many_launches_as_it_says(compiled):
     met = {layer: [name for name in compiled if name.startswith(f"{layer} ")] for layer in LAUNCHES}
-    assert set(NAMED[:2]) <= {layer for layer, mine in met.items() if mine}
+    assert set(NAMED[:4]) <= {layer for layer, mine in met.items() if mine}
     for layer, mine in met.items():
         twice = any("experts_kernel" in name for name in mine)  # gate and up, and down
         assert not mine or len(mine) + twice == LAUNCHES[layer], mine
@@ -64,8 +68,10 @@ def test_one_token_is_multiplied_by_the_plain_units(compiled):
 
 
 def test_hopper_fetches_with_tma_and_its_matrix_products_overlap(compiled):
-    mine = {name: facts for name, facts in compiled.items() if name.startswith("hopper")}
-    assert {name.split()[1] for name in mine} == {"gate_up", "down"}
-    assert {name.split()[2] for name in mine} == {"128", "192"}
+    mine = {name: facts for name, facts in compiled.items() if name.startswith(("hopper", "turns"))}
+    for form in ("hopper", "turns"):
+        names = [name.split() for name in mine if name.startswith(form)]
+        assert {name[1] for name in names} == {"gate_up", "down"}
+        assert {name[2] for name in names} == {"128", "192"}
     for name, facts in mine.items():
         assert facts["tma"] >= 4 and facts["wgmma"] > 0 and not facts["serialised"], name

@@ -116,7 +116,9 @@ def test_the_order_at_real_sizes(model, tokens):
 @pytest.mark.parametrize("tokens", (40, 256, 1000))
 @pytest.mark.parametrize("sizes", ((512, 384), (520, 200), (64, 72)), ids=str)
 @pytest.mark.parametrize("tile", (128, 192))
-def test_the_copy_engine_and_gathering_agree_at_any_width(tile, sizes, tokens):
+@pytest.mark.parametrize("in_turns", (False, True))
+def test_the_copy_engine_and_gathering_agree_at_any_width(in_turns, tile, sizes, tokens, monkeypatch):
+    monkeypatch.setattr("kernels.moe_routing.layer.LONG", 0 if in_turns else 2**31)
     if not suits_hopper(torch.empty(1, device=device())):
         pytest.skip("needs sm_90")
     case = cases.Case(tokens, 6, Rule(3), *sizes, shared=1)
