@@ -5,8 +5,9 @@
     2 to 16     router, which orders too | gate and up | down | combine
     more        router | order | gate and up | down | combine
 
-Of more than 1024 tokens with more than 64 experts the router multiplies in one launch and chooses in the next. Where an expert usually gets more than 32 rows and the GPU is a Hopper, the order brings the rows of x along, so that the
-copy engine can fetch whole tiles of them; else the experts' kernel gathers them by itself.
+Of more than 1024 tokens with more than 64 experts the router multiplies in one launch and chooses in the next. Where an
+expert usually gets more than 32 rows and the GPU is a Hopper, the order brings the rows of x along, so that the copy
+engine can fetch whole tiles of them; else the experts' kernel gathers them by itself.
 """
 
 import math

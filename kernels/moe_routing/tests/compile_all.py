@@ -26,6 +26,7 @@ LAYERS = (
     ("Qwen3-like", 1100),
     ("DeepSeek-like", 1),
     ("DeepSeek-like", 100),
+    ("DeepSeek-like", 4096),
 )
 TILES = {90: tuple(GATED), 80: (16, 128), 89: (128,), 100: (128,)}
 

@@ -15,6 +15,7 @@ LAUNCHES = {
     "Qwen3-like 1100": 6,
     "DeepSeek-like 1": 3,
     "DeepSeek-like 100": 5,
+    "DeepSeek-like 4096": 6,
     "routed elsewhere 100": 5,
 }
 NAMED = (
@@ -22,7 +23,7 @@ NAMED = (
         "Qwen3-like 1",
         "DeepSeek-like 100",
         "routed elsewhere 100",
-        "Qwen3-like 1100",
+        "DeepSeek-like 4096",
         "hopper gate_up 192 90",
         "hopper down 128 90",
         "turns gate_up 192 90",
