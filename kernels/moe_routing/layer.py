@@ -1,7 +1,7 @@
 """The whole layer: route, order, gate and up, down, combine, in three to six launches by the number of tokens.
 
     tokens      launches
-    1           router | gate and up | down, which combines as it goes
+    1           scores | top-k, gate and up | down, which combines as it goes
     2 to 16     router, which orders too | gate and up | down | combine
     more        router | order | gate and up | down | combine
 
@@ -43,7 +43,7 @@ def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=No
         found = route(x, router, rule, tile=1, copy=True, **wanted)
         return combine(narrow_experts(found, experts), found, out)
     if tokens == 1:
-        return one_token(x, experts, route(x, router, rule, order=False, **wanted), out)
+        return one_token(x, router, experts, rule, out, bias)
     tile = pick_tile(tokens, rule.top_k, len(router))
     by_copies = tile >= FETCHED and suits_hopper(x)
     if by_copies:

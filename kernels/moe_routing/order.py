@@ -14,21 +14,22 @@ from kernels.moe_routing.top_k import NO_PICK
 
 EMPTY = tl.constexpr(-1)
 CLEARED = tl.constexpr(1024)  # tables' entries at a time
+COUNTED = tl.constexpr(32)  # blocks' histograms at a time
 
 
 @triton.jit
 def counts_of(counts_ptr, block, blocks, EP: tl.constexpr):
-    """(all picks of each expert, those of earlier blocks of tokens)."""
+    """(all picks of each expert, those of the blocks of tokens before this one)."""
     offs_e = tl.arange(0, EP)
-    total = tl.zeros((EP,), tl.int32)
-    before = tl.zeros((EP,), tl.int32)
-    for first in range(0, blocks, 16):
-        b = first + tl.arange(0, 16)
+    total = tl.zeros((COUNTED, EP), tl.int32)
+    before = tl.zeros((COUNTED, EP), tl.int32)
+    for first in range(0, blocks, COUNTED):
+        b = first + tl.arange(0, COUNTED)
         at = counts_ptr + b[:, None] * EP + offs_e[None, :]
-        counts = tl.load(at, mask=(b < blocks)[:, None], other=0)  # (16, EP)
-        total += tl.sum(counts, 0)
-        before += tl.sum(tl.where((b < block)[:, None], counts, 0), 0)
-    return total, before
+        counts = tl.load(at, mask=(b < blocks)[:, None], other=0)  # (COUNTED, EP)
+        total += counts
+        before += tl.where((b < block)[:, None], counts, 0)
+    return tl.sum(total, 0), tl.sum(before, 0)
 
 
 @triton.jit
@@ -162,6 +163,7 @@ def order_kernel(
     SHARED: tl.constexpr,
     TOP_K: tl.constexpr,
     BLOCK_T: tl.constexpr,
+    COUNTED_T: tl.constexpr,
     EP: tl.constexpr,
     TILE: tl.constexpr,
     COPY: tl.constexpr,
@@ -174,7 +176,7 @@ def order_kernel(
     place_ptr += part * T * PICKS  # a table of its own: what another program writes it may not read
     t = block * BLOCK_T + tl.arange(0, BLOCK_T)
     slots = slots_of(chosen_ptr, t, T, TOP_K, PICKS, EP)
-    total, before = counts_of(counts_ptr, block, blocks, EP)
+    total, before = counts_of(counts_ptr, block * (BLOCK_T // COUNTED_T), tl.cdiv(T, COUNTED_T), EP)
     tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
     order_block(slots, total, before, tables, T, tiles, t, block, blocks, part, E, SHARED, TOP_K, TILE)
     if COPY:

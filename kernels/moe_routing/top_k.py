@@ -7,9 +7,23 @@ maximum is also its place, no tie is left to chance, and any bits at all, NaN to
 import triton
 import triton.language as tl
 
+from kernels.moe_routing.rules import Rule
+
 NOTHING = tl.constexpr(-(2**63))  # below every key
 FIRST = tl.constexpr(0x7FFFFFFF)
 NO_PICK = tl.constexpr(-1)
+
+
+def constants(rule: Rule) -> dict:
+    """What `choose` is told of a rule."""
+    return {
+        "SCORES": rule.scores,
+        "RENORMALISE": rule.renormalise,
+        "GROUPS": rule.groups,
+        "KEPT": rule.groups_kept,
+        "SCALE": rule.scale,
+        "GP": triton.next_power_of_2(rule.groups),
+    }
 
 
 @triton.jit
