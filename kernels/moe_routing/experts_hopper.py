@@ -36,6 +36,7 @@ class Config:
     stages: int = 4
     buffers: int = 2  # slices on their way out, of each warpgroup
     group: int = 4  # tiles of rows that walk along the columns together
+    box: int = 64  # rows fetched at a time, where programs take tiles in turns
 
 
 @gluon.jit

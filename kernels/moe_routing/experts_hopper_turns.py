@@ -131,6 +131,8 @@ def _bring_rows(x_desc, rings, turns, sizes, CONSUMERS: gl.constexpr):
     STAGES: gl.constexpr = w_ring.shape[0]
     BLOCK_K: gl.constexpr = w_ring.shape[2]
     X_BYTES: gl.constexpr = x_desc.block_type.nbytes
+    BOX: gl.constexpr = x_desc.block_type.shape[0]
+    BOXES: gl.constexpr = ROWS // BOX  # of a warpgroup
     count = 0
     turn = 0
     tile, tile_n, expert, rows = _take(turns, turn, 1)
@@ -139,15 +141,15 @@ def _bring_rows(x_desc, rings, turns, sizes, CONSUMERS: gl.constexpr):
             stage = count % STAGES
             mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
             ready = full.index(stage)
-            for i in gl.static_range(CONSUMERS):
-                just = rows > i * ROWS  # i + 1 warpgroups have real rows
-                if i + 1 < CONSUMERS:
-                    just = just & (rows <= (i + 1) * ROWS)
+            for i in gl.static_range(CONSUMERS * BOXES):
+                just = rows > i * BOX  # i + 1 boxes have real rows
+                if i + 1 < CONSUMERS * BOXES:
+                    just = just & (rows <= (i + 1) * BOX)
                 mbarrier.expect(ready, (i + 1) * X_BYTES, pred=just)
-            for i in gl.static_range(CONSUMERS):
-                row = (tile * CONSUMERS + i) * ROWS
-                x = x_ring.index(stage * CONSUMERS + i)
-                tma.async_copy_global_to_shared(x_desc, [row, step * BLOCK_K], ready, x, pred=rows > i * ROWS)
+            for i in gl.static_range(CONSUMERS * BOXES):
+                row = tile * CONSUMERS * ROWS + i * BOX
+                x = x_ring.index(stage * CONSUMERS + i // BOXES).slice(i % BOXES * BOX, BOX)
+                tma.async_copy_global_to_shared(x_desc, [row, step * BLOCK_K], ready, x, pred=rows > i * BOX)
             count += 1
         turn += 1
         tile, tile_n, expert, rows = _take(turns, turn, 1)
@@ -224,7 +226,7 @@ def experts_hopper_turns_kernel(
     COLUMNS: gl.constexpr = HALF if GATED else 2 * HALF
     TILE: gl.constexpr = ROWS * CONSUMERS
     x_ring = gl.allocate_shared_memory(
-        x_desc.dtype, [STAGES * CONSUMERS] + x_desc.block_type.shape, x_desc.layout
+        x_desc.dtype, [STAGES * CONSUMERS, ROWS, BLOCK_K], x_desc.layout
     )
     w_ring = gl.allocate_shared_memory(w_desc.dtype, [STAGES, 2 * HALF, BLOCK_K], w_desc.layout)
     buffers = gl.allocate_shared_memory(
@@ -280,7 +282,7 @@ def launch(
     c = config or CONFIGS[found.tile]
     n, k = out.shape[1], rows.shape[1]
     experts_hopper_turns_kernel[(programs,)](
-        descriptor(rows, [ROWS.value, c.block_k]),
+        descriptor(rows, [c.box, c.block_k]),
         descriptor(weight.view(-1, k), [HALF.value, c.block_k]),
         descriptor(out, [ROWS.value, SLICE.value]),
         arrivals(rows.device, 1),

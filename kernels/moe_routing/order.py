@@ -14,7 +14,7 @@ from kernels.moe_routing.top_k import NO_PICK
 
 EMPTY = tl.constexpr(-1)
 CLEARED = tl.constexpr(1024)  # tables' entries at a time
-COUNTED = tl.constexpr(32)  # blocks' histograms at a time
+COUNTED = tl.constexpr(16)  # blocks' histograms at a time
 
 
 @triton.jit
