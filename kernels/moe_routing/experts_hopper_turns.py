@@ -225,9 +225,7 @@ def experts_hopper_turns_kernel(
     BLOCK_K: gl.constexpr = x_desc.block_type.shape[1]
     COLUMNS: gl.constexpr = HALF if GATED else 2 * HALF
     TILE: gl.constexpr = ROWS * CONSUMERS
-    x_ring = gl.allocate_shared_memory(
-        x_desc.dtype, [STAGES * CONSUMERS, ROWS, BLOCK_K], x_desc.layout
-    )
+    x_ring = gl.allocate_shared_memory(x_desc.dtype, [STAGES * CONSUMERS, ROWS, BLOCK_K], x_desc.layout)
     w_ring = gl.allocate_shared_memory(w_desc.dtype, [STAGES, 2 * HALF, BLOCK_K], w_desc.layout)
     buffers = gl.allocate_shared_memory(
         y_desc.dtype, [CONSUMERS * BUFFERS] + y_desc.block_type.shape, y_desc.layout
