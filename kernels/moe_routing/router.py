@@ -9,7 +9,7 @@ router seldom, and the choice small blocks, whose logits stay in registers: ther
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.order import order_block
+from kernels.moe_routing.order import first_rows, place_picks
 from kernels.moe_routing.top_k import NO_PICK, choose
 
 
@@ -247,7 +247,7 @@ def router_kernel(
     if ORDER:
         offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
         tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
-        nobody = tl.zeros((EP,), tl.int32)
-        order_block(slots, counts, nobody, tables, T, tiles, offs_t, 0, 1, 0, E, SHARED, TOP_K, TILE)
+        first, after = first_rows(counts, tables, T, tiles, 0, 1, 0, E, SHARED, TILE)
+        place_picks(slots, first, after, tables, T, offs_t, 0, SHARED, TOP_K, TILE)
     else:
         tl.store(counts_ptr + block * EP + tl.arange(0, EP), counts)
