@@ -8,6 +8,9 @@
 Of more than 1024 tokens with more than 64 experts the router multiplies in one launch and chooses in the next. Where an
 expert usually gets more than 32 rows and the GPU is a Hopper, the order brings the rows of x along, so that the copy
 engine can fetch whole tiles of them; else the experts' kernel gathers them by itself.
+
+What didn't pay on an H200, 2026-11-23: launches that begin before the one ahead has ended (T = 1, Qwen3-like: 38 for 34 us;
+T = 256: 316 for 320; 4096: 864 for 797), and asking the L2 for weights while the router chooses (T = 256: 323 for 320).
 """
 
 import math

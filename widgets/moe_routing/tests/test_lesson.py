@@ -8,6 +8,7 @@ import pytest
 
 from kernels.machines import machine
 from kernels.moe_routing import cost, reference
+from kernels.moe_routing.routed import cut
 from kernels.parts import amdahl
 from widgets.tests.lesson_said import lesson, prose, run_cells
 
@@ -76,8 +77,8 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "the formula is 3 + 6 E, so 771 for 128": (lambda r: cost.launches(128, fused=False), 771, 771),
     "that is 3.9 ms": (lambda r: 771 * 5e-3, 3.8, 3.9),
     "whose bytes take a fifteenth of that": (lambda r: 771 * 5 / best_us(256, QWEN), 14.8, 15.5),
-    "there are 128 blocks of 32 tokens": (lambda r: 4096 / 32, 128, 128),
-    "128 · 128 · 4 bytes = 66 KB": (lambda r: 128 * 128 * 4 / 1e3, 65.5, 66),
+    "there are 256 blocks of 16 tokens": (lambda r: 4096 / cut(4096, 2048, 128, True).block, 256, 256),
+    "256 · 128 · 4 bytes = 131 KB": (lambda r: 256 * 128 * 4 / 1e3, 130.5, 131.5),
     "Nearly thirteen times faster": (
         lambda r: best_us(256, QWEN) / best_us(256, QWEN, active_experts=8), 12.6, 13),
     "the weights are a sixteenth": (
