@@ -27,7 +27,7 @@ from kernels.moe_routing.rules import Rule
 
 WIDEST = 128
 FETCHED = 64  # tiles that the copy engine fetches faster; H200, 2026-11-22: Mixtral, T = 256, 465 us for 549 in tiles of 64
-LONG = 4096  # columns from which tiles in turns pay; H200, T = 4096, gate and up: 2.59 for 2.86 ms; of 2048, 387 for 357 us
+LONG = 2048  # columns from which tiles in turns pay; H200, 2026-11-23, T = 4096, both products: of 2048, 633 for 661 us
 
 
 def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=None) -> torch.Tensor:

@@ -26,7 +26,8 @@ class Config:
     warps: int = 4
 
 
-SCORES, GATE_UP, DOWN = Config(16, 256), Config(16, 256), Config(4, 1024, warps=2)  # H200, 2026-11-22
+# H200, 2026-11-23
+SCORES, GATE_UP, DOWN = Config(4, 2048, warps=8), Config(16, 256), Config(4, 1024, warps=2)
 
 
 @triton.jit
