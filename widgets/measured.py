@@ -4,7 +4,7 @@ Both come as plain data, and both are drawn as the simulators are: one look, lig
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import inf, isfinite
 from pathlib import Path
@@ -12,12 +12,12 @@ from uuid import uuid4
 
 from kernels.machines import MACHINES, Machine
 from widgets import static, units
-from widgets.charts import Box, Part, Scale, axis_x, bars_across, linear
+from widgets.charts import Box, Part, Scale, axis_x, bars_across, linear, wrap
 from widgets.plots import ROOF_HEIGHT, Point, ranges, roofline
-from widgets.scene import Column, Scene, figure, line, rect, table, text
+from widgets.scene import NARROW, Column, Scene, figure, line, rect, table, text
 
 KERNELS = Path(find_spec("kernels").origin).parent
-PITCH = 38  # height of a row of a recorded run
+PITCH, LINE = 38, 16  # heights of a row of a recorded run, and of a line of words
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Plot:
     question: str
     scene: Scene | None
     sentence: str = ""
+    narrow: Scene | None = None  # the same for a phone
 
     def __repr__(self) -> str:
         return f"{self.scene.summary} {self.scene.takeaway}" if self.scene else self.sentence
@@ -35,7 +36,7 @@ class Plot:
     def _repr_html_(self) -> str:
         if self.scene is None:
             return f"<p>{static.escape(self.sentence)}</p>"
-        return static.page(self, self.scene, f"tbt-{uuid4().hex[:8]}")
+        return static.page(self, self.scene, f"tbt-{uuid4().hex[:8]}", narrow=self.narrow)
 
 
 def beside_bound(record: dict | None, machine: str = "H200", dtype: str = "bf16") -> Plot:
@@ -166,7 +167,9 @@ def recorded(slug: str, machine: str = "h200") -> Plot:
     if not rows:
         return Plot("", "", None, f"The run recorded on {machine} holds no kernel that was right and timed.")
     title = f"{run['machine']['gpu']}, {run['date']}"
-    return Plot(title, "How near do the tuned kernels come to the limit?", _recorded(run, rows))
+    scene = _recorded(run, rows)
+    question = "How near do the tuned kernels come to the limit?"
+    return Plot(title, question, scene, narrow=_for_a_phone(scene, rows))
 
 
 def _best_peer(row: dict) -> tuple[str, dict] | None:
@@ -198,24 +201,60 @@ def _legend(y: float) -> list[dict]:
     ]
 
 
+def _bar(i: int, row: dict, scale: Scale, y: float) -> tuple[list[dict], str]:
+    """A row's share of its limit with its best peer's as a stroke across, and both times in words."""
+    tip, said = f"{_label(row)}: {units.percent(row['share'])} of the limit", units.seconds(row["us"] / 1e6)
+    marks = [rect(f"bar{i}", scale.start, y, scale(row["share"]) - scale.start, 10, "primary", tip)]
+    if best := _best_peer(row):
+        name, peer = best
+        share, theirs = row["limit_us"] / peer["us"], units.seconds(peer["us"] / 1e6)
+        at = scale(share)
+        marks.append(line(f"peer{i}", at, y - 2, at, y + 12, "hot", f"{name}: {units.percent(share)}"))
+        said = f"{said}, {name} {theirs}"
+    return marks, said
+
+
 def _share_bars(rows: list[dict], scale: Scale, top: float) -> list[dict]:
-    """Two lines a row: its name and time, and below them the share of the limit as a bar."""
+    """Two lines a row: its name and time, and below them the bar."""
     marks = []
     for i, row in enumerate(rows):
-        y, said = top + PITCH * i, units.seconds(row["us"] / 1e6)
-        tip = f"{_label(row)}: {units.percent(row['share'])} of the limit"
-        marks.append(
-            rect(f"bar{i}", scale.start, y + 18, scale(row["share"]) - scale.start, 10, "primary", tip)
-        )
-        if best := _best_peer(row):
-            name, peer = best
-            share, theirs = row["limit_us"] / peer["us"], units.seconds(peer["us"] / 1e6)
-            at = scale(share)
-            marks.append(line(f"peer{i}", at, y + 16, at, y + 30, "hot", f"{name}: {units.percent(share)}"))
-            said = f"{said}, {name} {theirs}"
-        marks.append(text(f"row{i}", scale.start, y + 12, f"{i + 1}  {_label(row)}", "ink", "small"))
-        marks.append(text(f"time{i}", scale(1) - 8, y + 12, said, "muted", "small", "end"))
+        y = top + PITCH * i
+        drawn, said = _bar(i, row, scale, y + 18)
+        marks += [
+            *drawn,
+            text(f"row{i}", scale.start, y + 12, f"{i + 1}  {_label(row)}", "ink", "small"),
+            text(f"time{i}", scale(1) - 8, y + 12, said, "muted", "small", "end"),
+        ]
     return marks
+
+
+def _narrow_bars(rows: list[dict], scale: Scale, y: float) -> tuple[list[dict], float]:
+    """Name, time and bar one below the other, in as many lines as they need; and where the last one ends."""
+    marks = []
+    for i, row in enumerate(rows):
+        name = wrap(f"{i + 1}  {_label(row)}", scale.end - scale.start)
+        for k, words in enumerate(name):
+            marks.append(text(f"row{i}" + (f"-{k}" if k else ""), scale.start, y + 12, words, "ink", "small"))
+            y += LINE
+        drawn, said = _bar(i, row, scale, y + LINE + 4)
+        marks += [*drawn, text(f"time{i}", scale.start, y + 12, said, "muted", "small")]
+        y += LINE + 28
+    return marks, y
+
+
+def _for_a_phone(scene: Scene, rows: list[dict]) -> Scene:
+    """The bars alone, in letters that can be read there; what stands around the picture is the same."""
+    scale, top = linear(0, max(1.05, 1.01 * _farthest(rows)), 12, 328), 56
+    bars, end = _narrow_bars(rows, scale, top)
+    marks = [
+        rect("legend-ours", 12, 7, 14, 10, "primary"),
+        text("legend-ours-name", 32, 16, "the course's kernel", "primary", "small"),
+        line("legend-peer", 19, 25, 19, 39, "hot"),
+        text("legend-peer-name", 32, 36, "the fastest peer of the same run", "hot", "small"),
+        *bars,
+        *axis_x("shares", scale, end, "share of the limit", _whole_percent, ticks=(0, 0.5, 1)),
+    ]
+    return replace(scene, marks=marks, width=NARROW, height=end + 42)
 
 
 def _under_roofs(ceilings: dict, rows: list[dict]) -> list[dict]:

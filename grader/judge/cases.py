@@ -85,8 +85,8 @@ WHERE_TO_LOOK = {
     "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
 }
 PLACES = {  # where no line is to blame
-    "launch": "launch(p), and what it names",
-    "pack": "what the function returns, and the shapes that launch(p) names for it",
+    "launch": "your launch function, and what it names",
+    "pack": "what the function returns, and the shapes that your launch function names for it",
 }
 OUTSIDE, UNWRITTEN = "an access outside a tensor", "elements that were never written"
 RACE = "two programs that race"
@@ -142,11 +142,12 @@ def _unwritten(run: Run):
             place = ", ".join(map(str, missing[0]))
             return (
                 f"{len(missing):,} of {stores.size:,} elements of {placed.spec.name} were never written, the first is {placed.spec.name}[{place}]",
-                "the grid (does it cover the last, ragged tile?), the places that a program makes of its id, and the mask of the store",
+                f"{placed.spec.unclaimed}; if that is done, " * bool(placed.spec.unclaimed) + NOT_REACHED,
             )
     return None
 
 
+NOT_REACHED = "the grid (does it cover the last, ragged tile?), the places that a program makes of its id, and the mask of the store"
 TROUBLES = {RACE: _race, UNWRITTEN: _unwritten}
 
 

@@ -58,7 +58,7 @@ def badly(question, row, large: bool):
     if large and row.spilled_bytes > question.most_spills:
         return (
             f"spills {row.spilled_bytes:,} bytes of registers, allowed {question.most_spills:,}",
-            "a smaller tile, or more num_warps to share it",
+            "a smaller tile or one of another shape, or more num_warps to share it",
         )
     return None
 

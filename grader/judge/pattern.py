@@ -154,6 +154,11 @@ class Pattern:
                 return f"each row is {verb} a {kind} of its own, one and the same all along it: look at what is computed once for a row"
         return ""
 
+    def rounding(self) -> str:
+        """What is said where all that is wrong is nearly right."""
+        came, want = self.came[self.wrong], self.want[self.wrong]
+        return self._rounded(came, want) if np.isfinite(came).all() and np.isfinite(want).all() else ""
+
     def _rounded(self, came, want) -> str:
         share = np.abs(came - want).max() / max(
             np.abs(self.want[np.isfinite(self.want)]).max(initial=0.0), 1e-300

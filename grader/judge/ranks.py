@@ -48,6 +48,8 @@ def trouble(question, meeting: Meeting) -> Failed | None:
 def _whence(question, meeting: Meeting, rank: int, found: Difference | str) -> str:
     if isinstance(found, str):
         return f"what {question.entry} returns on rank {rank}"
+    if rounded := found.pattern.rounding():
+        return rounded
     said = question.whence(meeting.case.each, rank, found.index) if question.whence and found.index else ""
     return said or found.pattern.sentence() or "which rows that rank received, and where it puts them"
 

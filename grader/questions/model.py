@@ -39,6 +39,9 @@ class Tensor:
     shape: tuple  # sizes by name or number: ("M", "K"); a callable takes the case's sizes
     dtype: str = ""  # fixed dtype; empty: the case's own
     role: str = "in"  # in, out or inout
+    unclaimed: str = (
+        ""  # what an output holds where no input leads, as a sentence for whoever leaves that unwritten
+    )
 
     def sizes(self, sizes: dict) -> tuple[int, ...]:
         shape = self.shape(sizes) if callable(self.shape) else self.shape

@@ -1,11 +1,13 @@
 """Measurements are drawn by the rules of every scene, and what is not there is said in a sentence."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from grader.questions.model import COUNTS
 from widgets import measured
+from widgets.scene import NARROW
 from widgets.tests import rules
 
 RESULTS = sorted(p for p in measured.KERNELS.glob("*/results/*.json") if "ceilings" in p.read_text())
@@ -147,7 +149,10 @@ def test_a_recorded_run_shows_ours_and_the_best_peer(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
 def test_every_recorded_file_can_be_drawn(path):
     plot = measured.recorded(path.parts[-3], path.stem)
-    assert drawn_well(plot, json.loads(path.read_text())) == []
+    data = json.loads(path.read_text())
+    assert drawn_well(plot, data) == []
+    on_a_phone = replace(plot, scene=plot.narrow)
+    assert drawn_well(on_a_phone, data) == [] and plot.narrow.width == NARROW
 
 
 def test_in_a_crowd_only_the_nearest_and_the_farthest_are_named():

@@ -216,6 +216,14 @@ TABLE = {
             "this is the share that is worked: waiting is the rest",
             time(waiting="held.mean() / held.max()"),
         ),
+        "of the idlest": (
+            "this is how long the idlest device waits: the share is of all devices' time, 1 - mean / busiest",
+            time(waiting="1 - held.min() / held.max()"),
+        ),
+        "of the whole layer": (
+            "the share is of the time with the experts: the exchange is no part of it",
+            time(waiting="1 - (held.mean() * row_s + exchange_s) / (held.max() * row_s + exchange_s)"),
+        ),
     },
     "hot_slowdown": {
         "alone on its device": (

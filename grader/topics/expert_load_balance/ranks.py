@@ -391,6 +391,13 @@ LAYER = RanksQuestion(
             ),
         ),
         Mistake(
+            "the last result wins",
+            "of each token the results of one rank are kept, the last that has any: add each row that comes home to what is there, np.add.at(y, token, back)",
+            wrong=lambda each: layer(
+                each, only=lambda ranks, rank: ranks == ranks.max(axis=1, keepdims=True)
+            ),
+        ),
+        Mistake(
             "weights turned",
             "each result is weighed with the weight of another choice: chosen and weights belong together by column",
             wrong=lambda each: layer(each, weights=lambda w: w[:, ::-1]),

@@ -101,7 +101,9 @@ WRONG = {
         "weights turned": changed(
             ("shares[r, j, None]", "shares[r, -1 - j, None]"), mistake="weights turned"
         ),
-        "the last result wins": changed((f"np.add.at(y, token, {BACK})", f"y[token] = {BACK}")),
+        "the last result wins": changed(
+            (f"np.add.at(y, token, {BACK})", f"y[token] = {BACK}"), mistake="the last result wins"
+        ),
         "every expert from the first": changed((" - comm.rank * per", "")),
         "in the order they came": changed((BACK, f"{BACK}[::-1]")),
         "the wrong way home": changed((BACK, "comm.send_rows(out, send, receive)")),

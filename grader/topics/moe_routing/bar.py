@@ -1,7 +1,7 @@
 """What an answer of this topic is timed against: what people would use instead. Each takes the named tensors of a case.
 
-On an H200 the solutions took 0.10 (order) and 0.09 (combine) of these times. The grouped product's ratio is still a guess:
-set it from a calibration before a class is graded by it.
+On an H200 the solutions took 0.10 (order), 0.50 (grouped product) and 0.09 (combine) of these times, and a plain `while`
+along H 0.72 of the product's.
 """
 
 import torch

@@ -63,7 +63,7 @@ picks = np.full(offsets[-1], {empty})
 picks[row] = {stands}
 place = np.empty(len(flat), int)
 {placed}
-return picks, {place}"""
+return {first}, {second}"""
 RIGHT_PERMUTE = {
     "flat": "chosen.ravel()",
     "rows": "-(-loads // tile) * tile",
@@ -72,7 +72,8 @@ RIGHT_PERMUTE = {
     "empty": "-1",
     "stands": "order",
     "placed": "place[order] = row",
-    "place": "place.reshape(chosen.shape)",
+    "first": "picks",
+    "second": "place.reshape(chosen.shape)",
 }
 
 
@@ -162,6 +163,10 @@ TABLE = {
             "of equal logits the expert with the lower number comes first: a sort turned round puts the higher first",
             route(chosen="np.argsort(logits, axis=1)[:, ::-1][:, :k]"),
         ),
+        "in no order": (
+            "np.argpartition finds the k largest and leaves them, and equals, in any order: sort by -logits, with kind='stable'",
+            route(chosen="np.argpartition(-logits, k - 1, axis=1)[:, :k]"),
+        ),
         "no maximum": (
             "NaN for large logits: subtract each row's maximum before np.exp, which overflows from 710 on",
             route(powers="np.exp(s)"),
@@ -241,6 +246,10 @@ TABLE = {
         "row by row": (
             "the rows are in the order of the sorted list: put each at its pick, place[order] = row",
             permute(placed="place[:] = row"),
+        ),
+        "turned round": (
+            "two tables are asked in this order, picks and then place: these are place and picks",
+            permute(first="place.reshape(chosen.shape)", second="picks"),
         ),
         "rank in its expert": (
             "place counts rows from the start of all, so an expert's offset is part of it",
@@ -334,6 +343,10 @@ TABLE = {
             tiles(share="float(np.mean([n / (t * tile) if t else 1.0 for n, t in zip(kept, tiles)]))"),
         ),
         "drops as a share": ("picks are asked, not their share", tiles(dropped="1 - sum(kept) / sum(loads)")),
+        "padding of what came": (
+            "a limit comes before the tiles: pad what is kept, not all that came",
+            tiles(padded="sum(math.ceil(n / tile) * tile for n in loads) - sum(loads)"),
+        ),
         "drops for padding": (
             "padding is what tiles hold beyond the kept rows, not beyond all that came",
             tiles(padded="slots - sum(loads)"),

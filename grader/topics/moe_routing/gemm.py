@@ -56,7 +56,7 @@ GEMM = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never; x at most once for every {budgets.NARROW} columns, padding never; h is written once; no scratch, {{launches}}",
+            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never; x at most once for every {budgets.NARROW} columns, by the rows that have a pick, and what is loaded for padding counts too; h is written once; no scratch, {{launches}}",
         ),
         Part(
             "compiled",
@@ -105,7 +105,7 @@ GEMM = KernelQuestion(
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,
-    speed=Speed("grouped_and_gated", TIMED, full=1.5, none=3.0, bound=budgets.bound_gemm),
+    speed=Speed("grouped_and_gated", TIMED, full=0.75, none=1.5, bound=budgets.bound_gemm),
     where=f'{LESSON}, "The kernel, line by line"',
     hints=(
         "The grid is for the worst routing: every tile there is room for, times the strips of columns. What does a program look up before anything else, and when is it done at once?",

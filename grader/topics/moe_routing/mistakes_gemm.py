@@ -99,7 +99,26 @@ def tail_unset(block: int) -> Callable:
     return wrong
 
 
+def padding_written(by: Callable) -> Callable:
+    """Rows without a pick written as well, where their tile is somebody's: by(what a row of nothing gives, what token 0 gives)."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        picks, tiles = inputs["picks"], np.arange(len(inputs["picks"])) // case.sizes["TILE"]
+        padding = (picks == reference.EMPTY) & (inputs["owner"][tiles] != reference.EMPTY)
+        right = would()(inputs, case)["h"]
+        filled = would()(inputs | {"picks": np.where(padding, 0, picks)}, case)["h"]
+        return {"h": np.where(padding[:, None], by(np.zeros_like(filled), filled), right)}
+
+    return wrong
+
+
 GEMM = (
+    family(
+        "padding written",
+        "rows that have no pick are written too: mask the store with the picks, it is for real rows alone",
+        padding_written(lambda nothing, token: nothing),
+        padding_written(lambda nothing, token: token),
+    ),
     family(
         "up through SiLU",
         "gate and up have changed places: the first N rows of an expert's weight are gate's, and gate goes through SiLU",

@@ -15,6 +15,7 @@ from grader.topics.moe_routing.mistakes_order import ORDER as MISTAKES
 from kernels.moe_routing import reference
 
 BLOCK = 64  # tokens of a block whose counts may go through memory
+NOBODYS = "{} behind the end hold -1, which somebody has to write: clear the whole table first"
 PROGRAM = 128  # most tokens that one program orders alone
 WORK = (
     24  # operations on whole numbers for each pick and expert, where a one-hot row and its scan take some 10
@@ -174,9 +175,16 @@ ORDER = KernelQuestion(
     tensors=(
         Tensor("chosen", "tk", ("T", "K"), "i32"),
         Tensor("offsets", "e", lambda s: (s["E"] + 1,), "i32", role="out"),
-        Tensor("picks", "r", lambda s: (rows(s),), "i32", role="out"),
+        Tensor(
+            "picks",
+            "r",
+            lambda s: (rows(s),),
+            "i32",
+            role="out",
+            unclaimed=NOBODYS.format("padding and all rows"),
+        ),
         Tensor("place", "tk", ("T", "K"), "i32", role="out"),
-        Tensor("owner", "i", lambda s: (rooms(s),), "i32", role="out"),
+        Tensor("owner", "i", lambda s: (rooms(s),), "i32", role="out", unclaimed=NOBODYS.format("tiles")),
     ),
     inputs=inputs,
     reference=wanted,

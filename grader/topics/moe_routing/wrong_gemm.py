@@ -65,7 +65,7 @@ WRONG = {
             mistake="the last block alone",
         ),
         "picks for tokens": changed((TOKEN, "tl.where(real, pick, 0)")),
-        "padding written": changed((STORE, "mask=mask_n[None, :])")),
+        "padding written": changed((STORE, "mask=mask_n[None, :])"), mistake="padding written"),
         "every tile is somebody's": changed(("if expert >= 0:", "if expert >= -1:")),
         "no program where there is no tile": changed(("max(1, most_tiles(p))", "most_tiles(p)")),
         "owner not masked": changed((", mask=tile < TILES, other=-1", "")),

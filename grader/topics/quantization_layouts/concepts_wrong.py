@@ -198,6 +198,13 @@ TABLE = {
             "a word holds 32 neighbours; here its columns lie K / 32 apart",
             planes().replace("reshape(n, k // 32, 32)", "reshape(n, 32, k // 32).swapaxes(1, 2)"),
         ),
+        "shifted in eight bits": (
+            "a shift of a uint8 stays in eight bits, so columns 8 to 31 are lost: widen the bits to uint32 before you shift them up",
+            planes()
+            .replace(".astype(np.uint32)\nlanes", "\nlanes")
+            .replace("each >> np.uint32(b) & np.uint32(1)", "each >> np.uint8(b) & np.uint8(1)")
+            .replace("dtype=np.uint32)\nreturn", "dtype=np.uint8)\nreturn"),
+        ),
     },
     "quantize_groups": {
         "an eighth": (
@@ -211,6 +218,10 @@ TABLE = {
         "the scale before rounding": (
             "the codes are found with a scale that is not stored: round it to fp16 first, then divide",
             quantize(kept="wide"),
+        ),
+        "scales in float64": (
+            "scales are stored in fp16, these have more digits: .astype(np.float16), and then divide by what is stored",
+            quantize().replace(".astype(np.float16)", ""),
         ),
         "divided in fp16": (
             "one over the scale is rounded to fp16 as well: widen the stored scale to float64, then divide",
@@ -301,6 +312,10 @@ TABLE = {
             "the second number counts in steps: each error over its own group's scale",
             error(steps="np.abs(off).max()"),
         ),
+        "in steps of the largest scale": (
+            "each error counts in steps of its own group's scale, and the largest of these is asked for: this is the largest error over the largest scale",
+            error(steps="np.abs(off).max() / s.max()"),
+        ),
     },
     "layer_bytes": {
         "bits for bytes": (
@@ -390,7 +405,7 @@ TABLE = {
             choose(at="next((m for m in known if m > rows), known[-1])"),
         ),
         "the fastest of all": (
-            "only what was measured at one number of rows can be compared: this takes the smallest time of the whole table",
+            "only what was measured at the number of rows that stands for yours can be compared: this takes a smaller time, of other rows",
             choose().replace("m == at and ", ""),
         ),
         "the slowest": ("this is the slowest of them", choose(best="max")),

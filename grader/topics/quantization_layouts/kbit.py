@@ -143,7 +143,7 @@ EXPERTS = KernelQuestion(
     most_spills=256,
     where=f'{LESSON}, "Kernel families, by M"',
     hints=(
-        "launch(p) is not told which rows are whose: r is data. Which programs can you start so that every expert's rows are owned, whatever r holds?",
+        "launch_experts(p) is not told which rows are whose: r is data. Which programs can you start so that every expert's rows are owned, whatever r holds?",
         "A program for each expert and each tile of rows of W: it loads r[e] and r[e + 1] and walks over the rows between them, sixteen at a time. An expert without rows then loads nothing more.",
         "first, last = tl.load(r_ptr + e * stride_re), tl.load(r_ptr + (e + 1) * stride_re); for top in range(first, last, BLOCK_M): offs_m = top + tl.arange(0, BLOCK_M); mask_m = offs_m < last; then your k-bit GEMM with w_ptr + e * stride_we and s_ptr + e * stride_se",
     ),

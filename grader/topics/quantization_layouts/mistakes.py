@@ -52,6 +52,17 @@ def groups_of(size: int) -> Callable:
     return wrong
 
 
+def steps_of(size: int) -> Callable:
+    """The same, and what is left of K behind the last whole step is not multiplied."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        whole = case.sizes["K"] // size * size
+        left = {**inputs, "x": np.where(np.arange(case.sizes["K"]) < whole, inputs["x"], 0)}
+        return groups_of(size)(left, case)
+
+    return wrong
+
+
 def by_the_word(inputs: dict, case: Case) -> dict:
     """The codes of word i against x[i + j]."""
     k = np.arange(case.sizes["K"])
@@ -136,8 +147,9 @@ CODES = (
     ),
     family(
         "groups of one size",
-        "G is not always the same: column k has the scale k // G",
+        "G is not always the same: column k has the scale k // G, and a step of one group is p.G columns long",
         *map(groups_of, (32, 64, 128)),
+        *map(steps_of, (64, 128)),
     ),
     family(
         "scaled after the sum",

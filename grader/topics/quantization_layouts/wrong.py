@@ -212,6 +212,7 @@ WRONG = {
             (OF_GROUP_Z, "(after * GROUP // 128) * stride_zg"),
             mistake="groups of one size",
         ),
+        "steps of 128 always": changed(('"GROUP": p.G}', '"GROUP": 128}'), mistake="groups of one size"),
         "scaled after the sum": changed(
             (SCALE, ""),
             (

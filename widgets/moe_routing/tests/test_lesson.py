@@ -276,7 +276,7 @@ def test_each_test_of_a_layer_is_blind_to_what_the_table_says(cells):
     every = {"border", "inverse", "turned", "sum"}
     assert {name: every - set(noticed) for name, noticed in cells.seen.items()} == {
         "24 tokens, 2 of 6": set(), "one pick a token": {"turned"}, "one token": {"inverse"},
-        "all experts alike": {"border", "turned"}, "a router without weights": {"border", "turned"},
+        "all experts alike": {"border", "turned"}, "all logits equal": {"border", "turned"},
     }  # fmt: skip
 
 

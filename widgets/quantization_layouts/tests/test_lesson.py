@@ -80,7 +80,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "1.3 of them hide behind the stream": (lambda r: 5.2 * cost.bits_per_weight(4, 128) / 16, 1.3, 1.35),
     "in the kernel costs a tenth of the saving": (lambda r: placed(r, "fused", 0).eaten, 0.09, 0.11),
     "exposed it eats 44%": (lambda r: placed(r, "exposed", 0).eaten, 0.435, 0.445),
-    "apart it eats more than there is": (lambda r: placed(r, "separate", 0).eaten, 1, 9),
+    "as a separate kernel it eats more than there is": (lambda r: placed(r, "separate", 0).eaten, 1, 9),
     "At batch 64 all but the last still win": (
         lambda r: min(placed(r, p, 1).speedup for p in ("exposed", "fused", "asynchronous")), 1.01, 4),
     "At 256 nobody does": (lambda r: max(placed(r, p, 2).speedup for p in cost.PLACEMENTS), 0, 0.99),
@@ -94,6 +94,8 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "4 + 12 / 32 + 32 / 256 = 4.5 bits": (lambda r: cost.two_level_bits(4, 256, 32, 6, 6, 32), 4.5, 4.5),
     "zeros that would be 5 bits": (lambda r: cost.bits_per_weight(4, 32, 16, 16), 5, 5),
     "3 instructions a weight": (lambda r: cost.unpack_per_weight("book", 4), 3, 3),
+    "four subtractions, 1.4 instructions a weight": (lambda r: (4 + 3 + 4) / 8, 1.35, 1.4),
+    "the seven shifts and AND-ORs of eight codes": (lambda r: 7 / 8 - cost.unpack_per_weight("int4", 4), -0.05, 0.05),
     "the mantissa trick 0.9 a weight": (lambda r: cost.unpack_per_weight("int4", 4), 0.9, 0.9),
     "reading is the limit in every row, by a factor of two at least": (
         lambda r: max(lane_share("RTX 4090", k) for k in TABLES.BITS), 0, 0.5),
@@ -185,6 +187,9 @@ READ = {  # of the source's tables
     "KV wins most, 2.5 times": (lambda r: cost.shape_speedups("KV")[4], 2.45, 2.55),
     "fp16 takes 10.9 µs for 2 MB": (lambda r: 2 * np.prod(TABLES.SHAPES["KV"]) / 1e6, 1.9, 2.2),
     "about level, 1.04": (lambda r: cost.shape_speedups("moe_gu")[4], 1.03, 1.045),
+    "the eight together have 8.4 million weights": (lambda r: 8 * np.prod(TABLES.SHAPES["moe_gu"]) / 1e6, 8.35, 8.45),
+    "17 MB of fp16 in 11.7 µs are 1.43 TB/s": (
+        lambda r: 8 * np.prod(TABLES.SHAPES["moe_gu"]) * 2 / TABLES.BEST_US[1]["moe_gu"][16] / 1e6, 1.425, 1.435),
     "1.04 and 1.08": (lambda r: cost.shape_speedups("moe_dn")[4], 1.075, 1.085),
     "would take 6.0 of its 13.0 µs if it read nothing": (lambda r: r.lines["gateup"][0], 5.95, 6.05),
     "1.10 TB/s for gateup and down": (lambda r: reads("down"), 1.095, 1.105),
@@ -259,7 +264,7 @@ MEASURED = {  # of our own kernels on an H200
         lambda r: not any("ring" in calibrated("int4", m)["best"] for m in (1, 2, 4)), 1, 1),
     "From eight on it is a ring": (
         lambda r: all("ring" in calibrated("int4", m)["best"] for m in (8, 16, 32, 64)), 1, 1),
-    "`mma` took 70 µs for 16 rows": (lambda r: without_ring(16), 69.5, 70.5),
+    "the best MMA without a ring took 70 µs for 16 rows": (lambda r: without_ring(16), 69.5, 70.5),
     "and 114 for 64": (lambda r: without_ring(64), 113.5, 114.5),
     "At 256 the dispatcher takes the 16-bit weight": (
         lambda r: timed(f"256 x {BIG}")["kernel"] == "16 bits", 1, 1),
@@ -270,7 +275,7 @@ MEASURED = {  # of our own kernels on an H200
     "gateup with k = 4 takes 6.7 µs": (lambda r: timed(f"1 x {GATEUP4}")["us"], 6.65, 6.75),
     "of which its bytes explain 1.4": (lambda r: timed(f"1 x {GATEUP4}")["limit_us"], 1.35, 1.45),
     "the KV matrix takes 3.7": (lambda r: timed(f"1 x {KV4}")["us"], 3.65, 3.75),
-    "a tenth of whose bytes would do": (lambda r: timed(f"1 x {KV4}")["share"], 0.0, 0.1),
+    "of which its bytes are less than a tenth": (lambda r: timed(f"1 x {KV4}")["share"], 0.0, 0.1),
     "1.22 and 1.59 times": (lambda r: [round(ahead(f"1 x {n}"), 2) for n in (GATEUP4, KV4)] == [1.22, 1.59], 1, 1),
     "`int4pack` is 3% ahead": (lambda r: 1 / ahead(f"1 x {SQUARE}", "int4pack"), 1.02, 1.035),
     "a third more, 52.0 µs": (lambda r: timed(ZERO)["us"] / timed(f"1 x {BIG}")["us"], 1.3, 1.35),

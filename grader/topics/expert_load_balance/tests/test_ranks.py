@@ -40,6 +40,13 @@ def test_a_wrong_answer_loses_its_part_and_is_told_why(question, name):
     assert not told or lost.look == known[told], verdict
 
 
+def test_results_that_are_nearly_right_are_told_so():
+    """And not by the ranks of a token's experts, which is where wrong sums come from."""
+    _, edits, _ = WRONG[ranks.LAYER.id]["in 16 bits"]
+    values = zoo.judged(ranks.LAYER, edited(right(ranks.LAYER.id), edits)).parts[0]
+    assert values.state == "FAIL" and "rounded on its way" in values.look, values.look
+
+
 @pytest.mark.parametrize("question, name", FORMS, ids=[": ".join(row) for row in FORMS])
 def test_a_right_form_has_all_points(question, name):
     edits = RANKS_FORMS[question][name]

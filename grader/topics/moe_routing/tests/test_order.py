@@ -10,6 +10,7 @@ from grader.proofs import wrong as zoo
 from grader.topics.moe_routing.cases import rooms
 from grader.topics.moe_routing.mistakes_order import BLOCK, CLEARED, SHORTCUTS
 from grader.topics.moe_routing.order import ORDER
+from grader.topics.moe_routing.wrong_order import WRONG
 
 if not (right.ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
@@ -26,6 +27,16 @@ GAPS = {  # wrong answer -> the kind of case that is there for it
 def test_a_gap_in_what_is_cleared_loses_the_values(name):
     alone = replace(ORDER, hidden=lambda rng: [one for one in ORDER.hidden(rng) if one.kind == GAPS[name]])
     assert zoo.wrong(replace(alone, parts=ORDER.parts[:1], compile_case=None, metered=None), name) == ""
+
+
+def test_a_table_that_nobody_clears_is_told_what_stands_there():
+    """The grid is rarely to blame where it is padding that was never written."""
+    alone = replace(ORDER, parts=ORDER.parts[:1], compile_case=None, metered=None)
+    _, edits, _ = WRONG[ORDER.id]["owner not cleared"]
+    values = zoo.judged(alone, right.edited(right.right(ORDER.id), edits)).parts[0]
+    owner = next(tensor for tensor in ORDER.tensors if tensor.name == "owner")
+    assert "elements of owner were never written" in values.came
+    assert values.look.startswith(owner.unclaimed) and "the grid" in values.look, values.look
 
 
 @pytest.mark.parametrize("name", GAPS)
