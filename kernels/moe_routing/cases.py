@@ -53,6 +53,9 @@ CORRECT = (
     ),
     Case(70, 3, Rule(2), shared=2, hidden=72, why="two shared experts, and tiles of 64 that are not full"),
     Case(150, 2, Rule(2), hidden=32, intermediate=136, why="tiles of 128, the last of an expert not full"),
+    Case(
+        20, 16, GROUPED, shared=1, biased=True, why="as many experts as columns: groups are reduced in one go"
+    ),
 )
 
 

@@ -105,7 +105,7 @@ def experts_kernel(
 # By rows of a tile, H200, 2026-11-22. Up to 32 rows the bytes under way decide, from 64 on the tensor cores.
 GATED = {
     16: Config(64, 128, 4, 4),
-    32: Config(64, 128, 4, 4),
+    32: Config(64, 128, 4, 5),
     64: Config(128, 64, 8, 4),
     128: Config(128, 64, 8, 4),
 }

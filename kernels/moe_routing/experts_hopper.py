@@ -37,6 +37,7 @@ class Config:
     stages: int = 4
     buffers: int = 2  # slices on their way out, of each warpgroup
     group: int = 4  # tiles of rows that walk along the columns together
+    box: int = 64  # rows fetched at a time, where programs take tiles in turns
 
 
 @gluon.jit
@@ -218,7 +219,7 @@ CONFIGS = {128: Config(), 192: Config(consumers=3, stages=3)}  # by rows of a ti
 _GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 
-def _descriptor(matrix, block):
+def descriptor(matrix, block):
     layout = gl.NVMMASharedLayout.get_default_for(block, _GLUON[matrix.dtype])
     return TensorDescriptor.from_tensor(matrix, block, layout)
 
@@ -228,9 +229,9 @@ def launch(rows, weight, found: Routed, out, gated: bool, programs: int, config:
     c = config or CONFIGS[found.tile]
     n, k = out.shape[1], rows.shape[1]
     experts_hopper_kernel[(programs,)](
-        _descriptor(rows, [ROWS.value, c.block_k]),
-        _descriptor(weight.view(-1, k), [HALF.value, c.block_k]),
-        _descriptor(out, [ROWS.value, SLICE.value]),
+        descriptor(rows, [ROWS.value, c.block_k]),
+        descriptor(weight.view(-1, k), [HALF.value, c.block_k]),
+        descriptor(out, [ROWS.value, SLICE.value]),
         found.offsets[-1:],
         found.tile_expert,
         found.tile_rows,

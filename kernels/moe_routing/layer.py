@@ -1,12 +1,16 @@
-"""The whole layer: route, order, gate and up, down, combine, in three to five launches by the number of tokens.
+"""The whole layer: route, order, gate and up, down, combine, in three to six launches by the number of tokens.
 
     tokens      launches
-    1           router | gate and up | down, which combines as it goes
+    1           scores | top-k, gate and up | down, which combines as it goes
     2 to 16     router, which orders too | gate and up | down | combine
     more        router | order | gate and up | down | combine
 
-Where an expert usually gets more than 32 rows and the GPU is a Hopper, the order brings the rows of x along, so that the
-copy engine can fetch whole tiles of them; else the experts' kernel gathers them by itself.
+Of more than 1024 tokens with more than 64 experts the router multiplies in one launch and chooses in the next. Where an
+expert usually gets more than 32 rows and the GPU is a Hopper, the order brings the rows of x along, so that the copy
+engine can fetch whole tiles of them; else the experts' kernel gathers them by itself.
+
+What didn't pay on an H200, 2026-11-23: launches that begin before the one ahead has ended (T = 1, Qwen3-like: 38 for 34 us;
+T = 256: 316 for 320; 4096: 864 for 797), and asking the L2 for weights while the router chooses (T = 256: 323 for 320).
 """
 
 import math
@@ -23,6 +27,7 @@ from kernels.moe_routing.rules import Rule
 
 WIDEST = 128
 FETCHED = 64  # tiles that the copy engine fetches faster; H200, 2026-11-22: Mixtral, T = 256, 465 us for 549 in tiles of 64
+LONG = 2048  # columns from which tiles in turns pay; H200, 2026-11-23, T = 4096, both products: of 2048, 633 for 661 us
 
 
 def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=None) -> torch.Tensor:
@@ -41,7 +46,7 @@ def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=No
         found = route(x, router, rule, tile=1, copy=True, **wanted)
         return combine(narrow_experts(found, experts), found, out)
     if tokens == 1:
-        return one_token(x, experts, route(x, router, rule, order=False, **wanted), out)
+        return one_token(x, router, experts, rule, out, bias)
     tile = pick_tile(tokens, rule.top_k, len(router))
     by_copies = tile >= FETCHED and suits_hopper(x)
     if by_copies:
@@ -79,10 +84,15 @@ def gathered(x, experts: Experts, found: Routed) -> torch.Tensor:
 
 def hopper(x, experts: Experts, found: Routed) -> torch.Tensor:
     """The same by the copy engine, from rows that the order brought along."""
-    from kernels.moe_routing import experts_hopper
-
+    launch = _hopper_launch(experts.hidden)
     programs = torch.cuda.get_device_properties(x.device).multi_processor_count
     h = x.new_empty(len(found.rows), experts.intermediate)
-    experts_hopper.launch(found.rows, experts.gate_up, found, h, True, programs)
+    launch(found.rows, experts.gate_up, found, h, True, programs)
     y = x.new_empty(len(found.rows), experts.hidden)
-    return experts_hopper.launch(h, experts.down, found, y, False, programs)
+    return launch(h, experts.down, found, y, False, programs)
+
+
+def _hopper_launch(hidden: int):
+    from kernels.moe_routing import experts_hopper, experts_hopper_turns
+
+    return (experts_hopper_turns if hidden >= LONG else experts_hopper).launch

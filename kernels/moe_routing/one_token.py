@@ -1,8 +1,9 @@
 """One token: nothing to permute. Its k experts are two streams of weights, and the second one combines as it goes.
 
-Every expert has one row, so a matrix product is a row of dot products on the plain arithmetic units: gate and up of an
-expert side by side, then down, whose programs own columns of the output and walk over the experts in the order of the
-picks. Weights are read once, h stays in the L2, and nothing but the answer is left to write.
+Every expert has one row, so a matrix product is a row of dot products on the plain arithmetic units: the router's rows in
+parts; gate and up of an expert side by side; then down, whose programs own columns of the output and walk over the experts
+in the order of the picks. Each program of gate and up adds the router's parts and chooses for itself, always alike: to hear
+of it from another program would take longer. Weights are read once, h stays in the L2, and nothing but the answer is left.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.routed import Routed
+from kernels.moe_routing.rules import Rule
+from kernels.moe_routing.top_k import choose, constants
 
 
 @dataclass(frozen=True)
@@ -24,24 +26,89 @@ class Config:
     warps: int = 4
 
 
-GATE_UP, DOWN = Config(16, 256), Config(4, 1024, warps=2)  # H200, 2026-11-22
+# H200, 2026-11-23
+SCORES, GATE_UP, DOWN = Config(4, 2048, warps=8), Config(16, 256), Config(4, 1024, warps=2)
 
 
 @triton.jit
-def gate_up_kernel(
+def one_scores_kernel(
+    x_ptr,
+    router_ptr,
+    logits_ptr,
+    H,
+    E: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+):
+    offs_e = tl.program_id(0) * BLOCK_E + tl.arange(0, BLOCK_E)
+    offs_h = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
+    mask_e = offs_e < E
+    mask_h = offs_h < H
+    x = tl.load(x_ptr + offs_h, mask=mask_h, other=0.0).to(tl.float32)  # (BLOCK_H,)
+    r_ptrs = router_ptr + offs_e[:, None] * H + offs_h[None, :]
+    r = tl.load(r_ptrs, mask=mask_e[:, None] & mask_h[None, :], other=0.0).to(
+        tl.float32
+    )  # (BLOCK_E, BLOCK_H)
+    tl.store(logits_ptr + tl.program_id(1) * E + offs_e, tl.sum(r * x[None, :], 1), mask=mask_e)
+
+
+@triton.jit
+def one_gate_up_kernel(
     x_ptr,
     w_ptr,
     h_ptr,
+    logits_ptr,
+    bias_ptr,
     chosen_ptr,
+    weights_ptr,
+    parts,
     N,
     K,
     stride_we,
+    E: tl.constexpr,
+    SHARED: tl.constexpr,
+    TOP_K: tl.constexpr,
+    SCORES: tl.constexpr,
+    RENORMALISE: tl.constexpr,
+    GROUPS: tl.constexpr,
+    KEPT: tl.constexpr,
+    SCALE: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    PARTS: tl.constexpr,
+    EP: tl.constexpr,
+    KP: tl.constexpr,
+    GP: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     STAGES: tl.constexpr,
 ):
     slot = tl.program_id(1)
-    expert = tl.load(chosen_ptr + slot).to(tl.int64)
+    offs_e = tl.arange(0, EP)
+    picks = tl.arange(0, KP)[None, :]
+    part = tl.arange(0, PARTS)
+    mask = (part < parts)[:, None] & (offs_e < E)[None, :]
+    logits = tl.load(logits_ptr + part[:, None] * E + offs_e[None, :], mask=mask, other=0.0)  # (PARTS, EP)
+    chosen, weights, _ = choose(
+        tl.sum(logits, 0)[None, :],
+        bias_ptr,
+        E,
+        TOP_K,
+        SCORES,
+        RENORMALISE,
+        GROUPS,
+        KEPT,
+        SCALE,
+        HAS_BIAS,
+        EP,
+        KP,
+        GP,
+    )
+    is_routed = picks < TOP_K
+    chosen = tl.where(is_routed, chosen, E - TOP_K + picks)  # shared experts follow, with weight 1
+    if (tl.program_id(0) == 0) & (slot == 0):
+        tl.store(chosen_ptr + picks, chosen, mask=picks < TOP_K + SHARED)
+        tl.store(weights_ptr + picks, tl.where(is_routed, weights, 1.0), mask=picks < TOP_K + SHARED)
+    expert = tl.sum(tl.where(picks == slot, chosen, 0)).to(tl.int64)
     offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     offs_k = tl.arange(0, BLOCK_K)
     mask_n = (offs_n < N)[:, None]
@@ -61,7 +128,7 @@ def gate_up_kernel(
 
 
 @triton.jit
-def down_kernel(
+def one_down_kernel(
     h_ptr,
     w_ptr,
     out_ptr,
@@ -93,27 +160,69 @@ def down_kernel(
     tl.store(out_ptr + offs_n, acc.to(out_ptr.dtype.element_ty), mask=offs_n < N)
 
 
-def one_token(x, experts, found: Routed, out, first: Config = GATE_UP, second: Config = DOWN) -> torch.Tensor:
+def one_token(
+    x,
+    router,
+    experts,
+    rule: Rule,
+    out,
+    bias=None,
+    *,
+    scores: Config = SCORES,
+    first: Config = GATE_UP,
+    second: Config = DOWN,
+) -> torch.Tensor:
     """out (1, hidden) of x (1, hidden)."""
-    picks, wide = found.chosen.shape[1], experts.intermediate
+    count, hidden, wide, picks = (
+        len(router),
+        experts.hidden,
+        experts.intermediate,
+        rule.top_k + experts.shared,
+    )
+    parts = triton.cdiv(hidden, scores.columns)
+    logits = torch.empty(parts, count, dtype=torch.float32, device=x.device)
+    chosen = torch.empty(picks, dtype=torch.int32, device=x.device)
+    weights = torch.empty(picks, dtype=torch.float32, device=x.device)
     h = torch.empty(picks, wide, dtype=x.dtype, device=x.device)
-    gate_up_kernel[(triton.cdiv(wide, first.rows), picks)](
+    one_scores_kernel[(triton.cdiv(count, scores.rows), parts)](
+        x,
+        router,
+        logits,
+        hidden,
+        E=count,
+        BLOCK_E=scores.rows,
+        BLOCK_H=scores.columns,
+        num_warps=scores.warps,
+    )
+    one_gate_up_kernel[(triton.cdiv(wide, first.rows), picks)](
         x,
         experts.gate_up,
         h,
-        found.chosen,
+        logits,
+        router if bias is None else bias,
+        chosen,
+        weights,
+        parts,
         wide,
-        experts.hidden,
+        hidden,
         experts.gate_up.stride(0),
-        **_blocks(first, experts.hidden),
+        E=count,
+        SHARED=experts.shared,
+        TOP_K=rule.top_k,
+        **constants(rule),
+        HAS_BIAS=bias is not None,
+        PARTS=triton.next_power_of_2(parts),
+        EP=max(16, triton.next_power_of_2(count)),
+        KP=triton.next_power_of_2(picks),
+        **_blocks(first, hidden),
     )
-    down_kernel[(triton.cdiv(experts.hidden, second.rows),)](
+    one_down_kernel[(triton.cdiv(hidden, second.rows),)](
         h,
         experts.down,
         out,
-        found.chosen,
-        found.weights,
-        experts.hidden,
+        chosen,
+        weights,
+        hidden,
         wide,
         experts.down.stride(0),
         PICKS=picks,

@@ -14,21 +14,22 @@ from kernels.moe_routing.top_k import NO_PICK
 
 EMPTY = tl.constexpr(-1)
 CLEARED = tl.constexpr(1024)  # tables' entries at a time
+COUNTED = tl.constexpr(32)  # blocks' histograms at a time
 
 
 @triton.jit
 def counts_of(counts_ptr, block, blocks, EP: tl.constexpr):
-    """(all picks of each expert, those of earlier blocks of tokens)."""
+    """(all picks of each expert, those of the blocks of tokens before this one)."""
     offs_e = tl.arange(0, EP)
-    total = tl.zeros((EP,), tl.int32)
-    before = tl.zeros((EP,), tl.int32)
-    for first in range(0, blocks, 16):
-        b = first + tl.arange(0, 16)
+    total = tl.zeros((COUNTED, EP), tl.int32)
+    before = tl.zeros((COUNTED, EP), tl.int32)
+    for first in range(0, blocks, COUNTED):
+        b = first + tl.arange(0, COUNTED)
         at = counts_ptr + b[:, None] * EP + offs_e[None, :]
-        counts = tl.load(at, mask=(b < blocks)[:, None], other=0)  # (16, EP)
-        total += tl.sum(counts, 0)
-        before += tl.sum(tl.where((b < block)[:, None], counts, 0), 0)
-    return total, before
+        counts = tl.load(at, mask=(b < blocks)[:, None], other=0)  # (COUNTED, EP)
+        total += counts
+        before += tl.where((b < block)[:, None], counts, 0)
+    return tl.sum(total, 0), tl.sum(before, 0)
 
 
 @triton.jit
@@ -79,37 +80,50 @@ def write_tiles(
 
 
 @triton.jit
-def order_block(
-    slots,
+def first_rows(
     total,
-    before,
     tables,
     T,
     tiles,
-    t,
     block,
     blocks,
     part,
     E: tl.constexpr,
     SHARED: tl.constexpr,
-    TOP_K: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Rows of one block's tokens t, of which `slots` are the picks; of the programs of a block, part 0 writes for all."""
-    PICKS: tl.constexpr = TOP_K + SHARED
-    _, picks_ptr, place_ptr, _, _ = tables
+    """(where each expert begins, where the shared ones do); of the programs of a block, part 0 writes down the tiles."""
     whole = (total + TILE - 1) // TILE * TILE
     first = tl.cumsum(whole, 0) - whole
     if part == 0:
         write_tiles(first, total, tables, T, tiles, block, blocks, E, SHARED, TILE)
+    return first, tl.sum(whole, 0)
+
+
+@triton.jit
+def place_picks(
+    slots,
+    begin,
+    after,
+    tables,
+    T,
+    t,
+    part,
+    SHARED: tl.constexpr,
+    TOP_K: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Rows of the tokens t, of which `slots` are the picks and `begin` each expert's next row."""
+    PICKS: tl.constexpr = TOP_K + SHARED
+    _, picks_ptr, place_ptr, _, _ = tables
     picked = slots != NO_PICK
     rank = tl.cumsum(picked.to(tl.int32), 0) - picked.to(tl.int32)
-    row = (first + before)[None, :] + rank
+    row = begin[None, :] + rank
     pick = t[:, None] * PICKS + slots
     tl.store(place_ptr + pick, row, mask=picked)
     tl.store(picks_ptr + row, pick, mask=picked & (part == 0))
     for s in tl.static_range(SHARED):
-        row_s = tl.sum(whole, 0) + s * tl.cdiv(T, TILE) * TILE + t
+        row_s = after + s * tl.cdiv(T, TILE) * TILE + t
         tl.store(place_ptr + t * PICKS + TOP_K + s, row_s, mask=t < T)
         tl.store(picks_ptr + row_s, t * PICKS + TOP_K + s, mask=(t < T) & (part == 0))
 
@@ -162,6 +176,7 @@ def order_kernel(
     SHARED: tl.constexpr,
     TOP_K: tl.constexpr,
     BLOCK_T: tl.constexpr,
+    COUNTED_T: tl.constexpr,
     EP: tl.constexpr,
     TILE: tl.constexpr,
     COPY: tl.constexpr,
@@ -172,11 +187,15 @@ def order_kernel(
     part, parts = tl.program_id(1), tl.num_programs(1)
     PICKS: tl.constexpr = TOP_K + SHARED
     place_ptr += part * T * PICKS  # a table of its own: what another program writes it may not read
-    t = block * BLOCK_T + tl.arange(0, BLOCK_T)
-    slots = slots_of(chosen_ptr, t, T, TOP_K, PICKS, EP)
-    total, before = counts_of(counts_ptr, block, blocks, EP)
     tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
-    order_block(slots, total, before, tables, T, tiles, t, block, blocks, part, E, SHARED, TOP_K, TILE)
+    total, before = counts_of(counts_ptr, block * (BLOCK_T // COUNTED_T), tl.cdiv(T, COUNTED_T), EP)
+    first, after = first_rows(total, tables, T, tiles, block, blocks, part, E, SHARED, TILE)
+    begin = first + before
+    for i in tl.static_range(BLOCK_T // COUNTED_T):
+        t = block * BLOCK_T + i * COUNTED_T + tl.arange(0, COUNTED_T)
+        slots = slots_of(chosen_ptr, t, T, TOP_K, PICKS, EP)
+        place_picks(slots, begin, after, tables, T, t, part, SHARED, TOP_K, TILE)
+        begin += tl.sum((slots != NO_PICK).to(tl.int32), 0)
     if COPY:
         tl.debug_barrier()  # what was written is looked up by other threads
         last = tl.minimum(block * BLOCK_T + BLOCK_T, T)

@@ -1,4 +1,4 @@
-"""Route and order: from tokens to experts, weights, and the row of every pick, in one launch for a few tokens, in two else.
+"""Route and order: from tokens to experts, weights, and the row of every pick, in one launch for a few tokens, in two or three else.
 
 The grid is told T, k and the number of experts, never what the routing came to, so nothing waits for the GPU and a call
 may be captured in a graph.
@@ -14,11 +14,16 @@ from kernels.counters import arrivals
 from kernels.moe_routing.arguments import check_order, check_router
 from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.moe_routing.order import count_kernel, order_kernel
-from kernels.moe_routing.router import router_kernel
+from kernels.moe_routing.router import choose_kernel, router_kernel, scores_kernel
 from kernels.moe_routing.rules import Rule
+from kernels.moe_routing.top_k import constants
 
 MANY = 132  # programs that fill a GPU
 STEP = 128  # columns that the router multiplies at a time
+# Beyond as many tokens and experts, multiplying and choosing are two launches. H200, T = 4096: 97 us for 195 of 256 experts.
+TOKENS_TOGETHER, EXPERTS_TOGETHER = 1024, 64
+TOKENS_APART, EXPERTS_APART = 64, 128  # of a program that only multiplies
+TOKENS_CHOSEN = 16  # of one that only chooses
 COPIED = 512  # columns that a program copies at a time
 
 
@@ -54,8 +59,10 @@ class Routed:
 class Cut:
     """How the work is cut; by the sizes alone, never by the GPU, so that all of them add in the same order."""
 
-    block: int  # tokens
+    block: int  # tokens that a program chooses for
     blocks: int
+    ordered: int  # tokens whose picks a program gives their rows: as many, or several blocks of them
+    block_x: int  # tokens that a program multiplies; more than it chooses for where these are two launches
     block_e: int  # experts that a program of the router multiplies with
     splits: int  # of the hidden axis
     parts: int  # programs that share the columns of a block when its rows are copied
@@ -63,15 +70,26 @@ class Cut:
 
 @lru_cache(maxsize=4096)
 def cut(tokens: int, hidden: int, experts: int, copy: bool) -> Cut:
-    block = block_tokens(tokens, experts)
+    apart = tokens > TOKENS_TOGETHER and experts > EXPERTS_TOGETHER
+    ordered = block_tokens(tokens, experts)
+    block = TOKENS_CHOSEN if apart else ordered
     blocks = triton.cdiv(tokens, block)
-    block_e = 16 if tokens <= 512 or experts <= 16 else 64
-    parts = max(1, min(triton.cdiv(hidden, COPIED), MANY // blocks)) if copy else 1
-    return Cut(block, blocks, block_e, split_columns(hidden, blocks * triton.cdiv(experts, block_e)), parts)
+    block_x = TOKENS_APART if apart else block
+    block_e = EXPERTS_APART if apart else block_experts(tokens, experts)
+    programs = MANY // 2 if apart else blocks * triton.cdiv(experts, block_e)
+    parts = max(1, min(triton.cdiv(hidden, COPIED), MANY // triton.cdiv(tokens, ordered))) if copy else 1
+    return Cut(block, blocks, ordered, block_x, block_e, split_columns(hidden, programs), parts)
+
+
+def block_experts(tokens: int, experts: int) -> int:
+    """One block of tokens is shared among as many programs as there may be; more blocks read x less often."""
+    if tokens <= 16:
+        return 16
+    return min(128 if tokens <= 512 else 64, max(16, triton.next_power_of_2(experts) // 2))
 
 
 def block_tokens(tokens: int, experts: int) -> int:
-    """Few enough that blocks fill the GPU and their logits stay in registers; more, and the router is read less often."""
+    """Few enough that blocks fill the GPU and their logits stay in registers."""
     if tokens <= 2048 or experts > 256:
         return 16
     return 64 if tokens > 8192 and experts <= 128 else 32
@@ -92,12 +110,8 @@ def route(
     shared: int = 0,
     tile: int = 16,
     copy: bool = False,
-    order: bool = True,
 ) -> Routed:
-    """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along.
-
-    Without `order` only `chosen` and `weights` are filled.
-    """
+    """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along."""
     experts = check_router(x, router, rule, bias)
     check_order(shared, tile)
     (tokens, hidden), picks = x.shape, rule.top_k + shared
@@ -114,11 +128,11 @@ def route(
         "TILE": tile,
     }
     counts = torch.empty(how.blocks, shapes["EP"], dtype=torch.int32, device=x.device)
-    in_one = order and how.blocks == 1 and not copy
-    _choose(x, router, bias, found, counts, how, shapes | _of_rule(rule) | {"ORDER": in_one})
-    if order and not in_one:
+    in_one = how.blocks == 1 and not copy
+    _choose(x, router, bias, found, counts, how, shapes | constants(rule) | {"ORDER": in_one})
+    if not in_one:
         found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
-        _order(x, found, counts, (how.blocks, how.parts), shapes)
+        _order(x, found, counts, how, shapes)
     return found
 
 
@@ -135,17 +149,50 @@ def order_of(x, chosen, weights, experts: int, *, tile: int = 16, copy: bool = F
     shapes = {"TOP_K": picks, "BLOCK_T": how.block, "EP": max(16, triton.next_power_of_2(experts))}
     counts = torch.empty(how.blocks, shapes["EP"], dtype=torch.int32, device=x.device)
     count_kernel[(how.blocks,)](chosen, counts, tokens, **shapes, num_warps=4)
-    _order(x, found, counts, (how.blocks, how.parts), shapes | {"E": experts, "SHARED": 0, "TILE": tile})
+    _order(x, found, counts, how, shapes | {"E": experts, "SHARED": 0, "TILE": tile})
     return found
 
 
 def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict) -> None:
     (tokens, hidden), experts = x.shape, len(router)
     logits = torch.empty(how.splits, tokens, experts, dtype=torch.float32, device=x.device)
-    router_kernel[(how.blocks, triton.cdiv(experts, how.block_e), how.splits)](
+    shares = {"SPLITS": how.splits, "BLOCK_E": how.block_e}
+    many = {name: shapes[name] for name in shapes if name not in ("TILE", "ORDER")}
+    choice = {"HAS_BIAS": bias is not None, "KP": triton.next_power_of_2(found.chosen.shape[1])}
+    choice["num_warps"] = 8 if how.block * shapes["EP"] > 2048 else 4
+    bias = router if bias is None else bias
+    grid = triton.cdiv(tokens, how.block_x), triton.cdiv(experts, how.block_e), how.splits
+    if how.block_x > how.block:
+        scores_kernel[grid](
+            x,
+            router,
+            logits,
+            tokens,
+            hidden,
+            x.stride(0),
+            E=experts,
+            **shares,
+            BLOCK_T=how.block_x,
+            BLOCK_H=STEP // 2,
+            num_warps=4,
+            num_stages=4,
+        )
+        choose_kernel[(how.blocks,)](
+            logits,
+            bias,
+            found.chosen,
+            found.weights,
+            counts,
+            tokens,
+            **many,
+            **choice,
+            SPLITS=how.splits,
+        )
+        return
+    router_kernel[grid](
         x,
         router,
-        router if bias is None else bias,
+        bias,
         logits,
         arrivals(x.device, how.blocks),
         found.chosen,
@@ -157,18 +204,15 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict) -> N
         hidden,
         x.stride(0),
         **shapes,
-        HAS_BIAS=bias is not None,
-        SPLITS=how.splits,
-        BLOCK_E=how.block_e,
+        **shares,
+        **choice,
         BLOCK_H=STEP,
-        KP=triton.next_power_of_2(found.chosen.shape[1]),
-        num_warps=8 if how.block * shapes["EP"] > 2048 else 4,
         num_stages=3,
     )
 
 
-def _order(x, found: Routed, counts, grid: tuple, shapes: dict) -> None:
-    order_kernel[grid](
+def _order(x, found: Routed, counts, how: Cut, shapes: dict) -> None:
+    order_kernel[(triton.cdiv(x.shape[0], how.ordered), how.parts)](
         x,
         x if found.rows is None else found.rows,
         found.chosen,
@@ -178,7 +222,8 @@ def _order(x, found: Routed, counts, grid: tuple, shapes: dict) -> None:
         found.tiles,
         x.shape[1],
         x.stride(0),
-        **shapes,
+        **(shapes | {"BLOCK_T": how.ordered}),
+        COUNTED_T=how.block,
         COPY=found.rows is not None,
         TOKENS=4,
         COLUMNS=min(COPIED, triton.next_power_of_2(x.shape[1])),
@@ -204,14 +249,3 @@ def _tables(tokens: int, picks: int, experts: int, tile: int, parts: int, device
 
 def _of_order(found: Routed):
     return found.offsets, found.picks, found.places, found.tile_expert, found.tile_rows
-
-
-def _of_rule(rule: Rule) -> dict:
-    return {
-        "SCORES": rule.scores,
-        "RENORMALISE": rule.renormalise,
-        "GROUPS": rule.groups,
-        "KEPT": rule.groups_kept,
-        "SCALE": rule.scale,
-        "GP": triton.next_power_of_2(rule.groups),
-    }

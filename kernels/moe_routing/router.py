@@ -2,13 +2,14 @@
 
 Programs share a block of tokens, each multiplying some columns of it with some experts' rows of the router. Who arrives
 last chooses for the block: it adds what the splits of the columns left, always in one order, counts the picks, and, where
-there is but one block, gives every pick its row at once.
+there is but one block, gives every pick its row at once. Of many tokens the products want large tiles, which read the
+router seldom, and the choice small blocks, whose logits stay in registers: there each is a launch of its own.
 """
 
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.order import order_block
+from kernels.moe_routing.order import first_rows, place_picks
 from kernels.moe_routing.top_k import NO_PICK, choose
 
 
@@ -52,6 +53,129 @@ def sums_of(logits_ptr, offs_t, offs_e, mask, T, E: tl.constexpr, SPLITS: tl.con
     return logits
 
 
+@triton.jit
+def store_scores(
+    acc, logits_ptr, T, E: tl.constexpr, SPLITS: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_E: tl.constexpr
+):
+    """acc (BLOCK_T, BLOCK_E) to where `sums_of` looks for this split."""
+    offs_t = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    offs_e = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
+    row = (tl.program_id(2) * T + offs_t).to(tl.int64)[:, None]
+    tl.store(logits_ptr + row * E + offs_e[None, :], acc, mask=(offs_t < T)[:, None] & (offs_e < E)[None, :])
+
+
+@triton.jit
+def choose_block(
+    logits_ptr,
+    bias_ptr,
+    chosen_ptr,
+    weights_ptr,
+    block,
+    T,
+    E: tl.constexpr,
+    SHARED: tl.constexpr,
+    TOP_K: tl.constexpr,
+    SCORES: tl.constexpr,
+    RENORMALISE: tl.constexpr,
+    GROUPS: tl.constexpr,
+    KEPT: tl.constexpr,
+    SCALE: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    EP: tl.constexpr,
+    KP: tl.constexpr,
+    GP: tl.constexpr,
+):
+    """Experts and weights of a block of tokens, written; and (slots, how often each expert was picked)."""
+    PICKS: tl.constexpr = TOP_K + SHARED
+    offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
+    mask_t = (offs_t < T)[:, None]
+    offs_e = tl.arange(0, EP)
+    offs_k = tl.arange(0, KP)
+    logits = sums_of(
+        logits_ptr, offs_t, offs_e, mask_t & (offs_e < E)[None, :], T, E, SPLITS
+    )  # (BLOCK_T, EP)
+    chosen, weights, slots = choose(
+        logits, bias_ptr, E, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE, HAS_BIAS, EP, KP, GP
+    )
+    slots = tl.where(mask_t, slots, NO_PICK)
+    is_routed = (offs_k < TOP_K)[None, :]
+    at = offs_t[:, None] * PICKS + offs_k[None, :]
+    mask = mask_t & (offs_k < PICKS)[None, :]
+    shared = E - TOP_K + offs_k[None, :]  # they follow, with weight 1
+    tl.store(chosen_ptr + at, tl.where(is_routed, chosen, shared), mask=mask)
+    tl.store(weights_ptr + at, tl.where(is_routed, weights, 1.0), mask=mask)
+    return slots, tl.sum((slots != NO_PICK).to(tl.int32), 0)
+
+
+@triton.jit(do_not_specialize=["T"])
+def scores_kernel(
+    x_ptr,
+    router_ptr,
+    logits_ptr,
+    T,
+    H,
+    stride_xm,
+    E: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+):
+    acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H)
+    store_scores(acc, logits_ptr, T, E, SPLITS, BLOCK_T, BLOCK_E)
+
+
+@triton.jit(do_not_specialize=["T"])
+def choose_kernel(
+    logits_ptr,
+    bias_ptr,
+    chosen_ptr,
+    weights_ptr,
+    counts_ptr,
+    T,
+    E: tl.constexpr,
+    SHARED: tl.constexpr,
+    TOP_K: tl.constexpr,
+    SCORES: tl.constexpr,
+    RENORMALISE: tl.constexpr,
+    GROUPS: tl.constexpr,
+    KEPT: tl.constexpr,
+    SCALE: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    EP: tl.constexpr,
+    KP: tl.constexpr,
+    GP: tl.constexpr,
+):
+    block = tl.program_id(0)
+    _, counts = choose_block(
+        logits_ptr,
+        bias_ptr,
+        chosen_ptr,
+        weights_ptr,
+        block,
+        T,
+        E,
+        SHARED,
+        TOP_K,
+        SCORES,
+        RENORMALISE,
+        GROUPS,
+        KEPT,
+        SCALE,
+        HAS_BIAS,
+        SPLITS,
+        BLOCK_T,
+        EP,
+        KP,
+        GP,
+    )
+    tl.store(counts_ptr + block * EP + tl.arange(0, EP), counts)
+
+
 @triton.jit(do_not_specialize=["T", "tiles"])
 def router_kernel(
     x_ptr,
@@ -92,36 +216,38 @@ def router_kernel(
 ):
     block = tl.program_id(0)
     acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H)
-    offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
-    mask_t = (offs_t < T)[:, None]
-    offs_b = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
-    row = (tl.program_id(2) * T + offs_t).to(tl.int64)[:, None]
-    tl.store(logits_ptr + row * E + offs_b[None, :], acc, mask=mask_t & (offs_b < E)[None, :])
+    store_scores(acc, logits_ptr, T, E, SPLITS, BLOCK_T, BLOCK_E)
     last = tl.num_programs(1) * SPLITS - 1
     tl.debug_barrier()  # all threads have written before one of them says so
     if tl.atomic_add(arrived_ptr + block, 1, sem="acq_rel") != last:
         return
     tl.store(arrived_ptr + block, 0)  # ready for the next launch
-    PICKS: tl.constexpr = TOP_K + SHARED
-    offs_e = tl.arange(0, EP)
-    offs_k = tl.arange(0, KP)
-    logits = sums_of(
-        logits_ptr, offs_t, offs_e, mask_t & (offs_e < E)[None, :], T, E, SPLITS
-    )  # (BLOCK_T, EP)
-    chosen, weights, slots = choose(
-        logits, bias_ptr, E, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE, HAS_BIAS, EP, KP, GP
+    slots, counts = choose_block(
+        logits_ptr,
+        bias_ptr,
+        chosen_ptr,
+        weights_ptr,
+        block,
+        T,
+        E,
+        SHARED,
+        TOP_K,
+        SCORES,
+        RENORMALISE,
+        GROUPS,
+        KEPT,
+        SCALE,
+        HAS_BIAS,
+        SPLITS,
+        BLOCK_T,
+        EP,
+        KP,
+        GP,
     )
-    slots = tl.where(mask_t, slots, NO_PICK)
-    counts = tl.sum((slots != NO_PICK).to(tl.int32), 0)
-    is_routed = (offs_k < TOP_K)[None, :]
-    at = offs_t[:, None] * PICKS + offs_k[None, :]
-    mask = mask_t & (offs_k < PICKS)[None, :]
-    shared = E - TOP_K + offs_k[None, :]  # they follow, with weight 1
-    tl.store(chosen_ptr + at, tl.where(is_routed, chosen, shared), mask=mask)
-    tl.store(weights_ptr + at, tl.where(is_routed, weights, 1.0), mask=mask)
     if ORDER:
+        offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
         tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
-        nobody = tl.zeros((EP,), tl.int32)
-        order_block(slots, counts, nobody, tables, T, tiles, offs_t, 0, 1, 0, E, SHARED, TOP_K, TILE)
+        first, after = first_rows(counts, tables, T, tiles, 0, 1, 0, E, SHARED, TILE)
+        place_picks(slots, first, after, tables, T, offs_t, 0, SHARED, TOP_K, TILE)
     else:
-        tl.store(counts_ptr + block * EP + offs_e, counts)
+        tl.store(counts_ptr + block * EP + tl.arange(0, EP), counts)

@@ -7,9 +7,23 @@ maximum is also its place, no tie is left to chance, and any bits at all, NaN to
 import triton
 import triton.language as tl
 
+from kernels.moe_routing.rules import Rule
+
 NOTHING = tl.constexpr(-(2**63))  # below every key
 FIRST = tl.constexpr(0x7FFFFFFF)
 NO_PICK = tl.constexpr(-1)
+
+
+def constants(rule: Rule) -> dict:
+    """What `choose` is told of a rule."""
+    return {
+        "SCORES": rule.scores,
+        "RENORMALISE": rule.renormalise,
+        "GROUPS": rule.groups,
+        "KEPT": rule.groups_kept,
+        "SCALE": rule.scale,
+        "GP": triton.next_power_of_2(rule.groups),
+    }
 
 
 @triton.jit
@@ -32,19 +46,32 @@ def score_of(key):
 
 
 @triton.jit
+def worth_of_groups(key, offs_e, GROUPS: tl.constexpr, EACH: tl.constexpr, GP: tl.constexpr):
+    """(rows, GP): the key of each group, by the sum of its two best scores."""
+    offs_g = tl.arange(0, GP)
+    if key.shape[1] == GP * EACH and EACH > 1:  # no padding: one reduction serves all groups
+        each = tl.reshape(key, (key.shape[0], GP, EACH))
+        best = tl.max(each, 2)
+        second = tl.max(tl.where(each == best[:, :, None], NOTHING, each), 2)
+        worth = key_of(score_of(best) + score_of(second), offs_g[None, :])
+    else:
+        worth = tl.zeros((key.shape[0], GP), tl.int64) + NOTHING
+        for g in range(GROUPS):
+            mine = tl.where((offs_e // EACH == g)[None, :], key, NOTHING)
+            best = tl.max(mine, 1)
+            score = score_of(best)
+            if EACH > 1:
+                score += score_of(tl.max(tl.where(mine == best[:, None], NOTHING, mine), 1))
+            worth = tl.where((offs_g == g)[None, :], key_of(score, g)[:, None], worth)
+    return worth
+
+
+@triton.jit
 def in_best_groups(
     key, offs_e, GROUPS: tl.constexpr, KEPT: tl.constexpr, EACH: tl.constexpr, GP: tl.constexpr
 ):
     """Which experts stand in the KEPT groups whose two best scores have the largest sums."""
-    offs_g = tl.arange(0, GP)
-    worth = tl.zeros((key.shape[0], GP), tl.int64) + NOTHING
-    for g in range(GROUPS):
-        mine = tl.where((offs_e // EACH == g)[None, :], key, NOTHING)
-        best = tl.max(mine, 1)
-        score = score_of(best)
-        if EACH > 1:
-            score += score_of(tl.max(tl.where(mine == best[:, None], NOTHING, mine), 1))
-        worth = tl.where((offs_g == g)[None, :], key_of(score, g)[:, None], worth)
+    worth = worth_of_groups(key, offs_e, GROUPS, EACH, GP)
     kept = key < NOTHING
     for _ in range(KEPT):
         best = tl.max(worth, 1)

@@ -6,7 +6,7 @@ from unittest import mock
 
 import torch
 
-from kernels.moe_routing import cases, experts_hopper
+from kernels.moe_routing import cases, experts_hopper, experts_hopper_turns
 from kernels.moe_routing.arguments import Experts
 from kernels.moe_routing.chosen import layer_of_chosen
 from kernels.moe_routing.cost_traffic import most_tiles
@@ -20,7 +20,14 @@ ROOM = {
     80: 163 * 1024,
     89: 99 * 1024,
 }  # shared memory that a program may have, where it is less than Hopper's
-LAYERS = (("Qwen3-like", 1), ("Qwen3-like", 16), ("DeepSeek-like", 1), ("DeepSeek-like", 100))
+LAYERS = (
+    ("Qwen3-like", 1),
+    ("Qwen3-like", 16),
+    ("Qwen3-like", 1100),
+    ("DeepSeek-like", 1),
+    ("DeepSeek-like", 100),
+    ("DeepSeek-like", 4096),
+)
 TILES = {90: tuple(GATED), 80: (16, 128), 89: (128,), 100: (128,)}
 
 
@@ -85,10 +92,11 @@ def hopper(found):
     for tile in experts_hopper.CONFIGS:
         order = ordered(64, 8, tile)
         rows, h = (empty(order.tiles * tile, width) for width in (HIDDEN, INTERMEDIATE))
-        first = partial(experts_hopper.launch, rows, up, order, h, True, 132)
-        found.add(f"hopper gate_up {tile} 90", first, 90)
-        second = partial(experts_hopper.launch, h, back, order, rows, False, 132)
-        found.add(f"hopper down {tile} 90", second, 90)
+        for form, way in (("hopper", experts_hopper), ("turns", experts_hopper_turns)):
+            first = partial(way.launch, rows, up, order, h, True, 132)
+            found.add(f"{form} gate_up {tile} 90", first, 90)
+            second = partial(way.launch, h, back, order, rows, False, 132)
+            found.add(f"{form} down {tile} 90", second, 90)
 
 
 def main():

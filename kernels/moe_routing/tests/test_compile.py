@@ -12,8 +12,10 @@ WIDE = {80: "mma", 89: "mma", 90: "wgmma", 100: "tcgen05"}  # for tiles of 64 ro
 LAUNCHES = {
     "Qwen3-like 1": 3,
     "Qwen3-like 16": 4,
+    "Qwen3-like 1100": 6,
     "DeepSeek-like 1": 3,
     "DeepSeek-like 100": 5,
+    "DeepSeek-like 4096": 6,
     "routed elsewhere 100": 5,
 }
 NAMED = (
@@ -21,8 +23,11 @@ NAMED = (
         "Qwen3-like 1",
         "DeepSeek-like 100",
         "routed elsewhere 100",
+        "DeepSeek-like 4096",
         "hopper gate_up 192 90",
         "hopper down 128 90",
+        "turns gate_up 192 90",
+        "turns down 128 90",
     ),
     *(f"gate_up 128 {target}" for target in TILES),
     *("gate_up 16 80", "gate_up 16 90", "down 128 90"),
@@ -42,7 +47,7 @@ def test_nothing_spills_and_everything_fits(compiled):
 
 def test_a_layer_takes_as_many_launches_as_it_says(compiled):
     met = {layer: [name for name in compiled if name.startswith(f"{layer} ")] for layer in LAUNCHES}
-    assert set(NAMED[:2]) <= {layer for layer, mine in met.items() if mine}
+    assert set(NAMED[:4]) <= {layer for layer, mine in met.items() if mine}
     for layer, mine in met.items():
         twice = any("experts_kernel" in name for name in mine)  # gate and up, and down
         assert not mine or len(mine) + twice == LAUNCHES[layer], mine
@@ -57,15 +62,17 @@ def test_each_generation_multiplies_on_its_tensor_cores(compiled):
 
 
 def test_one_token_is_multiplied_by_the_plain_units(compiled):
-    mine = {name: facts for name, facts in compiled.items() if " 1 gate_up" in name or " 1 down" in name}
+    mine = {name: facts for name, facts in compiled.items() if " 1 one_" in name}
     models = {name.split()[0] for name in mine}
-    assert models and len(mine) == 2 * len(models)
+    assert models and len(mine) == 3 * len(models)
     assert not any(facts["mma"] or facts["wgmma"] for facts in mine.values())
 
 
 def test_hopper_fetches_with_tma_and_its_matrix_products_overlap(compiled):
-    mine = {name: facts for name, facts in compiled.items() if name.startswith("hopper")}
-    assert {name.split()[1] for name in mine} == {"gate_up", "down"}
-    assert {name.split()[2] for name in mine} == {"128", "192"}
+    mine = {name: facts for name, facts in compiled.items() if name.startswith(("hopper", "turns"))}
+    for form in ("hopper", "turns"):
+        names = [name.split() for name in mine if name.startswith(form)]
+        assert {name[1] for name in names} == {"gate_up", "down"}
+        assert {name[2] for name in names} == {"128", "192"}
     for name, facts in mine.items():
         assert facts["tma"] >= 4 and facts["wgmma"] > 0 and not facts["serialised"], name

@@ -10,6 +10,7 @@ import torch
 from kernels.compare import relative_error
 from kernels.moe_routing import bench, cases, peers, reference
 from kernels.moe_routing.arguments import Experts
+from kernels.moe_routing.experts_hopper_turns import CONFIGS
 from kernels.moe_routing.layer import gathered, hopper, layer, suits_hopper
 from kernels.moe_routing.routed import route
 from kernels.moe_routing.rules import Rule
@@ -116,7 +117,11 @@ def test_the_order_at_real_sizes(model, tokens):
 @pytest.mark.parametrize("tokens", (40, 256, 1000))
 @pytest.mark.parametrize("sizes", ((512, 384), (520, 200), (64, 72)), ids=str)
 @pytest.mark.parametrize("tile", (128, 192))
-def test_the_copy_engine_and_gathering_agree_at_any_width(tile, sizes, tokens):
+@pytest.mark.parametrize("box", (None, 64, 16), ids=lambda box: f"in turns by {box}" if box else "shared out")
+def test_the_copy_engine_and_gathering_agree_at_any_width(box, tile, sizes, tokens, monkeypatch):
+    monkeypatch.setattr("kernels.moe_routing.layer.LONG", 0 if box else 2**31)
+    if box:
+        monkeypatch.setitem(CONFIGS, tile, replace(CONFIGS[tile], box=box))
     if not suits_hopper(torch.empty(1, device=device())):
         pytest.skip("needs sm_90")
     case = cases.Case(tokens, 6, Rule(3), *sizes, shared=1)

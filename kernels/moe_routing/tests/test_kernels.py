@@ -17,7 +17,7 @@ from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.moe_routing.experts import down, gate_up
 from kernels.moe_routing.layer import layer, pick_hopper_tile, pick_tile
 from kernels.moe_routing.narrow import Narrow
-from kernels.moe_routing.routed import route
+from kernels.moe_routing.routed import cut, route
 from kernels.moe_routing.rules import Rule
 from kernels.tensors import to_numpy, to_torch
 
@@ -109,6 +109,28 @@ def test_any_routing_is_ordered_as_the_reference_does(
         real = expected.picks != reference.EMPTY
         rows = to_numpy(found.rows)[: expected.rows][real]
         assert np.array_equal(rows, reference.permute(to_numpy(x), expected)[real])
+
+
+@pytest.mark.parametrize("ordered", (16, 32))
+@pytest.mark.parametrize(
+    "rule", (Rule(3), Rule(2, "sigmoid", renormalise=True)), ids=lambda rule: rule.scores
+)
+def test_many_tokens_are_multiplied_in_one_launch_and_chosen_for_in_another(rule, ordered, monkeypatch):
+    """The last block of either is not full, and neither is that of the experts; more tokens may be ordered at a time."""
+    monkeypatch.setattr("kernels.moe_routing.routed.block_tokens", lambda *_: ordered)
+    cut.cache_clear()
+    tokens, experts, hidden = 1030, 68, 40
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((tokens, hidden)).astype(np.float16)
+    router = (rng.standard_normal((experts, hidden)) / hidden**0.5).astype(np.float16)
+    how = cut(tokens, hidden, experts, False)
+    assert how.block_x > how.block and how.splits == 1 and how.ordered == ordered
+    chosen, weights = reference.route(x.astype(float) @ router.astype(float).T, rule)
+    found = route(to_torch(x, DEVICE), to_torch(router, DEVICE), rule, tile=64)
+    cut.cache_clear()
+    assert np.array_equal(to_numpy(found.chosen), chosen)
+    assert np.allclose(to_numpy(found.weights), weights, rtol=1e-3)
+    same_order(found, reference.order(chosen, experts, 64))
 
 
 @settings(max_examples=8)
