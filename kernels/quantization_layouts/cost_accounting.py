@@ -135,13 +135,12 @@ def filled_ratios(
     """The same where prompts come in pieces: a share of the steps is filled up to the most rows that the table has."""
     require.share(prompt_share=prompt_share)
     most = max(table, default=0)
-    ratios = {}
-    for u in users:
-        steps = {u: 1 - prompt_share}
-        if prompt_share:
-            steps[most] = steps.get(most, 0) + prompt_share
-        ratios[u] = workload_ratio(bits, steps, table)
-    return ratios
+    counted = {u: measured_m(u, table) for u in users}
+    by_m = {
+        m: workload_ratio(bits, {m: 1 - prompt_share, most: prompt_share} if m < most else {most: 1}, table)
+        for m in set(counted.values())
+    }
+    return {u: by_m[m] for u, m in counted.items()}
 
 
 def first_without_a_win(ratios: Mapping[int, float]) -> int | None:
