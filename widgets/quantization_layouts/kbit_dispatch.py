@@ -1,5 +1,6 @@
 """Which k-bit kernel runs at which M, and how many users it takes until the win is gone: measured numbers."""
 
+import math
 from itertools import pairwise
 
 from kernels.quantization_layouts import cost
@@ -50,20 +51,30 @@ PLACES = {
     True: (Box(58, 44, 300, 152), Box(452, 44, 170, 160), Box(60, 322, 640, 32), 408),
     False: (Box(50, 44, 268, 140), Box(52, 286, 180, 150), Box(0, 538, 336, 32), 622),
 }
-# the longest bar of any card; a k-bit one needs room for its knob and its words
-MOST_US = max(
-    us / (1 if bits == 16 else 0.7)
-    for table in TABLES.values()
-    for m in table
-    for bits in (*tables.BITS, 16)
-    for us in [cost.block_us(bits, m, table)]
-)
 MICRO = units.fixed(1)  # the tables give tenths
+
+
+def _most_us(card: str) -> float:
+    """The end of the bars' axis, the same in all states of a card; a k-bit bar has its knob and more words beside it."""
+    return max(
+        cost.block_us(bits, m, table) / (1 if bits == 16 else 0.7)
+        for table in [TABLES[card]]
+        for m in table
+        for bits in (*tables.BITS, 16)
+    )
+
+
+def _speeds(card: str) -> tuple[float, float]:
+    """The ends of the speeds' axis, in halves; at the top there is room for a knob."""
+    if card == SOURCE:
+        return 0.5, 2.5
+    seen = [cost.block_speedup(k, m, TABLES[card]) for m in TABLES[card] for k in tables.BITS]
+    return min(0.5, math.floor(2 * min(seen)) / 2), max(2.5, math.ceil(2 * (max(seen) + 0.25)) / 2)
 
 
 def _bars(r: Result, at: Box) -> list[dict]:
     """The block's matmuls by k; the row that counts is chosen by its knob."""
-    x, wide, pitch = linear(0, MOST_US, at.x, at.right), at.x > 100, at.h / 5
+    x, wide, pitch = linear(0, _most_us(r.card), at.x, at.right), at.x > 100, at.h / 5
     marks = [
         text(
             "bars-title", at.x - 52 if wide else 0, at.y - 26, f"One block at M = {r.m}, {r.card}", bold=True
@@ -185,16 +196,22 @@ def _named(place: float, x, y) -> list[dict]:
 def _beside(x: float, y) -> list[dict]:
     """A computed curve may run anywhere about its line, so the two words stand beside the picture."""
     return [
-        text("won-name", x, y(1.25) + 4, "faster", "useful", "small", "end"),
-        text("lost-name", x, y(0.75) + 4, "slower", "hot", "small", "end"),
+        text("won-name", x, y(1) - 13, "faster", "useful", "small", "end"),
+        text("lost-name", x, y(1) + 21, "slower", "hot", "small", "end"),
     ]
 
 
 def _users(r: Result, at: Box) -> list[dict]:
     """Sessions, times as fast as fp16: above its line the k-bit kernels are faster. The point is pulled."""
-    x, y, wide = log(1, MOST_USERS, at.x + 26, at.right), linear(0.5, 2.5, at.bottom, at.y), at.w > 280
+    x, y, wide = (
+        log(1, MOST_USERS, at.x + 26, at.right),
+        linear(*_speeds(r.card), at.bottom, at.y),
+        at.w > 280,
+    )
     marks = [text("users-title", 0, at.y - 26, _users_title(r, wide), bold=True)]
-    marks += axis_y("speed", y, at.x, "", lambda v: units.times(v), right=at.right, ticks=[0.5, 1.5, 2, 2.5])
+    halves = [n / 2 for n in range(round(2 * y.lo), round(2 * y.hi) + 1)]
+    halves = [v for v in halves if abs(y(v) - y(1)) > 28]  # fp16 stands there, and two words beside it
+    marks += axis_y("speed", y, at.x, "", lambda v: units.times(v), right=at.right, ticks=halves)
     marks += axis_x("users", x, at.bottom, "users at once", ticks=[s.users for s in r.known])
     marks += limit_across("fp16", at, y(1), "")
     marks.append(text("fp16-is", at.x - 6, y(1) + 4, "fp16", "ink", "small", "end"))
