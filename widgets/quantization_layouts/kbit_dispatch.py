@@ -280,7 +280,8 @@ def _computed_takeaway(r: Result) -> str:
         return "Without a 16-bit copy the memory is saved and time is paid: here 16 bits are read sooner than k bits are unpacked."
     if r.break_even_users is None:
         return f"With these steps, k bits win at every number of users up to {r.most_users}."
-    return "Few rows: fewer bits are less to read. The same kernels at a larger M pay more for unpacking than they save."
+    where = "a larger" if r.break_even_users > r.users else "another"
+    return f"Few rows: fewer bits are less to read. At {where} M, unpacking costs more time than that saves."
 
 
 def _warning(r: Result) -> str:
