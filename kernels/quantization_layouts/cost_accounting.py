@@ -5,7 +5,7 @@ A table is M -> shape -> bits -> microseconds, 16 bits for fp16: the source's of
 
 import json
 from bisect import bisect_left
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from kernels import require
@@ -13,19 +13,32 @@ from kernels.quantization_layouts import kbit_tables as tables
 
 Table = Mapping[int, Mapping[str, Mapping[int, float]]]
 CALIBRATIONS = Path(__file__).parent / "tables"
+FAMILIES = ("scalar GEMV", "MMA", "dequantize + library", "16 bits")
 
 
-def measured(card: str = tables.MACHINE) -> Table:
-    """The source's table, or what calibration left of the card of this name ('H200')."""
-    if card == tables.MACHINE:
-        return tables.BEST_US
+def calibration(card: str) -> dict:
+    """What calibration left of the card of this name ('H200')."""
     path = CALIBRATIONS / f"{card.lower().replace(' ', '_')}.json"
     if not path.exists():
         known = ", ".join([tables.MACHINE, *sorted(p.stem for p in CALIBRATIONS.glob("*.json"))])
         raise ValueError(
             f"card must be one of {known}, got {card!r}; measure it: python -m kernels.quantization_layouts.calibrate"
         )
-    return from_calibration(json.loads(path.read_text()))
+    return json.loads(path.read_text())
+
+
+def measured(card: str = tables.MACHINE) -> Table:
+    """The source's table, or that of a calibration of this card."""
+    return tables.BEST_US if card == tables.MACHINE else from_calibration(calibration(card))
+
+
+def _rows(run: Mapping) -> Iterator[tuple[int, str, int, Mapping]]:
+    """The rows of k bits on the seven shapes: M, shape, bits, and the row itself."""
+    names = {(n, k, name in tables.MOE): name for name, (n, k) in tables.SHAPES.items()}
+    for row in run["rows"]:
+        name = names.get((row["n"], row["k"], row["experts"] > 1))
+        if name is not None and row["form"].startswith("k"):
+            yield row["m"], name, int(row["form"][1:]), row
 
 
 def from_calibration(run: Mapping, packed_only: bool = True) -> Table:
@@ -33,14 +46,10 @@ def from_calibration(run: Mapping, packed_only: bool = True) -> Table:
 
     `packed_only` leaves 16-bit kernels to the 16-bit column: what k bits take where no 16-bit copy is kept.
     """
-    names = {(n, k, name in tables.MOE): name for name, (n, k) in tables.SHAPES.items()}
     found: dict[int, dict[str, dict[int, float]]] = {}
-    for row in run["rows"]:
-        name = names.get((row["n"], row["k"], row["experts"] > 1))
-        if name is None or not row["form"].startswith("k"):
-            continue
-        us = found.setdefault(row["m"], {}).setdefault(name, {})
-        us[int(row["form"][1:])] = row["us"][row["best_packed" if packed_only else "best"]]
+    for m, name, bits, row in _rows(run):
+        us = found.setdefault(m, {}).setdefault(name, {})
+        us[bits] = row["us"][row["best_packed" if packed_only else "best"]]
         us[16] = min(us.get(16, float("inf")), row["us"]["16 bits"])
     whole = {16, *tables.BITS}
     return {
@@ -48,6 +57,26 @@ def from_calibration(run: Mapping, packed_only: bool = True) -> Table:
         for m, shapes in sorted(found.items())
         if set(shapes) == set(tables.SHAPES) and all(set(us) == whole for us in shapes.values())
     }
+
+
+def kernel_family(name: str) -> str:
+    """A calibrated kernel's name begins with its family: 'MMA ring 4 x 64 rows, 16 cols' is one of MMA."""
+    for family in FAMILIES:
+        if name.startswith(family):
+            return family
+    raise ValueError(
+        f"name must be one that begins with {', '.join(FAMILIES)}, got {name!r}; take a name of a calibration"
+    )
+
+
+def fastest_families(run: Mapping, bits: int) -> dict[int, dict[str, str]]:
+    """M -> shape -> family of the kernel that was fastest on k-bit weights alone, at each M that `from_calibration` has."""
+    require.one_of(tables.BITS, bits=bits)
+    found = {m: {} for m in from_calibration(run)}
+    for m, name, form, row in _rows(run):
+        if m in found and form == bits:
+            found[m][name] = kernel_family(row["best_packed"])
+    return found
 
 
 def block_us(
@@ -98,6 +127,26 @@ def concurrency_ratios(
         )
         for u in users
     }
+
+
+def filled_ratios(
+    bits: int, users: Collection[int], prompt_share: float, table: Table = tables.BEST_US
+) -> dict[int, float]:
+    """The same where prompts come in pieces: a share of the steps is filled up to the most rows that the table has."""
+    require.share(prompt_share=prompt_share)
+    most = max(table, default=0)
+    counted = {u: measured_m(u, table) for u in users}
+    by_m = {
+        m: workload_ratio(bits, {m: 1 - prompt_share, most: prompt_share} if m < most else {most: 1}, table)
+        for m in set(counted.values())
+    }
+    return {u: by_m[m] for u, m in counted.items()}
+
+
+def first_without_a_win(ratios: Mapping[int, float]) -> int | None:
+    """The fewest users of `concurrency_ratios` or `filled_ratios` at which k bits take no less time; None: they win at all."""
+    require.not_empty(ratios=ratios)
+    return min((users for users, ratio in ratios.items() if ratio >= 1), default=None)
 
 
 def memory_by_bits(parameters: float, group: int | None = None, scale_bits: float = 16) -> dict[int, float]:

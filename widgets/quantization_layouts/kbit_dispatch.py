@@ -1,17 +1,25 @@
 """Which k-bit kernel runs at which M, and how many users it takes until the win is gone: measured numbers."""
 
 import math
-import re
-from dataclasses import dataclass
 from itertools import pairwise
 
-from kernels.machines import machine
 from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.cost import kbit_tables as tables
 from widgets import units
 from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, text_width
 from widgets.controls import log_slider, powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction
+from widgets.quantization_layouts.kbit_lane import counted, ruled
+from widgets.quantization_layouts.kbit_model import (
+    MOST_USERS,
+    OURS,
+    ROWS,
+    SOURCE,
+    TABLES,
+    Result,
+    Session,
+    run,
+)
 from widgets.scene import (
     WIDE,
     Column,
@@ -28,9 +36,6 @@ from widgets.scene import (
     text,
 )
 
-CARD = tables.MACHINE
-SCALAR, MMA, LIBRARY = "scalar GEMV", "MMA", "dequant + library"
-SAID = {SCALAR: "scalar GEMV", MMA: "tensor cores", LIBRARY: "dequantize, then a library GEMM"}
 K = slider("k", "Bits of a weight (k)", 4, 2, 5)
 USERS_AT_ONCE = log_slider(
     "users",
@@ -43,153 +48,37 @@ USERS_AT_ONCE = log_slider(
 )
 # (times as fast by users, the block, the lane of kernels, height)
 PLACES = {
-    True: (Box(58, 44, 300, 152), Box(452, 44, 170, 160), Box(60, 314, 640, 32), 400),
-    False: (Box(46, 44, 272, 140), Box(52, 286, 180, 150), Box(0, 528, 336, 32), 612),
+    True: (Box(58, 44, 300, 152), Box(452, 44, 170, 160), Box(60, 322, 640, 32), 408),
+    False: (Box(50, 44, 268, 140), Box(52, 286, 180, 150), Box(0, 538, 336, 32), 622),
 }
-MOST_M = 1088
 MICRO = units.fixed(1)  # the tables give tenths
 
 
-@dataclass(frozen=True)
-class Block:
-    """The seven matmuls of one block, each with its best kernel."""
-
-    bits: int
-    dense_us: float
-    moe_us: float
-    total_us: float
-    speedup: float
-
-
-@dataclass(frozen=True)
-class Shape:
-    name: str
-    m: int
-    family: str
-    kbit_us: float
-    fp16_us: float
-    speedup: float
-
-
-@dataclass(frozen=True)
-class Session:
-    users: float
-    ratio: float  # of the fp16 time; reported at k = 4, estimated at another
-    speedup: float
-
-
-@dataclass(frozen=True)
-class Result:
-    k: int
-    m: int
-    blocks: tuple[Block, ...]  # of 2, 3, 4, 5 and 16 bits
-    chosen: Block
-    fp16: Block
-    users: int
-    chunk: int
-    time_ratio: float  # of the session's fp16 time, as reported
-    session_speedup: float  # the same, as everything here is said: times as fast as fp16
-    dominant: str
-    break_even_users: int
-    reported: tuple[Session, ...]  # at k = 4
-    between: tuple[Session, ...]  # at k
-    decode_m: int
-    decode_family: str
-    prefill_m: int
-    prefill_family: str
-    parameters: float
-    model_bytes: float
-    fp16_bytes: float
-    cards: int
-    fp16_cards: int
-    shapes: tuple[Shape, ...]
-
-
-def _block(bits: int, m: int) -> Block:
-    moe_us, total_us = cost.block_us(bits, m, shapes=tables.MOE), cost.block_us(bits, m)
-    return Block(bits, total_us - moe_us, moe_us, total_us, cost.block_speedup(bits, m))
-
-
-def _shapes(k: int, m: int) -> tuple[Shape, ...]:
-    rows = [
-        Shape(name, m, cost.best_kernel(name, m)[0], us[k], us[16], us[16] / us[k])
-        for name, us in tables.BEST_US[m].items()
-    ]
-    for (name, wide), us in tables.LARGE_M_US.items():
-        family, best_us, speedup = cost.best_kernel(name, wide)
-        rows.append(Shape(name, wide, family, best_us, us["fp16"], speedup))
-    return tuple(rows)
-
-
-def _small_share(users: float) -> float:
-    """Share of a session's time in kernels that read k-bit weights; the rest unpacks them to 16 bits first."""
-
-    def share(said: str) -> float:
-        percent = float(re.search(r"(\d+)%", said)[1]) / 100
-        return 1 - percent if said.startswith("dequant") else percent
-
-    known = [(u, share(said)) for u, (_, said) in tables.USERS.items()]
-    for (u0, s0), (u1, s1) in pairwise(known):
-        if users <= u1:
-            return s0 + (s1 - s0) * math.log(users / u0) / math.log(u1 / u0)
-    return known[-1][1]
-
-
-def _session(users: float, k: int = 4) -> Session:
-    """At another k than the reported one, the share that reads k-bit weights scales as the block's kernels do."""
-    share, ratio = _small_share(users), cost.user_ratio(users)
-    if k != 4:
-        ratio *= share * cost.block_us(k, 1) / cost.block_us(4, 1) + 1 - share
-    return Session(users, ratio, 1 / ratio)
-
-
-def _break_even(k: int) -> int:
-    """The first number of users at which k bits no longer win."""
-    return (
-        cost.break_even_users()
-        if k == 4
-        else next((u for u in range(1, 65) if _session(u, k).ratio >= 1), 64)
+def _most_us(card: str) -> float:
+    """The end of the bars' axis, the same in all states of a card; a k-bit bar has its knob and more words beside it."""
+    return max(
+        cost.block_us(bits, m, table) / (1 if bits == 16 else 0.7)
+        for table in [TABLES[card]]
+        for m in table
+        for bits in (*tables.BITS, 16)
     )
 
 
-def run(k, users, chunk, m, parameters_b):
-    blocks = tuple(_block(bits, m) for bits in (*tables.BITS, 16))
-    sessions, memory = tables.USERS, machine(CARD).memory_bytes
-    here, (decode_m, prefill_m) = _session(users, k), cost.session_m(users, chunk)
-    stored = cost.memory_by_bits(parameters_b * 1e9)
-    small, wide = stored[k], stored[16]
-    return Result(
-        k,
-        m,
-        blocks,
-        next(b for b in blocks if b.bits == k),
-        blocks[-1],
-        users,
-        chunk,
-        here.ratio,
-        here.speedup,
-        sessions[max(u for u in sessions if u <= users)][1],
-        _break_even(k),
-        tuple(_session(u) for u in sessions),
-        tuple(_session(64 ** (i / 30), k) for i in range(31)),
-        decode_m,
-        cost.dense_family(decode_m),
-        prefill_m,
-        cost.dense_family(prefill_m),
-        parameters_b * 1e9,
-        small,
-        wide,
-        cost.devices_needed(small, memory),
-        cost.devices_needed(wide, memory),
-        _shapes(k, m),
-    )
+def _speeds(card: str) -> tuple[float, float]:
+    """The ends of the speeds' axis, in halves; at the top there is room for a knob."""
+    if card == SOURCE:
+        return 0.5, 2.5
+    seen = [cost.block_speedup(k, m, TABLES[card]) for m in TABLES[card] for k in tables.BITS]
+    return min(0.5, math.floor(2 * min(seen)) / 2), max(2.5, math.ceil(2 * (max(seen) + 0.25)) / 2)
 
 
 def _bars(r: Result, at: Box) -> list[dict]:
     """The block's matmuls by k; the row that counts is chosen by its knob."""
-    x, wide, pitch = linear(0, 126, at.x, at.right), at.x > 100, at.h / 5
+    x, wide, pitch = linear(0, _most_us(r.card), at.x, at.right), at.x > 100, at.h / 5
     marks = [
-        text("bars-title", at.x - 52 if wide else 0, at.y - 26, f"One block at M = {r.m}, {CARD}", bold=True),
+        text(
+            "bars-title", at.x - 52 if wide else 0, at.y - 26, f"One block at M = {r.m}, {r.card}", bold=True
+        ),
         *_key(at.x, at.y - 10),
     ]
     for i, block in enumerate(r.blocks):
@@ -228,52 +117,116 @@ def _key(x: float, y: float) -> list[dict]:
 
 
 def _unmeasured(r: Result, at: Box) -> list[dict]:
-    """A block was measured at few M only: the panel says which, and the session's own."""
+    """A block was measured at few M only: the panel says which, the session's own, and what else is in the times."""
+    x = at.x - 52 if at.x > 100 else 0
     words = f"measured at M = {r.m}; the session decodes at {r.decode_m}"
-    return [text("bars-m", at.x - 52 if at.x > 100 else 0, at.bottom + 14, words, "muted", "small")]
+    if r.counted_m != r.decode_m:
+        words = f"at M = {r.m}; the session's M = {r.decode_m} counts as {r.counted_m}"
+    marks = [text("bars-m", x, at.bottom + 14, words, "muted", "small")]
+    if r.card != SOURCE:
+        alone = "k bits alone: no 16-bit copy is kept"
+        marks.append(text("bars-alone", x, at.bottom + 29, alone, "muted", "small"))
+    return marks
 
 
-def _users(r: Result, at: Box) -> list[dict]:
-    """Sessions, times as fast as fp16: above its line the k-bit kernels are faster. The point is pulled."""
-    x, y, wide = log(1, 64, at.x + 26, at.right), linear(0.5, 2.5, at.bottom, at.y), at.w > 280
-    title = (
-        f"A session at k = {r.k}, estimated; dots: k = 4" if wide else f"k = {r.k}, estimated; dots: k = 4"
-    )
-    marks = [
-        text(
-            "users-title",
-            0,
-            at.y - 26,
-            title if r.k != 4 else "A session at k = 4: as reported",
-            bold=True,
-        )
-    ]
-    marks += axis_y("speed", y, at.x, "", lambda v: units.times(v), right=at.right, ticks=[0.5, 1.5, 2, 2.5])
-    marks += axis_x("users", x, at.bottom, "users at once", ticks=[s.users for s in r.reported])
-    marks += limit_across("fp16", at, y(1), "")
-    marks.append(text("fp16-is", at.x - 6, y(1) + 4, "fp16", "ink", "small", "end"))
+def _stairs(r: Result, x, y) -> list[tuple]:
+    """Between two measured M's a step is counted as the larger: the speed falls right after the smaller."""
+    first, *rest = r.between
+    points = [(x(first.users), y(first.speedup))]
+    for before, here in zip(r.between, rest, strict=False):
+        points += [(x(before.users), y(here.speedup)), (x(here.users), y(here.speedup))]
+    return points
+
+
+def _won_and_lost(r: Result, x, y) -> list[dict]:
+    """What lies between the curve of a computed session and its line, one piece for each measured M."""
+    marks, known = [], {s.users: s for s in (*r.known, r.between[-1])}
+    for (left, _), (right, s) in pairwise(sorted(known.items())):
+        corners = [(x(left), y(1)), (x(left), y(s.speedup)), (x(right), y(s.speedup)), (x(right), y(1))]
+        marks.append(path(f"stair{right}", corners, "useful" if s.speedup > 1 else "hot", closed=True))
+    return marks
+
+
+def _users_title(r: Result, wide: bool) -> str:
+    if r.card != SOURCE:
+        return f"A session at k = {r.k}, computed, {r.card}" if wide else f"k = {r.k}, from measured kernels"
+    if r.k == 4:
+        return "A session at k = 4: as reported"
+    return f"A session at k = {r.k}, estimated; dots: k = 4" if wide else f"k = {r.k}, estimated; dots: k = 4"
+
+
+def _mix(r: Result) -> str:
+    """Which steps a computed session is made of."""
+    if not r.prompt_share:
+        return "every step decodes, none reads a prompt"
+    return f"a prompt fills {r.prompt_share:.0%} of steps to M = {r.prefill_m}"
+
+
+def _estimated(r: Result, x, y, at: Box) -> list[dict]:
     curve = [(x(s.users), y(s.speedup)) for s in r.between]
     won, lost = [p for p in curve if p[1] <= y(1)], [p for p in curve if p[1] >= y(1)]
     edge = won[-1][0] if won else x(1)
-    marks += [
+    return [
         path("won", [(x(1), y(1)), *won, (edge, y(1))], "useful", closed=True),
         path("lost", [(edge, y(1)), *lost, (at.right, y(1))], "hot", closed=True),
         # the crowd goes on to the right: no frame ends it there
         path("lost-open", [(at.right, lost[-1][1] if lost else y(1)), (at.right, y(1))], "ground"),
         *about("k", path("curve", curve, "primary")),
     ]
-    role = "primary" if r.k == 4 else "idle"
+
+
+def _computed(r: Result, x, y, at: Box) -> list[dict]:
+    left, wide = 0 if at.w < 280 else at.x - 58, at.w > 280
+    note = f"from measured kernels; {_mix(r)}" if wide else f"computed: {_mix(r)}"
+    return [
+        *_won_and_lost(r, x, y),
+        *about("k", path("curve", _stairs(r, x, y), "primary")),
+        *about("prompts", text("users-mix", left, at.bottom + 50, note, "muted", "small")),
+    ]
+
+
+def _named(place: float, x, y) -> list[dict]:
+    below = x(9) if x(1) < place < x(1) + 60 else x(1) + 6
+    return [
+        text("won-name", x(1) + 6, y(1) - 5, "faster", "useful"),
+        text("lost-name", below, y(1) + 17, "slower", "hot"),
+    ]
+
+
+def _beside(x: float, y) -> list[dict]:
+    """A computed curve may run anywhere about its line, so the two words stand beside the picture."""
+    return [
+        text("won-name", x, y(1) - 13, "faster", "useful", "small", "end"),
+        text("lost-name", x, y(1) + 21, "slower", "hot", "small", "end"),
+    ]
+
+
+def _users(r: Result, at: Box) -> list[dict]:
+    """Sessions, times as fast as fp16: above its line the k-bit kernels are faster. The point is pulled."""
+    x, y, wide = (
+        log(1, MOST_USERS, at.x + 26, at.right),
+        linear(*_speeds(r.card), at.bottom, at.y),
+        at.w > 280,
+    )
+    marks = [text("users-title", 0, at.y - 26, _users_title(r, wide), bold=True)]
+    halves = [n / 2 for n in range(round(2 * y.lo), round(2 * y.hi) + 1)]
+    halves = [v for v in halves if abs(y(v) - y(1)) > 28]  # fp16 stands there, and two words beside it
+    marks += axis_y("speed", y, at.x, "", lambda v: units.times(v), right=at.right, ticks=halves)
+    marks += axis_x("users", x, at.bottom, "users at once", ticks=[s.users for s in r.known])
+    marks += limit_across("fp16", at, y(1), "")
+    marks.append(text("fp16-is", at.x - 6, y(1) + 4, "fp16", "ink", "small", "end"))
+    marks += _estimated(r, x, y, at) if r.card == SOURCE else _computed(r, x, y, at)
+    k = 4 if r.card == SOURCE else r.k
+    role = "primary" if r.k == k else "idle"
     marks += [
-        circle(f"u{s.users}", x(s.users), y(s.speedup), 3.5, role, f"k = 4, {_session_tip(s)}")
-        for s in r.reported
+        circle(f"u{s.users}", x(s.users), y(s.speedup), 3.5, role, f"k = {k}, {_session_tip(s)}")
+        for s in r.known
     ]
     place, up = x(r.users), y(r.session_speedup)
-    below = x(9) if x(1) < place < x(1) + 60 else x(1) + 6
     anchor = "start" if place < at.x + 60 else "end" if place > at.right - 60 else "middle"
     return marks + [
         line("at", place, at.bottom, place, at.y, "now"),
-        text("won-name", x(1) + 6, y(1) - 5, "faster", "useful"),
-        text("lost-name", below, y(1) + 17, "slower", "hot"),
+        *(_named(place, x, y) if r.card == SOURCE else _beside(at.x - 6, y)),
         text(
             "at-name",
             place,
@@ -295,52 +248,6 @@ def _users(r: Result, at: Box) -> list[dict]:
     ]
 
 
-def _lane(r: Result, at: Box) -> list[dict]:
-    """The dispatch rule of dense layers as a map over M, with the two sizes a session sees."""
-    x, wide = log(1, MOST_M, at.x, at.right), at.w > 400
-    said = SAID if wide else {SCALAR: "GEMV", MMA: "MMA", LIBRARY: "dequant + library"}
-    marks = [text("lane-title", 0, at.y - 48, "Which kernel a dense layer takes at M rows", bold=True)]
-    # the two sizes lie under the map: they are read above and below it, and strike no name out
-    for id, name, m, rise in (
-        ("decode", f"decode: M = {r.decode_m}", r.decode_m, 10),
-        ("prefill", f"with prefill: M = {r.prefill_m}", r.prefill_m, 26),
-    ):
-        place = x(m)
-        left = place - 6 - text_width(name, "small", True) > 0
-        marks += [
-            line(f"{id}-at", place, at.y - rise - 8, place, at.bottom + 6, "now", name),
-            text(
-                f"{id}-name",
-                place + (-6 if left else 6),
-                at.y - rise,
-                name,
-                "now",
-                "small",
-                "end" if left else "start",
-                bold=True,
-            ),
-        ]
-    for i, (family, first, last) in enumerate(((SCALAR, 1, 4), (MMA, 5, 16), (LIBRARY, 17, MOST_M))):
-        left, right = x(first - 0.5) if i else at.x, x(last + 0.5)
-        used = family in (r.decode_family, r.prefill_family)
-        tip = f"{SAID[family]}: M from {first}" + ("" if last == MOST_M else f" to {last}")
-        marks += [
-            rect(f"lane{i}", left + 1, at.y, right - left - 2, at.h, "primary" if used else "idle", tip),
-            text(
-                f"lane{i}-name",
-                (left + right) / 2,
-                at.y + 21,
-                said[family],
-                "inverse" if used else "ink",
-                "body" if wide else "small",
-                "middle",
-                on="" if used else "idle",
-            ),
-        ]
-    ticks = (1, 4, 16, 64, 256, 1024) if wide else (4, 16, 64, 256)
-    return marks + axis_x("m", x, at.bottom + 6, "rows of the matmul (M)", ticks=ticks)
-
-
 def _session_tip(s: Session) -> str:
     who = "1 user" if s.users == 1 else f"{s.users} users"
     return f"{who}: {units.times(s.speedup)} as fast, {units.number(s.ratio)} of the fp16 time"
@@ -355,6 +262,8 @@ def _billion(r: Result) -> str:
 
 
 def _takeaway(r: Result) -> str:
+    if r.card != SOURCE:
+        return _computed_takeaway(r)
     if r.break_even_users - r.users in range(1, 4) or abs(r.time_ratio - 1) < 0.02:
         return "Here is the edge: one size of M more and the weights are unpacked first, whatever k is."
     if r.time_ratio < 1 and r.k < 4:
@@ -364,6 +273,46 @@ def _takeaway(r: Result) -> str:
     if r.time_ratio < 1:
         return "Few users keep M small: reading the weights is the time, and fewer bits are less to read."
     return "Many users make M large: weights are unpacked to 16 bits first, and that is more than was saved."
+
+
+def _computed_takeaway(r: Result) -> str:
+    if r.time_ratio >= 1:
+        return "Without a 16-bit copy the memory is saved and time is paid: here 16 bits are read sooner than k bits are unpacked."
+    if r.break_even_users is None:
+        return f"With these steps, k bits win at every number of users up to {r.most_users}."
+    where = "a larger" if r.break_even_users > r.users else "another"
+    return f"Few rows: fewer bits are less to read. At {where} M, unpacking costs more time than that saves."
+
+
+def _warning(r: Result) -> str:
+    if r.time_ratio < 1:
+        return ""
+    users = units.counted(r.users, "user")
+    if r.card == SOURCE:
+        return f"The win is gone at {users}: {r.dominant} take most of the time. The memory is still saved."
+    return f"No win at {users}: with these steps 16 bits are faster. The memory is still saved."
+
+
+def _even(r: Result):
+    if r.break_even_users is None:
+        return figure("users, and the win lasts", r.most_users, units.count)
+    return figure(
+        "users break even" if r.break_even_users > 1 else "user, and no win", r.break_even_users, units.count
+    )
+
+
+def _even_said(r: Result) -> str:
+    if r.break_even_users is None:
+        return f"{r.most_users} users still win"
+    return (
+        f"{r.break_even_users} users break even" if r.break_even_users > 1 else "1 user already wins nothing"
+    )
+
+
+def _held(r: Result) -> str:
+    """How many cards hold the weights."""
+    other = f"not {r.fp16_cards}" if r.fp16_cards != r.cards else "as with 16 bits"
+    return f"{r.cards} {r.card}, {other}"
 
 
 def _table(r: Result):
@@ -391,15 +340,15 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         units.times,
         "hot" if r.time_ratio >= 1 else "useful",
     )
-    even = figure("users break even", r.break_even_users, units.count)
+    even = _even(r)
     size = figure(f"for {_billion(r)} weights", r.model_bytes, units.si_bytes)
-    gone = r.time_ratio >= 1
     return Scene(
-        summary=f"At k = {r.k} and M = {r.m} the matmuls of a block are {speedup.text} as fast as fp16; "
-        f"a session of {_users_named(r)} is {session.text} as fast, and {even.text} users break even; "
+        summary=f"At k = {r.k} and M = {r.m} the matmuls of a block are {speedup.text} as fast as fp16"
+        f"{f' on {r.card}' if r.card != SOURCE else ''}; "
+        f"a session of {_users_named(r)} is {session.text} as fast, and {_even_said(r)}; "
         f"{_billion(r)} weights take {size.text}.",
         takeaway=_takeaway(r),
-        marks=_users(r, users_at) + _bars(r, bars_at) + _lane(r, lane_at),
+        marks=_users(r, users_at) + _bars(r, bars_at) + (ruled if r.card == SOURCE else counted)(r, lane_at),
         figures=(session, even, speedup, size),
         table=_table(r),
         height=height,
@@ -407,17 +356,14 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         formula=(
             (
                 "memory = {parameters_b:weights} · {k} / 8",
-                f"{{parameters_b:{_billion(r)}}} · {{k:{r.k}}} / 8 = {units.si_bytes(r.model_bytes)}: {r.cards} {CARD}, "
-                f"not {r.fp16_cards}",
+                f"{{parameters_b:{_billion(r)}}} · {{k:{r.k}}} / 8 = {units.si_bytes(r.model_bytes)}: {_held(r)}",
             ),
             (
                 "speed = {fp16_time:fp16 time} / {k_time:k-bit time}",
                 f"{{fp16_time:{MICRO(r.fp16.total_us)}}} / {{k_time:{MICRO(r.chosen.total_us)}}} µs = {speedup.text}",
             ),
         ),
-        warning=f"The win is gone at {r.users} users: {r.dominant} take most of the time. The memory is still saved."
-        if gone
-        else "",
+        warning=_warning(r),
     )
 
 
@@ -425,8 +371,21 @@ SIMULATOR = Declaration(
     title="k-bit dispatch",
     question="For how many users is a k-bit model faster than fp16?",
     controls=(
-        K,
+        select(
+            "card",
+            "Measured on",
+            SOURCE,
+            {card: f"{card}, {'the source' if card == SOURCE else 'this course'}'s" for card in TABLES},
+        ),
         USERS_AT_ONCE,
+        K,
+        select(
+            "m",
+            "Rows of the measured block",
+            1,
+            {m: f"M = {m}" for m in ROWS},
+            help="; ".join(f"{card}: {', '.join(map(str, table))}" for card, table in TABLES.items()),
+        ),
         powers_of_two(
             "chunk",
             "Prefill chunk",
@@ -434,17 +393,28 @@ SIMULATOR = Declaration(
             64,
             1024,
             unit="tokens",
-            help="Runs in the same step as the decoding users: moves its mark below, and no measured time.",
+            help=f"Runs in the same step as the decoding users of the {SOURCE}: moves its mark below, and no measured time.",
+            more=True,
         ),
-        select("m", "Rows of the measured block", 1, {1: "M = 1", 4: "M = 4"}),
+        slider(
+            "prompts",
+            "Steps filled up by a prompt",
+            0,
+            0,
+            50,
+            step=5,
+            unit="%",
+            help=f"On the {OURS}: up to the largest M that was measured. Sessions on the {SOURCE} stay as reported.",
+            more=True,
+        ),
         slider("parameters_b", "Weights of the model", 70, 1, 400, unit="billion", more=True),
     ),
     presets={
         "One user": {},
-        "Eight users": {"users": 8},
         "Break-even, 16 users": {"users": 16},
         "A crowd of 64": {"users": 64},
         "Two bits": {"k": 2},
+        **({"Eight users on an H200": {"card": OURS, "users": 8}} if OURS in TABLES else {}),
     },
     run=run,
     scene=scene,

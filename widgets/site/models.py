@@ -1,4 +1,4 @@
-"""The models as one zip: the modules that a page's Python imports, found by reading their imports."""
+"""The models as one zip: the modules that a page's Python imports, found by reading their imports, and the tables beside them."""
 
 import ast
 import io
@@ -53,9 +53,15 @@ def modules(root: Path = ROOT) -> list[Path]:
     return sorted(path.relative_to(root) for path in seen)
 
 
+def beside(root: Path = ROOT) -> list[Path]:
+    """What a module of ours reads: the tables of its own folder."""
+    folders = {(root / path).parent / "tables" for path in modules(root)}
+    return sorted(path.relative_to(root) for folder in folders for path in folder.glob("*.json"))
+
+
 def zipped(root: Path = ROOT) -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in modules(root):
+        for path in (*modules(root), *beside(root)):
             archive.writestr(zipfile.ZipInfo(path.as_posix(), LONG_AGO), (root / path).read_bytes(), 8)
     return held.getvalue()

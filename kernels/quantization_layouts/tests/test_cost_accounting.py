@@ -94,6 +94,43 @@ def test_more_users_lose_what_few_had_won():
     assert cost.concurrency_ratios(4, (16,), 256, 0.0, of) == {16: 0.4}
 
 
+@given(share=st.floats(0, 1), bits=st.sampled_from(tables.BITS))
+def test_steps_filled_up_by_a_prompt_move_towards_the_largest_measured_one(share, bits):
+    of = cost.from_calibration(calibration((1, 4, 16), cost_us=lambda form, m, n, k: 4.0 * m))
+    ratios = cost.filled_ratios(bits, (1, 2, 4, 16), share, of)
+    assert ratios[1] == pytest.approx((1 - share) * 0.4 + share * 6.4)
+    assert ratios[2] == ratios[4] and ratios[16] == pytest.approx(6.4), (
+        "a step that is full has no room for a prompt"
+    )
+    assert cost.filled_ratios(bits, (1, 2, 4, 16), 0.0, of) == cost.concurrency_ratios(
+        bits, (1, 2, 4, 16), 64, 0.0, of
+    )
+
+
+def test_the_first_without_a_win_is_the_fewest_users():
+    assert cost.first_without_a_win({8: 1.2, 4: 1.0, 2: 0.9}) == 4
+    assert cost.first_without_a_win({1: 0.5, 64: 0.99}) is None
+
+
+def test_each_shape_has_the_family_of_its_fastest_packed_kernel():
+    run = calibration((1, 4))
+    run["rows"] = [row for row in run["rows"] if (row["form"], row["m"]) != ("k5", 4)]
+    for row in run["rows"]:
+        row["best"] = "16 bits"
+        row["best_packed"] = "scalar GEMV 16 rows" if row["form"] == "k2" else "MMA ring 4 x 64 rows, early"
+        row["us"][row["best_packed"]] = 1.0
+    assert cost.fastest_families(run, 2) == {1: dict.fromkeys(tables.SHAPES, "scalar GEMV")}
+    assert cost.fastest_families(run, 5) == {1: dict.fromkeys(tables.SHAPES, "MMA")}
+
+
+def test_every_candidate_s_name_begins_with_its_family():
+    """Tables are read where there is no PyTorch, so the family is read off the name."""
+    pytest.importorskip("triton")
+    from kernels.quantization_layouts.candidates import CANDIDATES
+
+    assert {cost.kernel_family(one.name) == one.family for one in CANDIDATES.values()} == {True}
+
+
 def test_scales_are_memory_too():
     plain, grouped = cost.memory_by_bits(1e9), cost.memory_by_bits(1e9, group=32)
     assert grouped[4] == pytest.approx(1e9 * 4.5 / 8) and grouped[16] == plain[16] == 2e9
@@ -111,6 +148,13 @@ def test_scales_are_memory_too():
         lambda: cost.workload_ratio(4, {1: -1}),
         lambda: cost.concurrency_ratios(4, (1,), 0, 0.5),
         lambda: cost.concurrency_ratios(4, (1,), 2, 1.5),
+        lambda: cost.calibration("H1000"),
+        lambda: cost.kernel_family("Marlin"),
+        lambda: cost.fastest_families(calibration(), 16),
+        lambda: cost.filled_ratios(4, (1,), 1.5),
+        lambda: cost.filled_ratios(4, (5,), 0.5),
+        lambda: cost.filled_ratios(4, (1,), 0.5, {}),
+        lambda: cost.first_without_a_win({}),
         lambda: cost.memory_by_bits(0),
         lambda: cost.memory_by_bits(1, 0),
         lambda: cost.measured_m(0),

@@ -6,10 +6,16 @@ from hypothesis import strategies as st
 
 from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.cost import kbit_tables as tables
+from widgets.answer import answer, plain_result
+from widgets.controls import InputError
+from widgets.quantization_layouts import kbit_model
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE, extent
+from widgets.tests import rules
 
 KBIT = find("kbit_dispatch")
+H200 = cost.measured("H200")
+of_h200 = st.sampled_from(sorted(H200))
 
 
 def dispatch(**inputs):
@@ -135,3 +141,145 @@ def test_the_prefill_s_slider_says_that_it_moves_no_time():
     chunk = next(one for one in KBIT.controls if one.name == "chunk")
     assert {dispatch(chunk=n).session_speedup for n in chunk.stops} == {dispatch().session_speedup}
     assert "no measured time" in chunk.help
+
+
+# Which numbers an H200 gave is the table's affair, and another calibration changes them: what is asked here holds for any.
+
+
+@given(st.integers(2, 5), of_h200)
+def test_the_h200_s_block_is_its_table_s(k, m):
+    r = dispatch(card="H200", k=k, m=m)
+    assert r.chosen.total_us == cost.block_us(k, m, H200) and r.fp16.total_us == cost.block_us(16, m, H200)
+    assert r.chosen.moe_us == pytest.approx(sum(H200[m][name][k] for name in tables.MOE))
+    assert r.chosen.speedup == cost.block_speedup(k, m, H200)
+    assert {s.name: (s.kbit_us, s.fp16_us) for s in r.shapes} == {
+        name: (us[k], us[16]) for name, us in H200[m].items()
+    }
+
+
+@given(st.integers(2, 5), st.integers(1, 64), st.sampled_from(range(0, 55, 5)))
+def test_the_h200_s_sessions_are_computed_from_its_table(k, users, prompts):
+    r = dispatch(card="H200", k=k, users=users, prompts=prompts)
+    most, share = max(H200), prompts / 100
+    blocks = {bits: (1 - share) * cost.block_us(bits, r.counted_m, H200) + share * cost.block_us(bits, most, H200)
+              for bits in (k, 16)}  # fmt: skip
+    assert r.time_ratio == pytest.approx(blocks[k] / blocks[16])
+    assert r.counted_m == cost.measured_m(users, H200)
+    assert r.session_speedup in [s.speedup for s in r.between if s.users == users]
+    lost = [s.users for s in r.between if s.ratio >= 1]
+    assert r.break_even_users == (min(lost) if lost else None)
+    if not prompts:
+        assert {s.users: s.ratio for s in r.between} == cost.concurrency_ratios(
+            k, range(1, 65), 512, 0.0, H200
+        )
+
+
+def test_a_measured_number_of_users_is_a_dot_on_the_stairs():
+    r = dispatch(card="H200")
+    assert [s.users for s in r.known] == [m for m in H200 if m <= 64]
+    marks = {mark["id"]: mark for mark in KBIT.scene(r).marks}
+    points = marks["curve"]["p"]
+    corners = list(zip(points[::2], points[1::2], strict=True))
+    assert all((marks[f"u{s.users}"]["x"], marks[f"u{s.users}"]["y"]) in corners for s in r.known)
+    assert all(a[0] == b[0] or a[1] == b[1] for a, b in zip(corners, corners[1:], strict=False)), (
+        "steps, no slopes"
+    )
+
+
+@given(st.integers(2, 5))
+def test_the_lane_names_what_calibration_found_fastest_at_most_shapes(k):
+    found = cost.fastest_families(cost.calibration("H200"), k)
+    cells = dispatch(card="H200", k=k).cells
+    assert [cell.m for cell in cells] == list(H200)
+    for cell in cells:
+        families = list(found[cell.m].values())
+        assert cell.shapes == families.count(cell.family) == max(map(families.count, families))
+
+
+def test_the_words_say_what_is_computed_and_what_was_reported():
+    def said(**inputs):
+        return " ".join(mark.get("s", "") for mark in KBIT.scene(dispatch(**inputs)).marks)
+
+    assert "as reported" in said() and "computed" not in said() and "16-bit copy" not in said()
+    ours = said(card="H200")
+    assert "computed, H200" in ours and "from measured kernels; every step decodes" in ours
+    assert "no 16-bit copy is kept" in ours and "reported" not in ours
+    assert "a prompt fills 20% of steps" in said(card="H200", prompts=20)
+
+
+def test_the_weights_are_held_by_the_card_s_own_memory():
+    assert (dispatch().cards, dispatch(card="H200").cards, dispatch(card="H200").fp16_cards) == (2, 1, 1)
+    assert dispatch(card="H200", parameters_b=400).fp16_cards > 1
+
+
+def test_prompts_leave_reported_sessions_as_they_were():
+    assert dispatch(users=8, prompts=50) == dispatch(users=8)
+
+
+def test_rows_that_a_card_has_not_are_refused_beside_their_control():
+    only_ours = next(m for m in H200 if m not in tables.BEST_US)
+    with pytest.raises(InputError, match=f"must be one of 1, 4 on RTX 4090, got {only_ours}; ") as refused:
+        dispatch(m=only_ours)
+    assert refused.value.control == "m"
+    assert "frames" not in answer(KBIT, {"values": {"m": only_ours}})
+
+
+def test_more_users_than_rows_measured_are_refused(monkeypatch):
+    few = {m: H200[m] for m in sorted(H200)[:2]}
+    monkeypatch.setitem(kbit_model.TABLES, "H200", few)
+    kbit_model._filled.cache_clear()
+    try:
+        with pytest.raises(InputError, match=f"must be at most {max(few)} on H200, got 64; ") as refused:
+            dispatch(card="H200", users=64)
+        assert refused.value.control == "users"
+    finally:
+        kbit_model._filled.cache_clear()
+
+
+def test_a_card_that_was_never_measured_is_not_offered(monkeypatch):
+    def missing(card=tables.MACHINE):
+        if card != tables.MACHINE:
+            raise ValueError("no table of this card")
+        return tables.BEST_US
+
+    monkeypatch.setattr(cost, "measured", missing)
+    assert list(kbit_model._tables()) == [tables.MACHINE]
+    monkeypatch.setattr(
+        cost, "measured", lambda card=tables.MACHINE: {} if card == "H200" else tables.BEST_US
+    )
+    assert list(kbit_model._tables()) == [tables.MACHINE], "a calibration cut short has no whole row"
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("prompts", [0, 20, 50])
+@pytest.mark.parametrize("users", [1, 2, 3, 5, 16, 40, 64])
+def test_the_h200_s_picture_keeps_the_rules(users, prompts, width):
+    for k, m in ((2, min(H200)), (4, max(H200)), (5, max(H200)), (5, min(H200))):
+        inputs = KBIT.inputs({"card": "H200", "users": users, "prompts": prompts, "k": k, "m": m})
+        r = KBIT.run(**inputs)
+        scene = KBIT.scene(r, width=width)
+        known = set(rules.numbers(plain_result(r)))
+        assert not rules.problems(scene, known) + rules.ungripped(scene, inputs)
+        assert bool(scene.warning) == (r.time_ratio >= 1)
+
+
+@pytest.mark.parametrize("us", [0.25, 0.4, 0.7, 0.99, 1.3, 3.0])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_picture_holds_whatever_a_calibration_gives(monkeypatch, us, width):
+    """Kernels that always win, by little or by far, and that lose at once; the source's picture doesn't notice."""
+    before = KBIT.scene(dispatch(), width=width)
+    flat = {
+        m: {name: {b: 8.0 if b == 16 else 8.0 * us for b in row} for name, row in H200[m].items()}
+        for m in H200
+    }
+    monkeypatch.setitem(kbit_model.TABLES, "H200", flat)
+    assert KBIT.scene(dispatch(), width=width) == before
+    kbit_model._filled.cache_clear()
+    try:
+        for users in (1, 3, 16, 64):
+            r = dispatch(card="H200", users=users)
+            assert r.break_even_users == (1 if us >= 1 else None)
+            scene = KBIT.scene(r, width=width)
+            assert not rules.problems(scene, set(rules.numbers(plain_result(r))))
+    finally:
+        kbit_model._filled.cache_clear()

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from widgets.answer import answer
-from widgets.registry import every
+from widgets.registry import every, find
 from widgets.site import models
 from widgets.site.inside import reply
 from widgets.site.tests.alike import same
@@ -50,6 +50,19 @@ def test_only_what_is_needed_is_in_it(unpacked):
     assert {"widgets/site/inside.py", "widgets/__init__.py", "kernels/__init__.py"} <= held
     assert not {name for name in held if "test" in name or name.endswith(("simulator.py", "reference.py"))}
     assert held == {path.as_posix() for path in models.modules()}
+
+
+def test_a_table_that_a_model_reads_is_beside_it(unpacked):
+    held = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*.json")}
+    assert held == {path.as_posix() for path in models.beside()} and held
+    shown = find("kbit_dispatch")
+    for card in next(one for one in shown.controls if one.name == "card").stops:
+        request = json.dumps({"values": {"card": card}})
+        code = ALONE.replace('"{}", "{}"', f"{request!r}, '{{}}'")
+        command = [sys.executable, "-I", "-S", "-c", code, str(unpacked), shown.id]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=unpacked)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == [json.loads(json.dumps(answer(shown, {"values": {"card": card}})))]
 
 
 def test_the_same_texts_make_the_same_zip():
