@@ -26,7 +26,7 @@ from grader.judge import returned  # noqa: E402
 # What knows of topics; the rooms that judge know of none, which a rule of the house holds.
 CODE = ("kernels/**/*.py", "grader/topics/**/*.py", "grader/questions/*.py", "widgets/*/*.py")
 CALL_S, WAIT_S = 0.3, 5.0  # of the processor, which a busy machine doesn't shorten; and for one that waits
-MORE_BYTES = 256 << 20  # than this process has: a function that is given sizes for counts would fill arrays for seconds
+MORE_BYTES = 256 << 20  # than it has: a function that takes counts for sizes would fill arrays for seconds
 
 
 class TooLong(BaseException):
