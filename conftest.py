@@ -26,6 +26,8 @@ LONG = (
     "grader/topics/tests",
     "grader/release",
     "expert_load_balance/tests/test_ranks.py",
+    "grader/machine/tests/test_questions.py",
+    "grader/notebooks/tests/test_build.py",
 )
 
 # Folders whose files one worker takes, since what they share takes seconds to make.

@@ -61,7 +61,7 @@ def cohort(everything: bool, question: str | None = None) -> Cohort:
         labs = [lab for lab in labs if lab.endswith(question.split(".")[0])]
     if everything:
         return Cohort(labs, 90, min(2, len(labs)), tuple(hostile.THEMES), few=False)
-    return Cohort([lab for lab in labs if "gemm_tiling" in lab] or labs[:1], 4, 1, hostile.SAMPLE, few=True)
+    return Cohort([lab for lab in labs if "gemm_tiling" in lab] or labs[:1], 3, 1, hostile.SAMPLE, few=True)
 
 
 def run(everything: bool, say, question: str | None = None, jobs: int = 2) -> tuple[list[dict], list[str]]:

@@ -14,6 +14,7 @@ from grader.jail.exchange import COUNTS, ROWS, Ask, Mismatch
 from grader.judge import parts, ranks, ranks_evidence, referee
 from grader.judge.ranks_evidence import RanksEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
+from grader.places import ROOT
 
 pytestmark = pytest.mark.usefixtures("no_jails_left")
 
@@ -419,11 +420,11 @@ def test_a_loop_without_an_end_in_one_case_is_found_by_halves(monkeypatch):
     asked, ask = [], host.turn_of
     monkeypatch.setattr(host, "turn_of", lambda *given: asked.append(len(given[3])) or ask(*given))
     body = ["while comm.ranks == 3:", "    pass", "return honest(comm, x, chosen, experts)"]
-    verdict = judged(cell(*body))
+    few = replace(DISPATCH, hidden=lambda rng: DISPATCH.hidden(rng)[5:])  # each look at it costs seconds
+    verdict = judged(cell(*body), few)
     assert "a hidden case (nobody has a token)" in verdict.parts[0].came, verdict
-    hidden = len(DISPATCH.hidden(np.random.default_rng(0)))
-    found = asked[asked.index(hidden) :]
-    assert hidden == 9 and found[:8] == [9, 4, 5, 2, 3, 1, 2, 1], asked
+    found = asked[asked.index(4) :]
+    assert found[:4] == [4, 2, 2, 1], asked
 
 
 def test_what_is_carried_has_an_end():
@@ -469,16 +470,17 @@ def test_nothing_is_left_of_a_check():
     before = mine()
     judged(cell(*HOSTILE["leaves a process that waits for the next rank"][0]))
     warm.stop_all()
-    time.sleep(0.1)
-    named = [p for p in mine() - before if _is_ours(p)]
+    until = time.monotonic() + 10
+    while (named := [p for p in mine() - before if _is_ours(p)]) and time.monotonic() < until:
+        time.sleep(0.1)
     assert named == []
 
 
 def _is_ours(pid: int) -> bool:
-    """A rank's process, unless it hangs on a neighbour of this test: other tests may run boxes at the same time."""
+    """A rank's process of this checkout, unless it hangs on a neighbour of this test, which may run boxes meanwhile."""
     try:
         with open(f"/proc/{pid}/cmdline") as file:
-            ranks = "ranks_answer" in file.read()
+            ranks = f"{ROOT}\0grader.jail.inside.ranks_answer" in file.read()
         above = _above(pid)
     except OSError:
         return False

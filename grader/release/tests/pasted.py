@@ -8,6 +8,7 @@ import copy
 import importlib
 import inspect
 import json
+import resource
 import signal
 import sys
 from functools import cache
@@ -24,7 +25,8 @@ from grader.judge import returned  # noqa: E402
 
 # What knows of topics; the rooms that judge know of none, which a rule of the house holds.
 CODE = ("kernels/**/*.py", "grader/topics/**/*.py", "grader/questions/*.py", "widgets/*/*.py")
-CALL_S = 0.3
+CALL_S, WAIT_S = 0.3, 5.0  # of the processor, which a busy machine doesn't shorten; and for one that waits
+MORE_BYTES = 256 << 20  # than it has: a function that takes counts for sizes would fill arrays for seconds
 
 
 class TooLong(BaseException):
@@ -104,6 +106,11 @@ def takes(function, count: int) -> bool:
     return True
 
 
+def clocks(processor_s: float, wall_s: float) -> None:
+    signal.setitimer(signal.ITIMER_PROF, processor_s)
+    signal.setitimer(signal.ITIMER_REAL, wall_s)
+
+
 def gives(question, function, calls: list) -> bool:
     """Whether it gives all that is wanted, as the judge of numpy questions compares."""
     for call in calls:
@@ -111,12 +118,12 @@ def gives(question, function, calls: list) -> bool:
             return False
         arrays = {}
         try:  # the outer one is for an alarm that rings while it is put off
-            signal.setitimer(signal.ITIMER_REAL, CALL_S)
+            clocks(CALL_S, WAIT_S)
             try:
                 with np.errstate(all="ignore"):
                     encoded = encode(function(*copy.deepcopy(call.args)), arrays)
             finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                clocks(0, 0)
         except (Exception, TooLong):
             return False
         if returned.of_call(question, call.args, encoded, question.reference(*call.args), arrays):
@@ -128,8 +135,11 @@ def main() -> None:
     def ended(*_):
         raise TooLong
 
+    signal.signal(signal.SIGPROF, ended)
     signal.signal(signal.SIGALRM, ended)
     known = list(functions())
+    has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (has + MORE_BYTES, resource.RLIM_INFINITY))
     asked = [q for q in questions.load().values() if q.kind == "numpy"]
     found = {}
     for question in asked:

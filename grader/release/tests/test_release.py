@@ -85,7 +85,7 @@ def test_it_holds_no_answer_by_name(folder):
 
 
 def test_every_function_pasted_as_an_answer_passes_only_where_the_instructors_page_says(folder):
-    run = there(folder, str(PASTED), timeout=120)
+    run = there(folder, str(PASTED), timeout=600)
     assert run.returncode == 0, run.stderr[-2000:]
     said = json.loads(run.stdout)
     assert said["functions"] > 1000 and len(said["passes"]) == sum(
@@ -126,7 +126,7 @@ def test_a_kernel_that_was_left_in_it_would_be_judged(tmp_path):
 
 
 def test_it_runs_its_own_test_without_the_rest(folder):
-    run = there(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", timeout=120)
+    run = there(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", timeout=600)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-2000:]
 
 

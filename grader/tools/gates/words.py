@@ -1,6 +1,7 @@
 """Nothing tracked speaks of one machine: no private paths, no registry's address, no binary ballast."""
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from .tree import files
@@ -39,14 +40,23 @@ PATTERNS = (
 def check(root: Path) -> list[str]:
     said = []
     for path in files(root):
-        name = path.relative_to(root).as_posix()
-        if path.stat().st_size > LARGEST:
-            said.append(f"{name}: {path.stat().st_size:,} bytes; at most {LARGEST:,}")
+        name, facts = path.relative_to(root).as_posix(), path.stat()
+        if facts.st_size > LARGEST:
+            said.append(f"{name}: {facts.st_size:,} bytes; at most {LARGEST:,}")
         if name.startswith(PLANTED) or (path.suffix not in TEXT and path.suffix):
             continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        for pattern, what in PATTERNS:
-            if pattern.search(text):  # a look at the whole first: nearly every file is clean
-                found = ((at, pattern.search(line)) for at, line in enumerate(text.splitlines(), 1))
-                said += [f"{name}:{at}: {match[0]!r}: {what}" for at, match in found if match]
+        found = _found(path, facts.st_mtime_ns, facts.st_size)
+        said += [f"{name}:{at}: {words!r}: {what}" for at, words, what in found]
     return said
+
+
+@lru_cache(maxsize=4096)
+def _found(path: Path, changed: int, size: int) -> list[tuple[int, str, str]]:
+    """Line, words and what they are; of a file that has not changed no second look is taken."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    found = []
+    for pattern, what in PATTERNS:
+        if pattern.search(text):  # a look at the whole first: nearly every file is clean
+            matches = ((at, pattern.search(line)) for at, line in enumerate(text.splitlines(), 1))
+            found += [(at, match[0], what) for at, match in matches if match]
+    return found

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -117,10 +118,16 @@ print(complaints(Path.cwd(), [name for name in GATES if name != "collected"]))
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     root = tmp_path_factory.mktemp("planted") / "course"
-    for path in tree.files(ROOT):
+    files = list(tree.files(ROOT))
+    compiled = {
+        cached
+        for path in files
+        if path.suffix == ".py" and (cached := Path(cache_from_source(str(path)))).exists()
+    }
+    for path in (*files, *compiled):  # with their times: what is compiled here need not be there once more
         target = root / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
+        shutil.copy2(path, target)
     before = state(root)
     for name, text in ROOMS.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from kernels.tests.figures import REFUSAL
 
 PATIENCE_S = 3.0
 TROUBLE = {  # what the last rank does: (ranks, what is said of it, who says it)
-    "dies": (3, "was killed by SIGKILL in 'experts'", (0, 1)),
+    "dies": (2, "was killed by SIGKILL in 'experts'", (0,)),
     "stops": (2, "no longer answers: nothing moved for 3 s while it was in 'experts'", (0,)),
     "hangs": (2, "hangs: nothing moved for 3 s while it was in 'experts'", (0, 1)),
     "fails": (2, "failed in 'experts': RuntimeError: The size of tensor a (2)", (0, 1)),

@@ -16,7 +16,7 @@ PER_TILE = {
 
 
 NAMED = (
-    *("hopper 128 causal", "packed 128", "backward 128", "backward hopper 128 causal"),
+    *("hopper 128 causal", "backward hopper 128 causal"),
     *("portable 80", "portable 90", "portable 100", "decode 80"),
     *("fp32 forward 256", "fp32 packed 256", "fp32 backward 256"),
 )
