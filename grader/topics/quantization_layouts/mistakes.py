@@ -90,7 +90,25 @@ def scaled_after(which: int) -> Callable:
     return wrong
 
 
+def groups_in_fp16(inputs: dict, case: Case) -> dict:
+    """Each group's bare sum in fp16, as a dot with such an accumulator leaves it; bf16 is summed in fp32 all the same."""
+    group = case.sizes["G"]
+    bare = codes_by(inputs) - reference.along_k(zeros_of(inputs).astype(np.float64), group)
+    x, total = inputs["x"].astype(np.float64), 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for g, s in enumerate(inputs["s"].astype(np.float64).T):
+            of_group = slice(g * group, (g + 1) * group)
+            part = reference.linear(x[..., of_group], bare[:, of_group])
+            total = total + (part.astype(np.float16).astype(np.float64) if case.dtype == "fp16" else part) * s
+        return stored(total, case)
+
+
 CODES = (
+    family(
+        "a group's sum in fp16",
+        "before its scale a group's sum may lie beyond 65504: add up in fp32, also inside tl.dot, which takes no out_dtype here",
+        groups_in_fp16,
+    ),
     family(
         "first code on top",
         "the first of a word's eight codes stands in its lowest four bits: shift by 4 j, not by 28 - 4 j",

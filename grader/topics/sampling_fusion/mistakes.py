@@ -120,6 +120,18 @@ NEVER_GREEDY = family(
     "a temperature of 0 means the largest logit, without noise",
     with_inputs(temperature=lambda t: np.where(t == 0, np.float32(1), t)),
 )
+COLD_IS_GREEDY = family(
+    "small temperatures greedy",
+    "a temperature of 0 alone takes the largest logit: however small another is, it divides the logit as it is",
+    *(
+        with_inputs(temperature=lambda t, least=least: np.where(t < least, 0, t))
+        for least in (0.1, 0.05, 0.01)
+    ),
+    *(
+        with_inputs(temperature=lambda t, least=least: np.where(t == 0, t, np.maximum(t, np.float32(least))))
+        for least in (0.1, 0.05, 0.01)
+    ),
+)
 SCALED = family(
     "noise scaled",
     "as if there were no temperature: it divides the logit alone, before the noise is added",
@@ -182,6 +194,7 @@ CLOSE = 1 - 2.0**-20  # u above this is one in a million, and in every row of ha
 DRAW = (
     GREEDY,
     NEVER_GREEDY,
+    COLD_IS_GREEDY,
     SCALED,
     ONE_SEED,
     family(
@@ -213,6 +226,14 @@ DRAW = (
         "another noise",
         "-log(-log(1 - u)) is as fair a noise, but it draws other tokens; the one asked for is -log(-log(u))",
         scored(lambda x, t, u: x / t + rows.gumbel_of(1 - u)),
+    ),
+    family(
+        "an epsilon inside",
+        "a small number is added to u: where u is near 1 it changes the noise, and tl.rand gives no 0 that would need it",
+        *(
+            scored(lambda x, t, u, more=more: x / t + rows.gumbel_of(np.minimum(u + more, CLOSE)))
+            for more in (1e-5, 1e-6)
+        ),
     ),
     family(
         "base two",
