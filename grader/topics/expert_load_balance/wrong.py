@@ -136,6 +136,10 @@ WRONG = {
     },
     REPLICATED: {
         "no weights": changed((ADD, "out[r] += expert"), mistake="no weights"),
+        "weights made to add up to 1": changed(
+            (ADD, "out[r] += (shares[r, j] / shares[r].sum(axis=1))[:, None] * expert"),
+            mistake="weights made to add up to 1",
+        ),
         "every copy counts": changed(
             (
                 "goes = [(place == rank).any(axis=1) for rank in range(comm.ranks)]",
