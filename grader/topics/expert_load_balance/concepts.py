@@ -129,10 +129,10 @@ def _just_enough(rng):
     return top_k, devices, devices, devices / top_k
 
 
-def _just_above(rng):
+def _just_above(rng, by):
     """A limit a hair above a whole number, by a factor that is exact in binary."""
-    experts, factor = 2 ** between(rng, 2, 3), 1 + 2.0**-12
-    return _chosen(rng, experts * between(rng, 3, 7), 2, experts, 1.5), experts, factor
+    experts = 2 ** between(rng, 2, 3)
+    return _chosen(rng, experts * between(rng, 3, 7), 2, experts, 1.5), experts, 1 + by
 
 
 def _limited(rng, factor, top_k=2):
@@ -145,12 +145,6 @@ def _routed(rng, tokens, experts, top_k, apart=1.0):
     x = rng.standard_normal((tokens, 6)) + 2 * rng.standard_normal(6)
     router = apart * rng.standard_normal((6, experts)) / 2
     return x, router, reference.choose(reference.probabilities(x @ router), top_k)
-
-
-def _lifted(rng, tokens, experts):
-    """The same for logits that all lie beyond what np.exp can take, as a softmax can't tell."""
-    x, router, chosen = _routed(rng, tokens, experts, 2)
-    return np.hstack([x, np.ones((tokens, 1))]), np.vstack([router, np.full((1, experts), 800.0)]), chosen
 
 
 def _equal_sums(rng, tokens, experts):
@@ -291,7 +285,7 @@ CAPACITY_KEPT = NumpyQuestion(
         [Call(_limited(rng, factor), "another routing") for factor in (0.5, 1.0, 1.25, 1.5)]
         + [Call(_limited(rng, 1.0, 3), "three experts a token"), Call(_limited(rng, 8.0), "room for all")]
         + [Call(_limited(rng, 1.25, 1), "one expert a token")]
-        + [Call(_just_above(rng), "a limit just above a whole number")]
+        + [Call(_just_above(rng, by), "a limit just above a whole number") for by in (2.0**-8, 2.0**-12)]
     ),
     where=f'{LESSON}, "A limit, and what it drops"',
     hints=(
@@ -321,7 +315,6 @@ BALANCE_GRADIENT = NumpyQuestion(
             for top_k in (1, 2, 3)
         ]
         + [Call(_routed(rng, 21, 6, 2, 8.0), "a router that is sure of itself")]
-        + [Call(_lifted(rng, odd(rng, 9, 40), 5), "large logits")]
     ),
     where=f'{LESSON}, "Make the router choose evenly"',
     hints=(

@@ -315,10 +315,6 @@ TABLE = {
             "the gradient is missing: return the loss and the gradient",
             "tokens, experts = len(x), router.shape[1]\nlogits = x @ router\np = np.exp(logits - logits.max(1, keepdims=True))\np = p / p.sum(1, keepdims=True)\nf = np.bincount(chosen.reshape(-1), minlength=experts) / chosen.size\nreturn experts * (f @ p.mean(0))",
         ),
-        "no maximum": (
-            "NaN for large logits: subtract each row's maximum before np.exp, which overflows from 710 on",
-            loss().replace("logits - logits.max(1, keepdims=True)", "logits"),
-        ),
         "not scaled by experts": (
             "the loss is multiplied by the number of experts, so that it is 1 when all is even",
             loss(loss="f @ p.mean(0)", scale="1 / tokens"),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grader.questions import Case
-from grader.questions.families import dense, family, one_stride, same_strides, within_limit
+from grader.questions.families import computing, dense, family, one_stride, same_strides, within_limit
 from grader.topics.quantization_layouts.mistakes_sums import SUMS, stored
 from grader.topics.quantization_layouts.wanted import weights
 from kernels.quantization_layouts import reference
@@ -104,11 +104,6 @@ def groups_in_fp16(inputs: dict, case: Case) -> dict:
 
 
 CODES = (
-    family(
-        "a group's sum in fp16",
-        "before its scale a group's sum may lie beyond 65504: add up in fp32, also inside tl.dot, which takes no out_dtype here",
-        groups_in_fp16,
-    ),
     family(
         "first code on top",
         "the first of a word's eight codes stands in its lowest four bits: shift by 4 j, not by 28 - 4 j",
@@ -236,6 +231,7 @@ GEMM = (
 )
 
 GEMM_SHORTCUTS = {
+    "a group's sum in fp16": computing(groups_in_fp16),
     **{
         f"{axis} up to {most}": within_limit(axis, most)
         for axis, most in (

@@ -228,14 +228,6 @@ DRAW = (
         scored(lambda x, t, u: x / t + rows.gumbel_of(1 - u)),
     ),
     family(
-        "an epsilon inside",
-        "a small number is added to u: where u is near 1 it changes the noise, and tl.rand gives no 0 that would need it",
-        *(
-            scored(lambda x, t, u, more=more: x / t + rows.gumbel_of(np.minimum(u + more, CLOSE)))
-            for more in (1e-5, 1e-6)
-        ),
-    ),
-    family(
         "base two",
         "the logarithms are natural ones: tl.log, not tl.log2",
         scored(lambda x, t, u: x / t - np.log2(-np.log2(u))),
@@ -256,12 +248,14 @@ DRAW = (
 TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 1.7, 2.0)
 temperature_table = with_inputs(temperature=nearest(*TEMPERATURES))
 clipped = _clipped(1e-3, 0.999)
+an_epsilon = scored(lambda x, t, u: x / t + rows.gumbel_of(np.minimum(u + 1e-6, CLOSE)))
 of_16_bits = _by_lane(1 << 16)
-for function in (temperature_table, clipped, of_16_bits):
+for function in (temperature_table, clipped, an_epsilon, of_16_bits):
     function.computes = True
 DRAW_SHORTCUTS = {
     "temperature from a table": temperature_table,
     "u clipped": clipped,
+    "a millionth added to u": an_epsilon,
     "noise that repeats after 65,536 tokens": of_16_bits,
     **{f"V up to {most}": within_limit("V", most) for most in (64, 1024, 4096, 8192, 65536, 100_000)},
     **{f"B up to {most}": within_limit("B", most) for most in (8, 16, 32)},

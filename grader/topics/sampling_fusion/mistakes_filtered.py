@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Case
 from grader.questions.draws import rounded
-from grader.questions.families import dense, family, one_stride, within_limit
+from grader.questions.families import computing, dense, family, one_stride, within_limit
 from grader.topics.sampling_fusion import filters, rows
 from grader.topics.sampling_fusion.mistakes import (
     GREEDY,
@@ -79,28 +79,16 @@ def mass_in(dtype: str):
 
 
 def last_of_equals(inputs, i, x, t, u):
-    """Of equal scores the highest id that stays."""
-    s = np.where(
-        rows.survivors(x, t or 1.0, rows.filters(inputs, i)), x / t + rows.gumbel_of(u) if t else x, -np.inf
-    )
+    """Of equal scores the highest id; without a temperature nothing is filtered."""
+    s = np.where(filters_of(x, t, inputs, i), x / t + rows.gumbel_of(u), -np.inf) if t else x
     return int(np.flatnonzero(s == s.max())[-1]) if s.max() > -np.inf else -1
 
 
 FILTERED = (
     family(
-        "weights of bf16",
-        "top-p's mass is a sum of fp32 weights: rounded to bf16 they put p on the other side of a token",
-        among(mass_in("bf16")),
-    ),
-    family(
         "highest of equals",
         "of equal scores the lowest id is drawn",
         row_by_row(last_of_equals, cold=True),
-    ),
-    family(
-        "top-p never off",
-        "a top-p of 1 keeps every token, also one of so little weight that the mass before it is rounded to the whole mass",
-        among(never_off_in_fp32),
     ),
     family(
         "minus zero",
@@ -137,6 +125,8 @@ one_top_k = with_inputs(top_k=first_row)
 for function in (capped_k, one_top_k):
     function.computes = True
 FILTERED_SHORTCUTS = {
+    "top-p of 1 by an fp32 sum": computing(among(never_off_in_fp32)),
+    "weights of bf16": computing(among(mass_in("bf16"))),
     "temperature from a table": with_tables(temperature=TEMPERATURES),
     "top_k up to 50": capped_k,
     "the first row's top_k for all": one_top_k,
