@@ -70,6 +70,12 @@ def _counted(dtype):
     return change
 
 
+def _rounded_back(inputs: dict, case: Case) -> dict:
+    """What the penalties leave, in the dtype of the logits again."""
+    narrow = penalised(lambda x, h, r, f, p: rounded(after(x, h, (r, f, p)), case.dtype).astype(np.float64))
+    return rows.tokens_wanted(inputs, case) if case.dtype == "fp32" else narrow(inputs, case)
+
+
 def _unmasked(inputs: dict, case: Case) -> dict:
     return rows.tokens_wanted(inputs | {"allowed": np.full_like(inputs["allowed"], -1)}, case)
 
@@ -152,7 +158,7 @@ MASKED = (
     family(
         "penalties rounded to bf16",
         "penalties are taken off in fp32: rounded back to the logits' bf16 they lose their last digits",
-        penalised(lambda x, h, r, f, p: rounded(after(x, h, (r, f, p)), "bf16").astype(np.float64)),
+        _rounded_back,
     ),
     family(
         "repetition each time",

@@ -159,7 +159,7 @@ WRONG = {
         "penalties rounded to bf16": changed(
             (
                 PENALTIES,
-                "tl.where(count > 0, (tl.where(x > 0, x / r, x * r) - f * count - p).to(tl.bfloat16).to(tl.float32), x)",
+                "tl.where(count > 0, (tl.where(x > 0, x / r, x * r) - f * count - p).to(logits_ptr.dtype.element_ty).to(tl.float32), x)",
             ),
             mistake="penalties rounded to bf16",
         ),
