@@ -50,7 +50,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             told = f"{budget.what}: {share} what the model allows"
             raise Failed(came, look_for(run, budget), told=told, **result.facts)
         if row["spent"] < budget.least:
-            came = f"{budget.what}: {amount(row['spent'], budget)}, less than the {amount(budget.least, budget)} that it takes"
+            came = f"{budget.what}: {came_of_few(run, budget)}, less than the {amount(budget.least, budget)} that it takes"
             raise Failed(came, budget.look, told=f"{budget.what}: less than it takes", **result.facts)
     result.came = "; ".join(row_in_words(row, budget) for row, budget in zip(rows, budgets, strict=True))
 
@@ -115,12 +115,38 @@ def spent(run: Run, budget: Budget) -> float:
             sum(n for kind, n in launch["operations"].items() if kind in KINDS[budget.count])
             for launch in launches
         )
-    counts = [
-        launch["tensors"].get(name, {}).get(kind, {}).get(budget.count, 0)
-        for launch in launches
+    rows = counted(run, budget)
+    if budget.count == "programs":
+        return max(map(taking_part, rows), default=0)
+    return sum(row.get(budget.count, 0) for row in rows)
+
+
+def counted(run: Run, budget: Budget) -> list[dict]:
+    """What the machine counted of every access that matters, launch by launch."""
+    return [
+        row
+        for launch in run.launches
         for name, kind in accesses(run, budget)
+        if (row := launch["tensors"].get(name, {}).get(kind))
     ]
-    return max(counts, default=0) if budget.count == "programs" else sum(counts)
+
+
+def taking_part(row: dict) -> int:
+    """Programs that share the work: a thousand of which one has half of it all are as good as two."""
+    return math.ceil(row["dedup"] / row["busiest"]) if row.get("busiest") else row.get("programs", 0)
+
+
+def came_of_few(run: Run, budget: Budget) -> str:
+    """What was less than it takes; of programs also how uneven they are, where that is what is wrong."""
+    came = amount(spent(run, budget), budget)
+    if budget.count != "programs":
+        return came
+    rows = counted(run, budget)
+    best = max(rows, key=taking_part, default={})
+    if best.get("programs", 0) < budget.least:
+        return came
+    share = best["busiest"] / best["dedup"]
+    return f"{best['programs']:,}, of which one has {share:.0%} of all: as good as {came}"
 
 
 KINDS = {"operations": ("float", "special"), "integers": ("int",)}  # as the machine counts them

@@ -128,7 +128,7 @@ COUNTS = {
     "sectors": "bytes in whole 32-byte sectors",
     "wave": "bytes unique within a window of as many working programs as there are multiprocessors",
     "unique": "bytes that were touched at all",
-    "programs": "programs that touched it",
+    "programs": "programs that share it: all bytes over those of the program that moves most",
     "dot": "FLOP in tl.dot on operands that tensor cores take",
     "wide dot": "FLOP in tl.dot on operands of 32 bits and more, which tensor cores take at half the rate or not at all",
     "operations": "floating-point operations on elements outside tl.dot",

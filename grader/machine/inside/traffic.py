@@ -22,6 +22,7 @@ class Counts:
     unique: int = 0
     accesses: int = 0
     programs: int = 0  # that touched the tensor so
+    busiest: int = 0  # of `dedup`, what the program that moves most has
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Touches:
 
     counts: Counts = field(default_factory=Counts)
     programs: np.ndarray | None = None  # which programs touched it
+    moved: np.ndarray | None = None  # bytes of each program, without duplicates inside an access
     seen: np.ndarray | None = None  # (wave, element) of the present chunk
     ever: np.ndarray | None = None  # elements, over the launch
 
@@ -75,6 +77,7 @@ class Traffic:
                 if not row.counts.accesses:
                     continue
                 row.counts.programs = int(np.count_nonzero(row.programs))
+                row.counts.busiest = int(row.moved.max())
                 if row.ever is not None:
                     row.counts.unique = int(np.count_nonzero(row.ever)) * tensor.itemsize
                 of_tensor[kind] = row.counts
@@ -88,6 +91,7 @@ class Traffic:
         counts.requested += lanes.offset.size * size * lanes.again * lanes.times
         if row.programs is None:
             row.programs = np.zeros(len(self.active), bool)
+            row.moved = np.zeros(len(self.active), np.int64)
         touching = frame.programs if lanes.rows == 1 else frame.programs[here]
         row.programs[touching] = True
         self.active[touching] = True
@@ -97,6 +101,7 @@ class Traffic:
             return
         key = distinct(lanes)
         counts.dedup += key.size * size * lanes.times
+        row.moved[frame.programs] += of_each_row(key, lanes) * size
         sector = key >> SECTOR_SHIFT
         counts.sectors += (1 + int(np.count_nonzero(sector[1:] != sector[:-1]))) * lanes.times << SECTOR_SHIFT
         first = (key & ((1 << SPAN) - 1)) >> (tensor.itemsize.bit_length() - 1)
@@ -132,6 +137,13 @@ def distinct(lanes: Lanes) -> np.ndarray:
     first = np.empty(key.size, bool)
     first[0], first[1:] = True, key[1:] != key[:-1]
     return key[first]
+
+
+def of_each_row(key: np.ndarray, lanes: Lanes) -> np.ndarray | int:
+    """How many of these sorted keys each row has."""
+    if lanes.rows == 1:
+        return key.size
+    return np.diff(np.searchsorted(key, np.arange(lanes.rows + 1, dtype=np.int64) << SPAN))
 
 
 def touch(touched: np.ndarray, element: np.ndarray, times: int) -> None:

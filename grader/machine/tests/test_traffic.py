@@ -31,6 +31,7 @@ def test_what_is_asked_for_and_what_remains_of_it():
         "unique": 128 * 4,
         "accesses": 8,
         "programs": 4,
+        "busiest": (64 + 1) * 4,
     }
     assert ran.counts("o", "store") == {
         "requested": 1024,
@@ -40,6 +41,7 @@ def test_what_is_asked_for_and_what_remains_of_it():
         "unique": 1024,
         "accesses": 4,
         "programs": 4,
+        "busiest": 256,
     }
     assert ran.tensors["x"].loads.tolist() == [6] + [2] * 127
     assert ran.tensors["o"].stores.tolist() == [1] * 256
@@ -90,6 +92,34 @@ def test_idle_programs_make_no_wave_longer():
     assert ran.launch.active == 16 and ran.launch.programs == 64
     assert ran.tensors["x"].loads.tolist() == [8] * 64 and (o.reshape(2, 8, 32) == x.reshape(2, 1, 32)).all()
     assert ran.counts("o", "store")["unique"] == 16 * 32 * 4 and ran.launch.operations["int"] > 0
+
+
+@triton.jit
+def uneven(x, o, B: tl.constexpr):
+    """The last program has as many blocks as all others together, and asks for one number time and again."""
+    p, i = tl.program_id(0), tl.arange(0, B)
+    blocks = tl.where(p == 3, 3, 1)
+    for n in range(blocks):
+        at = (p + n) * B + i
+        tl.store(o + at, tl.load(x + at) + tl.load(x + i * 0))
+
+
+def test_the_busiest_program_counts_what_it_moves_and_not_how_often_it_asks():
+    tensors = {"x": np.ones(6 * 32, np.float32), "o": np.zeros(6 * 32, np.float32)}
+    counts = on_machine(uneven, (4,), tensors, {"B": 32}).counts("x", "load")
+    assert counts["programs"] == 4 and counts["dedup"] == 6 * 33 * 4 and counts["busiest"] == 3 * 33 * 4
+
+
+@triton.jit
+def alike(o, x, B: tl.constexpr):
+    tl.store(o + tl.program_id(0) * B + tl.arange(0, B), tl.load(x + tl.arange(0, B)))
+
+
+def test_what_all_programs_ask_alike_is_moved_by_each():
+    counts = on_machine(
+        alike, (5,), {"o": np.zeros(5 * 16, np.float32), "x": np.ones(16, np.float32)}, {"B": 16}
+    ).counts("x", "load")
+    assert counts["programs"] == 5 and counts["dedup"] == 5 * counts["busiest"] == 5 * 64
 
 
 @triton.jit

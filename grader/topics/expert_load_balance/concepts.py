@@ -123,6 +123,18 @@ def _beyond(rng):
     return top_k, devices * each, devices, most * rng.uniform(1.05, 1.4)
 
 
+def _just_enough(rng):
+    """A slowdown that takes all tokens, in powers of two, which any order of the operations gives exactly."""
+    devices, top_k = 2 ** between(rng, 2, 5), 2 ** between(rng, 0, 1)
+    return top_k, devices, devices, devices / top_k
+
+
+def _just_above(rng, by):
+    """A limit a hair above a whole number, by a factor that is exact in binary."""
+    experts = 2 ** between(rng, 2, 3)
+    return _chosen(rng, experts * between(rng, 3, 7), 2, experts, 1.5), experts, 1 + by
+
+
 def _limited(rng, factor, top_k=2):
     experts = 2 ** between(rng, 2, 3)
     return _chosen(rng, odd(rng, 19, 60), top_k, experts, 1.5), experts, factor
@@ -133,6 +145,11 @@ def _routed(rng, tokens, experts, top_k, apart=1.0):
     x = rng.standard_normal((tokens, 6)) + 2 * rng.standard_normal(6)
     router = apart * rng.standard_normal((6, experts)) / 2
     return x, router, reference.choose(reference.probabilities(x @ router), top_k)
+
+
+def _equal_sums(rng, tokens, experts):
+    """Scores that are whole quarters, so that with steps of a quarter sums are often equal, and exactly so."""
+    return rng.integers(0, 4, (tokens, experts)) / 4
 
 
 def _scores(rng, tokens, experts):
@@ -161,6 +178,7 @@ COUNT_LOADS = NumpyQuestion(
         + [Call(_counted(rng, 4, 2, 1), "one expert a token")]
         + [Call(_counted(rng, 4, 2, 2, last=False), "the last expert without a token")]
         + [Call((np.array([[0, 1]]), np.arange(4), 4), "devices without a token")]
+        + [Call((_chosen(rng, 20, 2, 4), np.array([2, 0, 3, 2]), 6), "devices without an expert")]
     ),
     where=f'{LESSON}, "Skew that is real"',
     hints=(
@@ -240,6 +258,8 @@ LEAST_HOT_SHARE = NumpyQuestion(
             for _ in range(2)
         ]
         + [Call(_beyond(rng), "more than all tokens can do") for _ in range(2)]
+        + [Call(_just_enough(rng), "all tokens, just enough")]
+        + [Call((between(rng, 1, 3), 8 * each, 8, 1.0), "no slowdown") for each in (1, 2, 4)]
     ),
     where=f'{LESSON}, "The step is the busiest device\'s"',
     hints=(
@@ -265,6 +285,7 @@ CAPACITY_KEPT = NumpyQuestion(
         [Call(_limited(rng, factor), "another routing") for factor in (0.5, 1.0, 1.25, 1.5)]
         + [Call(_limited(rng, 1.0, 3), "three experts a token"), Call(_limited(rng, 8.0), "room for all")]
         + [Call(_limited(rng, 1.25, 1), "one expert a token")]
+        + [Call(_just_above(rng, by), "a limit just above a whole number") for by in (2.0**-8, 2.0**-12)]
     ),
     where=f'{LESSON}, "A limit, and what it drops"',
     hints=(
@@ -321,6 +342,7 @@ BIAS_ROUNDS = NumpyQuestion(
             for k in (1, 2, 3)
         ]
         + [Call((_scores(rng, 41, 5), 2, 0.03, 12), "many rounds")]
+        + [Call((_equal_sums(rng, 40, experts), 2, 0.25, 4), "equal sums") for experts in (5, 24)]
         + [Call((np.tile(np.eye(4) + 0.1, (3, 1)), 1, 0.01, 3), "loads that are even from the start")]
     ),
     where=f'{LESSON}, "Make the router choose evenly"',
@@ -375,6 +397,12 @@ COPIES_OF = NumpyQuestion(
         [Call((_loads(rng, between(rng, 6, 20)), 8, between(rng, 4, 12)), "other loads") for _ in range(4)]
         + [Call((_loads(rng, 6, 2.5), 3, 5), "a copy on every device already") for _ in range(2)]
         + [Call((_loads(rng, 6), 4, 0), "no spare copy")]
+        + [
+            Call(
+                (np.array([0.0, 9.0, 0.0, 4.0, 0.0]) * between(rng, 2, 99), 3, 6),
+                "copies for experts without tokens",
+            )
+        ]
     ),
     where=f'{LESSON}, "Where experts live, and copies of them"',
     hints=(

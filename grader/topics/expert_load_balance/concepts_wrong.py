@@ -184,6 +184,10 @@ TABLE = {
             "this is how many experts a device holds: weigh each with its tokens",
             count(result="loads, np.bincount(device_of, minlength=devices)"),
         ),
+        "as many devices as hold something": (
+            "a device without an expert has a load too, 0: say how many devices there are",
+            count(result="loads, np.bincount(device_of, loads)"),
+        ),
         "neighbours": (
             "device_of says where each expert lies: neighbours need not share a device",
             count(result="loads, loads.reshape(devices, -1).sum(1)"),
@@ -272,12 +276,28 @@ TABLE = {
             "what lies beside the hot expert shrinks as its share grows: bring all of hot_share to one side",
             "beside = (experts // devices - 1) / (experts - 1)\nshare = slowdown * top_k / devices - beside * top_k\nreturn share if share <= 1 else math.inf",
         ),
+        "all are not enough": (
+            "a share of exactly 1 is enough: math.inf begins above it",
+            share(result="share if share < 1 - 1e-12 else math.inf"),
+        ),
+        "from nothing": (
+            "shares are counted from the even one up: no slowdown is what the even share gives",
+            share(result="0.0 if slowdown <= 1 else share if share <= 1 + 1e-12 else math.inf"),
+        ),
         "top-1": ("even loads are top_k / devices, not 1 / devices", share(mean="1 / devices")),
     },
     "capacity_kept": {
         "rounded down": (
             "the capacity is rounded up",
             kept(capacity="math.floor(factor * tokens * top_k / experts)"),
+        ),
+        "a part of a pick dropped": (
+            "the capacity is rounded up once, at the end: a part of a pick may be what lifts it",
+            kept(capacity="math.ceil(int(factor * tokens * top_k) / experts)"),
+        ),
+        "nearly whole": (
+            "the capacity is rounded up however little it lies above a whole number",
+            kept(capacity="math.ceil(round(factor * tokens * top_k / experts, 2))"),
         ),
         "without top-k": (
             "an even share is tokens * top_k / experts: each token is counted top_k times",
@@ -349,6 +369,17 @@ TABLE = {
             "a round goes on from the bias that the last one left",
             bias(moved="rate * np.sign(loads.mean() - loads)"),
         ),
+        "the higher of equals": (
+            "of equal sums the lower expert is chosen: a sort turned round takes the higher",
+            bias().replace(
+                'np.argsort(-(scores + bias), axis=1, kind="stable")',
+                'np.argsort(scores + bias, axis=1, kind="stable")[:, ::-1]',
+            ),
+        ),
+        "a sort that keeps no order": (
+            'of equal sums the lower expert is chosen: np.argsort keeps equals in their order with kind="stable" alone',
+            bias().replace(', kind="stable"', ""),
+        ),
         "last loads": ("the loads of every round are asked for, a row each", bias(result="bias, loads")),
         "scores weighted": (
             "the bias is added to the score, so that it shifts all tokens alike",
@@ -397,6 +428,10 @@ TABLE = {
         "a copy lost": (
             "a copy that an expert can't have, since each device has one, goes to the next: here it is lost",
             "copies = np.ones(len(loads), int)\nfor _ in range(spare):\n    e = (loads / copies).argmax()\n    copies[e] += copies[e] < devices\nreturn copies, (loads / copies).max()",
+        ),
+        "none without tokens": (
+            "once all with tokens have a copy on every device, the others are next in line: no copy is lost",
+            "copies = np.ones(len(loads), int)\nfor _ in range(spare):\n    share = np.where(copies < devices, loads / copies, 0.0)\n    copies[share.argmax()] += share.max() > 0\nreturn copies, (loads / copies).max()",
         ),
         "no limit": (
             "a second copy on the same device wins nothing: an expert has at most as many as there are devices",

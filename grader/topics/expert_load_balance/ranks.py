@@ -14,21 +14,24 @@ HIDDEN_SIZE, INNER = 32, 8
 # What one rank has.
 
 
-def _chosen(rng, tokens, top_k, experts, hot=0.0):
-    """Choices of each token, no expert twice; a share of `hot` of the tokens has expert 1 first."""
-    order = np.argsort(rng.random((tokens, experts)) - 0.6 * (np.arange(experts) % 3 == 0), axis=1)
+def _chosen(rng, tokens, top_k, experts, hot=0.0, shunned=()):
+    """Choices of each token, no expert twice; a share of `hot` of the tokens has expert 1 first; nobody wants the `shunned`."""
+    number = np.arange(experts)
+    wanted = 0.6 * (number % 3 == 0) - 9.0 * np.isin(number, shunned)
+    order = np.argsort(rng.random((tokens, experts)) - wanted, axis=1)
     order[rng.random(tokens) < hot] = np.roll(np.arange(experts), -1)
     return order[:, :top_k]
 
 
-def tokens_of(rng, each, experts, top_k, hot=0.0):
-    """(x, chosen, weights) of ranks with so many tokens."""
+def tokens_of(rng, each, experts, top_k, hot=0.0, shunned=()):
+    """(x, chosen, weights) of ranks with so many tokens; weights add up to 1 for no token."""
     found = []
     for tokens in each:
         weights = rng.uniform(0.2, 1.0, (tokens, top_k))
-        weights = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+        share = np.where(rng.random((tokens, 1)) < 0.5, rng.uniform(0.3, 0.8), rng.uniform(1.2, 2.0))
+        weights = (share * weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
         x = rng.standard_normal((tokens, HIDDEN_SIZE)).astype(np.float32)
-        found.append((x, _chosen(rng, tokens, top_k, experts, hot), weights))
+        found.append((x, _chosen(rng, tokens, top_k, experts, hot, shunned), weights))
     return found
 
 
@@ -45,28 +48,31 @@ SHAPES = {  # kind -> (tokens of each rank, experts a rank, choices a token, sha
     "a hot expert": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 2, 2, 0.8),
     "two ranks": lambda rng: ([between(rng, 5, 12) for _ in range(2)], 3, 2, 0.0),
     "a rank without tokens": lambda rng: ([between(rng, 3, 9), 0, between(rng, 3, 9), 5], 2, 2, 0.0),
+    "a rank with nothing to do": lambda rng: ([between(rng, 3, 9), 0, between(rng, 3, 9), 5], 2, 2, 0.0),
     "all tokens to one rank": lambda rng: ([4, 3, between(rng, 2, 6), 5], 2, 2, 1.0),
     "nobody has a token": lambda rng: ([0, 0, 0], 2, 2, 0.0),
 }
+IDLE = {"a rank with nothing to do": 1}  # nobody wants its experts, and it has no token
 PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
 HIDDEN = (*SHAPES, "four ranks")
 
 
-def _dispatched(rng, kind):
+def _tokens(rng, kind):
+    """What the ranks have, and how many experts each."""
     each, per, top_k, hot = SHAPES[kind](rng)
-    ranks = len(each)
-    return Together(
-        tuple((x, chosen, ranks * per) for x, chosen, _ in tokens_of(rng, each, ranks * per, top_k, hot)),
-        kind,
-    )
+    shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
+    return tokens_of(rng, each, len(each) * per, top_k, hot, shunned), per
+
+
+def _dispatched(rng, kind):
+    found, per = _tokens(rng, kind)
+    return Together(tuple((x, chosen, len(found) * per) for x, chosen, _ in found), kind)
 
 
 def _layered(rng, kind):
-    each, per, top_k, hot = SHAPES[kind](rng)
-    ranks, found = len(each), []
-    experts = weights_of(rng, ranks * per)
-    for rank, tokens in enumerate(tokens_of(rng, each, ranks * per, top_k, hot)):
-        found.append((*tokens, *(w[rank * per : (rank + 1) * per] for w in experts)))
+    tokens, per = _tokens(rng, kind)
+    experts = weights_of(rng, len(tokens) * per)
+    found = [(*one, *(w[rank * per : (rank + 1) * per] for w in experts)) for rank, one in enumerate(tokens)]
     return Together(tuple(found), kind)
 
 
@@ -104,6 +110,14 @@ def without_weights(layer) -> Mistake:
         "no weights",
         "the weights are missing: each expert's result counts by its token's weight",
         wrong=lambda each: layer(each, weights=np.ones_like),
+    )
+
+
+def made_to_add_up(layer) -> Mistake:
+    return Mistake(
+        "weights made to add up to 1",
+        "weights are taken as they are: those of a softmax over all experts add up to less than 1",
+        wrong=lambda each: layer(each, weights=lambda w: w / w.sum(axis=1, keepdims=True)),
     )
 
 
@@ -373,6 +387,7 @@ LAYER = RanksQuestion(
     ),
     mistakes=(
         without_weights(layer),
+        made_to_add_up(layer),
         Mistake(
             "own experts alone",
             "only experts on the token's own rank are in the sum: the results of the others have to come home",

@@ -191,6 +191,7 @@ REPLICATED = RanksQuestion(
     ),
     mistakes=(
         ranks.without_weights(layer),
+        ranks.made_to_add_up(layer),
         Mistake(
             "every copy counts",
             "an expert that several ranks have is counted several times: only one copy may compute a choice",

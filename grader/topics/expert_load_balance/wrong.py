@@ -101,6 +101,16 @@ WRONG = {
         "weights turned": changed(
             ("shares[r, j, None]", "shares[r, -1 - j, None]"), mistake="weights turned"
         ),
+        "weights made to add up to 1": changed(
+            (ADD, "out[r] += (shares[r, j] / shares[r].sum(axis=1))[:, None] * expert"),
+            mistake="weights made to add up to 1",
+        ),
+        "gone where nothing came": changed(
+            (
+                f"    np.add.at(y, token, {BACK})",
+                f"    if not len(token) and not len(rows):\n        return y\n    np.add.at(y, token, {BACK})",
+            )
+        ),
         "the last result wins": changed(
             (f"np.add.at(y, token, {BACK})", f"y[token] = {BACK}"), mistake="the last result wins"
         ),
@@ -128,6 +138,10 @@ WRONG = {
     },
     REPLICATED: {
         "no weights": changed((ADD, "out[r] += expert"), mistake="no weights"),
+        "weights made to add up to 1": changed(
+            (ADD, "out[r] += (shares[r, j] / shares[r].sum(axis=1))[:, None] * expert"),
+            mistake="weights made to add up to 1",
+        ),
         "every copy counts": changed(
             (
                 "goes = [(place == rank).any(axis=1) for rank in range(comm.ranks)]",

@@ -35,7 +35,8 @@ def experts(rows, offsets, gate_up, down):
     out = np.zeros((len(rows), down.shape[1]))
     for e in range(len(down)):
         mine = slice(offsets[e], offsets[e + 1])
-        out[mine] = reference.expert(rows[mine], gate_up[e], down[e])
+        with np.errstate(over="ignore"):  # exp(-g) of a gate far below 0 is infinite, and 1 over it 0
+            out[mine] = reference.expert(rows[mine], gate_up[e], down[e])
     return out
 
 
@@ -65,6 +66,12 @@ def _router(rng, tokens, experts, hidden, shift=0.0):
     return x, w
 
 
+def _far_apart(rng, tokens, experts, hidden):
+    """Logits of one token so far apart that the powers of all but one are 0, and of another so far below the first's."""
+    x, w = _router(rng, tokens, experts, hidden)
+    return x * np.where(np.arange(tokens) % 2, 1.0, 4000.0)[:, None], w
+
+
 def _equals(rng, tokens, experts):
     """Logits that are small whole numbers, so that the best few of a token are often equal, and exactly so."""
     logits = rng.integers(0, 3, (tokens, experts)).astype(float)
@@ -78,10 +85,10 @@ def _chosen(rng, tokens, experts, k, only=None):
     return np.array(picks, int).reshape(tokens, k)
 
 
-def _layer(rng, tokens, experts_, k, tile, hidden=5, intermediate=3, only=None):
+def _layer(rng, tokens, experts_, k, tile, hidden=5, intermediate=3, only=None, size=1.0):
     """Rows in order, with padding, and what the experts hold."""
     found = reference.order(_chosen(rng, tokens, experts_, k, only), experts_, tile)
-    rows = reference.permute(rng.standard_normal((tokens, hidden)), found)
+    rows = reference.permute(size * rng.standard_normal((tokens, hidden)), found)
     gate_up = rng.standard_normal((experts_, 2 * intermediate, hidden))
     return rows, found.offsets, gate_up, rng.standard_normal((experts_, hidden, intermediate))
 
@@ -93,6 +100,14 @@ def _back(rng, tokens, experts_, k, tile, padding=0.0, hidden=4):
     rows[found.picks == reference.EMPTY] = padding
     weights = rng.dirichlet(np.ones(k), tokens).reshape(tokens, k) * rng.uniform(0.5, 2.5)
     return rows, found.place, weights
+
+
+def _unbounded(rng):
+    """Rows that somebody waits for hold infinities and a NaN, one of them with a weight of 0."""
+    rows, place, weights = _back(rng, 12, 6, 2, 8, padding=np.nan)
+    rows[place[0, 0], 0], rows[place[3, 1], 1], rows[place[5, 0], 2] = np.inf, -np.inf, np.nan
+    rows[place[7, 1]], weights[7, 1] = np.inf, 0.0
+    return rows, place, weights
 
 
 def _loads(rng, experts_, least=0, most=60):
@@ -120,6 +135,18 @@ def _short(args: tuple) -> tuple:
     return tuple(np.round(a, 1) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else a for a in args)
 
 
+def _beside(rng):
+    """A step in which a copy runs beside all else and ends last, and names are much like the layer's and its experts'."""
+    found = _events(rng, 2)
+    end = found[-1][1] + found[-1][2]
+    alike = [("moe", 3.0), ("moefier", 4.0), ("shared.experts", 5.0), ("moe.experts.copy", 6.0)]
+    found += [
+        (name, end + 10.0 * number, us * rng.uniform(0.5, 1.5)) for number, (name, us) in enumerate(alike)
+    ]
+    start = found[len(found) // 2][1]
+    return found + [("copy", start, end + 100.0 - start + rng.uniform(5, 60))]
+
+
 FIRST = np.random.default_rng(3)
 ROUTE = NumpyQuestion(
     id="moe_routing.route",
@@ -144,6 +171,7 @@ ROUTE = NumpyQuestion(
         *(Call((*_router(rng, 4, 5, 3), 5, first), "every expert") for first in (False, True)),
         *(Call((*_equals(rng, 40, 8), 3, first), "equal logits") for first in (False, True)),
         *(Call((*_router(rng, 6, 8, 4, SHIFT), 3, first), "large logits") for first in (False, True)),
+        *(Call((*_far_apart(rng, 8, 9, 4), 4, first), "logits far apart") for first in (False, True)),
         Call((*_router(rng, 0, 7, 4), 3, True), "no tokens"),
     ],
     where=f'{LESSON}, "The router"',
@@ -240,6 +268,7 @@ EXPERTS = NumpyQuestion(
         *(Call(_layer(rng, between(rng, 4, 20), n, 2, t)) for n, t in ((3, 4), (6, 1), (8, 3))),
         Call(_layer(rng, 9, 6, 2, 4, only=[1, 2, 4]), "experts without tokens"),
         Call(_layer(rng, 7, 4, 1, 4, only=[2]), "all tokens on one expert"),
+        Call(_layer(rng, 24, 4, 2, 4, size=2000.0), "large gates"),
         Call(_layer(rng, 0, 5, 2, 8), "no tokens"),
     ],
     where=f'{LESSON}, "Six steps"',
@@ -271,6 +300,7 @@ COMBINE = NumpyQuestion(
             for n, k, t in ((4, 2, 3), (9, 4, 1), (6, 1, 4), (5, 5, 8))
         ),
         Call(_back(rng, 12, 6, 2, 8, padding=np.nan), "padding that is no number"),
+        Call(_unbounded(rng), "rows with infinities"),
         Call(_back(rng, 0, 5, 2, 8), "no tokens"),
     ],
     where=f'{LESSON}, "Un-permute and combine, without atomics"',
@@ -332,6 +362,7 @@ LAYER_SHARE = NumpyQuestion(
         *(Call((_events(rng, n),), "other steps") for n in (1, 2, 5)),
         Call((_events(rng, 3, shuffled=True),), "events in no order"),
         Call(([("before.moe.in", 1.0, 2.0)] + _events(rng, 2),), "a name with moe. further on"),
+        Call((_beside(rng),), "an event beside others, and names that are much alike"),
     ],
     where=f'{LESSON}, "Its share of a step"',
     hints=(

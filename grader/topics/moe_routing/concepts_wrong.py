@@ -171,6 +171,16 @@ TABLE = {
             "NaN for large logits: subtract each row's maximum before np.exp, which overflows from 710 on",
             route(powers="np.exp(s)"),
         ),
+        "the maximum of all tokens": (
+            "each row's own maximum is subtracted: beside the largest logit of all tokens a row far below it has nothing but powers of 0, and 0 / 0 is no number",
+            route(powers="np.exp(s - s.max(initial=-np.inf))"),
+        ),
+        "by their powers": (
+            "experts are chosen by their logits: far below the maximum np.exp gives 0 for each, and all of these look alike",
+            route(
+                chosen="np.argsort(-np.exp(logits - logits.max(1, keepdims=True)), axis=1, kind='stable')[:, :k]"
+            ),
+        ),
         "along the tokens": (
             "a softmax is taken along the experts of one token, axis 1, and not along the tokens",
             route(powers="np.exp(s - s.max(0, keepdims=True))", axis="0"),
@@ -266,6 +276,10 @@ TABLE = {
             "SiLU(g) is g times its sigmoid; this is the sigmoid alone",
             experts(gated="u / (1 + np.exp(-g))"),
         ),
+        "powers of large gates": (
+            "NaN for large gates: np.exp(g) overflows from 710 on, and infinity over infinity is no number; g / (1 + np.exp(-g)) is the same and does not",
+            experts(gated="g * np.exp(g) / (1 + np.exp(g)) * u"),
+        ),
         "SiLU of the product": (
             "SiLU is taken of the gate alone, before up is multiplied in",
             experts(gated="g * u / (1 + np.exp(-g * u))"),
@@ -301,6 +315,14 @@ TABLE = {
         "the last alone": (
             "each pick is added to what is there; here the last one overwrites the others",
             "return rows[place[:, -1]] * weights[:, -1:]",
+        ),
+        "made finite": (
+            "an infinity or a NaN in a row that somebody waits for arrives at its token: padding is left out by not being read, not by np.nan_to_num",
+            "return (np.nan_to_num(rows)[place] * weights[:, :, None]).sum(1)",
+        ),
+        "no weight, no row": (
+            "0 times an infinity is NaN: a row counts also where its weight is 0",
+            "return (np.where(weights[:, :, None] == 0, 0, rows[place]) * weights[:, :, None]).sum(1)",
         ),
         "padding counted": (
             "NaN where padding holds NaN: 0 times NaN is NaN, so rows that no place names may not be read",
@@ -372,6 +394,24 @@ TABLE = {
         "to the end of the last listed": (
             "events need not be listed in the order of time: the one that ends last may stand anywhere in the list",
             share(step="events[-1][1] + events[-1][2] - min(start for name, start, us in events)"),
+        ),
+        "to the end of who starts last": (
+            "the step ends where the last event ends, and one that runs beside others may end after all that start later",
+            share(
+                step="max((start, start + us) for name, start, us in events)[1] - min(start for name, start, us in events)"
+            ),
+        ),
+        "moe without its point": (
+            "what belongs to the layer begins with moe. and its point: another name may begin with moe too",
+            share(layer="name.startswith('moe')"),
+        ),
+        "whatever ends in experts": (
+            "the products are the events named moe.experts, no others whose name ends alike",
+            share().replace("name == 'moe.experts'", "name.endswith('experts')"),
+        ),
+        "whatever begins like experts": (
+            "the products are the events named moe.experts, no others whose name begins alike",
+            share().replace("name == 'moe.experts'", "name.startswith('moe.experts')"),
         ),
         "moe anywhere": (
             "what belongs to the layer begins with moe.: a name that has it further on is not the layer's",

@@ -80,6 +80,15 @@ WRONG = {
             ("max(1, p.T)", "8"),
             part="speed",
         ),
+        "one program for most tokens": changed(
+            ("    token = tl.program_id(0)\n", ""),
+            (
+                "    if token < T:\n",
+                "    first, rest = tl.program_id(0), tl.num_programs(0) - 1\n    end = tl.where(first == rest, T, tl.minimum(first + 1, T))\n    for token in range(first, end):\n",
+            ),
+            ("max(1, p.T)", "max(1, triton.cdiv(p.T, 4))"),
+            part="speed",
+        ),
         "every other number": changed(
             (
                 "offs_h = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)",

@@ -9,6 +9,8 @@ from grader.questions.draws import between, odd, rounded, spread
 
 GROUPS = (32, 64, 128)
 BEYOND_FP16 = 2.0**24  # the scales of "beyond fp16" are so much larger: bf16 holds the weights, fp16 does not
+LARGE = 4000.0  # times what x is elsewhere, and scales a sixteenth: fp16 holds x and y, not a group's sum before its scale
+EXACT = "exact"  # weights that 16 bits hold, since every scale is a power of two
 FP32 = {"dtypes": {"y": "fp32"}}
 
 
@@ -31,16 +33,27 @@ def groups_of(k: int, group: int) -> int:
     return k // group
 
 
+def powers(case: Case, rng: np.random.Generator, low: int, high: int, shape: tuple) -> np.ndarray:
+    """Exponents of scales, whole where weights are to be exact."""
+    return (
+        np.rint(rng.uniform(low, high, shape))
+        if case.values.startswith(EXACT)
+        else rng.uniform(low, high, shape)
+    )
+
+
 def packed(case: Case, rng: np.random.Generator) -> dict:
     """A weight and the rows that meet it; with M among the sizes also a zero point for each group."""
     n, k, group, m = (case.sizes.get(s, 0) for s in "NKGM")
-    positive = case.values == "positive"
+    positive = case.values in ("positive", EXACT)
     beyond = BEYOND_FP16 if case.values == "beyond fp16" else 1.0
     x = rng.standard_normal((m, k) if m else k)
     x = (np.abs(x) + 0.5 if positive else x) * beyond
+    if case.values == "large":
+        x, beyond = x * LARGE, beyond / 16
     if case.values == "a NaN":
         x[..., rng.integers(k)] = np.nan
-    scales = beyond * 2.0 ** rng.uniform(-9, -4, (n, groups_of(k, group)))
+    scales = beyond * 2.0 ** powers(case, rng, -9, -4, (n, groups_of(k, group)))
     found = {
         "w": words(rng, (n, k // 8), 9 if positive else 0),
         "s": rounded(scales, case.dtype),
@@ -106,6 +119,11 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
         case(between(rng, 4200, 4700), 1, 32, kind="many rows"),
         case(any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(any_n(), 3, 32, values="a NaN", kind="a NaN"),
+        case(any_n(), odd(rng, 3, 9), some_group(rng), values="large", kind="large numbers in fp16"),
+        *(
+            case(odd(rng, 17, 69), 2, 32, dtype, **FP32, values=EXACT, kind="a result in fp32")
+            for dtype in ("fp16", "bf16")
+        ),
     ]
 
 
@@ -175,4 +193,9 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         case(few(), between(rng, 4200, 4700), 1, 32, kind="many rows of W"),
         case(few(), any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(few(), any_n(), 3, 32, values="a NaN", kind="a NaN"),
+        case(few(), any_n(), odd(rng, 3, 9), some_group(rng), values="large", kind="large numbers in fp16"),
+        *(
+            case(few(), odd(rng, 17, 69), 2, 32, dtype, **FP32, values=EXACT, kind="a result in fp32")
+            for dtype in ("fp16", "bf16")
+        ),
     ]

@@ -7,7 +7,15 @@ import numpy as np
 
 from grader.questions import Case
 from grader.questions.draws import between, odd, rounded, spread
-from grader.topics.quantization_layouts.cases import BEYOND_FP16, FP32, groups_of, sizes_at_random, words
+from grader.topics.quantization_layouts.cases import (
+    BEYOND_FP16,
+    EXACT,
+    FP32,
+    groups_of,
+    powers,
+    sizes_at_random,
+    words,
+)
 from grader.topics.quantization_layouts.wanted import BLOCK
 from kernels import require
 
@@ -36,19 +44,19 @@ def drawn_as(case: Case) -> str:
 
 def codebook(case: Case, rng: np.random.Generator) -> np.ndarray:
     """Ascending levels, never the same and never evenly spread."""
-    low = 0.4 if drawn_as(case) == "positive" else -1.0
+    low = 0.4 if drawn_as(case) in ("positive", EXACT) else -1.0
     return rounded(np.sort(rng.uniform(low, 1.0, 2 ** case.sizes["BITS"])), case.dtype)
 
 
 def scales(case: Case, rng: np.random.Generator, shape: tuple) -> np.ndarray:
     beyond = BEYOND_FP16 if drawn_as(case) == "beyond fp16" else 1.0
-    return rounded(beyond * 2.0 ** rng.uniform(-8, -3, shape), case.dtype)
+    return rounded(beyond * 2.0 ** powers(case, rng, -8, -3, shape), case.dtype)
 
 
 def rows_of_x(case: Case, rng: np.random.Generator) -> np.ndarray:
     values, (m, k) = drawn_as(case), (case.sizes[s] for s in "MK")
     x = rng.standard_normal((m, k))
-    x = np.abs(x) + 0.5 if values == "positive" else x
+    x = np.abs(x) + 0.5 if values in ("positive", EXACT) else x
     x = BEYOND_FP16 * x if values == "beyond fp16" else x
     if values == "a NaN":
         x[:, rng.integers(k)] = np.nan
@@ -144,6 +152,10 @@ def hidden_kbit(rng: np.random.Generator) -> list[Case]:
         case(bits(), few(), between(rng, 4200, 4700), 1, kind="many rows of W"),
         case(bits(), few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(bits(), few(), any_n(), 4, values="a NaN", kind="a NaN"),
+        *(
+            case(bits(), few(), odd(rng, 17, 69), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
+            for dtype in ("fp16", "bf16")
+        ),
     ]
 
 
@@ -199,4 +211,8 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
         case([2, 0, 3], 1, n=between(rng, 4200, 4700), kind="many rows of W"),
         case(some(3), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(some(3), 4, values="a NaN", kind="a NaN"),
+        *(
+            case(some(3), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
+            for dtype in ("fp16", "bf16")
+        ),
     ]

@@ -72,9 +72,9 @@ def _weights(rng, group, *, n=0, groups=0, shift=0.0, size=1.0):
     return size * (rng.standard_normal((n, groups * group)) + shift)
 
 
-def _tiny(rng, group):
+def _tiny(rng, group, largest=-6.3):
     """Weights whose scales are among fp16's smallest numbers, where rounding one moves it by a third or to nothing."""
-    sizes = np.repeat(10.0 ** rng.uniform(-8.0, -6.3, (6, 8)), group, axis=1)
+    sizes = np.repeat(10.0 ** rng.uniform(largest - 1.7, largest, (6, 8)), group, axis=1)
     return sizes * rng.standard_normal(sizes.shape)
 
 
@@ -82,6 +82,24 @@ def _with_zeros(rng, group):
     w = _weights(rng, group)
     w[between(rng, 0, len(w) - 1), :group] = 0.0
     return w
+
+
+def _all_below(w):
+    """The same sizes, no weight above 0."""
+    return -np.abs(w)
+
+
+def _halves(rng, group, zero_points):
+    """Weights that lie half a step between two codes, exactly, as do half of the zero points: scales are powers of two."""
+    n, groups = between(rng, 4, 8), between(rng, 3, 6)
+    steps = rng.integers(-6, 6, (n, groups, group)) + 0.5
+    low = rng.integers(-27, -2, (n, groups)) / 2 if zero_points else np.full((n, groups), -7.0)
+    if zero_points:
+        low[0, :2] = -3.0, -2.5  # an odd zero point, and one half way between two
+    high = low + 15 if zero_points else -low
+    steps = np.clip(steps, low[..., None], high[..., None])
+    steps[..., 0], steps[..., 1] = low, high
+    return (steps * 2.0 ** rng.integers(-6, 3, (n, groups, 1))).reshape(n, -1)
 
 
 def _quantized(rng, group, zero_points, **more):
@@ -98,7 +116,7 @@ def _machine(rng):
 def _step(rng, limit):
     """A step in which one term is the longest by far: the stream of packed weights, or arithmetic with its unpacking."""
     (peak, bandwidth), weights = _machine(rng), between(rng, 10**6, 10**9)
-    tile_rows, bits = 16 * between(rng, 1, 8), between(rng, 2, 8)
+    tile_rows, bits = 16 * between(rng, 1, 8), between(rng, 2, 7) + between(rng, 1, 7) / 8
     m = tile_rows * between(rng, 2, 5) + between(rng, 1, tile_rows - 1)
     stream_s, arithmetic_s = bits / 8 / bandwidth, 2 * m / peak
     if limit == "stream":
@@ -192,7 +210,13 @@ QUANTIZE_GROUPS = NumpyQuestion(
     hidden=lambda rng: [
         *(Call((_weights(rng, g), g, z), "another group") for g in (32, 64, 128) for z in (False, True)),
         Call((_weights(rng, 32, shift=4.0), 32, True), "weights of one sign"),
+        Call((_all_below(_weights(rng, 32, shift=-4.0)), 32, True), "weights of one sign"),
         Call((_weights(rng, 64, shift=-1.5), 64, True), "weights that lean to one side"),
+        *(Call((_halves(rng, 32, z), 32, z), "weights half a step between two codes") for z in (False, True)),
+        Call(
+            (_all_below(_tiny(rng, 32, -5.7)), 32, True),
+            "weights near the smallest numbers of fp16, all below 0",
+        ),
         Call((_with_zeros(rng, 32), 32, True), "a group of zeros"),
         Call((_tiny(rng, 32), 32, False), "weights near the smallest numbers of fp16"),
         Call((_tiny(rng, 32), 32, True), "weights near the smallest numbers of fp16, with zero points"),

@@ -237,6 +237,28 @@ TABLE = {
             "the range must hold 0, or the zero point is none of the sixteen codes: low is at most 0, high at least 0",
             quantize(low="blocks.min(-1)", high="blocks.max(-1)"),
         ),
+        "the range from 0 up": (
+            "the range must hold 0, or the zero point is none of the sixteen codes: high is at least 0, also where every weight is below",
+            quantize(high="blocks.max(-1)"),
+        ),
+        "a zero point beyond the codes": (
+            "a stored scale that was rounded down puts -low / scale beyond 15: clip the zero point to 0..15 as well",
+            quantize(zeros="np.rint(-low * step)"),
+        ),
+        "halves upwards": (
+            "of two codes that are equally near np.rint takes the even one: np.floor(x + 0.5) takes the larger",
+            quantize(rounded="np.floor(blocks * step[..., None] + 0.5)"),
+        ),
+        "halves of zero points upwards": (
+            "of two codes that are equally near np.rint takes the even one for a zero point too: np.floor(x + 0.5) takes the larger",
+            quantize(zeros="np.clip(np.floor(-low * step + 0.5), 0, 15)"),
+        ),
+        "the sum rounded": (
+            "w / scale is rounded by itself and the zero point is added then: of two codes equally near, rounding the sum may take the other",
+            quantize(
+                rounded="(np.rint(blocks * step[..., None] + zeros[..., None]) - zeros[..., None])",
+            ),
+        ),
         "the zero point before rounding": (
             "the zero point is rounded by itself, then added: rounded together with the weight it gives other codes",
             quantize(
@@ -377,6 +399,14 @@ TABLE = {
             "a weight has `bits` bits: eight of them are a byte",
             times(packed="max(weights * bits / bandwidth, arithmetic + unpack)"),
         ),
+        "whole bits": (
+            "`bits` is a weight's share of everything, scales included, and no whole number: it is taken as it is",
+            times(packed="max(weights * (bits // 1) / 8 / bandwidth, arithmetic + unpack)"),
+        ),
+        "bits rounded": (
+            "`bits` is a weight's share of everything, scales included, and no whole number: it is taken as it is",
+            times(packed="max(weights * round(bits) / 8 / bandwidth, arithmetic + unpack)"),
+        ),
         "one FLOP": ("a multiply-add counts as two FLOP", times(arithmetic="m * weights / peak")),
         "other order": (
             "the dense time comes first",
@@ -409,6 +439,22 @@ TABLE = {
             choose().replace("m == at and ", ""),
         ),
         "the slowest": ("this is the slowest of them", choose(best="max")),
+        "in the order of the list": (
+            "the table is in no order: sort its numbers of rows before you look for the first that is not below",
+            choose().replace(
+                "sorted({m for m, _, _ in measured})", "list(dict.fromkeys(m for m, _, _ in measured))"
+            ),
+        ),
+        "the last one listed": (
+            "the table is in no order: beyond the last measured number of rows the largest holds, wherever it stands",
+            choose(at="next((m for m in known if m >= rows), measured[-1][0])"),
+        ),
+        "anybody beyond the last": (
+            "beyond the last measured number of rows the last holds, and who may not run there may not run here either",
+            choose(
+                valid='(rows > known[-1] or (name != "gemv" or rows <= gemv_rows) and (name != "dense" or dense_kept))'
+            ),
+        ),
         "whatever was measured": (
             "what the gemv may do depends on the rows there are, not on the row of the table that stands for them",
             choose(valid='(name != "gemv" or at <= gemv_rows) and (name != "dense" or dense_kept)'),

@@ -37,6 +37,15 @@ def _table(rng: np.random.Generator, fastest: list[str]) -> list[tuple[int, str,
     return table
 
 
+def _shuffled(rng, table):
+    """The same measurements in no order: their rows don't rise, and the last listed is not of the most."""
+    known = sorted({m for m, _, _ in table})
+    while True:
+        found = [table[i] for i in rng.permutation(len(table))]
+        if list(dict.fromkeys(m for m, _, _ in found)) != known and found[-1][0] != known[-1]:
+            return found
+
+
 def _between(rng, table, i: int) -> int:
     """Rows between measured numbers i and i + 1, nearer to the first."""
     known = sorted({m for m, _, _ in table})
@@ -62,7 +71,19 @@ def hidden(rng: np.random.Generator) -> list[Call]:
             Call((known[1] - 1, table, known[1] - 1, True), "rows that the gemv takes, measured at more"),
             Call((known[3], table, 4, True), "a dense copy is kept"),
             Call((known[3], table, 4, False), "no dense copy is kept"),
+            Call(
+                (known[3] + between(rng, 1, 999), table, 4, False),
+                "more rows than were measured, the fastest barred",
+            ),
         ]
+        table = _table(rng, ["gemm", "unpack + library", "gemm", "gemv"])
+        rows = max(table)[0] + between(rng, 1, 999)
+        found.append(Call((rows, table, rows - 1, True), "more rows than were measured, the fastest barred"))
+        table = _shuffled(rng, _table(rng, ["gemv", "gemm", "unpack + library", "gemm"]))
+        found += [Call((_between(rng, table, i), table, 64, False), "a table in no order") for i in range(3)]
+        table = _shuffled(rng, _table(rng, ["gemm", "gemm", "gemm", "unpack + library"]))
+        rows = max(table)[0] + between(rng, 1, 999)
+        found.append(Call((rows, table, 4, False), "a table in no order"))
     return found
 
 

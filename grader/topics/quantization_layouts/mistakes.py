@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grader.questions import Case
-from grader.questions.families import dense, family, one_stride, same_strides, within_limit
+from grader.questions.families import computing, dense, family, one_stride, same_strides, within_limit
 from grader.topics.quantization_layouts.mistakes_sums import SUMS, stored
 from grader.topics.quantization_layouts.wanted import weights
 from kernels.quantization_layouts import reference
@@ -99,6 +99,19 @@ def scaled_after(which: int) -> Callable:
         return stored(reference.linear(inputs["x"], bare) * inputs["s"].astype(np.float64)[:, which], case)
 
     return wrong
+
+
+def groups_in_fp16(inputs: dict, case: Case) -> dict:
+    """Each group's bare sum in fp16, as a dot with such an accumulator leaves it; bf16 is summed in fp32 all the same."""
+    group = case.sizes["G"]
+    bare = codes_by(inputs) - reference.along_k(zeros_of(inputs).astype(np.float64), group)
+    x, total = inputs["x"].astype(np.float64), 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for g, s in enumerate(inputs["s"].astype(np.float64).T):
+            of_group = slice(g * group, (g + 1) * group)
+            part = reference.linear(x[..., of_group], bare[:, of_group])
+            total = total + (part.astype(np.float16).astype(np.float64) if case.dtype == "fp16" else part) * s
+        return stored(total, case)
 
 
 CODES = (
@@ -230,6 +243,7 @@ GEMM = (
 )
 
 GEMM_SHORTCUTS = {
+    "a group's sum in fp16": computing(groups_in_fp16),
     **{
         f"{axis} up to {most}": within_limit(axis, most)
         for axis, most in (

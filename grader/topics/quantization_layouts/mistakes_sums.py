@@ -64,7 +64,18 @@ def tail_unset(block: int) -> Callable:
     return wrong
 
 
+def in_16_bits(inputs: dict, case: Case) -> dict:
+    """The result as x is stored, whatever y is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return stored(rounded(product(inputs, weights(inputs, case)), case.dtype).astype(np.float64), case)
+
+
 SUMS = (
+    family(
+        "a result of 16 bits",
+        "y may be fp32: convert the sum to y_ptr.dtype.element_ty once, and to x's dtype nowhere",
+        in_16_bits,
+    ),
     family(
         "low precision",
         "close, but off in a long sum: is the accumulator fp32 from first to last?",

@@ -10,7 +10,7 @@ from grader.questions.draws import between, odd, spread
 from grader.questions.families import family
 from grader.topics.quantization_layouts import budgets_kbit, mistakes_kbit, wanted
 from grader.topics.quantization_layouts.budgets import beside_dot, in_dot, read_of_x, written
-from grader.topics.quantization_layouts.cases import FP32, groups_of, sizes_at_random
+from grader.topics.quantization_layouts.cases import EXACT, FP32, groups_of, sizes_at_random
 from grader.topics.quantization_layouts.cases_kbit import (
     BITS,
     codebook,
@@ -92,6 +92,10 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(few(), between(rng, 4200, 4700), 1, kind="many rows of W"),
         case(few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(few(), any_n(), 4, values="a NaN", kind="a NaN"),
+        *(
+            case(few(), odd(rng, 17, 69), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
+            for dtype in ("fp16", "bf16")
+        ),
     ]
 
 

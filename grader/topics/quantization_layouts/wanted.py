@@ -6,6 +6,7 @@ import numpy as np
 
 from grader.questions import Case
 from grader.questions.draws import ROUNDING, SMALLEST, where_finite
+from grader.topics.quantization_layouts.cases import EXACT
 from kernels.quantization_layouts import reference
 
 FP32_SUM = 2.0**-16  # of the sum of magnitudes: an fp32 sum in any order, with zero points taken apart or not
@@ -71,9 +72,11 @@ def magnitudes(inputs: dict, case: Case) -> tuple[np.ndarray, np.ndarray]:
 
 
 def within(inputs: dict, case: Case, want: dict) -> dict:
-    """One rounding of y, one of each weight to 16 bits as tensor cores take it, and the error of an fp32 sum."""
+    """One rounding of y, one of each weight to 16 bits as tensor cores take it, unless these hold it, and the error of an
+    fp32 sum."""
     out = ROUNDING[case.dtypes.get("y", case.dtype)]
+    of_weights = 0.0 if case.values.startswith(EXACT) else ROUNDING[case.dtype]
     with np.errstate(invalid="ignore"):
         terms, apart = magnitudes(inputs, case)
-        allowed = out * np.abs(want["y"]) + ROUNDING[case.dtype] * terms + FP32_SUM * apart
+        allowed = out * np.abs(want["y"]) + of_weights * terms + FP32_SUM * apart
     return {"y": where_finite(allowed + SMALLEST[case.dtypes.get("y", case.dtype)], want["y"])}

@@ -80,6 +80,9 @@ def weighed(weight: str) -> list[tuple[str, str]]:
 
 WRONG = {
     GEMV: {
+        "a result in x's dtype": changed(
+            ("y_ptr.dtype.element_ty", "x_ptr.dtype.element_ty"), mistake="a result of 16 bits"
+        ),
         "no zero": changed(("8388616.0", "8388608.0"), mistake="no zero"),
         "zero of seven": changed(("8388616.0", "8388615.0"), mistake="zero of seven"),
         "zero after the scale": changed(
@@ -159,6 +162,14 @@ WRONG = {
         ),
         "half a sector at a time": changed(*blocks(16, 4), part="speed"),
         "few programs": changed(*blocks(64, 16), part="speed"),
+        "one program for most rows": changed(
+            (
+                "    offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)\n",
+                "    last = tl.num_programs(0) - 1\n    first = tl.program_id(0)\n    end = tl.where(first == last, tl.cdiv(N, BLOCK_N), first + 1)\n    for block in range(first, end):\n        of_block(w_ptr, s_ptr, x_ptr, y_ptr, N, K, G, stride_wn, stride_wk, stride_sn, stride_sg, stride_xk, stride_yn, block, BLOCK_N, WORDS)\n\n\n@triton.jit\ndef of_block(w_ptr, s_ptr, x_ptr, y_ptr, N, K, G, stride_wn, stride_wk, stride_sn, stride_sg, stride_xk, stride_yn, block, BLOCK_N: tl.constexpr, WORDS: tl.constexpr):\n    offs_n = block * BLOCK_N + tl.arange(0, BLOCK_N)\n",
+            ),
+            ('"grid": (triton.cdiv(p.N, 8),)', '"grid": (min(p.sm_count, triton.cdiv(p.N, 8)),)'),
+            part="speed",
+        ),
         "each weight ten times": changed(
             (
                 "        acc += ",
@@ -169,6 +180,12 @@ WRONG = {
         "more than registers hold": changed(*blocks(32, 128), part="compiled"),
     },
     GEMM: {
+        "a result in x's dtype": changed(
+            ("y_ptr.dtype.element_ty", "x_ptr.dtype.element_ty"), mistake="a result of 16 bits"
+        ),
+        "a group's sum in fp16": changed(
+            ("tl.dot(x, number)", "tl.dot(x, number, out_dtype=tl.float16).to(tl.float32)")
+        ),
         "no zero point": changed((ZERO, "tl.full([], BASE, dtype)"), mistake="no zero point"),
         "zero of eight": changed((ZERO, "tl.full([], BASE + 8, dtype)"), mistake="zero of eight"),
         "zero less one": changed(

@@ -108,6 +108,9 @@ def of_codes(last_scale: str, y: str, compiled_n: int) -> dict:
 
 WRONG = {
     KBIT: {
+        "a result in x's dtype": changed(
+            ("y_ptr.dtype.element_ty", "x_ptr.dtype.element_ty"), mistake="a result of 16 bits"
+        ),
         **of_codes(LAST_SCALE, "    ", 4096),
         "planes taken for dense": changed(("word[None, :] * stride_wk", "word[None, :]")),
         "sixteen rows alone": changed(("triton.cdiv(p.M, 16)", "1")),
@@ -123,6 +126,9 @@ WRONG = {
         ),
     },
     EXPERTS: {
+        "a result in x's dtype": changed(
+            ("y_ptr.dtype.element_ty", "x_ptr.dtype.element_ty"), mistake="a result of 16 bits"
+        ),
         **of_codes(LAST_SCALE_OF, "        ", 256),
         "the first expert for all": changed(
             ("w_ptr + expert * stride_we", "w_ptr"), mistake="the first expert for all"

@@ -40,6 +40,9 @@ def tile(rows: int, columns: int) -> list[tuple[str, str]]:
 
 WRONG = {
     OWN: {
+        "a result in x's dtype": changed(
+            ("y_ptr.dtype.element_ty", "x_ptr.dtype.element_ty"), mistake="a result of 16 bits"
+        ),
         "the first code on top": changed(
             (SHIFTS, "(32 - LOW - LOW * tl.arange(0, COUNT))"),
             (">> tl.arange(0, 32)", ">> (31 - tl.arange(0, 32))"),

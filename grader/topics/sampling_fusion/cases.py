@@ -24,11 +24,13 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         Case(size(4, 60), "fp32", values="a row banned", kind="logits of -inf"),
         Case(size(6, between(rng, 300, 700)), "fp32", values="far below zero", kind="logits far below zero"),
         Case(
-            size(40, between(rng, 900, 1100)),
+            size(128, between(rng, 900, 1100)),
             "fp32",
             values="close calls",
             kind="scores that lie close together",
         ),
+        Case(size(32, between(rng, 60, 90)), "fp32", values="cold close calls", kind="small temperatures"),
+        Case(size(1, odd(rng, 401, 901)), "fp32", kind="a single row"),
         Case(
             size(40, between(rng, 200, 400)),
             "fp32",
@@ -61,6 +63,13 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
             values="close calls",
             kind="a long history",
         ),
+        Case(
+            size(32, between(rng, 10, 20), between(rng, 320, 360)),
+            "fp32",
+            values="one token again and again",
+            kind="a token that came some hundred times",
+        ),
+        Case(size(128, 12, 32), "bf16", values="one value", kind="penalties between bf16 numbers"),
         Case(
             size(24, 70, 24),
             "fp32",
@@ -95,4 +104,7 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(8, between(rng, 20, 40)), "fp32", values="one low value", kind="logits far below zero"),
         Case(size(32, 16), "fp32", values="zeros", kind="zeros of both signs"),
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
+        Case(size(12, 2048), "fp32", values="the last one wins", kind="filters that are off"),
+        Case(size(128, 24), "fp32", values="near borders", kind="a mass close to p"),
+        Case(size(6, between(rng, 200, 400)), "fp32", values="equal", kind="equal logits"),
     ]

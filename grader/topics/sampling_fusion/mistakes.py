@@ -120,6 +120,18 @@ NEVER_GREEDY = family(
     "a temperature of 0 means the largest logit, without noise",
     with_inputs(temperature=lambda t: np.where(t == 0, np.float32(1), t)),
 )
+COLD_IS_GREEDY = family(
+    "small temperatures greedy",
+    "a temperature of 0 alone takes the largest logit: however small another is, it divides the logit as it is",
+    *(
+        with_inputs(temperature=lambda t, least=least: np.where(t < least, 0, t))
+        for least in (0.1, 0.05, 0.01)
+    ),
+    *(
+        with_inputs(temperature=lambda t, least=least: np.where(t == 0, t, np.maximum(t, np.float32(least))))
+        for least in (0.1, 0.05, 0.01)
+    ),
+)
 SCALED = family(
     "noise scaled",
     "as if there were no temperature: it divides the logit alone, before the noise is added",
@@ -182,6 +194,7 @@ CLOSE = 1 - 2.0**-20  # u above this is one in a million, and in every row of ha
 DRAW = (
     GREEDY,
     NEVER_GREEDY,
+    COLD_IS_GREEDY,
     SCALED,
     ONE_SEED,
     family(
@@ -235,12 +248,14 @@ DRAW = (
 TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 1.7, 2.0)
 temperature_table = with_inputs(temperature=nearest(*TEMPERATURES))
 clipped = _clipped(1e-3, 0.999)
+an_epsilon = scored(lambda x, t, u: x / t + rows.gumbel_of(np.minimum(u + 1e-6, CLOSE)))
 of_16_bits = _by_lane(1 << 16)
-for function in (temperature_table, clipped, of_16_bits):
+for function in (temperature_table, clipped, an_epsilon, of_16_bits):
     function.computes = True
 DRAW_SHORTCUTS = {
     "temperature from a table": temperature_table,
     "u clipped": clipped,
+    "a millionth added to u": an_epsilon,
     "noise that repeats after 65,536 tokens": of_16_bits,
     **{f"V up to {most}": within_limit("V", most) for most in (64, 1024, 4096, 8192, 65536, 100_000)},
     **{f"B up to {most}": within_limit("B", most) for most in (8, 16, 32)},

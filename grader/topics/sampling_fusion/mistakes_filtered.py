@@ -3,7 +3,8 @@
 import numpy as np
 
 from grader.questions import Case
-from grader.questions.families import dense, family, one_stride, within_limit
+from grader.questions.draws import rounded
+from grader.questions.families import computing, dense, family, one_stride, within_limit
 from grader.topics.sampling_fusion import filters, rows
 from grader.topics.sampling_fusion.mistakes import (
     GREEDY,
@@ -18,6 +19,7 @@ from grader.topics.sampling_fusion.mistakes import (
     with_inputs,
     with_tables,
 )
+from kernels.sampling_fusion import reference
 
 
 def among(stays, nothing: int = -1):
@@ -49,7 +51,45 @@ def as_bits_order(x):
     return np.where((x == 0) & np.signbit(x), -1e-30, x)
 
 
+def never_off_in_fp32(x, t, k, p, m):
+    """Top-p of 1 cuts what the rounding of an fp32 sum leaves no mass for."""
+    ranking = reference.Ranking.of(np.asarray(x, np.float64), t)
+    weight = ranking.weight.astype(np.float32)
+    whole = np.cumsum(weight[: k or None])[-1]
+    before = np.cumsum(weight) - weight
+    keep = reference.kept(ranking, k, 1.0, m) & (before < np.float32(p) * whole)
+    flags = np.zeros(len(x), bool)
+    flags[ranking.token[keep]] = True
+    return flags
+
+
+def mass_in(dtype: str):
+    """Top-p by weights that are rounded to so few bits before they are added up."""
+
+    def stays(x, t, k, p, m):
+        ranking = reference.Ranking.of(np.asarray(x, np.float64), t)
+        weight = rounded(ranking.weight, dtype).astype(np.float64)
+        before = np.cumsum(weight) - weight
+        keep = reference.kept(ranking, k, 1.0, m) & ((before < p * weight[: k or None].sum()) | (p >= 1))
+        flags = np.zeros(len(x), bool)
+        flags[ranking.token[keep]] = True
+        return flags
+
+    return stays
+
+
+def last_of_equals(inputs, i, x, t, u):
+    """Of equal scores the highest id; without a temperature nothing is filtered."""
+    s = np.where(filters_of(x, t, inputs, i), x / t + rows.gumbel_of(u), -np.inf) if t else x
+    return int(np.flatnonzero(s == s.max())[-1]) if s.max() > -np.inf else -1
+
+
 FILTERED = (
+    family(
+        "highest of equals",
+        "of equal scores the lowest id is drawn",
+        row_by_row(last_of_equals, cold=True),
+    ),
     family(
         "minus zero",
         "-0.0 and 0.0 are equal, so the lower id is first; their bits are not: -(bits & 0x7FFFFFFF) turns both into 0",
@@ -85,6 +125,8 @@ one_top_k = with_inputs(top_k=first_row)
 for function in (capped_k, one_top_k):
     function.computes = True
 FILTERED_SHORTCUTS = {
+    "top-p of 1 by an fp32 sum": computing(among(never_off_in_fp32)),
+    "weights of bf16": computing(among(mass_in("bf16"))),
     "temperature from a table": with_tables(temperature=TEMPERATURES),
     "top_k up to 50": capped_k,
     "the first row's top_k for all": one_top_k,

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from grader.box.serve.frames import DTYPES
 from grader.questions import Case
+from grader.questions.draws import rounded
 from grader.questions.families import dense, family, one_stride, same_strides, within_limit
 from grader.topics.sampling_fusion import rows
 from grader.topics.sampling_fusion.mistakes import (
@@ -56,6 +58,22 @@ def _each_time(x, history, r, f, p):
 
 def _always_divides(x, history, r, f, p):
     return after(np.where(np.isin(np.arange(x.size), history), x / r, x), history, (1.0, f, p))
+
+
+def _counted(dtype):
+    """Frequency taken off as often as a count of this type says."""
+
+    def change(x, history, r, f, p):
+        count = np.bincount(np.asarray(history, int), minlength=x.size)
+        return after(x, history, (r, 0.0, p)) - f * count.astype(dtype).astype(np.float64)
+
+    return change
+
+
+def _rounded_back(inputs: dict, case: Case) -> dict:
+    """What the penalties leave, in the dtype of the logits again."""
+    narrow = penalised(lambda x, h, r, f, p: rounded(after(x, h, (r, f, p)), case.dtype).astype(np.float64))
+    return rows.tokens_wanted(inputs, case) if case.dtype == "fp32" else narrow(inputs, case)
 
 
 def _unmasked(inputs: dict, case: Case) -> dict:
@@ -131,6 +149,16 @@ MASKED = (
         "frequency once",
         "frequency is taken off once for each time that a token came",
         penalised(lambda x, h, r, f, p: after(x, np.unique(h), (r, f, p))),
+    ),
+    family(
+        "counted in eight bits",
+        "a token may have come some hundred times: count in int32 or fp32, where each count is itself",
+        *map(penalised, map(_counted, (np.int8, np.uint8, DTYPES["bf16"]))),
+    ),
+    family(
+        "penalties rounded to bf16",
+        "penalties are taken off in fp32: rounded back to the logits' bf16 they lose their last digits",
+        _rounded_back,
     ),
     family(
         "repetition each time",

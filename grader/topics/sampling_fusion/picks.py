@@ -32,6 +32,11 @@ def _close(rng, n):
     return temperature * (0.02 * rng.permutation(n) - gumbel_of(u)), temperature, u
 
 
+def _lifted(x, t, u):
+    """The same draw, with logits beyond what np.exp can take."""
+    return x + 800 * t, t, u
+
+
 # Between them each mistake draws a token of its own.
 MANY = (
     (
@@ -58,7 +63,10 @@ DRAWS = NumpyQuestion(
         Call((np.array([0.0, 1.0]), 0.5, np.array([0.9, 0.5])), "a temperature"),
         *(Call(call, "many tokens") for call in MANY),
     ),
-    hidden=lambda rng: [Call(_close(rng, n)) for n in rng.integers(12, 60, 14)],
+    hidden=lambda rng: (
+        [Call(_close(rng, n)) for n in rng.integers(12, 60, 14)]
+        + [Call(_lifted(*_close(rng, n)), "large logits") for n in rng.integers(30, 60, 3)]
+    ),
     where=f'{LESSON}, "Two ways to draw"',
     hints=(
         "Gumbel noise is -log(-log(u)); where is it large?",
@@ -97,6 +105,11 @@ DRAWS = NumpyQuestion(
             wrong=lambda x, t, u: int(np.argmax(x)),
         ),
         Mistake(
+            "a race of powers",
+            "-log(u) / exp(x / T) is as good a race, but np.exp overflows from 710 on and all of these arrive at 0: stay with logit / T + noise",
+            wrong=lambda x, t, u: int(np.argmin(-np.log(u) / np.exp(x / t))),
+        ),
+        Mistake(
             "another noise",
             "-log(-log(1 - u)) is as fair a noise, but it draws other tokens",
             wrong=lambda x, t, u: int(np.argmax(x / t + gumbel_of(1 - u))),
@@ -118,6 +131,19 @@ def _rounded_short(rng):
             return w, u
 
 
+def _in_float32(w, u):
+    w = np.asarray(w, np.float32)
+    before = np.cumsum(w) - w
+    return int(np.flatnonzero((w > 0) & (before <= np.float32(u) * np.sum(w)))[-1])
+
+
+def _one_before_many(rng):
+    """A weight before so many tiny ones that single precision adds none of them to it, and u among these."""
+    many = between(rng, 40, 90)
+    w = np.append(1.0, np.full(many, 1e-9))
+    return w, float((1 + 1e-9 * (between(rng, many // 3, many - 2) + 0.5)) / w.sum())
+
+
 INVERSE = NumpyQuestion(
     id="sampling_fusion.inverse_pick",
     notebook="concepts",
@@ -135,6 +161,7 @@ INVERSE = NumpyQuestion(
             Call((np.array([2.0, 1.0, 0.0]), 1 - 1e-9), "u near 1"),
             *(Call(_rounded_short(rng), "u next to 1, and a last weight of 0") for _ in range(2)),
             Call((np.array([0.0, 1.0]), 0.0), "u of 0"),
+            Call(_one_before_many(rng), "one weight before many tiny ones"),
             Call((np.array([1.0, 1.0, 2.0, 4.0]), 0.25), "u on a border"),
             Call((5 * rng.random(20), float(rng.uniform(0.3, 0.7))), "weights that do not add up to 1"),
             Call((rng.random(20) / 40, float(rng.uniform(0.3, 0.7))), "weights that do not add up to 1"),
@@ -166,6 +193,11 @@ INVERSE = NumpyQuestion(
             "not the whole weight",
             "u is a share of the whole weight, which need not be 1",
             wrong=lambda w, u: int(np.flatnonzero((w > 0) & (np.cumsum(w) - w <= u))[-1]),
+        ),
+        Mistake(
+            "sums of 32 bits",
+            "in float32 a sum of 1 and 0.000000001 is 1: add the weights up in float64",
+            wrong=_in_float32,
         ),
         Mistake(
             "before the border",

@@ -17,9 +17,11 @@ UNIFORM = 2.0**-22  # of a uniform number near 1, where its logarithm is small a
 BORDER = 1e-4  # of the kept mass: a token this close to top-p's edge may be in or out
 STEP = 4.6566127342e-10  # Triton's: a little less than 2**-31, so that no uniform number is 1
 MARGIN = 2.0**-10  # between the scores of a close call; fp32 computes them to about 2**-17
-CONTENDERS = 8  # tokens of the largest noise
+CONTENDERS = 4  # tokens of the largest noise
 TRIES = 64  # seeds looked through for one that tells
+NEAR = 2 * BORDER  # and one this far from it is surely in or out
 EDGES = ("few tokens", "levels")
+BORDERS = ("exact borders", "near borders")
 LOWEST = float(np.finfo(np.float32).min)  # what some libraries ban a token with: low, and yet a logit
 FIRST_BANNED = 0.7  # of "mostly banned" rows: fewer tokens are left than top-k asks for
 HISTORY_GAPS = 0.3
@@ -70,6 +72,8 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x = x / 3 + 3000
     if case.values == "equal":  # rows of one value, and rows of two
         x = np.where(np.arange(b)[:, None] % 2, rng.integers(1, 3, (b, v)), 1.0)
+    if case.values == "one value":  # so large that bf16 knows no halves of it
+        x = np.full((b, v), 100.0)
     if case.values == "exact borders":  # rows of one value, and rows whose best is not the first
         x = np.full((b, v), 1.0) * rng.integers(-4, 5, (b, 1))
         best = rng.integers(1, v, b)
@@ -85,7 +89,7 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x = rng.choice([0.0, -0.0, -0.0, -1.0], (b, v))
     if case.values == "one low value":
         x = np.full((b, v), -(2.0 ** between(rng, 32, 34)))
-    if case.values == "levels":
+    if case.values in ("levels", "near borders"):
         level, below = rng.uniform(0.4, 0.6, (b, 1)), rng.uniform(2, 4, (b, 1)) * rng.integers(0, 2, (b, 1))
         x = rng.integers(0, 3, (b, v)) * level - below
     if case.values == "pairs":  # the largest twice, far apart, and the first of them rarely in the lower lane
@@ -115,15 +119,21 @@ COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
         "apart",
         "crowded",
         "steps",
+        "the last one wins",
+        "near borders",
     ),
     (0,),
 )
 
 
+TEMPERATURES = {"any temperature": (0.05, 10.0), "cold close calls": (0.002, 0.1)}
+CLOSE_CALLS = ("close calls", "cold close calls", "one token again and again")
+
+
 def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     b = case.sizes["B"]
     cold = COLD.get(case.values, (1, 0, 0, 0))
-    low, high = (0.05, 10.0) if case.values == "any temperature" else (0.4, 2.0)
+    low, high = TEMPERATURES.get(case.values, (0.4, 2.0))
     temperature = np.where(in_turn(rng, cold, b), 0.0, factors(rng, low, high, b)).astype(np.float32)
     warm = int(np.argmax(temperature > 0))  # first, so that "the first row's for all" is not "greedy for all"
     temperature[[0, warm]] = temperature[[warm, 0]]
@@ -132,7 +142,7 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
         "temperature": temperature,
         "seed": rng.integers(0, 2**31, b).astype(np.int32),
     }
-    return close_calls(inputs, rng) if case.values == "close calls" else inputs
+    return close_calls(inputs, rng) if case.values in CLOSE_CALLS else inputs
 
 
 def close_calls(inputs: dict, rng: np.random.Generator) -> dict:
@@ -150,6 +160,36 @@ def close_calls(inputs: dict, rng: np.random.Generator) -> dict:
     return inputs | {"logits": x.astype(np.float32).astype(inputs["logits"].dtype)}
 
 
+def near_borders(inputs: dict, rng: np.random.Generator) -> dict:
+    """Top-p alone, a hair above or below the share of mass before some token: sums of 16 bits put it on the other side."""
+    b, _ = inputs["logits"].shape
+    top_p = np.empty(b)
+    for i in range(b):
+        ranking = reference.Ranking.of(
+            inputs["logits"][i].astype(np.float64), float(inputs["temperature"][i])
+        )
+        share = ranking.before / ranking.weight.sum()
+        top_p[i] = share[between(rng, 2, share.size - 2)] + (NEAR if i // 2 % 2 else -NEAR)
+    off = {"top_k": np.zeros(b, np.int32), "min_p": np.zeros(b, np.float32)}
+    return inputs | off | {"top_p": top_p.astype(np.float32)}
+
+
+def last_one_wins(inputs: dict, rng: np.random.Generator) -> dict:
+    """Rows whose winner is the least likely token of all: so little mass that an fp32 sum over the row may not notice it.
+
+    All other scores lie close together, so a token's weight is small where its noise is large; of a few seeds the one with
+    the largest noise is taken, and its token wins by far.
+    """
+    b, v = inputs["logits"].shape
+    seeds = np.empty(b, np.int32)
+    for i in range(b):
+        tries = rng.integers(0, 2**31, TRIES).astype(np.int32)
+        seeds[i] = tries[noise(tries[:, None], v).max(1).argmax()]
+    g, t = noise(seeds[:, None], v), inputs["temperature"].astype(np.float64)[:, None]
+    scores = MARGIN * _ranks(rng.random((b, v))) / v + (g == g.max(1, keepdims=True))
+    return inputs | {"seed": seeds, "logits": (t * (scores - g)).astype(np.float32)}
+
+
 def _ranks(keys: np.ndarray) -> np.ndarray:
     return np.argsort(np.argsort(keys, axis=1), axis=1)
 
@@ -164,6 +204,9 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     history[rng.random((b, n)) < HISTORY_GAPS] = -1
     if case.values in ("equal", "far below zero"):
         history[:] = -1
+    if case.values == "one token again and again":  # more often than eight bits can count
+        again = rng.random((b, n)) < 0.9
+        history = np.where(again, rng.integers(0, v, (b, 1)), history)
     inputs = plain_inputs(case, rng) | {
         "allowed": pack_bits(allowed),
         "history": history.astype(np.int32),
@@ -171,7 +214,7 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
         "frequency": sometimes(rng, rng.uniform(-0.5, 0.6, b), 0.0).astype(np.float32),
         "presence": sometimes(rng, rng.uniform(-0.5, 0.9, b), 0.0).astype(np.float32),
     }
-    return before_penalties(inputs) if case.values == "close calls" else inputs
+    return before_penalties(inputs) if case.values in CLOSE_CALLS else inputs
 
 
 def before_penalties(inputs: dict) -> dict:
@@ -204,6 +247,8 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         }
     if case.values == "a heavy tail":
         columns = {"top_k": np.zeros(b), "top_p": rng.uniform(0.5, 0.8, b), "min_p": rng.uniform(0.2, 0.4, b)}
+    if case.values == "the last one wins":
+        columns = {"top_k": np.zeros(b), "top_p": np.ones(b), "min_p": np.zeros(b)}
     if case.values in ("one low value", "zeros"):
         columns = {"top_k": rng.integers(2, 6, b), "top_p": np.ones(b), "min_p": np.zeros(b)}
     if (
@@ -231,9 +276,13 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         columns[name][[0, on]] = columns[name][[on, 0]]
     dtypes = {"top_k": np.int32, "top_p": np.float32, "min_p": np.float32}
     inputs = plain_inputs(case, rng) | {name: column.astype(dtypes[name]) for name, column in columns.items()}
+    if case.values == "the last one wins":
+        return last_one_wins(inputs, rng)
+    if case.values == "near borders":
+        inputs = near_borders(inputs, rng)
     return (
         telling_seeds(inputs, rng)
-        if case.values in (*EDGES, "mostly banned", "a heavy tail", "many kept", "exact borders", "zeros")
+        if case.values in (*EDGES, *BORDERS, "mostly banned", "a heavy tail", "many kept", "zeros")
         else inputs
     )
 
@@ -345,7 +394,9 @@ def _at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) ->
     if _whole(x, t, k):
         return False
     wide = survivors(x, t, (k, min(1.0, p + BORDER), m * (1 - BORDER)))
-    narrow = survivors(x, t, (k, p - BORDER, m * (1 + BORDER)))
+    narrow = survivors(
+        x, t, (k, p - BORDER if p < 1 else p, m * (1 + BORDER))
+    )  # a top-p that is off has no edge
     s = np.where(wide, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
     loose = wide & ~narrow
     sure = np.where(narrow, s, -np.inf).max()  # the best of those that no rounding cuts

@@ -24,6 +24,12 @@ WRONG = {
     DRAW: {
         "always greedy": changed((GREEDY, "s = x"), mistake="always greedy"),
         "never greedy": changed((GREEDY, "s = x / tl.where(t == 0, 1.0, t) + noise"), mistake="never greedy"),
+        "small temperatures greedy": changed(
+            (GREEDY, GREEDY.replace("t == 0, x,", "t < 0.05, x,")), mistake="small temperatures greedy"
+        ),
+        "a millionth added to u": changed(
+            ("tl.log(tl.rand(seed, offs))", "tl.log(tl.minimum(tl.rand(seed, offs) + 1e-6, 0.9999999))")
+        ),
         "noise divided too": changed(
             (GREEDY, "s = tl.where(t == 0, x, (x + noise) / tl.where(t == 0, 1.0, t))"),
             mistake="noise scaled",
@@ -146,6 +152,17 @@ WRONG = {
         ),
     },
     MASKED: {
+        "counted in eight bits": changed(
+            (PENALTIES, PENALTIES.replace("f * count", "f * count.to(tl.int32).to(tl.int8).to(tl.float32)")),
+            mistake="counted in eight bits",
+        ),
+        "penalties rounded to bf16": changed(
+            (
+                PENALTIES,
+                "tl.where(count > 0, (tl.where(x > 0, x / r, x * r) - f * count - p).to(logits_ptr.dtype.element_ty).to(tl.float32), x)",
+            ),
+            mistake="penalties rounded to bf16",
+        ),
         "no penalties": changed((f"x = {PENALTIES}", "x = x"), mistake="no penalties"),
         "no mask": changed(
             ('x = tl.where(((word >> (offs % 32)) & 1) != 0, x, float("-inf"))', "x = x"), mistake="no mask"

@@ -16,6 +16,20 @@ WRONG = {
         ),
         "always greedy": changed(("s = tl.where(t == 0, x, s)", "s = x"), mistake="always greedy"),
         "never greedy": changed(("    s = tl.where(t == 0, x, s)\n", ""), mistake="never greedy"),
+        "highest of equals": changed(
+            (
+                "tl.min(tl.where((s == best) & (offs < V), offs, 2147483647), 0)",
+                "tl.max(tl.where((s == best) & (offs < V), offs, -1), 0)",
+            ),
+            mistake="highest of equals",
+        ),
+        "weights of bf16": changed(
+            (
+                "kept = tl.where(keep, weight, 0.0)",
+                "kept = tl.where(keep, weight.to(tl.bfloat16).to(tl.float32), 0.0)",
+            )
+        ),
+        "top-p never off": changed(("tl.where(p < 1, nucleus, keep)", "nucleus")),
         "no top-k": changed(
             ("k = tl.where(k == 0, V, tl.minimum(k, V))", "k = V + 0 * k"), mistake="no top-k"
         ),
