@@ -3,7 +3,8 @@
 A word holds eight codes of one lane: rows r and r + 8, two runs of columns 8 apart, two neighbours each. That is what a
 lane holds of a 16 x 16 piece of wgmma's left operand, so unpacking only ever looks at a lane's own words. It is written
 in the machine's terms because every instruction counts: four words of two numbers cost four OR-ed masks, three shifts,
-four subtractions and, where weights are scaled rather than sums, four products.
+four subtractions and, where weights are scaled rather than sums, four products. A codebook of four bits is looked up as in
+unpack.py, with the choice of all eight codes made at once.
 """
 
 from triton.experimental import gluon
