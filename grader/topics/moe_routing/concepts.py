@@ -116,6 +116,13 @@ def _loads(rng, experts_, least=0, most=60):
     return [int(load) for load in loads]
 
 
+def _just_above(rng) -> list[int]:
+    """Loads of eight experts whose mean, and 1.25 times it, lie a little above whole numbers; one load lies above both."""
+    mean = 4 * between(rng, 2, 6)
+    loads = [mean - 3] * 7 + [mean + 22]
+    return [loads[i] for i in rng.permutation(8)]
+
+
 NAMES = ("norm", "attention", "moe.router", "moe.order", "moe.experts", "moe.combine")
 
 
@@ -330,6 +337,7 @@ TILE_USE = NumpyQuestion(
             Call((_loads(rng, n), 2 ** between(rng, 2, 5), f), "a limit")
             for n, f in ((4, 1.0), (8, 1.25), (16, 1.5))
         ),
+        *(Call((_just_above(rng), 4, 1.25), "a mean that is no whole number") for _ in range(2)),
         Call(([0, 90, 0, 3, 0, 0, 11, 0], 16, 1.125), "experts without tokens"),
         Call(([between(rng, 300, 400), 0, 0, 0], 32, 2.0), "all tokens on one expert"),
         Call(([17, 19, 18, 21], 16, 8.0), "a limit that nobody reaches"),

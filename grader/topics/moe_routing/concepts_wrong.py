@@ -338,6 +338,30 @@ TABLE = {
             "the limit is rounded up: math.ceil",
             tiles(limit="math.inf if factor is None else math.floor(factor * sum(loads) / len(loads))"),
         ),
+        "rounded to the nearest": (
+            "the limit is rounded up, math.ceil, and not to the nearest",
+            tiles(limit="math.inf if factor is None else round(factor * sum(loads) / len(loads))"),
+        ),
+        "the mean rounded": (
+            "the mean load is no whole number: multiply it by the factor as it is and round up once, at the end",
+            tiles(
+                limit="math.inf if factor is None else math.ceil(factor * math.ceil(sum(loads) / len(loads)))"
+            ),
+        ),
+        "the mean cut off": (
+            "the mean load is no whole number: multiply it by the factor as it is and round up once, at the end",
+            tiles(limit="math.inf if factor is None else math.ceil(factor * (sum(loads) // len(loads)))"),
+        ),
+        "a tile at least": (
+            "the limit is ceil(factor * mean load) also where that is less than a tile",
+            tiles(
+                limit="math.inf if factor is None else max(tile, math.ceil(factor * sum(loads) / len(loads)))"
+            ),
+        ),
+        "no limit of 1": (
+            "a factor of 1 is a limit as well: there is none where factor is None",
+            tiles(limit="math.ceil(factor * sum(loads) / len(loads)) if factor and factor > 1 else math.inf"),
+        ),
         "the mean of who got any": (
             "the mean load is over all experts, those without a pick too",
             tiles(

@@ -418,6 +418,10 @@ TABLE = {
             "the gemv takes at most gemv_rows rows: beyond them it may be as fast as it likes",
             choose(valid='(name != "dense" or dense_kept)'),
         ),
+        "one row fewer for the gemv": (
+            "the gemv takes up to gemv_rows rows, these with them",
+            choose(valid='(name != "gemv" or rows < gemv_rows) and (name != "dense" or dense_kept)'),
+        ),
         "what is not kept": (
             "without a 16-bit copy in memory there is no dense kernel to call",
             choose(valid='(name != "gemv" or rows <= gemv_rows)'),
