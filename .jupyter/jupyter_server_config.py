@@ -40,13 +40,17 @@ class CourseContents(AsyncLargeFileManager):
         return model
 
 
+# Texts are turned into notebooks by the build alone: pairing in the server would write answers into copies.
+left_out = ["jupyterlab_jupytext"]
 if not os.environ.get("INSTRUCTOR"):
     c.ServerApp.contents_manager_class = CourseContents
+    # Out of a learner's sight, and two seconds of each start.
+    tools = ("assignment_list", "course_list", "formgrader", "validate_assignment")
+    left_out += [f"nbgrader.server_extensions.{name}" for name in tools]
+c.ServerApp.jpserver_extensions = dict.fromkeys(left_out, False)
 
 c.LabApp.custom_css = True  # custom/custom.css: lines of a readable length, pictures that follow the theme
 c.ServerApp.tornado_settings = {"static_custom_path": [str(Path(__file__).parent / "custom")]}
 c.LabApp.default_url = "/lab/tree/course/start.ipynb"
 c.ServerApp.allow_root = True  # in a container there is often nobody else
-# Texts are turned into notebooks by the build alone: pairing in the server would write answers into copies.
-c.ServerApp.jpserver_extensions = {"jupyterlab_jupytext": False}
 c.ContentsManager.pre_save_hook = "grader.notebooks.saving.keep_built"

@@ -57,6 +57,60 @@ def chromium(path: str | None = None) -> Iterator:
             browser.close()
 
 
+class BarePage:
+    """A page without a notebook, that can be given other simulators: a new one costs a second of both cores."""
+
+    def __init__(self, browser, **context):
+        self.page = browser.new_context(**context).new_page()
+        self._answers: dict[str, Answers] = {}
+        self._ahead, self._html = False, ""
+        self.page.expose_function("answer", self._reply)
+        self.page.route("**/*", self._serve)
+
+    def _reply(self, name: str, request: str) -> str:
+        told = self._answers[name].to(json.loads(request))
+        return json.dumps(told if self._ahead else told["answer"])
+
+    def _serve(self, route) -> None:
+        path = route.request.url.removeprefix(ORIGIN)
+        served = {
+            "/": ("text/html", lambda: self._html),
+            "/scene.js": ("text/javascript", static.javascript),
+            "/scene.css": ("text/css", static.css),
+        }
+        kind, body = served.get(path, ("text/plain", str))
+        route.fulfill(content_type=f"{kind}; charset=utf-8", body=body())
+
+    def show(self, shown: list[tuple[Declaration, dict]], theme: str, width: int, ahead: bool) -> None:
+        """Loads the page anew, with these simulators as they open."""
+        self._answers = {declaration.id: Answers(declaration, **given) for declaration, given in shown}
+        self._ahead = ahead
+        starts = [
+            (
+                d.id,
+                {
+                    "spec": spec(d, given.get("start"), given.get("locked", False)),
+                    "answer": answer(d, **given),
+                },
+            )
+            for d, given in shown
+        ]
+        self._html = PAGE.format(
+            theme=theme,
+            width=width,
+            ground="#ffffff" if theme == "light" else "#111111",
+            ahead=json.dumps(ahead),
+            starts=json.dumps(starts).replace("</", "<\\/"),
+        )
+        self.page.goto(f"{ORIGIN}/")
+        self.page.locator("html[data-mounted]").wait_for(state="attached")
+
+
+def window(width: int) -> dict:
+    """The size of a window around a column so wide."""
+    return {"width": width + 40, "height": 800}
+
+
 def open_page(
     browser,
     shown: list[tuple[Declaration, dict]],
@@ -70,41 +124,6 @@ def open_page(
     Each simulator comes with the keywords of answer(): start, locked, measured. With `ahead`, Python also
     thinks of the steps that the next key may ask for, as it does in a notebook.
     """
-    context = {"reduced_motion": "reduce", "viewport": {"width": width + 40, "height": 800}, **context}
-    page = browser.new_context(**context).new_page()
-    by_name = {declaration.id: Answers(declaration, **given) for declaration, given in shown}
-
-    def reply(name: str, request: str) -> str:
-        told = by_name[name].to(json.loads(request))
-        return json.dumps(told if ahead else told["answer"])
-
-    starts = [
-        (
-            d.id,
-            {"spec": spec(d, given.get("start"), given.get("locked", False)), "answer": answer(d, **given)},
-        )
-        for d, given in shown
-    ]
-    ground = "#ffffff" if theme == "light" else "#111111"
-    html = PAGE.format(
-        theme=theme,
-        width=width,
-        ground=ground,
-        ahead=json.dumps(ahead),
-        starts=json.dumps(starts).replace("</", "<\\/"),
-    )
-    served = {
-        "/": ("text/html", html),
-        "/scene.js": ("text/javascript", static.javascript()),
-        "/scene.css": ("text/css", static.css()),
-    }
-
-    def serve(route):
-        kind, body = served.get(route.request.url.removeprefix(ORIGIN), ("text/plain", ""))
-        route.fulfill(content_type=f"{kind}; charset=utf-8", body=body)
-
-    page.expose_function("answer", reply)
-    page.route("**/*", serve)
-    page.goto(f"{ORIGIN}/")
-    page.locator("html[data-mounted]").wait_for(state="attached")
-    return page
+    bare = BarePage(browser, **{"reduced_motion": "reduce", "viewport": window(width), **context})
+    bare.show(shown, theme, width, ahead)
+    return bare.page

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from widgets.declare import Declaration
@@ -44,14 +45,16 @@ def outside(scene: Scene) -> list[str]:
 
 
 def overlaps(scene: Scene) -> list[str]:
-    """Pairs of texts that stand on one another."""
-    texts = [(m["id"], extent(m)) for m in scene.marks if m["t"] == "text" and m["s"]]
-    return [
-        f"{one} on {other}"
-        for i, (one, a) in enumerate(texts)
-        for other, b in texts[:i]
-        if min(a[2], b[2]) - max(a[0], b[0]) > SLACK and min(a[3], b[3]) - max(a[1], b[1]) > SLACK
-    ]
+    """Pairs of texts that stand on one another; from left to right, each is held against those that begin under it."""
+    texts = sorted((extent(m), i, m["id"]) for i, m in enumerate(scene.marks) if m["t"] == "text" and m["s"])
+    found = []
+    for at, (a, i, one) in enumerate(texts):
+        for b, j, other in texts[at + 1 :]:
+            if b[0] >= a[2] - SLACK:
+                break
+            if b[2] - b[0] > SLACK and min(a[3], b[3]) - max(a[1], b[1]) > SLACK:
+                found.append(f"{one} on {other}" if i > j else f"{other} on {one}")
+    return found
 
 
 def covered(scene: Scene) -> list[str]:
@@ -256,7 +259,7 @@ def loose_terms(scene: Scene, controls: set[str]) -> list[str]:
 def problems(scene: Scene, known: set[float]) -> list[str]:
     """All that is wrong with a scene, in words."""
     ids = [mark["id"] for mark in scene.marks]
-    wrong = [f"id twice: {id}" for id in sorted({id for id in ids if ids.count(id) > 1})]
+    wrong = [f"id twice: {id}" for id, many in sorted(Counter(ids).items()) if many > 1]
     wrong += [f"unknown role: {m['id']} {m['role']}" for m in scene.marks if m["role"] not in ROLES]
     wrong += [f"outside the box: {name}" for name in outside(scene)]
     wrong += [f"texts overlap: {pair}" for pair in overlaps(scene)]

@@ -30,7 +30,7 @@ def refused(simulator, values) -> bool:
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @each
 def test_scenes_keep_the_rules_and_their_height_while_a_control_moves(simulator, width):
-    wrong, heights = {}, set()
+    wrong, heights, names = {}, set(), {control.name for control in simulator.controls}
     for label, values in rules.states(simulator):
         if label not in simulator.presets and refused(simulator, values):
             continue
@@ -40,7 +40,10 @@ def test_scenes_keep_the_rules_and_their_height_while_a_control_moves(simulator,
         assert {scene.width for scene in scenes} == {width}, "a scene says for which width it was laid out"
         heights |= {scene.height for scene in scenes}
         for i, scene in enumerate(scenes):
-            if found := rules.problems(scene, known) + rules.ungripped(scene, simulator.inputs(values)):
+            found = rules.problems(scene, known) + rules.ungripped(scene, simulator.inputs(values))
+            if width == WIDE:
+                found += rules.loose_terms(scene, names)
+            if found:
                 wrong[f"{label}, step {i}" if len(scenes) > 1 else label] = found
                 break
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
@@ -68,12 +71,7 @@ def test_the_picture_is_in_the_hand_and_linked(simulator):
     assert all(any(mark["t"] == "handle" for mark in scene.marks) for scene in scenes), (
         "what it is about is dragged"
     )
-    names = {control.name for control in simulator.controls}
     assert any(TERM.search(a) for a, _ in scenes[0].formula), "the formula has terms"
-    for _, values in rules.states(simulator):
-        if not refused(simulator, values):
-            for scene in simulator.scenes(simulator.run(**simulator.inputs(values))):
-                assert not rules.loose_terms(scene, names)
 
 
 @each

@@ -18,6 +18,8 @@ class Absent:
             raise ModuleNotFoundError("No module named %r" % name, name=name)
 
 sys.meta_path.insert(0, Absent())
+# What was read before (`warm`) is kept aside: to tear it down might bring all down.
+Absent.read = {{name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] in {blocked!r}}}
 """
 TRIED = """
 import grader
@@ -52,8 +54,8 @@ def notebooks(root: Path) -> dict[Path, bool]:
     return lessons | solutions
 
 
-def run(notebook: Path, variables: dict[str, str]) -> str | None:
-    """Run a notebook from top to bottom where it stands; what went wrong, or None."""
+def run(notebook: Path, variables: dict[str, str], kernel: list[str] | None = None) -> str | None:
+    """Run a notebook from top to bottom where it stands; what went wrong, or None. `kernel`: the command of one."""
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -61,6 +63,8 @@ def run(notebook: Path, variables: dict[str, str]) -> str | None:
     cells = nbformat.read(notebook, as_version=4)
     place = {"metadata": {"path": str(notebook.parent)}}
     client = NotebookClient(cells, timeout=CELL_SECONDS, kernel_name="python3", resources=place)
+    if kernel:
+        client.create_kernel_manager().kernel_spec.argv = kernel
     try:
         client.execute(env=variables)
     except (CellTimeoutError, CellExecutionError, DeadKernelError) as error:

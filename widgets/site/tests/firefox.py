@@ -49,11 +49,14 @@ class Page:
                     raise Wrong(f"{method}: {came['message']}")
                 return came["result"]
 
-    def open(self, url: str, width: int = 1280, height: int = 800) -> None:
-        self.complaints.clear()
+    def resize(self, width: int, height: int = 800) -> None:
         self._tell(
             "browsingContext.setViewport", context=self._tab, viewport={"width": width, "height": height}
         )
+
+    def open(self, url: str, width: int = 1280) -> None:
+        self.complaints.clear()
+        self.resize(width)
         self._tell("browsingContext.navigate", context=self._tab, url=url, wait="complete")
 
     def ask(self, function: str, *given):

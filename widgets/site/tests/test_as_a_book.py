@@ -110,7 +110,7 @@ def test_a_search_finds_words_in_titles_texts_and_simulators_with_no_server(open
 
 def test_previous_and_next_are_pressed_at_both_ends(opened):
     """Which pages they lead to is read from the pages themselves."""
-    page = opened(LESSONS[0], java_script_enabled=False)
+    page = opened(LESSONS[0], scripts=False)
     for end, (here, there) in enumerate(itertools.pairwise(LESSONS[:3])):
         assert page.url.endswith(here)
         page.locator('a[rel="next"]').nth(end).click()

@@ -9,26 +9,52 @@ from widgets.tests.browser import lab
 
 expect.set_options(timeout=15_000)  # an upper bound for a busy machine: nothing sleeps so long
 LATE_MS = 15_000
+WINDOW = {"width": 1280, "height": 800}
+FIRST = "from widgets import show\nshow('tile_walk')"
+STEPS = "from widgets import show\nshow('fp8_accumulator')"
+# The clock starts when Lab itself has heard of it: how long a server takes to stop a kernel is not ours.
+SAID = """(words) => { let began = performance.now(); const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  for (const signal of [kernel.statusChanged, kernel.disposed]) signal.connect(() => { began = performance.now(); });
+  window.said = new Promise(done => {
+  const look = () => (document.querySelector('.tbt-over')?.checkVisibility() && document.querySelector('.tbt-over').textContent.includes(words)
+    ? done(performance.now() - began) : setTimeout(look, 20));
+  look();
+}); }"""
 
 
-def opened(browser, served, simulators: list, asked: list, more: tuple[str, ...] = ()) -> Page:
-    """A notebook with the simulators, then those of `asked` shut by their predictions; `more`: cells not yet run."""
-    cells = ["from widgets import show"]
-    cells += [f"show({d.id!r})" for d in simulators]
-    cells += [f"show({d.id!r}, predict=True)" for d in asked]
-    name = lab.notebook(served.folder, [*cells, *more])
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+def new_page(browser, served) -> Page:
+    """A page of Lab, with the one picture of its first notebook: the first that this page and its kernel show."""
+    context = browser.new_context(viewport=WINDOW, reduced_motion="reduce")
     page = context.new_page()
     lab.keep_sockets(page)
-    page.base, page.folder = served
-    page.simulators, page.asked = simulators, asked
+    page.base, _, page.folder = served
     page.complaints, page.requests = [], []
     page.on("pageerror", lambda problem: page.complaints.append(str(problem)))
     page.on("request", lambda request: page.requests.append(request.url))
-    lab.open_notebook(page, served.base, name)
+    lab.open_notebook(page, served.base, lab.notebook(served.folder, [FIRST]))
+    lab.run_all(page)
+    page.first_picture_ms = page.wait_for_function("() => window.firstPictureMs", timeout=60_000).json_value()
+    expect(page.locator("svg.tbt-scene").first).to_be_visible()
+    return page
+
+
+def opened(page: Page, simulators: list, asked: list, more: tuple[str, ...] = ()) -> Page:
+    """There, a notebook with the simulators, then those of `asked` shut by their predictions; `more`: cells not yet run."""
+    cells = ["from widgets import show"]
+    cells += [f"show({d.id!r})" for d in simulators]
+    cells += [f"show({d.id!r}, predict=True)" for d in asked]
+    page.simulators, page.asked = simulators, asked
+    page.notebook = lab.notebook(page.folder, [*cells, *more])
+    lab.open_instead(page, page.notebook)
     lab.run_each(page, len(simulators) + len(asked))
     expect(page.locator(".tbt[data-revision]")).to_have_count(len(simulators) + len(asked))
     return page
+
+
+def run_one(page: Page) -> None:
+    """All cells of a notebook that shows one simulator."""
+    lab.run_all(page)
+    expect(page.locator(".tbt[data-revision]")).to_be_visible(timeout=60_000)
 
 
 # By place: to search a page for a role, at every step of every test, takes most of a test's time.
@@ -49,6 +75,14 @@ def settled(root: Locator, at: int) -> None:
     root.page.wait_for_function(
         "([root, at]) => root.dataset.revision === at", arg=[root.element_handle(), str(at)], timeout=LATE_MS
     )
+
+
+def arrived(page: Page, messages: list, many: int) -> None:
+    """So many are there, or all that will be: on a busy machine a kernel rests long before it hears of its next."""
+    for _ in range(LATE_MS // 50):
+        if len(messages) >= many:
+            return
+        page.wait_for_timeout(50)
 
 
 def figures(root: Locator) -> list[str]:

@@ -44,12 +44,15 @@ RUN = """() => {
 
 
 def notebook(folder: Path, cells: list[str]) -> str:
-    """Writes it under a name of its own, so that no session of an earlier run is found again."""
+    """Writes it into a folder of the server's, under a name of its own; its path there.
+
+    So no session of an earlier run is found again.
+    """
     name = f"simulators-{time.time_ns():x}.ipynb"
     spec = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells], metadata=spec)
     nbformat.write(made, folder / name)
-    return name
+    return f"{folder.name}/{name}"
 
 
 def free_port() -> int:
@@ -128,7 +131,9 @@ def open_notebook(page, base: str, name: str) -> None:
 
 
 def open_instead(page, name: str) -> None:
-    """In the Lab that the page already shows: to load Lab itself takes seconds of both cores."""
+    """In the Lab that the page already shows, whatever it says: to load Lab itself takes seconds of both cores."""
+    for said in page.locator(".jp-Dialog .jp-mod-accept").all():
+        said.click()
     page.evaluate("() => { for (const one of [...window.jupyterapp.shell.widgets('main')]) one.dispose(); }")
     page.evaluate("path => { window.jupyterapp.commands.execute('docmanager:open', { path }); }", name)
     page.wait_for_function(

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from widgets.answer import answer
-from widgets.browser import open_page
+from widgets.browser import BarePage, window
 from widgets.registry import every
 from widgets.tests.browser.in_lab import open_more, shown
 from widgets.tests.browser.sink import SINK
@@ -28,10 +28,8 @@ GATE = """() => {
 
 
 @pytest.fixture
-def page(browser):
-    page = open_page(browser, [(SINK, {})], ahead=True)
-    yield page
-    page.context.close()
+def page(bare):
+    return bare([(SINK, {})], ahead=True)
 
 
 def slider(page, name: str = "Size"):
@@ -136,8 +134,8 @@ def test_a_pull_gets_all_of_python(page):
     page.wait_for_function("window.asked.some(one => one.ahead)")
 
 
-def test_a_locked_picture_asks_for_nothing_ahead(browser):
-    page = open_page(browser, [(SINK, {"locked": True})], ahead=True)
+def test_a_locked_picture_asks_for_nothing_ahead(bare):
+    page = bare([(SINK, {"locked": True})], ahead=True)
     page.evaluate(GATE.replace("await new", "if (0) await new"))
     guess = page.get_by_role("spinbutton", name="How many in all?")
     guess.focus()
@@ -150,7 +148,6 @@ def test_a_locked_picture_asks_for_nothing_ahead(browser):
     foreseen(page.locator(".tbt"))
     slider(page).press("ArrowRight")
     assert things(page) == "54" and page.locator(".tbt").get_attribute("data-from") == "ahead"
-    page.context.close()
 
 
 def test_only_so_many_pictures_are_kept(page):
@@ -169,9 +166,9 @@ def test_only_so_many_pictures_are_kept(page):
     assert page.locator("[data-id=label]").text_content() == "118 things", "the first is no longer kept"
 
 
-def test_a_view_whose_python_does_not_think_ahead_keeps_what_it_saw(browser):
+def test_a_view_whose_python_does_not_think_ahead_keeps_what_it_saw(bare):
     """As on a page of the site: a state that was on show is drawn again without a question."""
-    page = open_page(browser, [(SINK, {})])
+    page = bare([(SINK, {})])
     size = slider(page)
     size.press("ArrowRight")
     expect(page.locator(".tbt")).to_have_attribute("data-revision", "1")
@@ -180,7 +177,6 @@ def test_a_view_whose_python_does_not_think_ahead_keeps_what_it_saw(browser):
     assert things(page) == "48" and page.locator(".tbt").get_attribute("data-revision") == "2"
     page.wait_for_timeout(100)
     assert page.evaluate("window.asked") == []
-    page.context.close()
 
 
 SEEN = """root => {
@@ -194,18 +190,22 @@ SEEN = """root => {
 @pytest.fixture(scope="module")
 def pairs(browser):
     """pairs(simulator): a page whose Python thinks ahead, and one whose Python only answers."""
-    opened = {}
+    two = [BarePage(browser, viewport=window(1130), reduced_motion="reduce") for _ in range(2)]
+    pages = [one.page for one in two]
+    pages[0].simulators = []
 
     def pair_of(simulator):
-        at = EVERY.index(simulator) // A_SHEET
-        if at not in opened:
-            sheet = [(one, {}) for one in EVERY[at * A_SHEET : (at + 1) * A_SHEET]]
-            opened[at] = [open_page(browser, sheet, ahead=ahead) for ahead in (True, False)]
-            for page in opened[at]:
-                page.simulators = [one for one, _ in sheet]
-        return opened[at]
+        if simulator not in pages[0].simulators:
+            at = EVERY.index(simulator) // A_SHEET
+            sheet = EVERY[at * A_SHEET : (at + 1) * A_SHEET]
+            for bare, ahead in zip(two, (True, False), strict=True):
+                bare.show([(one, {}) for one in sheet], "light", 1130, ahead)
+                bare.page.simulators = sheet
+        return pages
 
-    return pair_of
+    yield pair_of
+    for page in pages:
+        page.context.close()
 
 
 def keys(control) -> list[str]:
@@ -235,9 +235,8 @@ def test_the_picture_from_ahead_is_the_one_that_is_answered(pairs, simulator):
     assert seen[0] == seen[1]
 
 
-def test_every_kind_of_control_is_foreseen(browser):
+def test_every_kind_of_control_is_foreseen(page):
     """Slider, number, toggle, either choice, and the knob in the picture: a key on each is known before it comes."""
-    page = open_page(browser, [(SINK, {})], ahead=True)
     root = page.locator(".tbt")
     open_more(root)
     keys = [
@@ -257,4 +256,3 @@ def test_every_kind_of_control_is_foreseen(browser):
         assert root.get_attribute("data-from") == "ahead", control
         frame = answer(SINK, {"values": values})["frames"][0]
         assert root.locator("svg.tbt-scene").get_attribute("aria-label") == frame["summary"]
-    page.context.close()

@@ -36,8 +36,8 @@ SAYS = (
 
 
 @pytest.fixture(scope="module")
-def page(browser, served):
-    return in_lab.opened(browser, served, SHOWN, [], (KEEPS_BUSY, SAYS))
+def page(lab_page):
+    return in_lab.opened(lab_page, SHOWN, [], (KEEPS_BUSY, SAYS))
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +51,12 @@ def pages(browser, served, page):
         at = REST.index(simulator) // A_SHEET
         if at not in opened:
             sheet = REST[at * A_SHEET : (at + 1) * A_SHEET]
-            opened[at] = in_lab.opened(browser, served, sheet, [])
+            opened[at] = in_lab.opened(in_lab.new_page(browser, served), sheet, [])
         return opened[at]
 
-    return page_of
+    yield page_of
+    for one in opened.values():
+        one.context.close()
 
 
 def test_a_wrong_combination_is_a_sentence_and_the_picture_stays(page):
@@ -270,22 +272,15 @@ def test_a_key_is_one_message_each_way(page, name):
     sent, came = lab.widget_messages(page)
     for key in range(1, 6):
         turn(page, *handles)
+        in_lab.arrived(page, came, key)
         lab.wait_until_quiet(page)
         assert (len(sent), len(came)) == (key, key), (sent, came)
     assert set(sent) == {"request"} and set(came) <= {"answer", "ahead,answer"}
 
 
-def test_the_first_picture_is_printed(page, record_property):
-    """From "run all" in a fresh kernel to the first picture, the import of everything included."""
-    fresh = page.context.new_page()
-    name = lab.notebook(page.folder, ["from widgets import show\nshow('tile_walk')"])
-    lab.open_notebook(fresh, page.base, name)
-    lab.run_all(fresh)
-    fresh.wait_for_function("() => window.firstPictureMs", timeout=30_000)
-    record_property("said", f"run all to first picture: {fresh.evaluate('window.firstPictureMs'):.0f} ms")
-    expect(fresh.locator("svg.tbt-scene").first).to_be_visible()
-    lab.save_and_stop(fresh)
-    fresh.close()
+def test_the_first_picture_is_printed(lab_page, record_property):
+    """From "run all" in a fresh kernel and page to the first picture, the import of everything included."""
+    record_property("said", f"run all to first picture: {lab_page.first_picture_ms:.0f} ms")
 
 
 def test_nothing_leaves_this_machine_and_nothing_throws(page):

@@ -2,14 +2,14 @@
 
 import json
 import os
-import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from widgets.registry import every
-from widgets.tests.browser import lab
+from widgets.tests.browser import in_lab, lab
 
 pytestmark = pytest.mark.browser
 RECORD = {"verdict": "PASS", "points": 1, "of": 1}
@@ -17,18 +17,6 @@ ITEMS = ".jp-DirListing-item"
 ROWS = f"""() => [...document.querySelectorAll('{ITEMS}')]
   .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
   .map(item => item.querySelector('.jp-DirListing-itemText').textContent)"""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """The project as a learner has it: some of its folders, labs copied to work/, one check passed."""
-    place = tmp_path_factory.mktemp("project")
-    for name, to in (("course", "course"), ("labs", "work"), ("labs", "labs")):
-        shutil.copytree(lab.ROOT / name, place / to)
-    for name in ("grader", "kernels", "solutions", "widgets"):
-        (place / name).mkdir()
-    shutil.copy(lab.ROOT / "README.md", place)
-    return place
 
 
 def passed(folder: Path) -> str:
@@ -43,14 +31,11 @@ def passed(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def learner(folder, browser):
-    variables = {"TILE_RECORDS": str(folder / "work/records"), "INSTRUCTOR": ""}
-    with lab.server(folder, variables) as base:
-        page = browser.new_context(
-            viewport={"width": 1920, "height": 1000}, reduced_motion="reduce"
-        ).new_page()
-        page.base, page.folder = base, folder
-        yield page
+def learner(served, browser):
+    page = browser.new_context(viewport={"width": 1920, "height": 1000}, reduced_motion="reduce").new_page()
+    page.base, page.project = served.base, served.project
+    yield page
+    page.context.close()
 
 
 def open_tree(page, path: str) -> None:
@@ -112,12 +97,12 @@ def test_the_start_page_leads_to_every_simulator(learner):
     expect(alive).to_be_visible(timeout=60_000)
     expect(still).to_have_count(0)
     lab.save_and_stop(learner)
-    now = json.loads((Path(learner.folder) / "course/simulators/01_tile_walk.ipynb").read_text())
+    now = json.loads((learner.project / "course/simulators/01_tile_walk.ipynb").read_text())
     assert now == json.loads((lab.ROOT / "course/simulators/01_tile_walk.ipynb").read_text())
 
 
 def test_the_start_page_says_how_far_one_is(learner):
-    title = passed(Path(learner.folder))
+    title = passed(learner.project)
     open_here(learner, "course/start.ipynb")
     learner.wait_for_function(lab.IDLE, timeout=60_000)
     at = learner.evaluate(
@@ -147,14 +132,35 @@ def test_a_lesson_opens_with_its_pictures_and_readable_lines(learner):
     assert stills.first.evaluate("one => getComputedStyle(one).filter") == "none"
 
 
-def test_one_setting_brings_an_instructors_tools_and_folders_back(folder, browser):
+@pytest.fixture(scope="module")
+def instructor(served, browser):
+    """A page over a server with the instructors' setting; page.stop() ends the server."""
     paths = os.pathsep.join(str(lab.ROOT / name) for name in (".jupyter/instructor", ".jupyter"))
     variables = {"INSTRUCTOR": "1", "JUPYTER_CONFIG_PATH": paths}
+    with ExitStack() as running:
+        page = browser.new_context(viewport=in_lab.WINDOW, reduced_motion="reduce").new_page()
+        page.base = running.enter_context(lab.server(served.project, variables))
+        page.stop = running.close
+        yield page
+    page.context.close()
+
+
+def test_one_setting_brings_an_instructors_tools_and_folders_back(instructor):
+    page = instructor
     assert ".jupyter/instructor$(AND)" in (lab.ROOT / "Makefile").read_text(encoding="utf-8")
-    with lab.server(folder, variables) as base:
-        page = browser.new_page()
-        page.base = base
-        open_tree(page, "course/start.ipynb")
-        expect(page.locator(".lm-MenuBar-itemLabel", has_text="Nbgrader")).to_be_visible()
-        page.locator(".jp-BreadCrumbs-home").click()
-        expect(page.locator(ITEMS).filter(has_text="solutions")).to_be_visible()
+    open_tree(page, "course/start.ipynb")
+    expect(page.locator(".lm-MenuBar-itemLabel", has_text="Nbgrader")).to_be_visible()
+    page.locator(".jp-BreadCrumbs-home").click()
+    expect(page.locator(ITEMS).filter(has_text="solutions")).to_be_visible()
+
+
+def test_a_server_that_is_gone_is_said(instructor, served):
+    """The last of this file, for it ends that server."""
+    page = instructor
+    open_here(page, lab.notebook(served.folder, [in_lab.STEPS]))
+    in_lab.run_one(page)
+    page.evaluate(in_lab.SAID, "server no longer answers")
+    page.stop()
+    page.evaluate("() => window.said")
+    expect(page.locator(".tbt-over")).to_contain_text("make lab")
+    expect(page.get_by_role("slider", name="Mantissa bits of the sum", exact=True)).to_be_disabled()

@@ -6,7 +6,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from widgets.browser import open_page
 from widgets.registry import find
 from widgets.tests.browser.sink import SINK
 
@@ -44,24 +43,22 @@ def test_a_handle_is_a_slider_of_its_controls_name_and_value(page):
     assert not Axe().run(page, context=".tbt").response["violations"]
 
 
-def test_a_knob_bound_to_another_control_takes_its_name(browser):
+def test_a_knob_bound_to_another_control_takes_its_name(bare):
     dispatcher = find("next_bottleneck.backend_dispatcher")
-    page = open_page(browser, [(dispatcher, {})])
+    page = bare([(dispatcher, {})])
     expect(grip(page, "Cache holds")).to_have_count(1)
     page.get_by_role("button", name="int4 GEMM, groups of 32").press("Enter")
     expect(grip(page, "GPU")).to_have_count(1)
     expect(grip(page, "Cache holds")).to_have_count(0)
-    page.context.close()
 
 
-def test_a_control_reached_by_a_key_keeps_the_focus_while_its_place_is_laid_out(browser):
+def test_a_control_reached_by_a_key_keeps_the_focus_while_its_place_is_laid_out(bare):
     """A simulator far down is laid out when it comes into sight, which may be because Tab came to it."""
-    page = open_page(browser, [(SINK, {}), (find("tile_walk"), {}), (find("fp8_accumulator"), {})])
+    page = bare([(SINK, {}), (find("tile_walk"), {}), (find("fp8_accumulator"), {})])
     slider = page.get_by_role("slider", name="Mantissa bits of the sum", exact=True)
     slider.focus()
     page.evaluate("async () => { for (let i = 0; i < 12; i++) await new Promise(requestAnimationFrame); }")
     expect(slider).to_be_focused()
-    page.context.close()
 
 
 def test_a_key_moves_the_handle_where_it_points(page):
@@ -212,12 +209,11 @@ def test_a_sentence_that_cannot_be_says_so(page):
     expect(page.locator(".tbt-note")).to_contain_text('show("nowhere")')
 
 
-def test_a_sentence_waits_for_the_prediction(browser):
-    page = open_page(browser, [(SINK, {"locked": True})])
+def test_a_sentence_waits_for_the_prediction(bare):
+    page = bare([(SINK, {"locked": True})])
     story(page, f"#set/{SINK.name}?size=9")
     expect(page.get_by_role("spinbutton", name="How many in all?")).to_be_focused()
     expect(page.locator(".tbt")).to_have_attribute("data-revision", "0")
-    page.context.close()
 
 
 @pytest.mark.parametrize(
@@ -230,8 +226,8 @@ def test_a_sentence_waits_for_the_prediction(browser):
         (366, "phone", 340),
     ],
 )
-def test_each_width_has_its_layout(browser, width, room, drawn):
-    page = open_page(browser, [(SINK, {})], width=width)
+def test_each_width_has_its_layout(bare, width, room, drawn):
+    page = bare([(SINK, {})], width=width)
     root = page.locator(".tbt")
     expect(root).to_have_attribute("data-room", room)
     expect(page.locator("svg.tbt-scene")).to_have_attribute("viewBox", f"0 0 {drawn} 320")
@@ -247,7 +243,6 @@ def test_each_width_has_its_layout(browser, width, room, drawn):
         "parseFloat(getComputedStyle(node).fontSize) * node.getScreenCTM().a))"
     )
     assert smallest >= 11
-    page.context.close()
 
 
 def test_a_control_keeps_its_value_when_the_room_changes(page):
@@ -260,13 +255,12 @@ def test_a_control_keeps_its_value_when_the_room_changes(page):
     expect(page.locator("svg.tbt-scene")).to_have_attribute("viewBox", "0 0 720 320")
 
 
-def test_reading_the_picture_by_keyboard_keeps_it_in_sight(browser):
-    page = open_page(browser, [(SINK, {})], viewport={"width": 1170, "height": 520})
+def test_reading_the_picture_by_keyboard_keeps_it_in_sight(bare):
+    page = bare([(SINK, {})], viewport={"width": 1170, "height": 520})
     page.get_by_role("slider", name="Read the picture, mark by mark").focus()
     page.keyboard.press("ArrowRight")
     box = page.locator(".tbt-stage").bounding_box()
     assert box["y"] >= 0 and box["y"] + box["height"] <= 521
-    page.context.close()
 
 
 # Deuteranopia after Machado, Oliveira and Fernandes (2009), severity 1, on linear light.
@@ -286,13 +280,13 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("look", ["deuteranopia", "forced"])
-def test_fills_that_meet_are_told_apart_without_hue(browser, look):
+def test_fills_that_meet_are_told_apart_without_hue(bare, look):
     """Each pair differs in its texture, or by much in what a deuteranope sees; in forced colours by texture alone."""
     from io import BytesIO
 
     from PIL import Image
 
-    page = open_page(browser, [(SINK, {})], **({"forced_colors": "active"} if look == "forced" else {}))
+    page = bare([(SINK, {})], **({"forced_colors": "active"} if look == "forced" else {}))
 
     def seen(role: str):
         box = page.locator(f"[data-id=role-{role}]").bounding_box()
@@ -319,13 +313,12 @@ def test_fills_that_meet_are_told_apart_without_hue(browser, look):
         )
 
     near = {pair: round(apart(*map(seen, pair)), 3) for pair in PAIRS}
-    page.context.close()
     assert min(near.values()) > 0.12, json.dumps({"·".join(pair): value for pair, value in near.items()})
 
 
-def test_a_knob_pulled_past_its_axis_reaches_every_stop_beyond(browser):
+def test_a_knob_pulled_past_its_axis_reaches_every_stop_beyond(bare):
     """The axis grows to hold a larger tile, under the hand: the pull goes on, one stop at a time and back."""
-    page = open_page(browser, [(find("moe_routing.tile_utilization"), {})])
+    page = bare([(find("moe_routing.tile_utilization"), {})])
     slider = page.get_by_role("slider", name="Tile rows", exact=True)
     x, y = middle(page.locator("[data-id=pull-tile] .knob"))
     page.mouse.move(x, y)
@@ -338,13 +331,12 @@ def test_a_knob_pulled_past_its_axis_reaches_every_stop_beyond(browser):
     assert seen[-1] == 128 and sorted(set(seen)) == [8, 16, 32, 64, 128]
     assert seen == sorted(seen), "no stop is left again while the hand goes on"
     page.mouse.up()
-    page.context.close()
 
 
-def test_a_knob_s_words_hide_nothing_that_it_changes(browser):
+def test_a_knob_s_words_hide_nothing_that_it_changes(bare):
     tax = find("next_bottleneck.scaling_tax")
     for width in (1130, 366):
-        page = open_page(browser, [(tax, {"start": tax.inputs({"slow": 10})})], width=width)
+        page = bare([(tax, {"start": tax.inputs({"slow": 10})})], width=width)
         page.locator("[data-id=pull-slow] .knob").hover()
         tip = page.locator(".tbt-tip").bounding_box()
         for id in ("node4-idle", "nodes-end", "part-idle"):
@@ -352,4 +344,3 @@ def test_a_knob_s_words_hide_nothing_that_it_changes(browser):
             across = min(tip["x"] + tip["width"], box["x"] + box["width"]) - max(tip["x"], box["x"])
             down = min(tip["y"] + tip["height"], box["y"] + box["height"]) - max(tip["y"], box["y"])
             assert across <= 0 or down <= 0, (width, id)
-        page.context.close()

@@ -51,17 +51,21 @@ each_sheet = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def pages(browser, served):
+def pages(browser, served, lab_page):
     """pages(sheet): the page that shows these simulators, opened when it is first asked for."""
     opened = {}
 
     def page_of(sheet: list) -> Page:
         at = SHEETS.index(sheet)
         if at not in opened:
-            opened[at] = in_lab.opened(browser, served, sheet, [d for d in sheet if d.prediction])
+            page = in_lab.new_page(browser, served) if opened else lab_page
+            opened[at] = in_lab.opened(page, sheet, [d for d in sheet if d.prediction])
         return opened[at]
 
-    return page_of
+    yield page_of
+    for one in opened.values():
+        if one is not lab_page:
+            one.context.close()
 
 
 @pytest.fixture
@@ -251,12 +255,10 @@ def test_a_saved_notebook_still_shows_its_pictures_when_python_is_gone(page, she
     expect(saved).to_have_count(len(page.simulators) + len(page.asked))
     assert not any(one.is_visible() for one in saved.all()), "the live views stand in their place"
     lab.save_and_stop(page)
-    again = page.context.new_page()
-    again.goto(page.url)
-    again.wait_for_function(lab.OPENED, timeout=60_000)
-    again.evaluate(f"async () => {{ await {lab.PANEL}.context.ready; }}")
+    page.goto(f"{page.base}/doc/tree/{page.notebook}?reset")
+    page.wait_for_function(lab.OPENED, timeout=60_000)
+    page.evaluate(f"async () => {{ await {lab.PANEL}.context.ready; }}")
     for simulator in sheet:
-        picture = again.get_by_role("group", name=simulator.title, exact=True).first
+        picture = page.get_by_role("group", name=simulator.title, exact=True).first
         expect(picture.locator("svg.tbt-wide")).to_be_visible(timeout=30_000)
-    again.wait_for_function("() => !document.body.innerText.includes('model not found')")
-    again.close()
+    page.wait_for_function("() => !document.body.innerText.includes('model not found')")

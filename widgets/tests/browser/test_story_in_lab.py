@@ -13,9 +13,9 @@ CELLS = [
 ]
 
 
-def test_a_sentence_sets_the_simulator_in_lab(browser, served):
-    page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
-    lab.open_notebook(page, served.base, lab.notebook(served.folder, CELLS))
+def test_a_sentence_sets_the_simulator_in_lab(lab_page):
+    page = lab_page
+    lab.open_instead(page, lab.notebook(page.folder, CELLS))
     lab.run_all(page)
     root = page.locator(".tbt[data-revision]")
     expect(root).to_be_visible(timeout=60_000)
@@ -24,4 +24,3 @@ def test_a_sentence_sets_the_simulator_in_lab(browser, served):
     expect(promote).to_have_attribute("aria-valuetext", "never", timeout=30_000)
     expect(root).to_have_attribute("data-step", "3")
     assert "#set" not in page.url
-    page.context.close()

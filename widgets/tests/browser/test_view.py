@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import expect
 
 from widgets.answer import answer
-from widgets.browser import open_page
 from widgets.registry import find
 from widgets.scene import MARK_ROLES
 from widgets.static import TEXTURES
@@ -83,7 +82,7 @@ WATCHED = """steps => {
 }"""
 
 
-def test_a_step_brings_and_takes_what_differs_and_touches_no_other_mark(browser):
+def test_a_step_brings_and_takes_what_differs_and_touches_no_other_mark(bare):
     walk = find("tile_walk")
     frames, marks = [], {}
     for change in answer(walk)["frames"]:
@@ -91,9 +90,8 @@ def test_a_step_brings_and_takes_what_differs_and_touches_no_other_mark(browser)
         marks |= {mark["id"]: mark for mark in change["marks"]}
         frames.append(set(marks))
     assert any(before - now for before, now in itertools.pairwise(frames)), "some step takes marks away"
-    page = open_page(browser, [(walk, {})])
+    page = bare([(walk, {})])
     came = page.evaluate(WATCHED, list(range(len(frames))))[1:]
-    page.context.close()
     for (before, now), (added, removed) in zip(itertools.pairwise(frames), came, strict=True):
         assert added <= len(now - before) and removed <= len(before - now)
 
@@ -208,9 +206,9 @@ def test_a_leap_glides_and_a_slider_does_not(page):
     assert heights_while(page, lambda: start.press("Enter")) == 2
 
 
-def test_a_preset_opens_at_its_own_step_and_a_slider_keeps_the_step(browser):
+def test_a_preset_opens_at_its_own_step_and_a_slider_keeps_the_step(bare):
     softmax = find("flash_attention.online_softmax")
-    page = open_page(browser, [(softmax, {})])
+    page = bare([(softmax, {})])
     root, step = page.locator(".tbt"), page.get_by_role("slider", name="Step through each tile")
     step.press("End")
     expect(root).to_have_attribute("data-step", "3")
@@ -223,11 +221,10 @@ def test_a_preset_opens_at_its_own_step_and_a_slider_keeps_the_step(browser):
         page.get_by_role("button", name=label, exact=True).press("Enter")
         settled(page, revision)
         expect(root).to_have_attribute("data-step", str(answer(softmax, {"values": values})["first"]))
-    page.context.close()
 
 
-def test_the_whole_picture_stays_whole_when_it_gains_steps(browser):
-    page = open_page(browser, [(find("roofline.launch_overhead"), {})])
+def test_the_whole_picture_stays_whole_when_it_gains_steps(bare):
+    page = bare([(find("roofline.launch_overhead"), {})])
     root, kernels = page.locator(".tbt"), page.get_by_role("slider", name="Kernels a layer", exact=True)
     kernels.press("Home")  # one kernel: two steps
     settled(page, 1)
@@ -235,22 +232,20 @@ def test_the_whole_picture_stays_whole_when_it_gains_steps(browser):
     kernels.press("End")
     settled(page, 2)
     expect(root).to_have_attribute("data-step", "9")
-    page.context.close()
 
 
-def test_a_measurement_and_its_difference_are_shown(browser):
-    page = open_page(browser, [(SINK, {"measured": {"total": 96.0}})])
+def test_a_measurement_and_its_difference_are_shown(bare):
+    page = bare([(SINK, {"measured": {"total": 96.0}})])
     expect(page.locator("[data-id=measured]")).to_be_visible()
     expect(page.get_by_text("total: measured 96, model 48 (2× the model).")).to_be_visible()
-    page.context.close()
 
 
-def test_a_prediction_is_asked_with_enter_or_with_the_button(browser):
+def test_a_prediction_is_asked_with_enter_or_with_the_button(bare):
     for commit in (
         lambda page: page.get_by_role("spinbutton", name="How many in all?").press("Enter"),
         lambda page: page.get_by_role("button", name="Commit").click(),
     ):
-        page = open_page(browser, [(SINK, {"locked": True})])
+        page = bare([(SINK, {"locked": True})])
         guess = page.get_by_role("spinbutton", name="How many in all?")
         expect(page.get_by_role("slider", name="Size", exact=True)).to_be_disabled()
         commit(page)
@@ -259,12 +254,10 @@ def test_a_prediction_is_asked_with_enter_or_with_the_button(browser):
         commit(page)
         expect(page.get_by_text("You said 47; it is 48. Your prediction is within 10%.")).to_be_visible()
         expect(page.get_by_role("slider", name="Size", exact=True)).to_be_enabled()
-        page.context.close()
 
 
 @pytest.mark.parametrize("width", [360, 520, 880])
-def test_nothing_sticks_out_of_a_narrow_column(browser, width):
-    page = open_page(browser, [(SINK, {})])
+def test_nothing_sticks_out_of_a_narrow_column(page, width):
     page.evaluate("width => { document.body.style.cssText = `margin:0;width:${width}px` }", width)
     assert (
         page.evaluate(
@@ -272,7 +265,6 @@ def test_nothing_sticks_out_of_a_narrow_column(browser, width):
         )
         <= 0
     )
-    page.context.close()
 
 
 WORDS_FIT = """node => {
@@ -288,25 +280,23 @@ WORDS_FIT = """node => {
 
 
 @pytest.mark.parametrize("width", [366, 690, 760, 1130])
-def test_the_words_of_a_choice_are_not_cut(browser, width):
-    page = open_page(browser, [(find("roofline.roofline"), {})], width=width)
+def test_the_words_of_a_choice_are_not_cut(bare, width):
+    page = bare([(find("roofline.roofline"), {})], width=width)
     if width == 366:
         page.get_by_text("More settings", exact=True).press("Enter")
     for choice in page.locator(".tbt-control select").all():
         room, needed = choice.evaluate(WORDS_FIT)
         assert room >= needed - 1
-    page.context.close()
 
 
-def test_forced_colours_keep_marks_apart_from_the_ground(browser):
-    page = open_page(browser, [(SINK, {})], forced_colors="active")
+def test_forced_colours_keep_marks_apart_from_the_ground(bare):
+    page = bare([(SINK, {})], forced_colors="active")
     ground = page.locator(".tbt").evaluate("node => getComputedStyle(node).backgroundColor")
     for role in MARK_ROLES:
         stroke, fill = page.locator(f"[data-id=role-{role}]").evaluate(
             "node => [getComputedStyle(node).stroke, getComputedStyle(node).fill]"
         )
         assert stroke != ground and fill != ground, role
-    page.context.close()
 
 
 def test_words_of_a_value_carry_the_unit(page):

@@ -1,15 +1,17 @@
 """Every notebook runs from top to bottom with its solution and each check passes.
 
+Each in a process of its own, forked from one that has read torch and its like (`warm`): to read them takes seconds.
 A kernel takes seconds to judge, so all labs of kernels but the first topic's are judged whole in `make proofs`; here
 their answers are tried on a shown case.
 """
 
+import json
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from grader.tools.gates import plain
+from grader.tools.gates import plain, warm
 
 ROOT = Path(__file__).parents[4]
 NOTEBOOKS = plain.notebooks(ROOT)
@@ -23,24 +25,58 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@pytest.fixture(scope="module")
+def kernel():
+    with warm.kernels(ROOT) as command:
+        yield command
+
+
 @pytest.mark.parametrize(
     "path",
     [pytest.param(path, marks=pytest.mark.slow) if path in LATER else path for path in NOTEBOOKS],
     ids=name,
 )
-def test_a_notebook_runs(tmp_path, path):
-    assert plain.run(path, plain.environment(tmp_path, ROOT, NOTEBOOKS[path])) is None
+def test_a_notebook_runs(tmp_path, kernel, path):
+    assert plain.run(path, plain.environment(tmp_path, ROOT, NOTEBOOKS[path]), kernel) is None
 
 
 @pytest.mark.parametrize("path", LATER, ids=name)
-def test_a_lab_of_kernels_runs_with_its_answers_tried(tmp_path, path):
-    assert plain.run(path, plain.environment(tmp_path, ROOT, plain=False, tried=True)) is None
+def test_a_lab_of_kernels_runs_with_its_answers_tried(tmp_path, kernel, path):
+    assert plain.run(path, plain.environment(tmp_path, ROOT, plain=False, tried=True), kernel) is None
 
 
-def test_a_wrong_answer_that_is_tried_is_named(tmp_path):
+SEEN = """
+import json, os, sys
+course = [name for name in sys.modules if name.partition(".")[0] in ("grader", "kernels", "widgets")]
+seen = [os.getcwd(), sys.path, sorted(dir()), course, "sitecustomize" in sys.modules, sorted(os.environ)]
+with open("seen", "w") as file:
+    json.dump([os.getpid(), seen], file)
+"""
+
+
+def test_each_notebook_has_a_fresh_kernel(tmp_path, kernel):
+    """A process of its own, which sees what a cold one sees: folder, paths, variables, names, nothing of the course."""
+    path, variables = _notebook(tmp_path, [SEEN]), plain.environment(tmp_path, ROOT, plain=False)
+    seen = []
+    for command in (None, kernel, kernel):
+        assert plain.run(path, variables, command) is None
+        seen.append(json.loads((tmp_path / "seen").read_text()))
+    pids, [cold, *warm] = [pid for pid, _ in seen], [what for _, what in seen]
+    assert warm == [cold, cold] and cold[3] == []
+    assert len(set(pids)) == 3
+
+
+def test_a_kernel_that_dies_is_named(tmp_path, kernel):
+    path = _notebook(tmp_path, ["import os; os._exit(3)"])
+    assert plain.run(path, plain.environment(tmp_path, ROOT, plain=True), kernel) == "Kernel died"
+
+
+def test_a_wrong_answer_that_is_tried_is_named(tmp_path, kernel):
     source = "def reuse(bm, bn):\n    return bm + bn"
     cells = ["from grader import check", source, 'check("gemm_tiling.reuse", reuse)']
-    said = plain.run(_notebook(tmp_path, cells), plain.environment(tmp_path, ROOT, plain=True, tried=True))
+    said = plain.run(
+        _notebook(tmp_path, cells), plain.environment(tmp_path, ROOT, plain=True, tried=True), kernel
+    )
     assert "gemm_tiling.reuse: " in said
 
 
@@ -56,16 +92,19 @@ def _notebook(tmp_path, sources: list[str]) -> Path:
 
 
 @pytest.mark.parametrize("module", plain.BLOCKED)
-def test_a_planted_need_of_torch_is_named(tmp_path, module):
+@pytest.mark.parametrize("start", ["warm", "cold"])
+def test_a_planted_need_of_torch_is_named(tmp_path, kernel, module, start):
     path = _notebook(tmp_path, ["import math", f"import {module}"])
-    assert f"No module named '{module}'" in plain.run(path, plain.environment(tmp_path, ROOT, plain=True))
-    assert plain.run(path, plain.environment(tmp_path, ROOT, plain=False)) is None
+    command = kernel if start == "warm" else None
+    said = plain.run(path, plain.environment(tmp_path, ROOT, plain=True), command)
+    assert f"No module named '{module}'" in said
+    assert plain.run(path, plain.environment(tmp_path, ROOT, plain=False), kernel) is None
 
 
-def test_the_block_reaches_programs_that_a_cell_starts(tmp_path):
+def test_the_block_reaches_programs_that_a_cell_starts(tmp_path, kernel):
     source = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import torch'], check=True)"
     assert "CalledProcessError" in plain.run(
-        _notebook(tmp_path, [source]), plain.environment(tmp_path, ROOT, True)
+        _notebook(tmp_path, [source]), plain.environment(tmp_path, ROOT, True), kernel
     )
 
 
