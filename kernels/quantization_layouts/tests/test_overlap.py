@@ -57,7 +57,9 @@ def device():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("launch", "config", "rows"), EARLY, ids=lambda one: str(one)[:60])
+@pytest.mark.parametrize(
+    ("launch", "config", "rows"), EARLY, ids=lambda one: getattr(one, "__name__", str(one)[:60])
+)
 @pytest.mark.parametrize("form", ("int4", "k4"))
 def test_a_chain_of_products_is_what_it_is_one_after_the_other(form, launch, config, rows):
     """Each launch's X is what the one before wrote, and its Y is what that one read: too early either way is seen."""
