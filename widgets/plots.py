@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, log, spread
+from widgets.charts import Box, axis_x, axis_y, log, spread, text_width
 from widgets.scene import circle, line, path, text
 
 ROOF = Box(86, 20, 600, 216)
@@ -44,6 +44,12 @@ def roofline(
     sunk = max(heights) - max(y(rate) for _, rate in roofs)  # below its roof a name would lie on the slope
     heights = [height - sunk for height in heights]
     left = x(min(rate for _, rate in roofs) / bandwidth) - 12
+    longest = max(text_width(name, "small") for name, _ in roofs)
+    beside = [y(p.rate) for p in points if left - longest - 6 < x(p.intensity) < left + 6]
+    lifted = (
+        max(0.0, max(heights) + 14 - min(beside)) if beside else 0.0
+    )  # above the dots that lie where names end
+    heights = [height - lifted for height in heights]
     for i, (name, rate) in enumerate(roofs):
         corners = [(LEAST, bandwidth * LEAST), (rate / bandwidth, rate), (MOST, rate)]
         marks.append(path(f"roof{i}", [(x(a), y(b)) for a, b in corners], "limit", name))

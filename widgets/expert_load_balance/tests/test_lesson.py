@@ -284,7 +284,10 @@ def test_it_promises_as_many_predictions_as_it_asks():
 def test_runs_on_more_gpus_would_be_shown():
     """Any h200_x*.json beside the one that stands there, with the command that makes it."""
     assert any('folder.glob("h200_x*.json")' in cell.text for cell in LESSON.cells)
-    assert "--ranks 8 --json kernels/expert_load_balance/results/h200_x8.json" in PROSE
+    assert (
+        "for n in 4 8; do" in PROSE
+        and "--ranks $n --json kernels/expert_load_balance/results/h200_x$n.json" in PROSE
+    )
 
 
 def test_the_copy_goes_to_a_27_and_not_to_the_37():

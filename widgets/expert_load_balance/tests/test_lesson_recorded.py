@@ -336,7 +336,7 @@ def test_fourteen_of_eighteen_skewed_rows_are_as_predicted():
 def test_the_lesson_dates_the_run_and_counts_its_comparisons():
     assert RUN["date"] == "2026-11-22" and "H200" in RUN["machine"]["gpu"] and RUN["ranks"] == 2
     assert RUN["same_bits"]["compared"] == 80 and AGAIN["same_bits"]["compared"] == 96
-    assert "80 and 96 ways on the two H200s, none of which differed" in PROSE
+    assert "80 ways in the first run on two H200s and 96 in the second, none of which differed" in PROSE
 
 
 def of_tokens():
