@@ -72,6 +72,64 @@ def store(y_desc, buffers, y, row, column, WHICH: gl.constexpr, BUFFERS: gl.cons
 
 
 @gluon.jit
+def weight_rows(expert, tile_n, outputs, GATED: gl.constexpr):
+    """Where the two halves of a tile's weights begin: gate and the same rows of up, or one after the other."""
+    if GATED:
+        first = expert * 2 * outputs + tile_n * HALF
+        second = first + outputs
+    else:
+        first = expert * outputs + tile_n * 2 * HALF
+        second = first + HALF
+    return first, second
+
+
+@gluon.jit
+def one_tile(
+    y_desc,
+    buffers,
+    rings,
+    count,
+    steps,
+    tile,
+    tile_n,
+    rows,
+    WHICH: gl.constexpr,
+    CONSUMERS: gl.constexpr,
+    GATED: gl.constexpr,
+    BUFFERS: gl.constexpr,
+):
+    """A warpgroup's 64 rows of a tile, multiplied and stored; where none is real the ring only turns. The stages gone by, then."""
+    x_ring, w_ring, full, empty = rings
+    STAGES: gl.constexpr = w_ring.shape[0]
+    WIDTH: gl.constexpr = HALF if CONSUMERS == 3 else 2 * HALF  # three warpgroups have fewer registers each
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, WIDTH, 16])
+    if rows > WHICH * ROWS:
+        acc = gl.zeros([ROWS, 2 * HALF], gl.float32, layout)
+        for step in range(steps):
+            stage = (count + step) % STAGES
+            mbarrier.wait(full.index(stage), (count + step) // STAGES & 1)
+            x = x_ring.index(stage * CONSUMERS + WHICH)
+            acc = warpgroup_mma(x, w_ring.index(stage).permute((1, 0)), acc, is_async=True)
+            acc = warpgroup_mma_wait(1, deps=(acc,))
+            mbarrier.arrive(empty.index((count + step + STAGES - 1) % STAGES), pred=step > 0)
+        acc = warpgroup_mma_wait(0, deps=(acc,))
+        mbarrier.arrive(empty.index((count + steps + STAGES - 1) % STAGES))
+        row = (tile * CONSUMERS + WHICH) * ROWS
+        if GATED:
+            gate, up = columns(acc, 2)
+            y = gate / (1.0 + gl.exp(-gate)) * up
+            store(y_desc, buffers, y, row, tile_n * HALF, WHICH, BUFFERS)
+        else:
+            store(y_desc, buffers, acc, row, tile_n * 2 * HALF, WHICH, BUFFERS)
+    else:
+        for step in range(steps):
+            stage = (count + step) % STAGES
+            mbarrier.wait(full.index(stage), (count + step) // STAGES & 1)
+            mbarrier.arrive(empty.index(stage))
+    return count + steps
+
+
+@gluon.jit
 def _produce(descs, rings, tables, sizes, CONSUMERS: gl.constexpr, GATED: gl.constexpr, GROUP: gl.constexpr):
     x_desc, w_desc = descs
     x_ring, w_ring, full, empty = rings
@@ -86,12 +144,7 @@ def _produce(descs, rings, tables, sizes, CONSUMERS: gl.constexpr, GATED: gl.con
         tile, tile_n = tile_of(t, tiles_m, tiles_n, GROUP)
         expert = gl.load(tile_expert_ptr + tile)
         rows = gl.load(tile_rows_ptr + tile)
-        if GATED:
-            first = expert * 2 * outputs + tile_n * HALF
-            second = first + outputs
-        else:
-            first = expert * outputs + tile_n * 2 * HALF
-            second = first + HALF
+        first, second = weight_rows(expert, tile_n, outputs, GATED)
         for step in range(steps):
             stage = count % STAGES
             k = step * BLOCK_K
@@ -125,39 +178,15 @@ def _consume(
     BUFFERS: gl.constexpr,
     GROUP: gl.constexpr,
 ):
-    x_ring, w_ring, full, empty = rings
     tile_expert_ptr, tile_rows_ptr = tables
     tiles_m, tiles_n, steps, outputs = sizes
-    STAGES: gl.constexpr = w_ring.shape[0]
-    WIDTH: gl.constexpr = HALF if CONSUMERS == 3 else 2 * HALF  # three warpgroups have fewer registers each
-    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, WIDTH, 16])
     count = 0
     for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
         tile, tile_n = tile_of(t, tiles_m, tiles_n, GROUP)
-        if gl.load(tile_rows_ptr + tile) > WHICH * ROWS:
-            acc = gl.zeros([ROWS, 2 * HALF], gl.float32, layout)
-            for step in range(steps):
-                stage = (count + step) % STAGES
-                mbarrier.wait(full.index(stage), (count + step) // STAGES & 1)
-                x = x_ring.index(stage * CONSUMERS + WHICH)
-                acc = warpgroup_mma(x, w_ring.index(stage).permute((1, 0)), acc, is_async=True)
-                acc = warpgroup_mma_wait(1, deps=(acc,))
-                mbarrier.arrive(empty.index((count + step + STAGES - 1) % STAGES), pred=step > 0)
-            acc = warpgroup_mma_wait(0, deps=(acc,))
-            mbarrier.arrive(empty.index((count + steps + STAGES - 1) % STAGES))
-            row = (tile * CONSUMERS + WHICH) * ROWS
-            if GATED:
-                gate, up = columns(acc, 2)
-                y = gate / (1.0 + gl.exp(-gate)) * up
-                store(y_desc, buffers, y, row, tile_n * HALF, WHICH, BUFFERS)
-            else:
-                store(y_desc, buffers, acc, row, tile_n * 2 * HALF, WHICH, BUFFERS)
-        else:  # no real row: only let the ring turn
-            for step in range(steps):
-                stage = (count + step) % STAGES
-                mbarrier.wait(full.index(stage), (count + step) // STAGES & 1)
-                mbarrier.arrive(empty.index(stage))
-        count += steps
+        rows = gl.load(tile_rows_ptr + tile)
+        count = one_tile(
+            y_desc, buffers, rings, count, steps, tile, tile_n, rows, WHICH, CONSUMERS, GATED, BUFFERS
+        )
     tma.store_wait(pendings=0)
 
 

@@ -14,8 +14,6 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     fence_async_shared,
     mbarrier,
     tma,
-    warpgroup_mma,
-    warpgroup_mma_wait,
 )
 
 from kernels.counters import arrivals
@@ -24,10 +22,10 @@ from kernels.moe_routing.experts_hopper import (
     ROWS,
     SLICE,
     Config,
-    columns,
     descriptor,
-    store,
+    one_tile,
     tile_of,
+    weight_rows,
 )
 from kernels.moe_routing.routed import Routed
 
@@ -104,12 +102,7 @@ def _bring_weights(w_desc, rings, turns, sizes, GATED: gl.constexpr):
     turn = 0
     tile, tile_n, expert, rows = _take(turns, turn, 1)
     while tile >= 0:
-        if GATED:
-            first = expert * 2 * outputs + tile_n * HALF
-            second = first + outputs
-        else:
-            first = expert * outputs + tile_n * 2 * HALF
-            second = first + HALF
+        first, second = weight_rows(expert, tile_n, outputs, GATED)
         for step in range(steps):
             stage = count % STAGES
             k = step * BLOCK_K
@@ -167,39 +160,14 @@ def _consume(
     GATED: gl.constexpr,
     BUFFERS: gl.constexpr,
 ):
-    x_ring, w_ring, full, empty = rings
     tiles_m, tiles_n, steps, outputs = sizes
-    STAGES: gl.constexpr = w_ring.shape[0]
-    WIDTH: gl.constexpr = HALF if CONSUMERS == 3 else 2 * HALF  # three warpgroups have fewer registers each
-    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, WIDTH, 16])
     count = 0
     turn = 0
     tile, tile_n, expert, rows = _take(turns, turn, 4)
     while tile >= 0:
-        if rows > WHICH * ROWS:
-            acc = gl.zeros([ROWS, 2 * HALF], gl.float32, layout)
-            for step in range(steps):
-                stage = (count + step) % STAGES
-                mbarrier.wait(full.index(stage), (count + step) // STAGES & 1)
-                x = x_ring.index(stage * CONSUMERS + WHICH)
-                acc = warpgroup_mma(x, w_ring.index(stage).permute((1, 0)), acc, is_async=True)
-                acc = warpgroup_mma_wait(1, deps=(acc,))
-                mbarrier.arrive(empty.index((count + step + STAGES - 1) % STAGES), pred=step > 0)
-            acc = warpgroup_mma_wait(0, deps=(acc,))
-            mbarrier.arrive(empty.index((count + steps + STAGES - 1) % STAGES))
-            row = (tile * CONSUMERS + WHICH) * ROWS
-            if GATED:
-                gate, up = columns(acc, 2)
-                y = gate / (1.0 + gl.exp(-gate)) * up
-                store(y_desc, buffers, y, row, tile_n * HALF, WHICH, BUFFERS)
-            else:
-                store(y_desc, buffers, acc, row, tile_n * 2 * HALF, WHICH, BUFFERS)
-        else:  # no real row: only let the ring turn
-            for step in range(steps):
-                stage = (count + step) % STAGES
-                mbarrier.wait(full.index(stage), (count + step) // STAGES & 1)
-                mbarrier.arrive(empty.index(stage))
-        count += steps
+        count = one_tile(
+            y_desc, buffers, rings, count, steps, tile, tile_n, rows, WHICH, CONSUMERS, GATED, BUFFERS
+        )
         turn += 1
         tile, tile_n, expert, rows = _take(turns, turn, 4)
     tma.store_wait(pendings=0)
