@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from kernels.moe_routing.rules import Rule
-from kernels.moe_routing.top_k import choose, constants
+from kernels.moe_routing.top_k import choose, constants, with_shared
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,10 @@ def one_gate_up_kernel(
         KP,
         GP,
     )
-    is_routed = picks < TOP_K
-    chosen = tl.where(is_routed, chosen, E - TOP_K + picks)  # shared experts follow, with weight 1
+    chosen, weights = with_shared(chosen, weights, picks, E, TOP_K)
     if (tl.program_id(0) == 0) & (slot == 0):
         tl.store(chosen_ptr + picks, chosen, mask=picks < TOP_K + SHARED)
-        tl.store(weights_ptr + picks, tl.where(is_routed, weights, 1.0), mask=picks < TOP_K + SHARED)
+        tl.store(weights_ptr + picks, weights, mask=picks < TOP_K + SHARED)
     expert = tl.sum(tl.where(picks == slot, chosen, 0)).to(tl.int64)
     offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     offs_k = tl.arange(0, BLOCK_K)

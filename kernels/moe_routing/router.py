@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from kernels.moe_routing.order import first_rows, place_picks
-from kernels.moe_routing.top_k import NO_PICK, choose
+from kernels.moe_routing.top_k import NO_PICK, choose, with_shared
 
 
 @triton.jit
@@ -100,12 +100,11 @@ def choose_block(
         logits, bias_ptr, E, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE, HAS_BIAS, EP, KP, GP
     )
     slots = tl.where(mask_t, slots, NO_PICK)
-    is_routed = (offs_k < TOP_K)[None, :]
+    chosen, weights = with_shared(chosen, weights, offs_k[None, :], E, TOP_K)
     at = offs_t[:, None] * PICKS + offs_k[None, :]
     mask = mask_t & (offs_k < PICKS)[None, :]
-    shared = E - TOP_K + offs_k[None, :]  # they follow, with weight 1
-    tl.store(chosen_ptr + at, tl.where(is_routed, chosen, shared), mask=mask)
-    tl.store(weights_ptr + at, tl.where(is_routed, weights, 1.0), mask=mask)
+    tl.store(chosen_ptr + at, chosen, mask=mask)
+    tl.store(weights_ptr + at, weights, mask=mask)
     return slots, tl.sum((slots != NO_PICK).to(tl.int32), 0)
 
 

@@ -135,3 +135,10 @@ def choose(
     if RENORMALISE:
         weights = weights / tl.sum(tl.where(real, weights, 0.0), 1)[:, None]
     return chosen, weights * SCALE, slots
+
+
+@triton.jit
+def with_shared(chosen, weights, offs_k, E: tl.constexpr, TOP_K: tl.constexpr):
+    """The same pair with the shared experts behind the chosen ones: the last of all, with weight 1."""
+    is_routed = offs_k < TOP_K
+    return tl.where(is_routed, chosen, E - TOP_K + offs_k), tl.where(is_routed, weights, 1.0)

@@ -10,6 +10,7 @@ import torch
 
 from kernels.bench.row import Absent, Row
 from kernels.compare import relative_error, spread
+from kernels.quantization_layouts import cost, reference
 from kernels.quantization_layouts.candidates import Layer
 from kernels.quantization_layouts.dispatch import linear
 from kernels.quantization_layouts.formats import BLOCKS, Narrow, by_codebook, product, tile_for
@@ -20,7 +21,6 @@ from kernels.tensors import to_numpy
 CHECKED = 64
 BF16_RESULT = 8e-3
 DECODE = (28672, 8192)
-SCALE_BYTES = {"mxfp4": 1 / 32, "nvfp4": 1 / 16}
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,14 @@ class Timed:
         return f"{self.m} x {self.n} x {self.k} {self.form}"
 
     @property
+    def cost(self) -> cost.LinearCost:
+        bits, block = (4, BLOCKS[self.form]) if self.form in BLOCKS else (8, None)  # a scale a row is nothing
+        return cost.linear_cost(self.m, self.n, self.k, bits=bits, group=block, scale_bits=8)
+
+    @property
     def bytes_moved(self) -> float:
-        activation = 1 if self.form in NUMBERS else 2
-        weight = 0.5 + SCALE_BYTES[self.form] if self.form in BLOCKS else 1
-        return self.n * self.k * weight + self.m * (self.k * activation + self.n * 2)
+        """Of X one byte a number, not two, where it was quantized before."""
+        return self.cost.bytes_moved - self.m * self.k * (self.form in NUMBERS)
 
 
 TIMED = (
@@ -57,7 +61,7 @@ def rows(device):
             op="format",
             case=case.name,
             dtype="fp8" if case.form in NUMBERS else "bf16",  # INT8 has FP8's rate
-            flops=2 * case.m * case.n * case.k,
+            flops=case.cost.flops,
             bytes=case.bytes_moved,
             inputs=lambda seed, case=case: draw(case, seed, device),
             ours=ours,
@@ -108,7 +112,8 @@ def values(w: Narrow, at: np.ndarray) -> np.ndarray:
         return numbers.astype(np.float64) * scales[:, None]
     codes = np.stack((numbers & 15, numbers >> 4), -1).reshape(len(at), -1)
     scales = 2.0 ** (scales.astype(np.float64) - 127) if w.form == "mxfp4" else scales.astype(np.float64)
-    return np.where(codes > 7, -1, 1) * E2M1[codes & 7] * np.repeat(scales, BLOCKS[w.form], 1) * w.whole
+    signed = np.where(codes > 7, -1, 1) * E2M1[codes & 7]
+    return reference.values(reference.Scaled(signed, scales, BLOCKS[w.form])) * w.whole
 
 
 def check(inputs, out) -> float:
