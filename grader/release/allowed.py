@@ -59,6 +59,7 @@ ALLOWED = {
         "grader/jail/**",
         "grader/judge/**",
         "grader/machine/**",
+        "tilescope/**",
         "grader/questions/**",
         "grader/notebooks/**",
     ),
@@ -106,7 +107,6 @@ ALLOWED = {
 }
 NEVER = (
     "*/tests/*",
-    "grader/machine/launcher.py",
     "*/README.md",
     "widgets/screenshots.py",
 )

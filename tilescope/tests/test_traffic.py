@@ -8,7 +8,7 @@ import triton.language as tl
 
 from .machine_for_tests import on_machine
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 @triton.jit
