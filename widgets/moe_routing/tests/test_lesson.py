@@ -154,7 +154,7 @@ EXPERIMENTS = {
         lambda r: slots(r, "DeepSeek-like", 4096, 192).tiles / 256, 1, 1.02),
     "but each weight is read once instead of 1.5 times": (
         lambda r: slots(r, "DeepSeek-like", 4096, 128).tiles / 256, 1.45, 1.55),
-    "They need the same number of slots": (
+    "They need about the same number of slots": (
         lambda r: slots(r, "DeepSeek-like", 4096, 192).slots / slots(r, "DeepSeek-like", 4096, 128).slots, 0.97, 1.03),
     "For Qwen's shape 9% of the slots are useful with the shortest tiles": (lambda r: slots(r, "Qwen3-like", 16, 16).useful_share, 0.085, 0.095),
     "19% for Qwen's shape with 4096 tokens and tiles of 128": (

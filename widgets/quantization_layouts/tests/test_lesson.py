@@ -84,7 +84,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "two and six cards: 35 is more than 24": (lambda r: cost.devices_needed(140e9, CARD.memory_bytes), 6, 6),
     "the 4-bit model takes 39.4 GB": (lambda r: cost.memory_by_bits(70e9, 32)[4] / 1e9, 39.3, 39.4),
     "in 16 bits a pass reads 140 GB": (lambda r: cost.model_bytes(70e9) / 1e9, 140, 140),
-    "1.3 ms of it hide behind the stream": (lambda r: 5.2 * cost.bits_per_weight(4, 128) / 16, 1.3, 1.35),
+    "1.3 ms are hidden by the stream": (lambda r: 5.2 * cost.bits_per_weight(4, 128) / 16, 1.3, 1.35),
     "inside the kernel costs a tenth of the saving": (lambda r: placed(r, "fused", 0).eaten, 0.09, 0.11),
     "Exposed, it eats 44%": (lambda r: placed(r, "exposed", 0).eaten, 0.435, 0.445),
     "in a separate kernel it eats more than was saved": (lambda r: placed(r, "separate", 0).eaten, 1, 9),
@@ -208,7 +208,7 @@ READ = {  # of the source's tables
     "but the memory gives 1.01 TB/s": (lambda r: CARD.bandwidth / 1e12, 1.005, 1.015),
     "L2 of 75 MB": (lambda r: CARD.l2_bytes / 1e6, 75, 76),
     "21 MB would take at least 20.8 µs": (lambda r: 2e6 * GATEUP[0] * GATEUP[1] / CARD.bandwidth, 20.75, 20.85),
-    "Every row loses from 64 rows on, at 0.34": (lambda r: min(speeds()), 0.335, 0.345),
+    "From 64 rows on the packed weights always lose, at 0.34": (lambda r: min(speeds()), 0.335, 0.345),
     "0.34 to 0.73 times fp16's speed": (lambda r: max(speeds()), 0.725, 0.735),
     "the ratio climbs, from 0.34 over 0.51 to 0.73": (lambda r: float(np.diff(speeds("gateup")).min()), 0.1, 1),
     "It wins one row, by 0.3 µs": (
