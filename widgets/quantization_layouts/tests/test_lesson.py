@@ -236,8 +236,15 @@ def ahead(case, peer="cuBLAS 16 bits"):
     return timed(case)["peers"][peer]["ratio"]
 
 
-def calibrated(form, m):
-    (row,) = (row for row in CALIBRATED["rows"] if (row["n"], row["form"], row["m"]) == (28672, form, m))
+def calibrated(form, m, n=28672, k=8192):
+    """The dispatcher's row for weights in the groups that the lesson times: 128 for int4, 32 for codebooks."""
+    group = 128 if form == "int4" else 32
+    rows = (
+        row
+        for row in CALIBRATED["rows"]
+        if place(row) == (n, k, form, m) and row.get("group", group) == group
+    )
+    (row,) = (row for row in rows if row["experts"] == 1)
     return row
 
 
@@ -259,7 +266,7 @@ def block(m):
 
 def four_rows(more=""):
     """Of gateup, by one kernel, launched in several ways."""
-    (row,) = (row for row in CALIBRATED["rows"] if place(row) == (*GATEUP, "k4", 4))
+    row = calibrated("k4", 4, *GATEUP)
     return row["us"][f"MMA 16 rows, 4 x 512, 8 cols{more}"] if more is not None else row["us"][row["best"]]
 
 
