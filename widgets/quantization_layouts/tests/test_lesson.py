@@ -375,7 +375,7 @@ def test_the_picture_of_a_fragment_is_the_one_that_weights_are_packed_for():
     torch = pytest.importorskip("torch")
     from kernels.quantization_layouts.packed import shuffle
 
-    (picture,) = (cell.text for cell in LESSON.cells if "holds each element of the 16 × 16" in cell.text)
+    (picture,) = (cell.text for cell in LESSON.cells if "holds each element of the 16 × 16 tile" in cell.text)
     rows = re.findall(r"^(row [ 0-9]+?)  ((?:[ |]*\d+){16})$", picture, re.M)
     assert [label.split() for label, _ in rows] == [["row", "0"], ["row", "1"], ["row", "7"]]
     for label, said in rows:
