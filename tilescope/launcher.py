@@ -1,7 +1,7 @@
-"""For the kernels' own tests where there is no GPU: `kernel[grid](...)` on torch's CPU tensors goes through the machine.
+"""`kernel[grid](...)` on torch's CPU tensors goes through the machine, without a GPU.
 
-`install()` takes the place of Triton's launch. What a kernel does wrong on the machine (a race, an access outside its
-tensors) raises LaunchError where it was launched.
+`install()` takes the place of Triton's launch. A mistake of a kernel's (a race, an access outside its tensors) raises
+LaunchError where it was launched, unless somebody in SEEING collects mistakes.
 """
 
 from dataclasses import dataclass, field
@@ -20,10 +20,12 @@ from tilescope.machine.limits import Limits
 from tilescope.machine.read import read
 from tilescope.machine.run import Launching, run
 from tilescope.machine.storage import Storage
+from tilescope.machine.tree import BadIR, Module
 from tilescope.machine.verify import verify
 
 CAPABILITY = 90  # of the GPU that kernels are lowered for
 WAVE = 16
+AXES = "ijklmnop"  # the names of a tensor's axes in messages
 SECONDS = 120.0
 BY_BITS = {1: torch.uint8, 2: torch.int16}  # what numpy reads a type of torch's as that it lacks
 NAMES = {
@@ -125,23 +127,74 @@ def launch(self, *args, grid, warmup, **kwargs):
     options, signature, constants, attributes = self._pack_args(
         backend, kwargs, bound, specialization, options
     )
-    module = lowered(self, signature, constants, attributes, options)
+    try:
+        module = lowered(self, signature, constants, attributes, options)
+    except BadIR as error:
+        if not SEEING:
+            raise
+        for seen in SEEING:
+            seen.refused(self.__name__, self.fn.__code__.co_filename, error)
+        return None
     if warmup:
         return None
     grid = grid(bound) if callable(grid) else grid
-    values = [value for name, value in bound.items() if signature[name] != "constexpr"]
-    types = [type for type in signature.values() if type != "constexpr"]
-    tensors = Tensors([value for value in values if isinstance(value, torch.Tensor | TensorDescriptor)])
-    arguments = [
-        pair for value, type in zip(values, types, strict=True) for pair in tensors.arguments(value, type)
+    given = [
+        (name, value, signature[name]) for name, value in bound.items() if signature[name] != "constexpr"
     ]
-    step = Launching(module, tuple((*grid, 1, 1)[:3]), arguments)
-    counting, limits = "full" if WATCHED else "values", Limits(seconds=SECONDS)
-    report = run([step], tensors.stored, wave=WAVE, counting=counting, repeatable=False, limits=limits)
+    call = Call(self.__name__, self.fn.__code__.co_filename, module, tuple((*grid, 1, 1)[:3]), given)
+    if SEEING:
+        take_all(call)
+        return None
+    tensors = call.tensors()
+    report = call.run(tensors, counting="full" if WATCHED else "values")
     complain(self.__name__, report)
+    count_watched(tensors, report)
+
+
+SEEING: list = []  # those that collect what launches do wrong, each with `take` and `refused`
+
+
+def take_all(call: "Call") -> None:
+    """Checks a launch once, for all that collect findings."""
+    from tilescope.checking import check
+
+    checked = check(call)
+    if checked.report.launches:
+        count_watched(checked.tensors, checked.report)
+    for seen in SEEING:
+        seen.take(call, checked)
+
+
+def count_watched(tensors: "Tensors", report) -> None:
     for key in WATCHED.keys() & tensors.names.keys():
         storage = next(t for t in tensors.stored if t.name == tensors.names[key])
         WATCHED[key].add(storage, report.launches[0].tensors[storage.name])
+
+
+@dataclass
+class Call:
+    """One launch made ready, so that it can run several times."""
+
+    kernel: str
+    file: str
+    module: Module
+    grid: tuple[int, int, int]
+    given: list[tuple]  # (parameter, value, Triton's type) of every argument that is no constant
+
+    def tensors(self, whole: bool = False) -> "Tensors":
+        """The tensors as storages; `whole` lets an access reach all of the memory that a view is part of."""
+        kinds = torch.Tensor | TensorDescriptor
+        return Tensors([(name, value) for name, value, _ in self.given if isinstance(value, kinds)], whole)
+
+    def has_views(self) -> bool:
+        """Whether a tensor's memory holds more than the tensor."""
+        return any(not fills_its_memory(v) for s in self.tensors().spans.values() for v in s.views)
+
+    def run(self, tensors: "Tensors", module: Module | None = None, **more):
+        arguments = [pair for _, value, type in self.given for pair in tensors.arguments(value, type)]
+        step = Launching(module or self.module, self.grid, arguments)
+        limits = Limits(seconds=SECONDS)
+        return run([step], tensors.stored, wave=WAVE, repeatable=False, limits=limits, **more)
 
 
 LOWERED: dict = {}  # kernel, specialised alike -> module
@@ -185,33 +238,36 @@ class Span:
     first: int
     end: int
     views: list
+    parameters: list[str]
 
 
 class Tensors:
     """The machine's storages for torch's tensors; views of one memory share one storage, and write into it."""
 
-    def __init__(self, given: list):
-        tensors = [value.base if isinstance(value, TensorDescriptor) else value for value in given]
-        self.spans: dict[int, Span] = {}
-        for tensor in tensors:
-            self.include(tensor)
+    def __init__(self, given: list[tuple[str, object]], whole: bool = False):
+        self.whole, self.spans = whole, {}
+        for parameter, value in given:
+            self.include(parameter, value.base if isinstance(value, TensorDescriptor) else value)
         self.stored: list[Storage] = []
         self.names = {key: self.store(span) for key, span in self.spans.items()}
 
-    def include(self, tensor: torch.Tensor) -> None:
-        first, end = reach(tensor)
-        span = self.spans.setdefault(memory_of(tensor), Span(first, end, []))
+    def include(self, parameter: str, tensor: torch.Tensor) -> None:
+        first, end = all_of(tensor) if self.whole else reach(tensor)
+        span = self.spans.setdefault(memory_of(tensor), Span(first, end, [], []))
         span.first, span.end = min(span.first, first), max(span.end, end)
         span.views.append(tensor)
+        span.parameters.append(parameter)
 
     def store(self, span: Span) -> str:
-        tensor, name = span.views[0], f"argument_{len(self.stored)}"
-        alone = all(same_view(tensor, other) for other in span.views)
+        """Keeps a storage under the names of the parameters that use it: x, or x/y."""
+        tensor, name = span.views[0], "/".join(span.parameters)
         content = content_of(tensor, span.first, span.end)
-        shape, strides = (
-            (tensor.shape, tensor.stride()) if alone and tensor.numel() else ((content.size,), None)
-        )
-        self.stored.append(Storage(name, len(self.stored), content, "inout", shape, strides))
+        shaped = bool(tensor.numel()) and all(same_view(tensor, other) for other in span.views)
+        if self.whole:  # a shape says which elements a kernel may reach: here all of them
+            shaped = shaped and fills_its_memory(tensor)
+        shape, strides = (tensor.shape, tensor.stride()) if shaped else ((content.size,), None)
+        axes = AXES[: len(shape)]
+        self.stored.append(Storage(name, len(self.stored), content, "inout", shape, strides, axes))
         return name
 
     def arguments(self, value, type: str) -> list[tuple]:
@@ -240,6 +296,16 @@ def reach(tensor: torch.Tensor) -> tuple[int, int]:
         return first, first
     last = sum((side - 1) * stride for side, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return first, first + (last + 1) * tensor.itemsize
+
+
+def all_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """The bytes of its memory that elements of its type can have."""
+    size = tensor.untyped_storage().nbytes()
+    return 0, size - size % tensor.itemsize
+
+
+def fills_its_memory(tensor: torch.Tensor) -> bool:
+    return tensor.is_contiguous() and reach(tensor) == all_of(tensor)
 
 
 def same_view(one: torch.Tensor, other: torch.Tensor) -> bool:
