@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .call import Call, Tensors
 from .findings import Finding, of_error, of_mask, of_race
-from .launcher import Call, Tensors
 from .lines import Lines
 from .machine.hints import WORDS
 from .machine.poisoned import reaching

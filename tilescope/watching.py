@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from . import launcher
+from .call import Call
 from .checking import Checked
 from .findings import Finding
 from .lines import Line
@@ -52,7 +53,7 @@ class Seen:
     def errors(self) -> list[Finding]:
         return [finding for finding in self.findings if finding.severity == "error"]
 
-    def take(self, call: launcher.Call, checked: Checked) -> None:
+    def take(self, call: Call, checked: Checked) -> None:
         self.launches += 1
         self.note(checked.findings)
         for (number, kind), row in checked.lines.rows.items():

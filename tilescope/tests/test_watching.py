@@ -36,6 +36,7 @@ def highest(x, out, n, B: tl.constexpr):
     i = tl.arange(0, B)
     v = tl.load(x + i, mask=i < n)  # undefined
     tl.store(out, tl.max(v, 0))
+    tl.store(out + 1, tl.load(out + 1) + 1)
 
 @triton.jit
 def hidden(x, out, n, B: tl.constexpr):
@@ -65,7 +66,7 @@ SCENES = {
     "race": "out = torch.zeros(1); sums[(4,)](ones(1000), out, 1000, B=256)",
     "no race": "out = torch.zeros(1); added[(4,)](ones(1000), out, 1000, B=256)",
     "bounds": "out = torch.zeros(1000); doubled[(4,)](ones(1000), out, 1000, B=256)",
-    "mask": "out = torch.zeros(1); highest[(1,)](-ones(100), out, 100, B=128)",
+    "mask": "out = torch.zeros(2); highest[(1,)](-ones(100), out, 100, B=128)",
     "mask that reaches nothing": "out = torch.zeros(128); hidden[(1,)](ones(100), out, 100, B=128)",
     "hint": "out = torch.zeros(64); hinted[(1,)](ones(48), out, 48, B=64)",
     "deadlock": "out = torch.zeros(1); locked[(3,)](torch.zeros(1, dtype=torch.int32), out)",
@@ -73,6 +74,7 @@ SCENES = {
     "past the memory of a view": "out = torch.zeros(64); doubled[(1,)](torch.arange(60.)[:50], out, 64, B=64)",
     "store into a gap": "out = torch.zeros(4, 16); gappy[(4,)](ones(16), out[:, :12], 16, B=16)",
     "a repeated mistake": "out = torch.zeros(1); [sums[(4,)](ones(1000), out, 1000, B=256) for _ in range(3)]",
+    "an empty grid": "out = torch.zeros(1); sums[(0,)](ones(1000), out, 1000, B=256)",
     "going on": "out = torch.zeros(1000); doubled[(4,)](ones(1000), out, 1000, B=256); doubled[(2,)](ones(512), out, 512, B=256)",
 }
 ASKED = """
@@ -129,6 +131,15 @@ def test_a_race_names_both_programs_and_both_lines(found):
         one, other = race["programs"]
         assert one != other and {one[0], other[0]} <= {0, 1, 2, 3}
         assert f"at line {race['other_line']}" in race["message"] and "out[0]" in race["message"]
+
+
+def test_a_look_at_a_finding_leaves_memory_as_one_launch_does(found):
+    assert 0 < found["race"]["out"][0] <= 256
+    assert found["mask"]["out"][1] == 1.0
+
+
+def test_an_empty_grid_does_nothing(found):
+    assert (found["an empty grid"]["findings"], found["an empty grid"]["out"]) == ([], [0.0])
 
 
 @pytest.mark.parametrize("name", ["no race", "mask that reaches nothing"])
