@@ -36,6 +36,11 @@ def test_every_module_and_no_test_is_inside(installed):
     assert found == wanted
 
 
+def test_it_brings_the_command(installed):
+    (entries,) = installed.glob("*.dist-info/entry_points.txt")
+    assert entries.read_text().split() == ["[console_scripts]", "tilescope", "=", "tilescope.command:main"]
+
+
 def test_it_imports_without_torch_and_triton(installed):
     code = "import sys; sys.modules['torch'] = sys.modules['triton'] = None; import tilescope, tilescope.findings"
     code += "; import tilescope.machine.run; print(tilescope.__file__, tilescope.__version__)"

@@ -42,10 +42,12 @@ def highest(x, out, n, B: tl.constexpr):
 def hidden(x, out, n, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+    tl.store(out + B, tl.load(out + B) + 1)
 
 @triton.jit
 def hinted(x, out, n, B: tl.constexpr):
     i = tl.arange(0, B)
+    tl.store(out + B, tl.load(out + B) + 1)
     at = tl.max_contiguous(i % n, B)  # promised
     tl.store(out + i, tl.load(x + at))
 
@@ -67,8 +69,8 @@ SCENES = {
     "no race": "out = torch.zeros(1); added[(4,)](ones(1000), out, 1000, B=256)",
     "bounds": "out = torch.zeros(1000); doubled[(4,)](ones(1000), out, 1000, B=256)",
     "mask": "out = torch.zeros(2); highest[(1,)](-ones(100), out, 100, B=128)",
-    "mask that reaches nothing": "out = torch.zeros(128); hidden[(1,)](ones(100), out, 100, B=128)",
-    "hint": "out = torch.zeros(64); hinted[(1,)](ones(48), out, 48, B=64)",
+    "mask that reaches nothing": "out = torch.zeros(129); hidden[(1,)](ones(100), out, 100, B=128)",
+    "hint": "out = torch.zeros(65); hinted[(1,)](ones(48), out, 48, B=64)",
     "deadlock": "out = torch.zeros(1); locked[(3,)](torch.zeros(1, dtype=torch.int32), out)",
     "neighbour": "out = torch.zeros(64); doubled[(1,)](torch.arange(100.)[:50], out, 64, B=64)",
     "past the memory of a view": "out = torch.zeros(64); doubled[(1,)](torch.arange(60.)[:50], out, 64, B=64)",
@@ -93,6 +95,8 @@ try:
     sums[(4,)](ones(1000), out, 1000, B=256)
 except tilescope.LaunchError as error:
     found["after the watch"] = str(error)
+exec({scenes!r}["mask"])
+found["mask without a watch"] = out.tolist()
 print(json.dumps(found))
 """
 
@@ -130,12 +134,14 @@ def test_a_race_names_both_programs_and_both_lines(found):
     for race in races:
         one, other = race["programs"]
         assert one != other and {one[0], other[0]} <= {0, 1, 2, 3}
-        assert f"at line {race['other_line']}" in race["message"] and "out[0]" in race["message"]
+        verb = "reads" if race["other_line"] == line("read") else "writes"
+        words = f"writes out[0], program {other[0]} {verb} it at line {race['other_line']}"
+        assert words in race["message"]
 
 
 def test_a_look_at_a_finding_leaves_memory_as_one_launch_does(found):
     assert 0 < found["race"]["out"][0] <= 256
-    assert found["mask"]["out"][1] == 1.0
+    assert found["mask"]["out"] == found["mask without a watch"] and found["mask"]["out"][1] == 1.0
 
 
 def test_an_empty_grid_does_nothing(found):
@@ -163,7 +169,7 @@ def test_an_undefined_lane_names_its_load_and_the_output(found):
 def test_a_false_hint_is_a_warning_and_the_launch_runs_to_its_end(found):
     finding = only(found, "hint")
     assert (finding["kind"], finding["severity"], finding["line"]) == ("hint", "warning", line("promised"))
-    assert found["hint"]["out"] == [1.0] * 64
+    assert found["hint"]["out"] == [1.0] * 65
 
 
 def test_a_deadlock_says_who_waits_for_what(found):
