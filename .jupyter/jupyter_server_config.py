@@ -1,6 +1,7 @@
 """JupyterLab as `make lab` starts it; `make lab INSTRUCTOR=1` shows all folders, and nbgrader's tools (instructor/)."""
 
 import os
+import re
 from pathlib import Path
 
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
@@ -24,13 +25,15 @@ c.ServerApp.kernel_websocket_connection_class = PromptConnection
 class CourseContents(AsyncLargeFileManager):
     """The list on the left holds what a learner opens, in the course's order; the rest is there and opens by its path."""
 
-    SHOWN = {"": {"course", "work"}, "course": {"simulators", ".ipynb"}, "course/simulators": {".ipynb"}}
+    SHOWN = {"": {"course", "work"}, "course": {"simulators", ".ipynb"}}
+    LESSON = re.compile(r"\d\d_\w+")  # a folder of pages
     HIDDEN = {"work": {"exchange", "records"}}
 
     def lists(self, folder: str, name: str) -> bool:
-        wanted = self.SHOWN.get(folder)
+        wanted = {".ipynb"} if folder.startswith("course/") else self.SHOWN.get(folder)
+        lesson = folder == "course" and self.LESSON.fullmatch(name)
         return (
-            not wanted or not wanted.isdisjoint({name, Path(name).suffix})
+            not wanted or lesson or not wanted.isdisjoint({name, Path(name).suffix})
         ) and name not in self.HIDDEN.get(folder, ())
 
     async def _dir_model(self, path, content=True):

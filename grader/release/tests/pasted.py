@@ -45,7 +45,7 @@ def functions():
             continue
         assert Path(module.__file__).is_relative_to(HERE), f"{name} is not the edition's own"
         yield from _of(module, name)
-    for path in sorted([*HERE.glob("course/*.ipynb"), *HERE.glob("labs/*/*.ipynb")]):
+    for path in sorted([*HERE.glob("course/**/*.ipynb"), *HERE.glob("labs/*/*.ipynb")]):
         yield from _in_notebook(path)
 
 
