@@ -66,11 +66,21 @@ def about(value: float, digits: int = 1) -> str:
     return f"{round(value, places):,.{max(places, 0)}f}"
 
 
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown; its cells are words, numbers already written as they are to be read."""
+    if wrong := [cell for row in rows for cell in row if not isinstance(cell, str)]:
+        raise Unfilled(f"a table's cells must be words, got {wrong[0]!r}; write f'{{{wrong[0]!r}:.1f}}'")
+    if any(len(row) != len(heads) for row in rows):
+        raise Unfilled(f"a table's rows must have {len(heads)} cells each, as its head has")
+    rule = ["---"] + ["---:"] * (len(heads) - 1)
+    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, rule, *rows])
+
+
 def names(topic: str) -> dict:
     """Return what a text's expressions may use."""
     from kernels.machines import machine
 
-    known = {"about": about, "machine": machine, "math": math}
+    known = {"about": about, "machine": machine, "math": math, "table": table}
     known |= {"record": partial(record, topic), "row": partial(row, topic)}
     try:
         known["cost"] = importlib.import_module(f"kernels.{topic}.cost")
@@ -136,9 +146,10 @@ def fill(words: str, topic: str) -> Filled:
             elif found := judged.MARK.match(line):
                 lines = judged.table(topic, found[1]).rstrip("\n").split("\n")
             else:
-                lines = [VALUE.sub(lambda one: said(one[1], known), line)]
-                if "{{" in lines[0]:
+                text = VALUE.sub(lambda one: said(one[1], known), line)
+                if "{{" in text:
                     raise Unfilled("{{ must be closed by }} on its line")
+                lines = text.split("\n")
         except (Unfilled, judged.Unknown) as error:
             made.complaints.append((number, str(error)))
             lines = [line]

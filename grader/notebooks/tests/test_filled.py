@@ -43,6 +43,12 @@ def test_code_is_left_alone():
     assert said(text) == text
 
 
+def test_a_table_is_one_place_of_many_lines():
+    made = filled.fill("{{table(['n', 'n²'], [[str(n), f'{n * n}'] for n in (2, 3)])}}\nend\n", TOPIC)
+    assert made.text == "| n | n² |\n| --- | ---: |\n| 2 | 4 |\n| 3 | 9 |\nend\n"
+    assert made.lines == [1, 1, 1, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     "value, digits, words",
     [
@@ -70,6 +76,8 @@ def test_about_rounds_to_significant_digits(value, digits, words):
         ("{{record().rows}}", "must be a number or words, got list"),
         ("{{float('nan'):.0f}}", "must be a finite number"),
         ("{{1 +:.0f}}", "SyntaxError"),
+        ("{{table(['a'], [[1]])}}", "cells must be words, got 1"),
+        ("{{table(['a'], [['1', '2']])}}", "rows must have 1 cells"),
         ("{{cost.GROUP:d", "must be closed by }} on its line"),
         ("<!-- let x = -->", "SyntaxError"),
         ("<!-- let import os -->", "must be assignments"),

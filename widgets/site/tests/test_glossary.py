@@ -20,6 +20,7 @@ TERMS = (Path(__file__).parent / "glossary_terms.txt").read_text(encoding="utf-8
 ENTRY = re.compile(r'^<a id="([^"]+)"></a>\*\*(.+?)\*\*(?: \(([^)]+)\))?:\s', re.M)
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 NO_PROSE = (
+    re.compile(r"^## References$.*?(?=^## |\Z)", re.M | re.S),  # titles of others
     re.compile(r"^(`{3,}).*?^\1\s*?$", re.M | re.S),  # code
     re.compile(r"`[^`\n]+`"),
     re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.S),  # formulas
