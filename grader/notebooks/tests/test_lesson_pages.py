@@ -1,9 +1,13 @@
 """A lesson that is a folder: its pages in order, their reading time, and the way from one to the next."""
 
+import re
+
 import nbformat
 import pytest
 
 from grader.notebooks import command, pages
+from grader.places import ROOT
+from kernels import texts
 
 PAGE = "# {title}\n\nWords.\n\n```python\nx = 1\n```\n\n## Now you\n\nTry it.\n"
 NAMES = {"a_first": "The first", "b_second": "The second", "appendix": "Appendix", "review": "Review"}
@@ -62,3 +66,27 @@ def test_a_page_without_a_name_a_title_or_something_to_do_is_refused(course, cap
     (course / f"course/09_toy/{name}.md").write_text(text)
     assert command.main([], course) == 1
     assert f"course/09_toy/{name}.md:" in (out := capsys.readouterr().out) and said in out
+
+
+FOLDERS = {name: found for name, found in texts.lessons(ROOT / "course").items() if texts.in_folder(found[0])}
+LINKED = re.compile(r"\[([^\]]+)\]\((https://[^)\s]+)\)")
+
+
+@pytest.mark.parametrize("lesson", FOLDERS)
+def test_a_lesson_ends_with_references_of_a_known_form(lesson):
+    """Links are looked at and none is fetched."""
+    words = FOLDERS[lesson][-1].read_text(encoding="utf-8")
+    section = re.search(r"^## References\n(.*?)^<!-- #endregion", words, re.M | re.S)[1]
+    entries = re.findall(r"^- (.*?)(?=^- |\n\n|\Z)", section, re.M | re.S)
+    assert len(entries) > 5
+    for entry in entries:
+        assert LINKED.search(entry), f"a reference must have a link: {entry}"
+    for said, link in LINKED.findall(section):
+        if "arxiv.org" in link:
+            number = re.fullmatch(r"https://arxiv\.org/abs/(\d{4}\.\d{4,5})", link)
+            assert number and said == f"arXiv:{number[1]}", link
+        if said.startswith("doi:"):
+            assert link == f"https://doi.org/{said.removeprefix('doi:')}"
+    papers = section[: section.index("Projects")]
+    for entry in re.findall(r"^- (.*?)(?=^- |\n\n|\Z)", papers, re.M | re.S):
+        assert re.search(r'^[^"]+, "[^"]+",\s(19|20)\d\d,\s', entry), f'authors, "title", year, link: {entry}'
