@@ -43,3 +43,8 @@ def lessons(course: Path) -> dict[str, list[Path]]:
     if not found:
         raise ValueError(f"course must hold lessons, NN_name.md or NN_name/, got none in {course}")
     return found
+
+
+def words(course: Path, lesson: str) -> str:
+    """Return all that is written in a lesson, page after page."""
+    return "\n".join(page.read_text(encoding="utf-8") for page in lessons(course)[lesson])

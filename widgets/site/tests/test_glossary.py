@@ -11,10 +11,7 @@ from kernels import texts
 ROOT = Path(__file__).parents[3]
 COURSE = ROOT / "course"
 PAGE = "glossary.ipynb"
-LESSONS = {
-    name: "\n".join(page.read_text(encoding="utf-8") for page in pages)
-    for name, pages in texts.lessons(COURSE).items()
-}
+LESSONS = {name: texts.words(COURSE, name) for name in texts.lessons(COURSE)}
 TERMS = (Path(__file__).parent / "glossary_terms.txt").read_text(encoding="utf-8").splitlines()
 
 ENTRY = re.compile(r'^<a id="([^"]+)"></a>\*\*(.+?)\*\*(?: \(([^)]+)\))?:\s', re.M)
