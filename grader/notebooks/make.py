@@ -92,7 +92,7 @@ def _convert(root: Path, path: Path, build: Build, references: set[str]):
     if texts.in_folder(path):
         pages.add_way(notebook, root, path, made.text)
     if path.parts[0] == "course":
-        opening.open_with_pictures(notebook, path.as_posix())
+        opening.open_lesson(notebook, path.as_posix())
     if not complaints and not unknown:
         build.files[path.with_suffix(".ipynb").as_posix()] = text.write(notebook)
     return notebook

@@ -1,6 +1,5 @@
 """A lesson as a chapter: its prose, its code, its numbered figures, and its simulators awake."""
 
-import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,21 +24,12 @@ class Written:
     live: bool  # it holds a simulator
 
 
-def is_setup(text: str) -> bool:
-    """Imports and the names given right after them: nothing that a reader reads."""
-    try:
-        body = ast.parse(text).body
-    except SyntaxError:
-        return False
-    kinds = (ast.Import, ast.ImportFrom, ast.Assign)
-    return bool(body) and isinstance(body[0], kinds[:2]) and all(isinstance(one, kinds) for one in body)
-
-
 def _code(cell: Cell, printed: str) -> str:
     if not cell.text.strip():
         return printed
-    if is_setup(cell.text) and not printed and not cell.shown:
-        return f'<details class="setup"><summary>The imports</summary>{code(cell.text)}</details>\n'
+    if cell.folded:
+        name = "The code" if printed or cell.shown else "The imports"
+        return f'<details class="setup"><summary>{name}</summary>{code(cell.text)}</details>\n{printed}'
     return code(cell.text) + printed
 
 

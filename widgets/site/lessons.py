@@ -2,7 +2,7 @@
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +27,7 @@ class Cell:
     kind: str  # 'markdown' or 'code'
     text: str
     shown: Shown | None = None  # a simulator that stands at the end of a code cell
+    folded: bool = False  # code that only sets up or formats
 
 
 def _literal(call: ast.Call) -> dict | None:
@@ -76,7 +77,9 @@ class Text:
     def cells(self) -> list[Cell]:
         """Return its cells, without what the build adds to lead from page to page."""
         return [
-            _code(cell.source) if cell.cell_type == "code" else Cell(cell.cell_type, cell.source)
+            replace(_code(cell.source), folded=cell.metadata.get("jupyter", {}).get("source_hidden", False))
+            if cell.cell_type == "code"
+            else Cell(cell.cell_type, cell.source)
             for cell in self._notebook.cells
             if WAY not in cell.metadata.get("tags", ())
         ]

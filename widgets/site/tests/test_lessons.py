@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from widgets.site.lesson_page import is_setup
 from widgets.site.lessons import Cell, Lesson, Shown, Text, _code, lessons
 from widgets.site.outputs import outputs
 
@@ -60,22 +59,6 @@ def text(tmp_path):
 )
 def test_show_becomes_a_simulator_where_its_inputs_are_plain(source, wanted):
     assert _code(source) == wanted
-
-
-@pytest.mark.parametrize(
-    "source, folded",
-    [
-        ("import json", True),
-        ("import json\nfrom a import b\n\nx, y = b(1), b(2)\nGB, TB = 1e9, 1e12", True),
-        ("import json\nprint(1)", False),
-        ("import json\ndef f(): ...", False),
-        ("x = 1", False),
-        ("%matplotlib inline\nimport json", False),
-        ("", False),
-    ],
-)
-def test_imports_are_folded_and_what_is_read_is_not(source, folded):
-    assert is_setup(source) == folded
 
 
 def test_a_lesson_knows_its_name(text):
