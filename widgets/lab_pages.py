@@ -40,9 +40,10 @@ GUESS = "Guess before you look."
 ASKED = 'Guess before you look: `show("{name}", predict=True)` asks you for a number first.'
 RECORDED = re.compile(r"""^recorded\(((?:"[^"]*"(?:, )?)+)\)\s*\Z""", re.M)  # at the end of a cell
 START = "course/start.md"
-HEAD = """| | lesson | the question it answers | simulators | your labs |
-|---|---|---|---|---|
+HEAD = """| | | lesson | the question it answers | simulators | your labs |
+|---|---|---|---|---|---|
 """
+THUMB = '<img src="{}" alt="" width="150">'
 FONT = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
 
 
@@ -154,6 +155,11 @@ def _texts(found: list[Topic]) -> dict[str, str]:
     return made
 
 
+def _picture(topic: Topic) -> str:
+    """The still picture of a topic's first simulator, as the start page links it."""
+    return f"{PICTURES.removeprefix('course/')}/simulators/{file([topic.simulators[0].name])}"
+
+
 def _row(topic: Topic) -> str:
     title = f"[{topic.title}]({topic.lesson.pages[0].name}.ipynb)" if topic.lesson else topic.title
     if topic.lesson and topic.lesson.in_pages:
@@ -164,7 +170,8 @@ def _row(topic: Topic) -> str:
         f"[{name}]({Path(place).with_suffix('.ipynb').as_posix()})" for name, place in notebooks
     )
     labs = " · ".join(f"[{Path(lab.path).name}](../work/{lab.path}.ipynb)" for lab in topic.labs)
-    return f"| {topic.number} | {title} | {topic.question} | {simulators} | {labs or 'to come'} |\n"
+    thumb = THUMB.format(_picture(topic)) if notebooks else ""
+    return f"| {topic.number} | {thumb} | {title} | {topic.question} | {simulators} | {labs or 'to come'} |\n"
 
 
 def _start(root: Path, found: list[Topic]) -> str:
