@@ -49,11 +49,15 @@ def table(heads: Sequence[str], rows: Iterable[Sequence], formats: Sequence[str]
     """
     formats, written = formats or [""] * len(heads), []
     if len(formats) != len(heads):
-        raise ValueError(f"formats must be one for each of {len(heads)} columns, got {len(formats)}; use '' for none")
+        raise ValueError(
+            f"formats must be one for each of {len(heads)} columns, got {len(formats)}; use '' for none"
+        )
     rows = [tuple(row) for row in rows]
     for number, row in enumerate(rows, 1):
         if len(row) != len(heads):
-            raise ValueError(f"a row must have {len(heads)} cells as the heads have, got {len(row)} in row {number}")
+            raise ValueError(
+                f"a row must have {len(heads)} cells as the heads have, got {len(row)} in row {number}"
+            )
         written.append(tuple(_written(cell, form) for cell, form in zip(row, formats, strict=True)))
     right = tuple(bool(rows) and all(isinstance(row[i], Number) for row in rows) for i in range(len(heads)))
     return Table(tuple(map(str, heads)), tuple(written), right)

@@ -21,7 +21,7 @@ def test_text_is_aligned_and_numbers_are_to_the_right():
 
 def test_html_has_the_same_cells_in_their_columns():
     html = table(HEADS, ROWS, ["", ",.1f", ".0%"])._repr_html_()
-    cells = re.findall(r'<t[hd][^>]*text-align:(\w+)[^>]*>(.*?)</t', html)
+    cells = re.findall(r"<t[hd][^>]*text-align:(\w+)[^>]*>(.*?)</t", html)
     assert [side for side, _ in cells] == ["left", "right", "right"] * 3
     assert [cell for _, cell in cells][3:6] == ["tiled", "1,234.6", "50%"] and "a &lt; b" in html
     assert html.count('scope="col"') == 3
@@ -35,7 +35,10 @@ def test_numbers_without_a_format_stay_readable():
 
 @pytest.mark.parametrize(
     "rows, formats, said",
-    [([[1, 2]], None, "a row must have 3 cells .*, got 2 in row 1"), (ROWS, [""], "formats must be one for each")],
+    [
+        ([[1, 2]], None, "a row must have 3 cells .*, got 2 in row 1"),
+        (ROWS, [""], "formats must be one for each"),
+    ],
 )
 def test_what_does_not_fit_is_refused(rows, formats, said):
     with pytest.raises(ValueError, match=said):
