@@ -132,8 +132,7 @@ function picture(uid, defs, name) {
   function patch(node, mark, ms, moves) {
     const was = glide.at(mark.id);
     if (was === mark && mark.t !== 'handle') return;  // steps share what stays; a knob may be in the hand
-    if (was && ms && !stillness.matches) { if (!same(was, mark)) moves.push([node, was, mark]); }
-    else glide.set(node, mark);
+    if (was && ms && !stillness.matches && !same(was, mark)) moves.push([node, was, mark]); else glide.set(node, mark);
     put(node, { class: [mark.role, mark.size, mark.t === 'handle' && 'handle', mark.b && 'bold', mark.closed && 'closed',
       mark.flow && 'flow', mark.on && `on-${mark.on}`].filter(Boolean).join(' ') });
     if ((node.dataset.term ?? '') !== (mark.k ?? '')) { if (mark.k) node.dataset.term = mark.k; else delete node.dataset.term; }
