@@ -20,7 +20,7 @@ const narrow = room => room === 'pair' || room === 'phone';
 
 export function mount(host, adapter) {
   const spec = adapter.spec, uid = 'tbt' + Math.random().toString(36).slice(2, 9);
-  const state = { values: { ...spec.start }, guess: null, frames: [], frame: null, room: 'column', near: false, asked: false };
+  const state = { values: { ...spec.start }, guess: null, frames: [], frame: null, glide: [0, 0], room: 'column', near: false, asked: false };
   const live = make('div', { class: 'tbt-unseen', role: 'status' });
   let timer = 0, lull = 0, dead = '', held = false, wantedStep = null;  // a step, or FIRST
   const announce = (text, after = ANNOUNCE_MS) => {
@@ -50,7 +50,7 @@ export function mount(host, adapter) {
     put(root, { 'data-ahead': Boolean(adapter.ahead) && !unknown() });
     lull = setTimeout(() => post.think(request()), AHEAD_MS);
   };
-  const leap = ms => { state.glide = ms; };
+  const leap = (ms, clockMs = 0) => { state.glide = [ms, clockMs]; };
   const change = (values, ms = 0) => { leap(ms); Object.assign(state.values, values); presets.show(state.values); send(); };
 
   const presets = presetBar(spec, values => { wantedStep = FIRST; controls.show(values); change(values, GLIDE_MS); });
@@ -62,7 +62,7 @@ export function mount(host, adapter) {
     set: (name, value) => controls.set(name, value),
   });
   const text = words(name => (controls.of(name)?.input.matches('input, select') ? controls.of(name).input.focus() : null));
-  const steps = stepper(spec.noun, (at, ms) => { leap(ms); show(at); if (!steps.playing) announce(state.frame.caption); }, on => { put(root, { 'data-playing': on }); });
+  const steps = stepper(spec.noun, (at, ms, clockMs) => { leap(ms, clockMs); show(at); if (!steps.playing) announce(state.frame.caption); }, on => { put(root, { 'data-playing': on }); });
   const data = dataPanel(spec, state, announce);
   const main = make('div', { class: 'tbt-main' }, text.figures, pic.node, steps.node, ...text.under);
   const side = make('div', { class: 'tbt-side' }, ...controls.nodes, text.formula);
@@ -82,7 +82,7 @@ export function mount(host, adapter) {
   function show(at) {
     state.frame = state.frames[at];
     root.dataset.step = at;
-    pic.draw(state.frame, state.glide);
+    pic.draw(state.frame, ...state.glide);
     text.show(state.frame);
     data.show();
     relight();

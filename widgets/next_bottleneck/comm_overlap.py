@@ -19,13 +19,13 @@ from widgets.scene import (
     about,
     drag,
     figure,
-    flowing,
     handle,
     line,
     path,
     rect,
     table,
     text,
+    timed,
 )
 
 HIDDEN, NVLINK = 8192, 900e9  # a 70B model's, and both directions together, as the source counts
@@ -205,9 +205,12 @@ def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
     def until(now: float) -> list[dict]:
         return [
             *marks,
-            *_block("over-b", x, y2, r.forward_s, min(now, late) - r.forward_s, "backward", "compute"),
-            *([longer] if r.interference_s and now >= late else []),
-            *about("shows", _wait(r, x, late, now, y2)),
+            *timed(
+                "now",
+                *_block("over-b", x, y2, r.forward_s, min(now, late) - r.forward_s, "backward", "compute"),
+            ),
+            *timed("now", *([longer] if r.interference_s and now >= late else [])),
+            *timed("now", *about("shows", _wait(r, x, late, now, y2))),
             *sent(now),
             line("now", x(now), y2 - 3, x(now), y3 + THICK + 3, "now"),
             *first,
@@ -263,10 +266,8 @@ def _sent(r: Result, x: Scale, y2: float, y3: float) -> Callable[[float], list[d
         marks = about("all_reduce", bar)
         if i % max(1, len(r.sent) // 12) == 0:
             full = f"full after {units.seconds(one.full_s)} of backward, sent from {units.seconds(one.start_s)} on"
-            marks += flowing(
-                line(f"drop{i}", x(r.forward_s + one.full_s), y2 + THICK, left, y3, "network", full)
-            )
-        return marks
+            marks.append(line(f"drop{i}", x(r.forward_s + one.full_s), y2 + THICK, left, y3, "network", full))
+        return timed("now", *marks)
 
     def until(now: float) -> list[dict]:
         began = takewhile(lambda place: r.forward_s + place[1].start_s < now, enumerate(r.sent))

@@ -137,10 +137,11 @@ def run(operations, rows, width, layers, element_bytes, machine_name):
     )
 
 
-def _arrow(id: str, x: float, start: float, end: float, role: str, tip: str) -> list[dict]:
+def _arrow(id: str, x: float, start: float, end: float, role: str, tip: str, rate: float) -> list[dict]:
+    """`rate`: its bytes, of the largest arrow's."""
     back = 7 if start > end else -7
     head = [(x - 5, end + back), (x, end), (x + 5, end + back)]
-    return [*flowing(line(id, x, start, x, end, role, tip)), path(f"{id}-head", head, role)]
+    return [*flowing(line(id, x, start, x, end, role, tip), rate=rate), path(f"{id}-head", head, role)]
 
 
 def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: str) -> list[dict]:
@@ -161,17 +162,26 @@ def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: s
     return about({"waste": "intermediates", "memory": "weights"}.get(role, "must"), marks)
 
 
+def _rates(r: Result) -> tuple[float, float]:
+    """How many bytes an arrow of a tensor carries, and the weights' arrow, of the larger of the two."""
+    most = max(r.tensor_bytes, r.weights_bytes / r.layers)
+    return r.tensor_bytes / most, r.weights_bytes / r.layers / most
+
+
 def _ends(id: str, at: Laid, r: Result) -> list[dict]:
     """What every way must move: X and the weights in, Y out."""
     low, high = at.lane.y, at.lane.y - RISE + 30
     size, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes / r.layers)
+    tensor, gemm = _rates(r)
     marks = [
         *_tensor(f"{id}-x", at.x, at, "X", "useful", size, f"X: {size}"),
         *_tensor(f"{id}-w", at.w, at, "W", "memory", weights, f"W, the GEMM's weights: {weights}"),
         *_tensor(f"{id}-y", at.y, at, "Y", "useful", size, f"Y: {size}"),
-        *_arrow(f"{id}-x-read", at.x, low, high, "useful", f"reads X, {size}"),
-        *about("weights", _arrow(f"{id}-w-read", at.w, low, high, "memory", f"GEMM reads W, {weights}")),
-        *_arrow(f"{id}-y-write", at.y, high, low, "useful", f"writes Y, {size}"),
+        *_arrow(f"{id}-x-read", at.x, low, high, "useful", f"reads X, {size}", tensor),
+        *about(
+            "weights", _arrow(f"{id}-w-read", at.w, low, high, "memory", f"GEMM reads W, {weights}", gemm)
+        ),
+        *_arrow(f"{id}-y-write", at.y, high, low, "useful", f"writes Y, {size}", tensor),
     ]
     if not at.wide:
         words = f"W {weights}, every other box {size}"
@@ -211,8 +221,9 @@ def _chain(r: Result, lane: Box) -> list[dict]:
         if i:
             x, tip = at.border(i), f"Z{i}: {size}, written and read again"
             marks += _tensor(f"z{i}", x, at, f"Z{i}", "waste", size, tip)
-            write = _arrow(f"write{i}", x - apart, top + 30, lane.y, "hot", f"{r.names[i - 1]} writes {size}")
-            read = _arrow(f"read{i}", x + apart, lane.y, top + 30, "hot", f"{name} reads {size}")
+            written, taken = f"{r.names[i - 1]} writes {size}", f"{name} reads {size}"
+            write = _arrow(f"write{i}", x - apart, top + 30, lane.y, "hot", written, _rates(r)[0])
+            read = _arrow(f"read{i}", x + apart, lane.y, top + 30, "hot", taken, _rates(r)[0])
             marks += about("intermediates", write + read)
     return marks + _ends("chain", at, r)
 

@@ -21,11 +21,13 @@ from widgets.scene import (
     rect,
     table,
     text,
+    timed,
 )
 
 GEMM, ELEMENTWISE, LAUNCHES = "GEMM", "element-wise", "launches"
 ROLES = {GEMM: "compute", ELEMENTWISE: "memory", LAUNCHES: "overhead"}
 SHOWN = 10  # kernels of the timeline
+CLOCK = "now0"  # the line that its lanes wait for
 LAUNCH = slider("launch_us", "Time of a launch", 10.0, 1.0, 20.0, step=0.5, unit="µs")
 # (the timeline, the whole pass, height)
 PLACES = {
@@ -153,14 +155,14 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
         gap, start, end = x(i * pair_s), x(i * pair_s + r.launch_s), x((i + 1) * pair_s)
         if i < upto:
             tip = f"kernel {i + 1}, {launch_tip}"
-            marks += about("launches", rect(f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", tip))
-            marks += _work(r, "work", i, start, end, tops[0])
+            launch = rect(f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", tip)
+            marks += timed(CLOCK, *about("launches", launch), *_work(r, "work", i, start, end, tops[0]))
         start, end = graph_s + i * work_s, min(now, graph_s + (i + 1) * work_s)
         if end > start:
-            marks += _work(r, "replay", i, x(start), x(end), top)
+            marks += timed(CLOCK, *_work(r, "replay", i, x(start), x(end), top))
     done_s = graph_s + shown * work_s
-    if now >= done_s - 1e-12 and x.hi - done_s > 1e-9:
-        marks += _gained(x(done_s), at.right, top, x.hi - done_s)
+    if upto == shown and x.hi - done_s > 1e-9:
+        marks += timed(CLOCK, *_gained(x(done_s), at.right, top, x.hi - done_s))
     # on a phone the lower lane's name stands between the lanes: the line does not run behind it
     ends = ((at.y - 2, top + 36),) if wide else tuple((y - 2, y + 36) for y in tops)
     marks += [line(f"now{i}", x(now), a, x(now), b, "now") for i, (a, b) in enumerate(ends)]

@@ -53,29 +53,59 @@ function between(from, to, share) {
   return now;
 }
 
+// What of a mark has come to pass when the clock's line stands at x; null while it is still to come.
+function passed(mark, x) {
+  if (mark.t === 'rect') return x > mark.x ? { ...mark, w: Math.min(mark.w, x - mark.x) } : null;
+  return x >= Math.max(mark.x ?? 0, mark.x2 ?? mark.x ?? 0, ...(mark.p ?? []).filter((_, i) => i % 2 === 0)) ? mark : null;
+}
+
 // Moves what differs, frame by frame; a new move starts from where the last one stands.
 function glider(place) {
   const shown = new Map();
-  let moves = [], began = 0, lasts = 0, waiting = 0;
+  let moves = [], began = 0, lasts = 0, waiting = 0, even = false;
+  const under = (share, [, from, to, clock]) => {
+    if (share === 1) return to;
+    if (clock) return passed(from.w > to.w ? from : to, shown.get(clock)?.x ?? Infinity);
+    return between(from, to, even ? share : share * share * (3 - 2 * share));
+  };
   const tick = now => {
-    const share = Math.min(1, (now - began) / lasts), eased = share * share * (3 - 2 * share);
-    for (const [node, from, to] of moves) set(node, share < 1 ? between(from, to, eased) : to);
+    const share = Math.min(1, (now - began) / lasts);
+    for (const move of moves) {
+      const mark = under(share, move);
+      if (mark) set(move[0], mark); else move[0].toggleAttribute('hidden', true);
+    }
     waiting = share < 1 ? requestAnimationFrame(tick) : 0;
   };
-  const set = (node, mark) => { shown.set(mark.id, mark); put(node, GEOMETRY[mark.t](mark)); place(mark); };
+  const set = (node, mark) => {
+    shown.set(mark.id, mark);
+    put(node, GEOMETRY[mark.t](mark));
+    if (node.hasAttribute('hidden')) node.removeAttribute('hidden');
+    place(mark);
+  };
   return {
     set,
     at: id => shown.get(id),
     drop: id => shown.delete(id),
-    start(pairs, ms) {
+    // A clock goes evenly, and before what it uncovers.
+    start(pairs, ms, clockMs) {
       cancelAnimationFrame(waiting);
-      moves = pairs;
+      const clocks = new Set(pairs.map(move => move[3]).filter(Boolean));
+      even = clocks.size > 0;
+      moves = pairs.sort((one, other) => clocks.has(other[2].id) - clocks.has(one[2].id));
       began = performance.now();
-      lasts = ms;
-      if (moves.length) waiting = requestAnimationFrame(tick);
+      lasts = even ? clockMs : ms;
+      if (moves.length) tick(began);
     },
     stop() { cancelAnimationFrame(waiting); },
   };
+}
+
+// Where a mark comes from that comes along with another one.
+function carried(mark, from, to) {
+  const [x, y] = [from.x - to.x, from.y - to.y], by = { x, x2: x, y, y2: y }, start = { ...mark };
+  for (const name in by) if (name in mark) start[name] += by[name];
+  if (mark.p) start.p = mark.p.map((value, i) => value + (i % 2 ? y : x));
+  return start;
 }
 
 const same = (a, b) => MOVING.every(name => a[name] === b[name]) && (a.p === b.p || String(a.p) === String(b.p));
@@ -97,7 +127,8 @@ function picture(uid, defs, name) {
   const held = grips(svg, stage, pool, name, (text, x, y, knob) => (text ? showTip(text, x, y, knob) : hide()));
   let marks = new Map(), told = [], side = ['', ''];  // the knob whose words stand there, and on which side of it
 
-  function draw(frame, ms = 0) {
+  // Gliding for `ms`; where a clock goes, it takes `clockMs`, and 0 means that this change is no step of it.
+  function draw(frame, ms = 0, clockMs = 0) {
     put(svg, { viewBox: `0 0 ${frame.w} ${frame.h}`, 'aria-label': frame.summary });
     stage.style.setProperty('--tbt-shape', frame.w / frame.h);
     marks = frame.marks;
@@ -118,9 +149,9 @@ function picture(uid, defs, name) {
       }
       if (node === place) place = place.nextSibling;
       else layer.insertBefore(node, place);
-      patch(node, mark, ms, moves);
+      patch(node, mark, ms && !stillness.matches, clockMs, moves);
     }
-    glide.start(moves, ms);
+    glide.start(moves, ms, clockMs);
     held.told(marks);
     side = ['', ''];
     told = [...marks.values()].filter(mark => mark.tip);
@@ -129,13 +160,17 @@ function picture(uid, defs, name) {
     if (document.activeElement === walk) point(); else if (!held.busy()) hide();
   }
 
-  function patch(node, mark, ms, moves) {
-    const was = glide.at(mark.id);
+  function patch(node, mark, glides, clockMs, moves) {
+    const was = glide.at(mark.id), clock = clockMs ? mark.clock : '';
     if (was === mark && mark.t !== 'handle') return;  // steps share what stays; a knob may be in the hand
-    if (was && ms && !stillness.matches && !same(was, mark)) moves.push([node, was, mark]); else glide.set(node, mark);
+    const first = !was && marks.get(mark.by), stood = first && glide.at(mark.by);
+    const from = was ?? (stood ? carried(mark, stood, first) : mark);
+    if (glides && (was || stood || clock) && !(same(from, mark) && (was || !clock))) moves.push([node, from, mark, clock]);
+    else glide.set(node, mark);
     put(node, { class: [mark.role, mark.size, mark.t === 'handle' && 'handle', mark.b && 'bold', mark.closed && 'closed',
       mark.flow && 'flow', mark.on && `on-${mark.on}`].filter(Boolean).join(' ') });
     if ((node.dataset.term ?? '') !== (mark.k ?? '')) { if (mark.k) node.dataset.term = mark.k; else delete node.dataset.term; }
+    if (mark.flow) node.style.setProperty('--tbt-rate', mark.flow);
     if (mark.t === 'text') say(node, mark.s);
     if (mark.t === 'grid') drawMap(node, mark);
     if (mark.t === 'handle') drawKnob(node, mark);

@@ -24,7 +24,8 @@ CLOCK = """() => {
 # What a reader sees: each mark with its class, words and geometry, and every word around the picture.
 SEEN = """() => {
   const root = document.querySelector('.tbt[data-revision]');
-  const marks = [...root.querySelectorAll('svg.tbt-scene > g > *')].map(node => node.outerHTML);
+  const whole = node => [...node.attributes].map(one => `${one.name}=${one.value}`).sort().join(' ') + [...node.children].map(whole);
+  const marks = [...root.querySelectorAll('svg.tbt-scene > g > *')].map(node => `${node.tagName} ${whole(node)} ${node.textContent}`);
   const words = [...root.querySelectorAll('.tbt-figures dt, .tbt-figures dd, .tbt-caption, .tbt-takeaway, .tbt-where')];
   return [...marks, ...words.map(node => node.textContent)];
 }"""
@@ -71,3 +72,35 @@ WALK = (
   return { steps: last + 1, moved, wrong };
 }"""
 )
+
+
+# Every frame of each step and of Play: the clocks' lines, what waits for them, and what comes along with another mark.
+FRAMES = """([clocks, waits, pairs]) => {
+  const root = document.querySelector('.tbt[data-revision]'), steps = root.querySelector('.tbt-stepper');
+  const scrub = steps.querySelector('input'), [reset, back, play, step] = steps.querySelectorAll('button');
+  const node = id => root.querySelector(`svg.tbt-scene > g > [data-id="${id}"]`);
+  const number = (one, name) => parseFloat(one.getAttribute(name));
+  const seen = id => { const one = node(id); return one && one.checkVisibility() ? one : null; };
+  const frames = [];
+  const look = () => frames.push({
+    step: +root.dataset.step,
+    clock: number(node(clocks[0] ?? '') ?? svg, 'x1'),
+    right: waits.map(id => [id, seen(id)]).filter(([, one]) => one).map(([id, one]) => {
+      const ends = one.matches('rect') ? number(one, 'x') + number(one, 'width') : Math.max(one.getBBox().x, one.matches('text') ? number(one, 'x') : one.getBBox().x + one.getBBox().width);
+      return [id, ends];
+    }),
+    apart: pairs.map(([id, by]) => [id, seen(id), seen(by)]).filter(([, one, other]) => one && other)
+      .map(([id, one, other]) => [id, number(one, 'x') - number(other, 'x'), number(one, 'y') - number(other, 'y')]),
+  });
+  const svg = root.querySelector('svg.tbt-scene');
+  scrub.value = 0;
+  scrub.dispatchEvent(new Event('input'));
+  while (+root.dataset.step < +scrub.max) { step.click(); for (let i = 0; i < 24; i++) { look(); pass(16); } look(); }
+  back.click();
+  for (let i = 0; i < 24; i++) { look(); pass(16); }
+  scrub.value = 0;
+  scrub.dispatchEvent(new Event('input'));
+  play.click();
+  for (let i = 0; i < 2000 && +root.dataset.step < +scrub.max; i++) { pass(16); look(); }
+  return frames;
+}"""
