@@ -49,12 +49,7 @@ def answer(
     try:
         verdict = _verdict(declaration, start, request.get("guess")) if locked else None
         if locked and verdict is None:
-            return {
-                **echo,
-                "values": declaration.inputs(start),
-                "locked": True,
-                "shape": _shape(declaration, width),
-            }
+            return {**echo, "values": declaration.inputs(start), "locked": True}
         values = declaration.inputs(values)
         result = declaration.run(**values)
         check_measured(declaration, measured)
@@ -63,12 +58,6 @@ def answer(
         return {**echo, "values": values, "frames": deltas(frames), "first": first, "verdict": verdict}
     except ValueError as problem:
         return {**echo, "error": str(problem), "control": getattr(problem, "control", "")}
-
-
-def _shape(declaration: Declaration, width: int) -> list[int]:
-    """Width and height of the picture that is still locked."""
-    first = declaration.scenes(declaration.run(**declaration.inputs()), width=width)[0]
-    return [first.width, first.height]
 
 
 def _verdict(declaration: Declaration, start: dict | None, guess) -> dict | None:

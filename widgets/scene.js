@@ -4,11 +4,13 @@
 //             watch(callback) -> stop (optional: callback('' | 'restarted' | 'gone')),
 //             ahead(callback) -> stop (optional: ask() takes a step to think of besides, and its picture comes here) }
 
-// Inside widths in px: where the controls stand beside the picture, and where a picture is laid out for a phone.
-const BESIDE = 930, COLUMN = 660, PAIR = 560;
+// Widths in px: where the controls have room at the picture's side, where its figures have, and where a picture is
+// laid out for a phone.
+const BESIDE = 978, MARGIN = 820, COLUMN = 708, PAIR = 608;
 
 function roomFor(width) {
   if (width >= BESIDE) return 'beside';
+  if (width >= MARGIN) return 'margin';
   if (width >= COLUMN) return 'column';
   return width >= PAIR ? 'pair' : 'phone';
 }
@@ -67,16 +69,15 @@ export function mount(host, adapter) {
   const main = make('div', { class: 'tbt-main' }, text.figures, pic.node, steps.node, ...text.under);
   const side = make('div', { class: 'tbt-side' }, ...controls.nodes, text.formula);
   const last = make('div', { class: 'tbt-last' }, ...text.last);
+  const body = make('div', { class: 'tbt-body' }, main, side, last);
   const verdict = make('p', { class: 'tbt-verdict', tabindex: -1, hidden: true });
-  const shut = make('div', { class: 'tbt-shut', hidden: true }, 'The picture opens with your prediction.');
   const form = spec.prediction ? lock(spec, uid, guess => {
     state.guess = Number.isFinite(guess) ? guess : null;
     if (state.guess !== null) send();
   }) : null;
   const root = make('div', { class: 'tbt', role: 'group', 'aria-label': spec.title, 'data-simulator': spec.id, 'data-revision': 0, 'data-playing': false, 'data-room': state.room, 'data-ahead': false },
-    make('p', { class: 'tbt-title' }, spec.title), make('h3', { class: 'tbt-question' }, spec.question),
-    form, verdict, presets.node, error, wait, over, make('div', { class: 'tbt-body' }, shut, main, side, last), data.node,
-    spec.source ? make('p', { class: 'tbt-source' }, `After ${spec.source}`) : null, live);
+    make('h3', { class: 'tbt-question' }, spec.question), form, verdict, presets.node, error, wait, over, body, data.node,
+    make('p', { class: 'tbt-source' }, spec.source ? `${spec.title}, after ${spec.source}` : spec.title), live);
   const relight = lights(root);
 
   function show(at) {
@@ -94,11 +95,10 @@ export function mount(host, adapter) {
     pic.rest(on);
   }
 
-  function setLocked(on, shape = [720, 320]) {
+  // Shut, it is as tall as its question.
+  function setLocked(on) {
     rest(on || Boolean(dead));
-    shut.hidden = !on;
-    shut.style.aspectRatio = shape.join(' / ');
-    main.hidden = last.hidden = text.formula.hidden = data.node.hidden = on;
+    body.hidden = presets.node.hidden = data.node.hidden = on;
     root.dataset.locked = on;
   }
 
@@ -116,7 +116,7 @@ export function mount(host, adapter) {
     controls.blame(answer.control, error.id);
     pic.node.dataset.stale = Boolean(answer.error);
     if (answer.error) announce(answer.error);
-    else if (answer.locked) setLocked(true, answer.shape);
+    else if (answer.locked) setLocked(true);
     else open(answer, settled, from === 'start');
     if (settled) put(root, { 'data-asking': false });
     root.dataset.from = from;
@@ -155,10 +155,8 @@ export function mount(host, adapter) {
 
   // Another layout is asked for when the picture comes near, not by a page that only holds it somewhere.
   function fit() {
-    const style = getComputedStyle(root);
-    const width = root.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    if (width <= 0) return;
-    state.room = roomFor(width);
+    if (root.clientWidth <= 0) return;
+    state.room = roomFor(root.clientWidth);
     put(root, { 'data-room': state.room });
     controls.keep(state.room === 'phone' ? 2 : 4);
     const drawn = state.frame ? state.frame.w : null;

@@ -121,6 +121,23 @@ def test_every_model_answers_the_same_inside_a_page(opened):
         )
 
 
+ENDS = """root => [...root.querySelectorAll('.tbt-question, .tbt-figures, .tbt-stage, .tbt-stepper, .tbt-control, .tbt-takeaway')]
+  .filter(node => node.checkVisibility()).map(node => node.getBoundingClientRect().bottom)"""
+
+
+def test_every_simulator_s_question_and_answer_fit_on_one_screen(opened):
+    """As the page opens, with nothing scrolled; and its title stands there once."""
+    page, far = opened("labs.html", python=False, viewport={"width": 1280, "height": 800}), {}
+    for simulator in EVERY:
+        page.goto(
+            page.url.rpartition("/")[0].removesuffix("/simulators") + f"/simulators/{simulator.name}.html"
+        )
+        root = page.locator(".tbt[data-revision]")
+        far[simulator.name] = max(root.evaluate(ENDS))
+        assert page.get_by_text(simulator.title, exact=True).locator("visible=true").count() == 1
+    assert {name: end for name, end in far.items() if end > 800} == {}
+
+
 def test_a_lesson_is_read_and_its_prediction_opens_the_picture(opened):
     page = opened(f"lessons/{LESSONS[0]}.html")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
