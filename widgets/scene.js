@@ -22,7 +22,7 @@ const narrow = room => room === 'pair' || room === 'phone';
 
 export function mount(host, adapter) {
   const spec = adapter.spec, uid = 'tbt' + Math.random().toString(36).slice(2, 9);
-  const state = { values: { ...spec.start }, guess: null, frames: [], frame: null, glide: [0, 0], room: 'column', near: false, asked: false };
+  const state = { values: { ...spec.start }, guess: null, frames: [], frame: null, glide: [0, 0], axes: null, met: false, room: 'column', near: false, asked: false };
   const live = make('div', { class: 'tbt-unseen', role: 'status' });
   let timer = 0, lull = 0, dead = '', held = false, wantedStep = null;  // a step, or FIRST
   const announce = (text, after = ANNOUNCE_MS) => {
@@ -34,14 +34,14 @@ export function mount(host, adapter) {
   const wait = make('p', { class: 'tbt-error', hidden: true }, adapter.waiting || 'Waiting for Python: another cell may be running.');
   const over = make('p', { class: 'tbt-error tbt-over', hidden: true });
   const known = album(spec);
-  const request = () => ({ values: { ...state.values }, guess: state.guess, narrow: narrow(state.room) });
+  const request = () => ({ values: { ...state.values }, guess: state.guess, narrow: narrow(state.room), axes: state.axes });
   const unknown = () => (!dead && root.contains(document.activeElement) ? known.unknown(state.values, narrow(state.room)) : null);
   const post = courier(adapter, uid, late => { wait.hidden = !late || Boolean(dead); }, unknown, () => held);
   // What is known already is drawn at once, and Python is told afterwards which state that is.
   const send = () => {
     if (dead) return;
     clearTimeout(lull);
-    const asked = request(), key = known.key(asked.values, asked.narrow), found = known.find(key);
+    const asked = request(), key = known.key(asked.values, asked.narrow, asked.axes), found = known.find(key);
     if (!found) return post.send(asked, key);
     present({ ...found, revision: post.tell(asked, key) }, true, 'ahead');
     rested();
@@ -125,6 +125,7 @@ export function mount(host, adapter) {
 
   function open(answer, settled, first) {
     state.right = answer.values;
+    state.held = answer.held;
     if (settled) { state.values = { ...answer.values }; controls.show(state.values); presets.show(state.values); }
     state.frames = expand(answer.frames);
     const opening = !state.frame;
@@ -138,6 +139,15 @@ export function mount(host, adapter) {
       fill(verdict, sayVerdict(answer.verdict));
       verdict.focus();
     } else if (!first) announce(state.frame.summary);
+    if (settled) letGoOfAxes();
+  }
+
+  // Once the hand is gone, the axes are those of the state it left.
+  function letGoOfAxes() {
+    if (!state.held || held) return;
+    state.held = false;
+    leap(GLIDE_MS);
+    send();
   }
 
   // Python is gone: the controls go back to what the picture shows, and rest; steps still work.
@@ -159,6 +169,7 @@ export function mount(host, adapter) {
     state.room = roomFor(root.clientWidth);
     put(root, { 'data-room': state.room });
     controls.keep(state.room === 'phone' ? 2 : 4);
+    if (state.near && !state.met && state.frame) pic.name();
     const drawn = state.frame ? state.frame.w : null;
     const wanted = narrow(state.room) !== Boolean(state.asked);
     if (wanted && state.near) {
@@ -179,10 +190,21 @@ export function mount(host, adapter) {
   });
   serveStories();
 
-  // While a hand pulls something, Python works for it alone.
-  const grasp = () => { held = true; };
-  const free = () => { if (held) { held = false; rested(); } };
+  // While a hand pulls something, Python works for it alone, and the axes stay as the hand found them.
+  const grasp = event => {
+    held = true;
+    if (state.right && event.target.closest('[data-kind="handle"], input[type="range"]:not(.tbt-stepper *)')) state.axes = { ...state.right };
+  };
+  const free = () => {
+    if (!held) return;
+    held = false;
+    state.axes = null;
+    letGoOfAxes();
+    rested();
+  };
   root.addEventListener('pointerdown', grasp, { capture: true });
+  const meet = () => { state.met = true; pic.unname(); };
+  for (const deed of ['pointerdown', 'keydown', 'input']) root.addEventListener(deed, meet, { capture: true, once: true });
   root.addEventListener('focusin', rested);
   const ends = ['pointerup', 'pointercancel'];
   for (const end of ends) window.addEventListener(end, free, { capture: true });

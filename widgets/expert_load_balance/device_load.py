@@ -2,7 +2,7 @@
 
 from kernels.machines import MACHINES
 from widgets import units
-from widgets.charts import Box, Scale, axis_y, linear, spread
+from widgets.charts import Box, Scale, axis_y, linear, spread, steady
 from widgets.controls import powers_of_two, select, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.expert_load_balance.device_load_model import Result, run
@@ -41,7 +41,7 @@ def _is_hot(r: Result, e: int) -> bool:
 
 def _experts(r: Result, at: Box) -> list[dict]:
     """The cause: tokens of each expert, and what a limit turns away."""
-    y = linear(0, _top(max(e.routed for e in r.experts)), at.bottom, at.y)
+    y = linear(0, steady("loads", _top(max(e.routed for e in r.experts))), at.bottom, at.y)
     pitch = at.w / len(r.experts)
     wide, every = min(44, 0.76 * pitch), next(n for n in (1, 2, 4, 8, 16) if n * pitch >= 30)
     marks = axis_y("loads", y, at.x, right=at.right, ticks=[0, y.hi / 2, y.hi], show=units.count)
@@ -127,7 +127,7 @@ def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
 
 def _devices(r: Result, at: Box) -> list[dict]:
     """The effect: each device's time, and where all of them are done."""
-    micro = 1e-6 * _top(max(r.step_s, r.balanced_step_s) * 1e6)
+    micro = steady("times", 1e-6 * _top(max(r.step_s, r.balanced_step_s) * 1e6))
     y = linear(0, micro, at.bottom, at.y)
     pitch = at.w / len(r.devices)
     wide = min(60, 0.82 * pitch)

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from kernels.moe_routing import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_y, linear, spread, text_width
+from widgets.charts import Box, Scale, axis_y, linear, spread, steady, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
@@ -82,7 +82,7 @@ def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
 def _height(r: Result, plot: Box) -> Scale:
     """Token-slots upwards; the top is a power of two, so the axis stands still while a column grows."""
     tallest = max(16, r.capacity_tokens, r.tile, *(max(e.slots, e.routed_tokens) for e in r.experts))
-    return linear(0, 1 << (tallest - 1).bit_length(), plot.bottom, plot.y)
+    return linear(0, steady("slots", 1 << (tallest - 1).bit_length()), plot.bottom, plot.y)
 
 
 def _pieces(r: Result, expert: Expert) -> list[tuple[int, int, int]]:

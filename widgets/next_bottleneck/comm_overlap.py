@@ -9,7 +9,7 @@ from itertools import takewhile
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_x, linear, text_width
+from widgets.charts import Box, Scale, axis_x, linear, steady, text_width
 from widgets.controls import number, powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
@@ -173,7 +173,7 @@ def _block(id: str, x: Scale, y: float, start_s: float, time_s: float, name: str
 def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
     """At each moment: the pass in turn, the pass that overlaps, and its link up to then, on one clock."""
     wide = at.x > 50
-    x = linear(0, max(r.serial_s, r.step_s), at.x, at.right)
+    x = linear(0, steady("time", max(r.serial_s, r.step_s)), at.x, at.right)
     y1, y2, y3 = (at.y, at.y + 54, at.y + 116) if wide else (at.y, at.y + 62, at.y + 128)
     late = r.forward_s + r.backward_s + r.interference_s
     marks = axis_x("time", x, at.bottom - 22, show=units.seconds, ticks=None if wide else x.ticks(3))

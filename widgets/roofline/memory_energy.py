@@ -152,9 +152,7 @@ def _way(r: Result, at: Box) -> list[dict]:
         if chosen:
             low = at.y + (12 if far else 0)
             end = place - (radius**2 - 12**2) ** 0.5 if far else place - 6
-            quickest = min(one.latency_s for one in r.rungs if one.name in (r.near, HBM))
-            way = line(f"fetch{i}", end, low, at.x - 4, low, role, f"fetched from {v.name}")
-            way = flowing(way, rate=quickest / v.latency_s)
+            way = flowing(line(f"fetch{i}", end, low, at.x - 4, low, role, f"fetched from {v.name}"))
             marks += about(term, *way, dot)
         else:
             marks.append(dot)

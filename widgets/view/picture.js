@@ -124,7 +124,7 @@ function picture(uid, defs, name) {
   const walk = make('input', { type: 'range', class: 'tbt-walk', min: 0, step: 1, value: 0, 'aria-label': 'Read the picture, mark by mark', ...KEYS });
   const stage = make('div', { class: 'tbt-stage' }, svg, walk, tip);
   const pool = new Map(), glide = glider(mark => { if (mark.t === 'handle') held.moved(mark); });
-  const held = grips(svg, stage, pool, name, (text, x, y, knob) => (text ? showTip(text, x, y, knob) : hide()));
+  const held = grips(svg, stage, pool, name, (text, x, y, knob) => (text ? showTip(text, x, y, knob) : hide()), (label, x, y) => sideOf(label, x, y));
   let marks = new Map(), told = [], side = ['', ''];  // the knob whose words stand there, and on which side of it
 
   // Gliding for `ms`; where a clock goes, it takes `clockMs`, and 0 means that this change is no step of it.
@@ -180,7 +180,7 @@ function picture(uid, defs, name) {
     const box = stage.getBoundingClientRect();
     tip.textContent = text;
     tip.hidden = false;
-    if (knob && side[0] !== knob) side = [knob, sideOf(x, y, box)];
+    if (knob && side[0] !== knob) side = [knob, sideOf(tip, x, y)];
     put(tip, { 'data-side': knob ? side[1] : 'over' });
     const half = tip.offsetWidth / 2, beside = ['left', 'right'].includes(tip.dataset.side);
     const left = beside ? x - box.left : Math.min(box.width - half, Math.max(half, x - box.left));
@@ -189,11 +189,12 @@ function picture(uid, defs, name) {
   }
 
   // A knob's words stand where they hide the least of what it changes: words, and what decides.
-  function sideOf(x, y, box) {
-    const wide = tip.offsetWidth, high = tip.offsetHeight, far = 24;
+  function sideOf(label, x, y) {
+    const box = stage.getBoundingClientRect(), wide = label.offsetWidth, high = label.offsetHeight, far = 24;
     const sides = { above: [x - wide / 2, y - far - high], below: [x - wide / 2, y + far], right: [x + far, y - high / 2], left: [x - far - wide, y - high / 2] };
     // a mark that decides may be a thin stripe: it weighs more than as many words
-    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot')].map(node => [node.getBoundingClientRect(), node.tagName === 'text' ? 1 : 10]);
+    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot'), ...(label === tip ? [] : stage.querySelectorAll('.tbt-name[data-side]'))]
+      .map(node => [node.getBoundingClientRect(), node.tagName === 'text' ? 1 : 10]);
     const meet = (low, high, from, to) => Math.max(0, Math.min(high, to) - Math.max(low, from));
     const hides = ([a, b]) => seen.reduce((sum, [one, weight]) => sum + weight * meet(a, a + wide, one.left, one.right) * meet(b, b + high, one.top, one.bottom), 0);
     const fits = ([a]) => a >= box.left && a + wide <= box.right;
@@ -224,5 +225,5 @@ function picture(uid, defs, name) {
   walk.addEventListener('focus', point);
   walk.addEventListener('blur', hide);
 
-  return { node: stage, draw, svg, rest: held.rest, busy: held.busy, stop() { glide.stop(); held.stop(); } };
+  return { node: stage, draw, svg, rest: held.rest, busy: held.busy, name: held.name, unname: held.unname, stop() { glide.stop(); held.stop(); } };
 }
