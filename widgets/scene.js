@@ -2,7 +2,8 @@
 // answers; render() is its notebook adapter. No build step, no import: a static page loads this file too.
 // adapter = { spec, answer, ask(request), listen(callback) -> stop, waiting (what to say meanwhile),
 //             watch(callback) -> stop (optional: callback('' | 'restarted' | 'gone')),
-//             ahead(callback) -> stop (optional: ask() takes a step to think of besides, and its picture comes here) }
+//             ahead(callback) -> stop (optional: ask() takes a step to think of besides, and its picture comes here),
+//             moved(query) (optional: the state as a story link has it), link(query) (optional: its address, to be copied) }
 
 // Widths in px: where the controls have room at the picture's side, where its figures have, and where a picture is
 // laid out for a phone.
@@ -66,6 +67,7 @@ export function mount(host, adapter) {
   const text = words(name => (controls.of(name)?.input.matches('input, select') ? controls.of(name).input.focus() : null));
   const steps = stepper(spec.noun, (at, ms, clockMs) => { leap(ms, clockMs); show(at); if (!steps.playing) announce(state.frame.caption); }, on => { put(root, { 'data-playing': on }); });
   const data = dataPanel(spec, state, announce);
+  const share = adapter.link && button('Copy link to this state', async () => { await copy(adapter.link(query())); announce('Link copied.', 0); }, { class: 'tbt-share' });
   const main = make('div', { class: 'tbt-main' }, text.figures, pic.node, steps.node, ...text.under);
   const side = make('div', { class: 'tbt-side' }, ...controls.nodes, text.formula);
   const last = make('div', { class: 'tbt-last' }, ...text.last);
@@ -77,8 +79,10 @@ export function mount(host, adapter) {
   }) : null;
   const root = make('div', { class: 'tbt', role: 'group', 'aria-label': spec.title, 'data-simulator': spec.id, 'data-revision': 0, 'data-playing': false, 'data-room': state.room, 'data-ahead': false },
     make('h3', { class: 'tbt-question' }, spec.question), form, verdict, presets.node, error, wait, over, body, data.node,
-    make('p', { class: 'tbt-source' }, spec.source ? `${spec.title}, after ${spec.source}` : spec.title), live);
+    make('div', { class: 'tbt-foot' }, share, make('p', { class: 'tbt-source' }, spec.source ? `${spec.title}, after ${spec.source}` : spec.title)), live);
   const relight = lights(root);
+
+  const query = () => storyQuery(spec, state.right, state.frames.length > 1 && +root.dataset.step !== state.first ? +root.dataset.step : null);
 
   function show(at) {
     state.frame = state.frames[at];
@@ -87,6 +91,7 @@ export function mount(host, adapter) {
     text.show(state.frame);
     data.show();
     relight();
+    adapter.moved?.(query());
   }
 
   function rest(on) {
@@ -128,6 +133,7 @@ export function mount(host, adapter) {
     state.held = answer.held;
     if (settled) { state.values = { ...answer.values }; controls.show(state.values); presets.show(state.values); }
     state.frames = expand(answer.frames);
+    state.first = answer.first;
     const opening = !state.frame;
     if (opening) setLocked(false);
     const flowing = answer.frames.some(frame => frame.marks.some(mark => mark.flow));

@@ -6,7 +6,7 @@ Marks are dicts with a stable id, so that the view patches them in place, and a 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby, takewhile
 
@@ -363,6 +363,13 @@ def table(columns: Iterable[Column | str], rows: Iterable[Sequence]) -> Table:
     )
 
 
+def _few_colours(figures: Sequence[Figure]) -> tuple[Figure, ...]:
+    """At most three colours, ink among them: with a colour for each figure none of them means anything."""
+    roles = list(dict.fromkeys(one.role for one in figures))
+    kept = roles if len(roles) <= 3 else [role for role in roles if role != "ink"][:2]
+    return tuple(one if one.role in kept else replace(one, role="ink") for one in figures)
+
+
 @dataclass(frozen=True)
 class Scene:
     summary: str  # one sentence with the key figures: what a screen reader hears
@@ -380,6 +387,7 @@ class Scene:
 
     def __post_init__(self):
         object.__setattr__(self, "marks", plated(self.marks))
+        object.__setattr__(self, "figures", _few_colours(self.figures))
 
 
 def beside_model(name: str, measured: float, modelled: float, show: Callable = units.number) -> str:

@@ -114,6 +114,7 @@ def _simulators(found: list[Topic], written: dict[str, Written]) -> dict[str, st
                 Page(
                     title=f"{one.title} · Tile by Tile",
                     description=one.question,
+                    picture=one.name,
                     body=frame.between(pages.simulator_page(one, topic, figures), *ways[address]),
                     contents=contents(found, "../", address, topic),
                     kind="simulator",
