@@ -223,8 +223,8 @@ def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
     for row, (token, slot) in enumerate(r.layer.order):
         y = _row_y(r, row, plan)
         tip = f"{_ordinal(row + 1)} row: token {token}, its choice {slot}, {_vector(values[row])}"
-        marks += _band(r, plan, f"row-{row}", values[row], plan.rows, y, token, tip)
-        marks.append(_name(r, plan, f"row-{row}-t", plan.rows - 6, y, token, f"t{token}"))
+        name = _name(r, plan, f"row-{row}-t", plan.rows - 6, y, token, f"t{token}")
+        marks += together(*_band(r, plan, f"row-{row}", values[row], plan.rows, y, token, tip), name)
     return marks + _groups(r, plan)
 
 
