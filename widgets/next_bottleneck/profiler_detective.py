@@ -336,6 +336,8 @@ def _alone(p: Profile, wide: bool) -> list[dict]:
 
 
 def _takeaway(r: Result) -> str:
+    if r.still_open == 1 == len(r.profiles):
+        return "Read the trace from left to right, then the roofs, then name a suspect."
     if r.still_open == len(r.profiles):
         return "Name a suspect before you read on: a guess on record teaches more."
     if r.case == ALL:
