@@ -93,7 +93,7 @@ class Layout:
 
 LAYOUTS = {
     True: Layout(720, 122, 290, 40, 34, 716, (24, 464), 430),
-    False: Layout(340, 190, 450, 62, 22, 330, (20, 320), 664),
+    False: Layout(340, 190, 446, 62, 26, 330, (20, 320), 668),
 }
 REASON = 128  # units that the words of a shut gate take
 
@@ -164,8 +164,8 @@ def run(
             one.preference,
             one.valid,
             tuple(rule.feature for rule in rules[one.backend]),
-            tuple(rule.feature for rule in one.broken_rules),
-            "; ".join(_words(rule) for rule in one.broken_rules),
+            tuple(rule.feature for rule in _in_order(one.broken_rules, features)),
+            "; ".join(_words(rule) for rule in _in_order(one.broken_rules, features)),
         )
         for one in found.verdicts
     )
@@ -181,6 +181,11 @@ def run(
         found.place,
         tuple(places[stop] for stop in DIALS[operation].stops),
     )
+
+
+def _in_order(rules, features: dict) -> list:
+    """Return the rules in the order in which a lane has their gates."""
+    return sorted(rules, key=lambda rule: list(features).index(rule.feature))
 
 
 def _words(rule) -> str:
@@ -278,7 +283,7 @@ def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout
     role = "muted" if not over else "useful" if taken else "hot"
     bold = here or taken
     words = "takes it" if taken else _fitted(row.why) if row.why and over else ""
-    name_x, low = (end + 10, y + 4) if at.wide else (at.start, y + 25)
+    name_x, low = (end + 10, y + 4) if at.wide else (at.start, y + 21)
     marks += [
         text(f"row{i}-place", at.start - 8, y + 4, str(i + 1), "muted", "small", "end"),
         text(
@@ -362,7 +367,7 @@ def _dial(r: Result, at: Layout) -> list[dict]:
     for i, (stop, x) in enumerate(places.items()):
         chosen = stop == r.features[control.name]
         anchor, shift = ("start", -20) if i == 0 else ("end", 20) if i == len(places) - 1 else ("middle", 0)
-        place, runs = r.places[i], f"kernel {r.places[i]}"
+        place, runs = r.places[i], f"{'kernel' if at.wide else 'no.'} {r.places[i]}"
         role = "muted" if not chosen else "hot" if place == 0 else "useful"
         marks += [
             text(
@@ -398,9 +403,10 @@ def _caption(r: Result, now: Moment) -> str:
         if not now.passed:
             return f"Try {now.lane + 1}: {row.backend} is asked."
         name = gates[now.passed - 1]
-        return f"Try {now.lane + 1}, {row.backend}: {LABELS[name]} {_value(name, r.features[name])} passes."
+        return f"Try {now.lane + 1}, {row.backend}: open for {LABELS[name]} {_value(name, r.features[name])}."
     if row.backend == r.chosen:
-        return f"Try {now.lane + 1}: {row.backend} takes the request. Slower kernels are not asked."
+        rest = " Slower kernels are not asked." if now.lane < len(r.rows) - 1 else ""
+        return f"Try {now.lane + 1}: {row.backend} takes the request.{rest}"
     end = "The next one is asked" if now.lane < len(r.rows) - 1 else "There is no next one"
     return f"Try {now.lane + 1}: {row.backend} refuses ({row.why}). {end}."
 
