@@ -200,18 +200,26 @@ def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
     return choice_panel(plan.top, r.follow, r.x[r.follow], r.gate, r.layer.logits[r.follow], kept)
 
 
+def _waiting(plan: Plan, id: str, x: float, y: float, role: str) -> list[dict]:
+    """A row that has not set out yet, under the one that it is a copy of: its numbers are still empty, so that box
+    and numbers travel as one."""
+    ends = [x + (j + 1) * plan.cell - 3 for j in range(3)]
+    numbers = [_word(plan, f"{id}-{j}", end, y, "", "ink") for j, end in enumerate(ends)]
+    return [rect(id, x, y, 3 * plan.cell, plan.high - 1, role), *numbers]
+
+
 def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
-    """What a later step will move, where it still lies: so that it travels there and does not appear."""
-    marks, wide, high = [], 3 * plan.cell, plan.high - 1
+    """What a later step will move, where it still is: so that it travels there and does not appear."""
+    marks = []
     for row, (token, slot) in enumerate(r.layer.order):
         role, at = "now" if token == r.follow else "idle", (plan.x, _token_y(r, token, plan))
         if step < PERMUTE:
-            marks.append(rect(f"row-{row}", *at, wide, high, role))
+            marks += _waiting(plan, f"row-{row}", *at, role)
         if step < RETURN:
             at = at if step < PERMUTE else (plan.rows, _row_y(r, row, plan))
-            marks.append(rect(f"slot-{token}-{slot}", *at, wide, high, role))
+            marks += _waiting(plan, f"slot-{token}-{slot}", *at, role)
         if step == RETURN and slot == 0:
-            marks.append(rect(f"out-{token}", plan.returned, _token_y(r, token, plan), wide, high, role))
+            marks += _waiting(plan, f"out-{token}", plan.returned, _token_y(r, token, plan), role)
     return marks
 
 
@@ -354,11 +362,11 @@ def _table(r: Result):
 
 def _takeaway(r: Result) -> str:
     if r.top_k == 1:
-        return "One expert a token: every row has one place to go, and sorting is all the routing costs."
+        return "With one expert per token nothing is added up, and sorting is all that routing costs."
     if r.busiest_rows >= 2 * r.rows / r.expert_count:
-        return "The blocks are as uneven as the router: one expert's block holds twice its share of the rows."
+        return "The blocks are as uneven as the router: one expert gets at least twice its share of rows."
     if r.token_count <= 2:
-        return "With few tokens the experts' blocks hold a row or two: the layer is nearly all launches."
+        return "With so few tokens an expert gets a row or two, and the layer is nearly all launches."
     return "Sorting tokens by expert turns scattered small products into a few blocks, and back again."
 
 
@@ -366,9 +374,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     plan = PLACES[width == WIDE]
     plan = plan._replace(high=_high(r, plan))
     rows = figure("rows for the experts", r.rows, units.count)
-    label = f"{'row' if r.busiest_rows == 1 else 'rows'} of the busiest expert"
-    busiest = figure(label, r.busiest_rows, units.count, "hot")
-    separate = figure("launches, each step by itself", r.separate_launches, units.count, "overhead")
+    label = f"{'row' if r.busiest_rows == 1 else 'rows'} for the busiest expert"
+    busiest = figure(label, r.busiest_rows, units.count)
+    separate = figure("launches, one kernel per step", r.separate_launches, units.count)
     fused = figure("launches, fused", r.fused_launches, units.count, "useful")
     same = {
         "summary": f"{r.token_count} tokens, top-{r.top_k} of {r.expert_count} experts: {rows.text} rows in all, "

@@ -169,3 +169,26 @@ def test_lines_lead_to_the_row_s_bracket_and_pass_behind_the_expert_s_name(width
         bracket = next(m["x"] for m in marks if m["id"].endswith("-line") and m["id"].startswith("group-"))
         if step == 2:
             assert all(abs(m["x2"] - bracket) < 4 for m in ways)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@given(STATES)
+def test_a_row_and_its_numbers_travel_as_one(width, inputs):
+    """Whatever moves from one step to the next takes its numbers along: they keep their places in its box."""
+    scenes = [{m["id"]: m for m in scene.marks} for scene in FORWARD.scenes(run(**inputs), width=width)]
+    moved = 0
+    for before, after in zip(scenes, scenes[1:], strict=False):
+        for id in (
+            id for id, m in after.items() if m["t"] == "rect" and re.match(r"(row|slot|out)-[\d-]+$", id)
+        ):
+            if id not in before or (before[id]["x"], before[id]["y"]) == (after[id]["x"], after[id]["y"]):
+                continue
+            moved += 1
+            parts = (id, *(f"{id}-{j}" for j in range(3)))
+            for way in ("x", "y"):
+                gone = [after[one][way] - before[one][way] for one in parts]
+                assert max(gone) - min(gone) < 0.05, id
+    rows = inputs["tokens"] * inputs["top_k"]
+    assert moved >= 2 * rows, "the rows to their experts, and the results back"
+    shown = [m["s"] for m in scenes[2].values() if m["t"] == "text" and m["id"].startswith("slot-")]
+    assert set(shown) == {""}, "a number that has not set out yet is not written twice"
