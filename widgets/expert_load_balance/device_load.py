@@ -185,8 +185,10 @@ def _takeaway(r: Result) -> str:
         return f"Copies of the hottest experts share their tokens. The step takes {units.times(r.slowdown)} an even one."
     if r.slowdown < 1.1:
         return f"Nearly even: the step lasts {units.percent(r.slowdown - 1)} longer than with even loads."
-    if r.pattern == "tail" and r.placement == "number":
+    if r.pattern == "tail" and r.placement == "number" and len(r.experts) > len(r.devices):
         return "The popular experts share a GPU here, so all other GPUs wait for it."
+    if r.pattern == "tail" and r.placement == "load" and max(e.kept for e in r.experts) > r.mean_tokens:
+        return "The most popular expert alone is more than a GPU's share, so placing can't help further."
     return "The work is the same, but every GPU waits for the busiest one."
 
 

@@ -380,16 +380,16 @@ def _warning(r: Result) -> str:
 
 def _takeaway(r: Result, step: int) -> str:
     if max(r.scores) > LARGEST_FP32:
-        return "Only differences from m are ever exponentiated: nothing overflows, and nothing else changes."
+        return "Only differences from m are exponentiated, so nothing overflows and nothing else changes."
     if r.tile == len(r.scores):
-        return "One tile of all keys is the ordinary softmax: it needs the whole row at once."
+        return "One tile with all keys is ordinary softmax, which needs the whole row at once."
     if not any(state.rescale < 1 for state in r.states[1:]):
         return "With the largest score first nothing is ever rescaled, and the answer is the same."
     if step == len(r.states) - 1:
-        return (
-            "Three running numbers have given the whole row's softmax exactly, in this order as in any other."
-        )
-    return "Three running numbers give the whole row's softmax exactly: a larger maximum only rescales them."
+        return "Three running numbers have given the whole row's softmax exactly, as they do in any order."
+    if r.tile == 1:
+        return "Even key by key, three running numbers are enough: a larger maximum only rescales them."
+    return "Three running numbers give the whole row's softmax. A larger maximum only rescales them."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:

@@ -266,12 +266,13 @@ def _paid(r: Result, bars: Box) -> list[dict]:
 
 def _takeaway(r: Result) -> str:
     if r.dropped_tokens:
-        return "A limit bounds the busiest expert, and the tokens above it are left out of the answer."
+        return "A limit bounds the busiest expert by leaving tokens out of the answer."
     if r.useful_share == 1 and r.straggler_ratio == 1:
-        return "Full tiles, equal columns: every slot that runs holds a token, and nobody waits."
+        return "Full tiles and equal columns: every slot that runs holds a token, and nobody waits."
     if r.useful_share < 0.75:
-        return "A tile costs the same with one token as with all: many small experts pay for empty slots."
-    return "With enough tokens an expert, padding fades: what is left is the wait for the busiest."
+        empty = units.percent(1 - r.useful_share, 0)
+        return f"A tile costs the same with one token as with all. Here {empty} of the slots are empty."
+    return "With enough tokens per expert, padding fades. What is left is the wait for the busiest."
 
 
 def _warning(r: Result) -> str:
@@ -294,8 +295,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     y = _height(r, plot)
     useful = figure("of the slots are useful", r.useful_share, units.percent, "useful", "kept")
     padded = figure("padded slots", r.padded_slots, units.count, "waste", "padded")
-    wait = figure("busiest expert over the mean", r.straggler_ratio, units.times, "hot")
-    lost = figure("tokens dropped", r.dropped_tokens, units.count, "dropped")
+    wait = figure("the mean load on the busiest", r.straggler_ratio, units.times)
+    lost = figure("tokens dropped", r.dropped_tokens, units.count, "dropped" if r.dropped_tokens else "ink")
     limit = f" and a limit of {units.count(r.capacity_tokens)}" if r.capacity_tokens else ""
     return Scene(
         summary=f"{units.count(r.tokens)} tokens, top-{r.top_k}, {r.expert_count} experts, tiles of {r.tile}"
@@ -339,7 +340,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="MoE tile utilization",
-    question="How many of the slots that the tensor cores run hold a token?",
+    question="How many of the slots that tensor cores run hold a token?",
     controls=(
         powers_of_two("tokens", "Tokens in the batch", 32, 8, 1024),
         slider(

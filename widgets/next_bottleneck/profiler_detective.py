@@ -386,7 +386,12 @@ def _figures(r: Result) -> tuple:
         of_six = lambda value: f"{value:.0f} of {len(r.profiles)}"  # noqa: E731
         return (
             figure("solved", r.right, of_six, "useful" if r.right else "ink", term="score"),
-            figure("wrong suspects", r.wrong, units.count, "hot" if r.wrong else "ink"),
+            figure(
+                "wrong suspect" if r.wrong == 1 else "wrong suspects",
+                r.wrong,
+                units.count,
+                "hot" if r.wrong else "ink",
+            ),
             figure("still open", r.still_open, units.count),
         )
     p = r.profiles[0]

@@ -341,10 +341,11 @@ def _takeaway(r: Result) -> str:
     if r.operations == 1:
         return "One operation has nothing to fuse with."
     if r.ratio_with_weights < 1.1:
-        return "With few rows the weights are nearly all of it: fusing saves launches here, not bytes."
+        return "With few rows nearly all bytes are weights, so fusing saves launches here."
     if r.layers > 1:
-        return "A layer's intermediates come again in every layer: what is never written need not be read."
-    return "What is never written need not be read: fusing removes the intermediates, not the weights."
+        saved = units.si_bytes(r.intermediate_traffic_bytes)
+        return f"Every layer writes its intermediates and reads them again. Fused, {r.layers} layers save {saved}."
+    return f"What is never written need not be read. Fused, this moves {units.times(r.ratio_with_weights)} fewer bytes."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
@@ -357,9 +358,9 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         "hot",
         "intermediates",
     )
-    whole = figure("fewer bytes, weights counted", r.ratio_with_weights, units.times, "useful", "fewer")
-    ratio = figure("fewer bytes, weights left out", r.ratio, units.times)
-    saved = figure(f"at best saved on {r.machine}", r.saved_s, units.seconds)
+    whole = figure("fewer bytes, weights included", r.ratio_with_weights, units.times, "useful", "fewer")
+    ratio = figure("fewer bytes, without weights", r.ratio, units.times)
+    saved = figure(f"saved on {r.machine}, at best", r.saved_s, units.seconds)
     tensor, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes)
     beside = ()
     if "bytes_moved" in measured:
@@ -400,7 +401,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="Fusion traffic",
-    question="How many bytes does a chain of kernels move that one kernel does not?",
+    question="How many bytes does fusing a chain of kernels save?",
     controls=(
         OPERATIONS,
         powers_of_two("rows", "Rows (tokens)", 2048, 1, 16384),
