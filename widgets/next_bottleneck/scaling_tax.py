@@ -348,7 +348,8 @@ def _takeaway(r: Result) -> str:
         return f"Busy is not useful: the counter says {busy}, but only {work} of the peak is work."
     if r.gpus <= NODE:
         return "Within one node there is no tax yet. Compare a fleet with this MFU."
-    return "A stable tax is the price of scale. A tax that jumps is a regression."
+    tax = units.percent(r.seen_tax, 0)
+    return f"At {units.count(r.gpus)} GPUs scale costs {tax}. A stable tax is its price, a jump is a regression."
 
 
 def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:

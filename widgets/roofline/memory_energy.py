@@ -252,7 +252,7 @@ def _bars(r: Result, now_s: float, bars: Box) -> list[dict]:
     if near:
         words = f"on chip: {_paid(near * cost.LEVELS[r.near].energy_j)} together"
         left = bars.x + _pitch(bars) * near + 8
-        if left + text_width(words, "small") > (716 if wide else 334):
+        if left + text_width(words, "small", True) > (716 if wide else 334):
             words = _paid(near * cost.LEVELS[r.near].energy_j)
         marks.append(text("near-paid", left, _bar_y(bars, 1) + 44, words, "useful", "small", bold=True))
     return marks
