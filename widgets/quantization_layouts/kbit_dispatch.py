@@ -84,8 +84,12 @@ def _zones(r: Result, x, at: Box, wide: bool) -> list[dict]:
         tip = f"M = {zone.first}{to}: {name}"
         marks += [
             rect(f"zone{i}", left + 1, at.y - 24, right - left - 2, 24, "primary" if here else "idle", tip),
-            rect(f"zone{i}-under", left + 1, at.y, right - left - 2, at.h, "grid" if here else "ground"),
         ]
+        if here:
+            corners = [(left + 1, at.y), (right - 1, at.y), (right - 1, at.bottom), (left + 1, at.bottom)]
+            marks.append(path("zone-here", corners, "primary", closed=True))
+        elif right < at.right:
+            marks.append(line(f"zone{i}-edge", right, at.y, right, at.bottom, "grid"))
         said = next(
             (one for one in SAID[zone.family] if text_width(one, "small", here) < right - left - 8), ""
         )
@@ -176,7 +180,7 @@ def _knobs(r: Result, at: Box, x, y, names: dict) -> list[dict]:
     tip = _session_tip(Session(r.users, r.time_ratio, r.session_speedup))
     wide = text_width(words, "body", True)
     left = min(max(place + 20, at.x + START - 8), at.right - wide - 4)  # over the knob, between names and end
-    below = up - 36 < at.y or (not faster and up + 46 < at.bottom)
+    below = up - 36 < at.y or (not faster and up + 38 < at.bottom)
     at_y = up + 32 if below else up - 22
     return [
         line("at", place, at.bottom, place, at.y, "now"),

@@ -352,15 +352,15 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured = measured or {}
     chain_at, fused_at, bars_at, height = PLACES[width == WIDE]
     traffic = figure(
-        "intermediates, written and read",
+        "of intermediates moved",
         r.intermediate_traffic_bytes,
         units.si_bytes,
         "hot",
         "intermediates",
     )
-    whole = figure("fewer bytes, weights included", r.ratio_with_weights, units.times, "useful", "fewer")
-    ratio = figure("fewer bytes, without weights", r.ratio, units.times)
-    saved = figure(f"saved on {r.machine}, at best", r.saved_s, units.seconds)
+    whole = figure("fewer bytes with weights", r.ratio_with_weights, units.times, "useful", "fewer")
+    ratio = figure("fewer bytes without weights", r.ratio, units.times)
+    saved = figure(f"saved on {r.machine} at best", r.saved_s, units.seconds)
     tensor, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes)
     beside = ()
     if "bytes_moved" in measured:

@@ -101,7 +101,7 @@ def test_the_answer_is_measured_off_beside_the_shorter_bar():
     assert marks["more-name"]["s"].startswith("168")
     labels = {one.label: one.text for one in FUSION.scene(r).figures}
     assert (
-        labels["fewer bytes, without weights"] == "6×" and labels["fewer bytes, weights included"] == "3.5×"
+        labels["fewer bytes without weights"] == "6×" and labels["fewer bytes with weights"] == "3.5×"
     )
     assert FUSION.scene(r).formula[-1][1].endswith("{fewer:3.5×}")
 
@@ -129,5 +129,5 @@ def test_the_ratio_that_counts_the_weights_comes_first_and_alone_in_colour():
         figures = FUSION.scene(fusion(rows=rows)).figures
         green = [one.label for one in figures if one.role == "useful"]
         labels = [one.label for one in figures]
-        assert green == ["fewer bytes, weights included"]
-        assert labels.index(green[0]) < labels.index("fewer bytes, without weights")
+        assert green == ["fewer bytes with weights"]
+        assert labels.index(green[0]) < labels.index("fewer bytes without weights")
