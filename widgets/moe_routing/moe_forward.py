@@ -9,7 +9,7 @@ from widgets.controls import slider
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.moe_routing.moe_forward_choice import choice_panel
 from widgets.moe_routing.moe_forward_launches import launch_strip
-from widgets.scene import WIDE, Column, Scene, drag, figure, flowing, handle, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, drag, figure, handle, line, rect, table, text
 
 GAP, SLOT_GAP = 8, 5  # between two experts' blocks, between two tokens' results
 NAME = 40  # where a token's name ends, clear of the knob
@@ -278,7 +278,7 @@ def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
         elif step == COMBINE:
             left, sum_y = plan.weighted + band + 46, _out_y(r, token, plan) + half
             marks.append(line(f"sum-{token}-{slot}", left, back, plan.out - 20, sum_y, role))
-    return flowing(*sorted(marks, key=lambda mark: mark["role"] == "now"))
+    return sorted(marks, key=lambda mark: mark["role"] == "now")
 
 
 def _results(r: Result, plan: Plan, step: int) -> list[dict]:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import takewhile
 
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
@@ -19,7 +18,6 @@ from widgets.scene import (
     about,
     drag,
     figure,
-    flowing,
     handle,
     line,
     path,
@@ -218,12 +216,11 @@ def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
 
 def _wait(r: Result, x: Scale, late: float, now: float, y: float) -> list[dict]:
     """What the link still has to do when the pass is over, named where there is room."""
-    wide = x(now) - x(late)
-    if now <= late or wide <= 1:
-        return []
-    marks = [
-        rect("shows-now", x(late), y, wide, THICK, "waste", f"waits: {units.seconds(r.exposed_s)} in all")
-    ]
+    left, wide = x(min(late, now)), max(0.0, x(now) - x(late))
+    tip = f"waits: {units.seconds(r.exposed_s)} in all" if wide else ""
+    marks = [rect("shows-now", left, y, wide, THICK, "waste", tip)]
+    if wide <= 1:
+        return marks
     for words in (f"waits {units.seconds(now - late)}", "waits"):
         if text_width(words, "small") + 28 < wide:
             middle = x(late) + wide / 2
@@ -263,16 +260,19 @@ def _sent(r: Result, x: Scale, y2: float, y3: float) -> Callable[[float], list[d
         marks = about("all_reduce", bar)
         if i % max(1, len(r.sent) // 12) == 0:
             full = f"full after {units.seconds(one.full_s)} of backward, sent from {units.seconds(one.start_s)} on"
-            marks += flowing(
-                line(f"drop{i}", x(r.forward_s + one.full_s), y2 + THICK, left, y3, "network", full)
-            )
+            marks.append(line(f"drop{i}", x(r.forward_s + one.full_s), y2 + THICK, left, y3, "network", full))
         return marks
 
     def until(now: float) -> list[dict]:
-        began = takewhile(lambda place: r.forward_s + place[1].start_s < now, enumerate(r.sent))
-        return [
-            mark for i, one in began for mark in bucket(i, min(one.busy_s, now - (r.forward_s + one.start_s)))
+        began = [one for one in r.sent if r.forward_s + one.start_s < now]
+        marks = [
+            mark
+            for i, one in enumerate(began)
+            for mark in bucket(i, min(one.busy_s, now - (r.forward_s + one.start_s)))
         ]
+        # the next ones wait at the clock's hand, without a width, so that none is drawn before its time
+        coming = range(len(began), len(r.sent))
+        return marks + [rect(f"sent{i}", x(now), y3, 0, THICK, "network") for i in coming]
 
     return until
 

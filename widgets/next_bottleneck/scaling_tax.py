@@ -349,7 +349,9 @@ def _takeaway(r: Result) -> str:
     if r.gpus <= NODE:
         return "Within one node there is no tax yet. Compare a fleet with this MFU."
     tax = units.percent(r.seen_tax, 0)
-    return f"At {units.count(r.gpus)} GPUs scale costs {tax}. A stable tax is its price, a jump is a regression."
+    return (
+        f"At {units.count(r.gpus)} GPUs scale costs {tax}. A stable tax is its price, a jump is a regression."
+    )
 
 
 def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:

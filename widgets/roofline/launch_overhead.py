@@ -115,11 +115,12 @@ def _kinds(r: Result, kernel: int) -> tuple[tuple[str, float], ...]:
 
 
 def _work(r: Result, id: str, kernel: int, left: float, right: float, top: float) -> list[dict]:
-    """A kernel's time from `left` to `right`."""
-    marks, at, wide = [], left, max(1, right - left - 1)
+    """A kernel's time from `left` to `right`; one that has not begun has no width."""
+    marks, at, wide = [], left, max(1, right - left - 1) if right > left else 0
     for part, (kind, share) in enumerate(_kinds(r, kernel)):
         tip = f"kernel {kernel + 1}, {kind}: {units.seconds(share * r.work_s / r.layers / r.kernels)}"
-        marks.append(rect(f"{id}{kernel}" + "-rest" * part, at, top, share * wide, 30, ROLES[kind], tip))
+        name = f"{id}{kernel}" + "-rest" * part
+        marks.append(rect(name, at, top, share * wide, 30, ROLES[kind], tip if wide else ""))
         at += share * wide
     return about("work", marks)
 
@@ -150,14 +151,13 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     gap = max(1.5, x(graph_s) - at.x)
     marks += about("graph_us", rect("graph-gap", at.x, top + 12, gap, 18, "overhead", whole_tip))
     for i in range(shown):
-        gap, start, end = x(i * pair_s), x(i * pair_s + r.launch_s), x((i + 1) * pair_s)
-        if i < upto:
-            tip = f"kernel {i + 1}, {launch_tip}"
-            marks += about("launches", rect(f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", tip))
-            marks += _work(r, "work", i, start, end, tops[0])
-        start, end = graph_s + i * work_s, min(now, graph_s + (i + 1) * work_s)
-        if end > start:
-            marks += _work(r, "replay", i, x(start), x(end), top)
+        # what has not begun waits at the clock's hand, without a width, so that nothing is drawn before its time
+        gap, start, end = (x(min(now, i * pair_s + part)) for part in (0, r.launch_s, pair_s))
+        tip = f"kernel {i + 1}, {launch_tip}" if start > gap else ""
+        marks += about("launches", rect(f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", tip))
+        marks += _work(r, "work", i, start, end, tops[0])
+        start, end = (x(min(now, graph_s + k * work_s)) for k in (i, i + 1))
+        marks += _work(r, "replay", i, start, end, top)
     done_s = graph_s + shown * work_s
     if now >= done_s - 1e-12 and x.hi - done_s > 1e-9:
         marks += _gained(x(done_s), at.right, top, x.hi - done_s)

@@ -100,9 +100,7 @@ def test_the_answer_is_measured_off_beside_the_shorter_bar():
     assert (more["x"], more["x2"]) == (hatched["x"], pytest.approx(hatched["x"] + hatched["w"], abs=0.02))
     assert marks["more-name"]["s"].startswith("168")
     labels = {one.label: one.text for one in FUSION.scene(r).figures}
-    assert (
-        labels["fewer bytes without weights"] == "6×" and labels["fewer bytes with weights"] == "3.5×"
-    )
+    assert labels["fewer bytes without weights"] == "6×" and labels["fewer bytes with weights"] == "3.5×"
     assert FUSION.scene(r).formula[-1][1].endswith("{fewer:3.5×}")
 
 
