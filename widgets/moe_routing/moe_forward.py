@@ -354,11 +354,11 @@ def _table(r: Result):
 
 def _takeaway(r: Result) -> str:
     if r.top_k == 1:
-        return "One expert a token: every row has one place to go, and sorting is all the routing costs."
+        return "With one expert per token nothing is added up, and sorting is all that routing costs."
     if r.busiest_rows >= 2 * r.rows / r.expert_count:
-        return "The blocks are as uneven as the router: one expert's block holds twice its share of the rows."
+        return "The blocks are as uneven as the router: one expert gets at least twice its share of rows."
     if r.token_count <= 2:
-        return "With few tokens the experts' blocks hold a row or two: the layer is nearly all launches."
+        return "With so few tokens an expert gets a row or two, and the layer is nearly all launches."
     return "Sorting tokens by expert turns scattered small products into a few blocks, and back again."
 
 
@@ -366,9 +366,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     plan = PLACES[width == WIDE]
     plan = plan._replace(high=_high(r, plan))
     rows = figure("rows for the experts", r.rows, units.count)
-    label = f"{'row' if r.busiest_rows == 1 else 'rows'} of the busiest expert"
-    busiest = figure(label, r.busiest_rows, units.count, "hot")
-    separate = figure("launches, each step by itself", r.separate_launches, units.count, "overhead")
+    label = f"{'row' if r.busiest_rows == 1 else 'rows'} for the busiest expert"
+    busiest = figure(label, r.busiest_rows, units.count)
+    separate = figure("launches, one kernel per step", r.separate_launches, units.count)
     fused = figure("launches, fused", r.fused_launches, units.count, "useful")
     same = {
         "summary": f"{r.token_count} tokens, top-{r.top_k} of {r.expert_count} experts: {rows.text} rows in all, "

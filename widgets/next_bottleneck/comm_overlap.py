@@ -314,26 +314,25 @@ def _buckets(count: int) -> str:
 
 def _takeaway(r: Result) -> str:
     if r.communication_s > r.backward_s:
-        return "The link needs longer than the backward pass: no overlap can hide what does not fit."
+        longer = units.seconds(r.communication_s - r.backward_s)
+        return f"The link needs {longer} longer than the backward pass, so no overlap can hide it all."
     if r.exposed_s > 0.5 * r.communication_s:
-        return "A bucket leaves when it is full: the larger the bucket, the later the first one starts."
+        return "A bucket leaves when it is full. The larger the bucket, the later the first one starts."
     if r.interference_s > r.exposed_s:
-        return "What hides is not free: SMs that move bytes are missing from the arithmetic."
+        return "Hiding is not free: SMs that move bytes are missing from the arithmetic."
     if r.exposed_s > 0.1 * r.communication_s and r.smallest_fits:
-        return "A bucket leaves when it is full, and the last one shows whole: on this link the smallest hide the most."
+        return "The last bucket always shows whole, so on this link the smallest hide the most."
     if r.exposed_s > 0.1 * r.communication_s:
-        return "Buckets between too large (a late start) and too small (a launch for each) hide the most."
-    return (
-        "Sent while the backward pass runs, the gradients cost next to nothing: only the last bucket shows."
-    )
+        return "A bucket too large starts late, one too small pays launches. One in between hides most."
+    return "Sent during the backward pass, the gradients cost almost nothing. Only the last bucket shows."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     lanes_at, journey_at, height = PLACES[width == WIDE]
-    turn = figure("in turn", r.serial_s, units.seconds)
+    turn = figure("one after the other", r.serial_s, units.seconds)
     over = figure("overlapped", r.step_s, units.seconds, "primary")
-    gain = figure("gain", r.speedup, units.times)
-    shows = figure("of the communication shows", r.exposed_s, units.seconds, "waste", "shows")
+    gain = figure("faster", r.speedup, units.times)
+    shows = figure("of communication still shows", r.exposed_s, units.seconds, "waste", "shows")
     ring = units.number(r.ring_factor)
     same = {
         "summary": f"{units.si_bytes(r.gradient_bytes)} of gradients over {r.gpus} GPUs at {units.si_bytes(r.link_byte_s)}/s "
@@ -391,7 +390,7 @@ def _caption(r: Result, now: float) -> str:
 
 SIMULATOR = Declaration(
     title="Communication overlap",
-    question="How much of the gradients' journey can the backward pass hide?",
+    question="How much gradient traffic can the backward pass hide?",
     controls=(
         BUCKET,
         steps(

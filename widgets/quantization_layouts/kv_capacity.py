@@ -333,16 +333,16 @@ def _warning(r: Result) -> str:
 
 def _takeaway(r: Result) -> str:
     if not r.before.requests:
-        return "Where 16-bit weights leave no room, fewer bits are not a speed-up but the only way to run."
+        return "16-bit weights leave no room here, so fewer bits are the only way to run."
     if r.gain <= 1:
-        return "Numbers of 16 bits everywhere: only pages make room here."
+        return "Everything has 16 bits here, so only paging makes room."
     if r.narrow.kv_bits == 16:
-        return "Fewer bits of the weights make room once; each request still takes as much as before."
+        return "Narrower weights free memory once, but each request still takes as much as before."
     if r.narrow.weight_bits == 16:
-        return "A narrower cache fits more requests into the same room: the weights' share stays."
+        return "A narrower cache fits more requests into the same room. The weights keep their share."
     if r.tokens > 16 * 500:
-        return "The longer the room that is reserved, the emptier it stands: pages bring the most here."
-    return "Fewer bits leave room and fill less of it; pages stop paying for tokens that never come."
+        return "The more room you reserve, the more of it stays empty. This is where paging helps most."
+    return "Fewer bits free memory and shrink each request. Paging stops you paying for tokens that never arrive."
 
 
 def _table(r: Result):
@@ -363,10 +363,12 @@ def _table(r: Result):
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     memory_at, request_at, height = PLACES[width == WIDE]
-    before = figure("requests, 16 bits", r.before.requests, units.count, "secondary")
+    before = figure("requests in 16 bits", r.before.requests, units.count)
     narrow = figure("with fewer bits", r.narrow.requests, units.count, "primary")
-    paged = figure("and with pages", r.paged.requests, units.count, "useful")
-    gain = figure("from fewer bits", r.gain, units.times if r.before.requests else lambda none: "from none")
+    paged = figure("plus paging", r.paged.requests, units.count, "useful")
+    gain = figure(
+        "gain from fewer bits", r.gain, units.times if r.before.requests else lambda none: "from none"
+    )
     figures = (before, narrow, gain, paged)
     times = f", {gain.text} as many" if r.before.requests else f" {gain.text} before"
     return Scene(
@@ -396,7 +398,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="KV-cache capacity",
-    question="How many requests fit beside the weights?",
+    question="How many requests fit next to the weights?",
     controls=(
         WEIGHT,
         steps("kv_bits", "Bits of a cached number", 8, (4, 8, 16)),

@@ -236,10 +236,11 @@ def _warning(r: Result) -> str:
 
 def _takeaway(r: Result) -> str:
     if r.eager.launches_s > r.work_s:
-        return "The GPU waits for the CPU: a GPU that computes twice as fast would change almost nothing."
+        return "The GPU waits for the CPU here, so a faster GPU would change almost nothing."
+    share = units.percent(r.overhead_share, 0)
     if r.try_graphs_first:
-        return "A launch costs the same whatever it starts: fewer launches, or one graph, not a faster GPU."
-    return "Launches are a small part here: look at bytes and arithmetic first."
+        return f"Launches take {share} of the pass. Launch fewer kernels, or capture them in one graph."
+    return f"Launches take only {share} of the pass. Look at bytes and arithmetic first."
 
 
 def _table(r: Result):
@@ -268,7 +269,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     """One for each kernel of the timeline; the last shows all of them done."""
     measured = measured or {}
     time_at, bars_at, height = PLACES[width == WIDE]
-    launches = figure("on launches", r.overhead_s, units.seconds, "overhead", "launches")
+    launches = figure("spent on launches", r.overhead_s, units.seconds, term="launches")
     share = figure("of the pass", r.overhead_share, units.percent, "hot" if r.try_graphs_first else "ink")
     graph = figure("as fast in a graph", r.graph.speedup, units.times, "primary")
     compiled = figure("as fast compiled", r.compiled.speedup, units.times, "useful")
