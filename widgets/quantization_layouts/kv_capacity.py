@@ -103,7 +103,7 @@ def run(
     before = served("16 bits", "weights and cache", DENSE_BITS, DENSE_BITS, waste)
     narrow = served("Fewer bits", f"weights {weight_bits}, cache {kv_bits}", weight_bits, kv_bits, waste)
     paged = served(
-        "And pages", f"of {units.counted(page_tokens, 'token')}", weight_bits, kv_bits, paged_waste
+        "Plus paging", f"of {units.counted(page_tokens, 'token')}", weight_bits, kv_bits, paged_waste
     )
     return Result(
         devices,

@@ -97,3 +97,22 @@ def test_a_layer_of_one_kernel_is_drawn_and_said_as_one():
     assert gemm["x"] + gemm["w"] == pytest.approx(rest["x"], abs=0.02)
     said = " ".join((scene.summary, scene.caption, *(m.get("s", "") for m in scene.marks)))
     assert "1 kernels" not in said and "1 launches" not in said and "1 layers" not in said
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("preset", LAUNCH.presets)
+def test_nothing_is_drawn_before_its_time(preset, width):
+    """No block reaches beyond the clock's hand, and what comes later waits at it without a width."""
+    scenes = LAUNCH.scenes(LAUNCH.run(**LAUNCH.inputs(LAUNCH.presets[preset])), width=width)
+    names = [
+        {m["id"] for m in scene.marks if m["id"].startswith(("gap", "work", "replay"))} for scene in scenes
+    ]
+    names = [{id for id in some if id[-1].isdigit() or id.endswith("-rest")} for some in names]
+    assert len(set(map(frozenset, names))) == 1, (
+        "each block is there from the start, so that it grows and never pops up"
+    )
+    for scene in scenes:
+        marks = {m["id"]: m for m in scene.marks}
+        hand = marks["now0"]["x"]
+        for id in names[0]:
+            assert marks[id]["x"] + marks[id]["w"] <= hand + 1.6, id
