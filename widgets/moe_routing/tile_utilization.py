@@ -349,7 +349,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     useful = figure("of the slots are useful", r.useful_share, units.percent, "useful", "kept")
     padded = figure("padded slots", r.padded_slots, units.count, "waste", "padded")
     wait = figure("the mean load on the busiest", r.straggler_ratio, units.times)
-    lost = figure("tokens dropped", r.dropped_tokens, units.count, "dropped" if r.dropped_tokens else "ink")
+    lost = figure("tokens dropped", r.dropped_tokens, units.count)
     limit = f" and a limit of {units.count(r.capacity_tokens)}" if r.capacity_tokens else ""
     same = dict(
         summary=f"{units.count(r.tokens)} tokens, top-{r.top_k}, {r.expert_count} experts, tiles of {r.tile}"

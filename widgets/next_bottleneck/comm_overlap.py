@@ -178,7 +178,7 @@ def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
     late = r.forward_s + r.backward_s + r.interference_s
     marks = axis_x("time", x, at.bottom - 22, show=units.seconds, ticks=None if wide else x.ticks(3))
     lanes = (
-        (y1, "in turn", "muted", units.seconds(r.serial_s), r.serial_s, "ink"),
+        (y1, "no overlap", "muted", units.seconds(r.serial_s), r.serial_s, "ink"),
         (y2, "overlapped", "primary", units.seconds(r.step_s), r.step_s, "primary"),
         (y3, "its link", "network", "", 0, "ink"),
     )
@@ -282,13 +282,13 @@ def _journey(r: Result, at: Box) -> list[dict]:
     """The answer in one bar: what of the communication hides, and what shows."""
     x = linear(0, r.communication_s, at.x, at.right)
     hidden, wide = max(0.0, r.communication_s - r.exposed_s), at.x > 50
-    title = f"The gradients' journey, {units.seconds(r.communication_s)} alone"
+    title = f"Gradient traffic, {units.seconds(r.communication_s)}"
     if r.interference_s:  # hidden, and paid for all the same
         lent = units.seconds(r.interference_s)
-        alone = f"Journey: {units.seconds(r.communication_s)}, and {lent} of lent SMs"
-        title = f"{title}: what hides, what shows, and {lent} of lent SMs" if wide else alone
+        alone = f"Traffic: {units.seconds(r.communication_s)}, and {lent} of lent SMs"
+        title = f"{title}: what is hidden, what shows, and {lent} of lent SMs" if wide else alone
     elif wide:
-        title += ": what hides, and what shows"
+        title += ": what is hidden, what shows"
     marks = [text("journey-title", 0, at.y - 14, title, bold=True)]
     cut = x(hidden)
     rest = rect("shown", cut, at.y, at.right - cut, at.h, "waste", f"shows: {units.seconds(r.exposed_s)}")

@@ -286,7 +286,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     lanes_at, plain_y, guess_y, guesses_at, height = PLACES[width == WIDE]
     one = "token per round" if units.number(r.tokens) == "1" else "tokens per round"
     tokens = figure(one, r.tokens, units.number, "useful", "tokens")
-    token = figure("time per token", r.token_s, units.seconds, "primary", "token")
+    token = figure("time per token", r.token_s, units.seconds, term="token")
     gain = figure("plain decoding's speed", r.speedup, units.times, "useful" if r.speedup > 1 else "hot")
     label = "guess would be best" if r.best_drafts == 1 else "guesses would be best"
     best = figure(label, r.best_drafts, units.count)

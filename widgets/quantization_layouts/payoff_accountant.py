@@ -105,7 +105,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured, pl = measured or {}, PLACES[width == WIDE]
     lost = r.verdict in ("eaten", "nothing to save")
     saved = figure("of weights no longer read", r.bytes_saved, units.si_bytes, "useful")
-    added = figure("added by unpacking", r.added_s, units.seconds, "hot", "added")
+    added = figure("added by unpacking", r.added_s, units.seconds, term="added")
     step = figure(f"quantized step, was {units.seconds(r.dense_s)}", r.quant_s, units.seconds, "ink")
     speedup = figure("as fast as dense", r.speedup, units.times, "hot" if lost else "primary")
     beside = "speedup" in measured and beside_model(
