@@ -1,5 +1,6 @@
 """What every page has: its head, the bar at the top, the contents beside it, the way on."""
 
+import json
 from dataclasses import dataclass
 from html import escape
 
@@ -112,3 +113,22 @@ def between(body: str, before: tuple[str, str] | None, after: tuple[str, str] | 
         for end in ("top", "bottom")
     ]
     return f"{ends[0]}{body}{ends[1]}"
+
+
+def moved(title: str, first: str, places: dict[str, str]) -> str:
+    """Return a page at an old address: it leads to the first page, or from an old part (#name) to its new place."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="refresh" content="0; url={first}">
+<title>{escape(title)} has moved · Tile by Tile</title>
+<link rel="canonical" href="{first}">
+<script src="../assets/moved.js" data-places="{escape(json.dumps(places))}"></script>
+</head>
+<body>
+<p><a href="{first}">{escape(title)}</a> is several pages now.</p>
+</body>
+</html>
+"""

@@ -6,6 +6,8 @@ import numpy as np
 import triton
 import triton.language as tl
 
+from kernels import texts
+
 from .machine_for_tests import on_machine
 
 ROOT = Path(__file__).parents[3]
@@ -66,7 +68,7 @@ def apart(x, o, STEP: tl.constexpr):
 
 
 def test_a_row_and_a_column_move_what_lesson_00_says():
-    lesson = " ".join((ROOT / "course" / "00_roofline.md").read_text(encoding="utf-8").split())
+    lesson = " ".join(texts.words(ROOT / "course", "00_roofline").split())
     for step, said in (
         (1, "{} bytes wanted and {} moved by `tl.load(x_ptr + i)`"),
         (4096, "{} wanted and {} moved by `tl.load(x_ptr + 4096 * i)`"),

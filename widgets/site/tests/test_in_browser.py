@@ -35,7 +35,7 @@ def slider(simulator):
 MOVED = [d for d in EVERY if slider(d)]
 STEPS = next(d for d in MOVED if d.name == "online_softmax")
 OPENED = MOVED[:1]  # Python comes up anew in each, which takes seconds
-LESSONS = [topic.lesson.name for topic in topics(build.ROOT) if topic.lesson]
+LESSONS = [page.name for topic in topics(build.ROOT) if topic.lesson for page in topic.lesson.pages]
 
 
 def live(page) -> None:
