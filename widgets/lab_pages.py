@@ -24,8 +24,6 @@ ROOT = Path(__file__).parents[1]
 PICTURES, TEXTS = "course/pictures", "course/simulators"
 TEXT = """# {title}
 
-**{question}**
-
 A simulator of topic {number}, on [the start page](../start.ipynb). It is a still picture until you run the cell (Shift+Enter).
 Then move a control, press a preset, open *Show as data*. {guess}
 
@@ -150,7 +148,7 @@ def _texts(found: list[Topic]) -> dict[str, str]:
     for topic in found:
         for one in topic.simulators:
             guess = (ASKED if one.prediction else GUESS).format(name=one.name)
-            words = {"title": one.title, "question": one.question, "name": one.name, "number": topic.number}
+            words = {"title": one.title, "name": one.name, "number": topic.number}
             made[notebook(topic, one)] = TEXT.format(**words, guess=guess)
     return made
 

@@ -135,6 +135,7 @@ def _simulators(found: list[Topic], figures: dict[str, Figures]) -> dict[str, st
                 Page(
                     title=f"{one.title} · Tile by Tile",
                     description=one.question,
+                    picture=one.name,
                     body=frame.between(
                         pages.simulator_page(one, topic, figures.get(topic.slug)), *ways[address]
                     ),

@@ -21,8 +21,9 @@ POLICY = (
 FOOT = (
     "Everything here runs inside your browser: the simulators are the course’s own Python models, on the core of "
     "Pyodide (MPL 2.0). Nothing is fetched from anywhere else and nothing is sent. Code under the MIT licence, text "
-    "and pictures under CC BY 4.0; formulas are set in STIX Two Math "
-    '(<a href="{root}fonts/LICENSE">SIL Open Font License</a>).'
+    "and pictures under CC BY 4.0; text is set in Inter "
+    '(<a href="{root}fonts/inter/LICENSE">SIL Open Font License</a>) and formulas in STIX Two Math '
+    '(<a href="{root}fonts/LICENSE">the same</a>).'
 )
 
 
@@ -35,6 +36,7 @@ class Page:
     kind: str  # 'cover', 'lesson', 'simulator' or 'labs': how much room the list leaves it
     root: str = ""
     live: bool = False  # it holds a simulator
+    picture: str = ""  # of a shared link, as a file in assets/shared
 
 
 def _bar(root: str) -> str:
@@ -51,6 +53,7 @@ def _bar(root: str) -> str:
 
 def html(page: Page) -> str:
     root = page.root
+    picture = f"{root}assets/shared/{page.picture or 'course'}.png"
     live = f'<script type="module" src="{root}assets/live.js"></script>' if page.live else ""
     return f"""<!doctype html>
 <html lang="en" data-root="{root}">
@@ -60,6 +63,12 @@ def html(page: Page) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="description" content="{escape(page.description)}">
+<meta property="og:type" content="website">
+<meta property="og:site_name" content="Tile by Tile">
+<meta property="og:title" content="{escape(page.title)}">
+<meta property="og:description" content="{escape(page.description)}">
+<meta property="og:image" content="{picture}">
+<meta name="twitter:card" content="summary_large_image">
 <title>{escape(page.title)}</title>
 <link rel="icon" href="{root}assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="{root}assets/scene.css">

@@ -59,7 +59,7 @@ def simulator_page(declaration: Declaration, topic: Topic, figures: Figures | No
         there = f"../{address}#figure-{number}"
         where += f' · <a href="{there}">figure {figures.chapter}.{number} of the lesson</a>'
     return (
-        f'<p class="crumb">{where}</p><h1>{escape(declaration.title)}</h1>'
+        f'<h1>{escape(declaration.title)}</h1><p class="crumb">{where}</p>'
         f'<h2 class="tbt-unseen">The simulator</h2>'
         f"{simulator(declaration, Shown(declaration.name, {}), 'simulator')}"
         f'<p class="aside">In a notebook: <code>show("{declaration.name}")</code></p>'

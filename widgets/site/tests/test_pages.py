@@ -11,7 +11,7 @@ import pytest
 
 from widgets.answer import answer
 from widgets.registry import every, find
-from widgets.site import build
+from widgets.site import build, shared
 from widgets.site.contents import page_address, relative
 from widgets.site.lessons import lessons
 from widgets.site.npm import packages
@@ -80,6 +80,26 @@ def test_every_link_leads_somewhere(pages, made):
             there = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
             assert there in made or there in GIVEN, f"{name} links {link}"
             assert not part or part in pages[there].ids, f"{name} links {link}"
+
+
+def test_a_shared_link_says_its_title_and_shows_its_own_picture(made):
+    """As whole addresses where it is known where the pages will be served."""
+    told = shared.addressed(made, "https://tiles.example/course/")
+    for name, html in told.items():
+        if not name.endswith(".html"):
+            continue
+        page = html.decode()
+        if "moved.js" in page:  # an old address only leads on
+            continue
+        title = re.search("<title>(.+?)</title>", page)[1]
+        assert f'<meta property="og:title" content="{title}">' in page
+        own = (
+            name.removeprefix("simulators/").removesuffix(".html")
+            if name.startswith("simulators/")
+            else "course"
+        )
+        assert f'content="https://tiles.example/course/assets/shared/{own}.png"' in page
+    assert shared.addressed(made, "") is made
 
 
 def test_previous_and_next_lead_through_all_lessons_and_all_simulators_from_both_ends(pages):
