@@ -20,6 +20,7 @@ from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring_launch import ring, takes
 from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
+from kernels.replays import form
 from kernels.require import must
 
 ZERO = "zero"  # int4 with zero points, which some kernels hand from lane to lane
@@ -126,11 +127,27 @@ def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> 
     must(
         isinstance(layer, Layer), "layer", "a Layer", type(layer).__name__, "make one with candidates.layer()"
     )
-    x, out, each = check_layer(x, layer.packed, out, offsets, most)
+    w = layer.packed
+    if choices is not None:
+        return _run(*check_layer(x, w, out, offsets, most), layer, offsets, most, choices)
+    key = form(x), form(out), form(offsets), most, type(most), layer.dense is None
+    given = w.parts if offsets is None else (offsets, *w.parts)
+    ready = w.replays.get(key)
+    if ready:
+        made = x.new_empty(x.shape[0], w.n) if out is None else out
+        if ready(x, made, *given):
+            return made
+    rows, out, each = check_layer(x, w, out, offsets, most)
+    choices = table_of_device(x.device.index or 0) if x.is_cuda else ()
+    if rows is not x:  # a copy, since x does not lie as kernels want it
+        return _run(rows, out, each, layer, offsets, most, choices)
+    with w.replays.recording(key, x, out, *given):
+        return _run(x, out, each, layer, offsets, most, choices)
+
+
+def _run(x, out, each: int, layer: Layer, offsets, most, choices) -> torch.Tensor:
     if not out.numel() or not each:
         return out
-    if choices is None:
-        choices = table_of_device(x.device.index or 0) if x.is_cuda else ()
     name = choose(layer, each, choices)
     if offsets is not None:
         run = stream if each <= STREAM_UP_TO else tile
