@@ -11,8 +11,8 @@ import triton
 import triton.language as tl
 
 from kernels.gemm_tiling.gemm import multiprocessors, rows_aligned
-from kernels.replays import Replays, form
 from kernels.gemm_tiling.tiled_gemm import tile_of
+from kernels.replays import Replays, form
 
 SCALE_BLOCK = 128
 

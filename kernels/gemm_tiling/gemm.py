@@ -148,8 +148,9 @@ def widened(x):
 def hopper(a, b, out):
     from kernels.gemm_tiling import hopper_gemm
 
-    config = hopper_gemm.pick(a.shape[0], b.shape[1])
-    return hopper_gemm.launch(a, b, out, config, multiprocessors(a))
+    processors = multiprocessors(a)
+    config = hopper_gemm.pick(a.shape[0], b.shape[1], processors, a.stride(1) == 1 != b.stride(1))
+    return hopper_gemm.launch(a, b, out, config, processors)
 
 
 def descriptors(a, b, out, tile: Tile = DESCRIPTORS):

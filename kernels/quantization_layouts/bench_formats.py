@@ -16,6 +16,7 @@ from kernels.quantization_layouts.dispatch import linear
 from kernels.quantization_layouts.formats import BLOCKS, Narrow, by_codebook, product, tile_for
 from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
 from kernels.quantization_layouts.reference import E2M1
+from kernels.quantization_layouts.ring_launch import multiprocessors
 from kernels.tensors import to_numpy
 
 CHECKED = 64
@@ -56,7 +57,7 @@ TIMED = (
 
 def rows(device):
     for case in TIMED:
-        tile = tile_for(case.form, case.m)
+        tile = tile_for(case.form, case.m, case.n, multiprocessors(torch.device(device)))
         yield Row(
             op="format",
             case=case.name,

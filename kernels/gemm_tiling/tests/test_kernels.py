@@ -110,6 +110,32 @@ def test_hopper_configs(size, b_layout):
             assert relative_error(to_numpy(out), reference.gemm(a, b)) < ROUNDING["bf16"], config
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "name"),
+    [
+        (512, 14336, "big"),
+        (1024, 1024, "narrow"),
+        (256, 4096, "narrow"),
+        (128, 4096, "few"),
+        (512, 4096, "square"),
+        (512, 28672, "square"),
+        (1024, 6144, "square"),
+        (1024, 4096, "big"),
+        (2048, 2048, "big"),
+        (4096, 4096, "big"),
+        (4096, 6144, "huge"),
+        (8192, 8192, "huge"),
+    ],
+)
+def test_the_configuration_by_rounds_of_tiles(m, n, name):
+    """What was fastest of twenty on an H200, 2026-11-23, or within 1% of it."""
+    from kernels.gemm_tiling import hopper_gemm
+
+    assert hopper_gemm.pick(m, n, 132) is hopper_gemm.CONFIGS[name]
+    other = hopper_gemm.pick(m, n, 132, linear=False)
+    assert other.consumers == 2 and (name in hopper_gemm.ONE_CONSUMER or other is hopper_gemm.CONFIGS[name])
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("size", [(64, 7168, 512), (100, 320, 1024), (4, 192, 384), (300, 640, 256)])
 def test_hopper_block_scaled_configs(size):
