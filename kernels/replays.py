@@ -1,8 +1,8 @@
 """An eager call again, without Python's part: what it launched for arguments of a form, launched for others of that form.
 
-The first call of a form checks its arguments, picks a kernel, describes tensors and has Triton look at everything. None of
-that depends on more than the form: shapes, strides, types, device, and whether memory begins on 16 bytes. So a recording
-keeps the launches, with a note where each pointer comes from: from a tensor of the caller, from memory that the call made
+A call checks its arguments, picks a kernel, describes tensors and has Triton look at everything. None of that depends on
+more than the form: shapes, strides, types, device, and whether memory begins on 16 bytes. So the second call of a form is
+recorded (the first may be the only one: a cache that grows has a new form at every step). A recording keeps the launches, with a note where each pointer comes from: from a tensor of the caller, from memory that the call made
 for itself, or from the counters. Whatever else a call may do (an operation of PyTorch's that computes, a value that is
 read) shows up while it is recorded, and such a call is never replayed.
 
@@ -40,8 +40,8 @@ MAKERS = (
 
 def form(tensor: torch.Tensor | None):
     """All that a launch may depend on but numbers and addresses."""
-    if tensor is None:
-        return None
+    if not isinstance(tensor, torch.Tensor):
+        return type(tensor)  # None where it was left out; of anything else the checks will speak
     return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.data_ptr() & 15
 
 
@@ -86,6 +86,7 @@ class Replay:
     steps: list[_Step]
     room: int  # bytes that the call makes for itself
     blocks: list[int]  # of each of its counters
+    note: object = None  # what the caller wants to know again
 
     def __call__(self, *tensors) -> bool:
         """Launch for these tensors; False where that can't be now, and nothing was launched."""
@@ -117,24 +118,47 @@ def _watched() -> bool:
 
 
 class Replays(dict):
-    """Of one function, by key; False where a call of that form does what no replay can."""
+    """Of one function, by key; None after the first call, False where a call of that form does what no replay can."""
 
     def __reduce__(self):
         return Replays, ()  # launches belong to this process
 
+    def get(self, key):
+        """The call's Replay; nothing yet for a key of something that no key can hold."""
+        try:
+            return super().get(key)
+        except TypeError:
+            return None
+
     def recording(self, key, *tensors) -> "_Recording | _Plain":
-        """Keep what is launched within; not where two tensors begin at one address, for then who is who?"""
-        device = tensors[0].device
-        if key in self or device.type not in DEVICES or _recording.held is not None:
+        """Keep what is launched within, unless the key is None; not where two tensors begin at one address, for then who is who?"""
+        if key is None or not _hashable(key):
+            return _PLAIN
+        if tensors[0].device.type not in DEVICES or _recording.held is not None:
             return _PLAIN
         if len({tensor.data_ptr() for tensor in tensors}) < len(tensors):
             return _PLAIN
-        if len(self) >= MOST:
-            self.clear()
-        return _Recording(self, key, tensors)
+        if key not in self:
+            if len(self) >= MOST:
+                self.clear()
+            self[key] = None
+            return _PLAIN
+        return _PLAIN if self[key] is not None else _Recording(self, key, tensors)
+
+
+def _hashable(key) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
 
 
 class _Plain:
+    """Launches that nobody keeps."""
+
+    note = None
+
     def __enter__(self):
         return self
 
@@ -155,6 +179,7 @@ class _Recording(TorchDispatchMode):
         self.into, self.key, self.tensors = into, key, tensors
         self.launched, self.made, self.counted = [], [], []
         self.whole = True  # nothing but launches has happened
+        self.note = None
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         result = operation(*args, **(kwargs or {}))
@@ -200,7 +225,7 @@ class _Recording(TorchDispatchMode):
         steps = [self._step(*launch, rooms, bool(room)) for launch in self.launched]
         if not self.whole or not steps or not all(steps):
             return False
-        return Replay(self.tensors[0].device, steps, room, [blocks for _, blocks in self.counted])
+        return Replay(self.tensors[0].device, steps, room, [blocks for _, blocks in self.counted], self.note)
 
     def _step(self, kernel, compiled, grid, args, named, rooms, has_room: bool) -> _Step | None:
         if callable(grid) or compiled is None or kernel.pre_run_hooks:

@@ -56,8 +56,6 @@ def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0, co
     plan = Plan(q.shape[0], q_per_kv, block_d, q.shape[2], k.shape[2], scale, softcap, left, right)
     out = torch.empty_like(q)
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
-    if key is None:
-        return _run(q, k, v, out, lse, plan, config)
     with REPLAYS.recording(key, q, k, v, out, lse):
         return _run(q, k, v, out, lse, plan, config)
 

@@ -130,7 +130,10 @@ def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> 
     )
     w = layer.packed
     if choices is not None:
-        return _run(*check_layer(x, w, out, offsets, most), layer, offsets, most, choices)
+        x, out, each = check_layer(x, w, out, offsets, most)
+        if out.numel() and each:
+            _run(choose(layer, each, choices), x, layer, out, offsets, most)
+        return out
     key = form(x), form(out), form(offsets), most, type(most), layer.dense is None
     given = w.parts if offsets is None else (offsets, *w.parts)
     ready = w.replays.get(key)
@@ -138,19 +141,25 @@ def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> 
         made = x.new_empty(x.shape[0], w.n) if out is None else out
         if ready(x, made, *given):
             return made
+    if ready is False:  # checked before, and a library's product, which nothing replays
+        made = x.new_empty(x.shape[0], w.n) if out is None else out
+        return _run(w.chosen[key], x, layer, made, offsets, most)
     rows, out, each = check_layer(x, w, out, offsets, most)
-    choices = table_of_device(x.device.index or 0) if x.is_cuda else ()
-    if rows is not x:  # a copy, since x does not lie as kernels want it
-        return _run(rows, out, each, layer, offsets, most, choices)
-    with w.replays.recording(key, x, out, *given):
-        return _run(x, out, each, layer, offsets, most, choices)
-
-
-def _run(x, out, each: int, layer: Layer, offsets, most, choices) -> torch.Tensor:
     if not out.numel() or not each:
         return out
-    name = choose(layer, each, choices)
+    name = choose(layer, each, table_of_device(x.device.index or 0) if x.is_cuda else ())
+    if rows is not x:  # a copy, since x does not lie as kernels want it
+        return _run(name, rows, layer, out, offsets, most)
+    with w.replays.recording(key, x, out, *given):
+        _run(name, x, layer, out, offsets, most)
+    if w.replays.get(key) is False:
+        w.chosen[key] = name
+    return out
+
+
+def _run(name: str, x, layer: Layer, out, offsets, most) -> torch.Tensor:
     if offsets is not None:
+        each = x.shape[0] if most is None else most
         run = stream if each <= STREAM_UP_TO else tile
         if name in CANDIDATES and CANDIDATES[name].ragged:
             return CANDIDATES[name].call(x, layer, out, offsets=offsets, most=most)

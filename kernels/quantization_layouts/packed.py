@@ -72,6 +72,11 @@ class Packed:
         """Calls of linear() with this weight."""
         return Replays()
 
+    @cached_property
+    def chosen(self) -> dict:
+        """What runs those that nothing replays, by their keys."""
+        return {}
+
     @property
     def expert_sizes(self) -> tuple[int, int, int]:
         """Elements of one expert's first words, last words and scales."""
