@@ -53,7 +53,6 @@ COMMON = {  # N x K of served models' layers, gate and up as one; what several h
     "deepseek shared down": (7168, 2048),
 }
 SERVED = ("int4",)  # the forms that these are calibrated in
-GROUP = {"int4": 128, "zero": 32}  # of a form, unless told; the others' is 32
 TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
 MOST_COPIES = 64
 HOPELESS = 1.6  # times the best one's time after a glance: no longer look would make it the best
@@ -110,7 +109,7 @@ def plan(options):
                 many = {
                     "dtype": options.dtype,
                     "experts": experts,
-                    "group": options.group or usual_group(form),
+                    "group": options.group or cases.usual_group(form),
                 }
                 if form in ("int4", "zero"):
                     yield cases.Case(m, n, k, zero_points=form == "zero", **many)
@@ -134,12 +133,7 @@ def key(case) -> dict:
 def place(row: dict) -> dict:
     """What a row of a table was measured on, as key() says it."""
     found = {name: row[name] for name in ("n", "k", "experts", "form", "m")}
-    return found | {"group": row.get("group", usual_group(row["form"]))}
-
-
-def usual_group(form) -> int:
-    """What rows were calibrated with before they said it."""
-    return GROUP.get(form, 32)
+    return found | {"group": row.get("group", cases.usual_group(row["form"]))}
 
 
 def others(rows: list[dict], todo: list) -> list[dict]:

@@ -16,6 +16,7 @@ import torch
 from kernels import require
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
+from kernels.quantization_layouts.cases import usual_group
 from kernels.quantization_layouts.nearest import distance, likely
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring_launch import ring, takes
@@ -59,6 +60,7 @@ def rows_of(run: dict) -> tuple[Choice, ...]:
     """A calibration's JSON as choices; refused where it names what is not here."""
     choices = []
     for row in run["rows"]:
+        row = {"group": usual_group(row["form"])} | row  # which rows did not say at first
         fields = {name: row[name] for name in Choice.__dataclass_fields__ if name in row}
         for name in ("best", "best_packed"):
             require.one_of(tuple(CANDIDATES), **{name: fields[name]})
@@ -68,9 +70,11 @@ def rows_of(run: dict) -> tuple[Choice, ...]:
 
 @cache
 def table(gpu: str) -> tuple[Choice, ...]:
-    """What was measured on this GPU ('h200'); nothing where nobody calibrated."""
-    path = TABLES / f"{gpu}.json"
-    return rows_of(json.loads(path.read_text())) if path.exists() else ()
+    """What was measured on this GPU ('h200'), in all files that begin so; nothing where nobody calibrated."""
+    from kernels.bench.machine import short_name
+
+    runs = [json.loads(path.read_text()) for path in sorted(TABLES.glob(f"{gpu}*.json"))]
+    return sum((rows_of(run) for run in runs if short_name(run["machine"]["gpu"]) == gpu), ())
 
 
 @cache

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from kernels.bench import machine
 from kernels.compare import relative_error
 from kernels.quantization_layouts import bench, calibrate, candidates, cases, dispatch, stream
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer, layer, worth
@@ -273,8 +274,10 @@ def test_a_table_that_names_what_is_not_here_is_refused():
 
 def test_every_table_of_the_repository_can_be_read():
     for path in dispatch.TABLES.glob("*.json"):
-        assert dispatch.table(path.stem), path.name
-        assert {row["dtype"] for row in [json.loads(path.read_text())]} <= {"fp16", "bf16"}
+        run = json.loads(path.read_text())
+        read = dispatch.table(machine.short_name(run["machine"]["gpu"]))
+        assert set(dispatch.rows_of(run)) <= set(read) and len(set(read)) == len(read), path.name
+        assert run["dtype"] in ("fp16", "bf16")
 
 
 def test_a_short_calibration_is_a_part_of_the_whole_one():
