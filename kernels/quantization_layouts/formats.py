@@ -10,6 +10,8 @@ import numpy as np
 import torch
 import triton
 
+from kernels.quantization_layouts import dispatch
+from kernels.quantization_layouts.candidates import Layer, layer
 from kernels.quantization_layouts.formats_kernel import formats_kernel
 from kernels.quantization_layouts.int8_row import int8_row
 from kernels.quantization_layouts.packed import Packed, assemble
@@ -122,8 +124,18 @@ def by_codebook(w: Narrow) -> Packed:
     return assemble(rank, scales[None], None, levels, 4, MX_BLOCK)
 
 
-def linear(x: torch.Tensor, w: Narrow, out: torch.Tensor | None = None) -> torch.Tensor:
+def prepared(w: Narrow) -> Narrow | Layer:
+    """What multiplies it fastest: MXFP4 shuffled for the k-bit kernels, the others as they are stored.
+
+    H200, 2026-11-23, 28672 x 8192: 82 us for 109 at M = 1, 105 for 109 at 16, 160 for 174 at 64, with the same error.
+    """
+    return layer(by_codebook(w)) if w.form == "mxfp4" else w
+
+
+def linear(x: torch.Tensor, w: Narrow | Layer, out: torch.Tensor | None = None) -> torch.Tensor:
     """X (rows, K) in 16 bits; where activations are narrow, too, they are quantized row by row first."""
+    if isinstance(w, Layer):
+        return dispatch.linear(x, w, out)
     must(x.dtype in SIXTEEN, "x", "fp16 or bf16", x.dtype, "convert it; narrow activations go to product()")
     must(
         w.form != "mxfp4" or x.dtype == torch.bfloat16,

@@ -19,6 +19,7 @@ from kernels.quantization_layouts.formats import (
     by_codebook,
     linear,
     pack,
+    prepared,
     product,
     tile_for,
 )
@@ -156,6 +157,15 @@ def test_codes_are_exact(form):
     np.testing.assert_array_equal(
         to_numpy(out).astype(np.float64), whole.astype(DTYPES["bf16"]).astype(np.float64)
     )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_multiplies_fastest_is_the_same_product(form):
+    q, x = drawn(form, 5, 40, 128)
+    w = pack(q, form, DEVICE)
+    one = prepared(w)
+    assert (one is w) == (form != "mxfp4")
+    assert relative_error(to_numpy(linear(x, one)), expected(q, x, form)) < ROUNDING["bf16"]
 
 
 def test_the_k_bit_kernels_read_mxfp4_exactly():
