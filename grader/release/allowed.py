@@ -60,6 +60,7 @@ ALLOWED = {
         "grader/jail/**",
         "grader/judge/**",
         "grader/machine/**",
+        "tilescope/**",
         "grader/questions/**",
         "grader/notebooks/**",
     ),
@@ -107,7 +108,6 @@ ALLOWED = {
 }
 NEVER = (
     "*/tests/*",
-    "grader/machine/launcher.py",
     "*/README.md",
     "widgets/screenshots.py",
 )

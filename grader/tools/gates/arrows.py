@@ -1,4 +1,4 @@
-"""Who may import whom: notebooks -> widgets, kernels, grader; grader -> kernels; widgets -> formulas.
+"""Who may import whom: notebooks -> widgets, kernels, tilescope, grader; grader -> kernels, tilescope; widgets -> formulas.
 
 Inside the grader a room imports what stands below it and nothing above.
 """
@@ -9,7 +9,12 @@ from pathlib import Path
 
 from .tree import PACKAGES, imports, is_topic, modules, reached
 
-MAY = {"kernels": {"kernels"}, "widgets": {"widgets", "kernels"}, "grader": {"grader", "kernels"}}
+MAY = {
+    "kernels": {"kernels"},
+    "widgets": {"widgets", "kernels"},
+    "tilescope": {"tilescope"},
+    "grader": {"grader", "kernels", "tilescope"},
+}
 SHARED = ("machines", "texts")  # of kernels/, for widgets too
 NOTEBOOK_ROOMS = {"course", "solutions", "labs"}
 HEAVY = {
@@ -124,10 +129,13 @@ def _room(name: str) -> str | None:
 def _weights(root: Path, known: dict) -> Iterator[str]:
     """Loading these must load nothing of `forbidden`, by whatever way round."""
     init = [path for path in modules(root, *PACKAGES) if path.name == "__init__.py"]
-    bare = [*modules(root, "kernels"), *(path for pattern in BARE for path in sorted(root.glob(pattern)))]
+    bare = [
+        *modules(root, "kernels", "tilescope"),
+        *(path for pattern in BARE for path in sorted(root.glob(pattern))),
+    ]
     for starts, forbidden, rule in (
         (init, HEAVY, "a package's __init__ must import nothing heavy"),
-        (bare, JUPYTER, "kernels and grader must load where no Jupyter package is installed"),
+        (bare, JUPYTER, "kernels, tilescope and grader must load where no Jupyter package is installed"),
     ):
         for path in starts:
             for name, place in reached(path, root, known=known).items():

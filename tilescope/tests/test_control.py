@@ -5,7 +5,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from grader.machine.inside import interpreter
+from tilescope.machine import interpreter
 
 from .machine_for_tests import on_machine
 

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from grader.machine.inside import run as everything  # noqa: F401  (registers all operations)
-from grader.machine.inside.device_functions import FUNCTIONS
-from grader.machine.inside.errors import KernelError
-from grader.machine.inside.libdevice import SYMBOLS
-from grader.machine.inside.meanings import PURE
-from grader.machine.inside.tree import NUMPY, Op, Type
+from tilescope.machine import run as everything  # noqa: F401  (registers all operations)
+from tilescope.machine.device_functions import FUNCTIONS
+from tilescope.machine.errors import KernelError
+from tilescope.machine.libdevice import SYMBOLS
+from tilescope.machine.meanings import PURE
+from tilescope.machine.tree import NUMPY, Op, Type
 
 I32 = np.array([0, 1, -1, 7, -7, 5, 2**31 - 1, -(2**31), 123456789, -98765], np.int32)
 J32 = np.array([3, -3, 2, 2, 2, -5, 7, 16, -1000, 31], np.int32)

@@ -12,7 +12,7 @@ KERNELS = """
 import json
 import torch, triton, triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
-from grader.machine import launcher
+from tilescope import launcher
 launcher.install()
 
 @triton.jit
@@ -97,7 +97,7 @@ def found(tmp_path_factory) -> dict:
     script = tmp_path_factory.mktemp("kernels") / "kernels.py"
     scenes = "".join(scene(name, code) for name, code in SCENES.items())
     script.write_text(f"{KERNELS}\nall_found = {{}}\n{scenes}\nprint(json.dumps(all_found))\n")
-    root = str(Path(__file__).parents[3])
+    root = str(Path(__file__).parents[2])
     done = subprocess.run(
         [sys.executable, script],
         capture_output=True,

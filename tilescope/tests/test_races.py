@@ -7,7 +7,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from grader.machine.inside import clocks, turns
+from tilescope.machine import clocks, turns
 
 from .machine_for_tests import line_of, on_machine
 
@@ -62,7 +62,7 @@ def neighbour(o, n, B: tl.constexpr):
 
 @pytest.mark.parametrize("chunk", [1, 1 << 19])
 def test_a_neighbour_read_in_place_races_whatever_the_order(chunk, monkeypatch):
-    from grader.machine.inside import interpreter
+    from tilescope.machine import interpreter
 
     monkeypatch.setattr(interpreter, "CHUNK_ELEMENTS", chunk)
     report = run(
@@ -317,7 +317,7 @@ def test_float_additions_race_only_where_bits_are_promised(repeatable):
 
 
 def test_beyond_what_can_be_followed_nothing_passes_in_silence(monkeypatch):
-    from grader.machine.inside import order
+    from tilescope.machine import order
 
     monkeypatch.setattr(order, "MOST_PROGRAMS", 4)
     tensors = {

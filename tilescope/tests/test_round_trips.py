@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from grader.machine.inside.read import read
-from grader.machine.inside.tree import BadIR, Block, Module
-from grader.machine.inside.verify import verify
-from grader.machine.inside.write import write
+from tilescope.lowering import text_of
+from tilescope.machine.read import read
+from tilescope.machine.tree import BadIR, Block, Module
+from tilescope.machine.verify import verify
+from tilescope.machine.write import write
 
 from .kernels_for_tests import KERNELS, REFUSED
-from .lowering_for_tests import compiled, compiled_directly, same_code, text_of
+from .lowering_for_tests import compiled, compiled_directly, same_code
 
 
 def flat(module: Module) -> list:

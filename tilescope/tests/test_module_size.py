@@ -2,9 +2,9 @@
 
 import pytest
 
-from grader.machine.inside.module_size import hopeless, module_size
-from grader.machine.inside.read import read
-from grader.machine.inside.tree import Type
+from tilescope.machine.module_size import hopeless, module_size
+from tilescope.machine.read import read
+from tilescope.machine.tree import Type
 
 LOOP = """"builtin.module"() ({{
   "tt.func"() <{{function_type = (i32) -> (), sym_name = "k", sym_visibility = "public"}}> ({{

@@ -2,9 +2,9 @@
 
 import pytest
 
-from grader.machine.inside.read import read
-from grader.machine.inside.tree import BadIR
-from grader.machine.inside.verify import verify
+from tilescope.machine.read import read
+from tilescope.machine.tree import BadIR
+from tilescope.machine.verify import verify
 
 RIGHT = """#loc7 = loc("<answer>":7:1)
 "builtin.module"() ({

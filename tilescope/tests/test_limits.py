@@ -7,7 +7,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from grader.machine.inside.limits import Limits
+from tilescope.machine.limits import Limits
 
 from .machine_for_tests import line_of, on_machine
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.machine.inside import read as reading
-from grader.machine.inside.module_size import every_op
-from grader.machine.inside.read import read
-from grader.machine.inside.tree import BadIR, Module
-from grader.machine.inside.verify import verify
-from grader.machine.inside.write import write
+from tilescope.machine import read as reading
+from tilescope.machine.module_size import every_op
+from tilescope.machine.read import read
+from tilescope.machine.tree import BadIR, Module
+from tilescope.machine.verify import verify
+from tilescope.machine.write import write
 
 TEXTS = [
     path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parent / "texts").glob("*.ttir"))
@@ -90,7 +90,7 @@ def test_damaged_texts_are_bad_or_fine():
 
 def test_what_is_taken_is_taken_by_triton_too():
     """A text that passes our lists after damage is one that Triton's parser verifies."""
-    lowering = pytest.importorskip("grader.machine.tests.lowering_for_tests")
+    lowering = pytest.importorskip("tilescope.tests.lowering_for_tests")
     rng, wrong, fine = random.Random(SEED + 1), [], 0
     for _ in range(ROUNDS):
         text = damaged(rng.choice(TEXTS), rng)

@@ -10,7 +10,7 @@ from kernels import texts
 
 from .machine_for_tests import on_machine
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 @triton.jit

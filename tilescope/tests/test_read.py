@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from grader.machine.inside.read import read
-from grader.machine.inside.tree import BadIR, Op, Type
+from tilescope.machine.read import read
+from tilescope.machine.tree import BadIR, Op, Type
 
 from .test_hostile_text import TEXTS
 

@@ -5,11 +5,11 @@ import importlib.util
 import numpy as np
 import pytest
 
-from grader.machine.inside.dtypes import DTYPES
-from grader.machine.inside.read import read
-from grader.machine.inside.run import Launching, run
-from grader.machine.inside.storage import Storage
-from grader.machine.inside.verify import verify
+from tilescope.machine.dtypes import DTYPES
+from tilescope.machine.read import read
+from tilescope.machine.run import Launching, run
+from tilescope.machine.storage import Storage
+from tilescope.machine.verify import verify
 
 pytestmark = pytest.mark.gpu
 COUNT = 4096
@@ -152,7 +152,7 @@ def drawn(kind: str, rng, large: bool) -> np.ndarray:
 
 
 def on_machine(kernel, kinds: dict, arrays: dict, constants: dict) -> np.ndarray:
-    from grader.machine.tests.lowering_for_tests import text_of
+    from tilescope.lowering import text_of
 
     types = {name: f"*{kind}" for name, kind in kinds.items()} | {name: "constexpr" for name in constants}
     at = {(list(types).index(name),): value for name, value in constants.items()}
@@ -171,7 +171,7 @@ def on_gpu(kernel, arrays: dict, constants: dict) -> np.ndarray:
     import torch
 
     from grader.bench.inside.buffers import TORCH
-    from grader.machine.inside.dtypes import NAMES
+    from tilescope.machine.dtypes import NAMES
 
     there = {
         name: torch.from_numpy(a.view(np.uint8).copy()).cuda().view(TORCH[NAMES[a.dtype]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grader.machine.inside.floats import cut, rounded, tf32, to_integer
+from tilescope.machine.floats import cut, rounded, tf32, to_integer
 
 from .machine_for_tests import BF16, E4M3, E5M2
 from .test_elementwise import apply, same

@@ -5,9 +5,9 @@ import pytest
 import triton
 import triton.language as tl
 
-from grader.machine.inside.module_size import every_op
-from grader.machine.inside.stores_alone import stores_alone
-from grader.machine.inside.written_by_waves import indices_by_wave
+from tilescope.machine.module_size import every_op
+from tilescope.machine.stores_alone import stores_alone
+from tilescope.machine.written_by_waves import indices_by_wave
 
 from .machine_for_tests import Launching, Limits, Storage, lowered, run
 

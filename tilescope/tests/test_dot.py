@@ -5,7 +5,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from grader.machine.inside.floats import tf32
+from tilescope.machine.floats import tf32
 
 from .machine_for_tests import BF16, E4M3, E5M2, on_machine
 

@@ -4,16 +4,17 @@ import re
 
 import pytest
 
-from grader.machine.inside import device_functions, libdevice, program
-from grader.machine.inside.meanings import BOUND, PURE
-from grader.machine.inside.operations import CONTROL, ENDS, MANY, OPERATIONS
-from grader.machine.inside.read import read
-from grader.machine.inside.run import *  # noqa: F403  every meaning is bound
-from grader.machine.inside.tree import BadIR
-from grader.machine.inside.verify import verify
-from grader.machine.inside.write import write
+from tilescope.lowering import prepared
+from tilescope.machine import device_functions, libdevice, program
+from tilescope.machine.meanings import BOUND, PURE
+from tilescope.machine.operations import CONTROL, ENDS, MANY, OPERATIONS
+from tilescope.machine.read import read
+from tilescope.machine.run import *  # noqa: F403  every meaning is bound
+from tilescope.machine.tree import BadIR
+from tilescope.machine.verify import verify
+from tilescope.machine.write import write
 
-from .lowering_for_tests import parsed, prepared
+from .lowering_for_tests import parsed
 from .texts_of_operations import EXAMPLES
 
 TYPE = re.compile(r"!tt\.\w+<(?:tensor<[^>]*>|[^>]*)>|tensor<(?:[^<>]|<[^>]*>)*>|\w+")

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from grader.machine.inside.dtypes import NAMES
-from grader.machine.inside.limits import Limits
-from grader.machine.inside.read import read
-from grader.machine.inside.report import Report
-from grader.machine.inside.run import Launching, run
-from grader.machine.inside.storage import Storage
-from grader.machine.inside.verify import verify
-
-from .lowering_for_tests import text_of
+from tilescope.lowering import text_of
+from tilescope.machine.dtypes import NAMES
+from tilescope.machine.limits import Limits
+from tilescope.machine.read import read
+from tilescope.machine.report import Report
+from tilescope.machine.run import Launching, run
+from tilescope.machine.storage import Storage
+from tilescope.machine.verify import verify
 
 BF16, E4M3, E5M2 = (np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2))
 

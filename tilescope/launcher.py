@@ -14,13 +14,13 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from grader.machine.inside.dtypes import DTYPES
-from grader.machine.inside.limits import Limits
-from grader.machine.inside.read import read
-from grader.machine.inside.run import Launching, run
-from grader.machine.inside.storage import Storage
-from grader.machine.inside.verify import verify
-from grader.machine.tests.lowering_for_tests import text_of
+from tilescope.lowering import text_of
+from tilescope.machine.dtypes import DTYPES
+from tilescope.machine.limits import Limits
+from tilescope.machine.read import read
+from tilescope.machine.run import Launching, run
+from tilescope.machine.storage import Storage
+from tilescope.machine.verify import verify
 
 CAPABILITY = 90  # of the GPU that kernels are lowered for
 WAVE = 16
