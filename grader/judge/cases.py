@@ -26,6 +26,13 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
         if known:  # why they meet, where the rest of what came tells
             failed.look, failed.facts["known"] = known, True
         raise
+    except Unclear:
+        _judge_values(question, run, others, poisoned)  # wrong in the order that ran is wrong
+        raise
+    _judge_values(question, run, others, poisoned)
+
+
+def _judge_values(question, run: Run, others: list[Run], poisoned) -> None:
     got = {name: run.output(name) for name in run.want}
     sentence, worst = differs(question, run.inputs, run.case, got, run.want)
     if sentence:
@@ -36,7 +43,8 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
 
 
 def judge_effects(run: Run) -> None:
-    """Raises what is wrong before any value is looked at: an error, a race, an element that nobody wrote."""
+    """Raises what is wrong before any value is looked at: an error, a race, an element that nobody wrote; Unclear where
+    nothing is wrong that can be seen."""
     refuse_error(run)
     for sort, trouble in TROUBLES.items():
         if found := trouble(run):

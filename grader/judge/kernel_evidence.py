@@ -78,6 +78,7 @@ class KernelEvidence(Evidence):
     places: Outcome | None = None  # where all programs of the compiled case store, once that was asked
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
+    doubt: Exception | None = None  # what the machine could not decide, where nothing else is wrong
 
     def __post_init__(self):
         question: KernelQuestion = self.question

@@ -24,7 +24,11 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
         return judge_case(question, evidence.run(COMPILED), [])
     if len(plan.steps) > 1 or plan.scratch or uses_atomics(evidence):
         run = evidence.run(COMPILED, seconds=WHOLE_S, waves_of=wave(evidence))
-        judge_effects(run)
+        try:
+            judge_effects(run)
+        except Unclear:
+            judge_written(evidence, run, whole=True)  # wrong in the order that ran is wrong
+            raise
         return judge_written(evidence, run, whole=True)
     run = evidence.run(COMPILED, programs=[chosen(evidence)], counting="values")
     refuse_error(run)
