@@ -26,6 +26,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     run = evidence.run(METERED)
     budgets = question.budgets[part.name](run.case)
     result.asked = budgets_in_words(budgets, question.most_launches)
+    result.asked_openly = "; ".join(map(limit_openly, budgets))
     result.facts = {"case": dict(run.case.sizes)}
     if not evidence.facts:  # one table and picture a report
         evidence.facts = {"launches": run.launches, "touched": touched(run), "work": work(question, run)}
@@ -53,6 +54,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             came = f"{budget.what}: {came_of_few(run, budget)}, less than the {amount(budget.least, budget)} that it takes"
             raise Failed(came, budget.look, told=f"{budget.what}: less than it takes", **result.facts)
     result.came = "; ".join(row_in_words(row, budget) for row, budget in zip(rows, budgets, strict=True))
+    result.told = f"all {len(rows)} limits kept"
 
 
 def as_row(budget: Budget) -> dict:
@@ -78,6 +80,12 @@ def budgets_in_words(budgets: list[Budget], launches: int) -> str:
 
 def limit_in_words(budget: Budget) -> str:
     return f"{budget.what}: {rule(budget)}"
+
+
+def limit_openly(budget: Budget) -> str:
+    """Without the size that was drawn, which those who hand in later may meet again."""
+    bound = "at most" if math.isfinite(budget.most) else "at least"
+    return f"{budget.what}: {bound} what the model says"
 
 
 def look_for(run: Run, budget: Budget) -> str:

@@ -1,6 +1,5 @@
 """What no answer can buy: points for wrong results, or the blame laid on a busy machine."""
 
-from dataclasses import replace
 
 import pytest
 
