@@ -188,7 +188,9 @@ def _outcome(data: bytes, status: dict, nonce: str, limits: Limits) -> Outcome:
     took = {"seconds": _seconds(status, "seconds"), "cpu_s": _seconds(status, "cpu_s")}
     if not data or status.get("late") or status.get("exit"):
         end, ended = _how_it_ended(status, limits)
-        return Outcome(ended=ended, end=end, starved=bool(status.get("late")) and _starved(status, limits), **took)
+        return Outcome(
+            ended=ended, end=end, starved=bool(status.get("late")) and _starved(status, limits), **took
+        )
     try:
         header, arrays = frames.unpack(data)
     except frames.BadFrame:

@@ -24,7 +24,6 @@ from grader.questions.memory import Placed, as_placed, place, shape_only
 
 PUBLIC, HIDDEN, METERED, BETWEEN, COMPILED, TIMED = 100, 200, 300, 350, 400, 500
 KNOBS = 1  # the purpose that draws what no case names
-PUBLIC_MULTIPROCESSORS = 16
 
 
 @dataclass
@@ -96,13 +95,13 @@ class KernelEvidence(Evidence):
             cases[COMPILED] = question.compile_case
         if question.speed and self.mode == "gpu":
             cases[TIMED] = question.speed.case
+        metered = cases[METERED].sm_count if METERED in cases else 0
+        number = metered or int(drawn.integers(9, 64))  # the same for all: it tells no case from another
         for purpose, case in cases.items():
-            told = case.sm_count or (
-                PUBLIC_MULTIPROCESSORS if purpose < HIDDEN else int(drawn.integers(9, 64))
-            )
-            if self.mode == "gpu" and purpose in (COMPILED, TIMED):
-                told = gpu.first_gpu()[1]
-            self.cases[purpose] = replace(case, sm_count=told)
+            own = purpose in range(HIDDEN, METERED) and case.sm_count
+            self.cases[purpose] = replace(case, sm_count=own or number)
+        if TIMED in cases:
+            self.cases[TIMED] = replace(cases[TIMED], sm_count=gpu.first_gpu()[1])
         if COMPILED in cases and METERED in cases and self.budgets_waves():
             small, large = self.cases[METERED], self.cases[COMPILED]
             self.cases[BETWEEN] = between(small, large, self.rng(BETWEEN))

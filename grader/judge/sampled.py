@@ -11,6 +11,7 @@ from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 
 PROGRAMS = 24  # drawn ones, beside the corners of the grid
+FEWEST, SHARE = 4, 5  # but of a small grid no more than a fifth, since each then has much of the work
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"
@@ -57,8 +58,9 @@ def chosen(evidence: KernelEvidence) -> list[int]:
 def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
     """Linear numbers of the grid's corners and of programs drawn from all of it."""
     x, y, z = grid
+    count = min(PROGRAMS, max(FEWEST, math.prod(grid) // SHARE))
     corners = {i + x * (j + y * k) for i in (0, x - 1) for j in (0, y - 1) for k in (0, z - 1)}
-    return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), PROGRAMS)})
+    return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), count)})
 
 
 def judge_share(run: Run, placed, programs: list[int]) -> None:
