@@ -21,8 +21,11 @@ def differs(question, name: str, encoded, want, arrays: dict) -> Difference | st
     if isinstance(want, dict):
         return _dict(question, name, encoded, want, arrays)
     if isinstance(want, str) or want is None:
-        got = encoded.get("plain", "a number")
-        return "" if "plain" in encoded and got == want else f"{name} is {got!r}, wanted {want!r}"
+        if "plain" not in encoded:
+            wanted = "None" if want is None else f"the text {want!r}"
+            return f"{name} must be {wanted}, got {came_in_words(encoded, arrays)}"
+        got = encoded["plain"]
+        return "" if got == want else f"{name} is {got!r}, wanted {want!r}"
     return _array(question, name, encoded, np.asarray(want), arrays)
 
 
