@@ -79,3 +79,69 @@ def test_no_case_is_told_by_the_machine_that_it_names():
     for question in (COMBINE, "gemm_tiling.tiled_gemm", "roofline.doubled"):
         evidence = KernelEvidence(questions.find(question), "", seed=7)
         assert len({case.sm_count for case in evidence.cases.values()}) == 1
+
+
+WALKS = [("grid = (triton.cdiv(p.M, 16), triton.cdiv(p.N, 32))", "grid = (1, 1)")]
+WHOLE = [
+    (
+        '{"BLOCK_M": 16, "BLOCK_N": 32}',
+        '{"BLOCK_M": triton.next_power_of_2(p.M), "BLOCK_N": triton.next_power_of_2(p.N)}',
+    )
+]
+ASKED = {  # what a first kernel is asked for in words: the edits that leave it out, and what is missed
+    "h is read back": (
+        "smoothed",
+        [
+            (
+                "h = (1 - alpha) * h +",
+                "h = (1 - alpha) * tl.load(y_ptr + (t - 1) * M + offs, mask=mask & (t > 0), other=0.0) +",
+            ),
+            ("mask=mask)\n        h", "mask=mask, other=0.0)\n        h"),
+        ],
+        "outputs read back",
+    ),
+    "one block and no tiles": ("subtracted", [*WALKS, *WHOLE], "programs that store y"),
+    "a number of each for every result": (
+        "outer_difference",
+        [
+            (
+                "tl.load(a_ptr + offs_m, mask=offs_m < M)  # (BLOCK_M,)",
+                "tl.load(a_ptr + offs_m[:, None] + 0 * offs_n[None, :], mask=(offs_m[:, None] < M) & (offs_n[None, :] < N), other=0.0)",
+            ),
+            ("a[:, None]", "a"),
+        ],
+        "read of a, lane by lane",
+    ),
+    "a row after another": (
+        "sum_and_max",
+        [
+            ("m_ptr, N, BLOCK", "m_ptr, M, N, BLOCK"),
+            (
+                "    row = tl.program_id(0)\n    offs = tl.arange(0, BLOCK)\n    mask = offs < N\n",
+                "    offs = tl.arange(0, BLOCK)\n    mask = offs < N\n    for row in range(0, M):\n",
+            ),
+            ("    x = tl.load", "        x = tl.load"),
+            ("    tl.store(s", "        tl.store(s"),
+            ("    tl.store(m", "        tl.store(m"),
+            ('"grid": (p.M,)', '"grid": (1,)'),
+        ],
+        "programs that store s",
+    ),
+    "a dead dot": (
+        "small_product",
+        [
+            (
+                "    c = tl.dot(a, b)\n",
+                "    c = tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], 1)\n    c += 0.0 * tl.dot(a, b)\n",
+            ),
+        ],
+        "operations beside tl.dot",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_what_a_first_kernel_is_asked_for_is_looked_at(what):
+    name, edits, missed = ASKED[what]
+    verdict = judge(changed(f"roofline.{name}", *edits), f"roofline.{name}")
+    assert lost(verdict) == ["traffic"] and missed in verdict.parts[1].came, str(verdict)
