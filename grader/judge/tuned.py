@@ -13,7 +13,7 @@ from grader.questions import Budget, Part
 
 SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
 # counts of which every program has its share; where all ran, programs that share the work count too
-SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers")
+SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work")
 WHOLE = (*SHARED_OUT, "requested", "unique", "programs")
 COUNTED = ("dedup", "sectors")  # of drawn programs in a second run, where lanes alone are too many
 AT_LEAST = ("dot", "programs")

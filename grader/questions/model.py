@@ -132,6 +132,7 @@ COUNTS = {
     "dot": "FLOP in tl.dot on operands that tensor cores take",
     "wide dot": "FLOP in tl.dot on operands of 32 bits and more, which tensor cores take at half the rate or not at all",
     "operations": "floating-point operations on elements outside tl.dot",
+    "work": "operations of every kind: on floats and whole numbers, special ones, and a sixteenth of the FLOP in tl.dot",
     "integers": "operations on whole numbers outside tl.dot, those that make addresses and masks among them",
 }
 

@@ -275,7 +275,7 @@ TILE_SETTINGS = rung(
     formula=lambda t, c: t["a"] @ t["b"],
     size_of_terms=lambda t, c: np.abs(t["a"]) @ np.abs(t["b"]),
     parts=(
-        Part("values", 1, "values", asks="right for {public} that you can see and two that you can't"),
+        Part("values", 1, "values", asks="right for {public} that you can see and more that you can't"),
         Part(
             "traffic",
             1,
@@ -293,6 +293,9 @@ TILE_SETTINGS = rung(
     hidden=lambda rng: [
         halves(M=256, N=512, K=256, kind="more columns"),
         halves(M=512, N=256, K=512, kind="more rows"),
+        halves(M=768, N=256, K=256, kind="more rows than any size that is named"),
+        halves(M=256, N=768, K=256, kind="more columns than any size that is named"),
+        halves(M=256, N=256, K=768, kind="a longer sum than any that is named"),
     ],
     metered=lambda rng: halves(
         M=256 * between(rng, 1, 2), N=512, K=256 * between(rng, 1, 2), kind="the metered size"

@@ -5,6 +5,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, KernelQuestion, Part, Speed, Tensor, samples
 from grader.questions.draws import between, odd, spread
+from grader.questions.work import work
 from grader.topics.sampling_fusion import budgets, mistakes_grouped
 from grader.topics.sampling_fusion.cases import size
 from grader.topics.sampling_fusion.rows import (
@@ -101,7 +102,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             values="any temperature",
             kind="temperatures from cold to hot",
         ),
-        Case(size(2, between(rng, 100_100, 120_000)), "fp32", values="all warm", kind="a large vocabulary"),
+        Case(size(2, between(rng, 128_300, 134_000)), "fp32", values="all warm", kind="a large vocabulary"),
     ]
 
 
@@ -162,6 +163,7 @@ def by_sectors(case: Case) -> list[Budget]:
             look="what is computed for all logits though it concerns the chosen groups alone",
             model=f"{budgets.WORK} for each of {b} x ({v} + {AGAIN}) logits",
         ),
+        work(budgets.ALL_WORK, b * (v + AGAIN), f"{b} x ({v} + {AGAIN}) logits"),
     ]
 
 

@@ -162,7 +162,7 @@ FILTERED_DRAW = KernelQuestion(
     ),
     hidden=cases.hidden_filtered,
     metered=budgets.metered_filtered,
-    budgets={"traffic": budgets.one_read},
+    budgets={"traffic": budgets.row_by_row},
     useful=budgets.useful,
     most_launches=1,
     where=f'{LESSON}, "Selection without sorting"',
