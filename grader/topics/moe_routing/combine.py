@@ -35,7 +35,7 @@ COMBINE = KernelQuestion(
     id="moe_routing.fused_combine",
     notebook="kernel",
     entry="launch_combine",
-    asks="out[t] = the sum over slots of weights[t, slot] * rows[place[t, slot]], in fp32 and in the order of the slots; rows that no place names are read by nobody",
+    asks="out[t] = the sum over slots of weights[t, slot] * rows[place[t, slot]], in fp32; rows that no place names are read by nobody",
     parts=(
         Part(
             "values",

@@ -91,6 +91,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             few(), any_n(), 6, layout={"x": "transposed", "y": "padded"}, kind="X that lies column by column"
         ),
         case(few(), between(rng, 4200, 4700), 1, kind="many rows of W"),
+        *(Case(sizes(one, 256, 256, few()), kind=f"whole tiles of codes of {one} bits") for one in (2, 3)),
         case(few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(few(), any_n(), 4, values="a NaN", kind="a NaN"),
         *(
