@@ -178,7 +178,7 @@ ORDER = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: a program at least for every {PROGRAM} tokens, and at most {WORK} operations on whole numbers for each pick and lane of experts. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
+            asks=f"without a GPU: a program at least for every {PROGRAM} tokens, and at most {WORK} operations of any kind for each pick and lane of experts. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(
