@@ -11,7 +11,7 @@ from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 
 PROGRAMS = 24  # drawn ones, beside the corners of the grid
-FEWEST, SHARE = 4, 5  # but of a small grid no more than a fifth, since each then has much of the work
+FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"

@@ -127,12 +127,11 @@ def in_dots(case: Case) -> list[Budget]:
 
 
 def shared_out(case: Case) -> Budget:
-    """Tiles side by side: of C at least one program for every 256 x 256 numbers."""
+    """Tiles side by side: programs for half of the multiprocessors at least, or one for every 256 x 256 numbers of C."""
     m, n, _ = _mnk(case)
-    least = min(case.sm_count, math.ceil(m / 256) * math.ceil(n / 256))
-    return side_by_side(
-        "store c", "c", "store", least, f"one for every 256 x 256 numbers of C, {least} of them at least"
-    )
+    least = min(case.sm_count // 2, math.ceil(m / 256) * math.ceil(n / 256))
+    of = f"of {case.sm_count} multiprocessors half, or one for every 256 x 256 numbers of C: {least}"
+    return side_by_side("store c", "c", "store", least, of)
 
 
 def grouping(case: Case) -> list[Budget]:
