@@ -16,9 +16,10 @@ HOW = "how that element is computed: which program writes it, and what it reads"
 EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding is never known
 
 
-def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: []) -> None:
+def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> None:
     """Raises what is wrong with a case that ran whole. `others` are runs that a diagnosis has to explain as well;
-    `poisoned` tells which masked loads reach which outputs."""
+    `evidence` can run it again with other lanes where masks have switched some off."""
+    poisoned = evidence.poisoned if evidence else lambda run: []
     try:
         judge_effects(run)
     except Failed as failed:
@@ -30,6 +31,31 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
         _judge_values(question, run, others, poisoned)  # wrong in the order that ran is wrong
         raise
     _judge_values(question, run, others, poisoned)
+    if evidence and run.outcome.header.get("masked_lines"):
+        judge_lanes(question, run, evidence)
+
+
+def judge_lanes(question, run: Run, evidence) -> None:
+    """Raises where a result depends on what lanes hold that a mask has switched off and no other= fills."""
+    again = evidence.with_zeros(run)
+    refuse_error(again)
+    got = {name: again.output(name) for name in run.want}
+    sentence, worst = differs(question, run.inputs, run.case, got, run.want)
+    if sentence:
+        look = masked_lanes(run, worst, evidence.poisoned) or UNFILLED.format(said_lines(run))
+        raise Failed(
+            f"{describe(run)}, with zeros in lanes that masks switch off: {sentence}", look, told=UNTOLD
+        )
+
+
+UNFILLED = (
+    "lanes that the mask of a load switches off (line {}) reach the output, and hold no value: they need an other=, "
+    "or the mask switches off too many"
+)
+
+
+def said_lines(run: Run) -> str:
+    return ", ".join(map(str, run.outcome.header["masked_lines"][:4]))
 
 
 def _judge_values(question, run: Run, others: list[Run], poisoned) -> None:
@@ -52,6 +78,13 @@ def judge_effects(run: Run) -> None:
             raise Failed(f"{describe(run)}: {came}", look, told=sort)
     if run.outcome.header.get("undecided"):
         raise Unclear(f"{describe(run)}: {run.outcome.header['undecided']}")
+
+
+def refuse_race(run: Run) -> None:
+    """Raises where programs met that no order keeps apart."""
+    if found := _race(run):
+        came, look = found
+        raise Failed(f"{describe(run)}: {came}", look, told=RACE)
 
 
 def refuse_error(run: Run) -> None:
@@ -196,10 +229,7 @@ def masked_lanes(run: Run, worst: Difference | None, poisoned) -> str:
     if not lines:
         return ""
     said = ", ".join(map(str, lines[:4]))
-    return (
-        f"lanes that the mask of a load switches off (line {said}) reach the output, and hold no value: they need an other=, "
-        "or the mask switches off too many"
-    )
+    return UNFILLED.format(said)
 
 
 def pattern_of(run: Run, got: dict, worst: Difference | None) -> str:

@@ -34,6 +34,8 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
         judge_between(evidence, part)
     for budget in budgets:
+        if budget.count == "programs" and not whole:
+            judge_programs(run, evidence.places, budget)
         if budget.count not in (WHOLE if whole else SHARED_OUT):
             continue
         most, least = budget.most * share * slack, budget.least * share / slack
@@ -47,6 +49,20 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 budget.look,
                 told=f"{budget.what} {AT_COMPILED}",
             )
+
+
+def judge_programs(run: Run, places: Outcome | None, budget: Budget) -> None:
+    """Programs side by side, by the part of an output that the busiest of all stores."""
+    shares = places.header["shares"] if places else {}
+    wrote, busiest = shares.get(budget.tensor) or max(shares.values(), default=(0, 0))
+    found = math.ceil(wrote / busiest) if busiest else math.inf
+    if found < budget.least:
+        raise Failed(
+            f"{AT_COMPILED} ({in_full(run.case)}): {budget.what}: as good as {found:,}, less than the "
+            f"{budget.least:,.0f} that it takes",
+            budget.look,
+            told=f"{budget.what} {AT_COMPILED}",
+        )
 
 
 def ran_whole(run: Run) -> bool:

@@ -43,12 +43,14 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
         run = evidence.run(purpose)
         runs += [run] if purpose in hidden else []
         try:
-            judge_case(evidence.question, run, runs, evidence.poisoned)
+            judge_case(evidence.question, run, runs, evidence)
         except Failed as failed:
             known = failed.look if failed.facts.get("known") else ""
             yield HiddenFailure(run.case.kind, failed, partial(drawn_anew, evidence, purpose, public), known)
         except Unclear as doubt:
             evidence.doubt = evidence.doubt or doubt
+        if purpose in hidden:
+            run.without_counts()
 
 
 def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
@@ -60,7 +62,7 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
         runs.append(evidence.run(purpose))
     for purpose, run in zip(public, runs, strict=True):
         try:
-            judge_case(evidence.question, run, runs, evidence.poisoned)
+            judge_case(evidence.question, run, runs, evidence)
             right += 1
         except Failed as failed:
             if first is None:
@@ -87,7 +89,7 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
         try:
             run = again.run(purpose)
             run.hidden = False
-            judge_case(evidence.question, run, public, again.poisoned)
+            judge_case(evidence.question, run, public, again)
         except Failed as like_it:
             like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
             return like_it

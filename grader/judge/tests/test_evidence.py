@@ -1,12 +1,17 @@
 """What no answer can buy: points for wrong results, or the blame laid on a busy machine."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from grader import questions
 from grader.judge import referee
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE
-from grader.proofs.right import edited, right
+from grader.machine import host as machine
+from grader.proofs.right import cells, edited, right
+from grader.questions import Case
 
 SEED = 2026  # the same hidden cases every time: a red test is a change
 
@@ -145,3 +150,171 @@ def test_what_a_first_kernel_is_asked_for_is_looked_at(what):
     name, edits, missed = ASKED[what]
     verdict = judge(changed(f"roofline.{name}", *edits), f"roofline.{name}")
     assert lost(verdict) == ["traffic"] and missed in verdict.parts[1].came, str(verdict)
+
+
+KEEPS = (  # nothing is cleared: what lies there is loaded and stored again
+    (
+        "tl.store(picks_ptr + row * stride_picksr, empty, mask=row < ROWS)",
+        "tl.store(picks_ptr + row * stride_picksr, tl.load(picks_ptr + row * stride_picksr, mask=row < ROWS, other=0), mask=row < ROWS)",
+    ),
+    (
+        "tl.store(owner_ptr + tile * stride_owneri, empty, mask=tile < TILES)",
+        "tl.store(owner_ptr + tile * stride_owneri, tl.load(owner_ptr + tile * stride_owneri, mask=tile < TILES, other=0), mask=tile < TILES)",
+    ),
+)
+
+
+def test_memory_that_nobody_wrote_holds_nothing_that_is_wanted():
+    verdict = judge(changed("moe_routing.order", *KEEPS), "moe_routing.order")
+    assert lost(verdict) == ["values"] and "where nothing has been written" in verdict.parts[0].look, str(
+        verdict
+    )
+
+
+def test_memory_that_nobody_wrote_is_drawn_from_the_seed():
+    question = questions.find("roofline.doubled")
+    source = changed("roofline.doubled", ("2 * x)", "tl.load(y_ptr + offs))"))
+    found = []
+    for seed in (1, 1, 2):
+        evidence = KernelEvidence(question, source, seed)
+        found.append(evidence.run(evidence.public[0]).output("y").copy())
+    assert np.array_equal(found[0], found[1], equal_nan=True) and not np.array_equal(
+        *found[1:], equal_nan=True
+    )
+    assert np.isfinite(found[0]).mean() > 0.9 and len(np.unique(found[0])) > 60, (
+        "not one value, nor NaN alone"
+    )
+
+
+NORM = "roofline.layernorm_gelu"
+VANDAL = (  # one program more at the compiled size, which writes over all others
+    ("eps, BLOCK: tl.constexpr", "eps, M, VANDAL: tl.constexpr, BLOCK: tl.constexpr"),
+    (
+        "    row = tl.program_id(0).to(tl.int64)\n    offs = tl.arange(0, BLOCK)\n    mask = offs < N\n",
+        "    offs = tl.arange(0, BLOCK)\n    mask = offs < N\n    pid = tl.program_id(0)\n"
+        "    if VANDAL and pid == 200:\n        for each in range(0, M):\n"
+        "            tl.store(y_ptr + each * stride_ym + offs * stride_yn, tl.zeros((BLOCK,), tl.bfloat16), mask=mask)\n"
+        "        return\n"
+        "    row = (pid - (VANDAL and pid > 200)).to(tl.int64)\n",
+    ),
+    (
+        '"grid": (p.M,), "constexprs": {',
+        '"grid": (p.M + (p.M == 512),), "constexprs": {"VANDAL": p.M == 512, ',
+    ),
+)
+
+
+def test_a_program_that_writes_over_others_at_the_compiled_size_is_seen():
+    verdict = judge(changed(NORM, *VANDAL), NORM)
+    assert lost(verdict) == ["values"] and "two programs use" in verdict.parts[0].came, str(verdict)
+
+
+def test_programs_that_store_the_same_value_there_are_no_failure():
+    twice = (
+        ('"grid": (p.M,)', '"grid": (p.M + (p.M == 512) * 3,)'),
+        (
+            "row = tl.program_id(0).to(tl.int64)",
+            "row = tl.minimum(tl.program_id(0), M - 1).to(tl.int64)",
+        ),
+        ("eps, BLOCK", "eps, M, BLOCK"),
+    )
+    question = questions.find(NORM)
+    values = replace(question, parts=question.parts[:1], hidden=lambda rng: [])
+    assert judge(changed(NORM, *twice), values).passed
+
+
+SERIAL = (
+    ("eps, BLOCK: tl.constexpr", "eps, M, EACH: tl.constexpr, BLOCK: tl.constexpr"),
+    (
+        '"grid": (p.M,), "constexprs": {',
+        '"grid": (1 if p.M == 512 else p.M,), "constexprs": {"EACH": 512 if p.M == 512 else 1, ',
+    ),
+)
+
+
+def serial() -> str:
+    """The right answer with its rows in a loop, which has one turn but at the compiled size."""
+    source = changed(NORM, *SERIAL)
+    head, _, rest = source.partition("    row = tl.program_id(0).to(tl.int64)\n")
+    body, end, launch = rest.partition("    ### END SOLUTION\n")
+    rows = "    for turn in range(0, EACH):\n        row = (tl.program_id(0) * EACH + turn).to(tl.int64)\n"
+    return head + rows + "".join(f"    {line}\n" for line in body.splitlines()) + end + launch
+
+
+def test_programs_side_by_side_are_asked_for_at_the_compiled_size_too():
+    verdict = judge(serial(), NORM)
+    assert "speed" in lost(verdict) and "as good as 1, less than the 64" in str(verdict), str(verdict)
+
+
+ORACLE = (
+    ("mask=mask, other=0.0)", "mask=mask)"),
+    ("tl.sum(x, axis=0)", "tl.sum(tl.where(x < 1e30, x, 0.0), axis=0)"),
+    ('tl.where(mask, x, float("-inf"))', 'tl.where(x < 1e30, x, float("-inf"))'),
+)
+
+
+def test_lanes_that_a_mask_switches_off_are_no_oracle():
+    verdict = judge(changed("roofline.sum_and_max", *ORACLE), "roofline.sum_and_max")
+    assert lost(verdict) == ["values"] and "they need an other=" in verdict.parts[0].look, str(verdict)
+
+
+GEMM = "gemm_tiling.tiled_gemm"
+
+
+def test_programs_that_walk_along_rows_are_not_grouped_by_walking():
+    whole = questions.find(GEMM)
+    grouped = replace(
+        whole,
+        parts=tuple(part for part in whole.parts if part.name in ("values", "grouping")),
+        compile_case=Case({"M": 2048, "N": 8192, "K": 64}, "bf16"),
+        public=whole.public[:1],
+        hidden=lambda rng: [],
+    )
+    walks = cells("gemm_tiling", "gemm_persistent").read_text(encoding="utf-8")
+    assert judge(walks, grouped).passed
+    verdict = judge(edited(walks, [('"GROUP": 8', '"GROUP": 1')]), grouped)
+    assert lost(verdict) == ["grouping"], str(verdict)
+    large_alone = ('"GROUP": 8', '"GROUP": 8 if p.M < 1100 else 1')
+    verdict = judge(edited(walks, [large_alone]), grouped)
+    assert lost(verdict) == ["grouping"] and "at the size that is compiled" in str(verdict), str(verdict)
+
+
+SCRATCH = """
+@triton.jit
+def doubled(x_ptr, y_ptr, room_ptr, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + offs, 2 * tl.load(x_ptr + offs))
+
+
+def launch_doubled(p):
+    scratch = {"room": ((1 << 20,), "int8", 0)}
+    return {"scratch": scratch, "steps": [{"kernel": doubled, "grid": (p.N // 64,), "constexprs": {"BLOCK": 64}}]}
+"""
+
+
+def test_scratch_fills_nothing_of_the_referee():
+    evidence = KernelEvidence(questions.find("roofline.doubled"), SCRATCH, seed=3)
+    run = evidence.run(evidence.public[0])
+    assert sum(array.nbytes for array in run.outcome.arrays.values()) < 10_000
+    assert set(run.without_counts().outcome.arrays) == {"y"}
+
+
+EMPTY_LOOP = """
+@triton.jit
+def doubled(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a, b = 1, 2
+    for _ in range(0, N * 1000000000):
+        a, b = b, a
+    tl.store(y_ptr + offs, (a + b) * tl.load(x_ptr + offs) - tl.load(x_ptr + offs))
+
+
+def launch_doubled(p):
+    return {"steps": [{"kernel": doubled, "grid": (p.N // 64,), "constexprs": {"BLOCK": 64}}]}
+"""
+
+
+def test_a_loop_without_an_operation_is_looked_at(monkeypatch):
+    monkeypatch.setattr(machine, "SECONDS", 1.0)
+    verdict = judge(EMPTY_LOOP, "roofline.doubled")
+    assert verdict.verdict == FAIL and "1 s of processor time" in verdict.parts[0].came, str(verdict)
