@@ -120,6 +120,8 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> Diff
         return f"{name} must be {kind_of(want)}, got {came_in_words(encoded, arrays)}"
     if got.shape != want.shape:
         return f"{name} must be {kind_of(want)}, got {kind_of(got)}"
+    if want.dtype.kind == "u" and got.dtype.kind not in "iu":  # words of bits; a count may well be a float
+        return f"{name} must be whole numbers, as {want.dtype} holds them, got numbers of dtype {got.dtype}"
     if want.dtype.kind in "biu":
         return difference(name, got, want, 0.0) or ""
     allowed = question.atol + question.rtol * np.abs(want.astype(np.float64))

@@ -59,7 +59,7 @@ class Case:
     scalars: dict = field(default_factory=dict)
     values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
     kind: str = "a plain size"
-    sm_count: int = 0  # multiprocessors that launch(p) is told of; 0: 16 in a public case, drawn in any other
+    sm_count: int = 0  # multiprocessors: what all cases of a check are told is the metered one's, or drawn
 
     def dtype_of(self, tensor: Tensor) -> str:
         return tensor.dtype or self.dtypes.get(tensor.name, self.dtype)

@@ -6,6 +6,7 @@ from grader import questions
 from grader.judge import referee
 from grader.judge.calls import tells
 from grader.judge.record import FAIL
+from grader.proofs.right import edited, right
 from grader.questions import Call
 
 DISPATCH = "quantization_layouts.dispatch"
@@ -58,8 +59,23 @@ def test_a_case_of_nothing_is_no_contrast():
     assert "combine([], [], []) is right" not in str(judge("moe_routing.combine", source))
 
 
-def test_two_mistakes_that_give_the_same_are_both_named():
-    source = "def route(logits, k):\n    chosen = np.argsort(-logits, axis=1)[:, :k]\n"
-    source += "    w = np.take_along_axis(np.exp(logits - logits.max(1, keepdims=True)), chosen, 1)\n"
-    source += "    return chosen, w / w.sum(1, keepdims=True)\n"
-    assert "np.argpartition finds" not in str(judge("moe_routing.route", source))
+def test_words_of_bits_are_whole_numbers():
+    question = "quantization_layouts.pack_words"
+    source = (
+        "def pack_words(codes):\n    c = np.asarray(codes).reshape(codes.shape[0], -1, 8).astype({kind})\n"
+        "    return sum(c[:, :, i] * {kind}(16) ** i for i in range(8))\n"
+    )
+    assert judge(question, source.format(kind="np.int64")).passed
+    verdict = judge(question, source.format(kind="np.float64"))
+    assert verdict.verdict == FAIL and "must be whole numbers" in str(verdict), str(verdict)
+
+
+GROUP = ("tl.minimum(tiles_m - first, GROUP_M)", "GROUP_M")
+
+
+def test_a_grid_that_is_large_enough_is_not_blamed():
+    source = edited(right("gemm_tiling.tiled_gemm"), [GROUP])
+    verdict = judge("gemm_tiling.tiled_gemm", source)
+    assert "never written" in verdict.parts[0].came and "in place of" not in verdict.parts[0].look, str(
+        verdict
+    )
