@@ -190,6 +190,7 @@ def decode(c: Case) -> list[Budget]:
     """The cache once, by at least as many programs as there are multiprocessors."""
     s = c.sizes
     cache = 2 * s["B"] * s["G"] * s["N"] * s["D"]
+    least = min(c.sm_count, s["B"] * s["G"] * math.ceil(s["N"] / HIGHEST))
     model = f"{s['G']} key heads of {s['N']} keys of {2 * s['D']} bytes, once, + 2%"
     return [
         Budget(what="read of K", tensor="k", most=1.02 * cache, least=cache, look=GROUP, model=model),
@@ -198,9 +199,9 @@ def decode(c: Case) -> list[Budget]:
             what="programs that read the cache",
             tensor="k",
             count="programs",
-            least=c.sm_count,
+            least=least,
             look=SPLIT,
-            model=f"one at least for each of {c.sm_count} multiprocessors",
+            model=f"one at least for each of {c.sm_count} multiprocessors, or for every {HIGHEST} keys: {least}",
         ),
         Budget(
             what="write of the output",

@@ -104,8 +104,6 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
         case(between(rng, 400, 700), 4, between(rng, 33, 60), 64, kind="many tokens"),
         case(between(rng, 1100, 1300), 2, between(rng, 5, 9), kind="more than a thousand tokens"),
         case(between(rng, 40, 60), 2, between(rng, 270, 380), 16, kind="more experts than most tokens reach"),
-        case(between(rng, 4200, 5200), 1, 2, 64, kind="more tokens than any size that is named"),
-        case(between(rng, 9, 20), between(rng, 9, 12), 14, kind="more experts a token than are usual"),
         case(0, between(rng, 1, 4), between(rng, 4, 9), kind="no tokens"),
         case(1, between(rng, 2, 4), between(rng, 5, 9), kind="one token"),
         case(
@@ -152,6 +150,8 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
             values="the same experts",
             kind="hundreds of tiles",
         ),
+        case(between(rng, 4200, 5200), 1, 2, 64, kind="more tokens than any size that is named"),
+        case(between(rng, 9, 20), between(rng, 9, 12), 14, kind="more experts a token than are usual"),
     ]
 
 
@@ -236,22 +236,6 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
             tile=16,
             kind="many experts",
         ),
-        case(
-            [between(rng, 700, 800), between(rng, 400, 500)],
-            1,
-            16,
-            between(rng, 3, 9),
-            tile=64,
-            kind="more tokens than any size that is named",
-        ),
-        case(
-            [0, *rng.permutation([0] * 40 + some(40, 1, 2)).tolist()],
-            1,
-            16,
-            between(rng, 3, 9),
-            tile=16,
-            kind="more experts than any size that is named",
-        ),
         case(some(3), 1, between(rng, 7, 13), kind="few numbers along H"),
         case([2, 0, 3], 1, between(rng, 17, 40), between(rng, 1100, 1300), tile=16, kind="many columns"),
         case([2, 0, 3], 1, between(rng, 8500, 9400), between(rng, 5, 9), tile=16, **LONG, kind="a long sum"),
@@ -283,6 +267,22 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         ),
         case([4, 0, 3], 1, any_h(), dtype="bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case([4, 0, 3, 5], 2, any_h(), values="a NaN", kind="a NaN, and weights of NaN where no token is"),
+        case(
+            [between(rng, 700, 800), between(rng, 400, 500)],
+            1,
+            16,
+            between(rng, 3, 9),
+            tile=64,
+            kind="more tokens than any size that is named",
+        ),
+        case(
+            [0, *rng.permutation([0] * 40 + some(40, 1, 2)).tolist()],
+            1,
+            16,
+            between(rng, 3, 9),
+            tile=16,
+            kind="more experts than any size that is named",
+        ),
     ]
 
 
@@ -321,14 +321,6 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
             between(rng, 5, 20), 8, between(rng, 20, 40), odd(rng, 33, 99), kind="eight experts a token"
         ),
         combined(between(rng, 5, 20), 1, 5, odd(rng, 33, 99), kind="one expert a token"),
-        combined(between(rng, 4200, 5200), 1, 2, 3, 64, kind="more tokens than any size that is named"),
-        combined(
-            between(rng, 5, 9),
-            between(rng, 9, 12),
-            between(rng, 130, 160),
-            5,
-            kind="more experts than are usual",
-        ),
         combined(0, 2, 4, 40, kind="no tokens"),
         combined(1, 3, 6, odd(rng, 33, 99), kind="one token"),
         combined(between(rng, 20, 40), 1, 4, 50, values="the same experts", kind="all tokens on one expert"),
@@ -383,5 +375,13 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
             dtype="bf16",
             values="beyond fp16",
             kind="numbers beyond fp16",
+        ),
+        combined(between(rng, 4200, 5200), 1, 2, 3, 64, kind="more tokens than any size that is named"),
+        combined(
+            between(rng, 5, 9),
+            between(rng, 9, 12),
+            between(rng, 130, 160),
+            5,
+            kind="more experts than are usual",
         ),
     ]
