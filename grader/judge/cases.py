@@ -102,10 +102,16 @@ def differs(question, inputs, case, got: dict, want: dict) -> tuple[str, Differe
         return question.agree(inputs, case, got, want), None
     allowed = question.tolerance(inputs, case, want)
     for name, target in want.items():
-        worst = difference(name, got[name].astype(np.float64), target, allowed[name])
+        worst = difference(name, in_float64(got[name]), target, allowed[name])
         if worst:
             return worst.sentence(), worst
     return "", None
+
+
+def in_float64(array: np.ndarray) -> np.ndarray:
+    """Memory that nobody wrote may hold a NaN of a kind that numpy warns of."""
+    with np.errstate(invalid="ignore"):
+        return array.astype(np.float64)
 
 
 def describe(run: Run) -> str:
@@ -307,7 +313,7 @@ def _gives(question, output, run: Run) -> bool:
                 n: np.maximum(allowed[n], _rounding_slack(np.asarray(w, np.float64))) for n, w in want.items()
             }
         return all(
-            difference(name, run.output(name).astype(np.float64), target, slack[name]) is None
+            difference(name, in_float64(run.output(name)), target, slack[name]) is None
             for name, target in want.items()
             if name in settled(run)
         )
