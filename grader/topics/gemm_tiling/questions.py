@@ -56,7 +56,7 @@ TILED_GEMM = KernelQuestion(
             4,
             "traffic",
             gpu="speed",
-            asks="without a GPU: no more loads than 128 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, next to nothing beside it. With one: at least {full_speed} of cuBLAS's speed; points fall to none at {none_speed}",
+            asks="without a GPU: no more loads than 128 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, next to nothing beside it, programs for every 256 × 256 numbers of C or half of the multiprocessors, no product twice. With one: at least {full_speed} of cuBLAS's speed; points fall to none at {none_speed}",
         ),
     ),
     tensors=(
@@ -122,7 +122,7 @@ BLOCK_SCALED = KernelQuestion(
             1,
             "traffic",
             gpu="speed",
-            asks="without a GPU: no more loads than 64 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits. With one, at {timed[M]}³: full points up to {full} times the time of cuBLAS on codes widened to bf16, none beyond {none} times",
+            asks="without a GPU: no more loads than 64 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, programs for every 256 × 256 numbers of C or half of the multiprocessors, no product twice. With one, at {timed[M]}³: full points up to {full} times the time of cuBLAS on codes widened to bf16, none beyond {none} times",
         ),
     ),
     tensors=(

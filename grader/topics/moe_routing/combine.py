@@ -60,7 +60,7 @@ COMBINE = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of rows, at most {budgets.SUMMED} operations a number, a program at least for every {budgets.TOKENS} tokens. With one, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors of rows, at most {budgets.SUMMED} operations a number, a program at least for every {budgets.TOKENS} tokens; operations of every kind have a limit too. With one, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(

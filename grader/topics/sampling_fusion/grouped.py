@@ -194,7 +194,7 @@ GROUPED_DRAW = KernelQuestion(
             1,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of logits, and at most {budgets.WORK} operations for each that is read. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's top-k and a draw from what it leaves, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors of logits, and at most {budgets.WORK} operations for each that is read; operations of every kind have a limit too. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's top-k and a draw from what it leaves, none beyond {{none}} times",
         ),
     ),
     tensors=(
