@@ -318,3 +318,46 @@ def test_a_loop_without_an_operation_is_looked_at(monkeypatch):
     monkeypatch.setattr(machine, "SECONDS", 1.0)
     verdict = judge(EMPTY_LOOP, "roofline.doubled")
     assert verdict.verdict == FAIL and "1 s of processor time" in verdict.parts[0].came, str(verdict)
+
+
+TOO_MUCH = {  # a quantity beyond the model at every size: question, edits, the part that is lost and what is said
+    "operands widened": (
+        "quantization_layouts.w4a16_gemm",
+        [("tl.dot(x, number)", "tl.dot(x.to(tl.float32), number.to(tl.float32))")],
+        "speed",
+        "widened to fp32",
+    ),
+    "offsets by every program": (
+        "moe_routing.order",
+        [("    if block == 0:\n", "    if block >= 0:\n")],
+        "traffic",
+        "write of the offsets",
+    ),
+    "each product twice": (
+        "gemm_tiling.tiled_gemm",
+        [("acc = tl.dot(a, b, acc)", "acc += 0.5 * tl.dot(a, b) + 0.5 * tl.dot(a, b)")],
+        "speed",
+        "FLOP in tl.dot",
+    ),
+    "comparisons of floats": (
+        "moe_routing.order",
+        [
+            (
+                "    picked = slots >= 0\n",
+                "    extra = slots.to(tl.float32)\n    for _ in tl.static_range(24):\n"
+                "        extra = tl.where(extra < -3.0, extra * 0.5 + 1.0, extra)\n"
+                "    slots = tl.where(extra < -2.0, 0, slots)\n    picked = slots >= 0\n",
+            )
+        ],
+        "speed",
+        "operations of every kind",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_what_is_too_much_of_any_kind_is_counted(what):
+    name, edits, part, said = TOO_MUCH[what]
+    verdict = judge(changed(name, *edits), name)
+    assert part in lost(verdict), str(verdict)
+    assert said in next(p.came for p in verdict.parts if p.name == part), str(verdict)
