@@ -24,7 +24,7 @@ NARROW = "operands go into tl.dot in x's dtype: widened to fp32 they take twice 
 GEMM_WORK = 6  # beside tl.dot
 GEMV_ALL, GEMM_ALL = 24, 28  # of every kind, a weight
 # operations a weight: one takes some 3 to 5, and a last step that K does not fill counts whole
-GEMV_WORK = 10
+GEMV_WORK = 12
 
 
 def metered_gemv(rng: np.random.Generator) -> Case:

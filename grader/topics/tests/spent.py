@@ -218,7 +218,7 @@ def combined(
     }
 
 
-OF_NO_TENSOR = ("operations", "dot", "wide dot", "work")
+OF_NO_TENSOR = ("operations", "integers", "dot", "wide dot", "work")
 
 
 def known(spent: dict, key: tuple) -> float:
