@@ -97,6 +97,7 @@ def _dict(question, name: str, encoded, want: dict, arrays: dict) -> Difference 
 
 
 MOST_NAMED = 8
+WORD = 4  # bytes; words of bits are whole numbers, where a code or a count may well be a float
 
 
 def few(names: list[str]) -> str:
@@ -120,7 +121,7 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> Diff
         return f"{name} must be {kind_of(want)}, got {came_in_words(encoded, arrays)}"
     if got.shape != want.shape:
         return f"{name} must be {kind_of(want)}, got {kind_of(got)}"
-    if want.dtype.kind == "u" and got.dtype.kind not in "iu":  # words of bits; a count may well be a float
+    if want.dtype.kind == "u" and want.itemsize >= WORD and got.dtype.kind not in "iu":
         return f"{name} must be whole numbers, as {want.dtype} holds them, got numbers of dtype {got.dtype}"
     if want.dtype.kind in "biu":
         return difference(name, got, want, 0.0) or ""
