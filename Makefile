@@ -83,4 +83,4 @@ lock:
 
 clean:
 	rm -rf .venv .jupyter-state .cache .pytest_cache .ruff_cache *.egg-info
-	find kernels widgets grader -name __pycache__ -type d -prune -exec rm -rf {} +
+	find kernels widgets tilescope grader -name __pycache__ -type d -prune -exec rm -rf {} +

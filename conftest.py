@@ -27,6 +27,7 @@ LONG = (
     "grader/release",
     "expert_load_balance/tests/test_ranks.py",
     "grader/machine/tests/test_questions.py",
+    "tilescope/tests/test_launcher.py",
     "grader/notebooks/tests/test_build.py",
 )
 

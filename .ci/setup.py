@@ -196,7 +196,7 @@ def main():
     if not install_by_uv():
         say("uv can't do it here: pip does, which takes about a minute longer")
         run(PYTHON, "-m", "pip", "install", "-r", LOCK)
-    say("kernels, widgets and grader, as they lie here")
+    say("kernels, widgets, tilescope and grader, from this folder")
     run(PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "-e", ROOT)
     STAMP.write_text(made_from)
     say(f"ready after {time.time() - start:.0f} s")

@@ -1,5 +1,9 @@
 """The grader: from the source of an answer to a Record. `check`, `run` and `hint` are all a notebook needs."""
 
+from grader.places import own_package
+
+own_package("tilescope")
+
 __all__ = ["best_record", "check", "hint", "last_record", "needs", "run"]
 
 

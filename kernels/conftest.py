@@ -4,7 +4,7 @@ import pytest
 import torch
 
 if not torch.cuda.is_available():
-    from grader.machine import launcher
+    from tilescope import launcher
 
     launcher.install()
 

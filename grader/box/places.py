@@ -15,7 +15,13 @@ DETAILS = [
     "/sys/devices/system/cpu",
 ]
 INSIDE = Path(__file__).with_name("inside.py")
-OURS = ("kernels", "widgets", "grader", "solutions")  # what no box shows, wherever it is installed
+OURS = (
+    "kernels",
+    "widgets",
+    "grader",
+    "tilescope",
+    "solutions",
+)  # what no box shows, wherever it is installed
 
 
 def interpreter(executable: str = sys.executable) -> list[str]:

@@ -16,8 +16,8 @@ from pathlib import Path
 from grader import box
 from grader.box.pipes import read_exactly
 from grader.box.serve import frames
+from grader.places import ROOT
 
-GRADER = Path(__file__).parents[1]
 SERVER = Path(__file__).parent / "serve"
 START_S = 60.0
 GRACE_S = 5.0
@@ -41,10 +41,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Worker:
-    """What runs in a box: a module of one of the rooms, which is all of ours that the box holds."""
+    """A module that runs in a box, and the files and folders that are all of ours the box holds."""
 
-    room: str  # "jail", "machine" or "compiler"
     module: str  # "grader.jail.inside.lower"
+    shown: tuple[str, ...]  # from the checkout's root: "grader/jail"
     environment: dict = field(default_factory=dict, hash=False)
     processes: int = 64  # threads among them
 
@@ -136,9 +136,17 @@ class Program:
         shared = {"BOX_SHARED_MEMORY": "/dev/shm"} if level == box.Level.BUBBLEWRAP else {}
         with _spawning:
             self.process = box.spawn(
-                [sys.executable, "-I", "-B", str(SERVER / "main.py"), str(GRADER.parent), self.worker.module],
+                [
+                    sys.executable,
+                    "-I",
+                    "-B",
+                    str(SERVER / "main.py"),
+                    str(ROOT),
+                    self.worker.module,
+                    *self.worker.shown,
+                ],
                 level=level,
-                readonly=[SERVER, GRADER / self.worker.room],
+                readonly=[SERVER, *(ROOT / path for path in self.worker.shown)],
                 env={**self.worker.environment, **threads, **shared},
                 limits=box.Limits(processes=self.worker.processes),
             )

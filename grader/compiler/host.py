@@ -3,7 +3,7 @@
 from grader.box import warm
 from grader.compiler.protocol import Compiled, Request
 
-REPORT = warm.Worker("compiler", "grader.compiler.inside.report")
+REPORT = warm.Worker("grader.compiler.inside.report", ("grader/compiler",))
 LIMITS = warm.Limits(wall_s=240.0, cpu_s=90, memory_bytes=6 << 30, answer_bytes=4 << 20)
 
 

@@ -4,12 +4,12 @@ from grader.box import warm
 from grader.box.serve.frames import DTYPES
 from grader.jail import exchange, protocol
 
-LOWER = warm.Worker("jail", "grader.jail.inside.lower")
-NUMPY = warm.Worker("jail", "grader.jail.inside.numpy_answer")
+LOWER = warm.Worker("grader.jail.inside.lower", ("grader/jail", "tilescope/lowering.py"))
+NUMPY = warm.Worker("grader.jail.inside.numpy_answer", ("grader/jail",))
 LOWER_LIMITS = warm.Limits(wall_s=45.0, cpu_s=40, memory_bytes=3 << 30, answer_bytes=16 << 20)
 PACK_LIMITS = warm.Limits(wall_s=45.0, cpu_s=30, memory_bytes=3 << 30, answer_bytes=256 << 20)
 NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
-RANKS = warm.Worker("jail", "grader.jail.inside.ranks_answer")
+RANKS = warm.Worker("grader.jail.inside.ranks_answer", ("grader/jail",))
 RANKS_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, memory_bytes=4 << 30, answer_bytes=16 << 20)
 
 

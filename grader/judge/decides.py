@@ -20,7 +20,14 @@ TELLS = {
     "bonus",
     "notebook",
 }  # of a row: what is said, not what is judged
-SHARED = ("judge", "questions", "machine", "jail", "compiler", "bench", "box/serve")
+SHARED = (
+    *(
+        f"grader/{room}"
+        for room in ("judge", "questions", "machine", "jail", "compiler", "bench", "box/serve")
+    ),
+    "tilescope/machine",
+    "tilescope/lowering.py",
+)
 SHOWN = {"report.py", "picture.py", "record.py", "decides.py"}  # how a verdict is shown decides none
 
 
@@ -38,9 +45,13 @@ def code_of(question_id: str) -> str:
 @cache
 def shared_code() -> str:
     """A hash over what judges every question."""
-    found = sorted(path for room in SHARED for path in (ROOT / "grader" / room).rglob("*.py"))
+    found = sorted(path for room in SHARED for path in _modules(ROOT / room))
     kept = [path for path in found if "tests" not in path.parts and path.name not in SHOWN]
     return _hash([path.relative_to(ROOT).as_posix().encode() + path.read_bytes() for path in kept])
+
+
+def _modules(path: Path) -> list[Path]:
+    return [path] if path.is_file() else list(path.rglob("*.py"))
 
 
 def row_of(question_id: str) -> dict[tuple[str, str], str]:

@@ -7,7 +7,7 @@ from grader.box.serve.frames import dtype_name
 from grader.machine import protocol
 
 # programs that wait for each other are a thread each, up to 512 of them
-MACHINE = warm.Worker("machine", "grader.machine.inside.main", processes=600)
+MACHINE = warm.Worker("grader.machine.inside.main", ("grader/machine", "tilescope/machine"), processes=600)
 LIMITS = warm.Limits(wall_s=120.0, cpu_s=100, memory_bytes=6 << 30, answer_bytes=1 << 30)
 SECONDS = 40.0  # of processor time for one case
 

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from grader.machine.inside.report import LaunchReport, Report
+from tilescope.machine.report import LaunchReport, Report
 
 
 class BadReply(ValueError):

@@ -28,6 +28,7 @@ ALLOWED = {
         "kernels/parts.py",
         "kernels/require.py",
         "kernels/routing.py",
+        "kernels/texts.py",
         "kernels/*/__init__.py",
         "kernels/*/cost.py",
         "kernels/*/cost_*.py",
@@ -59,6 +60,7 @@ ALLOWED = {
         "grader/jail/**",
         "grader/judge/**",
         "grader/machine/**",
+        "tilescope/**",
         "grader/questions/**",
         "grader/notebooks/**",
     ),
@@ -106,7 +108,6 @@ ALLOWED = {
 }
 NEVER = (
     "*/tests/*",
-    "grader/machine/launcher.py",
     "*/README.md",
     "widgets/screenshots.py",
 )

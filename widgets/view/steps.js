@@ -8,14 +8,14 @@ const pace = (count, speed) => Math.min(1400, Math.max(160, 16000 / count)) / sp
 
 function stepper(noun, go, playing) {
   let at = 0, count = 1, timer = 0, speed = 1, flows = false;
-  const to = (index, ms) => { at = Math.min(count - 1, Math.max(0, index)); go(at, ms); show(); };
+  const to = (index, ms, clockMs = ms) => { at = Math.min(count - 1, Math.max(0, index)); go(at, ms, clockMs); show(); };
   const on = () => Boolean(timer);
   const stop = () => { clearTimeout(timer); timer = 0; playing(false); show(); };
   const by = hand => () => { stop(); hand(); };
   const next = () => {
     if (count > 1 && at === count - 1) return stop();
     const wait = pace(count, speed);
-    timer = setTimeout(() => { if (count > 1) to(at + 1, 0.8 * wait); next(); }, wait);
+    timer = setTimeout(() => { if (count > 1) to(at + 1, 0.8 * wait, wait); next(); }, wait);
   };
   const back = button('Back', by(() => to(at - 1, GLIDE_MS)));
   const play = button('Play', () => {

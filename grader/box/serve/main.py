@@ -1,13 +1,14 @@
 """The program inside every box: a fork server that hands each request to a worker in a child of its own.
 
-    python -I -B main.py FOLDER MODULE
+    python -I -B main.py FOLDER MODULE SHOWN...
 
-FOLDER holds the package that MODULE is of; MODULE has prepare() and run(task, arrays) -> (header, arrays). Framed requests come on
+FOLDER is the checkout, of which the box holds what SHOWN names; MODULE has prepare() and run(task, arrays) -> (header, arrays). Framed requests come on
 stdin; what a child writes is passed on in chunks that a dying child cannot leave half open, then one status line
 closes the answer.
 """
 
 import importlib
+import importlib.util
 import json
 import os
 import resource
@@ -200,18 +201,29 @@ def read_exactly(stream, count: int) -> bytes:
     return data
 
 
-def stand_in_for_parents(folder: str, module: str) -> None:
-    """Packages above a worker's room as bare names: a box shows the room, and may not even list what lies beside it."""
-    parts = module.split(".")[:2]
-    for depth in range(1, len(parts) + 1):
-        package = types.ModuleType(".".join(parts[:depth]))
-        package.__path__ = [os.path.join(folder, *parts[:depth])]
-        sys.modules[package.__name__] = package
+def stand_in_for_parents(folder: str, shown: list[str]) -> None:
+    """Make packages above and of what is shown bare names with this checkout's path, whatever else is installed.
+
+    A box may not list what surrounds it, so a module that is shown alone is loaded by its path.
+    """
+    for path in shown:
+        *parts, last = path.split("/")
+        parts += [] if last.endswith(".py") else [last]
+        for depth in range(1, len(parts) + 1):
+            package = types.ModuleType(".".join(parts[:depth]))
+            package.__path__ = [os.path.join(folder, *parts[:depth])]
+            sys.modules.setdefault(package.__name__, package)
+        if last.endswith(".py"):
+            name = ".".join([*parts, last.removesuffix(".py")])
+            spec = importlib.util.spec_from_file_location(name, os.path.join(folder, path))
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[name])
+            setattr(sys.modules[".".join(parts)], last.removesuffix(".py"), sys.modules[name])
 
 
-def main(folder: str, module: str) -> None:
+def main(folder: str, module: str, *shown: str) -> None:
     sys.path.insert(0, HERE)
-    stand_in_for_parents(folder, module)
+    stand_in_for_parents(folder, list(shown))
     frames, printed = (importlib.import_module(name) for name in ("frames", "printed"))
     worker = importlib.import_module(module)
     worker.prepare()
@@ -230,4 +242,4 @@ def main(folder: str, module: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

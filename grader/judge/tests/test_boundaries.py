@@ -6,9 +6,9 @@ import pytest
 from grader import questions
 from grader.box import warm
 from grader.judge import referee
-from grader.machine.inside.read import read
-from grader.machine.inside.write import write
 from grader.proofs.right import right
+from tilescope.machine.read import read
+from tilescope.machine.write import write
 
 QUESTION = "roofline.layernorm_gelu"
 

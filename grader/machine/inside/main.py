@@ -6,21 +6,21 @@ from math import prod
 
 import numpy as np
 
-from .dtypes import DTYPES
-from .limits import Limits
-from .module_size import hopeless, module_size
-from .poisoned import reaching
-from .read import read
-from .report import Report
-from .run import Launching
-from .run import run as run_steps
-from .storage import Storage
-from .stores_alone import stores_alone
-from .tree import BadIR, Module
-from .verify import verify
-from .words_of_types import spelled
-from .write import write
-from .written_by_waves import indices_by_wave
+from tilescope.machine.dtypes import DTYPES
+from tilescope.machine.limits import Limits
+from tilescope.machine.module_size import hopeless, module_size
+from tilescope.machine.poisoned import reaching
+from tilescope.machine.read import read
+from tilescope.machine.report import Report
+from tilescope.machine.run import Launching
+from tilescope.machine.run import run as run_steps
+from tilescope.machine.storage import Storage
+from tilescope.machine.stores_alone import stores_alone
+from tilescope.machine.tree import BadIR, Module
+from tilescope.machine.verify import verify
+from tilescope.machine.words_of_types import spelled
+from tilescope.machine.write import write
+from tilescope.machine.written_by_waves import indices_by_wave
 
 
 def prepare() -> None:

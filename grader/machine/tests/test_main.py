@@ -8,7 +8,6 @@ import triton
 import triton.language as tl
 
 from grader.machine.inside import main
-from grader.machine.inside.dtypes import NAMES
 from grader.machine.protocol import (
     BadReply,
     PrintRequest,
@@ -18,8 +17,9 @@ from grader.machine.protocol import (
     print_reply,
     run_reply,
 )
-
-from .lowering_for_tests import compiled, text_of
+from tilescope.lowering import text_of
+from tilescope.machine.dtypes import NAMES
+from tilescope.tests.lowering_for_tests import compiled
 
 B = 16
 

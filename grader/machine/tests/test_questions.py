@@ -7,14 +7,13 @@ import pytest
 
 from grader import questions
 from grader.judge import kernel_evidence as evidence
-from grader.machine.inside.module_size import hopeless
-from grader.machine.inside.read import read
 from grader.proofs.honest import AS_IT_STANDS, forms, source
 from grader.proofs.right import kernel_questions
 from grader.proofs.wrong import leads, sample
-
-from .lowering_for_tests import compiled, same_code
-from .test_round_trips import round_trip
+from tilescope.machine.module_size import hopeless
+from tilescope.machine.read import read
+from tilescope.tests.lowering_for_tests import compiled, same_code
+from tilescope.tests.test_round_trips import round_trip
 
 QUESTIONS = [question.id for question in kernel_questions()]
 COMPILED = [

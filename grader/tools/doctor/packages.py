@@ -10,7 +10,7 @@ from grader.tools.gates import dependencies
 
 from .row import ROOT, Row, answer, missing, note, ok
 
-OURS = ("kernels", "widgets", "grader")
+OURS = ("kernels", "widgets", "tilescope", "grader")
 OLDEST_PYTHON = [3, 11]
 NOTEBOOK_PACKAGES = ("jupyterlab", "ipywidgets", "anywidget", "nbgrader", "jupytext")
 
@@ -78,7 +78,7 @@ def shadowed() -> list[Row]:
             rows.append(missing("imports", f"{path.relative_to(ROOT)} hides our package", "rename that file"))
     if not rows and len(origins) < len(OURS):
         rows.append(note("imports", "found from this folder only", "make setup installs our packages"))
-    return rows or [ok("imports", "kernels, widgets and grader are this checkout's")]
+    return rows or [ok("imports", "kernels, widgets, tilescope and grader are this checkout's")]
 
 
 def _rid(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Who may import whom: notebooks -> widgets, kernels, grader; grader -> kernels; widgets -> formulas.
+"""Who may import whom: notebooks -> widgets, kernels, tilescope, grader; grader -> kernels, tilescope; widgets -> formulas.
 
 Inside the grader a room imports what stands below it and nothing above.
 """
@@ -9,7 +9,13 @@ from pathlib import Path
 
 from .tree import PACKAGES, imports, is_topic, modules, reached
 
-MAY = {"kernels": {"kernels"}, "widgets": {"widgets", "kernels"}, "grader": {"grader", "kernels"}}
+MAY = {
+    "kernels": {"kernels"},
+    "widgets": {"widgets", "kernels"},
+    "tilescope": {"tilescope"},
+    "grader": {"grader", "kernels", "tilescope"},
+}
+SHARED = ("machines", "texts")  # of kernels/, for widgets too
 NOTEBOOK_ROOMS = {"course", "solutions", "labs"}
 HEAVY = {
     "torch",
@@ -85,10 +91,10 @@ def _wrong(parts: tuple[str, ...], name: str, topics: set[str]) -> str | None:
     if (
         room == "widgets"
         and other[0] == "kernels"
-        and other[1:2] != ("machines",)
+        and (other[1:2] or other)[0] not in SHARED
         and not (len(other) > 2 and other[2].partition("_")[0] == "cost")
     ):
-        return "widgets must import only a topic's cost.py and kernels/machines.py"
+        return "widgets must import only a topic's cost.py, kernels/machines.py and kernels/texts.py"
     return None
 
 
@@ -123,10 +129,13 @@ def _room(name: str) -> str | None:
 def _weights(root: Path, known: dict) -> Iterator[str]:
     """Loading these must load nothing of `forbidden`, by whatever way round."""
     init = [path for path in modules(root, *PACKAGES) if path.name == "__init__.py"]
-    bare = [*modules(root, "kernels"), *(path for pattern in BARE for path in sorted(root.glob(pattern)))]
+    bare = [
+        *modules(root, "kernels", "tilescope"),
+        *(path for pattern in BARE for path in sorted(root.glob(pattern))),
+    ]
     for starts, forbidden, rule in (
         (init, HEAVY, "a package's __init__ must import nothing heavy"),
-        (bare, JUPYTER, "kernels and grader must load where no Jupyter package is installed"),
+        (bare, JUPYTER, "kernels, tilescope and grader must load where no Jupyter package is installed"),
     ):
         for path in starts:
             for name, place in reached(path, root, known=known).items():
@@ -139,7 +148,7 @@ def _models(root: Path, known: dict) -> Iterator[str]:
     costs = [
         path
         for path in modules(root, "kernels")
-        if path.stem.partition("_")[0] == "cost" or path.name == "machines.py"
+        if path.stem.partition("_")[0] == "cost" or path.parent.name == "kernels" and path.stem in SHARED
     ]
     models = [path for path in modules(root, "widgets") if is_topic(path.parent)]
     for path in [*costs, *models]:

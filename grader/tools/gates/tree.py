@@ -8,7 +8,7 @@ from functools import lru_cache
 from os.path import isfile
 from pathlib import Path
 
-PACKAGES = ("kernels", "widgets", "grader")
+PACKAGES = ("kernels", "widgets", "tilescope", "grader")
 MADE_AT_THE_TOP = {".git", ".venv", "work", "site"}
 MADE_ANYWHERE = {
     "__pycache__",

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.machine.inside.values import poison
 from grader.questions import Case, Mistake
 from grader.questions.draws import rounded
 from grader.questions.families import dense, family, one_stride, same_strides, within_limit
 from grader.questions.tables import because
+from tilescope.machine.values import poison
 
 PIECES = (16, 32, 64, 128, 256, 512, 1024)
 

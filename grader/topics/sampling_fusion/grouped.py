@@ -225,7 +225,7 @@ GROUPED_DRAW = KernelQuestion(
         bound=bound,
         sampled=samples.rows("B"),
     ),
-    where='course/06_sampling_fusion.ipynb, "A row that does not fit"',
+    where='course/06_sampling_fusion/c_one_kernel.ipynb, "A row that does not fit"',
     hints=(
         "Three launches: a maximum for each group of 64; the numbers of the top_k best groups; a draw among the 64 x 64 tokens of these.",
         "The second finds the k-th best maximum as your filtered draw finds the k-th logit; tl.cumsum of what stays says at which place each group's number goes.",

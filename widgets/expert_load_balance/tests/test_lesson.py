@@ -100,11 +100,15 @@ def left_once(places):
 
 
 CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
-    "Two GPUs: the same router, 1.25 times": (lambda: simulated(devices=2), 1.245, 1.255),
-    "sixteen: 4.6": (lambda: simulated(devices=16), 4.55, 4.65),
-    "Placing experts by load moves nothing": (lambda: simulated(placement="load") / simulated(), 0.99, 1.0),
+    "With two GPUs the same router costs 1.25x": (lambda: simulated(devices=2), 1.245, 1.255),
+    "with sixteen it costs 4.6x": (lambda: simulated(devices=16), 4.55, 4.65),
+    "Placing experts by load changes nothing here": (
+        lambda: simulated(placement="load") / simulated(),
+        0.99,
+        1.0,
+    ),
     "The simulator says 2.72": (lambda: simulated(), 2.71, 2.725),
-    "The hot device has its 4915 hot picks and the 765": (
+    "The hot device has the 4915 pairs of the hot expert and the 765": (
         lambda: list(cost.hot_loads(8192, 2, 16, 0.6)[:2]) == [4915, 765],
         1,
         1,
@@ -115,29 +119,29 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         1.85,
         2.0,
     ),
-    "an expert with intermediate 768 over 8 GPUs leaves 96 columns": (lambda: QWEN.intermediate / 8, 96, 96),
+    "An expert with intermediate 768 over 8 GPUs leaves 96 columns": (lambda: QWEN.intermediate / 8, 96, 96),
     "eight times on 64": (
         lambda: links.ring_factor(64) * 64 / (2 * 8 * 63 / 64),
         8,
         8,
     ),
-    "1.482 nats a byte without": (lambda: NATS["none"], 1.4805, 1.4825),
+    "1.482 nats per byte without balancing": (lambda: NATS["none"], 1.4805, 1.4825),
     "1.507 with the loss": (lambda: NATS["auxiliary loss"], 1.5065, 1.5075),
     "1.477 with the bias": (lambda: NATS["bias"], 1.4765, 1.4775),
     "no placement gets below 1.6": (lambda: 0.4 * 4, 1.6, 1.6),
-    "2 to 32 picks a token is 16 times the bytes": (
+    "From 2 to 32 experts per token is 16 times the bytes": (
         lambda: cost.alltoall_bytes(128, 32, 7168, 64) / cost.alltoall_bytes(128, 2, 7168, 64),
         16,
         16,
     ),
-    "so 1.75 times the bytes a token": (lambda: (7 / 8) / (1 / 2), 1.75, 1.75),
+    "so each token sends 1.75x the bytes": (lambda: (7 / 8) / (1 / 2), 1.75, 1.75),
     "by number, makes an imbalance of 2.9": (lambda: min(by_number(8)), 2.9, 2.95),
-    "an imbalance of 2.9 to 5.2 in place": (lambda: max(by_number(8)), 5.15, 5.2),
-    "in place of 1.5": (lambda: min(by_number(2)), 1.5, 1.55),
-    "in place of 1.5 to 1.8": (lambda: max(by_number(2)), 1.75, 1.8),
+    "an imbalance of 2.9 to 5.2 instead": (lambda: max(by_number(8)), 5.15, 5.2),
+    "instead of 1.5": (lambda: min(by_number(2)), 1.5, 1.55),
+    "instead of 1.5 to 1.8": (lambda: max(by_number(2)), 1.75, 1.8),
     "With two ranks a quarter of the bytes is left": (lambda: left_once(2), 0.245, 0.255),
-    "With 64 it is nearly all of them": (lambda: left_once(64), 0.94, 0.96),
-    "leaves two thirds of what crosses the network": (lambda: left_once(8), 0.645, 0.675),
+    "With 64 ranks nearly all bytes are left": (lambda: left_once(64), 0.94, 0.96),
+    "leaves two thirds of the bytes that cross the network": (lambda: left_once(8), 0.645, 0.675),
     "than the experts of a decode step (some 0.1 ms": (
         lambda: 128 * 8 * DEEPSEEK.pick_flops / H200.rate("bf16") * 1e3,
         0.085,
@@ -152,11 +156,11 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         58.5,
         59.5,
     ),
-    "22.5 GB a layer in 16 bits": (lambda: expert_bytes(DEEPSEEK, 256) / 1e9, 22.45, 22.55),
+    "22.5 GB per layer in 16 bits": (lambda: expert_bytes(DEEPSEEK, 256) / 1e9, 22.45, 22.55),
     "1.3 TB in all": (lambda: 58 * expert_bytes(DEEPSEEK, 256) / 1e12, 1.25, 1.35),
-    "It is another 88 MB in every layer": (lambda: expert_bytes(DEEPSEEK) / 1e6, 87.5, 88.5),
+    "It takes another 88 MB in every layer": (lambda: expert_bytes(DEEPSEEK) / 1e6, 87.5, 88.5),
     "5.1 GB over 58 layers": (lambda: 58 * expert_bytes(DEEPSEEK) / 1e9, 5.05, 5.15),
-    "moving it takes 0.2 ms a layer over NVLink": (
+    "moving it takes 0.2 ms per layer over NVLink": (
         lambda: expert_bytes(DEEPSEEK) / H200.link_bandwidth * 1e3,
         0.19,
         0.21,
@@ -174,22 +178,22 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0,
         1e-9,
     ),
-    "36 ns: starting takes over a hundred times": (
+    "The bytes take 36 ns": (
         lambda: links.activation_message(8192, 1, 900e9).transfer_s * 1e9,
         36.3,
         36.5,
     ),
-    "over a hundred times as long as the bytes": (
+    "starting takes over 100x longer than sending": (
         lambda: links.activation_message(8192, 1, 900e9).latency_over_transfer,
         100,
         150,
     ),
-    "At batch 64 they take 2.3 µs": (
+    "At batch 64 the bytes take 2.3 µs": (
         lambda: links.activation_message(8192, 64, 900e9).transfer_s * 1e6,
         2.25,
         2.35,
     ),
-    "with 64 KB on 64 GPUs the tree is 8 times as fast": (
+    "With 64 KB on 64 GPUs the tree is 7.6x faster": (
         lambda: (
             links.all_reduce(64e3, 64, 450e9, hop_s=1e-6).total_s
             / links.all_reduce(64e3, 64, 450e9, algorithm="tree", hop_s=1e-6).total_s
@@ -197,7 +201,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         7.5,
         8.0,
     ),
-    "with 1 GB on 8 the ring wins by 14%": (
+    "With 1 GB on 8 GPUs the ring wins by 14%": (
         lambda: (
             links.all_reduce(1e9, 8, 450e9, algorithm="tree", hop_s=1e-6).total_s
             / links.all_reduce(1e9, 8, 450e9, hop_s=1e-6).total_s
@@ -205,13 +209,17 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         1.135,
         1.145,
     ),
-    "5680, where 2048 would be even: 2.77": (lambda: hot(0.6).slowdown, 2.765, 2.775),
-    "Every token picks it: four times an even step": (lambda: hot(1.0).slowdown, 4.0, 4.3),
+    "That makes 5680, and 2048 would be even, so the imbalance is 2.77": (
+        lambda: hot(0.6).slowdown,
+        2.765,
+        2.775,
+    ),
+    "Every token picks it: the step takes 4x as long as an even one": (lambda: hot(1.0).slowdown, 4.0, 4.3),
     "Its load is T / 2 where the mean is T / 8": (lambda: hot(0.5, experts=8, top_k=1).slowdown, 3.99, 4.01),
-    "a step of 1.6 times at 128 tokens": (lambda: luck(128, 64), 1.55, 1.65),
+    "an imbalance of 1.6 at 128 tokens": (lambda: luck(128, 64), 1.55, 1.65),
     "still 1.07 at 8192": (lambda: luck(8192, 64), 1.065, 1.075),
     "two experts do two thirds of the work": (lambda: sum(sorted(loads())[-2:]) / sum(loads()), 0.63, 0.69),
-    "and three hardly any": (lambda: sorted(loads())[2] / sum(loads()), 0.0, 0.04),
+    "and three do almost none": (lambda: sorted(loads())[2] / sum(loads()), 0.0, 0.04),
     "a window of the running text is more uneven than the same tokens shuffled": (
         lambda: windows("none") - windows("none", shuffled=True),
         0.1,
@@ -222,13 +230,13 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0.05,
         1.0,
     ),
-    "loses a quarter of its picks at f = 1.25": (lambda: limited("none", 1.25)[0], 0.22, 0.28),
+    "loses a quarter of its pairs at f = 1.25": (lambda: limited("none", 1.25)[0], 0.22, 0.28),
     "and its error more than doubles": (
         lambda: limited("none", 1.25)[1] / limited("none", 8.0)[1],
         2.0,
         2.5,
     ),
-    "the balanced ones lose a few picks in a hundred": (
+    "The balanced ones lose a few pairs in a hundred": (
         lambda: max(limited(way, 1.25)[0] for way in ("auxiliary loss", "bias")),
         0.0,
         0.05,
@@ -245,7 +253,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
     ),
     "the error falls from 0.25": (lambda: cases.learned("none").fresh_loss, 0.245, 0.255),
     "from 0.25 to 0.15": (lambda: cases.learned("auxiliary loss").fresh_loss, 0.145, 0.155),
-    "to 0.15 and 0.17": (lambda: cases.learned("bias").fresh_loss, 0.16, 0.175),
+    "and to 0.17 (the bias)": (lambda: cases.learned("bias").fresh_loss, 0.16, 0.175),
     "nearly all of the gain is gone": (
         lambda: TOY.train("auxiliary loss", strength=10.0).fresh_loss,
         0.235,
@@ -254,11 +262,11 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "takes four devices from 1.42": (lambda: halves(greedy, 0), 1.415, 1.425),
     "from 1.42 to 1.10 with greedy": (lambda: halves(cost.replicate, 0), 1.095, 1.105),
     "1.03 with the search": (lambda: halves(cost.searched, 0), 1.02, 1.035),
-    "the optimum of the first is at 1.21": (lambda: halves(cost.optimum, 1), 1.2, 1.215),
-    "a little worse on the first, at 1.15": (lambda: halves(cost.searched, 1), 1.145, 1.155),
+    "the optimum of the first half is at 1.21": (lambda: halves(cost.optimum, 1), 1.2, 1.215),
+    "a little worse on the first half, is at 1.15": (lambda: halves(cost.searched, 1), 1.145, 1.155),
     "from 8.1 to": (lambda: zipf(0), 8.05, 8.15),
     "from 8.1 to 1.02": (lambda: zipf(64), 1.015, 1.03),
-    "with an imbalance of 2.77 and 7 ms on a network, 10.5 ms": (
+    "With an imbalance of 2.77 and 7 ms on a network that is 10.5 ms": (
         lambda: cost.sparse_layer_s(10, 1 / 8, 2.77, 7),
         10.4,
         10.5,

@@ -145,7 +145,9 @@ UNSEEN = {  # what is planted, by file -> a piece of the complaint
         "kernels/build/tests/test_planted.py: pytest must collect it, got 2 of 3 test files",
     ),
     "a room that is no path of tests": (
-        {"pyproject.toml": 'testpaths = ["kernels", "widgets", "grader"] -> testpaths = ["kernels"]'},
+        {
+            "pyproject.toml": 'testpaths = ["kernels", "widgets", "tilescope", "grader"] -> testpaths = ["kernels"]'
+        },
         "grader/box/tests/test_y.py: pytest must collect it",
     ),
     "an option that does not exist": (
