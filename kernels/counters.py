@@ -6,7 +6,10 @@ anything. A launch outside a capture renews a store that is half used up. Where 
 than there is, the graph fills them itself, which is one more node in it.
 """
 
+import threading
+
 import torch
+from triton.runtime import driver
 
 STORED = 2**20  # for as many blocks of tokens, or parts of tiles, in captured launches; 4 MB
 LEAST = 1024
@@ -45,10 +48,32 @@ class Counters:
 _of_devices: dict = {}
 
 
+class Listener(threading.local):
+    """Who keeps this thread's launches must hear which counters they were given: (counters, blocks)."""
+
+    heard: list | None = None
+
+
+LISTENER = Listener()
+
+
 def arrivals(device, blocks: int) -> torch.Tensor:
     """Counters for a launch on the current stream."""
-    counters = _of_devices.setdefault(device, Counters(device))
+    heard, LISTENER.heard = LISTENER.heard, None  # what the store itself does is nobody's launch
+    try:
+        given = _arrivals(device, blocks)
+    finally:
+        LISTENER.heard = heard
+    if heard is not None:
+        heard.append((given, blocks))
+    return given
+
+
+def _arrivals(device, blocks: int) -> torch.Tensor:
+    counters = _of_devices.get(device)
+    if counters is None:
+        counters = _of_devices[device] = Counters(device)
     if device.type != "cuda":
         return counters.take(blocks)
-    stream = torch.cuda.current_stream(device).cuda_stream
+    stream = driver.active.get_current_stream(device.index)
     return counters.take(blocks, stream, torch.cuda.is_current_stream_capturing())

@@ -34,5 +34,6 @@ class Answers:
 
     def _answer(self, request: dict, values: dict | None) -> dict:
         asked = {"values": values, "guess": request.get("guess"), "narrow": bool(request.get("narrow"))}
+        asked["axes"] = request.get("axes")
         echo = {"view": request.get("view", ""), "revision": request.get("revision", 0)}
         return {**self._picture(json.dumps(asked)), **echo}

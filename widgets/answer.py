@@ -1,13 +1,15 @@
 """From a request of the view to its answer: pure, so a notebook's kernel and a static page share it.
 
-request {view, revision, values, guess, narrow}  ->  answer {view, revision, values, frames | error, ...}
+request {view, revision, values, guess, narrow, axes}  ->  answer {view, revision, values, frames | error, ...}
 """
 
 import math
+from contextlib import nullcontext
 from dataclasses import asdict, is_dataclass
 from operator import attrgetter
 
 from widgets import static
+from widgets.charts import holding
 from widgets.controls import InputError
 from widgets.declare import Declaration
 from widgets.scene import NARROW, WIDE, Scene
@@ -49,26 +51,27 @@ def answer(
     try:
         verdict = _verdict(declaration, start, request.get("guess")) if locked else None
         if locked and verdict is None:
-            return {
-                **echo,
-                "values": declaration.inputs(start),
-                "locked": True,
-                "shape": _shape(declaration, width),
-            }
+            return {**echo, "values": declaration.inputs(start), "locked": True}
         values = declaration.inputs(values)
         result = declaration.run(**values)
         check_measured(declaration, measured)
-        frames = _plain(declaration.scenes(result, measured, width))
+        ends = _ends(declaration, request.get("axes"), width)
+        with holding(ends) if ends else nullcontext():
+            frames = _plain(declaration.scenes(result, measured, width))
         first = declaration.stepper.start(result) if declaration.stepper else 0
-        return {**echo, "values": values, "frames": deltas(frames), "first": first, "verdict": verdict}
+        told = {"frames": deltas(frames), "first": first, "verdict": verdict, "held": bool(ends)}
+        return {**echo, "values": values, **told}
     except ValueError as problem:
         return {**echo, "error": str(problem), "control": getattr(problem, "control", "")}
 
 
-def _shape(declaration: Declaration, width: int) -> list[int]:
-    """Width and height of the picture that is still locked."""
-    first = declaration.scenes(declaration.run(**declaration.inputs()), width=width)[0]
-    return [first.width, first.height]
+def _ends(declaration: Declaration, values: dict | None, width: int) -> dict[str, float]:
+    """Where the axes end in the state that a hand found, for as long as it holds its knob."""
+    ends: dict[str, float] = {}
+    if values:
+        with holding(ends):
+            declaration.scenes(declaration.run(**declaration.inputs(values)), width=width)
+    return ends
 
 
 def _verdict(declaration: Declaration, start: dict | None, guess) -> dict | None:

@@ -1,7 +1,9 @@
 """Drawing helpers: scales, axes, bars, lines with their names at the end. Each returns a list of marks."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from widgets import units
@@ -45,6 +47,25 @@ class Scale:
 
     def ticks(self, about: int = 5) -> list[float]:
         return _log_ticks(self.lo, self.hi, about) if self.log else _linear_ticks(self.lo, self.hi, about)
+
+
+_ENDS: ContextVar[dict[str, float] | None] = ContextVar("ends", default=None)
+
+
+@contextmanager
+def holding(ends: dict[str, float]) -> Iterator[None]:
+    """Inside, an axis ends where `ends` says; one that `ends` does not know yet is written there."""
+    token = _ENDS.set(ends)
+    try:
+        yield
+    finally:
+        _ENDS.reset(token)
+
+
+def steady(axis: str, end: float) -> float:
+    """The end of an axis that depends on the state. While a knob is in the hand, it stays as the hand found it."""
+    ends = _ENDS.get()
+    return end if ends is None else ends.setdefault(axis, end)
 
 
 def linear(lo: float, hi: float, start: float, end: float) -> Scale:

@@ -10,20 +10,19 @@ from html import escape
 from pathlib import Path
 from textwrap import wrap
 
+from kernels import texts
 from widgets import static
 from widgets.declare import Declaration
 from widgets.measured import recorded
 from widgets.registry import every, find
 from widgets.scene import Scene
-from widgets.site.lessons import Lesson, Shown
+from widgets.site.lessons import Shown, Text
 from widgets.site.stills import opening
 from widgets.site.topics import Topic, topics
 
 ROOT = Path(__file__).parents[1]
 PICTURES, TEXTS = "course/pictures", "course/simulators"
 TEXT = """# {title}
-
-**{question}**
 
 A simulator of topic {number}, on [the start page](../start.ipynb). It is a still picture until you run the cell (Shift+Enter).
 Then move a control, press a preset, open *Show as data*. {guess}
@@ -39,9 +38,10 @@ GUESS = "Guess before you look."
 ASKED = 'Guess before you look: `show("{name}", predict=True)` asks you for a number first.'
 RECORDED = re.compile(r"""^recorded\(((?:"[^"]*"(?:, )?)+)\)\s*\Z""", re.M)  # at the end of a cell
 START = "course/start.md"
-HEAD = """| | lesson | the question it answers | simulators | your labs |
-|---|---|---|---|---|
+HEAD = """| | | lesson | the question it answers | simulators | your labs |
+|---|---|---|---|---|---|
 """
+THUMB = '<img src="{}" alt="" width="150">'
 FONT = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
 
 
@@ -127,8 +127,10 @@ def _recorded(words: tuple[str, ...]) -> tuple[str, str]:
 def _pictures(root: Path) -> dict[str, str]:
     """Every simulator as it opens by itself and as the lessons open it, and the recorded runs that they show."""
     shown, runs = [Shown(one.name, {}) for one in every()], set()
-    for path in sorted((root / "course").glob("*.md")):
-        cells = Lesson(path).cells
+    course = root / "course"
+    lessons = [page for pages in texts.lessons(course).values() for page in pages]
+    for path in sorted({*course.glob("*.md"), *lessons}):
+        cells = Text(path).cells
         shown += [cell.shown for cell in cells if cell.shown]
         ends = (RECORDED.search(cell.text) for cell in cells if cell.kind == "code")
         runs |= {ast.literal_eval(f"({match[1]},)") for match in ends if match}
@@ -146,19 +148,28 @@ def _texts(found: list[Topic]) -> dict[str, str]:
     for topic in found:
         for one in topic.simulators:
             guess = (ASKED if one.prediction else GUESS).format(name=one.name)
-            words = {"title": one.title, "question": one.question, "name": one.name, "number": topic.number}
+            words = {"title": one.title, "name": one.name, "number": topic.number}
             made[notebook(topic, one)] = TEXT.format(**words, guess=guess)
     return made
 
 
+def _picture(topic: Topic) -> str:
+    """The still picture of a topic's first simulator, as the start page links it."""
+    return f"{PICTURES.removeprefix('course/')}/simulators/{file([topic.simulators[0].name])}"
+
+
 def _row(topic: Topic) -> str:
-    title = f"[{topic.title}]({topic.lesson.name}.ipynb)" if topic.lesson else topic.title
+    title = f"[{topic.title}]({topic.lesson.pages[0].name}.ipynb)" if topic.lesson else topic.title
+    if topic.lesson and topic.lesson.in_pages:
+        pages = (f"[{page.title}]({page.name}.ipynb)" for page in topic.lesson.pages)
+        title = f"{topic.title}: {' · '.join(pages)}"
     notebooks = [(d.title, notebook(topic, d).removeprefix("course/")) for d in topic.simulators]
     simulators = " · ".join(
         f"[{name}]({Path(place).with_suffix('.ipynb').as_posix()})" for name, place in notebooks
     )
     labs = " · ".join(f"[{Path(lab.path).name}](../work/{lab.path}.ipynb)" for lab in topic.labs)
-    return f"| {topic.number} | {title} | {topic.question} | {simulators} | {labs or 'to come'} |\n"
+    thumb = THUMB.format(_picture(topic)) if notebooks else ""
+    return f"| {topic.number} | {thumb} | {title} | {topic.question} | {simulators} | {labs or 'to come'} |\n"
 
 
 def _start(root: Path, found: list[Topic]) -> str:

@@ -90,9 +90,7 @@ class Progress:
             return "<p>No labs yet.</p>"
         rows = "".join(self._row(lab) for lab in self.labs)
         first = next((lab for lab in self.labs if lab.passed < len(lab.questions)), None)
-        words = (
-            "Nothing yet: every lab is still before you." if not any(lab.started for lab in self.labs) else ""
-        )
+        words = "You haven't started a lab yet." if not any(lab.started for lab in self.labs) else ""
         if first:
             words += f' Next: <a href="../work/{first.path}.ipynb">{escape(first.title)}</a>.'
         head = '<tr><th scope="col">Lab</th><th scope="col">Passed</th><th scope="col"></th></tr>'

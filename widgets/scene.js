@@ -2,13 +2,16 @@
 // answers; render() is its notebook adapter. No build step, no import: a static page loads this file too.
 // adapter = { spec, answer, ask(request), listen(callback) -> stop, waiting (what to say meanwhile),
 //             watch(callback) -> stop (optional: callback('' | 'restarted' | 'gone')),
-//             ahead(callback) -> stop (optional: ask() takes a step to think of besides, and its picture comes here) }
+//             ahead(callback) -> stop (optional: ask() takes a step to think of besides, and its picture comes here),
+//             moved(query) (optional: the state as a story link has it), link(query) (optional: its address, to be copied) }
 
-// Inside widths in px: where the controls stand beside the picture, and where a picture is laid out for a phone.
-const BESIDE = 930, COLUMN = 660, PAIR = 560;
+// Widths in px: where the controls have room at the picture's side, where its figures have, and where a picture is
+// laid out for a phone.
+const BESIDE = 978, MARGIN = 820, COLUMN = 708, PAIR = 608;
 
 function roomFor(width) {
   if (width >= BESIDE) return 'beside';
+  if (width >= MARGIN) return 'margin';
   if (width >= COLUMN) return 'column';
   return width >= PAIR ? 'pair' : 'phone';
 }
@@ -20,7 +23,7 @@ const narrow = room => room === 'pair' || room === 'phone';
 
 export function mount(host, adapter) {
   const spec = adapter.spec, uid = 'tbt' + Math.random().toString(36).slice(2, 9);
-  const state = { values: { ...spec.start }, guess: null, frames: [], frame: null, room: 'column', near: false, asked: false };
+  const state = { values: { ...spec.start }, guess: null, frames: [], frame: null, glide: [0, 0], axes: null, met: false, room: 'column', near: false, asked: false };
   const live = make('div', { class: 'tbt-unseen', role: 'status' });
   let timer = 0, lull = 0, dead = '', held = false, wantedStep = null;  // a step, or FIRST
   const announce = (text, after = ANNOUNCE_MS) => {
@@ -32,14 +35,14 @@ export function mount(host, adapter) {
   const wait = make('p', { class: 'tbt-error', hidden: true }, adapter.waiting || 'Waiting for Python: another cell may be running.');
   const over = make('p', { class: 'tbt-error tbt-over', hidden: true });
   const known = album(spec);
-  const request = () => ({ values: { ...state.values }, guess: state.guess, narrow: narrow(state.room) });
+  const request = () => ({ values: { ...state.values }, guess: state.guess, narrow: narrow(state.room), axes: state.axes });
   const unknown = () => (!dead && root.contains(document.activeElement) ? known.unknown(state.values, narrow(state.room)) : null);
   const post = courier(adapter, uid, late => { wait.hidden = !late || Boolean(dead); }, unknown, () => held);
   // What is known already is drawn at once, and Python is told afterwards which state that is.
   const send = () => {
     if (dead) return;
     clearTimeout(lull);
-    const asked = request(), key = known.key(asked.values, asked.narrow), found = known.find(key);
+    const asked = request(), key = known.key(asked.values, asked.narrow, asked.axes), found = known.find(key);
     if (!found) return post.send(asked, key);
     present({ ...found, revision: post.tell(asked, key) }, true, 'ahead');
     rested();
@@ -50,7 +53,7 @@ export function mount(host, adapter) {
     put(root, { 'data-ahead': Boolean(adapter.ahead) && !unknown() });
     lull = setTimeout(() => post.think(request()), AHEAD_MS);
   };
-  const leap = ms => { state.glide = ms; };
+  const leap = (ms, clockMs = 0) => { state.glide = [ms, clockMs]; };
   const change = (values, ms = 0) => { leap(ms); Object.assign(state.values, values); presets.show(state.values); send(); };
 
   const presets = presetBar(spec, values => { wantedStep = FIRST; controls.show(values); change(values, GLIDE_MS); });
@@ -62,30 +65,33 @@ export function mount(host, adapter) {
     set: (name, value) => controls.set(name, value),
   });
   const text = words(name => (controls.of(name)?.input.matches('input, select') ? controls.of(name).input.focus() : null));
-  const steps = stepper(spec.noun, (at, ms) => { leap(ms); show(at); if (!steps.playing) announce(state.frame.caption); }, on => { put(root, { 'data-playing': on }); });
+  const steps = stepper(spec.noun, (at, ms, clockMs) => { leap(ms, clockMs); show(at); if (!steps.playing) announce(state.frame.caption); }, on => { put(root, { 'data-playing': on }); });
   const data = dataPanel(spec, state, announce);
+  const share = adapter.link && button('Copy link to this state', async () => { await copy(adapter.link(query())); announce('Link copied.', 0); }, { class: 'tbt-share' });
   const main = make('div', { class: 'tbt-main' }, text.figures, pic.node, steps.node, ...text.under);
   const side = make('div', { class: 'tbt-side' }, ...controls.nodes, text.formula);
   const last = make('div', { class: 'tbt-last' }, ...text.last);
+  const body = make('div', { class: 'tbt-body' }, main, side, last);
   const verdict = make('p', { class: 'tbt-verdict', tabindex: -1, hidden: true });
-  const shut = make('div', { class: 'tbt-shut', hidden: true }, 'The picture opens with your prediction.');
   const form = spec.prediction ? lock(spec, uid, guess => {
     state.guess = Number.isFinite(guess) ? guess : null;
     if (state.guess !== null) send();
   }) : null;
   const root = make('div', { class: 'tbt', role: 'group', 'aria-label': spec.title, 'data-simulator': spec.id, 'data-revision': 0, 'data-playing': false, 'data-room': state.room, 'data-ahead': false },
-    make('p', { class: 'tbt-title' }, spec.title), make('h3', { class: 'tbt-question' }, spec.question),
-    form, verdict, presets.node, error, wait, over, make('div', { class: 'tbt-body' }, shut, main, side, last), data.node,
-    spec.source ? make('p', { class: 'tbt-source' }, `After ${spec.source}`) : null, live);
+    make('h3', { class: 'tbt-question' }, spec.question), form, verdict, presets.node, error, wait, over, body, data.node,
+    make('div', { class: 'tbt-foot' }, share, make('p', { class: 'tbt-source' }, spec.source ? `${spec.title}, after ${spec.source}` : spec.title)), live);
   const relight = lights(root);
+
+  const query = () => storyQuery(spec, state.right, state.frames.length > 1 && +root.dataset.step !== state.first ? +root.dataset.step : null);
 
   function show(at) {
     state.frame = state.frames[at];
     root.dataset.step = at;
-    pic.draw(state.frame, state.glide);
+    pic.draw(state.frame, ...state.glide);
     text.show(state.frame);
     data.show();
     relight();
+    adapter.moved?.(query());
   }
 
   function rest(on) {
@@ -94,11 +100,10 @@ export function mount(host, adapter) {
     pic.rest(on);
   }
 
-  function setLocked(on, shape = [720, 320]) {
+  // Shut, it is as tall as its question.
+  function setLocked(on) {
     rest(on || Boolean(dead));
-    shut.hidden = !on;
-    shut.style.aspectRatio = shape.join(' / ');
-    main.hidden = last.hidden = text.formula.hidden = data.node.hidden = on;
+    body.hidden = presets.node.hidden = data.node.hidden = on;
     root.dataset.locked = on;
   }
 
@@ -116,7 +121,7 @@ export function mount(host, adapter) {
     controls.blame(answer.control, error.id);
     pic.node.dataset.stale = Boolean(answer.error);
     if (answer.error) announce(answer.error);
-    else if (answer.locked) setLocked(true, answer.shape);
+    else if (answer.locked) setLocked(true);
     else open(answer, settled, from === 'start');
     if (settled) put(root, { 'data-asking': false });
     root.dataset.from = from;
@@ -125,12 +130,13 @@ export function mount(host, adapter) {
 
   function open(answer, settled, first) {
     state.right = answer.values;
+    state.held = answer.held;
     if (settled) { state.values = { ...answer.values }; controls.show(state.values); presets.show(state.values); }
     state.frames = expand(answer.frames);
+    state.first = answer.first;
     const opening = !state.frame;
     if (opening) setLocked(false);
-    const flowing = answer.frames.some(frame => frame.marks.some(mark => mark.flow));
-    show(steps.frames(state.frames.length, opening || wantedStep === FIRST ? answer.first : wantedStep, flowing));
+    show(steps.frames(state.frames.length, opening || wantedStep === FIRST ? answer.first : wantedStep));
     if (settled) wantedStep = null;
     if (answer.verdict && form?.isConnected) {
       form.remove();
@@ -138,6 +144,15 @@ export function mount(host, adapter) {
       fill(verdict, sayVerdict(answer.verdict));
       verdict.focus();
     } else if (!first) announce(state.frame.summary);
+    if (settled) letGoOfAxes();
+  }
+
+  // Once the hand is gone, the axes are those of the state it left.
+  function letGoOfAxes() {
+    if (!state.held || held) return;
+    state.held = false;
+    leap(GLIDE_MS);
+    send();
   }
 
   // Python is gone: the controls go back to what the picture shows, and rest; steps still work.
@@ -155,12 +170,11 @@ export function mount(host, adapter) {
 
   // Another layout is asked for when the picture comes near, not by a page that only holds it somewhere.
   function fit() {
-    const style = getComputedStyle(root);
-    const width = root.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    if (width <= 0) return;
-    state.room = roomFor(width);
+    if (root.clientWidth <= 0) return;
+    state.room = roomFor(root.clientWidth);
     put(root, { 'data-room': state.room });
     controls.keep(state.room === 'phone' ? 2 : 4);
+    if (state.near && !state.met && state.frame) pic.name();
     const drawn = state.frame ? state.frame.w : null;
     const wanted = narrow(state.room) !== Boolean(state.asked);
     if (wanted && state.near) {
@@ -181,10 +195,21 @@ export function mount(host, adapter) {
   });
   serveStories();
 
-  // While a hand pulls something, Python works for it alone.
-  const grasp = () => { held = true; };
-  const free = () => { if (held) { held = false; rested(); } };
+  // While a hand pulls something, Python works for it alone, and the axes stay as the hand found them.
+  const grasp = event => {
+    held = true;
+    if (state.right && event.target.closest('[data-kind="handle"], input[type="range"]:not(.tbt-stepper *)')) state.axes = { ...state.right };
+  };
+  const free = () => {
+    if (!held) return;
+    held = false;
+    state.axes = null;
+    letGoOfAxes();
+    rested();
+  };
   root.addEventListener('pointerdown', grasp, { capture: true });
+  const meet = () => { state.met = true; pic.unname(); };
+  for (const deed of ['pointerdown', 'keydown', 'input']) root.addEventListener(deed, meet, { capture: true, once: true });
   root.addEventListener('focusin', rested);
   const ends = ['pointerup', 'pointercancel'];
   for (const end of ends) window.addEventListener(end, free, { capture: true });

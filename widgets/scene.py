@@ -6,7 +6,7 @@ Marks are dicts with a stable id, so that the view patches them in place, and a 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby, takewhile
 
@@ -181,7 +181,8 @@ def _plate(words: list[dict], beside: float, above: float) -> dict:
     boxes = [extent(mark) for mark in words]
     left, top = min(box[0] for box in boxes) - beside, min(box[1] for box in boxes) - above
     right, low = max(box[2] for box in boxes) + beside, max(box[3] for box in boxes) + above
-    return rect(f"{words[0]['id']}-plate", left, top, right - left, low - top, "ground")
+    plate = rect(f"{words[0]['id']}-plate", left, top, right - left, low - top, "ground")
+    return {**plate, **{key: words[0][key] for key in ("by", "clock") if key in words[0]}}
 
 
 def drag(control, axis: str, place: Callable[[float], float]) -> dict:
@@ -208,9 +209,14 @@ def about(term: str, *marks: dict | Iterable[dict]) -> list[dict]:
     return [{**mark, "k": f"{mark['k']} {term}" if "k" in mark else term} for mark in flat]
 
 
-def flowing(*marks: dict) -> list[dict]:
-    """Lines and paths along which something moves while the picture plays."""
-    return [{**mark, "flow": True} for mark in marks]
+def together(first: dict, *rest: dict) -> list[dict]:
+    """These marks travel as one: what comes in the same step as `first` moves comes along with it."""
+    return [first, *({**mark, "by": first["id"]} for mark in rest)]
+
+
+def timed(clock: str, *marks: dict) -> list[dict]:
+    """While the line `clock` glides to its next moment, nothing of these marks is drawn to its right."""
+    return [{**mark, "clock": clock} for mark in marks]
 
 
 TERM = re.compile(r"\{([a-z0-9_]+)(?::([^{}]*))?\}")
@@ -345,6 +351,13 @@ def table(columns: Iterable[Column | str], rows: Iterable[Sequence]) -> Table:
     )
 
 
+def _few_colours(figures: Sequence[Figure]) -> tuple[Figure, ...]:
+    """At most three colours, ink among them: with a colour for each figure none of them means anything."""
+    roles = list(dict.fromkeys(one.role for one in figures))
+    kept = roles if len(roles) <= 3 else [role for role in roles if role != "ink"][:2]
+    return tuple(one if one.role in kept else replace(one, role="ink") for one in figures)
+
+
 @dataclass(frozen=True)
 class Scene:
     summary: str  # one sentence with the key figures: what a screen reader hears
@@ -362,6 +375,7 @@ class Scene:
 
     def __post_init__(self):
         object.__setattr__(self, "marks", plated(self.marks))
+        object.__setattr__(self, "figures", _few_colours(self.figures))
 
 
 def beside_model(name: str, measured: float, modelled: float, show: Callable = units.number) -> str:

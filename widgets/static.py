@@ -148,8 +148,7 @@ def page(
 
     One that stands in for a live view keeps out of sight for the moment that the view needs to come up.
     """
-    head = f'<p class="tbt-title">{escape(declaration.title)}</p>'
-    head += f'<h3 class="tbt-question">{escape(declaration.question)}</h3>'
+    head = f'<h3 class="tbt-question">{escape(declaration.question)}</h3>'
     if scene is None:
         body = f"<p>{escape(declaration.prediction.question)}</p>"
     else:
@@ -161,7 +160,7 @@ def page(
         body += f'<p class="tbt-caption">{escape(scene.summary)}</p>'
         body += f'<p class="tbt-takeaway">{escape(scene.takeaway)}</p>{_formula(scene)}'
         body += f'<details class="tbt-data"><summary>Show as data</summary>{table(scene)}</details>'
-    if stands_in:
-        body += '<p class="tbt-source">A saved picture: run its cell to move the controls.</p>'
+    foot = "A saved picture: run its cell to move the controls" if stands_in else "A still picture"
+    body += f'<p class="tbt-source">{escape(declaration.title)}. {foot}.</p>'
     name, kind = escape(declaration.title), "tbt tbt-saved" if stands_in else "tbt"
     return f'<style>{css()}</style><div class="{kind}" id="{uid}" role="group" aria-label="{name}">{head}{body}</div>'

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import nbformat
 
-from . import judged, labs, opening, refusals, text
+from kernels import texts
+
+from . import filled, labs, opening, pages, refusals, text
 
 PICTURES_AND_DATA = {".svg", ".png", ".json", ".csv"}
 SKIPPED = {".ipynb_checkpoints", "__pycache__"}
@@ -60,8 +62,9 @@ def _references(root: Path) -> set[str]:
 
 
 def topic(path: Path) -> str:
-    """course/05_flash_attention.md and solutions/05_flash_attention/kernel.md -> flash_attention"""
-    label = path.stem if path.parts[0] == "course" else path.parts[1]
+    """course/05_flash_attention.md, course/05_flash_attention/a_kernel.md, solutions/05_flash_attention/kernel.md
+    -> flash_attention"""
+    label = path.parts[1].partition(".")[0] if path.parts[1][:1].isdigit() else path.stem
     return label.partition("_")[2] if label[:2].isdigit() else label
 
 
@@ -74,17 +77,22 @@ def sources(root: Path, topics: list[str]) -> list[Path]:
 
 def _convert(root: Path, path: Path, build: Build, references: set[str]):
     """One text -> one notebook, with everything said that is wrong in it."""
-    words, unknown = judged.filled((root / path).read_text(encoding="utf-8"), topic(path))
+    made = filled.fill((root / path).read_text(encoding="utf-8"), topic(path))
+    unknown = list(made.complaints)
+    if texts.in_folder(path):
+        unknown += [(made.lines[line - 1], what) for line, what in pages.complaints(path, made.text)]
     for line, what in unknown:
         build.refuse(path.as_posix(), what, line)
-    notebook, complaints = text.read(words, _points(topic(path), path.stem))
+    notebook, complaints = text.read(made.text, _points(topic(path), path.stem))
     complaints += [(cell, what) for cell in notebook.cells for what in refusals.in_cell(cell, references)]
     complaints += refusals.in_order(notebook)
-    lines = text.lines_of(words, notebook)
+    lines = text.lines_of(made.text, notebook)
     for cell, what in complaints:
-        build.refuse(path.as_posix(), what, judged.line_in_source(words, lines[cell.id]), cell.id)
+        build.refuse(path.as_posix(), what, made.lines[lines[cell.id] - 1], cell.id)
+    if texts.in_folder(path):
+        pages.add_way(notebook, root, path, made.text)
     if path.parts[0] == "course":
-        opening.open_with_pictures(notebook, path.as_posix())
+        opening.open_lesson(notebook, path.as_posix())
     if not complaints and not unknown:
         build.files[path.with_suffix(".ipynb").as_posix()] = text.write(notebook)
     return notebook

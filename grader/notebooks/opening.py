@@ -1,9 +1,10 @@
-"""What a lesson opens with: under each simulator's cell its still picture, until the cell is run and it comes alive."""
+"""What a lesson opens with: under each simulator's cell its still picture, and code that nobody reads folded away."""
 
 import ast
 
 import nbformat
 
+FOLDED = "folded"  # the tag of a cell that formats and explains nothing
 FOLDER = "pictures"  # in course/; `python -m widgets.lab_pages` draws them
 NOTE = "Run this cell (Shift+Enter) and it comes alive. What you run in a lesson is not kept when you save."
 
@@ -49,7 +50,25 @@ def stored(source: str, path: str) -> list:
     return [nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": plain})]
 
 
-def open_with_pictures(notebook, path: str) -> None:
+def is_setup(source: str) -> bool:
+    """Return whether a cell holds imports and the names given right after them, nothing that a reader reads."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return False
+    kinds = (ast.Import, ast.ImportFrom, ast.Assign)
+    return bool(body) and isinstance(body[0], kinds[:2]) and all(isinstance(one, kinds) for one in body)
+
+
+def fold(cell) -> None:
+    """Fold a code cell of a lesson that sets up, or that its author tagged; its output stays in sight."""
+    if is_setup(cell["source"]) or FOLDED in cell["metadata"].get("tags", ()):
+        cell["metadata"]["jupyter"] = {"source_hidden": True}
+
+
+def open_lesson(notebook, path: str) -> None:
+    """Give a lesson's code cells the outputs that it opens with, and fold those that only set up or format."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = stored(cell.source, path)
+            fold(cell)

@@ -3,7 +3,7 @@
 So lessons can be opened and run where they lie, and an update of the course finds them as it left them.
 """
 
-from .opening import stored
+from .opening import fold, stored
 from .text import METADATA
 
 BUILT = ("course", "solutions", "labs")
@@ -21,4 +21,6 @@ def keep_built(path: str, model: dict, **_) -> None:
         cell["metadata"] = {key: value for key, value in cell["metadata"].items() if key in KEPT}
         if cell["cell_type"] == "code":
             cell["outputs"] = stored(cell["source"], path) if room == "course" else []
+            if room == "course":
+                fold(cell)
             cell["execution_count"] = None

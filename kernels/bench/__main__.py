@@ -1,9 +1,14 @@
-"""python -m kernels.bench [SLUG ...] [--json FILE] [--quick]: what the tuned kernels reach here."""
+"""python -m kernels.bench [SLUG ...] [--json FILE] [--part I/N] [--quick]: what the tuned kernels reach here.
+
+A machine lent for minutes measures a part at a time into one file: --part 1/3, then 2/3 and 3/3 with the same --json. Each
+row keeps its date, its ceilings and the peers' versions; what the file has is not measured again unless --again asks so.
+"""
 
 import argparse
 import gc
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -39,7 +44,13 @@ def parse(argv):
         metavar="FILE",
         help="no measuring: sort FILE's rows into results/",
     )
+    parser.add_argument(
+        "--part", type=part_of, metavar="I/N", help="every N-th row from the I-th on; adds to --json's file"
+    )
+    parser.add_argument("--again", action="store_true", help="measure rows that --json's file has, too")
     options = parser.parse_args(argv)
+    if options.part and not options.json:
+        parser.error("--part must come with --json FILE, got none; parts meet in a file")
     options.table = LADDER if options.ladder else ""
     known = topics(options.table)
     for slug in options.slugs:
@@ -47,6 +58,35 @@ def parse(argv):
             parser.error(f"SLUG must be one of {', '.join(known) or 'none yet'}, got {slug!r}")
     options.slugs = options.slugs or known
     return options
+
+
+def part_of(text: str) -> tuple[int, int]:
+    """'2/3' -> (2, 3)."""
+    match = re.fullmatch(r"([0-9]+)/([0-9]+)", text)
+    i, n = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= i <= n:
+        raise argparse.ArgumentTypeError(
+            f"must be I/N with I from 1 to N, got {text!r}; 1/3 is the first third"
+        )
+    return i, n
+
+
+def place(row: dict) -> tuple:
+    """What makes a row the same in two runs."""
+    return row["topic"], row["op"], row["case"], row.get("state"), row.get("dtype")
+
+
+def before(options, machine: dict) -> list[dict]:
+    """The rows of the file that this run adds to; of another kind of machine there is nothing to add to."""
+    if not options.part or not options.json.exists():
+        return []
+    run = json.loads(options.json.read_text())
+    if run["machine"] != machine or run.get("table", "") != options.table:
+        there, here = run["machine"]["gpu"], machine["gpu"]
+        raise SystemExit(
+            f"--json must be a file of this machine and table, got one of {there} for {here}; name another file"
+        )
+    return [row for row in run["rows"] if "us" in row]
 
 
 def keep(path: Path) -> int:
@@ -75,20 +115,27 @@ def measure_all(options) -> dict:
     run["state"] = "rested" if options.rested else "sustained"
     run["ceilings"] = machine.ceilings(device)  # once, and for every topic's shares
     run["under_load"] = machine.under_load(device)
-    run["rows"] = []
+    run["rows"] = before(options, run["machine"])
+    known = set() if options.again else {place(row) for row in run["rows"]}
+    dated = {name: run[name] for name in ("date", "versions", "ceilings")} if options.part else {}
     shown = ", ".join(f"{k} {v / 1e12:.2f}T" for k, v in run["ceilings"].items())
     title = f"{run['machine']['gpu']}, {run['date']}, rows {run['state']}, cold after a flush that reads"
     print(f"{title}\nsustained ceilings: {shown}; {run['under_load']}\n{record.HEADER}", flush=True)
     for slug, row in chosen(options, device):
-        result = measured(row, device, run, seconds)
-        run["rows"].append({"topic": slug} | result)
+        if (
+            place({"topic": slug, "op": row.op, "case": row.case, "state": run["state"], "dtype": row.dtype})
+            in known
+        ):
+            continue
+        result = {"topic": slug} | measured(row, device, run, seconds) | dated
+        run["rows"] = [one for one in run["rows"] if place(one) != place(result)] + [result]
         print(record.line(result), flush=True)
         run["absent"] = record.absent(run["rows"])
         if options.json:  # after every row: a run that is cut short keeps what it has
             options.json.write_text(record.dumps(run))
     for name, why in run.get("absent", {}).items():
         print(f"absent: {name} ({why})")
-    for said in below(options):
+    for said in (*record.behind(run["rows"]), *below(options)):
         print(said)
     return run
 
@@ -107,12 +154,16 @@ def below(options) -> list[str]:
 
 
 def chosen(options, device):
-    """(topic, row) of all that was asked for."""
+    """(topic, row) of all that was asked for; of a part every so-manyth."""
+    i, n = options.part or (1, 1)
+    count = 0
     for slug in options.slugs:
         given = {} if options.table else handed_to(slug)
         for row in module_of(slug, options.table).rows(device, **given):
             if (row.quick or not options.quick) and options.only in f"{row.op} {row.case}":
-                yield slug, row
+                count += 1
+                if count % n == i % n:
+                    yield slug, row
 
 
 def measured(row, device, run: dict, seconds: float) -> dict:

@@ -39,6 +39,20 @@ def absent(rows: list[dict]) -> dict[str, str]:
     return {name: reason for name, reason in why.items() if name not in seen}
 
 
+TIE = 0.98
+
+
+def behind(rows: list[dict]) -> list[str]:
+    """A line for each row with a peer that is certainly faster: the whole interval of its ratio below a tie."""
+    said = []
+    for row in rows:
+        timed = {name: peer for name, peer in row.get("peers", {}).items() if "interval" in peer}
+        best = min(timed, key=lambda name: timed[name]["ratio"], default=None)
+        if best and timed[best]["interval"][1] < TIE:
+            said.append(f"behind: {row['op']} {row['case']}, {timed[best]['ratio']:.3f} of {best}")
+    return said
+
+
 HEADER = (
     f"{'op':<22} {'case':<26} {'us':>9} {'limit':>6} {'TB/s':>6} {'TF/s':>6}  peers: us (x = theirs / ours)"
 )

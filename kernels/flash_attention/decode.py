@@ -11,6 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.replays import Replays, form
 from kernels.require import must
 
 from . import arguments
@@ -205,6 +206,9 @@ def _decode(
         tl.store(lse_at + offs_g, lse, mask=offs_g < GROUP)
 
 
+REPLAYS = Replays()
+
+
 def decode(
     q,
     k,
@@ -231,13 +235,27 @@ def decode(
     Scales are not negative. `check_values` looks at lens and table and so waits for the GPU; turn it off inside a
     captured graph.
     """
+    out = torch.empty_like(q)
+    lse = q.new_empty(q.shape[:2], dtype=torch.float32)
+    given, key = [one for one in (q, k, v, lens, table, k_scale, v_scale) if one is not None], None
+    if config is None and not (check_values and lens is not None):
+        key = (
+            *map(form, (q, k, v, lens, table, k_scale, v_scale)),
+            scale,
+            window,
+            type(window),
+            softcap,
+            splits,
+        )
+        if ready := REPLAYS.get(key):
+            memory, *_, done = (workspace or workspace_of(q.device)).take(*ready.note)
+            if ready(*given, out, lse, memory, done):
+                return out, lse
     group, block_d, longest = cache(q, k, v, lens, table, k_scale, v_scale, check_values)
     batch, heads, d = q.shape
     kv_heads = k.shape[1]
     scale, softcap = arguments.softmax_scale(scale, d), arguments.cap(softcap)
     left, _ = arguments.visible(True, (window, None))
-    out = torch.empty_like(q)
-    lse = torch.empty(batch, heads, dtype=torch.float32, device=q.device)
     if q.numel() == 0:
         return out, lse
     units = batch * kv_heads
@@ -250,19 +268,22 @@ def decode(
     fits = splits is None or 1 <= splits <= MAX_SPLITS
     must(fits, "splits", f"from 1 to {MAX_SPLITS}", splits, "leave it out for the least time")
     splits = splits or choose_splits(units, longest, block_n, processors * per_sm)
-    parts = (workspace or workspace_of(q.device)).take(units, group, splits, d)
+    taken = units, group, splits, d
+    parts = (workspace or workspace_of(q.device)).take(*taken)
     scales, scale_strides, per_key = _scales(k, k_scale, v_scale, table is not None)
     unit = scale if softcap else scale * arguments.LOG2E
-    _decode[(splits, units)](
-        q, k, v, out, lse, lse if lens is None else lens, lse if table is None else table, *scales, *parts,
-        q.stride(0), q.stride(1), out.stride(0), out.stride(1), *k.stride()[:3], *v.stride()[:3], *scale_strides,
-        0 if table is None else table.stride(0), kv_heads, longest, unit, softcap, left or 0,
-        HEAD_DIM=d, BLOCK_D=block_d, GROUP=group, BLOCK_G=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n,
-        SPLITS=splits, BLOCK_S=triton.next_power_of_2(splits),
-        R=1 if k_scale is None else max(1, block_d // (8 * num_warps)), HAS_LENS=lens is not None,
-        PAGE=0 if table is None else k.shape[2], CACHE=_kind(k, k_scale), PER_KEY=per_key, HAS_LEFT=left is not None,
-        SOFTCAP=softcap > 0, num_warps=num_warps, num_stages=num_stages,
-    )  # fmt: skip
+    with REPLAYS.recording(key, *given, out, lse, parts[0], parts[-1]) as recording:
+        recording.note = taken
+        _decode[(splits, units)](
+            q, k, v, out, lse, lse if lens is None else lens, lse if table is None else table, *scales, *parts,
+            q.stride(0), q.stride(1), out.stride(0), out.stride(1), *k.stride()[:3], *v.stride()[:3], *scale_strides,
+            0 if table is None else table.stride(0), kv_heads, longest, unit, softcap, left or 0,
+            HEAD_DIM=d, BLOCK_D=block_d, GROUP=group, BLOCK_G=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n,
+            SPLITS=splits, BLOCK_S=triton.next_power_of_2(splits),
+            R=1 if k_scale is None else max(1, block_d // (8 * num_warps)), HAS_LENS=lens is not None,
+            PAGE=0 if table is None else k.shape[2], CACHE=_kind(k, k_scale), PER_KEY=per_key, HAS_LEFT=left is not None,
+            SOFTCAP=softcap > 0, num_warps=num_warps, num_stages=num_stages,
+        )  # fmt: skip
     return out, lse
 
 

@@ -12,6 +12,7 @@ import triton.language as tl
 
 from kernels.gemm_tiling.gemm import multiprocessors, rows_aligned
 from kernels.gemm_tiling.tiled_gemm import tile_of
+from kernels.replays import Replays, form
 
 SCALE_BLOCK = 128
 
@@ -66,14 +67,27 @@ def block_scaled_gemm_kernel(
     tl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=mask_m[:, None] & mask_n[None, :])
 
 
+REPLAYS = Replays()
+
+
 def block_scaled_gemm(a, b, sa, sb, out=None) -> torch.Tensor:
     """(a x sa) @ (b x sb): a (M, K), b (K, N) in fp8, sa (M, K / 128), sb (K / 128, N / 128) in fp32.
 
     Fastest where a, b and sb are contiguous along K and sa along M: what the copy engine can fetch.
     """
-    check(a, b, sa, sb)
+    key = form(a), form(b), form(sa), form(sb), form(out)
+    ready = REPLAYS.get(key)
+    if not ready:
+        check(a, b, sa, sb)
     if out is None:
         out = torch.empty(a.shape[0], b.shape[1], dtype=torch.bfloat16, device=a.device)
+    if ready and ready(a, b, sa, sb, out):
+        return out
+    with REPLAYS.recording(key, a, b, sa, sb, out):
+        return dispatch(a, b, sa, sb, out)
+
+
+def dispatch(a, b, sa, sb, out):
     if fits_hopper(a, b, sa, sb, out):
         from kernels.gemm_tiling import hopper_block_scaled as hopper
 

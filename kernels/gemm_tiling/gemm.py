@@ -8,6 +8,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.gemm_tiling.gemv import gemv
 from kernels.gemm_tiling.tiled_gemm import descriptor_gemm_kernel, tiled_gemm_kernel
+from kernels.replays import Replays, form
 
 WORTH_A_COPY = 600**3  # products; H200, 2026-11-21: 1023^3 takes 23 us with copies, 34 through pointers
 FEW = 64  # rows (or columns) below which a GEMM is a stream of the other operand
@@ -30,12 +31,26 @@ DEEP = Tile(128, 0, 128, 4, 4, 1)  # the same with up to 192 KB in flight: H200,
 DESCRIPTORS = Tile(128, 256, 64, 8, 3)
 
 
+REPLAYS = Replays()
+
+
 def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
     """a (M, K) @ b (K, N), any strides, summed in fp32; `out` in any dtype, a's own unless given."""
-    check(a, b, out)
-    (m, k), n = a.shape, b.shape[1]
+    key = form(a), form(b), form(out)
+    ready = REPLAYS.get(key)
+    if not ready:
+        check(a, b, out)
     if out is None:
-        out = torch.empty(m, n, dtype=a.dtype, device=a.device)
+        out = torch.empty(a.shape[0], b.shape[1], dtype=a.dtype, device=a.device)
+    if ready and ready(a, b, out):
+        return out
+    with REPLAYS.recording(key, a, b, out):
+        dispatch(a, b, out)
+    return out
+
+
+def dispatch(a, b, out):
+    (m, k), n = a.shape, b.shape[1]
     capability = torch.cuda.get_device_capability(a.device) if a.is_cuda else (0, 0)
     engine = capability[0] >= 9 and a.itemsize == out.itemsize == 2  # what the large tiles are sized for
     if m == 1:
@@ -48,7 +63,6 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> t
         realigned(a, b, out)
     else:
         pointers(a, b, out, pointer_tile(m, n, capability))
-    return out
 
 
 def check(a, b, out):
@@ -134,8 +148,9 @@ def widened(x):
 def hopper(a, b, out):
     from kernels.gemm_tiling import hopper_gemm
 
-    config = hopper_gemm.pick(a.shape[0], b.shape[1])
-    return hopper_gemm.launch(a, b, out, config, multiprocessors(a))
+    processors = multiprocessors(a)
+    config = hopper_gemm.pick(a.shape[0], b.shape[1], processors, a.stride(1) == 1 != b.stride(1))
+    return hopper_gemm.launch(a, b, out, config, processors)
 
 
 def descriptors(a, b, out, tile: Tile = DESCRIPTORS):

@@ -1,4 +1,4 @@
-"""GEMM on Hopper: one warp moves tiles, two or three warpgroups multiply, and nobody waits for the other.
+"""GEMM on Hopper: one warp moves tiles, one to three warpgroups multiply, and nobody waits for the other.
 
 A producer warp keeps a ring of STAGES tiles of A and B full with TMA; each consumer warpgroup owns ROWS
 rows of the output tile and feeds the tensor core from shared memory, one wgmma always in flight. The grid
@@ -26,7 +26,7 @@ from kernels.ring_barriers import ring_barriers
 
 @dataclass(frozen=True)
 class Config:
-    consumers: int = 2  # warpgroups that multiply: 2, or 3 with fewer registers each
+    consumers: int = 2  # warpgroups that multiply: 1, 2, or 3 with fewer registers each
     rows: int = 64  # of the output tile, per consumer
     block_n: int = 256
     block_k: int = 64
@@ -169,7 +169,16 @@ def hopper_gemm_kernel(
     fence_async_shared()
     rings = (a_ring, b_ring, full, empty)
     sizes = (gl.cdiv(M, ROWS * CONSUMERS), gl.cdiv(N, BLOCK_N), gl.cdiv(K, BLOCK_K))
-    if CONSUMERS == 2:
+    if CONSUMERS == 1:
+        gl.warp_specialize(
+            [
+                (_consume, (c_desc, buffers, rings, sizes, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
+                (_produce, ((a_desc, b_desc), rings, sizes, CONSUMERS, A_T, B_T, GROUP_M)),
+            ],
+            [1],
+            [24],
+        )
+    elif CONSUMERS == 2:
         gl.warp_specialize(
             [
                 (_consume, (c_desc, buffers, rings, sizes, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
@@ -192,22 +201,36 @@ def hopper_gemm_kernel(
         )
 
 
-# By the largest output they serve: the smallest tile with which one wave does, else the big one. H200, 2026-11-20.
 CONFIGS = {
-    "small": Config(block_n=64, block_k=128),  # 1024^3 in 10.4 us; the next, 12.0
+    "few": Config(consumers=1, block_n=64, block_k=128, stages=6),
+    "narrow": Config(consumers=1, block_n=128, stages=8),
+    "small": Config(block_n=64, block_k=128),
     "square": Config(block_n=128, stages=6),
     "big": Config(group_m=16),  # 4096^3 in 178 us; groups of 8, 179
     "huge": Config(),  # 8192^3 in 1407 us; groups of 16, 1440
     "three consumers": Config(consumers=3, stages=3),  # fewer bytes from the L2, 9% slower where it keeps up
 }
-SMALL, SQUARE, BIG = 132 * 128 * 64, 132 * 128 * 128, 4096 * 4096
+# What a round of tiles, one for each multiprocessor, costs: ns for a column of K. H200, 2026-11-23, median of twelve
+# shapes from 128 x 4096 to 4096 x 6144; by it the pick is within 1% of the best of twenty configurations in all twelve.
+ROUND_NS = {"big": 10.9, "square": 6.0, "small": 4.3, "narrow": 3.2, "few": 2.6}
+ONE_CONSUMER = (
+    "narrow",
+    "few",
+)  # measured where a is dense along K, and b as a linear layer stores its weight
+BIG = 4096 * 4096
 
 
-def pick(m: int, n: int) -> Config:
-    size = m * n
-    return CONFIGS[
-        "small" if size <= SMALL else "square" if size <= SQUARE else "big" if size <= BIG else "huge"
-    ]
+def pick(m: int, n: int, processors: int, linear: bool = True) -> Config:
+    """The configuration whose rounds cost least; of large outputs, walked in shorter groups."""
+    names = [name for name in ROUND_NS if linear or name not in ONE_CONSUMER]
+
+    def cost(name: str) -> float:
+        c = CONFIGS[name]
+        tiles = -(-m // (c.consumers * c.rows)) * -(-n // c.block_n)
+        return -(-tiles // processors) * ROUND_NS[name]
+
+    name = min(names, key=cost)
+    return CONFIGS["huge" if name == "big" and m * n > BIG else name]
 
 
 _GLUON = {

@@ -1,10 +1,12 @@
 """What the layer asks of its arguments, checked once for all kernels; nothing here waits for a GPU."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
 from kernels.moe_routing.rules import Rule
+from kernels.replays import Replays
 from kernels.require import must
 
 DTYPES = (torch.bfloat16, torch.float16)
@@ -60,6 +62,11 @@ class Experts:
             mine, other = getattr(self.gate_up, what), getattr(self.down, what)
             must(mine == other, "down", f"{mine} as gate_up is", other, "make them alike")
         check_shared(self.shared, count)
+
+    @cached_property
+    def replays(self) -> Replays:
+        """Calls of the layer with these weights."""
+        return Replays()
 
     @property
     def count(self) -> int:

@@ -24,6 +24,7 @@ from kernels.moe_routing.narrow import Narrow, narrow_experts
 from kernels.moe_routing.one_token import one_token
 from kernels.moe_routing.routed import Routed, route
 from kernels.moe_routing.rules import Rule
+from kernels.replays import form
 
 WIDEST = 128
 FETCHED = 64  # tiles that the copy engine fetches faster; H200, 2026-11-22: Mixtral, T = 256, 465 us for 549 in tiles of 64
@@ -35,9 +36,23 @@ def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=No
 
     Shared experts add their own share to every token. The same bits come out at every run; nothing waits for the GPU.
     """
-    check_layer(x, router, experts, rule, bias, out)
+    key = form(x), form(router), form(bias), form(out), rule
+    whole = isinstance(experts, Experts)
+    ready = whole and experts.replays.get(key)
+    if not ready:
+        check_layer(x, router, experts, rule, bias, out)
     if out is None:
         out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    if not whole:
+        return _run(x, router, experts, rule, bias, out)
+    given = (x, router, experts.gate_up, experts.down, out) + (() if bias is None else (bias,))
+    if ready and ready(*given):
+        return out
+    with experts.replays.recording(key, *given):
+        return _run(x, router, experts, rule, bias, out)
+
+
+def _run(x, router, experts: Experts | Narrow, rule: Rule, bias, out) -> torch.Tensor:
     tokens = x.shape[0]
     if not tokens:
         return out

@@ -11,11 +11,10 @@ import torch
 from kernels.bench.row import Absent, Row
 from kernels.compare import relative_error, spread
 from kernels.quantization_layouts import cost, reference
-from kernels.quantization_layouts.candidates import Layer
-from kernels.quantization_layouts.dispatch import linear
-from kernels.quantization_layouts.formats import BLOCKS, Narrow, by_codebook, product, tile_for
+from kernels.quantization_layouts.formats import BLOCKS, Narrow, linear, prepared, product, tile_for
 from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
 from kernels.quantization_layouts.reference import E2M1
+from kernels.quantization_layouts.ring_launch import multiprocessors
 from kernels.tensors import to_numpy
 
 CHECKED = 64
@@ -49,14 +48,14 @@ class Timed:
 TIMED = (
     *(Timed(form, m, *DECODE, quick=m == 1) for form in (*NUMBERS, "w8a16", *BLOCKS) for m in (1, 16, 64)),
     *(
-        Timed(form, 4096, 4096, 4096) for form in NUMBERS
+        Timed(form, m, 4096, 4096) for form in NUMBERS for m in (64, 256, 4096)
     ),  # the others only store narrowly: beyond 64 rows that is no gain
 )
 
 
 def rows(device):
     for case in TIMED:
-        tile = tile_for(case.form, case.m)
+        tile = tile_for(case.form, case.m, case.n, multiprocessors(torch.device(device)))
         yield Row(
             op="format",
             case=case.name,
@@ -69,10 +68,16 @@ def rows(device):
             tolerance=BF16_RESULT,
             peers=peers_of(case),
             quick=case.quick,
-            facts={"kernel": "scalar GEMV"}
-            if case.form == "w8a16" and case.m == 1
-            else {"kernel": f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"},
+            facts={"kernel": kernel_of(case, tile)},
         )
+
+
+def kernel_of(case, tile) -> str:
+    if case.form == "mxfp4":
+        return "k-bit, by the dispatcher"
+    if case.form == "w8a16" and case.m == 1:
+        return "scalar GEMV"
+    return f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"
 
 
 def draw(case, seed: int, device) -> dict:
@@ -102,7 +107,18 @@ def weight(case, random) -> Narrow:
 def ours(inputs):
     x, w = inputs["x"], inputs["w"]
     out = torch.full((x.shape[0], w.sides[0]), float("nan"), device=x.device).to(x.dtype)
+    one = prepared(w)
+    if one is not w:
+        return lambda: linear(x, one, out)
     return lambda: product(*inputs["given"], w, out)
+
+
+def as_stored(inputs):
+    """Our kernel for what the format lays down, where another layout is faster."""
+    out = torch.empty(
+        inputs["x"].shape[0], inputs["w"].sides[0], dtype=torch.bfloat16, device=inputs["x"].device
+    )
+    return lambda: product(*inputs["given"], inputs["w"], out)
 
 
 def values(w: Narrow, at: np.ndarray) -> np.ndarray:
@@ -169,15 +185,8 @@ def int8pack(inputs):
     return lambda: torch._weight_int8pack_mm(x, w.numbers, scales)
 
 
-def k_bit(inputs):
-    """Our kernels for codebooks on the same numbers: shuffled offline, scales in 16 bits."""
-    x, one = inputs["x"], Layer(by_codebook(inputs["w"]))
-    out = torch.empty(x.shape[0], one.packed.n, dtype=x.dtype, device=x.device)
-    return lambda: linear(x, one, out)
-
-
 OWN = {
-    "mxfp4": {"our k-bit kernels": k_bit},
+    "mxfp4": {"our kernel, as stored": as_stored},
     "w8a8": {"torch._int_mm": int_mm},
     "fp8": {"torch._scaled_mm": scaled_mm},
     "w8a16": {"torch int8pack": int8pack},

@@ -1,4 +1,4 @@
-"""python -m kernels.quantization_layouts.calibrate [--quick] [--resume] [--again] [--forms ..] [--shapes ..] [--rows ..]: the dispatcher's table for the GPU found here.
+"""python -m kernels.quantization_layouts.calibrate [--quick] [--resume] [--again] [--forms ..] [--shapes ..] [--rows ..] [--group G]: the dispatcher's table for the GPU found here.
 
 For each shape, form and M every candidate is held to the reference product, then all are timed in turns over rotating
 copies of the weight, sustained, as a decode loop sees them. A candidate wins against 16 bits only where the 99% interval
@@ -19,6 +19,7 @@ from statistics import median
 from kernels.bench.record import dumps
 from kernels.quantization_layouts import cases
 from kernels.quantization_layouts.kbit_tables import MOE, MOE_EXPERTS, SHAPES
+from kernels.quantization_layouts.reference import GROUPS
 
 NO_GPU = 3
 ROWS = {  # of X, by form; those that most weights are packed in more finely
@@ -27,8 +28,34 @@ ROWS = {  # of X, by form; those that most weights are packed in more finely
 }
 FORMS = tuple(ROWS)
 LARGE = {"big": (28672, 8192), "square": (4096, 4096)}
+COMMON = {  # N x K of served models' layers, gate and up as one; what several have stands once
+    "5120x5120": (5120, 5120),
+    "llama 8b qkv": (6144, 4096),
+    "llama 8b gate": (14336, 4096),
+    "llama 8b gate and up": (28672, 4096),
+    "llama 8b down": (4096, 14336),
+    "llama 70b qkv": (10240, 8192),
+    "llama 70b o": (8192, 8192),
+    "llama 70b gate and up": (57344, 8192),
+    "llama 70b down": (8192, 28672),
+    "qwen3 8b gate and up": (24576, 4096),
+    "qwen3 8b down": (4096, 12288),
+    "qwen3 32b qkv": (10240, 5120),
+    "qwen3 32b o": (5120, 8192),
+    "qwen3 32b gate and up": (51200, 5120),
+    "qwen3 32b down": (5120, 25600),
+    "deepseek q_a": (1536, 7168),
+    "deepseek q_b": (24576, 1536),
+    "deepseek o": (7168, 16384),
+    "deepseek gate and up": (36864, 7168),
+    "deepseek down": (7168, 18432),
+    "deepseek shared gate and up": (4096, 7168),
+    "deepseek shared down": (7168, 2048),
+}
+SERVED = ("int4",)  # the forms that these are calibrated in
 TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
 MOST_COPIES = 64
+HOPELESS = 1.6  # times the best one's time after a glance: no longer look would make it the best
 SECONDS = 0.015  # for each candidate of a row
 WARM = 0.05
 MOST_JOBS, PARTS = 15, 15
@@ -50,7 +77,11 @@ def parse(argv):
     parser.add_argument(
         "--forms", nargs="+", default=[str(f) for f in FORMS], choices=[str(f) for f in FORMS]
     )
-    parser.add_argument("--shapes", nargs="+", default=[*SHAPES, *LARGE], choices=[*SHAPES, *LARGE])
+    shapes = [*SHAPES, *LARGE, *COMMON]
+    parser.add_argument(
+        "--shapes", nargs="+", choices=[*shapes, "common"], metavar="SHAPE", help=f"of {', '.join(shapes)}"
+    )
+    parser.add_argument("--group", type=int, choices=GROUPS, help="weights that share a scale, for all forms")
     parser.add_argument(
         "--rows", nargs="+", type=int, metavar="M", help="of X: these alone, of those that a form has"
     )
@@ -71,25 +102,38 @@ def plan(options):
     if options.rows is not None:
         asked = {form: [m for m in rows if m in options.rows] for form, rows in asked.items()}
     for form, rows in (quick if options.quick else asked).items():
-        for shape in options.shapes:
-            n, k = (SHAPES | LARGE)[shape]
+        for shape in shapes_of(form, options.shapes):
+            n, k = (SHAPES | LARGE | COMMON)[shape]
             experts = MOE_EXPERTS if shape in MOE else 1
             for m in rows:
+                many = {
+                    "dtype": options.dtype,
+                    "experts": experts,
+                    "group": options.group or cases.usual_group(form),
+                }
                 if form in ("int4", "zero"):
-                    many = {"group": 32, "zero_points": True} if form == "zero" else {}
-                    yield cases.Case(m, n, k, dtype=options.dtype, experts=experts, **many)
+                    yield cases.Case(m, n, k, zero_points=form == "zero", **many)
                 else:
-                    yield cases.book(m, n, k, form, dtype=options.dtype, experts=experts)
+                    yield cases.book(m, n, k, form, **many)
+
+
+def shapes_of(form, asked: list[str] | None) -> list[str]:
+    """Those that were asked for; else the small and the large ones, and what is served in a form that is served."""
+    if asked is None:
+        return [*SHAPES, *LARGE, *(COMMON if form in SERVED else ())]
+    return [each for one in asked for each in (COMMON if one == "common" else [one])]
 
 
 def key(case) -> dict:
     form = ("zero" if case.zero_points else "int4") if case.kind == "int4" else f"k{case.bits}"
-    return {"n": case.n, "k": case.k, "experts": case.experts, "form": form, "m": case.m}
+    found = {"n": case.n, "k": case.k, "experts": case.experts, "form": form, "m": case.m}
+    return found | {"group": case.group}
 
 
 def place(row: dict) -> dict:
     """What a row of a table was measured on, as key() says it."""
-    return {name: row[name] for name in ("n", "k", "experts", "form", "m")}
+    found = {name: row[name] for name in ("n", "k", "experts", "form", "m")}
+    return found | {"group": row.get("group", cases.usual_group(row["form"]))}
 
 
 def others(rows: list[dict], todo: list) -> list[dict]:
@@ -136,11 +180,23 @@ def measure(case, device, seconds: float, overlapping: bool = False) -> dict:
         graph = timing.capture(calls)
         keep.append((calls, graph))
         watches[one.name] = timing.stopwatch(graph)
+    watches = hopeful(watches, SIXTEEN)
     times = timing.interleave(watches, seconds * len(watches), warm=WARM)
     intervals = {name: timing.ratio(series, times[SIXTEEN]) for name, series in times.items()}
     times = {name: [t / copies for t in series] for name, series in times.items()}
     found = key(case) | decide(times, intervals)
     return found | ({"wrong": wrong} if wrong else {})
+
+
+def hopeful(watches: dict, always: str) -> dict:
+    """Those that a glance does not leave far behind, so that time goes to who may win."""
+    from kernels import timing
+
+    glance = {name: median(series) for name, series in timing.interleave(watches, 0.0, warm=WARM / 2).items()}
+    best = min(t for name, t in glance.items() if name != always)
+    return {
+        name: watch for name, watch in watches.items() if name == always or glance[name] < HOPELESS * best
+    }
 
 
 def shares(todo: list, overlapping: bool = False) -> list[tuple[list, int, bool]]:
@@ -175,6 +231,8 @@ def compile_share(share: tuple[list, int, bool]) -> int:
         one_layer = layer(x["packed"], keep_dense=True)
         for one in fresh:
             done.add((one.name, case.n, case.k))
+            if not one.takes(x["packed"]):
+                continue
             try:
                 bound(one, x["x"], one_layer, None)()
             except Exception:  # it will be said where it is timed

@@ -67,6 +67,17 @@ def _beside(config: Stream | Direct) -> str:
     )
 
 
+MOST_STEPS = (
+    8  # that a program may ask for at once: more want more registers than there are, and minutes to compile
+)
+
+
+def _holds(config: Stream | Direct, w: Packed) -> bool:
+    """Whether all that a program wants of the weight may be under way at once, where it is to be."""
+    run, warps = w.cut(config.run, config.warps)
+    return not config.whole or -(-w.k // (run * warps)) <= MOST_STEPS
+
+
 def _streamed(config: Stream) -> Candidate:
     unit = "MMA" if config.tensor else "scalar GEMV"
     shape = f"{16 * config.bricks} rows, {config.warps} x {config.run}"
@@ -81,6 +92,7 @@ def _streamed(config: Stream) -> Candidate:
         (4 if config.cols > 8 else 2) * config.cols if config.tensor else 4,
         1 if config.cols == 8 else config.cols // 2,
         config,
+        partial(_holds, config),
     )
 
 
@@ -97,6 +109,7 @@ def _direct(config: Direct) -> Candidate:
         2 * config.cols,
         1 if config.cols == 8 else config.cols // 2,
         config,
+        partial(_holds, config),
     )
 
 

@@ -38,6 +38,11 @@ class Case:
         return f"{many}{self.m} x {self.n} x {self.k} {self.form} {self.dtype}"
 
 
+def usual_group(form) -> int:
+    """Of a form, where nothing else is said: integers without zero points are mostly packed so."""
+    return 128 if form == "int4" else 32
+
+
 def book(m, n, k, bits, group=32, **more) -> Case:
     return Case(m, n, k, bits, "book", group, **more)
 

@@ -1,13 +1,13 @@
 """Which kernel runs a quantized layer: a table that calibration measured on this GPU, and a rule where there is none.
 
-A table has a row for each measured (shape, form, M): the fastest candidate that is certain to be no slower than 16 bits,
-which is itself a candidate. So a layer that also keeps its 16-bit weight loses at no measured M, and between two of
-them the larger one's answer holds, where narrow weights have less to win.
+A table has a row for each measured (shape, form, group, M): the fastest candidate that is certain to be no slower than 16
+bits, which is itself a candidate. So a layer that also keeps its 16-bit weight loses at no measured M, and between two of
+them the larger one's answer holds, where narrow weights have less to win. For a shape or a group that was not measured
+the nearest ones speak (nearest.py).
 """
 
 import json
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -16,10 +16,13 @@ import torch
 from kernels import require
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
+from kernels.quantization_layouts.cases import usual_group
+from kernels.quantization_layouts.nearest import distance, likely
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring_launch import ring, takes
 from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
+from kernels.replays import form
 from kernels.require import must
 
 ZERO = "zero"  # int4 with zero points, which some kernels hand from lane to lane
@@ -39,10 +42,11 @@ class Choice:
     m: int
     best: str
     best_packed: str
+    group: int = 32
+    us: dict = field(default_factory=dict, compare=False)  # of each candidate that was timed
 
-    @property
-    def weights(self) -> int:
-        return self.n * self.k * self.experts
+    def is_of(self, w: Packed) -> bool:
+        return (self.n, self.k, self.experts, self.group) == (w.n, w.k, w.experts, w.group)
 
 
 def form_of(w: Packed) -> str:
@@ -56,7 +60,8 @@ def rows_of(run: dict) -> tuple[Choice, ...]:
     """A calibration's JSON as choices; refused where it names what is not here."""
     choices = []
     for row in run["rows"]:
-        fields = {name: row[name] for name in Choice.__dataclass_fields__}
+        row = {"group": usual_group(row["form"])} | row  # which rows did not say at first
+        fields = {name: row[name] for name in Choice.__dataclass_fields__ if name in row}
         for name in ("best", "best_packed"):
             require.one_of(tuple(CANDIDATES), **{name: fields[name]})
         choices.append(Choice(**fields))
@@ -65,9 +70,11 @@ def rows_of(run: dict) -> tuple[Choice, ...]:
 
 @cache
 def table(gpu: str) -> tuple[Choice, ...]:
-    """What was measured on this GPU ('h200'); nothing where nobody calibrated."""
-    path = TABLES / f"{gpu}.json"
-    return rows_of(json.loads(path.read_text())) if path.exists() else ()
+    """What was measured on this GPU ('h200'), in all files that begin so; nothing where nobody calibrated."""
+    from kernels.bench.machine import short_name
+
+    runs = [json.loads(path.read_text()) for path in sorted(TABLES.glob(f"{gpu}*.json"))]
+    return sum((rows_of(run) for run in runs if short_name(run["machine"]["gpu"]) == gpu), ())
 
 
 @cache
@@ -77,32 +84,31 @@ def table_of_device(index: int) -> tuple[Choice, ...]:
     return table(short_name(torch.cuda.get_device_name(index)))
 
 
-def lookup(choices: tuple[Choice, ...], w: Packed, rows: int) -> Choice | None:
-    """The measured shape most like this one, at the first measured M that is not below `rows`."""
+def near(choices: tuple[Choice, ...], w: Packed, rows: int) -> list[Choice]:
+    """The measured shapes, those most like this one first, each at the first measured M that is not below `rows`."""
     form = form_of(w)
     if form == ZERO and not any(c.form == ZERO for c in choices):
         form = "int4"  # a table from before zero points were measured
     alike = [c for c in choices if c.form == form and (c.experts > 1) == (w.experts > 1)]
-    if not alike:
-        return None
-    weights = w.n * w.k * w.experts
-
-    def distance(c: Choice) -> float:
-        return abs(math.log(weights / c.weights)) + abs(math.log(w.n / w.k * c.k / c.n))
-
-    nearest = min(alike, key=distance)
-    same = [c for c in alike if (c.n, c.k, c.experts) == (nearest.n, nearest.k, nearest.experts)]
-    above = [c for c in same if c.m >= rows]
-    return min(above, key=lambda c: c.m) if above else max(same, key=lambda c: c.m)
+    reach = min(
+        rows, max((c.m for c in alike), default=0)
+    )  # beyond all that was measured the largest M answers
+    shapes: dict = {}
+    for c in sorted(alike, key=lambda c: -c.m):
+        if c.m >= reach:
+            shapes[c.n, c.k, c.experts, c.group] = c
+    return sorted(shapes.values(), key=lambda c: distance(c, w))
 
 
 def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     """The candidate's name; without a table that knows the form, the rule of the kernels' own design."""
     require.count(rows=rows)
-    found = lookup(choices, layer.packed, rows)
-    if found is not None:
-        return found.best if layer.dense is not None else found.best_packed
-    w = layer.packed
+    w, packed_alone = layer.packed, layer.dense is None
+    if found := near(choices, w, rows):
+        first = found[0]
+        if first.is_of(w) or not first.us:
+            return first.best_packed if packed_alone else first.best
+        return likely([c for c in found if c.us], w, rows, packed_alone, SIXTEEN)
     large = w.n * w.k * w.experts >= RING_WEIGHTS
     if takes(w) and w.kind == "int4" and (RING_FROM if large else STREAM_UP_TO + 1) <= rows <= TILE_UP_TO:
         return "ring"
@@ -126,13 +132,38 @@ def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> 
     must(
         isinstance(layer, Layer), "layer", "a Layer", type(layer).__name__, "make one with candidates.layer()"
     )
-    x, out, each = check_layer(x, layer.packed, out, offsets, most)
+    w = layer.packed
+    if choices is not None:
+        x, out, each = check_layer(x, w, out, offsets, most)
+        if out.numel() and each:
+            _run(choose(layer, each, choices), x, layer, out, offsets, most)
+        return out
+    key = form(x), form(out), form(offsets), most, type(most), layer.dense is None
+    given = w.parts if offsets is None else (offsets, *w.parts)
+    ready = w.replays.get(key)
+    if ready:
+        made = x.new_empty(x.shape[0], w.n) if out is None else out
+        if ready(x, made, *given):
+            return made
+    if ready is False:  # checked before, and a library's product, which nothing replays
+        made = x.new_empty(x.shape[0], w.n) if out is None else out
+        return _run(w.chosen[key], x, layer, made, offsets, most)
+    rows, out, each = check_layer(x, w, out, offsets, most)
     if not out.numel() or not each:
         return out
-    if choices is None:
-        choices = table_of_device(x.device.index or 0) if x.is_cuda else ()
-    name = choose(layer, each, choices)
+    name = choose(layer, each, table_of_device(x.device.index or 0) if x.is_cuda else ())
+    if rows is not x:  # a copy, since x does not lie as kernels want it
+        return _run(name, rows, layer, out, offsets, most)
+    with w.replays.recording(key, x, out, *given):
+        _run(name, x, layer, out, offsets, most)
+    if w.replays.get(key) is False:
+        w.chosen[key] = name
+    return out
+
+
+def _run(name: str, x, layer: Layer, out, offsets, most) -> torch.Tensor:
     if offsets is not None:
+        each = x.shape[0] if most is None else most
         run = stream if each <= STREAM_UP_TO else tile
         if name in CANDIDATES and CANDIDATES[name].ragged:
             return CANDIDATES[name].call(x, layer, out, offsets=offsets, most=most)

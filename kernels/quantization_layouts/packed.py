@@ -7,11 +7,13 @@ vector. Vectors of a lane's neighbours follow each other, so a warp reads 512 by
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 
 from kernels.quantization_layouts import reference
+from kernels.replays import Replays
 from kernels.tensors import to_torch
 
 BRICK_ROWS, LANES, WORDS = 16, 32, 4
@@ -60,6 +62,21 @@ class Packed:
         zeros, book = (self.scales if part is None else part for part in (self.zeros, self.book))
         return self.words[0], self.words[-1], self.scales, zeros, book, self.filled
 
+    @cached_property
+    def parts(self) -> tuple[torch.Tensor, ...]:
+        """The tensors that it has, each once."""
+        return *self.words, *(part for part in (self.scales, self.zeros, self.book) if part is not None)
+
+    @cached_property
+    def replays(self) -> Replays:
+        """Calls of linear() with this weight."""
+        return Replays()
+
+    @cached_property
+    def chosen(self) -> dict:
+        """What runs those that nothing replays, by their keys."""
+        return {}
+
     @property
     def expert_sizes(self) -> tuple[int, int, int]:
         """Elements of one expert's first words, last words and scales."""
@@ -78,8 +95,7 @@ class Packed:
     @property
     def bytes(self) -> int:
         """All that a layer reads of its weight."""
-        parts = (*self.words, self.scales, self.zeros, self.book)
-        return sum(part.nbytes for part in parts if part is not None)
+        return sum(part.nbytes for part in self.parts)
 
     def cut(self, run: int, warps: int) -> tuple[int, int]:
         """Columns that a warp takes at a time, and warps: no longer than K has, no shorter than a vector covers."""

@@ -1,6 +1,7 @@
 """Host side of the ring: descriptors, how the work is shared out, and the configurations tuned on an H200."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from triton.experimental.gluon import language as gl
@@ -54,7 +55,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
     bricks = c.rows // 16
     tiles_n, tiles_m = -(-w.n // c.rows), -(-each // c.cols)
     tiles, steps = w.experts * tiles_n * tiles_m, -(-w.k // STEP.value)
-    programs, even = shares(c, tiles, steps, _multiprocessors(x.device))
+    programs, even = shares(c, tiles, steps, multiprocessors(x.device))
     parts = torch.empty(2 * programs * c.rows * c.cols if even else 1, dtype=torch.float32, device=x.device)
     width = STEP.value // w.group * 16
     scales = _rows(w.scales, [bricks, width])
@@ -113,7 +114,8 @@ def _swizzled(x, block) -> TensorDescriptor:
     )
 
 
-def _multiprocessors(device: torch.device) -> int:
+@lru_cache
+def multiprocessors(device: torch.device) -> int:
     """The GPU's own answer; a Hopper's where kernels are only compiled."""
     if device.type != "cuda":
         return machine("H200").sms

@@ -15,6 +15,8 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.replays import Replays, form
+
 LONGEST_ROW = 32768  # 32 elements a thread, on the most threads a program may have
 
 
@@ -132,12 +134,27 @@ def config_for(cols: int, element_bytes: int = 2) -> Config:
     )  # the same bytes on order, twice the registers
 
 
+REPLAYS = Replays()
+
+
 def layernorm_gelu(
     x, weight, bias, eps: float = 1e-5, out=None, config: Config | None = None
 ) -> torch.Tensor:
     """LayerNorm over the last dimension of GELU(x); x (rows, cols) with contiguous rows, any row stride."""
-    rows, cols = check(x, weight, bias)
+    key = form(x), form(weight), form(bias), form(out), eps, config
+    ready = REPLAYS.get(key)
+    if not ready:
+        check(x, weight, bias)
     out = torch.empty_like(x, memory_format=torch.contiguous_format) if out is None else out
+    if ready and ready(x, weight, bias, out):
+        return out
+    with REPLAYS.recording(key, x, weight, bias, out):
+        _launch(x, weight, bias, eps, out, config)
+    return out
+
+
+def _launch(x, weight, bias, eps: float, out, config: Config | None) -> None:
+    rows, cols = x.shape
     c = config or config_for(cols, x.element_size())
     layernorm_gelu_kernel[(min(rows, c.programs * multiprocessors(x)),)](
         x,
@@ -155,19 +172,18 @@ def layernorm_gelu(
         HELD=c.held,
         num_warps=c.warps,
     )
-    return out
 
 
 def multiprocessors(x) -> int:
     return torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 4
 
 
-def check(x, weight, bias) -> tuple[int, int]:
+def check(x, weight, bias) -> None:
     if x.ndim != 2 or (x.shape[1] > 1 and x.stride(1) != 1):
         raise ValueError(
             f"x must be (rows, cols) with contiguous rows, got {tuple(x.shape)}, strides {x.stride()}"
         )
-    rows, cols = x.shape
+    cols = x.shape[1]
     if cols > LONGEST_ROW:
         raise ValueError(
             f"x must have at most {LONGEST_ROW} columns, got {cols}; a row must fit in registers"
@@ -175,4 +191,3 @@ def check(x, weight, bias) -> tuple[int, int]:
     for name, vector in (("weight", weight), ("bias", bias)):
         if tuple(vector.shape) != (cols,) or not vector.is_contiguous():
             raise ValueError(f"{name} must be contiguous of shape ({cols},), got {tuple(vector.shape)}")
-    return rows, cols

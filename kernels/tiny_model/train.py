@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from kernels import require
+from kernels import require, texts
 from kernels.tiny_model.model import TinyModel
 
 ROOT = Path(__file__).parents[2]
@@ -26,8 +26,10 @@ UNSEEN = 1 / 16  # the end of each lesson
 TRACED = 32  # rows of unseen text whose routing is kept
 
 
-def texts() -> list[bytes]:
-    return [path.read_bytes() for path in sorted((ROOT / "course").glob("[0-9]*.md"))]
+def lessons() -> list[bytes]:
+    """Return each lesson as its bytes, pages of one joined; the model is kept as it was trained on them once."""
+    found = texts.lessons(ROOT / "course").values()
+    return [b"".join(page.read_bytes() for page in pages) for pages in found]
 
 
 def split(pages: list[bytes]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -58,7 +60,7 @@ def train(way: str, *, steps: int, device="cpu", rows: int = 16, seed: int = 0, 
     require.count(steps=steps, rows=rows)
     torch.manual_seed(seed)
     model, rng = TinyModel().to(device), torch.Generator().manual_seed(seed)
-    text, _ = split(texts())
+    text, _ = split(lessons())
     adam = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.95))
     slower = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps, eta_min=3e-4)
     started = time.monotonic()
@@ -87,7 +89,7 @@ def train(way: str, *, steps: int, device="cpu", rows: int = 16, seed: int = 0, 
 def traced(model: TinyModel) -> tuple[float, np.ndarray]:
     """Nats a byte on unseen text, and (blocks, tokens, top_k): what the routers chose, token after token."""
     device = model.embedding.weight.device
-    _, text = split(texts())
+    _, text = split(lessons())
     length = model.config.length
     rows = text[: TRACED * length + 1]
     x, wanted = rows[:-1].view(TRACED, length).to(device), rows[1:].view(TRACED, length).to(device)
@@ -106,7 +108,7 @@ def keep(models: dict[str, TinyModel], folder: Path, steps: int) -> dict:
         "date": datetime.date.today().isoformat(),
         "torch": torch.__version__,
         "steps": steps,
-        "bytes_of_text": sum(map(len, texts())),
+        "bytes_of_text": sum(map(len, lessons())),
         "unseen_nats_a_byte": {way: round(loss, 4) for way, (loss, _) in found.items()},
     }
     (folder / "about.json").write_text(json.dumps(about, indent=2) + "\n")

@@ -5,7 +5,7 @@ from widgets import units
 from widgets.charts import Box, Scale, axis_y, linear, spread
 from widgets.controls import powers_of_two, select, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.expert_load_balance.device_load_model import Result, run
+from widgets.expert_load_balance.device_load_model import MOST_SKEW, Result, run
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
 HOT = slider(
@@ -18,7 +18,7 @@ HOT = slider(
     more=True,
     help="A share of all tokens.",
 )
-SKEW = slider("skew", "Skew of the long tail", 1.0, 0.0, 2.0, step=0.1, more=True)
+SKEW = slider("skew", "Skew of the long tail", 1.0, 0.0, MOST_SKEW, step=0.1, more=True)
 # (tokens of each expert, time of each device, height)
 PLACES = {
     True: (Box(60, 40, 522, 82), Box(60, 182, 522, 186), 404),
@@ -30,9 +30,9 @@ LINKED = [name for name, one in MACHINES.items() if one.link_bandwidth]
 
 
 def _top(value: float) -> float:
-    """The next of 1, 2, 5, 10, ...: an axis that stands still while the bars below it move."""
+    """Return the end of an axis that holds the value: 1, 1.2, 1.6, 2, ... times a power of ten, four even parts."""
     power = 10.0 ** (len(str(int(value))) - 1)
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= value)
+    return next(step * power for step in (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10) if step * power >= value)
 
 
 def _is_hot(r: Result, e: int) -> bool:
@@ -41,7 +41,7 @@ def _is_hot(r: Result, e: int) -> bool:
 
 def _experts(r: Result, at: Box) -> list[dict]:
     """The cause: tokens of each expert, and what a limit turns away."""
-    y = linear(0, _top(max(e.routed for e in r.experts)), at.bottom, at.y)
+    y = linear(0, r.most_routed if r.most_routed == r.tokens else _top(r.most_routed), at.bottom, at.y)
     pitch = at.w / len(r.experts)
     wide, every = min(44, 0.76 * pitch), next(n for n in (1, 2, 4, 8, 16) if n * pitch >= 30)
     marks = axis_y("loads", y, at.x, right=at.right, ticks=[0, y.hi / 2, y.hi], show=units.count)
@@ -127,7 +127,7 @@ def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
 
 def _devices(r: Result, at: Box) -> list[dict]:
     """The effect: each device's time, and where all of them are done."""
-    micro = 1e-6 * _top(max(r.step_s, r.balanced_step_s) * 1e6)
+    micro = 1e-6 * _top(r.longest_step_s * 1e6)
     y = linear(0, micro, at.bottom, at.y)
     pitch = at.w / len(r.devices)
     wide = min(60, 0.82 * pitch)
@@ -178,19 +178,18 @@ def _devices(r: Result, at: Box) -> list[dict]:
 
 def _takeaway(r: Result) -> str:
     if r.dropped:
-        return "A limit shortens the step by leaving tokens out: faster, and a different answer."
+        return "A capacity limit shortens the step by dropping tokens, so the answer changes too."
     if r.slowdown < 1.005:
-        return (
-            "Even loads: every device is done at the same time, and the links carry no more than they must."
-        )
+        return "With even loads every device is done at the same time, and nobody waits."
     if max(len(e.devices) for e in r.experts) > 1:
-        return (
-            "Copies of the hottest experts share their tokens: memory buys back waiting, down to "
-            f"{units.times(r.slowdown)} an even step."
-        )
+        return f"Copies of the hottest experts share their tokens. The step takes {units.times(r.slowdown)} an even one."
     if r.slowdown < 1.1:
         return f"Nearly even: the step lasts {units.percent(r.slowdown - 1)} longer than with even loads."
-    return "The total work is the same, but the step lasts as long as the busiest device."
+    if r.pattern == "tail" and r.placement == "number" and len(r.experts) > len(r.devices):
+        return "The popular experts share a GPU here, so all other GPUs wait for it."
+    if r.pattern == "tail" and r.placement == "load" and max(e.kept for e in r.experts) > r.mean_tokens:
+        return "The most popular expert alone is more than a GPU's share, so placing can't help further."
+    return "The work is the same, but every GPU waits for the busiest one."
 
 
 def _warning(r: Result) -> str:
@@ -220,10 +219,10 @@ def _table(r: Result):
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     loads_at, times_at, height = PLACES[width == WIDE]
-    step = figure("the step lasts", r.step_s, units.seconds, "hot", "busiest")
-    even = figure("if the load were even", r.balanced_step_s, units.seconds, "useful")
-    slow = figure("longer", r.slowdown, units.times)
-    idle = figure("of the experts' time is waiting", r.idle_share, units.percent, "idle")
+    step = figure("for the step", r.step_s, units.seconds, "hot", "busiest")
+    even = figure("with even loads", r.balanced_step_s, units.seconds, "useful")
+    slow = figure("an even step's time", r.slowdown, units.times)
+    idle = figure("of the experts' time is waiting", r.idle_share, units.percent)
     lost = f"; {units.count(r.dropped)} picks are dropped" if r.dropped else ""
     most, mean = units.count(r.busiest_tokens), units.count(r.mean_tokens)
     return Scene(

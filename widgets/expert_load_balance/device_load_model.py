@@ -1,11 +1,13 @@
 """The step of an expert-parallel layer, device by device: loads, placement, exchange, and the wait."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kernels.expert_load_balance import cost
 from kernels.machines import machine
 
 HIDDEN, INTERMEDIATE, ELEM_BYTES = 7168, 2048, 2  # one expert: three matrices of this size in 16 bits
+MOST_SKEW, PULLS = 2.0, 20  # the halts of both knobs
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Device:
 @dataclass(frozen=True)
 class Result:
     pattern: str
+    placement: str
     tokens: int
     top_k: int
     hot_share: float
@@ -49,6 +52,8 @@ class Result:
     dropped_share: float
     slots: int
     weight_bytes: float
+    most_routed: int  # to one expert, wherever the knob of this pattern is pulled
+    longest_step_s: float
     ridge_tokens: float  # below so many tokens an expert's weights take longer to read than to use
 
 
@@ -66,6 +71,34 @@ def _placement(how: str, loads, devices: int, copies: int):
     return (cost.contiguous if how == "number" else cost.round_robin)(len(loads), devices)
 
 
+def _exchange_s(uneven: float, tokens: int, devices: int, top_k: int, machine_name: str) -> float:
+    target = machine(machine_name)
+    sent = cost.alltoall_bytes(max(1, tokens // devices), top_k, HIDDEN, devices, ELEM_BYTES, combine=True)
+    return cost.alltoall_s(sent, target.link_bandwidth, 2 * target.launch_s, uneven)
+
+
+@lru_cache(maxsize=256)
+def _extremes(
+    pattern, placement, copies, limit, devices, experts, top_k, tokens, machine_name
+) -> tuple[int, float]:
+    """Return the ends of both axes: the most that any pull of this pattern's knob gives, placed by number or as it is."""
+    token_s = 6 * HIDDEN * INTERMEDIATE / machine(machine_name).rate("fp16")
+    most_routed, longest_s = 0, 0.0
+    for pull in range(PULLS + 1):
+        knob = "tail" if pattern == "tail" else "hot"
+        wanted = _loads(knob, tokens, top_k, experts, pull / PULLS, MOST_SKEW * pull / PULLS)
+        left = [min(load, limit) if limit else load for load in wanted]
+        for some, homes in (
+            (wanted, cost.contiguous(experts, devices)),
+            (left, _placement(placement, left, devices, copies)),
+        ):
+            there = cost.device_loads(some, homes, devices)
+            exchange_s = _exchange_s(cost.imbalance(there), tokens, devices, top_k, machine_name)
+            longest_s = max(longest_s, max(there) * token_s + exchange_s)
+        most_routed = max(most_routed, *wanted)
+    return most_routed, longest_s
+
+
 def run(pattern, placement, copies, capacity, hot_share, skew, devices, experts, top_k, tokens, machine_name):
     loads, target = _loads(pattern, tokens, top_k, experts, hot_share, skew), machine(machine_name)
     limit = cost.capacity_limit(tokens, top_k, experts, capacity) if capacity else None
@@ -74,11 +107,13 @@ def run(pattern, placement, copies, capacity, hot_share, skew, devices, experts,
     placed = _placement(placement, kept, devices, copies)
     token_s = 6 * HIDDEN * INTERMEDIATE / target.rate("fp16")
     held = cost.device_loads(kept, placed, devices)
-    sent = cost.alltoall_bytes(max(1, tokens // devices), top_k, HIDDEN, devices, ELEM_BYTES, combine=True)
 
     def exchange(uneven: float) -> float:
-        return cost.alltoall_s(sent, target.link_bandwidth, 2 * target.launch_s, uneven)
+        return _exchange_s(uneven, tokens, devices, top_k, machine_name)
 
+    most_routed, longest_s = _extremes(
+        pattern, placement, copies, limit, devices, experts, top_k, tokens, machine_name
+    )
     uneven = cost.imbalance(held)
     step = cost.ep_step(
         loads, placed, devices, token_s=token_s, communication_s=exchange(uneven), capacity=limit
@@ -92,6 +127,7 @@ def run(pattern, placement, copies, capacity, hot_share, skew, devices, experts,
     ]
     return Result(
         pattern,
+        placement,
         tokens,
         top_k,
         hot_share,
@@ -114,5 +150,7 @@ def run(pattern, placement, copies, capacity, hot_share, skew, devices, experts,
         step.dropped / sum(loads),
         slots,
         cost.expert_memory_bytes(slots, HIDDEN, INTERMEDIATE),
+        most_routed,
+        longest_s,
         target.ridge("fp16"),
     )

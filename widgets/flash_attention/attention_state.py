@@ -273,21 +273,18 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 
 def _takeaway(r: Result) -> str:
     if r.scores_layer_bytes > r.memory_bytes:
-        return "The square no longer fits at all: tiling is not only faster, it is the only way."
+        return "The square no longer fits into memory at all, so tiling is the only way."
     if r.score_matrix_bytes <= r.persistent_head_bytes:
-        return (
-            "One square is no larger than its four strips, but scores and probabilities are each written and read: "
-            f"{units.times(r.state_ratio)} the bytes even here."
-        )
+        return f"A square no larger than its four strips still costs {units.times(r.state_ratio)} the bytes: it goes in and out."
     if r.kv_heads < r.heads:
-        return "Query heads that share K and V read fewer strips, but each head has a square of its own, as large as before."
-    return "Never store the square: with twice the length the strips double and the scores quadruple."
+        return "Heads that share K and V read fewer strips, but each still has a square of its own."
+    return "Never store the square. Twice the length doubles the strips and quadruples the scores."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured, (scale_at, curve_at, times_at, height) = measured or {}, PLACES[width == WIDE]
-    naive = figure("naive, in and out of HBM", r.naive_bytes, units.si_bytes, "hot")
-    tiled = figure("tiled", r.tiled_bytes, units.si_bytes, "useful")
+    naive = figure("moved when scores are stored", r.naive_bytes, units.si_bytes, "hot")
+    tiled = figure("moved in tiles", r.tiled_bytes, units.si_bytes, "useful")
     ratio = figure("fewer bytes", r.state_ratio, units.times)
     speedup = figure("faster at best", r.speedup, units.times)
     warning = ""
@@ -315,7 +312,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="Attention state",
-    question="How many bytes does attention move, if it stores the scores and if it does not?",
+    question="How many bytes does attention save by never storing its scores?",
     controls=(
         LENGTH,
         powers_of_two("heads", "Query heads", 64, 1, 128),

@@ -129,22 +129,29 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     marks, names = [text("scores-title", 0, 12, "scores of one query, tile by tile", "muted", "small")], []
     for key, score in enumerate(r.scores):
         x, top = _across(r, key, at) + at.scores.w / 146, min(y(score), at.scores.bottom - 2)
-        shown = units.number(score, 4)
+        role, shown = _role(r, key, step), units.number(score, 4)
+        if role == "idle" and key != r.pulled:  # not read yet: it waits on the next tile's floor, to slide in
+            away = min(_across(r, key + r.tile, at) + at.scores.w / 146, at.width - 0.78 * pitch)
+            marks.append(rect(f"score-{key}", away, at.scores.bottom, 0.78 * pitch, 0, role))
+            middle = away + 0.39 * pitch
+            names.append(
+                text(f"score-{key}-name", middle, at.scores.bottom - 4, "", "ink", "small", "middle")
+            )
+            continue
         tip = f"Key {key}: score {shown}"
-        marks.append(
-            rect(f"score-{key}", x, top, 0.78 * pitch, at.scores.bottom - top, _role(r, key, step), tip)
-        )
+        marks.append(rect(f"score-{key}", x, top, 0.78 * pitch, at.scores.bottom - top, role, tip))
         over = top - (19 if key == r.pulled else 4)
         if y(m) - 2 < over < y(m) + 14:  # the maximum's line would strike it through
             over = y(m) - (19 if key == r.pulled else 4)
         # on a phone, where a number is wider than its bar, this tile's stand a little aside or one above another
-        places = ((0, 0),) if at.wide else ASIDE if _role(r, key, step) == "now" else ()
+        places = ((0, 0),) if at.wide else ASIDE if role == "now" else ()
         for aside, up in places:
             middle = x + 0.39 * pitch + aside
             name = text(f"score-{key}-name", middle, over - up, shown, "ink", "small", "middle")
             if at.wide or _free_of(name, names[-2:], taken):
                 names.append(name)
                 break
+    marks += _unread(r, step, at, at.scores.bottom if y(m) < at.scores.bottom - 30 else y(m) - 6)
     seen = _across(r, min((step + 1) * r.tile, len(r.scores)), at)
 
     def place(tile: float) -> float:
@@ -190,6 +197,40 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     ]
 
 
+def _unread(r: Result, step: int, at: Panels, low: float) -> list[dict]:
+    """Name each tile that has not been read yet: nothing is known of its scores."""
+    marks = []
+    for i in range(step + 1, len(r.states)):
+        left, right = _across(r, i * r.tile, at), _across(r, min((i + 1) * r.tile, len(r.scores)), at)
+        box = rect(
+            f"unread-{i}",
+            left + 4,
+            low - 24,
+            right - left - 8,
+            24,
+            "idle",
+            f"tile {i} is not read yet",
+        )
+        if not i * r.tile <= r.pulled < (i + 1) * r.tile:  # whose score is in one's hand is known
+            words = "not read yet" if at.wide else "unread"
+            marks.append(box)
+            if text_width(words, "small") < right - left - 14:
+                middle = (left + right) / 2
+                marks.append(
+                    text(
+                        f"unread-{i}-name",
+                        middle,
+                        low - 8,
+                        words,
+                        "muted",
+                        "small",
+                        "middle",
+                        on="idle",
+                    )
+                )
+    return marks
+
+
 def _free_of(name: dict, others: list[dict], taken: list[tuple]) -> bool:
     """Whether a number stands on none of the others, under no knob and on no line."""
     left, top, right, low = extent(name)
@@ -214,10 +255,11 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
     for key, score in enumerate(r.scores):
         x, role = _across(r, key, at) + at.scores.w / 146, _role(r, key, step)
         tone = "muted" if role == "idle" else "ink"
-        value = units.number(r.values[key])
+        value = "" if role == "idle" else units.number(r.values[key])
         low = at.weights.bottom + (18 if at.wide or key % 2 == 0 else 31)  # on a phone in two rows
         marks.append(text(f"v-{key}", x + 0.39 * pitch, low, value, tone, "small", "middle"))
         if role == "idle":
+            marks.append(rect(f"weight-{key}", x, at.weights.bottom, 0.78 * pitch, 0, role))
             continue
         if role == "primary" and state.rescale < 1:
             before = y(math.exp(score - r.states[step - 1].m))
@@ -380,16 +422,16 @@ def _warning(r: Result) -> str:
 
 def _takeaway(r: Result, step: int) -> str:
     if max(r.scores) > LARGEST_FP32:
-        return "Only differences from m are ever exponentiated: nothing overflows, and nothing else changes."
+        return "Only differences from m are exponentiated, so nothing overflows and nothing else changes."
     if r.tile == len(r.scores):
-        return "One tile of all keys is the ordinary softmax: it needs the whole row at once."
+        return "One tile with all keys is ordinary softmax, which needs the whole row at once."
     if not any(state.rescale < 1 for state in r.states[1:]):
         return "With the largest score first nothing is ever rescaled, and the answer is the same."
     if step == len(r.states) - 1:
-        return (
-            "Three running numbers have given the whole row's softmax exactly, in this order as in any other."
-        )
-    return "Three running numbers give the whole row's softmax exactly: a larger maximum only rescales them."
+        return "Three running numbers have given the whole row's softmax exactly, as they do in any order."
+    if r.tile == 1:
+        return "Even key by key, three running numbers are enough: a larger maximum only rescales them."
+    return "Three running numbers give the whole row's softmax. A larger maximum only rescales them."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:

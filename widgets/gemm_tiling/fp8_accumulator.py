@@ -312,17 +312,18 @@ def _table(r: Result):
 
 def _takeaway(r: Result) -> str:
     if not r.lost_from and r.narrow.error_share < 0.01:
-        return "Enough bits for this many terms: add more terms, and the same wall comes."
+        return "These bits are enough for this many terms. Add more, and the same wall comes."
     if r.promote_every and r.promoted.error_share < 0.1 * r.narrow.error_share:
-        return "Multiply in 8 bits, but add in many: promoted in time, the sum never meets its wall."
+        before, after = units.percent(r.narrow.error_share), units.percent(r.promoted.error_share)
+        return f"Promoted to more bits every {r.promote_every} terms, the sum errs by {after} instead of {before}."
     if r.lost_from:
-        return "A narrow sum stops growing and says nothing: every term after its wall is lost."
-    return "Near its wall a narrow sum rounds each term up or down: it errs before it stops."
+        return "A narrow sum stops growing without a word. Every term after its wall is lost."
+    return "Near its wall a narrow sum rounds every term, so it errs before it stops."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     exact = figure("exact sum", r.exact_sum)
-    narrow = figure(f"in {r.bits} mantissa bits", r.narrow.final_sum, role="hot")
+    narrow = figure(f"sum in {r.bits} mantissa bits", r.narrow.final_sum, role="hot")
     error = figure("error", r.narrow.error_share, units.percent, "hot")
     promoted = figure(f"promoted every {r.promote_every}", r.promoted.final_sum, role="primary")
     rescue = f", and {promoted.text} when promoted every {r.promote_every} terms" if r.promote_every else ""
@@ -377,7 +378,7 @@ def start(r: Result) -> int:
 
 SIMULATOR = Declaration(
     title="FP8 accumulator",
-    question="What does a sum of many small terms come to when the accumulator keeps few bits?",
+    question="What happens to a long sum when the accumulator keeps few bits?",
     controls=(
         BITS,
         steps(

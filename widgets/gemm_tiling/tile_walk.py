@@ -80,16 +80,14 @@ def _table(r: Result):
 
 def _takeaway(r: Result) -> str:
     if min(r.bm, r.bn) == 1:
-        return "With one row, reuse stays below 2 whatever the tile: only fewer bytes can help."
+        return "With one row, reuse stays below 2 in any tile. Only fewer bytes can help."
     if r.tiles_m == 1:
-        return (
-            "A single row of tiles has one order only: a wider batch or fewer bytes can help, a walk can not."
-        )
+        return "A single row of tiles has only one order. A larger batch or fewer bytes can help."
     if r.group_m == 1:
-        return "Row by row a wave is a thin strip, and a thin strip reads nearly all of B: pull the group's edge down."
+        return "Row by row, a wave is a thin strip that reads nearly all of B."
     if r.saving_ratio < 1:
-        return "A group this high makes the wave a tall strip: it reads more than row by row."
-    return "A wave is one big tile: the squarer its outline, the fewer bytes it reads."
+        return "A group this high makes the wave a tall strip, and it reads more than row by row."
+    return f"A wave is one big tile. The squarer it is, the less it reads: {units.times(r.saving_ratio)} less here."
 
 
 def _bands(count: int) -> str:
@@ -127,7 +125,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             "primary",
             "read_grouped",
         )
-        ratio = figure("saving", saving, units.times)
+        ratio = figure("fewer bytes", saving, units.times)
         scenes.append(
             Scene(
                 summary=f"A {r.bm} × {r.bn} tile does {reuse.text} FLOP for each element it loads; after {i + 1} of "
@@ -154,7 +152,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 SIMULATOR = Declaration(
     title="Tile walk and reuse",
-    question="In which order should the tiles of C be walked, so that a wave of programs reads the least?",
+    question="In which order should programs walk the tiles of C to read the least?",
     controls=(
         powers_of_two("m", "Rows of A (M)", 8192, 1, 8192, help="How many tokens are in flight."),
         picture.BM,

@@ -161,7 +161,7 @@ def group_edge(at: Box, r: Result) -> list[dict]:
 def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
     """Bytes read so far, as bars that grow from wave to wave; what stays is the same for all waves."""
     most = max(r.row_walk.read_so_far[-1], r.grouped_walk.read_so_far[-1])
-    title = text("read-title", at.x, at.y - 12, "Read from HBM so far", bold=True)
+    title = text("read-title", at.x, at.y - 12, "The race: bytes read from HBM", bold=True)
     rows = []
     for i, (id, name, walk, role) in enumerate(
         (
@@ -169,9 +169,9 @@ def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
             ("grouped", f"groups of {r.group_m}", r.grouped_walk, "primary"),
         )
     ):
-        y, total = at.y + 14 + 42 * i, walk.read_so_far[-1]
+        y, total = at.y + 14 + 46 * i, walk.read_so_far[-1]
         wide, tip = at.w * total / most, f"{name}, after the last wave: {units.si_bytes(total)}"
-        whole = rect(f"read-{id}-all", at.x, y + 4, wide, 14, "idle", tip)
+        whole = rect(f"read-{id}-all", at.x, y + 4, wide, 22, "idle", tip)
         rows.append(
             (y, id, name, walk, role, whole, text(f"read-{id}-name", at.x, y - 2, name, role, "small"))
         )
@@ -181,8 +181,8 @@ def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
         for y, id, name, walk, role, *still in rows:
             so_far = walk.read_so_far[number]
             shown = units.si_bytes(so_far)
-            bar = rect(f"read-{id}", at.x, y + 4, at.w * so_far / most, 14, role, f"{name}: {shown}")
-            value = text(f"read-{id}-value", at.right, y - 2, shown, role, "small", "end", bold=True)
+            bar = rect(f"read-{id}", at.x, y + 4, at.w * so_far / most, 22, role, f"{name}: {shown}")
+            value = text(f"read-{id}-value", at.right, y - 2, shown, role, "big", "end", bold=True)
             marks += [*still, value, *about(f"read_{id}", bar)]
         return marks
 
@@ -230,15 +230,15 @@ PLACES = {
         Box(16, 66, 96, 96),
         Box(206, 66, 195, 195),
         Box(484, 66, 195, 195),
-        Box(0, 306, 300, 90),
-        Box(360, 306, 360, 90),
+        Box(0, 306, 340, 100),
+        Box(376, 306, 344, 90),
         430,
     ),
     False: (
         Box(16, 62, 84, 84),
         Box(46, 220, 116, 116),
         Box(208, 220, 116, 116),
-        Box(0, 392, 330, 90),
+        Box(0, 388, 330, 90),
         Box(0, 520, 340, 90),
         654,
     ),

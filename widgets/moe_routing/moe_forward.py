@@ -9,7 +9,7 @@ from widgets.controls import slider
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.moe_routing.moe_forward_choice import choice_panel
 from widgets.moe_routing.moe_forward_launches import launch_strip
-from widgets.scene import WIDE, Column, Scene, drag, figure, flowing, handle, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, drag, figure, handle, line, rect, table, text, together
 
 GAP, SLOT_GAP = 8, 5  # between two experts' blocks, between two tokens' results
 NAME = 40  # where a token's name ends, clear of the knob
@@ -130,7 +130,7 @@ def _band(r: Result, plan: Plan, id: str, values, x: float, y: float, token: int
         _word(plan, f"{id}-{j}", end, y, SHOW(v), ink, on=on)
         for j, (end, v) in enumerate(zip(ends, values, strict=True))
     ]
-    return [rect(id, x, y, len(values) * plan.cell, plan.high - 1, ground, tip), *numbers]
+    return together(rect(id, x, y, len(values) * plan.cell, plan.high - 1, ground, tip), *numbers)
 
 
 def _name(r: Result, plan: Plan, id: str, x: float, y: float, token: int, words: str) -> dict:
@@ -223,8 +223,8 @@ def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
     for row, (token, slot) in enumerate(r.layer.order):
         y = _row_y(r, row, plan)
         tip = f"{_ordinal(row + 1)} row: token {token}, its choice {slot}, {_vector(values[row])}"
-        marks += _band(r, plan, f"row-{row}", values[row], plan.rows, y, token, tip)
-        marks.append(_name(r, plan, f"row-{row}-t", plan.rows - 6, y, token, f"t{token}"))
+        name = _name(r, plan, f"row-{row}-t", plan.rows - 6, y, token, f"t{token}")
+        marks += together(*_band(r, plan, f"row-{row}", values[row], plan.rows, y, token, tip), name)
     return marks + _groups(r, plan)
 
 
@@ -270,7 +270,7 @@ def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
         elif step == COMBINE:
             left, sum_y = plan.weighted + band + 46, _out_y(r, token, plan) + half
             marks.append(line(f"sum-{token}-{slot}", left, back, plan.out - 20, sum_y, role))
-    return flowing(*sorted(marks, key=lambda mark: mark["role"] == "now"))
+    return sorted(marks, key=lambda mark: mark["role"] == "now")
 
 
 def _results(r: Result, plan: Plan, step: int) -> list[dict]:
@@ -354,11 +354,11 @@ def _table(r: Result):
 
 def _takeaway(r: Result) -> str:
     if r.top_k == 1:
-        return "One expert a token: every row has one place to go, and sorting is all the routing costs."
+        return "With one expert per token nothing is added up, and sorting is all that routing costs."
     if r.busiest_rows >= 2 * r.rows / r.expert_count:
-        return "The blocks are as uneven as the router: one expert's block holds twice its share of the rows."
+        return "The blocks are as uneven as the router: one expert gets at least twice its share of rows."
     if r.token_count <= 2:
-        return "With few tokens the experts' blocks hold a row or two: the layer is nearly all launches."
+        return "With so few tokens an expert gets a row or two, and the layer is nearly all launches."
     return "Sorting tokens by expert turns scattered small products into a few blocks, and back again."
 
 
@@ -366,9 +366,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     plan = PLACES[width == WIDE]
     plan = plan._replace(high=_high(r, plan))
     rows = figure("rows for the experts", r.rows, units.count)
-    label = f"{'row' if r.busiest_rows == 1 else 'rows'} of the busiest expert"
-    busiest = figure(label, r.busiest_rows, units.count, "hot")
-    separate = figure("launches, each step by itself", r.separate_launches, units.count, "overhead")
+    label = f"{'row' if r.busiest_rows == 1 else 'rows'} for the busiest expert"
+    busiest = figure(label, r.busiest_rows, units.count)
+    separate = figure("launches, one kernel per step", r.separate_launches, units.count)
     fused = figure("launches, fused", r.fused_launches, units.count, "useful")
     same = {
         "summary": f"{r.token_count} tokens, top-{r.top_k} of {r.expert_count} experts: {rows.text} rows in all, "

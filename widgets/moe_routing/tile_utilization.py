@@ -1,13 +1,13 @@
 """Tokens fall into experts, experts are cut into tiles, and every tile runs whole, however few tokens it holds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from kernels.moe_routing import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_y, linear, spread, text_width
+from widgets.charts import Box, Scale, axis_y, linear, spread, steady, text_width
 from widgets.controls import powers_of_two, slider, steps
-from widgets.declare import Declaration, Prediction
+from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
 
 TILE = powers_of_two("tile", "Tile rows", 8, 8, 128, help="A tensor core runs the whole tile.")
@@ -19,6 +19,7 @@ PLACES = {
 RULER = 30  # left of the columns: one tile, between them and the axis' numbers
 THIN = 8  # narrower columns lie side by side as one: a hatch of a few units would shimmer
 TOKENS_SEEN, TILES_SEEN = 400, 500  # up to so many are drawn one by one
+ONE_BY_ONE, HANDFULS = 40, 12  # up to so many tokens drop one by one; more come in so many handfuls
 
 
 @dataclass(frozen=True)
@@ -79,15 +80,51 @@ def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
     )
 
 
+def _arrivals(r: Result) -> list[int]:
+    """Return the expert of each token in the order in which they drop: each expert's come evenly over the time."""
+    times = [
+        ((i + 0.5) / expert.routed_tokens, e)
+        for e, expert in enumerate(r.experts)
+        for i in range(expert.routed_tokens)
+    ]
+    return [e for _, e in sorted(times)]
+
+
+def _steps(r: Result) -> int:
+    return r.routed if r.routed <= ONE_BY_ONE else HANDFULS
+
+
+def _so_far(r: Result, arrived: list[int]) -> Result:
+    """Return the same batch when only these tokens have dropped."""
+    loads = [0] * r.expert_count
+    for e in arrived:
+        loads[e] += 1
+    u = cost.tile_utilization(loads, r.tile, r.capacity_tokens or None)
+    return replace(
+        r,
+        experts=tuple(Expert(e.routed, e.kept, e.dropped, e.tiles, e.slots, e.padded) for e in u.experts),
+        routed=u.routed,
+        kept=u.kept,
+        tiles=u.tiles,
+        slots=u.slots,
+        padded_slots=u.padded,
+        dropped_tokens=u.dropped,
+    )
+
+
+def _one_by_one(r: Result, unit: float, wide: float) -> bool:
+    return r.slots + r.dropped_tokens <= TOKENS_SEEN and unit >= 4 and wide >= 10
+
+
 def _height(r: Result, plot: Box) -> Scale:
     """Token-slots upwards; the top is a power of two, so the axis stands still while a column grows."""
     tallest = max(16, r.capacity_tokens, r.tile, *(max(e.slots, e.routed_tokens) for e in r.experts))
-    return linear(0, 1 << (tallest - 1).bit_length(), plot.bottom, plot.y)
+    return linear(0, steady("slots", 1 << (tallest - 1).bit_length()), plot.bottom, plot.y)
 
 
-def _pieces(r: Result, expert: Expert) -> list[tuple[int, int, int]]:
+def _pieces(r: Result, expert: Expert, whole: Result) -> list[tuple[int, int, int]]:
     """(first slot, tokens, slots) of each box of a column: its tiles, or all as one where there are many."""
-    if r.tiles > TILES_SEEN:
+    if whole.tiles > TILES_SEEN:
         return [(0, expert.kept_tokens, expert.slots)] if expert.slots else []
     starts = range(0, expert.slots, r.tile)
     return [(at, min(r.tile, expert.kept_tokens - at), r.tile) for at in starts]
@@ -98,10 +135,10 @@ def _wide(r: Result, pitch: float) -> float:
     return min(56, pitch * (0.6 if r.capacity_tokens else 0.78))
 
 
-def _column(r: Result, e: int, x: float, wide: float, y: Scale) -> list[dict]:
+def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -> list[dict]:
     """One expert: its tiles, the tokens in them, hatched what is empty, beside them those above the limit."""
     expert, unit, marks = r.experts[e], y(0) - y(1), []
-    apart = r.slots + r.dropped_tokens <= TOKENS_SEEN and unit >= 4 and wide >= 10
+    apart = _one_by_one(whole, unit, wide)
     edge = 2 if apart else 0
 
     def tokens(id: str, left: float, w: float, first: int, count: int, role: str, tip: str) -> list[dict]:
@@ -110,7 +147,7 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale) -> list[dict]:
         tops = [y(first + i + 1) + 1 for i in range(count)]
         return [rect(f"{id}-{i}", left, top, w, unit - 2, role, tip) for i, top in enumerate(tops)]
 
-    for t, (first, held, size) in enumerate(_pieces(r, expert)):
+    for t, (first, held, size) in enumerate(_pieces(r, expert, whole)):
         space = 2 if size * unit >= 8 else 0
         top, high = y(first + size) + space, size * unit - space
         tip = f"Expert {e}: {units.count(held)} of {units.count(size)} slots hold a token"
@@ -121,7 +158,7 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale) -> list[dict]:
                 "padded", rect(f"pad-{e}-{t}", x + edge, top + edge / 2, wide - 2 * edge, empty, "waste", tip)
             )
         marks += about("kept", tokens(f"kept-{e}-{t}", x + edge, wide - 2 * edge, first, held, "useful", tip))
-    lost = f"Expert {e}: {units.count(expert.dropped_tokens)} tokens dropped"
+    lost = f"Expert {e}: {units.counted(expert.dropped_tokens, 'token')} dropped"
     beside = x + wide + 2, wide * 0.3, expert.kept_tokens, expert.dropped_tokens
     return marks + about("dropped", tokens(f"lost-{e}", *beside, "dropped", lost))
 
@@ -153,7 +190,8 @@ def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
     return marks
 
 
-def _columns(r: Result, y: Scale, plot: Box) -> list[dict]:
+def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: dict) -> list[dict]:
+    """Draw all experts; `drawn` keeps a column for the steps in which it stays as it is."""
     pitch = plot.w / r.expert_count
     wide, named = _wide(r, pitch), text_width(f"E{r.expert_count - 1}", "small") + 8
     every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
@@ -161,12 +199,26 @@ def _columns(r: Result, y: Scale, plot: Box) -> list[dict]:
     for e, expert in enumerate(r.experts):
         middle = plot.x + (e + 0.5) * pitch
         if wide >= THIN:
-            marks += _column(r, e, middle - wide / 2, wide, y)
+            if (e, expert.routed_tokens) not in drawn:
+                drawn[e, expert.routed_tokens] = _column(r, e, middle - wide / 2, wide, y, whole)
+            marks += drawn[e, expert.routed_tokens]
         if e % every == 0:
             held = units.count(expert.routed_tokens)
             marks.append(text(f"name-{e}", middle, plot.bottom + 16, f"E{e}", "muted", "small", "middle"))
             marks.append(text(f"held-{e}", middle, plot.bottom + 32, held, "ink", "small", "middle"))
+    if coming >= 0 and _one_by_one(whole, y(0) - y(1), wide):
+        marks.append(_coming(r, coming, plot.x + (coming + 0.5) * pitch - wide / 2, wide, y))
     return marks
+
+
+def _coming(r: Result, e: int, x: float, wide: float, y: Scale) -> dict:
+    """Draw the next token over its expert. It bears the name of the slot that it drops into."""
+    expert, unit = r.experts[e], y(0) - y(1)
+    top, tip = y.end - 8 - unit, f"the next token, for expert {e}"
+    if r.capacity_tokens and expert.kept_tokens >= r.capacity_tokens:
+        return rect(f"lost-{e}-{expert.dropped_tokens}", x + wide + 2, top, wide * 0.3, unit - 2, "now", tip)
+    t, i = divmod(expert.kept_tokens, r.tile)
+    return rect(f"kept-{e}-{t}-{i}", x + 2, top, wide - 4, unit - 2, "now", tip)
 
 
 def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
@@ -211,9 +263,9 @@ def _levels(r: Result, y: Scale, plot: Box) -> list[dict]:
     return sorted(marks, key=lambda mark: mark["t"] == "text")  # no line through the other's name
 
 
-def _paid(r: Result, bars: Box) -> list[dict]:
+def _paid(r: Result, bars: Box, whole: Result) -> list[dict]:
     """What was sent and what runs, to one scale: the second bar is what one pays for."""
-    scale, wide, pitch = linear(0, max(r.slots, r.routed), bars.x, bars.right), bars.x > 0, bars.h / 2
+    scale, wide, pitch = linear(0, max(whole.slots, whole.routed), bars.x, bars.right), bars.x > 0, bars.h / 2
     lost = f"{units.count(r.dropped_tokens)} of " if r.dropped_tokens else ""
     rows = (
         (
@@ -244,7 +296,7 @@ def _paid(r: Result, bars: Box) -> list[dict]:
             term = {"useful": "kept", "waste": "padded", "dropped": "dropped"}[role]
             marks += about(term, rect(f"paid-{i}-{word}-bar", left, top, right - left, 22, role, words))
             on = "" if role == "useful" else role
-            if size and right - left > text_width(words, "body", True) + (34 if on else 12):
+            if size and right - left > text_width(words, "body", True) * (1.5 if on else 1) + 16:
                 ink = "inverse" if role == "useful" else "ink"
                 marks.append(
                     text(
@@ -266,12 +318,13 @@ def _paid(r: Result, bars: Box) -> list[dict]:
 
 def _takeaway(r: Result) -> str:
     if r.dropped_tokens:
-        return "A limit bounds the busiest expert, and the tokens above it are left out of the answer."
+        return "A limit bounds the busiest expert by leaving tokens out of the answer."
     if r.useful_share == 1 and r.straggler_ratio == 1:
-        return "Full tiles, equal columns: every slot that runs holds a token, and nobody waits."
+        return "Full tiles and equal columns: every slot that runs holds a token, and nobody waits."
     if r.useful_share < 0.75:
-        return "A tile costs the same with one token as with all: many small experts pay for empty slots."
-    return "With enough tokens an expert, padding fades: what is left is the wait for the busiest."
+        empty = units.percent(1 - r.useful_share, 0)
+        return f"A tile costs the same with one token as with all. Here {empty} of the slots are empty."
+    return "With enough tokens per expert, padding fades. What is left is the wait for the busiest."
 
 
 def _warning(r: Result) -> str:
@@ -289,36 +342,21 @@ def _table(r: Result):
     return table(("expert", *columns), rows)
 
 
-def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    """Return one scene for each token that has dropped, or for each handful of them; the last shows all."""
     plot, bars, height = PLACES[width == WIDE]
     y = _height(r, plot)
     useful = figure("of the slots are useful", r.useful_share, units.percent, "useful", "kept")
     padded = figure("padded slots", r.padded_slots, units.count, "waste", "padded")
-    wait = figure("busiest expert over the mean", r.straggler_ratio, units.times, "hot")
-    lost = figure("tokens dropped", r.dropped_tokens, units.count, "dropped")
+    wait = figure("the mean load on the busiest", r.straggler_ratio, units.times)
+    lost = figure("tokens dropped", r.dropped_tokens, units.count)
     limit = f" and a limit of {units.count(r.capacity_tokens)}" if r.capacity_tokens else ""
-    return Scene(
+    same = dict(
         summary=f"{units.count(r.tokens)} tokens, top-{r.top_k}, {r.expert_count} experts, tiles of {r.tile}"
         f"{limit}: tensor cores run {units.count(r.slots)} slots for {units.count(r.kept)} tokens, so "
         f"{useful.text} are useful and {padded.text} padded; the busiest expert holds {wait.text} the mean, "
         f"and {lost.text} tokens are dropped.",
         takeaway=_takeaway(r),
-        marks=axis_y("slots", y, plot.x - RULER, right=plot.right, ticks=[y.hi * q / 4 for q in range(5)])
-        + [
-            text(
-                "slots-label",
-                0,
-                16,
-                f"slots of each expert, in tiles of {r.tile} rows",
-                "muted",
-                "small",
-            )
-        ]
-        + _columns(r, y, plot)
-        + _levels(r, y, plot)
-        + _busiest(r, y, plot)
-        + _edge(r, y, plot)
-        + _paid(r, bars),
         figures=(useful, padded, wait, lost),
         table=_table(r),
         height=height,
@@ -335,11 +373,41 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         warning=_warning(r),
     )
+    label = f"slots of each expert, in tiles of {r.tile} rows"
+    fixed = axis_y("slots", y, plot.x - RULER, right=plot.right, ticks=[y.hi * q / 4 for q in range(5)])
+    fixed.append(text("slots-label", 0, 16, label, "muted", "small"))
+    levels, edge, arrivals = _levels(r, y, plot), _edge(r, y, plot), _arrivals(r)
+    count = _steps(r)
+    scenes, drawn = [], {}
+    for step in range(1, count + 1):
+        many = len(arrivals) * step // count
+        now = r if many == len(arrivals) else _so_far(r, arrivals[:many])
+        coming = arrivals[many] if many < len(arrivals) == count else -1
+        marks = fixed + _columns(now, y, plot, r, coming, drawn) + levels
+        marks += (_busiest(r, y, plot) if many == len(arrivals) else []) + edge + _paid(now, bars, r)
+        scenes.append(Scene(marks=marks, caption=_caption(now, arrivals, many), **same))
+    return scenes
+
+
+def _caption(now: Result, arrivals: list[int], many: int) -> str:
+    """Say what the last token did: it filled a slot, opened a tile, or was turned away."""
+    said = (
+        f"{units.count(many)} of {units.counted(len(arrivals), 'token')}: {units.count(now.slots)} slots run"
+    )
+    if many == len(arrivals):
+        return f"{said} for {units.count(now.kept)} tokens."
+    e = arrivals[many - 1]
+    expert = now.experts[e]
+    if expert.dropped_tokens:
+        return f"{said}. Expert {e} is at its limit and turns the last token away."
+    if expert.kept_tokens % now.tile == 1 or now.tile == 1:
+        return f"{said}. The last token opens a whole tile at expert {e}."
+    return f"{said}. The last token fills a slot that expert {e} already runs."
 
 
 SIMULATOR = Declaration(
     title="MoE tile utilization",
-    question="How many of the slots that the tensor cores run hold a token?",
+    question="How many of the slots that tensor cores run hold a token?",
     controls=(
         powers_of_two("tokens", "Tokens in the batch", 32, 8, 1024),
         slider(
@@ -371,7 +439,7 @@ SIMULATOR = Declaration(
         "256 experts, top-8": {"experts": 256, "top_k": 8, "tokens": 128, "tile": 64, "skew": 0.5},
     },
     run=run,
-    scene=scene,
+    stepper=Stepper("token", frames, lambda r: _steps(r) - 1),
     prediction=Prediction(
         "A router sends 32 tokens to 8 experts, one each and unevenly: 12, 6, 4, 3, 2, 2, 2, 1. Tensor cores "
         "run whole tiles of 8 slots. Of 100 slots that run, how many hold a token?",

@@ -1,4 +1,4 @@
-"""Which kernel may run: the fastest that is valid, not the fastest. Fast but invalid is a bug."""
+"""Roll a request through the gates of each kernel, fastest first, until one takes it."""
 
 from dataclasses import dataclass
 
@@ -78,12 +78,11 @@ DIALS = {
 @dataclass(frozen=True)
 class Layout:
     width: int
-    top: float  # of the first row
-    room: float  # for all rows
+    top: float  # of the first lane
+    room: float  # for all lanes
     widest_pitch: float
-    right: float  # of the columns
-    bars: tuple[float, float]  # from, to
-    reason: float
+    start: float  # of a lane
+    end: float  # of all that stands in a row
     dial: tuple[float, float]  # from, to
     height: int
 
@@ -93,9 +92,10 @@ class Layout:
 
 
 LAYOUTS = {
-    True: Layout(720, 126, 286, 40, 474, (492, 546), 556, (24, 464), 430),
-    False: Layout(340, 190, 440, 56, 324, (206, 334), 26, (20, 320), 668),
+    True: Layout(720, 122, 290, 40, 34, 716, (24, 464), 430),
+    False: Layout(340, 190, 446, 62, 26, 330, (20, 320), 668),
 }
+REASON = 128  # units that the words of a shut gate take
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ def run(
             one.preference,
             one.valid,
             tuple(rule.feature for rule in rules[one.backend]),
-            tuple(rule.feature for rule in one.broken_rules),
-            "; ".join(_words(rule) for rule in one.broken_rules),
+            tuple(rule.feature for rule in _in_order(one.broken_rules, features)),
+            "; ".join(_words(rule) for rule in _in_order(one.broken_rules, features)),
         )
         for one in found.verdicts
     )
@@ -181,6 +181,11 @@ def run(
         found.place,
         tuple(places[stop] for stop in DIALS[operation].stops),
     )
+
+
+def _in_order(rules, features: dict) -> list:
+    """Return the rules in the order in which a lane has their gates."""
+    return sorted(rules, key=lambda rule: list(features).index(rule.feature))
 
 
 def _words(rule) -> str:
@@ -201,12 +206,18 @@ def _named(backend: str, at: Layout) -> str:
     return backend if at.wide else backend.replace(" over NVLink", "").replace(", grouped", "")
 
 
+def _lane_end(r: Result, at: Layout) -> float:
+    """Return where a lane ends: before the names of the kernels, on a phone above them."""
+    if not at.wide:
+        return at.end
+    return at.end - REASON - 24 - max(text_width(row.backend, "body", True) for row in r.rows)
+
+
 def _columns(r: Result, at: Layout) -> dict[str, float]:
-    """The middle of each feature's column: as wide as its words, between the names and the right end."""
-    size = "body" if at.wide else "small"
-    left = 40 + max(text_width(_named(row.backend, at), size, True) for row in r.rows)
+    """Return the place of each feature's gates: as wide as its words, from the lanes' start to their end."""
+    left, right = at.start + 8, _lane_end(r, at) - 8
     needs = {name: _head_width(r, name) if at.wide else 20 for name in r.features}
-    spare = (at.right - left - sum(needs.values())) / len(needs)
+    spare = (right - left - sum(needs.values())) / len(needs)
     columns, x = {}, left
     for name, needed in needs.items():
         columns[name] = x + (needed + spare) / 2
@@ -227,81 +238,95 @@ def _pitch(r: Result, at: Layout) -> float:
     return min(at.widest_pitch, at.room / r.backends)
 
 
-def _row(r: Result, row: Row, columns: dict[str, float], tried: int, at: Layout) -> list[dict]:
-    """A backend, its gates and its rank; the colours come once the request has come to it."""
-    i, pitch = row.preference, _pitch(r, at)
-    y = at.top + pitch * i
-    chosen, reached, here = row.backend == r.chosen, i <= tried, i == tried
-    role = ("useful" if chosen else "hot") if reached else "muted"
-    tip = f"{i + 1}. {row.backend}: " + (row.why or ("runs" if chosen else "valid, and slower"))
-    on = "idle" if here else ""
-    line_y = y + (17 if at.wide else 16)
-    marks = [rect(f"row{i}-ground", 0, y, at.width, 23 if at.wide else 37, "idle", tip)] if here else []
+@dataclass(frozen=True)
+class Moment:
+    """One step: the lane that the request is in, and how many of its gates are behind it."""
+
+    lane: int
+    passed: int  # gates of this lane that it went through
+    done: bool  # the lane has refused or taken it
+
+
+def _moments(r: Result) -> list[Moment]:
+    """Return the steps: into a lane, through its gates, until one is shut or the kernel takes it."""
+    out = []
+    for row in r.rows[: r.place or len(r.rows)]:
+        gates = [name for name in r.features if name in row.checked]
+        through = next((i for i, name in enumerate(gates) if name in row.broken), len(gates))
+        out += [Moment(row.preference, i, False) for i in range(through)]
+        out.append(Moment(row.preference, through, True))
+    return out
+
+
+def _lane_y(r: Result, at: Layout, lane: int) -> float:
+    return at.top + _pitch(r, at) * lane + 11
+
+
+def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout) -> list[dict]:
+    """Draw a lane with its gates and its kernel. Colours come as the request comes; a rule it lacks has no gate."""
+    i, y, end = row.preference, _lane_y(r, at, row.preference), _lane_end(r, at)
+    over = i < now.lane or (i == now.lane and now.done)
+    here, taken = i == now.lane, over and row.backend == r.chosen
+    tip = f"{i + 1}. {row.backend}: " + (
+        row.why or ("takes it" if row.backend == r.chosen else "would take it too")
+    )
+    gates = [name for name in columns if name in row.checked]
+    stop = next((columns[name] for name in gates if name in row.broken), end)
+    came = stop if over else columns[gates[now.passed - 1]] if here and now.passed else at.start
+    marks = [line(f"row{i}-lane", at.start, y, end, y, "grid", tip)]
+    if i <= now.lane:
+        role = "useful" if taken else "hot" if over else "now"
+        marks.append(line(f"row{i}-way", at.start, y, came, y, role, tip))
+    for k, name in enumerate(gates):
+        reached = (over and columns[name] <= stop) or (here and k < now.passed)
+        marks += _gate(f"row{i}-{name}", columns[name], y, name in row.broken, reached, row, name, r)
+    role = "muted" if not over else "useful" if taken else "hot"
+    bold = here or taken
+    words = "takes it" if taken else _fitted(row.why) if row.why and over else ""
+    name_x, low = (end + 10, y + 4) if at.wide else (at.start, y + 21)
     marks += [
-        text(f"row{i}-place", 18, line_y, str(i + 1), "muted", "small", "end", on=on),
+        text(f"row{i}-place", at.start - 8, y + 4, str(i + 1), "muted", "small", "end"),
         text(
             f"row{i}-name",
-            26,
-            line_y,
+            name_x,
+            low,
             _named(row.backend, at),
             role,
             "body" if at.wide else "small",
-            bold=here,
-            on=on,
+            bold=bold,
         ),
     ]
-    for name, x in columns.items():
-        cell = f"row{i}-{name}"
-        if name in row.broken:
-            marks.append(
-                text(cell, x, line_y + 1, "×", "hot" if reached else "muted", "big", "middle", True, on=on)
-            )
-        elif name in row.checked:
-            said = f"{row.backend}: {LABELS[name]} {_value(name, r.features[name])} is taken"
-            marks.append(circle(cell, x, line_y - 5, 5, "useful" if reached else "muted", said))
-        else:
-            ink = "useful" if reached else "muted"
-            marks.append(text(cell, x, line_y, "any", ink, "small", "middle", chosen and at.wide, on=on))
-    if at.wide:  # a phone has the rank's number: a bar would lie under the columns' marks
-        marks.append(_bar(r, row, reached, y, at))
-    words = "runs" if chosen else _fitted(row.why) if row.why else "valid, slower"
-    down = 17 if at.wide else 31
-    if reached or not chosen:
-        marks.append(text(f"row{i}-why", at.reason, y + down, words, role, "small", bold=chosen, on=on))
+    if words:
+        marks.append(text(f"row{i}-why", at.end, low, words, role, "small", "end", bold=taken))
     return marks
 
 
-def _bar(r: Result, row: Row, reached: bool, y: float, at: Layout) -> dict:
-    """Its rank as a length: the matrix knows an order of speed, and no times."""
-    start, end = at.bars
-    long = (end - start) * (r.backends - row.preference) / r.backends
-    role = "idle" if not reached else "useful" if row.backend == r.chosen else "dropped"
-    tip = f"{row.backend}: place {row.preference + 1} of {r.backends} by speed" + (
-        ", and invalid" if row.broken else ""
+def _gate(
+    id: str, x: float, y: float, shut: bool, reached: bool, row: Row, name: str, r: Result
+) -> list[dict]:
+    """Draw a gate across a lane: two posts with a way between them, or a bar where it is shut."""
+    said = (
+        f"{row.backend}: {LABELS[name]} {_value(name, r.features[name])} is {'refused' if shut else 'taken'}"
     )
-    return rect(f"row{row.preference}-rank", start, y + 7, long, 11, role, tip)
+    if shut:
+        return [rect(id, x - 3, y - 9, 6, 18, "hot" if reached else "idle", said)]
+    role = "useful" if reached else "idle"
+    return [rect(id, x - 2, y - 9, 4, 5, role, said), rect(f"{id}-low", x - 2, y + 4, 4, 5, role, said)]
 
 
-def _request(r: Result, columns: dict[str, float], tried: int, at: Layout) -> list[dict]:
-    """The request, on its way down the order of speed: it stops before the first gate that is shut."""
-    row = r.rows[tried]
-    before, radius = (14, 6) if at.wide else (12, 4)  # between two columns' marks
-    shut = next((x - before for name, x in columns.items() if name in row.broken), at.right + 9)
-    y = at.top + _pitch(r, at) * tried + (12 if at.wide else 11)
-    return [circle("request", shut, y, radius, "now", f"the request, at {row.backend}")]
+def _request(r: Result, columns: dict[str, float], now: Moment, at: Layout) -> list[dict]:
+    """Draw the request where it has come to: before a shut gate, in an open one, or at the kernel."""
+    row, y = r.rows[now.lane], _lane_y(r, at, now.lane)
+    gates = [name for name in columns if name in row.checked]
+    if now.done:
+        x = columns[gates[now.passed]] - 10 if now.passed < len(gates) else _lane_end(r, at) - 2
+    else:
+        x = columns[gates[now.passed - 1]] if now.passed else at.start
+    return [circle("request", x, y, 6, "now", f"the request, at {row.backend}")]
 
 
 def _head(r: Result, columns: dict[str, float], at: Layout) -> list[dict]:
-    key = "● fits, × does not, any: no rule; orange ●: request"
-    marks = [
-        text("head-order", 0, at.top - 8, "fastest first", "muted", "small"),
-        text("head-key", at.width, 14 if at.wide else at.height - 4, key, "muted", "small", "end"),
-    ]
-    if at.wide:
-        marks += [
-            text("head-speed", at.bars[0], at.top - 26, "rank, not time", "muted", "small"),
-            text("head-speed-way", at.bars[0], at.top - 10, "longer: faster", "muted", "small"),
-        ]
+    marks = [] if at.wide else [text("head-order", 0, at.top - 40, "fastest first", "muted", "small")]
     for i, (name, x) in enumerate(columns.items()):
         value = _value(name, r.features[name])
         if at.wide:
@@ -336,13 +361,13 @@ def _dial(r: Result, at: Layout) -> list[dict]:
         stop: start + (end - start) * i / (len(control.stops) - 1) for i, stop in enumerate(control.stops)
     }
     marks = [
-        text("dial-title", 0, 14, f"Pull: {LABELS[control.name]}, and who then runs", bold=True),
+        text("dial-title", 0, 14, f"Change the {LABELS[control.name]}: who takes the request?", bold=True),
         line("dial", start, 34, end, 34, "axis"),
     ]
     for i, (stop, x) in enumerate(places.items()):
         chosen = stop == r.features[control.name]
         anchor, shift = ("start", -20) if i == 0 else ("end", 20) if i == len(places) - 1 else ("middle", 0)
-        place, runs = r.places[i], f"place {r.places[i]}"
+        place, runs = r.places[i], f"{'kernel' if at.wide else 'no.'} {r.places[i]}"
         role = "muted" if not chosen else "hot" if place == 0 else "useful"
         marks += [
             text(
@@ -355,7 +380,7 @@ def _dial(r: Result, at: Layout) -> list[dict]:
                 anchor,
                 chosen,
             ),
-            text(f"dial{i}-place", x + shift, 74, runs if place else "none", role, "small", anchor, chosen),
+            text(f"dial{i}-place", x + shift, 74, runs if place else "nobody", role, "small", anchor, chosen),
         ]
     knob = drag(control, "x", lambda stop: places[stop])
     return [*marks, handle("pull-dial", places[r.features[control.name]], 34, "now", knob)]
@@ -365,39 +390,44 @@ def _unused(r: Result, at: Layout) -> list[dict]:
     """The controls in view that change nothing here."""
     names = [one.label for one in (GPU, CACHE, WEIGHTS) if one.name not in r.features]
     y = at.height - (4 if at.wide else 20)
-    return [text("unused", 0, y, f"Changes nothing here: {', '.join(names)}", "muted", "small")]
+    return [text("unused", 0, y, f"No effect here: {', '.join(names)}", "muted", "small")]
 
 
 CONTROLS = {"attention": "attention_kind"}  # a feature of another name than its control
 
 
-def _caption(r: Result, step: int, tried: int) -> str:
-    row = r.rows[tried]
-    if step > tried:
-        return f"{row.backend} runs, found at try {tried + 1}: the slower ones are not asked."
+def _caption(r: Result, now: Moment) -> str:
+    row = r.rows[now.lane]
+    if not now.done:
+        gates = [name for name in r.features if name in row.checked]
+        if not now.passed:
+            return f"Try {now.lane + 1}: {row.backend} is asked."
+        name = gates[now.passed - 1]
+        return f"Try {now.lane + 1}, {row.backend}: open for {LABELS[name]} {_value(name, r.features[name])}."
     if row.backend == r.chosen:
-        return f"Try {tried + 1}, {row.backend}: no gate is shut, and it runs. Slower ones are not asked."
-    end = "the next one is asked" if step < len(r.rows) - 1 else "there is no next one"
-    return f"Try {tried + 1}, {row.backend}: it may not run ({row.why}), so {end}."
+        rest = " Slower kernels are not asked." if now.lane < len(r.rows) - 1 else ""
+        return f"Try {now.lane + 1}: {row.backend} takes the request.{rest}"
+    end = "The next one is asked" if now.lane < len(r.rows) - 1 else "There is no next one"
+    return f"Try {now.lane + 1}: {row.backend} refuses ({row.why}). {end}."
 
 
-STEPPED_IN = {  # what to keep when faster ones are invalid, by operation
-    "attention": "The request decides before any tuning does: nothing ranked above {chosen} may run it.",
-    "gemm": "Layout and kernel must agree: what ranks above {chosen} does not take this form of weights.",
-    "moe": "Grouped kernels come one a format: what ranks above {chosen} reads another.",
-    "all-reduce": "A one-shot kernel is built for its number of GPUs: the others are ruled out, not slower.",
+STEPPED_IN = {  # what to keep when faster ones refuse, by operation
+    "attention": "The request decides before any tuning does. Every kernel ranked above {chosen} refuses it.",
+    "gemm": "Weights and kernel must agree. What ranks above {chosen} can't read this form of weights.",
+    "moe": "Grouped kernels read one format each. What ranks above {chosen} reads another.",
+    "all-reduce": "A one-shot kernel is built for one number of GPUs, so the others refuse.",
 }
-NCCL = "One-shot kernels serve one node and small messages: past that limit NCCL runs, ranked last and always valid."
+NCCL = "One-shot kernels take small messages within one node. NCCL ranks last and takes everything."
 
 
 def _takeaway(r: Result) -> str:
     if not r.chosen:
-        return "Nothing here may run this: an engine must refuse, not pick the nearest kernel."
+        return "No kernel takes this request, so an engine must refuse it and say why."
     if r.chosen == "NCCL":
         return NCCL
     if r.ahead_but_invalid:
         return STEPPED_IN[r.operation].format(chosen=r.chosen)
-    return "Here the fastest kernel may run. Change one feature, and see who has to step in."
+    return "Here the fastest kernel takes the request. Change one feature and see who steps in."
 
 
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
@@ -406,63 +436,55 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
         f"{{{control}:{LABELS[name]}}}" for control, name in zip(names, r.features, strict=True)
     )
     given = ", ".join(f"{{{c}:{_value(n, r.features[n])}}}" for c, n in zip(names, r.features, strict=True))
-    return ((f"runs = first by speed that takes {asked}", f"{given}: {r.chosen or 'none'}"),)
+    return ((f"runs = the fastest that takes {asked}", f"{given}: {r.chosen or 'none'}"),)
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """One for each backend in the order of speed; below the one that runs nothing is asked, so it stays."""
+    """Return one scene for each gate that the request comes to; the last shows its whole way."""
     at = LAYOUTS[width == WIDE]
     columns = _columns(r, at)
     head = _head(r, columns, at)
-    valid = figure(f"of {r.backends} may run", r.valid, units.count, "useful")
-    ahead = figure(
-        "ranked above what runs, and invalid" if r.chosen else "ranked, and invalid",
-        r.ahead_but_invalid,
-        units.count,
-        "hot" if r.ahead_but_invalid else "ink",
+    valid = figure(
+        f"of {r.backends} kernels could take it", r.valid, units.count, "useful" if r.valid else "hot"
     )
+    ahead = figure("ranked higher, but refuse" if r.chosen else "refuse it", r.ahead_but_invalid, units.count)
     place = figure(
-        "place of what runs, by speed", r.place, lambda place: units.count(place) if place else "none"
+        "rank of the kernel that runs", r.place, lambda place: units.count(place) if place else "none"
     )
-    chosen = (
-        f"{r.chosen} runs, in place {place.text} by speed"
-        if r.chosen
-        else f"nothing runs: {place.text} has a place"
-    )
+    chosen = f"{r.chosen} runs, ranked {place.text}" if r.chosen else f"nothing runs: {place.text} is left"
     same = {
-        "summary": f"{KERNELS[r.operation]}: {valid.text} of {r.backends} backends may run this request, {ahead.text} "
-        f"{'ranked above what runs' if r.chosen else 'of them'} are invalid, and {chosen}.",
+        "summary": f"{KERNELS[r.operation]}: {valid.text} of {r.backends} kernels could take this request, "
+        f"{ahead.text} {'ranked higher ' if r.chosen else ''}{'refuses' if ahead.value == 1 else 'refuse'} it, and {chosen}.",
         "takeaway": _takeaway(r),
         "figures": (valid, ahead, place),
         "table": table(
-            ("backend", "place by speed", "valid", "rules it breaks"),
+            ("kernel", "rank by speed", "takes it", "rules it breaks"),
             [(x.backend, str(x.preference + 1), "yes" if x.valid else "no", x.why or "none") for x in r.rows],
         ),
         "height": at.height,
         "width": width,
         "formula": _formula(r),
-        "warning": "" if r.chosen else "No backend of this matrix is valid: say so, and stop.",
+        "warning": "" if r.chosen else "No kernel of this table takes the request.",
     }
     scenes = []
-    last = r.place - 1 if r.place else len(r.rows) - 1
-    for step in range(len(r.rows)):
-        tried = min(step, last)
-        rows = [mark for row in r.rows for mark in _row(r, row, columns, tried, at)]
-        marks = head + rows + _request(r, columns, tried, at)
-        scenes.append(Scene(marks=marks, caption=_caption(r, step, tried), **same))
+    for now in _moments(r):
+        rows = [mark for row in r.rows for mark in _row(r, row, columns, now, at)]
+        scenes.append(
+            Scene(marks=head + rows + _request(r, columns, now, at), caption=_caption(r, now), **same)
+        )
     return scenes
 
 
 SIMULATOR = Declaration(
     title="Backend dispatcher",
-    question="Which kernel may run this, and which of those is fastest?",
+    question="Which is the fastest kernel that takes this request?",
     controls=(
         select(
             "operation",
             "Operation",
             "attention",
             KERNELS,
-            help="A simplified matrix; engines keep their own.",
+            help="A simplified table. Engines keep their own.",
         ),
         GPU,
         CACHE,
@@ -492,7 +514,7 @@ SIMULATOR = Declaration(
         "All-reduce of 1 MiB": {"operation": "all-reduce", "message_bytes": 2**20},
     },
     run=run,
-    stepper=Stepper("try", frames, lambda r: len(r.rows) - 1),
+    stepper=Stepper("gate", frames, lambda r: len(_moments(r)) - 1),
     prediction=Prediction(
         "Eleven attention backends stand in order of speed. The GPU is an H100, the model has ordinary heads of 128 and "
         "a causal mask, and its cache was just made int8, in pages of 16 tokens. How many of the eleven may run?",

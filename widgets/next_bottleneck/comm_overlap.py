@@ -9,7 +9,7 @@ from itertools import takewhile
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_x, linear, text_width
+from widgets.charts import Box, Scale, axis_x, linear, steady, text_width
 from widgets.controls import number, powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
@@ -19,13 +19,13 @@ from widgets.scene import (
     about,
     drag,
     figure,
-    flowing,
     handle,
     line,
     path,
     rect,
     table,
     text,
+    timed,
 )
 
 HIDDEN, NVLINK = 8192, 900e9  # a 70B model's, and both directions together, as the source counts
@@ -173,12 +173,12 @@ def _block(id: str, x: Scale, y: float, start_s: float, time_s: float, name: str
 def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
     """At each moment: the pass in turn, the pass that overlaps, and its link up to then, on one clock."""
     wide = at.x > 50
-    x = linear(0, max(r.serial_s, r.step_s), at.x, at.right)
+    x = linear(0, steady("time", max(r.serial_s, r.step_s)), at.x, at.right)
     y1, y2, y3 = (at.y, at.y + 54, at.y + 116) if wide else (at.y, at.y + 62, at.y + 128)
     late = r.forward_s + r.backward_s + r.interference_s
     marks = axis_x("time", x, at.bottom - 22, show=units.seconds, ticks=None if wide else x.ticks(3))
     lanes = (
-        (y1, "in turn", "muted", units.seconds(r.serial_s), r.serial_s, "ink"),
+        (y1, "no overlap", "muted", units.seconds(r.serial_s), r.serial_s, "ink"),
         (y2, "overlapped", "primary", units.seconds(r.step_s), r.step_s, "primary"),
         (y3, "its link", "network", "", 0, "ink"),
     )
@@ -205,9 +205,12 @@ def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
     def until(now: float) -> list[dict]:
         return [
             *marks,
-            *_block("over-b", x, y2, r.forward_s, min(now, late) - r.forward_s, "backward", "compute"),
-            *([longer] if r.interference_s and now >= late else []),
-            *about("shows", _wait(r, x, late, now, y2)),
+            *timed(
+                "now",
+                *_block("over-b", x, y2, r.forward_s, min(now, late) - r.forward_s, "backward", "compute"),
+            ),
+            *timed("now", *([longer] if r.interference_s and now >= late else [])),
+            *timed("now", *about("shows", _wait(r, x, late, now, y2))),
             *sent(now),
             line("now", x(now), y2 - 3, x(now), y3 + THICK + 3, "now"),
             *first,
@@ -263,10 +266,8 @@ def _sent(r: Result, x: Scale, y2: float, y3: float) -> Callable[[float], list[d
         marks = about("all_reduce", bar)
         if i % max(1, len(r.sent) // 12) == 0:
             full = f"full after {units.seconds(one.full_s)} of backward, sent from {units.seconds(one.start_s)} on"
-            marks += flowing(
-                line(f"drop{i}", x(r.forward_s + one.full_s), y2 + THICK, left, y3, "network", full)
-            )
-        return marks
+            marks.append(line(f"drop{i}", x(r.forward_s + one.full_s), y2 + THICK, left, y3, "network", full))
+        return timed("now", *marks)
 
     def until(now: float) -> list[dict]:
         began = takewhile(lambda place: r.forward_s + place[1].start_s < now, enumerate(r.sent))
@@ -281,13 +282,13 @@ def _journey(r: Result, at: Box) -> list[dict]:
     """The answer in one bar: what of the communication hides, and what shows."""
     x = linear(0, r.communication_s, at.x, at.right)
     hidden, wide = max(0.0, r.communication_s - r.exposed_s), at.x > 50
-    title = f"The gradients' journey, {units.seconds(r.communication_s)} alone"
+    title = f"Gradient traffic, {units.seconds(r.communication_s)}"
     if r.interference_s:  # hidden, and paid for all the same
         lent = units.seconds(r.interference_s)
-        alone = f"Journey: {units.seconds(r.communication_s)}, and {lent} of lent SMs"
-        title = f"{title}: what hides, what shows, and {lent} of lent SMs" if wide else alone
+        alone = f"Traffic: {units.seconds(r.communication_s)}, and {lent} of lent SMs"
+        title = f"{title}: what is hidden, what shows, and {lent} of lent SMs" if wide else alone
     elif wide:
-        title += ": what hides, and what shows"
+        title += ": what is hidden, what shows"
     marks = [text("journey-title", 0, at.y - 14, title, bold=True)]
     cut = x(hidden)
     rest = rect("shown", cut, at.y, at.right - cut, at.h, "waste", f"shows: {units.seconds(r.exposed_s)}")
@@ -313,26 +314,25 @@ def _buckets(count: int) -> str:
 
 def _takeaway(r: Result) -> str:
     if r.communication_s > r.backward_s:
-        return "The link needs longer than the backward pass: no overlap can hide what does not fit."
+        longer = units.seconds(r.communication_s - r.backward_s)
+        return f"The link needs {longer} longer than the backward pass, so no overlap can hide it all."
     if r.exposed_s > 0.5 * r.communication_s:
-        return "A bucket leaves when it is full: the larger the bucket, the later the first one starts."
+        return "A bucket leaves when it is full. The larger the bucket, the later the first one starts."
     if r.interference_s > r.exposed_s:
-        return "What hides is not free: SMs that move bytes are missing from the arithmetic."
+        return "Hiding is not free: SMs that move bytes are missing from the arithmetic."
     if r.exposed_s > 0.1 * r.communication_s and r.smallest_fits:
-        return "A bucket leaves when it is full, and the last one shows whole: on this link the smallest hide the most."
+        return "The last bucket always shows whole, so on this link the smallest hide the most."
     if r.exposed_s > 0.1 * r.communication_s:
-        return "Buckets between too large (a late start) and too small (a launch for each) hide the most."
-    return (
-        "Sent while the backward pass runs, the gradients cost next to nothing: only the last bucket shows."
-    )
+        return "A bucket too large starts late, one too small pays launches. One in between hides most."
+    return "Sent during the backward pass, the gradients cost almost nothing. Only the last bucket shows."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     lanes_at, journey_at, height = PLACES[width == WIDE]
-    turn = figure("in turn", r.serial_s, units.seconds)
+    turn = figure("one after the other", r.serial_s, units.seconds)
     over = figure("overlapped", r.step_s, units.seconds, "primary")
-    gain = figure("gain", r.speedup, units.times)
-    shows = figure("of the communication shows", r.exposed_s, units.seconds, "waste", "shows")
+    gain = figure("faster", r.speedup, units.times)
+    shows = figure("of communication still shows", r.exposed_s, units.seconds, "waste", "shows")
     ring = units.number(r.ring_factor)
     same = {
         "summary": f"{units.si_bytes(r.gradient_bytes)} of gradients over {r.gpus} GPUs at {units.si_bytes(r.link_byte_s)}/s "
@@ -390,7 +390,7 @@ def _caption(r: Result, now: float) -> str:
 
 SIMULATOR = Declaration(
     title="Communication overlap",
-    question="How much of the gradients' journey can the backward pass hide?",
+    question="How much gradient traffic can the backward pass hide?",
     controls=(
         BUCKET,
         steps(

@@ -284,14 +284,24 @@ def _caption(r: Result, i: int) -> str:
     return f"{now.cured}: {_cure(r, now.cured)}. Profiled again, {then}."
 
 
+NEXT = {  # part of the chain -> what to do when it is the largest
+    "linear weights": "quantize the weights, with a kernel tuned for the format and the GPU",
+    "attention": "fuse attention, then shrink the KV cache",
+    "element-wise": "fuse the element-wise kernels into their neighbours",
+    "all-reduce": "overlap the all-reduce, or split it into reduce-scatter and all-gather",
+    "MoE all-to-all": "check the routing balance and where experts live",
+    "sampling": "fuse the chain from logits to token",
+    "launch gaps": "capture the step in a CUDA graph, or batch more",
+}
+
+
 def _takeaway(r: Result, i: int) -> str:
     if i == len(r.steps) - 1:
-        return "Each cure hands the limit to the next part: profile again before you cure again."
+        return "Each cure hands the limit to another part, so profile again before the next one."
     part = r.steps[i].limit
     if part not in {one.cured for one in r.steps[i + 1 :]}:
-        return "The largest part has had its cure and is still the largest: the parts left to cure are smaller, and bring less."
-    remedy = cost.REMEDIES[part]
-    return f"Try next: {remedy}."
+        return f"The largest part, {part}, has had its cure. The parts left to cure bring less."
+    return f"Next: {NEXT[part]}."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
@@ -299,8 +309,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     for i, now in enumerate(r.steps):
         step = figure("one step", now.step_s, units.seconds, "primary")
         share = figure(f"of it: {now.limit}", now.limit_share, units.percent, "hot", "limit")
-        ceiling = figure("ceiling, if that took no time", now.limit_ceiling, units.times)
-        tokens = figure("tokens a second", now.tokens_per_s, units.count)
+        ceiling = figure("faster if that took no time", now.limit_ceiling, units.times)
+        tokens = figure("tokens per second", now.tokens_per_s, units.count)
         formula = (
             "ceiling = 1 / (1 − {limit:share})",
             f"1 / (1 − {{limit:{units.number(now.limit_share)}}}) = {ceiling.text}",
@@ -325,7 +335,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 SIMULATOR = Declaration(
     title="Decode chain",
-    question="One part is fast now: which one decides next?",
+    question="One part is fast now. Which one limits the step next?",
     controls=(
         powers_of_two("batch", "Requests in the batch", 32, 1, 128),
         powers_of_two("context", "Tokens of context", 4096, 256, 32768),

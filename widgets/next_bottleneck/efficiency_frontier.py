@@ -401,22 +401,17 @@ def _warning(r: Result) -> str:
 def _takeaway(r: Result) -> str:
     y = r.yours
     if y.beaten:
-        return "Yours is beaten in latency and in cost at once: nobody should stand there."
+        return "Another setup beats yours in both latency and cost. Don't stay here."
     if y.roof_share < 0.995 and r.best_in_all == "yours":
-        return "Yours is best in all five, since A and B stand far from their own frontiers."
+        return "Yours is best in all five, because A and B are far from their own frontiers."
     if y.roof_share < 0.995:
-        who = r.best.split(":")[0]
-        more = units.times(1 / y.roof_share, 2)
-        return (
-            f"No point is best in all five; of the three, {who} serves this application best. Yours is {more} off its "
-            "frontier: faster kernels gain in latency and in cost, and lose nothing."
-        )
+        who, more = r.best.split(":")[0], units.times(1 / y.roof_share, 2)
+        if who == "yours":
+            return f"Yours serves this best, yet {more} off its frontier. Faster kernels improve both latency and cost."
+        return f"{who} serves this best. Yours is {more} off its frontier, so faster kernels improve both."
     if y.users > r.sharing_users:
-        return (
-            f"On the frontier, but past its knee: above {int(r.sharing_users)} users arithmetic is the limit, and "
-            "one more makes all wait longer and no token cheaper."
-        )
-    return "On the frontier nothing is free: more users make a token cheaper and later, fewer make it sooner and dearer."
+        return f"Past the knee at {int(r.sharing_users)} users, one more makes all wait longer and no token cheaper."
+    return "On the frontier you can only trade: more users make each token cheaper but slower."
 
 
 def _table(r: Result):
@@ -453,9 +448,9 @@ def _table(r: Result):
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     plot_at, left, columns, top, height = PLACES[width == WIDE]
     wait = figure("between your tokens", r.yours.between_tokens_s, units.seconds, "now", "between")
-    price = figure("your 1,000 tokens", r.yours.usd_per_1k, _usd, "now")
-    cheaper = figure("cost of a token, A over B", r.cost_ratio, units.times)
-    later = figure("wait for a token, B over A", r.latency_ratio, units.times)
+    price = figure("per 1,000 of your tokens", r.yours.usd_per_1k, _usd, "now")
+    cheaper = figure("A's cost per token over B's", r.cost_ratio, units.times)
+    later = figure("B's wait per token over A's", r.latency_ratio, units.times)
     rate = units.number(r.yours.tokens_s)
     busy = r.yours.users > r.sharing_users
     return Scene(

@@ -1,22 +1,21 @@
-"""The 70B playbook, round by round: what was reported, beside what its own shares and cuts come to."""
+"""Pick the rounds that make a 70B model fast, one after the other, and see what each leaves of a token's time."""
 
 from dataclasses import dataclass, replace
 
 from kernels.next_bottleneck import cost
 from widgets import units
 from widgets.charts import Box, linear, text_width
-from widgets.controls import slider
-from widgets.declare import Declaration, Prediction, Stepper
+from widgets.controls import select, slider
+from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
-GEMM_CUT = slider("gemm_cut", "int4 makes the GEMMs shorter by", 45, 0, 100, unit="%")
-ATTENTION_CUT = slider("attention_cut", "Fusion makes attention shorter by", 30, 0, 100, unit="%")
-KEPT = slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01)
-GUESSES = slider("drafts", "Guesses a round", 5, 0, 12)
-DRAFT = slider("draft_ms", "Time of all guesses of a round", 4.0, 0.0, 40.0, step=0.5, unit="ms", more=True)
-# (the bars, the pitch of the rounds, their right edge)
-PLACES = {True: (Box(88, 8, 440, 4 * 84), 84, 720), False: (Box(0, 8, 258, 4 * 116), 116, 340)}
-AGREE = 0.04  # relative: what rounding of the reported figures explains
+START, PRECISION, FUSION, GUESSING = cost.ROUNDS
+ROUNDS = {"precision": PRECISION, "fusion": FUSION, "guessing": GUESSING}
+NAMES = {"precision": "int4 weights", "fusion": "fusion", "guessing": "guessing"}
+TOLD = tuple(ROUNDS)  # the order of the source
+PICKS = tuple(
+    select(name, f"Round {i}", TOLD[i - 1], NAMES) for i, name in enumerate(("first", "second", "third"), 1)
+)
 ROLES = {
     "GEMM": "compute",
     "attention": "memory",
@@ -25,24 +24,40 @@ ROLES = {
     "launch gaps": "overhead",
     "guesses": "now",
 }
-
-KEY = (*((role, part) for part, role in ROLES.items()), ("idle", "reported"))
 SHORT = {"element-wise": "element", "all-reduce": "reduce", "launch gaps": "gaps"}  # what fits into a bar
+AGREE = 0.04  # relative: what rounding of the reported figures explains
+# (the bars' width and height, the first row, pitch of the rows, the three columns of the knobs, height)
+PLACES = {
+    True: (Box(0, 40, 372, 30), 92, (478, 582, 676), 386),
+    False: (Box(0, 44, 262, 26), 134, (52, 170, 288), 506),
+}
 
 
 @dataclass(frozen=True)
 class Round:
+    """A round of the source, in its order."""
+
     name: str
     parts_s: dict[str, float]
-    shares_s: dict[str, float]  # what each part, and guessing, takes of a token
     arithmetic_s: float  # between tokens
     from_reported_s: float  # by arithmetic from the figure reported for the round before
     reported_s: float
     ratio: float  # arithmetic over reported
-    admitted: int
     reported_tokens_s: float  # 0 where none is reported
-    requests_in_flight: float  # what rate and interval need; 0 where no rate is reported
-    reported_first_token_s: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """The start, or a picked round: what is left, and what each pick would leave here."""
+
+    pick: str  # '' at the start
+    shares_s: dict[str, float]  # what each part, and guessing, takes of a token
+    token_s: float
+    saved_s: float  # against the row before
+    again: bool  # picked before, so it changes nothing
+    choices_s: dict[str, float]
+    best: str
+    reported_s: float  # 0 in another order than the source's
 
 
 @dataclass(frozen=True)
@@ -56,24 +71,42 @@ class Result:
     draft_s: float
     tokens_a_round: float
     target_s: float
-    target_tokens_s: float
     rounds: tuple[Round, ...]
-    after_precision_ms: float
+    rows: tuple[Row, ...]
+    end_s: float
     speedup: float
     reported_speedup: float
+    rounds_to_target: int  # 0 if the picks never reach it
+    first_saves_s: float
+    first_as_last_saves_s: float
+    after_precision_ms: float
 
 
-def run(gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> Result:
+def run(first, second, third, gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> Result:
     baseline_s, draft_s = baseline_ms * 1e-3, draft_ms * 1e-3
-    first, precision, fusion, guessing = cost.ROUNDS
-    rounds = (
-        first,
-        replace(precision, cuts={"GEMM": gemm_cut / 100}),
-        replace(fusion, cuts={**fusion.cuts, "attention": attention_cut / 100}),
-        replace(guessing, name=f"speculation: {units.counted(drafts, 'guess', 'guesses')}"),
-    )
-    given = {"acceptance": acceptance, "drafts": drafts, "draft_s": draft_s, "rounds": rounds}
-    results = tuple(_round(one, draft_s) for one in cost.playbook(baseline_s, **given))
+    told = {
+        "precision": replace(PRECISION, cuts={"GEMM": gemm_cut / 100}),
+        "fusion": replace(FUSION, cuts={**FUSION.cuts, "attention": attention_cut / 100}),
+        "guessing": replace(GUESSING, name=f"speculation: {units.counted(drafts, 'guess', 'guesses')}"),
+    }
+
+    def played(*picks: str) -> list:
+        """Play the picks in their order; one that comes again does nothing, and guesses once begun go on."""
+        rounds = [START]
+        for i, pick in enumerate(picks):
+            cuts = {} if pick in picks[:i] else told[pick].cuts
+            rounds.append(replace(told[pick], cuts=cuts, speculates="guessing" in picks[: i + 1]))
+        return cost.playbook(baseline_s, acceptance=acceptance, drafts=drafts, draft_s=draft_s, rounds=rounds)
+
+    picks, source = (first, second, third), played(*TOLD)
+    mine = played(*picks)
+    rows = [_row("", mine[0], mine[0].between_tokens_s, draft_s, False, {}, START.reported_between_tokens_s)]
+    for i, pick in enumerate(picks):
+        choices = {name: played(*picks[:i], name)[-1].between_tokens_s for name in ROUNDS}
+        said = told[pick].reported_between_tokens_s if picks == TOLD else 0.0
+        rows.append(_row(pick, mine[i + 1], rows[-1].token_s, draft_s, pick in picks[:i], choices, said))
+    reached = [i for i, row in enumerate(rows) if row.token_s <= cost.PLAYBOOK_TARGETS["between tokens"]]
+    others = played(*(name for name in ROUNDS if name != first))[-1].between_tokens_s
     return Result(
         cost.BASELINE_SHARES["GEMM"],
         gemm_cut / 100,
@@ -84,323 +117,242 @@ def run(gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> R
         draft_s,
         cost.expected_tokens(acceptance, drafts),
         cost.PLAYBOOK_TARGETS["between tokens"],
-        cost.PLAYBOOK_TARGETS["tokens_s"],
-        results,
-        results[1].arithmetic_s * 1e3,
-        results[0].arithmetic_s / results[-1].arithmetic_s,
-        results[0].reported_s / results[-1].reported_s,
+        tuple(map(_round, source)),
+        tuple(rows),
+        rows[-1].token_s,
+        rows[0].token_s / rows[-1].token_s,
+        START.reported_between_tokens_s / GUESSING.reported_between_tokens_s,
+        reached[0] if reached else 0,
+        rows[1].saved_s,
+        others - source[-1].between_tokens_s,
+        source[1].between_tokens_s * 1e3,
     )
 
 
-def _round(one, draft_s: float) -> Round:
+def _round(one) -> Round:
     said = one.round
-    step_s = {**({"guesses": draft_s} if said.speculates else {}), **one.parts_s}
-    each = one.between_tokens_s / sum(step_s.values())  # a round of guesses yields several tokens
     return Round(
-        said.name,
-        one.parts_s,
-        {part: each * time_s for part, time_s in step_s.items()},
-        one.between_tokens_s,
-        one.from_reported_s,
-        said.reported_between_tokens_s,
-        one.contradiction,
-        said.batch,
-        said.reported_tokens_s or 0,
-        one.implied_requests or 0,
-        said.reported_first_token_s or 0,
+        said.name, one.parts_s, one.between_tokens_s, one.from_reported_s, said.reported_between_tokens_s,
+        one.contradiction, said.reported_tokens_s or 0,
+    )  # fmt: skip
+
+
+def _row(
+    pick: str, one, before_s: float, draft_s: float, again: bool, choices: dict, reported_s: float
+) -> Row:
+    step_s = {**({"guesses": draft_s} if one.round.speculates else {}), **one.parts_s}
+    each = one.between_tokens_s / sum(step_s.values())  # a round of guesses yields several tokens
+    shares = {part: each * time_s for part, time_s in step_s.items()}
+    best = min(choices, key=choices.get) if choices else ""
+    return Row(
+        pick, shares, one.between_tokens_s, before_s - one.between_tokens_s, again, choices, best, reported_s
     )
 
 
-def _agrees(one: Round) -> bool:
-    return abs(one.ratio - 1) <= AGREE
-
-
-def _scale(r: Result, at: Box):
-    return linear(0, max(90e-3, r.rounds[0].arithmetic_s), at.x, at.right)
-
-
-def _bars(r: Result, i: int, now: bool, places) -> list[dict]:
-    """A round, by arithmetic and as reported; all rounds stand, and the one of this step is named in bold."""
-    at, pitch, edge = places
-    one, y, wide_layout = r.rounds[i], at.y + pitch * i, edge > 400
-    x, drawn = _scale(r, at), cost.ROUNDS[i].speculates
-    marks = [text(f"round{i}", 0, y + 14, one.name, "ink" if now else "muted", bold=now, on="ground")]
-    y += 0 if wide_layout else 30
-    if wide_layout:
-        marks.append(text(f"round{i}-a", at.x - 10, y + 34, "arithmetic", "primary", "small", "end"))
-        marks.append(text(f"round{i}-r", at.x - 10, y + 69, "reported", "muted", "small", "end"))
-    else:
-        marks.append(text(f"round{i}-a", 0, y + 18, "arithmetic", "primary", "small"))
-        marks.append(text(f"round{i}-r", 0, y + 84, "reported", "muted", "small"))
-    start = 0.0
-    for p, (part, share_s) in enumerate(one.shares_s.items()):
+def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
+    """Draw what is left of a token's time by parts, what the round took away, and what was reported."""
+    row, start, marks = r.rows[i], 0.0, []
+    before = r.rows[max(0, i - 1)].token_s
+    for part, role in ROLES.items():
+        share_s = row.shares_s.get(part, 0.0)
         left, wide = x(start), x(start + share_s) - x(start)
-        tip = f"round {i}, {part}: {units.seconds(share_s)} of {units.seconds(one.arithmetic_s)} a token"
-        bar = rect(f"round{i}-{part}", left, y + 22, max(0, wide - 1.5), 16, ROLES[part], tip)
-        term = (
-            "share"
-            if (i, part) == (0, "GEMM")
-            else "step"
-            if i == 0
-            else "attention_cut"
-            if part == "attention"
-            else "left"
-        )
-        marks += about(term, bar)
+        tip = f"{part}: {units.seconds(share_s)} of {units.seconds(row.token_s)}"
+        bar = rect(f"row{i}-{part}", left, y, max(0, wide - 1.5), high, role, tip if share_s else "")
+        marks += about("gemm" if part == "GEMM" else "left", bar)
         name = SHORT.get(part, part)
         if wide > text_width(name, "small") + 4:
             marks.append(
-                text(f"round{i}-{p}-name", left + wide / 2, y + 34, name, "inverse", "small", "middle")
+                text(
+                    f"row{i}-{part}-name",
+                    left + wide / 2,
+                    y + high / 2 + 4,
+                    name,
+                    "inverse",
+                    "small",
+                    "middle",
+                )
             )
         start += share_s
-    # between the two bars, whose ends it leaves free, the knob
-    told, end, pulled = units.seconds(one.reported_s), x(start), _pulled(r, i, x, y + 48)
-    beside = _clear_of_knob(pulled, x(one.reported_s) + 8, told)
-    ours, more = units.seconds(one.arithmetic_s), "hot" if one.ratio > 1 + AGREE else "ink"
-    marks += [
-        text(f"round{i}-a-ms", end + (18 if drawn else 8), y + 35, ours, more, bold=True, on="ground"),
-        rect(
-            f"round{i}-told",
-            at.x,
-            y + 58,
-            x(one.reported_s) - at.x,
-            14,
-            "idle",
-            f"round {i}, reported: {told}",
-        ),
-        text(f"round{i}-r-ms", _clear_of(x(r.target_s), beside, told), y + 70, told, "ink", bold=True),
-    ]
-    return marks + pulled + _beside(one, i, at.y + pitch * i, edge)
-
-
-def _pulled(r: Result, i: int, x, y: float) -> list[dict]:
-    """What a round is about, in the hand: the GEMMs' end, attention's end, the end of a guessed token."""
-    first, fused = r.rounds[0].parts_s, r.rounds[2].parts_s
-    if i == 1:
-        return [
-            handle(
-                "pull-gemm",
-                x(first["GEMM"] * (1 - r.gemm_cut)),
-                y,
-                "compute",
-                drag(GEMM_CUT, "x", lambda cut: x(first["GEMM"] * (1 - cut / 100))),
-            )
-        ]
-    if i == 2:
-        return [
-            handle(
-                "pull-attention",
-                x(fused["GEMM"] + first["attention"] * (1 - r.attention_cut)),
-                y,
-                "memory",
-                drag(ATTENTION_CUT, "x", lambda cut: x(fused["GEMM"] + first["attention"] * (1 - cut / 100))),
-            )
-        ]
-    if i == 3:
-        whole = r.rounds[3].arithmetic_s * r.tokens_a_round
-        return [
-            handle(
-                "pull-kept",
-                x(r.rounds[3].arithmetic_s),
-                y,
-                "primary",
-                drag(KEPT, "x", lambda kept: x(whole / cost.expected_tokens(kept, r.drafts))),
-            )
-        ]
-    return []
-
-
-def _clear_of(upright: float, left: float, words: str) -> float:
-    """Where bold words begin: at `left`, or past the upright line that would strike them through."""
-    return upright + 6 if left - 2 < upright < left + text_width(words, bold=True) + 2 else left
-
-
-def _clear_of_knob(pulled: list[dict], left: float, words: str) -> float:
-    """Where bold words begin: at `left`, or right of the knob that would cover them."""
-    if pulled and left < pulled[0]["x"] + 20 and pulled[0]["x"] - 20 < left + text_width(words, bold=True):
-        return pulled[0]["x"] + 20
-    return left
-
-
-def _beside(one: Round, i: int, y: float, edge: float) -> list[dict]:
-    """What else is reported of the round, at the right edge."""
-    if not one.reported_tokens_s:
-        return []
-    fits = one.requests_in_flight <= 1.1 * one.admitted
-    needs = f"{units.number(one.requests_in_flight, 2)} requests at once, {one.admitted} admitted"
-    rate = f"reported {units.count(one.reported_tokens_s)} tokens/s need {needs}"
-    if edge < 400:
-        rate = f"{units.count(one.reported_tokens_s)} tokens/s need {needs.replace(' requests at once', '')}"
-        y += 20
-    role = "muted" if fits else "hot"
-    return [text(f"round{i}-rate", edge, y + 14, rate, role, "small", "end", not fits, on="ground")]
-
-
-def _target(r: Result, at: Box) -> list[dict]:
-    x = _scale(r, at)(r.target_s)
-    name = f"target: {units.seconds(r.target_s)}"
-    return [
-        line("target", x, at.y + 20, x, at.bottom - 6, "limit", name),
-        text("target-name", x, at.bottom + 10, name, "muted", "small", "middle"),
-    ]
-
-
-def _caption(r: Result, i: int) -> str:
-    one = r.rounds[i]
-    ms, told = units.seconds(one.arithmetic_s), units.seconds(one.reported_s)
-    if i == 0:
-        return (
-            f"Little's law: {units.count(one.reported_tokens_s)} tokens/s at {told} need "
-            f"{units.number(one.requests_in_flight, 2)} requests at once, and only {one.admitted} are admitted."
+    end = max(x(row.token_s), x(before))
+    if row.saved_s > 0:
+        tip = f"saved: {units.seconds(row.saved_s)}"
+        marks.append(rect(f"row{i}-saved", x(row.token_s), y, x(before) - x(row.token_s), high, "idle", tip))
+    role = "useful" if row.token_s <= r.target_s else "ink"
+    marks.append(
+        text(
+            f"row{i}-ms", end + 8, y + high / 2 + 5, units.seconds(row.token_s), role, bold=True, on="ground"
         )
-    if i == 1:
-        return (
-            f"{units.percent(r.gemm_cut, 0)} off a part of {units.percent(r.gemm_share, 0)} leaves {ms}, not {told}: "
-            f"even GEMMs of no time at all would leave {units.seconds(r.without_gemm_s)}."
+    )
+    if row.reported_s and i:
+        place, told = x(row.reported_s), units.seconds(row.reported_s)
+        marks += [
+            line(f"row{i}-told", place, y + high + 1, place, y + high + 6, "measured", f"reported: {told}"),
+            text(f"row{i}-told-ms", place, y + high + 17, f"reported: {told}", "measured", "small",
+                 "start" if place < 60 else "middle", on="ground"),
+        ]  # fmt: skip
+    return marks
+
+
+def _chooser(r: Result, i: int, columns: tuple, y: float, wide: bool) -> list[dict]:
+    """Draw the knob that picks a round, and under each stop what it would leave of a token's time."""
+    row, control = r.rows[i], PICKS[i - 1]
+    places = dict(zip(ROUNDS, columns, strict=True))
+    marks = [line(f"pick{i}-line", columns[0], y, columns[-1], y, "axis")]
+    done = [one.pick for one in r.rows[:i]]
+    for name, x in places.items():
+        words = "done" if name in done else units.seconds(row.choices_s[name])
+        best = name == row.best and name not in done
+        role = "useful" if best else "ink" if name == row.pick else "muted"
+        low = y + 26
+        if not wide:
+            marks.append(
+                text(f"pick{i}-{name}", x, low, NAMES[name], "ink", "small", "middle", name == row.pick)
+            )
+            low += 16
+        marks += [
+            line(f"pick{i}-{name}-stop", x, y - 4, x, y + 4, "axis"),
+            text(f"pick{i}-{name}-ms", x, low, words, role, "small", "middle", best or name == row.pick),
+        ]
+    knob = drag(control, "x", lambda name: places[name])
+    return [*marks, handle(f"pull-{control.name}", places[row.pick], y, "now", knob)]
+
+
+def _rows(r: Result, wide: bool) -> list[dict]:
+    at, pitch, columns, _ = PLACES[wide]
+    x = linear(0, max(90e-3, r.rows[0].token_s), at.x, at.right)
+    target = x(r.target_s)
+    words = f"target: {units.seconds(r.target_s)}"
+    marks = [text("target-name", max(target - 36, 142), at.y - 6, words, "muted", "small")]
+    marks.append(text("title", 0, 14, "Time between two tokens", bold=True))
+    if wide:
+        marks.append(
+            text("picks-title", columns[0] - 40, 14, "Pick the next round: what is left?", bold=True)
         )
-    from_before = (
-        f"From the {units.seconds(r.rounds[i - 1].reported_s)} reported before, the same arithmetic gives "
-    )
-    if i == 2:
-        return f"{from_before}{units.seconds(one.from_reported_s)}, and {told} is reported; from the start it is {ms}."
-    return (
-        f"{from_before}{units.seconds(one.from_reported_s)} at {_tokens(r.tokens_a_round)} a round, "
-        f"and {told} is reported; from the start it is {ms}."
-    )
+        for name, place in zip(ROUNDS, columns, strict=True):
+            marks.append(text(f"head-{name}", place, at.y + 62, NAMES[name], "ink", "small", "middle", True))
+    for i, row in enumerate(r.rows):
+        y = at.y + pitch * i - (0 if wide or not i else 66)
+        name = (
+            f"round {i}: {NAMES[row.pick]}" + (", again" if row.again else "")
+            if i
+            else "start: 16 bits, eager"
+        )
+        marks.append(text(f"row{i}-name", 0, y - 6, name, "ink", "small", bold=bool(i), on="ground"))
+        marks += _bar(r, i, x, y, at.h)
+        marks.insert(0, line(f"target{i}", target, y - 4, target, y + at.h + 4, "limit", words))
+        if i:
+            marks += _chooser(r, i, columns, y + 10 if wide else y + 62, wide)
+    return marks
 
 
-def _tokens(value: float) -> str:
-    said = units.number(value)
-    return f"{said} token" if said == "1" else f"{said} tokens"
+def _takeaway(r: Result) -> str:
+    picks = tuple(row.pick for row in r.rows[1:])
+    if any(row.again for row in r.rows):
+        return "A round that comes a second time has nothing left to cut."
+    if any(row.saved_s < -1e-9 for row in r.rows):
+        return "Guesses that are rarely kept make every token slower."
+    if picks != TOLD:
+        first, last = units.seconds(r.first_saves_s), units.seconds(r.first_as_last_saves_s)
+        return f"{NAMES[picks[0]].capitalize()} saves {first} as the first round, {last} as the last. The end is the same."
+    one = r.rounds[1]
+    if r.gemm_cut == 1 and one.ratio > 1:
+        return f"Even GEMMs that take no time leave {units.seconds(r.without_gemm_s)}. The report says {units.seconds(one.reported_s)}."
+    made, told = units.times(r.speedup), units.times(r.reported_speedup)
+    if abs(r.speedup / r.reported_speedup - 1) > AGREE:
+        return f"The report claims {told} for these rounds. Its own shares and cuts give {made}."
+    return f"These rounds give {made}, about what the report claims."
 
 
 def _table(r: Result):
     columns = (
         "round",
-        Column("arithmetic", "s", units.seconds),
-        Column("from the report before", "s", units.seconds),
+        "picked",
+        Column("time per token", "s", units.seconds),
+        Column("saved", "s", units.seconds),
+        *(Column(f"with {name}", "s", units.seconds) for name in NAMES.values()),
         Column("reported", "s", units.seconds),
-        Column("reported tokens/s", show=units.count),
-        Column("requests that needs"),
-        Column("admitted", show=units.count),
-        Column("reported first token", "s", units.seconds),
     )
     rows = [
         (
-            x.name,
-            x.arithmetic_s,
-            x.from_reported_s,
-            x.reported_s,
-            x.reported_tokens_s or "not given",
-            x.requests_in_flight or "not given",
-            x.admitted,
-            x.reported_first_token_s or "not given",
+            str(i) if i else "start",
+            NAMES.get(row.pick, "nothing yet"),
+            row.token_s,
+            row.saved_s if i else "none",
+            *(row.choices_s[name] if i else "no pick" for name in ROUNDS),
+            row.reported_s or "in another order",
         )
-        for x in r.rounds
+        for i, row in enumerate(r.rows)
     ]
     return table(columns, rows)
 
 
-def _takeaway(r: Result, i: int) -> str:
-    """Does this round add up?"""
-    first, one, last = r.rounds[0], r.rounds[i], r.rounds[-1]
-    if i == 0:
-        needs = units.number(one.requests_in_flight, 2)
-        return f"Not even the baseline adds up: its rate needs {needs} requests at once, and {one.admitted} are admitted."
-    if i == 1 and not _agrees(one):
-        most, told = first.arithmetic_s / r.without_gemm_s, first.reported_s / one.reported_s
-        return (
-            f"No: with GEMMs at {units.percent(r.gemm_share, 0)} of the step, shorter GEMMs bring {units.times(most)} at "
-            f"most, and {units.times(told)} is reported."
-        )
-    if i == 3 and last.arithmetic_s > r.rounds[2].arithmetic_s:
-        return "Guesses that are rarely kept make a token dearer than without them."
-    if i == 3 and not _agrees(last):
-        made, told = units.times(r.speedup), units.times(r.reported_speedup)
-        return f"No: by arithmetic all rounds together bring {made}, and {told} is reported."
-    if not _agrees(one):
-        if abs(one.from_reported_s / one.reported_s - 1) <= AGREE:
-            return "This round adds up from the report before it, and not from the start: the first error is carried along."
-        return "No: neither from the start nor from the report before it does this round come to what is reported."
-    return "So far it adds up: the cuts, taken off their own parts, come to what is reported."
-
-
-def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    scenes, places = [], PLACES[width == WIDE]
-    for i, one in enumerate(r.rounds):
-        ours = figure("between tokens, by arithmetic", one.arithmetic_s, units.seconds, "primary")
-        told = figure("reported", one.reported_s, units.seconds)
-        more = "hot" if one.ratio > 1 + AGREE else "ink"
-        ratio = figure("arithmetic over report", one.ratio, units.times, more)
-        marks = _target(r, places[0])
-        for row in range(4):
-            marks += _bars(r, row, row == i, places)
-        scenes.append(
-            Scene(
-                summary=f"Round {i}, {one.name}: {ours.text} between tokens by arithmetic, {told.text} reported, "
-                f"a ratio of {ratio.text}.",
-                takeaway=_takeaway(r, i),
-                marks=marks,
-                figures=(ours, told, ratio),
-                table=_table(r),
-                height=round(places[0].bottom) + 16,
-                width=width,
-                formula=_formula(r, i),
-                legend=KEY,
-                caption=_caption(r, i),
-            )
-        )
-    return scenes
-
-
-def _formula(r: Result, i: int) -> tuple[tuple[str, str], ...]:
-    if i == 3:
-        step = units.seconds(sum(r.rounds[3].parts_s.values()))
-        text_ = f"({units.seconds(r.draft_s)} + {step}) / {units.number(r.tokens_a_round)} = "
+def _formula(r: Result) -> tuple[tuple[str, str], ...]:
+    last = r.rows[-1]
+    if "guessing" not in [row.pick for row in r.rows]:
+        left = units.seconds(r.end_s)
         return (
             (
-                "a token = ({draft_ms:guesses} + step) / tokens of {drafts} guesses at {acceptance}",
-                text_ + units.seconds(r.rounds[3].arithmetic_s),
+                "what the cuts {left:leave} of {baseline_ms:the start}",
+                f"{units.seconds(r.rows[0].token_s)} → {left}",
             ),
         )
-    if i == 1:
-        text_ = f"{units.seconds(r.rounds[0].arithmetic_s)} · (1 − {{share:{r.gemm_share}}} · {{gemm_cut:{units.number(r.gemm_cut)}}}) = "
-        return (("{step} · (1 − {share} · {gemm_cut:cut})", text_ + units.seconds(r.rounds[1].arithmetic_s)),)
-    return (("requests at once = tokens/s · {baseline_ms:s a token}", _little(r.rounds[i])),)
+    step_s = (last.token_s * r.tokens_a_round) - r.draft_s
+    return (
+        (
+            "a token = ({draft_ms:guesses} + step) / tokens of {drafts} guesses at {acceptance}",
+            f"({units.seconds(r.draft_s)} + {units.seconds(step_s)}) / {units.number(r.tokens_a_round)} = {units.seconds(last.token_s)}",
+        ),
+    )
 
 
-def _little(one: Round) -> str:
-    rate, held = units.count(one.reported_tokens_s), units.number(one.requests_in_flight)
-    return f"{rate} · {one.reported_s} = {held}"
-
-
-def start(r: Result) -> int:
-    """Open at the round that the state changes: the guesses', or the one that the question is about."""
-    usual = (KEPT.default, GUESSES.default, DRAFT.default * 1e-3)
-    return 3 if (r.acceptance, r.drafts, r.draft_s) != usual else 1
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    wide = width == WIDE
+    end = figure("between tokens after three rounds", r.end_s, units.seconds, "primary")
+    gain = figure("the start's speed", r.speedup, units.times, "primary")
+    some = "round" if r.rounds_to_target == 1 else "rounds"
+    reach = figure(
+        f"{some} to reach {units.seconds(r.target_s)}",
+        r.rounds_to_target,
+        lambda n: units.count(n) if n else "no",
+    )
+    picks = ", then ".join(NAMES[row.pick] for row in r.rows[1:])
+    return Scene(
+        summary=f"From {units.seconds(r.rows[0].token_s)} between two tokens, {picks} leave {end.text}, which is "
+        f"{gain.text} the start's speed; it takes {reach.text} {some} to reach {units.seconds(r.target_s)}.",
+        takeaway=_takeaway(r),
+        marks=_rows(r, wide),
+        figures=(end, gain, reach),
+        table=_table(r),
+        height=PLACES[wide][3],
+        width=width,
+        formula=_formula(r),
+        legend=(*((role, part) for part, role in ROLES.items()), ("idle", "saved"), ("measured", "reported")),
+    )
 
 
 SIMULATOR = Declaration(
     title="70B playbook",
-    question="Do the rounds that made a 70B model fast add up?",
+    question="Three rounds to make a 70B model fast: which one comes next?",
     controls=(
-        GEMM_CUT,
-        ATTENTION_CUT,
-        KEPT,
-        GUESSES,
+        *PICKS,
+        slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01),
+        slider("gemm_cut", "int4 makes the GEMMs shorter by", 45, 0, 100, unit="%", more=True),
+        slider("attention_cut", "Fusion makes attention shorter by", 30, 0, 100, unit="%", more=True),
+        slider("drafts", "Guesses per round", 5, 0, 12, more=True),
         slider("baseline_ms", "Step before the first round", 85, 20, 150, unit="ms", more=True),
-        DRAFT,
+        slider("draft_ms", "Time of all guesses of a round", 4.0, 0.0, 40.0, step=0.5, unit="ms", more=True),
     ),
     presets={
         "As told": {},
-        "Bytes alone: a quarter": {"gemm_cut": 75},
+        "Guessing first": {"first": "guessing", "second": "fusion", "third": "precision"},
+        "Fusion first": {"first": "fusion", "second": "precision", "third": "guessing"},
         "GEMMs of no time": {"gemm_cut": 100},
         "Slow guesses, rarely kept": {"acceptance": 0.25, "draft_ms": 20.0},
     },
     run=run,
-    stepper=Stepper("round", frames, start),
+    scene=scene,
     prediction=Prediction(
-        "A decode step takes 85 ms; 38% of it are GEMMs. Weights of 4 bits make the GEMMs 45% shorter, and nothing "
+        "A decode step takes 85 ms, and 38% of it are GEMMs. 4-bit weights make the GEMMs 45% shorter, and nothing "
         "else changes. How many milliseconds does the step take then?",
         "after_precision_ms",
         "ms",

@@ -1,59 +1,64 @@
-"""From what a profile shows to what to do: rule out every wait before judging the work."""
+"""Judge six profiles: rule out every wait before blaming a kernel."""
 
 from dataclasses import dataclass
 
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, text_width, wrap
+from widgets.charts import Box, wrap
 from widgets.controls import log_slider, select, slider
-from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import WIDE, Scene, about, drag, figure, handle, line, rect, table, text
+from widgets.declare import Declaration, Prediction
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
+ALL = "all six"
 OWN = "your own numbers"
 CASES = {case.name: case for case in cost.CASES}
 OWN_KERNELS = 12  # bars in the trace of one's own numbers
-OF_ONES_OWN = {"more": True, "help": "Counts when the case is your own numbers; the cases keep theirs."}
-STEPS = 6  # five looks and all of them; or a guess and five questions
-QUESTIONS = ("input late?", "gaps between?", "a slow rank?", "NCCL alone?", "near its roof?")
+OF_ONES_OWN = {"more": True, "help": "Counts when the case is your own numbers."}
+UNDECIDED = "not yet"
 NAMES = {
-    "input": "the input",
-    "launches": "launch overhead",
-    "stragglers": "a straggler",
+    "input": "late input",
+    "launches": "launch gaps",
+    "stragglers": "a slow rank",
     "communication": "communication",
     "memory": "memory bandwidth",
     "compute": "arithmetic",
-    "implementation": "the way it is written",
+    "implementation": "the code itself",
 }
-UNDECIDED = "not yet"
+STOPS = dict(
+    zip((UNDECIDED, *NAMES), ("?", "input", "gaps", "rank", "NCCL", "bytes", "math", "code"), strict=True)
+)
+ANSWERS = {UNDECIDED: UNDECIDED, **NAMES}
+QUESTIONS = ("late input?", "launch gaps?", "a slow rank?", "NCCL alone?", "near its roof?")
+LIMITS = (cost.WAIT_SHARE, cost.WAIT_SHARE, cost.SKEW, cost.WAIT_SHARE, cost.NEAR_ROOF)
+WAITS = ("input", "launches", "stragglers", "communication")
+GAME = {  # the input that holds one's answer -> its case; each has another culprit
+    "decoder": "many thin bars",
+    "layernorm": "a LayerNorm",
+    "training": "gradients at the end",
+    "experts": "one hot expert",
+    "two_weeks": "two weeks on the wrong kernel",
+    "wide_gemm": "a GEMM of width 4097",
+}
+PULLS = {
+    name: select(
+        name,
+        CASES[case].title[0].upper() + CASES[case].title[1:],
+        UNDECIDED,
+        ANSWERS,
+        more=True,
+        help="Your suspect among the six.",
+    )
+    for name, case in GAME.items()
+}
 DIAGNOSIS = select(
     "diagnosis",
-    "Your diagnosis",
+    "Your suspect",
     UNDECIDED,
-    {UNDECIDED: "not yet", **NAMES},
-    help="The questions are answered once you have named a suspect.",
+    ANSWERS,
+    help="Counts when one case is open; the six have a knob each.",
 )
-# (the trace and its lanes' pitch, the counters, the suspects, the questions, height)
-PLACES = {
-    True: (
-        Box(96, 40, 410, 4 * 32),
-        32,
-        Box(530, 46, 190, 112),
-        Box(20, 214, 250, 172),
-        Box(330, 214, 390, 150),
-        428,
-    ),
-    False: (
-        Box(0, 40, 336, 4 * 44),
-        44,
-        Box(0, 234, 336, 88),
-        Box(20, 372, 300, 172),
-        Box(0, 584, 340, 126),
-        756,
-    ),
-}
-ANSWERS = ("input", "launches", "stragglers", "communication")  # a yes to the first four questions
-LIMITS = (cost.WAIT_SHARE, cost.WAIT_SHARE, cost.SKEW, cost.WAIT_SHARE, cost.NEAR_ROOF)
+HEIGHT = {True: 420, False: 756}
 
 
 @dataclass(frozen=True)
@@ -65,18 +70,18 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Result:
-    case: str
+class Profile:
+    id: str  # of its marks
+    name: str  # the input that its knob is bound to
     title: str
+    story: str
     diagnosis: str
     right: bool
-    story: str
     kernels: int
     input_wait_share: float
     launch_gap_share: float
     exposed_communication_share: float
     rank_skew: float
-    rank_wait_share: float
     work_share: float  # of the wall clock: kernels that run
     intensity: float
     ridge: float
@@ -85,34 +90,56 @@ class Result:
     roof_share: float
     gap_percent: float
     bound: str
-    limits: tuple[float, ...]  # of the five questions
     asked: tuple[Asked, ...]
     bottleneck: str
     path: tuple[str, ...]
     at_roof_ratio: float  # what the step would gain with all kernels at their roof
 
 
+@dataclass(frozen=True)
+class Result:
+    case: str
+    profiles: tuple[Profile, ...]  # six, or the one that is open
+    right: int
+    wrong: int
+    still_open: int
+    limits: tuple[float, ...]  # of the five questions
+    gap_percent: float  # of the first profile
+
+
 def run(
-    case,
-    diagnosis,
-    input_wait,
-    launch_gaps,
-    communication,
-    rank_skew,
-    intensity,
-    compute_share,
-    bandwidth_share,
-) -> Result:
-    ridge = machine("H100").ridge("fp16")
-    if case == OWN:
-        title, story, kernels = OWN, "Your own profile, on an H100.", OWN_KERNELS
+    case, diagnosis, decoder, layernorm, training, experts, two_weeks, wide_gemm,
+    input_wait, launch_gaps, communication, rank_skew, intensity, compute_share, bandwidth_share,
+) -> Result:  # fmt: skip
+    if case == ALL:
+        said = (decoder, layernorm, training, experts, two_weeks, wide_gemm)
+        profiles = tuple(
+            _known(i, name, GAME[name], one) for i, (name, one) in enumerate(zip(GAME, said, strict=True))
+        )
+    elif case == OWN:
         seen = cost.Symptoms(
-            input_wait / 100, launch_gaps / 100, communication / 100, rank_skew, intensity, ridge,
-            compute_share / 100, bandwidth_share / 100,
+            input_wait / 100, launch_gaps / 100, communication / 100, rank_skew, intensity,
+            machine("H100").ridge("fp16"), compute_share / 100, bandwidth_share / 100,
         )  # fmt: skip
+        words = "Your own profile, on an H100."
+        profiles = (_profile(0, "diagnosis", OWN, words, OWN_KERNELS, seen, diagnosis),)
     else:
-        found = CASES[case]
-        title, story, kernels, seen = found.title, found.story, found.kernels, found.seen
+        profiles = (_known(0, "diagnosis", case, diagnosis),)
+    judged = [one for one in profiles if one.diagnosis != UNDECIDED]
+    right = sum(one.right for one in judged)
+    return Result(
+        case, profiles, right, len(judged) - right, len(profiles) - len(judged), LIMITS, profiles[0].gap_percent
+    )  # fmt: skip
+
+
+def _known(place: int, name: str, case: str, diagnosis: str) -> Profile:
+    found = CASES[case]
+    return _profile(place, name, found.title, found.story, found.kernels, found.seen, diagnosis)
+
+
+def _profile(
+    place: int, name: str, title: str, story: str, kernels: int, seen: cost.Symptoms, diagnosis: str
+) -> Profile:
     waits = seen.input_wait_share + seen.launch_gap_share + seen.exposed_communication_share
     if waits > 0.95:
         raise ValueError(
@@ -121,326 +148,346 @@ def run(
     found = cost.diagnose(seen)
     bound = "memory" if seen.intensity < seen.ridge else "compute"
     roof = seen.bandwidth_share if bound == "memory" else seen.compute_share
-    work = 1 - waits
-    return Result(
-        case, title, diagnosis, diagnosis == found.bottleneck, story, kernels, seen.input_wait_share, seen.launch_gap_share, seen.exposed_communication_share,
-        seen.rank_skew, 1 - 1 / max(1.0, seen.rank_skew), work, seen.intensity, seen.ridge, seen.compute_share,
-        seen.bandwidth_share, roof, 100 * seen.launch_gap_share, bound, LIMITS,
+    return Profile(
+        f"p{place}", name, title, story, diagnosis, diagnosis == found.bottleneck, kernels, seen.input_wait_share,
+        seen.launch_gap_share, seen.exposed_communication_share, seen.rank_skew, 1 - waits, seen.intensity, seen.ridge,
+        seen.compute_share, seen.bandwidth_share, roof, 100 * seen.launch_gap_share, bound,
         tuple(Asked(c.question, c.value, c.limit, c.hit) for c in found.checks),
-        found.bottleneck, found.path, cost.amdahl(work, 1 / roof),
+        found.bottleneck, found.path, cost.amdahl(1 - waits, 1 / roof),
     )  # fmt: skip
 
 
-def _trace(r: Result, at: Box, pitch: float, looked: int) -> list[dict]:
-    """One step as a profiler's timeline: what runs, and what it waits for. The lane looked at is named in bold."""
-    wide = at.x > 50
-    guessed = r.diagnosis != UNDECIDED
-    words = r.story if guessed else f"The profile: {r.title}"
-    lines = [words] if wide else wrap(words, 300, "body")
-    marks = [text(f"story{i}", 0, 16 + 16 * i, words, bold=True) for i, words in enumerate(lines)]
-    for row, name in enumerate(("input", "kernels", "NCCL", "other ranks")):
-        y, now = at.y + pitch * row + (0 if wide else 16), looked == row
-        label = (at.x - 10, y + 16, "end") if wide else (at.x, y - 4, "start")
-        marks += [
-            text(
-                f"lane{row}", label[0], label[1], name, "now" if now else "muted", "small", label[2], bold=now
-            ),
-            line(f"lane{row}-line", at.x, y + 24, at.right, y + 24, "grid"),
-        ]
-    tops = [at.y + pitch * row + (0 if wide else 16) for row in range(4)]
-    start = at.x + at.w * r.input_wait_share
-    end = at.right - at.w * r.exposed_communication_share
-    step = (end - start) / r.kernels
-    busy = r.work_share / (r.work_share + r.launch_gap_share)
-    if r.input_wait_share:
-        share = units.percent(r.input_wait_share, 0)
-        marks += about(
-            "input", rect("input", at.x, tops[0], start - at.x, 22, "overhead", f"Loading: {share}")
-        )
-    role = "primary" if r.diagnosis == UNDECIDED else "memory" if r.bound == "memory" else "compute"
-    tip = f"Kernels run {units.percent(r.work_share, 0)} of the time, gaps {units.percent(r.launch_gap_share, 0)}"
-    # gaps are drawn as what they are; without any, kernels stand against each other with a hairline between
-    wide_k = max(1, step * busy - (0 if r.launch_gap_share else 0.6))
-    for k in range(r.kernels):
-        left = start + step * k
-        marks += about("launches", rect(f"kernel{k}", left, tops[1], wide_k, 22, role, tip))
-        if r.launch_gap_share:
-            gap = rect(f"gap{k}", left + wide_k, tops[1] + 11, step - wide_k, 11, "overhead", tip)
-            marks += about("launches", gap)
-    for row, some in ((0, r.input_wait_share), (2, r.exposed_communication_share)):
-        if not some:
-            marks.append(text(f"lane{row}-none", at.x + 6, tops[row] + 15, "none", "muted", "small"))
-    if r.exposed_communication_share:
-        share = units.percent(r.exposed_communication_share, 0)
-        nccl = rect(
-            "nccl", end, tops[2], at.right - end, 22, "network", f"NCCL while no kernel runs: {share}"
-        )
-        marks += about("communication", nccl)
-    done = at.x + at.w / max(1.0, r.rank_skew)
-    tip = f"The slowest rank takes {units.times(r.rank_skew)} the mean"
-    marks += about("stragglers", rect("ranks", at.x, tops[3], done - at.x, 22, role, tip))
-    if r.rank_skew > 1:
-        marks += about("stragglers", rect("ranks-wait", done, tops[3], at.right - done, 22, "idle", tip))
-        if at.right - done > 50:
-            marks.append(
-                text(
-                    "ranks-wait-name",
-                    (done + at.right) / 2,
-                    tops[3] + 15,
-                    "wait",
-                    "muted",
-                    "small",
-                    "middle",
-                    on="idle",
-                )
-            )
-    return marks
+def _trace(p: Profile, at: Box) -> list[dict]:
+    """Draw one step on one clock: late input, kernels with their gaps, NCCL alone; under it, how long ranks work."""
+    id, high = p.id, at.h * 0.7
+    start = at.x + at.w * p.input_wait_share
+    end = at.right - at.w * p.exposed_communication_share
+    marks = [rect(f"{id}-step", at.x, at.y, at.w, high, "idle", "one step of this GPU")]
+    if p.input_wait_share:
+        tip = f"waiting for input: {units.percent(p.input_wait_share, 0)}"
+        marks.append(rect(f"{id}-input", at.x, at.y, start - at.x, high, "hot", tip))
+    step = (end - start) / p.kernels
+    busy = p.work_share / (p.work_share + p.launch_gap_share)
+    work = f"kernels: {units.percent(p.work_share, 0)}"
+    if p.launch_gap_share:
+        gaps = f"gaps: {units.percent(p.launch_gap_share, 0)}"
+        marks.append(rect(f"{id}-gaps", start, at.y + high / 2, end - start, high / 2, "overhead", gaps))
+    wide = max(1, step * busy - (0 if p.launch_gap_share else 0.6))  # no gaps: a hairline between kernels
+    marks += [
+        rect(f"{id}-kernel{k}", start + step * k, at.y, wide, high, "primary", work) for k in range(p.kernels)
+    ]
+    if p.exposed_communication_share:
+        tip = f"NCCL while no kernel runs: {units.percent(p.exposed_communication_share, 0)}"
+        marks.append(rect(f"{id}-nccl", end, at.y, at.right - end, high, "network", tip))
+    done, low = at.x + at.w / max(1.0, p.rank_skew), at.y + high + 3
+    tip = f"the slowest rank takes {units.times(p.rank_skew)} the mean"
+    marks.append(rect(f"{id}-ranks", at.x, low, done - at.x, at.h - high - 3, "secondary", tip))
+    if p.rank_skew > 1:
+        marks.append(rect(f"{id}-ranks-wait", done, low, at.right - done, at.h - high - 3, "waste", tip))
+    return about("waits", marks)
 
 
-def _counters(r: Result, at: Box, looked: bool) -> list[dict]:
-    """How near each roof is: both gauges look alike until a diagnosis says which of the two counts."""
-    undecided, near = r.diagnosis == UNDECIDED, at.x + at.w * cost.NEAR_ROOF
-    pitch = at.h / 2 - 10
+def _gauges(p: Profile, left: float, y: float, wide: float, apart: float, named: bool) -> list[dict]:
+    """Draw how near both roofs are. Nothing says which one counts before a suspect is named."""
     marks = []
     for i, (name, share, role) in enumerate(
-        (("FLOP/s", r.compute_share, "compute"), ("bandwidth", r.bandwidth_share, "memory"))
+        (("FLOP/s", p.compute_share, "compute"), ("memory", p.bandwidth_share, "memory"))
     ):
-        counts = not undecided and role == r.bound
-        y, term = at.y + pitch * i, f"{role if role == 'compute' else 'bandwidth'}_share"
-        words = f"{name} {units.percent(share)}" + (": counts" if counts else "")
-        ink, strong = ("now" if looked else role if counts else "muted"), looked or counts
-        fill = role if undecided or counts else "idle"
-        marks += about(
-            term,
-            text(f"gauge{i}-name", at.x, y + 9, words, ink, "small", bold=strong),
-            rect(f"gauge{i}-all", at.x, y + 17, at.w, 14, "idle", f"{name}: all that the machine has"),
-            rect(f"gauge{i}", at.x, y + 17, at.w * share, 14, fill, f"{units.percent(share)} of the {name}"),
-        )
-        marks.append(line(f"gauge{i}-near", near, y + 15, near, y + 34, "limit", "near its roof"))
-    words = f"near a roof: {units.percent(cost.NEAR_ROOF, 0)}"
-    return [*marks, text("gauge-near", near, at.y + pitch + 47, words, "muted", "small", "middle")]
+        x, id = left + i * apart, f"{p.id}-gauge{i}"
+        words = f"{name} {units.percent(share, 0)}" if named else units.percent(share, 0)
+        marks += [
+            text(f"{id}-name", x, y, words, "muted", "small"),
+            rect(f"{id}-all", x, y + 8, wide, 12, "idle", f"{name}: all that the machine has"),
+            rect(
+                f"{id}", x, y + 8, wide * share, 12, role, f"{units.percent(share)} of the machine's {name}"
+            ),
+            line(
+                f"{id}-near",
+                x + wide * cost.NEAR_ROOF,
+                y + 5,
+                x + wide * cost.NEAR_ROOF,
+                y + 23,
+                "limit",
+                "70%",
+            ),
+        ]
+    return about("roofs", marks)
 
 
-def _suspects(r: Result, at: Box) -> list[dict]:
-    """Who holds the step up: the knob is pulled to a suspect, and only then the questions are answered."""
-    pitch = at.h / 8
-    places = {name: at.y + pitch * i + 8 for i, name in enumerate((UNDECIDED, *NAMES))}
-    marks = [text("suspects-title", 0, at.y - 20, "Pull the knob to your suspect", bold=True)]
-    marks.append(line("suspects-line", at.x, places[UNDECIDED], at.x, at.y + pitch * 7 + 8, "axis"))
-    for name, y in places.items():
-        chosen = name == r.diagnosis
-        words, role = NAMES.get(name, "not yet"), "muted"
-        if chosen and name != UNDECIDED:
-            role = "useful" if r.right else "hot"
-            words += ": yes" if r.right else ": no"
-        marks.append(text(f"suspect-{name}", at.x + 22, y + 4, words, role, bold=chosen))
-    return [
-        *marks,
-        handle(
-            "pull-suspect", at.x, places[r.diagnosis], "now", drag(DIAGNOSIS, "y", lambda name: places[name])
-        ),
-    ]
+def _verdict(p: Profile) -> tuple[str, str]:
+    """Say whether the suspect is the one, and give the number that decides; (words, role)."""
+    if p.diagnosis == UNDECIDED:
+        return "", "muted"
+    if p.right:
+        return f"Yes, {NAMES[p.bottleneck]}.", "useful"
+    n = len(p.asked)
+    clue = f"{QUESTIONS[n - 1]} {_shown(n - 1, p.asked[-1].value)}"
+    return (f"No. Look again: {clue}" if p.asked[-1].hit else f"No. Nothing waits, and {clue}"), "hot"
+
+
+def _said(p: Profile, x: float, y: float) -> list[dict]:
+    words, role = _verdict(p)
+    return [text(f"{p.id}-said", x, y, words, role, "small", bold=True)] if words else []
 
 
 def _shown(i: int, value: float) -> str:
     return units.times(value) if i == 2 else units.percent(value, 0)
 
 
-def _flow(r: Result, step: int, at: Box) -> list[dict]:
-    """The flowchart: five questions from top to bottom, the first yes decides."""
-    pitch, open_ = at.h / 5, r.diagnosis != UNDECIDED
-    marks = [text("flow-title", at.x, at.y - 20, "Ask in this order; the first yes decides", bold=True)]
+def _track(p: Profile, x: float, y: float, pitch: float, control) -> list[dict]:
+    """Draw the line of suspects and the knob on it."""
+    places = {name: x + pitch * i for i, name in enumerate(ANSWERS)}
+    role = "now" if p.diagnosis == UNDECIDED else "useful" if p.right else "hot"
+    pull = drag(control, "x", lambda name: places[name])
+    return [
+        line(f"{p.id}-track", x, y, x + 7 * pitch, y, "axis"),
+        *(line(f"{p.id}-stop{i}", at, y - 4, at, y + 4, "axis") for i, at in enumerate(places.values())),
+        handle(f"{p.id}-pull", places[p.diagnosis], y, role, pull),
+    ]
+
+
+def _names(id: str, x: float, y: float, pitch: float, chosen: str = "") -> list[dict]:
+    return [
+        text(f"{id}-name{i}", x + pitch * i, y, words, "ink", "small", "middle", bold=name == chosen)
+        for i, (name, words) in enumerate(STOPS.items())
+    ]
+
+
+def _row(p: Profile, i: int, wide: bool) -> list[dict]:
+    """Draw one of the six: its trace, its two roofs, its suspects."""
+    control = PULLS[p.name]
+    if wide:
+        y = 34 + 64 * i
+        return [
+            text(f"{p.id}-title", 0, y + 12, f"{i + 1}  {p.title}", bold=True),
+            *_trace(p, Box(0, y + 20, 186, 32)),
+            *_gauges(p, 206, y + 20, 50, 62, False),
+            *_track(p, 356, y + 38, 49, control),
+            *_said(p, 348, y + 16),
+        ]
+    y = 2 + 125 * i
+    return [
+        text(f"{p.id}-title", 0, y + 12, f"{i + 1}  {p.title}", bold=True),
+        *_trace(p, Box(0, y + 20, 164, 32)),
+        *_gauges(p, 178, y + 28, 70, 82, True),
+        *_said(p, 0, y + 68),
+        *_track(p, 14, y + 86, 44, control),
+        *_names(p.id, 14, y + 114, 44, p.diagnosis),
+    ]
+
+
+def _board(r: Result, wide: bool) -> list[dict]:
+    rows = [_row(p, i, wide) for i, p in enumerate(r.profiles)]
+    marks = [mark for row in rows for mark in row]
+    if not wide:
+        return marks
+    return [
+        text("head-step", 0, 18, "one step of the GPU", "muted", "small"),
+        text("head-flops", 256, 18, "FLOP/s", "muted", "small", "end"),
+        text("head-memory", 268, 18, "memory", "muted", "small"),
+        *_names("head", 356, 18, 49),
+        *marks,
+    ]
+
+
+def _alone(p: Profile, wide: bool) -> list[dict]:
+    """Draw one profile large, and the five questions, answered once a suspect is named."""
+    judged, right = p.diagnosis != UNDECIDED, 720 if wide else 340
+    room = 720 if wide else 330
+    marks = [
+        text(f"story{i}", 0, 16 + 17 * i, words, bold=True)
+        for i, words in enumerate(wrap(p.story if judged else f"The profile: {p.title}", room, "body"))
+    ]
+    top = 44 if wide else 60
+    marks += _trace(p, Box(0, top, 440 if wide else 340, 66))
+    marks += _gauges(
+        p, 480 if wide else 0, top + 14 if wide else 152, 110 if wide else 150, 130 if wide else 170, True
+    )
+    said, ink = _verdict(p)
+    y = 178 if wide else 250
+    marks.append(
+        text("said", 0, y - 34, said or "Pull the knob to your suspect", ink if judged else "ink", bold=True)
+    )
+    x, pitch = (40, 90) if wide else (14, 44)
+    marks += [*_track(p, x, y, pitch, DIAGNOSIS), *_names("suspect", x, y + 30, pitch, p.diagnosis)]
+    y = 244 if wide else 330
+    marks.append(text("flow-title", 0, y, "Ask in this order. The first yes decides.", bold=True))
     for i, words in enumerate(QUESTIONS):
-        y, reached = at.y + pitch * i, open_ and i < min(step, len(r.asked))
+        y += 30
+        asked = p.asked[i] if judged and i < len(p.asked) else None
+        role = "idle" if not asked or not asked.hit else "hot" if i < 4 else "useful"
         rule = f"{'at least' if i == 4 else 'more than'} {_shown(i, LIMITS[i])}"
-        asked = r.asked[i] if reached else None
-        tip = f"{words} {rule}" + (f": {_shown(i, asked.value)}" if asked else "")
-        hit = asked and asked.hit
-        role = "hot" if hit and i < 4 else "useful" if hit else "idle"
         marks += [
-            rect(f"box{i}", at.x, y, 7, pitch - 6, role, tip),
-            text(f"box{i}-q", at.x + 16, y + 16, words, "ink" if reached else "muted", bold=bool(asked)),
-            text(f"box{i}-rule", at.x + 134, y + 16, rule, "muted", "small"),
+            rect(f"box{i}", 0, y - 16, 7, 24, role, f"{words} {rule}"),
+            text(f"box{i}-q", 18, y, words, "ink" if asked else "muted", bold=bool(asked)),
+            text(f"box{i}-rule", 126, y, rule, "muted", "small"),
         ]
         if asked:
-            said = f"{_shown(i, asked.value)}: {'yes' if asked.hit else 'no'}"
-            ink = "hot" if hit and i < 4 else "useful" if hit else "ink"
-            marks.append(text(f"box{i}-a", at.right, y + 16, said, ink, "body", "end", True))
+            answer = f"{_shown(i, asked.value)}: {'yes' if asked.hit else 'no'}"
+            marks.append(text(f"box{i}-a", 250, y, answer, "ink" if role == "idle" else role, bold=True))
+    if judged:
+        words = f"Try {', then '.join(p.path)}."
+        lines = wrap(words, right - (380 if wide else 0))
+        marks += [
+            text(f"path{i}", 380 if wide else 0, (274 if wide else 520) + 18 * i, one, "ink", "small")
+            for i, one in enumerate(lines)
+        ]
     return marks
 
 
-def _verdict(r: Result, step: int, at: Box) -> list[dict]:
-    y = at.bottom + 24
-    if r.diagnosis == UNDECIDED or step < len(r.asked):
-        return []
-    first, rest = f"It is {NAMES[r.bottleneck]}.", f"Try: {', then '.join(r.path[: 2 if at.x else 3])}."
-    marks = [text("verdict", at.x, y, first, "useful" if r.right else "hot", bold=True)]
-    if text_width(rest, "small") < at.w:
-        return [*marks, text("path", at.x, y + 20, rest, "ink", "small")]
-    return [*marks, text("path", at.x, y + 20, f"Try: {r.path[0]}.", "ink", "small")]
-
-
-LOOKS = (
-    "The input's lane: waiting for data stands {input}.",
-    "The kernels' lane: they run {work} of the time, and gaps between them take {gaps}.",
-    "NCCL's lane: communication that no kernel hides takes {nccl}.",
-    "The other ranks: the slowest takes {skew} the mean.",
-    "The counters: {flops} of the FLOP/s and {bytes} of the bandwidth, at {intensity} FLOP per byte.",
-    "All of it lies before you: the lanes say what waits, the counters how hard the kernels work. Name a suspect.",
-)
-
-
-def _look(r: Result, step: int) -> str:
-    """What a step of an undecided reader says: the evidence, and no verdict."""
-    return LOOKS[step].format(
-        input=f"at {units.percent(r.input_wait_share, 0)}",
-        work=units.percent(r.work_share, 0),
-        gaps=units.percent(r.launch_gap_share, 0),
-        nccl=units.percent(r.exposed_communication_share, 0),
-        skew=units.times(r.rank_skew),
-        flops=units.percent(r.compute_share),
-        bytes=units.percent(r.bandwidth_share),
-        intensity=units.number(r.intensity),
-    )
-
-
-def _takeaway(r: Result, step: int) -> str:
-    if r.diagnosis == UNDECIDED:
-        return "Look first, then say who holds it up: a guess that is written down teaches more."
-    if step < len(r.asked):
-        return "Rule out the waits first: a faster kernel cannot shorten them."
-    if r.bottleneck in ANSWERS:
-        return "The kernels are not to blame: whatever waits decides, however fast they are."
-    if r.bottleneck == "implementation":
-        return "Nothing waits and neither roof is near: look at instructions, access and occupancy."
-    levers = {"memory": "bytes", "compute": "FLOPs"}
-    return f"Near the {r.bottleneck} roof: only fewer {levers[r.bottleneck]} can help."
-
-
-def _caption(r: Result, step: int) -> str:
-    if r.diagnosis == UNDECIDED:
-        return _look(r, step)
-    if step == 0:
-        return "You have named a suspect; now the questions, one after the other."
-    n = len(r.asked)
-    if step > n:
-        return f"Question {n} of five has decided: {NAMES[r.bottleneck]}. The later ones are not asked."
-    asked = r.asked[step - 1]
-    said = "yes" if asked.hit else "no"
-    rest = f", so it is {NAMES[r.bottleneck]}" if step == n else ", so on to the next"
-    shown, limit = _shown(step - 1, asked.value), _shown(step - 1, asked.limit)
-    return f"{asked.question} {shown} beside a limit of {limit}: {said}{rest}."
+def _takeaway(r: Result) -> str:
+    if r.still_open == 1 == len(r.profiles):
+        return "Read the trace from left to right, then the roofs, then name a suspect."
+    if r.still_open == len(r.profiles):
+        return "Name a suspect before you read on: a guess on record teaches more."
+    if r.case == ALL:
+        if r.right == len(r.profiles):
+            return "All solved. Four of the six were waits or ranks, where faster kernels don't help."
+        if r.wrong:
+            return "Ask in order: input, gaps, slow ranks, NCCL. Judge the kernels last."
+        return "Good so far. Keep asking about waits before you blame a kernel."
+    p = r.profiles[0]
+    return {
+        "input": "The GPU waits for data, so fix the data loader before any kernel.",
+        "launches": "The gaps between kernels cost more than a faster kernel could save.",
+        "stragglers": "Everybody waits for one slow rank. Balance the work before you tune it.",
+        "communication": "The network runs while no kernel does. Overlap it, or send fewer bytes.",
+        "memory": "This kernel is near the memory roof, so only fewer bytes can speed it up.",
+        "compute": "This kernel is near the compute roof, so only less arithmetic can speed it up.",
+        "implementation": "Nothing waits and neither roof is near, so look at the kernel's own code.",
+    }[p.bottleneck]
 
 
 def _table(r: Result):
-    rows = [
-        ("waits for input", r.input_wait_share, LIMITS[0]),
-        ("gaps between kernels", r.launch_gap_share, LIMITS[1]),
-        ("slowest rank over the mean", r.rank_skew, LIMITS[2]),
-        ("communication that shows", r.exposed_communication_share, LIMITS[3]),
-        ("of the FLOP/s", r.compute_share, "not asked"),
-        ("of the bandwidth", r.bandwidth_share, "not asked"),
-        ("FLOP per byte", r.intensity, "not asked"),
-    ]
-    if r.diagnosis != UNDECIDED:
-        rows.append((f"of its roof ({r.bound})", r.roof_share, LIMITS[4]))
-    return table(("seen", "value", "limit"), rows)
+    share = Column("", "", units.percent)
+    heads = ("late input", "launch gaps", "NCCL alone", "FLOP/s used", "memory used")
+    columns = (
+        "profile",
+        *(Column(one, "", share.show) for one in heads),
+        "slowest rank ÷ mean",
+        "FLOP per byte",
+        "suspect",
+    )
+    return table(
+        columns,
+        [
+            (
+                p.title, p.input_wait_share, p.launch_gap_share, p.exposed_communication_share, p.compute_share,
+                p.bandwidth_share, p.rank_skew, p.intensity, ANSWERS[p.diagnosis],
+            )
+            for p in r.profiles
+        ],
+    )  # fmt: skip
 
 
 def _figures(r: Result) -> tuple:
-    """Before a diagnosis what a profiler counts; after it what follows from it."""
-    if r.diagnosis == UNDECIDED:
+    """Give the score of the six; of one profile its counters, then what follows from its diagnosis."""
+    if r.case == ALL:
+        of_six = lambda value: f"{value:.0f} of {len(r.profiles)}"  # noqa: E731
         return (
-            figure("of the FLOP/s", r.compute_share, units.percent, term="compute_share"),
-            figure("of the bandwidth", r.bandwidth_share, units.percent, term="bandwidth_share"),
+            figure("solved", r.right, of_six, "useful" if r.right else "ink", term="score"),
+            figure(
+                "wrong suspect" if r.wrong == 1 else "wrong suspects",
+                r.wrong,
+                units.count,
+                "hot" if r.wrong else "ink",
+            ),
+            figure("still open", r.still_open, units.count),
         )
-    role = "memory" if r.bound == "memory" else "compute"
+    p = r.profiles[0]
+    if p.diagnosis == UNDECIDED:
+        return (
+            figure("of the FLOP/s used", p.compute_share, units.percent),
+            figure("of the memory's rate used", p.bandwidth_share, units.percent),
+        )
     return (
-        figure("of the time kernels run", r.work_share, units.percent, term="launches"),
-        figure("FLOP per byte", r.intensity, term="intensity"),
-        figure(f"of the {r.bound} roof", r.roof_share, units.percent, role),
-        figure("with every kernel at its roof", r.at_roof_ratio, units.times),
+        figure("of the time kernels run", p.work_share, units.percent),
+        figure("FLOP per byte", p.intensity, term="intensity"),
+        figure(f"of the {p.bound} roof", p.roof_share, units.percent, p.bound),
+        figure("faster with every kernel at its roof", p.at_roof_ratio, units.times),
     )
 
 
 def _summary(r: Result, told: tuple) -> str:
-    if r.diagnosis == UNDECIDED:
-        return (
-            f"The profile of {r.title}, with {told[0].text} of the FLOP/s and {told[1].text} of the bandwidth; the input, "
-            "the gaps, the ranks and the network stand in its lanes. Nothing is diagnosed yet."
-        )
+    if r.case == ALL:
+        return f"Six profiles: {told[0].text} solved, {told[1].text} with the wrong suspect, {told[2].text} still open."
+    p = r.profiles[0]
+    if p.diagnosis == UNDECIDED:
+        return f"The profile of {p.title} uses {told[0].text} of the FLOP/s and {told[1].text} of the memory's rate. Nothing is diagnosed yet."
     work, intensity, roof, gain = (one.text for one in told)
-    said = "right" if r.right else f"not right: it is {NAMES[r.bottleneck]}"
+    said = "right" if p.right else f"wrong: it is {NAMES[p.bottleneck]}"
     return (
-        f"{r.case}: kernels run {work} of the time, at {intensity} FLOP per byte and {roof} of the {r.bound} roof; "
-        f"with every kernel at its roof the step would be {gain} as fast. Your diagnosis is {said}."
+        f"{p.title}: kernels run {work} of the time, at {intensity} FLOP per byte and {roof} of the {p.bound} roof; with "
+        f"every kernel at its roof the step would run {gain} as fast. Your suspect is {said}."
     )
 
 
-def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    trace_at, pitch, counters_at, suspects_at, flow_at, height = PLACES[width == WIDE]
-    undecided, told = r.diagnosis == UNDECIDED, _figures(r)
-    known = "?" if undecided else f"the {r.bound} roof is the one that counts"
-    sign = "<" if r.intensity < r.ridge else "≥"
-    return [
-        Scene(
-            summary=_summary(r, told),
-            takeaway=_takeaway(r, step),
-            marks=_trace(r, trace_at, pitch, step if undecided else -1)
-            + _counters(r, counters_at, undecided and step == 4)
-            + _suspects(r, suspects_at)
-            + _flow(r, step, flow_at)
-            + _verdict(r, step, flow_at),
-            figures=told,
-            table=_table(r),
-            height=height,
-            width=width,
-            formula=(
-                (
-                    "{intensity:FLOP per byte} against the ridge",
-                    f"{{intensity:{units.number(r.intensity)}}} {sign} {units.number(r.ridge)}: {known}",
-                ),
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    wide, told, p = width == WIDE, _figures(r), r.profiles[0]
+    score = f"{r.right} of {len(r.profiles)}"
+    formula = (("first a {waits:wait}, then a {roofs:roof}", f"{{score:{score}}} solved"),)
+    if r.case != ALL:
+        known = "?" if p.diagnosis == UNDECIDED else f"the {p.bound} roof counts"
+        sign = "<" if p.intensity < p.ridge else "≥"
+        formula = (
+            (
+                "{intensity:FLOP per byte} against the ridge",
+                f"{units.number(p.intensity)} {sign} {units.number(p.ridge)}: {known}",
             ),
-            caption=_caption(r, step),
         )
-        for step in range(STEPS)
-    ]
+    return Scene(
+        summary=_summary(r, told),
+        takeaway=_takeaway(r),
+        marks=_board(r, wide) if r.case == ALL else _alone(p, wide),
+        figures=told,
+        table=_table(r),
+        height=HEIGHT[wide],
+        width=width,
+        formula=formula,
+        legend=(
+            ("primary", "kernels"),
+            ("hot", "waiting for input"),
+            ("overhead", "launch gaps"),
+            ("network", "NCCL alone"),
+            ("secondary", "the average rank"),
+            ("waste", "its wait"),
+            ("limit", "70% of a roof"),
+        ),
+    )
 
 
 SIMULATOR = Declaration(
     title="Profiler detective",
-    question="A profile lies before you: what holds the step up?",
+    question="Six slow steps: what holds each one up?",
     controls=(
         select(
-            "case",
-            "Case",
-            "many thin bars",
-            {**{name: one.title for name, one in CASES.items()}, OWN: OWN},
-            help="More settings make your own.",
+            "case", "Case", ALL, {ALL: "all six", **{name: one.title for name, one in CASES.items()}, OWN: OWN},
+            help="Open one case for its numbers and its cure.",
         ),
         DIAGNOSIS,
+        *PULLS.values(),
         slider("input_wait", "Waits for input", 0, 0, 90, unit="%", **OF_ONES_OWN),
         slider("launch_gaps", "Gaps between kernels", 0, 0, 90, unit="%", **OF_ONES_OWN),
-        slider("communication", "Communication that shows", 0, 0, 90, unit="%", **OF_ONES_OWN),
-        slider("rank_skew", "Slowest rank over the mean", 1.0, 1.0, 3.0, step=0.05, unit="×", **OF_ONES_OWN),
+        slider("communication", "NCCL alone", 0, 0, 90, unit="%", **OF_ONES_OWN),
+        slider("rank_skew", "Slowest rank ÷ mean", 1.0, 1.0, 3.0, step=0.05, unit="×", **OF_ONES_OWN),
         log_slider("intensity", "FLOP per byte", 5.4, 0.1, 10_000, **OF_ONES_OWN),
-        slider("compute_share", "Of the FLOP/s", 2, 1, 100, unit="%", **OF_ONES_OWN),
-        slider("bandwidth_share", "Of the bandwidth", 84, 1, 100, unit="%", **OF_ONES_OWN),
+        slider("compute_share", "FLOP/s used", 2, 1, 100, unit="%", **OF_ONES_OWN),
+        slider("bandwidth_share", "Memory rate used", 84, 1, 100, unit="%", **OF_ONES_OWN),
     ),
     presets={
-        "A layer of a decoder": {},
-        "A LayerNorm": {"case": "a LayerNorm"},
-        "Two weeks later": {"case": "two weeks on the wrong kernel"},
+        "Six cases": {},
+        "First guesses": {"decoder": "launches", "layernorm": "memory", "experts": "communication"},
+        "All solved": {name: CASES[case].answer for name, case in GAME.items()},
         "Experts on 8 GPUs": {"case": "one hot expert"},
         "Width 4097, solved": {"case": "a GEMM of width 4097", "diagnosis": "implementation"},
     },
     run=run,
-    stepper=Stepper("look", frames, lambda r: STEPS - 1),
+    scene=scene,
     prediction=Prediction(
-        "A layer launches 50 kernels, and at each launch the GPU stands idle for 10 µs. Its kernels work 2 ms in all. "
-        "How much of the layer's time, in percent, is lost between kernels?",
+        "A layer launches 50 kernels, and the GPU idles 10 µs at each launch. Its kernels work 2 ms in all. "
+        "What percentage of the layer's time do the gaps take?",
         "gap_percent",
         "%",
     ),
     source="Performance Engineering",
-)
+)  # fmt: skip

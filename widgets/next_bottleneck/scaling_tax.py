@@ -328,31 +328,30 @@ def _undisturbed(r: Result) -> str:
 def _tax_figure(r: Result):
     """In the colour of the tax only where the squares of that colour are all that it counts."""
     if r.slow_share:
-        return figure("lost: tax and waiting together", r.seen_tax, units.percent, term="tax")
+        return figure("lost to tax and waiting", r.seen_tax, units.percent, term="tax")
     if r.operating_share:
         return figure("scaling tax while it trains", r.seen_tax, units.percent, term="tax")
-    return figure("scaling tax, as measured", r.seen_tax, units.percent, "network", "tax")
+    return figure("scaling tax measured", r.seen_tax, units.percent, term="tax")
 
 
 def _takeaway(r: Result) -> str:
     if r.slow_share and r.gpus > NODE:
-        return "One slow node is everyone's step: nothing in the other nodes' traces shows why."
+        return "One slow node sets everyone's step, and the other nodes' traces don't show why."
     if r.operating_share:
-        return "A hero run's MFU is a ceiling: plan with what observing, saving and heat take away."
+        return "A benchmark's MFU is the ceiling. Plan for what monitoring, checkpoints and heat take off it."
     if r.gpus > NODE and r.added_measured_s and r.local_mfu * 100 > REFERENCE_MFU:
-        return "A better node shortens its own step and the fleet's by as much; what the fleet adds stays, and is a larger share."
+        return "A better node shortens every step alike. What the fleet adds stays, and is a larger share."
     if r.gpus > NODE and r.added_measured_s and r.local_mfu * 100 < REFERENCE_MFU:
-        return (
-            "A worse node lengthens every step: the tax is a smaller share only because the node wastes more."
-        )
+        return "A worse node lengthens every step, so the tax only looks smaller."
     if r.mfu < r.busy_share * BUSY_IS_NOT_USEFUL:
-        return (
-            f"Busy is not useful: the counter says {units.percent(r.busy_share, 0)}, and {units.percent(r.mfu, 0)} "
-            "of the peak is work. Waiting inside a collective counts as busy."
-        )
+        busy, work = units.percent(r.busy_share, 0), units.percent(r.mfu, 0)
+        return f"Busy is not useful: the counter says {busy}, but only {work} of the peak is work."
     if r.gpus <= NODE:
-        return "Within a node there is no tax yet: this is the MFU to compare a fleet with."
-    return "A stable tax is the price of scale; a tax that jumps is a regression to look for."
+        return "Within one node there is no tax yet. Compare a fleet with this MFU."
+    tax = units.percent(r.seen_tax, 0)
+    return (
+        f"At {units.count(r.gpus)} GPUs scale costs {tax}. A stable tax is its price, a jump is a regression."
+    )
 
 
 def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
@@ -393,7 +392,7 @@ def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     field_at, curve_at, nodes_at, height = PLACES[width == WIDE]
     useful = figure(
-        f"GPUs' work of {units.count(r.gpus)}, as one node's",
+        f"GPUs' worth of work from {units.count(r.gpus)}",
         r.useful_gpus,
         units.number,
         "useful",
@@ -401,7 +400,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     )
     mfu = figure("MFU of the fleet", r.mfu, units.percent, "hot", "mfu")
     tax = _tax_figure(r)
-    worth = figure("GPUs that 1% better is worth", r.one_percent_gpus, units.number)
+    worth = figure("GPUs that a 1% gain saves", r.one_percent_gpus, units.number)
     return Scene(
         summary=f"One node reaches {units.percent(r.local_mfu)} MFU, {units.count(r.gpus)} GPUs {mfu.text}: "
         f"{'a loss' if r.slow_share else 'a scaling tax'} of {tax.text}. They do the work of {useful.text}, {units.number(r.lost_gpus)} work for nothing, and a step "
@@ -431,7 +430,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="Scaling tax",
-    question="How many of a fleet's GPUs work as well as those of one node?",
+    question="How many GPUs' worth of work does a fleet do?",
     controls=(
         GPUS,
         LOCAL,

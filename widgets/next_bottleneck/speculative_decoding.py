@@ -8,49 +8,27 @@ from widgets import units
 from widgets.charts import (
     Box,
     Part,
-    Series,
     axis_x,
     axis_y,
     bars_up,
-    limit_across,
     linear,
-    lines,
-    log,
-    text_width,
 )
 from widgets.controls import powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
 MOST_BATCH, MOST_DRAFTS = 256, 12
 KEPT = slider("acceptance", "Chance that a guess is kept", 0.78, 0.0, 1.0, step=0.01)
 GUESSES = slider("drafts", "Guesses a round", 5, 0, MOST_DRAFTS)
 BATCH = powers_of_two("batch", "Requests in the batch", 1, 1, MOST_BATCH)
-STEPS_SHOWN = 16
-# (both lanes of time, the chances, the guesses, the batch, height)
+STEPS_SHOWN = 64
+HIGH, CELL = 14, 20  # of a pass, of a token
+# (the clock, y of plain and of guessing, the times by guesses, height)
 PLACES = {
-    True: (
-        Box(80, 36, 384, 100),
-        Box(562, 56, 150, 74),
-        Box(58, 230, 330, 120),
-        Box(470, 230, 240, 120),
-        376,
-    ),
-    False: (
-        Box(14, 44, 304, 132),
-        Box(44, 650, 280, 76),
-        Box(56, 264, 274, 116),
-        Box(44, 458, 286, 116),
-        758,
-    ),
+    True: (Box(92, 0, 604, 168), 30, 82, Box(58, 250, 650, 120), 400),
+    False: (Box(8, 0, 302, 226), 62, 142, Box(56, 336, 276, 150), 516),
 }
 BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
-
-
-@dataclass(frozen=True)
-class AtBatch:
-    batch: int
-    speedup: float
 
 
 @dataclass(frozen=True)
@@ -81,8 +59,10 @@ class Result:
     best_drafts: int
     break_even_acceptance: float  # 1 if no acceptance is enough, 0 without guesses
     at_guesses: tuple[AtGuesses, ...]
-    at_batch: tuple[AtBatch, ...]
-    best_at_batch: tuple[AtBatch, ...]  # with the number of guesses that is best at each
+    kept: tuple[int, ...]  # guesses that each round of the run keeps
+    shown_s: float  # the run's stretch of time
+    plain_tokens: int  # that come out in it
+    guessed_tokens: int
     pays_up_to: int  # requests, with these guesses; 0 if they never pay
     policy_guesses: bool
 
@@ -97,6 +77,8 @@ def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
         )
 
     now = at(drafts, batch)
+    shown_s = max(4 * now.plain_s, now.round_s)
+    kept = tuple(kept_in(i, acceptance, drafts) for i in range(int(shown_s / now.round_s + 1e-9)))
     even = cost.break_even_acceptance(drafts, now.draft_s, now.verify_s, now.plain_s) if drafts else 0.0
     rounds = [at(k, batch) for k in range(MOST_DRAFTS + 1)]
     times = [one.token_s for one in rounds]
@@ -123,120 +105,109 @@ def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
             AtGuesses(k, one.draft_s / one.tokens, one.verify_s / one.tokens, one.token_s)
             for k, one in enumerate(rounds)
         ),
-        tuple(AtBatch(b, at(drafts, b).speedup) for b in _batches(batch)),
-        tuple(
-            AtBatch(b, max(at(k, b).speedup for k in range(MOST_DRAFTS + 1)))
-            for b in sorted({round(MOST_BATCH ** (i / 12)) for i in range(13)})
-        ),
+        kept,
+        shown_s,
+        int(shown_s / now.plain_s + 1e-9),
+        sum(kept) + len(kept),
         last,
         cost.speculate(batch),
     )
 
 
-def _batches(batch: int) -> list[int]:
-    rungs = {round(MOST_BATCH ** (i / 32)) for i in range(33)}
-    return sorted(rungs | {batch})
+def kept_in(i: int, acceptance: float, drafts: int) -> int:
+    """Return how many guesses round i keeps: rounds halve the range of chances again and again, so any few of them
+    keep close to the average.
+    """
+    chance, half, place = 0.0, 0.5, i + 1
+    while place:
+        chance, half, place = chance + half * (place & 1), half / 2, place >> 1
+    return sum(acceptance ** (j + 1) > chance for j in range(drafts))
 
 
-def _lanes(r: Result, now_s: float, at: Box) -> list[dict]:
-    """The same stretch of time twice: step by step, and in rounds."""
-    x = linear(0, max(4 * r.plain_s, r.round_s), at.x, at.right)
-    wide_room = at.x > 40
-    plain_y, guess_y = at.y, at.y + (38 if wide_room else 50)
-    marks = [
-        line("now-s", x(now_s), at.y - 8, x(now_s), at.bottom - 6, "now"),  # it passes behind every word
-        text("lanes-title", 0, 12, "tokens out at the end of each pass, on average", "muted", "small"),
-    ]
-    for id, y, words, role in (
-        ("plain", plain_y, "plain", "muted"),
-        ("guess", guess_y, "guessing", "primary"),
-    ):
-        place = (at.x - 10, y + 19, "end") if wide_room else (at.x, y - 6, "start")
-        marks.append(
-            text(f"{id}-name", *place[:2], words, role, anchor=place[2], bold=id == "guess", on="ground")
-        )
-    marks += axis_x("time", x, at.bottom - 6, show=units.seconds, ticks=None if wide_room else x.ticks(2))
-    for i in range(int((x.hi / r.plain_s) + 1e-9)):
-        if (i + 1) * r.plain_s > now_s * (1 + 1e-9):
-            break
-        left, right = x(i * r.plain_s), x((i + 1) * r.plain_s)
-        tip = f"Token {i + 1} after {units.seconds((i + 1) * r.plain_s)}"
-        marks += about("plain", rect(f"plain-{i}", left, plain_y, right - left - 2, 28, "secondary", tip))
-        words = ("1 token" if i == 0 else f"{i + 1} tokens") if right - left > 64 else str(i + 1)
-        if right - left > 18 and i < 40:
-            marks.append(
-                text(f"plain-{i}-name", (left + right) / 2, plain_y + 19, words, "inverse", anchor="middle")
-            )
-    for i in range(min(24, int(x.hi / r.round_s + 1e-9))):
-        start = i * r.round_s
-        if start + r.round_s > now_s * (1 + 1e-9):
-            break
-        middle, right = x(start + r.draft_s), x(start + r.round_s)
-        for k in range(r.drafts):
-            left = x(start + r.draft_s * k / r.drafts)
-            wide = (middle - x(start)) / r.drafts
-            tip = f"Round {i + 1}: guess {k + 1} of {r.drafts}"
-            marks += about(
-                "guesses drafts",
-                rect(f"draft-{i}-{k}", left, guess_y, max(0.5, wide - 1), 28, "overhead", tip),
-            )
-        places = units.counted(r.drafts + 1, "place")
-        tip = f"Round {i + 1}: one pass checks {places} in {units.seconds(r.verify_s)}"
-        marks += about(
-            "check", rect(f"check-{i}", middle, guess_y, max(1, right - middle - 2), 28, "primary", tip)
-        )
-        out = units.number((i + 1) * r.tokens)
-        for words in (f"{out} token{'s' * (out != '1')}", out):
-            if text_width(words) < right - middle - 8:
-                marks.append(
-                    text(
-                        f"check-{i}-name",
-                        (middle + right) / 2,
-                        guess_y + 19,
-                        words,
-                        "inverse",
-                        anchor="middle",
-                    )
-                )
-                break
+def _pass(id: str, x, start_s: float, end_s: float, now_s: float, y: float, role: str, tip: str) -> dict:
+    """Draw a pass as far as the clock has come: one that waits has no width and moves with the clock."""
+    left, right = x(min(start_s, now_s)), x(min(end_s, now_s))
+    gap = 1 if now_s >= end_s and right - left > 3 else 0
+    return rect(id, left, y, right - left - gap, HIGH, role, tip if now_s > start_s else "")
+
+
+def _token(id: str, x: float, y: float, wide: float, role: str, sign: str, tip: str) -> list[dict]:
+    marks = [rect(id, x, y, wide - 2, CELL, role, tip)]
+    if role == "dropped":
+        marks.append(line(f"{id}-strike", x - 1, y + CELL / 2, x + wide - 1, y + CELL / 2, "hot"))
+    elif sign and wide > 14:
+        ink, on = ("ink", "idle") if role == "idle" else ("inverse", "")
+        marks.append(text(f"{id}-sign", x + wide / 2 - 1, y + 15, sign, ink, "small", "middle", on=on))
     return marks
 
 
-def _chances(r: Result, at: Box) -> list[dict]:
-    """Chance of each token of a round; their sum is what the round yields."""
-    y = linear(0, 1, at.bottom, at.y)
-    columns = []
-    for i, chance in enumerate(r.chances):
-        what = "the target's own" if i == 0 else f"needs {units.counted(i, 'guess', 'guesses')} kept"
-        tip = f"Token {i + 1} of a round, {what}: {units.percent(chance)}"
-        columns.append((str(i + 1), [Part(chance, "useful", tip), Part(1 - chance, "dropped", tip)]))
-    wide = at.w * min(1, (r.drafts + 1) / 7)
-    box = Box(at.x, at.y, wide, at.h)
-    marks = axis_y("chance", y, at.x, show=lambda v: units.percent(v, 0), ticks=(0, 0.5, 1))
-    marks.append(text("chance-title", at.x - 44, at.y - 44, "chance of each token", "muted", "small"))
-    sum_of = f"together {units.number(r.tokens)} a round"
-    marks.append(text("chance-sum", at.x - 44, at.y - 28, sum_of, "useful", bold=True))
-    bars = about(
-        "tokens",
-        bars_up(
-            "chance",
-            columns,
-            box,
-            y,
-            every=1 if wide / (r.drafts + 1) > 14 else 3,
-            below=28,  # clear of the knob at a chance of 0
-        ),
-    )
-    if r.drafts == 0:
-        return marks + bars
-    # the second token needs one guess kept: the height of its bar is that chance
-    x = at.x + wide * 1.5 / (r.drafts + 1)
-    return marks + bars + [handle("pull-kept", x, y(r.acceptance), "useful", drag(KEPT, "y", y))]
+def _lanes(r: Result, now_s: float, at: Box, plain_y: float, guess_y: float) -> list[dict]:
+    """Run both ways on one clock: a token a pass, or guesses that one pass keeps or strikes out."""
+    x = linear(0, r.shown_s, at.x, at.right)
+    wide = at.x > 40
+    wide_of = lambda seconds: x(seconds) - x(0)  # noqa: E731
+    cell = min(26, wide_of(r.plain_s), wide_of(r.round_s) / (r.drafts + 1))
+    done = now_s * (1 + 1e-9)
+    marks = [line("now-s", x(now_s), plain_y - 6, x(now_s), at.bottom, "now")]
+    marks += axis_x("time", x, at.bottom, show=units.seconds, ticks=None if wide else x.ticks(2))
+    out = 0
+    for i in range(r.plain_tokens):
+        start, end = i * r.plain_s, (i + 1) * r.plain_s
+        tip = f"Pass {i + 1} yields token {i + 1} after {units.seconds(end)}"
+        marks.append(_pass(f"plain-{i}", x, start, end, now_s, plain_y, "secondary", tip))
+        if end <= done:
+            out = i + 1
+            marks += _token(f"plain-{i}-out", x(end) - cell, plain_y + 18, cell, "primary", "+1", tip)
+    plain_out, out = out, 0
+    for i, kept in enumerate(r.kept):
+        start = i * r.round_s
+        marks += _round(r, i, kept, now_s, x, guess_y, cell)
+        out += (kept + 1) * (start + r.round_s <= done)
+    for id, y, words, role, tokens in (
+        ("plain", plain_y, "plain", "secondary", plain_out),
+        ("guess", guess_y, "guessing", "primary", out),
+    ):
+        told = units.counted(tokens, "token")
+        if wide:
+            marks.append(text(f"{id}-name", at.x - 12, y + 12, words, role, anchor="end", bold=True))
+            marks.append(text(f"{id}-out", at.x - 12, y + 32, told, "ink", anchor="end", bold=True))
+        else:
+            marks.append(text(f"{id}-name", at.x, y - 9, f"{words}: {told}", role, bold=True, on="ground"))
+    title = "Both ways on one clock. Guesses are checked in one pass." if wide else "Both ways on one clock."
+    return [text("lanes-title", 0, 13, title, bold=True), *marks]
+
+
+def _round(r: Result, i: int, kept: int, now_s: float, x, y: float, cell: float) -> list[dict]:
+    """Draw one round as far as the clock has come: guesses one by one, the check, then what it keeps."""
+    start, marks = i * r.round_s, []
+    check_s, end = start + r.draft_s, start + r.round_s
+    tip = f"Round {i + 1}: guessing takes {units.seconds(r.draft_s)}"
+    marks += about("drafts", _pass(f"draft-{i}", x, start, check_s, now_s, y, "overhead", tip))
+    tip = f"Round {i + 1}: one pass checks {units.counted(r.drafts + 1, 'place')} in {units.seconds(r.verify_s)}"
+    marks += about("check", _pass(f"check-{i}", x, check_s, end, now_s, y, "primary", tip))
+    over = now_s * (1 + 1e-9) >= end
+    for k in range(r.drafts):
+        if start + r.draft_s * (k + 1) / r.drafts > now_s * (1 + 1e-9) or now_s <= start:
+            break
+        role, sign, said = "now", "?", "not checked yet"
+        if over:
+            role, sign, said = (
+                ("useful", "✓", "kept") if k < kept else ("dropped", "", "struck out") if k == kept else
+                ("idle", "–", "discarded with it")
+            )  # fmt: skip
+        tip = f"Round {i + 1}, guess {k + 1}: {said}"
+        marks += about("drafts", _token(f"guess-{i}-{k}", x(start) + k * cell, y + 18, cell, role, sign, tip))
+    if over:
+        tip = f"Round {i + 1}: the check's own token comes after {units.counted(kept, 'kept guess', 'kept guesses')}"
+        marks += about(
+            "tokens", _token(f"own-{i}", x(start) + kept * cell, y + 41, cell, "primary", "+1", tip)
+        )
+    return marks
 
 
 def _by_guesses(r: Result, at: Box) -> list[dict]:
     """Time of a token over the guesses: each costs its time, and the check is shared by ever fewer more tokens."""
-    top = 1.5 * r.plain_s
+    top = 1.3 * r.plain_s
     y = linear(0, top, at.bottom, at.y)
     few = (
         "no guesses are"
@@ -247,7 +218,7 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     )
     best_s = r.at_guesses[r.best_drafts].token_s
     marks = [
-        text("guesses-title", at.x - 54, at.y - 42, "time of a token, by guesses a round", "muted", "small"),
+        text("guesses-title", at.x - 54, at.y - 42, "time per token, by guesses per round", "muted", "small"),
         text(
             "guesses-best",
             at.x - 54,
@@ -287,93 +258,37 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     return [*marks, knob]
 
 
-def _by_batch(r: Result, at: Box) -> list[dict]:
-    """Speedup over the batch: as soon as the pass is no longer free, guessing loses."""
-    peak = max(one.speedup for one in r.at_batch)
-    top = next(t for t in (4, 8, 16) if t >= peak or t == 16)
-    # the first batch stands clear of the axis, so that the knob covers none of its numbers
-    x, y = log(1, MOST_BATCH, at.x + 22, at.right - 18), linear(0, top, at.bottom, at.y)
-    pay = "pays" if r.drafts == 1 else "pay"
-    stop = f"{_guesses(r.drafts)} {pay} up to {units.counted(r.pays_up_to, 'request')}"
-    if r.pays_up_to == MOST_BATCH:
-        stop = "it pays at every batch"
-    elif r.drafts == 0:
-        stop = "without guesses: no gain"
-    elif r.pays_up_to == 0:
-        stop = "it pays at no batch"
-    marks = [
-        text("batch-title", at.x - 44, at.y - 42, "speedup, by requests in the batch", "muted", "small"),
-        text("batch-stop", at.x - 44, at.y - 25, stop, "useful" if r.pays_up_to else "hot", bold=True),
-    ]
-    marks += axis_y(
-        "speedup", y, at.x, show=units.times, right=at.right, ticks=[top * q / 4 for q in range(5)]
-    )
-    marks += axis_x("batch", x, at.bottom, show=units.count, ticks=(1, 4, 16, 64, 256))
-    marks += limit_across("even", at, y(1), "no gain, no loss")[:1]
-    best = [(x(one.batch), y(one.speedup)) for one in r.best_at_batch]
-    marks.append(path("best-gain", best, "idle", "with the number of guesses that is best at each batch"))
-    curve = [(one.batch, one.speedup) for one in r.at_batch]
-    marks += lines("gain", [Series("", curve, "primary")], x, y)[:1]
-    rule = x(cost.ADAPTIVE_BATCH)
-    marks += [
-        line(
-            "policy",
-            rule,
-            at.bottom,
-            rule,
-            at.y - 4,
-            "limit",
-            "a rule of thumb of the source: guess below it",
-        ),
-        text(
-            "policy-name", rule, at.y - 8, f"rule of thumb: {cost.ADAPTIVE_BATCH}", "muted", "small", "middle"
-        ),
-    ]
-    if 0 < r.pays_up_to < MOST_BATCH:
-        tip = f"up to {r.pays_up_to} requests it gains, above it loses"
-        marks.append(line("stop", x(r.pays_up_to), at.bottom, x(r.pays_up_to), y(1), "useful", tip))
-    shown = units.times(r.speedup)
-    role = "useful" if r.speedup > 1 else "hot"
-    marks.append(
-        handle("now", x(r.batch), y(r.speedup), role, drag(BATCH, "x", x), tip=f"Batch {r.batch}: {shown}")
-    )
-    low = y(r.speedup) < at.y + 14  # keeps clear of the words above the plot
-    place = (x(r.batch) + 22, y(r.speedup) + (18 if low else -9), "start")
-    if r.speedup <= 1 or place[0] > at.right - 56:
-        place = (at.right, min(y(1), y(r.speedup)) - 16, "end")
-    marks.append(text("now-name", *place[:2], shown, role, "body", place[2], True, on="ground"))
-    return marks
-
-
 def _guesses(count: int) -> str:
     return units.counted(count, "guess", "guesses")
 
 
 def _takeaway(r: Result) -> str:
     if r.drafts == 0:
-        return "Without guesses, each token costs one reading of all weights."
+        return "Without guesses, every token costs one full reading of the weights."
     if r.speedup <= 1 and r.best_drafts:
-        few = "one guess" if r.best_drafts == 1 else f"{r.best_drafts} guesses"
-        these = "one guess is" if r.drafts == 1 else f"{r.drafts} guesses are"
-        return f"{these.capitalize()} slower than none here; {few} would still pay."
+        few = "one" if r.best_drafts == 1 else r.best_drafts
+        these = "One guess is" if r.drafts == 1 else f"{r.drafts} guesses are"
+        return f"{these} slower than none here, but {few} would still pay."
     if r.speedup <= 1 and r.checked_tokens > r.free_tokens:
-        return "The pass that checks is no longer free: with a full batch, plain decoding is faster."
+        return "With a full batch the check is no longer free, so plain decoding is faster."
     if r.speedup <= 1:
-        return "Guesses that are dropped cost their time too: below the break-even acceptance, do not guess."
-    if r.best_drafts != r.drafts:
-        way = "fewer" if r.best_drafts < r.drafts else "more"
-        return f"It pays, and {way} guesses would pay more: {r.best_drafts} are best here."
-    return "One reading of the weights, several tokens: it pays while checking is free and guesses are kept."
+        return "Wrong guesses cost their time too. Below the break-even chance, don't guess."
+    if r.best_drafts < r.drafts:
+        few = "one" if r.best_drafts == 1 else r.best_drafts
+        return f"Guessing pays here, but {few} would pay more than {r.drafts}: the last ones are rarely kept."
+    if r.best_drafts > r.drafts:
+        return f"Guessing pays here, and {r.best_drafts} guesses would pay most."
+    return "One reading of the weights checks every guess, and no other number of guesses is faster."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     """One for each plain step of the stretch of time; the last shows all of it."""
-    lanes_at, chances_at, guesses_at, batch_at, height = PLACES[width == WIDE]
-    one = "token a round" if units.number(r.tokens) == "1" else "tokens a round"
+    lanes_at, plain_y, guess_y, guesses_at, height = PLACES[width == WIDE]
+    one = "token per round" if units.number(r.tokens) == "1" else "tokens per round"
     tokens = figure(one, r.tokens, units.number, "useful", "tokens")
-    token = figure("a token", r.token_s, units.seconds, "primary", "token")
-    gain = figure("against plain steps", r.speedup, units.times, "useful" if r.speedup > 1 else "hot")
-    label = "guess is best here" if r.best_drafts == 1 else "guesses are best here"
+    token = figure("time per token", r.token_s, units.seconds, term="token")
+    gain = figure("plain decoding's speed", r.speedup, units.times, "useful" if r.speedup > 1 else "hot")
+    label = "guess would be best" if r.best_drafts == 1 else "guesses would be best"
     best = figure(label, r.best_drafts, units.count)
     p, k = units.number(r.acceptance), r.drafts
     broken = r.batch >= cost.ADAPTIVE_BATCH and r.speedup <= 1
@@ -398,10 +313,10 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         width=width,
         legend=(
             ("overhead", "guessing"),
-            ("primary", "checking"),
-            ("useful", "token kept, or best number"),
-            ("dropped", "not reached"),
-            ("idle", "grey line: with the best number of guesses"),
+            ("primary", "check, and the token it adds"),
+            ("useful", "kept, or best"),
+            ("dropped", "struck out"),
+            ("idle", "discarded after it"),
         ),
         formula=(
             (
@@ -424,23 +339,27 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         if broken
         else "",
     )
-    rest = _chances(r, chances_at) + _by_guesses(r, guesses_at) + _by_batch(r, batch_at)
-    whole = max(4 * r.plain_s, r.round_s)
-    times = [whole * (i + 1) / STEPS_SHOWN for i in range(STEPS_SHOWN)]
-    return [Scene(marks=_lanes(r, t, lanes_at) + rest, caption=_caption(r, t), **same) for t in times]
+    rest = _by_guesses(r, guesses_at)
+    times = [r.shown_s * (i + 1) / STEPS_SHOWN for i in range(STEPS_SHOWN)]
+    return [
+        Scene(marks=_lanes(r, t, lanes_at, plain_y, guess_y) + rest, caption=_caption(r, t), **same)
+        for t in times
+    ]
 
 
 def _caption(r: Result, now_s: float) -> str:
-    plain, rounds = int(now_s / r.plain_s + 1e-9), int(now_s / r.round_s + 1e-9)
-    return (
-        f"After {units.seconds(now_s)}: {plain} {'token' if plain == 1 else 'tokens'} step by step, and on average "
-        f"{units.number(rounds * r.tokens)} in {rounds} {'round' if rounds == 1 else 'rounds'} of guesses."
-    )
+    plain, rounds = int(now_s / r.plain_s + 1e-9), min(len(r.kept), int(now_s / r.round_s + 1e-9))
+    out = sum(r.kept[:rounds]) + rounds
+    into = now_s - rounds * r.round_s
+    doing = " The next guesses are checked." if into >= r.draft_s else " The draft model guesses."
+    if rounds == len(r.kept):
+        doing = ""
+    return f"After {units.seconds(now_s)}: {units.counted(plain, 'token')} by plain decoding, {out} by guessing.{doing}"
 
 
 SIMULATOR = Declaration(
     title="Speculative decoding",
-    question="How many guessed tokens should one pass check, and when should it stop guessing?",
+    question="How many tokens should you guess before each check?",
     controls=(
         KEPT,
         GUESSES,

@@ -234,14 +234,11 @@ def _edge(r: Result, box: Box) -> list[dict]:
 
 def _takeaway(r: Result) -> str:
     if r.blocks.group == COUNT:
-        return "One scale for all: whatever the largest number needs, every other number pays for."
+        return "With one scale, every number pays for the range that the largest one needs."
     if r.gain < 1.3:
-        return "Without an outlier a smaller block buys little: its scales are bits spent for nothing."
-    own = r.blocks.block_errors[OUTLIER_AT // r.blocks.group]
-    return (
-        "The scale follows the largest number of its block: a smaller block confines the damage, and does not undo it. "
-        f"The outlier's own block still errs by {units.percent(own, 0)}."
-    )
+        return "Without an outlier a smaller block gains little, and its scales cost bits."
+    own = units.percent(r.blocks.block_errors[OUTLIER_AT // r.blocks.group], 0)
+    return f"A smaller block confines the damage but can't undo it: the outlier's block still errs by {own}."
 
 
 def _table(r: Result):
@@ -257,12 +254,12 @@ def _table(r: Result):
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     one_at, blocks_at, height = PLACES[width == WIDE]
-    one = figure("error, one scale", r.one.error_share, units.percent, "hot")
+    one = figure("error with one scale", r.one.error_share, units.percent, "hot")
     blocks = figure(
-        f"error, a scale for each {r.blocks.group}", r.blocks.error_share, units.percent, "primary"
+        f"error with a scale per {r.blocks.group}", r.blocks.error_share, units.percent, "primary"
     )
     gain = figure("smaller error", r.gain, units.times)
-    spent = figure("bits a weight", r.blocks.bits_per_weight, lambda v: units.number(v, 4))
+    spent = figure("bits per weight", r.blocks.bits_per_weight, lambda v: units.number(v, 4))
     form = cost.BLOCK_FORMATS[r.format]
     scale = f"({form.scale_bits} + {form.zero_bits})" if form.zero_bits else f"{form.scale_bits}"
     return Scene(

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from kernels.machines import machine
 from kernels.quantization_layouts import cost
@@ -15,6 +15,7 @@ from widgets.controls import InputError
 
 SOURCE, OURS = tables.MACHINE, "H200"
 MOST_USERS = 64
+CHUNK = 512  # tokens of a prompt that a step reads with the users' own
 
 
 def _tables() -> dict:
@@ -59,6 +60,23 @@ class Session:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A session's speed over its users, at k bits."""
+
+    k: int
+    points: tuple[Session, ...]
+
+
+@dataclass(frozen=True)
+class Zone:
+    """Numbers of users whose decoding steps take the same kernel family."""
+
+    family: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
 class Cell:
     """A measured M: the kernel family that is fastest at most of the seven shapes."""
 
@@ -76,7 +94,6 @@ class Result:
     chosen: Block
     fp16: Block
     users: int
-    chunk: int
     time_ratio: float  # of the session's fp16 time
     session_speedup: float  # the same, as everything here is said: times as fast as fp16
     dominant: str
@@ -84,6 +101,8 @@ class Result:
     most_users: int
     known: tuple[Session, ...]  # reported at k = 4, or at the measured M's
     between: tuple[Session, ...]  # at k
+    curves: tuple[Curve, ...]  # the same at each k
+    zones: tuple[Zone, ...]
     prompt_share: float  # of the steps, filled up to `prefill_m`; the source's sessions have their own
     decode_m: int
     counted_m: int  # the measured one that a decoding step is counted as
@@ -176,13 +195,33 @@ def _measured_m(card: str, m: int) -> None:
     if m not in TABLES[card]:
         known = ", ".join(map(str, TABLES[card]))
         raise InputError(
-            f"Rows of the measured block must be one of {known} on {card}, got {m}; give one of these", "m"
+            f"Rows of the measured kernels must be one of {known} on {card}, got {m}; give one of these", "m"
         )
 
 
-def _reported(k: int, users: int, chunk: int) -> dict:
+def _zones(family_of, most: int) -> tuple[Zone, ...]:
+    runs = [(family, list(some)) for family, some in groupby(range(1, most + 1), family_of)]
+    return tuple(Zone(family, some[0], some[-1]) for family, some in runs)
+
+
+@lru_cache
+def _reported_curves() -> tuple[Curve, ...]:
+    places = [MOST_USERS ** (i / 30) for i in range(31)]
+    return tuple(Curve(k, tuple(_session(users, k) for users in places)) for k in tables.BITS)
+
+
+@lru_cache
+def _computed_curves(prompt_share: float) -> tuple[Curve, ...]:
+    return tuple(
+        Curve(k, tuple(Session(u, ratio, 1 / ratio) for u, ratio in _filled(k, prompt_share).items()))
+        for k in tables.BITS
+    )
+
+
+def _reported(k: int, users: int) -> dict:
     """The source's sessions, with the prompts that they had."""
-    here, (decode_m, prefill_m) = _session(users, k), cost.session_m(users, chunk)
+    here, (decode_m, prefill_m) = _session(users, k), cost.session_m(users, CHUNK)
+    curves = _reported_curves()
     return {
         "time_ratio": here.ratio,
         "session_speedup": here.speedup,
@@ -190,7 +229,9 @@ def _reported(k: int, users: int, chunk: int) -> dict:
         "break_even_users": _break_even(k),
         "most_users": MOST_USERS,
         "known": tuple(_session(u) for u in tables.USERS),
-        "between": tuple(_session(MOST_USERS ** (i / 30), k) for i in range(31)),
+        "between": next(one.points for one in curves if one.k == k),
+        "curves": curves,
+        "zones": _zones(cost.dense_family, MOST_USERS),
         "prompt_share": 0.0,
         "decode_m": decode_m,
         "counted_m": decode_m,
@@ -220,6 +261,8 @@ def _computed(k: int, users: int, prompt_share: float) -> dict:
         "most_users": max(ratios),
         "known": tuple(sessions[m] for m in table if m in sessions),
         "between": tuple(sessions.values()),
+        "curves": _computed_curves(prompt_share),
+        "zones": _zones(lambda rows: family[cost.measured_m(rows, table)], max(ratios)),
         "prompt_share": prompt_share,
         "decode_m": users,
         "counted_m": counted,
@@ -230,7 +273,7 @@ def _computed(k: int, users: int, prompt_share: float) -> dict:
     }
 
 
-def run(card, k, users, m, chunk, prompts, parameters_b):
+def run(card, k, users, m, prompts, parameters_b):
     _measured_m(card, m)
     blocks = tuple(_block(bits, m, TABLES[card]) for bits in (*tables.BITS, 16))
     memory, stored = machine(card).memory_bytes, cost.memory_by_bits(parameters_b * 1e9)
@@ -243,12 +286,11 @@ def run(card, k, users, m, chunk, prompts, parameters_b):
         chosen=next(b for b in blocks if b.bits == k),
         fp16=blocks[-1],
         users=users,
-        chunk=chunk,
         parameters=parameters_b * 1e9,
         model_bytes=stored[k],
         fp16_bytes=stored[16],
         cards=cost.devices_needed(stored[k], memory),
         fp16_cards=cost.devices_needed(stored[16], memory),
         shapes=_shapes(k, m) if source else _calibrated_shapes(k, m),
-        **(_reported(k, users, chunk) if source else _computed(k, users, prompts / 100)),
+        **(_reported(k, users) if source else _computed(k, users, prompts / 100)),
     )

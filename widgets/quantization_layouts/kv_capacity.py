@@ -7,7 +7,7 @@ from kernels.quantization_layouts import cost
 from widgets import units
 from widgets.charts import Box, Scale, axis_x, linear, text_width
 from widgets.controls import powers_of_two, slider, steps
-from widgets.declare import Declaration, Prediction
+from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
     NARROW,
     WIDE,
@@ -33,6 +33,7 @@ PLACES = {
     True: (Box(168, 34, 436, 3 * 44), Box(168, 246, 436, 3 * 44), 386),
     False: (Box(0, 34, 336, 3 * 56), Box(0, 290, 336, 3 * 56), 464),
 }
+STEPS = 20  # in which requests arrive, each time by the same factor more
 KNOB = 18  # what a knob with its arrows takes to each side
 
 
@@ -103,7 +104,7 @@ def run(
     before = served("16 bits", "weights and cache", DENSE_BITS, DENSE_BITS, waste)
     narrow = served("Fewer bits", f"weights {weight_bits}, cache {kv_bits}", weight_bits, kv_bits, waste)
     paged = served(
-        "And pages", f"of {units.counted(page_tokens, 'token')}", weight_bits, kv_bits, paged_waste
+        "Plus paging", f"of {units.counted(page_tokens, 'token')}", weight_bits, kv_bits, paged_waste
     )
     return Result(
         devices,
@@ -144,15 +145,15 @@ def _inside(id: str, left: float, right: float, y: float, words: str, role: str,
     )
 
 
-def _filled(r: Result, id: str, s: Served, x: Scale, top: float) -> list[dict]:
-    """What fills one GPU's memory, in pieces from left to right, each named where there is room."""
+def _filled(r: Result, id: str, s: Served, x: Scale, top: float, here: int) -> list[dict]:
+    """What fills one GPU's memory with `here` requests, in pieces from left to right, each named where there is room."""
     full = r.memory_bytes - s.free_bytes
-    taken = s.requests * s.request_bytes / r.devices
+    taken = here * s.request_bytes / r.devices
     held = taken * s.used_share
     weights, over = f"weights {units.si_bytes(s.weight_bytes)}", s.weight_bytes - r.memory_bytes
     if over > 0:
         weights += f", {units.si_bytes(over)} too many"
-    left_over = f"left over {units.si_bytes(s.free_bytes - taken)}"
+    left_over = f"free {units.si_bytes(max(0.0, s.free_bytes - taken))}"
     parts = (
         ("weights", 0, full, "primary", weights),
         ("tokens", full, full + held, "useful", f"tokens {units.si_bytes(held)}"),
@@ -175,7 +176,7 @@ def _filled(r: Result, id: str, s: Served, x: Scale, top: float) -> list[dict]:
     return marks
 
 
-def _memory(r: Result, at: Box) -> list[dict]:
+def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
     """One GPU's memory: weights, tokens that are there, room that is reserved and empty."""
     x = linear(0, r.memory_bytes, at.x, at.right)
     marks = [
@@ -201,11 +202,12 @@ def _memory(r: Result, at: Box) -> list[dict]:
     for i, (id, s, ink) in enumerate(rows):
         top = at.y + i * at.h / 3 + (0 if at.x else 18)
         marks += _row(f"m-{id}", at, i, s.name, s.detail)
-        marks += _filled(r, id, s, x, top)
+        here = min(arrived, s.requests)
+        marks += _filled(r, id, s, x, top, here)
         if s.weight_bytes > r.memory_bytes:
             marks.append(_break(f"m-{id}-break", at.right - 14, top + 2))
-        marks.append(_at_once(r, id, s, at, top))
-        count = units.count(s.requests)
+        marks.append(_at_once(r, id, s, at, top, here))
+        count = units.count(here)
         marks.append(
             text(
                 f"m-{id}-requests",
@@ -235,11 +237,11 @@ def _memory(r: Result, at: Box) -> list[dict]:
     )
 
 
-def _at_once(r: Result, id: str, s: Served, at: Box, top: float) -> dict:
+def _at_once(r: Result, id: str, s: Served, at: Box, top: float, here: int) -> dict:
     """The requests as a length, on one scale for the three rows: beside the bars, on a phone under them."""
     left, right, y = (at.right + 14, WIDE, top + 29) if at.x else (at.x, at.right, top + 33)
-    long = (right - left) * s.requests / max(1, r.before.requests, r.narrow.requests, r.paged.requests)
-    tip = f"{s.name}: {units.counted(s.requests, 'request')} at once"
+    long = (right - left) * here / max(1, r.before.requests, r.narrow.requests, r.paged.requests)
+    tip = f"{s.name}: {units.counted(here, 'request')} at once"
     return rect(f"m-{id}-at-once", right - long if at.x else left, y, long, 4, "now", tip)
 
 
@@ -333,16 +335,16 @@ def _warning(r: Result) -> str:
 
 def _takeaway(r: Result) -> str:
     if not r.before.requests:
-        return "Where 16-bit weights leave no room, fewer bits are not a speed-up but the only way to run."
+        return "16-bit weights leave no room here, so fewer bits are the only way to run."
     if r.gain <= 1:
-        return "Numbers of 16 bits everywhere: only pages make room here."
+        return "Everything has 16 bits here, so only paging makes room."
     if r.narrow.kv_bits == 16:
-        return "Fewer bits of the weights make room once; each request still takes as much as before."
+        return "Narrower weights free memory once, but each request still takes as much as before."
     if r.narrow.weight_bits == 16:
-        return "A narrower cache fits more requests into the same room: the weights' share stays."
+        return "A narrower cache fits more requests into the same room. The weights keep their share."
     if r.tokens > 16 * 500:
-        return "The longer the room that is reserved, the emptier it stands: pages bring the most here."
-    return "Fewer bits leave room and fill less of it; pages stop paying for tokens that never come."
+        return "The more room you reserve, the more of it stays empty. This is where paging helps most."
+    return "Fewer bits free memory and shrink each request. Paging stops you paying for tokens that never arrive."
 
 
 def _table(r: Result):
@@ -361,20 +363,39 @@ def _table(r: Result):
     return table(columns, rows)
 
 
-def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+def _arrivals(r: Result) -> list[int]:
+    """Return how many requests have come at each step, by the same factor more each time, up to the most that fit."""
+    most = max(1, r.before.requests, r.narrow.requests, r.paged.requests)
+    return sorted({max(1, round(most ** (k / STEPS))) for k in range(1, STEPS + 1)} | {most})
+
+
+def _caption(r: Result, arrived: int) -> str:
+    """Say who is full."""
+    came = f"{units.counted(arrived, 'request')} {'has' if arrived == 1 else 'have'} come"
+    full = [s.name.lower() for s in (r.before, r.narrow, r.paged) if s.requests <= arrived]
+    if not full:
+        return f"{came}, and all three ways have room."
+    if len(full) == 3:
+        return f"{came}. Now every way is full."
+    return f"{came}. Already full: {', '.join(full)}."
+
+
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    """Return one scene for each wave of requests; in the last all that fit are there."""
     memory_at, request_at, height = PLACES[width == WIDE]
-    before = figure("requests, 16 bits", r.before.requests, units.count, "secondary")
+    before = figure("requests in 16 bits", r.before.requests, units.count)
     narrow = figure("with fewer bits", r.narrow.requests, units.count, "primary")
-    paged = figure("and with pages", r.paged.requests, units.count, "useful")
-    gain = figure("from fewer bits", r.gain, units.times if r.before.requests else lambda none: "from none")
+    paged = figure("plus paging", r.paged.requests, units.count, "useful")
+    gain = figure(
+        "gain from fewer bits", r.gain, units.times if r.before.requests else lambda none: "from none"
+    )
     figures = (before, narrow, gain, paged)
     times = f", {gain.text} as many" if r.before.requests else f" {gain.text} before"
-    return Scene(
+    same = dict(
         summary=f"{units.counted(r.devices, 'GPU')} {'holds' if r.devices == 1 else 'hold'} {before.text} requests of "
         f"{units.count(r.tokens)} tokens with 16-bit weights and cache, {narrow.text} with fewer bits{times}, and "
         f"{paged.text} with pages.",
         takeaway=_takeaway(r),
-        marks=_memory(r, memory_at) + _request(r, request_at),
         figures=figures,
         table=_table(r),
         height=height,
@@ -392,11 +413,13 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         warning=_warning(r),
     )
+    one = _request(r, request_at)
+    return [Scene(marks=_memory(r, memory_at, n) + one, caption=_caption(r, n), **same) for n in _arrivals(r)]
 
 
 SIMULATOR = Declaration(
     title="KV-cache capacity",
-    question="How many requests fit beside the weights?",
+    question="How many requests fit next to the weights?",
     controls=(
         WEIGHT,
         steps("kv_bits", "Bits of a cached number", 8, (4, 8, 16)),
@@ -427,7 +450,7 @@ SIMULATOR = Declaration(
         "One GPU of 80 GB": {"devices": 1},
     },
     run=run,
-    scene=scene,
+    stepper=Stepper("wave of requests", frames, lambda r: len(_arrivals(r)) - 1),
     prediction=Prediction(
         "Eight GPUs of 80 GB hold a 70B model and 372 requests of 4,096 tokens, all in 16 bits. How many requests "
         "with 4-bit weights and an 8-bit cache?",

@@ -35,14 +35,14 @@ def _title(r: Result) -> str:
 
 def _takeaway(r: Result) -> str:
     if r.verdict == "nothing to save":
-        return "Arithmetic is the limit at this batch: fewer bytes save no time, whatever the format."
+        return "Arithmetic is the limit at this batch, so fewer bytes save no time in any format."
     if r.added_s == 0:
-        return "Unpacking that hides under the weight stream is free: the whole saving stays."
+        return "Unpacking that hides behind the weight reads is free, so the whole saving stays."
     eaten = units.percent(r.eaten_share, 0)
     if r.verdict == "eaten":
-        return f"The bytes were saved, the time was not: unpacking costs {eaten} of what they save."
+        return f"Unpacking costs {eaten} of the time that the saved bytes bring, so the step gets no faster."
     if r.verdict == "mostly eaten":
-        return f"Unpacking eats {eaten} of the saving: a better kernel is worth more than fewer bits."
+        return f"Unpacking eats {eaten} of the saving. A better kernel is worth more than fewer bits."
     return f"Unpacking eats {eaten} of the saving, and fewer bytes still win."
 
 
@@ -104,8 +104,8 @@ def _table(r: Result):
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured, pl = measured or {}, PLACES[width == WIDE]
     lost = r.verdict in ("eaten", "nothing to save")
-    saved = figure("weights not read", r.bytes_saved, units.si_bytes, "useful")
-    added = figure("unpacking adds", r.added_s, units.seconds, "hot", "added")
+    saved = figure("of weights no longer read", r.bytes_saved, units.si_bytes, "useful")
+    added = figure("added by unpacking", r.added_s, units.seconds, term="added")
     step = figure(f"quantized step, was {units.seconds(r.dense_s)}", r.quant_s, units.seconds, "ink")
     speedup = figure("as fast as dense", r.speedup, units.times, "hot" if lost else "primary")
     beside = "speedup" in measured and beside_model(
@@ -136,7 +136,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="Quantization-payoff accountant",
-    question="Fewer bits save bytes and cost unpacking: is the step faster in the end?",
+    question="Fewer bits save bytes but need unpacking. Is the step faster in the end?",
     controls=(
         steps("bits", "Weight precision", 4, (2, 3, 4, 5, 6, 8), unit="bits"),
         DEQUANT,

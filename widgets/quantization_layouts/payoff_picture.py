@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from kernels.quantization_layouts import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_x, axis_y, limit_up, linear, log, wrap
+from widgets.charts import Box, Scale, axis_x, axis_y, limit_up, linear, log, steady, wrap
 from widgets.controls import log_slider, slider
 from widgets.quantization_layouts.payoff_model import MOST_BATCH, Result, Step
 from widgets.scene import NARROW, WIDE, about, circle, drag, handle, line, path, rect, text
@@ -172,7 +172,9 @@ def _inside(points: list[tuple[float, float]], x: Scale, y: Scale) -> list[tuple
     out, before = [], points[0]
     for batch, seconds in points:
         if seconds > y.hi:
-            share = (y.hi - before[1]) / (seconds - before[1])
+            # nothing, where the axis is held and the line begins above it
+            inside = max(0.0, y.hi - before[1])
+            share = inside and inside / (seconds - before[1])
             left = x(before[0])
             return [*out, (left + share * (x(batch) - left), y(y.hi))]
         out.append((x(batch), y(seconds)))
@@ -215,7 +217,7 @@ def _beyond(r: Result, pl: Places, y: Scale) -> list[dict]:
 
 def chart(r: Result, pl: Places) -> list[dict]:
     """Both steps over the batch; what lies between them is won or lost."""
-    top_s = _top(r)
+    top_s = steady("step", _top(r))
     x, y = log(1, MOST_BATCH, pl.chart.x, pl.chart.right), linear(0, top_s, pl.chart.bottom, pl.chart.y)
     even = r.break_even_batch
     marks = axis_y(

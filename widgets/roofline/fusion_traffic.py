@@ -10,7 +10,7 @@ from kernels.roofline import cost
 from widgets import units
 from widgets.charts import Box, Scale, linear, text_width
 from widgets.controls import powers_of_two, select, slider
-from widgets.declare import Declaration, Prediction
+from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
     WIDE,
     Column,
@@ -20,7 +20,6 @@ from widgets.scene import (
     circle,
     drag,
     figure,
-    flowing,
     handle,
     line,
     path,
@@ -33,6 +32,7 @@ CHAIN = ("GEMM", "GELU", "LayerNorm", "dropout", "scale", "clip")
 SHORT = ("GEMM", "GELU", "Norm", "drop", "scale", "clip")
 LONGEST = len(CHAIN)
 RISE = 60  # from the top of the kernels down to HBM
+STEPS = 32  # of the race: both ways on one clock
 OPERATIONS = slider("operations", "Operations in the chain", 3, 1, LONGEST)
 # (HBM of the chain, HBM of the one kernel, the bars, height)
 PLACES = {
@@ -140,7 +140,7 @@ def run(operations, rows, width, layers, element_bytes, machine_name):
 def _arrow(id: str, x: float, start: float, end: float, role: str, tip: str) -> list[dict]:
     back = 7 if start > end else -7
     head = [(x - 5, end + back), (x, end), (x + 5, end + back)]
-    return [*flowing(line(id, x, start, x, end, role, tip)), path(f"{id}-head", head, role)]
+    return [line(id, x, start, x, end, role, tip), path(f"{id}-head", head, role)]
 
 
 def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: str) -> list[dict]:
@@ -252,8 +252,60 @@ def _fused(r: Result, lane: Box) -> list[dict]:
     return marks + _ends("fused", at, r)
 
 
-def _bars(r: Result, measured: dict, box: Box) -> list[dict]:
-    """Bytes of both ways, on the scale of the longest chain; the upper bar's end is the chain's length."""
+@dataclass(frozen=True)
+class Transfer:
+    """One tensor on its way between HBM and the chip, once for each layer."""
+
+    arrow: str
+    role: str
+    part: str  # of the bar: weights, must, waste
+    size: float  # bytes, all layers
+
+
+def _transfers(r: Result, id: str) -> list[Transfer]:
+    """Return what one of the two ways moves, in its order."""
+    size = r.tensor_bytes * r.layers
+    between = [
+        Transfer(f"{way}{i}", "hot", "waste", size)
+        for i in range(1, r.operations)
+        for way in ("write", "read")
+        if id == "chain"
+    ]
+    return [
+        Transfer(f"{id}-w-read", "memory", "weights", r.weights_bytes),
+        Transfer(f"{id}-x-read", "useful", "must", size),
+        *between,
+        Transfer(f"{id}-y-write", "useful", "must", size),
+    ]
+
+
+def _moved(r: Result, id: str, by_now: float) -> tuple[dict[str, float], str, float]:
+    """Return the bytes of each part moved so far, the arrow that is at work, and how much of its tensor is through."""
+    done = {"weights": 0.0, "must": 0.0, "waste": 0.0}
+    for one in _transfers(r, id):
+        through = min(1.0, max(0.0, by_now / one.size))
+        done[one.part] += through * one.size
+        by_now -= one.size
+        if by_now < -1e-6 * one.size:
+            return done, one.arrow, through
+    return done, "", 1.0
+
+
+def _on_the_way(r: Result, by_now: float, drawn: list[dict]) -> list[dict]:
+    """Draw a dot on each lane's working arrow, as far along it as its bytes: its speed is the memory's rate."""
+    arrows, marks = {mark["id"]: mark for mark in drawn}, []
+    for id in ("chain", "fused"):
+        _, arrow, through = _moved(r, id, by_now)
+        if arrow:
+            at, role = arrows[arrow], next(one.role for one in _transfers(r, id) if one.arrow == arrow)
+            y = at["y"] + through * (at["y2"] - at["y"])
+            tip = f"{units.percent(through, 0)} of this tensor has moved"
+            marks.append(circle(f"{id}-dot", at["x"], y, 6, role, tip))
+    return marks
+
+
+def _bars(r: Result, measured: dict, box: Box, by_now: float) -> list[dict]:
+    """Bytes of both ways so far, on the scale of the longest chain; the upper bar's end is the chain's length."""
     wide = box.x > 0
     tensors = 2 * r.tensor_bytes * r.layers
     x = linear(0, r.weights_bytes + LONGEST * tensors, box.x, box.right)
@@ -264,18 +316,21 @@ def _bars(r: Result, measured: dict, box: Box) -> list[dict]:
             ("fused", "one kernel", r.fused_bytes, r.fused_s, "useful"))  # fmt: skip
     for i, (id, name, moved, seconds, ink) in enumerate(rows):
         top = box.y + i * pitch + (0 if wide else 16)
-        must, all_of_it = x(r.weights_bytes + r.fused_bytes), x(r.weights_bytes + moved)
+        whole, at = x(r.weights_bytes + moved), box.x
         words = f"{units.si_bytes(moved + r.weights_bytes)}: {units.seconds(seconds)}"
-        weights = rect(f"{id}-weights", box.x, top + 2, x(r.weights_bytes) - box.x, 24, "memory",
-                       f"W: {units.si_bytes(r.weights_bytes)}")  # fmt: skip
-        xy = rect(f"{id}-must", x(r.weights_bytes), top + 2, must - x(r.weights_bytes), 24, "useful",
-                  f"X and Y: {units.si_bytes(r.fused_bytes)}")  # fmt: skip
-        marks += about("weights", weights) + about("must", xy)
-        if moved > r.fused_bytes:
-            tip = f"intermediates, written and read: {units.si_bytes(r.intermediate_traffic_bytes)}"
-            marks += about(
-                "intermediates", rect(f"{id}-waste", must, top + 2, all_of_it - must, 24, "waste", tip)
-            )
+        marks.append(rect(f"{id}-whole", box.x, top + 2, whole - box.x, 24, "idle", f"in all {words}"))
+        done, arrow, _ = _moved(r, "chain" if id == "unfused" else "fused", by_now)
+        for part, role, term, what in (
+            ("weights", "memory", "weights", "W"),
+            ("must", "useful", "must", "X and Y"),
+            ("waste", "waste", "intermediates", "intermediates, written and read"),
+        ):
+            right = x(sum(done.values())) if part == "waste" else at + x(done[part]) - box.x
+            tip = f"{what}: {units.si_bytes(done[part])}"
+            if part != "waste" or id == "unfused" and r.intermediates:
+                marks += about(term, rect(f"{id}-{part}", at, top + 2, max(0, right - at), 24, role, tip))
+            at = right
+        ink = "muted" if arrow else ink
         marks.append(
             text(
                 f"{id}-name",
@@ -341,25 +396,27 @@ def _takeaway(r: Result) -> str:
     if r.operations == 1:
         return "One operation has nothing to fuse with."
     if r.ratio_with_weights < 1.1:
-        return "With few rows the weights are nearly all of it: fusing saves launches here, not bytes."
+        return "With few rows nearly all bytes are weights, so fusing saves launches here."
     if r.layers > 1:
-        return "A layer's intermediates come again in every layer: what is never written need not be read."
-    return "What is never written need not be read: fusing removes the intermediates, not the weights."
+        saved = units.si_bytes(r.intermediate_traffic_bytes)
+        return f"Every layer writes its intermediates and reads them again. Fused, {r.layers} layers save {saved}."
+    return f"What is never written need not be read. Fused, this moves {units.times(r.ratio_with_weights)} fewer bytes."
 
 
-def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    """Return the race, both ways on one clock; the last step shows all that moves."""
     measured = measured or {}
     chain_at, fused_at, bars_at, height = PLACES[width == WIDE]
     traffic = figure(
-        "intermediates, written and read",
+        "of intermediates moved",
         r.intermediate_traffic_bytes,
         units.si_bytes,
         "hot",
         "intermediates",
     )
-    whole = figure("fewer bytes, weights counted", r.ratio_with_weights, units.times, "useful", "fewer")
-    ratio = figure("fewer bytes, weights left out", r.ratio, units.times)
-    saved = figure(f"at best saved on {r.machine}", r.saved_s, units.seconds)
+    whole = figure("fewer bytes with weights", r.ratio_with_weights, units.times, "useful", "fewer")
+    ratio = figure("fewer bytes without weights", r.ratio, units.times)
+    saved = figure(f"saved on {r.machine} at best", r.saved_s, units.seconds)
     tensor, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes)
     beside = ()
     if "bytes_moved" in measured:
@@ -371,12 +428,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         Column("weights", "B", units.si_bytes),
         Column("time", "s", units.seconds),
     )
-    return Scene(
+    same = dict(
         summary=f"{', '.join(r.names)}: each intermediate has {tensor}; a kernel for each moves {traffic.text} "
         f"of intermediates; one kernel moves {whole.text} fewer bytes with the GEMM's {weights} of weights, {ratio.text} "
         f"fewer between operations alone, and saves {saved.text} at best.",
         takeaway=_takeaway(r),
-        marks=_chain(r, chain_at) + _fused(r, fused_at) + _bars(r, measured, bars_at),
         figures=(traffic, whole, ratio, saved),
         table=table(columns, [("a kernel each", r.unfused_passes, r.unfused_bytes, r.weights_bytes, r.unfused_s),
                               ("one kernel", r.fused_passes, r.fused_bytes, r.weights_bytes, r.fused_s)]),
@@ -396,11 +452,32 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         beside=beside,
         legend=(("memory", "the GEMM's weights"), ("useful", "X and Y"), ("waste", "intermediates")),
     )  # fmt: skip
+    still, whole_bytes, scenes = (
+        _chain(r, chain_at) + _fused(r, fused_at),
+        r.unfused_bytes + r.weights_bytes,
+        [],
+    )
+    for step in range(1, STEPS + 1):
+        by_now = whole_bytes * step / STEPS
+        marks = still + _on_the_way(r, by_now, still) + _bars(r, measured, bars_at, by_now)
+        scenes.append(Scene(marks=marks, caption=_caption(r, by_now), **same))
+    return scenes
+
+
+def _caption(r: Result, by_now: float) -> str:
+    all_bytes, ours = r.unfused_bytes + r.weights_bytes, r.fused_bytes + r.weights_bytes
+    seconds = units.seconds(r.unfused_s * by_now / all_bytes)
+    said = f"After {seconds} the chain has moved {units.si_bytes(by_now)}"
+    if by_now < ours * (1 - 1e-9):
+        return f"{said}, and so has the one kernel: both run at the memory's rate."
+    if by_now < all_bytes * (1 - 1e-9):
+        return f"{said}. The one kernel has been done since {units.seconds(r.fused_s)}."
+    return f"{said}. The one kernel needed {units.seconds(r.fused_s)}."
 
 
 SIMULATOR = Declaration(
     title="Fusion traffic",
-    question="How many bytes does a chain of kernels move that one kernel does not?",
+    question="How many bytes does fusing a chain of kernels save?",
     controls=(
         OPERATIONS,
         powers_of_two("rows", "Rows (tokens)", 2048, 1, 16384),
@@ -416,7 +493,7 @@ SIMULATOR = Declaration(
         "Decode, one row": {"rows": 1},
     },
     run=run,
-    scene=scene,
+    stepper=Stepper("moment", frames, lambda r: STEPS - 1),
     prediction=Prediction(
         "LayerNorm(GELU(X·W + b)) as three kernels, GEMM, GELU and LayerNorm, then as one. Leave out the weights W, "
         "which both read once: how many times fewer bytes pass over HBM?",

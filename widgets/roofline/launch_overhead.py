@@ -21,11 +21,13 @@ from widgets.scene import (
     rect,
     table,
     text,
+    timed,
 )
 
 GEMM, ELEMENTWISE, LAUNCHES = "GEMM", "element-wise", "launches"
 ROLES = {GEMM: "compute", ELEMENTWISE: "memory", LAUNCHES: "overhead"}
 SHOWN = 10  # kernels of the timeline
+CLOCK = "now0"  # the line that its lanes wait for
 LAUNCH = slider("launch_us", "Time of a launch", 10.0, 1.0, 20.0, step=0.5, unit="µs")
 # (the timeline, the whole pass, height)
 PLACES = {
@@ -153,14 +155,14 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
         gap, start, end = x(i * pair_s), x(i * pair_s + r.launch_s), x((i + 1) * pair_s)
         if i < upto:
             tip = f"kernel {i + 1}, {launch_tip}"
-            marks += about("launches", rect(f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", tip))
-            marks += _work(r, "work", i, start, end, tops[0])
+            launch = rect(f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", tip)
+            marks += timed(CLOCK, *about("launches", launch), *_work(r, "work", i, start, end, tops[0]))
         start, end = graph_s + i * work_s, min(now, graph_s + (i + 1) * work_s)
         if end > start:
-            marks += _work(r, "replay", i, x(start), x(end), top)
+            marks += timed(CLOCK, *_work(r, "replay", i, x(start), x(end), top))
     done_s = graph_s + shown * work_s
-    if now >= done_s - 1e-12 and x.hi - done_s > 1e-9:
-        marks += _gained(x(done_s), at.right, top, x.hi - done_s)
+    if upto == shown and x.hi - done_s > 1e-9:
+        marks += timed(CLOCK, *_gained(x(done_s), at.right, top, x.hi - done_s))
     # on a phone the lower lane's name stands between the lanes: the line does not run behind it
     ends = ((at.y - 2, top + 36),) if wide else tuple((y - 2, y + 36) for y in tops)
     marks += [line(f"now{i}", x(now), a, x(now), b, "now") for i, (a, b) in enumerate(ends)]
@@ -229,15 +231,16 @@ def _bars(r: Result, at: Box) -> list[dict]:
 def _warning(r: Result) -> str:
     if not r.try_graphs_first:
         return ""
-    return f"Launches take {units.percent(r.overhead_share)} of the pass: above 10%, try a CUDA graph before all else."
+    return f"Launches take {units.percent(r.overhead_share)} of the pass: above 10%, try a CUDA graph first."
 
 
 def _takeaway(r: Result) -> str:
     if r.eager.launches_s > r.work_s:
-        return "The GPU waits for the CPU: a GPU that computes twice as fast would change almost nothing."
+        return "The GPU waits for the CPU here, so a faster GPU would change almost nothing."
+    share = units.percent(r.overhead_share, 0)
     if r.try_graphs_first:
-        return "A launch costs the same whatever it starts: fewer launches, or one graph, not a faster GPU."
-    return "Launches are a small part here: look at bytes and arithmetic first."
+        return f"Captured in one graph, the same kernels would run this pass {units.times(r.graph.speedup)} as fast."
+    return f"Launches take only {share} of the pass. Look at bytes and arithmetic first."
 
 
 def _table(r: Result):
@@ -266,9 +269,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     """One for each kernel of the timeline; the last shows all of them done."""
     measured = measured or {}
     time_at, bars_at, height = PLACES[width == WIDE]
-    launches = figure("on launches", r.overhead_s, units.seconds, "overhead", "launches")
+    launches = figure("spent on launches", r.overhead_s, units.seconds, term="launches")
     share = figure("of the pass", r.overhead_share, units.percent, "hot" if r.try_graphs_first else "ink")
-    graph = figure("as fast in a graph", r.graph.speedup, units.times, "primary")
+    graph = figure("as fast in a graph", r.graph.speedup, units.times)
     compiled = figure("as fast compiled", r.compiled.speedup, units.times, "useful")
     beside, mine = (), []
     if "launch_s" in measured:

@@ -1,13 +1,12 @@
 """Energy follows distance: the same number costs a thousand times more from HBM than from shared memory."""
 
-import math
 from dataclasses import dataclass
 
 from kernels.roofline import cost
 from widgets import units
-from widgets.charts import Box, Scale, linear, log
+from widgets.charts import Box, Scale, axis_x, linear, text_width
 from widgets.controls import log_slider, select, slider
-from widgets.declare import Declaration, Prediction
+from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
     WIDE,
     Column,
@@ -16,7 +15,6 @@ from widgets.scene import (
     circle,
     drag,
     figure,
-    flowing,
     handle,
     line,
     path,
@@ -40,12 +38,13 @@ MOVED = slider(
     unit="%",
     help="By fusing and tiling: the same work, fewer trips.",
 )
-FAR = 62.0  # radius of one access of HBM; the others have their share of its area
-CLOSER = 12  # times as wide within the frame, where the near levels are large enough to see
-# (the core and the way to HBM, the power, height)
+SHOWN = 20  # accesses that fly: one for each 5% of the slider
+EVERY_S = 15e-9  # one sets out
+STEPS = 40  # until the last one is back from HBM
+# (the lanes to the core, y of the two lanes, the bars of energy, height)
 PLACES = {
-    True: (Box(40, 132, 550, 0), Box(130, 300, 430, 60), 426),
-    False: (Box(28, 152, 186, 0), Box(0, 306, 250, 110), 464),
+    True: (Box(70, 40, 600, 104), (62, 116), Box(124, 226, 450, 96), 392),
+    False: (Box(30, 40, 280, 128), (72, 140), Box(0, 262, 246, 132), 478),
 }
 
 
@@ -78,6 +77,11 @@ class Result:
     homes: float
     year_j: float
     year_usd: float
+    shown: int  # accesses that fly in the picture
+    shown_far: int
+    shown_near: int
+    shown_before_j: float
+    shown_after_j: float
 
 
 def run(moved_percent, accesses, near, gpus, usd_per_kwh):
@@ -113,6 +117,11 @@ def run(moved_percent, accesses, near, gpus, usd_per_kwh):
         saved_w * gpus / HOME_W,
         year_j,
         year_j / KWH_J * usd_per_kwh,
+        SHOWN,
+        SHOWN - round(SHOWN * share),
+        round(SHOWN * share),
+        SHOWN * far_j,
+        (SHOWN - round(SHOWN * share)) * far_j + round(SHOWN * share) * near_j,
     )
 
 
@@ -124,189 +133,154 @@ def _watts(watts: float) -> str:
     return units.si(watts, "W")
 
 
-def _way(r: Result, at: Box) -> list[dict]:
-    """The levels as far from the core as a fetch takes, each with the energy of one access as its true area."""
+@dataclass(frozen=True)
+class Access:
+    far: bool
+    leaves_s: float
+    latency_s: float
+    rank: int  # among those of its level
+
+    def left_s(self, now_s: float) -> float:
+        """Return how long it still flies: its whole latency at the start, 0 once it is there."""
+        return max(0.0, self.leaves_s + self.latency_s - now_s)
+
+
+def _accesses(r: Result) -> list[Access]:
+    """Spread the accesses of both levels evenly over the clock."""
+    latency, ranks, out = {v.name: v.latency_s for v in r.rungs}, [0, 0], []
+    for i in range(r.shown):
+        far = (i + 1) * r.shown_far // r.shown > i * r.shown_far // r.shown
+        out.append(Access(far, i * EVERY_S, latency[HBM if far else r.near], ranks[far]))
+        ranks[far] += 1
+    return out
+
+
+def _lanes(r: Result, at: Box, lanes: tuple) -> list[dict]:
+    """Draw the core, and each level as far away as a fetch takes."""
     wide = at.w > 400
-    x = log(0.2e-9, 300e-9, at.x, at.right)
-    short = {"registers": "registers", "shared memory": "shared memory" if wide else "shared"}
-    ratio = f"one of HBM = {units.count(r.hbm_over_near)} of {short[r.near]}"
+    x = linear(0, 300e-9, at.x, at.right)
+    near_y, far_y = lanes
     marks = [
-        text("way-title", 0, 14, "One access: its distance is its time (log scale), its area is its energy" if wide
-             else "Distance: time (log); area: energy", bold=True),
-        text("ratio", at.x - 24 if wide else 0, at.y + 92 if wide else 34, ratio, "hot", bold=True),
-        rect("core", at.x - 24, at.y - 20, 20, 40, "primary", "where the arithmetic is done"),
-        text("core-name", at.x - 26, at.y + (44 if wide else 60), "core", "primary", "small", bold=True),
+        text("way-title", 0, 14, f"{r.shown} accesses on one clock: distance is time" if wide
+             else f"{r.shown} accesses: distance is time", bold=True),
+        rect("core", at.x - 26, near_y - 18, 22, far_y - near_y + 36, "primary", "where the arithmetic is done"),
+        text("core-name", at.x - 28, far_y + 34, "core", "primary", "small", bold=True),
     ]  # fmt: skip
-    for i, v in enumerate(r.rungs):
-        far, chosen = v.name == HBM, v.name in (r.near, HBM)
-        radius, role = _radius(r, v), "hot" if far else "useful" if v.name == r.near else "idle"
-        # the large disc begins where its time is, so that nothing nearer lies within it
-        place = x(v.latency_s) + (radius if far else 0)
-        energy = _picojoules(v.energy_j) if v.energy_j else "no figure"
-        tip = f"{v.name}: {energy} an access, {units.seconds(v.latency_s)}, {units.si_bytes(v.bytes_on_h100)} on an H100"
-        term = {HBM: "hbm", r.near: "near"}.get(v.name)
-        if v.energy_j:
-            dot = _true(f"level{i}", place, at.y, radius, role, tip)
-        else:
-            dot = _hollow(f"level{i}", place, at.y, "muted", tip)
-        if chosen:
-            low = at.y + (12 if far else 0)
-            end = place - (radius**2 - 12**2) ** 0.5 if far else place - 6
-            way = flowing(line(f"fetch{i}", end, low, at.x - 4, low, role, f"fetched from {v.name}"))
-            marks += about(term, *way, dot)
-        else:
-            marks.append(dot)
-        down, ink = at.y + (80 if far else 30), role if chosen else "muted"
-        beside = 0 if wide or v.energy_j else 5
-        said = [("name", short.get(v.name, v.name), ink, chosen), ("value", energy, ink, chosen)]
-        if wide:
-            said.append(("wait", units.seconds(v.latency_s), "muted", False))
-        if chosen:
-            share = units.percent(1 - r.moved_share if far else r.moved_share, 0)
-            said.append(("share", f"{share} of accesses" if wide else share, ink, True))
-        for part, (word, words, tone, bold) in enumerate(said):
-            low = down + 15 * part
-            marks.append(text(f"level{i}-{word}", place + beside, low, words, tone, "small", "middle", bold))
-    return marks + _magnified(r, at, x, short)
-
-
-def _radius(r: Result, rung: Rung) -> float:
-    """Of a disc whose area is one access's energy."""
-    return FAR * (rung.energy_j / r.rungs[-1].energy_j) ** 0.5
-
-
-def _true(id: str, x: float, y: float, radius: float, role: str, tip: str) -> dict:
-    """A disc; where its rim would hide it, a square of the same area."""
-    side = radius * math.pi**0.5
-    if side > 6:
-        return circle(id, x, y, radius, role, tip)
-    return rect(id, x - side / 2, y - side / 2, side, side, role, tip)
-
-
-def _hollow(id: str, x: float, y: float, role: str, tip: str) -> dict:
-    """A ring: the level is there, the source gives no energy."""
-    turns = [i / 16 * 2 * math.pi for i in range(17)]
-    return path(id, [(x + 5 * math.cos(a), y + 5 * math.sin(a)) for a in turns], role, tip)
-
-
-def _magnified(r: Result, at: Box, x: Scale, short: dict) -> list[dict]:
-    """A frame over the near levels, which are too small to see beside HBM; HBM's edge stands in it, at its scale."""
-    wide = at.w > 400
-    frame = Box(at.x + 20, at.y - 106, at.w - 70, 82) if wide else Box(1, at.y - 108, 211, 82)
-    middle, wall = frame.y + 43, frame.right - (44 if wide else 34)
-    words = f"{CLOSER**2} times the area"
-    words = f"Magnified: {words}, {CLOSER} times as wide" if wide else words
-    # so large a disc bends by one unit over this height: its edge is drawn straight
-    size = f"At this scale HBM's disc is {units.count(round(2 * CLOSER * FAR))} wide: only its edge fits"
-    marks = [
-        path("magnified", [(frame.x, frame.y), (frame.right, frame.y), (frame.right, frame.bottom),
-                           (frame.x, frame.bottom), (frame.x, frame.y)], "muted"),
-        text("magnified-title", frame.x + 6, frame.y + 15, words, "ink", "small", bold=True),
-        *about("hbm", rect("magnified-hbm", wall, frame.y, frame.right - wall, frame.h, "hot", size)),
-    ]  # fmt: skip
-    for i, said in enumerate(("HBM: just", "its edge") if wide else ("HBM",)):
-        low = middle + 15 * i if wide else frame.y + 15
-        marks.append(text(f"magnified-hbm-name{i}", wall - 5, low, said, "hot", "small", "end", True))
-    for i, v in enumerate(one for one in r.rungs if one.name in short):
-        radius, near, place = CLOSER * _radius(r, v), v.name == r.near, x(v.latency_s)
-        role = "useful" if near else "idle"
-        for side in (-1, 1):
-            start, end = place + side * max(radius, 6), place + side * 3
-            marks.append(line(f"leader{i}{side}", start, frame.bottom, end, at.y - 4, "muted"))
-        tip = f"{v.name}: {_picojoules(v.energy_j)} an access, drawn {CLOSER**2} times as large"
-        marks += [
-            circle(f"magnified{i}", place, middle, radius, role, tip),
-            text(f"magnified{i}-name", place, frame.bottom - 5, short[v.name], role if near else "muted", "small", "middle", near),
-        ]  # fmt: skip
+    marks += axis_x("ns", x, far_y + 20, show=units.seconds, ticks=(100e-9, 200e-9, 300e-9))
+    for v in r.rungs:
+        far = v.name == HBM
+        if v.name not in (HBM, r.near):
+            continue
+        y, role, id = (far_y, "hot", "far") if far else (near_y, "useful", "near")
+        place, many = x(v.latency_s), r.shown_far if far else r.shown_near
+        said = f"{v.name}: {units.seconds(v.latency_s)} away, {_picojoules(v.energy_j)} each"
+        tip = f"{said}, {many} of {r.shown} accesses"
+        marks += about(
+            {"far": "hbm", "near": "near"}[id],
+            line(f"{id}-lane", at.x, y, place, y, "grid"),
+            path(
+                f"{id}-level",
+                [(place + a, y + b) for a, b in ((0, -9), (9, 0), (0, 9), (-9, 0), (0, -9))],
+                role,
+                tip,
+            ),
+        )
+        where, anchor = (at.right + 8, "end") if far else (at.x + 8 if not wide else place + 16, "start")
+        low = y - 16 if far or not wide else y + 4
+        marks.append(text(f"{id}-said", where, low, said, role, "small", anchor, True))
     return marks
 
 
-def _power(r: Result, at: Box) -> list[dict]:
-    """Watts for fetching alone, on the scale of what the whole board may draw; the share moved is pulled."""
-    wide = at.x > 0
-    x, pitch = linear(0, 1300, at.x, at.right), 32 if wide else 50
-    board = x(BOARD_W)
-    title = f"Power of one GPU's fetching, {units.number(r.accesses_per_s / 1e12)} trillion accesses a second"
-    marks = [
-        text("power-title", 0, at.y - 30, title if wide else "Power of one GPU's fetching", bold=True),
-        line(
-            "board", board, at.y - 4, board, at.y + 2 * pitch, "limit", f"an H100 may draw {BOARD_W} W in all"
-        ),
-        text("board-name", board, at.y - 9, f"whole board: {BOARD_W} W", "muted", "small", "middle"),
-    ]
-    moved = f"{units.percent(r.moved_share, 0)} moved"
-    rows = (("before", "all from HBM", r.before_w, 0.0), ("after", moved, r.left_in_hbm_w, r.near_w))
-    for i, (id, name, far, near) in enumerate(rows):
-        top, end = at.y + i * pitch + (0 if wide else 16), x(far + near)
-        marks += [
-            text(
-                f"{id}-name",
-                at.x - 20 if wide else 0,
-                top + (19 if wide else -4),
-                name,
-                anchor="end" if wide else "start",
-            ),
-            *about(
-                "hbm", rect(f"{id}-far", at.x, top + 2, x(far) - at.x, 24, "hot", f"from HBM: {_watts(far)}")
-            ),
-            text(f"{id}-watts", _watts_x(r, x), top + 19, _watts(far + near), bold=True),
-        ]
-        if near > 0:
-            tip = f"from {r.near}: {_watts(near)}"
-            marks += about(
-                "near", rect(f"{id}-near", x(far), top + 2, max(1.5, end - x(far)), 24, "useful", tip)
-            )
-    top = at.y + pitch + (0 if wide else 16)
-    marks += _saved(r, x, top)
-    marks.append(
-        handle(
-            "pull-moved",
-            x(r.left_in_hbm_w),
-            top + 14,
-            "hot",
-            drag(MOVED, "x", lambda p: x((1 - p / 100) * r.before_w)),
+def _flying(r: Result, now_s: float, at: Box, lanes: tuple, bars: Box) -> list[dict]:
+    """Draw each access: on its way at the place of its time, then in the bar that it pays into."""
+    x, paid = linear(0, 300e-9, at.x, at.right), _energy(r, bars)
+    own, tally = _bar_y(bars, 1), _bar_y(bars, 1) + 40
+    marks = []
+    for i, one in enumerate(_accesses(r)):
+        if one.leaves_s > now_s * (1 + 1e-9):
+            continue
+        there = one.left_s(now_s) <= 1e-15
+        role, level = ("hot", HBM) if one.far else ("useful", r.near)
+        if there and one.far:
+            left, right = paid(one.rank * 640e-12), paid((one.rank + 1) * 640e-12)
+            tip = f"access {i + 1}, from HBM, has paid {_picojoules(640e-12)}"
+            marks += about("hbm", rect(f"pay{i}", left, own, right - left - 1, 24, "hot", tip))
+            spot = (left + right) / 2, own + 12
+        elif there:
+            spot = paid(0) + 6 + _pitch(bars) * one.rank, tally
+        else:
+            spot = x(one.left_s(now_s)), lanes[one.far]
+        tip = f"access {i + 1}, from {level}" + (
+            "" if there else f", there in {units.seconds(one.left_s(now_s))}"
         )
-    )
-    return marks + _fleet(r, at, top + (52 if wide else 54))
-
-
-def _watts_x(r: Result, x: Scale) -> float:
-    """Beside what the bar was, clear of its knob and of the board's limit."""
-    start, board = x(r.before_w) + 20, x(BOARD_W)
-    return board + 8 if start - 4 < board < start + 56 else start
-
-
-def _saved(r: Result, x: Scale, top: float) -> list[dict]:
-    """From the end of the lower bar to where it ended before, named where there is room."""
-    if not r.saved_w:
-        return []
-    start, end, words = x(r.after_w), x(r.before_w), f"saved {_watts(r.saved_w)}"
-    marks = [
-        rect("saved", start + 3, top + 2, max(0, end - start - 3), 24, "idle", f"saved: {_watts(r.saved_w)}")
-    ]
-    if end - start > 110:
-        middle = (start + end) / 2 + 8
-        marks.append(
-            text("saved-name", middle, top + 19, words, "useful", "small", "middle", bold=True, on="idle")
-        )
+        marks.append(circle(f"access{i}", *spot, 5, role, tip))
     return marks
 
 
-def _fleet(r: Result, at: Box, y: float) -> list[dict]:
-    year = f"${units.number(float(f'{r.year_usd:.3g}'))} a year at ${units.number(r.usd_per_kwh)} a kWh"
+def _energy(r: Result, bars: Box) -> Scale:
+    return linear(0, SHOWN * 640e-12, bars.x, bars.right)
+
+
+def _pitch(bars: Box) -> float:
+    """Return how far apart the accesses rest that were served on chip."""
+    return 12 if bars.x else 9
+
+
+def _bar_y(bars: Box, row: int) -> float:
+    return bars.y + row * bars.h / 2
+
+
+def _bars(r: Result, now_s: float, bars: Box) -> list[dict]:
+    """Draw what has been paid so far: with all from HBM, and with the share that is moved."""
+    x, wide = _energy(r, bars), bars.x > 0
+    there = [one for one in _accesses(r) if one.left_s(now_s) <= 1e-15 and one.leaves_s <= now_s]
+    near = sum(not one.far for one in there)
+    every = sum(i * EVERY_S + 300e-9 <= now_s * (1 + 1e-9) for i in range(r.shown))
+    moved = f"{units.percent(r.moved_share, 0)} on chip"
+    paid_j = sum(640e-12 if one.far else cost.LEVELS[r.near].energy_j for one in there)
+    rows = (("before", "all from HBM", every * 640e-12, r.before_w), ("after", moved, paid_j, r.after_w))
+    marks = [text("bars-title", 0, bars.y - (32 if wide else 40), "Energy paid, access by access", bold=True)]
+    for i, (id, name, joules, watts) in enumerate(rows):
+        y = _bar_y(bars, i)
+        place = (bars.x - 18, y + 17, "end") if wide else (0, y - 10, "start")
+        marks.append(text(f"{id}-name", *place[:2], name, anchor=place[2], bold=bool(i)))
+        marks.append(rect(f"{id}-whole", bars.x, y, bars.w, 24, "idle", f"{r.shown} accesses from HBM"))
+        if not i and joules:
+            marks += about("hbm", rect("before-bar", bars.x, y, x(joules) - bars.x, 24, "hot", _paid(joules)))
+        marks.append(text(f"{id}-paid", bars.right + 14, y + 10, _paid(joules), "ink", "small"))
+        marks.append(text(f"{id}-watts", bars.right + 14, y + 26, _watts(watts), bold=True))
+    if near:
+        words = f"on chip: {_paid(near * cost.LEVELS[r.near].energy_j)} together"
+        left = bars.x + _pitch(bars) * near + 8
+        if left + text_width(words, "small", True) > (716 if wide else 334):
+            words = _paid(near * cost.LEVELS[r.near].energy_j)
+        marks.append(text("near-paid", left, _bar_y(bars, 1) + 44, words, "useful", "small", bold=True))
+    return marks
+
+
+def _pull(r: Result, bars: Box) -> dict:
+    x = _energy(r, bars)
+    at = lambda percent: x((1 - percent / 100) * r.shown_before_j)  # noqa: E731
+    return handle("pull-moved", at(100 * r.moved_share), _bar_y(bars, 1) + 12, "hot", drag(MOVED, "x", at))
+
+
+def _paid(joules: float) -> str:
+    return _picojoules(joules) if joules else "nothing yet"
+
+
+def _fleet(r: Result, y: float, wide: bool) -> list[dict]:
+    year = f"${units.number(float(f'{r.year_usd:.3g}'))} a year at ${units.number(r.usd_per_kwh)} per kWh"
     homes = f"as much as {units.counted(r.homes, 'home')} take"
     if r.homes < 1.5:
         homes = "as much as one home takes" if r.homes >= 0.5 else "less than half of what one home takes"
     first = f"{units.counted(r.gpus, 'GPU')} {'saves' if r.gpus == 1 else 'save'} {_watts(r.fleet_saved_w)}"
     if not r.fleet_saved_w:
-        words = "Nothing is moved, so nothing is saved" + ": pull the bar's end." * bool(at.x)
-        return [text("fleet", 0, y, words, "ink")]
-    if at.x:
-        return [text("fleet", 0, y, f"{first}, {homes}: {year}.", "ink")]
+        return [text("fleet", 0, y, "Nothing is moved, so nothing is saved.")]
+    if wide:
+        return [text("fleet", 0, y, f"{first}, {homes}: {year}.")]
     return [
-        text("fleet", 0, y, f"{first},", "ink"),
-        text("fleet-2", 0, y + 17, f"{homes}:", "ink"),
-        text("fleet-3", 0, y + 34, f"{year}.", "ink"),
+        text(f"fleet{i}", 0, y + 17 * i, words)
+        for i, words in enumerate((f"{first},", f"{homes}:", f"{year}."))
     ]
 
 
@@ -323,41 +297,45 @@ def _table(r: Result):
 
 def _takeaway(r: Result) -> str:
     if not r.moved_share:
-        return "Everything comes from far away: pull the bar's end, and see what stays on the chip is nearly free."
+        return "Every access comes from HBM here. Pull the bar's end to keep some on the chip."
     if r.moved_share == 1:
-        return (
-            f"Nothing comes from HBM any more: all the fetching takes {_watts(r.after_w)}, "
-            f"where it took {_watts(r.before_w)}."
-        )
+        return f"Nothing comes from HBM any more, so fetching takes {_watts(r.after_w)} instead of {_watts(r.before_w)}."
     if r.moved_share > 0.8:
-        return (
-            "What little still comes from HBM is nearly all of the power: the last trips are worth hunting."
-        )
+        return "The few accesses that still go to HBM take nearly all of the energy."
     if r.fleet_saved_w > 1e6:
-        return "A share of one GPU's fetching becomes a power station over a fleet."
-    return "Fetching from far away is what costs: each access moved on chip saves nearly all of its energy."
+        return f"Over {units.counted(r.gpus, 'GPU')} the saving adds up to {_watts(r.fleet_saved_w)}, a power station's worth."
+    return "Distance is what costs energy: an access served on chip costs almost nothing."
 
 
-def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    way_at, power_at, height = PLACES[width == WIDE]
+def _caption(r: Result, now_s: float) -> str:
+    accesses = _accesses(r)
+    there = sum(one.leaves_s + one.latency_s <= now_s * (1 + 1e-9) for one in accesses)
+    away = sum(one.leaves_s <= now_s * (1 + 1e-9) for one in accesses) - there
+    if there == r.shown:
+        return f"All {r.shown} accesses have arrived and paid."
+    return f"After {units.seconds(now_s) if now_s else 'no time'}: {there} have arrived and paid, {away} are on their way."
+
+
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    """Return one scene for every 15 ns; the last shows all that is paid."""
+    way_at, lanes, bars_at, height = PLACES[width == WIDE]
     before = figure("all from HBM", r.before_w, _watts, "hot")
     after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts)
-    saved = figure("saved a GPU", r.saved_w, _watts, "useful")
+    saved = figure("saved per GPU", r.saved_w, _watts, "useful")
     fleet = figure(f"saved by {units.counted(r.gpus, 'GPU')}", r.fleet_saved_w, _watts, "useful")
     over = r.before_w > BOARD_W
-    return Scene(
+    same = dict(
         summary=f"Fetching all from HBM takes {before.text} a GPU; with {units.percent(r.moved_share, 0)} of the accesses "
         f"in {r.near} it takes {after.text}, which saves {saved.text}, and {fleet.text} over "
         f"{units.counted(r.gpus, 'GPU')}.",
         takeaway=_takeaway(r),
-        marks=_way(r, way_at) + _power(r, power_at),
         figures=(before, after, saved, fleet),
         table=_table(r),
         height=height,
         width=width,
         formula=(
             (
-                "power = {accesses} a second · mean energy",
+                "power = {accesses} per second · mean energy",
                 f"{{accesses:{units.si(r.accesses_per_s)}}} · {_picojoules(r.mean_energy_j)} = {after.text}",
             ),
             (
@@ -367,10 +345,17 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             ),
         ),
         warning=f"All from HBM this would take {before.text}, more than the {BOARD_W} W of the whole board: no GPU does "
-        "it. The 640 pJ are of an older process; keep the ratio."
+        "it. The 640 pJ are of an older process, and today's ratio is smaller."
         if over
         else "",
     )
+    fixed = _lanes(r, way_at, lanes)
+    rest = [_pull(r, bars_at), *_fleet(r, height - (10 if width == WIDE else 42), width == WIDE)]
+    out = []
+    for now_s in (EVERY_S * i for i in range(STEPS)):
+        marks = fixed + _bars(r, now_s, bars_at) + _flying(r, now_s, way_at, lanes, bars_at) + rest
+        out.append(Scene(marks=marks, caption=_caption(r, now_s), **same))
+    return out
 
 
 SIMULATOR = Declaration(
@@ -378,7 +363,7 @@ SIMULATOR = Declaration(
     question="What does it cost to fetch a number from far away?",
     controls=(
         MOVED,
-        log_slider("accesses", "Accesses a second", 1.0, 0.1, 2.0, unit="trillion"),
+        log_slider("accesses", "Accesses per second", 1.0, 0.1, 2.0, unit="trillion"),
         select("near", "Moved to", "shared memory", NEAR),
         log_slider("gpus", "GPUs", 1000, 1, 100000, per_decade=3),
         slider("usd_per_kwh", "Price of a kWh", 0.1, 0.02, 0.5, step=0.02, unit="$", more=True),
@@ -390,7 +375,7 @@ SIMULATOR = Declaration(
         "100,000 GPUs": {"gpus": 100000},
     },
     run=run,
-    scene=scene,
+    stepper=Stepper("moment", frames, lambda r: STEPS - 1),
     prediction=Prediction(
         "One access of shared memory takes 0.5 pJ. How many of them cost as much energy as one access of HBM?",
         "hbm_over_near",

@@ -345,23 +345,24 @@ def _table(r: Result):
 
 def _takeaway(r: Result) -> str:
     if r.bound == "compute":
-        return "Right of the ridge the arithmetic units are busy: more bandwidth would change nothing."
-    short = units.times(r.ridge_flop_per_byte / r.flop_per_byte)
+        over = units.times(r.flop_per_byte / r.ridge_flop_per_byte)
+        return f"More bandwidth would change nothing: this does {over} the FLOP per byte of the ridge."
     if _stays(r):
-        return (
-            "More rows are more bytes and as much more arithmetic: no batch moves this point, only fusing does, "
-            "since then its bytes need not move."
-        )
-    if r.operation.startswith("decode"):
-        return f"The weights are read whatever the batch: {short} the requests would cost hardly more time."
-    return f"Left of the ridge time is bytes: {short} the arithmetic would fit into it unseen."
+        return "Batching adds bytes and FLOP alike and can't move this point. Fusion can, because it removes bytes."
+    short = r.ridge_flop_per_byte / r.flop_per_byte
+    if r.operation.startswith("decode") and short >= 2:
+        most = units.count(r.batch * short)
+        return f"Every step reads all the weights once. Serve {most} requests with that read and it hardly gets longer."
+    if short < 2:
+        return "Close to the ridge: moving the bytes and doing the arithmetic take about as long."
+    return f"Left of the ridge bytes take the time. {units.times(short)} the arithmetic would fit into it."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured, (plot_at, reach, height) = measured or {}, PLACES[width == WIDE]
     at = figure("FLOP per byte", r.flop_per_byte, role="now", term="here")
-    ridge = figure(f"needed by {r.machine}, {r.dtype}", r.ridge_flop_per_byte, role="primary")
-    time = figure("at best", r.time_s, units.seconds)
+    ridge = figure(f"needed on {r.machine}, {r.dtype}", r.ridge_flop_per_byte)
+    time = figure("time at best", r.time_s, units.seconds)
     share = figure("of the peak", r.peak_share, units.percent)
     law = "memory" if r.bound == "memory" else "arithmetic"
     beside = ()

@@ -7,8 +7,9 @@
   said.className = 'tbt-unseen';
   said.setAttribute('role', 'status');
 
-  // Theme: as the system has it, light, dark, and round again.
-  const THEMES = ['', 'light', 'dark'], NAMES = { '': 'as your system', light: 'light', dark: 'dark' };
+  // Theme: as the system has it, the other one (so that the first click is seen), the system's own by name, and round again.
+  const night = matchMedia('(prefers-color-scheme: dark)').matches;
+  const THEMES = night ? ['', 'light', 'dark'] : ['', 'dark', 'light'], NAMES = { '': 'as your system', light: 'light', dark: 'dark' };
   const button = document.querySelector('.top .theme');
   const chosen = () => page.dataset.theme ?? '';
   function name() {

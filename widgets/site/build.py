@@ -9,41 +9,43 @@ from pathlib import Path
 
 from widgets import static
 from widgets.site import frame, lesson_page, models, npm, outputs, pages, search
-from widgets.site.contents import GLOSSARY, anchor, contents, topic_address
+from widgets.site.contents import GLOSSARY, anchor, contents, page_address, relative, root_of
+from widgets.site.figures import Figures
 from widgets.site.frame import ICON, Page
 from widgets.site.lesson_page import Written
-from widgets.site.lessons import Lesson, glossary
+from widgets.site.lessons import Text, glossary
 from widgets.site.topics import Topic, topics
 
 ROOT = Path(__file__).parents[2]
 MARK = "assets/models.zip"  # a folder that holds this is one of ours
-OWN = ("page.css", "book.css", "print.css", "theme.js", "book.js", "search.js", "live.js")
+OWN = ("page.css", "book.css", "print.css", "theme.js", "book.js", "search.js", "live.js", "moved.js")
 
 
-def _lead(root: Path, pictures: set[str], known: set[str]) -> Callable[[str], str | None]:
-    """Where a link of a lesson leads in the site."""
+def _lead(root: Path, pictures: set[str], known: set[str]) -> Callable[[Text, str], str | None]:
+    """Where a link of a lesson's page leads in the site."""
 
-    def lead(href: str) -> str | None:
-        path, _, part = href.partition("#")
-        place = posixpath.normpath(posixpath.join("course", path))
-        at = f"#{part}" if part else ""
+    def address(place: str, at: str) -> str | None:
         if match := re.fullmatch(r"(?:work|labs)/([\w/]+)\.ipynb", place):
-            return f"../labs.html#{anchor(match[1])}"
+            return f"labs.html#{anchor(match[1])}"
         name = re.sub(r"\.(ipynb|md)$", "", place.removeprefix("course/"))
-        if place.startswith("course/") and name == "start":
-            return f"../index.html{at}"
+        if not place.startswith("course/"):
+            return None
+        if name == "start":
+            return f"index.html{at}"
         if match := re.fullmatch(r"simulators/\d\d_(\w+)", name):
-            return f"../simulators/{match[1]}.html"
-        if place.startswith("course/") and name in known:
-            return f"{name}.html{at}"
-        if (
-            place.startswith("course/")
-            and (root / place).is_file()
-            and Path(place).suffix in (".svg", ".png")
-        ):
+            return f"simulators/{match[1]}.html"
+        if name in known:
+            return f"lessons/{name}.html{at}"
+        if (root / place).is_file() and Path(place).suffix in (".svg", ".png"):
             pictures.add(name)
-            return name
+            return f"lessons/{name}"
         return None
+
+    def lead(page: Text, href: str) -> str | None:
+        path, _, part = href.partition("#")
+        place = posixpath.normpath(posixpath.join("course", posixpath.dirname(page.name), path))
+        there = address(place, f"#{part}" if part else "")
+        return there and relative(there, page_address(page))
 
     return lead
 
@@ -59,62 +61,84 @@ def _assets() -> dict[str, bytes]:
     }
 
 
-def _printed(lesson: Lesson, say) -> list[str]:
-    found, wrong = outputs.outputs(lesson)
+def _printed(text: Text, say) -> list[str]:
+    found, wrong = outputs.outputs(text)
     if wrong:
-        say(f"{lesson.path.name}: a cell did not run here, so its page shows the code alone: {wrong}")
+        say(f"{text.name}: a cell did not run here, so its page shows the code alone: {wrong}")
     return found
 
 
 def _ways(places: list[tuple[str, str]], first: tuple[str, str], last: tuple[str, str]) -> dict[str, tuple]:
-    """address -> (the page before, the page after), from one folder deep."""
+    """address -> (the page before, the page after)."""
     chain = [first, *places, last]
-    up = [(f"../{address}", title) for address, title in chain]
-    return {address: (up[i], up[i + 2]) for i, (address, _) in enumerate(places)}
+
+    def way(to: tuple[str, str], here: str) -> tuple[str, str]:
+        return relative(to[0], here), to[1]
+
+    return {here: (way(chain[i], here), way(chain[i + 2], here)) for i, (here, _) in enumerate(places)}
+
+
+def _named(topic: Topic, page: Text) -> str:
+    """What a page is called where it is one of all."""
+    return f"{topic.number} {page.title if topic.lesson.in_pages else topic.title}"
 
 
 def _lessons(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
-    """The chapters and, as the last of them, the glossary."""
-    chapters = [(topic_address(t), f"{t.number} {t.title}") for t in found if t.lesson] + [
-        (GLOSSARY, "Glossary")
-    ]
-    ways = _ways(chapters, ("index.html", "All topics"), ("labs.html", "All labs"))
-    pages = {topic_address(t): (t, t.title, t.question, written[t.slug]) for t in found if t.lesson}
-    pages[GLOSSARY] = (
-        None,
-        "Glossary",
-        "Every term of the course in a sentence or two.",
-        written["glossary"],
-    )
+    """The chapters, page by page, and as the last of them the glossary."""
+    every = [(topic, page) for topic in found if topic.lesson for page in topic.lesson.pages]
+    chapters = [(page_address(page), _named(topic, page)) for topic, page in every]
+    ways = _ways([*chapters, (GLOSSARY, "Glossary")], ("index.html", "All topics"), ("labs.html", "All labs"))
+    pages = {page_address(page): (topic, _title(topic, page), topic.question) for topic, page in every}
+    pages[GLOSSARY] = (None, "Glossary", "Every term of the course in a sentence or two.")
     return {
         address: frame.html(
             Page(
                 title=f"{title} · Tile by Tile",
                 description=description,
-                body=frame.between(chapter.body, *ways[address]),
-                contents=contents(found, "../", address, topic, chapter.body),
+                body=frame.between(written[address].body, *ways[address]),
+                contents=contents(found, root_of(address), address, topic, written[address].body),
                 kind="lesson",
-                root="../",
-                live=chapter.live,
+                root=root_of(address),
+                live=written[address].live,
             )
         )
-        for address, (topic, title, description, chapter) in pages.items()
+        for address, (topic, title, description) in pages.items()
     }
 
 
-def _simulators(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
+def _title(topic: Topic, page: Text) -> str:
+    return f"{page.title} · {topic.title}" if topic.lesson.in_pages else topic.title
+
+
+def _moved(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
+    """Where a lesson was one page, a page that leads to its first one, and from an old heading to its new place."""
+    made = {}
+    for topic in (topic for topic in found if topic.lesson and topic.lesson.in_pages):
+        old, places = f"lessons/{topic.lesson.name}.html", {}
+        for page in topic.lesson.pages:
+            address = page_address(page)
+            for name in re.findall(r'<(?:h[23]|a|figure)\b[^>]*? id="([^"]+)"', written[address].body):
+                places.setdefault(name, f"{relative(address, old)}#{name}")
+        first = relative(page_address(topic.lesson.pages[0]), old)
+        made[old] = frame.moved(topic.title, first, places)
+    return made
+
+
+def _simulators(found: list[Topic], figures: dict[str, Figures]) -> dict[str, str]:
     every = [(f"simulators/{one.name}.html", one.title) for topic in found for one in topic.simulators]
     ways = _ways(every, ("index.html", "All topics"), ("labs.html", "All labs"))
     made = {}
     for topic in found:
         for one in topic.simulators:
             address = f"simulators/{one.name}.html"
-            figures = written[topic.slug].figures if topic.lesson else None
             made[address] = frame.html(
                 Page(
                     title=f"{one.title} · Tile by Tile",
                     description=one.question,
-                    body=frame.between(pages.simulator_page(one, topic, figures), *ways[address]),
+                    picture=one.name,
+                    body=frame.between(
+                        pages.simulator_page(one, topic, figures.get(topic.slug)), *ways[address]
+                    ),
                     contents=contents(found, "../", address, topic),
                     kind="simulator",
                     root="../",
@@ -140,7 +164,7 @@ def _others(found: list[Topic]) -> dict[str, str]:
 
 def _notebooks(root: Path, found: list[Topic]) -> dict[str, bytes]:
     """The notebooks themselves, where their links to each other hold."""
-    names = [f"course/{topic.lesson.name}.ipynb" for topic in found if topic.lesson]
+    names = [f"course/{page.name}.ipynb" for topic in found if topic.lesson for page in topic.lesson.pages]
     names += [f"labs/{lab.path}.ipynb" for topic in found for lab in topic.labs]
     return {name: (root / name).read_bytes() for name in names if (root / name).is_file()}
 
@@ -149,19 +173,17 @@ def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
     """Every file but npm's, by its place; without `run` the lessons' code is shown but not run."""
     found = topics(root)
     pictures: set[str] = set()
-    lead = _lead(root, pictures, {topic.lesson.name for topic in found if topic.lesson} | {"glossary"})
-    written = {
-        topic.slug: lesson_page.write(
-            topic, root / "course", lead, _printed(topic.lesson, say) if run else None
+    read = [topic for topic in found if topic.lesson]
+    lead = _lead(root, pictures, {page.name for topic in read for page in topic.lesson.pages} | {"glossary"})
+    figures = {topic.slug: Figures(str(int(topic.number)), lead) for topic in read}
+    written = {GLOSSARY: lesson_page.write_glossary(glossary(root / "course"), lead)}
+    for topic in read:
+        written |= lesson_page.write(
+            topic, figures[topic.slug], lambda text: _printed(text, say) if run else None
         )
-        for topic in found
-        if topic.lesson
-    }
-    written["glossary"] = lesson_page.write_glossary(glossary(root / "course"), lead)
-    html = _others(found) | _lessons(found, written) | _simulators(found, written)
+    html = _others(found) | _lessons(found, written) | _moved(found, written) | _simulators(found, figures)
     made = _assets() | _notebooks(root, found) | {name: text.encode() for name, text in html.items()}
-    prose = {topic.lesson.name: written[topic.slug].prose for topic in found if topic.lesson}
-    prose["glossary"] = written["glossary"].prose
+    prose = {address: one.prose for address, one in written.items()}
     made["assets/search-data.js"] = search.index(found, prose)
     for name in sorted(pictures):
         made[f"lessons/{name}"] = (root / "course" / name).read_bytes()

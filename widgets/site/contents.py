@@ -1,8 +1,10 @@
 """The list of chapters beside every page: where one is, what else the topic has, and the sections of a lesson."""
 
+import posixpath
 import re
 from html import escape
 
+from widgets.site.lessons import Lesson, Text
 from widgets.site.topics import Lab, Topic
 
 NUMBER = '<span class="number">{}</span> '
@@ -17,9 +19,24 @@ def lab_address(lab: Lab) -> str:
     return f"labs.html#{anchor(lab.path)}"
 
 
+def page_address(page: Text) -> str:
+    return f"lessons/{page.name}.html"
+
+
 def topic_address(topic: Topic) -> str:
-    """A chapter's first page: its lesson, or its place on the front page."""
-    return f"lessons/{topic.lesson.name}.html" if topic.lesson else f"index.html#{topic.slug}"
+    """Return a chapter's first page: its lesson's, or its place on the front page."""
+    return page_address(topic.lesson.pages[0]) if topic.lesson else f"index.html#{topic.slug}"
+
+
+def relative(address: str, here: str) -> str:
+    """Return a link from one page of the site to another, both from its root."""
+    path, hash_, part = address.partition("#")
+    return posixpath.relpath(path, posixpath.dirname(here) or ".") + hash_ + part
+
+
+def root_of(here: str) -> str:
+    """Return the way from a page up to the site's root: '../' from lessons/glossary.html."""
+    return "../" * here.count("/")
 
 
 def _link(address: str, title: str, root: str, here: str) -> str:
@@ -33,11 +50,23 @@ def _sections(prose: str) -> str:
     return f'<ol class="sections">{items}</ol>' if items else ""
 
 
+def _pages(lesson: Lesson, root: str, here: str, prose: str) -> str:
+    """List a lesson's pages, the open one with its sections."""
+    if not lesson.in_pages:
+        return _sections(prose)
+    items = ""
+    for page in lesson.pages:
+        address = page_address(page)
+        inside = _sections(prose) if address == here else ""
+        items += f"<li>{_link(address, escape(page.title), root, here)}{inside}</li>"
+    return f'<ol class="pages">{items}</ol>'
+
+
 def _inside(topic: Topic, root: str, here: str, prose: str) -> str:
     """What the open chapter holds."""
     simulators = [(f"simulators/{d.name}.html", escape(d.title)) for d in topic.simulators]
     labs = [(lab_address(lab), escape(lab.short)) for lab in topic.labs]
-    parts = _sections(prose)
+    parts = _pages(topic.lesson, root, here, prose) if topic.lesson else ""
     for name, rows in (("Simulators", simulators), ("Labs", labs)):
         items = "".join(f"<li>{_link(address, title, root, here)}</li>" for address, title in rows)
         parts += f'<p class="kind">{name}</p><ul>{items}</ul>' if items else ""
@@ -53,7 +82,10 @@ def contents(topics: list[Topic], root: str, here: str, topic: Topic | None = No
     for one in topics:
         title = f"{NUMBER.format(one.number)}{escape(one.title)}"
         inside = _inside(one, root, here, prose) if one == topic else ""
-        rows.append(f'<li class="chapter">{_link(topic_address(one), title, root, here)}{inside}</li>')
+        first = (
+            "" if one.lesson and one.lesson.in_pages else here
+        )  # its first page is current in the list of pages
+        rows.append(f'<li class="chapter">{_link(topic_address(one), title, root, first)}{inside}</li>')
     sections = _sections(prose) if here == GLOSSARY else ""
     rows.append(f"<li>{_link(GLOSSARY, 'Glossary', root, here)}{sections}</li>")
     rows.append(f"<li>{_link('labs.html', 'All labs', root, here)}</li>")

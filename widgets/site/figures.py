@@ -1,20 +1,34 @@
-"""The figures of one lesson: numbered as they come, captioned, and found again by who links to them."""
+"""The figures of one lesson: numbered as they come on its pages, captioned, and found again by who links to them."""
 
 import re
 from collections.abc import Callable
 from html import escape
-from pathlib import Path
 
+from widgets.site.contents import page_address, relative, root_of
 from widgets.site.drawings import inline
+from widgets.site.lessons import Text
 from widgets.site.prose import _picture
 
 ELSEWHERE = re.compile(r'<a href="#drawn:([^"]+)">(.*?)</a>', re.S)
 
 
 class Figures:
-    def __init__(self, chapter: str, folder: Path, lead: Callable[[str], str | None]):
-        self.chapter, self.folder, self.go = chapter, folder, lead
-        self.count, self.drawn, self.shown = 0, {}, {}  # picture or simulator -> its number
+    def __init__(self, chapter: str, lead: Callable[[Text, str], str | None]):
+        """`lead`: where a link of a page leads in the site."""
+        self.chapter, self.leads = chapter, lead
+        self.count, self.drawn, self.shown = (
+            0,
+            {},
+            {},
+        )  # picture or simulator -> (its page's address, its number)
+
+    def open(self, page: Text) -> None:
+        """Begin a page; its numbers go on from the last one's."""
+        self.page, self.address = page, page_address(page)
+        self.folder = page.path.parent
+
+    def go(self, href: str) -> str | None:
+        return self.leads(self.page, href)
 
     def _next(self) -> str:
         self.count += 1
@@ -34,27 +48,29 @@ class Figures:
         drawing = inline(path.read_text(encoding="utf-8"), f"drawing-{self.count + 1}")
         drawing = f'<div class="drawn" tabindex="0" role="group" aria-label="Drawing">{drawing}</div>'
         html = self.frame(drawing, escape(words), "drawing")
-        self.drawn.setdefault(source, self.count)
+        self.drawn.setdefault((self.folder / source).resolve(), (self.address, self.count))
         return html
 
     def simulator(self, html: str, name: str, title: str) -> str:
-        link = f'<a href="../simulators/{name}.html">{escape(title)}</a>, a simulator'
+        link = f'<a href="{root_of(self.address)}simulators/{name}.html">{escape(title)}</a>, a simulator'
         html = self.frame(html, link, "playable")
-        self.shown.setdefault(name, self.count)
+        self.shown.setdefault(name, (self.address, self.count))
         return html
 
     def lead(self, href: str) -> str | None:
         """A link to a picture leads to its figure, which may come later in the text."""
         return f"#drawn:{href}" if (self.folder / href).suffix == ".svg" else self.go(href)
 
-    def refer(self, html: str) -> str:
-        """Once all figures have their numbers: links to them say the number."""
+    def refer(self, html: str, page: Text) -> str:
+        """Once all figures have their numbers: links to them from a page say the number."""
+        self.open(page)
 
         def found(match: re.Match) -> str:
             source, words = match.groups()
-            if source in self.drawn:
-                number = self.drawn[source]
-                return f'<a href="#figure-{number}">{words} (figure {self.chapter}.{number})</a>'
+            if there := self.drawn.get((self.folder / source).resolve()):
+                address, number = there
+                to = "" if address == self.address else relative(address, self.address)
+                return f'<a href="{to}#figure-{number}">{words} (figure {self.chapter}.{number})</a>'
             return f'<a href="{self.go(source)}">{words}</a>' if self.go(source) else words
 
         return ELSEWHERE.sub(found, html)

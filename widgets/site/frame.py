@@ -1,5 +1,6 @@
 """What every page has: its head, the bar at the top, the contents beside it, the way on."""
 
+import json
 from dataclasses import dataclass
 from html import escape
 
@@ -20,8 +21,9 @@ POLICY = (
 FOOT = (
     "Everything here runs inside your browser: the simulators are the course’s own Python models, on the core of "
     "Pyodide (MPL 2.0). Nothing is fetched from anywhere else and nothing is sent. Code under the MIT licence, text "
-    "and pictures under CC BY 4.0; formulas are set in STIX Two Math "
-    '(<a href="{root}fonts/LICENSE">SIL Open Font License</a>).'
+    "and pictures under CC BY 4.0; text is set in Inter "
+    '(<a href="{root}fonts/inter/LICENSE">SIL Open Font License</a>) and formulas in STIX Two Math '
+    '(<a href="{root}fonts/LICENSE">the same</a>).'
 )
 
 
@@ -34,6 +36,7 @@ class Page:
     kind: str  # 'cover', 'lesson', 'simulator' or 'labs': how much room the list leaves it
     root: str = ""
     live: bool = False  # it holds a simulator
+    picture: str = ""  # of a shared link, as a file in assets/shared
 
 
 def _bar(root: str) -> str:
@@ -50,6 +53,7 @@ def _bar(root: str) -> str:
 
 def html(page: Page) -> str:
     root = page.root
+    picture = f"{root}assets/shared/{page.picture or 'course'}.png"
     live = f'<script type="module" src="{root}assets/live.js"></script>' if page.live else ""
     return f"""<!doctype html>
 <html lang="en" data-root="{root}">
@@ -59,6 +63,12 @@ def html(page: Page) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="description" content="{escape(page.description)}">
+<meta property="og:type" content="website">
+<meta property="og:site_name" content="Tile by Tile">
+<meta property="og:title" content="{escape(page.title)}">
+<meta property="og:description" content="{escape(page.description)}">
+<meta property="og:image" content="{picture}">
+<meta name="twitter:card" content="summary_large_image">
 <title>{escape(page.title)}</title>
 <link rel="icon" href="{root}assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="{root}assets/scene.css">
@@ -103,3 +113,22 @@ def between(body: str, before: tuple[str, str] | None, after: tuple[str, str] | 
         for end in ("top", "bottom")
     ]
     return f"{ends[0]}{body}{ends[1]}"
+
+
+def moved(title: str, first: str, places: dict[str, str]) -> str:
+    """Return a page at an old address: it leads to the first page, or from an old part (#name) to its new place."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="refresh" content="0; url={first}">
+<title>{escape(title)} has moved · Tile by Tile</title>
+<link rel="canonical" href="{first}">
+<script src="../assets/moved.js" data-places="{escape(json.dumps(places))}"></script>
+</head>
+<body>
+<p><a href="{first}">{escape(title)}</a> is several pages now.</p>
+</body>
+</html>
+"""

@@ -2,11 +2,15 @@
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from kernels import texts
+
 SHOWS = ("show", "widgets.show")
+SPELLED = {"gemm": "GEMM", "moe": "MoE"}  # short for something; other words are words
+WAY = "way"  # the tag of cells that the build adds
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Cell:
     kind: str  # 'markdown' or 'code'
     text: str
     shown: Shown | None = None  # a simulator that stands at the end of a code cell
+    folded: bool = False  # code that only sets up or formats
 
 
 def _literal(call: ast.Call) -> dict | None:
@@ -52,36 +57,88 @@ def _code(source: str) -> Cell:
 
 
 @dataclass(frozen=True)
-class Lesson:
-    path: Path  # course/01_gemm_tiling.md
+class Text:
+    """A text of the course, or the notebook built from it, in which numbers are filled in."""
+
+    path: Path  # course/01_gemm_tiling.ipynb, course/06_sampling_fusion/a_costs.ipynb
 
     @property
     def name(self) -> str:
-        return self.path.stem
+        """Return its place in course/: 01_gemm_tiling, 06_sampling_fusion/a_costs."""
+        return f"{self.path.parent.name}/{self.path.stem}" if texts.in_folder(self.path) else self.path.stem
+
+    @cached_property
+    def _notebook(self):
+        import jupytext
+
+        return jupytext.read(self.path, fmt=self.path.suffix[1:])
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """Return its cells, without what the build adds to lead from page to page."""
+        return [
+            replace(_code(cell.source), folded=cell.metadata.get("jupyter", {}).get("source_hidden", False))
+            if cell.cell_type == "code"
+            else Cell(cell.cell_type, cell.source)
+            for cell in self._notebook.cells
+            if WAY not in cell.metadata.get("tags", ())
+        ]
+
+    @cached_property
+    def minutes(self) -> int:
+        """Return the minutes of reading that the build counted, 0 for what is not a page of a folder."""
+        found = re.search(r"about (\d+) min", self._notebook.cells[0].source)
+        return int(found[1]) if found and texts.in_folder(self.path) else 0
+
+    @cached_property
+    def title(self) -> str:
+        first = re.search(r"^# (.+)$", self.cells[0].text, re.M)
+        return first[1].strip() if first else self.path.stem.replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Lesson:
+    name: str  # 06_sampling_fusion
+    pages: tuple[Text, ...]
 
     @property
     def slug(self) -> str:
         return self.name.partition("_")[2]
 
-    @cached_property
-    def cells(self) -> list[Cell]:
-        import jupytext
+    @property
+    def in_pages(self) -> bool:
+        """Return whether it is a folder of pages."""
+        return "/" in self.pages[0].name
 
-        notebook = jupytext.read(self.path, fmt="md")
-        return [
-            _code(cell.source) if cell.cell_type == "code" else Cell(cell.cell_type, cell.source)
-            for cell in notebook.cells
-        ]
-
-    @cached_property
+    @property
     def title(self) -> str:
-        first = re.search(r"^# (.+)$", self.cells[0].text, re.M)
-        return first[1].strip() if first else self.slug.replace("_", " ")
+        return spelled(self.slug) if self.in_pages else self.pages[0].title
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [cell for page in self.pages for cell in page.cells]
+
+
+def spelled(slug: str) -> str:
+    """'moe_routing' -> 'MoE routing'"""
+    words = slug.split("_")
+    first = SPELLED.get(words[0], words[0].capitalize())
+    return " ".join([first, *(SPELLED.get(word, word) for word in words[1:])])
 
 
 def lessons(course: Path) -> list[Lesson]:
-    return [Lesson(path) for path in sorted(course.glob("[0-9][0-9]_*.md"))]
+    """Return all lessons as they were built."""
+    found = texts.lessons(course)
+    return [Lesson(name, tuple(map(built, pages))) for name, pages in found.items()]
 
 
-def glossary(course: Path) -> Lesson:
-    return Lesson(course / "glossary.md")
+def built(text: Path) -> Text:
+    """Return the notebook of a text; refuse a text that was not built."""
+    notebook = text.with_suffix(".ipynb")
+    if not notebook.is_file():
+        raise ValueError(f"a lesson must be built before it is read, got no {notebook}; run make build")
+    return Text(notebook)
+
+
+def glossary(course: Path) -> Text:
+    return built(course / "glossary.md")

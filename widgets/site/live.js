@@ -56,9 +56,30 @@ function start() {
   return python;
 }
 
+// The state of a simulator is in the address of its own page, as a sentence of a lesson would set it.
+const OWN = document.body.matches('.on-simulator'), KEEP_MS = 300;
+let keeping = 0;
+
+function address(name, query) {
+  const own = new URL(OWN ? location.href : `../simulators/${name}.html`, location.href);
+  own.hash = query ? `set/${name}?${query}` : '';
+  return own.href;
+}
+
+function keep(name, query) {
+  clearTimeout(keeping);
+  keeping = setTimeout(() => { if (address(name, query) !== location.href) history.replaceState(null, '', address(name, query)); }, KEEP_MS);
+}
+
+function open(host) {
+  const [, query] = /^#set\/\w+\?(.+)/.exec(location.hash) ?? [];
+  if (query) host.querySelector('.tbt').dispatchEvent(new CustomEvent('tbt-set', { detail: `reset&${query}` }));
+}
+
 function wake(place) {
   const still = place.querySelector('.still'), host = document.createElement('div'), heard = new Set();
-  const { name, given, spec, answer } = JSON.parse(place.querySelector('script').textContent);
+  const { name, given, spec, answer } = JSON.parse(place.querySelector('script').textContent), short = name.split('.').at(-1);
+  let woken = false;
   still.before(host);
   const unmount = mount(host, {
     spec,
@@ -69,7 +90,11 @@ function wake(place) {
       for (const callback of heard) callback(got);
     }).catch(giveUp),
     listen: callback => { heard.add(callback); return () => heard.delete(callback); },
+    moved: query => { if (OWN && woken) keep(short, query); },
+    link: query => address(short, query),
   });
+  woken = true;
+  if (OWN) { open(host); addEventListener('hashchange', () => open(host)); }
   still.hidden = true;
   stops.push(() => { unmount(); host.remove(); still.hidden = false; });
 }

@@ -1,4 +1,4 @@
-"""What the pages need from npm, as packages.json pins it, through npm's own client: Python and a font for formulas."""
+"""What the pages need from npm, as packages.json pins it, through npm's own client: Python, and fonts for text and formulas."""
 
 import base64
 import hashlib

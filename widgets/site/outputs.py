@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from widgets import static
-from widgets.site.lessons import Lesson
+from widgets.site.lessons import Text
 from widgets.site.listing import printed
 
 ROOT = Path(__file__).parents[2]
@@ -27,15 +27,15 @@ def _html(output) -> str:
     return printed(text, "Result") if text.strip() else ""
 
 
-def outputs(lesson: Lesson) -> tuple[list[str], str]:
+def outputs(text: Text) -> tuple[list[str], str]:
     """(the outputs of each cell as HTML, what went wrong): a cell that fails shows only its code."""
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
     make = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
-    book = nbformat.v4.new_notebook(cells=[make[cell.kind](cell.text) for cell in lesson.cells])
-    place, wrong = {"metadata": {"path": str(lesson.path.parent)}}, ""
+    book = nbformat.v4.new_notebook(cells=[make[cell.kind](cell.text) for cell in text.cells])
+    place, wrong = {"metadata": {"path": str(text.path.parent)}}, ""
     with tempfile.TemporaryDirectory(prefix="lesson_") as folder:
         paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         own = {"PYTHONPATH": paths, "TILE_RECORDS": str(Path(folder) / "records"), "IPYTHONDIR": folder}

@@ -55,11 +55,11 @@ def simulator_page(declaration: Declaration, topic: Topic, figures: Figures | No
     """`figures`: those of the topic's lesson, where this simulator may be one."""
     where = f'{NUMBER.format(topic.number)}<a href="../{topic_address(topic)}">{escape(topic.title)}</a>'
     if figures and declaration.name in figures.shown:
-        number = figures.shown[declaration.name]
-        there = f"../lessons/{topic.lesson.name}.html#figure-{number}"
+        address, number = figures.shown[declaration.name]
+        there = f"../{address}#figure-{number}"
         where += f' · <a href="{there}">figure {figures.chapter}.{number} of the lesson</a>'
     return (
-        f'<p class="crumb">{where}</p><h1>{escape(declaration.title)}</h1>'
+        f'<h1>{escape(declaration.title)}</h1><p class="crumb">{where}</p>'
         f'<h2 class="tbt-unseen">The simulator</h2>'
         f"{simulator(declaration, Shown(declaration.name, {}), 'simulator')}"
         f'<p class="aside">In a notebook: <code>show("{declaration.name}")</code></p>'

@@ -6,7 +6,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 from widgets.declare import Declaration
-from widgets.site.contents import GLOSSARY, lab_address
+from widgets.site.contents import GLOSSARY, lab_address, page_address
 from widgets.site.stills import opening
 from widgets.site.topics import Topic
 
@@ -61,14 +61,13 @@ def _simulator(one: Declaration, topic: Topic) -> tuple:
 
 
 def index(topics: list[Topic], prose: dict[str, str]) -> bytes:
-    """A script that holds the rows, so that it loads from a file as well; `prose`: a lesson's name -> its HTML."""
-    rows = terms(GLOSSARY, prose.get("glossary", ""))
+    """A script that holds the rows, so that it loads from a file as well; `prose`: a page's address -> its HTML."""
+    rows = terms(GLOSSARY, prose.get(GLOSSARY, ""))
     for topic in topics:
-        if topic.lesson:
-            name = topic.lesson.name
-            rows += sections(
-                f"lessons/{name}.html", f"{topic.number} {topic.title}", topic.title, prose[name]
-            )
+        for page in topic.lesson.pages if topic.lesson else ():
+            address, first = page_address(page), page == topic.lesson.pages[0]
+            title = f"{topic.title}: {page.title}" if first and topic.lesson.in_pages else page.title
+            rows += sections(address, f"{topic.number} {topic.title}", title, prose[address])
         rows += [_simulator(one, topic) for one in topic.simulators]
         rows += [(lab_address(lab), f"{topic.title}, lab", lab.title, lab.path) for lab in topic.labs]
     return f"window.tileByTile = {json.dumps(rows, ensure_ascii=False)};\n".encode()

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from widgets.declare import Declaration
 from widgets.registry import every
-from widgets.site.lessons import Lesson, lessons
+from widgets.site.lessons import Lesson, lessons, spelled
 
-SPELLED = {"gemm": "GEMM", "moe": "MoE"}  # short for something; other words are words
 ROW = re.compile(r"^\|\s*(\d\d)\s*\|\s*`(\w+)`\s*\|\s*([^|]+?)\s*\|", re.M)
 
 
@@ -37,13 +36,6 @@ class Topic:
     @property
     def title(self) -> str:
         return self.lesson.title if self.lesson else spelled(self.slug)
-
-
-def spelled(slug: str) -> str:
-    """'moe_routing' -> 'MoE routing'"""
-    words = slug.split("_")
-    first = SPELLED.get(words[0], words[0].capitalize())
-    return " ".join([first, *(SPELLED.get(word, word) for word in words[1:])])
 
 
 def _lab(path: Path) -> Lab:

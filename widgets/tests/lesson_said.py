@@ -6,14 +6,14 @@ from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
-from widgets.site.lessons import Lesson
+from widgets.site.lessons import Lesson, lessons
 
 COURSE = Path(__file__).parents[2] / "course"
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def lesson(name: str) -> Lesson:
-    return Lesson(COURSE / f"{name}.md")
+    return next(one for one in lessons(COURSE) if one.name == name)
 
 
 def words(text: str) -> str:

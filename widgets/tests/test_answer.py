@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.answer import answer, deltas
-from widgets.registry import find
+from widgets.registry import every, find
 
 WALK = find("tile_walk")
 
@@ -48,9 +48,30 @@ def test_no_input_raises(values):
     json.dumps(got, allow_nan=False)
 
 
+def pulled(simulator) -> set[str]:
+    """The inputs that a knob of its opening picture is bound to."""
+    frames = simulator.scenes(simulator.run(**simulator.inputs()))
+    return {drag["input"] for scene in frames for mark in scene.marks for drag in mark.get("drag", ())}
+
+
+@pytest.mark.parametrize("simulator", every(), ids=lambda d: d.id)
+def test_while_a_hand_holds_a_knob_the_axes_are_those_it_found(simulator):
+    """At every stop of every knob, though the state asks for others; and the state alone has its own again."""
+    start = simulator.inputs()
+    for control in simulator.controls:
+        for value in control.values() if control.name in pulled(simulator) else ():
+            values = {**start, control.name: value}
+            free, held = (answer(simulator, {"values": values, "axes": axes}) for axes in (None, start))
+            assert held.get("error") == free.get("error")
+            if not held.get("held"):
+                assert held == free
+            elif value == start[control.name]:
+                assert held["frames"] == free["frames"]
+
+
 def test_a_locked_picture_gives_nothing_away_before_a_guess():
     got = answer(WALK, {"values": {"m": 1}}, locked=True)
-    assert got["locked"] and set(got) == {"view", "revision", "values", "locked", "shape"}
+    assert got["locked"] and set(got) == {"view", "revision", "values", "locked"}
     assert got["values"] == WALK.inputs()
 
 

@@ -164,3 +164,17 @@ def test_the_rules_see_what_spoils_a_word_or_a_box(rule, marks):
 def test_one_is_not_several(words, wrong):
     shown = scene.Scene(f"{words}.", "Keep.", [], (), scene.table(("a",), [("b",)]))
     assert bool(rules.misnumbered(shown)) == wrong
+
+
+def test_figures_have_at_most_three_colours():
+    """Ink is one of them; where there were more, the first two that mean something stay."""
+
+    def colours(*roles):
+        figures = [scene.figure(f"figure {i}", i, role=role) for i, role in enumerate(roles)]
+        drawn = scene.Scene("s", "t", [], tuple(figures), scene.table(("a",), []))
+        return [one.role for one in drawn.figures]
+
+    assert colours("ink", "hot", "overhead", "useful") == ["ink", "hot", "overhead", "ink"]
+    assert colours("hot", "useful", "waste", "primary") == ["hot", "useful", "ink", "ink"]
+    assert colours("hot", "useful", "waste") == ["hot", "useful", "waste"]
+    assert colours("hot", "hot", "ink", "useful") == ["hot", "hot", "ink", "useful"]

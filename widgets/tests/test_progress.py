@@ -29,7 +29,10 @@ def course(tmp_path):
 def test_nothing_yet(course):
     said = progress(lambda name: None, course)
     assert str(said) == "Lab 01, concepts: count: not started, 2 checks"
-    assert "Nothing yet" in said._repr_html_() and "work/01_gemm_tiling/concepts.ipynb" in said._repr_html_()
+    assert (
+        "haven't started a lab" in said._repr_html_()
+        and "work/01_gemm_tiling/concepts.ipynb" in said._repr_html_()
+    )
 
 
 def test_each_question_counts_by_its_record(course):
@@ -40,7 +43,7 @@ def test_each_question_counts_by_its_record(course):
     said = progress(records.get, course)
     assert str(said) == "Lab 01, concepts: count: 1 of 2 checks passed, 3 of 5 points"
     html = said._repr_html_()
-    assert "still open: walk" in html and 'max="2" value="1"' in html and "Nothing yet" not in html
+    assert "still open: walk" in html and 'max="2" value="1"' in html and "haven't started a lab" not in html
     records["gemm_tiling.walk"]["verdict"], records["gemm_tiling.walk"]["points"] = "PASS", 3
     assert "Every check has passed" in progress(records.get, course)._repr_html_()
 

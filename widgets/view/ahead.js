@@ -14,7 +14,8 @@ function stepped(input, way) {
 
 function album(spec) {
   const kept = new Map();
-  const key = (values, narrow) => JSON.stringify([narrow, ...spec.controls.map(control => values[control.name])]);
+  // `axes`: the state whose axes it has, while a hand holds something
+  const key = (values, narrow, axes = null) => JSON.stringify([narrow, axes, ...spec.controls.map(control => values[control.name])]);
   function keep(at, answer) {
     kept.delete(at);
     kept.set(at, answer);

@@ -33,13 +33,13 @@ function standing(places, stop) {
   return places[stop] + way * BEYOND * (first ? stop - first : stop - last);
 }
 
-// Where an axis changed under the hand (it grew to hold what was pulled), the pull goes on from the knob's new place.
-const rescaled = (was, now) => was.length === now.length && was.some((one, i) => Math.abs(one - now[i]) > BEYOND);
 const clamp = (value, places) => Math.min(Math.max(...places), Math.max(Math.min(...places), value));
 
+let known = false;  // a reader who has pulled one knob of a page needs no names on the others
+
 // `to`: { label(name), words(name, value), value(name), set(name, value) }, the controls that handles are bound to.
-function grips(svg, stage, pool, to, showTip) {
-  const inputs = new Map();
+function grips(svg, stage, pool, to, showTip, sideOf) {
+  const inputs = new Map(), names = new Map();
   let marks = [], drag = null, off = false;
 
   // One knob may be bound to another control after a change: a slider of another name then stands over it.
@@ -80,16 +80,7 @@ function grips(svg, stage, pool, to, showTip) {
     return input;
   }
 
-  function anchor(before) {
-    const mark = marks.find(one => one.id === drag.id);
-    for (const one of mark.drag) {
-      const was = before.drag.find(other => other.axis === one.axis && other.input === one.input);
-      if (was && rescaled(was.at, one.at)) drag.off[one.axis] = standing(one.at, reach(mark, one)) - drag[one.axis];
-    }
-  }
-
   function told(all) {
-    const before = drag && marks.find(one => one.id === drag.id);
     marks = [...all.values()].filter(mark => mark.t === 'handle');
     const wanted = new Set();
     for (const mark of marks) {
@@ -107,7 +98,6 @@ function grips(svg, stage, pool, to, showTip) {
     }
     for (const [id, input] of inputs) if (!wanted.has(id)) { input.remove(); inputs.delete(id); }
     if (drag && !marks.some(mark => mark.id === drag.id)) drag = null;
-    if (drag && before) anchor(before);
     follow();
   }
 
@@ -119,13 +109,33 @@ function grips(svg, stage, pool, to, showTip) {
       style?.setProperty('left', `${(100 * mark.x) / box.width}%`);
       style?.setProperty('top', `${(100 * mark.y) / box.height}%`);
     }
+    const name = names.get(mark.id);
+    if (name) Object.assign(name.style, { left: `${(100 * mark.x) / box.width}%`, top: `${(100 * mark.y) / box.height}%` });
   }
 
-  // While it is held, the knob is where the pointer is; the rest of the picture follows its answers.
+  // Until a reader does something, each knob says what it is; below one another they would hide the picture.
+  function name() {
+    unname();
+    if (known || off) return;
+    for (const mark of marks) {
+      const words = mark.drag.map(one => to.label(one.input)).join(', ');
+      const label = stage.appendChild(make('div', { class: 'tbt-name', 'aria-hidden': 'true' }, words));
+      names.set(mark.id, label);
+      moved(mark);
+      const { x, y, width, height } = pool.get(mark.id).querySelector('.knob').getBoundingClientRect();
+      label.dataset.side = sideOf(label, x + width / 2, y + height / 2);
+    }
+  }
+  function unname() {
+    for (const label of names.values()) label.remove();
+    names.clear();
+  }
+
+  // While it is held, the knob is where the pointer is, past the end of an axis too; the rest follows its answers.
   function follow() {
     if (!drag) return;
     const mark = marks.find(one => one.id === drag.id), place = { x: mark.x, y: mark.y };
-    for (const one of mark.drag) place[one.axis] = clamp(drag[one.axis] + drag.off[one.axis], one.at);
+    for (const one of mark.drag) place[one.axis] = clamp(drag[one.axis] + drag.off[one.axis], [standing(one.at, 0), standing(one.at, one.at.length - 1)]);
     put(pool.get(mark.id), { transform: `translate(${place.x} ${place.y})` });
   }
 
@@ -147,6 +157,7 @@ function grips(svg, stage, pool, to, showTip) {
     if (!mark || off || event.button) return;
     event.preventDefault();
     const at = inPicture(svg, event);
+    known = true;
     drag = { id: mark.id, x: at.x, y: at.y, off: { x: mark.x - at.x, y: mark.y - at.y } };
     svg.setPointerCapture(event.pointerId);
     svg.dataset.holding = mark.drag.map(one => one.axis).join('');
@@ -161,5 +172,5 @@ function grips(svg, stage, pool, to, showTip) {
   };
   for (const end of ['pointerup', 'pointercancel', 'lostpointercapture']) svg.addEventListener(end, drop);
 
-  return { told, moved, words, busy: () => Boolean(drag), rest(on) { off = on; for (const input of inputs.values()) input.disabled = on; }, stop: drop };
+  return { told, moved, name, unname, words, busy: () => Boolean(drag), rest(on) { off = on; for (const input of inputs.values()) input.disabled = on; }, stop: drop };
 }

@@ -53,29 +53,59 @@ function between(from, to, share) {
   return now;
 }
 
+// What of a mark has come to pass when the clock's line stands at x; null while it is still to come.
+function passed(mark, x) {
+  if (mark.t === 'rect') return x > mark.x ? { ...mark, w: Math.min(mark.w, x - mark.x) } : null;
+  return x >= Math.max(mark.x ?? 0, mark.x2 ?? mark.x ?? 0, ...(mark.p ?? []).filter((_, i) => i % 2 === 0)) ? mark : null;
+}
+
 // Moves what differs, frame by frame; a new move starts from where the last one stands.
 function glider(place) {
   const shown = new Map();
-  let moves = [], began = 0, lasts = 0, waiting = 0;
+  let moves = [], began = 0, lasts = 0, waiting = 0, even = false;
+  const under = (share, [, from, to, clock]) => {
+    if (share === 1) return to;
+    if (clock) return passed(from.w > to.w ? from : to, shown.get(clock)?.x ?? Infinity);
+    return between(from, to, even ? share : share * share * (3 - 2 * share));
+  };
   const tick = now => {
-    const share = Math.min(1, (now - began) / lasts), eased = share * share * (3 - 2 * share);
-    for (const [node, from, to] of moves) set(node, share < 1 ? between(from, to, eased) : to);
+    const share = Math.min(1, (now - began) / lasts);
+    for (const move of moves) {
+      const mark = under(share, move);
+      if (mark) set(move[0], mark); else move[0].toggleAttribute('hidden', true);
+    }
     waiting = share < 1 ? requestAnimationFrame(tick) : 0;
   };
-  const set = (node, mark) => { shown.set(mark.id, mark); put(node, GEOMETRY[mark.t](mark)); place(mark); };
+  const set = (node, mark) => {
+    shown.set(mark.id, mark);
+    put(node, GEOMETRY[mark.t](mark));
+    if (node.hasAttribute('hidden')) node.removeAttribute('hidden');
+    place(mark);
+  };
   return {
     set,
     at: id => shown.get(id),
     drop: id => shown.delete(id),
-    start(pairs, ms) {
+    // A clock goes evenly, and before what it uncovers.
+    start(pairs, ms, clockMs) {
       cancelAnimationFrame(waiting);
-      moves = pairs;
+      const clocks = new Set(pairs.map(move => move[3]).filter(Boolean));
+      even = clocks.size > 0;
+      moves = pairs.sort((one, other) => clocks.has(other[2].id) - clocks.has(one[2].id));
       began = performance.now();
-      lasts = ms;
-      if (moves.length) waiting = requestAnimationFrame(tick);
+      lasts = even ? clockMs : ms;
+      if (moves.length) tick(began);
     },
     stop() { cancelAnimationFrame(waiting); },
   };
+}
+
+// Where a mark comes from that comes along with another one.
+function carried(mark, from, to) {
+  const [x, y] = [from.x - to.x, from.y - to.y], by = { x, x2: x, y, y2: y }, start = { ...mark };
+  for (const name in by) if (name in mark) start[name] += by[name];
+  if (mark.p) start.p = mark.p.map((value, i) => value + (i % 2 ? y : x));
+  return start;
 }
 
 const same = (a, b) => MOVING.every(name => a[name] === b[name]) && (a.p === b.p || String(a.p) === String(b.p));
@@ -94,10 +124,11 @@ function picture(uid, defs, name) {
   const walk = make('input', { type: 'range', class: 'tbt-walk', min: 0, step: 1, value: 0, 'aria-label': 'Read the picture, mark by mark', ...KEYS });
   const stage = make('div', { class: 'tbt-stage' }, svg, walk, tip);
   const pool = new Map(), glide = glider(mark => { if (mark.t === 'handle') held.moved(mark); });
-  const held = grips(svg, stage, pool, name, (text, x, y, knob) => (text ? showTip(text, x, y, knob) : hide()));
+  const held = grips(svg, stage, pool, name, (text, x, y, knob) => (text ? showTip(text, x, y, knob) : hide()), (label, x, y) => sideOf(label, x, y));
   let marks = new Map(), told = [], side = ['', ''];  // the knob whose words stand there, and on which side of it
 
-  function draw(frame, ms = 0) {
+  // Gliding for `ms`; where a clock goes, it takes `clockMs`, and 0 means that this change is no step of it.
+  function draw(frame, ms = 0, clockMs = 0) {
     put(svg, { viewBox: `0 0 ${frame.w} ${frame.h}`, 'aria-label': frame.summary });
     stage.style.setProperty('--tbt-shape', frame.w / frame.h);
     marks = frame.marks;
@@ -118,9 +149,9 @@ function picture(uid, defs, name) {
       }
       if (node === place) place = place.nextSibling;
       else layer.insertBefore(node, place);
-      patch(node, mark, ms, moves);
+      patch(node, mark, ms && !stillness.matches, clockMs, moves);
     }
-    glide.start(moves, ms);
+    glide.start(moves, ms, clockMs);
     held.told(marks);
     side = ['', ''];
     told = [...marks.values()].filter(mark => mark.tip);
@@ -129,13 +160,15 @@ function picture(uid, defs, name) {
     if (document.activeElement === walk) point(); else if (!held.busy()) hide();
   }
 
-  function patch(node, mark, ms, moves) {
-    const was = glide.at(mark.id);
+  function patch(node, mark, glides, clockMs, moves) {
+    const was = glide.at(mark.id), clock = clockMs ? mark.clock : '';
     if (was === mark && mark.t !== 'handle') return;  // steps share what stays; a knob may be in the hand
-    if (was && ms && !stillness.matches) { if (!same(was, mark)) moves.push([node, was, mark]); }
+    const first = !was && marks.get(mark.by), stood = first && glide.at(mark.by);
+    const from = was ?? (stood ? carried(mark, stood, first) : mark);
+    if (glides && (was || stood || clock) && !(same(from, mark) && (was || !clock))) moves.push([node, from, mark, clock]);
     else glide.set(node, mark);
     put(node, { class: [mark.role, mark.size, mark.t === 'handle' && 'handle', mark.b && 'bold', mark.closed && 'closed',
-      mark.flow && 'flow', mark.on && `on-${mark.on}`].filter(Boolean).join(' ') });
+      mark.on && `on-${mark.on}`].filter(Boolean).join(' ') });
     if ((node.dataset.term ?? '') !== (mark.k ?? '')) { if (mark.k) node.dataset.term = mark.k; else delete node.dataset.term; }
     if (mark.t === 'text') say(node, mark.s);
     if (mark.t === 'grid') drawMap(node, mark);
@@ -146,7 +179,7 @@ function picture(uid, defs, name) {
     const box = stage.getBoundingClientRect();
     tip.textContent = text;
     tip.hidden = false;
-    if (knob && side[0] !== knob) side = [knob, sideOf(x, y, box)];
+    if (knob && side[0] !== knob) side = [knob, sideOf(tip, x, y)];
     put(tip, { 'data-side': knob ? side[1] : 'over' });
     const half = tip.offsetWidth / 2, beside = ['left', 'right'].includes(tip.dataset.side);
     const left = beside ? x - box.left : Math.min(box.width - half, Math.max(half, x - box.left));
@@ -155,11 +188,12 @@ function picture(uid, defs, name) {
   }
 
   // A knob's words stand where they hide the least of what it changes: words, and what decides.
-  function sideOf(x, y, box) {
-    const wide = tip.offsetWidth, high = tip.offsetHeight, far = 24;
+  function sideOf(label, x, y) {
+    const box = stage.getBoundingClientRect(), wide = label.offsetWidth, high = label.offsetHeight, far = 24;
     const sides = { above: [x - wide / 2, y - far - high], below: [x - wide / 2, y + far], right: [x + far, y - high / 2], left: [x - far - wide, y - high / 2] };
     // a mark that decides may be a thin stripe: it weighs more than as many words
-    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot')].map(node => [node.getBoundingClientRect(), node.tagName === 'text' ? 1 : 10]);
+    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot'), ...(label === tip ? [] : stage.querySelectorAll('.tbt-name[data-side]'))]
+      .map(node => [node.getBoundingClientRect(), node.tagName === 'text' ? 1 : 10]);
     const meet = (low, high, from, to) => Math.max(0, Math.min(high, to) - Math.max(low, from));
     const hides = ([a, b]) => seen.reduce((sum, [one, weight]) => sum + weight * meet(a, a + wide, one.left, one.right) * meet(b, b + high, one.top, one.bottom), 0);
     const fits = ([a]) => a >= box.left && a + wide <= box.right;
@@ -190,5 +224,5 @@ function picture(uid, defs, name) {
   walk.addEventListener('focus', point);
   walk.addEventListener('blur', hide);
 
-  return { node: stage, draw, svg, rest: held.rest, busy: held.busy, stop() { glide.stop(); held.stop(); } };
+  return { node: stage, draw, svg, rest: held.rest, busy: held.busy, name: held.name, unname: held.unname, stop() { glide.stop(); held.stop(); } };
 }

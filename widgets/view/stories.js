@@ -17,6 +17,12 @@ function storyValues(spec, query) {
   return { values: given.has('reset') ? { ...spec.start, ...values } : values, step: given.has('step') ? +given.get('step') : null };
 }
 
+// The other way: what differs from the start, and the step where it is not the one that these values open at.
+function storyQuery(spec, values, step) {
+  const changed = Object.keys(values).filter(name => values[name] !== spec.start[name]).map(name => [name, values[name]]);
+  return new URLSearchParams(step === null ? changed : [...changed, ['step', step]]).toString();
+}
+
 function far(node, link) {
   const one = node.getBoundingClientRect(), other = link.getBoundingClientRect();
   return Math.max(0, one.top - other.bottom, other.top - one.bottom);

@@ -26,7 +26,7 @@ function words(lead) {
     figures,
     formula,
     under: [one.caption, keys],
-    last: [one.warning, one.beside, one.takeaway],
+    last: [one.takeaway, one.warning, one.beside],
     show(frame) {
       for (const name of ['caption', 'warning', 'takeaway']) fill(one[name], frame[name]);
       fill(one.beside, frame.beside.join('\n'));
@@ -82,7 +82,7 @@ function dataPanel(spec, state, announce) {
 function lock(spec, uid, commit) {
   const input = make('input', { type: 'number', step: 'any', id: `${uid}-guess`, required: true, ...KEYS });
   const sure = make('button', { type: 'submit', class: 'tbt-commit', ...KEYS }, 'Commit');
-  const row = make('div', { class: 'tbt-row' }, input, spec.prediction.unit, sure);
+  const row = make('div', { class: 'tbt-row' }, input, spec.prediction.unit, sure, make('span', { class: 'tbt-help' }, 'The picture opens with your prediction.'));
   const form = make('form', { class: 'tbt-prediction' }, make('label', { for: input.id }, spec.prediction.question), row);
   // JupyterLab keeps Enter from submitting a form by itself
   input.addEventListener('keydown', event => {

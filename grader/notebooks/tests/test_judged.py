@@ -3,7 +3,7 @@
 import pytest
 
 from grader import questions
-from grader.notebooks import judged, make
+from grader.notebooks import filled, judged, make
 from grader.places import ROOT
 from grader.questions import judging
 
@@ -35,18 +35,19 @@ def test_a_number_stands_in_the_question_alone():
 
 
 def test_a_mark_becomes_its_table_and_lines_stay_those_of_the_text():
-    words, complaints = judged.filled("one\n\n<!-- judged=tiled_gemm -->\n\nfive\n", "gemm_tiling")
-    assert not complaints and "| values | 4 |" in words
-    at = words.splitlines().index("five") + 1
-    assert at > 5 and judged.line_in_source(words, at) == 5
+    made = filled.fill("one\n\n<!-- judged=tiled_gemm -->\n\nfive\n", "gemm_tiling")
+    assert not made.complaints and "| values | 4 |" in made.text
+    at = made.text.splitlines().index("five")
+    assert at > 4 and made.lines[at] == 5
 
 
 @pytest.mark.parametrize(
     "name, said", [("tiled_gem", "must name a question"), ("reuse", "must say what it asks")]
 )
 def test_a_mark_that_leads_to_no_table_is_named_by_its_line(name, said):
-    words, ((line, what),) = judged.filled(f"one\n<!-- judged={name} -->\n", "gemm_tiling")
-    assert line == 2 and said in what and "<!-- judged=" in words
+    made = filled.fill(f"one\n<!-- judged={name} -->\n", "gemm_tiling")
+    ((line, what),) = made.complaints
+    assert line == 2 and said in what and "<!-- judged=" in made.text
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=str)

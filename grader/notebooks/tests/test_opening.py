@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from grader.notebooks import opening, saving, text
+from grader.notebooks import command, opening, saving, text
 
 LESSON = '# A lesson\n\n```python\nfrom widgets import show\n\nshow("tile_walk", m=1)\n```\n\n```python\n1 + 1\n```\n'
 PATH = "course/01_toy.ipynb"
@@ -48,7 +48,7 @@ def test_a_picture_is_a_link_and_no_bytes(path, source):
 
 def built():
     notebook, _ = text.read(LESSON)
-    opening.open_with_pictures(notebook, PATH)
+    opening.open_lesson(notebook, PATH)
     return notebook
 
 
@@ -68,3 +68,37 @@ def test_labs_carry_no_pictures():
     notebook, _ = text.read(LESSON)
     saving.keep_built(path="labs/01_toy/x.ipynb", model={"type": "notebook", "content": notebook})
     assert all(not cell.get("outputs") for cell in notebook.cells)
+
+
+@pytest.mark.parametrize(
+    "source, folded",
+    [
+        ("import json", True),
+        ("import json\nfrom a import b\n\nx, y = b(1), b(2)\nGB, TB = 1e9, 1e12", True),
+        ("import json\nprint(1)", False),
+        ("import json\ndef f(): ...", False),
+        ("x = 1", False),
+        ("%matplotlib inline\nimport json", False),
+        ("", False),
+    ],
+)
+def test_imports_are_folded_and_what_is_read_is_not(source, folded):
+    assert opening.is_setup(source) == folded
+
+
+def test_setup_and_tagged_cells_are_folded_and_stay_so_when_they_are_saved(tmp_path):
+    (tmp_path / "course").mkdir()
+    words = '# A\n\n```python\nimport json\n```\n\n```python tags=["folded"]\nprint(1)\n```\n\n```python\nprint(2)\n```\n'
+    (tmp_path / "course/01_toy.md").write_text(words)
+    assert command.main([], tmp_path) == 0
+    built = nbformat.read(tmp_path / "course/01_toy.ipynb", as_version=4)
+
+    def hidden(notebook):
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        return [cell["metadata"].get("jupyter", {}).get("source_hidden", False) for cell in cells]
+
+    assert hidden(built) == [True, True, False]
+    for cell in built["cells"]:
+        cell["metadata"]["jupyter"] = {"source_hidden": False}  # a reader opened it
+    saving.keep_built(path="course/01_toy.ipynb", model={"type": "notebook", "content": built})
+    assert hidden(built) == [True, True, False]

@@ -15,6 +15,7 @@ MAY = {
     "tilescope": {"tilescope"},
     "grader": {"grader", "kernels", "tilescope"},
 }
+SHARED = ("machines", "texts")  # of kernels/, for widgets too
 NOTEBOOK_ROOMS = {"course", "solutions", "labs"}
 HEAVY = {
     "torch",
@@ -90,10 +91,10 @@ def _wrong(parts: tuple[str, ...], name: str, topics: set[str]) -> str | None:
     if (
         room == "widgets"
         and other[0] == "kernels"
-        and other[1:2] != ("machines",)
+        and (other[1:2] or other)[0] not in SHARED
         and not (len(other) > 2 and other[2].partition("_")[0] == "cost")
     ):
-        return "widgets must import only a topic's cost.py and kernels/machines.py"
+        return "widgets must import only a topic's cost.py, kernels/machines.py and kernels/texts.py"
     return None
 
 
@@ -147,7 +148,7 @@ def _models(root: Path, known: dict) -> Iterator[str]:
     costs = [
         path
         for path in modules(root, "kernels")
-        if path.stem.partition("_")[0] == "cost" or path.name == "machines.py"
+        if path.stem.partition("_")[0] == "cost" or path.parent.name == "kernels" and path.stem in SHARED
     ]
     models = [path for path in modules(root, "widgets") if is_topic(path.parent)]
     for path in [*costs, *models]:

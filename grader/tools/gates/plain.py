@@ -49,7 +49,9 @@ def environment(folder: Path, root: Path, plain: bool, tried: bool = False) -> d
 
 def notebooks(root: Path) -> dict[Path, bool]:
     """Each notebook that can run to its end -> must it run on a plain machine?"""
-    lessons = {path: True for path in sorted(root.glob("course/*.ipynb"))}
+    lessons = {
+        path: True for room in ("course", "course/[0-9]*") for path in sorted(root.glob(f"{room}/*.ipynb"))
+    }
     solutions = {path: path.stem == "concepts" for path in sorted(root.glob("solutions/*/*.ipynb"))}
     return lessons | solutions
 

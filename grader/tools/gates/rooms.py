@@ -18,10 +18,11 @@ class Topic:
     slug: str
     rest: str  # the question and the links, as written
 
-    def place(self, room: str) -> str:
+    def place(self, room: str, root: Path) -> str:
+        """Return where a room of it is; a lesson is one text, or a folder of pages."""
         label = f"{self.number}_{self.slug}"
         return {
-            "course": f"course/{label}.md",
+            "course": f"course/{label}" if (root / f"course/{label}").is_dir() else f"course/{label}.md",
             "kernels": f"kernels/{self.slug}",
             "widgets": f"widgets/{self.slug}",
             "checks": f"grader/topics/{self.slug}",
@@ -64,7 +65,7 @@ def _row(root: Path, topic: Topic) -> list[str]:
         if not (root / link).exists()
     ]
     for room in ROOMS:
-        place = topic.place(room)
+        place = topic.place(room, root)
         linked = any(link.rstrip("/").startswith(place.removesuffix(".md")) for link in links)
         if not _stands(root / place):
             if not topic.none(room) and not topic.to_come:
@@ -81,7 +82,12 @@ def _row(root: Path, topic: Topic) -> list[str]:
 def _on_disk(root: Path) -> set[tuple[str | None, str, str]]:
     """(number or None, slug, place) of every room that looks like a topic's."""
     found = set()
-    for path in [*root.glob("course/*.md"), *root.glob("solutions/*/"), *root.glob("labs/*/")]:
+    for path in [
+        *root.glob("course/*.md"),
+        *root.glob("course/*/"),
+        *root.glob("solutions/*/"),
+        *root.glob("labs/*/"),
+    ]:
         if match := LABELLED.match(path.stem):
             found.add((match[1], match[2], path.relative_to(root).as_posix()))
     packages = [path for path in [*root.glob("kernels/*/"), *root.glob("widgets/*/")] if is_topic(path)]

@@ -6,7 +6,7 @@ from grader.questions import Call, Mistake, NumpyQuestion, Part
 from grader.questions.draws import between, log_uniform
 from grader.topics.sampling_fusion.rows import gumbel_of
 
-LESSON = "course/06_sampling_fusion.ipynb"
+LESSON = "course/06_sampling_fusion/b_rules_and_draws.ipynb"
 
 
 def gumbel_pick(logits, temperature, u):

@@ -27,7 +27,7 @@ from grader.topics.sampling_fusion.rows import (
     tokens_wanted,
 )
 
-LESSON = rules.LESSON
+LESSON = "course/06_sampling_fusion/c_one_kernel.ipynb"
 COLUMN = {"seed": "i32", "top_k": "i32"}  # all others are fp32
 LOGITS = Tensor("logits", "bv", ("B", "V"))
 TOKEN = Tensor("token", "b", ("B",), "i32", role="out")
@@ -70,7 +70,7 @@ DRAW = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of logits, and at most {budgets.WORK} operations for each; a program at least for every {budgets.ROWS} rows. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's division, noise, sum and argmax, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors of logits, and at most {budgets.WORK} operations for each; a program at least for every {budgets.ROWS} rows; operations of every kind have a limit too. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's division, noise, sum and argmax, none beyond {{none}} times",
         ),
     ),
     tensors=(LOGITS, *columns("temperature", "seed"), TOKEN),
@@ -108,7 +108,12 @@ MASKED_DRAW = KernelQuestion(
             "values",
             asks="right for {public} that you can see and more that you can't: odd vocabularies, a long history, bf16, a row that bans everything, a mask that ends within a word, equal logits, logits far below zero, strided rows, scores that lie close together",
         ),
-        Part("traffic", 2, "traffic", asks="each logit is loaded once; at most {launches}"),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks=f"each logit is loaded once, by a program at least for every {budgets.ROWS} rows; at most {{launches}}",
+        ),
     ),
     tensors=(
         LOGITS,
@@ -149,7 +154,12 @@ FILTERED_DRAW = KernelQuestion(
             "values",
             asks="right for {public} that you can see and more that you can't: odd vocabularies, bf16, fewer tokens than top-k, large logits, logits of −∞ and far below zero, zeros of both signs, equal logits at the border, a mass of exactly p, a weight of exactly min_p",
         ),
-        Part("traffic", 2, "traffic", asks="each logit is loaded once; {launches}"),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks=f"each logit is loaded once, by a program at least for every {budgets.ROWS} rows; {{launches}}",
+        ),
     ),
     tensors=(LOGITS, *columns("temperature", "seed", "top_k", "top_p", "min_p"), TOKEN),
     inputs=filtered_inputs,
@@ -162,7 +172,7 @@ FILTERED_DRAW = KernelQuestion(
     ),
     hidden=cases.hidden_filtered,
     metered=budgets.metered_filtered,
-    budgets={"traffic": budgets.one_read},
+    budgets={"traffic": budgets.row_by_row},
     useful=budgets.useful,
     most_launches=1,
     where=f'{LESSON}, "Selection without sorting"',

@@ -8,7 +8,7 @@ from grader.topics.sampling_fusion import filters, rows
 from grader.topics.sampling_fusion.picks import known_temperature, nearest_of
 from kernels.sampling_fusion import reference
 
-LESSON = "course/06_sampling_fusion.ipynb"
+LESSON = "course/06_sampling_fusion/b_rules_and_draws.ipynb"
 
 
 def penalize(logits, output, repetition, frequency, presence):

@@ -196,6 +196,66 @@ def test_a_whole_run_keeps_what_it_has_when_a_row_fails(tmp_path, monkeypatch, c
     assert "absent: FA4 (not installed)" in shown and "rows sustained" in shown
 
 
+def test_parts_meet_in_one_file_and_what_it_has_is_not_measured_again(tmp_path, monkeypatch, capsys):
+    """Five rows in three parts; the last part comes on another day, and one row is measured anew."""
+    stand_in = types.ModuleType("kernels.alpha.bench")
+    stand_in.rows = lambda device: [row(case=str(i)) for i in range(5)]
+    monkeypatch.setitem(sys.modules, "kernels.alpha.bench", stand_in)
+    monkeypatch.setattr(command, "topics", lambda table="": ["alpha"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    here = {"gpu": "NVIDIA H200", "gpus": 1}
+    for name, value in {"describe": here, "ceilings": CEILINGS, "under_load": {}}.items():
+        monkeypatch.setattr(machine, name, lambda device, value=value: value)
+    timed = []
+    monkeypatch.setattr(
+        measure, "_times", lambda r, contenders, *_: (timed.append(r.case), fake_times(contenders))[1]
+    )
+    path, days = str(tmp_path / "run.json"), iter(("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"))
+    monkeypatch.setattr(machine, "today", lambda: next(days))
+    for part, cases in (("1/3", ["0", "3"]), ("2/3", ["1", "4"]), ("1/2", ["2"])):
+        timed.clear()
+        assert command.main(["--json", path, "--part", part]) == 0 and timed == cases, part
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert {r["case"]: r["date"][-1] for r in run["rows"]} == {
+        "0": "1",
+        "3": "1",
+        "1": "2",
+        "4": "2",
+        "2": "3",
+    }
+    assert all(r["ceilings"] == CEILINGS and "torch" in r["versions"] for r in run["rows"])
+    timed.clear()
+    assert command.main(["--json", path, "--part", "3/5", "--again"]) == 0 and timed == ["2"]
+    assert len(json.loads((tmp_path / "run.json").read_text())["rows"]) == 5
+    here["gpus"] = 2
+    monkeypatch.setattr(machine, "today", lambda: "2026-01-05")
+    with pytest.raises(SystemExit, match="^--json must be a file of this machine"):
+        command.main(["--json", path, "--part", "1/1"])
+
+
+@pytest.mark.parametrize("part", ("0/3", "4/3", "2", "a/b", "-1/2"))
+def test_a_part_that_is_none_is_refused(part, capsys):
+    for given in ([f"--part={part}", "--json", "x"], ["--part", "1/2"]):
+        with pytest.raises(SystemExit):
+            command.main(given)
+        assert "1/3 is the first third" in capsys.readouterr().err or given[-1] == "1/2"
+
+
+def test_rows_with_a_peer_that_is_certainly_faster_are_named():
+    rows = [
+        {
+            "op": "a",
+            "case": "1",
+            "peers": {"x": {"ratio": 0.9, "interval": [0.88, 0.97]}, "y": {"absent": ""}},
+        },
+        {"op": "a", "case": "2", "peers": {"x": {"ratio": 0.97, "interval": [0.95, 0.99]}}},
+        {"op": "a", "case": "3", "peers": {"x": {"ratio": 1.2, "interval": [1.1, 1.3]}}},
+        {"op": "a", "case": "4", "failed": "why"},
+    ]
+    assert record.behind(rows) == ["behind: a 1, 0.900 of x"]
+
+
 def test_a_topic_is_handed_another_ones_kernels_and_says_what_several_gpus_measure(monkeypatch):
     def given(device, *, fused):
         yield row(ours=fused)

@@ -1,5 +1,8 @@
 """Every kernel against the reference: interpreted where there is no GPU, compiled where there is one."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -108,6 +111,46 @@ def test_hopper_configs(size, b_layout):
             out = filled(case.m, case.n, x.dtype)
             hopper_gemm.launch(x, y, out, config, programs)
             assert relative_error(to_numpy(out), reference.gemm(a, b)) < ROUNDING["bf16"], config
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "name"),
+    [
+        (512, 14336, "big"),
+        (1024, 1024, "narrow"),
+        (256, 4096, "narrow"),
+        (128, 4096, "few"),
+        (512, 4096, "square"),
+        (512, 28672, "square"),
+        (1024, 6144, "square"),
+        (1024, 4096, "big"),
+        (2048, 2048, "big"),
+        (4096, 4096, "big"),
+        (4096, 6144, "huge"),
+        (8192, 8192, "huge"),
+    ],
+)
+def test_the_configuration_by_rounds_of_tiles(m, n, name):
+    """What was fastest of twenty on an H200, 2026-11-23, or within 1% of it."""
+    from kernels.gemm_tiling import hopper_gemm
+
+    assert hopper_gemm.pick(m, n, 132) is hopper_gemm.CONFIGS[name]
+    other = hopper_gemm.pick(m, n, 132, linear=False)
+    assert other.consumers == 2 and (name in hopper_gemm.ONE_CONSUMER or other is hopper_gemm.CONFIGS[name])
+
+
+def test_the_pick_is_the_fastest_that_was_raced():
+    """Within 2% in each of the twelve recorded shapes, b as a linear layer stores it."""
+    from kernels.gemm_tiling import hopper_gemm
+
+    raced = {"few": "64x64 k128 s6", "narrow": "64x128 k64 s8"}
+    run = json.loads((Path(gemm.__file__).parent / "results/tiles/h200.json").read_text())
+    for row in run["rows"]:
+        m, n, _ = map(int, row["case"].split()[1].split("x"))
+        config = hopper_gemm.pick(m, n, run["machine"]["sms"])
+        name = next(name for name, one in hopper_gemm.CONFIGS.items() if one is config)
+        us = {one: t for one, t in row["us"].items() if one != "cuBLAS"}
+        assert us[raced.get(name, name)] < 1.02 * min(us.values()), row["case"]
 
 
 @pytest.mark.gpu

@@ -95,8 +95,8 @@ def test_heights_of_a_device_are_its_times():
     r = run()
     marks = {m["id"]: m for m in LOAD.scenes(r)[0].marks}
     per_second = marks["exchange-0"]["h"] / r.exchange_s
-    assert marks["idle-1"]["h"] / per_second == pytest.approx(r.devices[1].idle_s, rel=0.02)
-    assert marks["on-0-0"]["h"] / per_second == pytest.approx(4915 * r.token_s, rel=0.02)
+    assert (marks["idle-1"]["h"] + 1) / per_second == pytest.approx(r.devices[1].idle_s, rel=0.02)
+    assert (marks["on-0-0"]["h"] + 1) / per_second == pytest.approx(4915 * r.token_s, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -144,3 +144,28 @@ def test_what_the_links_alone_take_is_told_from_the_even_step():
         marks = {m["id"]: m.get("s", "") for m in scene.marks}
         assert marks["even-name"].startswith(even) and marks["even-links-name"].startswith("even links")
         assert marks["exchange-name"].startswith("links")
+
+
+def axis(scene, id):
+    return [(m["id"], m["y"], m["s"]) for m in scene.marks if m["id"].startswith(f"{id}-tick")]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize(
+    "pattern, knob, values",
+    [("hot", "hot_share", (0.0, 0.3, 0.6, 0.75, 1.0)), ("tail", "skew", (0.0, 1.0, 2.0))],
+)
+@given(STATES)
+def test_axes_hold_still_while_a_knob_is_held(pattern, knob, values, width, inputs):
+    """A bar that is pulled is as high as its value says, and no other bar moves because an axis does."""
+    fixed = {**inputs, "pattern": pattern}
+    scenes = [LOAD.scene(run(**{**fixed, knob: value}), width=width) for value in values]
+    for id in ("loads", "times"):
+        assert len({tuple(axis(scene, id)) for scene in scenes}) == 1
+
+
+@pytest.mark.parametrize("pattern", ["hot", "tail"])
+def test_axes_hold_still_while_copies_and_limit_are_pulled(pattern):
+    states = [{"copies": n} for n in (0, 3, 16)] + [{"capacity": c} for c in (1, 1.5, 4)]
+    scenes = [LOAD.scene(run(pattern=pattern, **state)) for state in states]
+    assert len({(*axis(scene, "loads"), *axis(scene, "times")) for scene in scenes}) == 1

@@ -79,7 +79,9 @@ def test_it_opens_at_the_tile_that_rescales_first():
 def test_bars_are_the_weights():
     r = run()
     for step, scene in enumerate(ONLINE.scenes(r)):
-        high = {m["id"]: m["h"] for m in scene.marks if m["id"].startswith("weight-")}
+        bars = [m for m in scene.marks if m["id"].startswith("weight-")]
+        high = {m["id"]: m["h"] for m in bars if "tip" in m}
+        assert {m["h"] for m in bars if "tip" not in m} <= {0}, "a key that is not read yet counts nothing"
         assert len(high) == (step + 1) * r.tile
         full = max(high.values())
         for key in range(len(high)):
@@ -153,3 +155,16 @@ def test_the_first_tile_has_no_factor():
     for state in ({}, {"tile": 16}):
         first = ONLINE.scenes(run(**state))[0]
         assert "0.000" not in {one.text for one in first.figures} and "nothing came before" in first.summary
+
+
+@pytest.mark.parametrize("width", [340, 720])
+@pytest.mark.parametrize("preset", ONLINE.presets)
+def test_nothing_of_a_tile_is_shown_before_it_is_read(preset, width):
+    """But for the key in one's hand, no score, weight or value of a later tile has a height or a number."""
+    r = ONLINE.run(**ONLINE.inputs(ONLINE.presets[preset]))
+    for step, scene in enumerate(ONLINE.scenes(r, width=width)):
+        marks = {m["id"]: m for m in scene.marks}
+        for key in range((step + 1) * r.tile, len(r.scores)):
+            assert marks[f"v-{key}"]["s"] == "" and marks[f"weight-{key}"]["h"] == 0
+            if key != r.pulled:
+                assert marks[f"score-{key}"]["h"] == 0 and marks[f"score-{key}-name"]["s"] == ""

@@ -169,3 +169,28 @@ def test_lines_lead_to_the_row_s_bracket_and_pass_behind_the_expert_s_name(width
         bracket = next(m["x"] for m in marks if m["id"].endswith("-line") and m["id"].startswith("group-"))
         if step == 2:
             assert all(abs(m["x2"] - bracket) < 4 for m in ways)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@given(STATES)
+def test_a_row_and_its_numbers_travel_as_one(width, inputs):
+    """Whatever moves from one step to the next takes its numbers along: in its box's place, or coming with it."""
+    scenes = [{m["id"]: m for m in scene.marks} for scene in FORWARD.scenes(run(**inputs), width=width)]
+    moved = 0
+    for before, after in zip(scenes, scenes[1:], strict=False):
+        for id in (
+            id for id, m in after.items() if m["t"] == "rect" and re.match(r"(row|slot|out)-[\d-]+$", id)
+        ):
+            if id not in before or (before[id]["x"], before[id]["y"]) == (after[id]["x"], after[id]["y"]):
+                continue
+            moved += 1
+            words = [after[f"{id}-{j}"] for j in range(3) if f"{id}-{j}" in after]
+            assert {one["by"] for one in words} <= {id}
+            for one in (one for one in words if one["id"] in before):
+                for way in ("x", "y"):
+                    gone = after[one["id"]][way] - before[one["id"]][way]
+                    assert abs(gone - (after[id][way] - before[id][way])) < 0.05, id
+    rows = inputs["tokens"] * inputs["top_k"]
+    assert moved >= 2 * rows, "the rows to their experts, and the results back"
+    shown = [m["s"] for m in scenes[2].values() if m["t"] == "text" and m["id"].startswith("slot-")]
+    assert not shown, "a number that has not set out yet is not written twice"

@@ -67,7 +67,7 @@ def test_more_tokens_fill_the_tiles_but_the_straggler_stays():
 def test_the_picture_shows_every_kept_token_and_every_dropped_one(preset):
     """Area in slots: what is drawn in a role adds up to what the model says."""
     r = run(**TILES.presets[preset])
-    (scene,) = TILES.scenes(r)
+    *_, scene = TILES.scenes(r)
     loads = [e.routed_tokens for e in r.experts]
     shown = {m["id"]: m["s"] for m in scene.marks if m["t"] == "text" and m["id"].startswith("held-")}
     assert all(int(words) == loads[int(id.split("-")[1])] for id, words in shown.items())
@@ -82,7 +82,7 @@ def test_the_picture_shows_every_kept_token_and_every_dropped_one(preset):
 @pytest.mark.parametrize("preset", TILES.presets)
 @pytest.mark.parametrize("tile", [8, 16, 32, 64, 128])
 def test_the_knob_covers_no_number_of_the_axis_and_no_name(preset, tile, width):
-    (scene,) = TILES.scenes(run(**TILES.presets[preset] | {"tile": tile}), width=width)
+    *_, scene = TILES.scenes(run(**TILES.presets[preset] | {"tile": tile}), width=width)
     assert not covered(scene)
 
 
@@ -92,7 +92,7 @@ def test_the_knob_covers_no_number_of_the_axis_and_no_name(preset, tile, width):
 def test_kept_and_dropped_tokens_stack_to_what_was_sent(capacity, experts, width):
     """Read off the axis: an expert's column ends at the tokens that came to it, with a limit too."""
     r = run(capacity=capacity, experts=experts, tokens=256)
-    (scene,) = TILES.scenes(r, width=width)
+    *_, scene = TILES.scenes(r, width=width)
     marks = {m["id"]: m for m in scene.marks}
     bottom, top = marks["slots-grid0"]["y"], marks["slots-grid4"]["y"]
     highest = int(marks["slots-tick4"]["s"].replace(",", ""))
@@ -108,7 +108,7 @@ def test_kept_and_dropped_tokens_stack_to_what_was_sent(capacity, experts, width
 @pytest.mark.parametrize("experts", [64, 128, 256])
 def test_many_narrow_columns_of_one_height_are_one_hatched_area(experts, width):
     r = run(experts=experts, top_k=8, tokens=256, skew=0.5, tile=64)
-    (scene,) = TILES.scenes(r, width=width)
+    *_, scene = TILES.scenes(r, width=width)
     padded = [m for m in scene.marks if m["id"].startswith("pad-")]
     assert all(m["t"] == "rect" for m in padded)
     edges = [(m["x"], m["x"] + m["w"], m["h"]) for m in padded]
@@ -123,14 +123,41 @@ def test_a_token_cannot_pick_an_expert_twice():
 
 
 def test_it_says_when_the_answer_changes():
-    (scene,) = TILES.scenes(run(capacity=1.5))
+    *_, scene = TILES.scenes(run(capacity=1.5))
     assert "18.8% of all picks are dropped" in scene.warning
     assert not TILES.scenes(run())[0].warning
 
 
 def test_on_a_phone_limit_and_even_share_stand_at_their_lines():
     for preset in ("Skewed, 8 experts", "With a capacity limit"):
-        marks = {m["id"]: m for m in TILES.scene(run(**TILES.presets[preset]), width=340).marks}
+        marks = {m["id"]: m for m in TILES.scenes(run(**TILES.presets[preset]), width=340)[-1].marks}
         for id in ("even", "limit"):
             if f"{id}-name" in marks:
                 assert 0 <= marks[f"{id}-line"]["y"] - marks[f"{id}-name"]["y"] <= 14
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("preset", TILES.presets)
+def test_tokens_drop_until_all_are_there_and_a_tile_opens_for_the_first_of_its(preset, width):
+    r = run(**TILES.presets[preset])
+    scenes = TILES.scenes(r, width=width)
+    assert TILES.stepper.start(r) == len(scenes) - 1
+    held = []
+    for scene in scenes:
+        marks = {m["id"]: m for m in scene.marks}
+        tokens = [id for id, m in marks.items() if id.startswith(("kept-", "lost-")) and m["role"] != "now"]
+        assert [m for m in marks.values() if m["role"] == "now"] == [] or len(scenes) == r.routed
+        held.append(set(tokens))
+    assert all(before <= after for before, after in zip(held, held[1:], strict=False)), "no token leaves"
+    if r.routed == len(scenes):
+        assert [len(tokens) for tokens in held] == list(range(1, r.routed + 1))
+        for scene, after in zip(scenes, held[1:], strict=False):
+            (coming,) = [m["id"] for m in scene.marks if m["role"] == "now"]
+            assert coming in after, "it drops into the slot whose name it bears"
+
+
+def test_the_caption_says_when_a_token_opens_a_tile():
+    r = run()
+    said = [scene.caption for scene in TILES.scenes(r)]
+    opened = sum("opens a whole tile" in one for one in said)
+    assert opened in (r.tiles, r.tiles - 1) and "32 of 32 tokens: 72 slots run for 32 tokens" in said[-1]

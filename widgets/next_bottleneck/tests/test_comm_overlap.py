@@ -140,3 +140,16 @@ def test_buckets_drawn_as_one_are_counted_and_one_is_one():
 def test_every_part_of_the_pass_in_turn_is_named(width):
     ids = {m["id"] for m in OVERLAP.scenes(overlap(), width=width)[-1].marks}
     assert {"turn-f-name", "turn-b-name", "turn-c-name"} <= ids
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("preset", OVERLAP.presets)
+def test_no_bucket_is_drawn_before_it_is_sent(preset, width):
+    r = OVERLAP.run(**OVERLAP.inputs(OVERLAP.presets[preset]))
+    for scene in OVERLAP.scenes(r, width=width):
+        marks = {m["id"]: m for m in scene.marks}
+        hand = marks["now"]["x"]
+        sent = [m for id, m in marks.items() if id.startswith("sent")]
+        assert all(m["clock"] == "now" for m in sent), "between two steps the view waits for the hand"
+        assert all(m["x"] + m["w"] <= hand + 0.7 for m in sent)
+    assert len(sent) == len(r.sent), "at last all are there"

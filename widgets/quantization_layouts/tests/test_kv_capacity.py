@@ -57,9 +57,9 @@ def test_pages_of_one_token_waste_nothing():
 def test_weights_that_do_not_fit_are_said():
     small = capacity(devices=1)
     assert small.before.requests == 0 < small.narrow.requests
-    assert KV.scene(small).warning.startswith("Nothing fits in 16 bits")
+    assert KV.scenes(small)[-1].warning.startswith("Nothing fits in 16 bits")
     none = capacity(devices=1, memory_gb=24)
-    assert none.narrow.requests == 0 and "fewer bits too" in KV.scene(none).warning
+    assert none.narrow.requests == 0 and "fewer bits too" in KV.scenes(none)[-1].warning
 
 
 def test_a_mean_above_the_maximum_is_refused():
@@ -69,23 +69,23 @@ def test_a_mean_above_the_maximum_is_refused():
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 def test_a_bar_longer_than_its_memory_is_broken_and_says_by_how_much(width):
-    marks = {mark["id"]: mark for mark in KV.scene(capacity(devices=1), width=width).marks}
+    marks = {mark["id"]: mark for mark in KV.scenes(capacity(devices=1), width=width)[-1].marks}
     assert "60" in marks["m-before-weights"]["tip"] and "too many" in marks["m-before-weights"]["tip"]
     bar, torn = marks["m-before-weights"], marks["m-before-break"]["p"]
     assert bar["x"] < min(torn[::2]) and max(torn[::2]) < bar["x"] + bar["w"]
     assert "m-narrow-break" not in marks
-    assert not any("break" in mark["id"] for mark in KV.scene(capacity(), width=width).marks)
+    assert not any("break" in mark["id"] for mark in KV.scenes(capacity(), width=width)[-1].marks)
 
 
 def test_a_phone_names_both_ends_of_its_axis():
-    marks = {mark["id"]: mark for mark in KV.scene(capacity(), width=NARROW).marks}
+    marks = {mark["id"]: mark for mark in KV.scenes(capacity(), width=NARROW)[-1].marks}
     ticks = [marks[f"memory-tick{i}"]["s"].replace("\u202f", " ") for i in range(3)]
     assert [tick.split()[0] for tick in ticks] == ["0", "40", "80"]
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 def test_every_part_has_its_name_in_the_key(width):
-    marks = {mark["id"]: mark for mark in KV.scene(capacity(), width=width).marks}
+    marks = {mark["id"]: mark for mark in KV.scenes(capacity(), width=width)[-1].marks}
     names = [marks[f"key-{role}-name"]["s"] for role in ("primary", "useful", "waste")]
     assert names == ["weights", "tokens", "reserved, empty"]
 
@@ -94,7 +94,7 @@ def test_every_part_has_its_name_in_the_key(width):
 @pytest.mark.parametrize("preset", KV.presets)
 def test_requests_are_lengths_on_one_scale(preset, width):
     r = capacity(**KV.presets[preset])
-    marks = {m["id"]: m for m in KV.scene(r, width=width).marks}
+    marks = {m["id"]: m for m in KV.scenes(r, width=width)[-1].marks}
     counts = {"before": r.before.requests, "narrow": r.narrow.requests, "paged": r.paged.requests}
     unit = marks["m-paged-at-once"]["w"] / r.paged.requests
     assert marks["m-paged-at-once"]["w"] > 90
@@ -103,7 +103,7 @@ def test_requests_are_lengths_on_one_scale(preset, width):
 
 
 def test_one_gpu_is_one_and_a_gain_from_nothing_is_said():
-    scene = KV.scene(capacity(devices=1))
+    scene = KV.scenes(capacity(devices=1))[-1]
     title = next(m["s"] for m in scene.marks if m["id"] == "memory-title")
     assert title == "Memory of the one GPU" and scene.summary.startswith("1 GPU holds 0 requests")
     assert "from none" in {one.text for one in scene.figures}
@@ -112,7 +112,26 @@ def test_one_gpu_is_one_and_a_gain_from_nothing_is_said():
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("tokens", [4096, 32768])
 def test_the_mean_s_knob_hides_nothing_of_what_it_measures(tokens, width):
-    marks = {m["id"]: m for m in KV.scene(capacity(tokens=tokens), width=width).marks}
+    marks = {m["id"]: m for m in KV.scenes(capacity(tokens=tokens), width=width)[-1].marks}
     bar, knob = marks["r-before-held"], marks["pull-mean"]
     assert knob["y"] + 9 <= bar["y"] + 8 or knob["y"] - 9 >= bar["y"] + bar["h"] - 6
     assert marks["mean-end"]["x"] == knob["x"] == pytest.approx(bar["x"] + bar["w"], abs=0.02)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("preset", KV.presets)
+def test_requests_arrive_until_each_way_is_full(preset, width):
+    r = KV.run(**KV.inputs(KV.presets[preset]))
+    seen = []
+    for scene in KV.scenes(r, width=width):
+        marks = {m["id"]: m for m in scene.marks}
+        seen.append(
+            [int(marks[f"m-{id}-requests"]["s"].replace(",", "")) for id in ("before", "narrow", "paged")]
+        )
+    limits = [r.before.requests, r.narrow.requests, r.paged.requests]
+    assert seen[-1] == limits and "every way is full" in scene.caption
+    for before, after in zip(seen, seen[1:], strict=False):
+        assert all(a <= b for a, b in zip(before, after, strict=True)) and before != after
+    assert all(row == [min(max(row), limit) for limit in limits] for row in seen), (
+        "all ways get the same requests"
+    )

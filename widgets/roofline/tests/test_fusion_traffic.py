@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kernels.machines import MACHINES
 from kernels.roofline import cost
 from widgets.registry import find
-from widgets.scene import extent
+from widgets.scene import NARROW, WIDE, extent
 
 FUSION = find("fusion_traffic")
 
@@ -49,12 +49,12 @@ def test_time_is_bytes_over_bandwidth():
 def test_one_operation_has_nothing_to_fuse():
     r = fusion(operations=1)
     assert r.ratio == 1 and r.intermediate_traffic_bytes == 0
-    assert not any("waste" in mark["id"] for mark in FUSION.scene(r).marks)
+    assert not any("waste" in mark["id"] for mark in FUSION.scenes(r)[-1].marks)
 
 
 def test_a_measured_kernel_stands_beside_the_fused_bytes():
     r = fusion()
-    scene = FUSION.scene(r, {"bytes_moved": 1.5 * r.fused_bytes})
+    scene = FUSION.scenes(r, {"bytes_moved": 1.5 * r.fused_bytes})[-1]
     assert "1.5× the model" in scene.beside[0]
 
 
@@ -69,7 +69,7 @@ def test_weights_are_counted_either_way(operations, rows, layers):
 @pytest.mark.parametrize("operations", range(1, 7))
 def test_each_pass_is_an_arrow_and_the_titles_count_them(operations, width):
     r = fusion(operations=operations)
-    marks = {mark["id"]: mark for mark in FUSION.scene(r, width=width).marks}
+    marks = {mark["id"]: mark for mark in FUSION.scenes(r, width=width)[-1].marks}
     fused = [id for id in marks if id.startswith("fused-") and id.endswith(("-read", "-write"))]
     one_each = [id for id in marks if id.startswith("chain-") and id.endswith(("-read", "-write"))]
     between = [id for id, m in marks.items() if m["t"] == "line" and id.startswith(("read", "write"))]
@@ -86,7 +86,7 @@ def test_each_pass_is_an_arrow_and_the_titles_count_them(operations, width):
 @pytest.mark.parametrize("width", [720, 340])
 @pytest.mark.parametrize("operations", range(1, 7))
 def test_boxes_in_memory_have_one_size_and_none_lies_on_another(operations, width):
-    marks = FUSION.scene(fusion(operations=operations), width=width).marks
+    marks = FUSION.scenes(fusion(operations=operations), width=width)[-1].marks
     ids = {"chain-x", "chain-w", "chain-y", *(f"z{i}" for i in range(1, operations))}
     boxes = sorted((m for m in marks if m["id"] in ids), key=lambda m: m["x"])
     assert len(boxes) == operations + 2 and len({(m["w"], m["h"]) for m in boxes}) == 1
@@ -95,21 +95,19 @@ def test_boxes_in_memory_have_one_size_and_none_lies_on_another(operations, widt
 
 def test_the_answer_is_measured_off_beside_the_shorter_bar():
     r = fusion(operations=6)
-    marks = {mark["id"]: mark for mark in FUSION.scene(r).marks}
+    marks = {mark["id"]: mark for mark in FUSION.scenes(r)[-1].marks}
     hatched, more = marks["unfused-waste"], marks["more"]
     assert (more["x"], more["x2"]) == (hatched["x"], pytest.approx(hatched["x"] + hatched["w"], abs=0.02))
     assert marks["more-name"]["s"].startswith("168")
-    labels = {one.label: one.text for one in FUSION.scene(r).figures}
-    assert (
-        labels["fewer bytes, weights left out"] == "6×" and labels["fewer bytes, weights counted"] == "3.5×"
-    )
-    assert FUSION.scene(r).formula[-1][1].endswith("{fewer:3.5×}")
+    labels = {one.label: one.text for one in FUSION.scenes(r)[-1].figures}
+    assert labels["fewer bytes without weights"] == "6×" and labels["fewer bytes with weights"] == "3.5×"
+    assert FUSION.scenes(r)[-1].formula[-1][1].endswith("{fewer:3.5×}")
 
 
 @pytest.mark.parametrize("width", [720, 340])
 @pytest.mark.parametrize("operations", range(2, 7))
 def test_an_intermediate_s_box_is_seen_whole_and_named_beside_it(operations, width):
-    marks = FUSION.scene(fusion(operations=operations), width=width).marks
+    marks = FUSION.scenes(fusion(operations=operations), width=width)[-1].marks
     words = [m for m in marks if m["t"] == "text"] + [m for m in marks if m["role"] == "ground"]
     for i in range(1, operations):
         box = next(m for m in marks if m["id"] == f"z{i}")
@@ -126,8 +124,33 @@ def apart(a, b):
 
 def test_the_ratio_that_counts_the_weights_comes_first_and_alone_in_colour():
     for rows in (1, 2048):
-        figures = FUSION.scene(fusion(rows=rows)).figures
+        figures = FUSION.scenes(fusion(rows=rows))[-1].figures
         green = [one.label for one in figures if one.role == "useful"]
         labels = [one.label for one in figures]
-        assert green == ["fewer bytes, weights counted"]
-        assert labels.index(green[0]) < labels.index("fewer bytes, weights left out")
+        assert green == ["fewer bytes with weights"]
+        assert labels.index(green[0]) < labels.index("fewer bytes without weights")
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("preset", FUSION.presets)
+def test_both_ways_run_at_one_rate_and_the_bars_are_what_has_moved(preset, width):
+    """At each step both bars are as long as the bytes of that time, and the dots are on the arrows they belong to."""
+    r = fusion(**FUSION.presets[preset])
+    scenes = [{m["id"]: m for m in s.marks} for s in FUSION.scenes(r, width=width)]
+    last = scenes[-1]
+    whole = r.unfused_bytes + r.weights_bytes
+
+    def length(marks, id):
+        return sum(
+            marks[f"{id}-{part}"]["w"] for part in ("weights", "must", "waste") if f"{id}-{part}" in marks
+        )
+
+    for step, marks in enumerate(scenes, start=1):
+        full = last["unfused-whole"]["w"]
+        assert length(marks, "unfused") == pytest.approx(full * step / len(scenes), abs=0.1)
+        ours = min(1.0, whole * step / len(scenes) / (r.fused_bytes + r.weights_bytes))
+        assert length(marks, "fused") == pytest.approx(last["fused-whole"]["w"] * ours, abs=0.1)
+        for dot in (m for id, m in marks.items() if id.endswith("-dot")):
+            arrows = [m for m in marks.values() if m["t"] == "line" and m["x"] == dot["x"]]
+            assert any(min(m["y"], m["y2"]) - 0.1 <= dot["y"] <= max(m["y"], m["y2"]) + 0.1 for m in arrows)
+    assert not [id for id in last if id.endswith("-dot")], "at the end nothing is on its way"

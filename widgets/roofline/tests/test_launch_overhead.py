@@ -97,3 +97,16 @@ def test_a_layer_of_one_kernel_is_drawn_and_said_as_one():
     assert gemm["x"] + gemm["w"] == pytest.approx(rest["x"], abs=0.02)
     said = " ".join((scene.summary, scene.caption, *(m.get("s", "") for m in scene.marks)))
     assert "1 kernels" not in said and "1 launches" not in said and "1 layers" not in said
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("preset", LAUNCH.presets)
+def test_nothing_is_drawn_before_its_time(preset, width):
+    """No block reaches beyond the clock's hand, and between two steps the view waits for it."""
+    for scene in LAUNCH.scenes(LAUNCH.run(**LAUNCH.inputs(LAUNCH.presets[preset])), width=width):
+        marks = {m["id"]: m for m in scene.marks}
+        timed = [m for m in scene.marks if "clock" in m]
+        blocks = [m for m in scene.marks if m["id"].rstrip("0123456789") in ("gap", "work", "replay")]
+        assert all(m["clock"] == "now0" for m in blocks)
+        assert all(m["x"] + m["w"] <= marks["now0"]["x"] + 1.6 for m in timed if m["t"] == "rect")
+    assert len(blocks) >= 3

@@ -1,14 +1,11 @@
 """Power, split by where the accesses are served."""
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.roofline import cost
 from widgets.registry import find
-from widgets.roofline.memory_energy import CLOSER
 from widgets.scene import NARROW, WIDE
 
 ENERGY = find("memory_energy")
@@ -41,71 +38,72 @@ def test_moving_more_never_costs_more():
 
 
 def test_more_than_the_board_may_draw_is_said():
-    assert "older process" in ENERGY.scene(energy(accesses=2.0)).warning
-    assert not ENERGY.scene(energy()).warning
+    assert "older process" in ENERGY.scenes(energy(accesses=2.0))[-1].warning
+    assert not ENERGY.scenes(energy())[-1].warning
 
 
 def drawn(width, **inputs):
-    return {mark["id"]: mark for mark in ENERGY.scene(energy(**inputs), width=width).marks}
-
-
-@pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_true_areas_are_energies_and_what_has_none_is_hollow(width):
-    marks = drawn(width)
-    registers, shared = (marks[f"level{i}"]["w"] * marks[f"level{i}"]["h"] for i in (0, 1))
-    far = math.pi * marks["level3"]["r"] ** 2
-    assert far / shared == pytest.approx(1280, rel=0.02)  # marks are rounded
-    assert shared / registers == pytest.approx(50, rel=0.1)
-    assert marks["level2"]["t"] == "path" and "closed" not in marks["level2"]
-
-
-@pytest.mark.parametrize("width", [NARROW, WIDE])
-@pytest.mark.parametrize("near", ["registers", "shared memory"])
-def test_only_a_framed_and_titled_part_is_magnified_and_hbm_is_so_too(width, near):
-    marks = drawn(width, near=near)
-    frame, wall = marks["magnified"]["p"], marks["magnified-hbm"]
-    left, right, top, bottom = min(frame[::2]), max(frame[::2]), min(frame[1::2]), max(frame[1::2])
-    assert f"{CLOSER**2} times the area" in marks["magnified-title"]["s"]
-    assert bottom < marks["level3"]["y"], "what is magnified stands apart from the true places"
-    for i in (0, 1):
-        true, large = marks[f"level{i}"], marks[f"magnified{i}"]
-        middle = true["x"] + true["w"] / 2
-        assert math.pi * large["r"] ** 2 == pytest.approx(CLOSER**2 * true["w"] * true["h"], rel=0.1)
-        assert large["x"] == pytest.approx(middle, abs=0.1)
-        assert left < large["x"] - large["r"] and large["x"] + large["r"] < wall["x"]
-        assert top < large["y"] - large["r"] and large["y"] + large["r"] < bottom
-        for side in (-1, 1):
-            leader = marks[f"leader{i}{side}"]
-            assert leader["y"] == bottom and abs(leader["x2"] - middle) < 4 and true["y"] - leader["y2"] < 5
-    bend = (wall["h"] / 2) ** 2 / (2 * CLOSER * marks["level3"]["r"])
-    assert bend < 1.5, "HBM's edge is as good as straight"
-    cut = (wall["x"] + wall["w"], wall["y"], wall["y"] + wall["h"])
-    assert cut == (right, top, bottom), "the frame cuts HBM on all other sides"
-
-
-@pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_each_level_is_as_far_as_its_time_and_none_lies_within_another(width):
-    marks, rungs = drawn(width), energy().rungs
-    far = marks["level3"]
-    ring = marks["level2"]["p"]
-    near = [marks[id]["x"] + marks[id]["w"] / 2 for id in ("level0", "level1")]
-    ends = [
-        *near,
-        (min(ring[::2]) + max(ring[::2])) / 2,
-        far["x"] - far["r"],
+    return [
+        {mark["id"]: mark for mark in scene.marks} for scene in ENERGY.scenes(energy(**inputs), width=width)
     ]
-    span = math.log(rungs[3].latency_s / rungs[0].latency_s)
-    for rung, end in zip(rungs, ends, strict=True):
-        share = math.log(rung.latency_s / rungs[0].latency_s) / span
-        assert (end - ends[0]) / (ends[3] - ends[0]) == pytest.approx(share, abs=0.01)
-    assert max(ring[::2]) < far["x"] - far["r"] and far["x"] + far["r"] <= width
+
+
+EITHER = pytest.mark.parametrize("width", [NARROW, WIDE])
+
+
+@EITHER
+@pytest.mark.parametrize("moved", [0, 5, 50, 95, 100])
+def test_all_that_fly_are_all_that_pay(width, moved):
+    """The bar is as long as the accesses that arrived, and at the end it is the share that still goes to HBM."""
+    steps, r = drawn(width, moved_percent=moved), energy(moved_percent=moved)
+    before = -1
+    for marks in steps:
+        blocks = [m for id, m in marks.items() if id.startswith("pay")]
+        assert len(blocks) >= before and not set(marks) & {
+            f"pay{i}" for i in range(20) if f"access{i}" not in marks
+        }
+        before = len(blocks)
+    last, whole = steps[-1], steps[-1]["after-whole"]["w"]
+    assert before == r.shown_far and sum(id.startswith("access") for id in last) == r.shown == 20
+    assert last["before-bar"]["w"] == pytest.approx(whole)
+    assert sum(m["w"] + 1 for id, m in last.items() if id.startswith("pay")) == pytest.approx(
+        whole * r.shown_far / 20, abs=0.2
+    )
+    assert last["pull-moved"]["x"] == pytest.approx(
+        last["after-whole"]["x"] + whole * r.shown_far / 20, abs=0.01
+    )
+    assert r.shown_after_j / r.shown_before_j == pytest.approx(r.after_w / r.before_w)
+
+
+@EITHER
+@pytest.mark.parametrize("near", ["registers", "shared memory"])
+def test_all_fly_at_one_speed_so_distance_is_time(width, near):
+    steps, lengths = drawn(width, near=near), set()
+    start = steps[0]["core"]["x"] + steps[0]["core"]["w"]
+    for before, after in zip(steps, steps[1:], strict=False):
+        for id in set(before) & set(after):
+            one, other = before[id], after[id]
+            flying = id.startswith("access") and one["y"] == other["y"] and other["x"] < one["x"]
+            if flying and one["y"] < steps[0]["before-whole"]["y"]:
+                lengths.add(round(one["x"] - other["x"], 1))
+    assert len(lengths) <= 2 and max(lengths) - min(lengths) < 0.11, "in 15 ns all come as far"
+    far, tick = steps[0]["far-level"]["p"], steps[0]["ns-tick2"]["x"]
+    assert (min(far[::2]) + max(far[::2])) / 2 == pytest.approx(tick) and tick > start
+
+
+def test_what_is_on_its_way_is_counted():
+    for i, scene in enumerate(ENERGY.scenes(energy())):
+        flying = [m for m in scene.marks if m["id"].startswith("access") and "there in" in m["tip"]]
+        if i < 39:
+            assert f"{len(flying)} are on their way" in scene.caption
+    assert "All 20 accesses" in scene.caption and not flying
 
 
 def test_what_is_saved_is_said_in_whole_words():
     """No '1 GPUs', no '0 homes'; and what no longer comes from HBM is not said to."""
 
     def said(**inputs):
-        scene = ENERGY.scene(energy(**inputs))
+        scene = ENERGY.scenes(energy(**inputs))[-1]
         fleet = " ".join(m["s"] for m in scene.marks if m["id"].startswith("fleet"))
         return fleet, scene.takeaway, scene.summary
 
@@ -115,12 +113,3 @@ def test_what_is_saved_is_said_in_whole_words():
     assert "homes" not in said(moved_percent=0)[0] and "250 homes" in said()[0]
     none = said(moved_percent=100)[1]
     assert "Nothing comes from HBM" in none and "still comes" not in none
-
-
-@pytest.mark.parametrize("width", [NARROW, WIDE])
-@pytest.mark.parametrize("moved", [0, 50, 95, 100])
-def test_watts_stand_beside_their_bar(moved, width):
-    marks = drawn(width, moved_percent=moved)
-    end = marks["before-far"]["x"] + marks["before-far"]["w"]
-    for id in ("before-watts", "after-watts"):
-        assert 0 < marks[id]["x"] - end < 90

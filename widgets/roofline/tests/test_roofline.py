@@ -111,5 +111,5 @@ def test_an_operation_that_its_knob_cannot_move_says_so(operation):
     for batch in (1, 64, 4096):
         scene = ROOF.scene(at(operation=operation, batch=batch))
         name = next(m for m in scene.marks if m["id"] == "here-name")
-        assert " any" in name["s"] and "no batch moves this point" in scene.takeaway
+        assert " any" in name["s"] and "can't move this point" in scene.takeaway
     assert " any" not in next(m["s"] for m in ROOF.scene(at()).marks if m["id"] == "here-name")

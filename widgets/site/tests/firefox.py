@@ -13,7 +13,6 @@ import websocket
 from widgets.tests.browser.lab import free_port
 
 PREFERENCES = {
-    "ui.prefersReducedMotion": 1,
     "browser.shell.checkDefaultBrowser": False,
     "datareporting.policy.dataSubmissionEnabled": False,
     "app.update.enabled": False,
@@ -108,12 +107,10 @@ KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "Arr
 
 
 @contextmanager
-def firefox(path: str) -> Iterator[Page]:
-    port = free_port()
+def firefox(path: str, motion: bool = False) -> Iterator[Page]:
+    port, wished = free_port(), {**PREFERENCES, "ui.prefersReducedMotion": int(not motion)}
     with tempfile.TemporaryDirectory(prefix="firefox-") as home:
-        lines = [
-            f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in PREFERENCES.items()
-        ]
+        lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in wished.items()]
         (Path(home) / "user.js").write_text("\n".join(lines))
         started = subprocess.Popen(
             [path, "--headless", "--no-remote", "--profile", home, f"--remote-debugging-port={port}"],

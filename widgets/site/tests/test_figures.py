@@ -4,6 +4,7 @@ import pytest
 
 from widgets.site.drawings import dark, inline
 from widgets.site.figures import Figures
+from widgets.site.lessons import Text
 
 SVG = (
     '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><defs><marker id="arrow"/></defs>'
@@ -45,7 +46,9 @@ def figures(tmp_path):
     (tmp_path / "pictures").mkdir()
     for name in "ab":
         (tmp_path / f"pictures/{name}.svg").write_text(SVG)
-    return Figures("5", tmp_path, lambda href: href if href.endswith((".png", ".svg")) else None)
+    found = Figures("5", lambda page, href: href if href.endswith((".png", ".svg")) else None)
+    found.open(Text(tmp_path / "05_a.ipynb"))
+    return found
 
 
 def test_figures_count_pictures_and_simulators_together(figures):
@@ -53,13 +56,30 @@ def test_figures_count_pictures_and_simulators_together(figures):
     second = figures.simulator("<div></div>", "tile_walk", "Tile walk")
     assert 'id="figure-1"' in first and "<b>Figure 5.1</b> A &amp; B" in first and "<svg" in first
     assert "<b>Figure 5.2</b>" in second and "../simulators/tile_walk.html" in second
-    assert figures.shown == {"tile_walk": 2}
+    assert figures.shown == {"tile_walk": ("lessons/05_a.html", 2)}
     assert "<img" in figures.picture("pictures/c.png", "C") and figures.count == 2
 
 
 def test_a_link_to_a_picture_says_its_number_wherever_it_comes(figures):
     text = f'<a href="{figures.lead("pictures/b.svg")}">the tiles</a> <a href="{figures.lead("pictures/a.svg")}">A</a>'
     figures.picture("pictures/b.svg", "B")
-    got = figures.refer(text)
+    got = figures.refer(text, figures.page)
     assert '<a href="#figure-1">the tiles (figure 5.1)</a>' in got
     assert '<a href="pictures/a.svg">A</a>' in got  # not drawn in this lesson: the file itself
+
+
+def test_numbers_go_on_from_page_to_page_and_links_find_the_page(tmp_path):
+    course = tmp_path / "course"
+    first, second = (Text(course / f"05_a/{name}.ipynb") for name in ("a_one", "b_two"))
+    (course / "pictures").mkdir(parents=True)
+    (course / "pictures/a.svg").write_text(SVG)
+    (course / "05_a").mkdir()
+    figures = Figures("5", lambda page, href: href)
+    figures.open(first)
+    assert "Figure 5.1" in figures.picture("../pictures/a.svg", "A")
+    figures.open(second)
+    got = figures.simulator("<div></div>", "tile_walk", "Tile walk")
+    assert "Figure 5.2" in got and 'href="../../simulators/tile_walk.html"' in got
+    assert figures.shown == {"tile_walk": ("lessons/05_a/b_two.html", 2)}
+    link = f'<a href="{figures.lead("../pictures/a.svg")}">A</a>'
+    assert figures.refer(link, second) == '<a href="a_one.html#figure-1">A (figure 5.1)</a>'

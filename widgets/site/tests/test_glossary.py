@@ -6,21 +6,25 @@ from pathlib import Path
 
 import pytest
 
+from kernels import texts
+
 ROOT = Path(__file__).parents[3]
 COURSE = ROOT / "course"
 PAGE = "glossary.ipynb"
-LESSONS = sorted(COURSE.glob("[0-9][0-9]_*.md"))
+LESSONS = {name: texts.words(COURSE, name) for name in texts.lessons(COURSE)}
 TERMS = (Path(__file__).parent / "glossary_terms.txt").read_text(encoding="utf-8").splitlines()
 
 ENTRY = re.compile(r'^<a id="([^"]+)"></a>\*\*(.+?)\*\*(?: \(([^)]+)\))?:\s', re.M)
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 NO_PROSE = (
+    re.compile(r"^## References$.*?(?=^## |\Z)", re.M | re.S),  # titles of others
     re.compile(r"^(`{3,}).*?^\1\s*?$", re.M | re.S),  # code
     re.compile(r"`[^`\n]+`"),
     re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.S),  # formulas
     re.compile(r"!\[[^\]]*\]\([^)]*\)"),  # pictures
     re.compile(r"^#+ .*$|^\*\*[^*\n]+\?\*\*$", re.M),  # headings, and the question below the first
     re.compile(r'"[A-Z][^"]{2,40}"'),  # the title of a source or of a section
+    re.compile(r"<!--.*?-->|\{\{.*?\}\}", re.S),  # names for the build, and what it fills in
     re.compile(r"<summary>.*?</summary>|<[^>\n]+>"),  # HTML, in which a link would not be one
 )
 
@@ -85,7 +89,9 @@ def unlinked(text: str, known: list[Entry]) -> list[str]:
     said = []
     for anchor, use in first_uses(text, known).items():
         wanted = f"{PAGE}#{anchor}"
-        if not any(start < use.start() < end and to == wanted for start, end, to in links):
+        if not any(
+            start < use.start() < end and to.removeprefix("../") == wanted for start, end, to in links
+        ):
             line = text.count("\n", 0, use.start()) + 1
             said.append(f"line {line}: {use[0]!r} must be [{use[0]}]({wanted}) where it comes first")
     return said
@@ -107,13 +113,13 @@ def test_the_glossary_has_the_term(term):
     assert slug(term) in {slug(form) for e in KNOWN for form in e.forms}
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_links_its_terms_where_they_come_first(lesson):
-    assert unlinked(lesson.read_text(encoding="utf-8"), KNOWN) == []
+    assert unlinked(LESSONS[lesson], KNOWN) == []
 
 
 @pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("course/*.md")) + sorted(ROOT.glob("solutions/*/*.md")), ids=str
+    "path", sorted([*ROOT.glob("course/**/*.md"), *ROOT.glob("solutions/*/*.md")]), ids=str
 )
 def test_every_link_to_the_glossary_finds_an_entry(path):
     aimed = re.findall(r"glossary\.(?:ipynb|md)#([\w-]+)", path.read_text(encoding="utf-8"))

@@ -4,13 +4,14 @@ One simulator has its page opened, and all of them in `make proofs`; every model
 """
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
 
 from widgets.answer import answer
 from widgets.registry import every
-from widgets.site import build
+from widgets.site import build, shared
 from widgets.site.tests.alike import same
 from widgets.site.topics import topics
 
@@ -32,8 +33,9 @@ def slider(simulator):
 
 
 MOVED = [d for d in EVERY if slider(d)]
+STEPS = next(d for d in MOVED if d.name == "online_softmax")
 OPENED = MOVED[:1]  # Python comes up anew in each, which takes seconds
-LESSONS = [topic.lesson.name for topic in topics(build.ROOT) if topic.lesson]
+LESSONS = [page.name for topic in topics(build.ROOT) if topic.lesson for page in topic.lesson.pages]
 
 
 def live(page) -> None:
@@ -121,8 +123,71 @@ def test_every_model_answers_the_same_inside_a_page(opened):
         )
 
 
+ENDS = """root => [...root.querySelectorAll('.tbt-question, .tbt-figures, .tbt-stage, .tbt-stepper, .tbt-control, .tbt-takeaway')]
+  .filter(node => node.checkVisibility()).map(node => node.getBoundingClientRect().bottom)"""
+
+
+def test_every_simulator_s_question_and_answer_fit_on_one_screen(opened):
+    """As the page opens, with nothing scrolled; and its title stands there once."""
+    page, far = opened("labs.html", python=False, viewport={"width": 1280, "height": 800}), {}
+    for simulator in EVERY:
+        page.goto(
+            page.url.rpartition("/")[0].removesuffix("/simulators") + f"/simulators/{simulator.name}.html"
+        )
+        root = page.locator(".tbt[data-revision]")
+        far[simulator.name] = max(root.evaluate(ENDS))
+        assert page.get_by_text(simulator.title, exact=True).locator("visible=true").count() == 1
+    assert {name: end for name, end in far.items() if end > 800} == {}
+
+
+def test_a_shared_link_has_a_picture_of_the_simulator(browser):
+    """As wide and as high as the readers of shared links want, with marks and words on it."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    assert shared.COURSE in {one.name for one in EVERY}
+    for png in shared.drawn(browser, [STEPS, EVERY[0]]).values():
+        picture = Image.open(BytesIO(png)).convert("RGB")
+        assert picture.size == (1200, 630) and len(picture.getcolors(1 << 20)) > 50
+        assert picture.getpixel((5, 5)) == (255, 255, 255)
+
+
+def test_a_state_is_in_the_address_and_its_link_opens_it(opened):
+    """Written as the state changes, copied by a button, and read again: values and step."""
+    name = f"simulators/{STEPS.name}.html"
+    page = opened(name, permissions=["clipboard-read", "clipboard-write"])
+    live(page)
+    root = page.locator(".tbt[data-revision]")
+    pressed(root.get_by_role("slider", name=slider(STEPS).label, exact=True), "ArrowRight", root)
+    root.get_by_role("slider", name=f"Step through each {STEPS.stepper.noun}").press("Home")
+    control, (_, value) = slider(STEPS), stepped(slider(STEPS))
+    expect(page).to_have_url(re.compile(rf"#set/{STEPS.name}\?{control.name}={value:g}&step=0$"))
+    root.get_by_role("button", name="Copy link to this state").press("Enter")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == page.url
+    shown = figures(root)
+    page.goto("about:blank")
+    page.goto(link)
+    live(page)
+    expect(root.locator(".tbt-figures dd")).to_have_text(shown)
+    expect(root).to_have_attribute("data-step", "0")
+    expect(root.get_by_role("slider", name=control.label, exact=True)).to_have_attribute(
+        "aria-valuetext", re.compile(str(value))
+    )
+    first = root.get_by_role("group", name="Presets").get_by_role("button").first
+    first.press("Enter")
+    expect(page).to_have_url(re.compile(rf"{name}$"))
+
+
+def test_an_address_that_cannot_be_says_so(opened):
+    page = opened(f"simulators/{STEPS.name}.html#set/{STEPS.name}?{slider(STEPS).name}=-5")
+    live(page)
+    expect(page.locator(".tbt-error").first).to_contain_text(f"{slider(STEPS).label} must be")
+
+
 def test_a_lesson_is_read_and_its_prediction_opens_the_picture(opened):
-    page = opened(f"lessons/{LESSONS[0]}.html")
+    page = opened(f"lessons/{LESSONS[0]}.html", permissions=["clipboard-read", "clipboard-write"])
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     assert page.locator("math").count() == 0 or page.locator("math").first.bounding_box()["height"] > 8
     details = page.locator(".prose > details:not(.setup)").first
@@ -139,7 +204,14 @@ def test_a_lesson_is_read_and_its_prediction_opens_the_picture(opened):
         field = shut.get_by_role("spinbutton").first
         field.fill("1")
         field.press("Enter")
-        expect(page.locator(".tbt-verdict:visible").first).to_contain_text("You said 1")
+        verdict = page.locator(".tbt-verdict:visible").first
+        expect(verdict).to_contain_text("You said 1")
+        root = verdict.locator("xpath=..")
+        root.get_by_role("button", name="Copy link to this state").press("Enter")
+        page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('http')")
+        own = f"/simulators/{root.get_attribute('data-simulator').split('.')[1]}.html"
+        assert page.evaluate("navigator.clipboard.readText()").partition("#")[0].endswith(own)
+        assert "#set" not in page.url, "a lesson's address is its own"
 
 
 def test_without_scripts_it_stays_a_readable_page(opened):

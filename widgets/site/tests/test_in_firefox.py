@@ -9,6 +9,7 @@ from grader.tools import programs
 from widgets.scene import NARROW, WIDE
 from widgets.site.tests.firefox import KEYS, firefox
 from widgets.site.tests.test_in_browser import EVERY, expected, slider, stepped
+from widgets.tests.browser.clock import CLOCK, WALK
 
 pytestmark = pytest.mark.firefox
 SHOWN = "() => document.documentElement.dataset.python === 'live' && Boolean(document.querySelector('.tbt[data-revision]'))"
@@ -37,6 +38,13 @@ GRIP = "() => document.querySelector('.tbt-grip').value"
 @pytest.fixture(scope="module")
 def page():
     with firefox(programs.firefox()) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def moving():
+    """Another Firefox, in which motion is welcome."""
+    with firefox(programs.firefox(), motion=True) as page:
         yield page
 
 
@@ -85,3 +93,22 @@ def a_hand_moves_what_the_picture_is_about(page) -> None:
         moved.add(page.ask(GRIP))
         knob = page.ask(KNOB)
     assert moved != {knob["value"]} or len(moved) > 1, "a pull to either side must change the value"
+
+
+STEPPERS = [d for d in EVERY if d.stepper]
+
+
+@pytest.mark.parametrize(
+    "simulator",
+    [d if d.name == "online_softmax" else pytest.param(d, marks=pytest.mark.slow) for d in STEPPERS],
+    ids=lambda d: d.id,
+)
+def test_each_step_ends_as_it_is_without_motion(moving, base, simulator):
+    moving.open(f"{base}/simulators/{simulator.name}.html")
+    moving.wait(
+        "() => document.querySelector('.tbt[data-revision] svg.tbt-scene > g > *')?.checkVisibility()"
+    )
+    assert not moving.ask("() => matchMedia('(prefers-reduced-motion: reduce)').matches")
+    moving.ask(CLOCK)
+    walked = moving.ask(WALK)
+    assert walked["steps"] > 1 and walked["wrong"] == []

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from widgets.site.lesson_page import is_setup
-from widgets.site.lessons import Cell, Lesson, Shown, _code
+from widgets.site.lessons import Cell, Lesson, Shown, Text, _code, lessons
 from widgets.site.outputs import outputs
 
+ROOT = Path(__file__).parents[3]
 TEXT = """# Small things
 
 **How small?**
@@ -34,10 +34,10 @@ print("and after", flush=True)
 
 
 @pytest.fixture
-def lesson(tmp_path):
+def text(tmp_path):
     path = tmp_path / "09_small_things.md"
     path.write_text(TEXT)
-    return Lesson(path)
+    return Text(path)
 
 
 @pytest.mark.parametrize(
@@ -61,31 +61,17 @@ def test_show_becomes_a_simulator_where_its_inputs_are_plain(source, wanted):
     assert _code(source) == wanted
 
 
-@pytest.mark.parametrize(
-    "source, folded",
-    [
-        ("import json", True),
-        ("import json\nfrom a import b\n\nx, y = b(1), b(2)\nGB, TB = 1e9, 1e12", True),
-        ("import json\nprint(1)", False),
-        ("import json\ndef f(): ...", False),
-        ("x = 1", False),
-        ("%matplotlib inline\nimport json", False),
-        ("", False),
-    ],
-)
-def test_imports_are_folded_and_what_is_read_is_not(source, folded):
-    assert is_setup(source) == folded
-
-
-def test_a_lesson_knows_its_name(lesson):
+def test_a_lesson_knows_its_name(text):
+    lesson = Lesson(text.name, (text,))
     assert (lesson.title, lesson.slug, lesson.name) == ("Small things", "small_things", "09_small_things")
+    assert not lesson.in_pages
     assert [cell.shown.name for cell in lesson.cells if cell.shown] == ["tile_walk"]
 
 
-def test_what_cells_print_is_kept_and_a_failure_is_said(lesson):
-    found, wrong = outputs(lesson)
-    assert len(found) == len(lesson.cells)
-    first, shown, failed = (found[i] for i, cell in enumerate(lesson.cells) if cell.kind == "code")
+def test_what_cells_print_is_kept_and_a_failure_is_said(text):
+    found, wrong = outputs(text)
+    assert len(found) == len(text.cells)
+    first, shown, failed = (found[i] for i, cell in enumerate(text.cells) if cell.kind == "code")
     assert ">&lt;42&gt;\n</span></pre>" in first and ">43\n</span></pre>" in first
     assert shown == ""
     assert ">before\n</span>" in failed and ">and after\n</span></pre>" in failed
@@ -93,8 +79,17 @@ def test_what_cells_print_is_kept_and_a_failure_is_said(lesson):
     assert wrong == "ZeroDivisionError: division by zero"
 
 
-def test_the_lessons_are_found():
-    from widgets.site.lessons import lessons
+def test_lessons_are_texts_or_folders_of_pages():
+    found = {lesson.name: lesson for lesson in lessons(ROOT / "course")}
+    assert len(found) >= 7
+    folder = found["06_sampling_fusion"]
+    names = [page.name.partition("/")[2] for page in folder.pages]
+    assert folder.in_pages and names[0].startswith("a_") and names[-2:] == ["review", "appendix"]
+    assert names[:-2] == sorted(names[:-2]) and folder.title == "Sampling fusion"
+    assert all(page.minutes and not page.cells[0].text.startswith("Lesson") for page in folder.pages)
 
-    course = Path(__file__).parents[3] / "course"
-    assert "01_gemm_tiling" in [lesson.name for lesson in lessons(course)]
+
+def test_a_lesson_that_was_not_built_is_named(tmp_path):
+    (tmp_path / "09_small_things.md").write_text(TEXT)
+    with pytest.raises(ValueError, match="run make build"):
+        lessons(tmp_path)

@@ -12,7 +12,7 @@ from widgets.site import npm
 from widgets.site.npm import NotFetched, packages
 
 posix = pytest.mark.skipif(os.name == "nt", reason="npm here is a shell script")
-PYTHON, FONT = packages()
+PYTHON, FONT, TEXT = packages()
 
 
 @pytest.fixture
@@ -35,7 +35,8 @@ def test_the_pins_are_complete():
         PYTHON.archive == f"pyodide-{PYTHON.version}.tgz"
         and FONT.archive == "fontsource-stix-two-math-5.3.0.tgz"
     )
-    assert "fonts/LICENSE" in FONT.places.values()  # a font travels with its licence
+    licences = {"fonts/LICENSE", "fonts/inter/LICENSE"}  # a font travels with its licence
+    assert licences <= {*FONT.places.values(), *TEXT.places.values()}
 
 
 def test_without_npm_it_says_so(tmp_path, script):

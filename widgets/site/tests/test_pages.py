@@ -4,13 +4,15 @@ import itertools
 import json
 import posixpath
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 
 from widgets.answer import answer
 from widgets.registry import every, find
-from widgets.site import build
+from widgets.site import build, shared
+from widgets.site.contents import page_address, relative
 from widgets.site.lessons import lessons
 from widgets.site.npm import packages
 from widgets.site.stills import _outline, card
@@ -54,7 +56,8 @@ def pages(made):
 
 def test_everything_has_its_page(pages):
     assert {f"simulators/{d.name}.html" for d in every()} <= set(pages)
-    assert {f"lessons/{lesson.name}.html" for lesson in lessons(build.ROOT / "course")} <= set(pages)
+    read = {page_address(page) for lesson in lessons(build.ROOT / "course") for page in lesson.pages}
+    assert len(read) >= 7 and read <= set(pages)
     assert {f"simulators/{d.name}.html" for d in every()} <= set(pages["index.html"].links)
 
 
@@ -79,19 +82,63 @@ def test_every_link_leads_somewhere(pages, made):
             assert not part or part in pages[there].ids, f"{name} links {link}"
 
 
+def test_a_shared_link_says_its_title_and_shows_its_own_picture(made):
+    """As whole addresses where it is known where the pages will be served."""
+    told = shared.addressed(made, "https://tiles.example/course/")
+    for name, html in told.items():
+        if not name.endswith(".html"):
+            continue
+        page = html.decode()
+        if "moved.js" in page:  # an old address only leads on
+            continue
+        title = re.search("<title>(.+?)</title>", page)[1]
+        assert f'<meta property="og:title" content="{title}">' in page
+        own = (
+            name.removeprefix("simulators/").removesuffix(".html")
+            if name.startswith("simulators/")
+            else "course"
+        )
+        assert f'content="https://tiles.example/course/assets/shared/{own}.png"' in page
+    assert shared.addressed(made, "") is made
+
+
 def test_previous_and_next_lead_through_all_lessons_and_all_simulators_from_both_ends(pages):
     read = topics(build.ROOT)
-    lesson_pages = [f"lessons/{topic.lesson.name}.html" for topic in read if topic.lesson]
+    lesson_pages = [page_address(page) for topic in read if topic.lesson for page in topic.lesson.pages]
     simulator_pages = [f"simulators/{d.name}.html" for topic in read for d in topic.simulators]
     for row in (lesson_pages, simulator_pages):
         for here, there in itertools.pairwise(row):
-            assert pages[here].ways["next"] == [f"../{there}"] * 2, here
-            assert pages[there].ways["prev"] == [f"../{here}"] * 2, there
+            assert pages[here].ways["next"] == [relative(there, here)] * 2, here
+            assert pages[there].ways["prev"] == [relative(here, there)] * 2, there
+
+
+def test_a_lesson_in_pages_leads_on_from_its_old_address(made, pages):
+    folders = [topic for topic in topics(build.ROOT) if topic.lesson and topic.lesson.in_pages]
+    assert folders
+    for topic in folders:
+        old, first = f"lessons/{topic.lesson.name}.html", page_address(topic.lesson.pages[0])
+        html = made[old].decode()
+        assert f'content="0; url={relative(first, old)}"' in html
+        places = json.loads(unescape(re.search(r'data-places="([^"]+)"', html)[1]))
+        heads = [(page, head) for page in topic.lesson.pages for head in pages[page_address(page)].ids]
+        assert len(places) > 10 and set(places) <= {head for _, head in heads}
+        for name, there in places.items():
+            path, _, part = there.partition("#")
+            assert part == name and name in pages[posixpath.normpath(f"lessons/{path}")].ids
+        where = contents_of(made[first].decode())
+        assert [title for _, title in where] == [page.title for page in topic.lesson.pages]
+        assert f"page 1 of {len(topic.lesson.pages)} · about " in made[first].decode()
+
+
+def contents_of(html: str) -> list[tuple[str, str]]:
+    """The pages of the open lesson in the list beside the text."""
+    listed = re.search(r'<ol class="pages">(.*?)</ol><p class="kind">', html, re.S)[1]
+    return re.findall(r'<a href="([^"#]+\.html)"[^>]*>(.*?)</a>', listed)
 
 
 def test_figures_are_numbered_in_order(made):
     for topic in (topic for topic in topics(build.ROOT) if topic.lesson):
-        html = made[f"lessons/{topic.lesson.name}.html"].decode()
+        html = "".join(made[page_address(page)].decode() for page in topic.lesson.pages)
         captions = re.findall(r"<figcaption><b>(Figure [\d.]+)</b>", html)
         wanted = [f"Figure {int(topic.number)}.{i + 1}" for i in range(html.count("<figcaption"))]
         assert captions == wanted and captions, topic.lesson.name
@@ -124,12 +171,10 @@ def test_a_simulator_carries_its_opening_answer(made):
 
 
 def test_a_lesson_keeps_its_words_its_simulators_and_its_details(made):
-    for topic in topics(build.ROOT):
-        if not topic.lesson:
-            continue
-        html = made[f"lessons/{topic.lesson.name}.html"].decode()
-        written = "\n".join(cell.text for cell in topic.lesson.cells)
-        asked = [cell.shown for cell in topic.lesson.cells if cell.shown]
+    for page in [page for topic in topics(build.ROOT) if topic.lesson for page in topic.lesson.pages]:
+        html = made[page_address(page)].decode()
+        written = "\n".join(cell.text for cell in page.cells)
+        asked = [cell.shown for cell in page.cells if cell.shown]
         assert html.count('<div class="simulator"') == len(asked)
         assert 'class="unread"' not in html and "$$" not in html
         headings = re.findall(r"^## ", re.sub(r"```.*?```", "", written, flags=re.S), re.M)

@@ -4,6 +4,7 @@ import json
 
 from widgets.registry import every
 from widgets.site import build
+from widgets.site.contents import page_address
 from widgets.site.search import sections, terms, words
 from widgets.site.topics import topics
 
@@ -34,7 +35,8 @@ def test_every_lesson_simulator_lab_and_term_can_be_found(made):
     rows = json.loads(script.removeprefix("window.tileByTile = ").rstrip().removesuffix(";"))
     addresses = {row[0] for row in rows}
     for topic in topics(build.ROOT):
-        assert not topic.lesson or f"lessons/{topic.lesson.name}.html" in addresses
+        pages = topic.lesson.pages if topic.lesson else ()
+        assert {page_address(page) for page in pages} <= addresses
         assert len([a for a in addresses if a.startswith(f"labs.html#{topic.number}")]) == len(topic.labs)
     assert {f"simulators/{d.name}.html" for d in every()} <= addresses
     assert "lessons/glossary.html#warp" in addresses

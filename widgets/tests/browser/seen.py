@@ -8,15 +8,16 @@ ROOM = 680  # px: what a window of 1280 × 800 leaves a notebook of JupyterLab
 IN_SIGHT = """root => {
   root.scrollIntoView({ block: 'start' });
   const top = root.getBoundingClientRect().top;
-  const shown = [...root.querySelectorAll('.tbt-stage, .tbt-stepper, .tbt-control, .tbt-figures')].filter(node => node.checkVisibility());
+  const parts = '.tbt-question, .tbt-figures, .tbt-stage, .tbt-stepper, .tbt-caption, .tbt-control, .tbt-takeaway';
+  const shown = [...root.querySelectorAll(parts)].filter(node => node.checkVisibility());
   return [Math.max(...shown.map(node => node.getBoundingClientRect().bottom)) - top, shown.length];
 }"""
 
 
-def controls_and_picture_are_seen_together(root: Locator, simulator) -> None:
-    """Figures, picture, steps and every control in view, without scrolling."""
+def question_and_answer_are_seen_together(root: Locator, simulator) -> None:
+    """Question, figures, picture, steps, every control in view and the sentence to keep, without scrolling."""
     needed, seen = root.evaluate(IN_SIGHT)
-    assert seen >= 2 + sum(not control.more for control in simulator.controls)
+    assert seen >= 4 + sum(not control.more for control in simulator.controls)
     assert needed <= ROOM, f"{needed:.0f} px of {ROOM}"
 
 

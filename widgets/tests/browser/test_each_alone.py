@@ -36,6 +36,13 @@ def pages(browser):
     return page_of
 
 
+def smallest_text(root) -> float:
+    """px, as it is seen."""
+    return root.locator("svg.tbt-scene text").evaluate_all(
+        "all => Math.min(...all.map(node => parseFloat(getComputedStyle(node).fontSize) * node.getScreenCTM().a))"
+    )
+
+
 @pytest.mark.parametrize("simulator", EVERY, ids=lambda d: d.id)
 def test_it_opens_with_its_story_and_every_control_by_its_name(pages, simulator):
     page = pages(simulator)
@@ -47,7 +54,7 @@ def test_it_opens_with_its_story_and_every_control_by_its_name(pages, simulator)
     folds = root.locator("details[open] > summary")
     while folds.count():
         folds.first.press("Enter")
-    seen.controls_and_picture_are_seen_together(root, simulator)
+    seen.question_and_answer_are_seen_together(root, simulator)
     if any(control.more for control in simulator.controls):
         open_more(root)
     for control in simulator.controls:
@@ -57,6 +64,21 @@ def test_it_opens_with_its_story_and_every_control_by_its_name(pages, simulator)
         ]
         assert sum(one.count() for one in named) == 1, f"{control.label!r} must name one control"
     assert page.complaints == []
+
+
+@pytest.mark.parametrize("sheet", SHEETS, ids=lambda sheet: f"from {sheet[0].id}")
+def test_it_fits_in_lab_with_its_list_of_files_open(pages, sheet):
+    """In the column that a window of 1280 leaves beside Lab's files, the figures stand at the picture's left."""
+    page = pages(sheet[0])
+    page.evaluate(
+        "() => { document.body.style.width = '848px'; for (const one of document.querySelectorAll('details')) one.open = false; }"
+    )
+    for simulator in sheet:
+        root = shown(page, simulator)
+        expect(root).to_have_attribute("data-room", "margin")
+        seen.question_and_answer_are_seen_together(root, simulator)
+        assert smallest_text(root) >= 11
+    page.evaluate("() => { document.body.style.width = '1130px'; }")
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=lambda sheet: f"from {sheet[0].id}")

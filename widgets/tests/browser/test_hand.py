@@ -61,6 +61,24 @@ def test_a_control_reached_by_a_key_keeps_the_focus_while_its_place_is_laid_out(
     expect(slider).to_be_focused()
 
 
+def test_a_knob_says_its_name_until_the_reader_does_something(bare):
+    page = bare([(SINK, {}), (find("tile_walk"), {})])
+    expect(page.locator(".tbt").first.locator(".tbt-name")).to_have_text("Count, Size")
+    grip(page, "Size").press("ArrowUp")
+    expect(page.locator(".tbt").first.locator(".tbt-name")).to_have_count(0)
+    names = page.locator(".tbt").last.locator(".tbt-name")
+    page.locator(".tbt").last.scroll_into_view_if_needed()
+    expect(names).to_have_count(
+        len({mark["id"] for mark in scene_marks("tile_walk") if mark["t"] == "handle"})
+    )
+
+
+def scene_marks(name: str) -> list[dict]:
+    simulator = find(name)
+    result = simulator.run(**simulator.inputs())
+    return simulator.scenes(result)[simulator.stepper.start(result) if simulator.stepper else 0].marks
+
+
 def test_a_key_moves_the_handle_where_it_points(page):
     size, knob = grip(page, "Size"), page.locator("[data-id=knob] .knob")
     before = middle(knob)[1]

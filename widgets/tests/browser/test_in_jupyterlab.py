@@ -233,10 +233,10 @@ ROOM = "document.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect(
 
 
 @each
-def test_controls_and_picture_are_seen_together(page, simulator):
+def test_question_and_answer_are_seen_together(page, simulator):
     """In a window of 1280 × 800."""
     assert page.evaluate(ROOM) >= seen.ROOM
-    seen.controls_and_picture_are_seen_together(as_it_opens(page, simulator), simulator)
+    seen.question_and_answer_are_seen_together(as_it_opens(page, simulator), simulator)
 
 
 @each

@@ -1,0 +1,77 @@
+"""A shape that nobody measured: what the measured shapes near it make likely to be fastest.
+
+Every candidate's time on a near shape, over the best one's there, is what it cost to take it. Two things of that carry over
+badly, and are put right first: K that ends within a candidate's step, and rounds of programs of which the last is not full.
+Of all shapes the nearest count most. H200, 2026-11-23, int4, each of 33 shapes by the others, M up to 64: what is taken
+needs 1.044 of the best one's time on average; what was best on the nearest shape, 1.064.
+"""
+
+import math
+from dataclasses import replace
+
+from kernels.quantization_layouts.candidates import CANDIDATES, Candidate
+from kernels.quantization_layouts.direct import Direct
+from kernels.quantization_layouts.hopper_unpack import STEP
+from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.ring_launch import Ring, multiprocessors, shares
+from kernels.quantization_layouts.stream import Stream
+
+NEAR = 5  # shapes that are asked
+FALL = 4.0  # a shape counts e^-4 as much when N, or K, is e times as large
+OF_GROUP = 0.35  # a group twice as long, in the same measure
+MARGIN = 1.1  # that a candidate must be ahead of 16 bits, which are never far off
+UNMEASURED = 1.6  # times the best: calibration looks no further at what takes longer
+
+
+def distance(c, w: Packed) -> float:
+    """Between a measured row's weight and this one."""
+    sides = math.log(w.n * w.experts / (c.n * c.experts)), math.log(w.k / c.k)
+    return sum(map(abs, sides)) + OF_GROUP * abs(math.log2(w.group / c.group))
+
+
+def likely(rows_near: list, w: Packed, rows: int, packed_alone: bool, sixteen: str) -> str:
+    """The candidate's name; `rows_near` are the measured rows for this M, one a shape, nearest first."""
+    there = [(c, replace(w, n=c.n, k=c.k, experts=c.experts, group=c.group)) for c in rows_near[:NEAR]]
+    names = {name for c, _ in there for name in c.us if name in CANDIDATES}
+    if packed_alone:
+        names.discard(sixteen)
+    able = [
+        one for one in map(CANDIDATES.get, sorted(names)) if one.takes(w) and one.least <= rows <= one.most
+    ]
+
+    def cost(one: Candidate) -> float:
+        here, total, weights = waste(one, w, rows), 0.0, 0.0
+        for c, like in there:
+            taken = c.us.get(one.name, UNMEASURED * min(c.us.values())) / min(c.us.values())
+            weight = math.exp(-FALL * distance(c, w)) + 1e-12
+            total += weight * math.log(taken * here / waste(one, like, rows))
+            weights += weight
+        return total / weights
+
+    if not able:
+        return rows_near[0].best_packed
+    costs = {one.name: cost(one) for one in able}
+    if sixteen in costs:
+        costs[sixteen] -= math.log(MARGIN)
+    return min(costs, key=costs.__getitem__)
+
+
+def waste(one: Candidate, w: Packed, rows: int) -> float:
+    """Its time over what it would be if steps and rounds of programs came out even; half of a round's idleness shows."""
+    config = one.config
+    if isinstance(config, Stream | Direct):
+        run, warps = w.cut(config.run, config.warps)
+        return math.ceil(w.k / (run * warps)) * run * warps / w.k
+    if isinstance(config, Ring) and not config.even:
+        return math.sqrt(_idle(config, w, rows))
+    return 1.0
+
+
+def _idle(config: Ring, w: Packed, rows: int) -> float:
+    room = multiprocessors(w.device) * (2 if config.two else 1)
+    tiles = w.experts * math.ceil(w.n / config.rows) * math.ceil(rows / config.cols)
+    steps = math.ceil(w.k / STEP.value)
+    programs, cut = shares(config, tiles, steps, room)
+    each = programs // tiles if cut else 1
+    longest = math.ceil(steps / each) * math.ceil(tiles * each / programs)
+    return longest * room / (tiles * steps)

@@ -1,0 +1,267 @@
+"""An eager call again, without Python's part: what it launched for arguments of a form, launched for others of that form.
+
+A call checks its arguments, picks a kernel, describes tensors and has Triton look at everything. None of that depends on
+more than the form: shapes, strides, types, device, and whether memory begins on 16 bytes. So the second call of a form is
+recorded (the first may be the only one: a cache that grows has a new form at every step). A recording keeps the launches, with a note where each pointer comes from: from a tensor of the caller, from memory that the call made
+for itself, or from the counters. Whatever else a call may do (an operation of PyTorch's that computes, a value that is
+read) shows up while it is recorded, and such a call is never replayed.
+
+    key = form(x), form(out), eps
+    ready = REPLAYS.get(key)
+    if ready and ready(x, out):
+        return out
+    .. check, as ever
+    with REPLAYS.recording(key, x, out):
+        .. launch, as ever
+"""
+
+import os
+import threading
+from dataclasses import dataclass, field
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from triton import knobs
+from triton.runtime import driver
+from triton.runtime.jit import JITFunction
+
+from kernels import counters
+
+MOST = 4096  # forms; beyond them all are forgotten
+ALIGNED = 512  # bytes, as PyTorch places what it makes
+# Off unless asked for, until tests/test_replays_gpu.py has been seen green on a GPU.
+DEVICES = ("cuda",) if os.environ.get("TILE_REPLAYS") == "1" else ()
+MAKERS = (
+    "aten::empty",
+    "aten::empty_like",
+    "aten::new_empty",
+    "aten::empty_strided",
+    "aten::new_empty_strided",
+)
+
+
+def form(tensor: torch.Tensor | None):
+    """All that a launch may depend on but numbers and addresses."""
+    if not isinstance(tensor, torch.Tensor):
+        return type(tensor)  # None where it was left out; of anything else the checks will speak
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.data_ptr() & 15
+
+
+class _At:
+    """Memory, for what asks a tensor for its address."""
+
+    __slots__ = ("address",)
+
+    def __init__(self, address: int):
+        self.address = address
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+class _Described:
+    """What a launch reads of a descriptor: the one that was recorded, of other memory."""
+
+    def __init__(self, like: dict, address: int):
+        self.__dict__.update(like)
+        self.base = _At(address)
+
+
+@dataclass
+class _Step:
+    """One launch: its code, its arguments, and which of them are addresses: (place, source, offset)."""
+
+    run: object
+    grid: tuple[int, int, int]
+    function: object
+    packed: object
+    args: list
+    pointers: list[tuple[int, int, int]] = field(default_factory=list)
+    described: list[tuple[int, dict, int, int]] = field(default_factory=list)
+
+
+@dataclass
+class Replay:
+    """The launches of one form. Sources are the caller's tensors in order, then the call's own memory, then counters."""
+
+    device: torch.device
+    steps: list[_Step]
+    room: int  # bytes that the call makes for itself
+    blocks: list[int]  # of each of its counters
+    note: object = None  # what the caller wants to know again
+
+    def __call__(self, *tensors) -> bool:
+        """Launch for these tensors; False where that can't be now, and nothing was launched."""
+        now = driver.active
+        here = self.device.index or 0
+        if now.get_current_device() != here or _watched():
+            return False
+        stream = now.get_current_stream(here)
+        at = [tensor.data_ptr() for tensor in tensors]
+        if self.room:
+            room = torch.empty(self.room, dtype=torch.uint8, device=self.device)
+            at.append(room.data_ptr())
+        for blocks in self.blocks:
+            at.append(counters.arrivals(self.device, blocks).data_ptr())
+        for step in self.steps:
+            args = step.args.copy()
+            for place, source, offset in step.pointers:
+                args[place] = at[source] + offset
+            for place, like, source, offset in step.described:
+                args[place] = _Described(like, at[source] + offset)
+            step.run(*step.grid, stream, step.function, step.packed, None, None, None, *args)
+        return True
+
+
+def _watched() -> bool:
+    """Somebody wants to hear of every launch: a profiler."""
+    runtime = knobs.runtime
+    return any(getattr(hook, "calls", hook) for hook in (runtime.launch_enter_hook, runtime.launch_exit_hook))
+
+
+class Replays(dict):
+    """Of one function, by key; None after the first call, False where a call of that form does what no replay can."""
+
+    def __reduce__(self):
+        return Replays, ()  # launches belong to this process
+
+    def get(self, key):
+        """The call's Replay; nothing yet for a key of something that no key can hold."""
+        try:
+            return super().get(key)
+        except TypeError:
+            return None
+
+    def recording(self, key, *tensors) -> "_Recording | _Plain":
+        """Keep what is launched within, unless the key is None; not where two tensors begin at one address, for then who is who?"""
+        if key is None or not _hashable(key):
+            return _PLAIN
+        if tensors[0].device.type not in DEVICES or _recording.held is not None:
+            return _PLAIN
+        if len({tensor.data_ptr() for tensor in tensors}) < len(tensors):
+            return _PLAIN
+        if key not in self:
+            if len(self) >= MOST:
+                self.clear()
+            self[key] = None
+            return _PLAIN
+        return _PLAIN if self[key] is not None else _Recording(self, key, tensors)
+
+
+def _hashable(key) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
+
+
+class _Plain:
+    """Launches that nobody keeps."""
+
+    note = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        return False
+
+
+class _Held(threading.local):
+    held: "_Recording | None" = None
+
+
+_PLAIN, _recording, _one_at_a_time = _Plain(), _Held(), threading.Lock()
+
+
+class _Recording(TorchDispatchMode):
+    def __init__(self, into: Replays, key, tensors):
+        super().__init__()
+        self.into, self.key, self.tensors = into, key, tensors
+        self.launched, self.made, self.counted = [], [], []
+        self.whole = True  # nothing but launches has happened
+        self.note = None
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        if counters.LISTENER.heard is None:  # counters are being made, which every replay asks for anew
+            return result
+        schema = operation._schema
+        if schema.name in MAKERS:
+            self.made.append(result)
+        elif schema.is_mutable or not any(one.alias_info for one in schema.returns):  # no view of something
+            self.whole = False
+        return result
+
+    def __enter__(self):
+        _one_at_a_time.acquire()
+        _recording.held, counters.LISTENER.heard = self, self.counted
+        self.run = run = JITFunction.run
+
+        def recorded(kernel, *args, grid, warmup, **named):
+            compiled = run(kernel, *args, grid=grid, warmup=warmup, **named)
+            if _recording.held is self:
+                self.launched.append((kernel, compiled, grid, args, named))
+            return compiled
+
+        JITFunction.run = recorded
+        return super().__enter__()
+
+    def __exit__(self, kind, why, trace):
+        super().__exit__(kind, why, trace)
+        JITFunction.run = self.run
+        _recording.held, counters.LISTENER.heard = None, None
+        _one_at_a_time.release()
+        if kind is None:
+            self.into[self.key] = self.replay()
+        self.launched, self.made, self.tensors, self.counted = [], [], (), []
+        return False
+
+    def replay(self) -> Replay | bool:
+        rooms, room = {}, 0
+        for made in self.made:
+            memory = made.untyped_storage()
+            rooms[memory.data_ptr()] = room
+            room += -(-memory.nbytes() // ALIGNED) * ALIGNED
+        steps = [self._step(*launch, rooms, bool(room)) for launch in self.launched]
+        if not self.whole or not steps or not all(steps):
+            return False
+        return Replay(self.tensors[0].device, steps, room, [blocks for _, blocks in self.counted], self.note)
+
+    def _step(self, kernel, compiled, grid, args, named, rooms, has_room: bool) -> _Step | None:
+        if callable(grid) or compiled is None or kernel.pre_run_hooks:
+            return None
+        defaults = {one.name: one.default for one in kernel.params if one.has_default}
+        rest = [named.get(name, defaults.get(name)) for name in kernel.arg_names[len(args) :]]
+        step = _Step(
+            compiled.run, (*grid, 1, 1)[:3], compiled.function, compiled.packed_metadata, [*args, *rest]
+        )
+        for place, value in enumerate(step.args):
+            described = hasattr(value, "block_shape")
+            tensor = value.base if described else value
+            if not isinstance(tensor, torch.Tensor):
+                continue
+            source = self._source(tensor, rooms, has_room)
+            if source is None:
+                return None
+            step.args[place] = None
+            if described:
+                step.described.append((place, {**vars(value), "base": None}, *source))
+            else:
+                step.pointers.append((place, *source))
+        return step
+
+    def _source(self, tensor, rooms: dict, has_room: bool) -> tuple[int, int] | None:
+        """(which source, bytes behind its beginning), or nothing where that isn't known."""
+        at, memory = tensor.data_ptr(), tensor.untyped_storage().data_ptr()
+        for i, one in enumerate(self.tensors):
+            if one.data_ptr() == at:
+                return i, 0
+        if memory in rooms:
+            return len(self.tensors), rooms[memory] + at - memory
+        for i, (counter, _) in enumerate(self.counted):
+            if counter.data_ptr() == at:
+                return len(self.tensors) + has_room + i, 0
+        same = [i for i, one in enumerate(self.tensors) if one.untyped_storage().data_ptr() == memory]
+        return (same[0], at - self.tensors[same[0]].data_ptr()) if len(same) == 1 else None
