@@ -22,6 +22,13 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"tilescope: {wrong}", file=sys.stderr)
         return 2
 
+    for name in asked.first:
+        try:
+            import_module(name)
+        except ImportError as error:
+            print(f"tilescope: --import {name} failed ({error})", file=sys.stderr)
+            return 2
+
     from .watching import watch
 
     to_stdout = asked.json == "-"
@@ -62,6 +69,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"tilescope {__version__}")
     made.add_argument("--json", metavar="FILE", help="write the findings there too; - is standard output")
     made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
+    early = "import a library before Triton is told of a GPU; for one that looks for it while it is imported"
+    made.add_argument("--import", dest="first", metavar="NAME", action="append", default=[], help=early)
     made.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")
     made.add_argument("target", metavar="script.py", help="a script, or with -m a module")
     made.add_argument("args", nargs=argparse.REMAINDER, help="the script's own arguments")

@@ -33,6 +33,16 @@ if "leave" in sys.argv:
     sys.exit(7)
 """
 
+GREEDY = """
+import triton
+try:
+    found = type(triton.runtime.driver.active).__name__
+except RuntimeError:
+    found = ""
+if found == "NoDevice":
+    raise AssertionError("this library wants a real GPU")
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
@@ -41,6 +51,8 @@ def folder(tmp_path_factory) -> Path:
     (folder / "test_race.py").write_text(
         "def test_launches(monkeypatch):\n    monkeypatch.setattr('sys.argv', ['script.py', 'race'])\n    import script\n"
     )
+    (folder / "greedy.py").write_text(GREEDY)
+    (folder / "user.py").write_text("import greedy")
     return folder
 
 
@@ -91,11 +103,18 @@ def test_a_module_such_as_pytest(folder):
     assert done.returncode == 1 and "error: race in counted" in done.stderr
 
 
+def test_a_library_that_looks_for_a_gpu_is_imported_first(folder):
+    assert "wants a real GPU" in tilescope(folder, "user.py").stderr
+    done = tilescope(folder, "--import", "greedy", "user.py")
+    assert done.returncode == 0 and "wants" not in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, env, words",
     [
         (["nothing.py"], {}, "there is no file 'nothing.py'"),
         (["--json", "no/found.json", "script.py"], {}, "a folder that exists"),
+        (["--import", "no_such_library", "script.py"], {}, "--import no_such_library failed"),
         (["script.py"], {"TRITON_INTERPRET": "1"}, "unset it"),
     ],
 )
