@@ -7,7 +7,7 @@ from grader.questions.draws import between, log_uniform
 from grader.topics.roofline.concepts_wrong import CELLS
 from kernels.roofline import cost
 
-LESSON = "course/00_roofline.ipynb"
+LESSON = "course/00_roofline/c_roofline.ipynb"
 H200 = (989e12, 4.8e12)
 
 
@@ -177,7 +177,7 @@ TILE_SECTORS = NumpyQuestion(
             "rows that end where a sector ends",
         ),
     ],
-    where=f'{LESSON}, "Thirty-two addresses"',
+    where='course/00_roofline/b_addresses.ipynb, "Thirty-two addresses"',
     hints=(
         "A sector is 32 bytes that begin at a multiple of 32. In which one lies the element of row r and column c?",
         "Its address is (r * row_length + c) * elem_bytes, its sector that address // 32. How many different ones do all elements of the tile have?",
@@ -210,7 +210,7 @@ PLAN_BYTES = NumpyQuestion(
         )
         for _ in range(6)
     ],
-    where=f'{LESSON}, "Fusion: what stays on the chip"',
+    where='course/00_roofline/d_fusion.ipynb, "Fusion: what stays on the chip"',
     hints=(
         "What does a kernel move, however many operations are in it?",
         "Each kernel reads one tensor and writes one: 2 * rows * width * elem_bytes. Count the kernels of the plan, and those of the unfused chain.",

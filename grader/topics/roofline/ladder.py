@@ -19,9 +19,10 @@ from grader.topics.roofline.rungs import (
     whole_sectors,
 )
 
-LESSON = "course/00_roofline.ipynb"
+LESSON = "course/00_roofline/a_machine.ipynb"
+FUSION = 'course/00_roofline/d_fusion.ipynb, "Fusion: what stays on the chip"'
 PROGRAMS = f'{LESSON}, "One function, many programs"'
-SECTORS = f'{LESSON}, "Thirty-two addresses"'
+SECTORS = 'course/00_roofline/b_addresses.ipynb, "Thirty-two addresses"'
 DOUBLED = rung(
     id="roofline.doubled",
     asks="y = 2 x, for N that is a multiple of 64: each program its own 64 numbers",
@@ -172,7 +173,7 @@ SUM_AND_MAX = rung(
     metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),
     a_program=("m", 8),
     budgets={"traffic": each_moved_once("x mn", "s m!", "m m!")},
-    where=f'{LESSON}, "Fusion: what stays on the chip"',
+    where=FUSION,
     hints=(
         "What must a masked lane hold so that the sum doesn't notice it? And so that the maximum doesn't?",
         "0 for the sum and minus infinity for the maximum. One load can give only one of the two; tl.where(mask, a, b) makes the other.",
@@ -196,7 +197,7 @@ LONG_MEAN = rung(
     metered=lambda rng: case(M=between(rng, 8, 12), N=between(rng, 1030, 1110), kind="the metered size"),
     a_program=("m", 4),
     budgets={"traffic": lambda c: [*each_moved_once("x mn", "y m!")(c), *few_idle_lanes(c)]},
-    where=f'{LESSON}, "Fusion: what stays on the chip"',
+    where=FUSION,
     hints=(
         "Walk along the row, BLOCK numbers at a time. What has to survive from one turn to the next?",
         "A block of BLOCK running sums, zeros at first; each turn adds the piece it loads, and after the loop one tl.sum is left.",

@@ -5,7 +5,7 @@ from grader.topics.roofline import budgets, cases, concepts, ladder, ladder_wron
 from grader.topics.roofline.cases import case
 from kernels.roofline import cost
 
-LESSON = "course/00_roofline.ipynb"
+LESSON = "course/00_roofline/d_fusion.ipynb"
 LARGE = Case({"M": 16384, "N": 4096}, "bf16", scalars={"eps": 1e-5}, sm_count=132)
 
 
@@ -67,7 +67,7 @@ LAYERNORM_GELU = KernelQuestion(
     sampled=samples.rows("M"),
     targets=(90, 80, 89, 100),
     speed=Speed("copy", LARGE, full=2.9, none=5.8, bound=bound, sampled=samples.rows("M")),
-    where=f'{LESSON}, "Fusion counts bytes"',
+    where=f'{LESSON}, "The kernel, line by line"',
     hints=(
         "One program a row: what does it have to keep so that it never asks for the row twice?",
         "Load the whole row into one block (tl.arange over the next power of two, masked), apply GELU in fp32, then mean and variance of what you hold.",
