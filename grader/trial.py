@@ -106,7 +106,7 @@ def run_kernel(evidence: KernelEvidence, case) -> Trial:
         trial.outputs = {name: ran.output(name).copy() for name in ran.want}
         trial.facts = {"launches": ran.launches, "touched": traffic.touched(ran)}
     try:
-        judge_case(question, ran, (), evidence.poisoned)
+        judge_case(question, ran, (), evidence)
     except Failed as failed:
         trial.error, trial.look = failed.came, launch_to_blame(evidence, PUBLIC, failed) or failed.look
     except (Refusal, Unclear) as trouble:

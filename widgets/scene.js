@@ -136,8 +136,7 @@ export function mount(host, adapter) {
     state.first = answer.first;
     const opening = !state.frame;
     if (opening) setLocked(false);
-    const flowing = answer.frames.some(frame => frame.marks.some(mark => mark.flow));
-    show(steps.frames(state.frames.length, opening || wantedStep === FIRST ? answer.first : wantedStep, flowing));
+    show(steps.frames(state.frames.length, opening || wantedStep === FIRST ? answer.first : wantedStep));
     if (settled) wantedStep = null;
     if (answer.verdict && form?.isConnected) {
       form.remove();

@@ -209,18 +209,6 @@ def about(term: str, *marks: dict | Iterable[dict]) -> list[dict]:
     return [{**mark, "k": f"{mark['k']} {term}" if "k" in mark else term} for mark in flat]
 
 
-def flowing(*marks: dict, rate: float | None = None) -> list[dict]:
-    """Lines and paths along which something runs while the picture plays, at `rate` of the fastest one's speed.
-
-    Without a rate nothing runs: a speed that means nothing would be read as one that does.
-    """
-    if rate is None:
-        return list(marks)
-    if not 0 < rate <= 1:
-        raise ValueError(f"rate must be above 0 and at most 1, got {rate}; divide by the fastest one's rate")
-    return [{**mark, "flow": round(rate, 4)} for mark in marks]
-
-
 def together(first: dict, *rest: dict) -> list[dict]:
     """These marks travel as one: what comes in the same step as `first` moves comes along with it."""
     return [first, *({**mark, "by": first["id"]} for mark in rest)]

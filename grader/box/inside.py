@@ -169,7 +169,9 @@ REFUSED_WHEN = [
     ("sched_setparam", (142, 118), 0, "is not", 0),
     ("sched_setscheduler", (144, 119), 0, "is not", 0),
     ("sched_setattr", (314, 274), 0, "is not", 0),
+    ("setpriority", (141, 140), 0, "is not", 0),  # of a process: a group's or a user's is others' too
     ("setpriority", (141, 140), 1, "is not", 0),
+    ("ioprio_set", (251, 30), 0, "is not", 1),
     ("ioprio_set", (251, 30), 1, "is not", 0),
 ]
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06

@@ -196,7 +196,9 @@ def _outcome(data: bytes, status: dict, nonce: str, limits: Limits) -> Outcome:
     took = {"seconds": _seconds(status, "seconds"), "cpu_s": _seconds(status, "cpu_s")}
     if not data or status.get("late") or status.get("exit"):
         end, ended = _how_it_ended(status, limits)
-        return Outcome(ended=ended, end=end, starved=bool(status.get("late")) and _starved(status), **took)
+        return Outcome(
+            ended=ended, end=end, starved=bool(status.get("late")) and _starved(status, limits), **took
+        )
     try:
         header, arrays = frames.unpack(data)
     except frames.BadFrame:
@@ -206,11 +208,12 @@ def _outcome(data: bytes, status: dict, nonce: str, limits: Limits) -> Outcome:
     return Outcome(header, arrays, **took)
 
 
-def _starved(status: dict) -> bool:
-    """Whether a late process wanted to compute and could not: one that slept is late by its own doing."""
-    waited = status.get("waited_s")
-    busy = _seconds(status, "cpu_s") + (float(waited) if waited is not None else 0.0)
-    return busy >= ASLEEP * _seconds(status, "seconds")
+def _starved(status: dict, limits: Limits) -> bool:
+    """Whether a late task wanted to compute and could not: one that slept is late by its own doing, and so is one whose
+    processes had, all together, the processor time that it may have."""
+    had = _seconds(status, "cpu_s") + _seconds(status, "children_cpu_s")
+    wanted = had + _seconds(status, "waited_s")
+    return wanted >= ASLEEP * _seconds(status, "seconds") and had < limits.cpu_s
 
 
 def _how_it_ended(status: dict, limits: Limits) -> tuple[str, str]:

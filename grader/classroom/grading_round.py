@@ -22,7 +22,7 @@ class OtherMode(ValueError):
 
 @dataclass(frozen=True)
 class GradingRound:
-    """One round of judging of one lab: all its answers meet the same hidden cases, which nobody can foresee."""
+    """One round of judging of one lab: equal answers meet the same hidden cases, which nobody can foresee."""
 
     root: Path
     lab: str

@@ -17,6 +17,7 @@ from grader.judge.shown import HiddenFailure
 from grader.questions import NO_OUTPUT, Call, Part
 
 TWINS = 2
+MOST_KNOWN = 2  # mistakes that are named where several give the same
 MOST_SHOWN = 8  # entries of a list; of a longer one the ends
 SOME_CASE = "the formula of {}, worked by hand for this case"
 
@@ -120,7 +121,7 @@ def in_common(question, rows: list[tuple[Call, Failed | None]]) -> str:
     """What single numbers of several calls have in common."""
     first = next(wrong for _, wrong in rows if wrong)
     if any(wrong and not wrong.facts.get("single") for _, wrong in rows):
-        right = next((call for call, wrong in rows if not wrong), None)
+        right = next((call for call, wrong in rows if not wrong and tells(call)), None)
         contrast = (
             f"{written(question, right)} is right: what does the wrong call have that it has not?"
             if right
@@ -128,8 +129,18 @@ def in_common(question, rows: list[tuple[Call, Failed | None]]) -> str:
         )
         told = "" if first.look == SOME_CASE.format(question.entry) else first.look
         return "; ".join(filter(None, (told, contrast)))
-    singles = [(call, *(wrong.facts["single"] if wrong else (0.0, 0.0)), bool(wrong)) for call, wrong in rows]
+    singles = [
+        (call, *(wrong.facts["single"] if wrong else (0.0, 0.0)), bool(wrong))
+        for call, wrong in rows
+        if wrong or tells(call)
+    ]
     return of_calls([(written(question, call), *rest) for call, *rest in singles])
+
+
+def tells(call: Call) -> bool:
+    """Whether a call that is right says anything: of nothing at all every answer is right."""
+    several = [one for one in call.args if isinstance(one, np.ndarray | list | tuple | dict)]
+    return not several or any(one.size if isinstance(one, np.ndarray) else len(one) for one in several)
 
 
 def confirmed_mistake(evidence: NumpyEvidence, seen: dict) -> str:
@@ -143,11 +154,14 @@ def confirmed_mistake(evidence: NumpyEvidence, seen: dict) -> str:
 
 
 def known_mistake(question, seen: dict) -> str:
-    """The sentence of a mistake that gives every one of these results, and shows in at least one."""
-    for mistake in question.mistakes:
-        if seen and mistake.wrong and all(_gives(question, mistake, *one) for one in seen.values()):
-            return mistake.sentence
-    return ""
+    """The sentence of a mistake that gives every one of these results, and shows in at least one; of two such mistakes
+    both sentences."""
+    known = [
+        mistake.sentence
+        for mistake in question.mistakes
+        if seen and mistake.wrong and all(_gives(question, mistake, *one) for one in seen.values())
+    ]
+    return "; or: ".join(dict.fromkeys(known[:MOST_KNOWN]))
 
 
 def _gives(question, mistake, call: Call, encoded, arrays: dict) -> bool:

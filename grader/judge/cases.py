@@ -16,9 +16,10 @@ HOW = "how that element is computed: which program writes it, and what it reads"
 EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding is never known
 
 
-def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: []) -> None:
+def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> None:
     """Raises what is wrong with a case that ran whole. `others` are runs that a diagnosis has to explain as well;
-    `poisoned` tells which masked loads reach which outputs."""
+    `evidence` can run it again with other lanes where masks have switched some off."""
+    poisoned = evidence.poisoned if evidence else lambda run: []
     try:
         judge_effects(run)
     except Failed as failed:
@@ -26,6 +27,38 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
         if known:  # why they meet, where the rest of what came tells
             failed.look, failed.facts["known"] = known, True
         raise
+    except Unclear:
+        _judge_values(question, run, others, poisoned)  # wrong in the order that ran is wrong
+        raise
+    _judge_values(question, run, others, poisoned)
+    if evidence and run.outcome.header.get("masked_lines"):
+        judge_lanes(question, run, evidence)
+
+
+def judge_lanes(question, run: Run, evidence) -> None:
+    """Raises where a result depends on what lanes hold that a mask has switched off and no other= fills."""
+    again = evidence.with_zeros(run)
+    refuse_error(again)
+    got = {name: again.output(name) for name in run.want}
+    sentence, worst = differs(question, run.inputs, run.case, got, run.want)
+    if sentence:
+        look = masked_lanes(run, worst, evidence.poisoned) or UNFILLED.format(said_lines(run))
+        raise Failed(
+            f"{describe(run)}, with zeros in lanes that masks switch off: {sentence}", look, told=UNTOLD
+        )
+
+
+UNFILLED = (
+    "lanes that the mask of a load switches off (line {}) reach the output, and hold no value: they need an other=, "
+    "or the mask switches off too many"
+)
+
+
+def said_lines(run: Run) -> str:
+    return ", ".join(map(str, run.outcome.header["masked_lines"][:4]))
+
+
+def _judge_values(question, run: Run, others: list[Run], poisoned) -> None:
     got = {name: run.output(name) for name in run.want}
     sentence, worst = differs(question, run.inputs, run.case, got, run.want)
     if sentence:
@@ -36,7 +69,8 @@ def judge_case(question, run: Run, others: list[Run] = (), poisoned=lambda run: 
 
 
 def judge_effects(run: Run) -> None:
-    """Raises what is wrong before any value is looked at: an error, a race, an element that nobody wrote."""
+    """Raises what is wrong before any value is looked at: an error, a race, an element that nobody wrote; Unclear where
+    nothing is wrong that can be seen."""
     refuse_error(run)
     for sort, trouble in TROUBLES.items():
         if found := trouble(run):
@@ -44,6 +78,13 @@ def judge_effects(run: Run) -> None:
             raise Failed(f"{describe(run)}: {came}", look, told=sort)
     if run.outcome.header.get("undecided"):
         raise Unclear(f"{describe(run)}: {run.outcome.header['undecided']}")
+
+
+def refuse_race(run: Run) -> None:
+    """Raises where programs met that no order keeps apart."""
+    if found := _race(run):
+        came, look = found
+        raise Failed(f"{describe(run)}: {came}", look, told=RACE)
 
 
 def refuse_error(run: Run) -> None:
@@ -61,10 +102,16 @@ def differs(question, inputs, case, got: dict, want: dict) -> tuple[str, Differe
         return question.agree(inputs, case, got, want), None
     allowed = question.tolerance(inputs, case, want)
     for name, target in want.items():
-        worst = difference(name, got[name].astype(np.float64), target, allowed[name])
+        worst = difference(name, in_float64(got[name]), target, allowed[name])
         if worst:
             return worst.sentence(), worst
     return "", None
+
+
+def in_float64(array: np.ndarray) -> np.ndarray:
+    """Memory that nobody wrote may hold a NaN of a kind that numpy warns of."""
+    with np.errstate(invalid="ignore"):
+        return array.astype(np.float64)
 
 
 def describe(run: Run) -> str:
@@ -188,10 +235,7 @@ def masked_lanes(run: Run, worst: Difference | None, poisoned) -> str:
     if not lines:
         return ""
     said = ", ".join(map(str, lines[:4]))
-    return (
-        f"lanes that the mask of a load switches off (line {said}) reach the output, and hold no value: they need an other=, "
-        "or the mask switches off too many"
-    )
+    return UNFILLED.format(said)
 
 
 def pattern_of(run: Run, got: dict, worst: Difference | None) -> str:
@@ -269,7 +313,7 @@ def _gives(question, output, run: Run) -> bool:
                 n: np.maximum(allowed[n], _rounding_slack(np.asarray(w, np.float64))) for n, w in want.items()
             }
         return all(
-            difference(name, run.output(name).astype(np.float64), target, slack[name]) is None
+            difference(name, in_float64(run.output(name)), target, slack[name]) is None
             for name, target in want.items()
             if name in settled(run)
         )

@@ -23,8 +23,8 @@ from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 
 PUBLIC, HIDDEN, METERED, BETWEEN, COMPILED, TIMED = 100, 200, 300, 350, 400, 500
+UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 KNOBS = 1  # the purpose that draws what no case names
-PUBLIC_MULTIPROCESSORS = 16
 
 
 @dataclass
@@ -47,6 +47,11 @@ class Run:
         """Of programs drawn from a large grid: the indices that they wrote, a row each, and the values there."""
         placed = next(p for p in self.placed if p.spec.name == name)
         return placed.indices(self.outcome.arrays[f"at:{name}"]), self.outcome.arrays[name].astype(np.float64)
+
+    def without_counts(self) -> "Run":
+        """Once it is judged, what is kept of a case that no budget looks at."""
+        self.outcome.arrays = {n: a for n, a in self.outcome.arrays.items() if ":" not in n}
+        return self
 
     @property
     def launches(self) -> list[dict]:
@@ -78,6 +83,7 @@ class KernelEvidence(Evidence):
     places: Outcome | None = None  # where all programs of the compiled case store, once that was asked
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
+    doubt: Exception | None = None  # what the machine could not decide, where nothing else is wrong
 
     def __post_init__(self):
         question: KernelQuestion = self.question
@@ -95,13 +101,13 @@ class KernelEvidence(Evidence):
             cases[COMPILED] = question.compile_case
         if question.speed and self.mode == "gpu":
             cases[TIMED] = question.speed.case
+        metered = cases[METERED].sm_count if METERED in cases else 0
+        number = metered or int(drawn.integers(9, 64))  # the same for all: it tells no case from another
         for purpose, case in cases.items():
-            told = case.sm_count or (
-                PUBLIC_MULTIPROCESSORS if purpose < HIDDEN else int(drawn.integers(9, 64))
-            )
-            if self.mode == "gpu" and purpose in (COMPILED, TIMED):
-                told = gpu.first_gpu()[1]
-            self.cases[purpose] = replace(case, sm_count=told)
+            own = purpose in range(HIDDEN, METERED) and case.sm_count
+            self.cases[purpose] = replace(case, sm_count=own or number)
+        if TIMED in cases:
+            self.cases[TIMED] = replace(cases[TIMED], sm_count=gpu.first_gpu()[1])
         if COMPILED in cases and METERED in cases and self.budgets_waves():
             small, large = self.cases[METERED], self.cases[COMPILED]
             self.cases[BETWEEN] = between(small, large, self.rng(BETWEEN))
@@ -220,7 +226,9 @@ class KernelEvidence(Evidence):
         return self.launch(self.cases[purpose], self.plan(purpose), self.lowered().texts, placed, **how)
 
     def launch(self, case: Case, plan: Plan, texts: tuple[str, ...], placed: list[Placed], **how) -> Outcome:
-        settings = {"sm_count": case.sm_count, "repeatable": self.question.repeatable, **how}
+        anything = np.random.default_rng([self.seed, UNWRITTEN, *case.sizes.values()])
+        settings = {"sm_count": case.sm_count, "repeatable": self.question.repeatable}
+        settings |= {"fill": int(anything.integers(1 << 62)), **how}
         values = machine.numbers(case, plan, placed)
         return machine.run_case(texts, plan, placed, values=values, level=self.level, **settings)
 
@@ -229,6 +237,13 @@ class KernelEvidence(Evidence):
         purpose = next(p for p, one in self.runs.items() if one is run)
         found = self.interpret(purpose, run.placed, operation="poison", counting="values")
         return [] if found.error else found.header.get("poison", [])
+
+    def with_zeros(self, run: Run, **how) -> Run:
+        """The same case with zeros in all lanes that a mask switches off, as today's GPUs have them: what comes of a lane
+        without other= must not depend on it."""
+        purpose = next(p for p, one in self.runs.items() if one is run)
+        outcome = self.interpret(purpose, run.placed, poison=1, counting="values", **how)
+        return replace(run, outcome=self.count(outcome))
 
     def printed_texts(self) -> list[dict]:
         """Every text as the machine prints it: what the compiler and the bench get. {"text"} or {"error"} each."""

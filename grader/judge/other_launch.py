@@ -42,6 +42,23 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
     return found or (next(filter(None, idle), "") if reaches else "")
 
 
+def enough(run: Run) -> bool:
+    """Whether each output has programs for all of it, were each to store as much as the busiest: then it is the places that
+    they make of their numbers."""
+    for placed in run.placed:
+        if placed.spec.role == "in":
+            continue
+        stores = [launch["tensors"].get(placed.spec.name, {}).get("store") for launch in run.launches]
+        most = sum(
+            launch["programs"] * row["busiest"]
+            for launch, row in zip(run.launches, stores, strict=True)
+            if row
+        )
+        if most < prod(placed.shape) * placed.storage.itemsize:
+            return False
+    return True
+
+
 def below(run: Run) -> bool:
     """Whether a kernel reached an index below 0: a program's number never is, so no other grid is the remedy."""
     error = run.outcome.header.get("error")
@@ -72,6 +89,8 @@ class Trial:
         steps = self.run.plan.steps
         for place, (step, ids) in enumerate(zip(steps[:MOST_STEPS], read, strict=False)):
             for grid in list(other_grids(step.grid, ids))[:MOST_GRIDS]:
+                if prod(grid) > prod(step.grid) and enough(self.run):
+                    continue
                 plan = replace(self.run.plan, steps=exchanged(steps, place, replace(step, grid=grid)))
                 if self.right(self.purpose, plan, self.evidence.lowered().texts):
                     return said_of_grid(self.entry, step, ids, grid)

@@ -21,6 +21,8 @@ MOSTLY = 0.8  # of a side of the diagonal
 NEARLY = 0.02  # of the largest: rounding, not another number
 EMPTY = 2**31 - 1
 FEW = 3  # fewer agree by chance
+ENOUGH = 8  # elements that a guess about their places has to explain
+WHOLE_ROW = 0.9  # of its elements are wrong, where the row itself is
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ class Pattern:
             want.ndim == 0
             or _near(came, want)
             or len(np.unique(want)) < FEW
+            or self.wrong.sum() < ENOUGH
             or not np.isfinite(came).all()
             or not np.isfinite(want).all()
         ):
@@ -130,18 +133,22 @@ class Pattern:
                 return f"{self.name} stands in the opposite order: {word}0 holds what the last should"
             for by in (1, -1, 2, -2):
                 here, there = _shifted(want.shape[axis], by)
-                if _near(came.take(here, axis), want.take(there, axis)):
+                if len(here) * want.size // want.shape[axis] >= ENOUGH and _near(
+                    came.take(here, axis), want.take(there, axis)
+                ):
                     return f"{word}{here[0]} of {self.name} holds what {word}{there[0]} should, and so on"
-        if want.size >= 2 * FEW and _near(np.sort(came, None), np.sort(want, None)):
-            return (
-                f"{self.name} holds the right numbers in other places: the indices of a load or of the store"
-            )
+        if _near(np.sort(came, None), np.sort(want, None)):
+            which = ": the indices of a load or of the store" if self.axes else ""
+            return f"{self.name} holds the right numbers in other places{which}"
         return ""
 
     def _by_row(self) -> str:
         if self.want.ndim < 2 or self.want.shape[-1] < FEW:
             return ""
         rows = self.wrong.reshape(-1, self.want.shape[-1])
+        share = rows.mean(-1)
+        if self.wrong.sum() < ENOUGH or (share[share > 0] < WHOLE_ROW).any():
+            return ""
         came, want = (a.reshape(rows.shape)[rows.any(-1)] for a in (self.came, self.want))
         if len(came) < 2:
             return ""
@@ -184,7 +191,7 @@ class Pattern:
             ill, well = values[bad], values[~bad]
             if len(set(ill.tolist())) == 1 and ill[0] not in well:
                 return f"the wrong rows are those whose {name} is {_number(ill[0])}"
-            if len(set(well.tolist())) == 1 and well[0] not in ill:
+            if len(set(well.tolist())) == 1 and well[0] not in ill and len(np.unique(self.want[~bad])) > 1:
                 return f"the right rows are those whose {name} is {_number(well[0])}"
         return ""
 

@@ -28,6 +28,7 @@ class PartResult:
     look: str = ""
     state: str = PASS  # PASS, FAIL, INCONCLUSIVE or "not reached"
     told: str = ""  # what feedback may say instead of `came`, where that holds a number drawn in secret
+    asked_openly: str = ""  # and instead of `asked`
     facts: dict = field(default_factory=dict)
 
 
@@ -70,7 +71,10 @@ class Record:
     def for_feedback(self) -> "Record":
         """The same verdict without a number that only a secret seed could give."""
         stub = {"error": STUB} if self.not_started else {}  # which tells no number
-        shown = [replace(p, came=p.told, facts=stub) if p.told else p for p in self.parts]
+        shown = [
+            replace(p, came=p.told, asked=p.asked_openly or p.asked, facts=stub) if p.told else p
+            for p in self.parts
+        ]
         return replace(self, parts=shown, seed="")
 
     def as_json(self) -> dict:

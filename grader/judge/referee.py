@@ -1,5 +1,6 @@
 """grade_one: from (answer, question, mode, seed) to a Record. Everything that gives a grade comes through here."""
 
+import hashlib
 import os
 import secrets
 import time
@@ -45,6 +46,8 @@ def grade_one(
         verdict.key = record.key(verdict.answer, specification(question), mode, verdict.machine, epoch)
         answer.require_parses(text)
         seed = secrets.randbits(128) if seed is None else seed  # drawn only now that the answer is fixed
+        if epoch:  # what feedback says of one answer's cases tells nothing of another's
+            seed = salted(seed, verdict.answer)
         verdict.seed = f"{seed:032x}"
         verdict.level = int(box.best_level())
         _judge(verdict, parts.gather(question, text, seed, mode, say=say, eager=eager))
@@ -60,6 +63,12 @@ def grade_one(
         )
     verdict.seconds = round(time.monotonic() - started, 3)
     return verdict
+
+
+def salted(seed: int, digest: str) -> int:
+    """The seed of one answer in a round: equal answers meet the same hidden cases, others their own."""
+    drawn = hashlib.sha256(f"{seed:032x} {digest}".encode()).digest()
+    return int.from_bytes(drawn[:16], "big")
 
 
 def _judge(verdict: Record, evidence: Evidence) -> None:

@@ -21,8 +21,11 @@ def differs(question, name: str, encoded, want, arrays: dict) -> Difference | st
     if isinstance(want, dict):
         return _dict(question, name, encoded, want, arrays)
     if isinstance(want, str) or want is None:
-        got = encoded.get("plain", "a number")
-        return "" if "plain" in encoded and got == want else f"{name} is {got!r}, wanted {want!r}"
+        if "plain" not in encoded:
+            wanted = "None" if want is None else f"the text {want!r}"
+            return f"{name} must be {wanted}, got {came_in_words(encoded, arrays)}"
+        got = encoded["plain"]
+        return "" if got == want else f"{name} is {got!r}, wanted {want!r}"
     return _array(question, name, encoded, np.asarray(want), arrays)
 
 
@@ -94,6 +97,7 @@ def _dict(question, name: str, encoded, want: dict, arrays: dict) -> Difference 
 
 
 MOST_NAMED = 8
+WORD = 4  # bytes; words of bits are whole numbers, where a code or a count may well be a float
 
 
 def few(names: list[str]) -> str:
@@ -117,6 +121,8 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> Diff
         return f"{name} must be {kind_of(want)}, got {came_in_words(encoded, arrays)}"
     if got.shape != want.shape:
         return f"{name} must be {kind_of(want)}, got {kind_of(got)}"
+    if want.dtype.kind == "u" and want.itemsize >= WORD and got.dtype.kind not in "iu":
+        return f"{name} must be whole numbers, as {want.dtype} holds them, got numbers of dtype {got.dtype}"
     if want.dtype.kind in "biu":
         return difference(name, got, want, 0.0) or ""
     allowed = question.atol + question.rtol * np.abs(want.astype(np.float64))

@@ -6,11 +6,21 @@ from dataclasses import replace
 import numpy as np
 
 from grader.box.warm import Outcome
-from grader.judge.cases import UNTOLD, UNWRITTEN, describe, differs, judge_case, judge_effects, refuse_error
+from grader.judge.cases import (
+    UNTOLD,
+    UNWRITTEN,
+    describe,
+    differs,
+    judge_case,
+    judge_effects,
+    refuse_error,
+    refuse_race,
+)
 from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 
 PROGRAMS = 24  # drawn ones, beside the corners of the grid
+FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"
@@ -21,18 +31,34 @@ SURE = 4  # standard errors: a grid with idle programs may be drawn unluckily
 def judge_compiled_case(evidence: KernelEvidence) -> None:
     question, plan = evidence.question, evidence.plan(COMPILED)
     if isinstance(plan, dict) or question.sampled is None:
-        return judge_case(question, evidence.run(COMPILED), [])
+        return judge_case(question, evidence.run(COMPILED), [], evidence)
     if len(plan.steps) > 1 or plan.scratch or uses_atomics(evidence):
         run = evidence.run(COMPILED, seconds=WHOLE_S, waves_of=wave(evidence))
-        judge_effects(run)
-        return judge_written(evidence, run, whole=True)
+        try:
+            judge_effects(run)
+        except Unclear:
+            judge_written(evidence, run, whole=True)  # wrong in the order that ran is wrong
+            raise
+        judge_written(evidence, run, whole=True)
+        return judge_lanes(evidence, run, whole=True)
     run = evidence.run(COMPILED, programs=[chosen(evidence)], counting="values")
     refuse_error(run)
+    refuse_race(run)
     for placed in run.placed:
         if placed.spec.role != "in":
             judge_share(run, placed, chosen(evidence))
     judge_written(evidence, run, whole=False)
+    judge_lanes(evidence, run, whole=False)
     return judge_places(evidence, run)
+
+
+def judge_lanes(evidence: KernelEvidence, run: Run, whole: bool) -> None:
+    """The same programs once more with zeros in lanes that no other= fills."""
+    if run.outcome.header.get("masked_lines"):
+        programs = {} if whole else {"programs": [chosen(evidence)]}
+        again = evidence.with_zeros(run, **programs)
+        refuse_error(again)
+        judge_written(evidence, again, whole)
 
 
 def uses_atomics(evidence: KernelEvidence) -> bool:
@@ -53,8 +79,9 @@ def chosen(evidence: KernelEvidence) -> list[int]:
 def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
     """Linear numbers of the grid's corners and of programs drawn from all of it."""
     x, y, z = grid
+    count = min(PROGRAMS, max(FEWEST, math.prod(grid) // SHARE))
     corners = {i + x * (j + y * k) for i in (0, x - 1) for j in (0, y - 1) for k in (0, z - 1)}
-    return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), PROGRAMS)})
+    return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), count)})
 
 
 def judge_share(run: Run, placed, programs: list[int]) -> None:
@@ -99,6 +126,18 @@ def judge_places(evidence: KernelEvidence, run: Run) -> None:
             STORED,
             told=UNWRITTEN,
         )
+    if outcome.header["stored_twice"]:
+        judge_met(evidence, run, outcome.header["stored_twice"])
+
+
+def judge_met(evidence: KernelEvidence, run: Run, pairs: list) -> None:
+    """Programs that store to the same element, run beside one another: they must store the same value."""
+    programs = sorted({program for pair in pairs for program in pair})
+    outcome = evidence.interpret(COMPILED, run.placed, programs=[programs], counting="values")
+    met = replace(run, outcome=evidence.count(outcome))
+    refuse_error(met)
+    refuse_race(met)
+    judge_written(evidence, met, whole=False)
 
 
 def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:

@@ -12,34 +12,63 @@ from grader.judge.sampled import AT_COMPILED
 from grader.questions import Budget, Part
 
 SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
-SHARED_OUT = ("dedup", "dot", "wide dot", "operations")  # counts of which every program has its share
+# counts of which every program has its share; where all ran, programs that share the work count too
+SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work")
+WHOLE = (*SHARED_OUT, "requested", "unique", "programs")
+COUNTED = ("dedup", "sectors")  # of drawn programs in a second run, where lanes alone are too many
+AT_LEAST = ("dot", "programs")
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
-    """The part's budgets at the compiled size, for the share of the output that the drawn programs wrote."""
+    """The part's budgets at the compiled size: all of them where it ran whole, else what falls to the share of the output
+    that the drawn programs wrote."""
     question, run = evidence.question, evidence.runs.get(COMPILED)
-    if run is None or question.sampled is None or run.outcome.error:
+    if run is None or run.outcome.error:
         return
-    share, exact = written(run), None
+    whole = ran_whole(run)
+    share = 1.0 if whole else written(run)
+    slack, exact = 1.0 if whole else SLACK, run if whole else None
     budgets = question.budgets[part.name](replace(run.case, sm_count=sampled.wave(evidence)))
-    if any(budget.count == "wave" for budget in budgets):
+    if question.sampled is not None and any(budget.count == "wave" for budget in budgets):
         places = replace(run, outcome=evidence.places or run.outcome)
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
         judge_between(evidence, part)
     for budget in budgets:
-        if budget.count not in SHARED_OUT or budget.tensor == "scratch":
+        if budget.count == "programs" and not whole:
+            judge_programs(run, evidence.places, budget)
+        if budget.count not in (WHOLE if whole else SHARED_OUT):
             continue
-        most, least = budget.most * share * SLACK, budget.least * share / SLACK
-        found = traffic.spent(run, lanes(budget))
-        if found > most and budget.count == "dedup":  # lanes that ask for the same byte count once
+        most, least = budget.most * share * slack, budget.least * share / slack
+        found = traffic.spent(run, budget) if whole else lanes(run, budget)
+        if found > most and budget.count in COUNTED:  # lanes that ask for the same byte count once
             exact = exact or counted(evidence, run)
             found = traffic.spent(exact, budget)
-        if found > most or budget.count == "dot" and found < least:
+        if found > most or budget.count in AT_LEAST and found < least:
             raise Failed(
                 sentence(run, budget, found, share),
                 budget.look,
                 told=f"{budget.what} {AT_COMPILED}",
             )
+
+
+def judge_programs(run: Run, places: Outcome | None, budget: Budget) -> None:
+    """Programs side by side, by the part of an output that the busiest of all stores."""
+    shares = places.header["shares"] if places else {}
+    wrote, busiest = shares.get(budget.tensor) or max(shares.values(), default=(0, 0))
+    found = math.ceil(wrote / busiest) if busiest else math.inf
+    if found < budget.least:
+        raise Failed(
+            f"{AT_COMPILED} ({in_full(run.case)}): {budget.what}: as good as {found:,}, less than the "
+            f"{budget.least:,.0f} that it takes",
+            budget.look,
+            told=f"{budget.what} {AT_COMPILED}",
+        )
+
+
+def ran_whole(run: Run) -> bool:
+    """Whether all programs ran, with all their counts."""
+    outputs = (p.spec.name for p in run.placed if p.spec.role != "in")
+    return any(f"stores:{name}" in run.outcome.arrays for name in outputs)
 
 
 def judge_between(evidence: KernelEvidence, part: Part) -> None:
@@ -96,14 +125,16 @@ def written(run: Run) -> float:
     return 1.0 if there[0] is None else sum(map(len, there)) / all_of_it
 
 
-def lanes(budget: Budget) -> Budget:
-    return replace(budget, count="requested") if budget.count == "dedup" else budget
+def lanes(run: Run, budget: Budget) -> float:
+    """The most that a budget may have cost, from a run without bytes: lanes ask for each byte at least once, but of sectors
+    they tell nothing."""
+    if budget.count == "sectors":
+        return math.inf
+    return traffic.spent(run, replace(budget, count="requested") if budget.count == "dedup" else budget)
 
 
 def counted(evidence: KernelEvidence, run: Run) -> Run:
     """The same programs once more, each byte of an access counted once."""
-    if "at:" + next(p.spec.name for p in run.placed if p.spec.role != "in") not in run.outcome.arrays:
-        return run  # it ran whole, with all its counts
     outcome = evidence.interpret(COMPILED, run.placed, programs=[sampled.chosen(evidence)], counting="full")
     return replace(run, outcome=run.outcome if outcome.error else outcome)
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from grader.judge import on_gpu, sampled, shown
 from grader.judge.cases import judge_case
-from grader.judge.failed import Failed
+from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
@@ -23,6 +23,8 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         sampled.judge_compiled_case(evidence)
     if evidence.on_gpu is not None:
         on_gpu.judge_runs(evidence, runs, result)
+    if evidence.doubt is not None:  # said once nothing is wrong that can be seen
+        raise evidence.doubt
     result.came = f"{len(public)} public and {len(hidden)} hidden cases agree with the reference"
 
 
@@ -41,10 +43,14 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
         run = evidence.run(purpose)
         runs += [run] if purpose in hidden else []
         try:
-            judge_case(evidence.question, run, runs, evidence.poisoned)
+            judge_case(evidence.question, run, runs, evidence)
         except Failed as failed:
             known = failed.look if failed.facts.get("known") else ""
             yield HiddenFailure(run.case.kind, failed, partial(drawn_anew, evidence, purpose, public), known)
+        except Unclear as doubt:
+            evidence.doubt = evidence.doubt or doubt
+        if purpose in hidden:
+            run.without_counts()
 
 
 def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
@@ -56,11 +62,13 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
         runs.append(evidence.run(purpose))
     for purpose, run in zip(public, runs, strict=True):
         try:
-            judge_case(evidence.question, run, runs, evidence.poisoned)
+            judge_case(evidence.question, run, runs, evidence)
             right += 1
         except Failed as failed:
             if first is None:
                 first, at = failed, purpose
+        except Unclear as doubt:
+            evidence.doubt = evidence.doubt or doubt
     if first:
         first.look = launch_to_blame(evidence, at, first) or first.look
         first.told = ""
@@ -81,8 +89,10 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
         try:
             run = again.run(purpose)
             run.hidden = False
-            judge_case(evidence.question, run, public, again.poisoned)
+            judge_case(evidence.question, run, public, again)
         except Failed as like_it:
             like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
             return like_it
+        except Unclear:
+            continue
     return None

@@ -40,6 +40,8 @@ class RunRequest:
     programs: list | None = None  # for each step the ones to run, where not all
     counting: str = "full"
     seed: int = 0
+    fill: int = 0  # seeds what memory holds that nobody has written
+    poison: int = 0  # 1: lanes that a mask switches off hold 0, as on the GPUs of today
     seconds: float = 20.0
     waves_of: int = 0  # programs a wave, where what each wave writes is asked
     # or "poison": which masked loads without `other` reach a result; "stores": what no program writes
@@ -58,11 +60,7 @@ class RunRequest:
                 expected |= {tensor["name"]: (tensor["dtype"], -1)}
                 expected |= {f"{what}:{tensor['name']}": ("i64", -1) for what in ("at", "by")}
             return expected
-        scratch = [
-            {"name": n, "role": "scratch", "dtype": s["dtype"], "shape": s["shape"]}
-            for n, s in self.scratch.items()
-        ]
-        for tensor in [*self.tensors, *scratch]:
+        for tensor in self.tensors:
             extent = elements(tensor)
             if tensor["role"] in ("out", "inout"):
                 expected[tensor["name"]] = tensor["dtype"], extent

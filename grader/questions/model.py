@@ -59,7 +59,7 @@ class Case:
     scalars: dict = field(default_factory=dict)
     values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
     kind: str = "a plain size"
-    sm_count: int = 0  # multiprocessors that launch(p) is told of; 0: 16 in a public case, drawn in any other
+    sm_count: int = 0  # multiprocessors: what all cases of a check are told is the metered one's, or drawn
 
     def dtype_of(self, tensor: Tensor) -> str:
         return tensor.dtype or self.dtypes.get(tensor.name, self.dtype)
@@ -132,6 +132,7 @@ COUNTS = {
     "dot": "FLOP in tl.dot on operands that tensor cores take",
     "wide dot": "FLOP in tl.dot on operands of 32 bits and more, which tensor cores take at half the rate or not at all",
     "operations": "floating-point operations on elements outside tl.dot",
+    "work": "operations of every kind: on floats and whole numbers, special ones, and a sixteenth of the FLOP in tl.dot",
     "integers": "operations on whole numbers outside tl.dot, those that make addresses and masks among them",
 }
 

@@ -51,10 +51,12 @@ def for_loop(run, step: Step, frame: Frame) -> list[np.ndarray]:
     trips = np.maximum(0, -(-(high - low) // stride))
     if (trips == trips[0]).all():
         for i in range(int(trips[0])):
+            run.turn(step)
             values = yielded(run, block, frame.scope(), [(low + i * stride).astype(kind), *values])
         return values
 
     def turn(rows, i, values, inner):
+        run.turn(step)
         counter = rows_of(low, rows) + i * rows_of(stride, rows)
         return yielded(run, block, inner.scope(), [counter.astype(kind), *values])
 
@@ -84,6 +86,7 @@ def while_loop(run, step: Step, frame: Frame) -> list[np.ndarray]:
     rows, left, inner = np.arange(frame.size), [], frame
     values = [frame.get(name) for name in step.operands]
     while True:
+        run.turn(step)
         seen = run.turns.version if run.turns is not None else 0
         carried = values
         stay, *handed = yielded(run, before, inner.scope(), values)
@@ -148,6 +151,7 @@ def body(run, blocks: list[Ready], frame: Frame) -> list[np.ndarray]:
         rows = everyone[at == here]
         inner = frame if len(rows) == frame.size else frame.part(rows)
         end = run.block(blocks[here], inner)
+        run.turn(end)
         if inner is not frame:
             for name in blocks[here].defines & inner.values.keys():
                 lay(frame, name, rows, inner.values[name])

@@ -134,7 +134,7 @@ def descriptor_store(op: Op):
             hold_writable(run, access, lanes)
             new = np.ascontiguousarray(value).reshape(-1) if lanes.active is None else value[lanes.active]
             if kind == "store":
-                run.memory.stored(run, lanes, new, op.line)
+                run.memory.stored(run, lanes, new, op.line, id(op))
                 continue
             how = KINDS[integer(op, "kind")]
             _, changed = combined(lanes.tensor.view(new.dtype), lanes.index, new, how)

@@ -97,6 +97,12 @@ class Launch:
             self.frame = outer
         return block.end
 
+    def turn(self, step: Step) -> None:
+        """One turn of a loop, which costs time though nothing else be in it."""
+        self.budget.ticks += 1
+        if self.budget.ticks % LOOK_EVERY == 0:
+            self.budget.look(step.line, lambda: self.doing(step))
+
     def doing(self, step: Step) -> str:
         """What runs, for who has to be told that it takes too long."""
         count, called = prod(self.grid), CALLED.get(step.op.name, "")

@@ -14,6 +14,8 @@ from .traffic import MOST_MARKS, Traffic
 from .tree import NUMPY, Op
 from .values import poison
 
+MOST_PAIRS = 64
+
 
 class Memory:
     """All tensors of a run. Each launch has counts and an order of its own."""
@@ -24,6 +26,8 @@ class Memory:
         self.order: Order | None = None
         self.read_unwritten: list[dict] = []
         self.masked: set[int] = set()  # lines of loads with masked lanes and no `other`
+        self.stored_twice: list[list[int]] = []  # pairs of programs, where places alone are noted
+        self.executed: dict[int, np.ndarray] = {}  # store -> how often each program has come by
         self.places_alone = False  # whether stores are noted by their places, and change nothing
         self.changes = 0  # how often memory changed, for programs that wait for it
 
@@ -44,6 +48,19 @@ class Memory:
         if tensor.shared:
             self.order.read(run, lanes, line, alone)
 
+    def placed(self, lanes: Lanes, programs: np.ndarray, place: int) -> None:
+        """Notes who stores where, in which turn of this store, and whether another program does so too."""
+        writer, mine = lanes.tensor.writer, lanes.per_element(programs)
+        before = writer[lanes.element]
+        turn = self.executed.setdefault(place, np.zeros(len(self.traffic.active), np.int32))
+        lanes.tensor.wrote(lanes, programs, turn)
+        turn[programs] += 1
+        others = np.where((before >= 0) & (before != mine), before, writer[lanes.element])
+        met = np.flatnonzero(others != mine)
+        if met.size:
+            pairs = np.unique(np.stack([mine[met], others[met]], 1), axis=0)
+            self.stored_twice = thinned([*self.stored_twice, *pairs.tolist()])
+
     def note_unwritten(self, lanes: Lanes, line: int) -> None:
         """Remembers a read of an output that nothing has written yet."""
         tensor = lanes.tensor
@@ -53,15 +70,22 @@ class Memory:
                 element = int(lanes.element[np.flatnonzero(missing)[0]])
                 self.read_unwritten.append({"tensor": tensor.name, "element": element, "line": line})
 
-    def stored(self, run, lanes: Lanes, new: np.ndarray, line: int) -> None:
+    def stored(self, run, lanes: Lanes, new: np.ndarray, line: int, place: int) -> None:
+        """`place` tells one store of the kernel from all others."""
         if lanes.tensor.written is not None:
             lanes.tensor.written[lanes.element] = True
         if self.places_alone:
-            lanes.tensor.writer[lanes.element] = lanes.per_element(run.frame.programs)
+            self.placed(lanes, run.frame.programs, place)
             return
         self.traffic.count(run.frame, lanes, "store")
         self.order.write(run, lanes, lanes.tensor.view(new.dtype), new, line)
         self.changes += 1
+
+
+def thinned(pairs: list) -> list:
+    """Some of many, from the first to the last."""
+    step = -(-len(pairs) // MOST_PAIRS)
+    return pairs[:: max(1, step)]
 
 
 def access_of(op: Op, kind: str) -> Access:
@@ -121,7 +145,7 @@ def store(op: Op):
         for lanes in reach(run, access, np.broadcast_to(pointer, shape), mask):
             hold_writable(run, access, lanes)
             new = np.ascontiguousarray(value).reshape(-1) if lanes.active is None else value[lanes.active]
-            run.memory.stored(run, lanes, new, access.line)
+            run.memory.stored(run, lanes, new, access.line, id(access))
         return ()
 
     return run

@@ -150,6 +150,8 @@ def scan(op: Op):
 
 
 def region_weight(op: Op) -> list[tuple[Op, int]]:
-    """The operations of the region and how often each runs, for the count of operations."""
+    """The operations of the region and how often each runs, for the count of operations: n lanes become one in n - 1."""
     elements = prod(op.operand_types[0].shape)
+    if op.name == "tt.reduce":
+        elements -= prod(op.result_types[0].shape)
     return [(inner, elements) for inner in needed_ops(region_of(op)) if inner.name not in ENDS]

@@ -29,6 +29,12 @@ class Report:
     written_by_waves: dict[str, list[int]] = field(
         default_factory=dict
     )  # where it was asked: output -> by axis, the indices that each wave wrote, summed
+    shares: dict[str, list[int]] = field(
+        default_factory=dict
+    )  # where places alone were asked: output -> elements that were written, and those of the busiest program
+    stored_twice: list[list[int]] = field(
+        default_factory=list
+    )  # where places alone were asked: pairs of programs that store to one element
     read_unwritten: list[dict] = field(default_factory=list)
     masked_lines: list[int] = field(default_factory=list)  # of loads that had masked lanes and no `other`
     ids_read: list[list[int]] = field(

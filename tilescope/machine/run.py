@@ -178,6 +178,7 @@ class Run:
         report.prints = [asdict(line) for line in self.printed.kept]
         report.prints_left_out = self.printed.left_out
         report.read_unwritten = self.memory.read_unwritten
+        report.stored_twice = self.memory.stored_twice
         report.masked_lines = sorted(self.memory.masked)
         for tensor in self.tensors if self.whole else ():
             missing = tensor.unwritten()

@@ -30,6 +30,7 @@ class Storage:
         self.written = np.zeros(self.extent, bool) if role == "out" else None
         # the last program to write each element
         self.writer = np.full(self.extent, -1, np.int32) if self.shared else None
+        self.turn = None  # and which turn of its own that was, once any program has a second one
         self.owned = self._owned()
 
     def _owned(self) -> np.ndarray | None:
@@ -39,6 +40,15 @@ class Storage:
         owned = np.zeros(self.extent, bool)
         np.lib.stride_tricks.as_strided(owned, self.shape, self.strides)[...] = True
         return owned
+
+    def wrote(self, lanes, programs: np.ndarray, turn: np.ndarray) -> None:
+        """Notes which program writes these lanes, and in which of its turns."""
+        self.writer[lanes.element] = lanes.per_element(programs)
+        turns = turn[programs]
+        if self.turn is None and turns.any():
+            self.turn = np.zeros(self.extent, np.int32)
+        if self.turn is not None:
+            self.turn[lanes.element] = lanes.per_element(turns)
 
     def view(self, dtype: np.dtype) -> np.ndarray:
         whole = len(self.bytes) // dtype.itemsize * dtype.itemsize

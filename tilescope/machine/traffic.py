@@ -32,7 +32,7 @@ class Touches:
     counts: Counts = field(default_factory=Counts)
     programs: np.ndarray | None = None  # which programs touched it
     moved: np.ndarray | None = None  # bytes of each program, without duplicates inside an access
-    seen: np.ndarray | None = None  # (wave, element) of the present chunk
+    seen: dict[int, np.ndarray] = field(default_factory=dict)  # by turn: (wave, element) of the present chunk
     ever: np.ndarray | None = None  # elements, over the launch
 
 
@@ -46,6 +46,8 @@ class Traffic:
             touching,
         )  # whether bytes are counted; whether touches of elements are
         self.active = np.zeros(programs, bool)
+        # A program that stores and loads again takes another turn: a wave has one turn of each of its programs.
+        self.turn, self.stored = np.zeros(programs, np.int32), np.zeros(programs, bool)
         self.rows = {(t.name, kind): Touches() for t in tensors for kind in KINDS}
         self.first, self.waves = None, 1
 
@@ -60,12 +62,11 @@ class Traffic:
         for tensor in self.tensors:
             for kind in KINDS:
                 row = self.rows[tensor.name, kind]
-                if row.seen is None:
-                    continue
-                row.counts.wave += int(np.count_nonzero(row.seen)) * tensor.itemsize
-                ever = row.seen.reshape(-1, tensor.extent).any(0)
-                row.ever = ever if row.ever is None else row.ever | ever
-                row.seen = None
+                for seen in row.seen.values():
+                    row.counts.wave += int(np.count_nonzero(seen)) * tensor.itemsize
+                    ever = seen.reshape(-1, tensor.extent).any(0)
+                    row.ever = ever if row.ever is None else row.ever | ever
+                row.seen = {}
 
     def finish(self) -> dict[str, dict[str, Counts]]:
         self.flush()
@@ -93,10 +94,11 @@ class Traffic:
             row.programs = np.zeros(len(self.active), bool)
             row.moved = np.zeros(len(self.active), np.int64)
         touching = frame.programs if lanes.rows == 1 else frame.programs[here]
+        self.take_turns(touching, kind)
         row.programs[touching] = True
         self.active[touching] = True
         if kind != "load":
-            tensor.writer[lanes.element] = lanes.per_element(frame.programs)
+            tensor.wrote(lanes, frame.programs, self.turn)
         if not self.full:
             return
         key = distinct(lanes)
@@ -112,18 +114,32 @@ class Traffic:
 
     def mark(self, frame, row: Touches, lanes: Lanes, key: np.ndarray, element: np.ndarray) -> None:
         """Notes which wave touched which element."""
-        extent = lanes.tensor.extent
-        if row.seen is None:
-            row.seen = np.zeros(self.waves * extent, bool)
-        if self.waves == 1:
-            row.seen[element] = True
-            return
+        extent, turn = lanes.tensor.extent, self.turn[frame.programs]
+        most = (
+            max(1, MOST_MARKS // max(1, self.waves * extent)) - 1
+        )  # what follows counts with the last of them
+        turn = np.minimum(turn, most)
         wave_of = self.rank[frame.programs] // self.wave - self.first[0]
-        if lanes.rows > 1:
-            row.seen[np.repeat(wave_of[key >> SPAN], lanes.wide) * extent + element] = True
-        else:
-            for wave in np.unique(wave_of):
-                row.seen[wave * extent + element] = True
+        for one in np.unique(turn):
+            if int(one) not in row.seen:
+                row.seen[int(one)] = np.zeros(self.waves * extent, bool)
+            seen = row.seen[int(one)]
+            mine = turn == one
+            if lanes.rows > 1:
+                rows = key >> SPAN
+                at = np.repeat(wave_of[rows], lanes.wide) * extent + element
+                seen[at if mine.all() else at[np.repeat(mine[rows], lanes.wide)]] = True
+            else:
+                for wave in np.unique(wave_of[mine]):
+                    seen[wave * extent + element] = True
+
+    def take_turns(self, programs: np.ndarray, kind: str) -> None:
+        """Notes which programs have stored, and of these which go on to load."""
+        if kind != "load":
+            self.stored[programs] = True
+        elif self.stored[programs].any():
+            self.turn[programs] += self.stored[programs]
+            self.stored[programs] = False
 
 
 def distinct(lanes: Lanes) -> np.ndarray:

@@ -92,9 +92,10 @@ def named_together(names: list[str]) -> str:
 
 def run(launch, arguments: list, programs: np.ndarray, seed: int) -> None:
     if len(programs) > MOST_PROGRAMS:
-        raise Undecided(
-            f"programs wait for each other in a loop, and the grid has {len(programs)}; "
-            f"the machine lets {MOST_PROGRAMS} take turns at most"
+        raise OverLimit(
+            "programs",
+            f"programs wait for each other in a loop, and the grid has {len(programs)} of them; "
+            f"{MOST_PROGRAMS} may take turns at most",
         )
     order = Turns(programs, launch.memory, seed)
     previous = threading.stack_size(STACK_BYTES)

@@ -4,19 +4,32 @@ import numpy as np
 
 from .storage import Storage
 
+MOST_TURNS = 1 << 24  # of all programs; later ones count with the last
+
+
+def in_turns(tensor: Storage) -> np.ndarray:
+    """Who wrote each element, as a number: first what every program writes in its first turn, then in its second. A program
+    that walks over tiles makes a wave no longer than one that has a single tile."""
+    if tensor.turn is None:
+        return tensor.writer
+    count = int(tensor.writer.max()) + 1
+    turn = np.minimum(tensor.turn, max(1, MOST_TURNS // count) - 1)
+    return np.where(tensor.writer >= 0, turn * count + tensor.writer, -1)
+
 
 def indices_by_wave(tensor: Storage, wave: int) -> list[int]:
     """For each axis, how many of its indices a wave of writing programs reaches, summed over all waves."""
-    who = tensor.writer[tensor.writer >= 0]
-    if not who.size:
+    if not (tensor.writer >= 0).any():
         return [0] * len(tensor.shape)
+    order = in_turns(tensor)
+    who = order[order >= 0]
     writes = np.zeros(int(who.max()) + 2, bool)  # one more: nobody, who is -1
     writes[who] = True
     wave_of = np.cumsum(writes) - 1  # programs that write nothing make no wave longer
     wave_of = np.where(writes, wave_of // wave, -1).astype(np.int32)
     waves = int(wave_of.max()) + 1
-    steps = tuple(stride * tensor.writer.itemsize for stride in tensor.strides)
-    writer = np.lib.stride_tricks.as_strided(tensor.writer, tensor.shape, steps)
+    steps = tuple(stride * order.itemsize for stride in tensor.strides)
+    writer = np.lib.stride_tricks.as_strided(order, tensor.shape, steps)
     reached = [np.zeros((waves + 1, size), bool) for size in tensor.shape]
     for first, part in enumerate(
         writer

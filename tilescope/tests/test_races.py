@@ -336,7 +336,7 @@ def test_more_waiting_programs_than_threads(monkeypatch):
     monkeypatch.setattr(turns, "MOST_PROGRAMS", 4)
     tensors = {"x": X, "s_lock": np.zeros(1, np.int32), "o": np.zeros(B, np.float32)}
     report = run(locked, (6,), tensors, {"FREE": True}, roles={"o": "inout"})
-    assert "6" in report.undecided and report.error is None
+    assert report.error["kind"] == "OverLimit" and "6 of them" in report.error["message"]
 
 
 def test_what_releases_left_is_forgotten_when_nothing_carries_it(monkeypatch):

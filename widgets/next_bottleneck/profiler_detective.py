@@ -43,7 +43,7 @@ GAME = {  # the input that holds one's answer -> its case; each has another culp
 PULLS = {
     name: select(
         name,
-        CASES[case].title.capitalize(),
+        CASES[case].title[0].upper() + CASES[case].title[1:],
         UNDECIDED,
         ANSWERS,
         more=True,

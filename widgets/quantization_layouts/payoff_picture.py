@@ -172,7 +172,8 @@ def _inside(points: list[tuple[float, float]], x: Scale, y: Scale) -> list[tuple
     out, before = [], points[0]
     for batch, seconds in points:
         if seconds > y.hi:
-            inside = max(0.0, y.hi - before[1])  # nothing, where the axis is held and the line begins above it
+            # nothing, where the axis is held and the line begins above it
+            inside = max(0.0, y.hi - before[1])
             share = inside and inside / (seconds - before[1])
             left = x(before[0])
             return [*out, (left + share * (x(batch) - left), y(y.hi))]

@@ -345,7 +345,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             ),
         ),
         warning=f"All from HBM this would take {before.text}, more than the {BOARD_W} W of the whole board: no GPU does "
-        "it. The 640 pJ are of an older process; keep the ratio."
+        "it. The 640 pJ are of an older process, and today's ratio is smaller."
         if over
         else "",
     )

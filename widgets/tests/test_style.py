@@ -69,7 +69,7 @@ def test_colours_stand_in_one_place():
 
 
 def test_forced_colours_and_reduced_motion_are_served():
-    assert "forced-colors: active" in static.css() and "prefers-reduced-motion" in static.css()
+    assert "forced-colors: active" in static.css() and "prefers-reduced-motion" in static.javascript()
     forced = static.css().split("forced-colors: active", 1)[1]
     for role in MARK_ROLES | {"ink", "muted"}:
         assert f"--tbt-{role}:" in forced, role

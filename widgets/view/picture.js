@@ -168,9 +168,8 @@ function picture(uid, defs, name) {
     if (glides && (was || stood || clock) && !(same(from, mark) && (was || !clock))) moves.push([node, from, mark, clock]);
     else glide.set(node, mark);
     put(node, { class: [mark.role, mark.size, mark.t === 'handle' && 'handle', mark.b && 'bold', mark.closed && 'closed',
-      mark.flow && 'flow', mark.on && `on-${mark.on}`].filter(Boolean).join(' ') });
+      mark.on && `on-${mark.on}`].filter(Boolean).join(' ') });
     if ((node.dataset.term ?? '') !== (mark.k ?? '')) { if (mark.k) node.dataset.term = mark.k; else delete node.dataset.term; }
-    if (mark.flow) node.style.setProperty('--tbt-rate', mark.flow);
     if (mark.t === 'text') say(node, mark.s);
     if (mark.t === 'grid') drawMap(node, mark);
     if (mark.t === 'handle') drawKnob(node, mark);

@@ -1,5 +1,5 @@
 // Steps: back, play, pause, step, a scrubber and a speed. Playing glides from state to state where motion is
-// welcome; one picture with flowing lines has play and pause alone.
+// welcome.
 
 const SPEEDS = [0.5, 1, 2, 4];
 
@@ -7,7 +7,7 @@ const SPEEDS = [0.5, 1, 2, 4];
 const pace = (count, speed) => Math.min(1400, Math.max(160, 16000 / count)) / speed;
 
 function stepper(noun, go, playing) {
-  let at = 0, count = 1, timer = 0, speed = 1, flows = false;
+  let at = 0, count = 1, timer = 0, speed = 1;
   const to = (index, ms, clockMs = ms) => { at = Math.min(count - 1, Math.max(0, index)); go(at, ms, clockMs); show(); };
   const on = () => Boolean(timer);
   const stop = () => { clearTimeout(timer); timer = 0; playing(false); show(); };
@@ -32,7 +32,7 @@ function stepper(noun, go, playing) {
   const where = make('span', { class: 'tbt-where', 'aria-hidden': 'true' });
   const fast = make('select', { 'aria-label': 'Speed', class: 'tbt-speed', ...KEYS }, ...SPEEDS.map(one => make('option', { value: one }, `${one}×`)));
   fast.value = speed;
-  fast.addEventListener('change', () => { speed = +fast.value; node.style.setProperty('--tbt-speed', speed); });
+  fast.addEventListener('change', () => { speed = +fast.value; });
   const node = make('div', { class: 'tbt-stepper', role: 'group', 'aria-label': 'Steps' }, reset, back, play, step, scrub, where, fast);
   function show() {
     put(scrub, { max: count - 1, 'aria-valuetext': `step ${at + 1} of ${count}` });
@@ -41,16 +41,14 @@ function stepper(noun, go, playing) {
     say(play, on() ? 'Pause' : 'Play');
     back.disabled = reset.disabled = at === 0;
     step.disabled = at === count - 1;
-    for (const one of [back, step, reset, scrub, where]) one.hidden = count < 2;
-    node.hidden = count < 2 && !flows;
+    node.hidden = count < 2;
   }
   return {
     node,
-    frames(length, start, flowing) {
+    frames(length, start) {
       const stay = at === count - 1 ? length - 1 : at;  // the whole picture stays whole when it gains steps
       at = Math.min(length - 1, start ?? stay);
       count = length;
-      flows = flowing;
       show();
       return at;
     },

@@ -1,4 +1,6 @@
-"""GPU memory for one answer: strided tensors between red zones, outputs poisoned, inputs in rotating copies."""
+"""GPU memory for one answer: strided tensors between red zones, outputs filled at random, inputs in rotating copies."""
+
+from functools import cache
 
 import torch
 
@@ -23,6 +25,22 @@ TORCH = {
 }
 
 
+WHOLE = {
+    1: torch.int8,
+    2: torch.int16,
+    4: torch.int32,
+    8: torch.int64,
+}  # by bytes: what random bits are put in as
+
+
+@cache
+def chance() -> torch.Generator:
+    """Seeded by the system, so that no answer knows what memory holds before it writes there."""
+    generator = torch.Generator("cuda")
+    generator.seed()
+    return generator
+
+
 class Guarded:
     """One tensor's storage with a poisoned red zone on each side."""
 
@@ -36,9 +54,6 @@ class Guarded:
     @property
     def bytes(self) -> torch.Tensor:
         return self.raw[RED_ZONE : RED_ZONE + self.nbytes]
-
-    def poison(self) -> None:
-        self.raw.fill_(POISON)
 
     def intact(self) -> bool:
         return bool(
@@ -54,7 +69,7 @@ class InputSet:
 
     def __init__(self, tensors: list[dict], scratch: dict, contents: dict):
         self.guarded, self.views = {}, {}
-        self.scratch = scratch
+        self.scratch, self.outputs = scratch, [t["name"] for t in tensors if t["role"] == "out"]
         for t in tensors:
             content = contents.get(t["name"])
             nbytes = len(content) if content is not None else t["storage_bytes"]
@@ -63,6 +78,18 @@ class InputSet:
         for name, s in scratch.items():
             self.views[name] = torch.empty(tuple(s["shape"]), dtype=TORCH[s["dtype"]], device="cuda")
         self.fill_scratch()
+        self.fill_outputs()
+
+    def fill_outputs(self) -> None:
+        """Puts something else into every output, so that an element that nobody writes is never the same twice; gaps
+        between rows stay as they are."""
+        for view in map(self.views.get, self.outputs):
+            anything = torch.randint(
+                0, 2 if view.dtype == torch.bool else 256, (view.numel() * view.itemsize,), generator=chance(),
+                dtype=torch.uint8, device="cuda",
+            )  # fmt: skip
+            whole = WHOLE[view.itemsize]
+            view.view(whole).copy_(anything.view(whole).reshape(view.shape))
 
     def fill_scratch(self) -> None:
         for name, s in self.scratch.items():

@@ -87,8 +87,9 @@ def stand_apart() -> None:
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def left_behind() -> bool:
-    """Whether the last answer left a process or files for the next one to meet; files are cleared away first."""
+def left_behind(nice: int) -> bool:
+    """Whether the last answer left a process, files or another priority for the next one to meet; files are cleared
+    away first."""
     import shutil
 
     folders = [".", *filter(None, [os.environ.get(SHARED)])]
@@ -102,12 +103,16 @@ def left_behind() -> bool:
             pass
         return True  # alive, and not ours
     except ChildProcessError:
-        return any(map(os.listdir, folders))
+        return any(map(os.listdir, folders)) or priority() != nice
+
+
+def priority() -> int:
+    return os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def serve_one(block: bytes, task_wall: float, worker, frames, printed, out) -> None:
     reader, writer = os.pipe()
-    started = time.monotonic()
+    started, nice = time.monotonic(), priority()
     pid = os.fork()
     if pid == 0:
         try:
@@ -122,7 +127,7 @@ def serve_one(block: bytes, task_wall: float, worker, frames, printed, out) -> N
     os.close(writer)
     late, ended = pass_on(pid, reader, started + task_wall, out)
     os.close(reader)
-    finish(pid, late, ended, started, out)
+    finish(pid, late, ended, started, nice, out)
 
 
 def waited_s(pid: int) -> float | None:
@@ -132,6 +137,24 @@ def waited_s(pid: int) -> float | None:
             return int(file.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return None
+
+
+def children_cpu_s(pid: int) -> float:
+    """Processor seconds of the processes that a task started and that still run, and of what they started and waited for:
+    orphans are this process's own now. The task's own account tells those that it waited for."""
+    parents, seconds, tick = {}, {}, os.sysconf("SC_CLK_TCK")
+    for name in filter(str.isdecimal, os.listdir("/proc") if sys.platform == "linux" else ()):
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        parents[int(name)] = int(fields[1])
+        seconds[int(name)] = sum(map(int, fields[11:15])) / tick
+    ours = {os.getpid()}
+    while new := {one for one, parent in parents.items() if parent in ours} - ours:
+        ours |= new
+    return sum(seconds[one] for one in ours - {os.getpid(), pid})
 
 
 def pass_on(pid: int, reader: int, deadline: float, out) -> tuple[bool, tuple | None]:
@@ -153,8 +176,9 @@ def pass_on(pid: int, reader: int, deadline: float, out) -> tuple[bool, tuple | 
     return True, ended
 
 
-def finish(pid: int, late: bool, ended: tuple | None, started: float, out) -> None:
+def finish(pid: int, late: bool, ended: tuple | None, started: float, nice: int, out) -> None:
     waited = None if ended else waited_s(pid)
+    beside = children_cpu_s(pid) if late else 0.0
     for kill in (os.killpg, os.kill) if not ended else (os.killpg,):
         try:
             kill(pid, signal.SIGKILL)
@@ -164,7 +188,7 @@ def finish(pid: int, late: bool, ended: tuple | None, started: float, out) -> No
     code = os.waitstatus_to_exitcode(status)
     report = {"late": late, "exit": code, "seconds": time.monotonic() - started, "peak_kb": usage.ru_maxrss}
     report |= {"cpu_s": usage.ru_utime + usage.ru_stime, "own_cpu_s": time.process_time()}
-    report |= {"left_behind": left_behind(), "waited_s": waited}
+    report |= {"left_behind": left_behind(nice), "waited_s": waited, "children_cpu_s": beside}
     text = json.dumps(report).encode()
     out.write(U32.pack(0) + U32.pack(len(text)) + text)
     out.flush()

@@ -9,7 +9,12 @@ from triton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability
 
 from .stages import Refused, compiled_up_to
 
-INSTRUCTIONS = ("wgmma", "mma.sync", "tcgen05.mma", "cp.async.bulk.tensor", "cp.async", "ldmatrix")
+# name in a report -> how its instruction begins; no name that an answer chose can hold the dot, in PTX
+INSTRUCTIONS = {
+    "wgmma": "wgmma.mma_async",
+    **{name: name for name in ("mma.sync", "tcgen05.mma", "cp.async.bulk.tensor", "cp.async")},
+    "ldmatrix": "ldmatrix.sync",
+}
 WARM = (80, 100)  # one capability for each assembler that Triton brings
 PTXAS_S = 60
 
@@ -52,13 +57,21 @@ def compiled_row(kernel: dict, target: int) -> dict:
         "target": target,
         "shared_bytes": int(noted["shared"]),
         "num_warps": int(noted["num_warps"]),
-        "instructions": {name: texts["ptx"].count(name) for name in INSTRUCTIONS},
+        "instructions": instructions(texts["ptx"]),
         **resources(texts["ptx"], target),
     }
 
 
+def instructions(ptx: str) -> dict:
+    """How often each instruction begins a line of PTX, after its guard: names of functions don't count."""
+    return {
+        name: len(re.findall(rf"^\s*(?:@!?%\w+\s+)?{re.escape(begins)}\b", ptx, re.MULTILINE))
+        for name, begins in INSTRUCTIONS.items()
+    }
+
+
 def resources(ptx: str, capability: int) -> dict:
-    """Registers, spills and static shared bytes as ptxas reports them."""
+    """Registers and spills as ptxas reports them."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "kernel.ptx")
         with open(path, "w") as file:
@@ -76,10 +89,15 @@ def resources(ptx: str, capability: int) -> dict:
     if run.returncode:
         said = text.replace(path, "kernel.ptx").strip() or "ended without a word"
         raise Refused("PTXASError", f"ptxas: {said}"[:1500])
+    return totals(text)
+
+
+def totals(text: str) -> dict:
+    """Of ptxas' report, which has a block for each function: the most registers of any, and the spills of all."""
     numbers = {
-        "registers": r"Used (\d+) registers",
-        "spill_stores": r"(\d+) bytes spill stores",
-        "spill_loads": r"(\d+) bytes spill loads",
+        "registers": (r"Used (\d+) registers", max),
+        "spill_stores": (r"(\d+) bytes spill stores", sum),
+        "spill_loads": (r"(\d+) bytes spill loads", sum),
     }
-    found = {key: re.search(pattern, text) for key, pattern in numbers.items()}
-    return {key: int(match.group(1)) if match else None for key, match in found.items()}
+    found = {key: (re.findall(pattern, text), of_all) for key, (pattern, of_all) in numbers.items()}
+    return {key: of_all(map(int, each)) if each else None for key, (each, of_all) in found.items()}

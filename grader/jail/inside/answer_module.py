@@ -70,6 +70,12 @@ def is_triton(error: BaseException) -> bool:
     return hasattr(error, "error_message") and hasattr(error, "node")
 
 
+SILENT = {  # exceptions of plain Python that come without words
+    StopIteration: ": next() found nothing; a second argument says what it gives then",
+    AssertionError: ": what the assert asks for does not hold",
+}
+
+
 def describe(chain: list[BaseException], line: int | None) -> str:
     root = chain[-1]
     if isinstance(root, SystemExit):
@@ -84,6 +90,8 @@ def describe(chain: list[BaseException], line: int | None) -> str:
         return f"Triton has no operator @: the product of two blocks is tl.dot(a, b) (in `{code}`)"
     text = str(root.error_message or "" if is_triton(root) else root).strip()
     kind = "" if is_triton(root) else f"{type(root).__name__}: "
+    if not text and not is_triton(chain[0]):
+        return f"{type(root).__name__}{SILENT.get(type(root), '')}" + f" (in `{code}`)" * bool(code)
     if not text:
         return f"Triton does not take `{code}`{demand(root)}" if code else type(root).__name__
     said = said_anew(text)

@@ -42,8 +42,8 @@ def prepare() -> None:
     triton.runtime.JITFunction.run = run
     triton.runtime.JITFunction.__repr__ = lambda self: f"<kernel {self.fn.__name__}>"
     lowering.prepared(90)
-    for name in ("tilescope", "tilescope.lowering"):  # loaded by path for this module alone: no answer finds it
-        sys.modules.pop(name)
+    for name in ("tilescope", "tilescope.lowering"):
+        sys.modules.pop(name)  # loaded by path for this module alone: no answer finds it
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:

@@ -37,8 +37,8 @@ def encode(value, out: dict, depth: int = DEEPEST):
         return {"list": [encode(v, out, depth - 1) for v in value]}
     if isinstance(value, dict):
         return {"dict": {str(k): encode(v, out, depth - 1) for k, v in value.items()}}
-    if value is None or type(value) is str:
-        return {"plain": value[:10000] if value else value}
+    if value is None or isinstance(value, str):  # numpy's own strings among them
+        return {"plain": None if value is None else str(value)[:10000]}
     try:
         array = np.asarray(value)
     except (ValueError, OverflowError) as error:

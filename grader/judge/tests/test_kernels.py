@@ -245,7 +245,7 @@ def test_a_kernel_that_is_thrifty_at_the_metered_size_alone_is_seen():
         ("def launch(p):\n", "def launch(p):\n    if p.N > 1024:\n        return in_chunks(p)\n"), source=ROWS
     )
     got = judge(chunks + "\n\n" + for_long, NORM)
-    assert lost(got) == ["traffic"] and "at the size that is compiled" in str(got), str(got)
+    assert lost(got) == ["traffic", "speed"] and "at the size that is compiled" in str(got), str(got)
 
 
 COUNTED = (  # programs that count themselves: all of them run, since one might wait for another

@@ -10,6 +10,7 @@ RNG = np.random.default_rng(5)
 WANT = RNG.standard_normal((6, 8)) + 3
 SQUARE = RNG.standard_normal((8, 8))
 VECTOR = RNG.standard_normal(40)
+CODES = RNG.integers(1, 16, (8, 256)).astype(float)
 
 
 def changed(want, where, value):
@@ -34,6 +35,9 @@ def random(shape):
         (WANT[::-1], WANT, "opposite order: row 0 holds what the last should"),
         (np.roll(VECTOR, 1), VECTOR, "element 1 of y holds what element 0 should"),
         (np.random.default_rng(1).permutation(VECTOR), VECTOR, "the right numbers in other places"),
+        (VECTOR[[1, 0, 2]], VECTOR[:3], "y is wrong only up to element 1"),
+        (VECTOR[[2, 1, 0]] + [0, 1, 0], VECTOR[:3], ""),
+        (changed(CODES, ([0, 3, 5], [1, 2, 7]), 0.0), CODES, "y is wrong only at row 0, 3, 5, at column 1, 2, 7; all that is wrong is 0"),
         (changed(WANT, np.s_[:, 5:], random((6, 3))), WANT, "y is wrong only from column 5 on"),
         (changed(WANT, np.s_[:, -1], random(6)), WANT, "at column 7, the last"),
         (changed(WANT, np.s_[:2], 0.0), WANT, "y is wrong only up to row 1; all that is wrong is 0"),
@@ -64,6 +68,20 @@ def test_what_tells_wrong_rows_from_right_ones_is_named():
     came = np.where(temperature == 0, 77 + tokens, tokens)
     pattern = Pattern("token", came, tokens, came != tokens)
     assert "the wrong rows are those whose temperature is 0" in pattern.sentence({"temperature": temperature})
+
+
+def test_rows_that_are_right_because_nobody_writes_them_tell_nothing():
+    picks, want = np.array([3, -1, 2, -1, 5, -1]), np.ones((6, 4)) * np.arange(6)[:, None]
+    want[picks < 0] = 0.0
+    came = np.where(picks[:, None] < 0, want, random(want.shape))
+    assert "picks" not in Pattern("h", came, want, came != want).sentence({"picks": picks})
+
+
+def test_no_load_is_named_where_there_is_none():
+    moved = np.random.default_rng(1).permutation(VECTOR)
+    wrong = moved != VECTOR
+    assert "load" not in Pattern("y", moved, VECTOR, wrong).sentence()
+    assert "the indices of a load" in Pattern("y", moved, VECTOR, wrong, ("n",)).sentence()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from grader import questions
 from grader.judge import referee
 from grader.judge.evidence import Evidence
 from grader.judge.record import FAIL
+from grader.proofs.right import edited, right
 
 PUBLIC = questions.find("gemm_tiling.tile_loads").public
 TALKS = """
@@ -38,6 +39,34 @@ def test_feedback_holds_no_word_of_a_hidden_case(act):
     for words in (html, text):
         said = {tuple(map(int, found)) for found in re.findall(r"(\d+)[ ,]+(\d+)[ ,]+(\d+)", words)}
         assert not said & secret and "7654321" not in words.split("drawn anew")[0]
+
+
+@pytest.mark.parametrize(
+    "edits", [[], [("2 * x", "2 * (x + 0 * tl.load(x_ptr + offs))")]], ids=["pass", "fail"]
+)
+def test_feedback_holds_no_size_of_the_metered_case(edits):
+    """Which those who hand in later in the same round would meet."""
+    from grader.judge.kernel_evidence import METERED
+
+    question = questions.find("roofline.doubled")
+    verdict = referee.grade_one(edited(right(question.id), edits), question, seed=5, eager=False)
+    size = question.metered(Evidence(question, "", 5).rng(METERED)).sizes["N"]
+    told = verdict.for_feedback()
+    sizes = {f"{size}", f"{size:,}", f"{4 * size:,}", f"{4 * size / 1e3:.4g}"}
+    assert any(one in str(verdict) for one in sizes)
+    for words in (told._repr_html_(), str(told)):
+        assert not {one for one in sizes if re.search(rf"(?<![\d.,]){re.escape(one)}(?![\d.,])", words)}
+    assert ("at most what the model says" if edits else "all 4 limits kept") in str(told)
+
+
+def test_answers_of_one_round_meet_hidden_cases_of_their_own():
+    def judged(source, **more):
+        return referee.grade_one(source, questions.find("gemm_tiling.tile_loads"), seed=5, **more).seed
+
+    act = TALKS.format(act="pass")
+    assert judged(act, epoch="a round") == judged(act.replace("\n", "\r\n"), epoch="a round")
+    assert judged(act, epoch="a round") != judged(act + "# another\n", epoch="a round")
+    assert judged(act) == judged(act + "# another\n") == f"{5:032x}"
 
 
 KERNEL_TALKS = """

@@ -22,8 +22,6 @@ from tilescope.machine.words_of_types import spelled
 from tilescope.machine.write import write
 from tilescope.machine.written_by_waves import indices_by_wave
 
-UNWRITTEN = 0xFF  # NaN in every float type, -1 in every integer type
-
 
 def prepare() -> None:
     """Imports are all that a child must find warm."""
@@ -57,7 +55,7 @@ def run_plan(task: dict, arrays: dict) -> tuple[dict, dict]:
         return asdict(report), written(tensors)
     outputs = {t.name: t.elements for t in tensors if t.role in ("out", "inout")}
     if task.get("counting", "full") == "full":
-        for tensor in tensors:
+        for tensor in (one for one in tensors if one.role != "scratch"):  # of scratch the report tells enough
             outputs[f"loads:{tensor.name}"], outputs[f"stores:{tensor.name}"] = tensor.loads, tensor.stores
     return asdict(report), outputs
 
@@ -68,7 +66,16 @@ def find_stores(task: dict, arrays: dict) -> tuple[dict, dict]:
         modules = [stores_alone(parsed(text)) for text in task["texts"]]
     except BadIR as error:
         return asdict(Report(error=bad_text(error))), {}
-    return asdict(run_task({**task, "counting": "places"}, modules, tensors_of(task, arrays))), {}
+    tensors = tensors_of(task, arrays)
+    report = run_task({**task, "counting": "places"}, modules, tensors)
+    report.shares = {t.name: share(t) for t in tensors if t.role in ("out", "inout")}
+    return asdict(report), {}
+
+
+def share(tensor: Storage) -> list[int]:
+    """Of an output, how many elements were written, and how many by the program that wrote most."""
+    who = tensor.writer[tensor.writer >= 0]
+    return [int(who.size), int(np.bincount(who).max(initial=0))]
 
 
 def written(tensors: list[Storage]) -> dict:
@@ -149,9 +156,9 @@ def run_task(task: dict, modules: list[Module], tensors: list[Storage]) -> Repor
 
 def tensors_of(task: dict, arrays: dict) -> list[Storage]:
     """The question's tensors, then the scratch that the plan asked for; nothing here is shared with the request."""
-    tensors = []
+    tensors, drawn = [], np.random.default_rng(task.get("fill", 0))
     for t in task["tensors"]:
-        content = stored(t, arrays.get(t["name"]))
+        content = stored(t, arrays.get(t["name"]), drawn)
         tensors.append(
             Storage(t["name"], len(tensors), content, t["role"], t["shape"], t["strides"], t["axes"])
         )
@@ -161,11 +168,13 @@ def tensors_of(task: dict, arrays: dict) -> list[Storage]:
     return tensors
 
 
-def stored(t: dict, given: np.ndarray | None) -> np.ndarray:
+def stored(t: dict, given: np.ndarray | None, drawn: np.random.Generator) -> np.ndarray:
+    """A tensor's content; one that is not given holds anything, as memory does that nobody has written."""
     dtype, shape = DTYPES[t["dtype"]], t["shape"]
     extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, t["strides"], strict=True))
     if given is None:
-        return np.full(extent * dtype.itemsize, UNWRITTEN, np.uint8).view(dtype)
+        anything = np.frombuffer(drawn.bytes(extent * dtype.itemsize), np.uint8)
+        return (anything & 1 if dtype.kind == "b" else anything.copy()).view(dtype)
     if given.dtype != dtype or given.size != extent:
         raise ValueError(
             f"{t['name']} must be {extent} elements of {t['dtype']}, got {given.size} of {given.dtype}"

@@ -81,14 +81,11 @@ def test_a_run():
     assert report.ids_read == [[0]]
     assert (arrays["o"] == X / 2).all() and sorted(arrays) == [
         "loads:o",
-        "loads:s",
         "loads:x",
         "o",
         "stores:o",
-        "stores:s",
         "stores:x",
     ]
-    assert arrays["stores:s"].tolist() == [1] * 40 + [0] * 8
     assert (
         report.launches[0].tensors["s"]["load"]["requested"] == 192 and report.launches[0].kernel == "scaled"
     )

@@ -2,28 +2,59 @@
 
 import re
 
-from grader.classroom.grading_round import GradingRound
+from grader.judge import answer
 from grader.judge.evidence import Evidence
+from grader.judge.kernel_evidence import METERED
+from grader.judge.shown import SHOWN_DRAWS, drawn
 from grader.proofs.class_of import outcome
-from grader.proofs.class_of.course import SECRET, Course
+from grader.proofs.class_of.course import Course
 from grader.proofs.class_of.page import visible
-from grader.proofs.class_of.sheet import sheets, source
+from grader.proofs.class_of.sheet import Sheet, sheets, source
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
-def numbers(course: Course, lab: str) -> dict[str, set[str]]:
-    """Question -> numbers of its hidden cases that a student can't know from the notebook or a public case."""
-    found = {}
+def numbers(course: Course, lab: str) -> dict[tuple[str, str], set[str]]:
+    """(question, hash of an answer) -> numbers of its hidden cases that a student can't know from the notebook or a public
+    case."""
+    found, seeds = {}, {}
+    for record in outcome.records(course).values():
+        seeds.setdefault(record["question"], {})[record["answer"]] = int(record["seed"] or "0", 16)
     for sheet in sheets(course.root, lab):
         shown = {n for cell in sheet.cells for n in NUMBER.findall(source(cell))}
         for question in sheet.questions().values():
-            seed = GradingRound(course.root, lab, "cpu", f"{lab} suite", SECRET).seed(question.id)
-            hidden = list(Evidence(question, "", seed).hidden_cases())
-            known = shown | _numbers(question.public) | {f"{question.points:g}"}
-            found[question.id] = {n for n in _numbers(hidden) - known if _tells(n)}
+            anew = [one for draw in range(SHOWN_DRAWS) for one in drawn(question, draw)]
+            known = shown | _numbers([*question.public, *anew]) | {f"{question.points:g}"}
+            for text, seed in seeds.get(question.id, {}).items():
+                hidden = _numbers(_drawn(question, seed)) - known
+                found[question.id, text] = {n for n in hidden if _tells(n)}
     return found
+
+
+def of_student(course: Course, lab: str, student: str, known: dict) -> dict[str, set[str]]:
+    """Question -> such numbers of what this student handed in."""
+    own = set()
+    for path in (course.root / "submitted" / student / lab).glob("*.ipynb"):
+        try:
+            own |= {_hash(source(cell)) for cell in Sheet(lab, path).cells}
+        except (ValueError, LookupError, TypeError, AttributeError):  # a notebook that is none has no answers
+            continue
+    return {question: found for (question, text), found in known.items() if text in own}
+
+
+def _hash(text: str) -> str:
+    try:
+        return answer.digest(answer.normalise(text))
+    except answer.Refused:
+        return ""
+
+
+def _drawn(question, seed: int) -> list:
+    """The cases that a seed gives: the hidden ones, and the metered one where there is any."""
+    evidence = Evidence(question, "", seed)
+    metered = getattr(question, "metered", None)
+    return evidence.hidden_cases() + ([metered(evidence.rng(METERED))] if metered else [])
 
 
 def _tells(number: str) -> bool:
@@ -42,10 +73,11 @@ def _numbers(cases) -> set[str]:
     return set(NUMBER.findall(repr(plain)))
 
 
-def leaks(course: Course, lab: str, student: str, known: dict[str, set[str]]) -> list[str]:
+def leaks(course: Course, lab: str, student: str, known: dict[tuple[str, str], set[str]]) -> list[str]:
     """No report of this student's holds a number of a hidden case; nor what came of one."""
-    broken = []
-    parts = [p for r in outcome.records(course).values() if r["question"] in known for p in r["parts"]]
+    broken, questions = [], {question for question, _ in known}
+    own = of_student(course, lab, student, known)
+    parts = [p for r in outcome.records(course).values() if r["question"] in questions for p in r["parts"]]
     came = {part["came"] for part in parts if part["told"] and part["told"] != part["came"]}
     for name, page in outcome.pages(course, "feedback", student).items():
         if not name.startswith(lab) or not name.endswith(".html"):
@@ -58,7 +90,7 @@ def leaks(course: Course, lab: str, student: str, known: dict[str, set[str]]) ->
         ]
         for judged in re.split(r"(?=(?:PASS|FAIL|REFUSED|INCONCLUSIVE) [a-z_]+\.[a-z_]+ )", words)[1:]:
             question = judged.split()[1]
-            seen = set(NUMBER.findall(judged.partition("In [")[0])) & known.get(question, set())
+            seen = set(NUMBER.findall(judged.partition("In [")[0])) & own.get(question, set())
             if seen:
                 broken.append(
                     f"{student} {name}: feedback must hold no number of a hidden case, got {sorted(seen)[:5]} in {judged[:200]!r}"

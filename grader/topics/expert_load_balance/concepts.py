@@ -315,6 +315,7 @@ BALANCE_GRADIENT = NumpyQuestion(
             for top_k in (1, 2, 3)
         ]
         + [Call(_routed(rng, 21, 6, 2, 8.0), "a router that is sure of itself")]
+        + [Call(_routed(rng, 21, 6, 2, 3000.0), "logits in the thousands")]
     ),
     where=f'{LESSON}, "Make the router choose evenly"',
     hints=(
@@ -399,9 +400,14 @@ COPIES_OF = NumpyQuestion(
         + [Call((_loads(rng, 6), 4, 0), "no spare copy")]
         + [
             Call(
-                (np.array([0.0, 9.0, 0.0, 4.0, 0.0]) * between(rng, 2, 99), 3, 6),
+                (np.array([0.0, 9.0, 0.0, 4.0, 0.0]) * between(rng, 2, 99), 3, spare),
                 "copies for experts without tokens",
             )
+            for spare in (6, 8)
+        ]
+        + [
+            Call((np.array([5.0, 11.0, 3.0, 2.0]), 8, 2), "shares that differ by less than one"),
+            Call((np.array([13.0, 9.0, 2.0, 1.0]), 8, 4), "shares that differ by less than one"),
         ]
     ),
     where=f'{LESSON}, "Where experts live, and copies of them"',

@@ -408,7 +408,7 @@ TABLE = {
             place(key="(count[d], d)"),
         ),
         "to the busiest": (
-            "each goes to the device with the most tokens so far: take the least",
+            "devices fill up one after the other: each expert goes to the one with the fewest tokens so far, and these grow with every expert that it gets",
             place(key="(-held[d], d)"),
         ),
         "no slots": (
@@ -432,6 +432,18 @@ TABLE = {
         "none without tokens": (
             "once all with tokens have a copy on every device, the others are next in line: no copy is lost",
             "copies = np.ones(len(loads), int)\nfor _ in range(spare):\n    share = np.where(copies < devices, loads / copies, 0.0)\n    copies[share.argmax()] += share.max() > 0\nreturn copies, (loads / copies).max()",
+        ),
+        "whole shares": (
+            "a copy's share may be a fraction: 11 tokens of two copies are 5.5 each, and more than 5",
+            copies(share="np.where(copies < devices, loads // copies, -1.0)"),
+        ),
+        "rounded shares": (
+            "a copy's share may be a fraction: rounded, 4.5 and 4.33 look alike",
+            copies(share="np.where(copies < devices, np.rint(loads / copies), -1.0)"),
+        ),
+        "zero when full": (
+            "an expert with a copy on every device is out of the running, below one that has no tokens",
+            copies(share="np.where(copies < devices, loads / copies, 0.0)"),
         ),
         "no limit": (
             "a second copy on the same device wins nothing: an expert has at most as many as there are devices",

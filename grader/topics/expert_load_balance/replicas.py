@@ -14,10 +14,16 @@ SHAPES = {  # kind -> (tokens of each rank, experts, spare copies, share of toke
     "a hot expert": lambda rng: ([between(rng, 24, 32) for _ in range(4)], 8, 2, 0.9),
     "no spare copy": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 8, 0, 0.3),
     "two ranks": lambda rng: ([between(rng, 9, 20) for _ in range(2)], 5, 1, 0.5),
+    "nearly all tokens on one rank": lambda rng: (
+        rng.permutation([between(rng, 70, 90), 3, 2, 4]).tolist(),
+        8,
+        4,
+        0.6,
+    ),
     "a rank without tokens": lambda rng: ([between(rng, 9, 20), 0, between(rng, 9, 20), 7], 8, 4, 0.5),
 }
 PUBLIC = ("four ranks", "a hot expert", "no spare copy")
-HIDDEN = (*SHAPES, "a hot expert")
+HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3)
 
 
 def _drawn(rng, kind):

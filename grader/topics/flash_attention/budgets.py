@@ -7,6 +7,7 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import between
 from grader.questions.side_by_side import side_by_side
+from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.cases import case, decode_case
 from kernels.flash_attention import cost
 
@@ -92,6 +93,11 @@ def _dots(c: Case, most: float, model: str, look: str) -> list[Budget]:
             look=DOT,
             model=f"{WORK} for each of {work / heads:,.0f} pairs that may be computed, in {heads} heads",
         ),
+        every_kind(
+            2 * WORK + c.sizes["D"] / 4,
+            work,
+            f"{work / heads:,.0f} pairs that may be computed, in {heads} heads",
+        ),
     ]
 
 
@@ -162,7 +168,13 @@ def forward_reuse(c: Case) -> list[Budget]:
 def window(c: Case) -> list[Budget]:
     most = 1.3 * cost.tiled_flops(shape_of(c), LARGEST)
     model = f"the windows of {c.sizes['W'] + 1} keys in tiles of 128 x 256, + 30%"
-    return [*_keys(c, START), *_dots(c, most, model, START), _narrow(), *_kept(c)]
+    return [
+        *_keys(c, START),
+        *_dots(c, most, model, START),
+        _narrow(),
+        *_kept(c),
+        _side_by_side(c, "o", "M", "rows"),
+    ]
 
 
 def decode_of(c: Case) -> cost.Decode:
@@ -178,6 +190,7 @@ def decode(c: Case) -> list[Budget]:
     """The cache once, by at least as many programs as there are multiprocessors."""
     s = c.sizes
     cache = 2 * s["B"] * s["G"] * s["N"] * s["D"]
+    least = min(c.sm_count, s["B"] * s["G"] * math.ceil(s["N"] / HIGHEST))
     model = f"{s['G']} key heads of {s['N']} keys of {2 * s['D']} bytes, once, + 2%"
     return [
         Budget(what="read of K", tensor="k", most=1.02 * cache, least=cache, look=GROUP, model=model),
@@ -186,9 +199,9 @@ def decode(c: Case) -> list[Budget]:
             what="programs that read the cache",
             tensor="k",
             count="programs",
-            least=c.sm_count,
+            least=least,
             look=SPLIT,
-            model=f"one at least for each of {c.sm_count} multiprocessors",
+            model=f"one at least for each of {c.sm_count} multiprocessors, or for every {HIGHEST} keys: {least}",
         ),
         Budget(
             what="write of the output",
@@ -208,9 +221,12 @@ def decode_moved(c: Case) -> list[Budget]:
     look = "how much the splits leave in scratch: one maximum, one sum and one output for each query head"
     model = f"the cache, queries and outputs once, {cost.decode_bytes(decode_of(c)):,.0f} bytes, + 30% for what the splits leave"
     moved = Budget(what="everything loaded and stored", access="any", most=most, look=look, model=model)
-    return [moved, _narrow()]
+    s = c.sizes
+    numbers = s["B"] * s["G"] * s["N"] * s["D"]
+    return [moved, _narrow(), every_kind(CACHED, numbers, f"{numbers:,} numbers of K")]
 
 
+CACHED = 24  # operations of every kind for a number of K, with its number of V
 TILE_32, BEST, USUAL = (
     cost.Tiling(32, 32),
     5,
@@ -250,6 +266,9 @@ def backward(c: Case) -> list[Budget]:
             most=3 * WORK * product / (2 * s["D"]),
             look=DOT,
             model=f"{3 * WORK} for each of {pairs:,} pairs that are seen, in {s['H']} heads",
+        ),
+        every_kind(
+            5 * WORK + 2 * s["D"], product / (2 * s["D"]), f"{pairs:,} pairs that are seen, in {s['H']} heads"
         ),
         Budget(
             what="all loads",
@@ -291,6 +310,7 @@ def backward_reuse(c: Case) -> list[Budget]:
         ),
         _narrow(),
         _side_by_side(c, "dk", "N", "keys"),
+        _side_by_side(c, "dq", "M", "rows"),
     ]
 
 

@@ -114,6 +114,7 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 1, 33, 70, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
         case(1, 1, 1, 8, long, 64, values="flat", kind="a long row of keys"),
         case(1, 1, 1, 4, long - 7, 32, "bf16", values="flat", kind="a long row of keys in bf16"),
+        case(between(rng, 5, 7), 36, 9, 3, 5, 32, kind="more heads than any size that is named"),
     ]  # fmt: skip
 
 
@@ -138,6 +139,8 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 4, 2, between(rng, 420, 600), 64, sm_count=1, kind="a machine with a single multiprocessor"),
         decode_case(2, 2, 1, long, 32, values="flat", kind="a long cache"),
         decode_case(1, 2, 1, long - 33, 32, "bf16", values="flat", sm_count=1, kind="a long cache for a single multiprocessor"),
+        decode_case(between(rng, 5, 7), 36, 9, between(rng, 3, 9), 32, kind="more heads than any size that is named"),
+        decode_case(1, 1, 1, between(rng, 32800, 34000), 32, values="flat", kind="a longer cache than any that is named"),
     ]  # fmt: skip
 
 
@@ -187,4 +190,5 @@ def hidden_backward(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, between(rng, 1050, 1100), 1100, 32, "bf16", values="flat", kind="more than 1024 rows"),
         case(1, 2, 2, 30, 50, 64, values="far below zero", kind="scores far below zero"),
         case(1, 1, 1, 60, 60, 32, values="extreme scores", kind="extreme scores"),
+        case(between(rng, 5, 6), 18, 18, 5, 7, 32, kind="more heads than any size that is named"),
     ]

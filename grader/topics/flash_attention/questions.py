@@ -130,7 +130,7 @@ SPLIT_DECODE = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks="without a GPU: everything that moves, what the splits leave included, is within 1.3 of the cache, the queries and the outputs, and no operand of `tl.dot` is wider than 16 bits. With one, at {timed[B]} × {timed[N]:,} keys: full points up to {full} times the time of PyTorch's attention, none beyond {none} times",
+            asks="without a GPU: everything that moves, what the splits leave included, is within 1.3 of the cache, the queries and the outputs, and no operand of `tl.dot` is wider than 16 bits; operations of every kind have a limit too. With one, at {timed[B]} × {timed[N]:,} keys: full points up to {full} times the time of PyTorch's attention, none beyond {none} times",
         ),
     ),
     tensors=(
@@ -184,7 +184,7 @@ WINDOW = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks="nothing is computed before the tile of the first key that a tile's first row sees, nor behind its last row's own, counted near 1000 queries at the end of 2000 keys, with a window near 100; no operand of `tl.dot` is wider than 16 bits",
+            asks="nothing is computed before the tile of the first key that a tile's first row sees, nor behind its last row's own, counted near 1000 queries at the end of 2000 keys, with a window near 100; no operand of `tl.dot` is wider than 16 bits; a program at least for every 256 rows of a head, up to one for each multiprocessor",
         ),
     ),
     tensors=(*QKV, O),
@@ -238,7 +238,7 @@ BACKWARD = KernelQuestion(
             1,
             "traffic",
             gpu="speed",
-            asks="without a GPU: no more loads than 64 × 64 tiles would make, no operand of `tl.dot` wider than 16 bits, and a program at least for every 256 keys of a head, up to one for each multiprocessor. With one, at {timed[B]} × {timed[H]} heads of {timed[M]} × {timed[D]}: full points up to {full} times the time of PyTorch's own backward, none beyond {none} times",
+            asks="without a GPU: no more loads than 64 × 64 tiles would make, no operand of `tl.dot` wider than 16 bits, and a program at least for every 256 keys, and every 256 rows, of a head, up to one for each multiprocessor. With one, at {timed[B]} × {timed[H]} heads of {timed[M]} × {timed[D]}: full points up to {full} times the time of PyTorch's own backward, none beyond {none} times",
         ),
     ),
     tensors=(

@@ -6,6 +6,8 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between
+from grader.questions.side_by_side import side_by_side
+from grader.questions.work import filled, work
 from grader.topics.gemm_tiling.cases import sizes
 from kernels.gemm_tiling import cost
 
@@ -17,6 +19,7 @@ KEPT = "what goes through scratch: the sum lives in registers from its first ste
 DOT = "do the products go through tl.dot, in a dtype and a tile that tensor cores take?"
 LOADED_WIDE = "operands go into tl.dot as they were loaded: widened to fp32 they take twice the registers and run at half the rate"
 PATCH, MARGIN = 64, 1.3  # a wave's patch is made of 64 x 64 tiles; order at the edges costs up to a third
+ALL_WORK = 0.8  # of every kind, a product; addresses and masks take most of what tl.dot leaves
 OUTSIDE = 0.25  # operations a product: adding a dot to the sum after every 16 steps takes 1/16
 
 
@@ -89,6 +92,7 @@ def reuse(case: Case) -> list[Budget]:
             model=f"{math.ceil(m / 64)} and {math.ceil(n / 128)} tiles of 64 x 128 each way, and unfinished tiles of sums",
         ),
         *in_dots(case),
+        shared_out(case),
     ]
 
 
@@ -100,9 +104,11 @@ def in_dots(case: Case) -> list[Budget]:
             what="FLOP in tl.dot",
             count="dot",
             least=useful(case),
+            most=2 * filled((m, 256), (n, 256), (k, 128)),
             look=DOT,
-            model=f"at least 2 M N K = {2 * m * n * k:,}",
+            model=f"2 M N K = {2 * m * n * k:,} at least, M, N and K rounded up to 256, 256 and 128 at most",
         ),
+        work(ALL_WORK, m * n * k, f"{m} x {n} x {k} products"),
         Budget(
             what="FLOP in tl.dot on operands widened to fp32",
             count="wide dot",
@@ -118,6 +124,14 @@ def in_dots(case: Case) -> list[Budget]:
             model=f"0.25 for each of the {m} x {n} x {k} products",
         ),
     ]
+
+
+def shared_out(case: Case) -> Budget:
+    """Tiles side by side: programs for half of the multiprocessors at least, or one for every 256 x 256 numbers of C."""
+    m, n, _ = _mnk(case)
+    least = min(case.sm_count // 2, math.ceil(m / 256) * math.ceil(n / 256))
+    of = f"of {case.sm_count} multiprocessors half, or one for every 256 x 256 numbers of C: {least}"
+    return side_by_side("store c", "c", "store", least, of)
 
 
 def grouping(case: Case) -> list[Budget]:
@@ -213,4 +227,5 @@ def scaled_reuse(case: Case) -> list[Budget]:
             model=f"{math.ceil(m / 64)} x {math.ceil(n / 64)} tiles of 64 x 64, their scales, and unfinished tiles of sums",
         ),
         *in_dots(case),
+        shared_out(case),
     ]

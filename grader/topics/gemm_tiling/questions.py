@@ -9,6 +9,7 @@ from kernels.gemm_tiling import cost
 
 LESSON = concepts.LESSON
 LARGE = Case(sizes(4096, 4096, 4096), "bf16", sm_count=132)
+COMPILED = Case(sizes(4096, 4096, 1024), "bf16")  # a few programs may each own much of it
 
 
 def bound(case: Case) -> tuple[float, float]:
@@ -42,20 +43,20 @@ TILED_GEMM = KernelQuestion(
             "grouping",
             2,
             "traffic",
-            asks=f"what the waves of programs read, each byte once a wave, is within {budgets.MARGIN} of what square patches of {budgets.PATCH} × {budgets.PATCH} tiles would need; at {{compiled[M]}}³ and at a drawn size between too, in waves of as many, by where the programs store",
+            asks=f"what the waves of programs read, each byte once a wave, is within {budgets.MARGIN} of what square patches of {budgets.PATCH} × {budgets.PATCH} tiles would need; at {{compiled[M]}} × {{compiled[N]}} × {{compiled[K]:,}} and at a drawn size between too, in waves of as many, by where the programs store",
         ),
         Part(
             "compiled",
             2,
             "compiled",
-            asks="compiles for {targets} at {compiled[M]}³ with {spills}, within shared memory, on tensor cores",
+            asks="compiles for {targets} at {compiled[M]} × {compiled[N]} × {compiled[K]:,} with {spills}, within shared memory, on tensor cores",
         ),
         Part(
             "speed",
             4,
             "traffic",
             gpu="speed",
-            asks="without a GPU: no more loads than 128 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, next to nothing beside it. With one: at least {full_speed} of cuBLAS's speed; points fall to none at {none_speed}",
+            asks="without a GPU: no more loads than 128 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, next to nothing beside it, programs for every 256 × 256 numbers of C or half of the multiprocessors, no product twice. With one: at least {full_speed} of cuBLAS's speed; points fall to none at {none_speed}",
         ),
     ),
     tensors=(
@@ -76,7 +77,7 @@ TILED_GEMM = KernelQuestion(
     metered=budgets.metered_product,
     budgets={"traffic": budgets.traffic, "grouping": budgets.grouping, "speed": budgets.reuse},
     useful=budgets.useful,
-    compile_case=LARGE,
+    compile_case=COMPILED,
     sampled=samples.rows("M"),
     targets=(90, 80),
     instruction={90: "wgmma", 80: "mma.sync"},
@@ -114,14 +115,14 @@ BLOCK_SCALED = KernelQuestion(
             "compiled",
             1,
             "compiled",
-            asks="compiles for {targets} at {compiled[M]}³, within shared memory, {spills}, on tensor cores",
+            asks="compiles for {targets} at {compiled[M]} × {compiled[N]} × {compiled[K]:,}, within shared memory, {spills}, on tensor cores",
         ),
         Part(
             "speed",
             1,
             "traffic",
             gpu="speed",
-            asks="without a GPU: no more loads than 64 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits. With one, at {timed[M]}³: full points up to {full} times the time of cuBLAS on codes widened to bf16, none beyond {none} times",
+            asks="without a GPU: no more loads than 64 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, programs for every 256 × 256 numbers of C or half of the multiprocessors, no product twice. With one, at {timed[M]}³: full points up to {full} times the time of cuBLAS on codes widened to bf16, none beyond {none} times",
         ),
     ),
     tensors=(
@@ -145,7 +146,7 @@ BLOCK_SCALED = KernelQuestion(
     budgets={"traffic": budgets.scaled_traffic, "speed": budgets.scaled_reuse},
     useful=budgets.useful,
     most_spills=2048,  # Triton 3.6 keeps fp8 operands in registers and spills 1,092 bytes of the lab's own kernel
-    compile_case=LARGE,
+    compile_case=COMPILED,
     sampled=samples.rows("M"),
     targets=(90,),
     instruction={90: "wgmma"},

@@ -7,6 +7,7 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import between
 from grader.questions.side_by_side import side_by_side
+from grader.questions.work import filled, work
 from grader.topics.moe_routing import cases
 from kernels.moe_routing.cost_traffic import combine_traffic, grouped_traffic
 
@@ -17,6 +18,8 @@ NARROW = 32  # columns of h that a program owns at least
 STRIP = 256  # columns of out that a program owns at least
 SECTOR = 16  # numbers of 16 bits
 SILU = 16  # operations on a number of h beside tl.dot, where SiLU and a product take some 5
+GEMM_ALL = 1.2  # of every kind, a product with gate and up
+COMBINE_ALL = 16  # of every kind, a number of a row
 SUMMED = 6  # operations on a number of a row, where a product and a sum take 2
 TOKENS = 4  # at most as many tokens one program combines
 
@@ -134,9 +137,11 @@ def gemm_flow(c: Case) -> list[Budget]:
             what="FLOP in tl.dot",
             count="dot",
             least=flop,
+            most=4 * tiles * TILE * filled((n, 128), (h, 128)),
             look=DOT,
-            model=f"at least 4 T K N H = {flop:,.0f}",
+            model=f"4 T K N H = {flop:,.0f} at least; with {tiles} tiles of {TILE} rows, N and H rounded up to 128, at most",
         ),
+        work(GEMM_ALL, tiles * TILE * n * h, f"{tiles} x {TILE} x {n} x {h} products"),
         Budget(
             what="operations beside tl.dot",
             count="operations",
@@ -226,6 +231,7 @@ def combine_flow(c: Case) -> list[Budget]:
             look=WORK,
             model=f"{SUMMED} for each of {t} x {k} rows of {lanes} lanes",
         ),
+        work(COMBINE_ALL, t * k * lanes, f"{t} x {k} rows of {lanes} lanes"),
         side_by_side(
             "read the rows", "rows", "load", math.ceil(t / TOKENS), f"one for every {TOKENS} of {t} tokens"
         ),

@@ -150,6 +150,8 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
             values="the same experts",
             kind="hundreds of tiles",
         ),
+        case(between(rng, 4200, 5200), 1, 2, 64, kind="more tokens than any size that is named"),
+        case(between(rng, 9, 20), between(rng, 9, 12), 14, kind="more experts a token than are usual"),
     ]
 
 
@@ -265,6 +267,22 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         ),
         case([4, 0, 3], 1, any_h(), dtype="bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case([4, 0, 3, 5], 2, any_h(), values="a NaN", kind="a NaN, and weights of NaN where no token is"),
+        case(
+            [between(rng, 700, 800), between(rng, 400, 500)],
+            1,
+            16,
+            between(rng, 3, 9),
+            tile=64,
+            kind="more tokens than any size that is named",
+        ),
+        case(
+            [0, *rng.permutation([0] * 40 + some(40, 1, 2)).tolist()],
+            1,
+            16,
+            between(rng, 3, 9),
+            tile=16,
+            kind="more experts than any size that is named",
+        ),
     ]
 
 
@@ -357,5 +375,13 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
             dtype="bf16",
             values="beyond fp16",
             kind="numbers beyond fp16",
+        ),
+        combined(between(rng, 4200, 5200), 1, 2, 3, 64, kind="more tokens than any size that is named"),
+        combined(
+            between(rng, 5, 9),
+            between(rng, 9, 12),
+            between(rng, 130, 160),
+            5,
+            kind="more experts than are usual",
         ),
     ]

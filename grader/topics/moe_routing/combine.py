@@ -35,7 +35,7 @@ COMBINE = KernelQuestion(
     id="moe_routing.fused_combine",
     notebook="kernel",
     entry="launch_combine",
-    asks="out[t] = the sum over slots of weights[t, slot] * rows[place[t, slot]], in fp32 and in the order of the slots; rows that no place names are read by nobody",
+    asks="out[t] = the sum over slots of weights[t, slot] * rows[place[t, slot]], in fp32; rows that no place names are read by nobody",
     parts=(
         Part(
             "values",
@@ -60,7 +60,7 @@ COMBINE = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of rows, at most {budgets.SUMMED} operations a number, a program at least for every {budgets.TOKENS} tokens. With one, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors of rows, at most {budgets.SUMMED} operations a number, a program at least for every {budgets.TOKENS} tokens; operations of every kind have a limit too. With one, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(

@@ -164,7 +164,7 @@ TABLE = {
             route(chosen="np.argsort(logits, axis=1)[:, ::-1][:, :k]"),
         ),
         "in no order": (
-            "np.argpartition finds the k largest and leaves them, and equals, in any order: sort by -logits, with kind='stable'",
+            "equals, or all of the k largest, stand in any order: of np's ways to sort, np.argsort(-logits, kind='stable') alone keeps equals in theirs",
             route(chosen="np.argpartition(-logits, k - 1, axis=1)[:, :k]"),
         ),
         "no maximum": (

@@ -69,7 +69,7 @@ GEMM = KernelQuestion(
             3,
             "traffic",
             gpu="speed",
-            asks="without a GPU: all products in `tl.dot`, whole sectors of weights, a program at least for each multiprocessor. With one, at {timed[T]} tokens and {timed[E]} experts of {timed[H]} × {timed[N]}: full points up to {full} times the time of PyTorch's gather, grouped product and gate, none beyond {none} times",
+            asks="without a GPU: all products in `tl.dot`, whole sectors of weights, a program at least for each multiprocessor; operations of every kind have a limit too. With one, at {timed[T]} tokens and {timed[E]} experts of {timed[H]} × {timed[N]}: full points up to {full} times the time of PyTorch's gather, grouped product and gate, none beyond {none} times",
         ),
     ),
     tensors=(

@@ -94,6 +94,15 @@ def traffic(case: Case) -> list[Budget]:
             model=f"{rows(case.sizes)} rows of 4 bytes cleared, and {t} x {k} of them written again",
         ),
         Budget(
+            what="write of the offsets",
+            tensor="offsets",
+            access="store",
+            most=2 * INT32 * (e + 1),
+            least=INT32 * (e + 1),
+            look=CLEARED,
+            model=f"{e + 1} offsets of 4 bytes, at most twice",
+        ),
+        Budget(
             what="write of the places",
             tensor="place",
             access="store",
@@ -127,8 +136,8 @@ def side(case: Case) -> list[Budget]:
             f"one for every {PROGRAM} of {t} tokens",
         ),
         Budget(
-            what="operations on whole numbers",
-            count="integers",
+            what="operations of every kind",
+            count="work",
             most=WORK * t * k * lanes,
             look="what is done for every token and every expert, though it concerns one of them",
             model=f"{WORK} for each of {t} x {k} picks and {lanes} lanes of experts",
@@ -169,7 +178,7 @@ ORDER = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: a program at least for every {PROGRAM} tokens, and at most {WORK} operations on whole numbers for each pick and lane of experts. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
+            asks=f"without a GPU: a program at least for every {PROGRAM} tokens, and at most {WORK} operations of any kind for each pick and lane of experts. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(

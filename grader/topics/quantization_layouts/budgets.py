@@ -6,6 +6,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between
+from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.cases import sizes
 from kernels.quantization_layouts import cost
 
@@ -19,9 +20,11 @@ DOT = "do the products go through tl.dot, in a dtype and a tile that tensor core
 WORK = "what is computed more than once for a weight"
 GROUP = 128
 PARTS = 4  # sums of a row that several programs may leave in scratch, out and in
+NARROW = "operands go into tl.dot in x's dtype: widened to fp32 they take twice the registers and run at half the rate"
 GEMM_WORK = 6  # beside tl.dot
+GEMV_ALL, GEMM_ALL = 24, 28  # of every kind, a weight
 # operations a weight: one takes some 3 to 5, and a last step that K does not fill counts whole
-GEMV_WORK = 10
+GEMV_WORK = 12
 
 
 def metered_gemv(rng: np.random.Generator) -> Case:
@@ -82,10 +85,25 @@ def written(m: int, n: int) -> list[Budget]:
     ]
 
 
-def in_dot(flop: float) -> Budget:
-    return Budget(
-        what="FLOP in tl.dot", count="dot", least=flop, look=DOT, model=f"at least 2 M N K = {flop:,.0f}"
-    )
+def in_dot(flop: float, rows: int, n: int, k: int) -> list[Budget]:
+    """The product in tl.dot on operands of 16 bits; `rows` with those that only fill tiles."""
+    return [
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            least=flop,
+            most=2 * rows * filled((n, 256), (k, 256)),
+            look=DOT,
+            model=f"2 M N K = {flop:,.0f} at least; with {rows} rows, N and K rounded up to 256, at most",
+        ),
+        Budget(
+            what="FLOP in tl.dot on operands widened to fp32",
+            count="wide dot",
+            most=0,
+            look=NARROW,
+            model="every operand of at most 16 bits",
+        ),
+    ]
 
 
 def beside_dot(each: int, n: int, k: int, times: int | None = None) -> Budget:
@@ -176,6 +194,7 @@ def gemv_flow(c: Case) -> list[Budget]:
     n, k, _, _ = _nkgm(c)
     return [
         *_flow(c),
+        work(GEMV_ALL, n * k, f"{n} x {k} weights"),
         Budget(
             what="operations",
             count="operations",
@@ -214,7 +233,8 @@ def gemm_flow(c: Case) -> list[Budget]:
     """Where there is no clock: products in tl.dot, little work to unpack a weight, whole sectors, enough programs."""
     n, k, _, m = _nkgm(c)
     return [
-        in_dot(useful(c)),
+        *in_dot(useful(c), filled((m, 16)), n, k),
+        work(GEMM_ALL, n * k, f"{n} x {k} weights"),
         beside_dot(GEMM_WORK, n, k),
         *_flow(c),
     ]

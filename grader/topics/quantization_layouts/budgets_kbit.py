@@ -6,6 +6,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between
+from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.budgets import (
     NEIGHBOURS,
     ONCE,
@@ -24,6 +25,7 @@ SCALES = "a word of a plane covers 32 columns, and so does a scale: one belongs 
 IDLE = "which weights are read although no row needs them, and which once more for rows that share a tile"
 TILE = 16  # rows of X that tensor cores take as one
 OPERATIONS = 6  # beside tl.dot, a weight, where a kernel as it should be takes some 3
+ALL_WORK = 40  # of every kind, a weight, beside four for each of its levels
 SECTOR = 256  # columns whose bits of one plane fill a sector
 
 
@@ -39,7 +41,7 @@ def metered_experts(rng: np.random.Generator) -> Case:
     counts = [0, 0, between(rng, TILE + 1, 2 * TILE), *(between(rng, 1, TILE) for _ in range(5))]
     n, k = between(rng, 180, 220), SECTOR * between(rng, 3, 5)
     found = rng.permutation(counts).tolist()
-    return to_experts(some_bits(rng), n, k, found, sm_count=between(rng, 9, 13), kind="the metered size")
+    return to_experts(some_bits(rng), n, k, found, sm_count=between(rng, 9, 11), kind="the metered size")
 
 
 def rows_of_experts(c: Case) -> list[int]:
@@ -93,7 +95,8 @@ def flow(c: Case) -> list[Budget]:
     _, read = read_times(c)
     weight_bytes = cost.linear_cost(m, n, k, bits=bits, group=BLOCK).weight_bytes
     return [
-        in_dot(useful(c)),
+        *in_dot(useful(c), sum(filled((rows, 2 * TILE)) for rows in rows_of_experts(c)), n, k),
+        work(ALL_WORK + 4 * 2**bits, read * n * k, f"{read} times {n} x {k} weights"),
         beside_dot(OPERATIONS, n, k, read),
         Budget(
             what="sectors of the planes",

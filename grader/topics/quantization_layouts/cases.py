@@ -124,6 +124,7 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
             case(odd(rng, 17, 69), 2, 32, dtype, **FP32, values=EXACT, kind="a result in fp32")
             for dtype in ("fp16", "bf16")
         ),
+        case(between(rng, 28700, 29200), 1, 32, "bf16", kind="more rows than any size that is named"),
     ]
 
 
@@ -198,4 +199,6 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
             case(few(), odd(rng, 17, 69), 2, 32, dtype, **FP32, values=EXACT, kind="a result in fp32")
             for dtype in ("fp16", "bf16")
         ),
+        case(2, between(rng, 28700, 29200), 1, 32, "bf16", kind="more rows of W than any size that is named"),
+        case(between(rng, 700, 1300), 3, 1, 32, kind="hundreds of rows of X"),
     ]

@@ -41,7 +41,7 @@ KBIT = KernelQuestion(
             "flow",
             1,
             "traffic",
-            asks=f"all products in `tl.dot`, at most {budgets.OPERATIONS} operations on floats a weight beside it, planes in whole sectors (2% more is allowed), a program at least for each multiprocessor",
+            asks=f"all products in `tl.dot`, at most {budgets.OPERATIONS} operations on floats a weight beside it, planes in whole sectors (2% more is allowed), a program at least for each multiprocessor; operations of every kind have a limit too, and no operand of `tl.dot` is wider than 16 bits",
         ),
         Part(
             "compiled",

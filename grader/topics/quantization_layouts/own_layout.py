@@ -8,6 +8,7 @@ import numpy as np
 from grader.questions import Budget, Case, KernelQuestion, Part, Prepare
 from grader.questions.draws import between, odd, spread
 from grader.questions.families import family
+from grader.questions.work import filled, work
 from grader.topics.quantization_layouts import budgets_kbit, mistakes_kbit, wanted
 from grader.topics.quantization_layouts.budgets import beside_dot, in_dot, read_of_x, written
 from grader.topics.quantization_layouts.cases import EXACT, FP32, groups_of, sizes_at_random
@@ -90,6 +91,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             few(), any_n(), 6, layout={"x": "transposed", "y": "padded"}, kind="X that lies column by column"
         ),
         case(few(), between(rng, 4200, 4700), 1, kind="many rows of W"),
+        *(Case(sizes(one, 256, 256, few()), kind=f"whole tiles of codes of {one} bits") for one in (2, 3)),
         case(few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(few(), any_n(), 4, values="a NaN", kind="a NaN"),
         *(
@@ -122,7 +124,7 @@ def traffic(c: Case) -> list[Budget]:
         ),
         read_of_x(m, n, k),
         *written(m, n),
-        in_dot(budgets_kbit.useful(c)),
+        *in_dot(budgets_kbit.useful(c), filled((m, 2 * budgets_kbit.TILE)), n, k),
     ]
 
 
@@ -138,6 +140,7 @@ def unpacking(c: Case) -> list[Budget]:
             model=f"{UNPACKING} for each of {n} x {k} weights",
         ),
         beside_dot(budgets_kbit.OPERATIONS, n, k),
+        work(budgets_kbit.ALL_WORK, n * k, f"{n} x {k} weights"),
     ]
 
 

@@ -48,7 +48,7 @@ GEMV = KernelQuestion(
             3,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: words in whole sectors of 32 bytes (2% more is allowed), a program at least for each multiprocessor, at most {budgets.GEMV_WORK} operations on floats a weight. With one, at {{timed[N]:,}} × {{timed[K]}}: full points from {{full_speed}} of the speed of cuBLAS on the 16-bit weight, none below {{none_speed}}",
+            asks=f"without a GPU: words in whole sectors of 32 bytes (2% more is allowed), a program at least for each multiprocessor, at most {budgets.GEMV_WORK} operations on floats a weight; operations of every kind have a limit too. With one, at {{timed[N]:,}} × {{timed[K]}}: full points from {{full_speed}} of the speed of cuBLAS on the 16-bit weight, none below {{none_speed}}",
         ),
     ),
     tensors=(WORDS, SCALES, Tensor("x", "k", ("K",)), Tensor("y", "n", ("N",), role="out")),
@@ -114,7 +114,7 @@ GEMM = KernelQuestion(
             3,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: all products in `tl.dot`, at most {budgets.GEMM_WORK} operations on floats a weight beside it, words in whole sectors, a program at least for each multiprocessor. With one, at {{timed[N]:,}} × {{timed[K]}} with M = {{timed[M]}}: full points up to {{full}} times the time of cuBLAS on the 16-bit weight, none beyond {{none}} times",
+            asks=f"without a GPU: all products in `tl.dot`, at most {budgets.GEMM_WORK} operations on floats a weight beside it, words in whole sectors, a program at least for each multiprocessor, no operand of `tl.dot` wider than 16 bits; operations of every kind have a limit too. With one, at {{timed[N]:,}} × {{timed[K]}} with M = {{timed[M]}}: full points up to {{full}} times the time of cuBLAS on the 16-bit weight, none beyond {{none}} times",
         ),
     ),
     tensors=(

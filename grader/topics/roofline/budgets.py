@@ -7,6 +7,7 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import between
 from grader.questions.side_by_side import side_by_side
+from grader.questions.work import work
 from grader.topics.roofline.cases import case as sized
 from kernels.roofline import cost
 
@@ -103,5 +104,6 @@ def by_sectors(c: Case) -> list[Budget]:
             model=f"{WORK} for each of {m} x {n} elements",
             look="what is computed more than once for an element",
         ),
+        work(WORK, m * n, f"{m} x {n} elements"),
         side_by_side("store y", "y", "store", math.ceil(m / ROWS), f"one for every {ROWS} of {m} rows"),
     ]

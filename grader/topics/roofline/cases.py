@@ -77,4 +77,5 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         ),
         case(5, between(rng, 30, 60), values="a NaN and an infinity", kind="a NaN and an infinity"),
         case(1, 1, kind="a single element"),
+        case(between(rng, 16400, 16900), 3, "bf16", kind="more rows than any size that is named"),
     ]

@@ -61,7 +61,7 @@ FORMS |= {
     | {
         "x + x": ((), [("2 * x", "x + x")]),
         "a program that walks": (
-            (),
+            ("traffic",),
             [
                 ("y_ptr, BLOCK", "y_ptr, N, BLOCK"),
                 (

@@ -34,6 +34,7 @@ DOUBLED = rung(
         case(N=64 * between(rng, 70, 90), kind="many programs"),
     ],
     metered=lambda rng: case(N=64 * between(rng, 12, 20), kind="the metered size"),
+    a_program=("n", 64),
     budgets={"traffic": each_moved_once("x n", "y n!")},
     where=PROGRAMS,
     hints=(
@@ -57,6 +58,7 @@ DIFFERENCES = rung(
         case(N=between(rng, 65, 127), values="far from zero", kind="numbers far from zero"),
     ],
     metered=lambda rng: case(N=between(rng, 900, 1100), kind="the metered size"),
+    a_program=("n", 256),
     budgets={"traffic": lambda c: [*twice(c), *each_moved_once("y n!")(c)]},
     where=PROGRAMS,
     hints=(
@@ -90,7 +92,8 @@ SUBTRACTED = rung(
             kind="strided matrices",
         ),
     ],
-    metered=lambda rng: case(M=between(rng, 70, 90), N=between(rng, 100, 140), kind="the metered size"),
+    metered=lambda rng: case(M=between(rng, 140, 170), N=between(rng, 260, 300), kind="the metered size"),
+    a_program=("mn", 128 * 128),
     budgets={"traffic": each_moved_once("x mn", "z mn", "y mn!")},
     where=PROGRAMS,
     hints=(
@@ -112,7 +115,8 @@ TURNED = rung(
         case(M=1, N=between(rng, 1100, 1500), kind="a single row"),
         case(M=between(rng, 1100, 1500), N=between(rng, 2, 9), kind="many short rows"),
     ],
-    metered=lambda rng: case(M=8 * between(rng, 12, 20), N=8 * between(rng, 21, 30), kind="the metered size"),
+    metered=lambda rng: case(M=8 * between(rng, 18, 22), N=8 * between(rng, 33, 40), kind="the metered size"),
+    a_program=("mn", 128 * 128),
     budgets={"traffic": whole_sectors},
     where=SECTORS,
     hints=(
@@ -134,7 +138,8 @@ OUTER_DIFFERENCE = rung(
         case(M=1, N=between(rng, 1100, 1500), kind="a single row"),
         case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
     ],
-    metered=lambda rng: case(M=between(rng, 90, 130), N=between(rng, 150, 220), kind="the metered size"),
+    metered=lambda rng: case(M=between(rng, 140, 180), N=between(rng, 260, 320), kind="the metered size"),
+    a_program=("mn", 128 * 128),
     budgets={"traffic": lambda c: [*pieces_by_tile(c), *each_moved_once("y mn!")(c)]},
     where=PROGRAMS,
     hints=(
@@ -165,6 +170,7 @@ SUM_AND_MAX = rung(
         case(M=3, N=1024, kind="the longest row"),
     ],
     metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),
+    a_program=("m", 8),
     budgets={"traffic": each_moved_once("x mn", "s m!", "m m!")},
     where=f'{LESSON}, "Fusion: what stays on the chip"',
     hints=(
@@ -188,6 +194,7 @@ LONG_MEAN = rung(
         case(M=4, N=256 * between(rng, 3, 5) + 1, values="far from zero", kind="one more than whole pieces"),
     ],
     metered=lambda rng: case(M=between(rng, 8, 12), N=between(rng, 1030, 1110), kind="the metered size"),
+    a_program=("m", 4),
     budgets={"traffic": lambda c: [*each_moved_once("x mn", "y m!")(c), *few_idle_lanes(c)]},
     where=f'{LESSON}, "Fusion: what stays on the chip"',
     hints=(
@@ -213,6 +220,7 @@ SMOOTHED = rung(
         ),
     ],
     metered=lambda rng: paced(0.5, T=between(rng, 20, 30), M=between(rng, 150, 250), kind="the metered size"),
+    a_program=("m", 128),
     budgets={"traffic": each_moved_once("x tm", "y tm!")},
     where=PROGRAMS,
     hints=(
@@ -248,7 +256,7 @@ SMALL_PRODUCT = rung(
         ),
     ],
     metered=lambda rng: halves(
-        M=between(rng, 4, 6), N=between(rng, 6, 8), K=between(rng, 8, 10), kind="the metered size"
+        M=between(rng, 26, 31), N=between(rng, 26, 31), K=between(rng, 26, 31), kind="the metered size"
     ),
     budgets={"traffic": lambda c: [*in_dots(c), *each_moved_once("c mn!")(c)]},
     where="course/01_gemm_tiling.ipynb",
@@ -267,7 +275,7 @@ TILE_SETTINGS = rung(
     formula=lambda t, c: t["a"] @ t["b"],
     size_of_terms=lambda t, c: np.abs(t["a"]) @ np.abs(t["b"]),
     parts=(
-        Part("values", 1, "values", asks="right for {public} that you can see and two that you can't"),
+        Part("values", 1, "values", asks="right for {public} that you can see and more that you can't"),
         Part(
             "traffic",
             1,
@@ -285,6 +293,9 @@ TILE_SETTINGS = rung(
     hidden=lambda rng: [
         halves(M=256, N=512, K=256, kind="more columns"),
         halves(M=512, N=256, K=512, kind="more rows"),
+        halves(M=768, N=256, K=256, kind="more rows than any size that is named"),
+        halves(M=256, N=768, K=256, kind="more columns than any size that is named"),
+        halves(M=256, N=256, K=768, kind="a longer sum than any that is named"),
     ],
     metered=lambda rng: halves(
         M=256 * between(rng, 1, 2), N=512, K=256 * between(rng, 1, 2), kind="the metered size"

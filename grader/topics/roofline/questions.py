@@ -41,7 +41,7 @@ LAYERNORM_GELU = KernelQuestion(
             4,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: x and y in whole sectors (2% more is allowed), and at most {budgets.WORK} operations for each number, an erf counted as one; a program at least for every {budgets.ROWS} rows. With one, at {{timed[M]:,}} × {{timed[N]}}: full points up to {{full}} times the time of a copy of x, none beyond {{none}} times",
+            asks=f"without a GPU: x and y in whole sectors (2% more is allowed), and at most {budgets.WORK} operations for each number, an erf counted as one; a program at least for every {budgets.ROWS} rows; operations of every kind have a limit too. With one, at {{timed[M]:,}} × {{timed[N]}}: full points up to {{full}} times the time of a copy of x, none beyond {{none}} times",
         ),
     ),
     tensors=(

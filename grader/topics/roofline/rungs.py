@@ -8,10 +8,12 @@ import numpy as np
 
 from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
 from grader.questions.draws import ROUNDING, rounded, where_finite
+from grader.questions.side_by_side import side_by_side
 from grader.topics.roofline.ladder_wrong import mistakes as named
 from kernels.roofline import cost
 
 FP32_SUM = 2.0**-18  # of the size of what is summed: any order of an fp32 sum stays within
+CARRIED = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
 OWN = "which elements a program loads and stores, and whether another program does so too"
 PARTS = (Part("values", 2, "values"), Part("traffic", 1, "traffic"))
 
@@ -30,11 +32,14 @@ def rung(
     formula: Callable,
     size_of_terms: Callable | None = None,
     parts: tuple[Part, ...] = PARTS,
+    a_program: tuple[str, int] | None = None,
+    budgets: dict,
     **more,
 ) -> KernelQuestion:
     """`formula` takes the inputs in float64 by their names, and the case; it gives the output, or a tuple of them.
 
-    `size_of_terms` does the same with the size of what each output sums, where a sum rounds more than once."""
+    `size_of_terms` does the same with the size of what each output sums, where a sum rounds more than once.
+    `a_program`: the most that one program may do of these axes: ("mn", 4096) numbers of M x N."""
     outputs = [tensor(words, "out") for words in writes]
     inputs = [tensor(words, "in") for words in reads]
 
@@ -48,8 +53,12 @@ def rung(
             for name, v in want.items()
         }
 
+    def traffic(c: Case) -> list[Budget]:
+        return [*budgets["traffic"](c), *_shared(outputs[0].name, c, a_program), nothing_read_back()]
+
     return KernelQuestion(
         id=id,
+        budgets={"traffic": traffic},
         notebook="first_kernels",
         mistakes=named(id.split(".")[1], tuple(t.name for t in outputs)),
         entry=f"launch_{id.split('.')[1]}",
@@ -59,6 +68,28 @@ def rung(
         reference=lambda found, case: computed(formula, found, case),
         tolerance=within,
         **more,
+    )
+
+
+def _shared(output: str, c: Case, a_program: tuple[str, int] | None) -> list[Budget]:
+    """As many programs as the most that one may do leaves."""
+    if a_program is None:
+        return []
+    axes, most = a_program
+    size = math.prod(c.sizes[axis.upper()] for axis in axes)
+    of = " x ".join(str(c.sizes[axis.upper()]) for axis in axes)
+    least = math.ceil(size / most)
+    return [side_by_side(f"store {output}", output, "store", least, f"one for every {most:,} of {of}")]
+
+
+def nothing_read_back() -> Budget:
+    return Budget(
+        what="outputs read back, and scratch",
+        tensor="scratch",
+        access="any",
+        most=0,
+        look=CARRIED,
+        model="0 bytes: what a program still needs it keeps",
     )
 
 
@@ -142,6 +173,7 @@ LANES = "how many lanes of the last piece are masked: they take instructions all
 DOT = "does the product go through tl.dot?"
 TILES = "the sides of the tile: each program loads a band of A as high as its tile and a band of B as wide"
 EDGES = 1.1
+BESIDE = 0.25  # operations a product: the sums of two blocks of 32 x 32 take less
 # operations a number: pieces of 128 or 256 stay within, a single block for 1,100 numbers does not
 PIECES = 1.6
 
@@ -201,24 +233,19 @@ def whole_sectors(c: Case) -> list[Budget]:
 def pieces_by_tile(c: Case) -> list[Budget]:
     """As often as tiles of 16 x 16 need them."""
     down, across = math.ceil(c.sizes["M"] / 16), math.ceil(c.sizes["N"] / 16)
-    return [
-        Budget(
-            what="read of a",
-            tensor="a",
-            most=across * elements(c, "m"),
-            least=elements(c, "m"),
+    found = []
+    for name, axis, times, what in (("a", "m", across, "columns"), ("b", "n", down, "rows")):
+        piece = Budget(
+            what=f"read of {name}",
+            tensor=name,
+            most=times * elements(c, axis),
+            least=elements(c, axis),
             look=SHARED,
-            model=f"a once for each of {across} columns of 16 x 16 tiles",
-        ),
-        Budget(
-            what="read of b",
-            tensor="b",
-            most=down * elements(c, "n"),
-            least=elements(c, "n"),
-            look=SHARED,
-            model=f"b once for each of {down} rows of 16 x 16 tiles",
-        ),
-    ]
+            model=f"{name} once for each of {times} {what} of 16 x 16 tiles",
+        )
+        asked = replace(piece, what=f"read of {name}, lane by lane", count="requested", least=0.0)
+        found += [piece, asked]
+    return found
 
 
 def few_idle_lanes(c: Case) -> list[Budget]:
@@ -244,7 +271,14 @@ def in_dots(c: Case) -> list[Budget]:
             least=flops,
             look=DOT,
             model=f"at least 2 M N K = {flops:,.0f}",
-        )
+        ),
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=BESIDE * m * n * k,
+            look=DOT,
+            model=f"{BESIDE} for each of {m} x {n} x {k} products",
+        ),
     ]
 
 

@@ -6,6 +6,7 @@ from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case
 from grader.questions.draws import between
 from grader.questions.side_by_side import side_by_side
+from grader.questions.work import work
 from grader.topics.sampling_fusion.cases import size
 from kernels.sampling_fusion import cost
 
@@ -13,6 +14,7 @@ ONCE = "how often the logits come from memory: scale, add noise and keep the bes
 NEIGHBOURS = "which neighbouring lanes read neighbouring logits: a sector is 32 bytes, used or not"
 LEFT = "what goes through memory between two launches: a score and a token for each program are enough"
 WORK = 48  # operations a logit, where two logarithms, a division, a sum and a comparison take some 10
+ALL_WORK = 320  # of every kind, a logit: most of it makes a random number
 SECTOR = 8  # fp32 logits
 ROWS = 2  # at most as many rows a program
 
@@ -76,12 +78,21 @@ def one_read(case: Case) -> list[Budget]:
     ]
 
 
+def row_by_row(case: Case) -> list[Budget]:
+    """One read, by programs side by side."""
+    b = case.sizes["B"]
+    rows = side_by_side(
+        "read the logits", "logits", "load", -(-b // ROWS), f"one for every {ROWS} of {b} rows"
+    )
+    return [*one_read(case), rows]
+
+
 def one_read_masked(case: Case) -> list[Budget]:
     b, v, n = (case.sizes[x] for x in "BVL")
     blocks = -(-v // cost.GROUP)
     look = "how often a block of logits asks for its words of the mask, and for the history"
     return [
-        *one_read(case),
+        *row_by_row(case),
         Budget(
             what="read of the mask",
             tensor="allowed",
@@ -120,5 +131,6 @@ def by_sectors(case: Case) -> list[Budget]:
             look="what is computed more than once for a logit",
             model=f"{WORK} for each of {b} x {v} logits",
         ),
+        work(ALL_WORK, b * v, f"{b} x {v} logits"),
         side_by_side("read the logits", "logits", "load", -(-b // ROWS), f"one for every {ROWS} of {b} rows"),
     ]

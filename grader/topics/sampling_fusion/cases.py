@@ -38,7 +38,7 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
             kind="temperatures from cold to hot",
         ),
         Case(
-            size(2, between(rng, 100_100, 120_000)), "fp32", values="a warm tail", kind="a large vocabulary"
+            size(2, between(rng, 128_300, 136_000)), "fp32", values="a warm tail", kind="a large vocabulary"
         ),
     ]
 

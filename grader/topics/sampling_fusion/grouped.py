@@ -5,6 +5,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, KernelQuestion, Part, Speed, Tensor, samples
 from grader.questions.draws import between, odd, spread
+from grader.questions.work import work
 from grader.topics.sampling_fusion import budgets, mistakes_grouped
 from grader.topics.sampling_fusion.cases import size
 from grader.topics.sampling_fusion.rows import (
@@ -101,7 +102,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             values="any temperature",
             kind="temperatures from cold to hot",
         ),
-        Case(size(2, between(rng, 100_100, 120_000)), "fp32", values="all warm", kind="a large vocabulary"),
+        Case(size(2, between(rng, 128_300, 134_000)), "fp32", values="all warm", kind="a large vocabulary"),
     ]
 
 
@@ -162,6 +163,7 @@ def by_sectors(case: Case) -> list[Budget]:
             look="what is computed for all logits though it concerns the chosen groups alone",
             model=f"{budgets.WORK} for each of {b} x ({v} + {AGAIN}) logits",
         ),
+        work(budgets.ALL_WORK, b * (v + AGAIN), f"{b} x ({v} + {AGAIN}) logits"),
     ]
 
 
@@ -192,7 +194,7 @@ GROUPED_DRAW = KernelQuestion(
             1,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of logits, and at most {budgets.WORK} operations for each that is read. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's top-k and a draw from what it leaves, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors of logits, and at most {budgets.WORK} operations for each that is read; operations of every kind have a limit too. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's top-k and a draw from what it leaves, none beyond {{none}} times",
         ),
     ),
     tensors=(

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+from grader.judge.traffic import A_DOT
 from grader.questions import Budget, Case
 from grader.topics.flash_attention import budgets as attention_budgets
 from grader.topics.moe_routing.budgets import routing
@@ -24,6 +25,7 @@ def gemm(
         ("a", "load", "dedup"): 2 * m * k * columns,
         ("b", "load", "dedup"): 2 * k * n * rows,
         ("c", "store", "dedup"): 2 * m * n,
+        ("c", "store", "programs"): rows * columns,
         ("scratch", "any", "dedup"): 0,
         ("all", "load", "dedup"): 2 * gemm_cost.tile_loads(m, n, k, bm, bn),
         ("all", "load", "wave"): sum(gemm_cost.unique_bytes_per_wave(*waves, group, case.sm_count)),
@@ -44,6 +46,7 @@ def block_scaled(case: Case, bm: int, bn: int, bk: int = 128, outside: float = 2
         ("sa", "load", "dedup"): sa,
         ("sb", "load", "dedup"): sb,
         ("c", "store", "dedup"): 2 * m * n,
+        ("c", "store", "programs"): rows * columns,
         ("scratch", "any", "dedup"): 0,
         ("all", "load", "dedup"): loads + sa + sb,
         ("all", "load", "dot"): 2 * padded * bk,
@@ -124,6 +127,7 @@ def backward(case: Case, bm: int, bn: int, atomics=False, skips=True, products: 
         ("scratch", "any", "dedup"): (walked + 2 * sums) * atomics + 16 * heads * s["M"],
         ("all", "store", "dedup"): out + 4 * heads * s["M"],
         ("dk", "store", "programs"): heads * math.ceil(s["N"] / bn),
+        ("dq", "store", "programs"): heads * math.ceil(s["M"] / bm),
     }
 
 
@@ -171,7 +175,8 @@ def order(case: Case, block: int = 64, reads: float = 2, kept: int = 0, work: fl
         ("picks", "store", "dedup"): 4 * rooms * case.sizes["TILE"] + picks,
         ("place", "store", "dedup"): picks,
         ("owner", "store", "dedup"): 8 * rooms,
-        ("all", "load", "integers"): work * t * k * lanes,
+        ("offsets", "store", "dedup"): 4 * (e + 1),
+        ("all", "load", "work"): work * t * k * lanes,
     }
 
 
@@ -213,7 +218,15 @@ def combined(
     }
 
 
-OF_NO_TENSOR = ("operations", "dot", "wide dot")
+OF_NO_TENSOR = ("operations", "integers", "dot", "wide dot", "work")
+
+
+def known(spent: dict, key: tuple) -> float:
+    """What was spent; of every kind at least what is known of each."""
+    if key[2] == "work" and key not in spent:
+        beside, dots = (spent.get((*key[:2], count), 0) for count in ("operations", "dot"))
+        return beside + dots / A_DOT
+    return spent.get(key, 0) if key[2] == "wide dot" else spent[key]
 
 
 def over(budgets: list[Budget], spent: dict) -> list[str]:
@@ -222,7 +235,7 @@ def over(budgets: list[Budget], spent: dict) -> list[str]:
     for budget in budgets:
         tensor, access = ("all", "load") if budget.count in OF_NO_TENSOR else (budget.tensor, budget.access)
         key = tensor, access, budget.count
-        amount = spent.get(key, 0) if budget.count == "wide dot" else spent[key]
+        amount = known(spent, key)
         if not budget.least <= amount <= budget.most:
             found.append(budget.what)
     return found

@@ -280,7 +280,7 @@ WASTEFUL = {
         ORDER,
         "speed",
         lambda c: spent.order(c, work=40),
-        "operations on whole numbers",
+        "operations of every kind",
     ),
     "gated: strips of 16": (GATED, "traffic", lambda c: spent.gated(c, 16), "read of x"),
     "gated: weights twice": (GATED, "traffic", lambda c: spent.gated(c, 32, times=2), "read of the weights"),
@@ -317,6 +317,56 @@ WASTEFUL = {
         "programs that read the rows",
     ),
     "combined: work thrown away": (COMBINED, "speed", lambda c: spent.combined(c, work=20), "operations"),
+    "gemm: each product twice": (
+        GEMM,
+        "speed",
+        lambda c: (
+            spent.gemm(c, 128, 256, 64) | {("all", "load", "dot"): 2 * 2 * math.prod(c.sizes.values()) * 1.2}
+        ),
+        "FLOP in tl.dot",
+    ),
+    "gemm: four programs": (
+        GEMM,
+        "speed",
+        lambda c: spent.gemm(c, 64, 128) | {("c", "store", "programs"): 4},
+        "programs that store c",
+    ),
+    "scaled: one program": (
+        SCALED,
+        "speed",
+        lambda c: spent.block_scaled(c, 64, 64) | {("c", "store", "programs"): 1},
+        "programs that store c",
+    ),
+    "backward: a program a head for dq": (
+        BACKWARD,
+        "speed",
+        lambda c: spent.backward(c, 64, 64) | {("dq", "store", "programs"): 2},
+        "programs that store dq",
+    ),
+    "order: compared as floats": (
+        ORDER,
+        "speed",
+        lambda c: spent.order(c, work=50),
+        "operations of every kind",
+    ),
+    "combined: dots thrown away": (
+        COMBINED,
+        "speed",
+        lambda c: spent.combined(c) | {("all", "load", "dot"): 13e6 * c.sizes["T"]},
+        "operations of every kind",
+    ),
+    "masked: one program": (
+        MASKED,
+        "traffic",
+        lambda c: spent.draw(c, rows=4),
+        "programs that read the logits",
+    ),
+    "window: a program a head": (
+        WINDOW,
+        "traffic",
+        lambda c: spent.attention(c, 128, 64) | {("o", "store", "programs"): 2},
+        "programs that store o",
+    ),
     "GELU by a long series": (NORM, "speed", lambda c: spent.norm(c, work=200), "operations"),
 }
 

@@ -75,26 +75,3 @@ def test_a_mark_and_its_words_travel_together(moving, name):
             home.setdefault(id, set()).add((round(across, 1), round(down, 1)))
     assert len(home) > 50
     assert {id: places for id, places in home.items() if len(places) > 1} == {}
-
-
-RUNNING = """() => {
-  const root = document.querySelector('.tbt[data-revision]');
-  [...root.querySelectorAll('.tbt-stepper button')].find(one => one.textContent === 'Play').click();
-  return [...root.querySelectorAll('svg.tbt-scene > g > *')].flatMap(node => node.getAnimations().map(one => {
-    const [{ strokeDashoffset: start }, { strokeDashoffset: end }] = one.effect.getKeyframes();
-    return [node.dataset.id, Math.abs(parseFloat(end) - parseFloat(start || 0)) / one.effect.getComputedTiming().duration];
-  }));
-}"""
-
-
-@pytest.mark.parametrize("simulator", [d for d in every() if marked(d, "flow")], ids=lambda d: d.id)
-def test_what_runs_runs_at_its_rate(moving, simulator):
-    """Half the bytes, half the speed; and nothing runs that says no rate."""
-    rates = marked(simulator, "flow")
-    moving.show([(simulator, {})], "light", 1130, False)
-    speeds = dict(moving.page.evaluate(RUNNING))
-    assert speeds.keys() == rates.keys() and len(set(rates.values())) > 1
-    fastest = max(speeds.values())
-    assert {id: round(speed / fastest, 3) for id, speed in speeds.items()} == {
-        id: round(rate, 3) for id, rate in rates.items()
-    }

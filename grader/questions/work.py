@@ -1,0 +1,23 @@
+"""What arithmetic a question allows of every kind together, so that none is free where another is counted."""
+
+import math
+
+from grader.questions.model import Budget
+
+AGAIN = "what is computed more than once, or for lanes that nobody needs: whole numbers and tl.dot count too"
+
+
+def work(each: float, of: float, words: str) -> Budget:
+    """`each` operations for each of `of` numbers, which `words` call."""
+    return Budget(
+        what="operations of every kind",
+        count="work",
+        most=each * of,
+        look=AGAIN,
+        model=f"{each:g} for each of {words}; a sixteenth of the FLOP in tl.dot counts with them",
+    )
+
+
+def filled(*sides: tuple[int, int]) -> int:
+    """How many numbers a block has whose sides are rounded up: (size, multiple) each."""
+    return math.prod(math.ceil(size / by) * by for size, by in sides)
