@@ -1,12 +1,13 @@
 """Run Triton kernels without a GPU, and see what they do: every access checked, counted and ordered."""
 
+from importlib import import_module
+
 __version__ = "0.1.0"
-__all__ = ["LaunchError", "install"]
+__all__ = ["Finding", "LaunchError", "install", "watch"]
+HOMES = {"Finding": "findings", "LaunchError": "launcher", "install": "launcher", "watch": "watching"}
 
 
 def __getattr__(name: str):
-    if name in __all__:
-        from tilescope import launcher
-
-        return getattr(launcher, name)
+    if name in HOMES:
+        return getattr(import_module(f"tilescope.{HOMES[name]}"), name)
     raise AttributeError(f"tilescope has no {name!r}; it offers {', '.join(__all__)}")

@@ -127,7 +127,7 @@ def finish(
     memory = run.memory
     if run.turns is not None:
         run.turns.look_at(run.frame, call, lanes)
-    memory.traffic.count(run.frame, lanes, "atomic")
+    memory.count(run.frame, lanes, "atomic", line)
     run.counts["atomic"] += lanes.index.size
     if reads:
         memory.note_unwritten(lanes, line)

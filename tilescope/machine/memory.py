@@ -29,6 +29,7 @@ class Memory:
         self.stored_twice: list[list[int]] = []  # pairs of programs, where places alone are noted
         self.executed: dict[int, np.ndarray] = {}  # store -> how often each program has come by
         self.places_alone = False  # whether stores are noted by their places, and change nothing
+        self.watcher = None  # called for every access that is counted: (frame, lanes, kind, line)
         self.changes = 0  # how often memory changed, for programs that wait for it
 
     def most_waves(self) -> int:
@@ -41,8 +42,13 @@ class Memory:
         if self.traffic.waves > 1:
             self.traffic.flush()
 
+    def count(self, frame, lanes: Lanes, kind: str, line: int) -> None:
+        self.traffic.count(frame, lanes, kind)
+        if self.watcher is not None and self.traffic.touching:
+            self.watcher(frame, lanes, kind, line)
+
     def loaded(self, run, lanes: Lanes, line: int, alone: bool) -> None:
-        self.traffic.count(run.frame, lanes, "load")
+        self.count(run.frame, lanes, "load", line)
         self.note_unwritten(lanes, line)
         tensor = lanes.tensor
         if tensor.shared:
@@ -77,7 +83,7 @@ class Memory:
         if self.places_alone:
             self.placed(lanes, run.frame.programs, place)
             return
-        self.traffic.count(run.frame, lanes, "store")
+        self.count(run.frame, lanes, "store", line)
         self.order.write(run, lanes, lanes.tensor.view(new.dtype), new, line)
         self.changes += 1
 

@@ -49,14 +49,17 @@ def run(
     limits: Limits | None = None,
     poison: int = 0,
     poisoned_lines: tuple[int, ...] = (),
+    watcher: Callable | None = None,
 ) -> Report:
     """`programs`: for each step the ones to run, where not all. `counting`: "full", "values" without traffic, or "places":
     where anything is written, and nothing else.
-    Lines of `poisoned_lines` fill masked lanes with the other poison."""
+    Lines of `poisoned_lines` fill masked lanes with the other poison. `watcher` is called for every access:
+    (frame, lanes, kind, line)."""
     if counting not in COUNTING:
         raise ValueError(f"counting must be one of {', '.join(COUNTING)}, got {counting!r}")
     limits = limits or Limits()
     whole = Run(tensors, wave, counting == "full", repeatable, seed, limits)
+    whole.memory.watcher = watcher
     whole.memory.places_alone = counting == "places"
     whole.poison_of = lambda line: poison ^ (line in poisoned_lines)
     started = time.process_time()

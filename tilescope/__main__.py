@@ -1,0 +1,8 @@
+"""`python -m tilescope` is the command `tilescope`."""
+
+import sys
+
+from .command import main
+
+if __name__ == "__main__":
+    sys.exit(main())

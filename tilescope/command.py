@@ -1,0 +1,157 @@
+"""`tilescope script.py args`: run a script or a module with every launch of a Triton kernel checked."""
+
+import argparse
+import contextlib
+import json
+import os
+import runpy
+import sys
+import traceback
+from importlib import import_module
+from pathlib import Path
+
+from . import __version__
+
+NEEDED = ("torch", "triton")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs what the command line names; returns 1 where a finding is an error, else the script's own exit code."""
+    asked = parser().parse_args(arguments)
+    if wrong := hindrance(asked):
+        print(f"tilescope: {wrong}", file=sys.stderr)
+        return 2
+
+    for name in asked.first:
+        try:
+            import_module(name)
+        except ImportError as error:
+            print(f"tilescope: --import {name} failed ({error})", file=sys.stderr)
+            return 2
+
+    from .watching import watch
+
+    to_stdout = asked.json == "-"
+    with watch() as seen, contextlib.redirect_stdout(sys.stderr) if to_stdout else contextlib.nullcontext():
+        code = run(asked)
+    if asked.lines:
+        print(table(seen.lines), file=sys.stderr)
+    print(summary(seen), file=sys.stderr)
+    if asked.json:
+        text = json.dumps(as_dict(seen), indent=2)
+        if to_stdout:
+            print(text)
+        else:
+            Path(asked.json).write_text(text + "\n", encoding="utf-8")
+    return 1 if seen.errors else code
+
+
+def hindrance(asked) -> str:
+    """Says why nothing can be checked here; an empty text where it can."""
+    for name in NEEDED:
+        try:
+            import_module(name)
+        except ImportError as error:
+            return f"needs {name} in this environment ({error})"
+    if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
+        return "with TRITON_INTERPRET set, Triton compiles nothing that could be checked; unset it"
+    if not asked.module and not Path(asked.target).is_file():
+        return f"there is no file {asked.target!r}"
+    if asked.json not in (None, "-") and not Path(asked.json).absolute().parent.is_dir():
+        return f"--json needs a file in a folder that exists, got {asked.json!r}"
+    return ""
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        "tilescope", description="Run a script without a GPU, and check every launch of a Triton kernel."
+    )
+    made.add_argument("--version", action="version", version=f"tilescope {__version__}")
+    made.add_argument("--json", metavar="FILE", help="write the findings there too; - is standard output")
+    made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
+    early = "import a library before Triton is told of a GPU; for one that looks for it while it is imported"
+    made.add_argument("--import", dest="first", metavar="NAME", action="append", default=[], help=early)
+    made.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")
+    made.add_argument("target", metavar="script.py", help="a script, or with -m a module")
+    made.add_argument("args", nargs=argparse.REMAINDER, help="the script's own arguments")
+    return made
+
+
+def run(asked) -> int:
+    """Runs the script as Python would; returns its exit code, and 1 where it raised."""
+    kept = sys.argv, sys.path[:]
+    sys.argv = [asked.target, *asked.args]
+    sys.path.insert(0, "" if asked.module else str(Path(asked.target).resolve().parent))
+    try:
+        if asked.module:
+            runpy.run_module(asked.target, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(asked.target, run_name="__main__")
+    except SystemExit as end:
+        return code_of(end)
+    except Exception:
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.argv, sys.path[:] = kept
+    return 0
+
+
+def code_of(end: SystemExit) -> int:
+    """The exit code that Python makes of a SystemExit; a text is printed, and means 1."""
+    if end.code is None:
+        return 0
+    if isinstance(end.code, int):
+        return int(end.code)
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def as_dict(seen) -> dict:
+    """What --json writes."""
+    return {
+        "tilescope": __version__,
+        "launches": seen.launches,
+        "findings": [finding.as_dict() for finding in seen.findings],
+        "lines": [
+            {
+                "file": row.file,
+                "kernel": row.kernel,
+                "line": row.line,
+                "kind": row.kind,
+                "tensors": sorted(row.tensors),
+                "requested": row.requested,
+                "fetched": row.fetched,
+                "sectors": row.sectors,
+                "useful": row.useful,
+                "masked_off": row.masked_off,
+            }
+            for row in seen.lines
+        ],
+    }
+
+
+def summary(seen) -> str:
+    """Every finding in a line of its own, errors first, and how many there are."""
+    errors = seen.errors
+    warnings = [finding for finding in seen.findings if finding not in errors]
+    launches, wrong = counted(seen.launches, "launch", "launches"), counted(len(errors), "error", "errors")
+    end = f"tilescope: {launches}, {wrong}, {counted(len(warnings), 'warning', 'warnings')}"
+    if not seen.launches:
+        end += "; was a kernel meant to run?"
+    return "\n".join([*map(str, errors), *map(str, warnings), end])
+
+
+def counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def table(lines) -> str:
+    """What each source line moves, with its kernel."""
+    rows = [f"{'line':>6} {'':6} {'requested':>14} {'fetched':>14} {'useful':>7} {'masked off':>11}  kernel"]
+    for row in lines:
+        rows.append(
+            f"{row.line:6} {row.kind:6} {row.requested:14,} {row.fetched:14,} {row.useful:7.0%} "
+            f"{row.masked_off:11.1%}  {row.kernel} ({Path(row.file).name})"
+        )
+    return "\n".join(rows)

@@ -1,0 +1,109 @@
+"""What a checked launch did wrong, with the names of the script: parameters, lines, programs."""
+
+from dataclasses import asdict, dataclass, field
+
+from .machine.bounds import ids
+
+ERRORS = {
+    "bounds": "an access outside its tensor",
+    "race": "two programs meet at one element, and nothing orders them",
+    "deadlock": "programs wait for what no program will do",
+    "failed": "the launch ended in another error, such as a device_assert",
+    "not run": "the launch needs what is not supported, or more than it may use",
+}
+WARNINGS = {
+    "neighbour": "an access outside a view, in the memory that the view is part of",
+    "mask": "the undefined lanes of a masked load reach an output",
+    "hint": "a promise to the compiler that is not kept",
+    "undecided": "the launch ran, but its races could not be decided",
+}
+KINDS = {
+    "OutOfBounds": "bounds",
+    "Deadlock": "deadlock",
+    "FalseHint": "hint",
+    "FalseAssume": "hint",
+}
+
+
+@dataclass(eq=False)
+class Finding:
+    """One mistake of one kernel; `times` says in how many launches it was found."""
+
+    kind: str  # a key of ERRORS or WARNINGS
+    message: str
+    kernel: str
+    file: str
+    line: int | None = None
+    tensor: str = ""  # the parameter's name; x/y where two parameters share memory
+    programs: list[list[int]] = field(default_factory=list)  # ids on the grid's three axes
+    element: int | None = None
+    other_line: int | None = None  # of a race: the line of the second program
+    outputs: list[str] = field(default_factory=list)  # of a mask: the tensors that change
+    times: int = 1
+
+    @property
+    def severity(self) -> str:
+        return "error" if self.kind in ERRORS else "warning"
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def same_as(self, other: "Finding") -> bool:
+        """Whether both are one mistake, met in different launches or programs."""
+        return self._key() == other._key()
+
+    def _key(self) -> tuple:
+        key = (self.kind, self.kernel, self.file, self.line, self.other_line, self.tensor)
+        return key if self.line else (*key, self.message)
+
+    def as_dict(self) -> dict:
+        return {"severity": self.severity, **asdict(self)}
+
+    def __str__(self) -> str:
+        often = f" ({self.times} launches)" if self.times > 1 else ""
+        return f"{self.place}: {self.severity}: {self.kind} in {self.kernel}: {self.message}{often}"
+
+
+def of_error(kernel: str, file: str, error: dict) -> Finding:
+    """The finding that a run's error is."""
+    kind = KINDS.get(error["kind"], "failed")
+    if error["kind"] == "OverLimit" or error["stage"] != "kernel":
+        kind = "not run"
+    programs = [error["program"]] if isinstance(error.get("program"), list) else []
+    return Finding(
+        kind,
+        error["message"],
+        kernel,
+        file,
+        error["line"],
+        error.get("tensor", ""),
+        programs,
+        error.get("element"),
+    )
+
+
+VERBS = {"read": "reads", "write": "writes", "atomic": "changes atomically"}
+
+
+def of_race(kernel: str, file: str, race: dict, other: tuple[list, int] | None, element: str) -> Finding:
+    """The finding that a race is; `other` has the ids and the line of the second program, `element` its name."""
+    late, _, early = race["how"].split()[:3]
+    line, programs = None, [race["program"]]
+    met = f"another program {VERBS[early]} it"
+    if other is not None:
+        program, line = other
+        programs.append(program)
+        met = f"program {ids(program)} {VERBS[early]} it at line {line}"
+    message = f"program {ids(race['program'])} {VERBS[late]} {element}, {met}, and nothing orders the two"
+    return Finding(
+        "race", message, kernel, file, race["line"] or None, race["tensor"], programs, race["element"], line
+    )
+
+
+def of_mask(kernel: str, file: str, row: dict, tensor: str) -> Finding:
+    """The finding that a masked load of `tensor` without `other` is."""
+    what = ", ".join(row["outputs"])
+    reaches = f"reaches {what}" if what else "decides whether the launch fails"
+    message = f"the load of {tensor} has a mask and no other=: the content of the masked lanes is undefined, and it {reaches}"
+    return Finding("mask", message, kernel, file, row["line"], tensor, outputs=row["outputs"])

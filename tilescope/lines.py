@@ -1,0 +1,63 @@
+"""What each line of a kernel moves."""
+
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from .machine.traffic import SECTOR_SHIFT, distinct
+
+
+@dataclass
+class Line:
+    """The accesses of one kind that one source line makes, over all programs."""
+
+    file: str
+    kernel: str
+    line: int
+    kind: str  # "load", "store", "atomic"
+    requested: int = 0  # bytes that active lanes ask for
+    needed: int = 0  # the same, each byte once per access
+    fetched: int = 0  # bytes of the 32-byte sectors that hold them
+    lanes: int = 0
+    lanes_off: int = 0  # that the mask switches off
+    tensors: set[str] = field(default_factory=set)
+
+    @property
+    def sectors(self) -> int:
+        return self.fetched >> SECTOR_SHIFT
+
+    @property
+    def useful(self) -> float:
+        """The share of the fetched bytes that a lane asked for."""
+        return self.needed / self.fetched if self.fetched else 1.0
+
+    @property
+    def masked_off(self) -> float:
+        """The share of the lanes that the mask switches off, in accesses with at least one active lane."""
+        return self.lanes_off / self.lanes if self.lanes else 0.0
+
+    def add(self, other: "Line") -> None:
+        for name in ("requested", "needed", "fetched", "lanes", "lanes_off"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.tensors |= other.tensors
+
+
+class Lines:
+    """Counts one launch's accesses by line; called for every access."""
+
+    def __init__(self, kernel: str, file: str):
+        self.kernel, self.file = kernel, file
+        self.rows: dict[tuple[int, str], Line] = {}
+
+    def __call__(self, frame, lanes, kind: str, line: int) -> None:
+        row = self.rows.setdefault((line, kind), Line(self.file, self.kernel, line, kind))
+        key, often = distinct(lanes), lanes.again * lanes.times
+        sector = key >> SECTOR_SHIFT
+        count = prod(lanes.shape)
+        row.tensors.add(lanes.tensor.name)
+        row.lanes += count * often
+        row.lanes_off += (count - lanes.offset.size) * often
+        row.requested += lanes.offset.size * lanes.size * often
+        row.needed += key.size * lanes.size * lanes.times
+        row.fetched += (1 + int(np.count_nonzero(np.diff(sector)))) * lanes.times << SECTOR_SHIFT

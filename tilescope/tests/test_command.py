@@ -1,0 +1,123 @@
+"""The command line: a script runs as it would alone, and its findings decide the exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = """
+import sys
+import torch, triton, triton.language as tl
+
+@triton.jit
+def counted(x, total):
+    tl.store(total, tl.load(total) + tl.load(x + tl.program_id(0)))
+
+@triton.jit
+def copied(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+x, out = torch.ones(100), torch.zeros(100)
+if "race" in sys.argv:
+    counted[(8,)](x, torch.zeros(1))
+copied[(4,)](x, out, 100, B=32)
+print("name", __name__, "arguments", sys.argv[1:], "sum", out.sum().item())
+if "raise" in sys.argv:
+    raise ValueError("the script's own")
+if "leave" in sys.argv:
+    sys.exit(7)
+"""
+
+GREEDY = """
+import triton
+try:
+    found = type(triton.runtime.driver.active).__name__
+except RuntimeError:
+    found = ""
+if found == "NoDevice":
+    raise AssertionError("this library wants a real GPU")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("command")
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "test_race.py").write_text(
+        "def test_launches(monkeypatch):\n    monkeypatch.setattr('sys.argv', ['script.py', 'race'])\n    import script\n"
+    )
+    (folder / "greedy.py").write_text(GREEDY)
+    (folder / "user.py").write_text("import greedy")
+    return folder
+
+
+def tilescope(folder: Path, *arguments, **env):
+    return subprocess.run(
+        [sys.executable, "-m", "tilescope", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+    )
+
+
+def test_a_race_is_told_at_the_end_of_a_script_that_went_on(folder):
+    done = tilescope(folder, "--lines", "--json", "found.json", "script.py", "race", "--json", "-m")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == "name __main__ arguments ['race', '--json', '-m'] sum 100.0\n"
+    found = json.loads((folder / "found.json").read_text())
+    assert found["launches"] == 2 and {f["kind"] for f in found["findings"]} == {"race"}
+    assert f"script.py:7: error: race in counted: {found['findings'][0]['message']}" in done.stderr
+    assert {(row["line"], row["kind"]) for row in found["lines"] if row["kernel"] == "copied"} == {
+        (12, "load"),
+        (12, "store"),
+    }
+    assert "copied (script.py)" in done.stderr
+
+
+def test_a_right_script_keeps_its_exit_code(folder):
+    done = tilescope(folder, "script.py")
+    assert done.returncode == 0 and "tilescope: 1 launch, 0 errors, 0 warnings" in done.stderr
+    assert tilescope(folder, "script.py", "leave").returncode == 7
+
+
+def test_json_alone_is_on_standard_output(folder):
+    done = tilescope(folder, "--json", "-", "script.py")
+    assert json.loads(done.stdout)["findings"] == [] and "sum 100.0" in done.stderr
+
+
+def test_findings_survive_a_script_that_raises(folder):
+    done = tilescope(folder, "script.py", "race", "raise")
+    assert done.returncode == 1
+    assert "ValueError: the script's own" in done.stderr and "error: race in counted" in done.stderr
+
+
+def test_a_module_such_as_pytest(folder):
+    done = tilescope(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_race.py")
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 1 and "error: race in counted" in done.stderr
+
+
+def test_a_library_that_looks_for_a_gpu_is_imported_first(folder):
+    assert "wants a real GPU" in tilescope(folder, "user.py").stderr
+    done = tilescope(folder, "--import", "greedy", "user.py")
+    assert done.returncode == 0 and "wants" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, env, words",
+    [
+        (["nothing.py"], {}, "there is no file 'nothing.py'"),
+        (["--json", "no/found.json", "script.py"], {}, "a folder that exists"),
+        (["--import", "no_such_library", "script.py"], {}, "--import no_such_library failed"),
+        (["script.py"], {"TRITON_INTERPRET": "1"}, "unset it"),
+    ],
+)
+def test_what_cannot_be_checked_is_said_before_it_runs(folder, arguments, env, words):
+    done = tilescope(folder, *arguments, **env)
+    assert done.returncode == 2 and words in done.stderr and done.stdout == ""

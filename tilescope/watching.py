@@ -1,0 +1,94 @@
+"""`with tilescope.watch() as seen:` collects what the launches inside do wrong, and what they move."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from . import launcher
+from .call import Call
+from .checking import Checked
+from .findings import Finding
+from .lines import Line
+from .machine.tree import BadIR
+
+
+@dataclass
+class Moved:
+    """Bytes that launches move in one tensor by one kind of access, summed over launches."""
+
+    requested: int = 0
+    fetched: int = 0  # of whole 32-byte sectors
+    unique: int = 0  # each byte once per launch
+
+    def add(self, counts: dict) -> None:
+        self.requested += counts["requested"]
+        self.fetched += counts["sectors"]
+        self.unique += counts["unique"]
+
+
+@dataclass
+class Bytes:
+    """The bytes that launches move in one tensor."""
+
+    load: Moved = field(default_factory=Moved)
+    store: Moved = field(default_factory=Moved)
+    atomic: Moved = field(default_factory=Moved)
+
+
+class Seen:
+    """Findings and traffic of every launch since a watch began."""
+
+    def __init__(self):
+        self.launches, self.findings = 0, []
+        self.bytes: dict[str, Bytes] = defaultdict(Bytes)  # by the parameter's name
+        self._lines: dict[tuple, Line] = {}
+
+    @property
+    def lines(self) -> list[Line]:
+        """One row for each line and kind of access, in the order of the source."""
+        return [self._lines[key] for key in sorted(self._lines)]
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.severity == "error"]
+
+    def take(self, call: Call, checked: Checked) -> None:
+        self.launches += 1
+        self.note(checked.findings)
+        for (number, kind), row in checked.lines.rows.items():
+            key = (row.file, number, kind, row.kernel)
+            self._lines.setdefault(key, Line(*key[:1], row.kernel, number, kind)).add(row)
+        for launch in checked.report.launches:
+            for tensor, kinds in launch.tensors.items():
+                for kind, counts in kinds.items():
+                    getattr(self.bytes[tensor], kind).add(counts)
+
+    def refused(self, kernel: str, file: str, error: BadIR) -> None:
+        """Notes a launch that could not even begin."""
+        self.launches += 1
+        self.note([Finding("not run", str(error), kernel, file, error.line or None)])
+
+    def note(self, findings: list[Finding]) -> None:
+        """Keeps each mistake once; a later launch that makes it too adds to its `times`."""
+        counted = []  # once a launch
+        for finding in findings:
+            known = next((f for f in self.findings if f.same_as(finding)), None)
+            if known is None:
+                known = replace(finding)
+                self.findings.append(known)
+            elif known not in counted:
+                known.times += 1
+            counted.append(known)
+
+
+@contextmanager
+def watch() -> Iterator[Seen]:
+    """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good."""
+    launcher.install()
+    seen = Seen()
+    launcher.SEEING.append(seen)
+    try:
+        yield seen
+    finally:
+        launcher.SEEING.remove(seen)
