@@ -7,7 +7,7 @@ from grader.questions.draws import between, log_uniform
 from grader.topics.quantization_layouts.concepts_wrong import CELLS
 from kernels.quantization_layouts import checkpoints, cost, reference
 
-LESSON = "course/02_quantization_layouts.ipynb"
+LESSON = "course/02_quantization_layouts"
 H200 = (989e12, 4.8e12)
 
 
@@ -142,7 +142,7 @@ PACK_WORDS = NumpyQuestion(
         [Call((_codes(rng, between(rng, 2, 9), 8 * between(rng, 2, 9)),), "other codes") for _ in range(5)]
         + [Call((np.full((2, 24), 15, np.uint8),), "nothing but the largest code")]
     ),
-    where=f'{LESSON}, "Packing: where the bits lie"',
+    where=f'{LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
         "Eight codes of four bits fill 32. How far must the second be shifted so that it stands above the first, and the third?",
         "Code j of a word is shifted by 4 j. Widen first: codes.reshape(n, -1, 8).astype(np.uint32); then shift, and add up the last axis.",
@@ -165,7 +165,7 @@ UNPACK_WORDS = NumpyQuestion(
     hidden=lambda rng: [
         Call((_words(rng, between(rng, 2, 9), between(rng, 2, 9)),), "other words") for _ in range(5)
     ],
-    where=f'{LESSON}, "Packing: where the bits lie"',
+    where=f'{LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
         "Undo it: which shift brings the third code to the bottom, and what is still above it then?",
         "words[..., None] >> (4 * np.arange(8)) has all eight at the bottom, one for each entry of a new last axis. Cut off what is above with & 15.",
@@ -186,7 +186,7 @@ TO_PLANES = NumpyQuestion(
         Call((_codes(np.random.default_rng(4), 2, 64, 5), 5), "five bits"),
     ),
     hidden=lambda rng: [Call(_planes(rng, bits), f"{bits} bits") for bits in (2, 3, 4, 5)],
-    where=f'{LESSON}, "Packing: where the bits lie"',
+    where=f'{LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
         "Three bits fit no word evenly, but one bit of 32 codes does. Which words do you get for bit 0 alone?",
         "For one plane: codes.reshape(n, -1, 32).astype(np.uint32) >> b & 1 is a bit for each column; shift column j by j and add up. Then one plane after the other.",
@@ -223,7 +223,7 @@ QUANTIZE_GROUPS = NumpyQuestion(
         Call((_weights(rng, 32, n=24, groups=12, size=0.02), 32, False), "many weights"),
         Call((_weights(rng, 32, n=24, groups=12, size=0.02), 32, True), "many weights, with zero points"),
     ],
-    where=f'{LESSON}, "From numbers to codes"',
+    where=f'{LESSON}/b_codes.ipynb, "From numbers to codes"',
     hints=(
         "w.reshape(n, -1, group) has a group along its last axis. Which number of each group decides the scale, with zero points and without?",
         "Without: the largest magnitude over 7, codes np.rint(w / scale) + 8. With: low and high, widened to hold 0, the scale (high - low) / 15, the zero point np.rint(-low / scale), codes np.rint(w / scale) + zero. Round the scale to fp16 before you divide by it, and clip.",
@@ -247,7 +247,7 @@ QUANTIZATION_ERROR = NumpyQuestion(
         [Call(_quantized(rng, g, z), "another weight") for g in (32, 64) for z in (False, True)]
         + [Call(_quantized(rng, 32, True, shift=2.0), "weights that lean to one side")]
     ),
-    where=f'{LESSON}, "From numbers to codes"',
+    where=f'{LESSON}/b_codes.ipynb, "From numbers to codes"',
     hints=(
         "First the weights that the codes stand for. How does a scale of shape (N, K / group) meet codes of shape (N, K)?",
         "np.repeat(scales, group, axis=1) gives each column its group's scale. Widen the codes before you subtract the zero point: uint8 has no -1.",
@@ -295,7 +295,7 @@ LAYER_BYTES = NumpyQuestion(
             )
         ]
     ),
-    where=f'{LESSON}, "The account"',
+    where=f'{LESSON}/a_account.ipynb, "The account"',
     hints=(
         "Three things are read and one is written. Which of them has fewer bits than before, and what came with it?",
         "n k weights of `bits` bits; a scale of 16 bits and a zero point of zero_bits for each of n ceil(k / group) groups; X and Y with 2 bytes a number.",
@@ -319,7 +319,7 @@ STEP_TIMES = NumpyQuestion(
     hidden=lambda rng: [
         Call(_step(rng, limit), f"{limit} limits") for limit in ("stream", "arithmetic") for _ in range(3)
     ],
-    where=f'{LESSON}, "When it loses"',
+    where=f'{LESSON}/d_which_kernel.ipynb, "When it loses"',
     hints=(
         "Bytes and arithmetic overlap, so the longer of the two is the time. Which of the two does the unpacking make longer?",
         "Dense: the larger of 2 weights / bandwidth and 2 m weights / peak. Packed: the stream takes weights bits / 8 / bandwidth; the arithmetic is the same, and unpacking comes on top of it, once for each of ceil(m / tile_rows) tiles.",

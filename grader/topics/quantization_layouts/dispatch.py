@@ -6,7 +6,7 @@ from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
 from grader.topics.quantization_layouts.concepts_wrong import CELLS
 
-LESSON = "course/02_quantization_layouts.ipynb"
+LESSON = "course/02_quantization_layouts"
 KERNELS = ("gemv", "gemm", "unpack + library", "dense")
 
 
@@ -100,7 +100,7 @@ DISPATCH = NumpyQuestion(
         Call((256, PUBLIC, 4, True), "a dense copy is kept"),
     ),
     hidden=hidden,
-    where=f'{LESSON}, "Kernel families, by M"',
+    where=f'{LESSON}/d_which_kernel.ipynb, "Kernel families, by M"',
     hints=(
         "First which measured number of rows stands for yours, then who may run at all, then who is fastest.",
         "The first measured number that is not below `rows`, or the largest there is. Strike out the gemv where rows > gemv_rows and dense where no copy is kept; of what is left at that number, the smallest time.",

@@ -8,7 +8,7 @@ from grader.topics.quantization_layouts import wanted
 from grader.topics.quantization_layouts.cases_kbit import sizes, to_experts
 from grader.topics.quantization_layouts.wanted import BLOCK
 
-LESSON = "course/02_quantization_layouts.ipynb"
+LESSON = "course/02_quantization_layouts"
 LEVELS = Tensor("c", "l", lambda s: (2 ** s["BITS"],))
 X, Y = Tensor("x", "mk", ("M", "K")), Tensor("y", "mn", ("M", "N"), role="out")
 SHOWN = (
@@ -74,7 +74,7 @@ KBIT = KernelQuestion(
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,
-    where=f'{LESSON}, "Error against bits, and codebooks"',
+    where=f'{LESSON}/b_codes.ipynb, "Error against bits, and codebooks"',
     hints=(
         "Your W4A16 GEMM has a block of codes, (BLOCK_N, WORDS, 8). What shape has it where a word holds 32 columns, and how do bits of BITS words become one code?",
         "Begin with zeros of (BLOCK_N, WORDS, 32) in int32. For each plane b load its words, shift them by the column, & 1, and OR that, shifted up by b, into the code. Then tl.load the level at c_ptr + code * stride_cl.",
@@ -141,7 +141,7 @@ EXPERTS = KernelQuestion(
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,
-    where=f'{LESSON}, "Kernel families, by M"',
+    where=f'{LESSON}/d_which_kernel.ipynb, "Kernel families, by M"',
     hints=(
         "launch_experts(p) is not told which rows are whose: r is data. Which programs can you start so that every expert's rows are owned, whatever r holds?",
         "A program for each expert and each tile of rows of W: it loads r[e] and r[e + 1] and walks over the rows between them, sixteen at a time. An expert without rows then loads nothing more.",

@@ -26,7 +26,7 @@ from grader.topics.quantization_layouts.wanted import BLOCK
 from kernels import require
 from kernels.quantization_layouts import cost
 
-LESSON = "course/02_quantization_layouts.ipynb"
+LESSON = "course/02_quantization_layouts"
 GAPS = 16 / 15  # thirty bits of a word in use: ten codes of three bits, six of five
 UNPACKING = 11  # on whole numbers, a weight: fields of whole bits take 4 to 9, planes 12, 16 and 20
 LAYOUT = (
@@ -230,7 +230,7 @@ OWN = KernelQuestion(
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,
-    where=f'{LESSON}, "Packing: where the bits lie"',
+    where=f'{LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
         "Planes take one bit at a time. Which widths divide a word, and how can three bits be put together from such pieces, or five?",
         "Three bits are two and one, five are four and one: keep the low bits in a field of their own, 16 or 8 codes a word, and the top bit in a plane. Then a code is two shifts, two ANDs, a shift and an OR, whatever its bits.",

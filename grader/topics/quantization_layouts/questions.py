@@ -76,7 +76,7 @@ GEMV = KernelQuestion(
     speed=Speed(
         "linear_in_16_bits", LARGE, full=1 / 1.3, none=2 / 1.3, bound=budgets.bound, sampled=samples.rows("N")
     ),
-    where=f'{LESSON}, "The kernel, line by line"',
+    where=f'{LESSON}/c_packing.ipynb, "The kernel, line by line"',
     hints=(
         "Begin with one program for 16 rows and a block of words: load a word once, and ask what each of its eight codes meets in x.",
         "Give the eight codes an axis of their own: w[:, :, None] >> (4 * tl.arange(0, 8))[None, None, :] & 15, of shape (rows, words, 8), against x as (words, 8). Sum the last axis, times the scale of the word, and add up in fp32.",
@@ -150,7 +150,7 @@ GEMM = KernelQuestion(
     speed=Speed(
         "linear_in_16_bits", FEW_ROWS, full=1.25, none=2.5, bound=budgets.bound, sampled=samples.rows("N")
     ),
-    where=f'{LESSON}, "Kernel families, by M"',
+    where=f'{LESSON}/d_which_kernel.ipynb, "Kernel families, by M"',
     hints=(
         "Tensor cores want 16-bit operands in tl.dot. Which block of your GEMV holds what they are made of, and what shape should it have?",
         "code - zero, of shape (BLOCK_N, GROUP // 8, 8), is a whole number that 16 bits hold exactly: tl.reshape makes (BLOCK_N, GROUP) of it, columns in their order. Load X as (BLOCK_M, GROUP) and multiply; the group's scales, one a row of W, meet the product, which has a column for each.",

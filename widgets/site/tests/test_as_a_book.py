@@ -22,7 +22,10 @@ READ = [topic for topic in TOPICS if topic.lesson]
 READING = [page for topic in READ for page in topic.lesson.pages]
 LESSONS = [page_address(page) for page in READING]
 WITH_DRAWINGS = [page for page in READING if "pictures/" in "".join(cell.text for cell in page.cells)]
-DRAWN = page_address(min(WITH_DRAWINGS, key=lambda page: len(page.path.read_text())))  # axe reads every word
+WITH_BOTH = [
+    page for page in WITH_DRAWINGS if any(cell.shown for cell in page.cells)
+]  # drawings and simulators
+DRAWN = page_address(min(WITH_BOTH, key=lambda page: len(page.path.read_text())))  # axe reads every word
 SIMULATOR = f"simulators/{every()[0].name}.html"
 PAGES = ["index.html", "labs.html", SIMULATOR, DRAWN]
 EACH_LESSON = [path if path == DRAWN else pytest.param(path, marks=pytest.mark.slow) for path in LESSONS]
