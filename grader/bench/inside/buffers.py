@@ -34,9 +34,9 @@ WHOLE = {
 
 
 @cache
-def chance() -> torch.Generator:
-    """Seeded by the system, so that no answer knows what memory holds before it writes there."""
-    generator = torch.Generator("cuda")
+def chance(device: torch.device) -> torch.Generator:
+    """Return a generator seeded by the system, so that no answer knows what memory holds before it writes there."""
+    generator = torch.Generator(device)
     generator.seed()
     return generator
 
@@ -85,8 +85,8 @@ class InputSet:
         between rows stay as they are."""
         for view in map(self.views.get, self.outputs):
             anything = torch.randint(
-                0, 2 if view.dtype == torch.bool else 256, (view.numel() * view.itemsize,), generator=chance(),
-                dtype=torch.uint8, device="cuda",
+                0, 2 if view.dtype == torch.bool else 256, (view.numel() * view.itemsize,),
+                generator=chance(view.device), dtype=torch.uint8, device=view.device,
             )  # fmt: skip
             whole = WHOLE[view.itemsize]
             view.view(whole).copy_(anything.view(whole).reshape(view.shape))

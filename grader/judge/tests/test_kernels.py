@@ -360,7 +360,7 @@ def test_text_that_is_no_ir_is_one_verdict(text):
 
 def forge():
     import grader.jail.inside.lower as lower
-    lower.generic = lambda *a: {text!r}
+    lower.lowering.generic = lambda *a: {text!r}
 """
     )
     got = judge(source, NORM)
