@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.classroom import grading_round
 
 CHECKOUT = Path(__file__).parents[3]
-PARTS = ("grader", "kernels", "labs", "solutions", "nbgrader_config.py")
+PARTS = ("grader", "kernels", "tilescope", "labs", "solutions", "nbgrader_config.py")
 LONGEST_S = 1800
 SECRET = "5ec2e7" + 58 * "0"  # so that both classes meet the same hidden cases
 

@@ -47,7 +47,7 @@ def test_a_lab_of_kernels_runs_with_its_answers_tried(tmp_path, kernel, path):
 
 SEEN = """
 import json, os, sys
-course = [name for name in sys.modules if name.partition(".")[0] in ("grader", "kernels", "widgets")]
+course = [name for name in sys.modules if name.partition(".")[0] in ("grader", "kernels", "tilescope", "widgets")]
 seen = [os.getcwd(), sys.path, sorted(dir()), course, "sitecustomize" in sys.modules, sorted(os.environ)]
 with open("seen", "w") as file:
     json.dump([os.getpid(), seen], file)
