@@ -27,6 +27,7 @@ LOADED = (
     "torch",
     "triton",
 )
+COURSE = ("grader", "kernels", "tilescope", "widgets")  # read anew by each notebook
 # What Jupyter starts instead of a kernel: it hands over where it stands, and ends when the kernel's end of the line does.
 ASK = """import json, os, signal, socket, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -91,7 +92,7 @@ def become_a_kernel(line: socket.socket) -> NoReturn:
     own = os.environ["PYTHONPATH"].split(os.pathsep)
     paths = variables["PYTHONPATH"].split(os.pathsep)
     sys.path[:] = dict.fromkeys([*paths, *(path for path in sys.path if path not in own)])
-    for name in [name for name in sys.modules if name.partition(".")[0] == __package__.partition(".")[0]]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in COURSE]:
         del sys.modules[name]
     os.chdir(folder)
     os.environ.clear()

@@ -61,9 +61,8 @@ def test_unseen_text_is_not_trained_on():
 def test_the_kept_model_reads_the_lessons_and_its_traces_are_whole():
     about, traces = kept.about(), kept.traces()
     loss, trace = train.traced(kept.model())
-    assert loss < about["unseen_nats_a_byte"]["auxiliary loss"] + 0.3 < 2.3, (
-        "the lessons may have changed a little"
-    )
+    assert about["unseen_nats_a_byte"]["auxiliary loss"] < 1.7
+    assert loss < 0.45 * math.log(256), "the lessons' wording may have changed since, their language has not"
     assert set(traces) == set(train.WAYS)
     for chosen in traces.values():
         assert chosen.shape == trace.shape == (2, train.TRACED * 128, 2) and chosen.max() < 8
