@@ -36,6 +36,7 @@ c.Autograde.autograde_preprocessors = [
 
 # Feedback and formgrader's pages are whole by themselves, and a score says what is still missing from it.
 c.HTMLExporter.filters = {"markdown2html": "grader.classroom.pages.markdown"}
+c.GenerateFeedback.exporter_class = "grader.classroom.feedback.FeedbackExporter"
 c.GenerateFeedback.preprocessors = [
     "grader.classroom.pages.Grades",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",

@@ -92,6 +92,15 @@ def opened(root: Path, lab: str = "any"):
         yield gradebook
 
 
+@contextmanager
+def at(address: str):
+    """Open a gradebook at another address than the course's own."""
+    from nbgrader.api import Gradebook
+
+    with quiet(), Gradebook(address) as gradebook:
+        yield gradebook
+
+
 def copy_aside(root: Path) -> None:
     """Keeps a copy of a gradebook that is a file, if it is whole: the one to go back to should it be damaged."""
     import sqlite3
@@ -169,11 +178,16 @@ def known(gradebook, lab: str) -> dict[str, dict[str, float]]:
     return {n.name: {c.name: float(c.max_score) for c in [*n.grade_cells, *n.task_cells]} for n in found}
 
 
+def released(root: Path, lab: str) -> dict[str, dict[str, float]]:
+    """Read from labs/ what a gradebook should hold of a lab: notebook -> graded cell -> points."""
+    found = notebooks(root, lab, settings(root, lab, "."))
+    return {name: cells_of(nbformat.read(path, as_version=4)) for name, path in found.items()}
+
+
 def register(root: Path, lab: str) -> str:
     """Enters the lab as released into the gradebook where it is not there yet; says what stands against it."""
     config = settings(root, lab, ".")
-    released = notebooks(root, lab, config)
-    wanted = {name: cells_of(nbformat.read(path, as_version=4)) for name, path in released.items()}
+    wanted = released(root, lab)
     with opened(root, lab) as gradebook:
         if known(gradebook, lab) == wanted:
             return ""
@@ -182,7 +196,9 @@ def register(root: Path, lab: str) -> str:
         held = known(gradebook, lab)
     if held == wanted:
         return ""
-    return changed_lab.sentence(lab, held, wanted, said)
+    from grader.classroom import carried
+
+    return changed_lab.sentence(lab, held, wanted, said, carried.lost(root, lab, wanted))
 
 
 def _enter(config, log, heard: Heard) -> str:

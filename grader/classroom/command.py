@@ -3,12 +3,13 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from grader import box
 from grader.box import warm
-from grader.classroom import faults, grading_round, leftovers, lock, place
+from grader.classroom import carried, faults, grading_round, leftovers, lock, place
 from grader.classroom.came_in import few
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import arguments, job
@@ -39,6 +40,14 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--why", default="", metavar="REASON", help="why it is judged anew; kept in a log")
     parser.add_argument("--by", default="", metavar="NAME", help="who wants that, where not this user")
+    parser.add_argument(
+        "--new-lab",
+        action="store_true",
+        help="go over to labs/LAB as it is now, although an older form of it was graded",
+    )
+    parser.add_argument(
+        "--from", dest="source", default="", metavar="ADDRESS", help="an earlier gradebook to carry over from"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments.add(parser)
     wants = parser.parse_args(argv)
@@ -71,21 +80,37 @@ def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
         raise ValueError(
             "--why and --by must come with --anew, got neither a new judging; add --anew or leave them out"
         )
-    round_ = prepare(ROOT, wants.lab, wants.mode, wants.anew and not alone)
+    if wants.new_lab and alone:
+        raise ValueError("--new-lab must be for everybody, got --student; leave one of them out")
+    fresh = wants.anew and not alone
+    round_ = prepare(ROOT, wants.lab, wants.mode, fresh, wants.new_lab, wants.source, say)
     anew = roll.Anew(wants.by or lock.me(), wants.why.strip(), alone) if wants.anew else None
     with arguments.judges(wants, round_, say) as (round_, each):
         return round_, roll.grade(round_, wants.student, say=say, each=each, anew=anew)
 
 
-def prepare(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> GradingRound:
-    """The lab's round, once all that judging a class needs is there; ValueError or BoxError otherwise."""
+def prepare(
+    root: Path,
+    lab: str,
+    mode: str | None = None,
+    anew: bool = False,
+    new_lab: bool = False,
+    source: str = "",
+    say: Callable = print,
+) -> GradingRound:
+    """Return the lab's round, once all that judging a class needs is there; ValueError or BoxError otherwise.
+
+    `new_lab` goes over to a lab that was changed after it was graded; `source` is an earlier gradebook's address.
+    """
     job.require_box()
     if not grading_round.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
         raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
     from grader.classroom import books
 
+    carried.prepare(root, lab, new_lab, source, say)
     if trouble := books.register(root, lab):
         raise ValueError(trouble)
+    carried.due_and_names(root, lab)
     return grading_round.open_round(root, lab, mode, anew)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import nbformat
 
 from grader import questions
-from grader.classroom import books, by_hand, faults, grading_round, late, lock, place, regrades
+from grader.classroom import books, by_hand, carried, faults, grading_round, late, lock, place, regrades
 from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, few, handed_in, students
 from grader.classroom.entered import Entered
 from grader.classroom.grading_round import GradingRound
@@ -79,6 +79,7 @@ def grade(
             grading_round.open_verdicts.clear()
         _add_times(round_, rows)
         _add_regrades(round_, rows)
+        _renew_feedback(round_, rows, say)
         books.copy_aside(round_.root)
         return rows
 
@@ -166,6 +167,8 @@ def enter(
         if not row.unchanged:
             entered.put(one.student, "")
             one = _enter(round_, one, row, log, heard)
+        if not row.trouble:
+            row.said = row.said + carried.put(round_.root, round_.lab, one.student)
         _read_back(round_, one, row)
         if not row.trouble and not row.unsettled and CHANGED not in row.said:
             entered.put(one.student, _stamp(round_, one))
@@ -223,6 +226,14 @@ def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
         said.setdefault(one["student"], []).append(regrades.words(one))
     for row in rows:
         row.regraded = said.get(row.student, [])
+
+
+def _renew_feedback(round_: GradingRound, rows: list[Row], say: Callable) -> None:
+    """Feedback that students have, or may get any minute, never shows a grade that the gradebook no longer has."""
+    from grader.classroom import feedback
+
+    if names := feedback.renew(round_.root, round_.lab, [row.student for row in rows if not row.trouble]):
+        say(f"feedback written again, since grades changed: {', '.join(map(visible, names))}")
 
 
 def _is_entered(round_: GradingRound, one: HandedIn) -> bool:

@@ -1,13 +1,14 @@
 """The pages that people read: whole by themselves, and honest about what is still open."""
 
 import re
+import shutil
 
 import nbformat
 import pytest
 from traitlets.config import Config
 
 from grader.classroom import books, pages
-from grader.classroom.tests.conftest import LAB, RIGHT
+from grader.classroom.tests.conftest import LAB, RIGHT, grade_by_hand
 
 TILE = "data:image/svg+xml;base64,PHN2"
 OWN = {"cell_type": "code", "id": "mine", "metadata": {}, "source": "6 * 7", "execution_count": 1}
@@ -51,6 +52,28 @@ def test_both_pages_hold_their_pictures_tables_with_room_and_what_a_student_adde
     notebook = nbformat.read(course.root / f"autograded/ada/{LAB}/concepts.ipynb", as_version=4)
     assert "![A tile](../../course/pictures/tile.svg)" in "".join(cell.source for cell in notebook.cells)
     assert "concepts, not final: 2 answers wait for a person (Score: 5.0 / 10.0)" in feedback
+
+
+def test_feedback_follows_every_change_of_a_grade(course):
+    for student in ("ada", "bob"):
+        course.hand_in(student, RIGHT)
+    course.grade()
+    pages_of = {student: course.pages(student) / "concepts.html" for student in ("ada", "bob")}
+    before = pages_of["bob"].stat().st_mtime_ns
+    grade_by_hand(course, "ada", "why", 2.5)
+    course.pages("ada")  # nbgrader's own command, without --force
+    assert "1 answer waits for a person (Score: 7.5 / 10.0)" in pages_of["ada"].read_text()
+
+    grade_by_hand(course, "ada", "draw", 2)
+    said = []
+    course.grade(say=said.append)
+    assert "(Score: 9.5 / 10.0)" in pages_of["ada"].read_text()
+    assert "feedback written again, since grades changed: ada" in said
+    assert pages_of["bob"].stat().st_mtime_ns == before
+    shutil.rmtree(course.root / "feedback/bob")
+    grade_by_hand(course, "bob", "why", 1)
+    course.grade()
+    assert not (course.root / "feedback/bob").exists(), "when feedback begins is the instructor's choice"
 
 
 def test_a_page_says_what_of_its_score_is_open_and_what_is_bonus():
