@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader import box
 from grader.box import warm
-from grader.classroom import carried, faults, grading_round, leftovers, lock, place
+from grader.classroom import carried, decided, faults, grading_round, leftovers, lock, place
 from grader.classroom.came_in import few
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import arguments, job
@@ -40,6 +40,13 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--why", default="", metavar="REASON", help="why it is judged anew; kept in a log")
     parser.add_argument("--by", default="", metavar="NAME", help="who wants that, where not this user")
+    parser.add_argument(
+        "--as-empty",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="students whose hand-in can't be read and counts as an empty lab; --why is kept",
+    )
     parser.add_argument(
         "--new-lab",
         action="store_true",
@@ -76,14 +83,16 @@ def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
         raise ValueError(
             'why must be given where a student\'s work is judged anew, got none; such as --why "..."'
         )
-    if (wants.why or wants.by) and not wants.anew:
-        raise ValueError(
-            "--why and --by must come with --anew, got neither a new judging; add --anew or leave them out"
-        )
+    if wants.as_empty and not wants.why.strip():
+        raise ValueError('why must be given where a hand-in counts as empty, got none; such as --why "..."')
+    if (wants.why or wants.by) and not (wants.anew or wants.as_empty):
+        raise ValueError("--why and --by must come with --anew or --as-empty, got neither; add one of them")
     if wants.new_lab and alone:
         raise ValueError("--new-lab must be for everybody, got --student; leave one of them out")
     fresh = wants.anew and not alone
     round_ = prepare(ROOT, wants.lab, wants.mode, fresh, wants.new_lab, wants.source, say)
+    if wants.as_empty:
+        decided.as_empty(round_, wants.as_empty, wants.by or lock.me(), wants.why.strip())
     anew = roll.Anew(wants.by or lock.me(), wants.why.strip(), alone) if wants.anew else None
     with arguments.judges(wants, round_, say) as (round_, each):
         return round_, roll.grade(round_, wants.student, say=say, each=each, anew=anew)
@@ -120,8 +129,18 @@ def as_json(round_: GradingRound, rows: list) -> dict:
         "mode": round_.mode,
         "epoch": round_.epoch,
         "unused": leftovers.in_class(round_.root),
+        "without_folder": without_folder(round_),
         "students": [asdict(row) | {"final": row.final} for row in rows],
     }
+
+
+def without_folder(round_: GradingRound) -> list[str]:
+    """Students whom the gradebook has an entry of and submitted/ has nothing of."""
+    from grader.classroom import books
+
+    with books.opened(round_.root, round_.lab) as gradebook:
+        names = [one.student.id for one in gradebook.find_assignment(round_.lab).submissions]
+    return sorted(name for name in names if not (round_.root / "submitted" / name / round_.lab).exists())
 
 
 def _state(row) -> str:
@@ -136,7 +155,9 @@ def text(round_: GradingRound, rows: list) -> str:
 
     names = {row.student: visible(row.student) for row in rows}
     wide = max(map(len, names.values()))
-    lines = [f"{round_.lab}, {round_.mode} mode, {len(rows)} submissions"]
+    count = "1 submission" if len(rows) == 1 else f"{len(rows)} submissions"
+    lines = [f"{round_.lab}, {round_.mode} mode, {count}"]
+    gone = [visible(name) for name in without_folder(round_)]
     for row in rows:
         found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
         bonus = f" + {row.bonus:g} bonus" if row.bonus else ""
@@ -147,6 +168,7 @@ def text(round_: GradingRound, rows: list) -> str:
         lines += [f"  {'':<{wide}}  {said}" for said in row.said]
         lines += [f"  {'':<{wide}}  {said}" for said in row.regraded]
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
+    lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}"] * bool(gone)
     lines += few([f"not used: {said}" for said in leftovers.in_class(round_.root)])
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
     lines.append(f"to be graded by hand: {by_hand} cells")

@@ -125,6 +125,9 @@ def _marks(submission) -> Iterator[Mark]:
             )
 
 
+NO_NOTEBOOK = "handed in, and none of the lab's notebooks is there"
+
+
 def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
     """Students whose newest hand-in the gradebook does not hold yet, and why one can tell."""
     entered = {one.student for one in found if one.entered}
@@ -132,7 +135,8 @@ def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
     for folder in sorted((root / "submitted").glob(f"*/{lab}")):
         student = folder.parent.name
         if student not in entered:
-            said[student] = "handed in and not judged yet"
+            there = any((folder / path.name).exists() for path in (root / "labs" / lab).glob("*.ipynb"))
+            said[student] = "handed in and not judged yet" if there else NO_NOTEBOOK
         elif _time(folder) != _time(root / "autograded" / student / lab):
             said[student] = "handed in again since it was judged"
     return said

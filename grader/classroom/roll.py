@@ -10,7 +10,18 @@ from dataclasses import dataclass, field, replace
 import nbformat
 
 from grader import questions
-from grader.classroom import books, by_hand, carried, faults, grading_round, late, lock, place, regrades
+from grader.classroom import (
+    books,
+    by_hand,
+    carried,
+    decided,
+    faults,
+    grading_round,
+    late,
+    lock,
+    place,
+    regrades,
+)
 from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, few, handed_in, students
 from grader.classroom.entered import Entered
 from grader.classroom.grading_round import GradingRound
@@ -154,7 +165,7 @@ def enter(
     round_: GradingRound, one: HandedIn, entered: Entered, log: logging.Logger, heard: books.Heard
 ) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
-    said = one.said + few(one.unused)
+    said = one.said + few(one.unused) + decided.said(round_, one.student)
     row = Row(one.student, said=said)
     for sentence in one.said + one.unused:
         log.info("%s: %s", visible(one.student), sentence)

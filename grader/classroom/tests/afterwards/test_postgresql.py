@@ -47,7 +47,7 @@ def test_a_class_in_postgresql_has_the_grades_that_it_has_in_sqlite(graded, monk
 
         monkeypatch.setattr(exports, "ROOT", graded.root)
         assert exports.main([LAB, "--unfinished"]) == 0
-        text = (graded.root / exports.PLACE / f"{LAB}.csv.provisional.csv").read_text()
+        text = (graded.root / exports.PLACE / f"{LAB}.provisional.csv").read_text()
         assert f"{LAB},ada,,,,2026-11-20 12:00:00,7.5" in text
     assert exports.main([LAB]) == exports.WRONG_USAGE
     assert "gradebook must be one that can be read" in capsys.readouterr().err, "the server is gone"
