@@ -260,7 +260,13 @@ def entry(root: Path, lab: str, student: str) -> dict | None:
         except MissingEntry:
             return None
     points, of = (sum(getattr(g, name) for _, g in found) for name in ("score", "max_score"))
-    return {"points": points, "of": of, "scores": {f"{notebook}: {g.name}": g.score for notebook, g in found}}
+    bonus = sum(g.extra_credit or 0.0 for _, g in found)
+    return {
+        "points": points,
+        "of": of,
+        "bonus": bonus,
+        "scores": {f"{notebook}: {g.name}": g.score for notebook, g in found},
+    }
 
 
 def _grades(submission) -> list[tuple]:

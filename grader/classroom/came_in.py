@@ -46,6 +46,8 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
     wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     names = [path.name for path in wanted]
     said += unpack.lone(folder, names)
+    said += (renamed := unpack.again_named(folder, names))
+    taken = [one.partition(" was taken for ")[0] for one in renamed]
     for path in wanted:
         submitted = folder / path.name
         if os.path.lexists(submitted):
@@ -54,7 +56,7 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
             said += [w if w.startswith(path.name) else f"{path.name}: {w}" for w in words]
         else:
             said.append(f"{path.name} was not handed in.")
-    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names))
+    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken))
 
 
 def few(sentences: list[str]) -> list[str]:

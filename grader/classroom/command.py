@@ -151,8 +151,6 @@ def _state(row) -> str:
 
 def text(round_: GradingRound, rows: list) -> str:
     """A line a student, what was odd below it, and what is left to do."""
-    from grader.classroom import late
-
     names = {row.student: visible(row.student) for row in rows}
     wide = max(map(len, names.values()))
     count = "1 submission" if len(rows) == 1 else f"{len(rows)} submissions"
@@ -160,9 +158,7 @@ def text(round_: GradingRound, rows: list) -> str:
     gone = [visible(name) for name in without_folder(round_)]
     for row in rows:
         found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
-        bonus = f" + {row.bonus:g} bonus" if row.bonus else ""
-        taken_off = f" - {row.penalty:g} for {late.duration(row.late_s)} late" if row.penalty else ""
-        points = f"{row.points - row.bonus:6g}{bonus}{taken_off} of {row.of:g}, {_state(row)}"
+        points = f"{row.total}, {_state(row)}"
         state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
         lines += [f"  {'':<{wide}}  {said}" for said in row.said]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nbconvert.exporters import HTMLExporter
 
-from grader.classroom import books
+from grader.classroom import books, pages
 
 BEARS = re.compile(rb"<!-- grades ([0-9a-f]{64}) -->\s*$")
 TAIL = 200  # bytes at the end of a page, in which its fingerprint is
@@ -36,7 +36,7 @@ class FeedbackExporter(HTMLExporter):
         path = Path(filename)
         with books.opened(Path(self.parent.coursedir.root), place["assignment"]) as gradebook:
             submission = gradebook.find_submission(place["assignment"], place["student"])
-            return f"{page}\n<!-- grades {fingerprint(submission, path)} -->\n", resources
+            return f"{pages.in_one_form(page)}\n<!-- grades {fingerprint(submission, path)} -->\n", resources
 
 
 def fingerprint(submission, autograded: Path) -> str:
@@ -69,9 +69,9 @@ def stale(root: Path, lab: str, students: list[str]) -> list[str]:
             except MissingEntry:
                 continue
             copies = sorted((root / "autograded" / student / lab).glob("*.ipynb"))
-            pages = [_folder(root, lab, student) / f"{path.stem}.html" for path in copies]
+            there = [_folder(root, lab, student) / f"{path.stem}.html" for path in copies]
             wanted = [fingerprint(submission, path) for path in copies]
-            if [_borne(page) for page in pages] != wanted:
+            if [_borne(page) for page in there] != wanted:
                 found.append(student)
     return found
 

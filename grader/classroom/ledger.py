@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grader.classroom import books
 from grader.classroom.intake import TIME
+from grader.classroom.points import Points
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Standing:
     entered: bool = False  # the gradebook holds a submission
     handed_in_at: str = ""
     penalty: float = 0.0
+    late_s: float = 0.0
     of: float = 0.0
     marks: list[Mark] = field(default_factory=list)
 
@@ -41,8 +43,12 @@ class Standing:
         return sum(mark.points for mark in self.marks)
 
     @property
+    def total(self) -> Points:
+        return Points(self.raw, self.of, self.bonus, self.penalty, self.late_s)
+
+    @property
     def points(self) -> float:
-        return max(0.0, self.raw - self.penalty)
+        return self.total.total
 
     @property
     def bonus(self) -> float:
@@ -106,6 +112,7 @@ def _standing(student, submission, of: float) -> Standing:
         entered=True,
         handed_in_at=str(submission.timestamp or ""),
         penalty=float(submission.late_submission_penalty or 0.0),
+        late_s=float(submission.total_seconds_late or 0.0),
         of=of,
         marks=list(_marks(submission)),
     )

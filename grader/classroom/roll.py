@@ -26,6 +26,7 @@ from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, few, ha
 from grader.classroom.entered import Entered
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import job
+from grader.classroom.points import Points
 from grader.classroom.progress import Step
 from grader.judge.record import INCONCLUSIVE, REFUSED, Record
 from grader.judge.report import visible
@@ -52,6 +53,10 @@ class Row:
         default_factory=list
     )  # who had it judged anew, when and why, before and after
     waits: int = 0  # graded cells that a person has still to look at
+
+    @property
+    def total(self) -> Points:
+        return Points(self.points, self.of, self.bonus, self.penalty, self.late_s)
 
     @property
     def final(self) -> bool:
@@ -109,7 +114,10 @@ def _names(round_: GradingRound, only: list[str]) -> list[str]:
 
 def _begin_anew(round_: GradingRound, names: list[str], anew: Anew) -> GradingRound:
     """Into the log first, so that a run that is killed is gone on with."""
-    before = {name: books.entry(round_.root, round_.lab, name) for name in names}
+    held = {name: books.entry(round_.root, round_.lab, name) for name in names}
+    before = {
+        name: one for name, one in held.items() if one or anew.alone
+    }  # others are judged for the first time
     regrades.begin(round_, before, anew.who, anew.why, anew.alone)
     return replace(round_, salts=regrades.salts(round_.root, round_.lab, round_.epoch))
 
@@ -234,7 +242,8 @@ def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
         regrades.finish(round_.root, after)
     said = {}
     for one in regrades.all_of(round_.root, round_.lab):
-        said.setdefault(one["student"], []).append(regrades.words(one))
+        if one["salt"] or regrades.changed(one):  # of a whole class judged anew, only what changed
+            said.setdefault(one["student"], []).append(regrades.words(one))
     for row in rows:
         row.regraded = said.get(row.student, [])
 
