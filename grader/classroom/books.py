@@ -17,6 +17,7 @@ from grader.classroom.place import PLACE
 ROOT = Path(__file__).parents[2]
 CONFIG = "nbgrader_config.py"
 COPY = "gradebook_copy.db"
+INSTALL_DRIVER = ".venv/bin/python -m pip install '.[postgresql]'"  # in the course's folder
 
 
 def settings(root: Path, lab: str, student: str = "*"):
@@ -85,20 +86,25 @@ def address(root: Path) -> str:
 @contextmanager
 def opened(root: Path, lab: str = "any"):
     """The course's gradebook, for one piece of work."""
-    from nbgrader.api import Gradebook
-
     coursedir = quiet_course(root, lab)
-    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+    with at(coursedir.db_url, coursedir.course_id) as gradebook:
         yield gradebook
 
 
 @contextmanager
-def at(address: str):
-    """Open a gradebook at another address than the course's own."""
+def at(address: str, course_id: str = "tile-by-tile"):
+    """Open a gradebook by its address; ValueError says what to install where its driver is missing."""
     from nbgrader.api import Gradebook
 
-    with quiet(), Gradebook(address) as gradebook:
-        yield gradebook
+    with quiet():
+        try:
+            gradebook = Gradebook(address, course_id)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"gradebook must have its driver installed, got no {error.name}; {INSTALL_DRIVER}"
+            ) from None
+        with gradebook:
+            yield gradebook
 
 
 def copy_aside(root: Path) -> None:

@@ -71,10 +71,6 @@ def opened(root: Path):
     try:
         with books.opened(root) as gradebook:
             yield gradebook
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"gradebook must have its driver installed, got no {error.name}; pip install '.[postgresql]'"
-        ) from None
     except (SQLAlchemyError, NoSuchModuleError) as error:
         why = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         raise ValueError(

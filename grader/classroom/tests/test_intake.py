@@ -9,6 +9,7 @@ import pytest
 from grader.classroom import intake, set_aside, transplant
 from grader.classroom.exporter import fill
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book
+from grader.judge import answer
 
 
 def filled(course, path):
@@ -397,6 +398,20 @@ def test_a_browsers_second_download_is_taken(course):
         json.dumps(course.notebook(RIGHT))
     )
     assert course.grade()["bob"].points == 2, "the lab's own name counts"
+
+
+@pytest.mark.parametrize("magic", ("%matplotlib inline", "!ls", "    %time x = 1"))
+def test_notebook_magic_in_an_answer_is_named(magic):
+    with pytest.raises(
+        answer.Refused, match="got the notebook magic '[%!].*which only Jupyter runs"
+    ) as refused:
+        answer.require_parses(f"x = 1\n{magic}\n" if magic[0] != " " else f"if 1:\n{magic}\n")
+    assert refused.value.line == 2
+    for broken in ("def f(", "x = = 1", ""):
+        try:
+            answer.require_parses(broken)
+        except answer.Refused as why:
+            assert "got a text that is not" in str(why)
 
 
 def test_who_cannot_be_entered_is_told_why(course, capsys):
