@@ -14,6 +14,9 @@ from grader.release.readme import readme
 from grader.tools.gates import tree
 
 
+AGENTS = Path(__file__).with_name("student_agents.txt")  # makes a coding assistant a tutor
+
+
 class Refused(ValueError):
     """Why no edition is made, and what to do."""
 
@@ -37,6 +40,7 @@ def make(root: Path, say: Callable[[str], None] = lambda line: None) -> dict[str
                 recorded.write(path, recording.record(question))
                 files[f"{os.path.dirname(name)}/{recorded.FOLDER}/{path.name}"] = path.read_bytes()
     files["README.md"] = readme((root / "README.md").read_text(encoding="utf-8"), set(files)).encode()
+    files["AGENTS.md"] = AGENTS.read_bytes()
     return files
 
 
