@@ -12,6 +12,7 @@ from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.preprocessors import answers_to_checks
 
+NOTHING = "none of the lab's notebooks was handed in"
 MOST_NAMED = 5  # of the files that are not looked at
 STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold
 
@@ -81,5 +82,5 @@ def cannot_be_entered(round_: GradingRound, one: HandedIn) -> str:
     if (round_.root / "submitted" / one.student).is_symlink():
         return "this student's folder is a link to another place; put the folder itself there"
     if not one.notebooks:
-        return "none of the lab's notebooks was handed in"
+        return NOTHING
     return ""

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -10,7 +11,7 @@ from pathlib import Path
 from grader import box
 from grader.box import warm
 from grader.classroom import carried, decided, faults, grading_round, leftovers, lock, place
-from grader.classroom.came_in import few
+from grader.classroom.came_in import NOTHING, few
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import arguments, job
 from grader.classroom.progress import Bar
@@ -72,7 +73,14 @@ def main(argv: list[str]) -> int:
     finally:
         warm.stop_all()
     print(json.dumps(as_json(round_, rows), indent=1) if wants.json else text(round_, rows))
-    return record.EXIT[record.INCONCLUSIVE] if any(row.trouble or row.unsettled for row in rows) else 0
+    return _exit_code(rows)
+
+
+def _exit_code(rows: list) -> int:
+    """3 if the grader had trouble of its own, else 1 if a person has to decide about a hand-in, else 0."""
+    if any(row.unsettled or row.trouble and not row.decide for row in rows):
+        return record.EXIT[record.INCONCLUSIVE]
+    return record.EXIT[record.FAIL] if any(row.decide for row in rows) else 0
 
 
 def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
@@ -143,6 +151,10 @@ def without_folder(round_: GradingRound) -> list[str]:
     return sorted(name for name in names if not (round_.root / "submitted" / name / round_.lab).exists())
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def _state(row) -> str:
     """Whether a total is a result already, said beside it."""
     cells = "1 cell waits" if row.waits == 1 else f"{row.waits} cells wait"
@@ -153,11 +165,12 @@ def text(round_: GradingRound, rows: list) -> str:
     """A line a student, what was odd below it, and what is left to do."""
     names = {row.student: visible(row.student) for row in rows}
     wide = max(map(len, names.values()))
-    count = "1 submission" if len(rows) == 1 else f"{len(rows)} submissions"
-    lines = [f"{round_.lab}, {round_.mode} mode, {count}"]
+    lines = [f"{round_.lab}, {round_.mode} mode, {_count(len(rows), 'submission')}"]
     gone = [visible(name) for name in without_folder(round_)]
     for row in rows:
-        found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
+        begun = [verdict for name, verdict in row.verdicts.items() if name not in row.not_started]
+        counts = [f"{n} {v}" for v in record.EXIT if (n := begun.count(v))]
+        found = ", ".join(counts + [f"{len(row.not_started)} not started"] * bool(row.not_started))
         points = f"{row.total}, {_state(row)}"
         state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
@@ -167,11 +180,16 @@ def text(round_: GradingRound, rows: list) -> str:
     lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}"] * bool(gone)
     lines += few([f"not used: {said}" for said in leftovers.in_class(round_.root)])
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
-    lines.append(f"to be graded by hand: {by_hand} cells")
+    lines.append(f"to be graded by hand: {_count(by_hand, 'cell')}")
     if open_:
         lines.append(
-            f"not settled, by the grader's own trouble: {open_} cells, which wait for a person with no points; run this again first"
+            f"not settled, by the grader's own trouble: {_count(open_, 'cell')} without points; run this again first"
         )
     if failed := sum(bool(r.trouble) for r in rows):
-        lines.append(f"not entered: {failed} submissions; {place.PLACE}/{round_.lab}.log says more")
+        lines.append(f"not entered: {_count(failed, 'submission')}; {place.PLACE}/{round_.lab}.log says more")
+    if unread := [shlex.quote(names[r.student]) for r in rows if r.trouble == NOTHING]:
+        names_ = " ".join(unread)
+        lines.append(
+            f'ask for the notebooks, or let them count as empty labs: --as-empty {names_} --why "..."'
+        )
     return "\n".join(lines)

@@ -41,11 +41,13 @@ class Row:
     of: float = 0.0
     bonus: float = 0.0  # part of points, on top of `of`
     verdicts: dict[str, str] = field(default_factory=dict)  # question -> verdict
+    not_started: list[str] = field(default_factory=list)  # questions whose cell is as it was handed out
     by_hand: list[str] = field(default_factory=list)  # cells that wait for a person, as they should
     unsettled: list[str] = field(default_factory=list)  # questions that wait for a person: our trouble
     why: dict[str, str] = field(default_factory=dict)  # what that trouble was, by question
     said: list[str] = field(default_factory=list)  # what was odd about what came in
     trouble: str = ""  # why nothing could be entered
+    decide: bool = False  # whether that is for a person to decide, and no trouble of ours
     unchanged: bool = False  # entered before, just so
     late_s: float = 0.0  # seconds after the due date, any extension included
     penalty: float = 0.0  # points that this takes off, by the policy as it stands
@@ -179,6 +181,7 @@ def enter(
         log.info("%s: %s", visible(one.student), sentence)
     row.trouble = cannot_be_entered(round_, one)
     if row.trouble:
+        row.decide = True
         return row
     round_ = round_.of(one.student)
     try:
@@ -290,6 +293,8 @@ def _read_back(round_: GradingRound, one: HandedIn, row: Row) -> None:
         key = grading_round.key(round_, questions.find(name), source)
         verdict = grading_round.find(round_, key) if key else None
         row.verdicts[name] = verdict.verdict if verdict else INCONCLUSIVE if key else REFUSED
+        if verdict and verdict.not_started:
+            row.not_started.append(name)
         if row.verdicts[name] == INCONCLUSIVE or verdict and verdict.unsettled:
             row.unsettled.append(name)
             row.why[name] = _why(verdict)

@@ -13,7 +13,6 @@ from grader.release.emptied import emptied
 from grader.release.readme import readme
 from grader.tools.gates import tree
 
-
 AGENTS = Path(__file__).with_name("student_agents.txt")  # makes a coding assistant a tutor
 
 

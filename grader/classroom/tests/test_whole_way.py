@@ -23,7 +23,7 @@ from grader.classroom.tests.twenty import CANVAS, CLASS, DUE, LAB
 from grader.places import ROOT
 from grader.proofs.class_of.course import Course
 from grader.release import edition
-from grader.verdicts import EXIT, FAIL, INCONCLUSIVE
+from grader.verdicts import EXIT, FAIL
 from widgets.browser import chromium as chromium_at
 from widgets.tests.browser import lab as jupyterlab
 
@@ -69,7 +69,7 @@ def test_twenty_students_from_the_release_to_their_exported_grades(course, give,
     made = {student.name: student.files(released, course) for student in CLASS}
     came = hand_in(course, give, made)
     nbgrader(course, f'db assignment add {LAB} --duedate "{DUE}"')
-    as_they_came(*judged(give, EXIT[INCONCLUSIVE]))
+    as_they_came(*judged(give, EXIT[FAIL]))
     code, said = give(f"export {LAB}")
     assert code == EXIT[FAIL] and "is not finished, so nothing was exported" in said
 

@@ -74,6 +74,9 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
         path.with_suffix(".pdf").write_text("a print")
     graded.place("gus").write_text("no notebook")
     monkeypatch.setattr(class_command, "ROOT", graded.root)
+    assert class_command.main([LAB]) == EXIT[FAIL], "a person has to decide"
+    said = capsys.readouterr().out
+    assert "--as-empty fay --why" in said and "2 not started" in said
     code, said = export()
     assert code == EXIT[FAIL] and "fay: handed in, and none of the lab's notebooks is there" in said
     assert '--as-empty NAME --why "..."' in said and "--except fay gus" in said
