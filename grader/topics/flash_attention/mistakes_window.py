@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from grader.questions import Case
-from grader.questions.families import dense, family, one_stride, same_strides, within_limit
+from grader.questions.families import computing, dense, family, one_stride, same_strides, within_limit
 from grader.topics.flash_attention import mistakes as forward
 from grader.topics.flash_attention.mistakes import (
     TILINGS,
@@ -189,8 +189,8 @@ WINDOW = (
     family("beyond fp16", forward.NARROWED, forward.narrow(causal_scores, 64, "fp16")),
 )
 
-from_w_table, from_cap_table = _windowed(window=_nearest(W_TABLE)), _windowed(cap=_nearest(CAPS))
-from_w_table.computes = from_cap_table.computes = True
+from_w_table = computing(_windowed(window=_nearest(W_TABLE)))
+from_cap_table = computing(_windowed(cap=_nearest(CAPS)))
 
 WINDOW_SHORTCUTS = {
     "W from a table": from_w_table,

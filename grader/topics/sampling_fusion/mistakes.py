@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
-from grader.questions.families import dense, family, one_stride, within_limit
+from grader.questions.families import computing, dense, family, one_stride, within_limit
 from grader.topics.sampling_fusion import rows
 
 LANES = (64, 128, 256, 512, 1024, 2048)
@@ -246,12 +246,10 @@ DRAW = (
 )
 
 TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 1.7, 2.0)
-temperature_table = with_inputs(temperature=nearest(*TEMPERATURES))
-clipped = _clipped(1e-3, 0.999)
-an_epsilon = scored(lambda x, t, u: x / t + rows.gumbel_of(np.minimum(u + 1e-6, CLOSE)))
-of_16_bits = _by_lane(1 << 16)
-for function in (temperature_table, clipped, an_epsilon, of_16_bits):
-    function.computes = True
+temperature_table = computing(with_inputs(temperature=nearest(*TEMPERATURES)))
+clipped = computing(_clipped(1e-3, 0.999))
+an_epsilon = computing(scored(lambda x, t, u: x / t + rows.gumbel_of(np.minimum(u + 1e-6, CLOSE))))
+of_16_bits = computing(_by_lane(1 << 16))
 DRAW_SHORTCUTS = {
     "temperature from a table": temperature_table,
     "u clipped": clipped,

@@ -117,13 +117,12 @@ FILTERED = (
 )
 
 
+@computing
 def capped_k(inputs: dict, case: Case) -> dict:
     return rows.tokens_wanted(inputs | {"top_k": np.minimum(inputs["top_k"], 50)}, case)
 
 
-one_top_k = with_inputs(top_k=first_row)
-for function in (capped_k, one_top_k):
-    function.computes = True
+one_top_k = computing(with_inputs(top_k=first_row))
 FILTERED_SHORTCUTS = {
     "top-p of 1 by an fp32 sum": computing(among(never_off_in_fp32)),
     "weights of bf16": computing(among(mass_in("bf16"))),

@@ -5,7 +5,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
 from grader.questions.draws import rounded
-from grader.questions.families import dense, family, one_stride, same_strides, within_limit
+from grader.questions.families import computing, dense, family, one_stride, same_strides, within_limit
 from grader.topics.sampling_fusion import rows
 from grader.topics.sampling_fusion.mistakes import (
     BANNED,
@@ -179,8 +179,7 @@ MASKED = (
 )
 
 
-short_history = with_inputs(history=lambda h: np.where(np.arange(h.shape[1]) < 40, h, -1))
-short_history.computes = True
+short_history = computing(with_inputs(history=lambda h: np.where(np.arange(h.shape[1]) < 40, h, -1)))
 MASKED_SHORTCUTS = {
     "temperature from a table": with_tables(temperature=TEMPERATURES),
     "repetition from a table": with_tables(repetition=(0.7, 1.0, 1.1, 1.2, 1.3, 1.5, 2.0)),
