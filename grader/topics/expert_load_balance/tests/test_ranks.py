@@ -14,9 +14,10 @@ from grader.judge.record import PASS
 from grader.places import ROOT
 from grader.proofs import wrong as zoo
 from grader.proofs.right import edited, right
-from grader.topics.expert_load_balance import ranks, replicas
-from grader.topics.expert_load_balance.honest import RANKS_FORMS
-from grader.topics.expert_load_balance.wrong import WRONG
+from grader.topics.expert_load_balance.dispatch_tokens import question
+from grader.topics.expert_load_balance.expert_layer.question import QUESTION
+from grader.topics.expert_load_balance.replicated_layer import question
+from grader.topics.expert_load_balance.replicated_layer.cases import most_received
 
 if not (ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
@@ -58,8 +59,8 @@ def test_a_wrong_answer_loses_its_part_and_is_told_why(question, name):
 
 def test_results_that_are_nearly_right_are_told_so():
     """And not by the ranks of a token's experts, which is where wrong sums come from."""
-    _, edits, _ = WRONG[ranks.LAYER.id]["in 16 bits"]
-    values = zoo.judged(ranks.LAYER, edited(right(ranks.LAYER.id), edits)).parts[0]
+    _, edits, _ = WRONG[QUESTION.id]["in 16 bits"]
+    values = zoo.judged(QUESTION, edited(right(QUESTION.id), edits)).parts[0]
     assert values.state == "FAIL" and "rounded on its way" in values.look, values.look
 
 
@@ -80,14 +81,12 @@ def test_every_mistake_is_made():
 @pytest.mark.parametrize("seed", range(12))
 def test_budgets_hold_what_must_travel_and_no_wasteful_habit(seed):
     for question in ranks.QUESTIONS:
-        per = question is ranks.DISPATCH
+        per = question is question.QUESTION
         over = 0
         for case in question.hidden(np.random.default_rng(seed)):
             experts = case.each[0][2] // len(case.each) if per else len(case.each[0][3])
-            least = ranks.exchange.between(case.each, experts)
-            assert (
-                question.most_bytes(case.each) >= least.sum(axis=1) * ranks.exchange.row_bytes(case.each)[0]
-            ).all()
+            least = x.between(case.each, experts)
+            assert (question.most_bytes(case.each) >= least.sum(axis=1) * x.row_bytes(case.each)[0]).all()
             habits = [spends(case.each) for _, spends in question.habits.values()]
             over += np.array([(habit > question.most_bytes(case.each)).any() for habit in habits])
         assert over.all(), question.id
@@ -96,8 +95,8 @@ def test_budgets_hold_what_must_travel_and_no_wasteful_habit(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_copies_in_turn_are_allowed_and_the_first_copy_is_not(seed):
     over = 0
-    for case in replicas.REPLICATED.hidden(np.random.default_rng(seed)):
-        most = replicas.most_received(case.each)
+    for case in question.QUESTION.hidden(np.random.default_rng(seed)):
+        most = most_received(case.each)
         assert (received(case.each, turns=True) <= most).all()
         over += (received(case.each, turns=False) > most).any()
     assert over

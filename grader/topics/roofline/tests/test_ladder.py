@@ -6,7 +6,6 @@ import pytest
 from grader import questions
 from grader.judge.compare import difference
 from grader.proofs.necessity import Drawn
-from grader.topics.roofline import concepts_wrong, ladder, ladder_wrong
 
 RUNGS = {question.name: question for question in ladder.LADDER}
 SEEDS = range(5)

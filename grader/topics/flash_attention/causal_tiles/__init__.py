@@ -1,0 +1,1 @@
+"""causal tiles."""

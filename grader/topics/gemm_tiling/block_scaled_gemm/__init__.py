@@ -1,0 +1,1 @@
+"""block scaled gemm."""

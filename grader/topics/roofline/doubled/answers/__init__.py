@@ -1,0 +1,1 @@
+"""Right answers that nobody expected."""

@@ -1,0 +1,1 @@
+"""gumbel pick."""

@@ -1,0 +1,1 @@
+"""masked draw."""
