@@ -35,6 +35,7 @@ def source(question, row: Mistake) -> str:
 def sentence(question, row: Mistake) -> str:
     """Return what the report must say of a mistake; "" where it has no words of its own."""
     told = {m.name: m.sentence for m in question.mistakes if m.sentence}
+    told |= {name: said for name, (said, _) in getattr(question, "habits", {}).items()}
     return told[row.told_as] if row.told_as else row.sentence
 
 
@@ -224,9 +225,12 @@ def misfits(question) -> list[str]:
 
 
 def named_twice(question) -> list[str]:
-    """A row names another in `told_as`, so that a name must stand for one."""
-    names = [mistake.name for mistake in question.mistakes]
-    return [f"two mistakes have one name: {name}" for name in sorted(set(names)) if names.count(name) > 1]
+    """Find names that stand for two sentences, or for two wrong answers."""
+    found = []
+    for rows in ([m for m in question.mistakes if m.sentence], [m for m in question.mistakes if m.made]):
+        names = [row.name for row in rows]
+        found += [name for name in names if names.count(name) > 1]
+    return [f"two mistakes have one name: {name}" for name in dict.fromkeys(found)]
 
 
 def of_no_question() -> list[str]:

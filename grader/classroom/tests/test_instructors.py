@@ -11,7 +11,7 @@ from grader import __main__ as door
 from grader import questions
 from grader.classroom import command
 from grader.classroom.tests.conftest import LAB, RIGHT, nbgrader
-from grader.judge import decides, referee
+from grader.judge import fingerprint, referee
 from grader.judge.record import FAIL, PASS
 from grader.places import ROOT
 from grader.questions import model
@@ -140,7 +140,7 @@ def test_the_example_is_a_question_that_judges(monkeypatch):
     source = re.search(r"^```python\n(from grader.*?)^```$", PAGE, re.M | re.S)[1]
     place = {}
     exec(source, place)  # the page's own words
-    monkeypatch.setattr(decides, "code_of", lambda name: "an example's, which stands in no module")
+    monkeypatch.setattr(fingerprint, "code_of", lambda name: "an example's, which stands in no module")
     monkeypatch.setattr(questions, "load", lambda: {"gemm_tiling.waves": place["WAVES"]})
     verdict = referee.grade_one(
         "def waves(tiles, sms):\n    return -(-tiles // sms)\n", place["WAVES"], seed=1

@@ -1,1 +1,0 @@
-"""balance gradient."""

@@ -1,1 +1,0 @@
-"""bias rounds."""

@@ -1,1 +1,0 @@
-"""expert layer."""

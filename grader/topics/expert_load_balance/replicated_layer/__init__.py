@@ -1,1 +1,0 @@
-"""replicated layer."""

@@ -7,7 +7,7 @@ import pytest
 
 from grader.proofs import necessity, right
 from grader.proofs import wrong as zoo
-from grader.topics.moe_routing.order.mistakes import BLOCK, CLEARED
+from grader.topics.moe_routing.order.mistakes import BLOCK, CLEARED, SHORTCUTS
 from grader.topics.moe_routing.order.question import QUESTION
 from grader.topics.moe_routing.shared import rooms
 
@@ -33,8 +33,7 @@ def test_a_gap_in_what_is_cleared_loses_the_values(name):
 def test_a_table_that_nobody_clears_is_told_what_stands_there():
     """The grid is rarely to blame where it is padding that was never written."""
     alone = replace(QUESTION, parts=QUESTION.parts[:1], compile_case=None, metered=None)
-    _, edits, _ = WRONG[QUESTION.id]["owner not cleared"]
-    values = zoo.judged(alone, right.edited(right.right(QUESTION.id), edits)).parts[0]
+    values = zoo.judged(alone, zoo.source(QUESTION, zoo.table(QUESTION)["owner not cleared"])).parts[0]
     owner = next(tensor for tensor in QUESTION.tensors if tensor.name == "owner")
     assert "elements of owner were never written" in values.came
     assert values.look.startswith(owner.unclaimed) and "the grid" in values.look, values.look

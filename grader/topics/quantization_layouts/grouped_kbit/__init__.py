@@ -1,1 +1,0 @@
-"""grouped kbit."""

@@ -1,1 +1,0 @@
-"""quantize groups."""

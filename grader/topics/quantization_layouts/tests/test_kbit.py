@@ -9,6 +9,7 @@ import pytest
 
 from grader import questions
 from grader.judge.compare import difference
+from grader.questions import Case
 from grader.questions.draws import rounded
 from grader.topics.quantization_layouts.grouped_kbit.cases import to_experts
 from grader.topics.quantization_layouts.grouped_kbit.mistakes import by_other_rows, owner

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from grader import questions
+from grader.questions import Case
 from grader.topics.quantization_layouts.own_layout.cases import most_packed
 from grader.topics.quantization_layouts.own_layout.mistakes import turned
 from grader.topics.quantization_layouts.tests import spent

@@ -1,1 +1,0 @@
-"""outer difference."""

@@ -1,1 +1,0 @@
-"""gumbel pick."""

@@ -1,1 +1,0 @@
-"""Right answers that nobody expected."""
