@@ -5,8 +5,6 @@ import numpy as np
 from grader.questions.draws import between
 from kernels.expert_load_balance import cost, reference
 
-LESSON = "course/04_expert_load_balance.ipynb"
-
 
 def hot_slowdown(top_k, experts, devices, hot_share):
     """The step with one hot expert over the step with the same work spread evenly."""

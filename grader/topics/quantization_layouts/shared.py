@@ -10,6 +10,8 @@ from grader.questions.draws import between, rounded
 from grader.questions.work import filled
 from kernels.quantization_layouts import cost
 
+LESSON = "course/02_quantization_layouts"
+
 GROUPS = (32, 64, 128)
 
 

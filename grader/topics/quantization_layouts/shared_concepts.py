@@ -5,8 +5,6 @@ import numpy as np
 from grader.questions.draws import between
 from kernels.quantization_layouts import reference
 
-LESSON = "course/02_quantization_layouts"
-
 
 def quantize_groups(w, group, zero_points):
     q = reference.quantize_int4(w, group, zero_points)

@@ -169,7 +169,6 @@ def flow(c: Case) -> list[Budget]:
     ]
 
 
-LESSON = "course/02_quantization_layouts"
 LEVELS = Tensor("c", "l", lambda s: (2 ** s["BITS"],))
 X, Y = Tensor("x", "mk", ("M", "K")), Tensor("y", "mn", ("M", "N"), role="out")
 SHOWN = (

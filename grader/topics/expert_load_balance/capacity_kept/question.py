@@ -5,7 +5,7 @@ import numpy as np
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.expert_load_balance.capacity_kept import cases
 from grader.topics.expert_load_balance.capacity_kept.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared_concepts import LESSON
+from grader.topics.expert_load_balance.shared import LESSON
 
 QUESTION = NumpyQuestion(
     id="expert_load_balance.capacity_kept",

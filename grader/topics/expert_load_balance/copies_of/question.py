@@ -6,7 +6,8 @@ from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
 from grader.topics.expert_load_balance.copies_of import cases
 from grader.topics.expert_load_balance.copies_of.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared_concepts import LESSON, loads
+from grader.topics.expert_load_balance.shared import LESSON
+from grader.topics.expert_load_balance.shared_concepts import loads
 
 QUESTION = NumpyQuestion(
     id="expert_load_balance.copies_of",

@@ -6,7 +6,8 @@ from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
 from grader.topics.expert_load_balance.count_loads import cases
 from grader.topics.expert_load_balance.count_loads.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared_concepts import LESSON, chosen
+from grader.topics.expert_load_balance.shared import LESSON
+from grader.topics.expert_load_balance.shared_concepts import chosen
 
 QUESTION = NumpyQuestion(
     id="expert_load_balance.count_loads",

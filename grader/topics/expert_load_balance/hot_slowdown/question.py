@@ -3,7 +3,8 @@
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.expert_load_balance.hot_slowdown import cases
 from grader.topics.expert_load_balance.hot_slowdown.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared_concepts import LESSON, hot, hot_slowdown
+from grader.topics.expert_load_balance.shared import LESSON
+from grader.topics.expert_load_balance.shared_concepts import hot, hot_slowdown
 
 QUESTION = NumpyQuestion(
     id="expert_load_balance.hot_slowdown",

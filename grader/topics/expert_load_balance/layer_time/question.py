@@ -6,7 +6,7 @@ from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
 from grader.topics.expert_load_balance.layer_time import cases
 from grader.topics.expert_load_balance.layer_time.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared_concepts import LESSON
+from grader.topics.expert_load_balance.shared import LESSON
 
 QUESTION = NumpyQuestion(
     id="expert_load_balance.layer_time",

@@ -5,8 +5,8 @@ import numpy as np
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.expert_load_balance.place_experts import cases
 from grader.topics.expert_load_balance.place_experts.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared import good_placement
-from grader.topics.expert_load_balance.shared_concepts import LESSON, loads
+from grader.topics.expert_load_balance.shared import LESSON, good_placement
+from grader.topics.expert_load_balance.shared_concepts import loads
 
 QUESTION = NumpyQuestion(
     id="expert_load_balance.place_experts",

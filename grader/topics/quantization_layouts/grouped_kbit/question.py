@@ -3,8 +3,8 @@
 from grader.questions import KernelQuestion, Part, Tensor
 from grader.topics.quantization_layouts.grouped_kbit import cases
 from grader.topics.quantization_layouts.grouped_kbit.mistakes import MISTAKES
+from grader.topics.quantization_layouts.shared import LESSON
 from grader.topics.quantization_layouts.shared_kbit import (
-    LESSON,
     LEVELS,
     OPERATIONS,
     TILE,

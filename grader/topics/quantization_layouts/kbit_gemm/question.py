@@ -3,8 +3,8 @@
 from grader.questions import Case, KernelQuestion, Part, Tensor, samples
 from grader.topics.quantization_layouts.kbit_gemm import cases
 from grader.topics.quantization_layouts.kbit_gemm.mistakes import MISTAKES
+from grader.topics.quantization_layouts.shared import LESSON
 from grader.topics.quantization_layouts.shared_kbit import (
-    LESSON,
     LEVELS,
     OPERATIONS,
     SHOWN,

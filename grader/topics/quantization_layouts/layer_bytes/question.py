@@ -4,7 +4,7 @@ from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
 from grader.topics.quantization_layouts.layer_bytes import cases
 from grader.topics.quantization_layouts.layer_bytes.mistakes import MISTAKES
-from grader.topics.quantization_layouts.shared_concepts import LESSON
+from grader.topics.quantization_layouts.shared import LESSON
 
 QUESTION = NumpyQuestion(
     id="quantization_layouts.layer_bytes",

@@ -6,7 +6,8 @@ from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
 from grader.topics.quantization_layouts.pack_words import cases
 from grader.topics.quantization_layouts.pack_words.mistakes import MISTAKES
-from grader.topics.quantization_layouts.shared_concepts import LESSON, codes
+from grader.topics.quantization_layouts.shared import LESSON
+from grader.topics.quantization_layouts.shared_concepts import codes
 
 QUESTION = NumpyQuestion(
     id="quantization_layouts.pack_words",

@@ -5,7 +5,7 @@ import numpy as np
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.quantization_layouts.quantization_error import cases
 from grader.topics.quantization_layouts.quantization_error.mistakes import MISTAKES
-from grader.topics.quantization_layouts.shared_concepts import LESSON
+from grader.topics.quantization_layouts.shared import LESSON
 
 QUESTION = NumpyQuestion(
     id="quantization_layouts.quantization_error",

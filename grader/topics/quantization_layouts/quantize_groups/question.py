@@ -5,7 +5,8 @@ import numpy as np
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.quantization_layouts.quantize_groups import cases
 from grader.topics.quantization_layouts.quantize_groups.mistakes import MISTAKES
-from grader.topics.quantization_layouts.shared_concepts import LESSON, quantize_groups, weights
+from grader.topics.quantization_layouts.shared import LESSON
+from grader.topics.quantization_layouts.shared_concepts import quantize_groups, weights
 
 QUESTION = NumpyQuestion(
     id="quantization_layouts.quantize_groups",

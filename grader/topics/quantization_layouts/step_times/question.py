@@ -1,7 +1,7 @@
 """step times: what is asked, and what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
-from grader.topics.quantization_layouts.shared_concepts import LESSON
+from grader.topics.quantization_layouts.shared import LESSON
 from grader.topics.quantization_layouts.step_times import cases
 from grader.topics.quantization_layouts.step_times.mistakes import MISTAKES
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from grader.questions import Call, NumpyQuestion, Part
-from grader.topics.quantization_layouts.shared_concepts import LESSON, codes
+from grader.topics.quantization_layouts.shared import LESSON
+from grader.topics.quantization_layouts.shared_concepts import codes
 from grader.topics.quantization_layouts.to_planes import cases
 from grader.topics.quantization_layouts.to_planes.mistakes import MISTAKES
 

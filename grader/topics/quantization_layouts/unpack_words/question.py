@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
-from grader.topics.quantization_layouts.shared_concepts import LESSON
+from grader.topics.quantization_layouts.shared import LESSON
 from grader.topics.quantization_layouts.unpack_words import cases
 from grader.topics.quantization_layouts.unpack_words.mistakes import MISTAKES
 

@@ -1,8 +1,15 @@
 """w4a16 gemm: what is asked, and what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
-from grader.topics.quantization_layouts.shared import SCALE_TENSOR, WORDS, bound, packed, sizes, useful
-from grader.topics.quantization_layouts.shared_concepts import LESSON
+from grader.topics.quantization_layouts.shared import (
+    LESSON,
+    SCALE_TENSOR,
+    WORDS,
+    bound,
+    packed,
+    sizes,
+    useful,
+)
 from grader.topics.quantization_layouts.shared_wanted import layer, within
 from grader.topics.quantization_layouts.w4a16_gemm import cases
 from grader.topics.quantization_layouts.w4a16_gemm.mistakes import MISTAKES
