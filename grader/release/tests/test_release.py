@@ -53,7 +53,11 @@ def test_its_tables_of_mistakes_hold_no_edit_of_a_right_answer(folder):
     assert len(quoted) > 200 and not [words for words in quoted if any(words in text for text in texts)]
 
 
-SAID = [m.sentence for q in questions.load().values() for m in q.mistakes]  # what anybody may read
+SAID = [  # what anybody may read
+    words
+    for question in questions.load().values()
+    for words in (question.asks, *question.hints, *(row.sentence for row in question.mistakes))
+]
 
 
 ROWS = """
