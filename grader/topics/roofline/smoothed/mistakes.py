@@ -23,7 +23,7 @@ def carried(step: Callable, first: Callable = lambda x, a: 0 * x) -> Callable:
 
 
 def right_step(h, x, alpha):
-    return (1 - alpha) * h + alpha * x
+    return h + alpha * (x - h)
 
 
 def a_step_late(t: dict, c: Case) -> np.ndarray:
