@@ -7,7 +7,7 @@ from pathlib import Path
 from grader.judge import record
 from grader.notebooks import make
 from grader.places import ROOT
-from grader.release import edition, recording
+from grader.release import edition
 from grader.release.leaks import leaks
 from grader.release.tried import tried
 
@@ -32,10 +32,10 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     wants = parser.parse_args(argv)
     target = wants.folder.absolute()
     try:
-        _refuse_leaks(root)
         files = edition.make(root, say=_say)
+        _refuse_leaks(root, files)
         edition.put(files, target)
-    except (edition.Refused, recording.Mixed, OSError) as error:
+    except (edition.Refused, OSError) as error:
         print(f"python -m grader release: {error}", file=sys.stderr)
         return record.WRONG_USAGE
     size = sum(map(len, files.values()))
@@ -46,10 +46,10 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     return 0
 
 
-def _refuse_leaks(root: Path) -> None:
+def _refuse_leaks(root: Path, files: dict[str, bytes]) -> None:
     """Raise Refused, which names them, if files would leave that students must not have."""
     built = make.make(root, [])
-    found = built.refused or leaks(root, built)
+    found = built.refused or leaks(root, built, files)
     if found:
         more = [f"and {len(found) - MOST_NAMED} more"] * (len(found) > MOST_NAMED)
         raise edition.Refused("\n  ".join(["nothing was made, because", *found[:MOST_NAMED], *more]))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from grader.notebooks import disk
 from grader.notebooks.make import Build
-from grader.release.allowed import STATED, allowed, matches
-from grader.tools.gates import tree
+from grader.release.allowed import STATED, matches
 
 SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.S)
 MARK = re.compile(r"^\s*### (BEGIN|END) SOLUTION", re.M)
@@ -16,14 +15,17 @@ LONG = 29  # characters that make a line say which solution it is from
 WHOLE = 3  # long lines from which on a solution is given away where all of them are
 
 
-def leaks(root: Path, built: Build) -> list[str]:
-    """One sentence for each file of an edition of `root` that it must not hold; `built` is what `build` makes there."""
-    names = [name for path in tree.files(root) if allowed(name := path.relative_to(root).as_posix())]
+def leaks(root: Path, built: Build, files: dict[str, bytes]) -> list[str]:
+    """One sentence for each of `files`, an edition of `root`, that it must not hold.
+
+    `built` is what `build` makes in `root`.
+    """
+    names = sorted(name for name in files if (root / name).is_file())
     said = _untracked(root, names) | _not_built(root, built, names)
     answers = solutions(root)
     shown = _shown_by_the_build(built, answers)
-    for name in (name for name in names if name not in said):
-        if words := _holds(name, (root / name).read_bytes(), name in built.files, answers, shown):
+    for name in (name for name in sorted(files) if name not in said):
+        if words := _holds(name, files[name], name in built.files, answers, shown):
             said[name] = words
     return [f"{name} {why}" for name, why in sorted(said.items())]
 
