@@ -10,7 +10,7 @@ from grader.topics.moe_routing.concepts_wrong import CELLS
 from kernels.moe_routing import reference
 from kernels.moe_routing.rules import Rule
 
-LESSON = "course/03_moe_routing.ipynb"
+LESSON = "course/03_moe_routing"
 SHIFT = 800.0  # beyond what exp can take
 
 
@@ -181,7 +181,7 @@ ROUTE = NumpyQuestion(
         *(Call((*_far_apart(rng, 8, 9, 4), 4, first), "logits far apart") for first in (False, True)),
         Call((*_router(rng, 0, 7, 4), 3, True), "no tokens"),
     ],
-    where=f'{LESSON}, "The router"',
+    where=f'{LESSON}/a_experts.ipynb, "The router"',
     hints=(
         "Two things are asked, and the first is the same both ways: a softmax changes no order. Which sort keeps equals in their order?",
         "np.argsort(-logits, axis=1, kind='stable')[:, :k] chooses. For the weights take np.take_along_axis before or after a softmax along the experts; subtract each row's maximum before np.exp.",
@@ -217,7 +217,7 @@ COUNT = NumpyQuestion(
         Call((np.zeros((between(rng, 5, 30), 1), int), 5, 4), "all tokens on one expert"),
         Call((_chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
     ],
-    where=f'{LESSON}, "Count, scan, permute"',
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
         "Two familiar things: a histogram, and a running sum. Of what is the sum?",
         "np.bincount(chosen.ravel(), minlength=experts) counts; a load fills ceil(load / tile) tiles, none if it is 0. The offsets are the running sum of whole tiles' rows, with a 0 in front.",
@@ -248,7 +248,7 @@ PERMUTE = NumpyQuestion(
         Call((_chosen(rng, 60, 3, 2), 3, 1), "many tokens, no padding"),
         Call((_chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
     ],
-    where=f'{LESSON}, "Count, scan, permute"',
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
         "Number all picks in the order of reading: token 0's k picks, then token 1's. Which sort brings those of one expert together and leaves them in order?",
         "order = np.argsort(chosen.ravel(), kind='stable') lists the picks by expert. The i-th of an expert stands at offsets[expert] + i, and i is its rank in the list less how many picks lower experts have.",
@@ -278,7 +278,7 @@ EXPERTS = NumpyQuestion(
         Call(_layer(rng, 24, 4, 2, 4, size=2000.0), "large gates"),
         Call(_layer(rng, 0, 5, 2, 8), "no tokens"),
     ],
-    where=f'{LESSON}, "Six steps"',
+    where=f'{LESSON}/a_experts.ipynb, "Six steps"',
     hints=(
         "A loop over the experts: which rows are e's, and what is there to do for an expert that has none?",
         "both = rows[a:b] @ gate_up[e].T has the gate in its first half of columns and up in its second. SiLU(g) is g times its sigmoid, g / (1 + exp(-g)).",
@@ -310,7 +310,7 @@ COMBINE = NumpyQuestion(
         Call(_unbounded(rng), "rows with infinities"),
         Call(_back(rng, 0, 5, 2, 8), "no tokens"),
     ],
-    where=f'{LESSON}, "Un-permute and combine, without atomics"',
+    where=f'{LESSON}/c_kernel_and_combine.ipynb, "Un-permute and combine, without atomics"',
     hints=(
         "place says where each pick's row lies. What shape has rows[place]?",
         "rows[place] is (tokens, k, hidden), a token's k rows beside each other. Multiply by the weights, one for each row, and sum over k.",
@@ -343,7 +343,7 @@ TILE_USE = NumpyQuestion(
         Call(([17, 19, 18, 21], 16, 8.0), "a limit that nobody reaches"),
         Call(([64, 32, 0, 16, 48, 7, 32, 80], 16, None), "loads that are whole tiles"),
     ],
-    where=f'{LESSON}, "Capacity, and dropping nobody"',
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Capacity, and dropping nobody"',
     hints=(
         "Work expert by expert: what does it keep, how many tiles does that open, and how many rows are those?",
         "The limit is one number, from the mean of all loads. kept = min(load, limit); rows = ceil(kept / tile) * tile. Padded and dropped are then differences of sums.",
@@ -372,7 +372,7 @@ LAYER_SHARE = NumpyQuestion(
         Call(([("before.moe.in", 1.0, 2.0)] + _events(rng, 2),), "a name with moe. further on"),
         Call((_beside(rng),), "an event beside others, and names that are much alike"),
     ],
-    where=f'{LESSON}, "Its share of a step"',
+    where=f'{LESSON}/d_measured.ipynb, "Its share of a step"',
     hints=(
         "Two divisions of three times. Which of the three is no sum?",
         "Sum the durations of what begins with moe. and of moe.experts alone; the step is the largest start + us less the smallest start.",
