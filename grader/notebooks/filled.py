@@ -80,6 +80,7 @@ def names(topic: str) -> dict:
     from kernels.machines import machine
 
     known = {"about": about, "machine": machine, "math": math, "table": table}
+    known["module"] = lambda name, of=topic: importlib.import_module(f"kernels.{of}.{name}")
     known["record"] = lambda name="h200", of=topic: record(of, name)
     known["row"] = lambda case, run="h200", of=topic, **where: row(of, case, run, **where)
     try:

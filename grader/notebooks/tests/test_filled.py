@@ -31,6 +31,7 @@ def test_a_number_may_come_from_another_topics_record():
     given = f"{row['case']!r}, of='roofline', op={row['op']!r}"
     assert said("{{row(" + given + ").us:.1f}}\n") == f"{row['us']:.1f}\n"
     assert said("{{record(of='roofline').date}}\n") == filled.record("roofline").date + "\n"
+    assert said("{{module('cost', of='gemm_tiling').__name__}}\n") == "kernels.gemm_tiling.cost\n"
 
 
 def test_a_number_comes_from_the_formula():
