@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance import budgets
 from grader.topics.expert_load_balance.concepts_wrong import CELLS
 from kernels.expert_load_balance import cost, reference
 
-LESSON = "course/04_expert_load_balance.ipynb"
+LESSON = "course/04_expert_load_balance"
 
 
 def count_loads(chosen, device_of, devices):
@@ -180,7 +180,7 @@ COUNT_LOADS = NumpyQuestion(
         + [Call((np.array([[0, 1]]), np.arange(4), 4), "devices without a token")]
         + [Call((_chosen(rng, 20, 2, 4), np.array([2, 0, 3, 2]), 6), "devices without an expert")]
     ),
-    where=f'{LESSON}, "Skew that is real"',
+    where=f'{LESSON}/a_busiest.ipynb, "Skew that is real"',
     hints=(
         "Each entry of chosen is one token for one expert; the order of the tokens does not matter here. Which function of numpy counts how often each number occurs?",
         "np.bincount(chosen.reshape(-1), minlength=...) counts the experts, those that nobody chose among them. A device has the sum of what its experts have.",
@@ -205,7 +205,7 @@ LAYER_TIME = NumpyQuestion(
         + [Call((np.array([3, 3, 3, 3]), np.array([1, 0, 1, 0]), 2, 1e-6, 0.0), "even loads, no exchange")]
         + [Call((np.array([5, 0, 7, 0]), np.array([2, 1, 0, 1]), 3, 1e-6, 1e-5), "a device without a token")]
     ),
-    where=f'{LESSON}, "The step is the busiest device\'s"',
+    where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
         "All devices wait for the last one. Which single number of tokens decides when the experts are done?",
         "Sum the loads by device. The time is the largest sum times row_s, plus the exchange. A device that has half of the largest sum waits half of the time: on average the work is mean / largest.",
@@ -230,7 +230,7 @@ HOT_SLOWDOWN = NumpyQuestion(
         [Call(_hot(rng, each, 0.2, 0.9), f"{each} experts a device") for each in (1, 2, 4) for _ in range(2)]
         + [Call(_cold(rng), "an expert that is colder than the rest")]
     ),
-    where=f'{LESSON}, "The step is the busiest device\'s"',
+    where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
         "Count in picks a token: the hot expert has hot_share of them, all experts together top_k. What has each of the others?",
         "Each other expert has (top_k - hot_share) / (experts - 1). The hot one's device holds experts // devices - 1 of these beside it; another device holds experts // devices of them.",
@@ -261,7 +261,7 @@ LEAST_HOT_SHARE = NumpyQuestion(
         + [Call(_just_enough(rng), "all tokens, just enough")]
         + [Call((between(rng, 1, 3), 8 * each, 8, 1.0), "no slowdown") for each in (1, 2, 4)]
     ),
-    where=f'{LESSON}, "The step is the busiest device\'s"',
+    where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
         "Write the slowdown of a hot expert as an equation with hot_share unknown. It is linear.",
         "hot_share + (per - 1) (top_k - hot_share) / (experts - 1) = slowdown top_k / devices: bring hot_share to one side. A share above 1 does not exist.",
@@ -287,7 +287,7 @@ CAPACITY_KEPT = NumpyQuestion(
         + [Call(_limited(rng, 1.25, 1), "one expert a token")]
         + [Call(_just_above(rng, by), "a limit just above a whole number") for by in (2.0**-8, 2.0**-12)]
     ),
-    where=f'{LESSON}, "A limit, and what it drops"',
+    where=f'{LESSON}/a_busiest.ipynb, "A limit, and what it drops"',
     hints=(
         "Who comes first matters: walk through column 0 of chosen from the top to the bottom, then through column 1. What do you have to remember on the way?",
         "A count for each expert: a choice is kept while its expert's count is below the capacity, and only a kept one adds to it. The capacity is math.ceil(factor * tokens * top_k / experts).",
@@ -317,7 +317,7 @@ BALANCE_GRADIENT = NumpyQuestion(
         + [Call(_routed(rng, 21, 6, 2, 8.0), "a router that is sure of itself")]
         + [Call(_routed(rng, 21, 6, 2, 3000.0), "logits in the thousands")]
     ),
-    where=f'{LESSON}, "Make the router choose evenly"',
+    where=f'{LESSON}/a_busiest.ipynb, "Make the router choose evenly"',
     hints=(
         "Take the share of picks as plain numbers f. The loss is then experts times the mean over tokens of p @ f. How does a softmax change when a logit moves?",
         "For one token, d(p @ f) / d(logits) = p (f - p @ f). There is a factor experts / tokens before it, and logits = x @ router takes a gradient G by logits to x.T @ G by router.",
@@ -346,7 +346,7 @@ BIAS_ROUNDS = NumpyQuestion(
         + [Call((_equal_sums(rng, 40, experts), 2, 0.25, 4), "equal sums") for experts in (5, 24)]
         + [Call((np.tile(np.eye(4) + 0.1, (3, 1)), 1, 0.01, 3), "loads that are even from the start")]
     ),
-    where=f'{LESSON}, "Make the router choose evenly"',
+    where=f'{LESSON}/a_busiest.ipynb, "Make the router choose evenly"',
     hints=(
         "One round has three lines: choose, count, move. What of a round does the next one start from?",
         "np.argsort(-(scores + bias), axis=1, kind='stable')[:, :top_k] chooses; np.sign(loads.mean() - loads) is +1 below the mean and -1 above it.",
@@ -374,7 +374,7 @@ PLACE_EXPERTS = NumpyQuestion(
         + [Call((_loads(rng, 8 * each, 0.7), 8), "many experts") for each in (4, 8, 16)]
         + [Call((np.sort(_loads(rng, 64, 0.8)), 8), "loads in order")]
     ),
-    where=f'{LESSON}, "Where experts live, and copies of them"',
+    where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
         "Small pieces fill gaps, large ones make them. In which order would you load boxes into vans?",
         "Heaviest expert first, each to the device that has the fewest tokens so far among those with a slot free.",
@@ -410,7 +410,7 @@ COPIES_OF = NumpyQuestion(
             Call((np.array([13.0, 9.0, 2.0, 1.0]), 8, 4), "shares that differ by less than one"),
         ]
     ),
-    where=f'{LESSON}, "Where experts live, and copies of them"',
+    where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
         "A copy halves what its expert's busiest copy has, a second one leaves a third. Who needs the next one most, after each that was given?",
         "Keep copies, all ones. spare times: of the experts with fewer copies than devices, the one with the largest loads / copies gets one more.",

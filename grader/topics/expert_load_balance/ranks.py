@@ -7,7 +7,7 @@ from grader.questions.draws import between
 from grader.topics.expert_load_balance import exchange
 from kernels.expert_load_balance import reference
 
-LESSON = "course/04_expert_load_balance.ipynb"
+LESSON = "course/04_expert_load_balance"
 HIDDEN_SIZE, INNER = 32, 8
 
 
@@ -262,7 +262,7 @@ DISPATCH = RanksQuestion(
         "in float64": (WIDER, _dispatch_in_float64),
     },
     whence=_from_whom,
-    where=f'{LESSON}, "There and back, line by line"',
+    where=f'{LESSON}/b_exchange.ipynb, "There and back, line by line"',
     hints=(
         "Before anything is sent: which of your tokens does rank 2 need, and how many are they? Every rank can say this of its own tokens.",
         "goes = (chosen // per == rank).any(axis=1) marks what a rank needs. Put these tokens one rank after another, send how many they are with exchange_counts, and use what comes back as `receive`.",
@@ -379,7 +379,7 @@ LAYER = RanksQuestion(
         ),
     },
     whence=_whose_experts,
-    where=f'{LESSON}, "There and back, line by line"',
+    where=f'{LESSON}/b_exchange.ipynb, "There and back, line by line"',
     hints=(
         "Your dispatch brings rows and choices to their experts. What else must a rank know to hand back one row for each that came?",
         "Send weights[token] too. On the expert's side add weight times result into one array, a row for each that came; send it back with send and receive exchanged, and add it to the tokens that you sent, in the same order.",
