@@ -1,4 +1,4 @@
-"""Where there is no GPU, kernels are lowered by Triton's front end and run on the grader's machine, in this process."""
+"""Lower kernels by Triton's front end and run them on the grader's machine, in this process, if there is no GPU."""
 
 import pytest
 import torch

@@ -120,20 +120,20 @@ def _watched() -> bool:
 
 
 class Replays(dict):
-    """Of one function, by key; None after the first call, False where a call of that form does what no replay can."""
+    """Keep one function's replays by key: None after the first call, False where a call can't be replayed."""
 
     def __reduce__(self):
         return Replays, ()  # launches belong to this process
 
     def get(self, key):
-        """The call's Replay; nothing yet for a key of something that no key can hold."""
+        """Return the call's Replay, or nothing yet for arguments that no key can hold."""
         try:
             return super().get(key)
         except TypeError:
             return None
 
     def recording(self, key, *tensors) -> "_Recording | _Plain":
-        """Keep what is launched within, unless the key is None; not where two tensors begin at one address, for then who is who?"""
+        """Keep the launches within, unless the key is None or two tensors begin at one address and can't be told apart."""
         if key is None or not _hashable(key):
             return _PLAIN
         if tensors[0].device.type not in DEVICES or _recording.held is not None:

@@ -1,4 +1,4 @@
-"""Who goes where: how many tokens each expert is given, token by token, without a random generator."""
+"""Give tokens to experts, token by token, without a random generator."""
 
 import math
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def capacity_limit(tokens: int, top_k: int, experts: int, factor: float) -> int:
 
 
 def drops(loads: Sequence[int], capacity: int | None) -> list[int]:
-    """Tokens of each expert beyond its capacity; no capacity, no drops."""
+    """Return the tokens of each expert beyond its capacity. Without a capacity nothing drops."""
     require.not_empty(loads=loads)
     require.whole(**{f"load of expert {i}": load for i, load in enumerate(loads)})
     if capacity is None:

@@ -67,7 +67,7 @@ def interleave(
     warm: float = 0.0,
     rest: float = 0.0,
 ) -> dict:
-    """Seconds per replay, by name and round; every round runs all names in random order and back again.
+    """Return seconds per replay, by name and round. Every round runs all names in random order and back again.
 
     `warm` seconds of rounds are thrown away first, so that a GPU under its power cap has settled; or each round
     starts after `rest` idle seconds, at the clock of a GPU that was not under load.

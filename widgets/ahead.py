@@ -23,7 +23,7 @@ class Answers:
         self._picture = picture
 
     def to(self, request: dict) -> dict[str, dict]:
-        """`answer`, `ahead` or both, as the request asks; `ahead` says under which key the view files it."""
+        """Return `answer`, `ahead` or both, as the request asks. `ahead` says under which key the view files it."""
         out, step = {}, request.get("ahead")
         if "values" in request or not step:
             out["answer"] = self._answer(request, request.get("values"))

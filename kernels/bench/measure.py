@@ -22,7 +22,7 @@ def error_of(check, factory: Factory, inputs: Any) -> float:
 
 
 def measure(row: Row, device, ceilings: dict[str, float], seconds: float, state: str = "sustained") -> dict:
-    """A JSON-ready record; without "us" where ours was not right."""
+    """Return a JSON-ready record, without "us" if our result was not right."""
     inputs = row.inputs(SEED)
     record = {
         "op": row.op,

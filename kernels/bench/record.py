@@ -1,4 +1,4 @@
-"""Records as JSON with one row a line, so that a new run reads well in a diff; and as a table for people."""
+"""Write records as JSON with one row a line, so that a new run reads well in a diff, and as a table for people."""
 
 import json
 

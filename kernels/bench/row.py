@@ -11,7 +11,7 @@ Factory = Callable[[Any], Call]
 
 
 class Absent(Exception):
-    """A peer cannot run here; the message says why."""
+    """Say why a peer cannot run here."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Communicator:
         return sent, came
 
     def send_rows(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> Arriving:
-        """The first send[0] rows go to rank 0, the next to rank 1, ...; receive[r] come from rank r, in this order."""
+        """Send the first send[0] rows to rank 0, the next to rank 1, ... receive[r] rows come from rank r, in this order."""
         if len(send) != self.ranks or len(receive) != self.ranks or sum(send) != len(rows):
             raise ValueError(
                 f"send and receive must be a count for each of {self.ranks} ranks and all {len(rows)} rows, "

@@ -20,7 +20,7 @@ def silent(name: str, waits: bool = False) -> None:
 
 
 def check(x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor, experts: int) -> None:
-    """Shapes always; the experts' numbers on a CPU only, for on a GPU looking at them would be a wait."""
+    """Check shapes always, and the experts' numbers only on a CPU, because reading them from a GPU would be a wait."""
     if x.ndim != 2:
         raise ValueError(f"x must be (tokens, hidden), got shape {tuple(x.shape)}; one row a token")
     if chosen.ndim != 2 or len(chosen) != len(x) or not chosen.shape[1] or chosen.dtype != torch.int64:
@@ -89,7 +89,7 @@ def expert_parallel(
     stage: Stage = silent,
     home_first: bool = False,
 ) -> torch.Tensor:
-    """`experts` are those of this rank's slots, slots.held[rank]; all ranks call this together."""
+    """Run the layer. `experts` are those of this rank's slots, slots.held[rank], and all ranks call this together."""
     check(x, chosen, weights, slots.experts)
     stage("plan")
     one = plan(chosen, slots, to.rank, home_first)

@@ -68,7 +68,7 @@ def busiest(results: list[dict]) -> dict:
 
 
 def slowest(results: list[list[float]]) -> float:
-    """Seconds of a step: all ranks wait for the last; the median of the steps."""
+    """Return the seconds of a step, the median over steps of the slowest rank, because all wait for it."""
     return median(max(step) for step in zip(*results, strict=True))
 
 
@@ -131,7 +131,7 @@ def line(r: dict) -> str:
 
 
 def bought(rows: list[dict]) -> list[str]:
-    """What placement, copies and overlap buy: each time over that of the same tokens without them."""
+    """Return what placement, copies and overlap buy: each time over that of the same tokens without them."""
     groups = {}
     for r in rows:
         what = r["placement"] if r["parts"] == "1" else f"in parts, {r['parts']}"

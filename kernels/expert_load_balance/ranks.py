@@ -31,7 +31,7 @@ class RanksEnded(RuntimeError):
 
 @dataclass
 class Watched:
-    """What the launcher knows of one rank; `place` is memory that the rank writes to."""
+    """Hold what the launcher knows of one rank. `place` is memory that the rank writes to."""
 
     rank: int
     process: multiprocessing.Process
@@ -116,7 +116,7 @@ class Ranks:
         return [one.result for one in self.watched]
 
     def close(self) -> None:
-        """End all ranks; one that does not leave is killed. No process is left behind."""
+        """End all ranks, and kill a rank that does not leave. No process is left behind."""
         for one in self.watched:
             one.pipe.close()  # a rank whose launcher is gone ends
         self._join_or_kill()

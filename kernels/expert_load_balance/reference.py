@@ -76,7 +76,7 @@ def auxiliary_loss(logits: np.ndarray, chosen: np.ndarray) -> tuple[float, np.nd
 
 
 def choose(scores: np.ndarray, top_k: int, bias: np.ndarray | None = None) -> np.ndarray:
-    """(tokens, top_k): the best by score + bias; of equals the lower. The bias chooses and weighs nothing."""
+    """Return the best experts by score + bias, (tokens, top_k), of equals the lower. The bias chooses and weighs nothing."""
     wanted = scores if bias is None else scores + bias
     return np.argsort(-wanted, axis=1, kind="stable")[:, :top_k]
 

@@ -35,7 +35,7 @@ class Task:
 
 
 def task(clusters: int = 24, hidden: int = 16, seed: int = 0) -> Task:
-    """Cluster i comes in proportion to 1 / (i + 1); all tokens have much in common, as hidden states have."""
+    """Return a task whose cluster i comes in proportion to 1 / (i + 1). All tokens have much in common, as hidden states have."""
     rng = np.random.default_rng(seed)
     common = 1 / np.arange(1, clusters + 1)
     maps = rng.standard_normal((clusters, hidden, hidden)) * hidden**-0.5

@@ -258,7 +258,7 @@ def _grad_q(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr,
 
 
 def launch(dout, q, k, v, out, lse, grads, plan, kv_config=None, q_config=None):
-    """Fill grads = (dq, dk, dv); every stride is taken as it is."""
+    """Fill grads = (dq, dk, dv) of any strides."""
     dq, dk, dv = grads
     heads, q_len, d = q.shape[1:]
     batch, k_len = plan.batch, plan.k_len

@@ -30,7 +30,7 @@ SCENE = Scene(
 
 
 def online_trace(scores: Sequence[Sequence[float]], values: Sequence[Sequence[float]]) -> list[State]:
-    """Each tile brings scores and values; a larger maximum scales down what was gathered under the old one."""
+    """Trace the online softmax tile by tile. A larger maximum scales down the sums gathered under the old one."""
     m, l, weighted, states = -math.inf, 0.0, 0.0, []
     for tile, tile_values in zip(scores, values, strict=True):
         tile_max = max(tile)

@@ -228,7 +228,7 @@ def _forward(
 
 
 def launch(q, k, v, out, lse, plan, config=None):
-    """Run over a plan made by forward.py; every stride is taken as it is."""
+    """Run the plan that forward.py made, on tensors of any strides."""
     block_m, block_n, num_warps, num_stages = config or choose_config(plan.block_d, q.itemsize)
     heads = q.shape[1]
     arguments.programs("sequences times query heads", plan.batch * heads)

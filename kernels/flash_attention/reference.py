@@ -25,7 +25,7 @@ def visible(length: int, keys: int, causal: bool = False, window=None) -> np.nda
 
 
 def softmax(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and log-sum-exp of each row, in two passes; -inf is a score that must not be seen."""
+    """Return the weights and log-sum-exp of each row, in two passes. -inf is a score that must not be seen."""
     top = s.max(axis=-1, keepdims=True, initial=-np.inf)
     e = np.exp(s - np.where(np.isneginf(top), 0, top))
     total = e.sum(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""What a tiled GEMM costs: reuse, the tiles a wave of programs touches, what a narrow accumulator loses."""
+"""Count what a tiled GEMM costs: reuse, the tiles that a wave of programs touches, the loss of a narrow accumulator."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
@@ -15,7 +15,7 @@ def tile_bytes(bm: int, bn: int, bk: int, elem_bytes: int) -> int:
 
 
 def program_tile(pid: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[int, int]:
-    """Which tile of C program `pid` computes; group_m = 1 walks C row by row."""
+    """Return the tile of C that program `pid` computes. group_m = 1 walks C row by row."""
     group, place = divmod(pid, group_m * tiles_n)
     first = group * group_m
     high = min(tiles_m - first, group_m)  # the last group may be cut off
@@ -29,12 +29,12 @@ def wave_tiles(first: int, count: int, tiles_m: int, tiles_n: int, group_m: int)
 
 
 def bands_bytes(bands: Collection[int], block: int, size: int, k: int, elem_bytes: int) -> int:
-    """Bytes of the rows of A (or columns of B) in these bands; the last band may be cut off."""
+    """Return the bytes of the rows of A (or columns of B) in these bands. The last band may be cut off."""
     return sum(min(block, size - band * block) for band in bands) * k * elem_bytes
 
 
 def round_to_mantissa(x: float, bits: int) -> float:
-    """To the nearest number with `bits` bits after the leading one, ties to even; the exponent is free."""
+    """Round to the nearest number with `bits` bits after the leading one, ties to even. The exponent is free."""
     if not x:
         return 0.0
     gap = spacing(x, bits)

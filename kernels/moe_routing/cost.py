@@ -1,4 +1,4 @@
-"""What routing costs: tiles half full, tokens dropped, stragglers, and the bytes and FLOPs of an MoE layer.
+"""Count what routing costs: tiles half full, tokens dropped, stragglers, and the bytes and FLOPs of an MoE layer.
 
 Sizes are counts; bytes, FLOPs and seconds say so in their names.
 """
@@ -114,7 +114,7 @@ class TileUtilization:
 
     @property
     def busiest(self) -> int:
-        """Which expert keeps most tokens."""
+        """Return the expert that keeps most tokens."""
         return max(range(len(self.experts)), key=lambda e: self.experts[e].kept)
 
     @property
@@ -145,7 +145,7 @@ def route_tiles(
     skew: float = 0.0,
     capacity_factor: float | None = None,
 ) -> TileUtilization:
-    """Route `tokens` with a given skew, then pack the tiles; a capacity factor of 1 is the balanced share."""
+    """Route `tokens` with a given skew, then pack the tiles. A capacity factor of 1 is the balanced share."""
     capacity = None if capacity_factor is None else capacity_limit(tokens, top_k, experts, capacity_factor)
     return tile_utilization(expert_loads(tokens, top_k, experts, skew), tile, capacity)
 
@@ -215,7 +215,7 @@ def layer_cost(
     weight_element_bytes: float = 2,
     element_bytes: float = 2,
 ) -> LayerCost:
-    """A gated MLP (3 matrices) an expert; weights of `active_experts`, or of those expected when left out."""
+    """Count a layer of gated MLPs (3 matrices), with the weights of `active_experts`, or by default of those expected."""
     require.count(tokens=tokens, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.positive(weight_element_bytes=weight_element_bytes, element_bytes=element_bytes)
     if active_experts is None:
@@ -235,7 +235,7 @@ def layer_cost(
 def unfused_bytes(
     tokens: int, top_k: int, hidden: int, intermediate: int, element_bytes: float = 2
 ) -> dict[str, float]:
-    """What the steps write and read again when each is a kernel of its own, tokens only."""
+    """Return the bytes that the steps write and read again when each is a kernel of its own, tokens only."""
     require.count(tokens=tokens, top_k=top_k, hidden=hidden, intermediate=intermediate)
     require.positive(element_bytes=element_bytes)
     rows = tokens * top_k * element_bytes

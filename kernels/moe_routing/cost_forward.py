@@ -20,7 +20,7 @@ class Expert:
 
 @dataclass(frozen=True)
 class MoeForward:
-    """Every step's result; rows of the permuted tables are (token, slot) pairs, grouped by expert."""
+    """Hold every step's result. Rows of the permuted tables are (token, slot) pairs, grouped by expert."""
 
     logits: list[list[float]]  # tokens x experts
     chosen: list[list[int]]  # tokens x top_k, best first

@@ -29,7 +29,7 @@ COPIED = 512  # columns that a program copies at a time
 
 @dataclass
 class Routed:
-    """All on the device; as reference.Order, with room for the worst case.
+    """Hold a reference.Order on the device, with room for the worst case.
 
     `places` has a copy for each program that shares a block of tokens, and `rows` is x by row, where it was asked for.
     """
@@ -57,7 +57,7 @@ class Routed:
 
 @dataclass(frozen=True)
 class Cut:
-    """How the work is cut; by the sizes alone, never by the GPU, so that all of them add in the same order."""
+    """Hold how the work is cut. It depends on the sizes alone, never on the GPU, so that every GPU adds in the same order."""
 
     block: int  # tokens that a program chooses for
     blocks: int
@@ -111,7 +111,7 @@ def route(
     tile: int = 16,
     copy: bool = False,
 ) -> Routed:
-    """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along."""
+    """Run steps 1 to 3 on x (tokens, hidden) with router (experts, hidden). `copy` copies the rows of x, too."""
     experts = check_router(x, router, rule, bias)
     check_order(shared, tile)
     (tokens, hidden), picks = x.shape, rule.top_k + shared

@@ -36,7 +36,7 @@ class Transformer:
 
     @property
     def linear_parameters(self) -> int:
-        """What a step multiplies by: every layer's matrices and the output head."""
+        """Return the weights that a step multiplies by: every layer's matrices and the output head."""
         attention = 2 * self.hidden * (self.heads + self.kv_heads) * self.head_dim
         return self.layers * (attention + 3 * self.hidden * self.intermediate) + self.vocabulary * self.hidden
 

@@ -68,7 +68,7 @@ class Diagnosis:
 
 
 def diagnose(seen: Symptoms) -> Diagnosis:
-    """Input, launches, stragglers, communication; then memory or compute, if its roof is near."""
+    """Test for input, launches, stragglers and communication, in this order, then for memory or compute by the near roof."""
     require.share(input_wait_share=seen.input_wait_share, launch_gap_share=seen.launch_gap_share)
     require.share(exposed_communication_share=seen.exposed_communication_share)
     require.share(compute_share=seen.compute_share, bandwidth_share=seen.bandwidth_share)
@@ -220,7 +220,7 @@ class StepCase:
         return 1 / sum(parts.cut(self.shares, self.cuts).values())
 
     def gemm_ceiling(self, bandwidth_share: float = 2.8 / 3.35) -> float:
-        """What a perfect GEMM would bring, when it already reaches this share of its roof."""
+        """Return the gain of a perfect GEMM, if the present one already reaches this share of its roof."""
         require.share(bandwidth_share=bandwidth_share)
         return 1 / (1 - self.shares["GEMM"] * (1 - bandwidth_share))
 

@@ -50,7 +50,7 @@ def mfu_behind(mbu: float, intensity: float, ridge: float) -> float:
 
 
 def intensity_behind(mfu: float, mbu: float, ridge: float) -> float:
-    """FLOP/byte of the work that shows both shares; in fp16 decode, about the batch."""
+    """Return the FLOP/byte of the work that shows both shares. In fp16 decode it is about the batch."""
     require.share(mfu=mfu, mbu=mbu)
     require.positive(mbu=mbu, ridge=ridge)
     return mfu * ridge / mbu
@@ -77,7 +77,7 @@ class KernelDiagnosis:
 
     @property
     def lever(self) -> str:
-        """What can still help: the way it is written, fewer bytes, or fewer FLOPs."""
+        """Return what can still help: a better implementation, fewer bytes, or fewer FLOPs."""
         if not self.at_roof:
             return "implementation"
         return "fewer bytes" if self.bound == "memory" else "fewer FLOPs"

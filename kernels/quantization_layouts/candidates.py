@@ -238,7 +238,7 @@ PLAIN = (
 
 
 def worth(rows: int, w: Packed | None = None, overlapping: bool = False) -> list[Candidate]:
-    """Those that may be the fastest at this many rows of that weight; 16 bits is always among them."""
+    """Return the candidates that may be the fastest at this many rows of that weight. 16 bits is always among them."""
     able = (one for one in CANDIDATES.values() if w is None or one.takes(w))
     able = (one for one in able if not overlapping or one.early or one.name in PLAIN)
     return [one for one in able if one.least <= rows <= one.most]

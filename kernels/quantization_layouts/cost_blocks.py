@@ -54,7 +54,7 @@ def _fp16(value: float) -> float:
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """`levels`: whole numbers (symmetric, affine), a small float or a codebook; `scale`: how one is kept."""
+    """Hold a format. `levels` are whole numbers (symmetric, affine), a small float or a codebook. `scale` is a scale's form."""
 
     name: str
     bits: int

@@ -71,7 +71,7 @@ def dequantize_kernel(
 
 
 def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
-    """(experts, N, K), or (experts, K, N) if transposed; a dense layer's has no first axis."""
+    """Return (experts, N, K), or (experts, K, N) if transposed. A dense layer's result has no first axis."""
     sides = (w.k, w.n) if transposed else (w.n, w.k)
     shape = sides if w.experts == 1 else (w.experts, *sides)
     if out is None:

@@ -42,7 +42,7 @@ def _cuts(tempered: Sequence[float], top_k: int, top_p: float, min_p: float) -> 
 def distribution(
     logits: Sequence[float], temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
 ) -> list[Ranked]:
-    """Best token first, of equals the lower; temperature 0 keeps the best alone, top_k 0 and top_p 1 keep all."""
+    """Return the distribution, best token first, of equals the lower. Temperature 0 keeps the best, top_k 0 and top_p 1 all."""
     require.not_empty(logits=logits)
     require.not_negative(temperature=temperature)
     require.whole(top_k=top_k)

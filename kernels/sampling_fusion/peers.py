@@ -93,7 +93,7 @@ FLASHINFER = {"FlashInfer": flashinfer_of_logits, "FlashInfer, softmax first": f
 
 
 def of(timed) -> dict:
-    """Who can do what a timed case asks for."""
+    """Return the libraries that can run a timed case."""
     if timed.ask == {"temperature": 0.0}:
         return {"torch argmax": lambda x: lambda: x["logits"].argmax(-1)}
     if timed.tables or set(timed.ask) - {"top_k", "top_p", "min_p"}:

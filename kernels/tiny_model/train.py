@@ -27,13 +27,13 @@ TRACED = 32  # rows of unseen text whose routing is kept
 
 
 def lessons() -> list[bytes]:
-    """Return each lesson as its bytes, pages of one joined; the model is kept as it was trained on them once."""
+    """Return each lesson as its bytes, its pages joined. The kept model was trained once, on the texts of that day."""
     found = texts.lessons(ROOT / "course").values()
     return [b"".join(page.read_bytes() for page in pages) for pages in found]
 
 
 def split(pages: list[bytes]) -> tuple[torch.Tensor, torch.Tensor]:
-    """What is trained on, and what is not: bytes as numbers."""
+    """Split lessons into text for training and text that stays unseen, bytes as numbers."""
     cuts = [len(page) - int(len(page) * UNSEEN) for page in pages]
     parts = (
         b"".join(p[:c] for p, c in zip(pages, cuts, strict=True)),

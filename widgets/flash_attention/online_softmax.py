@@ -1,4 +1,4 @@
-"""Softmax over a row, seen one tile of keys at a time: a larger maximum scales down what came before."""
+"""Show softmax over a row, one tile of keys at a time. A larger maximum scales down all earlier sums."""
 
 import math
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ HEIGHT = 416
 
 
 class Panels(NamedTuple):
-    """Scores, what each key counts, the output: one under the other, in step."""
+    """Hold three panels in step, one under the other: scores, the weight of each key, the output."""
 
     scores: Box
     weights: Box

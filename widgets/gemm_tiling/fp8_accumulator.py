@@ -1,4 +1,4 @@
-"""A running sum in few mantissa bits stops growing; promoting it now and then keeps it right."""
+"""Show how a running sum in few mantissa bits stops growing, and how promoting it now and then keeps it right."""
 
 import math
 from collections.abc import Callable

@@ -17,7 +17,7 @@ FOLLOW = slider("follow", "Follow token", 1, 0, 5)
 
 
 class Plan(NamedTuple):
-    """Where each column begins. A phone has room for two: a later one takes the place of one that is done with."""
+    """Hold where each column begins. A phone has room for two, so a later column replaces one that is done with."""
 
     wide: bool
     top: int

@@ -343,7 +343,7 @@ def _table(r: Result):
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each token that has dropped, or for each handful of them; the last shows all."""
+    """Return one scene for each token that has dropped, or for each handful of them. The last shows all."""
     plot, bars, height = PLACES[width == WIDE]
     y = _height(r, plot)
     useful = figure("of the slots are useful", r.useful_share, units.percent, "useful", "kept")

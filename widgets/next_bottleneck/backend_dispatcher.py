@@ -440,7 +440,7 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each gate that the request comes to; the last shows its whole way."""
+    """Return one scene for each gate that the request comes to. The last shows its whole way."""
     at = LAYOUTS[width == WIDE]
     columns = _columns(r, at)
     head = _head(r, columns, at)

@@ -73,7 +73,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Edge:
-    """What no software gets past: your GPUs and weights, at the peak, with so many users."""
+    """Hold the limit that no software gets past: your GPUs and weights at the peak, with this many users."""
 
     users: int
     between_tokens_s: float
@@ -171,7 +171,7 @@ def _count(n: int, one: str) -> str:
 
 @dataclass(frozen=True)
 class Frontier:
-    """Where the edge of what can be reached runs in the picture."""
+    """Hold where the edge of the reachable region runs in the picture."""
 
     edge: list[tuple[float, float]]
     full: list[tuple[float, float]]  # with the most users, on to the plot's right side
@@ -185,7 +185,7 @@ class Frontier:
         return [(self.edge[0][0], at.y), *self.edge]
 
     def ground(self, px: float, py: float) -> str:
-        """What a text at this place stands on."""
+        """Return the fill behind a text at this position."""
         n = next((i for i, (_, ey) in enumerate(self.edge) if ey > py), None)
         left = self.edge[0][0] if n == 0 else self.edge[-1][0] if n is None else self.edge[n - 1][0]
         return "idle" if px < left or py > edge_at(self.full, px) else ""
@@ -289,7 +289,7 @@ def _plot(r: Result, at: Box) -> list[dict]:
 
 
 def edge_at(two: list[tuple[float, float]], x: float) -> float:
-    """How high a straight line through two points stands at x."""
+    """Return the height at x of a straight line through two points."""
     (x1, y1), (x2, y2) = two
     return y1 + (y2 - y1) * (x - x1) / (x2 - x1)
 

@@ -1,4 +1,4 @@
-"""Pick the rounds that make a 70B model fast, one after the other, and see what each leaves of a token's time."""
+"""Choose the rounds that make a 70B model fast, one after the other, and see how each shortens a token's time."""
 
 from dataclasses import dataclass, replace
 
@@ -48,7 +48,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Row:
-    """The start, or a picked round: what is left, and what each pick would leave here."""
+    """Hold the start or a chosen round: the time that is left, and the time that each next round would leave."""
 
     pick: str  # '' at the start
     shares_s: dict[str, float]  # what each part, and guessing, takes of a token
@@ -91,7 +91,7 @@ def run(first, second, third, gemm_cut, attention_cut, acceptance, drafts, basel
     }
 
     def played(*picks: str) -> list:
-        """Play the picks in their order; one that comes again does nothing, and guesses once begun go on."""
+        """Play the rounds in the chosen order. One that comes again does nothing, and guesses once begun go on."""
         rounds = [START]
         for i, pick in enumerate(picks):
             cuts = {} if pick in picks[:i] else told[pick].cuts

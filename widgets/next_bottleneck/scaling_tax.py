@@ -1,4 +1,4 @@
-"""What of a fleet's GPUs works as well as one node's, and who pays the difference."""
+"""Show which part of a fleet's GPUs works as well as one node's, and where the rest goes."""
 
 import math
 from dataclasses import dataclass

@@ -282,7 +282,7 @@ def _takeaway(r: Result) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """One for each plain step of the stretch of time; the last shows all of it."""
+    """Return one scene for each plain step of the stretch of time. The last shows all of it."""
     lanes_at, plain_y, guess_y, guesses_at, height = PLACES[width == WIDE]
     one = "token per round" if units.number(r.tokens) == "1" else "tokens per round"
     tokens = figure(one, r.tokens, units.number, "useful", "tokens")

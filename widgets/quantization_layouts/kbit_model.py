@@ -1,4 +1,4 @@
-"""What the k-bit dispatch explorer computes: a block, a session and a model, from one card's measured kernels."""
+"""Compute the k-bit dispatch explorer: a block, a session and a model, from one card's measured kernels."""
 
 import math
 import re

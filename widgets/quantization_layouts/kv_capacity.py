@@ -39,7 +39,7 @@ KNOB = 18  # what a knob with its arrows takes to each side
 
 @dataclass(frozen=True)
 class Served:
-    """One way to keep weights and cache; bytes of one GPU, requests of the group."""
+    """Hold one way to keep weights and cache: the bytes of one GPU and the requests of the group."""
 
     name: str
     detail: str
@@ -381,7 +381,7 @@ def _caption(r: Result, arrived: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each wave of requests; in the last all that fit are there."""
+    """Return one scene for each wave of requests. In the last all that fit are there."""
     memory_at, request_at, height = PLACES[width == WIDE]
     before = figure("requests in 16 bits", r.before.requests, units.count)
     narrow = figure("with fewer bits", r.narrow.requests, units.count, "primary")

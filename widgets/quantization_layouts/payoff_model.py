@@ -1,4 +1,4 @@
-"""What a decode step costs with narrow weights, for the accountant: one batch, the batches around it, the formats."""
+"""Compute a decode step with narrow weights for the accountant: one batch, the batches around it, the formats."""
 
 import math
 from dataclasses import dataclass

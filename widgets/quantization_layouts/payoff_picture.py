@@ -59,7 +59,7 @@ def bits(r: Result) -> str:
 
 
 def ledger(r: Result, pl: Places) -> list[dict]:
-    """Four lines of an account: what it took, what fewer bytes give back, what unpacking takes, what is left."""
+    """Draw four lines of an account: the dense time, the saving of fewer bytes, the cost of unpacking, the rest."""
     x = linear(0, 1.55 * r.dense_s, pl.bars.x, pl.bars.right)
     lost, floor = r.verdict in ("eaten", "nothing to save"), r.dense_s - r.saved_s
     passes = "" if r.passes == 1 else f"{r.passes}×, "
@@ -146,7 +146,7 @@ def _verdict(r: Result, pl: Places, x: Scale) -> list[dict]:
 
 
 def kernel_families(r: Result, pl: Places) -> list[dict]:
-    """Who runs this format fast: bytes alone are no kernel."""
+    """Say which libraries run this format fast, because bytes alone are no kernel."""
     named = cost.FORMATS.get(NAMED.get(r.bits, ""))
     words = f"{r.bits} bits: kernels of their own, with a codebook, as in k-bit deployment"
     if named:
@@ -216,7 +216,7 @@ def _beyond(r: Result, pl: Places, y: Scale) -> list[dict]:
 
 
 def chart(r: Result, pl: Places) -> list[dict]:
-    """Both steps over the batch; what lies between them is won or lost."""
+    """Draw both steps over the batch. The area between them is won or lost."""
     top_s = steady("step", _top(r))
     x, y = log(1, MOST_BATCH, pl.chart.x, pl.chart.right), linear(0, top_s, pl.chart.bottom, pl.chart.y)
     even = r.break_even_batch

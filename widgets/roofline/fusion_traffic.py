@@ -1,4 +1,4 @@
-"""A chain of kernels writes every intermediate only for the next one to read; one kernel never lets it out.
+"""Show how a chain of kernels writes every intermediate only for the next kernel to read, and a fused one doesn't.
 
 The weights of the GEMM at its head are read either way, once, and they are counted: with few rows they are nearly all.
 """
@@ -43,7 +43,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Laid:
-    """Where things stand in a lane: all boxes as wide, the GEMM over X and W, each Z between two kernels."""
+    """Hold the positions in a lane: all boxes of one width, the GEMM over X and W, each Z between two kernels."""
 
     lane: Box
     operations: int
@@ -74,7 +74,7 @@ class Laid:
         return self.lane.right - self.edge
 
     def border(self, i: int) -> float:
-        """Where kernel i begins, and kernel i - 1 ends: there stands Z_i."""
+        """Return where kernel i begins and kernel i - 1 ends, which is where Z_i is drawn."""
         if i in (0, self.operations):
             return self.lane.x if i == 0 else self.lane.right
         first = max(self.lane.w / self.operations, 170 if self.wide else 84)
@@ -404,7 +404,7 @@ def _takeaway(r: Result) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return the race, both ways on one clock; the last step shows all that moves."""
+    """Return the race, both ways on one clock. The last step shows all bytes."""
     measured = measured or {}
     chain_at, fused_at, bars_at, height = PLACES[width == WIDE]
     traffic = figure(

@@ -1,4 +1,4 @@
-"""Launches that nothing hides: what they take of a pass, what a graph gives back, and what a compiler does."""
+"""Show launches that nothing hides: their share of a pass, the saving of a graph, and the work of a compiler."""
 
 from dataclasses import dataclass
 
@@ -266,7 +266,7 @@ def _caption(r: Result, upto: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """One for each kernel of the timeline; the last shows all of them done."""
+    """Return one scene for each kernel of the timeline. The last shows all of them done."""
     measured = measured or {}
     time_at, bars_at, height = PLACES[width == WIDE]
     launches = figure("spent on launches", r.overhead_s, units.seconds, term="launches")

@@ -317,7 +317,7 @@ def _caption(r: Result, now_s: float) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for every 15 ns; the last shows all that is paid."""
+    """Return one scene for every 15 ns. The last shows all that is paid."""
     way_at, lanes, bars_at, height = PLACES[width == WIDE]
     before = figure("all from HBM", r.before_w, _watts, "hot")
     after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts)

@@ -1,4 +1,4 @@
-"""What it costs to run each sampling rule as a kernel of its own, and what the rules do to a distribution."""
+"""Show the cost of one kernel for each sampling rule, and the effect of the rules on a distribution."""
 
 from kernels.machines import MACHINES
 from widgets import units

@@ -1,4 +1,4 @@
-"""What runs in the page: a request of the view as JSON in, its answer as JSON out."""
+"""Run in the page: take a request of the view as JSON and return its answer as JSON."""
 
 import json
 
