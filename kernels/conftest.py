@@ -11,6 +11,6 @@ if not torch.cuda.is_available():
 
 @pytest.fixture
 def watch():
-    """watch(tensor): what the launches of this test move in its memory."""
+    """Return the bytes that this test's launches move in a tensor's memory, watch(tensor)."""
     yield launcher.watch
     launcher.WATCHED.clear()

@@ -1,4 +1,4 @@
-"""A time made of parts: cut some of them and see what is left and what is largest (Amdahl, part by part)."""
+"""Cut parts of a time, and find the rest and the largest part (Amdahl, part by part)."""
 
 from collections.abc import Collection, Mapping
 

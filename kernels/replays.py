@@ -1,4 +1,4 @@
-"""An eager call again, without Python's part: what it launched for arguments of a form, launched for others of that form.
+"""Repeat an eager call without Python's part: launches recorded for arguments of a form run again for others of that form.
 
 A call checks its arguments, picks a kernel, describes tensors and has Triton look at everything. None of that depends on
 more than the form: shapes, strides, types, device, and whether memory begins on 16 bytes. So the second call of a form is
@@ -48,7 +48,7 @@ def form(tensor: torch.Tensor | None):
 
 
 class _At:
-    """Memory, for what asks a tensor for its address."""
+    """Hold a memory address for code that asks a tensor for its own."""
 
     __slots__ = ("address",)
 
@@ -60,7 +60,7 @@ class _At:
 
 
 class _Described:
-    """What a launch reads of a descriptor: the one that was recorded, of other memory."""
+    """Hold what a launch reads of a descriptor: the recorded one, with another memory."""
 
     def __init__(self, like: dict, address: int):
         self.__dict__.update(like)
@@ -91,7 +91,7 @@ class Replay:
     note: object = None  # what the caller wants to know again
 
     def __call__(self, *tensors) -> bool:
-        """Launch for these tensors; False where that can't be now, and nothing was launched."""
+        """Launch for these tensors. False means that this can't be done now, and nothing was launched."""
         now = driver.active
         here = self.device.index or 0
         if now.get_current_device() != here or _watched():
@@ -157,7 +157,7 @@ def _hashable(key) -> bool:
 
 
 class _Plain:
-    """Launches that nobody keeps."""
+    """Launch without keeping anything."""
 
     note = None
 

@@ -53,7 +53,7 @@ def hot_loads(tokens: int, top_k: int, experts: int, hot_share: float) -> tuple[
 
 
 def assignments(loads: Sequence[int], tokens: int, top_k: int) -> list[tuple[int, ...]]:
-    """For each token, the experts it picks, so that the loads come out and no token picks one twice."""
+    """Return the experts of each token, so that the loads come out and no token gets an expert twice."""
     require.not_empty(loads=loads)
     _check(tokens, top_k, len(loads))
     require.whole(**{f"load of expert {i}": load for i, load in enumerate(loads)})

@@ -89,7 +89,7 @@ def interleave(
 
 
 def _round(watches: dict[str, Callable[[], Pair]], rng: random.Random) -> dict[str, float]:
-    """Seconds by name: the geometric mean of two replays that stand as far from the round's middle."""
+    """Return seconds by name, the geometric mean of two replays equally far from the round's middle."""
     order = rng.sample(list(watches), len(watches))
     events = [(name, watches[name]()) for name in order + order[::-1]]
     torch.cuda.synchronize()

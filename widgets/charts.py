@@ -173,7 +173,7 @@ def bars_up(
     every: int = 1,
     below: float = 16,
 ) -> list[dict]:
-    """Vertical stacked bars on box.bottom, their names `below` it; the scale runs upwards (start=box.bottom,
+    """Draw vertical stacked bars on box.bottom, with their names `below`. The scale runs upwards (start=box.bottom,
     end=box.y).
     """
     pitch = box.w / len(columns)

@@ -106,7 +106,7 @@ def _timed(facts: dict, dtype: str) -> Scene:
 
 
 def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> Scene:
-    """Loads as three intensities under a machine's roof, and every budget with what was moved."""
+    """Draw loads as three intensities under a machine's roof, and every budget with the bytes moved."""
     flops = facts["work"]["useful_flops"]  # twice the work is no merit
     loads = {
         kind: sum(
@@ -229,7 +229,7 @@ def _share_bars(rows: list[dict], scale: Scale, top: float) -> list[dict]:
 
 
 def _narrow_bars(rows: list[dict], scale: Scale, y: float) -> tuple[list[dict], float]:
-    """Name, time and bar one below the other, in as many lines as they need; and where the last one ends."""
+    """Draw name, time and bar one below the other, in as many lines as they need, and return where the last one ends."""
     marks = []
     for i, row in enumerate(rows):
         name = wrap(f"{i + 1}  {_label(row)}", scale.end - scale.start)

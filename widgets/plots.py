@@ -1,4 +1,4 @@
-"""Two pictures of measurements: points under a roofline, and values between what must and what may be."""
+"""Draw two pictures of measurements: points under a roofline, and values between their lower and upper limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ def _named(points, x, y) -> list[dict]:
 
 
 def _crowd(points, x, y) -> list[dict]:
-    """Dots, the labelled ones on top of the rest; a label hangs below all dots, at the end of a stem."""
+    """Draw dots, the labelled ones on top of the rest. A label hangs below all dots, at the end of a stem."""
     last = len(points) - 1
     order = sorted(range(last + 1), key=lambda i: bool(points[i].label))
     marks = [

@@ -1,4 +1,4 @@
-"""A scene: what a simulator shows, as plain data. No colours, no callbacks, nothing of the browser.
+"""Define a scene, the view of a simulator as plain data. No colours, no callbacks, nothing of the browser.
 
 Marks are dicts with a stable id, so that the view patches them in place, and a role: what the mark means.
 """

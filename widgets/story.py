@@ -1,4 +1,4 @@
-"""Story links of a text, and what would keep one from setting its simulator: for the tests of lessons and labs."""
+"""Find the story links of a text, and what would keep one from setting its simulator, for the tests of lessons and labs."""
 
 import re
 from urllib.parse import parse_qsl

@@ -29,7 +29,7 @@ def by_topic(run: dict) -> dict[str, dict]:
 
 
 def absent(rows: list[dict]) -> dict[str, str]:
-    """The peers that no row could be compared with, and why: what was not there is part of a comparison."""
+    """Return the peers that no row could be compared with, and why. Absence is part of a comparison."""
     seen, why = set(), {}
     for name, peer in ((name, peer) for row in rows for name, peer in row.get("peers", {}).items()):
         if "absent" in peer:

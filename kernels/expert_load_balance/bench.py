@@ -1,4 +1,4 @@
-"""Rows of the benchmark: what the busiest of several devices computes between the two exchanges, by placement.
+"""List the rows of the benchmark: the work of the busiest of several devices between the two exchanges, by placement.
 
 All others wait for it, so its time with the experts is theirs. It holds the experts of its placement and is given the rows
 that eight (or two) ranks would send it; ours are the fused kernels of the topic moe_routing, handed over as a call. The

@@ -28,14 +28,14 @@ class Measured:
         )
 
     def even(self, r: dict) -> dict:
-        """The row of as many tokens with even loads."""
+        """Return the row of the same number of tokens with even loads."""
         return self.found(r["shape"], r["tokens"])
 
     def skewed(self) -> list[dict]:
         return [r for r in self.run["rows"] if r["skew"] != "even" and str(r["parts"]) == "1"]
 
     def predicted_us(self, r: dict) -> float:
-        """A fixed part, which is all of a step with hardly any token, and so much for each pick of the busiest device."""
+        """Predict a step: a fixed part, that of a step with hardly any token, and a time per pair of the busiest device."""
         fixed = self.found(r["shape"], FEWEST)["us"]
         for_picks = max(
             self.even(r)["us"] - fixed, 1e-3
@@ -64,5 +64,5 @@ class Measured:
         return f"{name} {mine[name]:.0f} µs, even {even[name]:.0f}"
 
     def times_of(self, fewer: "Measured", r: dict) -> float:
-        """Work done in a time, over that of a run on fewer devices with as many tokens each."""
+        """Return the work done in a time, over that of a run on fewer devices with equally many tokens each."""
         return self.ranks / fewer.ranks * fewer.even(r)["us"] / r["us"]

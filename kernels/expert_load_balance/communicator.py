@@ -33,7 +33,7 @@ class Communicator:
         self.sent_bytes = self.received_bytes = 0
 
     def exchange_counts(self, counts: torch.Tensor) -> tuple[list, list]:
-        """`counts` (ranks, ...) for each rank -> what was sent and what each rank sends here, as nested lists.
+        """Send `counts` (ranks, ...) to each rank, and return the sent counts and those of each rank, as nested lists.
 
         The splits of an all-to-all are numbers of the host, so here the host waits for the GPU: once a layer.
         """

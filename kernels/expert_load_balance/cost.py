@@ -99,7 +99,7 @@ class EpStep:
 
     @property
     def idle_share(self) -> float:
-        """Of all devices' time with the experts, what is spent waiting for the busiest."""
+        """Return the share of all devices' time with the experts that is spent waiting for the busiest."""
         return 1 - 1 / self.imbalance
 
     @property
@@ -191,7 +191,7 @@ class DeviceWork:
 def device_work(
     rows: int, read: int, hidden: int, intermediate: int, matrices: int = 3, element_bytes: float = 2
 ) -> DeviceWork:
-    """`rows` picks through experts of which `read` got one at least: the others' weights stay where they are."""
+    """Count `rows` pairs through experts of which `read` got at least one. The other experts' weights are not read."""
     require.count(rows=rows, read=read, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.at_most(rows, "an expert without a row is not read", read=read)
     require.positive(element_bytes=element_bytes)

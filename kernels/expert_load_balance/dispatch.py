@@ -37,8 +37,9 @@ class Slots:
 
 @dataclass(frozen=True)
 class Plan:
-    """`order` (picks,): picks, numbered token x top_k + position, as they are sent: by part, rank, slot, then number.
-    `counts` (ranks, width): how many rows go to each slot of each rank."""
+    """Hold `order` (pairs,): pairs, numbered token x top_k + position, in the order of sending: by part, rank, slot, number.
+    `counts` (ranks, width) says how many rows go to each slot of each rank.
+    """
 
     order: torch.Tensor
     counts: torch.Tensor

@@ -51,14 +51,14 @@ def weighted_sum(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
 
 
 def put_back(rows: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
-    """Row i to place order[i]: what undoes rows[order]."""
+    """Put row i at index order[i], which undoes rows[order]."""
     back = torch.empty_like(order)
     back[order] = torch.arange(len(order), device=order.device)
     return rows.index_select(0, back)
 
 
 def alone(x, chosen, weights, experts: Experts, count: int) -> torch.Tensor:
-    """All `count` experts on one device: what every other form of the layer must equal."""
+    """Run all `count` experts on one device. Every other form of the layer must equal this one."""
     check(x, chosen, weights, count)
     expert, top_k = chosen.reshape(-1), chosen.shape[1]
     order = torch.argsort(expert, stable=True)

@@ -58,7 +58,7 @@ def gpus_here() -> int:
 
 
 def busiest(results: list[dict]) -> dict:
-    """Rows by rank: what each computes, and the most that one of them sends or takes over its link."""
+    """Return rows by rank: the rows that each computes, and the most that a rank sends or receives over its link."""
     to = [one["rows_to"] for one in results]
     ranks = range(len(to))
     held = [sum(line[r] for line in to) for r in ranks]
@@ -146,7 +146,7 @@ def bought(rows: list[dict]) -> list[str]:
 
 
 def measure(ranks: Ranks, options, run: dict) -> None:
-    """Fill `run` step by step, so that a run that is cut short keeps what it has."""
+    """Fill `run` step by step, so that an interrupted run keeps its results."""
     steps = QUICK_STEPS if options.quick else STEPS
     run |= ranks.run(measure_rank.describe)[0]
     datasheet = MACHINES.get(run["machine"].get("gpu", "").removeprefix("NVIDIA ").split(" ")[0])

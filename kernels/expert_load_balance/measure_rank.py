@@ -106,7 +106,7 @@ def layer_of(here, setting, make_experts):
 
 
 def same_bits(here) -> list[str]:
-    """Every form of the layer against one device's, in fp32 with fixed tiles: what differs, by name."""
+    """Compare every form of the layer with one device's, in fp32 with fixed tiles, and return the names of those that differ."""
     wrong = []
     for named, counts in cases.CHECKED_TOKENS.items():
         counts = counts(here.ranks)

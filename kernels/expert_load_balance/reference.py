@@ -62,7 +62,7 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
 
 
 def auxiliary_loss(logits: np.ndarray, chosen: np.ndarray) -> tuple[float, np.ndarray]:
-    """experts x sum of (share of picks x mean probability), and its gradient by the logits.
+    """Return experts x sum of (share of pairs x mean probability), and its gradient by the logits.
 
     1 when both are even. Shares are counts and have no gradient: the loss pushes down the probability of whatever
     is busy, in proportion to how busy it is.

@@ -1,4 +1,4 @@
-"""Attention backward for every GPU that Triton knows, and for what interprets its IR: the same bits at every repeat.
+"""Compute attention backward on every GPU that Triton supports and in an interpreter of its IR, with the same bits each time.
 
 One kernel owns a block of keys and walks over the queries that see it (all query heads that share the key head, so
 grouped heads need no atomics); another owns a block of queries and walks over its keys. That computes S and dP

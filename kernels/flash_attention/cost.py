@@ -113,7 +113,7 @@ def state_ratio(s: Shape) -> float:
 
 
 def statistics_bytes(s: Shape) -> float:
-    """The running maximum and sum, fp32: what grows with the length instead of the score matrix."""
+    """Return the bytes of the running maximum and sum in fp32, which grow with the length instead of the score matrix."""
     return s.batch * s.q_heads * s.length * 2 * 4
 
 
@@ -238,7 +238,7 @@ def backward_loads(s: Shape, tiling: Tiling) -> float:
 
 
 def intensity(s: Shape, tiling: Tiling | None = None) -> float:
-    """FLOP per byte: of what must move, or of what this tiling asks for."""
+    """Return FLOP per byte, of the bytes that must move or of those that this tiling requests."""
     moved = compulsory_bytes(s) if tiling is None else tiled_traffic(s, tiling).total
     return flops(s) / moved
 

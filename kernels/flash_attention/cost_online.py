@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class State:
-    """After a tile: its own maximum, the running maximum, the factor on what came before, sum, weighted mean."""
+    """Hold the state after a tile: its maximum, the running maximum, the factor on earlier sums, the sum, the weighted mean."""
 
     tile_max: float
     m: float

@@ -1,4 +1,4 @@
-"""Attention forward for every GPU that Triton knows, and for what interprets its IR.
+"""Compute attention forward on every GPU that Triton supports and in an interpreter of its IR.
 
 A program owns BLOCK_M queries and walks over the keys in tiles. It keeps a running maximum, a running sum and
 the unnormalised output in registers, so the score matrix never exists in memory. Tiles that no query of the

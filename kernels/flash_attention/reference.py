@@ -55,8 +55,9 @@ def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0):
 
 
 def attention_varlen(q, k, v, cu_q, cu_k, **options):
-    """Packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim); sequence b has rows
-    cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k. -> output like q, lse (heads, tokens)."""
+    """Compute packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim). Sequence b has rows
+    cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k. Return output like q, lse (heads, tokens).
+    """
     out = np.zeros(q.shape)
     lse = np.full((q.shape[1], q.shape[0]), -np.inf)
     for q0, q1, k0, k1 in zip(cu_q[:-1], cu_q[1:], cu_k[:-1], cu_k[1:], strict=True):

@@ -1,4 +1,4 @@
-"""Attention tile by tile in float64, as a kernel walks it: what the concepts lab asks for, and no student edition holds."""
+"""Compute attention tile by tile in float64, in a kernel's order. The concepts lab asks for it, so students don't get this file."""
 
 import numpy as np
 

@@ -95,7 +95,7 @@ def flops(m: int, n: int, k: int) -> int:
 
 
 def compulsory_bytes(m: int, n: int, k: int, elem_bytes: float = 2, out_bytes: float = 2) -> float:
-    """Each matrix once: what no tiling can avoid."""
+    """Return the bytes of each matrix once, which no tiling can avoid."""
     return (m * k + k * n) * elem_bytes + m * n * out_bytes
 
 
@@ -109,7 +109,7 @@ def block_scaled_bytes(m: int, n: int, k: int, block: int = 128, out_bytes: floa
 def unique_bytes_per_wave(
     m: int, n: int, k: int, bm: int, bn: int, group_m: int, programs: int, elem_bytes: int = 2
 ) -> list[int]:
-    """Bytes of A and B that each wave of programs touches, counted once: what the L2 must fetch."""
+    """Return the bytes of A and B that each wave of programs touches, counted once. The L2 must fetch these."""
     tiles_m, tiles_n = math.ceil(m / bm), math.ceil(n / bn)
     waves = []
     for first in range(0, tiles_m * tiles_n, programs):
@@ -136,7 +136,7 @@ def patch_bytes_per_wave(m: int, n: int, k: int, tile: int, programs: int, elem_
 
 
 def partial_tile_bytes(programs: int, bm: int = 128, bn: int = 128, sum_bytes: int = 4) -> int:
-    """One unfinished tile of sums a program: what a GEMM that cuts K between programs has to leave in memory."""
+    """Return the bytes of one unfinished tile of sums per program, which a GEMM that cuts K must leave in memory."""
     return programs * bm * bn * sum_bytes
 
 

@@ -51,7 +51,7 @@ FUSED_LAUNCHES = {"router and top-k": (0, 1), "permute": (2, 2), "gate and up": 
 
 @dataclass(frozen=True)
 class ExpertTiles:
-    """One expert: what was sent to it, and the tiles that run."""
+    """Hold one expert: the pairs sent to it, and the tiles that run."""
 
     routed: int
     dropped: int
@@ -124,7 +124,7 @@ class TileUtilization:
 
     @property
     def straggler_tiles(self) -> float:
-        """The same in tiles, which is what a unit really runs."""
+        """Return the same in tiles, which are the work that a unit really runs."""
         return imbalance([one.tiles for one in self.experts])
 
 
@@ -151,7 +151,7 @@ def route_tiles(
 
 
 def expected_experts(tokens: int, top_k: int, experts: int) -> float:
-    """Experts that at least one token picks, if all are equally likely: their weights must be read."""
+    """Return the expected number of experts hit by `tokens` tokens, if all are equally likely. Their weights must be read."""
     require.whole(tokens=tokens)
     require.count(top_k=top_k, experts=experts)
     require.at_most(experts, "a token picks different experts", top_k=top_k)

@@ -56,7 +56,7 @@ def _by_their_sum(weights: np.ndarray) -> np.ndarray:
 
 
 def _open(scores: np.ndarray, groups: int, kept: int) -> np.ndarray:
-    """The scores with -inf for every expert outside the best groups; a group's worth is the sum of its two best."""
+    """Return the scores, with -inf for experts outside the best groups. A group's score is the sum of its two best."""
     tokens, experts = scores.shape
     if groups == 1:
         return scores
@@ -75,7 +75,7 @@ def choice_scores(logits, rule: Rule, bias=None) -> np.ndarray:
 
 
 def weights_of(logits, chosen: np.ndarray, rule: Rule) -> np.ndarray:
-    """The weights of picks that are already made."""
+    """Return the weights of experts that are already chosen."""
     logits = _double(logits)
     picked = np.take_along_axis(logits, chosen, -1)
     if rule.scores == "softmax of chosen":
@@ -123,7 +123,7 @@ def count(chosen: np.ndarray, experts: int) -> np.ndarray:
 
 
 def padded(loads: np.ndarray, tile: int) -> np.ndarray:
-    """Rows of each expert: whole tiles, none for an expert without a pick."""
+    """Return the rows of each expert in whole tiles, none for an expert without a pair."""
     return -(-np.asarray(loads) // tile) * tile
 
 
@@ -185,12 +185,12 @@ def grouped(rows, found: Order, gate_up, down) -> np.ndarray:
 
 
 def un_permute(rows: np.ndarray, found: Order) -> np.ndarray:
-    """(tokens, k, hidden): each pick's row, back at its token."""
+    """Return (tokens, k, hidden), each pair's row back at its token."""
     return rows[found.place]
 
 
 def combine_picks(restored: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(tokens, hidden): a token's rows times its weights, added in the order of its picks."""
+    """Return (tokens, hidden), a token's rows times its weights, added in the order of its slots."""
     return np.einsum("tkh,tk->th", restored, _double(weights))
 
 

@@ -1,4 +1,4 @@
-"""Route and order: from tokens to experts, weights, and the row of every pick, in one launch for a few tokens, in two or three else.
+"""Route and order: from tokens to experts, weights, and each pair's row, in one launch for a few tokens, else in two or three.
 
 The grid is told T, k and the number of experts, never what the routing came to, so nothing waits for the GPU and a call
 may be captured in a graph.
@@ -46,7 +46,7 @@ class Routed:
 
     @property
     def place(self) -> torch.Tensor:
-        """int32 (tokens, picks)."""
+        """Return int32 (tokens, k)."""
         return self.places[0]
 
     @property
@@ -137,7 +137,7 @@ def route(
 
 
 def order_of(x, chosen, weights, experts: int, *, tile: int = 16, copy: bool = False) -> Routed:
-    """Step 3 alone, where somebody else has chosen: chosen int32 and weights fp32 (tokens, picks), no expert twice."""
+    """Run step 3 alone, on chosen int32 and weights fp32 (tokens, k) from elsewhere, with no expert twice per token."""
     check_order(0, tile)
     (tokens, hidden), picks = x.shape, chosen.shape[1]
     if not tokens:

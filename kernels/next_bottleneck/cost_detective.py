@@ -100,7 +100,7 @@ def gap_share(launches: int, gap_s: float, work_s: float) -> float:
 def counters(
     intensity: float, *, of_bandwidth: float = 0.0, of_flops: float = 0.0, ridge: float = 295.2
 ) -> dict:
-    """Both counters from one: what a kernel computes is what it moves times its intensity."""
+    """Return both counters from one. A kernel's FLOPs are its bytes times its intensity."""
     require.positive(intensity=intensity, ridge=ridge)
     require.share(of_bandwidth=of_bandwidth, of_flops=of_flops)
     if bool(of_bandwidth) == bool(of_flops):
@@ -192,7 +192,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class StepCase:
-    """The worked case: a decode step by parts, and what each fix would cut."""
+    """Hold the worked case: a decode step by parts, and the cut of each fix."""
 
     shares: dict[str, float] = field(
         default_factory=lambda: {

@@ -71,7 +71,7 @@ def dispatch(operation: str, backends: tuple[Backend, ...] = BACKENDS, **feature
 
 
 def places_over(feature: str, operation: str, **features) -> dict:
-    """Value of one feature, the others held -> place by speed of what then runs: what a format costs."""
+    """Map each value of one feature, the others held, to the rank by speed of the backend that then runs."""
     require.one_of(tuple(FEATURES), operation=operation)
     require.one_of(tuple(FEATURES[operation]), feature=feature)
     values = FEATURES[operation][feature]

@@ -1,4 +1,4 @@
-"""From one node to a fleet: the scaling tax, stragglers, and what a benchmark leaves out."""
+"""Count the way from one node to a fleet: the scaling tax, stragglers, and the costs that a benchmark leaves out."""
 
 import math
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def added_step_s(node_step_s: float, local_mfu: float, fleet_mfu: float) -> floa
 
 
 def added_at_s(added_s: float, measured_gpus: int, gpus: float, node_gpus: int = 8) -> float:
-    """The same for another fleet: each doubling beyond a node adds as many seconds, whatever a node takes."""
+    """Return the added seconds for another fleet. Each doubling beyond a node adds equally many, whatever a node takes."""
     require.not_negative(added_s=added_s)
     require.count(measured_gpus=measured_gpus, node_gpus=node_gpus)
     require.positive(gpus=gpus)
@@ -146,7 +146,7 @@ class SynchronousStep:
 
     @property
     def efficiency(self) -> float:
-        """Useful time of all nodes over what they spend."""
+        """Return the useful time of all nodes over their total time."""
         return sum(self.times_s) / (len(self.times_s) * self.step_s)
 
 

@@ -168,7 +168,7 @@ def bucket_timeline(
 
 
 def overlap_efficiency(compute_s: float, exposed_s: float) -> float:
-    """Compute over what the step takes."""
+    """Return the time of computing over the time of the step."""
     require.positive(compute_s=compute_s)
     require.not_negative(exposed_s=exposed_s)
     return compute_s / (compute_s + exposed_s)

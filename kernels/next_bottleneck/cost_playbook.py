@@ -1,4 +1,4 @@
-"""The 70B playbook, round by round: what the source reports, and what its own shares and cuts give.
+"""Follow the 70B playbook round by round: the source's reported times, and those that its own shares and cuts give.
 
 Round 1 does not add up: a 38% share made 45% shorter turns 85 ms into 70, not 48, which even a GEMM of no time
 at all (53 ms) would miss. Rounds 2 and 3 follow from the reported round before. The baseline's 280 tokens/s at

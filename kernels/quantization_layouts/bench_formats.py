@@ -114,7 +114,7 @@ def ours(inputs):
 
 
 def as_stored(inputs):
-    """Our kernel for what the format lays down, where another layout is faster."""
+    """Run our kernel on the format's own layout, where another layout is faster."""
     out = torch.empty(
         inputs["x"].shape[0], inputs["w"].sides[0], dtype=torch.bfloat16, device=inputs["x"].device
     )

@@ -1,4 +1,4 @@
-"""Every way to run a quantized layer, by name: what calibration times and what the dispatcher chooses from."""
+"""Name every way to run a quantized layer. Calibration times them and the dispatcher chooses from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Candidate:
 
 
 def _beside(config: Stream | Direct) -> str:
-    """How a launch shares the GPU with the next one."""
+    """Return how a launch shares the GPU with the next one."""
     return (f", {config.registers} registers" if config.registers else "") + (
         ", early" if config.early else ""
     )

@@ -253,7 +253,7 @@ def devices_needed(model_bytes: float, memory_bytes: float, reserve_bytes: float
 
 @dataclass(frozen=True)
 class LinearCost:
-    """Y[m, n] = X[m, k] @ W[n, k]: what must move, each byte once."""
+    """Hold the cost of Y[m, n] = X[m, k] @ W[n, k], each byte once."""
 
     flops: float
     weight_bytes: float

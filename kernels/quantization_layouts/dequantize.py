@@ -99,7 +99,7 @@ def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
 
 
 def library(x, w: Packed, out=None, workspace=None, transposed: bool = False) -> torch.Tensor:
-    """Unpack all of W into `workspace`, then the library's GEMM (for experts its batched one, as many rows for each)."""
+    """Unpack all of W into `workspace`, then run the library's GEMM (for experts its batched one, with equally many rows each)."""
     x, out, each = check_layer(x, w, out, None, None)
     dense = dequantize(w, workspace, transposed)
     return by_library(x, dense if transposed else dense.mT, out, w.experts, each)

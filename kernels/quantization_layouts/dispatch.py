@@ -33,7 +33,7 @@ RING_FROM, RING_WEIGHTS = 3, 2**26  # fewer rows leave it nothing to hide, fewer
 
 @dataclass(frozen=True)
 class Choice:
-    """A measured row: what to run, and what to run if no 16-bit weight is kept."""
+    """Hold a measured row: the candidate to run, and the one to run if no 16-bit weight is kept."""
 
     n: int
     k: int
@@ -50,7 +50,7 @@ class Choice:
 
 
 def form_of(w: Packed) -> str:
-    """Bits and how they are looked up: with the shape and M, what decides which kernel is fastest."""
+    """Return the bits and how they are looked up. Together with the shape and M they decide which kernel is fastest."""
     if w.kind == "int4":
         return ZERO if w.zeros is not None else "int4"
     return f"k{w.bits}"

@@ -1,4 +1,4 @@
-"""A few rows times a packed weight: the weight streams through once, and the tensor cores hide what unpacking costs.
+"""Multiply a few rows with a packed weight, which streams through once. The tensor cores hide the unpacking.
 
 A program owns 16 to 64 rows of W and all of K. Its warps cut K among them (a batched product whose batch axis is the
 scale group), so each reads a stretch of memory of its own, multiplies with m16n8k16 and scales its sums once a group, in

@@ -210,7 +210,7 @@ class Operation:
 
 
 def gemm(m: int, n: int, k: int, element_bytes: float = 2.0, name: str = "GEMM") -> Operation:
-    """C = A @ B with each matrix moved once: what no tiling can beat."""
+    """Count C = A @ B with each matrix moved once, which no tiling can beat."""
     require.count(m=m, n=n, k=k)
     require.positive(element_bytes=element_bytes)
     return Operation(name, 2.0 * m * n * k, element_bytes * (m * k + k * n + m * n))

@@ -77,7 +77,7 @@ def residence(warps: int, registers: int, shared_bytes: int, on: Machine) -> Res
 
 
 def bytes_in_flight(bandwidth_byte_s: float, latency_s: float) -> float:
-    """Little's law: what must be on its way at any moment for a memory to be busy all the time."""
+    """Return the bytes that must be in flight at any moment to keep a memory busy (Little's law)."""
     require.positive(bandwidth_byte_s=bandwidth_byte_s, latency_s=latency_s)
     return bandwidth_byte_s * latency_s
 

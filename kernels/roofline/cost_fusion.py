@@ -37,7 +37,7 @@ class ChainTraffic:
 
     @property
     def intermediate_traffic_bytes(self) -> float:
-        """Each intermediate is written and read again: what fusing removes, over all layers."""
+        """Return the bytes of intermediates, each written and read again, over all layers. Fusing removes them."""
         return 2 * self.materialised_bytes * self.layers
 
     @property
@@ -84,5 +84,5 @@ def row_kernel_bytes(rows: int, width: int, element_bytes: float = 2.0, row_vect
 
 
 def row_vector_bytes(rows: int, width: int, element_bytes: float = 4.0) -> float:
-    """A weight or a bias that every row loads again: what a program a row asks for, caches or not."""
+    """Return the bytes of a weight or a bias that every row's program requests again, caches or not."""
     return rows * width * element_bytes

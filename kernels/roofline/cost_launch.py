@@ -1,4 +1,4 @@
-"""The overhead term: what launching kernels costs, what a graph replays, what a compiler gives back."""
+"""Count the overhead term: the cost of launching kernels, what a graph replays, and what a compiler saves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

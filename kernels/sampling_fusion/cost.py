@@ -91,7 +91,7 @@ def chain_bytes(steps: list[Step]) -> float:
 
 @dataclass(frozen=True)
 class Fused:
-    """Bytes of one fused launch, by what they are for."""
+    """Hold the bytes of one fused launch, by purpose."""
 
     logits: float  # the one read
     tables: float  # bit masks, and the bias or counts where a bit is set (a 32-byte sector each, at most)

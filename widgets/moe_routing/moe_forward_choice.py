@@ -1,4 +1,4 @@
-"""One token's way to its experts: its numbers times the gate, the logits as bars, and what top-k keeps of them."""
+"""Draw one token's way to its experts: its numbers times the gate, the logits as bars, and top-k's choice."""
 
 from collections.abc import Mapping, Sequence
 

@@ -150,7 +150,7 @@ def _row(
 
 
 def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
-    """Draw what is left of a token's time by parts, what the round took away, and what was reported."""
+    """Draw a token's remaining time by parts, the time that the round removed, and the reported time."""
     row, start, marks = r.rows[i], 0.0, []
     before = r.rows[max(0, i - 1)].token_s
     for part, role in ROLES.items():
@@ -194,7 +194,7 @@ def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
 
 
 def _chooser(r: Result, i: int, columns: tuple, y: float, wide: bool) -> list[dict]:
-    """Draw the knob that picks a round, and under each stop what it would leave of a token's time."""
+    """Draw the knob that chooses a round, and under each stop the time of a token that it would leave."""
     row, control = r.rows[i], PICKS[i - 1]
     places = dict(zip(ROUNDS, columns, strict=True))
     marks = [line(f"pick{i}-line", columns[0], y, columns[-1], y, "axis")]

@@ -114,7 +114,7 @@ def ledger(r: Result, pl: Places) -> list[dict]:
 
 
 def _threshold(r: Result, pl: Places, x: Scale) -> list[dict]:
-    """Where the dense step ends: a quantized step that reaches it has won nothing."""
+    """Draw where the dense step ends. A quantized step that reaches it has won nothing."""
     at, bottom = x(r.dense_s), pl.bars.y + 4 * pl.pitch - 4
     marks = [line("even", at, pl.bars.y + 31, at, bottom, "limit", f"break-even: {units.seconds(r.dense_s)}")]
     if r.verdict != "nothing to save":
@@ -160,7 +160,7 @@ def kernel_families(r: Result, pl: Places) -> list[dict]:
 
 
 def _top(r: Result) -> float:
-    """Twice the dense step of batch 1, and twice that again until the batch one stands at is in the chart."""
+    """Return twice the dense step of batch 1, doubled until the current batch is in the chart."""
     top = 2 * (r.dense_stream_s + r.other_s)
     while max(r.dense_s, r.quant_s) > top:
         top *= 2
@@ -203,7 +203,7 @@ def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[d
 
 
 def _beyond(r: Result, pl: Places, y: Scale) -> list[dict]:
-    """What lies above the chart, in words."""
+    """Say in words what is above the chart."""
     last = r.curve[-1]
     if max(last.dense_s, last.quant_s) <= y.hi:
         return []
@@ -290,7 +290,7 @@ def _names(r: Result, pl: Places, x: Scale, y: Scale) -> list[dict]:
 
 
 def _gap(pl: Places, id: str, name: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[dict]:
-    """What the area between the lines means, written into it where there is room."""
+    """Write the meaning of the area between the lines into it, where there is room."""
     middle = [s for s in part if x(part[0].batch) + 110 < x(s.batch) < pl.chart.right - 40]
     if not middle:
         return []

@@ -182,7 +182,7 @@ def _gained(left: float, right: float, top: float, gained_s: float) -> list[dict
 
 
 def _bars(r: Result, at: Box) -> list[dict]:
-    """The whole pass four ways; where the work ends and the launches begin is pulled."""
+    """Draw the whole pass four ways, with a knob where the work ends and the launches begin."""
     passes, wide = (r.eager, r.graph, r.compiled, r.both), at.x > 0
     x, pitch = linear(0, r.eager.total_s, at.x, at.right), at.h / 4
     layers = "one layer" if r.layers == 1 else f"{r.layers} layers"

@@ -231,7 +231,7 @@ def _bar_y(bars: Box, row: int) -> float:
 
 
 def _bars(r: Result, now_s: float, bars: Box) -> list[dict]:
-    """Draw what has been paid so far: with all from HBM, and with the share that is moved."""
+    """Draw the energy paid so far: with all accesses from HBM, and with a share of them moved."""
     x, wide = _energy(r, bars), bars.x > 0
     there = [one for one in _accesses(r) if one.left_s(now_s) <= 1e-15 and one.leaves_s <= now_s]
     near = sum(not one.far for one in there)

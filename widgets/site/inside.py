@@ -7,5 +7,5 @@ from widgets.registry import find
 
 
 def reply(name: str, request: str, given: str) -> str:
-    """`given` holds what the page gave the simulator when it was built: start, locked, measured."""
+    """Answer a request. `given` holds what the page gave the simulator when it was built: start, locked, measured."""
     return json.dumps(answer(find(name), json.loads(request), **json.loads(given)))

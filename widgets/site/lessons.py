@@ -86,7 +86,7 @@ class Text:
 
     @cached_property
     def minutes(self) -> int:
-        """Return the minutes of reading that the build counted, 0 for what is not a page of a folder."""
+        """Return the minutes of reading that the build counted, or 0 for pages outside a lesson's folder."""
         found = re.search(r"about (\d+) min", self._notebook.cells[0].source)
         return int(found[1]) if found and texts.in_folder(self.path) else 0
 
@@ -133,7 +133,7 @@ def lessons(course: Path) -> list[Lesson]:
 
 
 def built(text: Path) -> Text:
-    """Return the notebook of a text; refuse a text that was not built."""
+    """Return the notebook of a text, and refuse a text that was not built."""
     notebook = text.with_suffix(".ipynb")
     if not notebook.is_file():
         raise ValueError(f"a lesson must be built before it is read, got no {notebook}; run make build")
