@@ -128,13 +128,15 @@ def launch(self, *args, grid, warmup, **kwargs):
     count_watched(tensors, report)
 
 
-SEEING: list = []  # those that collect what launches do wrong, each with `take` and `refused`
+SEEING: list = []  # those that collect what launches do wrong, each with `begin`, `take` and `refused`
 
 
 def take_all(call: Call) -> None:
     """Checks a launch once, for all that collect findings."""
     if 0 in call.grid:  # Triton launches nothing
         return
+    for seen in SEEING:
+        seen.begin(call)
     checked = check(call)
     if checked.report.launches:
         count_watched(checked.tensors, checked.report)

@@ -53,6 +53,9 @@ class Seen:
     def errors(self) -> list[Finding]:
         return [finding for finding in self.findings if finding.severity == "error"]
 
+    def begin(self, call: Call) -> None:
+        """Is told of a launch before it runs."""
+
     def take(self, call: Call, checked: Checked) -> None:
         self.launches += 1
         self.note(checked.findings)
@@ -83,10 +86,17 @@ class Seen:
 
 
 @contextmanager
-def watch() -> Iterator[Seen]:
-    """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good."""
+def watch(into: Seen | None = None, program: int | tuple[int, ...] | None = None) -> Iterator[Seen]:
+    """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good.
+
+    They are added to `into` where it is given. With `program`, what that program does is kept as `seen.recording`.
+    """
     launcher.install()
-    seen = Seen()
+    seen = Seen() if into is None else into
+    if program is not None:
+        from .stepping import Stepping, Wanted
+
+        seen = Stepping(Wanted(program))
     launcher.SEEING.append(seen)
     try:
         yield seen

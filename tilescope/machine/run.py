@@ -50,16 +50,17 @@ def run(
     poison: int = 0,
     poisoned_lines: tuple[int, ...] = (),
     watcher: Callable | None = None,
+    launch: Callable = Launch,
 ) -> Report:
     """`programs`: for each step the ones to run, where not all. `counting`: "full", "values" without traffic, or "places":
     where anything is written, and nothing else.
     Lines of `poisoned_lines` fill masked lanes with the other poison. `watcher` is called for every access:
-    (frame, lanes, kind, line)."""
+    (frame, lanes, kind, line). `launch` makes what runs the pass that counts, where another than Launch shall."""
     if counting not in COUNTING:
         raise ValueError(f"counting must be one of {', '.join(COUNTING)}, got {counting!r}")
     limits = limits or Limits()
     whole = Run(tensors, wave, counting == "full", repeatable, seed, limits)
-    whole.memory.watcher = watcher
+    whole.memory.watcher, whole.launch = watcher, launch
     whole.memory.places_alone = counting == "places"
     whole.poison_of = lambda line: poison ^ (line in poisoned_lines)
     started = time.process_time()
@@ -88,6 +89,7 @@ def run(
 
 class Run:
     poison_of: Callable[[int], int]
+    launch: Callable
 
     def __init__(
         self, tensors: list[Storage], wave: int, full: bool, repeatable: bool, seed: int, limits: Limits
@@ -206,7 +208,8 @@ class OnePass:
             self.number, run.tensors, rank, len(programs), self.program.atomics, run.repeatable
         )
         printed = Prints(0) if quietly else run.printed
-        launch = Launch(self.number, self.program, self.grid, memory, run.budget, printed, run.poison_of)
+        made = Launch if quietly else run.launch
+        launch = made(self.number, self.program, self.grid, memory, run.budget, printed, run.poison_of)
         try:
             launch.run(self.arguments, programs, run.wave, seed)
         finally:
