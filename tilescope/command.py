@@ -39,10 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
     from .stepping import Stepping, Wanted
     from .watching import watch
 
-    into = Stepping(Wanted(asked.program, asked.kernel, asked.launch)) if step or asked.save else None
+    stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch))
+    looks = [stepping] if step or asked.save else []
     to_stdout = asked.json == "-"
     with (
-        watch(into) as seen,
+        watch(*looks, births=asked.nan) as seen,
         contextlib.redirect_stdout(sys.stderr) if to_stdout else contextlib.nullcontext(),
     ):
         code = run(asked)
@@ -58,20 +59,24 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.save:
         save(asked.save, as_dict(seen), seen.recording)
     if step:
-        told = step_through(seen, asked)
+        told = step_through(stepping, asked)
         code = code or told
     return 1 if seen.errors else code
 
 
-def step_through(seen, asked) -> int:
+def step_through(stepping, asked) -> int:
     """Shows the program that was recorded; 2 where none was."""
     from .terminal import show
 
-    if seen.recording is None:
-        met = f"the launches were {', '.join(seen.refusals)}" if seen.refusals else "nothing was launched"
+    if stepping.recording is None:
+        met = (
+            f"the launches were {', '.join(stepping.refusals)}"
+            if stepping.refusals
+            else "nothing was launched"
+        )
         print(f"tilescope: no launch has the program that was asked for; {met}", file=sys.stderr)
         return 2
-    show(seen.recording, asked.html, asked.open)
+    show(stepping.recording, asked.html, asked.open)
     return 0
 
 
@@ -163,6 +168,7 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
         add_page(made)
     made.add_argument("--version", action="version", version=f"tilescope {__version__}")
     made.add_argument("--json", metavar="FILE", help="write the findings there too; - is standard output")
+    made.add_argument("--nan", action="store_true", help="warn where a NaN or an infinity is born")
     made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
     early = "import a library before Triton is told of a GPU; for one that looks for it while it is imported"
     made.add_argument("--import", dest="first", metavar="NAME", action="append", default=[], help=early)

@@ -141,6 +141,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--program", type=command.program_ids)
     made.add_argument("--kernel", default="")
     made.add_argument("--launch", type=int)
+    made.add_argument("--nan", action="store_true")
     made.add_argument("--lines", action="store_true")
     made.add_argument("--save")
     made.add_argument("--step", action="store_true")
@@ -148,15 +149,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def tilescope(line: str, cell: str) -> None:
-    """`%%tilescope [--step] [--program P] [--lines] [--save FILE]`: run a cell with every launch checked.
+    """`%%tilescope [--step] [--program P] [--nan] [--lines] [--save FILE]`: run a cell with every launch checked.
 
     A finding opens the stepper at its program; --step opens it in any case.
     """
     from IPython import get_ipython
 
     asked = parser().parse_args(shlex.split(line))
-    seen = Stepping(Wanted(asked.program, asked.kernel, asked.launch))
-    with watch(seen):
+    stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch))
+    with watch(stepping, births=asked.nan) as seen:
         get_ipython().run_cell(cell)
     if asked.lines:
         print(command.table(seen.lines))

@@ -67,9 +67,11 @@ def spec(recording: Recording, controls: list | None = None, start: dict | None 
 
 def code(recording: Recording) -> list[dict]:
     """The kernel's source, and what it became, each line with the line of the source that it comes from."""
+    file = Path(recording.file)
+    label = "This cell" if file.parent.name.startswith("ipykernel") else file.name
     numbers = [recording.first_line + at for at in range(len(recording.source))]
     return [
-        {"label": f"{Path(recording.file).name}", "lines": recording.source, "of": numbers},
+        {"label": label, "lines": recording.source, "of": numbers},
         *recording.texts,
     ]
 

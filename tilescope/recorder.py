@@ -13,6 +13,7 @@ from .machine.frame import Frame
 from .machine.interpreter import Launch
 from .machine.numbers_of import integers
 from .machine.program import Ready, Step
+from .machine.storage import HALF, SPAN
 from .machine.tree import Op, Type
 
 TYPES = {"ptr": "pointer", "desc": "descriptor", "i1": "bool", "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5"}
@@ -111,12 +112,11 @@ class Recording:
         return [self.program % x, self.program // x % y, self.program // (x * y)]
 
     def place_of(self, address: int) -> tuple[Place, int] | None:
-        """The tensor that an address is in, and the bytes from its start; the nearest one where it is in none."""
-        near = [(abs(address - p.base - p.extent * p.itemsize // 2), p.base, p) for p in self.places]
-        if not near:
+        """The tensor that an address belongs to, as near as the bytes from its start say; None where there is none."""
+        number = ((address + HALF) >> SPAN) - 1
+        if not 0 <= number < len(self.places):
             return None
-        _, base, place = min(near, key=lambda one: one[:2])
-        return place, address - base
+        return self.places[number], address - self.places[number].base
 
 
 @dataclass

@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from .machine.bounds import ids
+from .machine.storage import HALF, SPAN
 from .recorder import Access, Value
 from .steps import SECTOR, Step, Steps
 
@@ -100,23 +101,42 @@ class Drawn:
 
     def hot_lanes(self) -> set[tuple[int, ...]]:
         """Lanes that a finding, or the error of this step, is about."""
-        if self.access is None:
-            return set()
-        found = set()
-        for flat, address in enumerate(self.access.address.reshape(-1)):
-            if self.access.active is not None and not self.access.active.reshape(-1)[flat]:
-                continue
-            at = self.steps.element(self.access, int(address))
-            if at is None:
-                found.add(flat)
-                continue
-            place, byte, _ = at
-            element = byte // place.itemsize
-            if not 0 <= element < place.extent or any(
-                f["element"] == element and f["tensor"] == place.name for f in self.findings
-            ):
-                found.add(flat)
-        return {tuple(int(i) for i in np.unravel_index(f, self.shape)) if self.shape else () for f in found}
+        hot = np.zeros(self.shape, bool)
+        if self.access is not None and (self.findings or self.failed is not None):
+            for place, byte, on in self.reached():
+                element = byte // place.itemsize
+                named = [f["element"] for f in self.findings if f["tensor"] == place.name]
+                outside = (element < 0) | (element >= place.extent)
+                hot |= on & (outside | np.isin(element, [at for at in named if at is not None]))
+        if self.born():
+            for finding in self.findings:
+                if len(finding["lane"]) == len(self.shape):
+                    hot[tuple(finding["lane"])] = True
+        return {tuple(map(int, lane)) for lane in np.argwhere(hot)}
+
+    def reached(self):
+        """Each tensor that active lanes reach: the byte of every lane in it, and which lanes those are."""
+        address = self.access.address
+        on = np.ones(self.shape, bool) if self.access.active is None else self.access.active
+        number = ((address + HALF) >> SPAN) - 1
+        for at, place in enumerate(self.recording.places):
+            mine = on & (number == at)
+            if mine.any():
+                yield place, address - place.base, mine
+
+    def born(self) -> bool:
+        """Whether the block in view is one in which a finding says that a NaN or an infinity was born."""
+        kinds = {f["kind"] for f in self.findings if f["operands"]}
+        if (
+            self.value is None
+            or not self.value.type.startswith(("fp", "bf"))
+            or self.value.shape != self.shape
+        ):
+            return False
+        lanes = self.value.lanes.astype(np.float64)
+        return bool(
+            ("nan" in kinds and np.isnan(lanes).any()) or ("infinity" in kinds and np.isinf(lanes).any())
+        )
 
     def windowed(self) -> Window:
         down, across = matrix(self.shape)
@@ -366,21 +386,11 @@ class Drawn:
         if self.access is None:
             return f"{name} · {shape_name(self.value)}"
         lanes, on = prod(self.shape), self.active_lanes()
-        tensors = ", ".join(sorted({at[0].name for at in self.places()})) or "no tensor"
+        tensors = ", ".join(place.name for place, _, _ in self.reached()) or "no tensor"
         some = counted(on, "lane") if on == lanes else f"{on:,} of {counted(lanes, 'lane')}"
         named = self.value.name + " · " if self.value and self.value.name else ""
         block = named + shape_name(self.value) if self.value else "a block"
         return f"{DOES[self.access.kind]} {tensors}: {block}, {some}"
-
-    def places(self):
-        """The tensor and byte of every active lane."""
-        flat = self.access.address.reshape(-1)
-        if self.access.active is not None:
-            flat = flat[self.access.active.reshape(-1)]
-        for address in np.unique(flat):
-            at = self.steps.element(self.access, int(address))
-            if at is not None:
-                yield at
 
     def active_lanes(self) -> int:
         return prod(self.shape) if self.access.active is None else int(self.access.active.sum())
@@ -398,13 +408,13 @@ class Drawn:
         said = [f["message"] for f in self.findings]
         if self.failed is not None and self.failed.error not in said:
             said.append(self.failed.error)
-        return [f"{one[:1].upper()}{one[1:]}." for one in said]
+        return [f"{one[:1].upper() if one.split()[0].isalpha() else one[:1]}{one[1:]}." for one in said]
 
     def figures(self) -> list[list[str]]:
         if self.access is not None:
-            at = list(self.places())
-            fetched = SECTOR * len({(place.name, byte // SECTOR) for place, byte, _ in at})
-            needed = self.access.size * len({(place.name, byte) for place, byte, _ in at})
+            bytes_of = [byte[on] for _, byte, on in self.reached()]
+            fetched = SECTOR * sum(len(np.unique(byte // SECTOR)) for byte in bytes_of)
+            needed = self.access.size * sum(len(np.unique(byte)) for byte in bytes_of)
             return [
                 ["bytes that lanes ask for", f"{self.active_lanes() * self.access.size:,}", "ink"],
                 ["bytes of whole sectors", f"{fetched:,}", "memory"],
@@ -445,15 +455,9 @@ def opening(steps: Steps) -> int:
     """The step to open at: where it failed, else the first that a finding names, else the first access."""
     numbers = chosen_steps(steps)
     failed = next((n for n in numbers if steps.failed(steps[n])), None)
-    mine = steps.recording.ids
-    named = {
-        f["line"] if f["programs"] and f["programs"][0] == mine else f["other_line"] or f["line"]: 0
-        for f in steps.recording.findings
-    }
-    found = next(
-        (n for n in numbers if steps[n].line in named and steps.main(steps[n]) and steps.main(steps[n])[1]),
-        None,
-    )
+    mine = [f for f in steps.recording.findings if steps.recording.ids in f["programs"]]
+    lines = {f["line"] if f["programs"][0] == steps.recording.ids else f["other_line"] for f in mine}
+    found = next((n for n in numbers if steps[n].line in lines), None)
     moves = next((n for n in numbers if steps.main(steps[n]) and steps.main(steps[n])[1]), None)
     return next((n for n in (failed, found, moves) if n is not None), 0)
 

@@ -3,14 +3,15 @@
 import ast
 import linecache
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
 from .call import Call
-from .checking import Checked, Memories, without_promises
+from .checking import Checked, Memories, again_from, tensors_again
 from .machine.dtypes import NAMES
+from .machine.tree import Block, Function, Op
 from .recorder import Place, Recorder, Recording
-from .watching import Seen
 
 
 @dataclass(frozen=True)
@@ -36,29 +37,23 @@ class Wanted:
         return x + grid[0] * (y + grid[1] * z) if inside else None
 
 
-class Stepping(Seen):
-    """Collects findings as a watch does, and records one program besides."""
+class Stepping:
+    """Records one program of a watch's launches."""
 
     def __init__(self, wanted: Wanted | None = None):
-        super().__init__()
-        self.wanted, self.recording, self.before = wanted or Wanted(), None, None
-        self.refusals: list[str] = []
+        self.wanted, self.recording = wanted or Wanted(), None
+        self.refusals: list[str] = []  # launches that lack the program
 
-    def begin(self, call: Call) -> None:
-        self.before = Memories(call) if self.wanted.allows(call, self.launches) else None
-
-    def take(self, call: Call, checked: Checked) -> None:
-        super().take(call, checked)
-        if self.before is None:
+    def wants(self, call: Call, number: int) -> bool:
+        if not self.wanted.allows(call, number):
             self.refusals.append(f"{call.kernel} with the grid {call.grid}")
-            return
+            return False
+        return True
+
+    def look(self, call: Call, checked: Checked, before: Memories) -> None:
         named = [f for f in checked.findings if f.programs]
         if self.recording is None or (named and not self.recording.findings):
-            after = self.before.now()
-            self.before.back()
-            self.recording = record(call, checked, self.program(call, named))
-            self.before.back(after)
-        self.before = None
+            self.recording = record(call, checked, before, self.program(call, named))
 
     def program(self, call: Call, named: list) -> int:
         if self.wanted.program is None and named:
@@ -67,22 +62,18 @@ class Stepping(Seen):
         return self.wanted.number(call.grid)
 
 
-def record(call: Call, checked: Checked, program: int) -> Recording:
-    """Runs a launch once more from where its memory stands, and keeps what one program does."""
-    module, kinds = call.module, {f.kind for f in checked.findings}
-    for finding in checked.findings:
-        if finding.kind == "hint":
-            module = without_promises(module, finding.line)
-    tensors = call.tensors("neighbour" in kinds)
-    first, source = source_of(call.file, call.kernel, module.kernel.line)
+def record(call: Call, checked: Checked, before: Memories, program: int) -> Recording:
+    """Runs a launch once more from where its memory began, and keeps what one program does."""
+    tensors, kernel = tensors_again(call, checked), call.module.kernel
+    first, source = source_of(call.file, call.kernel, kernel.line)
     recording = Recording(call.kernel, call.file, first, source, call.grid, program)
     recording.findings = [finding.as_dict() for finding in checked.findings]
     recording.places = [
         Place(t.name, NAMES[t.elements.dtype], t.base, t.itemsize, t.extent, tuple(t.shape), tuple(t.strides))
         for t in tensors.stored
     ]
-    recorder = Recorder(recording, variables(module.kernel.words, source))
-    call.run(tensors, module, counting="values", launch=recorder.launch)
+    recorder = Recorder(recording, variables(kernel, source))
+    again_from(call, checked, before, recorder.launch, tensors)
     return recording
 
 
@@ -103,12 +94,27 @@ def source_of(file: str, kernel: str, line: int) -> tuple[int, list[str]]:
     return line, []
 
 
-def variables(words: dict[str, str], source: list[str]) -> dict[str, str]:
-    """Values by the source's variables: Triton numbers those that share a name."""
+def variables(function: Function, source: list[str]) -> dict[str, str]:
+    """Values by the source's variables. Triton numbers those that share a name, and names each part of an expression
+    after what the whole is assigned to: of one line, the last one is it."""
     known = set(re.findall(r"[A-Za-z_]\w*", "\n".join(source)))
-    found = {}
-    for value, word in words.items():
+    found, last = {}, {}
+    for value, word in function.words.items():
         name = word.lstrip("%")
         plain = re.sub(r"_\d+$", "", name)
         found[value] = name if name in known else plain if plain in known else ""
+    for op in operations(function.blocks):
+        for value in op.results:
+            earlier = last.get((found[value], op.line))
+            if earlier is not None and found[value]:
+                found[earlier] = ""
+            last[found[value], op.line] = value
     return found
+
+
+def operations(blocks: list[Block]) -> Iterator[Op]:
+    for block in blocks:
+        for op in block.ops:
+            for region in op.regions:
+                yield from operations(region)
+            yield op

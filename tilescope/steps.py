@@ -145,7 +145,10 @@ class Steps:
                     found.setdefault((0, value.name), Origin(0, value.name, self.shown(value, lane)))
                 continue
             done = self.recording.done[value.made_by]
-            if done.line and done.name not in SAME_LINES:
+            told = any(
+                line == done.line for line, _ in found
+            )  # a line tells what it named, not every part of it
+            if done.line and done.name not in SAME_LINES and (value.name or not told):
                 name = value.name or done.name.split(".")[-1]
                 shown = self.shown(value, lane) + self.loaded_from(done, lane)
                 found.setdefault((done.line, value.name), Origin(done.line, name, shown))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from . import launcher
 from .call import Call
-from .checking import Checked
+from .checking import Checked, Memories
 from .findings import Finding
 from .lines import Line
 from .machine.tree import BadIR
@@ -39,7 +39,9 @@ class Bytes:
 class Seen:
     """Findings and traffic of every launch since a watch began."""
 
-    def __init__(self):
+    def __init__(self, *looks):
+        self.looks = looks  # more looks at each launch; each has `wants` and `look`
+        self.before: Memories | None = None
         self.launches, self.findings = 0, []
         self.bytes: dict[str, Bytes] = defaultdict(Bytes)  # by the parameter's name
         self._lines: dict[tuple, Line] = {}
@@ -50,13 +52,23 @@ class Seen:
         return [self._lines[key] for key in sorted(self._lines)]
 
     @property
+    def recording(self):
+        """What one program did, where that was asked for."""
+        return next((one.recording for one in self.looks if hasattr(one, "recording")), None)
+
+    @property
     def errors(self) -> list[Finding]:
         return [finding for finding in self.findings if finding.severity == "error"]
 
     def begin(self, call: Call) -> None:
-        """Is told of a launch before it runs."""
+        """Keeps the memory of a launch that has to run once more, before it runs."""
+        self.wanted = [look for look in self.looks if look.wants(call, self.launches)]
+        self.before = Memories(call) if self.wanted else None
 
     def take(self, call: Call, checked: Checked) -> None:
+        for look in self.wanted:
+            look.look(call, checked, self.before)
+        self.before = None
         self.launches += 1
         self.note(checked.findings)
         for (number, kind), row in checked.lines.rows.items():
@@ -86,17 +98,22 @@ class Seen:
 
 
 @contextmanager
-def watch(into: Seen | None = None, program: int | tuple[int, ...] | None = None) -> Iterator[Seen]:
+def watch(*looks, program: int | tuple[int, ...] | None = None, births: bool = False) -> Iterator[Seen]:
     """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good.
 
-    They are added to `into` where it is given. With `program`, what that program does is kept as `seen.recording`.
+    With `program`, what that program does is kept as `seen.recording`. With `births`, each line that makes a NaN or an
+    infinity of finite numbers is a warning. `looks` are more looks of their kind.
     """
     launcher.install()
-    seen = Seen() if into is None else into
+    if births:
+        from .births import LookForBirths
+
+        looks = (LookForBirths(), *looks)
     if program is not None:
         from .stepping import Stepping, Wanted
 
-        seen = Stepping(Wanted(program))
+        looks = (*looks, Stepping(Wanted(program)))
+    seen = Seen(*looks)
     launcher.SEEING.append(seen)
     try:
         yield seen

@@ -68,7 +68,7 @@ def line_of(kernel, text: str) -> int:
     return 1 + next(i for i, line in enumerate(lines) if i > first and text in line)
 
 
-def recorded(launch, program=None) -> Stepping:
+def recorded(launch, program=None):
     with watch(Stepping(Wanted(program))) as seen:
         launch()
     return seen
@@ -197,7 +197,7 @@ def test_while_loops_branches_and_programs_that_part():
 def test_recording_changes_nothing_and_a_program_must_be_in_the_grid():
     x, out = torch.ones(1000), torch.zeros(1)
     seen = recorded(lambda: total[(4,)](x, out, 1000, B=256), program=4)
-    assert seen.recording is None and seen.refusals == ["total with the grid (4, 1, 1)"]
+    assert seen.recording is None and seen.looks[0].refusals == ["total with the grid (4, 1, 1)"]
     plain = torch.zeros(1)
     with watch() as alone:
         total[(4,)](x, plain, 1000, B=256)
