@@ -44,6 +44,9 @@ class Call:
     module: Module
     grid: tuple[int, int, int]
     given: list[tuple]  # (parameter, value, Triton's type) of every argument that is no constant
+    lowered: tuple | None = (
+        None  # the kernel, its signature, constants, attributes and options: to lower it again
+    )
 
     def tensors(self, whole: bool = False) -> "Tensors":
         """The tensors as storages; `whole` lets an access reach all of the memory that a view is part of."""

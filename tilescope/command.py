@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     from .stepping import Stepping, Wanted
     from .watching import watch
 
-    stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch))
+    stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch), texts=asked.texts)
     looks = [stepping] if step or asked.save else []
     to_stdout = asked.json == "-"
     with (
@@ -157,7 +157,7 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
         if step
         else "tilescope step script.py walks through one program; tilescope open FILE shows a saved run.",
     )
-    made.set_defaults(program=None, kernel="", launch=None)
+    made.set_defaults(program=None, kernel="", launch=None, texts=False)
     made.add_argument("--save", metavar="FILE", help="keep the run in a file, for tilescope open")
     if step:
         made.add_argument(
@@ -165,6 +165,10 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
         )
         made.add_argument("--kernel", metavar="NAME", default="", help="of which kernel")
         made.add_argument("--launch", metavar="N", type=int, help="of which launch; they count from 0")
+        made.add_argument(
+            "--source-only", dest="texts", action="store_false", help="leave out Triton IR and PTX"
+        )
+        made.set_defaults(texts=True)
         add_page(made)
     made.add_argument("--version", action="version", version=f"tilescope {__version__}")
     made.add_argument("--json", metavar="FILE", help="write the findings there too; - is standard output")

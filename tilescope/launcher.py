@@ -119,6 +119,7 @@ def launch(self, *args, grid, warmup, **kwargs):
         (name, value, signature[name]) for name, value in bound.items() if signature[name] != "constexpr"
     ]
     call = Call(self.__name__, self.fn.__code__.co_filename, module, tuple((*grid, 1, 1)[:3]), given)
+    call.lowered = self, signature, constants, attributes, options
     if SEEING:
         take_all(call)
         return None

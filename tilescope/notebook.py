@@ -3,6 +3,7 @@
 import argparse
 import json
 import shlex
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -145,20 +146,19 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--lines", action="store_true")
     made.add_argument("--save")
     made.add_argument("--step", action="store_true")
+    made.add_argument("--texts", action="store_true")
     return made
 
 
-def tilescope(line: str, cell: str) -> None:
-    """`%%tilescope [--step] [--program P] [--nan] [--lines] [--save FILE]`: run a cell with every launch checked.
+def checked_cell(shell, line: str, cell: str) -> None:
+    """`%%tilescope [--step] [--program P] [--texts] [--nan] [--lines] [--save FILE]`: check a cell's launches.
 
-    A finding opens the stepper at its program; --step opens it in any case.
+    A finding opens the stepper at its program; --step opens it in any case. --texts adds the Triton IR and the PTX.
     """
-    from IPython import get_ipython
-
     asked = parser().parse_args(shlex.split(line))
-    stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch))
+    stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch), texts=asked.texts)
     with watch(stepping, births=asked.nan) as seen:
-        get_ipython().run_cell(cell)
+        shell.run_cell(cell)
     if asked.lines:
         print(command.table(seen.lines))
     print(command.summary(seen))
@@ -171,4 +171,4 @@ def tilescope(line: str, cell: str) -> None:
 
 
 def load_ipython_extension(shell) -> None:
-    shell.register_magic_function(tilescope, "cell", "tilescope")
+    shell.register_magic_function(partial(checked_cell, shell), "cell", "tilescope")

@@ -9,9 +9,11 @@ from math import prod
 
 from .call import Call
 from .checking import Checked, Memories, again_from, tensors_again
+from .launcher import CAPABILITY
 from .machine.dtypes import NAMES
 from .machine.tree import Block, Function, Op
 from .recorder import Place, Recorder, Recording
+from .texts import texts_of
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Wanted:
 class Stepping:
     """Records one program of a watch's launches."""
 
-    def __init__(self, wanted: Wanted | None = None):
-        self.wanted, self.recording = wanted or Wanted(), None
+    def __init__(self, wanted: Wanted | None = None, texts: bool = False):
+        self.wanted, self.texts, self.recording = wanted or Wanted(), texts, None
         self.refusals: list[str] = []  # launches that lack the program
 
     def wants(self, call: Call, number: int) -> bool:
@@ -53,7 +55,7 @@ class Stepping:
     def look(self, call: Call, checked: Checked, before: Memories) -> None:
         named = [f for f in checked.findings if f.programs]
         if self.recording is None or (named and not self.recording.findings):
-            self.recording = record(call, checked, before, self.program(call, named))
+            self.recording = record(call, checked, before, self.program(call, named), self.texts)
 
     def program(self, call: Call, named: list) -> int:
         if self.wanted.program is None and named:
@@ -62,7 +64,7 @@ class Stepping:
         return self.wanted.number(call.grid)
 
 
-def record(call: Call, checked: Checked, before: Memories, program: int) -> Recording:
+def record(call: Call, checked: Checked, before: Memories, program: int, texts: bool = False) -> Recording:
     """Runs a launch once more from where its memory began, and keeps what one program does."""
     tensors, kernel = tensors_again(call, checked), call.module.kernel
     first, source = source_of(call.file, call.kernel, kernel.line)
@@ -72,6 +74,7 @@ def record(call: Call, checked: Checked, before: Memories, program: int) -> Reco
         Place(t.name, NAMES[t.elements.dtype], t.base, t.itemsize, t.extent, tuple(t.shape), tuple(t.strides))
         for t in tensors.stored
     ]
+    recording.texts = texts_of(call.lowered, call.file, CAPABILITY) if texts else []
     recorder = Recorder(recording, variables(kernel, source))
     again_from(call, checked, before, recorder.launch, tensors)
     return recording

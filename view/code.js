@@ -28,7 +28,7 @@ function codePanel(code, choose) {
     for (const list of node.querySelectorAll('ol')) {
       const lit = list.querySelector('[aria-current]');
       if (!lit) continue;
-      const top = lit.offsetTop - list.offsetTop;
+      const top = lit.offsetTop;
       if (top < list.scrollTop || top + lit.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 3;
     }
   }
