@@ -15,8 +15,9 @@ PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>{css}
 :root {{ color-scheme: light dark; background: light-dark(#ffffff, #161616); }}
-body {{ max-width: 1220px; margin: 16px auto; padding: 0 12px; }}</style></head>
-<body><main></main><noscript>{still}</noscript><script type="module">{javascript}
+body {{ max-width: 1220px; margin: 16px auto; padding: 0 12px; }}
+h1 {{ margin: 0 0 8px; font: 600 16px system-ui, sans-serif; }}</style></head>
+<body><h1>tilescope</h1><main></main><noscript>{still}</noscript><script type="module">{javascript}
 const given = {data}, hearing = new Set();
 mount(document.querySelector('main'), {{
   spec: given.spec,
