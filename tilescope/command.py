@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import json
-import os
 import runpy
 import sys
 import traceback
@@ -11,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 
 from . import __version__
-
-NEEDED = ("torch", "triton")
+from .asked import ON_REQUEST
+from .versions import hindrance as hindrance_here
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,10 +28,11 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"tilescope: --import {name} failed ({error})", file=sys.stderr)
             return 2
 
-    from .watching import watch
-
     to_stdout = asked.json == "-"
-    with watch() as seen, contextlib.redirect_stdout(sys.stderr) if to_stdout else contextlib.nullcontext():
+    with (
+        watched(asked) as seen,
+        contextlib.redirect_stdout(sys.stderr) if to_stdout else contextlib.nullcontext(),
+    ):
         code = run(asked)
     if asked.lines:
         print(table(seen.lines), file=sys.stderr)
@@ -46,15 +46,26 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if seen.errors else code
 
 
+def watched(asked):
+    """Watches what is run. Under pytest the plugin installs the launcher, after libraries are imported."""
+    from .watching import collect, watch
+
+    wanted = {name: getattr(asked, name) for name in ON_REQUEST}
+    if not runs_pytest(asked):
+        return watch(**wanted)
+    given = [f"--tilescope-{name.replace('_', '-')}" for name, wants in wanted.items() if wants]
+    asked.args = ["-p", "tilescope.pytest_plugin", "--tilescope", *given, *asked.args]
+    return collect(**wanted)
+
+
+def runs_pytest(asked) -> bool:
+    return asked.module and asked.target == "pytest"
+
+
 def hindrance(asked) -> str:
-    """Says why nothing can be checked here; an empty text where it can."""
-    for name in NEEDED:
-        try:
-            import_module(name)
-        except ImportError as error:
-            return f"needs {name} in this environment ({error})"
-    if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
-        return "with TRITON_INTERPRET set, Triton compiles nothing that could be checked; unset it"
+    """Says why nothing can be checked; an empty text where it can."""
+    if wrong := hindrance_here():
+        return wrong
     if not asked.module and not Path(asked.target).is_file():
         return f"there is no file {asked.target!r}"
     if asked.json not in (None, "-") and not Path(asked.json).absolute().parent.is_dir():
@@ -69,6 +80,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"tilescope {__version__}")
     made.add_argument("--json", metavar="FILE", help="write the findings there too; - is standard output")
     made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
+    for name, what in ON_REQUEST.items():
+        made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)
     early = "import a library before Triton is told of a GPU; for one that looks for it while it is imported"
     made.add_argument("--import", dest="first", metavar="NAME", action="append", default=[], help=early)
     made.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from . import launcher
+from .asked import SEEING
 from .call import Call
 from .checking import Checked
 from .findings import Finding
@@ -39,7 +40,8 @@ class Bytes:
 class Seen:
     """Findings and traffic of every launch since a watch began."""
 
-    def __init__(self):
+    def __init__(self, all_configs: bool = False, overflow: bool = False, atomics: bool = False):
+        self.all_configs, self.overflow, self.atomics = all_configs, overflow, atomics
         self.launches, self.findings = 0, []
         self.bytes: dict[str, Bytes] = defaultdict(Bytes)  # by the parameter's name
         self._lines: dict[tuple, Line] = {}
@@ -83,12 +85,20 @@ class Seen:
 
 
 @contextmanager
-def watch() -> Iterator[Seen]:
-    """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good."""
+def watch(**asked: bool) -> Iterator[Seen]:
+    """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good. Checks
+    that are made on request alone: all_configs, overflow, atomics."""
     launcher.install()
-    seen = Seen()
-    launcher.SEEING.append(seen)
+    with collect(**asked) as seen:
+        yield seen
+
+
+@contextmanager
+def collect(**asked: bool) -> Iterator[Seen]:
+    """Collects the findings of launches that another watch checks."""
+    seen = Seen(**asked)
+    SEEING.append(seen)
     try:
         yield seen
     finally:
-        launcher.SEEING.remove(seen)
+        SEEING.remove(seen)

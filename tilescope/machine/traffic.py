@@ -11,6 +11,8 @@ from .storage import SPAN
 KINDS = ("load", "store", "atomic")
 SECTOR_SHIFT = 5  # 32 bytes
 MOST_MARKS = 1 << 26  # elements times waves that are marked at a time
+MANY_MARKS = 1 << 20  # from here on what was touched is listed, not marked
+MOST_LISTED = 1 << 22  # before what is listed twice goes
 
 
 @dataclass
@@ -33,7 +35,27 @@ class Touches:
     programs: np.ndarray | None = None  # which programs touched it
     moved: np.ndarray | None = None  # bytes of each program, without duplicates inside an access
     seen: dict[int, np.ndarray] = field(default_factory=dict)  # by turn: (wave, element) of the present chunk
+    listed: dict[int, "Listed"] = field(default_factory=dict)  # the same, where there are many
     ever: np.ndarray | None = None  # elements, over the launch
+
+
+class Listed:
+    """Distinct numbers, of which many are possible and few are met."""
+
+    def __init__(self):
+        self.parts, self.count, self.most = [], 0, MOST_LISTED
+
+    def add(self, numbers: np.ndarray) -> None:
+        self.parts.append(numbers)
+        self.count += numbers.size
+        if self.count > self.most:
+            self.parts = [self.distinct()]
+            self.count = self.parts[0].size
+            self.most = max(MOST_LISTED, 2 * self.count)
+
+    def distinct(self) -> np.ndarray:
+        numbers = np.concatenate(self.parts) if len(self.parts) > 1 else self.parts[0]
+        return numbers if (numbers[1:] > numbers[:-1]).all() else np.unique(numbers)
 
 
 class Traffic:
@@ -66,7 +88,12 @@ class Traffic:
                     row.counts.wave += int(np.count_nonzero(seen)) * tensor.itemsize
                     ever = seen.reshape(-1, tensor.extent).any(0)
                     row.ever = ever if row.ever is None else row.ever | ever
-                row.seen = {}
+                for listed in row.listed.values():
+                    numbers = listed.distinct()
+                    row.counts.wave += numbers.size * tensor.itemsize
+                    row.ever = np.zeros(tensor.extent, bool) if row.ever is None else row.ever
+                    row.ever[numbers % tensor.extent if self.waves > 1 else numbers] = True
+                row.seen, row.listed = {}, {}
 
     def finish(self) -> dict[str, dict[str, Counts]]:
         self.flush()
@@ -97,7 +124,7 @@ class Traffic:
         self.take_turns(touching, kind)
         row.programs[touching] = True
         self.active[touching] = True
-        if kind != "load":
+        if kind != "load" and tensor.remembers:
             tensor.wrote(lanes, frame.programs, self.turn)
         if not self.full:
             return
@@ -108,7 +135,7 @@ class Traffic:
         counts.sectors += (1 + int(np.count_nonzero(sector[1:] != sector[:-1]))) * lanes.times << SECTOR_SHIFT
         first = (key & ((1 << SPAN) - 1)) >> (tensor.itemsize.bit_length() - 1)
         element = covered(first, lanes.wide)
-        if self.touching:
+        if self.touching and tensor.remembers:
             touch(tensor.loads if kind == "load" else tensor.stores, element, lanes.times)
         self.mark(frame, row, lanes, key, element)
 
@@ -120,7 +147,18 @@ class Traffic:
         )  # what follows counts with the last of them
         turn = np.minimum(turn, most)
         wave_of = self.rank[frame.programs] // self.wave - self.first[0]
+        many = self.waves * extent > MANY_MARKS
         for one in np.unique(turn):
+            if many:
+                listed, mine = row.listed.setdefault(int(one), Listed()), turn == one
+                if lanes.rows > 1:
+                    rows = key >> SPAN
+                    at = np.repeat(wave_of[rows], lanes.wide) * extent + element
+                    listed.add(at if mine.all() else at[np.repeat(mine[rows], lanes.wide)])
+                else:
+                    for wave in np.unique(wave_of[mine]):
+                        listed.add(wave * extent + element)
+                continue
             if int(one) not in row.seen:
                 row.seen[int(one)] = np.zeros(self.waves * extent, bool)
             seen = row.seen[int(one)]
