@@ -171,10 +171,15 @@ def of_masks(again: Again, report: Report, lines: Lines) -> list[Finding]:
     found, call = [], again.call
     for row in rows:
         tensor = "/".join(sorted(lines.rows[row["line"], "load"].tensors))
-        places = {(name, element) for name, element in row.get("first", {}).items()}
-        witness, programs = Witness(places), []
-        if places:
-            again(watcher=witness)
-            programs = [p for place in sorted(places) for p in witness.writers(*place, call.grid)]
+        _, other = again(poisoned_lines=(row["line"],))
+        places = {(name, first_apart(first[1][name], other[name])) for name in row["outputs"]}
+        witness = Witness(places)
+        again(watcher=witness)
+        programs = [p for place in sorted(places) for p in witness.writers(*place, call.grid)]
         found.append(of_mask(call.kernel, call.file, row, tensor, programs))
     return found
+
+
+def first_apart(one: np.ndarray, other: np.ndarray) -> int:
+    """The first element in which two arrays differ by a bit."""
+    return int((one.view(np.uint8) != other.view(np.uint8)).argmax()) // one.itemsize

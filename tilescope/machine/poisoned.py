@@ -13,8 +13,8 @@ MOST_LINES = 16
 def reaching(
     again: Callable[[tuple[int, ...]], tuple[Report, dict[str, np.ndarray]]], lines: list[int]
 ) -> list[dict]:
-    """For each line that matters: the outputs that changed, and where first, or the error that came or went.
-    `again(lines)` runs anew with other content in the masked lanes of these lines."""
+    """For each line that matters: the outputs that changed, or the error that came or went. `again(lines)` runs anew
+    with other content in the masked lanes of these lines."""
     if not lines:
         return []
     base = again(())
@@ -32,12 +32,8 @@ def difference(one: tuple, other: tuple) -> dict:
     (report, outputs), (report2, outputs2) = one, other
     if messages(report) != messages(report2):
         return {"outputs": [], "error": True}
-    first = {}  # output -> the first element that changed
-    for name, a in outputs.items():
-        b = outputs2[name]
-        if (apart := a.view(np.uint8) != b.view(np.uint8)).any():
-            first[name] = int(apart.argmax()) // a.itemsize
-    return {"outputs": list(first), "error": False, "first": first} if first else {}
+    changed = [n for n, a in outputs.items() if a.tobytes() != outputs2[n].tobytes()]
+    return {"outputs": changed, "error": False} if changed else {}
 
 
 def messages(report: Report) -> list:
