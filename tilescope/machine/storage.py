@@ -62,9 +62,11 @@ class Storage:
 
     def keep(self) -> None:
         """Lets its keepers copy what it holds, before the first write."""
-        for keeper in self.keepers:
-            if self not in keeper.kept:
-                keeper.kept[self] = keeper.copy(self)
+        lacking = [keeper for keeper in self.keepers if self not in keeper.kept]
+        if lacking:
+            copy = Kept.copy(self)
+            for keeper in lacking:
+                keeper.kept[self] = copy
 
     def view(self, dtype: np.dtype) -> np.ndarray:
         whole = len(self.bytes) // dtype.itemsize * dtype.itemsize

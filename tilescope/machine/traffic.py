@@ -36,7 +36,6 @@ class Touches:
     moved: np.ndarray | None = None  # bytes of each program, without duplicates inside an access
     seen: dict[int, np.ndarray] = field(default_factory=dict)  # by turn: (wave, element) of the present chunk
     listed: dict[int, "Listed"] = field(default_factory=dict)  # the same, where there are many
-    ever: np.ndarray | None = None  # elements, over the launch
 
 
 class Listed:
@@ -71,6 +70,9 @@ class Traffic:
         # A program that stores and loads again takes another turn: a wave has one turn of each of its programs.
         self.turn, self.stored = np.zeros(programs, np.int32), np.zeros(programs, bool)
         self.rows = {(t.name, kind): Touches() for t in tensors for kind in KINDS}
+        self.ever: dict[
+            str, np.ndarray
+        ] = {}  # tensor -> the kinds of access that each element met, one bit each
         self.first, self.waves = None, 1
 
     def start_chunk(self, programs: np.ndarray) -> None:
@@ -82,17 +84,18 @@ class Traffic:
 
     def flush(self) -> None:
         for tensor in self.tensors:
-            for kind in KINDS:
+            for bit, kind in enumerate(KINDS):
                 row = self.rows[tensor.name, kind]
+                if not (row.seen or row.listed):
+                    continue
+                ever = self.ever.setdefault(tensor.name, np.zeros(tensor.extent, np.uint8))
                 for seen in row.seen.values():
                     row.counts.wave += int(np.count_nonzero(seen)) * tensor.itemsize
-                    ever = seen.reshape(-1, tensor.extent).any(0)
-                    row.ever = ever if row.ever is None else row.ever | ever
+                    ever |= seen.reshape(-1, tensor.extent).any(0).view(np.uint8) << bit
                 for listed in row.listed.values():
                     numbers = listed.distinct()
                     row.counts.wave += numbers.size * tensor.itemsize
-                    row.ever = np.zeros(tensor.extent, bool) if row.ever is None else row.ever
-                    row.ever[numbers % tensor.extent if self.waves > 1 else numbers] = True
+                    ever[numbers % tensor.extent if self.waves > 1 else numbers] |= 1 << bit
                 row.seen, row.listed = {}, {}
 
     def finish(self) -> dict[str, dict[str, Counts]]:
@@ -100,14 +103,14 @@ class Traffic:
         found = {}
         for tensor in self.tensors:
             of_tensor = {}
-            for kind in KINDS:
+            for bit, kind in enumerate(KINDS):
                 row = self.rows[tensor.name, kind]
                 if not row.counts.accesses:
                     continue
                 row.counts.programs = int(np.count_nonzero(row.programs))
                 row.counts.busiest = int(row.moved.max())
-                if row.ever is not None:
-                    row.counts.unique = int(np.count_nonzero(row.ever)) * tensor.itemsize
+                if tensor.name in self.ever:
+                    row.counts.unique = having(self.ever[tensor.name], 1 << bit) * tensor.itemsize
                 of_tensor[kind] = row.counts
             found[tensor.name] = of_tensor
         return found
@@ -178,6 +181,12 @@ class Traffic:
         elif self.stored[programs].any():
             self.turn[programs] += self.stored[programs]
             self.stored[programs] = False
+
+
+def having(flags: np.ndarray, bit: int) -> int:
+    """How many elements have a flag; a part at a time, because flags may be many."""
+    parts = range(0, flags.size, MANY_MARKS)
+    return sum(int(np.count_nonzero(flags[first : first + MANY_MARKS] & bit)) for first in parts)
 
 
 def distinct(lanes: Lanes) -> np.ndarray:
