@@ -20,5 +20,6 @@ def load_ipython_extension(shell) -> None:
 
 def __getattr__(name: str):
     if name in HOMES:
+        import_module("tilescope.versions").hold_triton()
         return getattr(import_module(f"tilescope.{HOMES[name]}"), name)
     raise AttributeError(f"tilescope has no {name!r}; it offers {', '.join(__all__)}")

@@ -6,14 +6,13 @@ from functools import partial
 import numpy as np
 
 from .call import Call
-from .checking import Checked, Memories, again_from
 from .findings import Finding
 from .machine.bounds import ids
 from .machine.frame import Frame
 from .machine.interpreter import Launch
 from .machine.program import Ready, Step
-from .stepping import source_of, variables
-from .steps import number_in_words
+from .sources import source_of, variables
+from .words import number_in_words
 
 NAMES = {"nan": "a NaN", "infinity": "an infinity"}
 WHOLE = ("tt.dot", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram")  # a lane of theirs is made of many
@@ -96,18 +95,13 @@ def is_float(value: np.ndarray) -> bool:
     return value.dtype.kind == "f" or "float" in value.dtype.name
 
 
-class LookForBirths:
-    """Runs each launch once more, and adds the births to its findings."""
-
-    def wants(self, call: Call, number: int) -> bool:
-        return True
-
-    def look(self, call: Call, checked: Checked, before: Memories) -> None:
-        found: dict[tuple[int, str], Birth] = {}
-        again_from(call, checked, before, partial(Births, found, {}))
-        kernel = call.module.kernel
-        names = variables(kernel, source_of(call.file, call.kernel, kernel.line)[1])
-        checked.findings += [finding(call, birth, names) for birth in found.values()]
+def births(again) -> list[Finding]:
+    """Runs a checked launch once more, and finds the first birth of each kind at each line."""
+    found: dict[tuple[int, str], Birth] = {}
+    again(launch=partial(Births, found, {}))
+    call, kernel = again.call, again.call.module.kernel
+    names = variables(kernel, source_of(call.file, call.kernel, kernel.line)[1])
+    return [finding(call, birth, names) for birth in found.values()]
 
 
 def finding(call: Call, birth: Birth, names: dict[str, str]) -> Finding:

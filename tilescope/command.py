@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import json
-import os
 import runpy
 import sys
 import traceback
@@ -12,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 
 from . import __version__
+from .asked import ON_REQUEST
 from .findings import Finding
 from .saved import BadFile, load, save
-
-NEEDED = ("torch", "triton")
+from .versions import hindrance as hindrance_here
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,13 +36,11 @@ def main(arguments: list[str] | None = None) -> int:
             return 2
 
     from .stepping import Stepping, Wanted
-    from .watching import watch
 
     stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch), texts=asked.texts)
-    looks = [stepping] if step or asked.save else []
     to_stdout = asked.json == "-"
     with (
-        watch(*looks, births=asked.nan) as seen,
+        watched(asked, stepping if step or asked.save else None) as seen,
         contextlib.redirect_stdout(sys.stderr) if to_stdout else contextlib.nullcontext(),
     ):
         code = run(asked)
@@ -113,15 +110,26 @@ class Saved:
         return [finding for finding in self.findings if finding.severity == "error"]
 
 
+def watched(asked, stepping=None):
+    """Watches what is run. Under pytest the plugin installs the launcher, after libraries are imported."""
+    from .watching import collect, watch
+
+    wanted, looks = {name: getattr(asked, name) for name in ON_REQUEST}, [stepping] if stepping else []
+    if not runs_pytest(asked):
+        return watch(*looks, **wanted)
+    given = [f"--tilescope-{name.replace('_', '-')}" for name, wants in wanted.items() if wants]
+    asked.args = ["-p", "tilescope.pytest_plugin", "--tilescope", *given, *asked.args]
+    return collect(*looks, **wanted)
+
+
+def runs_pytest(asked) -> bool:
+    return asked.module and asked.target == "pytest"
+
+
 def hindrance(asked) -> str:
-    """Says why nothing can be checked here; an empty text where it can."""
-    for name in NEEDED:
-        try:
-            import_module(name)
-        except ImportError as error:
-            return f"needs {name} in this environment ({error})"
-    if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
-        return "with TRITON_INTERPRET set, Triton compiles nothing that could be checked; unset it"
+    """Says why nothing can be checked; an empty text where it can."""
+    if wrong := hindrance_here():
+        return wrong
     if not asked.module and not Path(asked.target).is_file():
         return f"there is no file {asked.target!r}"
     for option in ("json", "save", "html"):
@@ -172,8 +180,9 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
         add_page(made)
     made.add_argument("--version", action="version", version=f"tilescope {__version__}")
     made.add_argument("--json", metavar="FILE", help="write the findings there too; - is standard output")
-    made.add_argument("--nan", action="store_true", help="warn where a NaN or an infinity is born")
     made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
+    for name, what in ON_REQUEST.items():
+        made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)
     early = "import a library before Triton is told of a GPU; for one that looks for it while it is imported"
     made.add_argument("--import", dest="first", metavar="NAME", action="append", default=[], help=early)
     made.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")

@@ -157,7 +157,7 @@ def checked_cell(shell, line: str, cell: str) -> None:
     """
     asked = parser().parse_args(shlex.split(line))
     stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch), texts=asked.texts)
-    with watch(stepping, births=asked.nan) as seen:
+    with watch(stepping, nan=asked.nan) as seen:
         shell.run_cell(cell)
     if asked.lines:
         print(command.table(seen.lines))

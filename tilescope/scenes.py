@@ -74,11 +74,11 @@ class Drawn:
     def __init__(self, steps: Steps, step: Step, look: Look):
         self.steps, self.step, self.look, self.recording = steps, step, look, steps.recording
         self.failed = steps.failed(step)
+        self.findings = [f for f in self.recording.findings if self.concerns(f)]
         number, self.access = self.chosen()
         self.number = number
         self.value: Value | None = self.recording.values[number] if number >= 0 else None
         self.shape = self.access.shape if self.access else self.value.shape if self.value else ()
-        self.findings = [f for f in self.recording.findings if self.concerns(f)]
         self.marked = self.hot_lanes()
         self.window = self.windowed()
         self.marks: list[dict] = []
@@ -90,7 +90,8 @@ class Drawn:
         main = self.steps.main(self.step)
         if main is None:
             return -1, None
-        ordered = [main, *(pair for pair in blocks if pair[0] != main[0])]
+        ordered = [main, *(p for p in blocks if p[0] != main[0] or p[1] is not main[1])]
+        ordered.sort(key=lambda pair: not self.named(pair[1]).any())  # what a finding names comes first
         return ordered[min(self.look.block, len(ordered) - 1)]
 
     def concerns(self, finding: dict) -> bool:
@@ -101,23 +102,29 @@ class Drawn:
 
     def hot_lanes(self) -> set[tuple[int, ...]]:
         """Lanes that a finding, or the error of this step, is about."""
-        hot = np.zeros(self.shape, bool)
-        if self.access is not None and (self.findings or self.failed is not None):
-            for place, byte, on in self.reached():
-                element = byte // place.itemsize
-                named = [f["element"] for f in self.findings if f["tensor"] == place.name]
-                outside = (element < 0) | (element >= place.extent)
-                hot |= on & (outside | np.isin(element, [at for at in named if at is not None]))
+        hot = np.zeros(self.shape, bool) | self.named(self.access)
         if self.born():
             for finding in self.findings:
                 if len(finding["lane"]) == len(self.shape):
                     hot[tuple(finding["lane"])] = True
         return {tuple(map(int, lane)) for lane in np.argwhere(hot)}
 
-    def reached(self):
+    def named(self, access: Access | None) -> np.ndarray:
+        """The lanes of an access that a finding names, or that leave their tensor where this step has a finding."""
+        hot = np.zeros(access.shape if access else (), bool)
+        if access is None or not (self.findings or self.failed):
+            return hot
+        for place, byte, on in self.reached(access):
+            element = byte // place.itemsize
+            named = [f["element"] for f in self.findings if f["tensor"] == place.name]
+            outside = (element < 0) | (element >= place.extent)
+            hot |= on & (outside | np.isin(element, [at for at in named if at is not None]))
+        return hot
+
+    def reached(self, access: Access):
         """Each tensor that active lanes reach: the byte of every lane in it, and which lanes those are."""
-        address = self.access.address
-        on = np.ones(self.shape, bool) if self.access.active is None else self.access.active
+        address = access.address
+        on = np.ones(access.shape, bool) if access.active is None else access.active
         number = ((address + HALF) >> SPAN) - 1
         for at, place in enumerate(self.recording.places):
             mine = on & (number == at)
@@ -386,7 +393,7 @@ class Drawn:
         if self.access is None:
             return f"{name} · {shape_name(self.value)}"
         lanes, on = prod(self.shape), self.active_lanes()
-        tensors = ", ".join(place.name for place, _, _ in self.reached()) or "no tensor"
+        tensors = ", ".join(place.name for place, _, _ in self.reached(self.access)) or "no tensor"
         some = counted(on, "lane") if on == lanes else f"{on:,} of {counted(lanes, 'lane')}"
         named = self.value.name + " · " if self.value and self.value.name else ""
         block = named + shape_name(self.value) if self.value else "a block"
@@ -412,7 +419,7 @@ class Drawn:
 
     def figures(self) -> list[list[str]]:
         if self.access is not None:
-            bytes_of = [byte[on] for _, byte, on in self.reached()]
+            bytes_of = [byte[on] for _, byte, on in self.reached(self.access)]
             fetched = SECTOR * sum(len(np.unique(byte // SECTOR)) for byte in bytes_of)
             needed = self.access.size * sum(len(np.unique(byte)) for byte in bytes_of)
             return [

@@ -6,6 +6,7 @@ import numpy as np
 
 from .machine.bounds import decoded
 from .recorder import Access, Done, Place, Recording, Value
+from .words import number_in_words
 
 SECTOR = 32  # bytes
 Lane = tuple[int | None, ...]  # a place in a block; None along an axis means all of it
@@ -83,13 +84,13 @@ class Steps:
 
     def blocks(self, step: Step) -> list[tuple[int, Access | None]]:
         """The values that a step made or stored, the last one first, each with the access that moved it."""
-        found: dict[int, Access | None] = {}
+        found: list[tuple[int, Access | None]] = []
         for done in self.operations(step):
-            for number in done.results:
-                found[number] = done.access if done.access and done.access.moved == number else None
             if done.access is not None and done.access.moved is not None:
-                found[done.access.moved] = done.access
-        return list(reversed(found.items()))
+                found.append((done.access.moved, done.access))
+            moved = done.access.moved if done.access else None
+            found += [(number, None) for number in done.results if number != moved]
+        return found[::-1]
 
     def main(self, step: Step) -> tuple[int, Access | None] | None:
         """The block that a step is about: what it last moved, else what it last made."""
@@ -233,10 +234,3 @@ def edges(some: np.ndarray) -> tuple:
     if flat.dtype.kind == "f" and np.isnan(flat).any():
         return np.float64("nan"), np.float64("nan")
     return flat.min(), flat.max()
-
-
-def number_in_words(one) -> str:
-    kind = np.asarray(one).dtype.kind
-    if kind == "b":
-        return "yes" if one else "no"
-    return str(int(one)) if kind in "iu" else f"{float(one):.5g}"

@@ -17,9 +17,9 @@ FILE = re.compile(r'\s*\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"')
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 
 
-def texts_of(lowered: tuple | None, file: str, capability: int) -> list[dict]:
+def texts_of(lowered: tuple, file: str, capability: int) -> list[dict]:
     """What the view shows next to the source; each text that can be made here."""
-    if lowered is None:
+    if not lowered:
         return []
     found = []
     for label, make in (("Triton IR", triton_ir), ("PTX", ptx)):

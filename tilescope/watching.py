@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from . import launcher
+from .asked import SEEING
 from .call import Call
-from .checking import Checked, Memories
+from .checking import Checked
 from .findings import Finding
 from .lines import Line
 from .machine.tree import BadIR
@@ -39,9 +40,16 @@ class Bytes:
 class Seen:
     """Findings and traffic of every launch since a watch began."""
 
-    def __init__(self, *looks):
-        self.looks = looks  # more looks at each launch; each has `wants` and `look`
-        self.before: Memories | None = None
+    def __init__(
+        self,
+        *looks,
+        all_configs: bool = False,
+        overflow: bool = False,
+        nan: bool = False,
+        atomics: bool = False,
+    ):
+        self.all_configs, self.overflow, self.nan, self.atomics = all_configs, overflow, nan, atomics
+        self.looks = looks  # more looks at each launch, each with `wants` and `look`
         self.launches, self.findings = 0, []
         self.bytes: dict[str, Bytes] = defaultdict(Bytes)  # by the parameter's name
         self._lines: dict[tuple, Line] = {}
@@ -60,15 +68,7 @@ class Seen:
     def errors(self) -> list[Finding]:
         return [finding for finding in self.findings if finding.severity == "error"]
 
-    def begin(self, call: Call) -> None:
-        """Keeps the memory of a launch that has to run once more, before it runs."""
-        self.wanted = [look for look in self.looks if look.wants(call, self.launches)]
-        self.before = Memories(call) if self.wanted else None
-
     def take(self, call: Call, checked: Checked) -> None:
-        for look in self.wanted:
-            look.look(call, checked, self.before)
-        self.before = None
         self.launches += 1
         self.note(checked.findings)
         for (number, kind), row in checked.lines.rows.items():
@@ -98,24 +98,27 @@ class Seen:
 
 
 @contextmanager
-def watch(*looks, program: int | tuple[int, ...] | None = None, births: bool = False) -> Iterator[Seen]:
+def watch(*looks, program: int | tuple[int, ...] | None = None, **asked: bool) -> Iterator[Seen]:
     """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good.
 
-    With `program`, what that program does is kept as `seen.recording`. With `births`, each line that makes a NaN or an
-    infinity of finite numbers is a warning. `looks` are more looks of their kind.
+    Checks that are made on request alone: all_configs, overflow, nan, atomics. With `program`, what that program does is
+    kept as `seen.recording`. `looks` are more looks of their kind.
     """
     launcher.install()
-    if births:
-        from .births import LookForBirths
-
-        looks = (LookForBirths(), *looks)
     if program is not None:
         from .stepping import Stepping, Wanted
 
         looks = (*looks, Stepping(Wanted(program)))
-    seen = Seen(*looks)
-    launcher.SEEING.append(seen)
+    with collect(*looks, **asked) as seen:
+        yield seen
+
+
+@contextmanager
+def collect(*looks, **asked: bool) -> Iterator[Seen]:
+    """Collects the findings of launches that another watch checks."""
+    seen = Seen(*looks, **asked)
+    SEEING.append(seen)
     try:
         yield seen
     finally:
-        launcher.SEEING.remove(seen)
+        SEEING.remove(seen)

@@ -64,7 +64,7 @@ def line_of(kernel, mark: str) -> int:
 
 def births(kernel, x, *looks):
     out = torch.zeros(100)
-    with watch(*looks, births=True) as seen:
+    with watch(*looks, nan=True) as seen:
         kernel[(4,)](x, out, 100, B=B)
     return seen
 

@@ -157,6 +157,7 @@ def look(tab, steps) -> None:
     picked.get_by_role("button", name="line 8").click()
     assert root.get_attribute("data-step") == "0"
     root.get_by_text("Show as data").click()
+    root.locator(".tbt-data tbody tr").nth(63).wait_for()
     assert root.locator(".tbt-data tbody tr").count() == 64
     background = root.evaluate("node => getComputedStyle(node).backgroundColor")
     dark = tab.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")

@@ -49,7 +49,9 @@ def test_the_view_is_inside(installed):
 
 def test_it_brings_the_command(installed):
     (entries,) = installed.glob("*.dist-info/entry_points.txt")
-    assert entries.read_text().split() == ["[console_scripts]", "tilescope", "=", "tilescope.command:main"]
+    written = entries.read_text().split()
+    assert written[:4] == ["[console_scripts]", "tilescope", "=", "tilescope.command:main"]
+    assert written[4:] == ["[pytest11]", "tilescope.pytest_plugin", "=", "tilescope.pytest_plugin"]
 
 
 def test_it_imports_without_torch_and_triton(installed):

@@ -173,7 +173,7 @@ def test_a_race_is_two_arrows_at_the_line_that_the_finding_names():
     ]
 
 
-def test_the_steps_end_where_the_run_does():
+def test_lanes_that_leave_a_tensor_are_marked():
     seen = recorded(lambda: beyond[(4,)](torch.ones(100), torch.zeros(100), 100, B=32))
     steps = Steps(seen.recording)
     assert seen.recording.ids == [3, 0, 0] and opening(steps) == len(steps) - 1
