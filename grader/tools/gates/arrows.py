@@ -44,7 +44,7 @@ BARE = (
     "grader/__init__.py",
     "grader/__main__.py",
     "grader/tools/doctor/*.py",
-    "grader/topics/*/questions.py",
+    "grader/topics/*/*/question.py",
     "grader/jail/*.py",
 )
 OF_NOTEBOOKS = "tilescope/notebook.py"  # its widget and its magic, which only a notebook loads
