@@ -29,7 +29,7 @@ def spec(declaration: Declaration, values: dict | None = None, locked: bool = Fa
         "noun": declaration.stepper.noun if declaration.stepper else "",
         "prediction": {"question": prediction.question, "unit": prediction.unit} if locked else None,
         "source": declaration.source,
-        "defs": static.DEFS,
+        "defs": static.defs(),
     }
 
 

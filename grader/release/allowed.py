@@ -21,7 +21,7 @@ ALLOWED = {
         "requirements.in",
         "requirements.lock",
     ),
-    "lessons, labs and simulators": ("course/**", "labs/**", "widgets/**"),
+    "lessons, labs and simulators": ("course/**", "labs/**", "widgets/**", "view/**"),
     "formulas that lessons and simulators state, and recorded times": (
         "kernels/__init__.py",
         "kernels/machines.py",

@@ -73,6 +73,7 @@ class Function:
     argument_attributes: list[dict]  # one for each argument: {"tt.divisibility": 16}
     line: int = 0
     attributes: dict = field(default_factory=dict)  # what else the writer must print again: noinline
+    words: dict[str, str] = field(default_factory=dict)  # value -> the name that its text gave it
 
     @property
     def argument_types(self) -> list[Type]:

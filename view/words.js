@@ -73,7 +73,7 @@ function dataPanel(spec, state, announce) {
   };
   const node = make('details', { class: 'tbt-data' }, make('summary', KEYS, 'Show as data'), scroll,
     copying('Copy data', () => state.frame.table.raw, 'Data copied.'), ' ',
-    copying('Copy as code', code, 'Code copied.'));
+    spec.code ? null : copying('Copy as code', code, 'Code copied.'));
   const show = () => { if (node.open && state.frame) fillTable(); };
   node.addEventListener('toggle', show);
   return { node, show };

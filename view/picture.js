@@ -224,5 +224,5 @@ function picture(uid, defs, name) {
   walk.addEventListener('focus', point);
   walk.addEventListener('blur', hide);
 
-  return { node: stage, draw, svg, rest: held.rest, busy: held.busy, name: held.name, unname: held.unname, stop() { glide.stop(); held.stop(); } };
+  return { node: stage, draw, svg, walk, rest: held.rest, busy: held.busy, name: held.name, unname: held.unname, stop() { glide.stop(); held.stop(); } };
 }

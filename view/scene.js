@@ -67,8 +67,14 @@ export function mount(host, adapter) {
   const text = words(name => (controls.of(name)?.input.matches('input, select') ? controls.of(name).input.focus() : null));
   const steps = stepper(spec.noun, (at, ms, clockMs) => { leap(ms, clockMs); show(at); if (!steps.playing) announce(state.frame.caption); }, on => { put(root, { 'data-playing': on }); });
   const data = dataPanel(spec, state, announce);
+  // A line of the text leads to its next step, or round to its first one.
+  const toLine = line => {
+    const at = state.frames.map((frame, i) => (frame.line === line ? i : -1)).filter(i => i >= 0);
+    if (at.length) steps.to(at.find(i => i > +root.dataset.step) ?? at[0]);
+  };
+  const code = codePanel(spec.code ?? [], toLine), picked = picks(pic.svg, pic.walk, toLine);
   const share = adapter.link && button('Copy link to this state', async () => { await copy(adapter.link(query())); announce('Link copied.', 0); }, { class: 'tbt-share' });
-  const main = make('div', { class: 'tbt-main' }, text.figures, pic.node, steps.node, ...text.under);
+  const main = make('div', { class: 'tbt-main' }, text.figures, pic.node, steps.node, picked.node, ...text.under);
   const side = make('div', { class: 'tbt-side' }, ...controls.nodes, text.formula);
   const last = make('div', { class: 'tbt-last' }, ...text.last);
   const body = make('div', { class: 'tbt-body' }, main, side, last);
@@ -78,7 +84,7 @@ export function mount(host, adapter) {
     if (state.guess !== null) send();
   }) : null;
   const root = make('div', { class: 'tbt', role: 'group', 'aria-label': spec.title, 'data-simulator': spec.id, 'data-revision': 0, 'data-playing': false, 'data-room': state.room, 'data-ahead': false },
-    make('h3', { class: 'tbt-question' }, spec.question), form, verdict, presets.node, error, wait, over, body, data.node,
+    make('h3', { class: 'tbt-question' }, spec.question), form, verdict, presets.node, error, wait, over, code.node, body, data.node,
     make('div', { class: 'tbt-foot' }, share, make('p', { class: 'tbt-source' }, spec.source ? `${spec.title}, after ${spec.source}` : spec.title)), live);
   const relight = lights(root);
 
@@ -90,6 +96,8 @@ export function mount(host, adapter) {
     pic.draw(state.frame, ...state.glide);
     text.show(state.frame);
     data.show();
+    code.show(state.frame.line);
+    picked.show(state.frame);
     relight();
     adapter.moved?.(query());
   }
