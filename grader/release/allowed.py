@@ -108,6 +108,7 @@ ALLOWED = {
 }
 NEVER = (
     "*/tests/*",
+    "tilescope/proofs/*",
     "*/README.md",
     "widgets/screenshots.py",
 )

@@ -104,7 +104,7 @@ def imported(package: str) -> None:
         from tilescope import launcher
 
         launcher.install()
-    importlib.import_module(package)
+    importlib.import_module("fla.utils" if package == "fla" else package)
     if package == "flag_gems":
         launch_plainly()
 

@@ -53,11 +53,55 @@ def run(kernel, grid, args, kwargs) -> None:
     from triton.runtime.interpreter import GridExecutor, InterpretedFunction
     from triton.runtime.jit import JITFunction
 
-    JITFunction.__call__ = lambda self, *given, **named: InterpretedFunction(self.fn)(*given, **named)
+    def helper(self, *given, **named):
+        with_libdevice(self.fn)
+        return InterpretedFunction(self.fn)(*given, **named)
+
+    JITFunction.__call__ = helper
+    with_float_arguments()
+    with_libdevice(kernel.fn)
     function = InterpretedFunction(kernel.fn)
     kwargs = {name: value for name, value in kwargs.items() if name in kernel.arg_names}
     with np.errstate(all="ignore"):
         GridExecutor(function.rewrite(), kernel.arg_names, grid)(*args, **kwargs)
+
+
+def with_float_arguments() -> None:
+    """Triton's interpreter hands a float on as Python's, which has no `to`."""
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    original = interpreter._implicit_cvt
+
+    def converted(value):
+        if type(value) is float:
+            return tl.tensor(interpreter.TensorHandle(np.array([value], np.float32), tl.float32), tl.float32)
+        return original(value)
+
+    interpreter._implicit_cvt = converted
+
+
+def with_libdevice(function) -> None:
+    """Triton's interpreter has none of libdevice's functions: those that kernels use most, by numpy."""
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    def by(compute):
+        def run(x, *more, **_):
+            data = compute(*(y.handle.data if isinstance(y, tl.tensor) else y for y in (x, *more)))
+            if data.dtype.kind == "b":
+                type = tl.block_type(tl.int1, x.shape) if x.shape else tl.int1
+                return tl.tensor(TensorHandle(data, tl.int1), type)
+            return tl.tensor(TensorHandle(data.astype(x.handle.data.dtype), x.dtype), x.type)
+
+        return run
+
+    for name, value in list(function.__globals__.items()):
+        if getattr(value, "__module__", "").endswith("libdevice"):
+            own = {"rsqrt": lambda x: 1 / np.sqrt(x), "pow": np.power, "div_rn": np.divide}
+            compute = own.get(value.__name__) or getattr(np, value.__name__, None)
+            if compute is not None:
+                function.__globals__[name] = by(compute)
 
 
 def wait(child: int) -> None:
