@@ -45,7 +45,7 @@ ops.LigerFusedGateUpSiLUMulFunction.apply(x(32, 128))
 ops.LigerVocabParallelCEFunction.apply(x(8, 4, 100), ids(32, 100).reshape(8, 4), None, -100, 0.0, "none", "none")
 ops.LigerFusedLinearKLDivFunction.apply(x(32, 64), x(100, 64), x(32, 100).softmax(-1).detach(), ids(32, 100))
 ops.GrpoLossFunction.apply(x(2, 17, 100), x(2, 16).detach(), x(2, 16).detach(), ids(32, 100).reshape(2, 16), x(2).detach(), torch.ones(2, 16, dtype=torch.int32), 0.9, 0.04, 0.2, 0.4, False)
-ops.experimental.mm_int8int2.matmul(torch.randint(-127, 127, (32, 64), dtype=torch.int8), torch.randint(0, 255, (16, 32), dtype=torch.uint8))
+ops.experimental.mm_int8int2.matmul(torch.randint(-127, 127, (32, 1024), dtype=torch.int8), torch.randint(0, 255, (256, 32), dtype=torch.uint8))
 """
 
 
