@@ -128,10 +128,14 @@ class Run:
                 return gap_s
         return 0.0
 
+    def in_time(self, first_token_s: float = FIRST_TOKEN_S, between_s: float = BETWEEN_S) -> float:
+        """Return the share of the requests that kept both promises."""
+        good = sum(one.first_token_s <= first_token_s and one.between_s <= between_s for one in self.served)
+        return good / len(self.served)
+
     def goodput(self, first_token_s: float = FIRST_TOKEN_S, between_s: float = BETWEEN_S) -> float:
         """Return the requests a second that kept both promises."""
-        good = sum(one.first_token_s <= first_token_s and one.between_s <= between_s for one in self.served)
-        return good / self.ended_s
+        return self.in_time(first_token_s, between_s) * self.rate
 
 
 def serve(
