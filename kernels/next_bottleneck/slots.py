@@ -181,45 +181,63 @@ SLOTS = (
     Slot(
         "sample",
         "the token with the largest logit, of equals the first; or a draw, where the temperature is above 0",
-        (Arg("logits", "TV", "fp32"),),
+        (Arg("logits", "TV", "fp32"), Arg("lens", "T", "int32")),
         (Arg("tokens", "T", "int32"),),
         "sampling_fusion.draw",
         "lab",
+        "sampling",
     ),
 )
-BY_NAME = {slot.name: slot for slot in SLOTS}
+# Calls that do the work of several slots at once; a step uses one where it is filled, and else the slots.
+FUSIONS = (
+    Slot(
+        "routed",
+        "router and order at once",
+        (Arg("x", "TH"),),
+        (
+            Arg("chosen", "TK", "int32"),
+            Arg("weights", "TK", "fp32"),
+            Arg("rows", "RH"),
+            Arg("offsets", "X", "int32"),
+            Arg("place", "TK", "int32"),
+        ),
+        None,
+        "course",
+        "router",
+    ),
+)
+BY_NAME = {slot.name: slot for slot in (*SLOTS, *FUSIONS)}
 
 
 @dataclass(frozen=True)
 class Filling:
-    """A call for a slot. `prepare` brings the slot's weight into the form that the call reads, once for each layer.
+    """What runs in a slot: `make(weight, shape)` is called once for each layer, and returns the call.
 
-    The call gets the slot's arguments in their order, and after them the prepared weight if the slot has one.
+    The call gets the slot's arguments in their order. `weight` is what weights.py holds for the slot, or None.
     """
 
-    call: Callable
+    make: Callable
     source: str  # "course", "plain" or "learner"
-    prepare: Callable = lambda weight: weight
 
     def __post_init__(self):
-        must(callable(self.call), "call", "a function", type(self.call).__name__, "pass the function itself")
+        must(callable(self.make), "make", "a function", type(self.make).__name__, "pass the function itself")
         sources = ("course", "plain", "learner")
         must(self.source in sources, "source", f"one of {', '.join(sources)}", repr(self.source), "name it")
 
 
 def filled(base: dict[str, Filling], **own: Filling) -> dict[str, Filling]:
-    """Return fillings of every slot: `own` where given, those of `base` elsewhere."""
+    """Return fillings of every slot: `own` where given, those of `base` elsewhere.
+
+    A fusion of the base makes room for whoever fills one of its slots alone.
+    """
     for name, one in own.items():
         must(name in BY_NAME, "slot", f"one of {', '.join(BY_NAME)}", repr(name), "pick a listed one")
-        must(
-            isinstance(one, Filling),
-            name,
-            "a Filling",
-            type(one).__name__,
-            "wrap it with learner.fill or Filling",
-        )
+        kind = type(one).__name__
+        must(isinstance(one, Filling), name, "a Filling", kind, "wrap it: Filling(make, 'learner')")
     found = {**base, **own}
-    missing = [name for name in BY_NAME if name not in found]
+    if {"router", "order"} & own.keys() and "routed" not in own:
+        found.pop("routed", None)
+    missing = [slot.name for slot in SLOTS if slot.name not in found]
     must(not missing, "fillings", "there for every slot", f"none for {', '.join(missing)}", "take plain ones")
     return found
 
@@ -270,27 +288,25 @@ def check(slot: Slot, what: str, args: tuple[Arg, ...], values: tuple, sizes: di
             sizes.setdefault("dtype", value.dtype)
 
 
-def guarded(slot: Slot, filling: Filling, shape: Shape) -> Callable:
-    """Return the filling's call, whose arguments and answer are held to the contract at every call.
+def guarded(slot: Slot, call: Callable, shape: Shape) -> Callable:
+    """Return the call with its arguments and answers held to the contract, every time.
 
     It also sees to it that nothing is written but what the contract names. That costs copies, so a step that is timed
     runs unguarded.
     """
 
-    def call(*values):
-        takes, sizes = slot.takes, sizes_of(shape)
-        tensors = values[: len(takes)]
-        check(slot, "arguments", takes, tensors, sizes)
+    def held(*values):
+        sizes = sizes_of(shape)
+        check(slot, "arguments", slot.takes, values, sizes)
         before = [
             None if arg.written or value is None else value.clone()
-            for arg, value in zip(takes, tensors, strict=True)
+            for arg, value in zip(slot.takes, values, strict=True)
         ]
-        answer = filling.call(*values)
-        given = answer if isinstance(answer, tuple) else (answer,)
-        check(slot, "answers", slot.gives, given, sizes)
-        for arg, old, now in zip(takes, before, tensors, strict=True):
+        answer = call(*values)
+        check(slot, "answers", slot.gives, answer if isinstance(answer, tuple) else (answer,), sizes)
+        for arg, old, now in zip(slot.takes, before, values, strict=True):
             same = old is None or torch.equal(old, now)
             must(same, f"{slot.name}: {arg.name}", "left as it was", "another one", "write to an output")
         return answer
 
-    return call
+    return held

@@ -135,9 +135,7 @@ class Weights:
     def nbytes(self) -> int:
         """Return all bytes, a tied head counted once."""
         tied = self.head.data_ptr() == self.embedding.data_ptr()
-        return sum(
-            value.nbytes for name, value, _ in self.named() if not (tied and name == "head")
-        )
+        return sum(value.nbytes for name, value, _ in self.named() if not (tied and name == "head"))
 
     def to(self, device) -> "Weights":
         embedding = self.embedding.to(device)

@@ -22,6 +22,7 @@ ONE, HOST = "nothing from each other", "a path of somebody's machine"
 FAULTS = (
     ("arrows", TOPIC, "from widgets import units", "kernels must import only kernels"),
     ("arrows", "kernels/planted.py", "import grader.judge.record", "kernels must import only kernels"),
+    ("arrows", "kernels/planted.py", "from tilescope import launcher", "kernels must import only kernels"),
     ("arrows", "grader/planted.py", "def f():\n    import widgets", "grader must import only grader"),
     ("arrows", TOPIC, "from kernels.gemm_tiling import cost", ONE),
     ("arrows", TOPIC, "def f():\n    from ..gemm_tiling import cost", ONE),
