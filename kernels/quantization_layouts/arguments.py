@@ -6,7 +6,9 @@ from kernels.quantization_layouts.packed import Packed
 from kernels.require import must
 
 
-def check_layer(x, w: Packed, out, offsets, most, gated: bool = False) -> tuple[torch.Tensor, torch.Tensor, int]:
+def check_layer(
+    x, w: Packed, out, offsets, most, gated: bool = False
+) -> tuple[torch.Tensor, torch.Tensor, int]:
     """(x as rows, out, the most rows of an expert); nothing here waits for a GPU."""
     must(isinstance(w, Packed), "w", "packed", type(w).__name__, "shuffle it with pack()")
     must(x.ndim == 2, "x", "2-d: rows, K", f"{x.ndim}-d", "flatten its leading axes")

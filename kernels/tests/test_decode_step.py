@@ -1,10 +1,14 @@
 """The decode step on the course's kernels is the one in plain PyTorch: logits within a bound, and the same tokens."""
 
+from dataclasses import replace
+
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels import decode_step
 from kernels.next_bottleneck.cache import PagedCache
+from kernels.next_bottleneck.cost_step import LAUNCHES
 from kernels.next_bottleneck.shapes import Shape
 from kernels.next_bottleneck.slots import Filling
 from kernels.next_bottleneck.step import Sampling, Step, generate
@@ -18,6 +22,12 @@ BOUND = 0.02  # of the logits' spread: some hundred roundings to 16 bits lie bet
 
 @pytest.fixture(scope="module")
 def weights():
+    return drawn(replace(SMALL, layers=1), dtype=torch.float16, device=DEVICE, seed=1)
+
+
+@pytest.fixture(scope="module")
+def deep():
+    """Two layers: the first one's norm has no residual to add, every other has."""
     return drawn(SMALL, dtype=torch.float16, device=DEVICE, seed=1)
 
 
@@ -32,65 +42,69 @@ def apart(a, b) -> float:
     return ((a - b).abs().max() / b.std()).item()
 
 
-def test_logits_of_prompts_and_of_a_ragged_batch(weights):
-    """Three sequences of 1, 5 and 9 tokens, two of which cross a page, and then one more token each."""
-    course, plain = step(weights), step(weights, "plain")
-    for sequence, length in enumerate((1, 5, 9)):
+def test_logits_of_prompts_and_of_a_ragged_batch(deep):
+    """Sequences of 1 and 9 tokens, one of which crosses pages, and then one more token each."""
+    course, plain = step(deep), step(deep, "plain")
+    for sequence, length in enumerate((1, 9)):
         given = list(range(sequence, sequence + length))
         assert apart(course.read(sequence, given), plain.read(sequence, given)) < BOUND
-    for tokens in ([3, 4, 5], [95, 0, 1]):
-        got, want = (one.decode([0, 1, 2], tokens) for one in (course, plain))
-        assert apart(got, want) < BOUND
+    assert apart(*(one.decode([0, 1], [3, 95]) for one in (course, plain))) < BOUND
 
 
-def test_a_prompt_read_in_pieces_or_token_by_token_is_the_prompt(weights):
-    for by in decode_step.BY:
-        one = step(weights, by)
-        whole = one.read(0, [7, 8, 9, 10, 11, 12])
-        one.read(1, [7, 8])
-        pieces = one.read(1, [9, 10, 11, 12])
-        one.read(2, [7])
-        for token in (8, 9, 10, 11, 12):
-            single = one.decode([2], [token])
-        assert apart(pieces, whole) < BOUND and apart(single, whole) < BOUND
+@pytest.mark.parametrize("by", [pytest.param("course", marks=pytest.mark.slow), "plain"])
+def test_a_prompt_read_in_pieces_or_token_by_token_is_the_prompt(weights, by):
+    one = step(weights, by)
+    whole = one.read(0, [7, 8, 9, 10, 11, 12])
+    one.read(1, [7, 8])
+    pieces = one.read(1, [9, 10, 11, 12])
+    one.read(2, [7])
+    for token in (8, 9, 10, 11, 12):
+        single = one.decode([2], [token])
+    assert apart(pieces, whole) < BOUND and apart(single, whole) < BOUND
 
 
 def test_a_row_does_not_depend_on_its_batch(weights):
-    course = step(weights)
-    for sequence in range(4):
-        course.read(sequence, [sequence, 5])
-    alone = step(weights)
-    alone.read(0, [2, 5])
-    assert apart(course.decode([3, 2, 0], [9, 9, 9])[1:2], alone.decode([0], [9])) < BOUND
+    mixed = step(weights, "plain", attention=decode_step.COURSE["attention"])
+    for sequence in range(3):
+        mixed.read(sequence, [sequence, 5])
+    alone = step(weights, "plain")
+    alone.read(0, [1, 5])
+    assert apart(mixed.decode([2, 1, 0], [9, 9, 9])[1:2], alone.decode([0], [9])) < BOUND
 
 
-def test_generated_tokens_are_the_same_for_each_slot_taken_alone(weights):
-    """So a slot that is wrong is named."""
+def test_generated_tokens_are_those_of_plain_pytorch(weights):
     prompts = [[1, 2, 3], [50]]
-    want = generate(step(weights, "plain"), prompts, 4)
-    assert generate(step(weights), prompts, 4) == want
-    for name, one in decode_step.COURSE.items():
-        assert generate(step(weights, "plain", **{name: one}), prompts, 3) == [said[:3] for said in want], (
-            name
-        )
+    want = generate(step(weights, "plain"), prompts, 3)
+    assert generate(step(weights), prompts, 3) == want
+
+
+@pytest.mark.parametrize("name", decode_step.COURSE)
+def test_each_of_the_course_s_kernels_alone_changes_nothing(weights, name):
+    """So a kernel that is wrong is named."""
+    steps = step(weights, "plain", **{name: decode_step.COURSE[name]}), step(weights, "plain")
+    assert apart(*(one.read(0, [1, 2, 3]) for one in steps)) < BOUND
+    got, want = (one.decode([0], [4]) for one in steps)
+    assert apart(got, want) < BOUND
+    assert steps[0].next_of(got, [0]) == steps[1].next_of(want, [0])
 
 
 def test_pages_come_back_and_sequences_end(weights):
     one = step(weights, "plain", sequences=2, guard=False)
     free = len(one.cache.free)
     said = generate(one, [[1, 2, 3], [4]], 6)
-    ended = generate(one, [[1, 2, 3], [4]], 6, end=said[0][2])
-    assert ended[0] == said[0][:3] and len(one.cache.free) == free
-    assert ended[1][: len(said[1])] == (said[1] if said[0][2] not in said[1] else ended[1])
+    end = said[0][2]
+    ended = generate(one, [[1, 2, 3], [4]], 6, end=end)
+    assert ended == [one[: one.index(end) + 1] if end in one else one for one in said]
+    assert len(one.cache.free) == free
 
 
-def test_draws_depend_on_the_seed_alone(weights):
-    for by in decode_step.BY:
-        drawn = [
-            generate(step(weights, by, sampling=Sampling(2.0, seed), guard=False), [[1]], 6)
-            for seed in (1, 1, 2)
-        ]
-        assert drawn[0] == drawn[1] != drawn[2], by
+@pytest.mark.parametrize("by", decode_step.BY)
+def test_draws_depend_on_the_seed_alone(weights, by):
+    own = {} if by == "plain" else {"sample": decode_step.COURSE["sample"]}
+    drawn = [
+        generate(step(weights, "plain", sampling=Sampling(2.0, seed), **own), [[1]], 5) for seed in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_a_slot_that_breaks_its_contract_is_named(weights):
@@ -99,6 +113,37 @@ def test_a_slot_that_breaks_its_contract_is_named(weights):
     )
     with pytest.raises(ValueError, match="^combine: y must be torch.float16, got torch.float32; "):
         step(weights, "plain", combine=broken).read(0, [1, 2])
+
+
+class Counted(TorchDispatchMode):
+    """Operations of PyTorch that compute or copy."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count = getattr(self, "count", 0) + (not function.is_view and "empty" not in str(function))
+        return function(*args, **(kwargs or {}))
+
+
+def test_plain_pytorch_takes_as_many_operations_as_the_cost_says(weights):
+    one = step(weights, "plain", guard=False)
+    one.read(0, [1, 2])
+    one.cache.grow(0, 1)
+    layer, table = one.layers[0], one.cache.table[:1]
+    token, lens = (torch.tensor([n], dtype=torch.int32, device=DEVICE) for n in (4, 3))
+    x = one.embed(token)
+    qkv = layer.qkv(x)
+    chosen, shares = layer.router(x)
+    rows, _, place = layer.order(x, chosen)
+    calls = {
+        "norm": lambda: layer.input_norm(x.clone(), x),
+        "rotary": lambda: layer.rotary(qkv, lens, table, one.cache.keys[0], one.cache.values[0]),
+        "order": lambda: layer.order(x, chosen),
+        "combine": lambda: layer.combine(rows, place, shares),
+    }
+    for name, call in calls.items():
+        with Counted() as counted:
+            call()
+        given = counted.count - (name == "norm")  # the clone is the test's
+        assert given == LAUNCHES[name]["plain"], name
 
 
 @pytest.mark.parametrize(
