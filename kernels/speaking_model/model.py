@@ -75,30 +75,34 @@ class Moe(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, shape: Shape):
+    def __init__(self, shape: Shape, dropout: float):
         super().__init__()
+        self.drop = nn.Dropout(dropout)
         self.input_layernorm = nn.RMSNorm(shape.hidden, eps=shape.eps)
         self.self_attn = Attention(shape)
         self.post_attention_layernorm = nn.RMSNorm(shape.hidden, eps=shape.eps)
         self.mlp = Moe(shape)
 
     def forward(self, x):
-        x = x + self.self_attn(self.input_layernorm(x))
-        return x + self.mlp(self.post_attention_layernorm(x))
+        x = x + self.drop(self.self_attn(self.input_layernorm(x)))
+        return x + self.drop(self.mlp(self.post_attention_layernorm(x)))
 
 
 class SpeakingModel(nn.Module):
-    def __init__(self, shape: Shape = SPEAKING):
+    """`dropout` keeps a model from learning its text by heart, where there is time to read it often."""
+
+    def __init__(self, shape: Shape = SPEAKING, dropout: float = 0.0):
         super().__init__()
         self.shape = shape
+        self.drop = nn.Dropout(dropout)
         self.embed_tokens = nn.Embedding(shape.vocabulary, shape.hidden)
         nn.init.normal_(self.embed_tokens.weight, std=shape.hidden**-0.5)
-        self.layers = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.layers = nn.ModuleList(Block(shape, dropout) for _ in range(shape.layers))
         self.norm = nn.RMSNorm(shape.hidden, eps=shape.eps)
 
     def forward(self, tokens):
         """Return (batch, length, vocabulary) logits of each next token of (batch, length)."""
-        x = self.embed_tokens(tokens)
+        x = self.drop(self.embed_tokens(tokens))
         for block in self.layers:
             x = block(x)
         return self.norm(x) @ self.embed_tokens.weight.T

@@ -18,7 +18,7 @@ class Tokenizer:
         for number, (a, b) in enumerate(self.merges):
             if not 0 <= min(a, b) <= max(a, b) < len(self.pieces):
                 raise ValueError(
-                    f"merges[{number}] must join two earlier pieces, got {a} and {b}; keep them in order"
+                    f"merges[{number}] must be two earlier pieces, got {a} and {b}; keep them in order"
                 )
             self.pieces.append(self.pieces[a] + self.pieces[b])
         self.rank = {pair: rank for rank, pair in enumerate(self.merges)}
