@@ -6,6 +6,7 @@ The one module that wires the topics together: no topic imports another, and the
 import argparse
 import sys
 import time
+from importlib.util import find_spec
 
 import torch
 
@@ -145,23 +146,27 @@ def sample(weight, shape):
     return call
 
 
+# Slot -> its maker, and the module whose kernel it hands over.
+KERNELS = {
+    "norm": (norm, "next_bottleneck.residual_norm"),
+    "qkv": (linear, "gemm_tiling.gemm"),
+    "rotary": (rotary, "next_bottleneck.rotary_cache"),
+    "attention": (attention, "flash_attention.decode"),
+    "prompt": (prompt, "flash_attention.forward"),
+    "out": (linear, "gemm_tiling.gemm"),
+    "routed": (routed, "moe_routing.routed"),
+    "router": (router, "moe_routing.routed"),
+    "order": (order, "moe_routing.routed"),
+    "experts": (experts, "quantization_layouts.experts"),
+    "combine": (combine, "moe_routing.combine"),
+    "head": (head, "gemm_tiling.gemm"),
+    "sample": (sample, "sampling_fusion.fused"),
+}
+# A student edition has no tuned kernels: there plain PyTorch stands in, and a step's `sources` says so.
 COURSE = {
     name: Filling(make, "course")
-    for name, make in {
-        "norm": norm,
-        "qkv": linear,
-        "rotary": rotary,
-        "attention": attention,
-        "prompt": prompt,
-        "out": linear,
-        "routed": routed,
-        "router": router,
-        "order": order,
-        "experts": experts,
-        "combine": combine,
-        "head": head,
-        "sample": sample,
-    }.items()
+    for name, (make, module) in KERNELS.items()
+    if find_spec(f"kernels.{module}") is not None
 }
 
 

@@ -2,7 +2,7 @@
 
 import copy
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -142,7 +142,7 @@ def of_report(call: Call, report: Report) -> list[Finding]:
 
 def without_promises(module: Module, line: int | None) -> Module:
     """A copy of a kernel's module in which nothing is promised to the compiler on one line."""
-    module = copy.deepcopy(module)
+    module = copy.deepcopy(replace(module, prepared=None))
     for function in module.functions.values():
         if function.line == (line or 0):
             function.argument_attributes = [{} for _ in function.argument_attributes]

@@ -1,6 +1,8 @@
 """The decode step on the course's kernels is the one in plain PyTorch: logits within a bound, and the same tokens."""
 
+import re
 from dataclasses import replace
+from pydoc_data.topics import topics
 
 import pytest
 import torch
@@ -13,11 +15,23 @@ from kernels.next_bottleneck.shapes import Shape
 from kernels.next_bottleneck.slots import Filling
 from kernels.next_bottleneck.step import Sampling, Step, generate
 from kernels.next_bottleneck.weights import drawn
+from kernels.speaking_model import kept
+from kernels.speaking_model import text as texts
+from kernels.speaking_model.tokens import END
 from kernels.tests.figures import REFUSAL
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SMALL = Shape(64, 2, 4, 2, 32, experts=4, top_k=2, intermediate=32, vocabulary=96, page=4)
 BOUND = 0.02  # of the logits' spread: some hundred roundings to 16 bits lie between tokens and logits
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """So small a model is no faster on more, and on a busy machine threads that wait for each other spin."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +100,33 @@ def test_each_of_the_course_s_kernels_alone_changes_nothing(weights, name):
     got, want = (one.decode([0], [4]) for one in steps)
     assert apart(got, want) < BOUND
     assert steps[0].next_of(got, [0]) == steps[1].next_of(want, [0])
+
+
+def spoken(by: str, prompts: list[str], most: int) -> list[str]:
+    held, words = kept.weights().to(DEVICE), kept.tokenizer()
+    given = [words.encode(text) for text in prompts]
+    one = step(held, by, sequences=len(given), most=most + 16, guard=False)
+    return [words.decode(said) for said in generate(one, given, most, END)]
+
+
+SAID = ["The kernel", "Return the", "If the tensor is", "A graph is"]
+
+
+@pytest.mark.parametrize(
+    "prompts, most", [(SAID[:1], 4), pytest.param(SAID, 24, marks=pytest.mark.slow)], ids=["some", "all"]
+)
+def test_the_kept_model_says_the_same_on_both(prompts, most):
+    assert spoken("course", prompts, most) == spoken("plain", prompts, most)
+
+
+def test_what_the_kept_model_says_are_words_and_sentences():
+    """Words of the lessons and of Python's own documentation: a model of letters alone would meet few of them."""
+    known = " ".join([*topics.values(), *texts.of_source("the course's lessons")]).lower()
+    known = set(re.findall("[a-z]+", known))
+    said = spoken("plain", SAID, 60)
+    met = [word for one in said for word in re.findall("[a-z]+", one.lower())]
+    assert len(met) > 20 and sum(word in known for word in met) > 0.9 * len(met)
+    assert sum(one.endswith((".\n", ":\n", "?\n")) for one in said) >= 3, said
 
 
 def test_pages_come_back_and_sequences_end(weights):

@@ -95,14 +95,12 @@ class Run:
         self.tensors, self.wave, self.full, self.repeatable, self.seed = tensors, wave, full, repeatable, seed
         self.memory, self.budget = Memory(tensors, full), Budget(limits)
         self.printed, self.report = Prints(limits.prints), Report()
-        self.prepared: dict[int, Program] = {}
         self.whole = True  # False once only some programs of a grid ran
 
     def step(self, number: int, step: Launching, chosen) -> None:
-        key = id(step.module)
-        if key not in self.prepared:
-            self.prepared[key] = prepare(step.module)
-        program, grid = self.prepared[key], step.grid
+        if step.module.prepared is None:
+            step.module.prepared = prepare(step.module)
+        program, grid = step.module.prepared, step.grid
         self.report.ids_read.append(list(program.ids_read))
         count = prod(grid)
         if min(grid) < 1 or count > MOST_PROGRAMS:
