@@ -9,6 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels import decode_step
+from kernels.course_fillings import COURSE
 from kernels.next_bottleneck.cache import PagedCache
 from kernels.next_bottleneck.cost_step import LAUNCHES
 from kernels.next_bottleneck.shapes import Shape
@@ -78,7 +79,7 @@ def test_a_prompt_read_in_pieces_or_token_by_token_is_the_prompt(weights, by):
 
 
 def test_a_row_does_not_depend_on_its_batch(weights):
-    mixed = step(weights, "plain", attention=decode_step.COURSE["attention"])
+    mixed = step(weights, "plain", attention=COURSE["attention"])
     for sequence in range(3):
         mixed.read(sequence, [sequence, 5])
     alone = step(weights, "plain")
@@ -92,10 +93,10 @@ def test_generated_tokens_are_those_of_plain_pytorch(weights):
     assert generate(step(weights), prompts, 3) == want
 
 
-@pytest.mark.parametrize("name", decode_step.COURSE)
+@pytest.mark.parametrize("name", COURSE)
 def test_each_of_the_course_s_kernels_alone_changes_nothing(weights, name):
     """So a kernel that is wrong is named."""
-    steps = step(weights, "plain", **{name: decode_step.COURSE[name]}), step(weights, "plain")
+    steps = step(weights, "plain", **{name: COURSE[name]}), step(weights, "plain")
     assert apart(*(one.read(0, [1, 2, 3]) for one in steps)) < BOUND
     got, want = (one.decode([0], [4]) for one in steps)
     assert apart(got, want) < BOUND
@@ -139,9 +140,15 @@ def test_pages_come_back_and_sequences_end(weights):
     assert len(one.cache.free) == free
 
 
+def test_without_tuned_kernels_plain_pytorch_stands_in(monkeypatch):
+    assert {one.source for one in decode_step.fillings().values()} == {"course", "plain"}
+    monkeypatch.setattr(decode_step, "find_spec", lambda name: None)
+    assert {one.source for one in decode_step.fillings().values()} == {"plain"}
+
+
 @pytest.mark.parametrize("by", decode_step.BY)
 def test_draws_depend_on_the_seed_alone(weights, by):
-    own = {} if by == "plain" else {"sample": decode_step.COURSE["sample"]}
+    own = {} if by == "plain" else {"sample": COURSE["sample"]}
     drawn = [
         generate(step(weights, "plain", sampling=Sampling(2.0, seed), **own), [[1]], 5) for seed in (1, 1, 2)
     ]
