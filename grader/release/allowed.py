@@ -77,35 +77,8 @@ ALLOWED = {
     "what a question asks; those in numpy are recorded": (
         "grader/topics/__init__.py",
         "grader/topics/*/__init__.py",
-        *(
-            f"grader/topics/*/{name}.py"
-            for name in (
-                "questions",
-                "cases",
-                "cases_*",
-                "budgets",
-                "budgets_*",
-                "mistakes",
-                "mistakes_*",
-                "bar",
-                "backward",
-                "filters",
-                "combine",
-                "gemm",
-                "grouped",
-                "kbit",
-                "order",
-                "own_layout",
-                "rows",
-                "wanted",
-                "ladder",
-                "ladder_wrong",
-                "rungs",
-                "exchange",
-                "ranks",
-                "replicas",
-            )
-        ),
+        *(f"grader/topics/*/{name}.py" for name in ("lab", "bar", "shared*")),
+        *(f"grader/topics/*/*/{name}.py" for name in ("__init__", "question", "cases", "mistakes")),
     ),
     "what looks at a machine": (
         "grader/tools/__init__.py",
@@ -118,6 +91,9 @@ ALLOWED = {
 }
 NEVER = (
     "*/tests/*",
+    "*/answers/*",
+    "grader/topics/*/shared_answers.py",
+    "grader/topics/*/shared_concepts.py",
     "*/README.md",
     "widgets/screenshots.py",
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.judge import record
 from grader.places import ROOT
-from grader.release import edition, recording
+from grader.release import edition
 from grader.release.tried import tried
 
 
@@ -30,7 +30,7 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     try:
         files = edition.make(root, say=_say)
         edition.put(files, target)
-    except (edition.Refused, recording.Mixed, OSError) as error:
+    except (edition.Refused, OSError) as error:
         print(f"python -m grader release: {error}", file=sys.stderr)
         return record.WRONG_USAGE
     size = sum(map(len, files.values()))

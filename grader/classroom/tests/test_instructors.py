@@ -2,8 +2,10 @@
 
 import csv
 import re
+import sys
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -11,7 +13,7 @@ from grader import __main__ as door
 from grader import questions
 from grader.classroom import command
 from grader.classroom.tests.conftest import LAB, RIGHT, nbgrader
-from grader.judge import decides, referee
+from grader.judge import fingerprint, referee
 from grader.judge.record import FAIL, PASS
 from grader.places import ROOT
 from grader.questions import model
@@ -137,14 +139,20 @@ def test_every_field_of_a_question_is_explained(row):
 
 
 def test_the_example_is_a_question_that_judges(monkeypatch):
-    source = re.search(r"^```python\n(from grader.*?)^```$", PAGE, re.M | re.S)[1]
-    place = {}
-    exec(source, place)  # the page's own words
-    monkeypatch.setattr(decides, "code_of", lambda name: "an example's, which stands in no module")
-    monkeypatch.setattr(questions, "load", lambda: {"gemm_tiling.waves": place["WAVES"]})
-    verdict = referee.grade_one(
-        "def waves(tiles, sms):\n    return -(-tiles // sms)\n", place["WAVES"], seed=1
-    )
+    files = {}
+    for name, source in re.findall(
+        r"^`grader/topics/gemm_tiling/waves/(\w+).py`:\n\n```python\n(.*?)^```$", PAGE, re.M | re.S
+    ):
+        files[name] = source  # the page's own words
+    assert set(files) == {"question", "mistakes"}
+    for name in ("mistakes", "question"):
+        module = ModuleType(f"grader.topics.gemm_tiling.waves.{name}")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(files[name], module.__dict__)
+    waves = module.QUESTION
+    monkeypatch.setattr(fingerprint, "code_of", lambda name: "an example's, which has no folder")
+    monkeypatch.setattr(questions, "load", lambda: {"gemm_tiling.waves": waves})
+    verdict = referee.grade_one("def waves(tiles, sms):\n    return -(-tiles // sms)\n", waves, seed=1)
     assert verdict.verdict == PASS, verdict
-    verdict = referee.grade_one("def waves(tiles, sms):\n    return tiles // sms\n", place["WAVES"], seed=1)
+    verdict = referee.grade_one("def waves(tiles, sms):\n    return tiles // sms\n", waves, seed=1)
     assert verdict.verdict == FAIL and "the last wave is rarely full" in str(verdict), verdict

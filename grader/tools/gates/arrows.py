@@ -46,7 +46,7 @@ BARE = (
     "grader/__init__.py",
     "grader/__main__.py",
     "grader/tools/doctor/*.py",
-    "grader/topics/*/questions.py",
+    "grader/topics/*/*/question.py",
     "grader/jail/*.py",
 )
 STANDARD = set(sys.stdlib_module_names)

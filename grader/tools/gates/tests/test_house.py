@@ -54,7 +54,7 @@ FAULTS = (
     (
         "arrows",
         "grader/questions/planted.py",
-        "from grader.topics.roofline import questions",
+        "from grader.topics.roofline import lab",
         "stands below topics",
     ),
     ("arrows", "grader/attic/planted.py", "x = 1", "grader/attic must have its floor"),
