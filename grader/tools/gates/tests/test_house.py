@@ -101,7 +101,7 @@ FAULTS = (
     ("words", "kernels/planted.py", "# see /home/somebody/notes", HOST),
     ("words", "course/planted.md", "Look into `/work/somewhere`.", HOST),
     ("words", "Makefile", "+INDEX = https://pypi.org/simple", "a registry's address"),
-    ("words", "kernels/speaking_model/kept/weights.npz", "x" * 5_000_001, "bytes; at most 5,000,000"),
+    ("words", "kernels/speaking_model/kept/planted.npz", "x" * 500_001, "bytes; at most 500,000"),
     ("words", "course/planted.svg", "<!--" + "x" * 500_000 + "-->", "bytes; at most"),
     ("links", "course/planted.md", "\n\nSee [this](nowhere.ipynb).", "planted.md:3: links nowhere.ipynb"),
     ("links", "course/planted.md", "[lab](../work/99_planted/kernel.ipynb)", "links ../work/99_planted"),
