@@ -45,6 +45,16 @@ ALLOWED = {
         "kernels/tiny_model/model.py",
         "kernels/tiny_model/kept/*",
     ),
+    "a decode step in plain PyTorch, with slots for the learner's kernels, and a model that speaks": (
+        "kernels/decode_step.py",
+        "kernels/torch_grouped.py",
+        *(
+            f"kernels/next_bottleneck/{name}.py"
+            for name in ("cache", "captured", "learner", "plain", "shapes", "slots", "step", "weights")
+        ),
+        *(f"kernels/speaking_model/{name}.py" for name in ("__init__", "kept", "tokens")),
+        "kernels/speaking_model/kept/*",
+    ),
     "what a check compares with: float64 in numpy, which no kernel can use": (
         "kernels/*/reference.py",
         "kernels/sampling_fusion/philox.py",

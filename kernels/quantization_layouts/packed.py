@@ -244,6 +244,16 @@ def by_bricks(of_groups: torch.Tensor) -> torch.Tensor:
     return whole.view(e, n // BRICK_ROWS, BRICK_ROWS, groups).transpose(2, 3).contiguous()
 
 
+def gated_rows(of_rows: torch.Tensor) -> torch.Tensor:
+    """Put sixteen of gate's rows before the same sixteen of up's: (experts, 2 N, ..) with all of gate's first."""
+    e, rows, columns = of_rows.shape
+    if rows % (2 * BRICK_ROWS):
+        raise ValueError(
+            f"gate and up must have a multiple of {BRICK_ROWS} rows each, got {rows / 2:g}; pad them with zeros"
+        )
+    return of_rows.view(e, 2, -1, BRICK_ROWS, columns).transpose(1, 2).reshape(e, rows, columns)
+
+
 def book_words(levels: torch.Tensor) -> torch.Tensor:
     """Levels of 16 bits as bytes to choose from, the low ones first, four a word: (words, lanes), alike for all."""
     each = levels.view(torch.uint8).view(-1, 2)
