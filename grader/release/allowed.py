@@ -21,7 +21,7 @@ ALLOWED = {
         "requirements.in",
         "requirements.lock",
     ),
-    "lessons, labs and simulators": ("course/**", "labs/**", "widgets/**"),
+    "lessons, labs and simulators": ("course/**", "labs/**", "widgets/**", "view/**"),
     "formulas that lessons and simulators state, and recorded times": (
         "kernels/__init__.py",
         "kernels/machines.py",
@@ -44,6 +44,16 @@ ALLOWED = {
         "kernels/tiny_model/kept.py",
         "kernels/tiny_model/model.py",
         "kernels/tiny_model/kept/*",
+    ),
+    "a decode step in plain PyTorch, with slots for the learner's kernels, and a model that speaks": (
+        "kernels/decode_step.py",
+        "kernels/torch_grouped.py",
+        *(
+            f"kernels/next_bottleneck/{name}.py"
+            for name in ("cache", "captured", "learner", "plain", "shapes", "slots", "step", "weights")
+        ),
+        *(f"kernels/speaking_model/{name}.py" for name in ("__init__", "kept", "tokens")),
+        "kernels/speaking_model/kept/*",
     ),
     "what a check compares with: float64 in numpy, which no kernel can use": (
         "kernels/*/reference.py",
@@ -86,6 +96,7 @@ STATED = (  # may share single lines with a solution, since a lesson or the page
 )
 NEVER = (
     "*/tests/*",
+    "tilescope/proofs/*",
     "*/answers/*",
     "grader/topics/*/shared_answers.py",
     "grader/topics/*/shared_concepts.py",
