@@ -64,6 +64,7 @@ ELSEWHERE = {  # command: (module, what it does)
     "collect": ("classroom.downloads", "what Canvas or Moodle collected, into submitted/"),
     "report": ("classroom.report", "how a class fared with a lab, as one page with plots"),
     "student": ("classroom.student", "all that a class holds of one student, shown or deleted"),
+    "lti": ("classroom.lti", "grades to a learning platform by LTI 1.3"),
     "export": ("classroom.exports", "a lab's grades for Canvas, Moodle or a spreadsheet"),
 }
 TAKES_NOTHING = {"work", "programs", "gates"}

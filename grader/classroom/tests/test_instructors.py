@@ -23,8 +23,10 @@ AFTERWARDS = "grader/classroom/tests/afterwards"
 ELSEWHERE = {  # commands that another test runs
     "python -m grader release ../tile-by-tile-students": "grader/release/tests/test_release.py::folder",
     "python -m grader release ../tile-by-tile-students --try": "grader/release/tests/test_tried.py::test_what_fails_is_said",
+    "python -m grader lti keys": f"{AFTERWARDS}/test_lti.py::test_scores_reach",
+    f"python -m grader lti scores {LAB} --names names.csv": f"{AFTERWARDS}/test_lti.py::test_scores_reach",
     f"python -m grader class {LAB} --new-lab": "grader/classroom/tests/test_changed_lab.py::test_what_people_entered",
-    f"python -m grader class {LAB} --from sqlite:////home/me/old/gradebook.db": "grader/classroom/tests/test_changed_lab.py::test_where_no_earlier",
+    f"python -m grader class {LAB} --from sqlite:////srv/old/gradebook.db": "grader/classroom/tests/test_changed_lab.py::test_where_no_earlier",
     f"python -m grader collect {LAB} submissions.zip --names names.csv --times times.csv": f"{AFTERWARDS}/test_collect.py::test_a_collected_hand_in",
     f"python -m grader report {LAB} --question gemm_tiling.tile_loads": f"{AFTERWARDS}/test_report.py::test_one_question_is_shown",
     f"python -m grader report {LAB} --earlier ../spring/submitted ../autumn/submitted": f"{AFTERWARDS}/test_report.py::test_answers_of_an_earlier",
