@@ -47,6 +47,7 @@ def main(argv: list[str] | None = None) -> int:
 ELSEWHERE = {  # command: (module, what it does)
     "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
     "build": ("notebooks", "text sources -> notebooks -> labs"),
+    "reflections": ("notebooks.reflections", "what a good answer to each reflection has, folded"),
     "release": ("release", "the student edition: no solutions, no answers, no history"),
     "work": ("notebooks.work", "copies the labs into work/, overwriting nothing"),
     "calibrate": ("bench.calibration", "measure this machine's ceilings and the bar kernels"),
