@@ -83,7 +83,9 @@ class Function:
 @dataclass
 class Module:
     functions: dict[str, Function]
-    prepared: object = field(default=None, compare=False, repr=False)  # run.py's: none once functions are changed
+    prepared: object = field(
+        default=None, compare=False, repr=False
+    )  # run.py's: none once functions are changed
 
     @property
     def kernel(self) -> Function:
