@@ -81,7 +81,7 @@ def names(topic: str) -> dict:
     from kernels.machines import machine
 
     known = {"about": about, "machine": machine, "math": math, "table": table}
-    known |= {"record": partial(record, topic), "row": partial(row, topic)}
+    known |= {"record": lambda run="h200", of=topic: record(of, run), "row": partial(row, topic)}
     try:
         known["cost"] = importlib.import_module(f"kernels.{topic}.cost")
     except ModuleNotFoundError as error:

@@ -26,6 +26,12 @@ def test_a_number_comes_from_the_record_and_is_written_as_asked():
     assert text == f"took {row['us']:.0f} µs, {row['share']:.2%}\n"
 
 
+def test_a_number_may_come_from_another_topics_record():
+    power = filled.record("roofline", "ground/h200").power
+    text = '{{record("ground/h200", of="roofline").power.watts:.1f}} W'
+    assert said(text) == said(text, "gemm_tiling") == f"{power.watts:.1f} W"
+
+
 def test_a_number_comes_from_the_formula():
     assert said("{{cost.launches(cost.naive_chain(1, 128256)):d}} launches") == "13 launches"
     assert said("{{cost.reads_of_nucleus(0.9):.1f}}") == f"{cost.reads_of_nucleus(0.9):.1f}"

@@ -8,7 +8,7 @@ from grader.questions import Call, Mistake, NumpyQuestion, Part
 from grader.questions.draws import between
 from kernels.gemm_tiling import cost, reference
 
-LESSON = "course/01_gemm_tiling.ipynb"
+LESSON = "course/01_gemm_tiling"
 
 
 def _sizes(rng, low=1, high=300):
@@ -62,7 +62,7 @@ REUSE = NumpyQuestion(
         [Call(tuple(int(v) for v in rng.integers(1, 512, 2))) for _ in range(6)]
         + [Call((1, between(rng, 2, 9999)), "a single row")]
     ),
-    where=f'{LESSON}, "Reuse is a harmonic mean"',
+    where=f'{LESSON}/a_reuse.ipynb, "Reuse is a harmonic mean"',
     hints=(
         "One step along K multiplies a bm x 1 column by a 1 x bn row. Count what it loads and what it computes.",
         "It loads bm + bn elements and does bm * bn multiply-adds, each of which is two FLOPs.",
@@ -109,7 +109,7 @@ TILE_LOADS = NumpyQuestion(
             for _ in range(2)
         ]
     ),
-    where=f'{LESSON}, "Count it"',
+    where=f'{LESSON}/a_reuse.ipynb, "Count it"',
     hints=(
         "Every tile of C needs a band of A as wide as K and a band of B as long as K. Who needs the same band?",
         "Each row band of A is loaded once for every column of tiles; each column band of B once for every row of tiles.",
@@ -154,7 +154,7 @@ GEMM_BYTES = NumpyQuestion(
     hidden=lambda rng: [
         Call((*_sizes(rng, 1, 5000), *_tile(rng), between(rng, 1, 8)), "other sizes") for _ in range(8)
     ],
-    where=f'{LESSON}, "Count it"',
+    where=f'{LESSON}/a_reuse.ipynb, "Count it"',
     hints=(
         "You have the loads already; what is written, and how often?",
         "The tiles' loads and m * n elements written, each of elem_bytes bytes. An answer stands alone: write the loads out again.",
@@ -204,7 +204,7 @@ TILED_MATMUL = NumpyQuestion(
             Call((*matrices(rng, 9, 8, 7), 64, 64, 64), "a tile larger than C"),
         ]
     ),
-    where=f'{LESSON}, "The tile walk"',
+    where=f'{LESSON}/a_reuse.ipynb, "The tile walk"',
     hints=(
         "Three loops: tiles of rows, tiles of columns, and inside them steps along K that add to one accumulator.",
         "numpy slices past the end are simply shorter, so a ragged tile needs no special case; count what a slice holds with .size.",

@@ -83,7 +83,7 @@ TILED_GEMM = KernelQuestion(
     instruction={90: "wgmma", 80: "mma.sync"},
     most_spills=64,
     speed=Speed("matmul", LARGE, full=1 / 0.7, none=1 / 0.35, bound=bound, sampled=samples.rows("M")),
-    where=f'{LESSON}, "The kernel, line by line"',
+    where=f'{LESSON}/b_kernel.ipynb, "The kernel, line by line"',
     hints=(
         "Start with one program a tile and no grouping: find the tile's row and column from tl.program_id(0), then loop along K.",
         "offs_m and offs_n say which elements the tile owns; load A and B with a mask in both directions and other=0.0; acc = tl.dot(a, b, acc) in fp32.",
@@ -151,7 +151,7 @@ BLOCK_SCALED = KernelQuestion(
     targets=(90,),
     instruction={90: "wgmma"},
     speed=Speed("matmul_of_codes", LARGE, full=4.3, none=8.6, bound=scaled_bound, sampled=samples.rows("M")),
-    where=f'{LESSON}, "Eight bits, safely"',
+    where=f'{LESSON}/d_measured.ipynb, "Eight bits, safely"',
     hints=(
         "The scales change every 128 steps along K, so take BLOCK_K = 128: then one scale of B and one a row of A serve a whole tl.dot.",
         "Keep the product of one block apart from the running sum: part = tl.dot(a, b), then scale it, then add.",
