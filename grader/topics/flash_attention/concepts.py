@@ -10,7 +10,7 @@ from grader.questions.draws import between
 from grader.topics.flash_attention.mistakes import maximum_when_it_came, weighed
 from kernels.flash_attention import cost, reference, reference_tiles
 
-LESSON = "course/05_flash_attention.ipynb"
+LESSON = "course/05_flash_attention"
 
 
 def online_states(tiles) -> list:
@@ -230,7 +230,7 @@ ONLINE_SOFTMAX = NumpyQuestion(
             Call((_tiles(rng, 3, 5) + 900.0 * np.arange(3)[:, None],), "a maximum that comes late"),
         ]
     ),
-    where=f'{LESSON}, "Three running numbers"',
+    where=f'{LESSON}/a_online.ipynb, "Three running numbers"',
     hints=(
         "Before the first tile there is no maximum: what number is below every score, and what does exp give for it?",
         "m_new = max(m, tile.max()); what was summed under the old maximum must be multiplied by exp(m - m_new).",
@@ -277,7 +277,7 @@ TILED_ATTENTION = NumpyQuestion(
             ),
         ]
     ),
-    where=f'{LESSON}, "Exact, not approximate"',
+    where=f'{LESSON}/a_online.ipynb, "Exact, not approximate"',
     hints=(
         "Keep three things per query row: the maximum m, the sum l and the unnormalised output.",
         "For each tile: scores s, m_new, p = exp(s - m_new); scale l and the output by exp(m - m_new), then add p.sum and p @ v_tile.",
@@ -304,7 +304,7 @@ ATTENTION_BYTES = NumpyQuestion(
         )
         for _ in range(6)
     ],
-    where=f'{LESSON}, "Sixty-five times"',
+    where=f'{LESSON}/b_kernel.ipynb, "Sixty-five times"',
     hints=(
         "Both read Q, K, V and write the output. What does only the naive one write and read?",
         "The score matrix is length x length a head; it is written, read, and so are the probabilities: four times.",
@@ -332,7 +332,7 @@ CAUSAL_TILES = NumpyQuestion(
             Call(_overhanging(rng), "a last tile of rows that is nearly empty"),
         ]
     ),
-    where=f'{LESSON}, "Half of it is masked"',
+    where=f'{LESSON}/b_kernel.ipynb, "Half of it is masked"',
     hints=(
         "What is the last key that any row of a tile may see?",
         "A row tile from i to i + block_m sees keys up to its own last row, which is cut off at the length.",

@@ -92,7 +92,7 @@ FORWARD = KernelQuestion(
     instruction={90: "wgmma", 80: "mma.sync"},
     most_spills=64,
     speed=Speed("sdpa_flash", LARGE, full=1 / 0.9, none=2 / 0.9, bound=bound, sampled=samples.causal_rows),
-    where=f'{LESSON}, "The kernel, line by line"',
+    where=f'{LESSON}/b_kernel.ipynb, "The kernel, line by line"',
     hints=(
         "Start without the mask: one program for a tile of rows and one head; loop over tiles of keys with the three running numbers of the concepts lab.",
         "Keep m, l and acc in fp32; scores = tl.dot(q, tl.trans(k)) * scale; set masked ones to -inf before tl.max; cast p to v's dtype for the second tl.dot.",
@@ -158,7 +158,7 @@ SPLIT_DECODE = KernelQuestion(
     speed=Speed(
         "sdpa_one_query", LONG_CACHE, full=1.5, none=3.0, bound=decode_bound, sampled=samples.batches
     ),
-    where=f'{LESSON}, "Decoding: split the keys"',
+    where=f'{LESSON}/c_decode.ipynb, "Decoding: split the keys"',
     hints=(
         "Each program takes one key head and a range of keys and leaves its own maximum, sum and output in scratch; a second launch combines them.",
         "All query heads of a group go into the rows of one tile, padded to the next power of two and at least to 16, so that tl.dot takes it.",
@@ -199,7 +199,7 @@ WINDOW = KernelQuestion(
     metered=budgets.metered_window,
     budgets={"traffic": budgets.window},
     useful=budgets.useful,
-    where=f'{LESSON}, "What else a mask can be"',
+    where=f'{LESSON}/c_decode.ipynb, "What else a mask can be"',
     hints=(
         "Take your forward kernel; the cap changes the scores before the mask, the window changes where the loop starts.",
         "tanh(x) = 1 - 2 / (exp(2 x) + 1) keeps fp32 accuracy and never overflows to NaN.",
@@ -266,7 +266,7 @@ BACKWARD = KernelQuestion(
     most_spills=4096,
     repeatable=False,
     speed=Speed("sdpa_backward", TRAINED, full=1.5, none=3.0, bound=backward_bound, sampled=samples.heads),
-    where=f'{LESSON}, "Backward: compute it again"',
+    where=f'{LESSON}/appendix.ipynb, "Backward: compute it again"',
     hints=(
         "delta = sum(o * do) over the head dimension, one number a row, is all that softmax's gradient needs of the output.",
         "One kernel owns a tile of keys and walks over rows for dk and dv; another owns a tile of rows and walks over keys for dq: then no two programs write the same element.",
