@@ -27,9 +27,11 @@ def test_a_number_comes_from_the_record_and_is_written_as_asked():
 
 
 def test_a_number_may_come_from_another_topics_record():
-    power = filled.record("roofline", "ground/h200").power
-    text = '{{record("ground/h200", of="roofline").power.watts:.1f}} W'
-    assert said(text) == said(text, "gemm_tiling") == f"{power.watts:.1f} W"
+    row = filled.record("roofline").rows[0]
+    given = f"{row['case']!r}, of='roofline', op={row['op']!r}"
+    assert said("{{row(" + given + ").us:.1f}}\n") == f"{row['us']:.1f}\n"
+    assert said("{{record(of='roofline').date}}\n") == filled.record("roofline").date + "\n"
+    assert said("{{module('cost', of='gemm_tiling').__name__}}\n") == "kernels.gemm_tiling.cost\n"
 
 
 def test_a_number_comes_from_the_formula():
