@@ -98,10 +98,11 @@ def scaled(a, s, out, B: tl.constexpr):
 
 ones = torch.ones
 
-def in_odd_memory():  # a tensor at a multiple of 16 bytes, in a memory that begins at none
+def in_odd_memory():  # that begins 4 bytes after a multiple of 16
     raw = np.zeros(1024, np.uint8)
     odd = -raw.ctypes.data % 16 + 4
-    return torch.frombuffer(raw.data, dtype=torch.float32, offset=odd, count=80)[3:67]
+    raw[odd:] = 1
+    return torch.frombuffer(raw.data, dtype=torch.float32, offset=odd, count=160)
 """
 SCENES = {
     "race": "out = torch.zeros(1); sums[(4,)](ones(1000), out, 1000, B=256)",
@@ -120,7 +121,7 @@ SCENES = {
     "tuned": "out = torch.zeros(32); tuned[(1,)](ones(32), out, 32)",
     "inline assembly": "out = torch.zeros(64); assembled[(1,)](ones(64), out, B=64)",
     "dot_scaled": "a = torch.zeros(64, 64, dtype=torch.uint8); out = torch.zeros(64, 64); scaled[(1,)](a, a, out, B=64)",
-    "an odd memory": "out = torch.zeros(64); doubled[(1,)](in_odd_memory(), out, 64, B=64)",
+    "an odd memory": "odd = in_odd_memory(); out = odd[:64]; doubled[(1,)](odd[67:131], out, 64, B=64)",
     "going on": "out = torch.zeros(1000); doubled[(4,)](ones(1000), out, 1000, B=256); doubled[(2,)](ones(512), out, 512, B=256)",
 }
 ASKED = """
