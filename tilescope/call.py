@@ -27,6 +27,7 @@ class Call:
     grid: tuple[int, int, int]
     given: list[tuple]  # (parameter, value, Triton's type) of every argument that is no constant
     config: str = ""  # of an autotuned kernel
+    lowered: tuple = ()  # the kernel, its signature, constants, attributes and options: to lower it again
 
     def tensors(self, whole: bool = False, remembers: bool = False) -> "Tensors":
         """The tensors as storages; `whole` lets an access reach all of the memory that a view is part of."""

@@ -1,10 +1,12 @@
 """Check one launch: run it, and run it again where a first run left a question open."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from .births import births
 from .call import Call, Tensors
 from .findings import Finding, of_atomics, of_error, of_mask, of_race
 from .hinted import written_at
@@ -66,9 +68,16 @@ def ids_of(program: int, grid: tuple) -> list[int]:
     return [program % grid[0], program // grid[0] % grid[1], program // (grid[0] * grid[1])]
 
 
-def check(call: Call, remembers: bool = False, overflow: bool = False, atomics: bool = False) -> Checked:
+def check(
+    call: Call,
+    remembers: bool = False,
+    overflow: bool = False,
+    atomics: bool = False,
+    nan: bool = False,
+    looks: Sequence = (),
+) -> Checked:
     """Runs a launch to its end, and reports its findings. Where it leaves a view, it runs again with the whole memory in
-    reach: what lies within that is a warning."""
+    reach: what lies within that is a warning. `looks` may run it again, once all else is known."""
     lines, tensors = Lines(call.kernel, call.file), call.tensors(False, remembers)
     kept, near = Kept(tensors.stored), []
     how = {"goes_on": True, "repeatable": atomics}
@@ -89,11 +98,16 @@ def check(call: Call, remembers: bool = False, overflow: bool = False, atomics: 
     if overflow and again.possible(report):
         for row in overflows(call.module, lambda probe: again(probe=probe)):
             findings.append(of_error(call.kernel, call.file, row))
-    again.leave()
+    if nan:
+        findings += births(again)
     for finding in findings:
         if call.config:
             finding.message += f", with {call.config}"
-    return Checked(report, tensors, lines, findings)
+    checked = Checked(report, tensors, lines, findings)
+    for look in looks:
+        look.look(checked, again)
+    again.leave()
+    return checked
 
 
 class Again:

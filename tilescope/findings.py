@@ -19,6 +19,8 @@ WARNINGS = {
     "hint": "a promise to the compiler that is not kept",
     "atomics": "atomic additions of floats, whose order decides the last bits (on request)",
     "undecided": "the launch ran, but its races could not be decided",
+    "nan": "an operation makes a NaN of numbers that are none",
+    "infinity": "an operation makes an infinity of finite numbers",
 }
 SANITIZED = re.compile(r"int\d+ overflow detected")
 KINDS = {
@@ -45,6 +47,8 @@ class Finding:
     other_line: int | None = None  # of a race: the line of the second program
     outputs: list[str] = field(default_factory=list)  # of a mask: the tensors that change
     times: int = 1
+    lane: list[int] = field(default_factory=list)  # of a birth: the place in the block
+    operands: list[str] = field(default_factory=list)  # of a birth, in words
 
     @property
     def severity(self) -> str:

@@ -96,7 +96,7 @@ def launch(self, *args, grid, warmup, **kwargs):
     args = [for_triton(value) for value in args]
     kwargs = {name: for_triton(value) for name, value in kwargs.items()}
     try:
-        bound, signature, module = compiled(self, args, kwargs)
+        bound, made_of, module = compiled(self, args, kwargs)
     except BadIR as error:
         if not SEEING:
             raise LaunchError(f"{self.__name__}: {error}", None) from None
@@ -106,11 +106,12 @@ def launch(self, *args, grid, warmup, **kwargs):
     if warmup:
         return None
     grid = grid(bound) if callable(grid) else grid
+    signature = made_of[1]
     given = [
         (name, value, signature[name]) for name, value in bound.items() if signature[name] != "constexpr"
     ]
     grid, config = tuple((*grid, 1, 1)[:3]), "".join(CONFIGS[-1:])
-    call = Call(self.__name__, self.fn.__code__.co_filename, module, grid, given, config)
+    call = Call(self.__name__, self.fn.__code__.co_filename, module, grid, given, config, made_of)
     if SEEING:
         take_all(call)
         return None
@@ -121,7 +122,7 @@ def launch(self, *args, grid, warmup, **kwargs):
 
 
 def compiled(kernel: JITFunction, args: list, kwargs: dict):
-    """The arguments by name, Triton's types for them, and the kernel's module for these types."""
+    """The arguments by name, what its module is lowered from, and the module."""
     if kernel.is_gluon():
         raise BadIR("it is a Gluon kernel, which a GPU alone can run")
     *_, backend, binder = kernel.device_caches[NoDevice().get_current_device()]
@@ -129,14 +130,16 @@ def compiled(kernel: JITFunction, args: list, kwargs: dict):
     options, signature, constants, attributes = kernel._pack_args(
         backend, kwargs, bound, specialization, options
     )
-    return bound, signature, lowered(kernel, signature, constants, attributes, options)
+    made_of = kernel, signature, constants, attributes, options
+    return bound, made_of, lowered(*made_of)
 
 
 def take_all(call: Call) -> None:
     """Checks a launch once, for all that collect findings."""
     if 0 in call.grid:  # Triton launches nothing
         return
-    checked = check(call, bool(WATCHED), asked("overflow"), asked("atomics"))
+    looks = [look for seen in SEEING for look in seen.looks if look.wants(call, seen.launches)]
+    checked = check(call, bool(WATCHED), *map(asked, ("overflow", "atomics", "nan")), looks)
     if checked.report.launches:
         count_watched(checked.tensors, checked.report)
     for seen in SEEING:

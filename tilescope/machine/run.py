@@ -50,20 +50,22 @@ def run(
     poison: int = 0,
     poisoned_lines: tuple[int, ...] = (),
     watcher: Callable | None = None,
+    launch: Callable = Launch,
     goes_on: bool = False,
     probe=None,
 ) -> Report:
     """`programs`: for each step the ones to run, where not all. `counting`: "full", "values" without traffic, or "places":
     where anything is written, and nothing else.
     Lines of `poisoned_lines` fill masked lanes with the other poison. `watcher` is called for every access:
-    (frame, lanes, kind, line). A run that `goes_on` keeps mistakes in its report, and does the rest of what it can:
+    (frame, lanes, kind, line). `launch` makes what runs the pass that counts, where another than Launch shall.
+    A run that `goes_on` keeps mistakes in its report, and does the rest of what it can:
     lanes outside their tensor are left out, and loads give 0 there. `probe.around` is shown every step before it runs, and
     may put something around what performs it; `probe.asked` gets the addresses of every access."""
     if counting not in COUNTING:
         raise ValueError(f"counting must be one of {', '.join(COUNTING)}, got {counting!r}")
     limits = limits or Limits()
     whole = Run(tensors, wave, counting == "full", repeatable, seed, limits)
-    whole.memory.watcher = watcher
+    whole.memory.watcher, whole.launch = watcher, launch
     whole.memory.places_alone = counting == "places"
     whole.mistakes, whole.probe = Mistakes() if goes_on else None, probe
     whole.memory.probe = probe
@@ -94,6 +96,7 @@ def run(
 
 class Run:
     poison_of: Callable[[int], int]
+    launch: Callable
     mistakes: Mistakes | None
 
     def __init__(
@@ -102,15 +105,11 @@ class Run:
         self.tensors, self.wave, self.full, self.repeatable, self.seed = tensors, wave, full, repeatable, seed
         self.memory, self.budget = Memory(tensors, full), Budget(limits)
         self.printed, self.report = Prints(limits.prints), Report()
-        self.prepared: dict[int, Program] = {}
+        self.probed: dict[int, Program] = {}
         self.whole = True  # False once only some programs of a grid ran
 
     def step(self, number: int, step: Launching, chosen) -> None:
-        key = id(step.module)
-        if key not in self.prepared:
-            self.prepared[key] = prepare(step.module)
-            self.show_steps(self.prepared[key])
-        program, grid = self.prepared[key], step.grid
+        program, grid = self.prepared(step.module), step.grid
         self.report.ids_read.append(list(program.ids_read))
         count = prod(grid)
         if min(grid) < 1 or count > MOST_PROGRAMS:
@@ -141,10 +140,18 @@ class Run:
                 before.end()
         self.report.launches.append(launch)
 
-    def show_steps(self, program: Program) -> None:
-        for blocks in program.functions.values() if self.probe is not None else ():
-            for one in every(blocks):
-                self.probe.around(one)
+    def prepared(self, module: Module) -> Program:
+        """Prepare a module once: for all runs, or where a probe stands around each operation for this run alone."""
+        if self.probe is None:
+            if module.prepared is None:
+                module.prepared = prepare(module)
+            return module.prepared
+        if id(module) not in self.probed:
+            program = self.probed[id(module)] = prepare(module)
+            for blocks in program.functions.values():
+                for one in every(blocks):
+                    self.probe.around(one)
+        return self.probed[id(module)]
 
     def runs_twice(self, program: Program, everyone: np.ndarray, count: int) -> bool:
         return program.atomics or (self.full and everyone.size == count > self.wave)
@@ -220,7 +227,8 @@ class OnePass:
             self.number, run.tensors, rank, len(programs), self.program.atomics, run.repeatable
         )
         printed = Prints(0) if quietly else run.printed
-        launch = Launch(self.number, self.program, self.grid, memory, run.budget, printed, run.poison_of)
+        made = Launch if quietly else run.launch
+        launch = made(self.number, self.program, self.grid, memory, run.budget, printed, run.poison_of)
         try:
             launch.run(self.arguments, programs, run.wave, seed)
         finally:
