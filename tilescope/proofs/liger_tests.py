@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -31,8 +32,8 @@ class TooSlow(BaseException):
 class Outcomes:
     """Keeps a few cases of each test, stops those that take too long, and notes how each file went."""
 
-    def __init__(self, most: int, seconds: int):
-        self.most, self.seconds = most, seconds
+    def __init__(self, most: int, seconds: int, total: int):
+        self.most, self.seconds, self.until = most, seconds, time.monotonic() + total
         self.files: dict[str, Counter] = defaultdict(Counter)
         self.reasons: dict[str, str] = {}
 
@@ -47,6 +48,8 @@ class Outcomes:
         def stop(*_):
             raise TooSlow(f"more than {self.seconds} s")
 
+        if time.monotonic() > self.until:
+            pytest.skip("too slow here: the time for all tests is up")
         signal.signal(signal.SIGALRM, stop)
         signal.alarm(self.seconds)
         try:
@@ -83,6 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     made.add_argument("--out", type=Path)
     made.add_argument("--most", type=int, default=2, help="cases of each test")
     made.add_argument("--seconds", type=int, default=60, help="of one case")
+    made.add_argument("--total", type=int, default=100_000, help="seconds for all of them")
     made.add_argument(
         "--files", nargs="*", help="of the source package; without any, all of test/transformers and test/ops"
     )
@@ -90,8 +94,19 @@ def main(arguments: list[str] | None = None) -> int:
     out = asked.out.absolute() if asked.out else None
     sys.path[:0] = [str(asked.site.absolute()), str(asked.source.absolute())]
     os.chdir(asked.source)
-    outcomes = Outcomes(asked.most, asked.seconds)
-    given = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line", "--rootdir", ".", "--tilescope"]
+    outcomes = Outcomes(asked.most, asked.seconds, asked.total)
+    given = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "--tb=line",
+        "--rootdir",
+        ".",
+        "--tilescope",
+        "--continue-on-collection-errors",
+    ]
     pytest.main([*given, "-p", "tilescope.pytest_plugin", *(asked.files or FOLDERS)], plugins=[outcomes])
     found = {
         "date": str(datetime.date.today()),
