@@ -101,10 +101,18 @@ def rows(launches) -> dict:
             "interpreter": dict(row.against),
             "torch": dict(row.results),
             "findings": list(dict.fromkeys(row.findings))[:3],
-            "notes": row.notes,
+            "notes": row.notes or ([] if row.verdict.startswith("right") else [explained(row)]),
         }
         for name, row in sorted(launches.kernels.items())
     }
+
+
+def explained(row) -> str:
+    """Why a kernel is not called right, where its launches left no note."""
+    if row.results["wrong"]:
+        calls = f"torch's result is another in {row.results['wrong']} of {row.results.total()} calls"
+        return f"equal to Triton's interpreter, {calls}" if row.against else calls
+    return "no call that this kernel was part of ended with something to compare"
 
 
 def imported(package: str) -> None:
