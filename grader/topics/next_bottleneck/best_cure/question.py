@@ -23,6 +23,10 @@ QUESTION = NumpyQuestion(
         [Call(cases.profile(rng, between(rng, 3, 9)), "another profile") for _ in range(6)]
         + [Call((rng.uniform(1, 3, 6), rng.uniform(0, 1, 6)), "any shares") for _ in range(3)]
         + [
+            Call(
+                (rng.uniform(0.9, 1.1) * np.array([4.0, 0.2, 2.0]), np.array([0.3, 0.9, 0.1])),
+                "a cure of a small part",
+            ),
             Call((np.array([2.0, 4.0, 1.0]), np.array([0.5, 0.25, 0.5])), "two cures that save as much"),
             Call((np.array([3.0]), np.array([0.25])), "a single part"),
         ]
