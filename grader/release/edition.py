@@ -14,6 +14,7 @@ from grader.release.emptied import emptied
 from grader.release.readme import readme
 from grader.tools.gates import tree
 
+AGENTS = Path(__file__).with_name("student_agents.txt")  # makes a coding assistant a tutor
 MISTAKES = "grader/topics/*mistakes*.py"
 
 
@@ -51,6 +52,7 @@ def make(root: Path, say: Callable[[str], None] = lambda line: None) -> dict[str
             recorded.write(path, recording.record(question))
             files[f"{place}/{recorded.FOLDER}/{path.name}"] = path.read_bytes()
     files["README.md"] = readme((root / "README.md").read_text(encoding="utf-8"), set(files)).encode()
+    files["AGENTS.md"] = AGENTS.read_bytes()
     return files
 
 

@@ -1,4 +1,4 @@
-"""What a quantized layer asks of its arguments, checked once for all kernels; every refusal says what to do."""
+"""Validate the arguments of a quantized layer, once for all kernels. Every refusal says what to do."""
 
 import torch
 
@@ -9,7 +9,7 @@ from kernels.require import must
 def check_layer(
     x, w: Packed, out, offsets, most, gated: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """(x as rows, out, the most rows of an expert); nothing here waits for a GPU."""
+    """Return (x as rows, out, the most rows of an expert). Nothing here waits for a GPU."""
     must(isinstance(w, Packed), "w", "packed", type(w).__name__, "shuffle it with pack()")
     must(x.ndim == 2, "x", "2-d: rows, K", f"{x.ndim}-d", "flatten its leading axes")
     must(x.shape[1] == w.k, "x", f"(rows, {w.k})", tuple(x.shape), "the weight has that many inputs")

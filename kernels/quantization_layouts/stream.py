@@ -1,4 +1,4 @@
-"""A few rows times a packed weight: the weight streams through once, and the tensor cores hide what unpacking costs.
+"""Multiply a few rows with a packed weight, which streams through once. The tensor cores hide the unpacking.
 
 A program owns 16 to 64 rows of W and all of K. Its warps cut K among them (a batched product whose batch axis is the
 scale group), so each reads a stretch of memory of its own, multiplies with m16n8k16 and scales its sums once a group, in
@@ -245,7 +245,7 @@ def stream_kernel(
 def stream(
     x, w: Packed, out=None, offsets=None, most=None, config: Stream | None = None, gated: bool = False
 ) -> torch.Tensor:
-    """out (rows, N) = x (rows, K) times the packed weight; rows of several experts stand one expert after the other.
+    """Compute out (rows, N) = x (rows, K) times the packed weight, rows of several experts in the order of experts.
 
     `offsets` (experts + 1) in int32 says where each expert's rows begin; without it all have as many. `most` bounds the
     rows of an expert where offsets are given: a grid is sized by it, and all rows are assumed unless it is told.
@@ -315,14 +315,14 @@ def shared_bytes(config: Stream, w: Packed) -> int:
 
 
 def shared_limit(device: torch.device) -> int:
-    """Bytes that one program may have: the GPU's own answer; a Hopper's where kernels are only compiled."""
+    """Return the bytes that one program may have, by this GPU, or a Hopper's where kernels are only compiled."""
     if device.type != "cuda":
         return machine("H200").sram_bytes
     return torch.cuda.get_device_properties(device).shared_memory_per_block_optin
 
 
 def pick(w: Packed, rows: int) -> Stream:
-    """What was fastest for shapes like this one on an H200; calibration measures the alternatives."""
+    """Choose what was fastest for shapes like this one on an H200. Calibration measures the alternatives."""
     if w.k >= 8192:
         return Stream(2, 4, 256, 16) if rows > 8 else Stream(2, 4, 256, stages=4)
     if w.kind == "book" and w.k >= 4096:  # its look-ups want registers: shorter runs, fetched ahead

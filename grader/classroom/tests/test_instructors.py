@@ -24,7 +24,8 @@ AFTERWARDS = "grader/classroom/tests/afterwards"
 ELSEWHERE = {  # commands that another test runs
     "python -m grader release ../tile-by-tile-students": "grader/release/tests/test_release.py::folder",
     "python -m grader release ../tile-by-tile-students --try": "grader/release/tests/test_tried.py::test_what_fails_is_said",
-    f"nbgrader db assignment remove {LAB} --force": "grader/classroom/tests/test_changed_lab.py::test_a_lab_with_other_cells",
+    f"python -m grader class {LAB} --new-lab": "grader/classroom/tests/test_changed_lab.py::test_what_people_entered",
+    f"python -m grader class {LAB} --from sqlite:////home/me/old/gradebook.db": "grader/classroom/tests/test_changed_lab.py::test_where_no_earlier",
     f"python -m grader collect {LAB} submissions.zip --names names.csv": f"{AFTERWARDS}/test_collect.py::test_moodle_needs_names",
     f'python -m grader export {LAB} --format canvas --names names.csv --title "Lab 1 (4711)"': f"{AFTERWARDS}/test_export.py::test_canvas_finds",
     f"python -m grader export {LAB} --format moodle --names names.csv": f"{AFTERWARDS}/test_export.py::test_moodle_gets",
@@ -32,6 +33,7 @@ ELSEWHERE = {  # commands that another test runs
     "python -m grader student ada            # what the class holds of ada": f"{AFTERWARDS}/test_student.py::test_all_of_it",
     "python -m grader student ada --delete   # and its end, once you have typed the name again": f"{AFTERWARDS}/test_student.py::test_nothing_of_the_student",
     "export NBGRADER_GRADEBOOK='postgresql://grader@db.example.org/grades'": f"{AFTERWARDS}/test_postgresql.py::test_the_setting",
+    ".venv/bin/python -m pip install '.[postgresql]'": f"{AFTERWARDS}/test_postgresql.py::test_a_driver_that_is_missing",
     f"nbgrader generate_feedback {LAB}": "grader/classroom/tests/test_class.py::test_nbgraders_own_commands",
 }
 

@@ -146,6 +146,15 @@ def test_it_runs_its_own_test_without_the_rest(folder):
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-2000:]
 
 
+def test_a_coding_assistant_is_asked_to_be_a_tutor(folder):
+    said = (folder / "AGENTS.md").read_text(encoding="utf-8")
+    assert "never give it" in said and "answer cell" in said
+    for path in re.findall(r"`([a-z]+/)`", said):
+        assert (folder / path).is_dir() or path == "work/", path
+    for line in said.splitlines():
+        assert "return " not in line and "tl." not in line, "it holds no code that an answer could use"
+
+
 def test_its_page_names_the_courses_own_python(folder):
     said = (folder / "README.md").read_text(encoding="utf-8").replace("\n", " ")
     assert said.count(".venv/bin/python -m grader") == said.count("python -m grader") >= 3

@@ -49,9 +49,10 @@ BARE = (
     "grader/topics/*/*/question.py",
     "grader/jail/*.py",
 )
+OF_NOTEBOOKS = "tilescope/notebook.py"  # its widget and its magic, which only a notebook loads
 STANDARD = set(sys.stdlib_module_names)
 FLOORS = (  # of the grader, from the doors down; a room of one floor may use another of it
-    ("__init__", "__main__", "notebook", "trial"),
+    ("__init__", "__main__", "notebook", "stepping", "trial"),
     ("classroom", "notebooks", "proofs", "release", "tools"),
     ("judge",),
     ("topics",),
@@ -133,7 +134,7 @@ def _weights(root: Path, known: dict) -> Iterator[str]:
     """Loading these must load nothing of `forbidden`, by whatever way round."""
     init = [path for path in modules(root, *PACKAGES) if path.name == "__init__.py"]
     bare = [
-        *modules(root, "kernels", "tilescope"),
+        *(path for path in modules(root, "kernels", "tilescope") if path != root / OF_NOTEBOOKS),
         *(path for pattern in BARE for path in sorted(root.glob(pattern))),
     ]
     for starts, forbidden, rule in (
