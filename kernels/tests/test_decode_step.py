@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernels import decode_step
 from kernels.course_fillings import COURSE
 from kernels.next_bottleneck.cache import PagedCache
-from kernels.next_bottleneck.cost_step import LAUNCHES
+from kernels.next_bottleneck.cost_step import LAUNCHES, step_work
 from kernels.next_bottleneck.shapes import Shape
 from kernels.next_bottleneck.slots import Filling
 from kernels.next_bottleneck.step import Sampling, Step, generate
@@ -192,6 +192,38 @@ def test_plain_pytorch_takes_as_many_operations_as_the_cost_says(weights):
             call()
         given = counted.count - (name == "norm")  # the clone is the test's
         assert given == LAUNCHES[name]["plain"], name
+
+
+def counts(weights, by):
+    """Of one decoded token, after a prompt of five."""
+
+    def made(mark):
+        cache = PagedCache(weights.shape, sequences=1, most=24, dtype=weights.dtype)
+        one = Step(weights, cache, mark(decode_step.fillings(by)))
+        return one
+
+    def run(one):
+        lens, token = (torch.tensor([n], dtype=torch.int32) for n in (6, 4))
+        one.sample(one.logits(token, lens, table), lens)
+
+    table = torch.arange(1, 7, dtype=torch.int32)[None]
+    return decode_step.counted(made, run)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="bytes are counted on the machine")
+def test_launches_and_bytes_are_counted_slot_by_slot(weights):
+    """The course's launches are those that the cost names, and no slot moves less than it must."""
+    found = {by: counts(weights, by) for by in decode_step.BY}
+    must = step_work(weights.shape, 1, 6)
+    for name in ("norm", "qkv", "rotary", "attention", "out", "experts", "combine", "head"):
+        launches = LAUNCHES[name]["course"] * (3 if name == "norm" else 1)
+        assert found["course"][name].launches == launches, name
+        needed = must[name].bytes + (must["last norm"].bytes if name == "norm" else 0)
+        assert found["course"][name].bytes > 0.7 * needed, name
+    assert found["course"]["routed"].launches == 2 and "router" not in found["course"]
+    assert "loop" not in found["course"], "whatever is launched belongs to a slot"
+    sums = {by: sum(one.launches for one in slots.values()) for by, slots in found.items()}
+    assert sums["plain"] > 5 * sums["course"]
 
 
 @pytest.mark.parametrize(
