@@ -86,7 +86,12 @@ class Operations(TorchDispatchMode):
 
 
 FREE = ("empty", "new_empty", "detach", "_local_scalar")  # no launch
-PICKING = ("embedding", "index", "gather", "index_select")  # of their first argument they read what is asked for
+PICKING = (
+    "embedding",
+    "index",
+    "gather",
+    "index_select",
+)  # of their first argument they read what is asked for
 PLACING = ("index_put", "index_put_")
 
 

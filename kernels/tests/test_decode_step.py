@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels import decode_step
 from kernels.course_fillings import COURSE
+from kernels.next_bottleneck import plain
 from kernels.next_bottleneck.cache import PagedCache
 from kernels.next_bottleneck.cost_step import LAUNCHES, step_work
 from kernels.next_bottleneck.shapes import Shape
@@ -101,6 +102,25 @@ def test_each_of_the_course_s_kernels_alone_changes_nothing(weights, name):
     got, want = (one.decode([0], [4]) for one in steps)
     assert apart(got, want) < BOUND
     assert steps[0].next_of(got, [0]) == steps[1].next_of(want, [0])
+
+
+def test_plain_experts_row_by_row_are_the_experts(weights):
+    """What a GPU runs in fp16; one expert has no row."""
+    layer = weights.layers[0]
+    rows = torch.randn(5, 64, generator=torch.Generator().manual_seed(3)).half().to(DEVICE)
+    offsets = torch.tensor([0, 2, 2, 4, 5], dtype=torch.int32, device=DEVICE)
+    got = plain.by_row(rows.float(), offsets, layer.gate_up.dense().float(), layer.down.dense().float())
+    want = plain.experts((layer.gate_up, layer.down), SMALL)(rows, offsets)
+    torch.testing.assert_close(got, want.float(), atol=2e-3, rtol=2e-3)
+
+
+def test_the_command_says_a_sentence(capsys):
+    assert decode_step.main(["The kernel", "--by", "plain", "--tokens", "3"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("The kernel ") and "3 tokens by plain" in told.err
+    with pytest.raises(SystemExit):
+        decode_step.main(["\u00e9", "--by", "plain"])
+    assert "must hold a letter that the tokenizer knows" in capsys.readouterr().err
 
 
 def spoken(by: str, prompts: list[str], most: int) -> list[str]:
