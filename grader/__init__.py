@@ -1,14 +1,14 @@
-"""The grader: from the source of an answer to a Record. `check`, `run` and `hint` are all a notebook needs."""
+"""The grader: from the source of an answer to a Record. `check`, `run`, `hint` and `step` are all a notebook needs."""
 
 from grader.places import own_package
 
 own_package("tilescope")
 
-__all__ = ["best_record", "check", "hint", "last_record", "needs", "run"]
+__all__ = ["best_record", "check", "hint", "last_record", "needs", "run", "step"]
 
 
 def __getattr__(name: str):
-    if name in ("check", "hint", "needs"):
+    if name in ("check", "hint", "needs", "step"):
         from grader import notebook
 
         return getattr(notebook, name)

@@ -1,5 +1,6 @@
 """What a learner calls in a notebook: check, run and hint."""
 
+import functools
 import html
 import importlib
 import os
@@ -23,9 +24,24 @@ def check(question_id: str, answer, mode: str | None = None) -> record.Record:
             verdict = referee.grade_one(source, question, mode=mode or referee.default_mode(), say=say)
         record.save(verdict)
     verdict.hints = list(question.hints)
+    if verdict.verdict == record.FAIL and question.kind == "kernel" and not verdict.not_started:
+        verdict.walk = functools.partial(step, answer, question=question_id)
     if os.environ.get("NBGRADER_VALIDATING") and not verdict.passed:
         raise AssertionError(str(verdict))
     return verdict
+
+
+def step(answer, case=None, question: str | None = None, program=None):
+    """Walk through a kernel answer line by line: its first failing case, or `case` as run() takes it."""
+    from grader import stepping, trial
+
+    row = questions.find(question) if question else trial.only_one(answer)
+    try:
+        recording = stepping.recorded(answer, row, case, program)
+    except stepping.NothingToStep as trouble:
+        raise Stop(str(trouble)) from None
+    show = importlib.import_module("tilescope.notebook").show
+    return show(recording)
 
 
 class Standing:

@@ -3,11 +3,23 @@
 from importlib import import_module
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "LaunchError", "install", "watch"]
-HOMES = {"Finding": "findings", "LaunchError": "launcher", "install": "launcher", "watch": "watching"}
+__all__ = ["Finding", "LaunchError", "install", "show", "watch"]
+HOMES = {
+    "Finding": "findings",
+    "LaunchError": "launcher",
+    "install": "launcher",
+    "show": "notebook",
+    "watch": "watching",
+}
+
+
+def load_ipython_extension(shell) -> None:
+    """`%load_ext tilescope` gives a notebook the cell magic %%tilescope."""
+    import_module("tilescope.notebook").load_ipython_extension(shell)
 
 
 def __getattr__(name: str):
     if name in HOMES:
+        import_module("tilescope.versions").hold_triton()
         return getattr(import_module(f"tilescope.{HOMES[name]}"), name)
     raise AttributeError(f"tilescope has no {name!r}; it offers {', '.join(__all__)}")

@@ -1,21 +1,23 @@
 """Check one launch: run it, and run it again where a first run left a question open."""
 
-import copy
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from .births import births
 from .call import Call, Tensors
-from .findings import Finding, of_error, of_mask, of_race
+from .findings import Finding, of_atomics, of_error, of_mask, of_race
+from .hinted import written_at
 from .lines import Lines
-from .machine.hints import WORDS
+from .machine.order import FLOAT_ADDS
 from .machine.poisoned import reaching
 from .machine.report import Report
-from .machine.tree import Module
+from .machine.storage import Kept
 from .machine.turns import element_of
+from .overflow import overflows
 
-PROMISES = ("FalseHint", "FalseAssume")
 MOST_OTHERS = 64  # programs noted at one element
 
 
@@ -29,26 +31,11 @@ class Checked:
     findings: list[Finding] = field(default_factory=list)
 
 
-class Memories:
-    """The whole memory of a launch's tensors, kept so that the launch can run again from where it began."""
-
-    def __init__(self, call: Call):
-        self.arrays = [storage.elements for storage in call.tensors(whole=True).stored]
-        self.kept = self.now()
-
-    def now(self) -> list[np.ndarray]:
-        return [array.copy() for array in self.arrays]
-
-    def back(self, kept: list[np.ndarray] | None = None) -> None:
-        for array, content in zip(self.arrays, kept or self.kept, strict=True):
-            array[...] = content
-
-
 class Witness:
-    """Notes which programs reach the elements of some races, at which lines."""
+    """Notes which programs reach some elements, at which lines."""
 
-    def __init__(self, races: list[dict]):
-        self.places = {(race["tensor"], race["element"]) for race in races}
+    def __init__(self, places: set[tuple[str, int]]):
+        self.places = places
         self.seen = defaultdict(dict)  # (tensor, element, kind) -> {(program, line): None}, in order
 
     def __call__(self, frame, lanes, kind: str, line: int) -> None:
@@ -63,7 +50,7 @@ class Witness:
 
     def other(self, race: dict, grid: tuple) -> tuple[list[int], int] | None:
         """Ids and line of the program that a race's own program meets."""
-        kind = {"read": "load", "write": "store", "atomic": "atomic"}[race["how"].split()[2]]
+        kind = {"read": "load", "write": "store"}.get(race["how"].split()[2], "atomic")
         seen = [
             (ids_of(program, grid), line)
             for program, line in self.seen[race["tensor"], race["element"], kind]
@@ -71,91 +58,142 @@ class Witness:
         found = [pair for pair in seen if pair[0] != race["program"]]
         return next((pair for pair in found if pair[0] == race["other"]), found[0] if found else None)
 
+    def writers(self, tensor: str, element: int, grid: tuple) -> list[list[int]]:
+        """The programs that change an element."""
+        found = {**self.seen[tensor, element, "store"], **self.seen[tensor, element, "atomic"]}
+        return [ids_of(program, grid) for program in dict.fromkeys(program for program, _ in found)]
+
 
 def ids_of(program: int, grid: tuple) -> list[int]:
     return [program % grid[0], program // grid[0] % grid[1], program // (grid[0] * grid[1])]
 
 
-def check(call: Call) -> Checked:
-    """Runs a launch, and reports its findings. A broken promise, or an access to a view's neighbours, is a warning:
-    the launch runs again without the promise, or with the whole memory in reach."""
-    memories, module, whole, warnings = Memories(call), call.module, False, []
-    while True:
-        lines, tensors = Lines(call.kernel, call.file), call.tensors(whole)
-        report = call.run(tensors, module, counting="full", watcher=lines)
-        error = report.error
-        if error is None:
-            break
-        found = of_error(call.kernel, call.file, error)
-        if error["kind"] in PROMISES and found.line not in {w.line for w in warnings if w.kind == "hint"}:
-            module = without_promises(module, found.line)
-        elif error["kind"] == "OutOfBounds" and not whole and call.has_views():
-            whole, found.kind = True, "neighbour"
-        else:
-            break
-        warnings.append(found)
-        memories.back()
-    findings = [*warnings, *of_report(call, report)]
-    if any(f.kind == "bounds" for f in findings):  # it left the memory too: one finding says it
-        findings = [f for f in findings if f.kind != "neighbour" or f.line != report.error["line"]]
-
-    after, outputs = memories.now(), contents(tensors)
-
-    def once_more(**how) -> tuple[Report, dict]:
-        memories.back()
-        again = call.tensors(whole)
-        return call.run(again, module, counting="values", **how), contents(again)
-
-    if report.races:
-        witness = Witness(report.races)
-        once_more(watcher=witness)
-        places = {t.name: t for t in tensors.stored}
-        for race in report.races:
-            element = element_of(places[race["tensor"]], race["element"])
-            other = witness.other(race, call.grid)
-            findings.append(of_race(call.kernel, call.file, race, other, element))
-    if report.masked_lines and report.error is None and report.launches:
-        rows = reaching(
-            lambda marked: once_more(poisoned_lines=marked) if marked else (report, outputs),
-            report.masked_lines,
-        )
-        for row in rows:
-            tensor = "/".join(sorted(lines.rows[row["line"], "load"].tensors))
-            findings.append(of_mask(call.kernel, call.file, row, tensor))
-    memories.back(after)
-    return Checked(report, tensors, lines, findings)
+def check(
+    call: Call,
+    remembers: bool = False,
+    overflow: bool = False,
+    atomics: bool = False,
+    nan: bool = False,
+    looks: Sequence = (),
+) -> Checked:
+    """Runs a launch to its end, and reports its findings. Where it leaves a view, it runs again with the whole memory in
+    reach: what lies within that is a warning. `looks` may run it again, once all else is known."""
+    lines, tensors = Lines(call.kernel, call.file), call.tensors(False, remembers)
+    kept, near = Kept(tensors.stored), []
+    how = {"goes_on": True, "repeatable": atomics}
+    report = call.run(tensors, counting="full", watcher=lines, **how)
+    if strays_of(report) and call.has_views():
+        near = strays_of(report)
+        kept.back()
+        lines, tensors = Lines(call.kernel, call.file), call.tensors(True, remembers)
+        kept = Kept(tensors.stored)
+        report = call.run(tensors, counting="full", watcher=lines, **how)
+    again = Again(call, tensors, kept, how)
+    findings = [
+        *neighbours(call, near, report),
+        *of_report(call, report),
+        *of_races(again, report),
+        *of_masks(again, report, lines),
+    ]
+    if overflow and again.possible(report):
+        for row in overflows(call.module, lambda probe: again(probe=probe)):
+            findings.append(of_error(call.kernel, call.file, row))
+    if nan:
+        findings += births(again)
+    for finding in findings:
+        if call.config:
+            finding.message += f", with {call.config}"
+    checked = Checked(report, tensors, lines, findings)
+    for look in looks:
+        look.look(checked, again)
+    again.leave()
+    return checked
 
 
-def contents(tensors: Tensors) -> dict[str, np.ndarray]:
-    return {storage.name: storage.elements.copy() for storage in tensors.stored}
+class Again:
+    """Runs a launch again, from where it began, and in the end leaves memory as the first run did."""
+
+    def __init__(self, call: Call, tensors: Tensors, kept: Kept, how: dict):
+        self.call, self.tensors, self.kept, self.how, self.after = call, tensors, kept, how, None
+
+    def __call__(self, **more) -> tuple[Report, dict[str, np.ndarray]]:
+        """The report, and what is then in the tensors that the first run wrote."""
+        if self.after is None:
+            self.after = self.kept.now()
+        self.kept.back()
+        report = self.call.run(self.tensors, counting="values", **self.how, **more)
+        return report, {tensor.name: tensor.elements.copy() for tensor in self.kept.kept}
+
+    def possible(self, report: Report) -> bool:
+        """Whether the launch ran to its end, so that another run says something new."""
+        return report.error is None and bool(report.launches)
+
+    def leave(self) -> None:
+        if self.after is not None:
+            for tensor in self.kept.kept.keys() - self.after.keys():  # another run alone wrote it
+                self.after[tensor] = self.kept.kept[tensor]
+            self.kept.back(self.after)
+        self.kept.end()
+
+
+def strays_of(report: Report) -> list[dict]:
+    return [mistake for mistake in report.mistakes if mistake["kind"] == "OutOfBounds"]
+
+
+def neighbours(call: Call, near: list[dict], report: Report) -> list[Finding]:
+    """Accesses that leave a view and stay in its memory; of those that leave both, one finding is enough."""
+    outside = {stray["line"] for stray in strays_of(report)}
+    found = [of_error(call.kernel, call.file, stray) for stray in near if stray["line"] not in outside]
+    for finding in found:
+        finding.kind = "neighbour"
+    return found
 
 
 def of_report(call: Call, report: Report) -> list[Finding]:
-    """The error that ended a launch, or the reason why the machine can't say what it does."""
-    if report.error is not None:
-        return [of_error(call.kernel, call.file, report.error)]
-    if report.undecided:
+    """The mistakes that a launch went on after, the error that ended it, or why the machine can't say what it does."""
+    errors = [*report.mistakes, *([report.error] if report.error is not None else [])]
+    errors = [{**error, "line": written_at(call.file, error)} for error in errors]
+    found = [of_error(call.kernel, call.file, error) for error in errors]
+    if report.undecided and report.error is None:
         kind = "undecided" if report.launches else "not run"
-        return [Finding(kind, report.undecided, call.kernel, call.file)]
-    return []
+        found.append(Finding(kind, report.undecided, call.kernel, call.file))
+    return found
 
 
-def without_promises(module: Module, line: int | None) -> Module:
-    """A copy of a kernel's module in which nothing is promised to the compiler on one line."""
-    module = copy.deepcopy(module)
-    for function in module.functions.values():
-        if function.line == (line or 0):
-            function.argument_attributes = [{} for _ in function.argument_attributes]
-        for block in function.blocks:
-            forget(block, line or 0)
-    return module
+def of_races(again: Again, report: Report) -> list[Finding]:
+    """The races, and the additions of floats in no order, each with both of its programs."""
+    if not report.races:
+        return []
+    call, stored = again.call, {tensor.name: tensor for tensor in again.tensors.stored}
+    witness = Witness({(race["tensor"], race["element"]) for race in report.races})
+    if again.possible(report):
+        again(watcher=witness)
+    found = []
+    for race in report.races:
+        make = of_atomics if race["how"] == FLOAT_ADDS else of_race
+        element = element_of(stored[race["tensor"]], race["element"])
+        found.append(make(call.kernel, call.file, race, witness.other(race, call.grid), element))
+    return found
 
 
-def forget(block, line: int) -> None:
-    block.ops = [op for op in block.ops if op.line != line or op.name != "llvm.intr.assume"]
-    for op in block.ops:
-        if op.line == line:
-            op.attributes = {name: value for name, value in op.attributes.items() if name not in WORDS}
-        for region in op.regions:
-            for inner in region:
-                forget(inner, line)
+def of_masks(again: Again, report: Report, lines: Lines) -> list[Finding]:
+    """The masked loads without `other` whose undefined lanes reach an output."""
+    if not report.masked_lines or not again.possible(report):
+        return []
+    first = report, {tensor.name: tensor.elements.copy() for tensor in again.kept.kept}
+    rows = reaching(lambda marked: again(poisoned_lines=marked) if marked else first, report.masked_lines)
+    found, call = [], again.call
+    for row in rows:
+        tensor = "/".join(sorted(lines.rows[row["line"], "load"].tensors))
+        _, other = again(poisoned_lines=(row["line"],))
+        places = {(name, first_apart(first[1][name], other[name])) for name in row["outputs"]}
+        witness = Witness(places)
+        again(watcher=witness)
+        programs = [p for place in sorted(places) for p in witness.writers(*place, call.grid)]
+        found.append(of_mask(call.kernel, call.file, row, tensor, programs))
+    return found
+
+
+def first_apart(one: np.ndarray, other: np.ndarray) -> int:
+    """The first element in which two arrays differ by a bit."""
+    return int((one.view(np.uint8) != other.view(np.uint8)).argmax()) // one.itemsize

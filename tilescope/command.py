@@ -3,21 +3,27 @@
 import argparse
 import contextlib
 import json
-import os
 import runpy
 import sys
 import traceback
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from . import __version__
-
-NEEDED = ("torch", "triton")
+from .asked import ON_REQUEST
+from .findings import Finding
+from .saved import BadFile, load, save
+from .versions import hindrance as hindrance_here
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs what the command line names; returns 1 where a finding is an error, else the script's own exit code."""
-    asked = parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["open"]:
+        return open_saved(arguments[1:])
+    step = arguments[:1] == ["step"]
+    asked = parser(step).parse_args(arguments[step:])
     if wrong := hindrance(asked):
         print(f"tilescope: {wrong}", file=sys.stderr)
         return 2
@@ -29,10 +35,14 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"tilescope: --import {name} failed ({error})", file=sys.stderr)
             return 2
 
-    from .watching import watch
+    from .stepping import Stepping, Wanted
 
+    stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch), texts=asked.texts)
     to_stdout = asked.json == "-"
-    with watch() as seen, contextlib.redirect_stdout(sys.stderr) if to_stdout else contextlib.nullcontext():
+    with (
+        watched(asked, stepping if step or asked.save else None) as seen,
+        contextlib.redirect_stdout(sys.stderr) if to_stdout else contextlib.nullcontext(),
+    ):
         code = run(asked)
     if asked.lines:
         print(table(seen.lines), file=sys.stderr)
@@ -43,32 +53,136 @@ def main(arguments: list[str] | None = None) -> int:
             print(text)
         else:
             Path(asked.json).write_text(text + "\n", encoding="utf-8")
+    if asked.save:
+        save(asked.save, as_dict(seen), seen.recording)
+    if step:
+        told = step_through(stepping, asked)
+        code = code or told
     return 1 if seen.errors else code
 
 
+def step_through(stepping, asked) -> int:
+    """Shows the program that was recorded; 2 where none was."""
+    from .terminal import show
+
+    if stepping.recording is None:
+        met = (
+            f"the launches were {', '.join(stepping.refusals)}"
+            if stepping.refusals
+            else "nothing was launched"
+        )
+        print(f"tilescope: no launch has the program that was asked for; {met}", file=sys.stderr)
+        return 2
+    show(stepping.recording, asked.html, asked.open)
+    return 0
+
+
+def open_saved(arguments: list[str]) -> int:
+    """`tilescope open FILE`: the findings of a saved run, and the steps of its recording."""
+    from .terminal import show
+
+    made = argparse.ArgumentParser("tilescope open", description="Look at a run that --save kept.")
+    made.add_argument("file")
+    add_page(made)
+    asked = made.parse_args(arguments)
+    try:
+        run, recording = load(asked.file)
+        findings = [Finding(**{k: v for k, v in f.items() if k != "severity"}) for f in run["findings"]]
+    except (BadFile, KeyError, TypeError) as error:
+        print(f"tilescope: {error}", file=sys.stderr)
+        return 2
+    seen = Saved(run["launches"], findings)
+    print(summary(seen))
+    if recording is not None:
+        show(recording, asked.html, asked.open)
+    return 1 if seen.errors else 0
+
+
+@dataclass
+class Saved:
+    """What a summary needs of a run."""
+
+    launches: int
+    findings: list[Finding]
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.severity == "error"]
+
+
+def watched(asked, stepping=None):
+    """Watches what is run. Under pytest the plugin installs the launcher, after libraries are imported."""
+    from .watching import collect, watch
+
+    wanted, looks = {name: getattr(asked, name) for name in ON_REQUEST}, [stepping] if stepping else []
+    if not runs_pytest(asked):
+        return watch(*looks, **wanted)
+    given = [f"--tilescope-{name.replace('_', '-')}" for name, wants in wanted.items() if wants]
+    asked.args = ["-p", "tilescope.pytest_plugin", "--tilescope", *given, *asked.args]
+    return collect(*looks, **wanted)
+
+
+def runs_pytest(asked) -> bool:
+    return asked.module and asked.target == "pytest"
+
+
 def hindrance(asked) -> str:
-    """Says why nothing can be checked here; an empty text where it can."""
-    for name in NEEDED:
-        try:
-            import_module(name)
-        except ImportError as error:
-            return f"needs {name} in this environment ({error})"
-    if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
-        return "with TRITON_INTERPRET set, Triton compiles nothing that could be checked; unset it"
+    """Says why nothing can be checked; an empty text where it can."""
+    if wrong := hindrance_here():
+        return wrong
     if not asked.module and not Path(asked.target).is_file():
         return f"there is no file {asked.target!r}"
-    if asked.json not in (None, "-") and not Path(asked.json).absolute().parent.is_dir():
-        return f"--json needs a file in a folder that exists, got {asked.json!r}"
+    for option in ("json", "save", "html"):
+        name = getattr(asked, option, None)
+        if name not in (None, "-") and not Path(name).absolute().parent.is_dir():
+            return f"--{option} needs a file in a folder that exists, got {name!r}"
+    if getattr(asked, "open", False) and not asked.html:
+        return "--open needs --html FILE, the page to open"
     return ""
 
 
-def parser() -> argparse.ArgumentParser:
+def program_ids(text: str) -> int | tuple[int, ...]:
+    """A program as it is typed: 5, or its ids on the grid's axes, 1,2 or 1,2,0."""
+    try:
+        ids = tuple(int(part) for part in text.strip("() ").split(","))
+    except ValueError:
+        ids = ()
+    if not 1 <= len(ids) <= 3 or min(ids) < 0:
+        raise argparse.ArgumentTypeError(f"must be a number such as 5 or ids such as 1,2, got {text!r}")
+    return ids[0] if len(ids) == 1 else ids
+
+
+def add_page(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--html", metavar="FILE", help="write the steps as a page, too")
+    made.add_argument("--open", action="store_true", help="open that page in a browser")
+
+
+def parser(step: bool = False) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        "tilescope", description="Run a script without a GPU, and check every launch of a Triton kernel."
+        "tilescope step" if step else "tilescope",
+        description="Run a script without a GPU, and check every launch of a Triton kernel.",
+        epilog=None
+        if step
+        else "tilescope step script.py walks through one program; tilescope open FILE shows a saved run.",
     )
+    made.set_defaults(program=None, kernel="", launch=None, texts=False)
+    made.add_argument("--save", metavar="FILE", help="keep the run in a file, for tilescope open")
+    if step:
+        made.add_argument(
+            "--program", metavar="P", type=program_ids, help="which program: 5, or 1,2 on two axes"
+        )
+        made.add_argument("--kernel", metavar="NAME", default="", help="of which kernel")
+        made.add_argument("--launch", metavar="N", type=int, help="of which launch; they count from 0")
+        made.add_argument(
+            "--source-only", dest="texts", action="store_false", help="leave out Triton IR and PTX"
+        )
+        made.set_defaults(texts=True)
+        add_page(made)
     made.add_argument("--version", action="version", version=f"tilescope {__version__}")
     made.add_argument("--json", metavar="FILE", help="write the findings there too; - is standard output")
     made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
+    for name, what in ON_REQUEST.items():
+        made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)
     early = "import a library before Triton is told of a GPU; for one that looks for it while it is imported"
     made.add_argument("--import", dest="first", metavar="NAME", action="append", default=[], help=early)
     made.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")

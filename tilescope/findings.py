@@ -1,5 +1,6 @@
 """What a checked launch did wrong, with the names of the script: parameters, lines, programs."""
 
+import re
 from dataclasses import asdict, dataclass, field
 
 from .machine.bounds import ids
@@ -9,19 +10,25 @@ ERRORS = {
     "race": "two programs meet at one element, and nothing orders them",
     "deadlock": "programs wait for what no program will do",
     "failed": "the launch ended in another error, such as a device_assert",
+    "overflow": "int32 arithmetic overflows on its way into an address (on request)",
     "not run": "the launch needs what is not supported, or more than it may use",
 }
 WARNINGS = {
     "neighbour": "an access outside a view, in the memory that the view is part of",
     "mask": "the undefined lanes of a masked load reach an output",
     "hint": "a promise to the compiler that is not kept",
+    "atomics": "atomic additions of floats, whose order decides the last bits (on request)",
     "undecided": "the launch ran, but its races could not be decided",
+    "nan": "an operation makes a NaN of numbers that are none",
+    "infinity": "an operation makes an infinity of finite numbers",
 }
+SANITIZED = re.compile(r"int\d+ overflow detected")
 KINDS = {
     "OutOfBounds": "bounds",
     "Deadlock": "deadlock",
     "FalseHint": "hint",
     "FalseAssume": "hint",
+    "Overflow": "overflow",
 }
 
 
@@ -40,6 +47,8 @@ class Finding:
     other_line: int | None = None  # of a race: the line of the second program
     outputs: list[str] = field(default_factory=list)  # of a mask: the tensors that change
     times: int = 1
+    lane: list[int] = field(default_factory=list)  # of a birth: the place in the block
+    operands: list[str] = field(default_factory=list)  # of a birth, in words
 
     @property
     def severity(self) -> str:
@@ -68,9 +77,13 @@ class Finding:
 def of_error(kernel: str, file: str, error: dict) -> Finding:
     """The finding that a run's error is."""
     kind = KINDS.get(error["kind"], "failed")
+    if error["kind"] == "Assertion" and SANITIZED.search(
+        error["message"]
+    ):  # Triton's own check, with debug on
+        kind = "overflow"
     if error["kind"] == "OverLimit" or error["stage"] != "kernel":
         kind = "not run"
-    programs = [error["program"]] if isinstance(error.get("program"), list) else []
+    programs = error.get("programs") or ([error["program"]] if error.get("program") else [])
     return Finding(
         kind,
         error["message"],
@@ -101,9 +114,22 @@ def of_race(kernel: str, file: str, race: dict, other: tuple[list, int] | None, 
     )
 
 
-def of_mask(kernel: str, file: str, row: dict, tensor: str) -> Finding:
+def of_atomics(kernel: str, file: str, race: dict, other: tuple[list, int] | None, element: str) -> Finding:
+    """The finding that atomic additions of floats to one element are."""
+    programs, met = [race["program"]], "others"
+    if other is not None:
+        programs.append(other[0])
+        met = f"program {ids(other[0])}"
+    message = f"program {ids(race['program'])} and {met} add floats to {element} atomically, and their order decides the last bits"
+    line, tensor, at = race["line"] or None, race["tensor"], race["element"]
+    return Finding("atomics", message, kernel, file, line, tensor, programs, at, other[1] if other else None)
+
+
+def of_mask(kernel: str, file: str, row: dict, tensor: str, programs: list) -> Finding:
     """The finding that a masked load of `tensor` without `other` is."""
     what = ", ".join(row["outputs"])
     reaches = f"reaches {what}" if what else "decides whether the launch fails"
     message = f"the load of {tensor} has a mask and no other=: the content of the masked lanes is undefined, and it {reaches}"
-    return Finding("mask", message, kernel, file, row["line"], tensor, outputs=row["outputs"])
+    if programs:
+        message += f" in program {ids(programs[0])}"
+    return Finding("mask", message, kernel, file, row["line"], tensor, programs, outputs=row["outputs"])

@@ -1,4 +1,4 @@
-"""`kernel[grid](...)` on torch's CPU tensors goes through the machine, without a GPU.
+"""`kernel[grid](...)` on torch's CPU tensors and numpy's arrays goes through the machine, without a GPU.
 
 `install()` takes the place of Triton's launch. A mistake of a kernel's (a race, an access outside its tensors) raises
 LaunchError where it was launched, unless somebody in SEEING collects mistakes.
@@ -7,12 +7,14 @@ LaunchError where it was launched, unless somebody in SEEING collects mistakes.
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
+from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from tilescope.arrays import for_triton
+from tilescope.asked import SEEING, asked
 from tilescope.call import Call, Tensors, memory_of
 from tilescope.checking import check
 from tilescope.lowering import text_of
@@ -20,6 +22,8 @@ from tilescope.machine.read import read
 from tilescope.machine.storage import Storage
 from tilescope.machine.tree import BadIR
 from tilescope.machine.verify import verify
+from tilescope.tuning import CONFIGS, tuned
+from tilescope.versions import hold_triton
 
 CAPABILITY = 90  # of the GPU that kernels are lowered for
 
@@ -55,7 +59,7 @@ class Moved:
 WATCHED: dict[int, Moved] = {}  # by memory
 
 
-def watch(tensor: torch.Tensor) -> Moved:
+def watch(tensor) -> Moved:
     """Counts from here on what launches move in a tensor's memory; WATCHED.clear() ends it."""
     return WATCHED.setdefault(memory_of(tensor), Moved())
 
@@ -73,69 +77,69 @@ class NoDevice:
         return 0
 
     def get_active_torch_device(self):
+        import torch
+
         return torch.device("cpu")
 
 
 def install() -> None:
     """From here on launches of @triton.jit functions run on the machine, in this process."""
+    hold_triton()
     driver.set_active(NoDevice())
     JITFunction.run = launch
-    Autotuner.run = first_config
-
-
-def first_config(self, *args, **kwargs):
-    """Nothing can be timed here, so the first configuration that is allowed does."""
-    self.nargs = dict(zip(self.arg_names, args, strict=False))
-    config = self.prune_configs(kwargs)[0]
-    named = {**self.nargs, **kwargs, **config.all_kwargs()}
-    if config.pre_hook is not None:
-        config.pre_hook(named)
-    self.nargs = None
-    return self.fn.run(*args, **kwargs, **config.all_kwargs())
+    Autotuner.run = tuned
 
 
 def launch(self, *args, grid, warmup, **kwargs):
     """Takes the place of JITFunction.run."""
-    if self.is_gluon():
-        raise NotImplementedError(f"{self.__name__} is a Gluon kernel, which a GPU alone can run")
-    kwargs["debug"] = kwargs.get("debug", self.debug) or False
-    *_, backend, binder = self.device_caches[NoDevice().get_current_device()]
-    bound, specialization, options = binder(*args, **kwargs)
-    options, signature, constants, attributes = self._pack_args(
-        backend, kwargs, bound, specialization, options
-    )
+    kwargs["debug"] = bool(kwargs.get("debug", self.debug) or knobs.runtime.debug)
+    args = [for_triton(value) for value in args]
+    kwargs = {name: for_triton(value) for name, value in kwargs.items()}
     try:
-        module = lowered(self, signature, constants, attributes, options)
+        bound, made_of, module = compiled(self, args, kwargs)
     except BadIR as error:
         if not SEEING:
-            raise
+            raise LaunchError(f"{self.__name__}: {error}", None) from None
         for seen in SEEING:
             seen.refused(self.__name__, self.fn.__code__.co_filename, error)
         return None
     if warmup:
         return None
     grid = grid(bound) if callable(grid) else grid
+    signature = made_of[1]
     given = [
         (name, value, signature[name]) for name, value in bound.items() if signature[name] != "constexpr"
     ]
-    call = Call(self.__name__, self.fn.__code__.co_filename, module, tuple((*grid, 1, 1)[:3]), given)
+    grid, config = tuple((*grid, 1, 1)[:3]), "".join(CONFIGS[-1:])
+    call = Call(self.__name__, self.fn.__code__.co_filename, module, grid, given, config, made_of)
     if SEEING:
         take_all(call)
         return None
-    tensors = call.tensors()
+    tensors = call.tensors(remembers=bool(WATCHED))
     report = call.run(tensors, counting="full" if WATCHED else "values")
     complain(self.__name__, report)
     count_watched(tensors, report)
 
 
-SEEING: list = []  # those that collect what launches do wrong, each with `take` and `refused`
+def compiled(kernel: JITFunction, args: list, kwargs: dict):
+    """The arguments by name, what its module is lowered from, and the module."""
+    if kernel.is_gluon():
+        raise BadIR("it is a Gluon kernel, which a GPU alone can run")
+    *_, backend, binder = kernel.device_caches[NoDevice().get_current_device()]
+    bound, specialization, options = binder(*args, **kwargs)
+    options, signature, constants, attributes = kernel._pack_args(
+        backend, kwargs, bound, specialization, options
+    )
+    made_of = kernel, signature, constants, attributes, options
+    return bound, made_of, lowered(*made_of)
 
 
 def take_all(call: Call) -> None:
     """Checks a launch once, for all that collect findings."""
     if 0 in call.grid:  # Triton launches nothing
         return
-    checked = check(call)
+    looks = [look for seen in SEEING for look in seen.looks if look.wants(call, seen.launches)]
+    checked = check(call, bool(WATCHED), *map(asked, ("overflow", "atomics", "nan")), looks)
     if checked.report.launches:
         count_watched(checked.tensors, checked.report)
     for seen in SEEING:

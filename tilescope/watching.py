@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from . import launcher
+from .asked import SEEING
 from .call import Call
 from .checking import Checked
 from .findings import Finding
@@ -39,7 +40,16 @@ class Bytes:
 class Seen:
     """Findings and traffic of every launch since a watch began."""
 
-    def __init__(self):
+    def __init__(
+        self,
+        *looks,
+        all_configs: bool = False,
+        overflow: bool = False,
+        nan: bool = False,
+        atomics: bool = False,
+    ):
+        self.all_configs, self.overflow, self.nan, self.atomics = all_configs, overflow, nan, atomics
+        self.looks = looks  # more looks at each launch, each with `wants` and `look`
         self.launches, self.findings = 0, []
         self.bytes: dict[str, Bytes] = defaultdict(Bytes)  # by the parameter's name
         self._lines: dict[tuple, Line] = {}
@@ -48,6 +58,11 @@ class Seen:
     def lines(self) -> list[Line]:
         """One row for each line and kind of access, in the order of the source."""
         return [self._lines[key] for key in sorted(self._lines)]
+
+    @property
+    def recording(self):
+        """What one program did, where that was asked for."""
+        return next((one.recording for one in self.looks if hasattr(one, "recording")), None)
 
     @property
     def errors(self) -> list[Finding]:
@@ -83,12 +98,27 @@ class Seen:
 
 
 @contextmanager
-def watch() -> Iterator[Seen]:
-    """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good."""
+def watch(*looks, program: int | tuple[int, ...] | None = None, **asked: bool) -> Iterator[Seen]:
+    """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good.
+
+    Checks that are made on request alone: all_configs, overflow, nan, atomics. With `program`, what that program does is
+    kept as `seen.recording`. `looks` are more looks of their kind.
+    """
     launcher.install()
-    seen = Seen()
-    launcher.SEEING.append(seen)
+    if program is not None:
+        from .stepping import Stepping, Wanted
+
+        looks = (*looks, Stepping(Wanted(program)))
+    with collect(*looks, **asked) as seen:
+        yield seen
+
+
+@contextmanager
+def collect(*looks, **asked: bool) -> Iterator[Seen]:
+    """Collects the findings of launches that another watch checks."""
+    seen = Seen(*looks, **asked)
+    SEEING.append(seen)
     try:
         yield seen
     finally:
-        launcher.SEEING.remove(seen)
+        SEEING.remove(seen)

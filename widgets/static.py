@@ -1,64 +1,32 @@
 """The same scene without a view: an inline SVG and its table, for saved and exported notebooks."""
 
 import re
+from functools import cache
 from html import escape
-from importlib.resources import files
 from itertools import islice
+from pathlib import Path
 
 from widgets.declare import Declaration
 from widgets.scene import TEXT_SIZES, Scene, plain
 
-# Where two fills meet, a texture tells them apart without colour: role -> (size, lines, on a clear ground).
-# {uid} keeps two pictures on a page apart.
-TEXTURES = {
-    "waste": (6, "M1.5 0V6", True),
-    "dropped": (7, "M3.5 0V7M0 3.5H7", True),
-    "memory": (8, "M0 4H8", False),
-    "secondary": (8, "M0 4H8", False),
-    "network": (7, "M3.5 2V5", False),
-    "overhead": (6, "M3 0V6", False),
-    "hot": (9, "M0 4.5H9", False),
-}
-_HATCH_DEGREES = {"waste": 45, "dropped": 45, "hot": 45}
+# Roles whose fill has a texture, which tells them apart without colour where two fills meet.
+TEXTURES = ("waste", "dropped", "memory", "secondary", "network", "overhead", "hot")
+VIEW = Path(__file__).parents[1] / "view"  # what draws, in a browser; tilescope ships it too
 
 
-def _texture(role: str, size: int, lines: str, clear: bool) -> str:
-    kind = "clear" if clear else "solid"
-    turn = f' patternTransform="rotate({_HATCH_DEGREES[role]})"' if role in _HATCH_DEGREES else ""
-    return (
-        f'<pattern id="{{uid}}-{role}" class="{kind} {role}" width="{size}" height="{size}" '
-        f'patternUnits="userSpaceOnUse"{turn}><rect width="{size}" height="{size}"/><path d="{lines}"/></pattern>'
-    )
-
-
-FADE = '<linearGradient id="{uid}-fade" x2="0" y2="1"><stop offset="0"/><stop offset="1" stop-opacity="0"/></linearGradient>'
-DEFS = "<defs>" + "".join(_texture(role, *how) for role, how in TEXTURES.items()) + FADE + "</defs>"
+@cache
+def defs() -> str:
+    """The textures of the roles; {uid} keeps two pictures on a page apart."""
+    return (VIEW / "defs.svg").read_text(encoding="utf-8").replace("\n", "")
 
 
 def css() -> str:
-    return files("widgets").joinpath("scene.css").read_text(encoding="utf-8")
-
-
-# The parts of the view, one idea each; as one file no page needs a second request.
-VIEW = (
-    "tools",
-    "courier",
-    "ahead",
-    "controls",
-    "picture",
-    "grips",
-    "steps",
-    "words",
-    "lights",
-    "stories",
-    "kernel",
-)
+    return (VIEW / "scene.css").read_text(encoding="utf-8")
 
 
 def javascript() -> str:
-    own = files("widgets")
-    parts = [own.joinpath("view", f"{name}.js") for name in VIEW] + [own.joinpath("scene.js")]
-    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
+    """The parts of the view, one idea each; as one file no page needs a second request."""
+    return "\n".join(part.read_text(encoding="utf-8") for part in sorted(VIEW.glob("*.js")))
 
 
 def palette() -> dict[str, tuple[str, str]]:
@@ -68,12 +36,12 @@ def palette() -> dict[str, tuple[str, str]]:
 
 
 def svg(scene: Scene, uid: str = "tbt", kind: str = "tbt-scene") -> str:
-    """Colours stand twice: as classes for scene.css, and as light fills where a page drops style sheets."""
+    """Return the picture as SVG. Colours are there twice, as classes for scene.css and as light fills for pages without it."""
     colours = {role: light for role, (light, _) in palette().items()} | {"fade": "none"}
     style = ";".join(f"--tbt-fill-{role}:url(#{uid}-{role})" for role in (*TEXTURES, "fade"))
     head = f'<svg class="{kind}" viewBox="0 0 {scene.width} {scene.height}" role="img" style="{style}" '
     head += f'aria-label="{escape(scene.summary)}" xmlns="http://www.w3.org/2000/svg">'
-    return head + DEFS.replace("{uid}", uid) + "".join(_element(m, colours) for m in scene.marks) + "</svg>"
+    return head + defs().replace("{uid}", uid) + "".join(_element(m, colours) for m in scene.marks) + "</svg>"
 
 
 def _element(mark: dict, colours: dict[str, str]) -> str:
@@ -142,7 +110,7 @@ def page(
     stands_in: bool = False,
     narrow: Scene | None = None,
 ) -> str:
-    """A scene as text/html. With no scene (a prediction not yet made) only the question.
+    """Return a scene as text/html, or the question alone if the scene waits for a prediction.
 
     `narrow`: the same for a phone; the style sheet shows the one that fits.
 

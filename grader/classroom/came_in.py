@@ -12,6 +12,7 @@ from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.preprocessors import answers_to_checks
 
+NOTHING = "none of the lab's notebooks was handed in"
 MOST_NAMED = 5  # of the files that are not looked at
 STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold
 
@@ -46,6 +47,8 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
     wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     names = [path.name for path in wanted]
     said += unpack.lone(folder, names)
+    said += (renamed := unpack.again_named(folder, names))
+    taken = [one.partition(" was taken for ")[0] for one in renamed]
     for path in wanted:
         submitted = folder / path.name
         if os.path.lexists(submitted):
@@ -54,7 +57,7 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
             said += [w if w.startswith(path.name) else f"{path.name}: {w}" for w in words]
         else:
             said.append(f"{path.name} was not handed in.")
-    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names))
+    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken))
 
 
 def few(sentences: list[str]) -> list[str]:
@@ -79,5 +82,5 @@ def cannot_be_entered(round_: GradingRound, one: HandedIn) -> str:
     if (round_.root / "submitted" / one.student).is_symlink():
         return "this student's folder is a link to another place; put the folder itself there"
     if not one.notebooks:
-        return "none of the lab's notebooks was handed in"
+        return NOTHING
     return ""

@@ -14,9 +14,10 @@ from grader.questions import KernelQuestion, NumpyQuestion, Part, Question, Rank
 
 
 def traffic_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
-    """The metered case, where everything is counted, and what drawn programs of the compiled one spend."""
+    """The metered case, where everything is counted, what drawn programs of the compiled one spend, and bytes in all."""
     traffic.judge(evidence, part, result)
     tuned.judge(evidence, part)
+    tuned.judge_other_cases(evidence, part)
 
 
 JUDGES = {

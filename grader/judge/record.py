@@ -53,6 +53,16 @@ class Record:
     date: str = ""
     seconds: float = 0.0
 
+    walk = None  # opens the stepper on the case that failed; a notebook's check brings it
+
+    def step(self, program=None):
+        """Walk through the case that failed, line by line; `program` chooses which of its programs."""
+        if self.walk is None:
+            raise ValueError(
+                "step needs a kernel that failed its check in this notebook, got none; run its check again"
+            )
+        return self.walk(program=program)
+
     @property
     def passed(self) -> bool:
         return self.verdict == PASS

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from grader import box
 from grader.bench import gpu
 from grader.box.warm import JailTrouble
-from grader.judge import answer, decides, parts, record
+from grader.judge import answer, fingerprint, parts, record
 from grader.judge.evidence import Evidence, say_nothing
 from grader.judge.failed import Refusal
 from grader.judge.record import FAIL, INCONCLUSIVE, OPEN, PASS, REFUSED, PartResult, Record
@@ -99,7 +99,7 @@ def _part_by_part(verdict: Record, evidence: Evidence) -> None:
 
 def specification(question: Question) -> str:
     """What of a question decides a grade: its points, and all code that judges it, the same in every process."""
-    return repr((question.id, question.parts, decides.code_of(question.id)))
+    return repr((question.id, question.parts, fingerprint.code_of(question.id)))
 
 
 def default_mode() -> str:

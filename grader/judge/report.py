@@ -12,6 +12,7 @@ GREY = "#5d6778"
 MARKS = {PASS: "✓", FAIL: "✗", INCONCLUSIVE: "?", OPEN: "…"}
 PRINTED_LINES, LINE_CHARACTERS = 12, 160
 OURS = "This is the grader's own trouble and costs nothing; run the check again."
+WALK = "_.step() in the next cell walks through the case that failed, line by line."
 STEPS = ("a nudge", "the approach", "almost the line")
 
 
@@ -45,6 +46,8 @@ def text(record) -> str:
             lines.append(f"    {part.came}")
     if record.hints and record.verdict == FAIL:
         lines.append(f'  hint("{record.question}") gives a nudge; asking is free.')
+    if record.walk:
+        lines.append(f"  {WALK}")
     return visible("\n".join(lines + prints(record)))
 
 
@@ -81,6 +84,8 @@ def html(record) -> str:
     if record.verdict == INCONCLUSIVE:
         body.append(f"<p>{OURS}</p>")
     body += [part_html(part, record.not_started) for part in record.parts]
+    if record.walk:
+        body.append(f"<p>{WALK}</p>")
     if record.hints and record.verdict == FAIL:
         body.append(hints_html(list(record.hints)))
     if record.printed.strip():

@@ -14,6 +14,20 @@ SECONDS = 40.0  # of processor time for one case
 
 def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None, **how) -> warm.Outcome:
     """`tensors` are placed ones, `values` the numbers that arguments stand for by name: (type, value)."""
+    request, given = request_of(texts, plan, tensors, values, operation, **how)
+    outcome = warm.programs(MACHINE, level).ask(request.task(), given, LIMITS)
+    if operation in ("run", "stores") and not outcome.error:
+        try:
+            protocol.run_reply(request, outcome.header, outcome.arrays, dtype_name)
+        except protocol.BadReply as bad:
+            raise warm.JailTrouble(f"the machine answered {bad}") from None
+    return outcome
+
+
+def request_of(
+    texts, plan, tensors, values: dict, operation="run", **how
+) -> tuple[protocol.RunRequest, dict]:
+    """What the machine is asked, and the arrays that go with it."""
     used = sorted({step.text for step in plan.steps})
     request = protocol.RunRequest(
         texts=[texts[number] for number in used],
@@ -24,13 +38,7 @@ def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None,
         **{"seconds": SECONDS, **how},
     )
     given = {one.spec.name: one.storage for one in tensors if one.spec.role != "out" and one.storage.size}
-    outcome = warm.programs(MACHINE, level).ask(request.task(), given, LIMITS)
-    if operation in ("run", "stores") and not outcome.error:
-        try:
-            protocol.run_reply(request, outcome.header, outcome.arrays, dtype_name)
-        except protocol.BadReply as bad:
-            raise warm.JailTrouble(f"the machine answered {bad}") from None
-    return outcome
+    return request, given
 
 
 def arguments(step, values: dict) -> list:

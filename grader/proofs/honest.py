@@ -1,13 +1,12 @@
 """The honest corpus: unusual right answers get full points, or lose exactly what they honestly cost."""
 
 import ast
-import importlib
 
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import PASS
 from grader.proofs import side_by_side
-from grader.proofs.right import NoSuchWords, cells, edited, kernel_questions, right
+from grader.proofs.right import NoSuchWords, cell, edited, kernel_questions, right
 from grader.proofs.wrong import leads, sample
 
 SEED = 2026
@@ -16,21 +15,22 @@ AS_IT_STANDS = "as it stands"
 
 
 def forms(question) -> dict:
-    """name -> (parts lost, edits or cell), the right answer as it stands first."""
-    name = f"grader.topics.{question.slug}.honest"
-    try:
-        table = importlib.import_module(name).FORMS
-    except ModuleNotFoundError as missing:
-        if missing.name != name:
-            raise
-        table = {}
-    return {AS_IT_STANDS: ((), ()), **table.get(question.id, {})}
+    """Return name -> (parts lost, edits or cell), the right answer as it stands first."""
+    return {AS_IT_STANDS: ((), ()), **unusual(question)}
+
+
+def unusual(question) -> dict:
+    """Return the right answers that a question's folder holds: of kernels as in `forms`, in numpy name -> cell, of ranks
+    name -> edits."""
+    if not (questions.folder(question.id) / "answers/forms.py").exists():
+        return {}
+    return questions.part_of(question.id, "answers.forms").FORMS
 
 
 def source(question, name: str) -> str:
     change = forms(question)[name][1]
     if isinstance(change, str):
-        return cells(question.slug, change).read_text(encoding="utf-8")
+        return cell(question.id, change).read_text(encoding="utf-8")
     return edited(right(question.id), change)
 
 

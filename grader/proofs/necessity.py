@@ -8,7 +8,6 @@ topic) says whether a case gives it away. Public cases don't count: everybody se
 
 import argparse
 import copy
-import importlib
 import math
 import sys
 from collections import Counter
@@ -51,8 +50,7 @@ def ways(question: Question) -> Iterator[tuple[str, Callable, bool]]:
     for mistake in question.mistakes:
         for number, output in enumerate(mistake.outputs, 1):
             yield mistake.name + (f" ({number})" if mistake.variants else ""), output, False
-    topic = importlib.import_module(f"grader.topics.{question.slug}.questions")
-    for name, function in getattr(topic, "SHORTCUTS", {}).get(question.id, {}).items():
+    for name, function in getattr(questions.part_of(question.id, "mistakes"), "SHORTCUTS", {}).items():
         yield f"{name}, a shortcut", function, question.compiles and not computes(function)
 
 

@@ -15,7 +15,7 @@ from grader.bench import gpu
 from grader.judge import record, referee
 from grader.proofs import honest
 from grader.proofs import wrong as zoo
-from grader.proofs.right import edited, kernel_questions, right
+from grader.proofs.right import kernel_questions, right
 
 SEED = 2026
 
@@ -26,7 +26,7 @@ def answers(question, forms: int, wrongs: int) -> dict[str, str]:
     for name in honest.sample([n for n in honest.forms(question) if n != honest.AS_IT_STANDS], forms):
         found[f"honest: {name}"] = honest.source(question, name)
     for name in honest.sample(list(zoo.table(question)), wrongs):
-        found[f"wrong: {name}"] = edited(right(question.id), zoo.table(question)[name][1])
+        found[f"wrong: {name}"] = zoo.source(question, zoo.table(question)[name])
     return found
 
 

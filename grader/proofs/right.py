@@ -15,15 +15,15 @@ def kernel_questions() -> list[Question]:
     return [question for question in questions.load().values() if question.compiles]
 
 
-def cells(slug: str, name: str) -> Path:
-    """A cell that a topic keeps whole: a right answer in another form than the lab's."""
-    return ROOT / "grader/topics" / slug / "cells" / f"{name}.py"
+def cell(question_id: str, name: str) -> Path:
+    """Return the path of a right answer that a question's folder keeps whole."""
+    return questions.folder(question_id) / "answers" / f"{name}.py"
 
 
 @cache
 def right(question_id: str) -> str:
     question = questions.find(question_id)
-    path = cells(question.slug, question.name)
+    path = cell(question_id, "right")
     if path.exists():
         source = path.read_text(encoding="utf-8")
     else:

@@ -2,47 +2,61 @@
 
 import ast
 import hashlib
-import importlib
+import json
 import time
 from functools import cache
 from itertools import groupby
+from pathlib import Path
 
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED, Record
-from grader.proofs import numpy_wrong, side_by_side
+from grader.proofs import side_by_side
 from grader.proofs.mutants import Mutant, mutants
 from grader.proofs.right import NoSuchWords, edited, kernel_questions, right
-from grader.proofs.tables import of_topics
+from grader.questions import Mistake
 
 SEED = 2026
+SURVIVORS = Path(__file__).with_name("survivors.json")
 LEAST = 8  # wrong answers a kernel question
 SAMPLED = 1  # mutant a question in the sample, and answer of wrong values a topic
 
 
-def table(question) -> dict:
-    """The rows of one question: name -> (part lost, edits, mistake told)."""
-    return getattr(_module(question.slug), "WRONG", {}).get(question.id, {})
+def table(question) -> dict[str, Mistake]:
+    """Return the mistakes of a question that the suites can make, by name."""
+    return {row.name: row for row in question.mistakes if row.made}
 
 
-def equivalent(question) -> dict:
-    """Mutants that are right: name -> why."""
-    return getattr(_module(question.slug), "EQUIVALENT", {}).get(question.id, {})
+def source(question, row: Mistake) -> str:
+    """Return the answer that makes a mistake."""
+    return row.cell or edited(right(question.id), row.edits)
+
+
+def sentence(question, row: Mistake) -> str:
+    """Return what the report must say of a mistake; "" where it has no words of its own."""
+    told = {m.name: m.sentence for m in question.mistakes if m.sentence}
+    told |= {name: said for name, (said, _) in getattr(question, "habits", {}).items()}
+    return told[row.told_as] if row.told_as else row.sentence
+
+
+@cache
+def survivors() -> dict[str, dict[str, str]]:
+    """Return the mutants that compute what the right answer does: question -> mutant -> why."""
+    found = json.loads(SURVIVORS.read_text(encoding="utf-8"))
+    return {
+        question: {mutant: why for why, mutants in reasons.items() for mutant in mutants}
+        for question, reasons in found.items()
+    }
+
+
+def equivalent(question) -> dict[str, str]:
+    """Return a question's mutants that are right, each with the reason."""
+    return survivors().get(question.id, {})
 
 
 @cache
 def changed(question_id: str) -> dict[str, Mutant]:
     return {mutant.name: mutant for mutant in mutants(right(question_id))}
-
-
-def _module(slug: str):
-    name = f"grader.topics.{slug}.wrong"
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as missing:
-        if missing.name != name:
-            raise
-        return None
 
 
 def judged(question, source: str) -> Record:
@@ -51,26 +65,25 @@ def judged(question, source: str) -> Record:
 
 def wrong(question, name: str) -> str:
     """What of the promise a wrong answer breaks, with its report."""
-    part, edits, mistake = table(question)[name]
+    row = table(question)[name]
     try:
-        verdict = judged(question, edited(right(question.id), edits))
+        verdict = judged(question, source(question, row))
     except NoSuchWords as error:
         return str(error)
-    why = complaint(question, verdict, part, mistake)
+    why = complaint(question, verdict, row)
     return f"{why}, got\n{verdict}" if why else ""
 
 
-def complaint(question, verdict: Record, part: str, mistake: str) -> str:
+def complaint(question, verdict: Record, row: Mistake) -> str:
     states = {p.name: p.state for p in verdict.parts}
-    if states.get(part) != FAIL:
-        return f"the part {part} must be lost"
-    if part != "values" and states.get("values") not in (PASS, None):
+    if states.get(row.part) != FAIL:
+        return f"the part {row.part} must be lost"
+    if row.part != "values" and states.get("values") not in (PASS, None):
         return "the values must be right"
-    if mistake:
-        sentence = next((m.sentence for m in question.mistakes if m.name == mistake), None)
-        lost = next(p for p in verdict.parts if p.name == part)
-        if lost.look != sentence:
-            return f"must be told of the mistake {mistake!r}: {sentence}"
+    if wanted := sentence(question, row):
+        lost = next(p for p in verdict.parts if p.name == row.part)
+        if lost.look != wanted:
+            return f"must be told of the mistake {row.told_as or row.name!r}: {wanted}"
     return ""
 
 
@@ -105,9 +118,9 @@ def smallest(questions: list) -> str:
 def costs(question) -> dict[str, list[str]]:
     """How a part beside the values is judged, the bar for the time apart -> wrong answers that lose such a part."""
     found, judges = {}, {part.name: part.judge for part in question.parts}
-    for name, (part, _, _) in table(question).items():
-        if part != "values":
-            found.setdefault("speed" if part == "speed" else judges[part], []).append(name)
+    for name, row in table(question).items():
+        if row.part != "values":
+            found.setdefault("speed" if row.part == "speed" else judges[row.part], []).append(name)
     return found
 
 
@@ -127,7 +140,7 @@ def soonest_of_topic(question) -> str:
 
 def sampled_wrong(question) -> list[str]:
     """Wrong values of one question a topic, and one wrong answer for each way to lose another part."""
-    values = [name for name, (part, _, _) in table(question).items() if part == "values"]
+    values = [name for name, row in table(question).items() if row.part == "values"]
     chosen = sample(values, SAMPLED) if question.id == soonest_of_topic(question) else []
     for way, names in costs(question).items():
         if question.id == smallest([one for one in kernel_questions() if way in costs(one)]):
@@ -196,11 +209,11 @@ def misfits(question) -> list[str]:
     if len(rows) < LEAST:
         found.append(f"must have {LEAST} wrong answers or more in its zoo, got {len(rows)}")
     found += named_twice(question)
-    proved = {mistake for _, _, mistake in rows.values()}
+    proved = {row.told_as or row.name for row in rows.values()}
     found += [
         f"no wrong answer is told of the mistake {m.name!r}"
         for m in question.mistakes
-        if m.name not in proved
+        if m.sentence and m.name not in proved
     ]
     found += [
         f"listed as equivalent and does not exist: {name}"
@@ -212,34 +225,36 @@ def misfits(question) -> list[str]:
 
 
 def named_twice(question) -> list[str]:
-    """A row is joined to its mistake by name, so that a name must stand for one."""
-    names = [mistake.name for mistake in question.mistakes]
-    return [f"two mistakes have one name: {name}" for name in sorted(set(names)) if names.count(name) > 1]
+    """Find names that stand for two sentences, or for two wrong answers."""
+    found = []
+    for rows in ([m for m in question.mistakes if m.sentence], [m for m in question.mistakes if m.made]):
+        names = [row.name for row in rows]
+        found += [name for name in names if names.count(name) > 1]
+    return [f"two mistakes have one name: {name}" for name in dict.fromkeys(found)]
 
 
 def of_no_question() -> list[str]:
-    """Questions that tables of wrong answers speak of and nobody asks."""
-    tables = (of_topics("wrong", "WRONG"), of_topics("wrong", "EQUIVALENT"), numpy_wrong.MADE)
-    return sorted({question for rows in tables for question in rows} - questions.load().keys())
+    """Questions that the survivors' file speaks of and nobody asks."""
+    return sorted(survivors().keys() - questions.load().keys())
 
 
 def _misfits_of_row(question, name: str) -> list[str]:
-    part, edits, mistake = table(question)[name]
-    found, correct = [], right(question.id)
+    row, found = table(question)[name], []
     try:
-        made = edited(correct, edits)
+        made, correct = source(question, row), right(question.id)
         if ast.dump(ast.parse(made)) == ast.dump(ast.parse(correct)):
             found.append("is the right answer")
     except (NoSuchWords, SyntaxError) as error:
         found.append(str(error))
-    if part not in {p.name for p in question.parts}:
-        found.append(f"loses a part that is not there: {part}")
-    if mistake and mistake not in {m.name for m in question.mistakes}:
-        found.append(f"names a mistake that is not there: {mistake}")
+    if row.part not in {p.name for p in question.parts}:
+        found.append(f"loses a part that is not there: {row.part}")
+    if row.told_as and row.told_as not in {m.name for m in question.mistakes if m.sentence}:
+        found.append(f"names a mistake that is not there: {row.told_as}")
     return [f"{name}: {trouble}" for trouble in found]
 
 
 def told(question_id: str, name: str) -> str:
-    """What a numpy question's wrong answer is told."""
-    verdict = judged(questions.find(question_id), numpy_wrong.source(question_id, name))
+    """Return what a numpy question's wrong answer is told."""
+    question = questions.find(question_id)
+    verdict = judged(question, source(question, table(question)[name]))
     return verdict.parts[0].look if verdict.parts else ""

@@ -1,6 +1,6 @@
 """What is asked: the model of a question, how its cases are placed in memory, and the catalogue of all topics."""
 
-from grader.questions.catalog import find, load
+from grader.questions.catalog import find, folder, load, part_of
 from grader.questions.model import (
     COUNTS,
     NO_OUTPUT,
@@ -36,5 +36,7 @@ __all__ = [
     "Tensor",
     "Together",
     "find",
+    "folder",
     "load",
+    "part_of",
 ]

@@ -4,8 +4,10 @@ import difflib
 import importlib
 import pkgutil
 from functools import cache
+from pathlib import Path
+from types import ModuleType
 
-from grader.questions.model import Question, shelf
+from grader.questions.model import ROOT, Question, shelf
 
 
 @cache
@@ -20,9 +22,19 @@ def load() -> dict[str, Question]:
     ]
     found = {}
     for slug in sorted(slugs, key=shelf):
-        for question in importlib.import_module(f"grader.topics.{slug}.questions").QUESTIONS:
-            found[question.id] = question
+        for name in importlib.import_module(f"grader.topics.{slug}.lab").ORDER:
+            found[f"{slug}.{name}"] = part_of(f"{slug}.{name}", "question").QUESTION
     return found
+
+
+def part_of(question_id: str, file: str) -> ModuleType:
+    """Return one of the modules of a question's folder: question, cases, mistakes or answers.forms."""
+    return importlib.import_module(f"grader.topics.{question_id}.{file}")
+
+
+def folder(question_id: str) -> Path:
+    """Return the folder of a question."""
+    return ROOT.joinpath("grader", "topics", *question_id.split("."))
 
 
 def find(question_id: str) -> Question:

@@ -6,9 +6,9 @@ from grader.questions import Case, KernelQuestion, Mistake
 from grader.questions.memory import strides
 
 
-def family(name: str, sentence: str, *outputs: Callable) -> Mistake:
-    """Each of `outputs` computes, from (inputs, case), the whole output that the mistake gives with one choice of tiles."""
-    return Mistake(name, sentence, wrong=outputs[0], variants=outputs[1:])
+def family(name: str, sentence: str, *outputs: Callable, edits: tuple = (), part: str = "values") -> Mistake:
+    """Make a mistake of outputs that each compute, from (inputs, case), all that it gives with one choice of tiles."""
+    return Mistake(name, sentence, outputs[0], variants=outputs[1:], edits=edits, part=part)
 
 
 def computing(output: Callable) -> Callable:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,19 +89,49 @@ class Together:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A common mistake and what it gives: `wrong` computes the whole output from what the reference is given.
+    """One way to go wrong, for the report and for the suites.
 
-    `variants` compute it for other tiles than `wrong`'s: the diagnosis speaks where one of them is all that came."""
+    For the report: `sentence`, and `wrong`, which computes the whole output from what the reference is given. `variants`
+    compute it for other tiles than `wrong`'s: the diagnosis speaks where one of them is all that came.
+    For the suites: `cell`, a whole wrong answer in numpy, or `edits` of the right answer; the `part` that it loses, and
+    `told_as`, the mistake that the report then names where it is another. A student edition has neither cells nor edits."""
 
     name: str
-    sentence: str
+    sentence: str = ""
     wrong: Callable | None = None
     shows: Callable | None = None
     variants: tuple[Callable, ...] = ()
+    edits: tuple[tuple[str, str], ...] = ()
+    cell: str = ""
+    part: str = "values"
+    told_as: str = ""
+
+    def __post_init__(self):
+        if self.cell and self.sentence and self.wrong is None:
+            object.__setattr__(self, "wrong", computed_by(self.cell))
+
+    @property
+    def made(self) -> bool:
+        """Whether the suites can make it."""
+        return bool(self.edits or self.cell)
 
     @property
     def outputs(self) -> tuple[Callable, ...]:
         return tuple(output for output in (self.wrong, *self.variants) if output)
+
+
+def computed_by(cell: str) -> Callable:
+    """Return the last function that a cell defines; the cell runs when it is first called."""
+
+    @cache
+    def made() -> Callable:
+        import numpy as np
+
+        names = {"math": math, "np": np}
+        exec(compile(cell, "<a known mistake>", "exec"), names)
+        return [value for value in names.values() if callable(value) and hasattr(value, "__code__")][-1]
+
+    return lambda *arguments: made()(*arguments)
 
 
 # what `wrong` may raise where the mistake gives no output at all

@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 
 from grader.questions import recorded
@@ -12,6 +13,17 @@ from grader.release.allowed import allowed
 from grader.release.emptied import emptied
 from grader.release.readme import readme
 from grader.tools.gates import tree
+
+AGENTS = Path(__file__).with_name("student_agents.txt")  # makes a coding assistant a tutor
+MISTAKES = "grader/topics/*mistakes*.py"
+
+
+def _dotted(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
+
+
+def _path(module: str) -> str:
+    return module.replace(".", "/") + ".py"
 
 
 class Refused(ValueError):
@@ -22,21 +34,25 @@ def make(root: Path, say: Callable[[str], None] = lambda line: None) -> dict[str
     """Every file of the edition by its path."""
     if not any(root.glob("labs/*/*.ipynb")):
         raise Refused("labs/ must hold the labs, got none; run python -m grader build")
-    held = recording.modules(root)
+    held = recording.numpy_questions()
     names = [path.relative_to(root).as_posix() for path in tree.files(root)]
-    files = {name: (root / name).read_bytes() for name in sorted(names) if allowed(name) and name not in held}
-    for name in files:
-        if name.startswith("grader/topics/") and name.endswith("_wrong.py"):
-            files[name] = emptied(files[name].decode()).encode()
+    files = {
+        name: (root / name).read_bytes()
+        for name in sorted(names)
+        if allowed(name) and (os.path.dirname(name) not in held or name.endswith("/__init__.py"))
+    }
+    rows = {_dotted(name): files[name].decode() for name in files if fnmatch(name, MISTAKES)}
+    files |= {_path(name): text.encode() for name, text in emptied(rows).items()}
     with tempfile.TemporaryDirectory(prefix="recorded_") as folder:
-        for name, rows in held.items():
-            files[name] = recording.module((root / name).read_text(encoding="utf-8"), rows).encode()
-            for question in rows.values():
-                say(f"recording {question.id}")
-                path = Path(folder) / f"{question.name}.npz"
-                recorded.write(path, recording.record(question))
-                files[f"{os.path.dirname(name)}/{recorded.FOLDER}/{path.name}"] = path.read_bytes()
+        for place, question in held.items():
+            say(f"recording {question.id}")
+            source = (root / place / "question.py").read_text(encoding="utf-8")
+            files[f"{place}/question.py"] = recording.module(source, question).encode()
+            path = Path(folder) / f"{question.name}.npz"
+            recorded.write(path, recording.record(question))
+            files[f"{place}/{recorded.FOLDER}/{path.name}"] = path.read_bytes()
     files["README.md"] = readme((root / "README.md").read_text(encoding="utf-8"), set(files)).encode()
+    files["AGENTS.md"] = AGENTS.read_bytes()
     return files
 
 

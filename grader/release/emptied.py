@@ -1,36 +1,99 @@
-"""A topic's table of wrong answers as a student edition may hold it: what comes out, never the edits that lead there.
+"""The mistakes of a topic as a student edition may hold them: what comes out and what is said of it, never how it is made.
 
-An edit names a line of the right answer. What the recogniser needs are sentences and what each mistake computes.
+An edit quotes a line of the right answer, and so may a helper that writes edits. So whatever the recogniser does not
+reach from MISTAKES goes too.
 """
 
 import ast
 
-EDITS = {"by"}  # keywords of a row that hold edits
-ALL_EDITS = {"changed"}  # rows that are nothing but edits
-OF_THE_SUITES = {"EQUIVALENT"}
+BY_SUITES = {"edits", "cell"}  # keywords of a row that make the wrong answer
+EMPTY = {"by"}  # the same, where a row must have it
+ROWS_OF_EDITS = {"edited", "changed", "of_table"}  # rows that are nothing else
+KEPT = "MISTAKES"
+
+
+def emptied(sources: dict[str, str]) -> dict[str, str]:
+    """Return modules (name -> text) with what the recogniser reaches from the tables of mistakes."""
+    trees = {name: _Emptied().visit(ast.parse(text)) for name, text in sources.items()}
+    needed = _reached(trees)
+    return {name: _without(tree, needed[name]) for name, tree in trees.items()}
 
 
 class _Emptied(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg not in BY_SUITES]
         for keyword in node.keywords:
-            if keyword.arg in EDITS:
+            if keyword.arg in EMPTY:
                 keyword.value = ast.List([], ast.Load())
-        if isinstance(node.func, ast.Name) and node.func.id in ALL_EDITS:
-            node.args = []
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
-        if any(isinstance(target, ast.Name) and target.id in OF_THE_SUITES for target in node.targets):
-            node.value = ast.Dict([], [])
-            return node
-        if isinstance(node.value, ast.Constant) and isinstance(
-            node.value.value, str
-        ):  # a line that edits share
-            node.value = ast.Constant("")
-            return node
+    def visit_Tuple(self, node: ast.Tuple) -> ast.Tuple:
+        node.elts = [one for one in node.elts if not _is_edits(one)]
+        return self.generic_visit(node)
+
+    def visit_Dict(self, node: ast.Dict) -> ast.Dict:
+        kept = [pair for pair in zip(node.keys, node.values, strict=True) if not _is_edits(pair[1])]
+        node.keys, node.values = [key for key, _ in kept], [value for _, value in kept]
         return self.generic_visit(node)
 
 
-def emptied(source: str) -> str:
-    return ast.unparse(ast.fix_missing_locations(_Emptied().visit(ast.parse(source)))) + "\n"
+def _is_edits(node: ast.AST) -> bool:
+    node = node.value if isinstance(node, ast.Starred) else node
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ROWS_OF_EDITS
+
+
+def _defined(node: ast.stmt) -> set[str]:
+    """Return the names that a statement at the top of a module binds, imported ones left out."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return set()
+
+
+def _reached(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """Return of each module the names that are reached from a table of mistakes, whoever asks for them."""
+    found = {name: set() for name in trees}
+    waiting = [(name, KEPT) for name in trees]
+    while waiting:
+        module, name = waiting.pop()
+        if name in found[module]:
+            continue
+        found[module].add(name)
+        for node in trees[module].body:
+            if name in _defined(node):
+                waiting += [
+                    (module, one.id)
+                    for one in ast.walk(node)
+                    if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+                ]
+            elif isinstance(node, ast.ImportFrom):
+                for one in node.names:
+                    if (one.asname or one.name) == name and node.module in trees:
+                        waiting.append((node.module, one.name))
+                    full = f"{node.module}.{one.name}"
+                    if (one.asname or one.name) == name and full in trees:
+                        waiting += [(full, attribute) for attribute in _attributes(trees[module], name)]
+    return found
+
+
+def _attributes(tree: ast.Module, name: str) -> set[str]:
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+    }
+
+
+def _without(tree: ast.Module, needed: set[str]) -> str:
+    kept = []
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            node.names = [one for one in node.names if (one.asname or one.name).split(".")[0] in needed]
+            kept += [node] if node.names else []
+        elif isinstance(node, ast.Expr) or _defined(node) & needed:
+            kept.append(node)
+    tree.body = kept
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"

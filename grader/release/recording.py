@@ -3,12 +3,12 @@
 import ast
 import copy
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 
 from grader import questions
 from grader.judge.calls import TWINS, twin
+from grader.places import ROOT
 from grader.questions import NumpyQuestion, Question, recorded
 
 SETS = 8  # of hidden calls that a learner's check may meet
@@ -20,68 +20,30 @@ calls that are drawn anew."""
 
 from grader.questions import NumpyQuestion, Part, recorded
 {imports}
-{rows}
-QUESTIONS = ({names},)
-SHORTCUTS = {{}}
-'''
+{row}'''
 
 
-class Mixed(ValueError):
-    """A module that holds questions of both kinds, of which one kind must stay and the other must not."""
+def numpy_questions() -> dict[str, Question]:
+    """Return the folder of each numpy question, as posix -> the question."""
+    return {
+        questions.folder(question.id).relative_to(ROOT).as_posix(): question
+        for question in questions.load().values()
+        if question.kind == "numpy"
+    }
 
 
-def modules(root: Path) -> dict[str, dict[str, Question]]:
-    """Path of each module with numpy questions -> its questions by the names that they have there."""
-    found = {}
-    for path in sorted(root.glob("grader/topics/*/*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        made = [
-            node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        ]
-        kinds = {node.targets[0].id: _callee(node) for node in made if isinstance(node.targets[0], ast.Name)}
-        rows = {
-            name: _id(node) for name, node in zip(kinds, made, strict=False) if kinds[name] == "NumpyQuestion"
-        }
-        if rows and "KernelQuestion" in kinds.values():
-            raise Mixed(
-                f"{path.relative_to(root).as_posix()} must hold questions in numpy or kernels, got both; "
-                "move those in numpy to a module of their own, which a student edition records"
-            )
-        if rows:
-            found[path.relative_to(root).as_posix()] = {n: questions.find(one) for n, one in rows.items()}
-    return found
-
-
-def _callee(node: ast.Assign) -> str:
-    return node.value.func.id if isinstance(node.value.func, ast.Name) else ""
-
-
-def _id(node: ast.Assign) -> str:
-    return next(ast.literal_eval(word.value) for word in node.value.keywords if word.arg == "id")
-
-
-def module(source: str, rows: dict[str, Question]) -> str:
-    """The text of the module as a student edition holds it."""
+def module(source: str, question: NumpyQuestion) -> str:
+    """Return question.py as a student edition holds it."""
     title = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
-    words = [f'LESSON = "{lesson}"\n' for lesson in [_lesson(source)] if lesson]
-    words += [_row(name, question) for name, question in rows.items()]
-    rules = sorted({question.agree.__module__ for question in rows.values() if question.agree})
-    imports = "".join(f"from {name.rpartition('.')[0]} import {name.rpartition('.')[2]}\n" for name in rules)
-    return TOP.format(title=title, imports=imports, rows="\n".join(words), names=", ".join(rows))
+    rule = question.agree.__module__ if question.agree else ""
+    imports = f"from {rule.rpartition('.')[0]} import {rule.rpartition('.')[2]}\n" if rule else ""
+    return TOP.format(title=title, imports=imports, row=_row(question))
 
 
-def _lesson(source: str) -> str:
-    """LESSON, which a topic's other modules ask for."""
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "LESSON":
-            return ast.literal_eval(node.value)
-    return ""
-
-
-def _row(name: str, question: NumpyQuestion) -> str:
+def _row(question: NumpyQuestion) -> str:
     kept = {f.name: getattr(question, f.name) for f in fields(question) if f.name not in DRAWN}
     said = "".join(f"    {key}={_written(value)},\n" for key, value in kept.items())
-    return f"{name} = NumpyQuestion(\n{said}    **recorded.cases(__file__, {question.name!r}),\n)\n"
+    return f"QUESTION = NumpyQuestion(\n{said}    **recorded.cases(__file__, {question.name!r}),\n)\n"
 
 
 def _written(value) -> str:

@@ -19,7 +19,7 @@ def choose_splits(units: int, longest: int, block_n: int, slots: int) -> int:
 
 
 class Workspace:
-    """Where splits leave their parts. One per stream: launches that share it must not overlap."""
+    """Hold the memory in which splits leave their parts, one per stream. Launches that share it must not overlap."""
 
     def __init__(self, device):
         self.device = device

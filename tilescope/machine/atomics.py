@@ -7,7 +7,7 @@ from .meanings import bound
 from .memory import access_of, access_shape
 from .narrow import converted, widened
 from .numbers_of import integer
-from .reach import Lanes, hold_writable, reach
+from .reach import Lanes, may_write, reach
 from .tree import Op
 from .values import bits
 
@@ -49,7 +49,8 @@ def atomic_rmw(op: Op):
         shape = access_shape(run, pointer, value, mask)
         value, found = np.broadcast_to(value, shape), np.zeros(shape, dtype)
         for lanes in reach(run, access, np.broadcast_to(pointer, shape), mask):
-            hold_writable(run, access, lanes)
+            if not may_write(run, access, lanes):
+                continue
             there = lanes.tensor.view(of_bits)
             where = lanes.active if lanes.active is not None else np.ones(shape, bool)
             old, changed = combined(there, lanes.index, value[where].view(of_bits), kind)
@@ -104,13 +105,15 @@ def atomic_cas(op: Op):
         if len(parts) > 1:
             raise KernelError("Pointers", "one atomic must stay in one tensor", access.line)
         for lanes in parts:
-            hold_writable(run, access, lanes)
+            if not may_write(run, access, lanes):
+                continue
             there, flat = lanes.tensor.view(value.dtype), found.reshape(-1)
             changed = np.zeros(len(lanes.index), bool)
-            for lane, at in enumerate(lanes.index.tolist()):
+            taking = range(len(flat)) if lanes.active is None else np.flatnonzero(lanes.active)
+            for number, (lane, at) in enumerate(zip(taking, lanes.index.tolist(), strict=True)):
                 flat[lane] = there[at]
                 if bits(there[at : at + 1]) == bits(compare[lane : lane + 1]):
-                    changed[lane] = bits(there[at : at + 1])[0] != bits(value[lane : lane + 1])[0]
+                    changed[number] = bits(there[at : at + 1])[0] != bits(value[lane : lane + 1])[0]
                     there[at] = value[lane]
             finish(run, lanes, changed, sem, False, access.line, call="tl.atomic_cas")
         return found

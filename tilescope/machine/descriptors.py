@@ -8,12 +8,12 @@ from math import prod
 import numpy as np
 
 from .atomics import ADD, AND, MAX, MIN, OR, XOR, combined, finish
-from .errors import KernelError
+from .errors import KernelError, hold
 from .meanings import bound
 from .memory import access_shape, place
 from .narrow import converted
 from .numbers_of import integer
-from .reach import Access, hold_writable, reach
+from .reach import Access, may_write, reach
 from .tree import NUMPY, Op, Type
 from .values import full
 
@@ -39,21 +39,20 @@ def make_descriptor(op: Op):
 def hold_alignment(op: Op, base, strides, size: int) -> None:
     """What a GPU's tensor memory accelerator asks for."""
     if (base % ALIGNED_BYTES).any():
-        raise KernelError(
-            "Descriptor", f"a descriptor's base must be a multiple of {ALIGNED_BYTES} bytes", op.line
+        hold(
+            KernelError(
+                "Descriptor", f"a descriptor's base must be a multiple of {ALIGNED_BYTES} bytes", op.line
+            )
         )
     if (strides[-1] != 1).any():
         got = int(strides[-1].max())
-        raise KernelError("Descriptor", f"a descriptor's last stride must be 1, got {got}", op.line)
+        hold(KernelError("Descriptor", f"a descriptor's last stride must be 1, got {got}", op.line))
     for axis, stride in enumerate(strides[:-1]):
         bad = stride * size % ALIGNED_BYTES != 0
         if bad.any():
             got = int(stride[bad][0])
-            raise KernelError(
-                "Descriptor",
-                f"a descriptor's strides must be multiples of {ALIGNED_BYTES} bytes, got {got} elements of {size} bytes for axis {axis}",
-                op.line,
-            )
+            message = f"a descriptor's strides must be multiples of {ALIGNED_BYTES} bytes, got {got} elements of {size} bytes for axis {axis}"
+            hold(KernelError("Descriptor", message, op.line))
 
 
 class Tile:
@@ -134,7 +133,8 @@ def descriptor_store(op: Op):
         shape = access_shape(run, value, pointer, mask)
         value = np.broadcast_to(value, shape)
         for lanes in reach(run, access, np.broadcast_to(pointer, shape), np.broadcast_to(mask, shape)):
-            hold_writable(run, access, lanes)
+            if not may_write(run, access, lanes):
+                continue
             new = np.ascontiguousarray(value).reshape(-1) if lanes.active is None else value[lanes.active]
             if kind == "store":
                 run.memory.stored(run, lanes, new, op.line, id(op))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .errors import KernelError
+from .errors import KernelError, hold
 from .meanings import bound
 from .numbers_of import flag, integer
 from .tree import Op
@@ -49,9 +49,8 @@ def device_assert(op: Op):
         held = condition.astype(bool) if mask is None else condition.astype(bool) | ~mask
         if not held.all():
             program = first_false(run, held)
-            raise KernelError(
-                "Assertion", f"an assertion does not hold: {message[:200]}", op.line, program=program
-            )
+            text = f"an assertion does not hold: {message[:200]}"
+            hold(KernelError("Assertion", text, op.line, program=program))
         return ()
 
     return perform
@@ -62,9 +61,8 @@ def assume(op: Op):
     def perform(run, condition):
         if not condition.all():
             program = first_false(run, condition)
-            raise KernelError(
-                "FalseAssume", "tl.assume promises the compiler what is not so", op.line, program=program
-            )
+            text = "tl.assume promises the compiler what is not so"
+            hold(KernelError("FalseAssume", text, op.line, program=program))
         return ()
 
     return perform

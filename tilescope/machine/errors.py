@@ -1,4 +1,7 @@
-"""How a run ends early: by what the answer did, or by what it would have used up."""
+"""How a run ends early: by what the answer did, or by what it would have used up. A run that goes on after mistakes
+keeps them here."""
+
+from contextlib import contextmanager
 
 
 class KernelError(Exception):
@@ -16,6 +19,47 @@ class KernelError(Exception):
             "line": self.line or None,
             **self.facts,
         }
+
+
+class Mistakes:
+    """What a run went on after: the first mistake of each kind at one line and tensor."""
+
+    def __init__(self):
+        self.kept: dict[tuple, dict] = {}
+        self.told_again: set[tuple] = set()  # by a pass whose account comes second
+
+    def add(self, error: KernelError) -> None:
+        key = (error.kind, error.line, error.facts.get("tensor", ""))
+        if key not in self.kept or key in self.told_again:
+            self.kept[key] = error.report()
+            self.told_again.discard(key)
+
+    def tell_again(self) -> None:
+        """From here on a mistake that is met again replaces what is known of it, once."""
+        self.told_again = set(self.kept)
+
+
+GOING_ON: list[Mistakes] = []  # of the run that is under way, where it goes on after mistakes
+
+
+@contextmanager
+def going_on(mistakes: Mistakes | None):
+    """Lets what runs inside go on after mistakes; with None the first one ends it."""
+    if mistakes is None:
+        yield
+        return
+    GOING_ON.append(mistakes)
+    try:
+        yield
+    finally:
+        GOING_ON.pop()
+
+
+def hold(error: KernelError) -> None:
+    """Keeps a mistake where the run goes on after it, and raises it everywhere else."""
+    if not GOING_ON:
+        raise error
+    GOING_ON[-1].add(error)
 
 
 class OverLimit(Exception):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .errors import KernelError
+from .errors import KernelError, hold
 from .tree import NUMPY, BadIR, Op
 from .values import full
 
@@ -18,26 +18,28 @@ def hints_of(op: Op) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def checked(perform, op: Op):
-    """What performs the operation, and holds its result to what was promised of it."""
+def checked(perform, op: Op, bound: bool):
+    """What performs the operation within a run, and holds its result to what was promised of it."""
     hints, type = hints_of(op), op.result_types[0]
     step = NUMPY[type.element].itemsize if type.element else 1
 
-    def run(*values):
-        found = perform(*values)
+    def run(run, *values):
+        found = perform(run, *values) if bound else perform(*values)
         value = found[0] if isinstance(found, tuple) else found
         value = full(value, type.shape) if type.shape else value.reshape(-1, 1)
         for name, numbers in hints.items():
             for axis, number in enumerate(numbers, 1):
                 if number > 1:
-                    hold(name, np.moveaxis(value, axis, -1), number, step)
+                    compare(run, name, np.moveaxis(value, axis, -1), number)
         return found
 
-    def hold(name, lines, number, step):
+    def compare(run, name, lines, number):
         bad = broken(name, lines, number, step)
         if bad.any():
-            got = int(lines[bad][0])
-            raise KernelError("FalseHint", sentence(name, number, got, bool(type.element)), op.line)
+            first = np.argwhere(bad)[0]
+            program = run.frame.place(int(first[0]) if len(bad) == run.frame.size else 0)
+            text = sentence(name, number, int(lines[tuple(first)]), bool(type.element))
+            hold(KernelError("FalseHint", text, op.line, program=program, word=WORDS[name]))
 
     return run
 
@@ -70,8 +72,5 @@ def hold_arguments(attributes: list[dict], values: list, line: int) -> None:
     for number, (promised, value) in enumerate(zip(attributes, values, strict=True)):
         divisor = promised.get("tt.divisibility", 1)
         if isinstance(divisor, int) and divisor > 1 and isinstance(value, int) and value % divisor:
-            raise KernelError(
-                "FalseHint",
-                f"the kernel was compiled for an argument {number} that {divisor} divides, got {value}",
-                line,
-            )
+            text = f"the kernel was compiled for an argument {number} that {divisor} divides, got {value}"
+            hold(KernelError("FalseHint", text, line))

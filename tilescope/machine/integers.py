@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .errors import KernelError
+from .errors import KernelError, hold
 from .meanings import pure
 from .numbers_of import integer
 from .tree import Op
@@ -74,7 +74,7 @@ def division(op: Op):
         if not zero.any():
             return divided(a, b)
         if scalar:
-            raise KernelError("DivisionByZero", "an integer is divided by zero", op.line)
+            hold(KernelError("DivisionByZero", "an integer is divided by zero", op.line))
         return np.where(zero, a.dtype.type(-1), divided(a, np.where(zero, b.dtype.type(1), b)))
 
     def divided(a, b):

@@ -7,14 +7,33 @@ from .clocks import Clocks
 
 NOBODY = 0
 MOST_EVENTS = 1 << 22
+FEW_PROGRAMS = (1 << 16) - 1  # whose ranks fit into two bytes
+
+
+class Epochs:
+    """When each element was touched. Until a program has released something all of its epochs are the first, and
+    nothing needs to be kept of them."""
+
+    def __init__(self, extent: int):
+        self.extent, self.past_first = extent, None  # epochs after the first one
+
+    def __getitem__(self, element: np.ndarray) -> np.ndarray:
+        return np.ones(len(element), np.int32) if self.past_first is None else self.past_first[element] + 1
+
+    def __setitem__(self, element: np.ndarray, epoch: np.ndarray) -> None:
+        if self.past_first is None:
+            if (epoch == 1).all():
+                return
+            self.past_first = np.zeros(self.extent, np.int32)
+        self.past_first[element] = epoch - 1
 
 
 class LastTouch:
     """Who did one kind of thing to each element: the last one and when; where several did it and nothing orders them,
     every one of them."""
 
-    def __init__(self, extent: int):
-        self.last, self.at = np.zeros(extent, np.int32), np.zeros(extent, np.int32)
+    def __init__(self, extent: int, rank: type):
+        self.last, self.at = np.zeros(extent, rank), Epochs(extent)
         self.many = np.zeros(extent, bool)
         self.events: list[tuple] = []  # (elements, programs, epochs)
         self.kept, self.lost = 0, False
@@ -62,7 +81,7 @@ class LastTouch:
         return found
 
     def _apart(self, element: np.ndarray, me: np.ndarray, clocks: Clocks) -> np.ndarray:
-        asking = np.zeros(len(self.last), np.int32)
+        asking = np.zeros(len(self.last), self.last.dtype)
         asking[element] = me
         bad = np.zeros(len(self.last), bool)
         for elements, who, when in self.events:
@@ -73,11 +92,17 @@ class LastTouch:
         return bad[element]
 
 
-class Marks:
-    """Everything remembered of one tensor during one launch."""
+def rank_type(programs: int) -> type:
+    """The type that holds the rank of every one of so many programs."""
+    return np.uint16 if programs <= FEW_PROGRAMS else np.int32
 
-    def __init__(self, extent: int):
-        self.writer, self.wrote_at = np.zeros(extent, np.int32), np.zeros(extent, np.int32)
-        self.reads, self.atomics = LastTouch(extent), LastTouch(extent)
-        self.adder = np.zeros(extent, np.int32)  # of floats, atomically
+
+class Marks:
+    """Everything remembered of one tensor during one launch of so many programs."""
+
+    def __init__(self, extent: int, programs: int):
+        rank = rank_type(programs)
+        self.writer, self.wrote_at = np.zeros(extent, rank), Epochs(extent)
+        self.reads, self.atomics = LastTouch(extent, rank), LastTouch(extent, rank)
+        self.adder = np.zeros(extent, rank)  # of floats, atomically
         self.release = np.zeros(extent, np.int32)  # number of what was released there

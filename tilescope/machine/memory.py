@@ -8,7 +8,7 @@ import numpy as np
 from .meanings import bound
 from .numbers_of import flag, integers
 from .order import Order
-from .reach import Access, Lanes, hold_writable, reach
+from .reach import Access, Lanes, may_write, reach
 from .storage import Storage
 from .traffic import MOST_MARKS, Traffic
 from .tree import NUMPY, Op
@@ -30,7 +30,9 @@ class Memory:
         self.executed: dict[int, np.ndarray] = {}  # store -> how often each program has come by
         self.places_alone = False  # whether stores are noted by their places, and change nothing
         self.watcher = None  # called for every access that is counted: (frame, lanes, kind, line)
+        self.probe = None  # whose `asked` gets the addresses of every access: (access, addresses)
         self.changes = 0  # how often memory changed, for programs that wait for it
+        self.left_out = 0  # how often lanes were left out of an access, where a run goes on after mistakes
 
     def most_waves(self) -> int:
         return max(1, MOST_MARKS // max(1, sum(t.extent for t in self.tensors)))
@@ -106,7 +108,7 @@ def load(op: Op):
     has_other = segments[2] > 0
 
     def run(run, pointer, mask=None, other=None):
-        memory = run.memory
+        memory, left_out = run.memory, run.memory.left_out
         parts = reach(run, access, pointer, mask)
         for lanes in parts:
             memory.loaded(run, lanes, access.line, alone)
@@ -115,7 +117,10 @@ def load(op: Op):
         if len(parts) == 1 and parts[0].active is None:
             lanes = parts[0]
             return lanes.tensor.view(dtype).take(lanes.index).reshape(lanes.shape)
-        if not has_other:
+        lost = None
+        if memory.left_out != left_out:
+            lost = left_out_of(parts, pointer, mask)
+        if not has_other and (lost is None or (mask is not None and not mask.all())):
             memory.masked.add(access.line)
         shapes = [x.shape for x in (pointer, mask, other) if x is not None]
         shape = np.broadcast_shapes(*shapes)
@@ -126,9 +131,20 @@ def load(op: Op):
         )
         for lanes in parts:
             place(found, lanes, lanes.tensor.view(dtype).take(lanes.index))
+        if lost is not None:
+            found[np.broadcast_to(lost, shape)] = 0
         return found
 
     return run
+
+
+def left_out_of(parts: list[Lanes], pointer: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """The lanes that asked for an address and got none."""
+    shape = np.broadcast_shapes(pointer.shape, mask.shape) if mask is not None else pointer.shape
+    lost = np.ones(shape, bool) if mask is None else np.array(np.broadcast_to(mask, shape))
+    for lanes in parts:
+        lost &= False if lanes.active is None else ~lanes.active
+    return lost
 
 
 def place(found: np.ndarray, lanes: Lanes, values: np.ndarray) -> None:
@@ -149,7 +165,8 @@ def store(op: Op):
         shape = access_shape(run, pointer, value, mask)
         value = np.broadcast_to(value, shape)
         for lanes in reach(run, access, np.broadcast_to(pointer, shape), mask):
-            hold_writable(run, access, lanes)
+            if not may_write(run, access, lanes):
+                continue
             new = np.ascontiguousarray(value).reshape(-1) if lanes.active is None else value[lanes.active]
             run.memory.stored(run, lanes, new, access.line, id(access))
         return ()

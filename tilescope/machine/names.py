@@ -61,14 +61,16 @@ def _function(op: Op, chosen: dict[str, str]) -> Function:
         raise BadIR("a function's arguments must carry a dictionary each", op.line)
     if not isinstance(of_results, list) or any(of_results):
         raise BadIR("a function's results must carry no attributes", op.line)
-    Renamer(chosen).region(blocks)
-    return Function(name, public, blocks, results, of_arguments, op.line, attributes)
+    renamer = Renamer(chosen)
+    renamer.region(blocks)
+    return Function(name, public, blocks, results, of_arguments, op.line, attributes, renamer.words)
 
 
 class Renamer:
     def __init__(self, functions: dict[str, str]):
         self.functions = functions
         self.values: dict[str, str] = {}  # of all regions around the place where it stands
+        self.words: dict[str, str] = {}
         self.numbers, self.labels = count(), count()
 
     def region(self, blocks: list[Block]) -> None:
@@ -76,7 +78,8 @@ class Renamer:
         for name in mine:
             if name in self.values:
                 raise BadIR(f"a value must be defined once, got {name[:60]} twice")
-            self.values[name] = f"%{next(self.numbers)}"
+            self.values[name] = own = f"%{next(self.numbers)}"
+            self.words[own] = name
         labels = {block.label: f"^bb{next(self.labels)}" for block in blocks}
         if len(labels) < len(blocks):
             raise BadIR("a block must have a label of its own, got one twice")

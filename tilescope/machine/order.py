@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .clocks import MOST_PROGRAMS, Clocks
-from .marks import NOBODY, Marks
+from .marks import NOBODY, Marks, rank_type
 from .reach import Lanes
 from .storage import Storage
 from .values import bits
@@ -43,17 +43,18 @@ class Order:
         repeatable: bool,
     ):
         self.launch, self.rank, self.repeatable = launch, rank, repeatable
+        self.rank_type = rank_type(count)
         self.program_of = np.zeros(count, np.int64)
         ran = np.flatnonzero(rank >= 0)
         self.program_of[rank[ran]] = ran
         self.clocks = Clocks(count) if atomics and count <= MOST_PROGRAMS else None
         self.unknown = TOO_MANY.format(programs=count) if atomics and self.clocks is None else ""
-        self.marks = {t.name: Marks(t.extent) for t in tensors if t.shared}
+        self.marks = {t.name: Marks(t.extent, count) for t in tensors if t.shared}
         self.races: list[Race] = []
         self.undecided = ""
 
     def named(self, programs: np.ndarray) -> np.ndarray:
-        return (self.rank[programs] + 1).astype(np.int32)
+        return (self.rank[programs] + 1).astype(self.rank_type)
 
     def me(self, frame, lanes: Lanes) -> np.ndarray:
         return lanes.per_element(self.named(frame.programs))

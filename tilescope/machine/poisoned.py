@@ -30,7 +30,11 @@ def reaching(
 
 def difference(one: tuple, other: tuple) -> dict:
     (report, outputs), (report2, outputs2) = one, other
-    if (report.error or {}).get("message") != (report2.error or {}).get("message"):
+    if messages(report) != messages(report2):
         return {"outputs": [], "error": True}
     changed = [n for n, a in outputs.items() if a.tobytes() != outputs2[n].tobytes()]
     return {"outputs": changed, "error": False} if changed else {}
+
+
+def messages(report: Report) -> list:
+    return [(report.error or {}).get("message"), *(mistake["message"] for mistake in report.mistakes)]

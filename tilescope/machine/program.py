@@ -105,7 +105,7 @@ def step_of(op: Op) -> Step:
     else:
         raise BadIR(f"the operation {op.name[:60]} is not one of those that a kernel may use here", op.line)
     if perform is not None and op.result_types and any(name in op.attributes for name in hints.WORDS):
-        perform = hints.checked(perform, op)
+        perform, bound = hints.checked(perform, op, bound), True
     counts = counts_of(op)
     weight = max(1, sum(n for _, n in counts), *(elements(t) for t in [*op.operand_types, *op.result_types]))
     shares = op.name in WAITING or op.attributes.get("isVolatile") is True

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from . import bounds
-from .errors import KernelError
+from .errors import KernelError, hold
 from .storage import HALF, SPAN, Storage
 
 
@@ -59,7 +59,7 @@ class Access:
 
 
 def reach(run, access: Access, pointer: np.ndarray, mask: np.ndarray | None) -> list[Lanes]:
-    """The lanes of an access, tensor by tensor; an error where one leaves its tensor."""
+    """The lanes of an access, tensor by tensor; one that leaves its tensor is a mistake, and is left out."""
     shape = np.broadcast_shapes(pointer.shape, mask.shape) if mask is not None else pointer.shape
     address, active = np.broadcast_to(pointer, shape), None
     if mask is not None and not mask.all():
@@ -71,25 +71,37 @@ def reach(run, access: Access, pointer: np.ndarray, mask: np.ndarray | None) -> 
     else:
         address = address.reshape(-1)
         counts = np.full(shape[0], address.size // shape[0])
+    if run.memory.probe is not None:
+        run.memory.probe.asked(access, address)
     low, high = int(address.min()), int(address.max())
     if (low + HALF) >> SPAN != (high + HALF) >> SPAN:
         return one_by_one(run, access, pointer, mask, shape)
-    tensor = owner(run, access, low, counts)
+    number = ((low + HALF) >> SPAN) - 1
+    if not 0 <= number < len(run.memory.tensors):
+        hold(bounds.nowhere(access.kind, run.frame.place(int(np.flatnonzero(counts)[0])), access.line))
+        run.memory.left_out += 1
+        return []
+    tensor = run.memory.tensors[number]
     offset = address - tensor.base
     if low < tensor.base or high + access.size > tensor.base + tensor.extent * tensor.itemsize:
         bad = (offset < 0) | (offset + access.size > tensor.extent * tensor.itemsize)
-        raise stray(run, access, tensor, address, bad, counts, pointer)
-    index = aligned(run, access, tensor, offset)
+        hold(stray(run, access, tensor, address, bad, counts, pointer))
+        return reach(run, access, pointer, without(run, shape, active, bad))
+    if access.size > 1 and (bad := offset & (access.size - 1) != 0).any():
+        hold(misaligned(run, access, tensor, bad, counts))
+        return reach(run, access, pointer, without(run, shape, active, bad))
+    index = offset >> (access.size.bit_length() - 1)
     again = access.lanes // max(1, prod(shape[1:]))
     times = run.frame.size if shape[0] == 1 else 1
     return [Lanes(tensor, offset, access.size, index, counts, shape[0], shape, active, again, times)]
 
 
-def owner(run, access: Access, address: int, counts) -> Storage:
-    number = ((address + HALF) >> SPAN) - 1
-    if 0 <= number < len(run.memory.tensors):
-        return run.memory.tensors[number]
-    raise bounds.nowhere(access.kind, run.frame.place(int(np.flatnonzero(counts)[0])), access.line)
+def without(run, shape: tuple, active: np.ndarray | None, bad: np.ndarray) -> np.ndarray:
+    """The mask of an access when those of its active lanes that are `bad` are left out."""
+    run.memory.left_out += 1
+    rest = np.ones(shape, bool) if active is None else active.copy()
+    rest[rest] = ~bad
+    return rest
 
 
 def one_by_one(run, access: Access, pointer, mask, shape) -> list[Lanes]:
@@ -109,22 +121,22 @@ def stray(run, access: Access, tensor: Storage, address, bad, counts, pointer=No
     return bounds.outside(access.kind, tensor, address, bad, row_of, run.frame.place, tile, access.line)
 
 
-def aligned(run, access: Access, tensor: Storage, offset: np.ndarray) -> np.ndarray:
-    if access.size == 1:
-        return offset
-    if (offset & (access.size - 1)).any():
-        message = f"{access.kind} of {access.size} bytes at an address of {tensor.name} that {access.size} does not divide"
-        raise KernelError("Misaligned", message, access.line, tensor=tensor.name)
-    return offset >> (access.size.bit_length() - 1)
+def misaligned(run, access: Access, tensor: Storage, bad: np.ndarray, counts) -> KernelError:
+    message = f"{access.kind} of {access.size} bytes at an address of {tensor.name} that {access.size} does not divide"
+    program = run.frame.place(int(np.repeat(np.arange(len(counts)), counts)[np.flatnonzero(bad)[0]]))
+    return KernelError("Misaligned", message, access.line, tensor=tensor.name, program=program)
 
 
-def hold_writable(run, access: Access, lanes: Lanes) -> None:
-    """Inputs and the gaps between rows are not for a kernel to write."""
+def may_write(run, access: Access, lanes: Lanes) -> bool:
+    """Whether a kernel may write there: inputs are not for it to write, nor the gaps between rows, and it is told so."""
     tensor = lanes.tensor
+    tensor.keep()
     if tensor.role == "in":
         program = run.frame.place(int(np.flatnonzero(lanes.counts)[0]))
         message = f"{access.kind} to {tensor.name}, which is an input: program {bounds.ids(program)}"
-        raise KernelError("WrittenInput", message, access.line, tensor=tensor.name, program=program)
+        hold(KernelError("WrittenInput", message, access.line, tensor=tensor.name, program=program))
+        return False
     if tensor.owned is not None and not (owned := tensor.owned[lanes.element]).all():
         address, counts = tensor.base + lanes.element * tensor.itemsize, lanes.counts * lanes.wide
-        raise stray(run, access, tensor, address, ~owned, counts)
+        hold(stray(run, access, tensor, address, ~owned, counts))
+    return True

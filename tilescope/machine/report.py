@@ -40,5 +40,6 @@ class Report:
     ids_read: list[list[int]] = field(
         default_factory=list
     )  # of each step: the axes of its grid that the kernel asks for
+    mistakes: list[dict] = field(default_factory=list)  # that a run went on after, each place once
     error: dict | None = None
     seconds: float = 0.0  # of processor time

@@ -10,15 +10,15 @@ import numpy as np
 from . import atomics, descriptors, device_functions, effects, elementwise, floats, integers, shapes  # noqa: F401
 from .bounds import decoded
 from .dtypes import NAMES
-from .errors import KernelError, OverLimit
+from .errors import KernelError, Mistakes, OverLimit, going_on
 from .interpreter import Launch
 from .limits import Budget, Limits
 from .memory import Memory, as_plain
 from .order import Order
 from .prints import Prints
-from .program import Program, prepare
+from .program import Program, every, prepare
 from .report import LaunchReport, Report
-from .storage import Storage
+from .storage import Kept, Storage
 from .traffic import Traffic
 from .tree import NUMPY, BadIR, Module, Type
 from .turns import Undecided
@@ -50,22 +50,30 @@ def run(
     poison: int = 0,
     poisoned_lines: tuple[int, ...] = (),
     watcher: Callable | None = None,
+    launch: Callable = Launch,
+    goes_on: bool = False,
+    probe=None,
 ) -> Report:
     """`programs`: for each step the ones to run, where not all. `counting`: "full", "values" without traffic, or "places":
     where anything is written, and nothing else.
     Lines of `poisoned_lines` fill masked lanes with the other poison. `watcher` is called for every access:
-    (frame, lanes, kind, line)."""
+    (frame, lanes, kind, line). `launch` makes what runs the pass that counts, where another than Launch shall.
+    A run that `goes_on` keeps mistakes in its report, and does the rest of what it can:
+    lanes outside their tensor are left out, and loads give 0 there. `probe.around` is shown every step before it runs, and
+    may put something around what performs it; `probe.asked` gets the addresses of every access."""
     if counting not in COUNTING:
         raise ValueError(f"counting must be one of {', '.join(COUNTING)}, got {counting!r}")
     limits = limits or Limits()
     whole = Run(tensors, wave, counting == "full", repeatable, seed, limits)
-    whole.memory.watcher = watcher
+    whole.memory.watcher, whole.launch = watcher, launch
     whole.memory.places_alone = counting == "places"
+    whole.mistakes, whole.probe = Mistakes() if goes_on else None, probe
+    whole.memory.probe = probe
     whole.poison_of = lambda line: poison ^ (line in poisoned_lines)
     started = time.process_time()
     report = whole.report
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), going_on(whole.mistakes):
             for number, step in enumerate(steps):
                 whole.step(number, step, None if programs is None else programs[number])
     except (KernelError, OverLimit) as error:
@@ -88,6 +96,8 @@ def run(
 
 class Run:
     poison_of: Callable[[int], int]
+    launch: Callable
+    mistakes: Mistakes | None
 
     def __init__(
         self, tensors: list[Storage], wave: int, full: bool, repeatable: bool, seed: int, limits: Limits
@@ -95,14 +105,11 @@ class Run:
         self.tensors, self.wave, self.full, self.repeatable, self.seed = tensors, wave, full, repeatable, seed
         self.memory, self.budget = Memory(tensors, full), Budget(limits)
         self.printed, self.report = Prints(limits.prints), Report()
-        self.prepared: dict[int, Program] = {}
+        self.probed: dict[int, Program] = {}
         self.whole = True  # False once only some programs of a grid ran
 
     def step(self, number: int, step: Launching, chosen) -> None:
-        key = id(step.module)
-        if key not in self.prepared:
-            self.prepared[key] = prepare(step.module)
-        program, grid = self.prepared[key], step.grid
+        program, grid = self.prepared(step.module), step.grid
         self.report.ids_read.append(list(program.ids_read))
         count = prod(grid)
         if min(grid) < 1 or count > MOST_PROGRAMS:
@@ -117,31 +124,44 @@ class Run:
         if not everyone.size or everyone[0] < 0 or everyone[-1] >= count:
             raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
         go = OnePass(self, number, program, grid, arguments)
-        before = State(self.tensors) if self.runs_twice(program, everyone, count) else None
-        if program.atomics:  # who comes first matters: a race may show in one order alone
-            go(everyone[::-1], self.seed + 1, quietly=True, full=False)
-            before.back()
-        launch = go(everyone, self.seed, full=self.full)
-        idle = everyone[~self.memory.traffic.active[everyone]]
-        if (
-            before is not None
-            and idle.size
-            and idle.size < everyone.size
-            and everyone.size == count
-            and self.full
-        ):
-            self.count_again(go, launch, everyone, idle, before)
+        before = Kept(self.tensors) if self.runs_twice(program, everyone, count) else None
+        try:
+            if program.atomics:  # who comes first matters: a race may show in one order alone
+                go(everyone[::-1], self.seed + 1, quietly=True, full=False)
+                before.back()
+                if self.mistakes is not None:
+                    self.mistakes.tell_again()
+            launch = go(everyone, self.seed, full=self.full)
+            idle = everyone[~self.memory.traffic.active[everyone]]
+            if before is not None and self.full and 0 < idle.size < everyone.size == count:
+                self.count_again(go, launch, everyone, idle, before)
+        finally:
+            if before is not None:
+                before.end()
         self.report.launches.append(launch)
+
+    def prepared(self, module: Module) -> Program:
+        """Prepare a module once: for all runs, or where a probe stands around each operation for this run alone."""
+        if self.probe is None:
+            if module.prepared is None:
+                module.prepared = prepare(module)
+            return module.prepared
+        if id(module) not in self.probed:
+            program = self.probed[id(module)] = prepare(module)
+            for blocks in program.functions.values():
+                for one in every(blocks):
+                    self.probe.around(one)
+        return self.probed[id(module)]
 
     def runs_twice(self, program: Program, everyone: np.ndarray, count: int) -> bool:
         return program.atomics or (self.full and everyone.size == count > self.wave)
 
-    def count_again(self, go, launch: LaunchReport, everyone, idle, before: "State") -> None:
+    def count_again(self, go, launch: LaunchReport, everyone, idle, before: Kept) -> None:
         """Programs that do nothing make no wave longer: those that do something stand together."""
-        busy, after = np.setdiff1d(everyone, idle), State(self.tensors)
+        busy, after = np.setdiff1d(everyone, idle), before.now()
         before.back()
         again = go(np.concatenate([busy, idle]), self.seed, quietly=True, full=True)
-        after.back()
+        before.back(after)
         for name, kinds in launch.tensors.items():
             for kind, counts in kinds.items():
                 counts["wave"] = again.tensors[name].get(kind, counts)["wave"]
@@ -183,6 +203,7 @@ class Run:
         report.read_unwritten = self.memory.read_unwritten
         report.stored_twice = self.memory.stored_twice
         report.masked_lines = sorted(self.memory.masked)
+        report.mistakes = list(self.mistakes.kept.values()) if self.mistakes is not None else []
         for tensor in self.tensors if self.whole else ():
             missing = tensor.unwritten()
             if missing.size:
@@ -206,7 +227,8 @@ class OnePass:
             self.number, run.tensors, rank, len(programs), self.program.atomics, run.repeatable
         )
         printed = Prints(0) if quietly else run.printed
-        launch = Launch(self.number, self.program, self.grid, memory, run.budget, printed, run.poison_of)
+        made = Launch if quietly else run.launch
+        launch = made(self.number, self.program, self.grid, memory, run.budget, printed, run.poison_of)
         try:
             launch.run(self.arguments, programs, run.wave, seed)
         finally:
@@ -230,23 +252,6 @@ class OnePass:
         known = {(r["launch"], r["tensor"], r["how"], r["line"]) for r in report.races}
         report.races += [asdict(r) for r in order.races if (r.launch, r.tensor, r.how, r.line) not in known]
         report.undecided = report.undecided or order.undecided
-
-
-class State:
-    """What a launch changes, kept so that it can run again from where it began."""
-
-    def __init__(self, tensors: list[Storage]):
-        self.kept = [
-            (t, t.elements.copy(), None if t.written is None else t.written.copy())
-            for t in tensors
-            if t.shared
-        ]
-
-    def back(self) -> None:
-        for tensor, elements, written in self.kept:
-            tensor.elements[...] = elements
-            if written is not None:
-                tensor.written[...] = written
 
 
 def same_but_for_sign(stored: np.dtype, read: np.dtype) -> bool:

@@ -11,10 +11,19 @@ ROLES = ("in", "out", "inout", "scratch")
 
 
 class Storage:
-    """One tensor: flat elements from the first it owns to the last, with what happened to each over all launches."""
+    """One tensor: flat elements from the first it owns to the last, and, where it `remembers`, what happened to each over
+    all launches."""
 
     def __init__(
-        self, name: str, number: int, content: np.ndarray, role: str, shape=None, strides=None, axes=""
+        self,
+        name: str,
+        number: int,
+        content: np.ndarray,
+        role: str,
+        shape=None,
+        strides=None,
+        axes="",
+        remembers: bool = True,
     ):
         if role not in ROLES:
             raise ValueError(f"a tensor's role must be one of {', '.join(ROLES)}, got {role!r}")
@@ -26,10 +35,11 @@ class Storage:
         self.axes = axes if len(axes) == len(self.shape) else "0123456789"[: len(self.shape)]
         self.bytes = self.elements.view(np.uint8)
         self.shared = role != "in"  # nobody may write an input: who reads it needs no record
-        self.loads, self.stores = np.zeros(self.extent, np.uint32), np.zeros(self.extent, np.uint32)
+        self.loads, self.stores = (np.zeros(self.extent if remembers else 0, np.uint32) for _ in range(2))
+        self.remembers, self.keepers = remembers, []  # keepers: of what it holds, told before it is written
         self.written = np.zeros(self.extent, bool) if role == "out" else None
         # the last program to write each element
-        self.writer = np.full(self.extent, -1, np.int32) if self.shared else None
+        self.writer = np.full(self.extent, -1, np.int32) if self.shared and remembers else None
         self.turn = None  # and which turn of its own that was, once any program has a second one
         self.owned = self._owned()
 
@@ -50,6 +60,14 @@ class Storage:
         if self.turn is not None:
             self.turn[lanes.element] = lanes.per_element(turns)
 
+    def keep(self) -> None:
+        """Lets its keepers copy what it holds, before the first write."""
+        lacking = [keeper for keeper in self.keepers if self not in keeper.kept]
+        if lacking:
+            copy = Kept.copy(self)
+            for keeper in lacking:
+                keeper.kept[self] = copy
+
     def view(self, dtype: np.dtype) -> np.ndarray:
         whole = len(self.bytes) // dtype.itemsize * dtype.itemsize
         return self.bytes[:whole].view(dtype)
@@ -60,6 +78,35 @@ class Storage:
             return np.empty(0, np.int64)
         missing = ~self.written if self.owned is None else ~self.written & self.owned
         return np.flatnonzero(missing)
+
+
+class Kept:
+    """What tensors held when this began, as far as they were written since."""
+
+    def __init__(self, tensors: list[Storage]):
+        self.tensors: list[Storage] = tensors
+        self.kept: dict[Storage, tuple] = {}
+        for tensor in tensors:
+            tensor.keepers.append(self)
+
+    @staticmethod
+    def copy(tensor: Storage) -> tuple:
+        return tensor.elements.copy(), None if tensor.written is None else tensor.written.copy()
+
+    def now(self) -> dict[Storage, tuple]:
+        """What the written tensors hold now."""
+        return {tensor: self.copy(tensor) for tensor in self.kept}
+
+    def back(self, to: dict[Storage, tuple] | None = None) -> None:
+        """Puts them back to where this began, or to what they held at another time."""
+        for tensor, (elements, written) in (self.kept if to is None else to).items():
+            tensor.elements[...] = elements
+            if written is not None:
+                tensor.written[...] = written
+
+    def end(self) -> None:
+        for tensor in self.tensors:
+            tensor.keepers.remove(self)
 
 
 def contiguous(shape) -> tuple[int, ...]:

@@ -11,6 +11,8 @@ from .storage import SPAN
 KINDS = ("load", "store", "atomic")
 SECTOR_SHIFT = 5  # 32 bytes
 MOST_MARKS = 1 << 26  # elements times waves that are marked at a time
+MANY_MARKS = 1 << 20  # from here on what was touched is listed, not marked
+MOST_LISTED = 1 << 22  # before what is listed twice goes
 
 
 @dataclass
@@ -33,7 +35,26 @@ class Touches:
     programs: np.ndarray | None = None  # which programs touched it
     moved: np.ndarray | None = None  # bytes of each program, without duplicates inside an access
     seen: dict[int, np.ndarray] = field(default_factory=dict)  # by turn: (wave, element) of the present chunk
-    ever: np.ndarray | None = None  # elements, over the launch
+    listed: dict[int, "Listed"] = field(default_factory=dict)  # the same, where there are many
+
+
+class Listed:
+    """Distinct numbers, of which many are possible and few are met."""
+
+    def __init__(self):
+        self.parts, self.count, self.most = [], 0, MOST_LISTED
+
+    def add(self, numbers: np.ndarray) -> None:
+        self.parts.append(numbers)
+        self.count += numbers.size
+        if self.count > self.most:
+            self.parts = [self.distinct()]
+            self.count = self.parts[0].size
+            self.most = max(MOST_LISTED, 2 * self.count)
+
+    def distinct(self) -> np.ndarray:
+        numbers = np.concatenate(self.parts) if len(self.parts) > 1 else self.parts[0]
+        return numbers if (numbers[1:] > numbers[:-1]).all() else np.unique(numbers)
 
 
 class Traffic:
@@ -49,6 +70,9 @@ class Traffic:
         # A program that stores and loads again takes another turn: a wave has one turn of each of its programs.
         self.turn, self.stored = np.zeros(programs, np.int32), np.zeros(programs, bool)
         self.rows = {(t.name, kind): Touches() for t in tensors for kind in KINDS}
+        self.ever: dict[
+            str, np.ndarray
+        ] = {}  # tensor -> the kinds of access that each element met, one bit each
         self.first, self.waves = None, 1
 
     def start_chunk(self, programs: np.ndarray) -> None:
@@ -60,27 +84,33 @@ class Traffic:
 
     def flush(self) -> None:
         for tensor in self.tensors:
-            for kind in KINDS:
+            for bit, kind in enumerate(KINDS):
                 row = self.rows[tensor.name, kind]
+                if not (row.seen or row.listed):
+                    continue
+                ever = self.ever.setdefault(tensor.name, np.zeros(tensor.extent, np.uint8))
                 for seen in row.seen.values():
                     row.counts.wave += int(np.count_nonzero(seen)) * tensor.itemsize
-                    ever = seen.reshape(-1, tensor.extent).any(0)
-                    row.ever = ever if row.ever is None else row.ever | ever
-                row.seen = {}
+                    ever |= seen.reshape(-1, tensor.extent).any(0).view(np.uint8) << bit
+                for listed in row.listed.values():
+                    numbers = listed.distinct()
+                    row.counts.wave += numbers.size * tensor.itemsize
+                    ever[numbers % tensor.extent if self.waves > 1 else numbers] |= 1 << bit
+                row.seen, row.listed = {}, {}
 
     def finish(self) -> dict[str, dict[str, Counts]]:
         self.flush()
         found = {}
         for tensor in self.tensors:
             of_tensor = {}
-            for kind in KINDS:
+            for bit, kind in enumerate(KINDS):
                 row = self.rows[tensor.name, kind]
                 if not row.counts.accesses:
                     continue
                 row.counts.programs = int(np.count_nonzero(row.programs))
                 row.counts.busiest = int(row.moved.max())
-                if row.ever is not None:
-                    row.counts.unique = int(np.count_nonzero(row.ever)) * tensor.itemsize
+                if tensor.name in self.ever:
+                    row.counts.unique = having(self.ever[tensor.name], 1 << bit) * tensor.itemsize
                 of_tensor[kind] = row.counts
             found[tensor.name] = of_tensor
         return found
@@ -97,7 +127,7 @@ class Traffic:
         self.take_turns(touching, kind)
         row.programs[touching] = True
         self.active[touching] = True
-        if kind != "load":
+        if kind != "load" and tensor.remembers:
             tensor.wrote(lanes, frame.programs, self.turn)
         if not self.full:
             return
@@ -108,7 +138,7 @@ class Traffic:
         counts.sectors += (1 + int(np.count_nonzero(sector[1:] != sector[:-1]))) * lanes.times << SECTOR_SHIFT
         first = (key & ((1 << SPAN) - 1)) >> (tensor.itemsize.bit_length() - 1)
         element = covered(first, lanes.wide)
-        if self.touching:
+        if self.touching and tensor.remembers:
             touch(tensor.loads if kind == "load" else tensor.stores, element, lanes.times)
         self.mark(frame, row, lanes, key, element)
 
@@ -120,7 +150,18 @@ class Traffic:
         )  # what follows counts with the last of them
         turn = np.minimum(turn, most)
         wave_of = self.rank[frame.programs] // self.wave - self.first[0]
+        many = self.waves * extent > MANY_MARKS
         for one in np.unique(turn):
+            if many:
+                listed, mine = row.listed.setdefault(int(one), Listed()), turn == one
+                if lanes.rows > 1:
+                    rows = key >> SPAN
+                    at = np.repeat(wave_of[rows], lanes.wide) * extent + element
+                    listed.add(at if mine.all() else at[np.repeat(mine[rows], lanes.wide)])
+                else:
+                    for wave in np.unique(wave_of[mine]):
+                        listed.add(wave * extent + element)
+                continue
             if int(one) not in row.seen:
                 row.seen[int(one)] = np.zeros(self.waves * extent, bool)
             seen = row.seen[int(one)]
@@ -140,6 +181,12 @@ class Traffic:
         elif self.stored[programs].any():
             self.turn[programs] += self.stored[programs]
             self.stored[programs] = False
+
+
+def having(flags: np.ndarray, bit: int) -> int:
+    """How many elements have a flag; a part at a time, because flags may be many."""
+    parts = range(0, flags.size, MANY_MARKS)
+    return sum(int(np.count_nonzero(flags[first : first + MANY_MARKS] & bit)) for first in parts)
 
 
 def distinct(lanes: Lanes) -> np.ndarray:

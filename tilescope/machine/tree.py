@@ -74,6 +74,7 @@ class Function:
     argument_attributes: list[dict]  # one for each argument: {"tt.divisibility": 16}
     line: int = 0
     attributes: dict = field(default_factory=dict)  # what else the writer must print again: noinline
+    words: dict[str, str] = field(default_factory=dict)  # value -> the name that its text gave it
 
     @property
     def argument_types(self) -> list[Type]:
@@ -83,6 +84,9 @@ class Function:
 @dataclass
 class Module:
     functions: dict[str, Function]
+    prepared: object = field(
+        default=None, compare=False, repr=False
+    )  # run.py's: none once functions are changed
 
     @property
     def kernel(self) -> Function:

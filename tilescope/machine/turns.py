@@ -28,6 +28,9 @@ class Turns:
         # program -> the version of memory that a fruitless turn of its loop saw
         self.idle: dict[int, int] = {}
         self.at: dict[int, tuple[str, str]] = {}  # program -> (its ids, what it last looked at, and how)
+        self.looks: dict[
+            int, tuple[list, str]
+        ] = {}  # program -> (its ids, the tensor that it last looked at)
 
     @property
     def version(self) -> int:
@@ -59,14 +62,22 @@ class Turns:
             return
         self.idle[me] = seen
         if len(self.idle) == len(self.waiting) and set(self.idle.values()) == {seen}:
-            raise KernelError("Deadlock", self.all_wait(), line)
+            raise KernelError("Deadlock", self.all_wait(), line, **self.who_waits())
 
     def look_at(self, frame, call: str, lanes) -> None:
         """The one program of a frame has looked at memory by a call that others may answer."""
         place = element_of(lanes.tensor, int(lanes.element[0])) if lanes.index.size else "nothing"
         more = f" and {lanes.index.size - 1} more" * (lanes.index.size > 1)
         holds = f", which holds {lanes.tensor.elements[int(lanes.element[0])]}" * (lanes.index.size == 1)
-        self.at[int(frame.programs[0])] = ids(frame.place(0)), f"{call} of {place}{more}{holds}"
+        program = frame.place(0)
+        self.at[int(frame.programs[0])] = ids(program), f"{call} of {place}{more}{holds}"
+        self.looks[int(frame.programs[0])] = program, lanes.tensor.name
+
+    def who_waits(self) -> dict:
+        """The programs that wait, and the tensor that they look at."""
+        waiting = [self.looks[program] for program in sorted(self.waiting) if program in self.looks]
+        tensors = sorted({tensor for _, tensor in waiting})
+        return {"programs": [program for program, _ in waiting], "tensor": "/".join(tensors)}
 
     def all_wait(self) -> str:
         """Who waits, and what for: programs that look at the same place are named together."""

@@ -44,6 +44,27 @@ if found == "NoDevice":
 """
 
 
+NO_TORCH = """
+import sys
+sys.modules["torch"] = None  # as where it is not installed
+import ml_dtypes
+import numpy as np
+import triton, triton.language as tl
+
+@triton.jit
+def doubled(x, out, n, B: tl.constexpr):
+    me = tl.program_id(0)
+    tl.device_assert(me < 2, "too many programs")
+    i = me * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n, other=0.0) * 2, mask=i < n)
+
+for dtype in ("float32", "float16", ml_dtypes.bfloat16):
+    x, out = np.arange(40).astype(dtype), np.zeros((2, 45), dtype)
+    doubled[lambda given: (triton.cdiv(given["n"], 16),)](x, out[1, 5:], 40, B=16)
+    assert (out[1, 5:] == 2 * x).all() and not out[0].any() and not out[1, :5].any()
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("command")
@@ -52,6 +73,7 @@ def folder(tmp_path_factory) -> Path:
         "def test_launches(monkeypatch):\n    monkeypatch.setattr('sys.argv', ['script.py', 'race'])\n    import script\n"
     )
     (folder / "greedy.py").write_text(GREEDY)
+    (folder / "no_torch.py").write_text(NO_TORCH)
     (folder / "user.py").write_text("import greedy")
     return folder
 
@@ -99,7 +121,7 @@ def test_findings_survive_a_script_that_raises(folder):
 
 def test_a_module_such_as_pytest(folder):
     done = tilescope(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_race.py")
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "1 failed" in done.stdout and "error: race in counted" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 1 and "error: race in counted" in done.stderr
 
 
@@ -107,6 +129,21 @@ def test_a_library_that_looks_for_a_gpu_is_imported_first(folder):
     assert "wants a real GPU" in tilescope(folder, "user.py").stderr
     done = tilescope(folder, "--import", "greedy", "user.py")
     assert done.returncode == 0 and "wants" not in done.stderr, done.stderr
+
+
+def test_numpy_arrays_run_without_torch_and_asserts_as_triton_s_debug_says(folder):
+    done = tilescope(folder, "no_torch.py")
+    assert done.returncode == 0 and "3 launches, 0 errors, 0 warnings" in done.stderr, done.stderr
+    done = tilescope(folder, "no_torch.py", TRITON_DEBUG="1")
+    assert done.returncode == 1 and "too many programs (3 launches)" in done.stderr, done.stderr
+
+
+def test_an_old_triton_is_refused_in_one_line(folder):
+    (folder / "old").mkdir()
+    (folder / "old/triton.py").write_text("__version__ = '3.5.1'")
+    done = tilescope(folder, "script.py", PYTHONPATH=f"{folder / 'old'}:{ROOT}")
+    assert done.returncode == 2 and done.stdout == ""
+    assert "Triton must be 3.6 or newer, got 3.5.1" in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,12 @@ HERE = Path(__file__).parents[1]
 def installed(tmp_path_factory) -> Path:
     """A folder into which the wheel of a copy of this package was unpacked."""
     scratch = tmp_path_factory.mktemp("wheel")
-    shutil.copytree(HERE, scratch / "source", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("tilescope", "view"):  # the folder that draws lies next to this one
+        left = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(HERE.parent / name, scratch / name, ignore=left)
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index"]
     done = subprocess.run(
-        [*build, "-w", scratch, scratch / "source"], capture_output=True, text=True, cwd=scratch
+        [*build, "-w", scratch, scratch / "tilescope"], capture_output=True, text=True, cwd=scratch
     )
     assert done.returncode == 0, done.stderr[-2000:]
     (wheel,) = scratch.glob("*.whl")
@@ -40,9 +42,20 @@ def test_every_module_and_no_test_is_inside(installed):
     assert found == wanted
 
 
+def test_the_view_is_inside(installed):
+    found = {path.name for path in (installed / "tilescope/view").iterdir()}
+    assert (
+        found
+        == {path.name for path in (HERE.parent / "view").iterdir()}
+        > {"scene.js", "scene.css", "defs.svg"}
+    )
+
+
 def test_it_brings_the_command(installed):
     (entries,) = installed.glob("*.dist-info/entry_points.txt")
-    assert entries.read_text().split() == ["[console_scripts]", "tilescope", "=", "tilescope.command:main"]
+    written = entries.read_text().split()
+    assert written[:4] == ["[console_scripts]", "tilescope", "=", "tilescope.command:main"]
+    assert written[4:] == ["[pytest11]", "tilescope.pytest_plugin", "=", "tilescope.pytest_plugin"]
 
 
 def test_it_imports_without_torch_and_triton(installed):

@@ -62,6 +62,39 @@ def gappy(x, out, wide, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(out + tl.program_id(0) * wide + i, tl.load(x + i))
 
+@triton.jit
+def messy(x, out, n, B: tl.constexpr):
+    me = tl.program_id(0)
+    i = me * B + tl.arange(0, B)
+    v = tl.load(x + i)  # outside
+    w = tl.load(x + i, mask=i < n, other=0.0)
+    tl.device_assert(me < 2, "two programs are enough")  # asserted
+    tl.store(out, me + 1.0)  # raced
+    tl.store(out + 1 + i, w + v)  # outside too
+    tl.store(out + 1 + i, w + v + 1, mask=1 + i < n)
+
+@triton.autotune([triton.Config({"B": 8}), triton.Config({"B": 32}), triton.Config({"B": 64})], key=["n"])
+@triton.jit
+def tuned(x, out, n, B: tl.constexpr):
+    tl.static_assert(B > 16)
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(out + i, mask=i < 32, other=0.0) + tl.load(x + i))  # tuned
+
+@triton.jit
+def assembled(x, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i)
+    v = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [v], dtype=tl.float32, is_pure=True, pack=1)  # assembly
+    tl.store(out + i, v)
+
+@triton.jit
+def scaled(a, s, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tile = tl.load(a + i[:, None] * B + i[None, :])
+    by = tl.load(s + i[:, None] * (B // 32) + tl.arange(0, B // 32)[None, :])
+    c = tl.dot_scaled(tile, by, "e4m3", tile, by, "e4m3")  # scaled dot
+    tl.store(out + i[:, None] * B + i[None, :], c)
+
 ones = torch.ones
 """
 SCENES = {
@@ -77,6 +110,10 @@ SCENES = {
     "store into a gap": "out = torch.zeros(4, 16); gappy[(4,)](ones(16), out[:, :12], 16, B=16)",
     "a repeated mistake": "out = torch.zeros(1); [sums[(4,)](ones(1000), out, 1000, B=256) for _ in range(3)]",
     "an empty grid": "out = torch.zeros(1); sums[(0,)](ones(1000), out, 1000, B=256)",
+    "several mistakes": "x = ones(60); out = torch.zeros(61); messy[(4,)](x, out, 60, B=16, debug=True)",
+    "tuned": "out = torch.zeros(32); tuned[(1,)](ones(32), out, 32)",
+    "inline assembly": "out = torch.zeros(64); assembled[(1,)](ones(64), out, B=64)",
+    "dot_scaled": "a = torch.zeros(64, 64, dtype=torch.uint8); out = torch.zeros(64, 64); scaled[(1,)](a, a, out, B=64)",
     "going on": "out = torch.zeros(1000); doubled[(4,)](ones(1000), out, 1000, B=256); doubled[(2,)](ones(512), out, 512, B=256)",
 }
 ASKED = """
@@ -91,6 +128,9 @@ for name, code in {scenes!r}.items():
         "lines": {{f"{{row.line}} {{row.kind}}": [row.requested, row.fetched, row.useful, row.masked_off] for row in seen.lines}},
         "bytes": {{name: [b.load.requested, b.load.fetched, b.store.requested] for name, b in seen.bytes.items()}},
     }}
+with tilescope.watch(all_configs=True) as seen:
+    exec({scenes!r}["tuned"])
+found["all configs"] = [out.tolist(), [f.as_dict() for f in seen.findings], seen.launches]
 try:
     sums[(4,)](ones(1000), out, 1000, B=256)
 except tilescope.LaunchError as error:
@@ -193,6 +233,38 @@ def test_a_gap_between_rows_is_a_warning_and_is_written(found):
 def test_past_a_views_memory_is_one_error(found):
     finding = only(found, "past the memory of a view")
     assert (finding["kind"], finding["element"]) == ("bounds", 60)
+
+
+def test_a_launch_goes_on_after_its_mistakes(found):
+    findings = found["several mistakes"]["findings"]
+    by_line = {(f["kind"], f["line"]): f for f in findings}
+    assert by_line["bounds", line("outside")]["programs"] == [[3, 0, 0]]
+    assert by_line["failed", line("asserted")]["programs"] == [[2, 0, 0]]
+    assert ("race", line("raced")) in by_line
+    assert by_line["bounds", line("outside")]["element"] == 60
+    assert by_line["bounds", line("outside too")]["element"] == 61
+    assert len(findings) == 4 and found["several mistakes"]["out"][1:] == [3.0] * 59 + [2.0]
+
+
+def test_the_first_configuration_that_compiles_runs(found):
+    assert (found["tuned"]["out"], found["tuned"]["launches"]) == ([1.0] * 32, 1)
+
+
+def test_all_configurations_run_from_the_same_memory(found):
+    out, findings, launches = found["all configs"]
+    assert (out, launches) == (
+        [1.0] * 32,
+        3,
+    )  # that of 32 is the first and comes last; it also ran as another
+    assert {f["line"] for f in findings} == {line("tuned")} and {f["kind"] for f in findings} == {"bounds"}
+    assert all("B: 64" in f["message"] for f in findings)
+
+
+@pytest.mark.parametrize("name, words", [("inline assembly", "assembly"), ("dot_scaled", "scaled dot")])
+def test_what_is_not_supported_is_refused_in_one_line(found, name, words):
+    finding = only(found, name)
+    assert (finding["kind"], finding["line"]) == ("not run", line(words))
+    assert name in finding["message"] and "\n" not in finding["message"]
 
 
 def test_a_mistake_is_kept_once_and_counted(found):

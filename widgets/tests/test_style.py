@@ -38,7 +38,7 @@ def test_every_role_has_a_colour_and_a_class():
 def test_a_fade_is_a_gradient_of_the_ground():
     assert ".tbt-scene rect.fade { fill: var(--tbt-fill-fade);" in static.css()
     assert ".tbt-scene linearGradient stop { stop-color: var(--tbt-ground); }" in static.css()
-    assert '<linearGradient id="{uid}-fade"' in static.DEFS
+    assert '<linearGradient id="{uid}-fade"' in static.defs()
 
 
 @pytest.mark.parametrize("role", sorted(MARK_ROLES | TEXT_ROLES - {"inverse"}))

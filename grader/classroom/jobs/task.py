@@ -3,7 +3,7 @@
 from grader import box, questions
 from grader.box import warm
 from grader.classroom.jobs import job
-from grader.judge import answer, decides, record, referee
+from grader.judge import answer, fingerprint, record, referee
 
 
 def attempt(expected_key: str, source: str, question_id: str, mode: str, seed: int, epoch: str) -> dict:
@@ -31,7 +31,7 @@ def facts(mode: str) -> dict:
     return {
         "machine": referee.machine(mode),
         "versions": record.versions(),
-        "code": decides.shared_code(),
+        "code": fingerprint.shared_code(),
         "level": int(box.best_level()),
     }
 

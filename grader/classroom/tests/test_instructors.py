@@ -2,8 +2,10 @@
 
 import csv
 import re
+import sys
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -11,7 +13,7 @@ from grader import __main__ as door
 from grader import questions
 from grader.classroom import command
 from grader.classroom.tests.conftest import LAB, RIGHT, nbgrader
-from grader.judge import decides, referee
+from grader.judge import fingerprint, referee
 from grader.judge.record import FAIL, PASS
 from grader.places import ROOT
 from grader.questions import model
@@ -22,7 +24,8 @@ AFTERWARDS = "grader/classroom/tests/afterwards"
 ELSEWHERE = {  # commands that another test runs
     "python -m grader release ../tile-by-tile-students": "grader/release/tests/test_release.py::folder",
     "python -m grader release ../tile-by-tile-students --try": "grader/release/tests/test_tried.py::test_what_fails_is_said",
-    f"nbgrader db assignment remove {LAB} --force": "grader/classroom/tests/test_changed_lab.py::test_a_lab_with_other_cells",
+    f"python -m grader class {LAB} --new-lab": "grader/classroom/tests/test_changed_lab.py::test_what_people_entered",
+    f"python -m grader class {LAB} --from sqlite:////home/me/old/gradebook.db": "grader/classroom/tests/test_changed_lab.py::test_where_no_earlier",
     f"python -m grader collect {LAB} submissions.zip --names names.csv": f"{AFTERWARDS}/test_collect.py::test_moodle_needs_names",
     f'python -m grader export {LAB} --format canvas --names names.csv --title "Lab 1 (4711)"': f"{AFTERWARDS}/test_export.py::test_canvas_finds",
     f"python -m grader export {LAB} --format moodle --names names.csv": f"{AFTERWARDS}/test_export.py::test_moodle_gets",
@@ -30,6 +33,7 @@ ELSEWHERE = {  # commands that another test runs
     "python -m grader student ada            # what the class holds of ada": f"{AFTERWARDS}/test_student.py::test_all_of_it",
     "python -m grader student ada --delete   # and its end, once you have typed the name again": f"{AFTERWARDS}/test_student.py::test_nothing_of_the_student",
     "export NBGRADER_GRADEBOOK='postgresql://grader@db.example.org/grades'": f"{AFTERWARDS}/test_postgresql.py::test_the_setting",
+    ".venv/bin/python -m pip install '.[postgresql]'": f"{AFTERWARDS}/test_postgresql.py::test_a_driver_that_is_missing",
     f"nbgrader generate_feedback {LAB}": "grader/classroom/tests/test_class.py::test_nbgraders_own_commands",
 }
 
@@ -137,14 +141,20 @@ def test_every_field_of_a_question_is_explained(row):
 
 
 def test_the_example_is_a_question_that_judges(monkeypatch):
-    source = re.search(r"^```python\n(from grader.*?)^```$", PAGE, re.M | re.S)[1]
-    place = {}
-    exec(source, place)  # the page's own words
-    monkeypatch.setattr(decides, "code_of", lambda name: "an example's, which stands in no module")
-    monkeypatch.setattr(questions, "load", lambda: {"gemm_tiling.waves": place["WAVES"]})
-    verdict = referee.grade_one(
-        "def waves(tiles, sms):\n    return -(-tiles // sms)\n", place["WAVES"], seed=1
-    )
+    files = {}
+    for name, source in re.findall(
+        r"^`grader/topics/gemm_tiling/waves/(\w+).py`:\n\n```python\n(.*?)^```$", PAGE, re.M | re.S
+    ):
+        files[name] = source  # the page's own words
+    assert set(files) == {"question", "mistakes"}
+    for name in ("mistakes", "question"):
+        module = ModuleType(f"grader.topics.gemm_tiling.waves.{name}")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(files[name], module.__dict__)
+    waves = module.QUESTION
+    monkeypatch.setattr(fingerprint, "code_of", lambda name: "an example's, which has no folder")
+    monkeypatch.setattr(questions, "load", lambda: {"gemm_tiling.waves": waves})
+    verdict = referee.grade_one("def waves(tiles, sms):\n    return -(-tiles // sms)\n", waves, seed=1)
     assert verdict.verdict == PASS, verdict
-    verdict = referee.grade_one("def waves(tiles, sms):\n    return tiles // sms\n", place["WAVES"], seed=1)
+    verdict = referee.grade_one("def waves(tiles, sms):\n    return tiles // sms\n", waves, seed=1)
     assert verdict.verdict == FAIL and "the last wave is rarely full" in str(verdict), verdict

@@ -10,7 +10,7 @@ from grader.judge import referee
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE
 from grader.machine import host as machine
-from grader.proofs.right import cells, edited, right
+from grader.proofs.right import cell, edited, right
 from grader.questions import Case
 
 SEED = 2026  # the same hidden cases every time: a red test is a change
@@ -270,7 +270,7 @@ def test_programs_that_walk_along_rows_are_not_grouped_by_walking():
         public=whole.public[:1],
         hidden=lambda rng: [],
     )
-    walks = cells("gemm_tiling", "gemm_persistent").read_text(encoding="utf-8")
+    walks = cell("gemm_tiling.tiled_gemm", "gemm_persistent").read_text(encoding="utf-8")
     assert judge(walks, grouped).passed
     verdict = judge(edited(walks, [('"GROUP": 8', '"GROUP": 1')]), grouped)
     assert lost(verdict) == ["grouping"], str(verdict)

@@ -8,7 +8,7 @@ from grader import questions, trial
 from grader.box.serve.printed import parted
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED
-from grader.proofs.right import cells, right
+from grader.proofs.right import cell, right
 from grader.questions import Case
 
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
@@ -237,7 +237,7 @@ def test_programs_that_store_too_little_at_the_compiled_size_are_seen(stored, wo
 def test_a_kernel_that_is_thrifty_at_the_metered_size_alone_is_seen():
     """The drawn programs of the compiled case have budgets too."""
     chunks = (
-        cells("roofline", "norm_chunks")
+        cell("roofline.layernorm_gelu", "norm_chunks")
         .read_text(encoding="utf-8")
         .replace("def launch(p)", "def in_chunks(p)")
     )

@@ -132,7 +132,7 @@ def facts_of(module: Module, num_warps: int | None) -> dict:
     }
 
 
-def run_task(task: dict, modules: list[Module], tensors: list[Storage]) -> Report:
+def run_task(task: dict, modules: list[Module], tensors: list[Storage], **more) -> Report:
     steps = [
         Launching(modules[s["text"]], tuple(s["grid"]), [tuple(pair) for pair in s["arguments"]])
         for s in task["steps"]
@@ -148,6 +148,7 @@ def run_task(task: dict, modules: list[Module], tensors: list[Storage]) -> Repor
         limits=Limits(seconds=task.get("seconds", Limits.seconds)),
         poison=task.get("poison", 0),
         poisoned_lines=tuple(task.get("poisoned_lines", ())),
+        **more,
     )
     if task.get("waves_of") and not report.error:
         outputs = [tensor for tensor in tensors if tensor.role in ("out", "inout")]

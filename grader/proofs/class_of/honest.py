@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import cache
 
 from grader.proofs import honest as honest_forms
-from grader.proofs import numpy_wrong as numpy_mistakes
 from grader.proofs import wrong as zoo
 from grader.proofs.class_of.course import Course
 from grader.proofs.class_of.sheet import Sheet, code, sheets, source
@@ -67,14 +66,14 @@ def pool(question_id: str, few: bool) -> dict[str, list[str]]:
 
 
 def _kernels(question, best: str, few: bool) -> dict[str, list[str]]:
-    edits = [row[1] for row in zoo.table(question).values()][: 1 if few else FEW]
+    rows = list(zoo.table(question).values())[: 1 if few else FEW]
     forms = [] if few else list(honest_forms.forms(question))[1 : 1 + FEW // 2]
-    wrong = [edited(best, edit) for edit in edits] or [mutants(best)[0].source]
+    wrong = [edited(best, row.edits) for row in rows] or [mutants(best)[0].source]
     return {"right": [best, *(honest_forms.source(question, name) for name in forms)], "wrong": wrong}
 
 
 def _numpy(question, best: str) -> dict[str, list[str]]:
-    made = [numpy_mistakes.source(question.id, name) for name in numpy_mistakes.MADE.get(question.id, {})]
+    made = [zoo.source(question, row) for row in zoo.table(question).values()]
     return {"wrong": [*made, *(mutant.source for mutant in mutants(best)[:3])]}
 
 

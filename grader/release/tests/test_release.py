@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -39,18 +38,35 @@ def there(folder: Path, *arguments: str, **more) -> subprocess.CompletedProcess:
 
 
 def test_its_tables_of_mistakes_hold_no_edit_of_a_right_answer(folder):
-    held = emptied_table(folder)
-    rows = [row for rows in held["TABLE"].values() for row in rows.values()]
-    assert len(rows) > 50 and any(row.gives for row in rows), "the recogniser has its rows"
-    assert not [row for row in rows if row.edits] and not held["EQUIVALENT"] and not held["GRID_OF_TILES"]
+    """The recogniser's rows are all there; whatever quotes the right answer is not, in any file."""
+    there_are = json.loads(there(folder, "-c", ROWS).stdout)
+    ours = {q.id: sorted(m.name for m in q.mistakes if m.sentence) for q in questions.load().values()}
+    assert {name: sorted(rows) for name, rows in there_are.items()} == ours and len(ours) > 70
+    quoted = {
+        before
+        for question in questions.load().values()
+        for row in question.mistakes
+        for before, _ in row.edits
+        if len(before.strip()) > 20 and not any(before in words for words in SAID)
+    }
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("grader/topics/**/*mistakes*.py")]
+    assert len(quoted) > 200 and not [words for words in quoted if any(words in text for text in texts)]
 
 
-def emptied_table(folder: Path) -> dict:
-    """The module as the edition has it, run under a name of its own so that nothing of ours is replaced."""
-    path = folder / "grader/topics/roofline/ladder_wrong.py"
-    place = sys.modules["emptied_ladder"] = ModuleType("emptied_ladder")
-    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), place.__dict__)
-    return place.__dict__
+SAID = [  # what anybody may read
+    words
+    for question in questions.load().values()
+    for words in (question.asks, *question.hints, *(row.sentence for row in question.mistakes))
+]
+
+
+ROWS = """
+import json
+from grader import questions
+found = {q.id: [m.name for m in q.mistakes] for q in questions.load().values()}
+assert not any(m.edits or m.cell for q in questions.load().values() for m in q.mistakes)
+print(json.dumps(found))
+"""
 
 
 def test_it_holds_no_answer_by_name(folder):
@@ -67,7 +83,7 @@ def test_it_holds_no_answer_by_name(folder):
     assert not [
         name
         for name in names
-        if re.search(r"/(honest|wrong|tiled_gemm|forward|fused|reference_tiles)\.py$|/cells/", name)
+        if re.search(r"/(tiled_gemm|forward|fused|reference_tiles|shared_concepts)\.py$|/answers/", name)
     ]
     assert [name for name in names if "/tests/" in name] == [
         "grader/tests/__init__.py",
@@ -128,6 +144,15 @@ def test_a_kernel_that_was_left_in_it_would_be_judged(tmp_path):
 def test_it_runs_its_own_test_without_the_rest(folder):
     run = there(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", timeout=600)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-2000:]
+
+
+def test_a_coding_assistant_is_asked_to_be_a_tutor(folder):
+    said = (folder / "AGENTS.md").read_text(encoding="utf-8")
+    assert "never give it" in said and "answer cell" in said
+    for path in re.findall(r"`([a-z]+/)`", said):
+        assert (folder / path).is_dir() or path == "work/", path
+    for line in said.splitlines():
+        assert "return " not in line and "tl." not in line, "it holds no code that an answer could use"
 
 
 def test_its_page_names_the_courses_own_python(folder):

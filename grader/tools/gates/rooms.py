@@ -91,7 +91,7 @@ def _on_disk(root: Path) -> set[tuple[str | None, str, str]]:
         if match := LABELLED.match(path.stem):
             found.add((match[1], match[2], path.relative_to(root).as_posix()))
     packages = [path for path in [*root.glob("kernels/*/"), *root.glob("widgets/*/")] if is_topic(path)]
-    checks = [path.parent for path in root.glob("grader/topics/*/questions.py")]
+    checks = [path.parent for path in root.glob("grader/topics/*/lab.py")]
     return found | {(None, path.stem, path.relative_to(root).as_posix()) for path in packages + checks}
 
 

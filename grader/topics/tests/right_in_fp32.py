@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
-from grader.topics.sampling_fusion.rows import filters, uniform
+from grader.topics.sampling_fusion.shared_rows import filters, uniform
 
 F = np.float32
 erf = np.vectorize(math.erf, otypes=[np.float64])

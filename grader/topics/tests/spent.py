@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from grader.judge.traffic import A_DOT
 from grader.questions import Budget, Case
-from grader.topics.flash_attention import budgets as attention_budgets
-from grader.topics.moe_routing.budgets import routing
+from grader.topics.flash_attention.shared import shape_of
+from grader.topics.moe_routing.grouped_gemm.cases import routing
 from kernels.flash_attention import cost as attention_cost
 from kernels.gemm_tiling import cost as gemm_cost
 from kernels.moe_routing import cost as moe_cost
@@ -76,7 +76,7 @@ def attention(
     case: Case, bm: int, bn: int, skips=True, starts=True, kept: int = 0, more: float = 0.0
 ) -> dict:
     """A tiled forward: `skips` what lies behind the diagonal, `starts` at the window, `kept` bytes a row in scratch."""
-    shape, tiling, s = attention_budgets.shape_of(case), attention_cost.Tiling(bm, bn), case.sizes
+    shape, tiling, s = shape_of(case), attention_cost.Tiling(bm, bn), case.sizes
     shape = shape if starts else replace(shape, left=None)
     shape = shape if skips else replace(shape, right=None)
     moved, pairs = attention_cost.tiled_traffic(shape, tiling), attention_cost.tiled_pairs(shape, tiling)
@@ -111,7 +111,7 @@ def decode(case: Case, bn: int, chunk: int = 0, readers: int = 1) -> dict:
 
 
 def backward(case: Case, bm: int, bn: int, atomics=False, skips=True, products: int = 7) -> dict:
-    shape, s = attention_budgets.shape_of(case), case.sizes
+    shape, s = shape_of(case), case.sizes
     tiling, turned = attention_cost.Tiling(bm, bn), attention_cost.Tiling(bn, bm)
     shape = shape if skips else replace(shape, right=None)
     heads, out = s["B"] * s["H"], 2 * s["D"] * s["B"] * s["H"] * (s["M"] + 2 * s["N"])

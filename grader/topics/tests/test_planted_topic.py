@@ -51,17 +51,15 @@ KERNEL = f"""# Lab 08, kernel
 check("doubling.double_kernel", launch)
 ```
 """
-QUESTIONS = '''"""Doubling: one formula and one kernel."""
+DOUBLED = '''"""doubled: what is asked, and what each part is worth."""
 
-from grader.questions import Budget, Call, Case, KernelQuestion, Mistake, NumpyQuestion, Part, Tensor
-from kernels.doubling import cost, reference
+import numpy as np
 
+from grader.questions import Call, NumpyQuestion, Part
+from grader.topics.doubling.doubled.mistakes import MISTAKES
+from kernels.doubling import reference
 
-def inputs(c, rng):
-    return {"x": rng.standard_normal(c.sizes["N"]).astype("float32")}
-
-
-DOUBLED = NumpyQuestion(
+QUESTION = NumpyQuestion(
     id="doubling.doubled",
     notebook="concepts",
     asks="doubled(x): twice a number",
@@ -70,23 +68,64 @@ DOUBLED = NumpyQuestion(
     reference=reference.doubled,
     public=(Call((3.0,)), Call((-1.0,), "a negative number")),
     hidden=lambda rng: [Call((float(x),), "another number") for x in rng.standard_normal(4)],
-    mistakes=(Mistake("square", "this is the square", wrong=lambda x: x * x),),
+    mistakes=MISTAKES,
 )
-DOUBLE_KERNEL = KernelQuestion(
+'''
+SQUARE = '''"""doubled: how answers go wrong, a row each."""
+
+from grader.questions import Mistake
+
+MISTAKES = (Mistake("square", "this is the square", cell="def doubled(x):\\n    return x * x"),)
+'''
+DOUBLE_KERNEL = '''"""double_kernel: what is asked, and what each part is worth."""
+
+from grader.questions import Case, KernelQuestion, Part, Tensor
+from grader.topics.doubling.double_kernel import cases
+from grader.topics.doubling.double_kernel.mistakes import MISTAKES
+from kernels.doubling import reference
+
+QUESTION = KernelQuestion(
     id="doubling.double_kernel",
     notebook="kernel",
     asks="y = 2 x",
     parts=(Part("values", 2, "values"), Part("traffic", 1, "traffic")),
     tensors=(Tensor("x", "n", ("N",), "fp32"), Tensor("y", "n", ("N",), "fp32", role="out")),
-    inputs=inputs,
+    inputs=cases.inputs,
     reference=lambda i, c: {"y": reference.doubled(i["x"].astype("float64"))},
     tolerance=lambda i, c, want: {"y": 1e-6},
     public=(Case({"N": 256}, "fp32"), Case({"N": 100}, "fp32", kind="a ragged length")),
-    hidden=lambda rng: [Case({"N": int(rng.integers(200, 900))}, "fp32", kind="another length")],
-    metered=lambda rng: Case({"N": int(rng.integers(900, 1100))}, "fp32", kind="the metered size"),
-    budgets={"traffic": lambda c: [Budget(what="read of x", tensor="x", most=cost.once_bytes(c.sizes["N"]), model="once")]},
+    hidden=cases.hidden,
+    metered=cases.metered,
+    budgets={"traffic": cases.traffic},
+    mistakes=MISTAKES,
 )
-QUESTIONS = (DOUBLED, DOUBLE_KERNEL)
+'''
+CASES = '''"""double_kernel: the inputs of its cases, and what they may cost."""
+
+from grader.questions import Budget, Case
+from kernels.doubling import cost
+
+
+def inputs(c, rng):
+    return {"x": rng.standard_normal(c.sizes["N"]).astype("float32")}
+
+
+def hidden(rng):
+    return [Case({"N": int(rng.integers(200, 900))}, "fp32", kind="another length")]
+
+
+def metered(rng):
+    return Case({"N": int(rng.integers(900, 1100))}, "fp32", kind="the metered size")
+
+
+def traffic(c):
+    return [Budget(what="read of x", tensor="x", most=cost.once_bytes(c.sizes["N"]), model="once")]
+'''
+TRIPLED = '''"""double_kernel: how answers go wrong, a row each."""
+
+from grader.questions.rows import edited
+
+MISTAKES = (edited("tripled", ("x + x", "x + x + x")),)
 '''
 ROOMS = {
     f"course/{LABEL}.md": "# Doubling\n\nTwice is enough.\n",
@@ -101,7 +140,14 @@ ROOMS = {
     "kernels/doubling/reference.py": '"""Doubling in numpy."""\n\n\ndef doubled(x):\n    return 2 * x\n',
     "kernels/doubling/cost.py": '"""What doubling costs."""\n\n\ndef once_bytes(n: int) -> int:\n    return 4 * n\n',
     "grader/topics/doubling/__init__.py": "",
-    "grader/topics/doubling/questions.py": QUESTIONS,
+    "grader/topics/doubling/lab.py": '"""In the order of the labs."""\n\nORDER = ("doubled", "double_kernel")\n',
+    "grader/topics/doubling/doubled/__init__.py": "",
+    "grader/topics/doubling/doubled/question.py": DOUBLED,
+    "grader/topics/doubling/doubled/mistakes.py": SQUARE,
+    "grader/topics/doubling/double_kernel/__init__.py": "",
+    "grader/topics/doubling/double_kernel/question.py": DOUBLE_KERNEL,
+    "grader/topics/doubling/double_kernel/cases.py": CASES,
+    "grader/topics/doubling/double_kernel/mistakes.py": TRIPLED,
 }
 ROW = (
     f"| 08 | `doubling` | Why twice? | [lesson](course/{LABEL}.ipynb) · [labs](labs/{LABEL}) · [solutions](solutions/{LABEL}) · "
@@ -112,6 +158,17 @@ RULES = """# all but the one that collects tests: a topic need not have any, and
 from pathlib import Path
 from grader.tools.gates import GATES, complaints
 print(complaints(Path.cwd(), [name for name in GATES if name != "collected"]))
+"""
+
+
+SUITES = """# each wrong answer of the topic is made, loses its part and is told its sentence
+from grader import questions
+from grader.proofs import wrong
+for question in questions.load().values():
+    if question.slug == "doubling":
+        for name, row in wrong.table(question).items():
+            verdict = wrong.judged(question, wrong.source(question, row))
+            print(wrong.complaint(question, verdict, row), end="")
 """
 
 
@@ -171,6 +228,9 @@ def test_it_is_built_checked_and_graded_and_touches_nothing_else(planted):
 
     wrong = grader(root, "check", "doubling.doubled", "-", text="def doubled(x):\n    return x * x\n")
     assert wrong.returncode == 1 and "this is the square" in wrong.stdout, wrong.stdout + wrong.stderr
+
+    suites = python(root, "-c", SUITES)
+    assert suites.stdout == "", suites.stdout + suites.stderr
 
     handed_in = root / "submitted/ada" / LABEL
     shutil.copytree(root / "solutions" / LABEL, handed_in, ignore=shutil.ignore_patterns("*.md"))

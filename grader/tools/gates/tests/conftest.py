@@ -49,7 +49,7 @@ as above; kernels: none, nothing runs; widgets: none, no inputs; checks: none, n
 """
 FILES = """course/00_roofline.md course/01_tiny.md course/01_tiny.ipynb solutions/00_roofline/concepts.md
 labs/00_roofline/concepts.ipynb kernels/roofline/__init__.py kernels/roofline/reference.py
-widgets/roofline/__init__.py widgets/roofline/explorer.py grader/topics/roofline/questions.py"""
+widgets/roofline/__init__.py widgets/roofline/explorer.py grader/topics/roofline/lab.py"""
 
 
 @pytest.fixture

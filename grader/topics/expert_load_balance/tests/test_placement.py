@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from grader.places import ROOT
-from grader.topics.expert_load_balance import budgets, concepts
+from grader.topics.expert_load_balance.place_experts.cases import place_experts
+from grader.topics.expert_load_balance.place_experts.question import QUESTION
+from grader.topics.expert_load_balance.shared import good_placement
 from kernels.expert_load_balance import cost_search
 from kernels.tiny_model import kept
 
@@ -23,19 +25,19 @@ WRONG = {
 @pytest.mark.parametrize("kind", WRONG)
 def test_a_placement_that_is_not_good_is_told_why(kind):
     device_of, said = WRONG[kind]
-    assert said in budgets.good_placement(LOADS, 2, np.array(device_of, float))
+    assert said in good_placement(LOADS, 2, np.array(device_of, float))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_heaviest_first_and_whatever_is_better_are_good(seed):
-    for call in concepts.PLACE_EXPERTS.hidden(np.random.default_rng(seed)):
+    for call in QUESTION.hidden(np.random.default_rng(seed)):
         loads, devices = call.args
-        found = [concepts.place_experts(loads, devices)]
+        found = [place_experts(loads, devices)]
         if len(loads) <= 32:
             better = cost_search.searched(loads.tolist(), devices)
             found.append(np.array([copies[0] for copies in better]))
         for device_of in found:
-            assert budgets.good_placement(loads, devices, device_of.astype(float)) == "", call.kind
+            assert good_placement(loads, devices, device_of.astype(float)) == "", call.kind
 
 
 def test_the_labs_traces_are_every_fourth_token_of_what_the_model_chose():

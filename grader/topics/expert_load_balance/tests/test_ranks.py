@@ -4,8 +4,6 @@ Whose values are right is judged in every case and counted: of those here one fo
 one right form of each question; `make proofs` takes all.
 """
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
@@ -13,81 +11,67 @@ from grader import questions
 from grader.judge.record import PASS
 from grader.places import ROOT
 from grader.proofs import wrong as zoo
+from grader.proofs.honest import unusual
 from grader.proofs.right import edited, right
-from grader.topics.expert_load_balance import ranks, replicas
-from grader.topics.expert_load_balance.honest import RANKS_FORMS
-from grader.topics.expert_load_balance.wrong import WRONG
+from grader.topics.expert_load_balance.replicated_layer.cases import most_received
+from grader.topics.expert_load_balance.shared import bytes_between, row_bytes
 
 if not (ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
 
 pytestmark = pytest.mark.usefixtures("no_jails_left")
 
-ALL = (*ranks.QUESTIONS, *replicas.QUESTIONS)
+ALL = [question for question in questions.load().values() if question.kind == "ranks"]
+DISPATCH, LAYER, REPLICATED = ALL
 
 
-def sampled(tables: dict, part_of=lambda row: None) -> list:
-    """All rows of the tables; those are marked that wait for `make proofs`."""
+def sampled(rows_of, part_of=lambda row: None) -> list:
+    """Rows of all questions; those are marked that wait for `make proofs`."""
     found = []
-    for question, rows in tables.items():
-        wait = set()
+    for question in ALL:
+        rows, wait = rows_of(question), set()
         for part in {part_of(row) for row in rows.values()} - {"values"}:
             names = [name for name, row in rows.items() if part_of(row) == part]
             wait |= {*names} - {*zoo.sample(names, 1)}
         for name in rows:
             marks = pytest.mark.slow if name in wait else ()
-            found.append(pytest.param(question, name, marks=marks, id=f"{question}: {name}"))
+            found.append(pytest.param(question, name, marks=marks, id=f"{question.id}: {name}"))
     return found
 
 
-@pytest.mark.parametrize("question, name", sampled(WRONG, part_of=lambda row: row[0]))
+@pytest.mark.parametrize("question, name", sampled(zoo.table, part_of=lambda row: row.part))
 def test_a_wrong_answer_loses_its_part_and_is_told_why(question, name):
-    part, edits, told = WRONG[question][name]
-    row = questions.find(question)
-    verdict = zoo.judged(row, edited(right(question), edits))
-    lost = {p.name: p for p in verdict.parts}[part]
-    assert lost.state == "FAIL", verdict
-    assert part == "values" or verdict.parts[0].state == PASS, verdict
-    known = (
-        {m.name: m.sentence for m in row.mistakes}
-        if part == "values"
-        else {n: s for n, (s, _) in row.habits.items()}
-    )
-    assert not told or lost.look == known[told], verdict
+    assert zoo.wrong(question, name) == ""
 
 
 def test_results_that_are_nearly_right_are_told_so():
     """And not by the ranks of a token's experts, which is where wrong sums come from."""
-    _, edits, _ = WRONG[ranks.LAYER.id]["in 16 bits"]
-    values = zoo.judged(ranks.LAYER, edited(right(ranks.LAYER.id), edits)).parts[0]
+    values = zoo.judged(LAYER, zoo.source(LAYER, zoo.table(LAYER)["in 16 bits"])).parts[0]
     assert values.state == "FAIL" and "rounded on its way" in values.look, values.look
 
 
-@pytest.mark.parametrize("question, name", sampled(RANKS_FORMS))
+@pytest.mark.parametrize("question, name", sampled(unusual))
 def test_a_right_form_has_all_points(question, name):
-    edits = RANKS_FORMS[question][name]
-    row = questions.find(question)
-    verdict = zoo.judged(row, edited(right(question), edits))
-    assert verdict.verdict == PASS and verdict.points == row.points, verdict
+    verdict = zoo.judged(question, edited(right(question.id), unusual(question)[name]))
+    assert verdict.verdict == PASS and verdict.points == question.points, verdict
 
 
 def test_every_mistake_is_made():
     for question in ALL:
-        made = Counter(told for part, _, told in WRONG[question.id].values() if part == "values")
-        assert {mistake.name for mistake in question.mistakes} <= set(made), question.id
+        rows = [row for row in zoo.table(question).values() if row.part == "values"]
+        said = {mistake.name for mistake in question.mistakes if mistake.sentence}
+        assert said <= {row.told_as or row.name for row in rows}, question.id
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_budgets_hold_what_must_travel_and_no_wasteful_habit(seed):
-    for question in ranks.QUESTIONS:
-        per = question is ranks.DISPATCH
+    for question in (DISPATCH, LAYER):
+        per = question is DISPATCH
         over = 0
         for case in question.hidden(np.random.default_rng(seed)):
             experts = case.each[0][2] // len(case.each) if per else len(case.each[0][3])
-            least = ranks.exchange.between(case.each, experts)
-            assert (
-                question.most_bytes(case.each) >= least.sum(axis=1) * ranks.exchange.row_bytes(case.each)[0]
-            ).all()
+            least = bytes_between(case.each, experts)
+            assert (question.most_bytes(case.each) >= least.sum(axis=1) * row_bytes(case.each)[0]).all()
             habits = [spends(case.each) for _, spends in question.habits.values()]
             over += np.array([(habit > question.most_bytes(case.each)).any() for habit in habits])
         assert over.all(), question.id
@@ -96,8 +80,8 @@ def test_budgets_hold_what_must_travel_and_no_wasteful_habit(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_copies_in_turn_are_allowed_and_the_first_copy_is_not(seed):
     over = 0
-    for case in replicas.REPLICATED.hidden(np.random.default_rng(seed)):
-        most = replicas.most_received(case.each)
+    for case in REPLICATED.hidden(np.random.default_rng(seed)):
+        most = most_received(case.each)
         assert (received(case.each, turns=True) <= most).all()
         over += (received(case.each, turns=False) > most).any()
     assert over

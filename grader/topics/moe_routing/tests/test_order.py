@@ -7,10 +7,9 @@ import pytest
 
 from grader.proofs import necessity, right
 from grader.proofs import wrong as zoo
-from grader.topics.moe_routing.cases import rooms
-from grader.topics.moe_routing.mistakes_order import BLOCK, CLEARED, SHORTCUTS
-from grader.topics.moe_routing.order import ORDER
-from grader.topics.moe_routing.wrong_order import WRONG
+from grader.topics.moe_routing.order.mistakes import BLOCK, CLEARED, SHORTCUTS
+from grader.topics.moe_routing.order.question import QUESTION
+from grader.topics.moe_routing.shared import rooms
 
 if not (right.ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
@@ -25,16 +24,17 @@ GAPS = {  # wrong answer -> the kind of case that is there for it
 
 @pytest.mark.parametrize("name", GAPS)
 def test_a_gap_in_what_is_cleared_loses_the_values(name):
-    alone = replace(ORDER, hidden=lambda rng: [one for one in ORDER.hidden(rng) if one.kind == GAPS[name]])
-    assert zoo.wrong(replace(alone, parts=ORDER.parts[:1], compile_case=None, metered=None), name) == ""
+    alone = replace(
+        QUESTION, hidden=lambda rng: [one for one in QUESTION.hidden(rng) if one.kind == GAPS[name]]
+    )
+    assert zoo.wrong(replace(alone, parts=QUESTION.parts[:1], compile_case=None, metered=None), name) == ""
 
 
 def test_a_table_that_nobody_clears_is_told_what_stands_there():
     """The grid is rarely to blame where it is padding that was never written."""
-    alone = replace(ORDER, parts=ORDER.parts[:1], compile_case=None, metered=None)
-    _, edits, _ = WRONG[ORDER.id]["owner not cleared"]
-    values = zoo.judged(alone, right.edited(right.right(ORDER.id), edits)).parts[0]
-    owner = next(tensor for tensor in ORDER.tensors if tensor.name == "owner")
+    alone = replace(QUESTION, parts=QUESTION.parts[:1], compile_case=None, metered=None)
+    values = zoo.judged(alone, zoo.source(QUESTION, zoo.table(QUESTION)["owner not cleared"])).parts[0]
+    owner = next(tensor for tensor in QUESTION.tensors if tensor.name == "owner")
     assert "elements of owner were never written" in values.came
     assert values.look.startswith(owner.unclaimed) and "the grid" in values.look, values.look
 
@@ -42,7 +42,7 @@ def test_a_table_that_nobody_clears_is_told_what_stands_there():
 @pytest.mark.parametrize("name", GAPS)
 def test_its_kind_shows_it_whatever_is_drawn(name):
     for seed in range(60):
-        drawn = necessity.Drawn(ORDER, seed)
+        drawn = necessity.Drawn(QUESTION, seed)
         place = next(i for i, one in enumerate(drawn.cases) if one.kind == GAPS[name])
         case = drawn.cases[place]
         assert drawn.catches(place, SHORTCUTS[name], False), case

@@ -9,8 +9,13 @@ import pytest
 
 from grader import questions
 from grader.judge.compare import difference
+from grader.questions import Case
 from grader.questions.draws import rounded
-from grader.topics.quantization_layouts import budgets_kbit, cases_kbit, mistakes_kbit, wanted
+from grader.topics.quantization_layouts.grouped_kbit.cases import to_experts
+from grader.topics.quantization_layouts.grouped_kbit.mistakes import by_other_rows, owner
+from grader.topics.quantization_layouts.shared_kbit import routed, rows_of_experts, sizes, traffic
+from grader.topics.quantization_layouts.shared_mistakes_kbit import codes_by, would
+from grader.topics.quantization_layouts.shared_wanted import codes_of_planes, product, weights
 from grader.topics.quantization_layouts.tests import spent
 from grader.topics.quantization_layouts.tests.limits import assert_right
 from kernels.quantization_layouts import reference
@@ -37,7 +42,7 @@ WASTEFUL = {
 def spent_by(case, rows: int, words: int, m_rows: int = 16, *, wide=0, work=3.2, dots=1) -> dict:
     """Programs of `rows` rows of W for each expert, `words` words a step, `m_rows` rows of X at a time."""
     bits, n, k, m = (case.sizes[s] for s in ("BITS", "N", "K", "M"))
-    counts = [count for count in budgets_kbit.rows_of_experts(case) if count]
+    counts = [count for count in rows_of_experts(case) if count]
     times, tiles = sum(math.ceil(count / m_rows) for count in counts), math.ceil(n / rows)
     planes = n * k * bits // 8 * times
     return {
@@ -83,21 +88,21 @@ def test_budgets_can_be_read_and_their_sizes_are_drawn(name):
 
 
 def test_an_expert_without_rows_allows_no_bytes():
-    one = cases_kbit.to_experts(4, 200, 1024, [0, 5, 0])
-    two = cases_kbit.to_experts(4, 200, 1024, [17, 5, 0])
+    one = to_experts(4, 200, 1024, [0, 5, 0])
+    two = to_experts(4, 200, 1024, [17, 5, 0])
     planes = 200 * 1024 * 4 / 8
-    assert [(b.least, b.most) for b in budgets_kbit.traffic(one)[:1]] == [(planes, planes)]
-    assert [(b.least, b.most) for b in budgets_kbit.traffic(two)[:1]] == [(2 * planes, 3 * planes)]
+    assert [(b.least, b.most) for b in traffic(one)[:1]] == [(planes, planes)]
+    assert [(b.least, b.most) for b in traffic(two)[:1]] == [(2 * planes, 3 * planes)]
 
 
 @pytest.mark.parametrize("bits", (2, 3, 4, 5))
 def test_planes_are_read_as_they_are_made(bits):
     codes = np.random.default_rng(bits).integers(0, 2**bits, (6, 96)).astype(np.uint8)
     planes = np.moveaxis(reference.bit_planes(codes, bits), -1, 0).view(np.int32)
-    assert (wanted.codes_of_planes(planes) == codes).all() and planes.min() < 0  # the sign is one of them
+    assert (codes_of_planes(planes) == codes).all() and planes.min() < 0  # the sign is one of them
     of_experts = np.stack([planes, planes[:, ::-1]])
-    assert (wanted.codes_of_planes(of_experts) == np.stack([codes, codes[::-1]])).all()
-    assert (mistakes_kbit.codes_by(of_experts) == wanted.codes_of_planes(of_experts)).all()
+    assert (codes_of_planes(of_experts) == np.stack([codes, codes[::-1]])).all()
+    assert (codes_by(of_experts) == codes_of_planes(of_experts)).all()
 
 
 def test_every_routing_is_legal_and_a_size_of_ones_own_is_routed_too():
@@ -106,9 +111,9 @@ def test_every_routing_is_legal_and_a_size_of_ones_own_is_routed_too():
             r = EXPERTS.inputs(case, np.random.default_rng(seed))["r"]
             assert r[0] == 0 and r[-1] == case.sizes["M"] and (np.diff(r) >= 0).all()
             assert len(r) == case.sizes["E"] + 1
-            assert np.diff(r).tolist() == budgets_kbit.rows_of_experts(case)
-    bare = cases_kbit.Case(cases_kbit.sizes(3, 8, 64, 30, experts=5))
-    routings = [cases_kbit.routed(bare, np.random.default_rng(seed)) for seed in range(9)]
+            assert np.diff(r).tolist() == rows_of_experts(case)
+    bare = Case(sizes(3, 8, 64, 30, experts=5))
+    routings = [routed(bare, np.random.default_rng(seed)) for seed in range(9)]
     assert {sum(r) for r in routings} == {30} and any(0 in r for r in routings)
 
 
@@ -131,9 +136,9 @@ def test_every_number_of_bits_is_in_every_check(name):
 
 def in_16_bits(inputs: dict, case, step: int) -> dict:
     """Weights rounded to x's dtype, products summed in fp32 a step at a time, y rounded to its own."""
-    w, total = rounded(wanted.weights(inputs, case), case.dtype).astype(np.float32), np.float32(0)
+    w, total = rounded(weights(inputs, case), case.dtype).astype(np.float32), np.float32(0)
     for k in range(0, case.sizes["K"], step):
-        total = total + wanted.product(inputs, w, slice(k, k + step)).astype(np.float32)
+        total = total + product(inputs, w, slice(k, k + step)).astype(np.float32)
     return {"y": rounded(total, case.dtypes.get("y", case.dtype)).astype(np.float64)}
 
 
@@ -148,6 +153,6 @@ def test_a_layer_with_nothing_exchanged_is_right():
         inputs = EXPERTS.inputs(case, np.random.default_rng(1))
         want = EXPERTS.reference(inputs, case)
         allowed = EXPERTS.tolerance(inputs, case, want)
-        by_row = mistakes_kbit.by_other_rows(lambda r, rows, experts: mistakes_kbit.owner(r, rows))
-        for got in (mistakes_kbit.would()(inputs, case), by_row(inputs, case)):
+        by_row = by_other_rows(lambda r, rows, experts: owner(r, rows))
+        for got in (would()(inputs, case), by_row(inputs, case)):
             assert difference("y", got["y"], want["y"], allowed["y"]) is None

@@ -7,7 +7,7 @@ import pytest
 
 from grader import questions
 from grader.questions.draws import rounded
-from grader.topics.quantization_layouts import wanted
+from grader.topics.quantization_layouts.shared_wanted import codes_of, int4
 from grader.topics.quantization_layouts.tests import spent
 from grader.topics.quantization_layouts.tests.limits import assert_right
 from kernels.quantization_layouts import checkpoints, reference
@@ -89,12 +89,12 @@ def test_budgets_can_be_read_and_their_sizes_are_drawn(name):
 def test_a_word_is_read_as_it_is_packed():
     codes = np.random.default_rng(3).integers(0, 16, (5, 64)).astype(np.uint8)
     words = checkpoints.packed_words(codes, checkpoints.GPTQ_ORDER)
-    assert (wanted.codes_of({"w": words}) == codes).all() and words.min() < 0  # the sign is one of them
+    assert (codes_of({"w": words}) == codes).all() and words.min() < 0  # the sign is one of them
 
 
 def in_16_bits(inputs: dict, case, step: int) -> dict:
     """Weights rounded to x's dtype, products summed in fp32 a step at a time, y rounded to its own."""
-    w = rounded(reference.values(wanted.int4(inputs, case)), case.dtype).astype(np.float32)
+    w = rounded(reference.values(int4(inputs, case)), case.dtype).astype(np.float32)
     x, total = inputs["x"].astype(np.float32), np.float32(0)
     for k in range(0, case.sizes["K"], step):
         total = total + x[..., k : k + step] @ w[:, k : k + step].T

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from grader import questions
-from grader.topics.quantization_layouts import own_layout
+from grader.questions import Case
+from grader.topics.quantization_layouts.own_layout.cases import most_packed
+from grader.topics.quantization_layouts.own_layout.mistakes import turned
 from grader.topics.quantization_layouts.tests import spent
 from grader.topics.quantization_layouts.tests.limits import assert_right
 from grader.topics.quantization_layouts.tests.test_kbit import in_16_bits
@@ -46,7 +48,7 @@ def test_whole_codes_with_small_gaps_keep_every_budget_and_the_cap(gaps):
     for case in METERED:
         bits = case.sizes["BITS"] * gaps
         assert all(over(case, part, spent_by(case, bits, scales=2)) == [] for part in OWN.budgets), case
-        assert made(case, min(bits, case.sizes["BITS"] * 32 / 30)) <= own_layout.most_packed(case), case
+        assert made(case, min(bits, case.sizes["BITS"] * 32 / 30)) <= most_packed(case), case
 
 
 def test_waste_is_over_its_budget():
@@ -63,9 +65,9 @@ def test_waste_is_over_its_budget():
 @pytest.mark.parametrize("bits, wide", [(3, 4), (4, 8), (5, 8), (2, 4), (3, 16)])
 def test_wider_codes_and_copies_are_over_the_cap_where_it_is_counted(bits, wide):
     for case in METERED:
-        case = own_layout.Case({**case.sizes, "BITS": bits})
-        assert made(case, bits) <= own_layout.most_packed(case) < made(case, wide), case
-        assert own_layout.most_packed(case) < made(case, bits, copies=2)
+        case = Case({**case.sizes, "BITS": bits})
+        assert made(case, bits) <= most_packed(case) < made(case, wide), case
+        assert most_packed(case) < made(case, bits, copies=2)
 
 
 def test_codes_are_of_their_bits_and_know_nothing_of_what_they_meet():
@@ -84,5 +86,5 @@ def test_what_16_bits_and_fp32_sums_give_is_right(step):
 def test_neighbours_turned_round_twice_are_where_they_were():
     codes = np.random.default_rng(2).integers(0, 8, (3, 75)).astype(np.uint8)
     for size in (8, 16, 32):
-        turn = own_layout.turned(size)
+        turn = turned(size)
         assert (turn(turn(codes)) == codes).all() and (turn(codes) != codes).any()

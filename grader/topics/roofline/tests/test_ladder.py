@@ -6,16 +6,10 @@ import pytest
 from grader import questions
 from grader.judge.compare import difference
 from grader.proofs.necessity import Drawn
-from grader.topics.roofline import concepts_wrong, ladder, ladder_wrong
 
-RUNGS = {question.name: question for question in ladder.LADDER}
+RUNGS = {q.name: q for q in questions.load().values() if q.notebook == "first_kernels"}
+ROOFLINE = [q for q in questions.load().values() if q.slug == "roofline"]
 SEEDS = range(5)
-
-
-def test_every_rung_is_asked_in_the_order_of_the_ladder():
-    asked = [q.id for q in questions.load().values() if q.notebook == "first_kernels"]
-    assert asked == [f"roofline.{name}" for name in RUNGS]
-    assert set(ladder_wrong.TABLE) == set(RUNGS)
 
 
 @pytest.mark.parametrize("name", RUNGS)
@@ -57,18 +51,15 @@ def test_what_fp32_can_compute_is_right_and_a_little_less_is_not(name):
                 assert difference(output, off, target, allowed[output]), (case, output)
 
 
-@pytest.mark.parametrize("table", [ladder_wrong.TABLE, concepts_wrong.TABLE], ids=["kernels", "numpy"])
-def test_no_two_mistakes_of_a_question_are_told_alike(table):
-    for name, rows in table.items():
-        said = [row[0] if isinstance(row, tuple) else row.sentence for row in rows.values()]
-        said = [sentence for sentence in said if sentence]
-        assert len(said) == len(set(said)), name
+@pytest.mark.parametrize("question", ROOFLINE, ids=lambda question: question.name)
+def test_no_two_mistakes_of_a_question_are_told_alike(question):
+    said = [row.sentence for row in question.mistakes if row.sentence]
+    assert len(said) == len(set(said))
 
 
 def test_a_rung_without_names_for_its_mistakes_is_the_one_that_the_compiler_judges():
-    nameless = [name for name, question in RUNGS.items() if not question.mistakes]
-    named = {name: row.gives and row.sentence for name, row in ladder_wrong.TABLE["turned"].items()}
-    assert nameless == ["tile_settings"] and named["a copy"]
+    named = {name: [row for row in question.mistakes if row.sentence] for name, question in RUNGS.items()}
+    assert [name for name, rows in named.items() if not rows] == ["tile_settings"]
 
 
 def test_an_infinity_explains_nothing_but_itself():

@@ -9,9 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from grader import questions
-from grader.topics.sampling_fusion import chi_square, mistakes, mistakes_filtered, mistakes_masked, rows
-from grader.topics.sampling_fusion.picks import inverse_pick
-from grader.topics.sampling_fusion.rules import penalize
+from grader.topics.sampling_fusion.inverse_pick.cases import inverse_pick
+from grader.topics.sampling_fusion.masked_draw.mistakes import penalised
+from grader.topics.sampling_fusion.penalize.cases import penalize
+from grader.topics.sampling_fusion.shared_mistakes import among, row_by_row, scored
+from grader.topics.sampling_fusion.shared_rows import gumbel_of, survivors, tokens_wanted
+from grader.topics.sampling_fusion.tests import chi_square
+from grader.topics.sampling_fusion.tests.chi_square import (
+    limit,
+    merged,
+    noncentrality,
+    power,
+    statistic,
+    tail,
+)
 
 DRAWS = 20_000  # in a histogram
 ONCE_IN = 2e6  # of the limit: the true tail is some 40% heavier, so that a wrong alarm is rarer than 1e-6
@@ -48,7 +59,7 @@ def on_levels(scores: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 def coarse(bits: int):
-    return lambda u: rows.gumbel_of((np.floor(u * 2**bits) + 0.5) / 2**bits)
+    return lambda u: gumbel_of((np.floor(u * 2**bits) + 0.5) / 2**bits)
 
 
 def zero_wins(u: np.ndarray) -> np.ndarray:
@@ -63,7 +74,7 @@ def every_level(noise, bits: int) -> np.ndarray:
 
 def one_too_many(x, t, k, p, m) -> np.ndarray:
     """Top-p that also keeps the token after the one that crosses."""
-    flags, allowed = rows.survivors(x, t, (k, p, m)), rows.survivors(x, t, (k, 1.0, m))
+    flags, allowed = survivors(x, t, (k, p, m)), survivors(x, t, (k, 1.0, m))
     more = np.flatnonzero(allowed & ~flags)
     if more.size:
         flags[more[np.argmax(x[more])]] = True
@@ -72,7 +83,7 @@ def one_too_many(x, t, k, p, m) -> np.ndarray:
 
 def of_the_sum(x, t, k, p, m) -> np.ndarray:
     """Min-p as a share of the kept mass, not of the best token's weight."""
-    flags = rows.survivors(x, t, (k, p, 0.0))
+    flags = survivors(x, t, (k, p, 0.0))
     mass = chances_of(np.asarray(x) / t, flags)
     return flags & ((mass >= m) | (x == x.max()))
 
@@ -82,7 +93,7 @@ def forgets_the_last(x, history, *penalties):
 
 
 def by_lane(u: np.ndarray, lanes: int = LANES) -> np.ndarray:
-    return rows.gumbel_of(u[..., np.arange(u.shape[-1]) % lanes])
+    return gumbel_of(u[..., np.arange(u.shape[-1]) % lanes])
 
 
 def lane_maxima() -> np.ndarray:
@@ -111,22 +122,22 @@ class Bias:
     def power(self) -> float:
         """How often a histogram of DRAWS is refused."""
         if self.together == 1:
-            return chi_square.power(self.chances, self.biased, DRAWS, ONCE_IN)
-        shares = chi_square.merged(self.chances, DRAWS)[1]
-        value = chi_square.limit(shares.size - 1, ONCE_IN)
+            return power(self.chances, self.biased, DRAWS, ONCE_IN)
+        shares = merged(self.chances, DRAWS)[1]
+        value = limit(shares.size - 1, ONCE_IN)
         if self.together == DRAWS:  # one token fills the histogram
             return float(shares @ (DRAWS * (1 / shares - 1) > value))
-        return chi_square.tail(value / self.together, shares.size - 1)
+        return tail(value / self.together, shares.size - 1)
 
     def needed(self) -> float:
         """Draws until a histogram shows it with a chance of SURE."""
         if self.together > 1:
             return np.inf if self.power() < SURE else 0
-        place, shares = chi_square.merged(self.chances, DRAWS)
+        place, shares = merged(self.chances, DRAWS)
         if (forbidden := self.biased[place < 0].sum()) > 0:
             return np.log(1 - SURE) / np.log(1 - forbidden)
         effect = chi_square.effect(self.chances, self.biased, DRAWS)
-        return chi_square.noncentrality(shares.size - 1, ONCE_IN, SURE) / effect
+        return noncentrality(shares.size - 1, ONCE_IN, SURE) / effect
 
     def differs(self, seed: int) -> bool:
         """Whether one case of the check refuses these tokens."""
@@ -140,14 +151,12 @@ class Bias:
 
 RIGHT = chances_of(ROW / T)
 PENALISED, FORGETFUL = penalize(ROW, HISTORY, *PENALTIES), penalize(ROW, HISTORY[:-1], *PENALTIES)
-NARROW, WIDE = rows.survivors(ROW, T, NUCLEUS), one_too_many(ROW, T, *NUCLEUS)
-ENOUGH, FEWER = rows.survivors(ROW, T, (0, 1.0, FLOOR)), of_the_sum(ROW, T, 0, 1.0, FLOOR)
+NARROW, WIDE = survivors(ROW, T, NUCLEUS), one_too_many(ROW, T, *NUCLEUS)
+ENOUGH, FEWER = survivors(ROW, T, (0, 1.0, FLOOR)), of_the_sum(ROW, T, 0, 1.0, FLOOR)
 
 
 def _noise(noise, biased) -> Bias:
-    return Bias(
-        lambda u: largest(ROW / T, noise(u)), biased, mistakes.scored(lambda x, t, u: x / t + noise(u)), RIGHT
-    )
+    return Bias(lambda u: largest(ROW / T, noise(u)), biased, scored(lambda x, t, u: x / t + noise(u)), RIGHT)
 
 
 def of_bits(bits: int) -> Bias:
@@ -160,9 +169,9 @@ def tokens_of_bits(bits: int) -> Bias:
 
 
 def _warmer(factor: float) -> Bias:
-    tokens = mistakes.scored(lambda x, t, u: x / (factor * t) + rows.gumbel_of(u))
+    tokens = scored(lambda x, t, u: x / (factor * t) + gumbel_of(u))
     return Bias(
-        lambda u: largest(ROW / (factor * T), rows.gumbel_of(u)),
+        lambda u: largest(ROW / (factor * T), gumbel_of(u)),
         chances_of(ROW / (factor * T)),
         tokens,
         RIGHT,
@@ -171,12 +180,12 @@ def _warmer(factor: float) -> Bias:
 
 def _filtered(stays, flags, right) -> Bias:
     def draw(u):
-        return largest(np.where(flags, ROW / T, -np.inf), rows.gumbel_of(u))
+        return largest(np.where(flags, ROW / T, -np.inf), gumbel_of(u))
 
     return Bias(
         draw,
         chances_of(ROW / T, flags),
-        mistakes_filtered.among(stays),
+        among(stays),
         chances_of(ROW / T, right),
         "filtered_draw",
         FEW,
@@ -186,19 +195,19 @@ def _filtered(stays, flags, right) -> Bias:
 def _seeds(together: int) -> Bias:
     def tokens(inputs, case):
         same = inputs["seed"][np.arange(case.sizes["B"]) // together * together]
-        return rows.tokens_wanted(inputs | {"seed": same}, case)
+        return tokens_wanted(inputs | {"seed": same}, case)
 
     def draw(u):
-        return largest(ROW / T, rows.gumbel_of(u[np.arange(len(u)) // together * together]))
+        return largest(ROW / T, gumbel_of(u[np.arange(len(u)) // together * together]))
 
     return Bias(draw, RIGHT, tokens, RIGHT, together=together)
 
 
 BIASES = {
     "noise scaled by the temperature": Bias(
-        lambda u: largest(ROW, rows.gumbel_of(u)),
+        lambda u: largest(ROW, gumbel_of(u)),
         chances_of(ROW),
-        mistakes.scored(lambda x, t, u: (x + rows.gumbel_of(u)) / t),
+        scored(lambda x, t, u: (x + gumbel_of(u)) / t),
         RIGHT,
     ),
     "noise of 6 bits": of_bits(6),
@@ -213,16 +222,16 @@ BIASES = {
     "top-p keeps one too many": _filtered(one_too_many, WIDE, NARROW),
     "min-p of the sum": _filtered(of_the_sum, FEWER, ENOUGH),
     "last penalty forgotten": Bias(
-        lambda u: largest(FORGETFUL / T, rows.gumbel_of(u)),
+        lambda u: largest(FORGETFUL / T, gumbel_of(u)),
         chances_of(FORGETFUL / T),
-        mistakes_masked.penalised(forgets_the_last),
+        penalised(forgets_the_last),
         chances_of(PENALISED / T),
         "masked_draw",
     ),
     "inverse CDF, the token after": Bias(
         lambda u: np.minimum(inverse(u) + 1, ROW.size - 1),
         np.append(0, RIGHT[:-1]) + np.append(np.zeros(ROW.size - 1), RIGHT[-1]),
-        mistakes.row_by_row(
+        row_by_row(
             lambda inputs, i, x, t, u: min(inverse_pick(np.exp((x - x.max()) / t), u[0]) + 1, x.size - 1)
         ),
         RIGHT,
@@ -234,8 +243,8 @@ def table(trials: int = 30) -> list[tuple]:
     """(name, power of a histogram, measured, draws it would need, measured power of the tokens)."""
     found, rng = [], np.random.default_rng(0)
     for name, bias in BIASES.items():
-        value = chi_square.limit(chi_square.merged(bias.chances, DRAWS)[1].size - 1, ONCE_IN)
-        refused = [chi_square.statistic(c, bias.chances)[0] > value for c in bias.counts(rng, 10 * trials)]
+        value = limit(merged(bias.chances, DRAWS)[1].size - 1, ONCE_IN)
+        refused = [statistic(c, bias.chances)[0] > value for c in bias.counts(rng, 10 * trials)]
         told = np.mean([bias.differs(seed) for seed in range(trials)])
         found.append((name, bias.power(), float(np.mean(refused)), bias.needed(), float(told)))
     return found

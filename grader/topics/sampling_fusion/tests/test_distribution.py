@@ -6,9 +6,21 @@ import numpy as np
 import pytest
 
 from grader.questions import Case
-from grader.topics.sampling_fusion import chi_square, rows
+from grader.topics.sampling_fusion.shared_rows import gumbel_of, noise, tokens_wanted, uniform
 from grader.topics.sampling_fusion.tests import biases as planted
 from grader.topics.sampling_fusion.tests.biases import BIASES, DRAWS, ONCE_IN, RIGHT, ROW, T
+from grader.topics.sampling_fusion.tests.chi_square import (
+    LEAST,
+    NEVER,
+    limit,
+    merged,
+    noncentrality,
+    p_value,
+    passed,
+    power,
+    statistic,
+    tail,
+)
 from kernels.sampling_fusion.requests import pack_bits
 
 ALARM = 1e-6  # what is promised: not one right sampler in so many is refused
@@ -24,19 +36,19 @@ def test_tail_limit_and_power_by_the_tables():
         (3.841, 1, 0.05),
         (24.322, 7, 0.001),
     ):
-        assert chi_square.tail(value, freedom) == pytest.approx(share, rel=1e-3)
-        assert chi_square.limit(freedom, 1 / share) == pytest.approx(value, rel=1e-3)
+        assert tail(value, freedom) == pytest.approx(share, rel=1e-3)
+        assert limit(freedom, 1 / share) == pytest.approx(value, rel=1e-3)
     # The 5% test with 1 degree of freedom is the two-sided normal one: 80% power at 2.8 standard deviations.
-    assert chi_square.passed(2.8016**2, 1, 3.8415) == pytest.approx(0.80, abs=1e-3)
-    assert chi_square.passed(0.0, 7, 24.322) == pytest.approx(0.001, rel=1e-3)
-    assert chi_square.noncentrality(1, 20, 0.80) == pytest.approx(7.849, rel=1e-3)
+    assert passed(2.8016**2, 1, 3.8415) == pytest.approx(0.80, abs=1e-3)
+    assert passed(0.0, 7, 24.322) == pytest.approx(0.001, rel=1e-3)
+    assert noncentrality(1, 20, 0.80) == pytest.approx(7.849, rel=1e-3)
 
 
 def test_rare_tokens_are_counted_together_and_forbidden_ones_are_told():
-    place, shares = chi_square.merged([0.5, 0.004, 0.0, 0.006, 0.49], 10_000)
+    place, shares = merged([0.5, 0.004, 0.0, 0.006, 0.49], 10_000)
     assert place.tolist() == [0, 3, -1, 1, 2] and shares.tolist() == [0.5, 0.006, 0.49, 0.004]
-    assert chi_square.statistic([50, 0, 1, 0, 49], [0.5, 0.004, 0.0, 0.006, 0.49])[0] == chi_square.NEVER
-    assert chi_square.p_value(np.array([2]), [0.5, 0.5, 0.0]) == 0
+    assert statistic([50, 0, 1, 0, 49], [0.5, 0.004, 0.0, 0.006, 0.49])[0] == NEVER
+    assert p_value(np.array([2]), [0.5, 0.5, 0.0]) == 0
 
 
 def true_rate(
@@ -59,15 +71,15 @@ def true_rate(
 
 
 def test_a_wrong_alarm_is_rarer_than_promised():
-    shares = chi_square.merged(RIGHT, DRAWS)[1]
-    assert shares.min() * DRAWS < 2 * chi_square.LEAST, "the tail is tried where it is at its worst"
-    rate, error = true_rate(shares, DRAWS, chi_square.limit(shares.size - 1, ONCE_IN))
+    shares = merged(RIGHT, DRAWS)[1]
+    assert shares.min() * DRAWS < 2 * LEAST, "the tail is tried where it is at its worst"
+    rate, error = true_rate(shares, DRAWS, limit(shares.size - 1, ONCE_IN))
     assert error < 0.15 * rate and 1 / ONCE_IN / 1.5 < rate < ALARM - 2 * error
 
 
 def test_that_rate_is_measured_rightly_where_counting_can_tell():
-    shares = chi_square.merged(RIGHT, DRAWS)[1]
-    value = chi_square.limit(shares.size - 1, 1000)
+    shares = merged(RIGHT, DRAWS)[1]
+    value = limit(shares.size - 1, 1000)
     rate, error = true_rate(shares, DRAWS, value)
     counts = np.random.default_rng(1).multinomial(DRAWS, shares, size=200_000)
     counted = (((counts - DRAWS * shares) ** 2 / (DRAWS * shares)).sum(1) > value).mean()
@@ -79,8 +91,8 @@ def test_p_values_of_honest_draws_are_uniform():
     p, chances = np.empty(1000), planted.chances_of(ROW[:4])
     for run in range(p.size):
         seeds = run * 1000 + np.arange(1000)
-        noise = rows.gumbel_of(rows.uniform(seeds[:, None], np.arange(4)))
-        p[run] = chi_square.p_value(planted.largest(ROW[:4], noise), chances)
+        noise = gumbel_of(uniform(seeds[:, None], np.arange(4)))
+        p[run] = p_value(planted.largest(ROW[:4], noise), chances)
     ranks, ordered = np.arange(p.size + 1) / p.size, np.sort(p)
     distance = max(np.abs(ordered - ranks[1:]).max(), np.abs(ordered - ranks[:-1]).max())
     assert distance * math.sqrt(p.size) < UNIFORM_WITHIN and p.min() > ALARM
@@ -89,17 +101,17 @@ def test_p_values_of_honest_draws_are_uniform():
 def demanded(scores, **columns) -> np.ndarray:
     """The tokens that the check wants of ROW for neighbouring seeds; the first hundred by its own judge."""
     seeds = np.arange(DRAWS, dtype=np.int32)
-    tokens = planted.largest(scores, rows.noise(seeds[:, None], ROW.size))
+    tokens = planted.largest(scores, noise(seeds[:, None], ROW.size))
     columns |= {"logits": ROW.astype(np.float32), "temperature": np.float32(T)}
     inputs = {name: np.broadcast_to(value, (100, *np.shape(value))) for name, value in columns.items()}
-    wanted = rows.tokens_wanted(inputs | {"seed": seeds[:100]}, Case({"B": 100, "V": ROW.size}))["token"]
+    wanted = tokens_wanted(inputs | {"seed": seeds[:100]}, Case({"B": 100, "V": ROW.size}))["token"]
     assert np.array_equal(tokens[:100], wanted)
     return tokens
 
 
 def alarm(tokens, chances) -> bool:
-    value, freedom = chi_square.statistic(np.bincount(tokens, minlength=len(chances)), chances)
-    return value > chi_square.limit(freedom, ONCE_IN)
+    value, freedom = statistic(np.bincount(tokens, minlength=len(chances)), chances)
+    return value > limit(freedom, ONCE_IN)
 
 
 def test_what_the_check_demands_of_a_draw_comes_from_the_softmax_whatever_came_before():
@@ -150,11 +162,8 @@ def test_rows_that_share_a_seed_draw_the_same_token(name):
 @pytest.mark.parametrize("name", BIASES)
 def test_the_power_of_a_histogram_is_what_the_formula_says(name):
     bias, trials = BIASES[name], 2000
-    value = chi_square.limit(chi_square.merged(bias.chances, DRAWS)[1].size - 1, ONCE_IN)
-    refused = [
-        chi_square.statistic(c, bias.chances)[0] > value
-        for c in bias.counts(np.random.default_rng(4), trials)
-    ]
+    value = limit(merged(bias.chances, DRAWS)[1].size - 1, ONCE_IN)
+    refused = [statistic(c, bias.chances)[0] > value for c in bias.counts(np.random.default_rng(4), trials)]
     computed = bias.power()
     spread = math.sqrt(max(0.0, computed * (1 - computed)) / trials)
     assert (
@@ -181,7 +190,7 @@ def test_the_smallest_bias_seen_for_sure():
     for chance, seen in ((0.1, 0.119), (0.01, 0.0162)):
         rest = RIGHT[1:] / RIGHT[1:].sum()
         right, wrong = (np.append(c, (1 - c) * rest) for c in (chance, seen))
-        assert chi_square.power(right, wrong, DRAWS, ONCE_IN) == pytest.approx(0.99, abs=0.006)
+        assert power(right, wrong, DRAWS, ONCE_IN) == pytest.approx(0.99, abs=0.006)
 
 
 def test_what_the_tokens_see_and_what_they_cannot():

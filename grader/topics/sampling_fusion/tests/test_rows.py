@@ -5,7 +5,18 @@ import pytest
 
 from grader import questions
 from grader.questions import Case
-from grader.topics.sampling_fusion import rows
+from grader.topics.sampling_fusion.shared_rows import (
+    MARGIN,
+    agree,
+    best,
+    filters,
+    final_logits,
+    in_turn,
+    noise,
+    row_scores,
+    survivors,
+    tokens_wanted,
+)
 
 NAMES = ("draw", "masked_draw", "filtered_draw", "grouped_draw")
 QUESTIONS = {name: questions.find(f"sampling_fusion.{name}") for name in NAMES}
@@ -30,7 +41,7 @@ def row(logits, temperature, **more) -> tuple[dict, Case]:
 
 
 def agrees(inputs, case, token) -> bool:
-    return rows.agree(inputs, case, {"token": np.array([token])}, rows.tokens_wanted(inputs, case)) == ""
+    return agree(inputs, case, {"token": np.array([token])}, tokens_wanted(inputs, case)) == ""
 
 
 def test_of_equal_logits_the_lowest_id_alone_is_right():
@@ -44,10 +55,10 @@ def test_greedy_logits_are_compared_to_the_last_bit():
 
 
 def test_what_rounding_decides_is_forgiven_and_no_more():
-    g = rows.noise(11, 2)
+    g = noise(11, 2)
     for apart, forgiven in ((1e-7, True), (1e-3, False)):
         inputs, case = row(list(np.float32([-g[0], -g[1] + apart])), 1.0)
-        wanted = int(rows.tokens_wanted(inputs, case)["token"][0])
+        wanted = int(tokens_wanted(inputs, case)["token"][0])
         assert agrees(inputs, case, 1 - wanted) is forgiven
 
 
@@ -56,9 +67,7 @@ def test_a_token_at_the_very_edge_of_top_p_may_be_in_or_out():
     share = 1 / (1 + np.exp(-1))
     for p, loose in ((share - 1e-6, True), (0.6, False)):
         inputs, case = row([2.0, 1.0], 1.0, top_k=0, top_p=p, min_p=0.0)
-        inputs["seed"][:] = next(
-            s for s in range(99) if np.diff(rows.noise(s, 2)) > 1.1
-        )  # the second would win
+        inputs["seed"][:] = next(s for s in range(99) if np.diff(noise(s, 2)) > 1.1)  # the second would win
         assert agrees(inputs, case, 0) and agrees(inputs, case, 1) is loose
         inputs["top_p"][:] = 2 * share - p  # now the second stays, and wins
         assert agrees(inputs, case, 1) and agrees(inputs, case, 0) is loose
@@ -67,14 +76,14 @@ def test_a_token_at_the_very_edge_of_top_p_may_be_in_or_out():
 def test_where_masses_are_whole_numbers_rounding_decides_nothing():
     for logits, top_p in (([2.0, 2.0], 0.5), ([2.0, 2.0, 2.0, 2.0], 0.25)):
         inputs, case = row(logits, 1.0, top_k=0, top_p=top_p, min_p=0.0)
-        inputs["seed"][:] = next(s for s in range(99) if rows.noise(s, len(logits))[1] > 2)
+        inputs["seed"][:] = next(s for s in range(99) if noise(s, len(logits))[1] > 2)
         assert agrees(inputs, case, 0) and not agrees(inputs, case, 1)
 
 
 def test_zeros_of_both_signs_are_equal_and_are_drawn():
     """top_k = 1 of [-0.0, 0.0] is the lower id, as for all equals; every check holds a right kernel to it."""
     inputs, case = row([-0.0, 0.0], 1.0, top_k=1, top_p=1.0, min_p=0.0)
-    assert rows.tokens_wanted(inputs, case)["token"] == 0
+    assert tokens_wanted(inputs, case)["token"] == 0
     assert any(case.values == "zeros" for case in QUESTIONS["filtered_draw"].hidden(np.random.default_rng(0)))
 
 
@@ -85,7 +94,7 @@ def test_minus_one_is_right_only_where_nothing_is_left():
 
 
 def test_each_choice_comes_as_often_as_the_others():
-    found = rows.in_turn(np.random.default_rng(0), (0.0, 0.5, 1.0), 7)
+    found = in_turn(np.random.default_rng(0), (0.0, 0.5, 1.0), 7)
     assert sorted(np.unique(found, return_counts=True)[1]) == [2, 2, 3]
 
 
@@ -95,8 +104,8 @@ def test_close_calls_are_close_and_never_closer_than_rounding():
     case = next(c for c in question.hidden(rng) if c.values == "close calls")
     inputs = question.inputs(case, rng)
     for i in range(case.sizes["B"]):
-        second, first = np.sort(rows.row_scores(inputs, i))[-2:]
-        assert first - second == pytest.approx(rows.MARGIN, rel=0.02)
+        second, first = np.sort(row_scores(inputs, i))[-2:]
+        assert first - second == pytest.approx(MARGIN, rel=0.02)
 
 
 def test_every_other_row_of_a_telling_case_draws_the_last_that_stays():
@@ -105,8 +114,8 @@ def test_every_other_row_of_a_telling_case_draws_the_last_that_stays():
     case = next(c for c in question.hidden(rng) if c.values == "few tokens")
     inputs, last = question.inputs(case, rng), []
     for i in range(0, case.sizes["B"], 2):
-        x, t = rows.final_logits(inputs, i), float(inputs["temperature"][i])
+        x, t = final_logits(inputs, i), float(inputs["temperature"][i])
         if t:
-            kept = np.where(rows.survivors(x, t, rows.filters(inputs, i)), x, np.inf)
-            last.append(rows.best(rows.row_scores(inputs, i)) == np.argmin(kept))
+            kept = np.where(survivors(x, t, filters(inputs, i)), x, np.inf)
+            last.append(best(row_scores(inputs, i)) == np.argmin(kept))
     assert np.mean(last) > 0.8  # where the last has hardly a chance no seed is found

@@ -1,0 +1,102 @@
+"""The fingerprint of what decides a question's grade: the judge, the question's folder, and every file that it imports.
+
+A hint, a sentence or another question's folder decides nothing here; a point, a budget, a case or a formula does.
+"""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from grader.places import ROOT
+
+TOPICS = "grader/topics"
+TELLS = {
+    "hints",
+    "asks",
+    "where",
+    "mistakes",
+    "bonus",
+    "notebook",
+}  # words of a row: told to people, not judged
+OF_THE_REPORT = ("mistakes.py", "shared_mistakes")  # in a topic: how wrong answers are told
+SHARED = (
+    *(
+        f"grader/{room}"
+        for room in ("judge", "questions", "machine", "jail", "compiler", "bench", "box/serve")
+    ),
+    "tilescope/front_end",
+    "tilescope/machine",
+    "tilescope/lowering.py",
+)
+SHOWN = {"report.py", "picture.py", "record.py", "fingerprint.py"}  # how a verdict is shown decides none
+
+
+@cache
+def code_of(question_id: str) -> str:
+    """Hash everything that can change this question's grade; the same in every process."""
+    found = {path.relative_to(ROOT).as_posix(): what_decides(path) for path in files_of(question_id)}
+    return _hash([shared_code(), *(part for pair in sorted(found.items()) for part in pair)])
+
+
+@cache
+def shared_code() -> str:
+    """Hash what judges every question."""
+    found = sorted(path for room in SHARED for path in _modules(ROOT / room))
+    kept = [path for path in found if "tests" not in path.parts and path.name not in SHOWN]
+    return _hash([part for path in kept for part in (path.relative_to(ROOT).as_posix(), read(path))])
+
+
+def files_of(question_id: str) -> set[Path]:
+    """Return a question's own file and all that it imports, file by file, of its topic and of kernels/."""
+    own = ROOT.joinpath(TOPICS, *question_id.split("."), "question.py")
+    if not own.exists():
+        raise LookupError(f"question must have a folder in {TOPICS}, got {question_id!r}")
+    found, waiting = set(), [own]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += imported(path)
+    return found
+
+
+def imported(path: Path) -> list[Path]:
+    """Return the files of this question's topic and of kernels/ that a file imports, those of the report left out."""
+    names = set()
+    for node in ast.walk(ast.parse(read(path))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {one.name for one in node.names}
+    places = [
+        ROOT.joinpath(*name.split(".")).with_suffix(".py")
+        for name in names
+        if name.startswith(("kernels.", "grader.topics."))
+    ]
+    return sorted(one for one in places if one.exists() and not one.name.startswith(OF_THE_REPORT))
+
+
+def what_decides(path: Path) -> str:
+    """Return a file's code without docstrings, comments and, of a question, the words that are told to people."""
+    tree = ast.parse(read(path))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else ""
+            told = {"asks"} if called == "Part" else TELLS if path.name == "question.py" else set()
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in told]
+        elif isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _modules(path: Path) -> list[Path]:
+    return [path] if path.is_file() else list(path.rglob("*.py"))
+
+
+def _hash(parts: list[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

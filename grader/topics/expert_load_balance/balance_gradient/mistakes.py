@@ -1,0 +1,58 @@
+"""balance gradient: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+LOSS = """tokens, experts = len(x), router.shape[1]
+logits = x @ router
+p = np.exp(logits - logits.max(1, keepdims=True))
+p = p / p.sum(1, keepdims=True)
+f = {share}
+g = {scale} * p * ({pull})
+return {loss}, {gradient}"""
+RIGHT_LOSS = {
+    "share": "np.bincount(chosen.reshape(-1), minlength=experts) / chosen.size",
+    "scale": "experts / tokens",
+    "pull": "f - (p @ f)[:, None]",
+    "loss": "experts * (f @ p.mean(0))",
+    "gradient": "x.T @ g",
+}
+
+
+def loss(**changed: str) -> str:
+    return LOSS.format(**RIGHT_LOSS | changed)
+
+
+MISTAKES = in_cells(
+    "balance_gradient",
+    "x, router, chosen",
+    {
+        "loss alone": (
+            "the gradient is missing: return the loss and the gradient",
+            "tokens, experts = len(x), router.shape[1]\nlogits = x @ router\np = np.exp(logits - logits.max(1, keepdims=True))\np = p / p.sum(1, keepdims=True)\nf = np.bincount(chosen.reshape(-1), minlength=experts) / chosen.size\nreturn experts * (f @ p.mean(0))",
+        ),
+        "not scaled by experts": (
+            "the loss is multiplied by the number of experts, so that it is 1 when all is even",
+            loss(loss="f @ p.mean(0)", scale="1 / tokens"),
+        ),
+        "shares of tokens": (
+            "a share of picks is a count over tokens * top_k, so that all shares add up to 1",
+            loss(share="np.bincount(chosen.reshape(-1), minlength=experts) / len(x)"),
+        ),
+        "softmax as if straight": (
+            "a softmax's gradient has a second term: every logit lowers all other probabilities",
+            loss(pull="f[None, :]"),
+        ),
+        "by logits": (
+            "this is the gradient by the logits: the router's is x.T times it",
+            loss(gradient="g"),
+        ),
+        "summed": (
+            "the mean over tokens divides the gradient by their number too",
+            loss(scale="experts"),
+        ),
+        "uphill": (
+            "the sign is turned: this would make the loss smaller where it should say how it grows",
+            loss(gradient="-x.T @ g"),
+        ),
+    },
+)

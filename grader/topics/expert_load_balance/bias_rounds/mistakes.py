@@ -1,0 +1,68 @@
+"""bias rounds: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+BIAS = """bias, seen = np.zeros(scores.shape[1]), []
+for _ in range(rounds):
+    chosen = np.argsort(-({wanted}), axis=1, kind="stable")[:, :top_k]
+    loads = np.bincount(chosen.reshape(-1), minlength=len(bias))
+    seen.append(loads)
+    bias = {moved}
+return {result}"""
+RIGHT_BIAS = {
+    "wanted": "scores + bias",
+    "moved": "bias + rate * np.sign(loads.mean() - loads)",
+    "result": "bias, np.array(seen)",
+}
+
+
+def bias(**changed: str) -> str:
+    return BIAS.format(**RIGHT_BIAS | changed)
+
+
+MISTAKES = in_cells(
+    "bias_rounds",
+    "scores, top_k, rate, rounds",
+    {
+        "wrong way": (
+            "a busy expert's bias falls, an idle one's rises: this is the other way round",
+            bias(moved="bias + rate * np.sign(loads - loads.mean())"),
+        ),
+        "in proportion": (
+            "each bias moves by rate, however far its load is from the mean: take the sign",
+            bias(moved="bias + rate * (loads.mean() - loads)"),
+        ),
+        "the mean falls": (
+            "an expert with just the mean stays where it is: its bias moves here",
+            bias(moved="bias + np.where(loads < loads.mean(), rate, -rate)"),
+        ),
+        "bias not used": (
+            "the experts are chosen by score + bias: here the bias changes nothing",
+            bias(wanted="scores"),
+        ),
+        "bias forgotten": (
+            "a round goes on from the bias that the last one left",
+            bias(moved="rate * np.sign(loads.mean() - loads)"),
+        ),
+        "the higher of equals": (
+            "of equal sums the lower expert is chosen: a sort turned round takes the higher",
+            bias().replace(
+                'np.argsort(-(scores + bias), axis=1, kind="stable")',
+                'np.argsort(scores + bias, axis=1, kind="stable")[:, ::-1]',
+            ),
+        ),
+        "a sort that keeps no order": (
+            'of equal sums the lower expert is chosen: np.argsort keeps equals in their order with kind="stable" alone',
+            bias().replace(', kind="stable"', ""),
+        ),
+        "last loads": ("the loads of every round are asked for, a row each", bias(result="bias, loads")),
+        "scores weighted": (
+            "the bias is added to the score, so that it shifts all tokens alike",
+            bias(wanted="scores * (1 + bias)"),
+        ),
+        "of the median": (
+            "the mean decides who is busy, not the median",
+            bias(moved="bias + rate * np.sign(np.median(loads) - loads)"),
+        ),
+    },
+)

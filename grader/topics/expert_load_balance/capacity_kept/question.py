@@ -1,0 +1,37 @@
+"""capacity kept: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.topics.expert_load_balance.capacity_kept import cases
+from grader.topics.expert_load_balance.capacity_kept.mistakes import MISTAKES
+from grader.topics.expert_load_balance.shared import LESSON
+
+QUESTION = NumpyQuestion(
+    id="expert_load_balance.capacity_kept",
+    notebook="concepts",
+    asks="capacity_kept(chosen, experts, factor): how many tokens an expert takes, factor times the even share rounded up, and for each entry of chosen (tokens, top_k) whether it is kept: all first choices in the order of the tokens, then all second ones, and so on",
+    entry="capacity_kept",
+    parts=(Part("values", 3, "calls"),),
+    reference=cases.capacity_kept,
+    public=(
+        Call((np.array([[0, 1], [0, 1], [0, 2], [1, 0]]), 4, 1.0), "room for two"),
+        Call(cases.limited(np.random.default_rng(4), 1.25), "a quarter more than even"),
+    ),
+    hidden=lambda rng: (
+        [Call(cases.limited(rng, factor), "another routing") for factor in (0.5, 1.0, 1.25, 1.5)]
+        + [
+            Call(cases.limited(rng, 1.0, 3), "three experts a token"),
+            Call(cases.limited(rng, 8.0), "room for all"),
+        ]
+        + [Call(cases.limited(rng, 1.25, 1), "one expert a token")]
+        + [Call(cases.just_above(rng, by), "a limit just above a whole number") for by in (2.0**-8, 2.0**-12)]
+    ),
+    where=f'{LESSON}/a_busiest.ipynb, "A limit, and what it drops"',
+    hints=(
+        "Who comes first matters: walk through column 0 of chosen from the top to the bottom, then through column 1. What do you have to remember on the way?",
+        "A count for each expert: a choice is kept while its expert's count is below the capacity, and only a kept one adds to it. The capacity is math.ceil(factor * tokens * top_k / experts).",
+        "for j in range(top_k): for t in range(tokens): e = chosen[t, j]; kept[t, j] = taken[e] < capacity; taken[e] += kept[t, j]",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,52 @@
+"""count loads: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+COUNT = """loads = np.bincount({picks}, minlength={experts})
+return {result}"""
+RIGHT_COUNT = {
+    "picks": "chosen.reshape(-1)",
+    "experts": "len(device_of)",
+    "result": "loads, np.bincount(device_of, loads, devices)",
+}
+
+
+def count(**changed: str) -> str:
+    return COUNT.format(**RIGHT_COUNT | changed)
+
+
+MISTAKES = in_cells(
+    "count_loads",
+    "chosen, device_of, devices",
+    {
+        "experts alone": ("the loads of the devices are missing: return two arrays", count(result="loads")),
+        "first choices alone": (
+            "only the first choice of each token is counted: every entry of chosen is a token for an expert",
+            count(picks="chosen[:, 0]"),
+        ),
+        "too short": (
+            "an expert that nobody chose has a load too, 0: tell np.bincount how many experts there are",
+            "loads = np.bincount(chosen.reshape(-1))\nreturn loads, np.bincount(device_of[: len(loads)], loads, devices)",
+        ),
+        "one expert a device": (
+            "held[device_of] += loads adds one expert of each device alone: np.add.at, or np.bincount with weights, adds all",
+            "loads = np.bincount(chosen.reshape(-1), minlength=len(device_of))\nheld = np.zeros(devices)\nheld[device_of] += loads\nreturn loads, held",
+        ),
+        "experts counted": (
+            "this is how many experts a device holds: weigh each with its tokens",
+            count(result="loads, np.bincount(device_of, minlength=devices)"),
+        ),
+        "as many devices as hold something": (
+            "a device without an expert has a load too, 0: say how many devices there are",
+            count(result="loads, np.bincount(device_of, loads)"),
+        ),
+        "neighbours": (
+            "device_of says where each expert lies: neighbours need not share a device",
+            count(result="loads, loads.reshape(devices, -1).sum(1)"),
+        ),
+        "tokens once": (
+            "a token with two experts on a device is two rows of work there, not one",
+            count(result="loads, np.array([(device_of[chosen] == d).any(1).sum() for d in range(devices)])"),
+        ),
+    },
+)

@@ -1,0 +1,57 @@
+"""dispatch tokens: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Together
+from grader.topics.expert_load_balance.shared import bytes_between, counts, row_bytes, tokens
+
+
+def dispatched(rng, kind):
+    found, per = tokens(rng, kind)
+    return Together(tuple((x, chosen, len(found) * per) for x, chosen, _ in found), kind)
+
+
+def dispatched_rows(each, rank_of=None):
+    per, found = each[0][2] // len(each), []
+    lies_on = rank_of or (lambda experts: experts // per)
+    for rank in range(len(each)):
+        here = [(lies_on(chosen) == rank).any(axis=1) for _, chosen, _ in each]
+        found.append(
+            tuple(np.concatenate([given[i][h] for given, h in zip(each, here, strict=True)]) for i in (0, 1))
+        )
+    return found
+
+
+def _dispatch_per(each) -> int:
+    return each[0][2] // len(each)
+
+
+def most_of_dispatch(each) -> np.ndarray:
+    row, picks = row_bytes(each)
+    table = bytes_between(each, _dispatch_per(each))
+    return table.sum(axis=1) * (row + picks) + counts(len(each))
+
+
+def dispatch_habit(table):
+    def spends(each):
+        row, picks = row_bytes(each)
+        return table(each, _dispatch_per(each)).sum(axis=1) * (row + picks)
+
+    return spends
+
+
+def from_whom(each, rank, index) -> str:
+    """Where a row of dispatch comes from."""
+    per, row = each[0][2] // len(each), index[0]
+    for sender, (_, chosen, _) in enumerate(each):
+        tokens = np.flatnonzero((chosen // per == rank).any(axis=1))
+        if row < len(tokens):
+            token = int(tokens[row])
+            return f"row {index[0]} on rank {rank} is token {token} of rank {sender}, whose experts are {chosen[token].tolist()}"
+        row -= len(tokens)
+    return ""
+
+
+def dispatch_in_float64(each) -> np.ndarray:
+    x, chosen = each[0][:2]
+    return bytes_between(each, _dispatch_per(each)).sum(axis=1) * 8 * (x.shape[1] + chosen.shape[1])

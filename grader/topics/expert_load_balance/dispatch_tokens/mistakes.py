@@ -1,0 +1,153 @@
+"""dispatch tokens: how answers go wrong, a row each."""
+
+import numpy as np
+
+from grader.questions import Mistake
+from grader.questions.rows import edited
+from grader.topics.expert_load_balance.dispatch_tokens.cases import dispatched_rows
+from grader.topics.expert_load_balance.shared import to_ranks
+from grader.topics.expert_load_balance.shared_mistakes import EVERYBODY, NEEDED, PICKS, ROWS
+
+
+def as_sent(each):
+    """A row for each choice: tokens with two experts on a rank come twice."""
+    per, found = each[0][2] // len(each), []
+    for rank in range(len(each)):
+        parts = [np.repeat(np.arange(len(c)), (c // per == rank).sum(axis=1)) for _, c, _ in each]
+        found.append(
+            tuple(np.concatenate([given[i][p] for given, p in zip(each, parts, strict=True)]) for i in (0, 1))
+        )
+    return found
+
+
+def without_own(each):
+    per, found = each[0][2] // len(each), []
+    for rank in range(len(each)):
+        here = [(c // per == rank).any(axis=1) & (sender != rank) for sender, (_, c, _) in enumerate(each)]
+        found.append(
+            tuple(np.concatenate([given[i][h] for given, h in zip(each, here, strict=True)]) for i in (0, 1))
+        )
+    return found
+
+
+def first_rows(each):
+    """Only tokens whose first choice is here, with all of their choices."""
+    per = each[0][2] // len(each)
+    return [
+        tuple(np.concatenate([given[i][given[1][:, 0] // per == rank] for given in each]) for i in (0, 1))
+        for rank in range(len(each))
+    ]
+
+
+def other_ranks(each):
+    """As if expert e lay on rank e % ranks."""
+    return dispatched_rows(each, lambda experts: experts % len(each))
+
+
+def by_token(each):
+    """Every sender's rows one token after another, and cut as if they lay one rank after another."""
+    per, ranks, found = each[0][2] // len(each), len(each), [([], []) for _ in each]
+    for x, chosen, _ in each:
+        goes = to_ranks(chosen, per, ranks)
+        token = np.nonzero(goes.T)[0]
+        for rank, rows in enumerate(np.split(token, np.cumsum(goes.sum(axis=1))[:-1])):
+            for out, given in zip(found[rank], (x, chosen), strict=True):
+                out.append(given[rows])
+    return [tuple(map(np.concatenate, one)) for one in found]
+
+
+def own_numbers(each):
+    """Experts as the receiver counts them, and those of other ranks as -1."""
+    per, found = each[0][2] // len(each), []
+    for rank, (rows, picks) in enumerate(dispatched_rows(each)):
+        found.append((rows, np.where(picks // per == rank, picks - rank * per, -1)))
+    return found
+
+
+TOKEN = "token = np.concatenate([np.flatnonzero(g) for g in goes])"
+COUNTED = "send = np.array([g.sum() for g in goes])"
+RECEIVE = "receive = comm.exchange_counts(send)"
+RETURN = "    return comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)"
+TWICE = "token = np.concatenate([np.repeat(np.arange(len(x)), (chosen // per == rank).sum(axis=1)) for rank in range(comm.ranks)])"
+TWICE_COUNTED = "send = np.array([(chosen // per == rank).sum() for rank in range(comm.ranks)])"
+FILTERED = f"""    rows, picks = {ROWS}, {PICKS}
+    here = (picks // per == comm.rank).any(axis=1)
+    return rows[here], picks[here]"""
+IN_ONE = """    both = comm.send_rows(np.concatenate([x, chosen], axis=1)[token], send, receive)
+    return both[:, : x.shape[1]], both[:, x.shape[1] :]"""
+MERGED = f"""    rows, picks = {ROWS}, {PICKS}
+    sender = np.repeat(np.arange(comm.ranks), receive)
+    same = (rows[1:] == rows[:-1]).all(axis=1) & (sender[1:] == sender[:-1])
+    here = np.concatenate([np.ones(len(rows[:1]), bool), ~same])
+    return rows[here], picks[here]"""
+
+
+MISTAKES = (
+    Mistake(
+        "a row a choice",
+        "a token with two experts on a rank comes there twice: once is enough, its row of chosen says both",
+        wrong=as_sent,
+        edits=(
+            (TOKEN, TWICE),
+            (COUNTED, TWICE_COUNTED),
+        ),
+    ),
+    Mistake(
+        "own ones left out",
+        "a rank's own tokens for its own experts belong to its rows too: send_rows hands them over without a wire",
+        wrong=without_own,
+        edits=((NEEDED, f"{NEEDED} & (rank != comm.rank)"),),
+    ),
+    Mistake(
+        "first choices alone",
+        "only the first choice decides where a token goes: it is needed wherever one of its experts is",
+        wrong=first_rows,
+        edits=((NEEDED, "chosen[:, 0] // per == rank"),),
+    ),
+    Mistake(
+        "to the rank of that number",
+        "expert e lies on rank e // per, neighbours together: these are the tokens of the experts with e % comm.ranks",
+        wrong=other_ranks,
+        edits=(("chosen // per", "chosen % comm.ranks"),),
+    ),
+    Mistake(
+        "one token after another",
+        "the rows lie one token after another when they are sent: all that go to rank 0 must come first, then those to rank 1",
+        wrong=by_token,
+        edits=((TOKEN, "token = np.nonzero(np.array(goes).T)[0]"),),
+    ),
+    Mistake(
+        "other numbers",
+        "the experts are counted from 0 on each rank here: hand on the rows of chosen as they are",
+        wrong=own_numbers,
+        edits=(
+            (
+                RETURN,
+                f"    mine = {PICKS}\n    return {ROWS}, np.where(mine // per == comm.rank, mine - comm.rank * per, -1)",
+            ),
+        ),
+    ),
+    edited("in one array of float64", (RETURN, IN_ONE), part="bytes", told_as="in float64"),
+    edited("without counts", (RECEIVE, "receive = send")),
+    edited(
+        "none where there is no token",
+        (RECEIVE, "if not len(x):\n        return x, chosen\n    receive = comm.exchange_counts(send)"),
+    ),
+    edited(
+        "counts after the rows",
+        (
+            RECEIVE,
+            "receive = comm.exchange_counts(send) if comm.rank else comm.send_rows(send, [1] * comm.ranks, [1] * comm.ranks)",
+        ),
+    ),
+    edited("everybody", (NEEDED, EVERYBODY), (RETURN, FILTERED), part="bytes", told_as="to everybody"),
+    edited(
+        "twice and thrown away",
+        (TOKEN, TWICE),
+        (COUNTED, TWICE_COUNTED),
+        (RETURN, MERGED),
+        part="bytes",
+        told_as="a row a choice",
+    ),
+    edited("in four", (RETURN, f"    comm.exchange_counts(send)\n{RETURN}"), part="exchanges"),
+)

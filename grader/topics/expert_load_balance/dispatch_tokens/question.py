@@ -1,0 +1,64 @@
+"""dispatch tokens: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions import Part, RanksQuestion
+from grader.topics.expert_load_balance.dispatch_tokens import cases
+from grader.topics.expert_load_balance.dispatch_tokens.mistakes import MISTAKES
+from grader.topics.expert_load_balance.shared import (
+    ALL,
+    HIDDEN,
+    LESSON,
+    PAD,
+    PUBLIC,
+    WIDER,
+    bytes_between,
+    padded,
+    picks_between,
+    to_everybody,
+)
+
+QUESTION = RanksQuestion(
+    id="expert_load_balance.dispatch_tokens",
+    notebook="ranks",
+    asks="dispatch_tokens(comm, x, chosen, experts): on every rank, the rows of all tokens of all ranks that chose one of its experts, by sender, then by their number there, each once; and the rows of chosen that belong to them. Rank r has experts r * per to (r + 1) * per - 1, per = experts // comm.ranks",
+    entry="dispatch_tokens",
+    parts=(
+        Part(
+            "values",
+            4,
+            "ranks",
+            asks="{public} and hidden ones, on up to four ranks: every rank has the rows it should, in their order",
+        ),
+        Part(
+            "bytes",
+            3,
+            "bytes sent",
+            asks="each row and its choices cross once to each other rank that needs them: no rank sends more",
+        ),
+        Part("exchanges", 1, "exchanges", asks="at most three exchanges"),
+    ),
+    reference=cases.dispatched_rows,
+    public=tuple(cases.dispatched(np.random.default_rng(40 + i), kind) for i, kind in enumerate(PUBLIC)),
+    hidden=lambda rng: [cases.dispatched(rng, kind) for kind in HIDDEN],
+    most_bytes=cases.most_of_dispatch,
+    model="for each token and each rank that has one of its experts, a row of x and a row of chosen; 64 bytes of counts",
+    most_exchanges=3,
+    habits={
+        "a row a choice": (
+            "a row travels for each choice: a token with two experts on a rank is needed there once",
+            cases.dispatch_habit(picks_between),
+        ),
+        "padded": (PAD, cases.dispatch_habit(lambda each, per: padded(bytes_between(each, per)))),
+        "to everybody": (ALL, cases.dispatch_habit(lambda each, per: to_everybody(each))),
+        "in float64": (WIDER, cases.dispatch_in_float64),
+    },
+    whence=cases.from_whom,
+    where=f'{LESSON}/b_exchange.ipynb, "There and back, line by line"',
+    hints=(
+        "Before anything is sent: which of your tokens does rank 2 need, and how many are they? Every rank can say this of its own tokens.",
+        "goes = (chosen // per == rank).any(axis=1) marks what a rank needs. Put these tokens one rank after another, send how many they are with exchange_counts, and use what comes back as `receive`.",
+        "token = np.concatenate([np.flatnonzero(g) for g in goes]); send = np.array([g.sum() for g in goes]); receive = comm.exchange_counts(send); comm.send_rows(x[token], send, receive), and the same for chosen[token]",
+    ),
+    mistakes=MISTAKES,
+)

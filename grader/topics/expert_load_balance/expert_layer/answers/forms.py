@@ -1,0 +1,30 @@
+"""expert layer: right answers in other forms."""
+
+
+
+FORMS = {
+        "row by row": [
+            (
+                "        r, j = np.nonzero(picks == e)\n        out[r] += shares[r, j, None] * expert(rows[r], gate[e], up[e], down[e])",
+                "        for r, j in np.argwhere(picks == e):\n            out[r] += shares[r, j] * expert(rows[r : r + 1], gate[e], up[e], down[e])[0]",
+            )
+        ],
+        "summed wide, sent narrow": [
+            ("out = np.zeros_like(rows)", "out = np.zeros(rows.shape)"),
+            ("comm.send_rows(out, receive, send)", "comm.send_rows(out.astype(x.dtype), receive, send)"),
+        ],
+        "rows, choices and weights in one": [
+            (
+                "rows = comm.send_rows(x[token], send, receive)",
+                "k, h = chosen.shape[1], x.shape[1]\n    all_of_it = comm.send_rows(np.hstack([x, chosen.astype(x.dtype), weights])[token], send, receive)\n    rows = np.ascontiguousarray(all_of_it[:, :h])",
+            ),
+            ("comm.send_rows(chosen[token], send, receive)", "all_of_it[:, h : h + k].astype(int)"),
+            ("comm.send_rows(weights[token], send, receive)", "all_of_it[:, h + k :]"),
+        ],
+        "own tokens without a detour": [
+            (
+                "    return y",
+                "    mine = y\n    return mine.tolist() if comm.rank % 2 and len(mine) else mine",
+            )
+        ],
+    }

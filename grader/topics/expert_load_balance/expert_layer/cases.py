@@ -1,0 +1,67 @@
+"""expert layer: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Together
+from grader.topics.expert_load_balance import shared
+from grader.topics.expert_load_balance.shared import (
+    bytes_between,
+    counts,
+    row_bytes,
+    there_and_back,
+    weights_of,
+)
+from kernels.expert_load_balance import reference
+
+
+def layered(rng, kind):
+    tokens, per = shared.tokens(rng, kind)
+    experts = weights_of(rng, len(tokens) * per)
+    found = [(*one, *(w[rank * per : (rank + 1) * per] for w in experts)) for rank, one in enumerate(tokens)]
+    return Together(tuple(found), kind)
+
+
+def layer(each, weights=lambda w: w, chosen=lambda c, experts: c, only=None):
+    """The topic's reference on each rank's tokens, with all experts at hand. What mistakes change stands in arguments."""
+    gate, up, down = (np.concatenate([given[i] for given in each]) for i in (3, 4, 5))
+    found = []
+    for rank, (x, picks, w, *_) in enumerate(each):
+        kept = None if only is None else only(picks // len(each[0][3]), rank)
+        moved = chosen(picks, len(gate))
+        found.append(reference.moe_of_experts(x, moved, weights(w), gate, up, down, kept))
+    return found
+
+
+def whose_experts(each, rank, index) -> str:
+    """Which ranks the wrong token depends on."""
+    token, per = index[0], len(each[0][3])
+    experts = each[rank][1][token]
+    return f"token {token} of rank {rank} has the experts {experts.tolist()}, which lie on ranks {(experts // per).tolist()}"
+
+
+def _layer_per(each) -> int:
+    return len(each[0][3])
+
+
+def most_of_layer(each) -> np.ndarray:
+    (row, picks), weights = row_bytes(each), each[0][2].shape[1] * each[0][2].itemsize
+    table = bytes_between(each, _layer_per(each))
+    return there_and_back(table, row + picks + weights, row) + counts(len(each))
+
+
+def layer_habit(there, back=None, choice=False, wide=1):
+    """`there` and `back` count rows; `choice`: with a row goes one number alone; `wide`: how many times as wide a result is."""
+
+    def spends(each):
+        (row, picks), per = row_bytes(each), _layer_per(each)
+        weights = each[0][2].shape[1] * each[0][2].itemsize
+        out = there(each, per).sum(axis=1) * (row + (8 if choice else picks + weights))
+        return out + (back or there)(each, per).sum(axis=0) * row * wide
+
+    return spends
+
+
+def layer_in_float64(each) -> np.ndarray:
+    """Row, choices and weights in one array, and results in its type."""
+    hidden, top_k = each[0][0].shape[1], each[0][1].shape[1]
+    return there_and_back(bytes_between(each, _layer_per(each)), 8 * (hidden + 2 * top_k), 8 * hidden)

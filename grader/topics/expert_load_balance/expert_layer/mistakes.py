@@ -1,0 +1,97 @@
+"""expert layer: how answers go wrong, a row each."""
+
+import numpy as np
+
+from grader.questions import Mistake
+from grader.questions.rows import edited
+from grader.topics.expert_load_balance.expert_layer.cases import layer
+from grader.topics.expert_load_balance.shared_mistakes import (
+    ADD,
+    EVERYBODY,
+    NEEDED,
+    PICKS,
+    ROWS,
+    made_to_add_up,
+    without_weights,
+)
+
+BACK = "comm.send_rows(out, receive, send)"
+
+
+MISTAKES = (
+    without_weights(layer),
+    made_to_add_up(layer),
+    Mistake(
+        "own experts alone",
+        "only experts on the token's own rank are in the sum: the results of the others have to come home",
+        wrong=lambda each: layer(each, only=lambda ranks, rank: ranks == rank),
+        edits=((NEEDED, f"{NEEDED} & (rank == comm.rank)"),),
+    ),
+    Mistake(
+        "others alone",
+        "a token's experts on its own rank are not in the sum: a rank sends to itself as well, which crosses nothing",
+        wrong=lambda each: layer(each, only=lambda ranks, rank: ranks != rank),
+        edits=((NEEDED, f"{NEEDED} & (rank != comm.rank)"),),
+    ),
+    Mistake(
+        "first choices alone",
+        "only the first choice of each token is in the sum",
+        wrong=lambda each: layer(each, only=lambda ranks, rank: np.arange(ranks.shape[1]) + 0 * ranks == 0),
+        edits=(
+            ("r, j = np.nonzero(picks == e)", "r = np.flatnonzero(picks[:, 0] == e)\n        j = 0 * r"),
+            (NEEDED, "(chosen[:, :1] // per == rank).any(axis=1)"),
+        ),
+    ),
+    Mistake(
+        "the last result wins",
+        "of each token the results of one rank are kept, the last that has any: add each row that comes home to what is there, np.add.at(y, token, back)",
+        wrong=lambda each: layer(each, only=lambda ranks, rank: ranks == ranks.max(axis=1, keepdims=True)),
+        edits=((f"np.add.at(y, token, {BACK})", f"y[token] = {BACK}"),),
+    ),
+    Mistake(
+        "weights turned",
+        "each result is weighed with the weight of another choice: chosen and weights belong together by column",
+        wrong=lambda each: layer(each, weights=lambda w: w[:, ::-1]),
+        edits=(("shares[r, j, None]", "shares[r, -1 - j, None]"),),
+    ),
+    edited("no weights", (ADD, "out[r] += expert"), told_as="no weights"),
+    edited(
+        "weights made to add up to 1",
+        (ADD, "out[r] += (shares[r, j] / shares[r].sum(axis=1))[:, None] * expert"),
+        told_as="weights made to add up to 1",
+    ),
+    edited(
+        "gone where nothing came",
+        (
+            f"    np.add.at(y, token, {BACK})",
+            f"    if not len(token) and not len(rows):\n        return y\n    np.add.at(y, token, {BACK})",
+        ),
+    ),
+    edited("every expert from the first", (" - comm.rank * per", "")),
+    edited("in the order they came", (BACK, f"{BACK}[::-1]")),
+    edited("the wrong way home", (BACK, "comm.send_rows(out, send, receive)")),
+    edited(
+        "in float64",
+        ("out = np.zeros_like(rows)", "out = np.zeros(rows.shape)"),
+        part="bytes",
+        told_as="twice as wide",
+    ),
+    edited("in 16 bits", (BACK, "comm.send_rows(out.astype(np.float16), receive, send)")),
+    edited(
+        "in one array of float64",
+        (
+            f"rows = {ROWS}",
+            "both = comm.send_rows(np.hstack([x, chosen, weights])[token], send, receive)\n    h, k = x.shape[1], chosen.shape[1]\n    rows = np.ascontiguousarray(both[:, :h])",
+        ),
+        (PICKS, "both[:, h : h + k].astype(int)"),
+        ("comm.send_rows(weights[token], send, receive)", "both[:, h + k :]"),
+        part="bytes",
+        told_as="in float64",
+    ),
+    edited("everybody", (NEEDED, EVERYBODY), part="bytes", told_as="to everybody"),
+    edited(
+        "counts again on the way home",
+        (BACK, "comm.send_rows(out, receive, comm.exchange_counts(receive))"),
+        part="exchanges",
+    ),
+)

@@ -1,0 +1,51 @@
+"""hot slowdown: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+HOT = """per = experts // devices
+each = {each}
+return {busiest} / {mean}"""
+RIGHT_HOT = {
+    "each": "(top_k - hot_share) / (experts - 1)",
+    "busiest": "max(hot_share + (per - 1) * each, per * each)",
+    "mean": "(top_k / devices)",
+}
+
+
+def hot(**changed: str) -> str:
+    return HOT.format(**RIGHT_HOT | changed)
+
+
+MISTAKES = in_cells(
+    "hot_slowdown",
+    "top_k, experts, devices, hot_share",
+    {
+        "alone on its device": (
+            "the hot expert shares its device with others, whose tokens count too",
+            hot(busiest="max(hot_share, per * each)"),
+        ),
+        "one too many": (
+            "of the experts on its device one is the hot one itself: experts // devices - 1 lie beside it",
+            hot(busiest="max(hot_share + per * each, per * each)"),
+        ),
+        "spread over all": (
+            "the rest is spread over the other experts, of which there is one fewer",
+            hot(each="(top_k - hot_share) / experts"),
+        ),
+        "one pick a token": (
+            "a token has top_k picks: the others share top_k - hot_share",
+            hot(each="(1 - hot_share) / (experts - 1)"),
+        ),
+        "over experts": (
+            "even loads are top_k / devices a device: this divides by what an expert has",
+            hot(mean="(top_k / experts)"),
+        ),
+        "always the hot one": (
+            "an expert can also be colder than the rest: then another device is the busiest",
+            hot(busiest="(hot_share + (per - 1) * each)"),
+        ),
+    },
+)
+
+
+SHORTCUTS = {"an expert a device": lambda k, experts, devices, share: share * devices / k}

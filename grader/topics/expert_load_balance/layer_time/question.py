@@ -1,0 +1,34 @@
+"""layer time: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.questions.draws import between
+from grader.topics.expert_load_balance.layer_time import cases
+from grader.topics.expert_load_balance.layer_time.mistakes import MISTAKES
+from grader.topics.expert_load_balance.shared import LESSON
+
+QUESTION = NumpyQuestion(
+    id="expert_load_balance.layer_time",
+    notebook="concepts",
+    asks="layer_time(loads, device_of, devices, row_s, exchange_s): the busiest device's tokens over the mean, the seconds of the layer when a token takes row_s on its device and all exchanges together exchange_s, and the share of the devices' time with their experts that they spend waiting",
+    entry="layer_time",
+    parts=(Part("values", 2, "calls"),),
+    reference=cases.layer_time,
+    public=(
+        Call((np.array([6, 2, 2, 2]), np.array([0, 0, 1, 1]), 2, 1e-6, 5e-6), "two devices"),
+        Call((np.array([9, 1, 1, 1]), np.array([0, 1, 2, 3]), 4, 1e-6, 5e-6), "one hot expert"),
+    ),
+    hidden=lambda rng: (
+        [Call(cases.timed(rng, between(rng, 2, 5), between(rng, 2, 3)), "another layer") for _ in range(5)]
+        + [Call((np.array([3, 3, 3, 3]), np.array([1, 0, 1, 0]), 2, 1e-6, 0.0), "even loads, no exchange")]
+        + [Call((np.array([5, 0, 7, 0]), np.array([2, 1, 0, 1]), 3, 1e-6, 1e-5), "a device without a token")]
+    ),
+    where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
+    hints=(
+        "All devices wait for the last one. Which single number of tokens decides when the experts are done?",
+        "Sum the loads by device. The time is the largest sum times row_s, plus the exchange. A device that has half of the largest sum waits half of the time: on average the work is mean / largest.",
+        "held = np.bincount(device_of, loads, devices); held.max() / held.mean(), held.max() * row_s + exchange_s, 1 - held.mean() / held.max()",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,139 @@
+"""replicated layer: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Together
+from grader.questions.draws import between
+from grader.topics.expert_load_balance.shared import counts, row_bytes, there_and_back, tokens_of, weights_of
+from kernels.expert_load_balance import cost, reference
+
+EVEN, MORE = 1.2, 5  # rows of others that a rank may receive, over what copies in turn leave the busiest
+SHAPES = {  # kind -> (tokens of each rank, experts, spare copies, share of tokens with the hot expert)
+    "four ranks": lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.0),
+    "a hot expert": lambda rng: ([between(rng, 24, 32) for _ in range(4)], 8, 2, 0.9),
+    "no spare copy": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 8, 0, 0.3),
+    "two ranks": lambda rng: ([between(rng, 9, 20) for _ in range(2)], 5, 1, 0.5),
+    "nearly all tokens on one rank": lambda rng: (
+        rng.permutation([between(rng, 70, 90), 3, 2, 4]).tolist(),
+        8,
+        4,
+        0.6,
+    ),
+    "a rank without tokens": lambda rng: ([between(rng, 9, 20), 0, between(rng, 9, 20), 7], 8, 4, 0.5),
+}
+PUBLIC = ("four ranks", "a hot expert", "no spare copy")
+HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3)
+
+
+def drawn(rng, kind):
+    tokens, experts, spare, hot = SHAPES[kind](rng)
+    found = tokens_of(rng, tokens, experts, 2, hot)
+    loads = reference.loads_of(np.concatenate([chosen for _, chosen, _ in found]), experts)
+    placement = cost.replicate(loads.tolist(), len(tokens), spare)
+    holders = np.array([[rank in copies for rank in range(len(tokens))] for copies in placement])
+    weights = weights_of(rng, experts)
+    return Together(
+        tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
+        kind,
+    )
+
+
+def whole(each):
+    """Gate, up and down of all experts, each from the first rank that has it."""
+    holders = each[0][3]
+    first = holders.argmax(axis=1)
+    slot = [int(holders[:e, rank].sum()) for e, rank in enumerate(first)]
+    return [np.stack([each[r][i][s] for r, s in zip(first, slot, strict=True)]) for i in (4, 5, 6)]
+
+
+def layer(each, weights=lambda w: w, only=None, times=None):
+    experts, found = whole(each), []
+    for rank, (x, chosen, w, holders, *_) in enumerate(each):
+        counted = weights(w) * (times(chosen, holders) if times else 1)
+        kept = None if only is None else only(holders[chosen, rank])
+        found.append(reference.moe_of_experts(x, chosen, counted, *experts, kept))
+    return found
+
+
+def in_turn(each) -> np.ndarray:
+    """(senders, receivers): rows that travel when copies take turns."""
+    table = np.zeros((len(each), len(each)), int)
+    for rank, (_, chosen, _, holders, *_) in enumerate(each):
+        seen, places = np.full(len(holders), rank), []
+        for token in chosen:
+            copies = [np.flatnonzero(holders[e]) for e in token]
+            places.append(
+                {
+                    rank if holders[e, rank] else int(c[seen[e] % len(c)])
+                    for e, c in zip(token, copies, strict=True)
+                }
+            )
+            seen[token] += 1
+        for place in places:
+            table[rank, list(place)] += 1
+    np.fill_diagonal(table, 0)
+    return table
+
+
+def most_rows(each) -> float:
+    return EVEN * in_turn(each).sum(axis=0).max(initial=0) + MORE
+
+
+def _row_bytes(each) -> tuple[int, int]:
+    """(of a row on its way out with all that goes with it, of a result)."""
+    row, picks = row_bytes(each)
+    return row + picks + each[0][2].shape[1] * each[0][2].itemsize, row
+
+
+def _away(each) -> np.ndarray:
+    """Choices of each rank without a copy at home."""
+    return np.array([(~holders[chosen, rank]).sum() for rank, (_, chosen, _, holders, *_) in enumerate(each)])
+
+
+def most_bytes(each) -> np.ndarray:
+    """A row for each choice that has no copy at home, and results of what a rank may receive."""
+    there, row = _row_bytes(each)
+    return _away(each) * there + most_rows(each) * row + counts(len(each))
+
+
+def most_received(each) -> np.ndarray:
+    """The other side of it."""
+    there, row = _row_bytes(each)
+    return most_rows(each) * there + _away(each) * row + counts(len(each))
+
+
+def by_copy(copy_of, at_home=True):
+    """each -> (senders, receivers): rows that travel where `copy_of`(token's number, its rank, copies) says to which copy."""
+
+    def table(each) -> np.ndarray:
+        sent = np.zeros((len(each), len(each)), int)
+        for rank, (_, chosen, _, holders, *_) in enumerate(each):
+            for number, token in enumerate(chosen):
+                stay = [at_home and holders[e, rank] for e in token]
+                copies = [np.flatnonzero(holders[e]) for e in token]
+                places = {
+                    rank if s else int(copy_of(number, rank, c)) for s, c in zip(stay, copies, strict=True)
+                }
+                sent[rank, list(places)] += 1
+        np.fill_diagonal(sent, 0)
+        return sent
+
+    return table
+
+
+def first_copy(number, rank, copies):
+    return copies[0]
+
+
+def habit(table):
+    def spends(each):
+        return there_and_back(table(each), *_row_bytes(each))
+
+    return spends
+
+
+def whose(each, rank, index) -> str:
+    token, holders = index[0], each[0][3]
+    experts = each[rank][1][token]
+    lie = " and ".join(f"expert {e} on ranks {np.flatnonzero(holders[e]).tolist()}" for e in experts)
+    return f"token {token} of rank {rank} needs {lie}"

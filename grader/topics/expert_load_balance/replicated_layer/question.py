@@ -1,0 +1,68 @@
+"""replicated layer: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions import Part, RanksQuestion
+from grader.topics.expert_load_balance.replicated_layer import cases
+from grader.topics.expert_load_balance.replicated_layer.mistakes import MISTAKES
+from grader.topics.expert_load_balance.shared import LESSON
+
+QUESTION = RanksQuestion(
+    id="expert_load_balance.replicated_layer",
+    notebook="ranks",
+    asks="replicated_layer(comm, x, chosen, weights, holders, gate, up, down): the same layer where holders[e, r] says whether rank r has a copy of expert e; gate, up and down are those of this rank's copies, by rising number of the expert. A choice with a copy at home stays at home, the other copies of an expert share its tokens",
+    entry="replicated_layer",
+    bonus=True,
+    parts=(
+        Part(
+            "values",
+            2,
+            "ranks",
+            asks="{public} and hidden ones: every token's result, each expert counted once",
+        ),
+        Part("bytes", 1, "bytes sent", asks="nothing travels for a choice that has a copy at home"),
+        Part(
+            "busiest",
+            2,
+            "busiest",
+            asks="no rank receives many more bytes than copies that take turns leave it",
+        ),
+    ),
+    reference=cases.layer,
+    rtol=1e-5,
+    atol=1e-5,
+    public=tuple(cases.drawn(np.random.default_rng(90 + i), kind) for i, kind in enumerate(cases.PUBLIC)),
+    hidden=lambda rng: [cases.drawn(rng, kind) for kind in cases.HIDDEN],
+    most_bytes=cases.most_bytes,
+    model="for each choice without a copy at home, a row of x, of chosen and of weights; a result row for each row that a rank may receive; 64 bytes of counts",
+    most_exchanges=5,
+    most_received=cases.most_received,
+    habits={
+        "the first copy": (
+            "choices without a copy at home all go to the first copy: its rank receives the most rows and sends the most results home; let copies take turns",
+            cases.habit(cases.by_copy(cases.first_copy)),
+        ),
+        "one copy a rank": (
+            "all tokens of a rank go to the same copy of an expert, so that some copies have those of two ranks: take turns by token",
+            cases.habit(cases.by_copy(lambda number, rank, copies: copies[rank % len(copies)])),
+        ),
+        "never at home": (
+            "a choice with a copy on its token's own rank travels all the same: it stays where it is",
+            cases.habit(
+                cases.by_copy(lambda number, rank, copies: copies[number % len(copies)], at_home=False)
+            ),
+        ),
+        "the first copy, never at home": (
+            "all choices go to the first copy, also those with a copy on their token's own rank: these stay, the others take turns",
+            cases.habit(cases.by_copy(cases.first_copy, at_home=False)),
+        ),
+    },
+    whence=cases.whose,
+    where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
+    hints=(
+        "Give each choice a rank of its own first, an array of chosen's shape. All that follows is your expert_layer with this array in the place of chosen // per.",
+        "At home where holders[chosen, comm.rank]; elsewhere np.flatnonzero(holders[e]) are the copies, and a number that grows by one with each token picks one of them. Two ranks may both have a token's expert: tell each which choices are its own, for instance by -1 for the others.",
+        "place[t, j] = comm.rank if holders[e, comm.rank] else copies[(t + comm.rank) % len(copies)]; send np.where(place[token] == to[:, None], chosen[token], -1), with the destination `to` of each row that is sent",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,153 @@
+"""What several questions of expert load balance share: sizes, references, costs."""
+
+import numpy as np
+
+from grader.questions.draws import between
+from kernels.expert_load_balance import cost, cost_search
+
+MOST_SEARCHED = 12  # experts: what the exact search takes in a moment
+OF_OPTIMUM, OF_GREEDY = 4 / 3, 1.02
+
+
+def busiest(loads: np.ndarray, device_of: np.ndarray, devices: int) -> float:
+    return float(np.bincount(device_of, loads, devices).max())
+
+
+def allowed(loads: np.ndarray, devices: int) -> tuple[float, str]:
+    """Tokens that the busiest device may have, and why so many."""
+    if len(loads) <= MOST_SEARCHED:
+        best = max(cost.device_loads(loads, cost_search.optimum(loads.tolist(), devices), devices))
+        return OF_OPTIMUM * best, f"4/3 of the {best:g} of the best placement there is"
+    greedy = max(cost.device_loads(loads, cost.greedy(loads.tolist(), devices), devices))
+    return OF_GREEDY * greedy, f"2% above the {greedy:g} of heaviest first"
+
+
+def good_placement(loads: np.ndarray, devices: int, got: np.ndarray) -> str:
+    """Empty where each device has its slots full and the busiest is no busier than it may be."""
+    if not np.isin(got, np.arange(devices)).all():
+        odd = next(int(e) for e in np.flatnonzero(~np.isin(got, np.arange(devices))))
+        return f"expert {odd} must be on a device from 0 to {devices - 1}, got {got[odd]:g}"
+    device_of, slots = got.astype(int), len(loads) // devices
+    held = np.bincount(device_of, minlength=devices)
+    if (held != slots).any():
+        device = int((held != slots).argmax())
+        return f"device {device} must hold {slots} experts, its slots, got {held[device]}"
+    most, why = allowed(loads, devices)
+    tokens = busiest(loads, device_of, devices)
+    if tokens <= most * (1 + 1e-9):
+        return ""
+    device = int(np.bincount(device_of, loads, devices).argmax())
+    return f"device {device} runs {tokens:g} tokens, at most {most:.5g} are allowed: {why}"
+
+
+COUNTS = 64  # bytes of counts for each other rank: eight numbers
+
+
+def to_ranks(chosen: np.ndarray, per: int, ranks: int) -> np.ndarray:
+    """(ranks, tokens): whether a token has an expert on a rank."""
+    return np.array([(chosen // per == rank).any(axis=1) for rank in range(ranks)]).reshape(
+        ranks, len(chosen)
+    )
+
+
+def bytes_between(each, per: int) -> np.ndarray:
+    """(senders, receivers): tokens that must travel; none to oneself."""
+    table = np.array([to_ranks(given[1], per, len(each)).sum(axis=1) for given in each])
+    np.fill_diagonal(table, 0)
+    return table
+
+
+def picks_between(each, per: int) -> np.ndarray:
+    """The same counted by choices: a token with two experts on a rank is two."""
+    ranks = len(each)
+    table = np.array([[(given[1] // per == rank).sum() for rank in range(ranks)] for given in each])
+    np.fill_diagonal(table, 0)
+    return table
+
+
+def counts(ranks: int) -> int:
+    return COUNTS * (ranks - 1)
+
+
+def row_bytes(each) -> tuple[int, int]:
+    """(of a token, of its choices)."""
+    x, chosen = each[0][:2]
+    return x.shape[1] * x.itemsize, chosen.shape[1] * chosen.itemsize
+
+
+def there_and_back(table: np.ndarray, there: int, back: int) -> np.ndarray:
+    """Bytes that each rank sends: rows on their way out, and results on their way home."""
+    return table.sum(axis=1) * there + table.sum(axis=0) * back
+
+
+def to_everybody(each) -> np.ndarray:
+    """All tokens of each rank to all others."""
+    return np.outer([len(given[0]) for given in each], np.ones(len(each), int)) * (
+        1 - np.eye(len(each), dtype=int)
+    )
+
+
+def padded(table: np.ndarray) -> np.ndarray:
+    """As many rows to each as the fullest gets of this rank's."""
+    return np.repeat(table.max(axis=1, keepdims=True), len(table), axis=1) * (
+        1 - np.eye(len(table), dtype=int)
+    )
+
+
+LESSON = "course/04_expert_load_balance"
+HIDDEN_SIZE, INNER = 32, 8
+
+
+def chosen(rng, tokens, top_k, experts, hot=0.0, shunned=()):
+    """Choices of each token, no expert twice; a share of `hot` of the tokens has expert 1 first; nobody wants the `shunned`."""
+    number = np.arange(experts)
+    wanted = 0.6 * (number % 3 == 0) - 9.0 * np.isin(number, shunned)
+    order = np.argsort(rng.random((tokens, experts)) - wanted, axis=1)
+    order[rng.random(tokens) < hot] = np.roll(np.arange(experts), -1)
+    return order[:, :top_k]
+
+
+def tokens_of(rng, each, experts, top_k, hot=0.0, shunned=()):
+    """(x, chosen, weights) of ranks with so many tokens; weights add up to 1 for no token."""
+    found = []
+    for tokens in each:
+        weights = rng.uniform(0.2, 1.0, (tokens, top_k))
+        share = np.where(rng.random((tokens, 1)) < 0.5, rng.uniform(0.3, 0.8), rng.uniform(1.2, 2.0))
+        weights = (share * weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+        x = rng.standard_normal((tokens, HIDDEN_SIZE)).astype(np.float32)
+        found.append((x, chosen(rng, tokens, top_k, experts, hot, shunned), weights))
+    return found
+
+
+def weights_of(rng, experts):
+    """gate, up and down of all experts."""
+    shapes = ((HIDDEN_SIZE, INNER), (HIDDEN_SIZE, INNER), (INNER, HIDDEN_SIZE))
+    return [(rng.standard_normal((experts, *s)) * s[0] ** -0.5).astype(np.float32) for s in shapes]
+
+
+SHAPES = {  # kind -> (tokens of each rank, experts a rank, choices a token, share of tokens with the hot expert)
+    "four ranks": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 2, 2, 0.0),
+    "three experts a token": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 2, 3, 0.0),
+    "six of sixteen experts a token": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 4, 6, 0.0),
+    "a hot expert": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 2, 2, 0.8),
+    "two ranks": lambda rng: ([between(rng, 5, 12) for _ in range(2)], 3, 2, 0.0),
+    "a rank without tokens": lambda rng: ([between(rng, 3, 9), 0, between(rng, 3, 9), 5], 2, 2, 0.0),
+    "a rank with nothing to do": lambda rng: ([between(rng, 3, 9), 0, between(rng, 3, 9), 5], 2, 2, 0.0),
+    "all tokens to one rank": lambda rng: ([4, 3, between(rng, 2, 6), 5], 2, 2, 1.0),
+    "nobody has a token": lambda rng: ([0, 0, 0], 2, 2, 0.0),
+}
+IDLE = {"a rank with nothing to do": 1}  # nobody wants its experts, and it has no token
+PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
+HIDDEN = (*SHAPES, "four ranks")
+
+
+def tokens(rng, kind):
+    """What the ranks have, and how many experts each."""
+    each, per, top_k, hot = SHAPES[kind](rng)
+    shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
+    return tokens_of(rng, each, len(each) * per, top_k, hot, shunned), per
+
+
+WIDER = "float32 beside int64 in one array makes float64 of both, twice as wide: bring all to one type of four bytes, or send them apart"
+PAD = "rows are padded to the fullest: the counts say how many there are, so send these and no more"
+ALL = "every token goes to every rank: send it to those that have one of its experts"

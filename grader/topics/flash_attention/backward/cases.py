@@ -1,0 +1,202 @@
+"""backward: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.box.serve.frames import DTYPES
+from grader.questions import Budget, Case, Tensor
+from grader.questions.draws import ROUNDING, between, log_uniform, odd, spread
+from grader.questions.work import work as every_kind
+from grader.topics.flash_attention.shared import (
+    BEYOND_FP16,
+    DOT,
+    OUTPUT,
+    ROWS,
+    SUMS,
+    WEIGHT_ROUNDING,
+    WORK,
+    case,
+    causal,
+    draw,
+    heads_side_by_side,
+    narrow,
+    operands,
+    shape_of,
+)
+from kernels.flash_attention import cost, reference
+
+
+def backward_operands(c: Case, rng: np.random.Generator) -> dict:
+    inputs = operands(c, rng)
+    q, k, v = (inputs[x] for x in "qkv")
+    o, lse = reference.attention(q, k, v, causal=True, scale=c.scalars["scale"])
+    large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
+    return inputs | {
+        "do": draw(rng, q.shape, c, large, 3.0 if c.values == "flat" else 0.0),
+        "o": o.astype(DTYPES[c.dtype]),
+        "lse": lse.astype(np.float32),
+    }
+
+
+GRADIENTS = ("q", "k", "v", "o", "do", "lse", "dq", "dk", "dv")
+
+
+def hidden_backward(rng: np.random.Generator) -> list[Case]:
+    mixed = {
+        "k": "transposed",
+        "v": "padded",
+        "do": "padded",
+        "o": "transposed",
+        "dk": "padded",
+        "dv": "transposed",
+    }
+    return [
+        case(1, 2, 2, odd(rng, 21, 59), 141, 64, kind="more keys than queries"),
+        case(2, 1, 1, 96, 96, 32, "bf16", kind="bf16 in a batch"),
+        case(1, 1, 1, 193, 193, 64, scale=log_uniform(rng, 0.02, 0.25), kind="another scale"),
+        case(1, 2, 2, 33, 40, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
+        case(2, 2, 2, between(rng, 50, 80), 90, 32, layout=spread(rng, *GRADIENTS), kind="no stride of 1"),
+        case(1, 2, 2, 60, 70, 32, layout=mixed, kind="each tensor in a layout of its own"),
+        case(1, 1, 1, 257, 257, 32, kind="one more than whole tiles"),
+        case(1, 1, 1, between(rng, 520, 640), 650, 32, values="flat", kind="many tiles of rows"),
+        case(1, 1, 1, 9, between(rng, 4200, 4700), 32, kind="a long row of keys"),
+        case(1, 1, 1, between(rng, 1050, 1100), 1100, 32, "bf16", values="flat", kind="more than 1024 rows"),
+        case(1, 2, 2, 30, 50, 64, values="far below zero", kind="scores far below zero"),
+        case(1, 1, 1, 60, 60, 32, values="extreme scores", kind="extreme scores"),
+        case(between(rng, 5, 6), 18, 18, 5, 7, 32, kind="more heads than any size that is named"),
+    ]
+
+
+def gradients(inputs: dict, c: Case) -> dict:
+    found = reference.attention_backward(
+        *(inputs[x] for x in ("do", "q", "k", "v")), causal=True, scale=c.scalars["scale"]
+    )
+    return dict(zip(("dq", "dk", "dv"), found, strict=True))
+
+
+def weights(inputs: dict, c: Case, seen, normal=True, scale=None) -> np.ndarray:
+    """What a backward computes again from the saved log-sum-exp."""
+    s = reference.scores(*(inputs[x].astype(np.float64) for x in "qk"), scale or c.scalars["scale"])
+    with np.errstate(over="ignore"):
+        return np.where(seen, np.exp(s - normal * inputs["lse"].astype(np.float64)[..., None]), 0)
+
+
+def gradient_within(inputs: dict, c: Case, want: dict) -> dict:
+    """Weights and dS are rounded before their products, delta comes from a rounded output; sums are fp32."""
+    q, k, v, do, o = (np.abs(inputs[x].astype(np.float64)) for x in ("q", "k", "v", "do", "o"))
+    unit, scale = WEIGHT_ROUNDING[c.dtype], abs(c.scalars["scale"])
+    p, across = weights(inputs, c, causal(c)), v.swapaxes(-1, -2)
+    share = (
+        unit + SUMS + 2.0**-16 * scale * (q @ k.swapaxes(-1, -2))
+    )  # of a weight, with its score's own error
+    delta = (o * do).sum(-1, keepdims=True)
+    ds = scale * p * (share * (do @ across + delta) + unit * delta)
+    off = {"dq": ds @ k, "dk": ds.swapaxes(-1, -2) @ q, "dv": (p * share).swapaxes(-1, -2) @ do}
+    return {name: ROUNDING[c.dtype] * (np.abs(w) + off[name]) + off[name] + 1e-5 for name, w in want.items()}
+
+
+def metered_backward(rng: np.random.Generator) -> Case:
+    """Near 750 rows: whole tiles of 128 x 256 add two fifths to the causal half, a pass over all pairs three."""
+    n = between(rng, 740, 768)
+    return case(1, 2, 2, n, n, 64, sm_count=between(rng, 14, 20), kind="the metered size")
+
+
+TILE_32, BEST, USUAL = (
+    cost.Tiling(32, 32),
+    5,
+    7,
+)  # products: with dq added up by atomics; and in a pass of its own
+
+
+def backward_useful(c: Case) -> float:
+    return cost.backward_flops(shape_of(c))
+
+
+def backward(c: Case) -> list[Budget]:
+    """Seven products over the causal half, and the loads of tiles of 32 x 32."""
+    s, product = c.sizes, backward_useful(c) / BEST
+    rows, pairs = s["B"] * s["H"] * s["M"], cost.pairs(shape_of(c))
+    out = 2 * s["D"] * s["B"] * s["H"] * (s["M"] + 2 * s["N"])
+    sums = 4 * s["D"] * rows * -(-s["N"] // 32)
+    again = "which tiles each pass walks over: rows that see a tile of keys, keys that a tile of rows sees"
+    return [
+        Budget(
+            what="FLOP in tl.dot, at least",
+            count="dot",
+            least=BEST * product,
+            look=DOT,
+            model=f"{BEST} products over {pairs:,} pairs that are seen, in {s['H']} heads",
+        ),
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            most=1.45 * USUAL * product,
+            look=again,
+            model=f"{USUAL} products over the causal half, + 45% for the tiles that the diagonal cuts",
+        ),
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=3 * WORK * product / (2 * s["D"]),
+            look=DOT,
+            model=f"{3 * WORK} for each of {pairs:,} pairs that are seen, in {s['H']} heads",
+        ),
+        every_kind(
+            5 * WORK + 2 * s["D"], product / (2 * s["D"]), f"{pairs:,} pairs that are seen, in {s['H']} heads"
+        ),
+        Budget(
+            what="all loads",
+            most=1.1 * cost.backward_loads(shape_of(c), TILE_32) + 16 * rows,
+            look=again,
+            model="two passes over tiles of 32 x 32, + 10%",
+        ),
+        Budget(
+            what="scratch, added to and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * sums,
+            look=OUTPUT,
+            model=f"dq in fp32, added to by each of {-(-s['N'] // 32)} tiles of 32 keys, and read again",
+        ),
+        Budget(
+            what="all stores",
+            access="store",
+            most=out + 3 * 4 * s["D"] * rows,
+            least=out,
+            look=OUTPUT,
+            model="dq, dk and dv once, and in scratch three times dq in fp32",
+        ),
+    ]
+
+
+def backward_reuse(c: Case) -> list[Budget]:
+    """Where there is no clock: the loads of tiles of 64 x 64."""
+    most = (
+        1.1 * cost.backward_loads(shape_of(c), cost.Tiling(64, 64))
+        + 8 * c.sizes["D"] * c.sizes["B"] * c.sizes["H"] * c.sizes["M"]
+    )
+    return [
+        Budget(
+            what="all loads",
+            most=most,
+            look=ROWS,
+            model="two passes over tiles of 64 x 64, + 10%, and dq in fp32 once more",
+        ),
+        narrow(),
+        heads_side_by_side(c, "dk", "N", "keys"),
+        heads_side_by_side(c, "dq", "M", "rows"),
+    ]
+
+
+TRAINED = case(4, 16, 16, 2048, 2048, 64, "bf16", sm_count=132)
+
+
+def backward_bound(c: Case) -> tuple[float, float]:
+    return backward_useful(c), 2 * cost.tiled_state_bytes(shape_of(c))
+
+
+def rows(name: str, role: str = "in") -> Tensor:
+    return Tensor(name, "bhmd", ("B", "H", "M", "D"), role=role)
+
+
+def keys(name: str, role: str = "in") -> Tensor:
+    return Tensor(name, "bhnd", ("B", "H", "N", "D"), role=role)

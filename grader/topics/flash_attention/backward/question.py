@@ -1,0 +1,75 @@
+"""backward: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part, Speed, Tensor, samples
+from grader.topics.flash_attention.backward import cases
+from grader.topics.flash_attention.backward.mistakes import MISTAKES
+from grader.topics.flash_attention.shared import LESSON, case
+
+QUESTION = KernelQuestion(
+    id="flash_attention.backward",
+    notebook="kernel",
+    entry="launch_backward",
+    bonus=True,
+    asks="dq, dk and dv of causal attention from do, with the weights computed again from q, k and the log-sum-exp",
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: more keys than queries, bf16 in a batch, long rows, another scale, everything strided; dq may be added up by fp32 atomics",
+        ),
+        Part(
+            "traffic",
+            1,
+            "traffic",
+            asks="at most {launches}; at most seven products over the causal half and 45% for whole tiles; loads of 32 × 32 tiles, counted near 750 tokens",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[H]} heads of {compiled[M]} × {compiled[D]}, {spills}",
+        ),
+        Part(
+            "speed",
+            1,
+            "traffic",
+            gpu="speed",
+            asks="without a GPU: no more loads than 64 × 64 tiles would make, no operand of `tl.dot` wider than 16 bits, and a program at least for every 256 keys, and every 256 rows, of a head, up to one for each multiprocessor. With one, at {timed[B]} × {timed[H]} heads of {timed[M]} × {timed[D]}: full points up to {full} times the time of PyTorch's own backward, none beyond {none} times",
+        ),
+    ),
+    tensors=(
+        cases.rows("q"),
+        cases.keys("k"),
+        cases.keys("v"),
+        cases.rows("o"),
+        cases.rows("do"),
+        Tensor("lse", "bhm", ("B", "H", "M"), "fp32"),
+        cases.rows("dq", "out"),
+        cases.keys("dk", "out"),
+        cases.keys("dv", "out"),
+    ),
+    inputs=cases.backward_operands,
+    reference=cases.gradients,
+    tolerance=cases.gradient_within,
+    public=(case(1, 1, 1, 64, 64, 64), case(1, 2, 2, 70, 70, 64, kind="a ragged length")),
+    hidden=cases.hidden_backward,
+    metered=cases.metered_backward,
+    budgets={"traffic": cases.backward, "speed": cases.backward_reuse},
+    useful=cases.backward_useful,
+    most_launches=4,
+    compile_case=case(1, 2, 2, 512, 512, 64, "bf16", sm_count=132),
+    targets=(90,),
+    most_spills=4096,
+    repeatable=False,
+    speed=Speed(
+        "sdpa_backward", cases.TRAINED, full=1.5, none=3.0, bound=cases.backward_bound, sampled=samples.heads
+    ),
+    where=f'{LESSON}, "Backward: compute it again"',
+    hints=(
+        "delta = sum(o * do) over the head dimension, one number a row, is all that softmax's gradient needs of the output.",
+        "One kernel owns a tile of keys and walks over rows for dk and dv; another owns a tile of rows and walks over keys for dq: then no two programs write the same element.",
+        "p = exp(s - lse); dv += p^T do; dp = do v^T; ds = p * (dp - delta); dk += ds^T q * scale; dq += ds k * scale",
+    ),
+    mistakes=MISTAKES,
+)

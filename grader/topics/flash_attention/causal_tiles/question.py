@@ -1,0 +1,35 @@
+"""causal tiles: what is asked, and what each part is worth."""
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.questions.draws import between
+from grader.topics.flash_attention.causal_tiles import cases
+from grader.topics.flash_attention.causal_tiles.mistakes import MISTAKES
+from grader.topics.flash_attention.shared import LESSON
+
+QUESTION = NumpyQuestion(
+    id="flash_attention.causal_tiles",
+    notebook="concepts",
+    asks="causal_tiles(length, block_m, block_n): key tiles that all row tiles visit when masked ones are skipped",
+    entry="causal_tiles",
+    parts=(Part("values", 2, "calls"),),
+    reference=cases.causal_tiles,
+    public=(Call((512, 64, 64)), Call((1024, 128, 64)), Call((100, 32, 64), "a ragged length")),
+    hidden=lambda rng: (
+        [
+            Call((between(rng, 1, 3000), between(rng, 8, 200), between(rng, 8, 200)), "other sizes")
+            for _ in range(8)
+        ]
+        + [
+            Call((1000, 128, between(rng, 20, 60)), "row tiles longer than key tiles"),
+            Call((1000, 48, between(rng, 100, 200)), "key tiles longer than row tiles"),
+            Call(cases.overhanging(rng), "a last tile of rows that is nearly empty"),
+        ]
+    ),
+    where=f'{LESSON}, "Half of it is masked"',
+    hints=(
+        "What is the last key that any row of a tile may see?",
+        "A row tile from i to i + block_m sees keys up to its own last row, which is cut off at the length.",
+        "sum of ceil(min(i + block_m, length) / block_n) over i in range(0, length, block_m)",
+    ),
+    mistakes=MISTAKES,
+)

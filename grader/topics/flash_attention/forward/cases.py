@@ -1,0 +1,90 @@
+"""forward: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Budget, Case
+from grader.questions.draws import between, odd, spread
+from grader.topics.flash_attention.shared import (
+    LOWEST,
+    ROWS,
+    case,
+    dots,
+    heads_side_by_side,
+    kept,
+    keys,
+    narrow,
+    scale,
+    shape_of,
+    useful,
+)
+from kernels.flash_attention import cost, reference
+
+
+def hidden_forward(rng: np.random.Generator) -> list[Case]:
+    n, long = odd(rng, 21, 199), between(rng, 4200, 4700)
+    one_more = 256 * between(rng, 1, 2) + 1
+    return [
+        case(1, 2, 1, n, n, 64, kind="an odd length"),
+        case(2, 4, 2, 70, 70, 64, "bf16", kind="grouped heads in a batch"),
+        case(3, 6, 2, 20, 40, 32, kind="three query heads a key head, in a batch of three"),
+        case(1, 3, 1, 1, odd(rng, 21, 199), 64, kind="a single query"),
+        case(1, 2, 2, 33, between(rng, 150, 190), 64, "bf16", kind="more keys than queries"),
+        # the size of heads that is met most, and the one whose kernels are written apart
+        case(2, 4, 2, between(rng, 60, 90), 96, 128, "bf16", layout=spread(rng, *"qkvo"), kind="head dimension 128"),
+        case(1, 1, 1, one_more, one_more, 32, kind="one more than whole tiles"),
+        case(1, 1, 1, between(rng, 1100, 1300), 1300, 32, "bf16", kind="many tiles of rows"),
+        case(1, 1, 1, 130, 130, 64, values="extreme scores", kind="extreme scores"),
+        case(1, 2, 1, 50, between(rng, 60, 120), 64, values="far below zero", kind="scores far below zero"),
+        case(1, 2, 1, odd(rng, 41, 79), 80, 64, "bf16", values=LOWEST, kind="scores below -1e9"),
+        case(1, 2, 1, 90, 90, 32, values="large values", scale=scale(rng), kind="another scale"),
+        case(2, 2, 2, between(rng, 40, 70), 90, 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
+        # not transposed keys: of 32 columns, Triton 3.6 makes code for them that reads beyond shared memory on Hopper
+        case(2, 4, 2, 70, 90, 32, layout={"k": "spread 7", "v": "padded", "o": "transposed"}, kind="keys and values laid out apart"),
+        case(1, 2, 1, 70, 80, 32, "bf16", layout={"q": "transposed", "v": "transposed", "k": "padded"}, kind="values transposed, keys padded"),
+        case(1, 2, 1, 33, 70, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
+        case(1, 1, 1, 8, long, 64, values="flat", kind="a long row of keys"),
+        case(1, 1, 1, 4, long - 7, 32, "bf16", values="flat", kind="a long row of keys in bf16"),
+        case(between(rng, 5, 7), 36, 9, 3, 5, 32, kind="more heads than any size that is named"),
+    ]  # fmt: skip
+
+
+def attended(inputs: dict, c: Case) -> dict:
+    q, k, v = (inputs[x] for x in "qkv")
+    return {"o": reference.attention(q, k, v, causal=True, scale=c.scalars["scale"])[0]}
+
+
+END = "the end of the loop over keys: a row tile needs no key beyond its own last row"
+
+
+def metered_forward(rng: np.random.Generator) -> Case:
+    """Near 1100 rows: whole tiles of 128 x 256 add a third to the causal half, all keys double it."""
+    n = between(rng, 1060, 1140)
+    return case(1, 2, 1, n, n, 64, sm_count=between(rng, 14, 20), kind="the metered size")
+
+
+def forward(c: Case) -> list[Budget]:
+    """Keys as tiles of 16 rows would load them, products of the causal half alone, no store but the output's."""
+    most = 1.6 * useful(c)
+    model = (
+        f"the causal half of {c.sizes['M']} x {c.sizes['N']} pairs + 60% for the tiles that the diagonal cuts"
+    )
+    return [*keys(c, END), *dots(c, most, model, END), *kept(c)]
+
+
+def forward_reuse(c: Case) -> list[Budget]:
+    """Where there is no clock: loads of row tiles of 64."""
+    tiling = cost.Tiling(64, 256)
+    most = cost.tiled_traffic(shape_of(c), tiling).loads + 16 * c.sizes["B"] * c.sizes["H"] * c.sizes["M"]
+    model = f"{c.sizes['H']} heads, {cost.tile_counts(shape_of(c), tiling)[0]} tiles of 64 rows, each with its keys in tiles of 256"
+    return [
+        Budget(what="all loads", most=most, look=ROWS, model=model),
+        narrow(),
+        heads_side_by_side(c, "o", "M", "rows"),
+    ]
+
+
+LARGE = case(4, 32, 8, 4096, 4096, 128, "bf16", sm_count=132)
+
+
+def bound(c: Case) -> tuple[float, float]:
+    return cost.flops(shape_of(c)), cost.tiled_state_bytes(shape_of(c))

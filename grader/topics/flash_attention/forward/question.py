@@ -1,0 +1,67 @@
+"""forward: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part, Speed, samples
+from grader.topics.flash_attention.forward import cases
+from grader.topics.flash_attention.forward.mistakes import MISTAKES
+from grader.topics.flash_attention.shared import LESSON, QKV, O, case, operands, useful, within
+
+QUESTION = KernelQuestion(
+    id="flash_attention.forward",
+    notebook="kernel",
+    asks="causal attention with grouped heads: query head h uses key head h // (H // G), query i sees keys up to i + N - M",
+    parts=(
+        Part(
+            "values",
+            5,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd lengths, grouped heads in a batch, a single query, more keys than queries, long rows, extreme scores, scores far below zero (below −10⁹ too), another scale, strided tensors",
+        ),
+        Part(
+            "traffic",
+            4,
+            "traffic",
+            asks="nothing is computed beyond the tile of the last key that a tile of rows can see; both products run in `tl.dot`; nothing is stored but the output, once",
+        ),
+        Part(
+            "compiled",
+            2,
+            "compiled",
+            asks="compiles for {targets} at {compiled[H]} query heads (on {compiled[G]} key heads) of {compiled[M]} × {compiled[D]}, within shared memory, {spills}, on tensor cores",
+        ),
+        Part(
+            "speed",
+            5,
+            "traffic",
+            gpu="speed",
+            asks="without a GPU: no more loads than tiles of 64 rows would make, no operand of `tl.dot` wider than 16 bits, and a program at least for every 256 rows of a head, up to one for each multiprocessor. With one: full points from {full_speed} of PyTorch's FlashAttention-2, none below {none_speed}",
+        ),
+    ),
+    tensors=(*QKV, O),
+    inputs=operands,
+    reference=cases.attended,
+    tolerance=within(cases.attended),
+    public=(
+        case(1, 1, 1, 64, 64, 64),
+        case(1, 2, 1, 100, 100, 64, kind="a ragged length, two query heads a key head"),
+        case(1, 4, 2, 40, 72, 64, "bf16", kind="more keys than queries"),
+    ),
+    hidden=cases.hidden_forward,
+    metered=cases.metered_forward,
+    budgets={"traffic": cases.forward, "speed": cases.forward_reuse},
+    useful=useful,
+    compile_case=case(1, 8, 2, 4096, 4096, 128, "bf16", sm_count=132),
+    sampled=samples.causal_rows,
+    targets=(90, 80),
+    instruction={90: "wgmma", 80: "mma.sync"},
+    most_spills=64,
+    speed=Speed(
+        "sdpa_flash", cases.LARGE, full=1 / 0.9, none=2 / 0.9, bound=cases.bound, sampled=samples.causal_rows
+    ),
+    where=f'{LESSON}, "The kernel, line by line"',
+    hints=(
+        "Start without the mask: one program for a tile of rows and one head; loop over tiles of keys with the three running numbers of the concepts lab.",
+        "Keep m, l and acc in fp32; scores = tl.dot(q, tl.trans(k)) * scale; set masked ones to -inf before tl.max; cast p to v's dtype for the second tl.dot.",
+        "alpha = tl.exp(m - m_new); l = l * alpha + tl.sum(p, 1); acc = acc * alpha[:, None] + tl.dot(p.to(v.dtype), v); the loop ends at min(N, (row_tile + 1) * BLOCK_M + N - M).",
+    ),
+    mistakes=MISTAKES,
+)

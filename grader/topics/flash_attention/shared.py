@@ -1,0 +1,210 @@
+"""What several questions of flash attention share: sizes, references, costs."""
+
+import math
+
+import numpy as np
+
+from grader.box.serve.frames import DTYPES
+from grader.questions import Budget, Case, Tensor
+from grader.questions.draws import ROUNDING, between, log_uniform
+from grader.questions.side_by_side import side_by_side
+from grader.questions.work import work as every_kind
+from kernels.flash_attention import cost, reference
+
+
+def causal(c: Case) -> np.ndarray:
+    return reference.visible(c.sizes["M"], c.sizes["N"], causal=True)
+
+
+BEYOND_FP16 = 2.0**24  # how much larger the values of "beyond fp16" are: bf16 holds them, fp16 does not
+
+
+FAR = (
+    8.0  # of each number of a query and, with the other sign, of a key: scores near -64 times D and the scale
+)
+LOUD = 12.0
+LOWEST = "one score, lower than any number but minus infinity should stand for"
+DEEP = 19, 22  # powers of two, so that every product and sum of such scores is exact in any order
+
+
+def constant(rng: np.random.Generator, shape, c: Case, sign: float) -> np.ndarray:
+    return np.full(shape, sign * 2.0 ** between(rng, *DEEP), np.float32).astype(DTYPES[c.dtype])
+
+
+def draw(rng: np.random.Generator, shape, case: Case, scale: float = 1.0, shift: float = 0.0) -> np.ndarray:
+    return (shift + scale * rng.standard_normal(shape)).astype(np.float32).astype(DTYPES[case.dtype])
+
+
+def queries(rng, shape, c: Case) -> np.ndarray:
+    if c.values == LOWEST:
+        return constant(rng, shape, c, 1.0)
+    scale = {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02}.get(c.values, 1.0)
+    return draw(rng, shape, c, scale, FAR if c.values == "far below zero" else 0.0)
+
+
+def keys_of(rng, shape, c: Case) -> np.ndarray:
+    if c.values == LOWEST:
+        return constant(rng, shape, c, -1.0)
+    scale = {"extreme scores": LOUD, "far below zero": 0.5}.get(c.values, 1.0)
+    return draw(rng, shape, c, scale, -FAR if c.values == "far below zero" else 0.0)
+
+
+def values(rng, shape, c: Case) -> np.ndarray:
+    large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
+    return draw(rng, shape, c, large, 3.0 if c.values in ("large values", "flat") else 0.0)
+
+
+def operands(c: Case, rng: np.random.Generator) -> dict:
+    b, h, g, m, n, d = (c.sizes[x] for x in ("B", "H", "G", "M", "N", "D"))
+    return {
+        "q": queries(rng, (b, h, m, d), c),
+        "k": keys_of(rng, (b, g, n, d), c),
+        "v": values(rng, (b, g, n, d), c),
+    }
+
+
+def case(b, h, g, m, n, d, dtype="fp16", *, w=None, softcap=None, scale=None, **more) -> Case:
+    scalars = {"scale": float(d**-0.5 if scale is None else scale)}
+    scalars |= {"softcap": float(softcap)} if softcap is not None else {}
+    sizes = dict(zip("BHGMND", map(int, (b, h, g, m, n, d)), strict=True))
+    return Case(sizes | ({"W": int(w)} if w is not None else {}), dtype, scalars=scalars, **more)
+
+
+def scale(rng: np.random.Generator) -> float:
+    return log_uniform(rng, 0.02, 0.8)
+
+
+WEIGHT_ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8}  # of the softmax weights, which are rounded before P V
+SUMS = 2.0**-15  # fp32 in tiles: sums, the factors between maxima and the division
+
+
+def within(wanted):
+    """Rounding of the output and of each weight, in the sum of what they weigh. A score's own error grows with its
+    size, the more so where queries are scaled before they are rounded, as some good kernels do; where all scores are
+    one power of two, it is exact."""
+
+    def limits(inputs: dict, case: Case, want: dict) -> dict:
+        terms = wanted(inputs | {"v": np.abs(inputs["v"])}, case)["o"]
+        norms = [np.linalg.norm(inputs[x].astype(np.float64), axis=-1).max(initial=0) for x in ("q", "k")]
+        unit = WEIGHT_ROUNDING[case.dtype]
+        size = 0 if case.values == LOWEST else abs(case.scalars["scale"]) * norms[0] * norms[1] / 8
+        share = unit * (1 + size) + SUMS
+        return {
+            name: ROUNDING[case.dtype] * (np.abs(w) + share * terms) + share * terms + 1e-6
+            for name, w in want.items()
+        }
+
+    return limits
+
+
+OUTPUT = "what is stored besides the output: scores and weights live and die in registers"
+ROWS = "the rows a program owns: each of them reuses every key that the program loads"
+DOT = "do both products go through tl.dot, in a dtype and a tile that tensor cores take?"
+WIDENED = "operands go into tl.dot in the dtype of K and V, the weights too: in fp32 they take twice the room and half the rate"
+LARGEST, SMALLEST_ROWS = cost.Tiling(128, 256), cost.Tiling(16, 256)
+HIGHEST = 256  # rows or keys a program
+WORK = 26  # operations a pair; a softmax takes some 9, a cap 5, and tiles of 32 keys 4 to rescale their rows
+
+
+def shape(c: Case, left=None) -> cost.Shape:
+    s = c.sizes
+    return cost.Shape(s["M"], s["N"], s["D"], s["H"], s["G"], s["B"], 2, left=left, right=0)
+
+
+def shape_of(c: Case) -> cost.Shape:
+    return shape(c, c.sizes.get("W"))
+
+
+def useful(c: Case) -> float:
+    return cost.flops(shape_of(c))
+
+
+def dots(c: Case, most: float, model: str, look: str) -> list[Budget]:
+    """Both products of the pairs that are seen, of few others, and little work beside them."""
+    heads, work = c.sizes["B"] * c.sizes["H"], most / (4 * c.sizes["D"])
+    return [
+        Budget(
+            what="FLOP in tl.dot, at least",
+            count="dot",
+            least=useful(c),
+            look=DOT,
+            model=f"4 x {c.sizes['D']} for each of {cost.pairs(shape_of(c)):,} pairs that are seen, in {c.sizes['H']} heads",
+        ),
+        Budget(what="FLOP in tl.dot", count="dot", most=most, look=look, model=model),
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=WORK * work,
+            look=DOT,
+            model=f"{WORK} for each of {work / heads:,.0f} pairs that may be computed, in {heads} heads",
+        ),
+        every_kind(
+            2 * WORK + c.sizes["D"] / 4,
+            work,
+            f"{work / heads:,.0f} pairs that may be computed, in {heads} heads",
+        ),
+    ]
+
+
+def narrow() -> Budget:
+    return Budget(
+        what="FLOP in tl.dot on operands widened to fp32",
+        count="wide dot",
+        most=0,
+        look=WIDENED,
+        model="every operand of at most 16 bits",
+    )
+
+
+def kept(c: Case) -> list[Budget]:
+    """The output, and next to no scratch: two numbers a row, out and in."""
+    s = c.sizes
+    rows = s["B"] * s["H"] * s["M"]
+    out = 2 * rows * s["D"]
+    return [
+        Budget(
+            what="write of the output",
+            tensor="o",
+            access="store",
+            most=out,
+            least=out,
+            look=OUTPUT,
+            model=f"{rows:,} rows of {s['D']} numbers of 2 bytes, once",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=16 * rows,
+            look=OUTPUT,
+            model=f"two numbers of 4 bytes for each of {rows:,} rows, out and in",
+        ),
+    ]
+
+
+def keys(c: Case, look: str) -> list[Budget]:
+    most = cost.tiled_traffic(shape_of(c), SMALLEST_ROWS).k
+    tiles, _ = cost.tile_counts(shape_of(c), SMALLEST_ROWS)
+    model = f"{c.sizes['H']} heads, {tiles} tiles of 16 rows, each with the tiles of 256 keys that it sees"
+    return [Budget(what=f"read of {x.upper()}", tensor=x, most=most, look=look, model=model) for x in "kv"]
+
+
+def heads_side_by_side(c: Case, tensor: str, size: str, what: str) -> Budget:
+    heads, tiles = c.sizes["B"] * c.sizes["H"], math.ceil(c.sizes[size] / HIGHEST)
+    least = min(heads * tiles, c.sm_count)
+    return side_by_side(
+        f"store {tensor}",
+        tensor,
+        "store",
+        least,
+        f"one for every {HIGHEST} {what} of {heads} heads, {least} of them at least",
+    )
+
+
+LESSON = "course/05_flash_attention.ipynb"
+QKV = (
+    Tensor("q", "bhmd", ("B", "H", "M", "D")),
+    Tensor("k", "bhnd", ("B", "G", "N", "D")),
+    Tensor("v", "bhnd", ("B", "G", "N", "D")),
+)
+O = Tensor("o", "bhmd", ("B", "H", "M", "D"), role="out")

@@ -1,0 +1,136 @@
+"""split decode: the inputs of its cases, and what they may cost."""
+
+import math
+
+import numpy as np
+
+from grader.questions import Budget, Case
+from grader.questions.draws import between, odd, spread
+from grader.questions.work import work as every_kind
+from grader.topics.flash_attention.shared import (
+    HIGHEST,
+    LOWEST,
+    OUTPUT,
+    keys_of,
+    narrow,
+    queries,
+    scale,
+    values,
+)
+from kernels.flash_attention import cost, reference
+
+
+def decode_operands(c: Case, rng: np.random.Generator) -> dict:
+    b, h, g, n, d = (c.sizes[x] for x in ("B", "H", "G", "N", "D"))
+    return {
+        "q": queries(rng, (b, h, d), c),
+        "k": keys_of(rng, (b, g, n, d), c),
+        "v": values(rng, (b, g, n, d), c),
+    }
+
+
+def decode_case(b, h, g, n, d, dtype="fp16", *, scale=None, **more) -> Case:
+    """A decode step: one query a sequence."""
+    sizes = dict(zip("BHGND", map(int, (b, h, g, n, d)), strict=True))
+    return Case(sizes, dtype, scalars={"scale": float(d**-0.5 if scale is None else scale)}, **more)
+
+
+def hidden_decode(rng: np.random.Generator) -> list[Case]:
+    long = between(rng, 8300, 9000)
+    return [
+        decode_case(1, 4, 1, odd(rng, 501, 799), 64, kind="an odd number of keys"),
+        decode_case(3, 8, 2, odd(rng, 21, 199), 64, "bf16", kind="grouped heads in a batch"),
+        decode_case(1, 2, 2, 1, 64, kind="a single key"),
+        decode_case(2, 6, 2, 300, 128, "bf16", layout=spread(rng, *"qkvo"), kind="three query heads a key head, of dimension 128"),
+        # a single multiprocessor: few splits, each of many tiles, whose maxima lie far apart
+        decode_case(1, 8, 1, 700, 64, values="extreme scores", sm_count=1, kind="extreme scores"),
+        # 601 to 639 keys are no power of two of tiles of 32 to 256: the join has places without a split
+        decode_case(1, 8, 2, between(rng, 601, 639), 64, values="far below zero", kind="scores far below zero"),
+        decode_case(1, 4, 2, odd(rng, 201, 399), 64, "bf16", values=LOWEST, kind="scores below -1e9"),
+        decode_case(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
+        decode_case(1, 4, 2, 200, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
+        decode_case(2, 4, 2, between(rng, 200, 300), 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
+        decode_case(1, 4, 2, 260, 64, layout={"k": "padded", "v": "transposed"}, kind="keys padded, values transposed"),
+        decode_case(1, 2, 1, 90, 64, layout={"q": "transposed", "k": "transposed", "o": "padded"}, kind="keys transposed"),
+        decode_case(1, 2, 1, 257, 32, scale=scale(rng), values="large values", kind="another scale"),
+        decode_case(1, 4, 2, between(rng, 420, 600), 64, sm_count=1, kind="a machine with a single multiprocessor"),
+        decode_case(2, 2, 1, long, 32, values="flat", kind="a long cache"),
+        decode_case(1, 2, 1, long - 33, 32, "bf16", values="flat", sm_count=1, kind="a long cache for a single multiprocessor"),
+        decode_case(between(rng, 5, 7), 36, 9, between(rng, 3, 9), 32, kind="more heads than any size that is named"),
+        decode_case(1, 1, 1, between(rng, 32800, 34000), 32, values="flat", kind="a longer cache than any that is named"),
+    ]  # fmt: skip
+
+
+def decoded(inputs: dict, c: Case) -> dict:
+    q, k, v = (inputs[x] for x in "qkv")
+    return {"o": reference.decode(q, k, v, scale=c.scalars["scale"])[0]}
+
+
+GROUP = "query heads of one group share their keys: load a key tile once and let all of them use it"
+SPLIT = "split the keys: with one program a head, most multiprocessors sleep"
+
+
+def metered_decode(rng: np.random.Generator) -> Case:
+    """Near 5000 keys: tiles of 256 still make more splits than there are multiprocessors."""
+    return decode_case(
+        1, 8, 2, between(rng, 4800, 5200), 64, sm_count=between(rng, 28, 34), kind="the metered size"
+    )
+
+
+def decode_of(c: Case) -> cost.Decode:
+    s = c.sizes
+    return cost.Decode(s["B"], s["N"], s["H"], s["G"], s["D"])
+
+
+def decode_useful(c: Case) -> float:
+    return cost.decode_flops(decode_of(c))
+
+
+def decode(c: Case) -> list[Budget]:
+    """The cache once, by at least as many programs as there are multiprocessors."""
+    s = c.sizes
+    cache = 2 * s["B"] * s["G"] * s["N"] * s["D"]
+    least = min(c.sm_count, s["B"] * s["G"] * math.ceil(s["N"] / HIGHEST))
+    model = f"{s['G']} key heads of {s['N']} keys of {2 * s['D']} bytes, once, + 2%"
+    return [
+        Budget(what="read of K", tensor="k", most=1.02 * cache, least=cache, look=GROUP, model=model),
+        Budget(what="read of V", tensor="v", most=1.02 * cache, least=cache, look=GROUP, model=model),
+        Budget(
+            what="programs that read the cache",
+            tensor="k",
+            count="programs",
+            least=least,
+            look=SPLIT,
+            model=f"one at least for each of {c.sm_count} multiprocessors, or for every {HIGHEST} keys: {least}",
+        ),
+        Budget(
+            what="write of the output",
+            tensor="o",
+            access="store",
+            most=2 * s["B"] * s["H"] * s["D"],
+            least=2 * s["B"] * s["H"] * s["D"],
+            look=OUTPUT,
+            model=f"{s['H']} heads of {s['D']} numbers of 2 bytes, once",
+        ),
+    ]
+
+
+CACHED = 24  # operations of every kind for a number of K, with its number of V
+
+
+def decode_moved(c: Case) -> list[Budget]:
+    """Where there is no clock: everything that moves, the splits' results out and in among it."""
+    most = 1.3 * cost.decode_bytes(decode_of(c))
+    look = "how much the splits leave in scratch: one maximum, one sum and one output for each query head"
+    model = f"the cache, queries and outputs once, {cost.decode_bytes(decode_of(c)):,.0f} bytes, + 30% for what the splits leave"
+    moved = Budget(what="everything loaded and stored", access="any", most=most, look=look, model=model)
+    s = c.sizes
+    numbers = s["B"] * s["G"] * s["N"] * s["D"]
+    return [moved, narrow(), every_kind(CACHED, numbers, f"{numbers:,} numbers of K")]
+
+
+LONG_CACHE = decode_case(4, 32, 8, 32768, 128, "bf16", sm_count=132)
+
+
+def decode_bound(c: Case) -> tuple[float, float]:
+    return decode_useful(c), cost.decode_bytes(decode_of(c))

@@ -1,0 +1,77 @@
+"""split decode: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part, Speed, Tensor, samples
+from grader.topics.flash_attention.shared import LESSON, within
+from grader.topics.flash_attention.split_decode import cases
+from grader.topics.flash_attention.split_decode.mistakes import MISTAKES
+
+QUESTION = KernelQuestion(
+    id="flash_attention.split_decode",
+    notebook="kernel",
+    entry="launch_decode",
+    asks="decoding, one query a sequence over a long cache: keys split over programs, then combined by their log-sum-exp",
+    parts=(
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd lengths, a single key, groups of three and of twenty heads, long caches, extreme scores, scores far below zero (below −10⁹ too), a strided cache, another scale",
+        ),
+        Part(
+            "traffic",
+            3,
+            "traffic",
+            asks="each byte of the cache is loaded once; at least as many programs read it as there are multiprocessors; at most {launches}",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[N]} keys of {compiled[G]} key heads of {compiled[D]}, {spills}",
+        ),
+        Part(
+            "speed",
+            2,
+            "traffic",
+            gpu="speed",
+            asks="without a GPU: everything that moves, what the splits leave included, is within 1.3 of the cache, the queries and the outputs, and no operand of `tl.dot` is wider than 16 bits; operations of every kind have a limit too. With one, at {timed[B]} × {timed[N]:,} keys: full points up to {full} times the time of PyTorch's attention, none beyond {none} times",
+        ),
+    ),
+    tensors=(
+        Tensor("q", "bhd", ("B", "H", "D")),
+        Tensor("k", "bhnd", ("B", "G", "N", "D")),
+        Tensor("v", "bhnd", ("B", "G", "N", "D")),
+        Tensor("o", "bhd", ("B", "H", "D"), role="out"),
+    ),
+    inputs=cases.decode_operands,
+    reference=cases.decoded,
+    tolerance=within(cases.decoded),
+    public=(
+        cases.decode_case(1, 1, 1, 64, 64),
+        cases.decode_case(1, 4, 2, 300, 64, kind="keys that fill no block"),
+        cases.decode_case(2, 8, 2, 128, 64, "bf16"),
+    ),
+    hidden=cases.hidden_decode,
+    metered=cases.metered_decode,
+    budgets={"traffic": cases.decode, "speed": cases.decode_moved},
+    useful=cases.decode_useful,
+    most_launches=2,
+    compile_case=cases.decode_case(1, 8, 2, 4096, 128, "bf16", sm_count=132),
+    targets=(90, 80),
+    most_spills=64,
+    speed=Speed(
+        "sdpa_one_query",
+        cases.LONG_CACHE,
+        full=1.5,
+        none=3.0,
+        bound=cases.decode_bound,
+        sampled=samples.batches,
+    ),
+    where=f'{LESSON}, "Decoding: split the keys"',
+    hints=(
+        "Each program takes one key head and a range of keys and leaves its own maximum, sum and output in scratch; a second launch combines them.",
+        "All query heads of a group go into the rows of one tile, padded to the next power of two and at least to 16, so that tl.dot takes it.",
+        "combine: m = max over splits; weight_s = l_s * exp(m_s - m); o = sum(weight_s * o_s) / sum(weight_s), with o_s already divided by l_s",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,47 @@
+"""window softcap: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part
+from grader.topics.flash_attention.shared import LESSON, QKV, O, case, operands, useful, within
+from grader.topics.flash_attention.window_softcap import cases
+from grader.topics.flash_attention.window_softcap.mistakes import MISTAKES
+
+QUESTION = KernelQuestion(
+    id="flash_attention.window_softcap",
+    notebook="kernel",
+    entry="launch_window",
+    bonus=True,
+    asks="causal attention where a query sees its own key and W before it, and scores pass through softcap * tanh(s / softcap)",
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd lengths, other windows and caps (from 0.5 to 10¹²), more keys than queries, extreme scores, scores far below zero",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks="nothing is computed before the tile of the first key that a tile's first row sees, nor behind its last row's own, counted near 1000 queries at the end of 2000 keys, with a window near 100; no operand of `tl.dot` is wider than 16 bits; a program at least for every 256 rows of a head, up to one for each multiprocessor",
+        ),
+    ),
+    tensors=(*QKV, O),
+    inputs=operands,
+    reference=cases.windowed,
+    tolerance=within(cases.windowed),
+    public=(
+        case(1, 1, 1, 64, 64, 64, w=16, softcap=30),
+        case(1, 2, 1, 100, 100, 64, w=20, softcap=10, kind="a ragged length"),
+    ),
+    hidden=cases.hidden_window,
+    metered=cases.metered_window,
+    budgets={"traffic": cases.window},
+    useful=useful,
+    where=f'{LESSON}, "What else a mask can be"',
+    hints=(
+        "Take your forward kernel; the cap changes the scores before the mask, the window changes where the loop starts.",
+        "tanh(x) = 1 - 2 / (exp(2 x) + 1) keeps fp32 accuracy and never overflows to NaN.",
+        "start = max(0, first_row + N - M - W) // BLOCK_N * BLOCK_N; a key is seen where place - W <= key <= place.",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,81 @@
+"""block scaled gemm: what is asked, and what each part is worth."""
+
+import math
+
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.topics.gemm_tiling.block_scaled_gemm import cases
+from grader.topics.gemm_tiling.block_scaled_gemm.mistakes import MISTAKES
+from grader.topics.gemm_tiling.shared import COMPILED, LARGE, LESSON, sizes, useful
+
+QUESTION = KernelQuestion(
+    id="gemm_tiling.block_scaled_gemm",
+    entry="launch_block_scaled",
+    notebook="kernel",
+    bonus=True,
+    asks="C = (A x sa)(B x sb) with fp8 codes, a scale for each 1 x 128 piece of A and 128 x 128 block of B, summed in fp32",
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd rows, ragged blocks of columns and of K, everything strided, long sums, small scales and large ones, whose products fp16 does not hold, scales of many digits",
+        ),
+        Part(
+            "traffic",
+            1,
+            "traffic",
+            asks="A is loaded at most ⌈N/64⌉ times, B at most ⌈M/32⌉ times, at sizes near 540 × 540 × 320; C is stored once",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[M]} × {compiled[N]} × {compiled[K]:,}, within shared memory, {spills}, on tensor cores",
+        ),
+        Part(
+            "speed",
+            1,
+            "traffic",
+            gpu="speed",
+            asks="without a GPU: no more loads than 64 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, programs for every 256 × 256 numbers of C or half of the multiprocessors, no product twice. With one, at {timed[M]}³: full points up to {full} times the time of cuBLAS on codes widened to bf16, none beyond {none} times",
+        ),
+    ),
+    tensors=(
+        Tensor("a", "mk", ("M", "K"), "fp8e4nv"),
+        Tensor("b", "kn", ("K", "N"), "fp8e4nv"),
+        Tensor("sa", "mk", lambda s: (s["M"], math.ceil(s["K"] / cases.SCALE_BLOCK)), "fp32"),
+        Tensor(
+            "sb",
+            "kn",
+            lambda s: (math.ceil(s["K"] / cases.SCALE_BLOCK), math.ceil(s["N"] / cases.SCALE_BLOCK)),
+            "fp32",
+        ),
+        Tensor("c", "mn", ("M", "N"), role="out"),
+    ),
+    inputs=cases.scaled_operands,
+    reference=cases.scaled_product,
+    tolerance=cases.scaled_within,
+    public=(
+        Case(sizes(32, 128, 256), "bf16"),
+        Case(sizes(40, 70, 200), "bf16", kind="ragged in every direction"),
+    ),
+    hidden=cases.hidden_scaled,
+    metered=cases.metered_scaled,
+    budgets={"traffic": cases.scaled_traffic, "speed": cases.scaled_reuse},
+    useful=useful,
+    most_spills=2048,  # Triton 3.6 keeps fp8 operands in registers and spills 1,092 bytes of the lab's own kernel
+    compile_case=COMPILED,
+    sampled=samples.rows("M"),
+    targets=(90,),
+    instruction={90: "wgmma"},
+    speed=Speed(
+        "matmul_of_codes", LARGE, full=4.3, none=8.6, bound=cases.scaled_bound, sampled=samples.rows("M")
+    ),
+    where=f'{LESSON}, "Eight bits, safely"',
+    hints=(
+        "The scales change every 128 steps along K, so take BLOCK_K = 128: then one scale of B and one a row of A serve a whole tl.dot.",
+        "Keep the product of one block apart from the running sum: part = tl.dot(a, b), then scale it, then add.",
+        "acc += tl.dot(a, b) * sa[:, None] * sb, with sa of shape (BLOCK_M,) and sb a scalar where BLOCK_N divides 128.",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,32 @@
+"""gemm bytes: what is asked, and what each part is worth."""
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.questions.draws import between
+from grader.topics.gemm_tiling.gemm_bytes.mistakes import MISTAKES
+from grader.topics.gemm_tiling.shared import LESSON
+from grader.topics.gemm_tiling.shared_concepts import sizes, tile
+from kernels.gemm_tiling import cost
+
+QUESTION = NumpyQuestion(
+    id="gemm_tiling.gemm_bytes",
+    notebook="concepts",
+    asks="gemm_bytes(m, n, k, bm, bn, elem_bytes): bytes a whole tiled GEMM moves: the tiles' loads and C written once",
+    entry="gemm_bytes",
+    parts=(Part("values", 3, "calls"),),
+    reference=cost.gemm_bytes,
+    public=(
+        Call((256, 256, 256, 64, 64, 2)),
+        Call((4096, 4096, 4096, 128, 128, 2)),
+        Call((1, 4096, 4096, 16, 128, 2), "a single row"),
+    ),
+    hidden=lambda rng: [
+        Call((*sizes(rng, 1, 5000), *tile(rng), between(rng, 1, 8)), "other sizes") for _ in range(8)
+    ],
+    where=f'{LESSON}, "Count it"',
+    hints=(
+        "You have the loads already; what is written, and how often?",
+        "The tiles' loads and m * n elements written, each of elem_bytes bytes. An answer stands alone: write the loads out again.",
+        "(m * k * ceil(n / bn) + k * n * ceil(m / bm) + m * n) * elem_bytes",
+    ),
+    mistakes=MISTAKES,
+)

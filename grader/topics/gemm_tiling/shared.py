@@ -1,0 +1,73 @@
+"""What several questions of gemm tiling share: sizes, references, costs."""
+
+import math
+
+from grader.questions import Budget, Case
+from grader.questions.side_by_side import side_by_side
+from grader.questions.work import filled, work
+from kernels.gemm_tiling import cost
+
+
+def sizes(m, n, k) -> dict:
+    return {"M": int(m), "N": int(n), "K": int(k)}
+
+
+LOADED = "which rows of A and columns of B a tile loads: each element once, for the tile's own steps along K"
+REUSED = "the sides of the tile: reuse is their harmonic mean, so grow the smaller one"
+STORED = "the store: every element of C once, in C's own dtype"
+KEPT = "what goes through scratch: the sum lives in registers from its first step along K to its last"
+DOT = "do the products go through tl.dot, in a dtype and a tile that tensor cores take?"
+LOADED_WIDE = "operands go into tl.dot as they were loaded: widened to fp32 they take twice the registers and run at half the rate"
+ALL_WORK = 0.8  # of every kind, a product; addresses and masks take most of what tl.dot leaves
+OUTSIDE = 0.25  # operations a product: adding a dot to the sum after every 16 steps takes 1/16
+
+
+def mnk(case: Case) -> tuple[int, int, int]:
+    return tuple(case.sizes[s] for s in "MNK")
+
+
+def useful(case: Case) -> float:
+    return cost.flops(*mnk(case))
+
+
+def in_dots(case: Case) -> list[Budget]:
+    """The product itself in tl.dot, and next to nothing beside it: a dot whose result is thrown away buys nothing."""
+    m, n, k = mnk(case)
+    return [
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            least=useful(case),
+            most=2 * filled((m, 256), (n, 256), (k, 128)),
+            look=DOT,
+            model=f"2 M N K = {2 * m * n * k:,} at least, M, N and K rounded up to 256, 256 and 128 at most",
+        ),
+        work(ALL_WORK, m * n * k, f"{m} x {n} x {k} products"),
+        Budget(
+            what="FLOP in tl.dot on operands widened to fp32",
+            count="wide dot",
+            most=0,
+            look=LOADED_WIDE,
+            model="every operand of at most 16 bits",
+        ),
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=OUTSIDE * m * n * k,
+            look=DOT,
+            model=f"0.25 for each of the {m} x {n} x {k} products",
+        ),
+    ]
+
+
+def shared_out(case: Case) -> Budget:
+    """Tiles side by side: programs for half of the multiprocessors at least, or one for every 256 x 256 numbers of C."""
+    m, n, _ = mnk(case)
+    least = min(case.sm_count // 2, math.ceil(m / 256) * math.ceil(n / 256))
+    of = f"of {case.sm_count} multiprocessors half, or one for every 256 x 256 numbers of C: {least}"
+    return side_by_side("store c", "c", "store", least, of)
+
+
+LESSON = "course/01_gemm_tiling.ipynb"
+LARGE = Case(sizes(4096, 4096, 4096), "bf16", sm_count=132)
+COMPILED = Case(sizes(4096, 4096, 1024), "bf16")  # a few programs may each own much of it

@@ -1,0 +1,11 @@
+"""What several numpy questions of gemm tiling share."""
+
+from grader.questions.draws import between
+
+
+def sizes(rng, low=1, high=300):
+    return tuple(between(rng, low, high) for _ in range(3))
+
+
+def tile(rng, sides=2, high=200):
+    return tuple(between(rng, 2, high) for _ in range(sides))

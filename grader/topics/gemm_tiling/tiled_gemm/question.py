@@ -1,0 +1,76 @@
+"""tiled gemm: what is asked, and what each part is worth."""
+
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.topics.gemm_tiling.shared import COMPILED, LARGE, LESSON, sizes, useful
+from grader.topics.gemm_tiling.tiled_gemm import cases
+from grader.topics.gemm_tiling.tiled_gemm.mistakes import MISTAKES
+
+QUESTION = KernelQuestion(
+    id="gemm_tiling.tiled_gemm",
+    notebook="kernel",
+    asks="C = A B in fp16 or bf16 with an fp32 accumulator, for any M, N, K and any strides, grouped for the L2",
+    parts=(
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd sizes, one row, one column, short K, sizes beyond 4096, operands of any strides, long sums, infinity and NaN",
+        ),
+        Part(
+            "traffic",
+            3,
+            "traffic",
+            asks="A is loaded at most ⌈N/32⌉ times, B at most ⌈M/32⌉ times, C is stored exactly once, in {launches}; scratch holds no more than an unfinished tile for each multiprocessor",
+        ),
+        Part(
+            "grouping",
+            2,
+            "traffic",
+            asks=f"what the waves of programs read, each byte once a wave, is within {cases.MARGIN} of what square patches of {cases.PATCH} × {cases.PATCH} tiles would need; at {{compiled[M]}} × {{compiled[N]}} × {{compiled[K]:,}} and at a drawn size between too, in waves of as many, by where the programs store",
+        ),
+        Part(
+            "compiled",
+            2,
+            "compiled",
+            asks="compiles for {targets} at {compiled[M]} × {compiled[N]} × {compiled[K]:,} with {spills}, within shared memory, on tensor cores",
+        ),
+        Part(
+            "speed",
+            4,
+            "traffic",
+            gpu="speed",
+            asks="without a GPU: no more loads than 128 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, next to nothing beside it, programs for every 256 × 256 numbers of C or half of the multiprocessors, no product twice. With one: at least {full_speed} of cuBLAS's speed; points fall to none at {none_speed}",
+        ),
+    ),
+    tensors=(
+        Tensor("a", "mk", ("M", "K")),
+        Tensor("b", "kn", ("K", "N")),
+        Tensor("c", "mn", ("M", "N"), role="out"),
+    ),
+    inputs=cases.operands,
+    reference=cases.product,
+    tolerance=cases.within,
+    public=(
+        Case(sizes(64, 64, 64)),
+        Case(sizes(100, 70, 50), kind="ragged in every direction"),
+        Case(sizes(64, 128, 96), "bf16"),
+        Case(sizes(33, 65, 40), layout={"a": "transposed"}, kind="A transposed in memory"),
+    ),
+    hidden=cases.hidden_products,
+    metered=cases.metered_product,
+    budgets={"traffic": cases.traffic, "grouping": cases.grouping, "speed": cases.reuse},
+    useful=useful,
+    compile_case=COMPILED,
+    sampled=samples.rows("M"),
+    targets=(90, 80),
+    instruction={90: "wgmma", 80: "mma.sync"},
+    most_spills=64,
+    speed=Speed("matmul", LARGE, full=1 / 0.7, none=1 / 0.35, bound=cases.bound, sampled=samples.rows("M")),
+    where=f'{LESSON}, "The kernel, line by line"',
+    hints=(
+        "Start with one program a tile and no grouping: find the tile's row and column from tl.program_id(0), then loop along K.",
+        "offs_m and offs_n say which elements the tile owns; load A and B with a mask in both directions and other=0.0; acc = tl.dot(a, b, acc) in fp32.",
+        "For the grouping: group = pid // (GROUP_M * tiles_n), rows = min(tiles_m - group * GROUP_M, GROUP_M), then row = first + pid % (GROUP_M * tiles_n) % rows and column = pid % (GROUP_M * tiles_n) // rows.",
+    ),
+    mistakes=MISTAKES,
+)

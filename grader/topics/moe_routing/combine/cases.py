@@ -1,0 +1,27 @@
+"""combine: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.topics.moe_routing.shared_concepts import chosen
+from kernels.moe_routing import reference
+
+
+def combine(rows, place, weights):
+    return reference.combine_picks(rows[place], weights)
+
+
+def back(rng, tokens, experts_, k, tile, padding=0.0, hidden=4):
+    """Rows as experts leave them, their places and the weights; `padding` is what padded rows hold."""
+    found = reference.order(chosen(rng, tokens, experts_, k), experts_, tile)
+    rows = rng.standard_normal((found.rows, hidden))
+    rows[found.picks == reference.EMPTY] = padding
+    weights = rng.dirichlet(np.ones(k), tokens).reshape(tokens, k) * rng.uniform(0.5, 2.5)
+    return rows, found.place, weights
+
+
+def unbounded(rng):
+    """Rows that somebody waits for hold infinities and a NaN, one of them with a weight of 0."""
+    rows, place, weights = back(rng, 12, 6, 2, 8, padding=np.nan)
+    rows[place[0, 0], 0], rows[place[3, 1], 1], rows[place[5, 0], 2] = np.inf, -np.inf, np.nan
+    rows[place[7, 1]], weights[7, 1] = np.inf, 0.0
+    return rows, place, weights

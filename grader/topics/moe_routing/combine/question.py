@@ -1,0 +1,43 @@
+"""combine: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.questions.draws import between
+from grader.topics.moe_routing.combine import cases
+from grader.topics.moe_routing.combine.mistakes import MISTAKES
+from grader.topics.moe_routing.shared import LESSON
+from grader.topics.moe_routing.shared_concepts import short
+
+QUESTION = NumpyQuestion(
+    id="moe_routing.combine",
+    notebook="concepts",
+    asks="combine(rows, place, weights): (tokens, hidden): each token's rows, rows[place[token, slot]], times weights[token, slot], added up; rows that no place names may hold anything",
+    entry="combine",
+    parts=(Part("values", 2, "calls"),),
+    reference=cases.combine,
+    public=(
+        Call(short(cases.back(np.random.default_rng(8), 3, 3, 2, 2, hidden=2)), "rows with padding"),
+        Call(
+            cases.back(np.random.default_rng(9), 2, 3, 2, 4, padding=np.nan, hidden=2),
+            "padding that is no number",
+        ),
+        Call(short(cases.back(np.random.default_rng(9), 0, 3, 2, 4)), "no tokens"),
+    ),
+    hidden=lambda rng: [
+        *(
+            Call(cases.back(rng, between(rng, 4, 20), n, k, t))
+            for n, k, t in ((4, 2, 3), (9, 4, 1), (6, 1, 4), (5, 5, 8))
+        ),
+        Call(cases.back(rng, 12, 6, 2, 8, padding=np.nan), "padding that is no number"),
+        Call(cases.unbounded(rng), "rows with infinities"),
+        Call(cases.back(rng, 0, 5, 2, 8), "no tokens"),
+    ],
+    where=f'{LESSON}/c_kernel_and_combine.ipynb, "Un-permute and combine, without atomics"',
+    hints=(
+        "place says where each pick's row lies. What shape has rows[place]?",
+        "rows[place] is (tokens, k, hidden), a token's k rows beside each other. Multiply by the weights, one for each row, and sum over k.",
+        "(rows[place] * weights[:, :, None]).sum(1)",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,58 @@
+"""count: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+from grader.topics.moe_routing.count.cases import loads_and_offsets
+
+COUNT = """loads = {loads}
+rows = {rows}
+return loads, {offsets}"""
+RIGHT_COUNT = {
+    "loads": "np.bincount(chosen.ravel(), minlength=experts)",
+    "rows": "-(-loads // tile) * tile",
+    "offsets": "np.concatenate([[0], np.cumsum(rows)])",
+}
+
+
+def count(**changed: str) -> str:
+    return COUNT.format(**RIGHT_COUNT | changed)
+
+
+MISTAKES = in_cells(
+    "count",
+    "chosen, experts, tile",
+    {
+        "not padded": (
+            "each expert's rows are padded to whole tiles before the next one begins: round each load up to a multiple of the tile",
+            count(rows="loads"),
+        ),
+        "rounded down": ("a tile that is part full is a tile: round up", count(rows="loads // tile * tile")),
+        "always one tile more": (
+            "a load of whole tiles opens no further one: round up, ceil(load / tile), rather than add one",
+            count(rows="np.where(loads, loads // tile + 1, 0) * tile"),
+        ),
+        "a tile for nobody": (
+            "an expert without a pick has no tile: ceil(0 / tile) is 0",
+            count(rows="np.maximum(1, -(-loads // tile)) * tile"),
+        ),
+        "the sum alone padded": (
+            "each expert is padded by itself: the running sum is one of whole tiles",
+            count(offsets="np.concatenate([[0], -(-np.cumsum(loads) // tile) * tile])"),
+        ),
+        "in tiles": ("offsets count rows, not tiles: times the tile", count(rows="-(-loads // tile)")),
+        "no first 0": (
+            "experts + 1 offsets are asked: 0 stands in front, where the first expert begins",
+            count(offsets="np.cumsum(rows)"),
+        ),
+        "the first choice alone": (
+            "all k picks of a token count, not its first choice alone",
+            count(loads="np.bincount(chosen[:, 0], minlength=experts)"),
+        ),
+        "last experts left out": (
+            "experts behind the last that was picked have a load too, 0: np.bincount takes minlength",
+            count(loads="np.bincount(chosen.ravel())"),
+        ),
+    },
+)
+
+
+SHORTCUTS = {"tiles of eight": lambda chosen, n, tile: loads_and_offsets(chosen, n, 8)}

@@ -1,0 +1,46 @@
+"""count: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.questions.draws import between
+from grader.topics.moe_routing.count import cases
+from grader.topics.moe_routing.count.mistakes import MISTAKES
+from grader.topics.moe_routing.shared import LESSON
+from grader.topics.moe_routing.shared_concepts import chosen
+
+QUESTION = NumpyQuestion(
+    id="moe_routing.count",
+    notebook="concepts",
+    asks="count(chosen, experts, tile): (loads, offsets) of chosen (tokens, k): how many picks each expert got, and the first row of each expert when all rows are cut into tiles and each expert's are padded to whole ones, with the end of the last one behind: experts + 1 numbers",
+    entry="count",
+    parts=(Part("values", 2, "calls"),),
+    reference=cases.loads_and_offsets,
+    public=(
+        Call((np.array([[0, 2], [2, 0], [2, 3]]), 4, 4), "an expert without a token"),
+        Call((np.array([[0, 1], [1, 0]]), 2, 2), "whole tiles"),
+        Call((np.array([[1], [1], [1]]), 2, 1), "a tile of one row"),
+        Call((np.zeros((0, 2), int), 3, 4), "no tokens"),
+    ),
+    hidden=lambda rng: [
+        *(
+            Call((chosen(rng, between(rng, 5, 40), n, k), n, between(rng, 2, 16)))
+            for n, k in ((4, 2), (9, 3), (16, 1))
+        ),
+        Call(
+            (chosen(rng, 24, 6, 2, only=[1, 2, 4]), 6, 8),
+            "experts without tokens, the first and the last among them",
+        ),
+        Call((chosen(rng, 16, 4, 4), 4, 8), "loads that are whole tiles"),
+        Call((chosen(rng, 19, 5, 2), 5, 3), "tiles of three rows"),
+        Call((np.zeros((between(rng, 5, 30), 1), int), 5, 4), "all tokens on one expert"),
+        Call((chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
+    ],
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
+    hints=(
+        "Two familiar things: a histogram, and a running sum. Of what is the sum?",
+        "np.bincount(chosen.ravel(), minlength=experts) counts; a load fills ceil(load / tile) tiles, none if it is 0. The offsets are the running sum of whole tiles' rows, with a 0 in front.",
+        "loads = np.bincount(chosen.ravel(), minlength=experts); offsets = np.concatenate([[0], np.cumsum(-(-loads // tile) * tile)])",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,62 @@
+"""experts: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+EXPERTS = """out = np.zeros((len(rows), down.shape[1]))
+for e in range(len(down)):
+    a, b = offsets[e], offsets[e + 1]
+    w, d = {weights}
+    both = rows[a:b] @ w.T
+    g, u = {halves}
+    out[a:b] = ({gated}) @ d.T
+return out"""
+RIGHT_EXPERTS = {
+    "weights": "gate_up[e], down[e]",
+    "halves": "np.split(both, 2, axis=1)",
+    "gated": "g / (1 + np.exp(-g)) * u",
+}
+
+
+def experts(**changed: str) -> str:
+    return EXPERTS.format(**RIGHT_EXPERTS | changed)
+
+
+MISTAKES = in_cells(
+    "experts",
+    "rows, offsets, gate_up, down",
+    {
+        "up through SiLU": (
+            "gate and up have changed places: gate, whose rows are the first half, goes through SiLU",
+            experts(gated="g * u / (1 + np.exp(-u))"),
+        ),
+        "no SiLU": ("gate goes through SiLU before it is multiplied by up", experts(gated="g * u")),
+        "a sigmoid": (
+            "SiLU(g) is g times its sigmoid; this is the sigmoid alone",
+            experts(gated="u / (1 + np.exp(-g))"),
+        ),
+        "powers of large gates": (
+            "NaN for large gates: np.exp(g) overflows from 710 on, and infinity over infinity is no number; g / (1 + np.exp(-g)) is the same and does not",
+            experts(gated="g * np.exp(g) / (1 + np.exp(g)) * u"),
+        ),
+        "SiLU of the product": (
+            "SiLU is taken of the gate alone, before up is multiplied in",
+            experts(gated="g * u / (1 + np.exp(-g * u))"),
+        ),
+        "ReLU": (
+            "SiLU lets a little of what is below 0 through; this is ReLU",
+            experts(gated="np.maximum(g, 0) * u"),
+        ),
+        "gate and up in turn": (
+            "the rows of gate all stand above those of up: split gate_up[e] in the middle, it is not every other row",
+            experts(halves="(both[:, ::2], both[:, 1::2])"),
+        ),
+        "the first expert for all": (
+            "every expert has weights of its own: gate_up[e] and down[e]",
+            experts(weights="gate_up[0], down[0]"),
+        ),
+        "down of the first": (
+            "every expert has a down of its own: down[e]",
+            experts(weights="gate_up[e], down[0]"),
+        ),
+    },
+)

@@ -1,0 +1,235 @@
+"""fused combine: the inputs of its cases, and what they may cost."""
+
+import math
+
+import numpy as np
+
+from grader.questions import Budget, Case
+from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, where_finite
+from grader.questions.side_by_side import side_by_side
+from grader.questions.work import work
+from grader.topics.moe_routing.shared import (
+    INT32,
+    SECTOR,
+    TILE,
+    WIDER,
+    WORK,
+    drawn_as,
+    filled_up,
+    no_atomics,
+    nothing_kept,
+    ordered,
+    rows,
+    sectors,
+    size,
+)
+from kernels.moe_routing import reference
+from kernels.moe_routing.cost_traffic import combine_traffic
+
+
+def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
+    """Rows as experts leave them, NaN where a row is padding, the place of each pick, and its weight."""
+    t, k, h = (case.sizes[name] for name in "TKH")
+    _, found = ordered(case, rng)
+    held = rng.standard_normal((rows(case.sizes), h))
+    if drawn_as(case) == "far apart":
+        held *= 2.0 ** rng.uniform(-6, 6, (len(held), 1))
+    if drawn_as(case) == "beyond fp16":
+        held *= 2.0**20
+    held[filled_up(found.picks, len(held)) == reference.EMPTY] = np.nan
+    weights = rng.dirichlet(np.ones(k), t).reshape(t, k) * rng.uniform(0.4, 2.5)
+    if drawn_as(case) == "an infinity" and t:
+        tokens, slots = rng.permutation(t)[:2], rng.integers(k, size=2)
+        held[found.place[tokens, slots], rng.integers(h)] = np.inf
+        weights[tokens[0], slots[0]] = 0.0
+    return {
+        "rows": rounded(held, case.dtype),
+        "place": found.place.astype(np.int32),
+        "weights": weights.astype(np.float32),
+    }
+
+
+def combined(t, k, e, h, tile=16, dtype="fp16", **more) -> Case:
+    return Case(size(t, k, e, tile) | {"H": int(h)}, dtype, **more)
+
+
+def hidden_combine(rng: np.random.Generator) -> list[Case]:
+    names = ("rows", "place", "weights", "out")
+    return [
+        combined(odd(rng, 11, 41), 2, between(rng, 4, 9), odd(rng, 33, 199), kind="two experts a token"),
+        combined(odd(rng, 11, 41), 3, between(rng, 5, 9), between(rng, 200, 300), dtype="bf16", kind="bf16"),
+        combined(
+            between(rng, 5, 20), 8, between(rng, 20, 40), odd(rng, 33, 99), kind="eight experts a token"
+        ),
+        combined(between(rng, 5, 20), 1, 5, odd(rng, 33, 99), kind="one expert a token"),
+        combined(0, 2, 4, 40, kind="no tokens"),
+        combined(1, 3, 6, odd(rng, 33, 99), kind="one token"),
+        combined(between(rng, 20, 40), 1, 4, 50, values="the same experts", kind="all tokens on one expert"),
+        combined(between(rng, 300, 400), 2, 6, between(rng, 5, 12), 64, kind="many tokens"),
+        combined(3, 2, 5, between(rng, 4200, 4700), dtype="bf16", kind="wide rows"),
+        combined(between(rng, 5, 20), 4, 9, 1, kind="rows of a single number"),
+        combined(
+            between(rng, 10, 20),
+            6,
+            12,
+            odd(rng, 33, 99),
+            dtype="bf16",
+            dtypes={"out": "fp32"},
+            values="far apart",
+            kind="rows of all sizes, a result in fp32",
+        ),
+        combined(
+            between(rng, 10, 20), 6, 12, odd(rng, 33, 99), dtypes={"out": "fp32"}, kind="a result in fp32"
+        ),
+        combined(
+            between(rng, 10, 20), 3, 6, odd(rng, 33, 99), layout=spread(rng, *names), kind="no stride of 1"
+        ),
+        combined(
+            between(rng, 10, 20),
+            3,
+            6,
+            40,
+            layout={"rows": "transposed", "place": "transposed", "out": "padded"},
+            kind="rows and places column by column",
+        ),
+        combined(
+            between(rng, 10, 20),
+            3,
+            6,
+            40,
+            layout={"rows": "padded", "weights": "transposed", "out": "transposed"},
+            kind="weights and result column by column",
+        ),
+        combined(
+            between(rng, 10, 20),
+            2,
+            6,
+            odd(rng, 33, 99),
+            values="an infinity",
+            kind="an infinity, and weights of 0",
+        ),
+        combined(
+            between(rng, 10, 20),
+            2,
+            6,
+            odd(rng, 33, 99),
+            dtype="bf16",
+            values="beyond fp16",
+            kind="numbers beyond fp16",
+        ),
+        combined(between(rng, 4200, 5200), 1, 2, 3, 64, kind="more tokens than any size that is named"),
+        combined(
+            between(rng, 5, 9),
+            between(rng, 9, 12),
+            between(rng, 130, 160),
+            5,
+            kind="more experts than are usual",
+        ),
+    ]
+
+
+STRIP = 256  # columns of out that a program owns at least
+COMBINE_ALL = 16  # of every kind, a number of a row
+SUMMED = 6  # operations on a number of a row, where a product and a sum take 2
+TOKENS = 4  # at most as many tokens one program combines
+ONCE = "each pick's row is needed once, by its token, and padding by nobody"
+
+
+def metered_combine(rng: np.random.Generator) -> Case:
+    """Near 100 tokens of 700 numbers, three picks each."""
+    sizes = size(between(rng, 90, 110), 3, between(rng, 9, 16), TILE)
+    return Case(
+        sizes | {"H": SECTOR * between(rng, 40, 48)}, sm_count=between(rng, 6, 9), kind="the metered size"
+    )
+
+
+def useful_combine(c: Case) -> float:
+    return 2.0 * c.sizes["T"] * c.sizes["K"] * c.sizes["H"]
+
+
+def combine(c: Case) -> list[Budget]:
+    t, k, h = (c.sizes[name] for name in "TKH")
+    moved = combine_traffic(t, k, h, block_h=STRIP)
+    table = moved.tables // 2  # places and weights are as many numbers of as many bytes
+    return [
+        Budget(
+            what="read of the rows",
+            tensor="rows",
+            most=moved.rows,
+            least=moved.rows,
+            look=ONCE,
+            model=f"{t} x {k} rows of {h} numbers of 2 bytes, once",
+        ),
+        *(
+            Budget(
+                what=f"read of the {name}",
+                tensor=name,
+                most=table,
+                least=INT32 * t * k,
+                look="the columns that a program owns: it asks for its tokens' places and weights once",
+                model=f"{t} x {k} numbers of 4 bytes for every {STRIP} of {h} columns",
+            )
+            for name in ("place", "weights")
+        ),
+        Budget(
+            what="write of out",
+            tensor="out",
+            access="store",
+            most=moved.written,
+            least=moved.written,
+            look=WIDER,
+            model=f"{t} x {h} numbers of 2 bytes, once",
+        ),
+        nothing_kept(),
+        no_atomics("a token's rows are added up in one program"),
+    ]
+
+
+def combine_flow(c: Case) -> list[Budget]:
+    t, k, h = (c.sizes[name] for name in "TKH")
+    lanes = 1 << (h - 1).bit_length()
+    return [
+        sectors("rows", "rows", t * k * h),
+        Budget(
+            what="operations",
+            count="operations",
+            most=SUMMED * t * k * lanes,
+            look=WORK,
+            model=f"{SUMMED} for each of {t} x {k} rows of {lanes} lanes",
+        ),
+        work(COMBINE_ALL, t * k * lanes, f"{t} x {k} rows of {lanes} lanes"),
+        side_by_side(
+            "read the rows", "rows", "load", math.ceil(t / TOKENS), f"one for every {TOKENS} of {t} tokens"
+        ),
+    ]
+
+
+def bound_combine(c: Case) -> tuple[float, float]:
+    t, k, h = (c.sizes[name] for name in "TKH")
+    moved = combine_traffic(t, k, h, block_h=h)
+    return useful_combine(c), moved.loaded + moved.written
+
+
+def picked(inputs: dict) -> tuple[np.ndarray, np.ndarray]:
+    """(rows of each token (T, K, H), their weights (T, K, 1)) in float64."""
+    return inputs["rows"].astype(np.float64)[inputs["place"]], inputs["weights"].astype(np.float64)[..., None]
+
+
+FP32_SUM = 2.0**-20  # of the sum of magnitudes: an fp32 sum of a few
+
+
+def wanted(inputs: dict, case: Case) -> dict:
+    with np.errstate(invalid="ignore"):
+        return {
+            "out": reference.combine_picks(
+                inputs["rows"].astype(np.float64)[inputs["place"]], inputs["weights"]
+            )
+        }
+
+
+def within(inputs: dict, case: Case, want: dict) -> dict:
+    out, (held, weights) = case.dtypes.get("out", case.dtype), picked(inputs)
+    with np.errstate(invalid="ignore"):
+        sums = (np.abs(held) * weights).sum(1)
+        allowed = FP32_SUM * sums + ROUNDING[out] * np.abs(want["out"]) + SMALLEST[out]
+    return {"out": where_finite(allowed, want["out"])}

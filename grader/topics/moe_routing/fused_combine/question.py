@@ -1,0 +1,78 @@
+"""fused combine: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part, Speed, Tensor
+from grader.topics.moe_routing.fused_combine import cases
+from grader.topics.moe_routing.fused_combine.mistakes import MISTAKES
+from grader.topics.moe_routing.shared import LESSON, rows
+
+QUESTION = KernelQuestion(
+    id="moe_routing.fused_combine",
+    notebook="kernel",
+    entry="launch_combine",
+    asks="out[t] = the sum over slots of weights[t, slot] * rows[place[t, slot]], in fp32; rows that no place names are read by nobody",
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: one pick a token and many, no tokens, wide rows and rows of a single number, bf16, results in fp32, an infinity, strided tensors; the same at every run",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks=f"each pick's row is loaded once, places and weights at most once for every {cases.STRIP} columns; out is written once; no scratch, no atomics, {{launches}}",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[T]} × {compiled[H]:,}, {spills}",
+        ),
+        Part(
+            "speed",
+            2,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: whole sectors of rows, at most {cases.SUMMED} operations a number, a program at least for every {cases.TOKENS} tokens; operations of every kind have a limit too. With one, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
+        ),
+    ),
+    tensors=(
+        Tensor("rows", "rh", lambda s: (rows(s), s["H"])),
+        Tensor("place", "tk", ("T", "K"), "i32"),
+        Tensor("weights", "tk", ("T", "K"), "fp32"),
+        Tensor("out", "th", ("T", "H"), role="out"),
+    ),
+    inputs=cases.weighed_rows,
+    reference=cases.wanted,
+    tolerance=cases.within,
+    public=(
+        cases.combined(6, 2, 4, 64),
+        cases.combined(5, 3, 5, 50, dtype="bf16", kind="rows that fill no block"),
+        cases.combined(
+            4, 2, 4, 33, layout={"rows": "transposed", "place": "transposed"}, kind="rows column by column"
+        ),
+        cases.combined(0, 2, 4, 32, kind="no tokens"),
+    ),
+    hidden=cases.hidden_combine,
+    metered=cases.metered_combine,
+    budgets={"traffic": cases.combine, "speed": cases.combine_flow},
+    useful=cases.useful_combine,
+    most_launches=1,
+    compile_case=cases.combined(64, 8, 64, 2048, dtype="bf16", sm_count=132),
+    targets=(90, 80),
+    speed=Speed(
+        "gathered_and_summed",
+        cases.combined(4096, 8, 128, 2048, 64, "bf16", sm_count=132),
+        full=0.25,
+        none=0.5,
+        bound=cases.bound_combine,
+    ),
+    where=f'{LESSON}/c_kernel_and_combine.ipynb, "Un-permute and combine, without atomics"',
+    hints=(
+        "Who owns a number of out? One program, which then needs nobody's leave to add: from which rows?",
+        "A program for a token and a strip of columns: for each slot load its place and its weight (two numbers), then the strip of that row; add weight times row in fp32; store once. With no tokens the grid still has a program, which has nothing to do.",
+        "for slot in tl.static_range(PICKS): row = tl.load(place_ptr + token * stride_placet + slot * stride_placek).to(tl.int64); acc += tl.load(weights_ptr + ...) * tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rowsh, mask=mask_h, other=0.0).to(tl.float32)",
+    ),
+    mistakes=MISTAKES,
+)

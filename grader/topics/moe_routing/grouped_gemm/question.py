@@ -1,0 +1,81 @@
+"""grouped gemm: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part, Speed, Tensor
+from grader.topics.moe_routing.grouped_gemm import cases
+from grader.topics.moe_routing.grouped_gemm.mistakes import MISTAKES
+from grader.topics.moe_routing.shared import LESSON, rooms, rows
+
+QUESTION = KernelQuestion(
+    id="moe_routing.grouped_gemm",
+    notebook="kernel",
+    entry="launch_gemm",
+    asks="h[row] = SiLU(gate) * up for the token x[picks[row] // K], where gate and up are its products with rows n and N + n of w[owner[row // TILE]]; rows whose pick is -1 stay as they are",
+    parts=(
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: experts without tokens anywhere, one with all of them, no tokens, more experts than tokens, ends that fill no block, long sums, bf16 beyond what fp16 holds, a NaN, strided tensors",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never; x at most once for every {cases.NARROW} columns, by the rows that have a pick, and what is loaded for padding counts too; h is written once; no scratch, {{launches}}",
+        ),
+        Part(
+            "compiled",
+            2,
+            "compiled",
+            asks="compiles for {targets} at {compiled[E]} experts of {compiled[H]} × {compiled[N]}, within shared memory, {spills}, on tensor cores",
+        ),
+        Part(
+            "speed",
+            3,
+            "traffic",
+            gpu="speed",
+            asks="without a GPU: all products in `tl.dot`, whole sectors of weights, a program at least for each multiprocessor; operations of every kind have a limit too. With one, at {timed[T]} tokens and {timed[E]} experts of {timed[H]} × {timed[N]}: full points up to {full} times the time of PyTorch's gather, grouped product and gate, none beyond {none} times",
+        ),
+    ),
+    tensors=(
+        Tensor("x", "th", ("T", "H")),
+        Tensor("w", "enh", lambda s: (s["E"], 2 * s["N"], s["H"])),
+        Tensor("picks", "r", lambda s: (rows(s),), "i32"),
+        Tensor("owner", "i", lambda s: (rooms(s),), "i32"),
+        Tensor("h", "rn", lambda s: (rows(s), s["N"]), role="inout"),
+    ),
+    inputs=cases.products,
+    reference=cases.wanted,
+    tolerance=cases.within,
+    public=(
+        cases.with_products([5, 3, 0, 8], 2, 16, 64, 32),
+        cases.with_products([0, 20, 0, 1, 2], 1, 16, 70, 50, "bf16", kind="ragged in every direction"),
+        cases.with_products(
+            [9, 3, 6],
+            2,
+            32,
+            48,
+            33,
+            layout={"x": "transposed", "w": "transposed"},
+            kind="x and weights column by column",
+        ),
+        cases.with_products([0, 0, 0], 1, 16, 32, 16, kind="no tokens"),
+    ),
+    hidden=cases.hidden_gemm,
+    metered=cases.metered_gemm,
+    budgets={"traffic": cases.gemm, "speed": cases.gemm_flow},
+    useful=cases.useful_gemm,
+    most_launches=1,
+    compile_case=cases.with_products([16, 0, 5, 40, 0, 1, 16, 2], 1, 16, 512, 256, "bf16", sm_count=132),
+    targets=(90, 80),
+    instruction={80: "mma.sync"},
+    most_spills=256,
+    speed=Speed("grouped_and_gated", cases.TIMED, full=0.75, none=1.5, bound=cases.bound_gemm),
+    where=f'{LESSON}/c_kernel_and_combine.ipynb, "The kernel, line by line"',
+    hints=(
+        "The grid is for the worst routing: every tile there is room for, times the strips of columns. What does a program look up before anything else, and when is it done at once?",
+        "expert = tl.load(owner_ptr + tile * stride_owneri); if expert >= 0: the rows of the tile, their picks, token = pick // K; then along H two products of the same block of x, with rows n and N + n of the expert's weight. SiLU after the loop, in fp32, and a store masked to real rows.",
+        "at = w_ptr + expert.to(tl.int64) * stride_we + offs_n[None, :] * stride_wn + offs_k[:, None] * stride_wh; gate = tl.dot(x, tl.load(at, ...), gate); up = tl.dot(x, tl.load(at + N * stride_wn, ...), up); h = gate / (1 + tl.exp(-gate)) * up",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,232 @@
+"""order: the inputs of its cases, and what they may cost."""
+
+import math
+
+import numpy as np
+
+from grader.questions import Budget, Case
+from grader.questions.account import whole_sectors
+from grader.questions.draws import between, odd, spread
+from grader.questions.side_by_side import side_by_side
+from grader.topics.moe_routing.shared import (
+    INT32,
+    chosen,
+    filled_up,
+    no_atomics,
+    rooms,
+    rows,
+    size,
+    some_tile,
+    with_loads,
+)
+from kernels.moe_routing import reference
+
+
+def whole_loads(rng: np.random.Generator, tile: int) -> list[int]:
+    """Whole tiles for each of four experts, one of them without a token."""
+    return rng.permutation([0, tile, tile, 2 * tile]).tolist()
+
+
+def hidden_order(rng: np.random.Generator) -> list[Case]:
+    """Fresh sizes each time; each case is here for a mistake that no other one is sure to catch."""
+
+    def case(t, k, e, tile=0, **more) -> Case:
+        return Case(size(t, k, e, tile or some_tile(rng)), **more)
+
+    tables = ("chosen", "offsets", "picks", "place", "owner")
+    few = rng.permutation([0, 0, *(between(rng, 2, 20) for _ in range(3))]).tolist()
+    tile = some_tile(rng)
+    return [
+        case(odd(rng, 31, 91), 2, between(rng, 5, 12), kind="some tokens and experts"),
+        case(odd(rng, 131, 251), 3, odd(rng, 17, 31), kind="three experts a token"),
+        case(between(rng, 400, 700), 4, between(rng, 33, 60), 64, kind="many tokens"),
+        case(between(rng, 1100, 1300), 2, between(rng, 5, 9), kind="more than a thousand tokens"),
+        case(between(rng, 40, 60), 2, between(rng, 270, 380), 16, kind="more experts than most tokens reach"),
+        case(0, between(rng, 1, 4), between(rng, 4, 9), kind="no tokens"),
+        case(1, between(rng, 2, 4), between(rng, 5, 9), kind="one token"),
+        case(
+            between(rng, 70, 150),
+            1,
+            between(rng, 3, 9),
+            values="the same experts",
+            kind="all tokens on one expert",
+        ),
+        case(between(rng, 20, 50), between(rng, 3, 5), 5, kind="few experts, many of them for each token"),
+        case(between(rng, 20, 50), 6, 6, kind="every expert for every token"),
+        with_loads([0, *few, 0], 1, some_tile(rng), kind="experts without tokens"),
+        with_loads([0, 0, 7, 0, 0, between(rng, 2, 9)], 1, 16, kind="more experts without tokens than with"),
+        with_loads(whole_loads(rng, tile), 1, tile, kind="loads that are whole tiles"),
+        case(between(rng, 30, 60), 2, between(rng, 5, 9), 1, kind="tiles of one row"),
+        case(odd(rng, 31, 91), 3, between(rng, 5, 12), layout=spread(rng, *tables), kind="no stride of 1"),
+        case(
+            between(rng, 70, 150),
+            2,
+            7,
+            layout={"chosen": "transposed", "place": "padded"},
+            kind="choices that lie slot by slot",
+        ),
+        case(
+            between(rng, 70, 150),
+            2,
+            7,
+            layout={"chosen": "padded", "place": "transposed"},
+            kind="places that lie slot by slot",
+        ),
+        case(
+            between(rng, 60, 64),
+            8,
+            between(rng, 70, 120),
+            2,
+            values="the same experts",
+            kind="hundreds of tiles, few tokens",
+        ),
+        case(
+            between(rng, 90, 120),
+            8,
+            between(rng, 110, 128),
+            4,
+            values="the same experts",
+            kind="hundreds of tiles",
+        ),
+        case(between(rng, 4200, 5200), 1, 2, 64, kind="more tokens than any size that is named"),
+        case(between(rng, 9, 20), between(rng, 9, 12), 14, kind="more experts a token than are usual"),
+    ]
+
+
+BLOCK = 64  # tokens of a block whose counts may go through memory
+NOBODYS = "{} behind the end hold -1, which somebody has to write: clear the whole table first"
+PROGRAM = 128  # most tokens that one program orders alone
+WORK = (
+    24  # operations on whole numbers for each pick and expert, where a one-hot row and its scan take some 10
+)
+TWICE = "how often the choices come from memory: once to count, and once to place"
+LEFT = "what goes through memory between launches: a count for each expert and each block of 64 tokens is enough; smaller blocks make more of them, and each block reads those of all"
+CLEARED = "how often a table is written: once to clear it, and once more where there is something"
+
+
+def inputs(case: Case, rng: np.random.Generator) -> dict:
+    return {"chosen": chosen(case, rng)}
+
+
+def tables(chosen: np.ndarray, case: Case) -> dict:
+    """All that is wanted, for choices as they came."""
+    found = reference.order(chosen, case.sizes["E"], case.sizes["TILE"])
+    return {
+        "offsets": found.offsets,
+        "picks": filled_up(found.picks, rows(case.sizes)),
+        "place": found.place,
+        "owner": filled_up(found.tile_expert, rooms(case.sizes)),
+    }
+
+
+def wanted(inputs: dict, case: Case) -> dict:
+    return {name: table.astype(np.float64) for name, table in tables(inputs["chosen"], case).items()}
+
+
+def exact(inputs: dict, case: Case, want: dict) -> dict:
+    return dict.fromkeys(want, 0.0)
+
+
+def metered(rng: np.random.Generator) -> Case:
+    """Near 1000 tokens with three picks each among some forty experts."""
+    drawn = size(between(rng, 900, 1100), 3, between(rng, 34, 60), 16)
+    return Case(drawn, sm_count=between(rng, 6, 9), kind="the metered size")
+
+
+def _counts(case: Case) -> int:
+    """Bytes of a count for each expert and block: written once, and read by every block."""
+    blocks = math.ceil(case.sizes["T"] / BLOCK)
+    lanes = max(64, 1 << (case.sizes["E"] - 1).bit_length())
+    return INT32 * blocks * lanes * (1 + blocks)
+
+
+SCATTERED = 4  # bytes in whole sectors, over the bytes: picks stand where their experts are, 4 bytes by 4
+
+
+def traffic(case: Case) -> list[Budget]:
+    t, k, e = (case.sizes[name] for name in "TKE")
+    picks, blocks = INT32 * t * k, math.ceil(t / BLOCK)
+    room, tiles = INT32 * rows(case.sizes), INT32 * rooms(case.sizes)
+    limits = [
+        Budget(
+            what="read of the choices",
+            tensor="chosen",
+            most=2 * picks,
+            least=picks,
+            look=TWICE,
+            model=f"{t} x {k} choices of 4 bytes, twice",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * _counts(case),
+            look=LEFT,
+            model=f"twice: a count of 4 bytes for {e} experts, as lanes, 64 at least, and each of {blocks} blocks of {BLOCK} tokens, written once and read by every block",
+        ),
+        no_atomics("a row follows from counts, whoever comes first"),
+        Budget(
+            what="write of the picks",
+            tensor="picks",
+            access="store",
+            most=room + picks,
+            least=room,
+            look=CLEARED,
+            model=f"{rows(case.sizes)} rows of 4 bytes cleared, and {t} x {k} of them written again",
+        ),
+        Budget(
+            what="write of the offsets",
+            tensor="offsets",
+            access="store",
+            most=2 * INT32 * (e + 1),
+            least=INT32 * (e + 1),
+            look=CLEARED,
+            model=f"{e + 1} offsets of 4 bytes, at most twice",
+        ),
+        Budget(
+            what="write of the places",
+            tensor="place",
+            access="store",
+            most=picks,
+            least=picks,
+            look=CLEARED,
+            model=f"{t} x {k} places of 4 bytes, once",
+        ),
+        Budget(
+            what="write of the owners",
+            tensor="owner",
+            access="store",
+            most=2 * tiles,
+            least=tiles,
+            look=CLEARED,
+            model=f"{rooms(case.sizes)} tiles of 4 bytes, cleared and written",
+        ),
+    ]
+    return [*limits, whole_sectors(SCATTERED, sum(budget.most for budget in limits))]
+
+
+def side(case: Case) -> list[Budget]:
+    """Where there is no clock: blocks of tokens side by side, and little more than a scan for each pick and expert."""
+    t, k, e = (case.sizes[name] for name in "TKE")
+    lanes = 1 << (e - 1).bit_length()
+    return [
+        side_by_side(
+            "read the choices",
+            "chosen",
+            "load",
+            math.ceil(t / PROGRAM),
+            f"one for every {PROGRAM} of {t} tokens",
+        ),
+        Budget(
+            what="operations of every kind",
+            count="work",
+            most=WORK * t * k * lanes,
+            look="what is done for every token and every expert, though it concerns one of them",
+            model=f"{WORK} for each of {t} x {k} picks and {lanes} lanes of experts",
+        ),
+    ]
+
+
+def bound(case: Case) -> tuple[float, float]:
+    t, k = case.sizes["T"], case.sizes["K"]
+    return 0.0, INT32 * (2 * t * k + rows(case.sizes) + rooms(case.sizes))

@@ -1,0 +1,308 @@
+"""order: how answers go wrong, a row each."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from grader.questions import Case
+from grader.questions.families import computing, dense, family, one_stride, same_strides, within_limit
+from grader.questions.rows import edited
+from grader.topics.moe_routing.shared import filled_up, rooms, rows
+from kernels.moe_routing import reference
+
+WHOLE = "whole = (total + TILE - 1) // TILE * TILE"
+TILES = "tl.cdiv(T, TILE), blocks"
+OWNER, OF_LOAD = "(first // TILE + j)", "mask=j * TILE < total"
+RANK = "rank = tl.cumsum(picked.to(tl.int32), 0) - picked.to(tl.int32)"
+CEILED = "((total + TILE - 1) // TILE)"
+EMPTY = "empty = tl.full((256,), -1, tl.int32)"
+PICK = "t[:, None] * PICKS + slots"
+FIRST, END = "first, mask=offs_e < E", "stride_offsetse, tl.sum(whole, 0)"
+BLOCK_LINE = "    block = 64\n"
+AGAIN = "tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)"
+BLOCKS = (16, 32, 64, 128)  # tokens that one program orders
+BLOCK, CLEARED = 64, 256  # tokens of a program, and entries of a table that it clears at a time
+
+
+def with_room(values: np.ndarray, length: int) -> np.ndarray:
+    """Cut off, or filled with EMPTY, to the length that a table has."""
+    return filled_up(values[:length], length)
+
+
+def would(
+    padded: Callable = lambda loads, tile: -(-loads // tile) * tile,
+    order: Callable = lambda chosen: np.argsort(chosen.ravel(), kind="stable"),
+    stands: Callable = lambda pick, k: pick,
+    row: Callable = lambda first, rank: first + rank,
+    empty: int = reference.EMPTY,
+    offsets: Callable = lambda first, tile: first,
+    counted: Callable = lambda chosen: chosen,
+) -> Callable:
+    """The right tables with one step exchanged."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        chosen, (k, e, tile) = inputs["chosen"], (case.sizes[n] for n in ("K", "E", "TILE"))
+        flat, loads = chosen.ravel(), np.bincount(counted(chosen).ravel(), minlength=e)
+        whole = padded(loads, tile)
+        first = np.concatenate([[0], np.cumsum(whole)])
+        by = order(chosen)
+        before = np.concatenate([[0], np.cumsum(np.bincount(flat, minlength=e))])
+        at = row(first[flat[by]], np.arange(flat.size) - before[flat[by]])
+        picks = np.full(max(rows(case.sizes), int(at.max(initial=-1)) + 1), empty)
+        picks[at] = stands(by, k)
+        place = np.empty(flat.size)
+        place[by] = at
+        owner = np.repeat(np.arange(e), -(-whole // tile))
+        found = {
+            "offsets": offsets(first, tile),
+            "picks": picks[: rows(case.sizes)],
+            "place": place.reshape(chosen.shape),
+            "owner": with_room(owner, rooms(case.sizes)),
+        }
+        return {name: np.asarray(value, np.float64) for name, value in found.items()}
+
+    return wrong
+
+
+def backwards(chosen: np.ndarray) -> np.ndarray:
+    """Experts in order, and within each the last pick first."""
+    return np.lexsort((-np.arange(chosen.size), chosen.ravel()))
+
+
+def slot_by_slot(chosen: np.ndarray) -> np.ndarray:
+    """Experts in order, and within each all first choices before all second ones."""
+    slot = np.broadcast_to(np.arange(chosen.shape[1]), chosen.shape).ravel()
+    return np.lexsort((slot, chosen.ravel()))
+
+
+def by_blocks(size: int, before: Callable) -> Callable:
+    """Rows as blocks of tokens make them, where `before`(counts of all blocks, block) stands for the picks of earlier ones."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        right, (e, length) = would()(inputs, case), (case.sizes["E"], rows(case.sizes))
+        chosen, place = inputs["chosen"], right["place"].copy()
+        blocks = [slice(start, start + size) for start in range(0, len(chosen), size)]
+        counts = np.array([np.bincount(chosen[some].ravel(), minlength=e) for some in blocks])
+        for number, some in enumerate(blocks):
+            first = right["offsets"][:e] + before(counts, number)
+            for expert in np.flatnonzero(counts[number]):
+                mine = chosen[some] == expert
+                place[some][mine] = first[expert] + np.arange(mine.sum())
+        picks, inside = np.full(length, float(reference.EMPTY)), place.ravel() < length
+        picks[place.ravel()[inside].astype(int)] = np.flatnonzero(inside)
+        return right | {"place": place, "picks": picks}
+
+    return wrong
+
+
+def nothing_before(counts: np.ndarray, block: int) -> int:
+    return 0
+
+
+def own_block_too(counts: np.ndarray, block: int) -> np.ndarray:
+    return counts[: block + 1].sum(0)
+
+
+def cleared(start: Callable, step: Callable) -> Callable:
+    """Owners of which each program clears some, from start(program) on in steps of step(programs): others hold anything."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        right = would()(inputs, case)
+        owner, programs = right["owner"].copy(), max(1, -(-case.sizes["T"] // BLOCK))
+        reached = np.zeros(len(owner), bool)
+        for program in range(programs):
+            for at in range(start(program), len(owner), step(programs)):
+                reached[at : at + CLEARED] = True
+        owner[~reached & (owner == reference.EMPTY)] = np.nan
+        return right | {"owner": owner}
+
+    return wrong
+
+
+MISTAKES = (
+    family(
+        "not padded",
+        "each expert's rows are padded to whole tiles before the next one begins: round its load up to a multiple of TILE",
+        would(padded=lambda loads, tile: loads),
+        edits=(
+            (WHOLE, "whole = total"),
+            (OWNER, f"(tl.cumsum({CEILED}, 0) - {CEILED} + j)"),
+        ),
+    ),
+    family(
+        "always one tile more",
+        "a load of whole tiles opens no further one: round up, (load + TILE - 1) // TILE",
+        would(padded=lambda loads, tile: (loads // tile + (loads > 0)) * tile),
+        edits=(
+            (WHOLE, "whole = (total // TILE + (total > 0).to(tl.int32)) * TILE"),
+            (TILES, "tl.cdiv(T, TILE) + 1, blocks"),
+            (OF_LOAD, "mask=j * TILE < whole"),
+        ),
+    ),
+    family(
+        "a tile for nobody",
+        "an expert without a pick has no tile: 0 rounded up is 0",
+        would(padded=lambda loads, tile: np.maximum(1, -(-loads // tile)) * tile),
+        edits=(
+            (WHOLE, "whole = tl.where(offs_e < E, tl.maximum(1, (total + TILE - 1) // TILE), 0) * TILE"),
+            (OF_LOAD, "mask=j * TILE < whole"),
+        ),
+    ),
+    family(
+        "last first",
+        "within an expert picks keep their order: the rank counts the tokens before, not those behind",
+        would(order=backwards),
+        edits=(
+            (RANK, "rank = tl.sum(picked.to(tl.int32), 0)[None, :] - tl.cumsum(picked.to(tl.int32), 0)"),
+            ("tl.where(b < block, counts, 0)", "tl.where(b > block, counts, 0)"),
+        ),
+    ),
+    family(
+        "tokens for picks",
+        "a row holds the number of its pick, token * K + slot: this is the token alone",
+        would(stands=lambda pick, k: pick // k),
+        edits=((PICK, "t[:, None] + 0 * slots"),),
+    ),
+    family(
+        "padding of 0",
+        "a row that only pads a tile holds -1: 0 is a pick, the first of token 0",
+        would(empty=0),
+        edits=(
+            (EMPTY, "empty = tl.zeros((256,), tl.int32)"),
+            ("stride_owneri, empty,", "stride_owneri, empty - 1,"),
+        ),
+    ),
+    family(
+        "rank from 1",
+        "the first pick of an expert stands in its first row: the scan counts a pick itself, so subtract it",
+        would(row=lambda first, rank: first + rank + 1),
+        edits=((RANK, "rank = tl.cumsum(picked.to(tl.int32), 0)"),),
+    ),
+    family(
+        "offsets in tiles",
+        "offsets count rows, not tiles",
+        would(offsets=lambda first, tile: first // tile),
+        edits=(
+            (FIRST, "first // TILE, mask=offs_e < E"),
+            (END, "stride_offsetse, tl.sum(whole, 0) // TILE"),
+        ),
+    ),
+    family(
+        "each block for itself",
+        "every block of tokens begins at an expert's first row, so that two picks get the same one: a row also counts the picks of that expert in all earlier blocks, first + before + rank",
+        *(by_blocks(size, nothing_before) for size in BLOCKS),
+        edits=(("(first + before)[None, :]", "first[None, :]"),),
+    ),
+    family(
+        "earlier blocks and its own",
+        "a block leaves room for its own picks before it places them: of the counts those of earlier blocks come before, b < block",
+        *(by_blocks(size, own_block_too) for size in BLOCKS),
+        edits=(("tl.where(b < block,", "tl.where(b <= block,"),),
+    ),
+    edited(
+        "the first choice alone is counted",
+        (
+            "for slot in tl.static_range(PICKS):\n        chosen = tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)\n        counts",
+            "for slot in tl.static_range(1):\n        chosen = tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)\n        counts",
+        ),
+    ),
+    edited("masked tokens pick expert 0", ("mask=t < T, other=-1", "mask=t < T, other=0")),
+    edited(
+        "no program where there is no token", ("max(1, triton.cdiv(p.T, block))", "triton.cdiv(p.T, block)")
+    ),
+    edited("no end", ("        tl.store(offsets_ptr + E * stride_offsetse, tl.sum(whole, 0))\n", "")),
+    edited(
+        "owner not cleared",
+        ("for at in range(block * 256, TILES,", "for at in range(block * 256, 0 * TILES,"),
+    ),
+    edited(
+        "owners cleared with a gap between programs",
+        ("for at in range(block * 256, TILES,", "for at in range(block * 257, TILES,"),
+    ),
+    edited("owners cleared with a gap between turns", ("TILES, blocks * 256)", "TILES, blocks + 256)")),
+    edited("one tile an expert", (f"for j in range(block, {TILES}):", "for j in range(block, 1, blocks):")),
+    edited("sixteen rows a tile", (WHOLE, "whole = (total + 15) // 16 * 16")),
+    edited(
+        "the strides of the choices for the places",
+        (
+            "t[:, None] * stride_placet + slots * stride_placek",
+            "t[:, None] * stride_chosent + slots * stride_chosenk",
+        ),
+    ),
+    edited("picks taken for dense", ("row * stride_picksr", "row")),
+    edited("owner taken for dense", (f"{OWNER} * stride_owneri", OWNER), ("tile * stride_owneri", "tile")),
+    edited("offsets taken for dense", ("offs_e * stride_offsetse", "offs_e"), ("E * stride_offsetse", "E")),
+    edited("T up to 1024", ("mask=t < T,", "mask=t < tl.minimum(T, 1024),")),
+    edited(
+        "ranks by whoever comes first",
+        ("before += tl.where(b < block, counts, 0)", "before += 0"),
+        (
+            RANK,
+            f"{RANK}\n    before = tl.atomic_add(counts_ptr + blocks * EP + offs_e, tl.sum(picked.to(tl.int32), 0))",
+        ),
+        ('((blocks, experts), "i32", 0)', '((blocks + 1, experts), "i32", 0)'),
+        part="traffic",
+    ),
+    edited(
+        "nonsense at the size that is compiled",
+        ("    picked = slots >= 0", "    picked = (slots >= 0) & ((T != 512) | (t < 500)[:, None])"),
+    ),
+    edited(
+        "choices once more",
+        (
+            "        slots = tl.where",
+            f"        chosen = tl.maximum(chosen, {AGAIN})\n        slots = tl.where",
+        ),
+        part="traffic",
+    ),
+    edited("counts of blocks of sixteen", (BLOCK_LINE, "    block = 16\n"), part="traffic"),
+    edited(
+        "cleared twice",
+        (
+            "        tl.store(picks_ptr + row * stride_picksr, empty, mask=row < ROWS)\n",
+            "        tl.store(picks_ptr + row * stride_picksr, empty, mask=row < ROWS)\n        tl.store(picks_ptr + row * stride_picksr, empty + 0 * at, mask=row < ROWS)\n",
+        ),
+        part="traffic",
+    ),
+    edited("few programs", (BLOCK_LINE, "    block = 256\n"), part="speed"),
+    edited(
+        "each pick thirty times",
+        (
+            "    picked = slots >= 0",
+            "    for _ in range(30):\n        slots = tl.maximum(slots, slots - 1)\n    picked = slots >= 0",
+        ),
+        part="speed",
+    ),
+    edited("more than registers hold", ('"num_warps": 8', '"num_warps": 1'), part="compiled"),
+)
+
+
+SHORTCUTS = {
+    "slot by slot": computing(would(order=slot_by_slot)),
+    "owners cleared with a gap between programs": computing(
+        cleared(lambda program: program * (CLEARED + 1), lambda programs: programs * CLEARED)
+    ),
+    "owners cleared with a gap between turns": computing(
+        cleared(lambda program: program * CLEARED, lambda programs: programs + CLEARED)
+    ),
+    **{
+        f"{name} up to {most}": within_limit(name, most)
+        for name, most in (
+            *(("T", most) for most in (1, 16, 64, 128, 256, 512, 1024)),
+            *(("E", most) for most in (8, 16, 32, 64, 128)),
+            *(("K", most) for most in (1, 2, 4)),
+            *(("TILE", most) for most in (16, 32)),
+        )
+    },
+    "at least one token": lambda question, case: case.sizes["T"] == 0,
+    "at least sixteen rows a tile": lambda question, case: case.sizes["TILE"] < 16,
+    "fewer picks than experts": lambda question, case: case.sizes["K"] == case.sizes["E"],
+    **{
+        f"stride {axis} of {name} taken for 1": one_stride(name, axis)
+        for name in ("chosen", "place")
+        for axis in (0, 1)
+    },
+    **{f"the stride of {name} taken for 1": one_stride(name, 0) for name in ("offsets", "picks", "owner")},
+    **{f"{name} taken for dense": dense(name) for name in ("chosen", "place")},
+    "the strides of the choices for the places": same_strides("chosen", "place"),
+}

@@ -1,0 +1,81 @@
+"""order: what is asked, and what each part is worth."""
+
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor
+from grader.topics.moe_routing.order import cases
+from grader.topics.moe_routing.order.mistakes import MISTAKES
+from grader.topics.moe_routing.shared import LESSON, rooms, rows, size, with_loads
+
+QUESTION = KernelQuestion(
+    id="moe_routing.order",
+    notebook="kernel",
+    asks="where each pick stands: offsets[e] is the first row of expert e, padded to whole tiles of TILE rows, and offsets[E] the end; picks[row] is the pick there, token * K + slot, or -1; place[token, slot] its row; owner[tile] the expert of a tile, or -1. Within an expert picks keep their order",
+    parts=(
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: any number of tokens, none among them, experts without a token, all tokens on one, tiles that are whole, choices slot by slot, strided tables; the same at every run",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks=f"the choices are loaded at most twice; counts of blocks of {cases.BLOCK} tokens go through scratch, not lists of picks; no atomics; tables are written at most twice; at most {{launches}}",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[T]} tokens and {compiled[E]} experts, within shared memory, {spills}",
+        ),
+        Part(
+            "speed",
+            2,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: a program at least for every {cases.PROGRAM} tokens, and at most {cases.WORK} operations of any kind for each pick and lane of experts. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
+        ),
+    ),
+    tensors=(
+        Tensor("chosen", "tk", ("T", "K"), "i32"),
+        Tensor("offsets", "e", lambda s: (s["E"] + 1,), "i32", role="out"),
+        Tensor(
+            "picks",
+            "r",
+            lambda s: (rows(s),),
+            "i32",
+            role="out",
+            unclaimed=cases.NOBODYS.format("padding and all rows"),
+        ),
+        Tensor("place", "tk", ("T", "K"), "i32", role="out"),
+        Tensor(
+            "owner", "i", lambda s: (rooms(s),), "i32", role="out", unclaimed=cases.NOBODYS.format("tiles")
+        ),
+    ),
+    inputs=cases.inputs,
+    reference=cases.wanted,
+    tolerance=cases.exact,
+    public=(
+        Case(size(8, 2, 4, 16)),
+        with_loads([0, 21, 0, 16, 3, 0], 1, 16, kind="experts without tokens"),
+        Case(size(100, 3, 12, 32), layout={"chosen": "transposed"}, kind="choices slot by slot"),
+        Case(size(0, 2, 4, 16), kind="no tokens"),
+    ),
+    hidden=cases.hidden_order,
+    metered=cases.metered,
+    budgets={"traffic": cases.traffic, "speed": cases.side},
+    most_launches=3,
+    compile_case=Case(size(512, 8, 128, 16), sm_count=132),
+    most_spills=256,
+    targets=(90, 80),
+    speed=Speed(
+        "sorted_picks", Case(size(4096, 8, 128, 64), sm_count=132), full=0.15, none=0.3, bound=cases.bound
+    ),
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
+    hints=(
+        "A pick's row is where its expert begins, plus how many picks of that expert come before it: in earlier blocks of tokens, and in its own. Which launch can know which part?",
+        "First launch: a program a block of tokens; compare each slot's choices with all experts, sum along the tokens, store a row of counts, and clear picks and owner to -1. Second launch: sum all rows of counts (all, and those of earlier blocks), tl.cumsum of whole tiles gives where experts begin, and tl.cumsum down the block's one-hot picks gives the rank.",
+        "whole = (total + TILE - 1) // TILE * TILE; first = tl.cumsum(whole, 0) - whole; rank = tl.cumsum(picked.to(tl.int32), 0) - picked.to(tl.int32); row = (first + before)[None, :] + rank",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,41 @@
+"""permute: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.questions.draws import between
+from grader.topics.moe_routing.permute import cases
+from grader.topics.moe_routing.permute.mistakes import MISTAKES
+from grader.topics.moe_routing.shared import LESSON
+from grader.topics.moe_routing.shared_concepts import chosen
+
+QUESTION = NumpyQuestion(
+    id="moe_routing.permute",
+    notebook="concepts",
+    asks="permute(chosen, experts, tile): (picks, place): picks[row] is the pick that stands there, token * k + slot, or -1 for padding; place[token, slot] is the row of that pick. Experts follow each other, each padded to whole tiles at its end; within one, picks keep their order",
+    entry="permute",
+    parts=(Part("values", 3, "calls"),),
+    reference=cases.permute,
+    public=(
+        Call((np.array([[0, 2], [2, 0], [2, 3]]), 4, 4), "an expert without a token"),
+        Call((np.array([[1, 0], [1, 0], [0, 1]]), 2, 1), "no padding"),
+        Call((np.zeros((0, 2), int), 3, 4), "no tokens"),
+    ),
+    hidden=lambda rng: [
+        *(
+            Call((chosen(rng, between(rng, 6, 40), n, k), n, between(rng, 2, 8)))
+            for n, k in ((4, 2), (9, 3), (16, 2))
+        ),
+        Call((chosen(rng, 24, 6, 2, only=[1, 2, 4]), 6, 8), "experts without tokens"),
+        Call((np.zeros((between(rng, 5, 30), 1), int), 5, 4), "all tokens on one expert"),
+        Call((chosen(rng, 60, 3, 2), 3, 1), "many tokens, no padding"),
+        Call((chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
+    ],
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
+    hints=(
+        "Number all picks in the order of reading: token 0's k picks, then token 1's. Which sort brings those of one expert together and leaves them in order?",
+        "order = np.argsort(chosen.ravel(), kind='stable') lists the picks by expert. The i-th of an expert stands at offsets[expert] + i, and i is its rank in the list less how many picks lower experts have.",
+        "e = flat[order]; row = offsets[e] + np.arange(len(flat)) - before[e], with before the running sum of the loads from 0; then picks[row] = order, place[order] = row",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,15 @@
+"""What several numpy questions of moe routing share."""
+
+import numpy as np
+
+
+def chosen(rng, tokens, experts, k, only=None):
+    """Different experts for each token; `only`: those that may be picked."""
+    open_experts = np.arange(experts) if only is None else np.asarray(only)
+    picks = [rng.permutation(open_experts)[:k] for _ in range(tokens)]
+    return np.array(picks, int).reshape(tokens, k)
+
+
+def short(args: tuple) -> tuple:
+    """Numbers that can be read, for calls that are shown."""
+    return tuple(np.round(a, 1) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else a for a in args)

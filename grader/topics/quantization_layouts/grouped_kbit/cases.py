@@ -1,0 +1,84 @@
+"""grouped kbit: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Case
+from grader.questions.draws import between, odd, spread
+from grader.topics.quantization_layouts.shared import EXACT, FP32
+from grader.topics.quantization_layouts.shared_kbit import ROWS, SECTOR, TILE, every_width, sizes, some_bits
+from grader.topics.quantization_layouts.shared_wanted import BLOCK
+
+
+def to_experts(
+    bits: int, n: int, k: int, counts: list[int], dtype: str = "fp16", values="normal", **more
+) -> Case:
+    """A case in which each expert gets so many rows."""
+    said = values + ROWS + " ".join(map(str, counts))
+    return Case(sizes(bits, n, k, sum(counts), len(counts)), dtype, values=said, **more)
+
+
+def hidden_experts(rng: np.random.Generator) -> list[Case]:
+    """The same kinds of weights, one for each expert, and every routing that is allowed."""
+
+    bits = every_width(rng)
+
+    def case(counts, blocks, dtype="fp16", n=0, **more) -> Case:
+        return to_experts(bits(), n or between(rng, 17, 70), BLOCK * blocks, counts, dtype, **more)
+
+    def some(count: int, low: int = 1, high: int = 9) -> list[int]:
+        return rng.integers(low, high + 1, count).tolist()
+
+    def with_empty(count: int, *empty: int) -> list[int]:
+        return [0 if e in empty else n for e, n in enumerate(some(count))]
+
+    def long_sum(dtype: str, kind: str) -> Case:
+        k = 128 * between(rng, 66, 74) // BLOCK
+        return case([2, 0, 3], k, dtype, between(rng, 5, 9), **FP32, values="positive", kind=kind)
+
+    strided = spread(rng, "w", "s", "c", "r", "x", "y")
+    turned = {"w": "transposed", "x": "transposed", "s": "padded"}
+    turned_too = {"w": "padded", "x": "padded", "s": "transposed", "y": "transposed"}
+    one_of = rng.permutation([between(rng, 40, 60), 0, 0, 0]).tolist()
+    return [
+        case(some(5), odd(rng, 5, 9), kind="rows for every expert"),
+        case(with_empty(6, 0, 1), odd(rng, 5, 9), "bf16", kind="first experts without rows"),
+        case(with_empty(6, 2, 3), odd(rng, 5, 9), kind="experts without rows between others"),
+        case(with_empty(5, 3, 4), odd(rng, 5, 9), "bf16", kind="last experts without rows"),
+        case(one_of, odd(rng, 5, 9), kind="one expert has all rows"),
+        case(rng.permutation([1, 0, 0, 0, 1, 0]).tolist(), 6, kind="fewer rows than experts"),
+        case(
+            [between(rng, 2, 7), between(rng, 130, 150), 3],
+            2,
+            n=between(rng, 3, 9),
+            kind="many rows for one expert",
+        ),
+        case([between(rng, 17, 31), between(rng, 33, 47), 0, 7], 5, "bf16", kind="more rows than sixteen"),
+        case([between(rng, 3, 12)], odd(rng, 5, 9), kind="a single expert"),
+        case(
+            [0] + rng.permutation([0] * 20 + some(20, 1, 3)).tolist(),
+            2,
+            n=between(rng, 3, 9),
+            kind="many experts",
+        ),
+        case(some(3), 32 * between(rng, 4, 6) + 1, n=between(rng, 3, 9), kind="a word more than whole steps"),
+        long_sum("fp16", "a long sum"),
+        long_sum("bf16", "a long sum in bf16"),
+        case(with_empty(4, 2), odd(rng, 5, 9), layout=strided, kind="no stride of 1"),
+        case(some(3), 6, layout=turned, kind="words and X that lie column by column"),
+        case(some(3), 5, "bf16", layout=turned_too, kind="scales and Y that lie column by column"),
+        case([2, 0, 3], 1, n=between(rng, 4200, 4700), kind="many rows of W"),
+        case(some(3), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
+        case(some(3), 4, values="a NaN", kind="a NaN"),
+        *(
+            case(some(3), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
+            for dtype in ("fp16", "bf16")
+        ),
+    ]
+
+
+def metered_experts(rng: np.random.Generator) -> Case:
+    """Eight experts near 200 x 1000: two without rows, one with more than a tile of them."""
+    counts = [0, 0, between(rng, TILE + 1, 2 * TILE), *(between(rng, 1, TILE) for _ in range(5))]
+    n, k = between(rng, 180, 220), SECTOR * between(rng, 3, 5)
+    found = rng.permutation(counts).tolist()
+    return to_experts(some_bits(rng), n, k, found, sm_count=between(rng, 9, 11), kind="the metered size")

@@ -1,0 +1,7 @@
+"""layer bytes: the inputs of its cases, and what they may cost."""
+
+from kernels.quantization_layouts import cost
+
+
+def layer_bytes(m, n, k, bits, group, zero_bits):
+    return cost.linear_cost(m, n, k, bits=bits, group=group, zero_bits=zero_bits).bytes_moved

@@ -1,0 +1,151 @@
+"""own layout: the inputs of its cases, and what they may cost."""
+
+import math
+
+import numpy as np
+
+from grader.questions import Budget, Case
+from grader.questions.draws import between, odd, spread
+from grader.questions.work import filled, work
+from grader.topics.quantization_layouts.shared import (
+    EXACT,
+    FP32,
+    beside_dot,
+    groups_of,
+    in_dot,
+    read_of_x,
+    sizes_at_random,
+    written,
+)
+from grader.topics.quantization_layouts.shared_kbit import (
+    ALL_WORK,
+    BITS,
+    OPERATIONS,
+    TILE,
+    codebook,
+    every_width,
+    rows_of_x,
+    scales,
+    sizes,
+    useful,
+)
+from grader.topics.quantization_layouts.shared_wanted import BLOCK
+from kernels import require
+from kernels.quantization_layouts import cost
+
+LESSON = "course/02_quantization_layouts"
+GAPS = 16 / 15  # thirty bits of a word in use: ten codes of three bits, six of five
+UNPACKING = 11  # on whole numbers, a weight: fields of whole bits take 4 to 9, planes 12, 16 and 20
+LAYOUT = (
+    "how many shifts, ANDs and ORs a code takes: which layout puts whole codes, or most of one, side by side?"
+)
+TWICE = "what a program loads of the packed arrays: every code is needed once, by one program"
+
+
+def bare(case: Case, rng: np.random.Generator) -> dict:
+    """What `pack` is given: codes, a scale for each 32 of a row, and how many bits a code has."""
+    bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
+    blocks = groups_of(k, BLOCK)
+    require.one_of(BITS, BITS=bits)
+    codes = rng.integers(0, 2**bits, (n, k)).astype(np.uint8)
+    return {"codes": codes, "scales": scales(case, rng, (n, blocks)), "bits": bits}
+
+
+def met(case: Case, rng: np.random.Generator) -> dict:
+    """What the kernels are given beside: the codebook and the rows of X."""
+    return {"c": codebook(case, rng), "x": rows_of_x(case, rng)}
+
+
+def most_packed(case: Case) -> int:
+    """The tuned kernels' own layout, rows and columns padded to whole tiles, and a fifteenth more for words with gaps."""
+    bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
+    return math.floor(GAPS * cost.packed_bytes(n, k, bits, BLOCK))
+
+
+def hidden(rng: np.random.Generator) -> list[Case]:
+    bits = every_width(rng)
+
+    def case(m, n, blocks, dtype="fp16", **more) -> Case:
+        return Case(sizes(bits(), n, BLOCK * blocks, m), dtype, **more)
+
+    any_n, few = sizes_at_random(rng)
+
+    def long_sum(dtype: str, kind: str) -> Case:
+        k = 128 * between(rng, 66, 74) // BLOCK
+        return case(5, between(rng, 5, 9), k, dtype, **FP32, values="positive", kind=kind)
+
+    return [
+        *(
+            case(few(), odd(rng, 17, 69), odd(rng, 5, 13), d, kind="another size")
+            for d in ("fp16", "bf16") * 2
+        ),
+        case(1, any_n(), odd(rng, 5, 9), kind="a single row of X"),
+        case(few(), 1, odd(rng, 5, 9), "bf16", kind="a single row of W"),
+        *(case(few(), any_n(), 1, kind="a single block of 32") for _ in BITS),
+        case(
+            odd(rng, 129, 150),
+            between(rng, 3, 9),
+            odd(rng, 5, 9),
+            "bf16",
+            layout={"x": "transposed", "y": "padded"},
+            kind="many rows of X",
+        ),
+        case(few(), between(rng, 3, 9), 32 * between(rng, 4, 6) + 1, kind="a block more than whole steps"),
+        long_sum("fp16", "a long sum"),
+        long_sum("bf16", "a long sum in bf16"),
+        case(few(), any_n(), odd(rng, 5, 9), layout=spread(rng, "c", "x", "y"), kind="no stride of 1"),
+        case(
+            few(), any_n(), 6, layout={"x": "transposed", "y": "padded"}, kind="X that lies column by column"
+        ),
+        case(few(), between(rng, 4200, 4700), 1, kind="many rows of W"),
+        *(Case(sizes(one, 256, 256, few()), kind=f"whole tiles of codes of {one} bits") for one in (2, 3)),
+        case(few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
+        case(few(), any_n(), 4, values="a NaN", kind="a NaN"),
+        *(
+            case(few(), odd(rng, 17, 69), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
+            for dtype in ("fp16", "bf16")
+        ),
+    ]
+
+
+def metered(rng: np.random.Generator) -> Case:
+    """Near 12 x 600 x 1300 with more than two bits: planes of three cost the most that is still worth mending."""
+    n, k = 128 * between(rng, 4, 5), 256 * between(rng, 4, 6)
+    drawn = sizes(between(rng, 3, 5), n, k, between(rng, 9, 16))
+    return Case(drawn, sm_count=between(rng, 6, 9), kind="the metered size")
+
+
+def traffic(c: Case) -> list[Budget]:
+    """All that `pack` made once, X by tiles of 32 rows of W, Y once, next to no scratch, products in tl.dot."""
+    bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
+    whole = cost.linear_cost(m, n, k, bits=bits, group=BLOCK)
+    codes, of_blocks = whole.weight_bytes, whole.metadata_bytes
+    return [
+        Budget(
+            what="read of what pack made",
+            tensor="packed",
+            most=1.1 * codes + 2 * of_blocks,
+            least=codes,
+            look=TWICE,
+            model=f"{n} x {k} codes of {bits} bits + 10%, and a scale of 2 bytes for each {BLOCK}, twice",
+        ),
+        read_of_x(m, n, k),
+        *written(m, n),
+        *in_dot(useful(c), filled((m, 2 * TILE)), n, k),
+    ]
+
+
+def unpacking(c: Case) -> list[Budget]:
+    """What a layout is chosen for where bytes are as few as they can be: the instructions between a word and a number."""
+    n, k = c.sizes["N"], c.sizes["K"]
+    return [
+        Budget(
+            what="operations on whole numbers",
+            count="integers",
+            most=UNPACKING * n * k,
+            look=LAYOUT,
+            model=f"{UNPACKING} for each of {n} x {k} weights",
+        ),
+        beside_dot(OPERATIONS, n, k),
+        work(ALL_WORK, n * k, f"{n} x {k} weights"),
+    ]

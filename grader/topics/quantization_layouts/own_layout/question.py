@@ -1,0 +1,70 @@
+"""own layout: what is asked, and what each part is worth."""
+
+from grader.questions import Case, KernelQuestion, Part, Prepare
+from grader.topics.quantization_layouts.own_layout import cases
+from grader.topics.quantization_layouts.own_layout.mistakes import MISTAKES
+from grader.topics.quantization_layouts.shared_kbit import LEVELS, OPERATIONS, SHOWN, X, Y, sizes, useful
+from grader.topics.quantization_layouts.shared_wanted import layer, within
+
+QUESTION = KernelQuestion(
+    id="quantization_layouts.own_layout",
+    notebook="kernel",
+    entry="launch_own",
+    bonus=True,
+    asks="Y = X W.T for any number of rows of X: pack(codes, scales, bits) makes arrays of your own of W's codes, once, and the kernel reads them; the weight is c[code] times the scale of its 32 columns",
+    parts=(
+        Part(
+            "values",
+            2,
+            "values",
+            asks="right for {public} that you can see and more that you can't, as in section 8; at most four packed arrays, no larger together than what the course's own layout takes (rows padded to 128, columns to vectors of 16 bytes) and a fifteenth",
+        ),
+        Part(
+            "traffic",
+            1,
+            "traffic",
+            asks="what `pack` made is loaded once, with a tenth for gaps between codes, scales at most twice; X, Y and scratch as in section 8; all products in `tl.dot`",
+        ),
+        Part(
+            "unpacking",
+            2,
+            "traffic",
+            asks=f"at most {cases.UNPACKING} operations on whole numbers a weight, those for addresses and masks among them, and at most {OPERATIONS} on floats beside `tl.dot`",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[N]} × {compiled[K]} with {compiled[BITS]} bits and M = {compiled[M]}, {spills}, on tensor cores",
+        ),
+    ),
+    prepare=Prepare("pack", cases.bare, cases.most_packed),
+    tensors=(
+        LEVELS,
+        X,
+        Y,
+    ),
+    inputs=cases.met,
+    reference=layer,
+    tolerance=within,
+    public=(
+        *SHOWN,
+        Case(sizes(5, 33, 192, 20), layout={"x": "transposed"}, kind="X column by column"),
+    ),
+    hidden=cases.hidden,
+    metered=cases.metered,
+    budgets={"traffic": cases.traffic, "unpacking": cases.unpacking},
+    useful=useful,
+    most_launches=2,
+    compile_case=Case(sizes(5, 512, 1024, 16), "bf16", sm_count=132),
+    targets=(90, 80),
+    instruction={80: "mma.sync"},
+    most_spills=256,
+    where=f'{cases.LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
+    hints=(
+        "Planes take one bit at a time. Which widths divide a word, and how can three bits be put together from such pieces, or five?",
+        "Three bits are two and one, five are four and one: keep the low bits in a field of their own, 16 or 8 codes a word, and the top bit in a plane. Then a code is two shifts, two ANDs, a shift and an OR, whatever its bits.",
+        "words = [field of low bits | plane of the top bit] along each row, K * bits / 32 words of 32 bits; in the kernel: code = tl.reshape((low[:, :, None] >> (LOW * tl.arange(0, 32 // LOW))[None, None, :]) & (2**LOW - 1), (BLOCK_N, BLOCK_K)); if BITS % 2 == 1: code |= tl.reshape((high[:, :, None] >> tl.arange(0, 32)[None, None, :]) & 1, (BLOCK_N, BLOCK_K)) << LOW",
+    ),
+    mistakes=MISTAKES,
+)

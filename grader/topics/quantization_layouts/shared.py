@@ -1,0 +1,241 @@
+"""What several questions of quantization layouts share: sizes, references, costs."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from grader.questions import Budget, Case, Tensor
+from grader.questions.draws import between, rounded
+from grader.questions.work import filled
+from kernels.quantization_layouts import cost
+
+LESSON = "course/02_quantization_layouts"
+
+GROUPS = (32, 64, 128)
+
+
+BEYOND_FP16 = 2.0**24  # the scales of "beyond fp16" are so much larger: bf16 holds the weights, fp16 does not
+
+
+LARGE = 4000.0  # times what x is elsewhere, and scales a sixteenth: fp16 holds x and y, not a group's sum before its scale
+EXACT = "exact"  # weights that 16 bits hold, since every scale is a power of two
+
+
+FP32 = {"dtypes": {"y": "fp32"}}
+
+
+def sizes(n: int, k: int, group: int, m: int = 0) -> dict:
+    return {"N": int(n), "K": int(k), "G": int(group)} | ({"M": int(m)} if m else {})
+
+
+def words(rng: np.random.Generator, shape: tuple, low: int = 0) -> np.ndarray:
+    """Eight codes from `low` to 15 in each."""
+    if not low:
+        return rng.integers(-(2**31), 2**31, shape, np.int32)
+    each = rng.integers(low, 16, (*shape, 8), np.uint32)
+    return (each << 4 * np.arange(8, dtype=np.uint32)).sum(-1, dtype=np.uint32).view(np.int32)
+
+
+def groups_of(k: int, group: int) -> int:
+    """How many there are in a row; sizes of one's own come through `run` and may not divide."""
+    if k % group:
+        raise ValueError(f"K must be a multiple of {group}, got {k}; take {max(group, k // group * group)}")
+    return k // group
+
+
+def powers(case: Case, rng: np.random.Generator, low: int, high: int, shape: tuple) -> np.ndarray:
+    """Exponents of scales, whole where weights are to be exact."""
+    return (
+        np.rint(rng.uniform(low, high, shape))
+        if case.values.startswith(EXACT)
+        else rng.uniform(low, high, shape)
+    )
+
+
+def packed(case: Case, rng: np.random.Generator) -> dict:
+    """A weight and the rows that meet it; with M among the sizes also a zero point for each group."""
+    n, k, group, m = (case.sizes.get(s, 0) for s in "NKGM")
+    positive = case.values in ("positive", EXACT)
+    beyond = BEYOND_FP16 if case.values == "beyond fp16" else 1.0
+    x = rng.standard_normal((m, k) if m else k)
+    x = (np.abs(x) + 0.5 if positive else x) * beyond
+    if case.values == "large":
+        x, beyond = x * LARGE, beyond / 16
+    if case.values == "a NaN":
+        x[..., rng.integers(k)] = np.nan
+    scales = beyond * 2.0 ** powers(case, rng, -9, -4, (n, groups_of(k, group)))
+    found = {
+        "w": words(rng, (n, k // 8), 9 if positive else 0),
+        "s": rounded(scales, case.dtype),
+        "x": rounded(x, case.dtype),
+    }
+    if m:
+        found["z"] = rng.integers(0, 8 if positive else 16, (n, k // group)).astype(np.uint8)
+    return found
+
+
+def some_group(rng: np.random.Generator) -> int:
+    return GROUPS[between(rng, 0, 2)]
+
+
+def sizes_at_random(rng: np.random.Generator) -> tuple[Callable[[], int], Callable[[], int]]:
+    """Two draws: rows of W for a few tiles and a rest, and rows of X that one tile holds."""
+    return lambda: between(rng, 17, 70), lambda: between(rng, 5, 16)
+
+
+ONCE = "which words each program reads, and how often: every weight is needed once, by one program"
+SCALES = "how far a step reaches along K: a step shorter than a group asks for the group's scale again"
+ROWS = "the rows of W that a program owns: all of them share what it loads of X"
+WIDER = "what is stored besides Y: an unpacked weight lives in registers from its word to its product"
+NEIGHBOURS = "which neighbouring lanes read neighbouring words: a sector is 32 bytes, used or not"
+FILL = "the grid: with few programs most multiprocessors have nothing to read"
+DOT = "do the products go through tl.dot, in a dtype and a tile that tensor cores take?"
+WORK = "what is computed more than once for a weight"
+GROUP = 128
+PARTS = 4  # sums of a row that several programs may leave in scratch, out and in
+NARROW = "operands go into tl.dot in x's dtype: widened to fp32 they take twice the registers and run at half the rate"
+GEMV_ALL, GEMM_ALL = 24, 28  # of every kind, a weight
+
+
+def nkgm(c: Case) -> tuple[int, int, int, int]:
+    return *(c.sizes[s] for s in "NKG"), c.sizes.get("M", 1)
+
+
+def useful(c: Case) -> float:
+    n, k, group, m = nkgm(c)
+    return cost.linear_cost(m, n, k, bits=4, group=group).flops
+
+
+def bound(c: Case) -> tuple[float, float]:
+    n, k, group, m = nkgm(c)
+    zero_bits = 8 if "M" in c.sizes else 0
+    return useful(c), cost.linear_cost(m, n, k, bits=4, group=group, zero_bits=zero_bits).bytes_moved
+
+
+def read_of_x(m: int, n: int, k: int) -> Budget:
+    """No more often than tiles of 32 rows of W would read it."""
+    x = 2 * m * k
+    return Budget(
+        what="read of X",
+        tensor="x",
+        most=x * math.ceil(n / 32),
+        least=x,
+        look=ROWS,
+        model=f"{m} x {k} numbers of 2 bytes for every 32 of {n} rows of W",
+    )
+
+
+def written(m: int, n: int) -> list[Budget]:
+    """Y once, and next to no scratch."""
+    out = 2 * m * n
+    return [
+        Budget(
+            what="write of Y",
+            tensor="y",
+            access="store",
+            most=out,
+            least=out,
+            look=WIDER,
+            model=f"{m} x {n} numbers of 2 bytes, once",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * 4 * PARTS * m * n,
+            look=WIDER,
+            model=f"{PARTS} unfinished sums of 4 bytes for each of {m} x {n} numbers, out and in",
+        ),
+    ]
+
+
+def in_dot(flop: float, rows: int, n: int, k: int) -> list[Budget]:
+    """The product in tl.dot on operands of 16 bits; `rows` with those that only fill tiles."""
+    return [
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            least=flop,
+            most=2 * rows * filled((n, 256), (k, 256)),
+            look=DOT,
+            model=f"2 M N K = {flop:,.0f} at least; with {rows} rows, N and K rounded up to 256, at most",
+        ),
+        Budget(
+            what="FLOP in tl.dot on operands widened to fp32",
+            count="wide dot",
+            most=0,
+            look=NARROW,
+            model="every operand of at most 16 bits",
+        ),
+    ]
+
+
+def beside_dot(each: int, n: int, k: int, times: int | None = None) -> Budget:
+    """`each` operations a weight; `times` where weights are unpacked for several tiles of rows."""
+    return Budget(
+        what="operations beside tl.dot",
+        count="operations",
+        most=each * (times or 1) * n * k,
+        look=WORK,
+        model=f"{each} for each of {n} x {k} weights" + (f", {times} times" if times else ""),
+    )
+
+
+def programs(words: str, count: int) -> Budget:
+    """Enough that read the words, or whatever else they are called."""
+    return Budget(
+        what=f"programs that read the {words}",
+        tensor="w",
+        count="programs",
+        least=count,
+        look=FILL,
+        model=f"one at least for each of {count} multiprocessors",
+    )
+
+
+def words_and_scales(c: Case) -> list[Budget]:
+    """Words exactly once, scales at most twice, Y once, and next to no scratch."""
+    n, k, group, m = nkgm(c)
+    whole = cost.linear_cost(m, n, k, bits=4, group=group)
+    weights, scales = whole.weight_bytes, whole.metadata_bytes
+    return [
+        Budget(
+            what="read of the words",
+            tensor="w",
+            most=weights,
+            least=weights,
+            look=ONCE,
+            model=f"{n} x {k} weights of 4 bits, once",
+        ),
+        Budget(
+            what="read of the scales",
+            tensor="s",
+            most=2 * scales,
+            least=scales,
+            look=SCALES,
+            model=f"a scale of 2 bytes for each {group} of {n} x {k} weights, twice",
+        ),
+        *written(m, n),
+    ]
+
+
+def flow(c: Case) -> list[Budget]:
+    """Words in whole sectors, and by enough programs."""
+    n, k, group, m = nkgm(c)
+    weights = cost.linear_cost(m, n, k, bits=4, group=group).weight_bytes
+    return [
+        Budget(
+            what="sectors of the words",
+            tensor="w",
+            count="sectors",
+            most=1.02 * weights,
+            look=NEIGHBOURS,
+            model=f"{n} rows of {k // 64} sectors of 32 bytes + 2%",
+        ),
+        programs("words", c.sm_count),
+    ]
+
+
+WORDS = Tensor("w", "nk", lambda s: (s["N"], s["K"] // 8), "i32")
+SCALE_TENSOR = Tensor("s", "ng", lambda s: (s["N"], s["K"] // s["G"]))

@@ -1,0 +1,179 @@
+"""What questions of quantization layouts share: kbit."""
+
+import math
+from collections.abc import Callable
+from itertools import cycle
+
+import numpy as np
+
+from grader.questions import Budget, Case, Tensor
+from grader.questions.draws import between, rounded
+from grader.questions.work import filled, work
+from grader.topics.quantization_layouts.shared import (
+    BEYOND_FP16,
+    EXACT,
+    NEIGHBOURS,
+    ONCE,
+    beside_dot,
+    groups_of,
+    in_dot,
+    powers,
+    programs,
+    read_of_x,
+    words,
+    written,
+)
+from grader.topics.quantization_layouts.shared_wanted import BLOCK
+from kernels import require
+from kernels.quantization_layouts import cost
+
+BITS = (2, 3, 4, 5)
+ROWS = " rows "  # in a case's `values`: what follows is how many rows of X each expert gets
+
+
+def sizes(bits: int, n: int, k: int, m: int, experts: int = 0) -> dict:
+    found = {"BITS": int(bits), "N": int(n), "K": int(k), "M": int(m)}
+    return found | ({"E": int(experts)} if experts else {})
+
+
+def some_bits(rng: np.random.Generator) -> int:
+    return between(rng, BITS[0], BITS[-1])
+
+
+def every_width(rng: np.random.Generator) -> Callable[[], int]:
+    """Numbers of bits in turn, begun anywhere: each is there in every check."""
+    return cycle(rng.permutation(BITS).tolist()).__next__
+
+
+def drawn_as(case: Case) -> str:
+    """How numbers are drawn, without the rows of experts."""
+    return case.values.partition(ROWS)[0]
+
+
+def codebook(case: Case, rng: np.random.Generator) -> np.ndarray:
+    """Ascending levels, never the same and never evenly spread."""
+    low = 0.4 if drawn_as(case) in ("positive", EXACT) else -1.0
+    return rounded(np.sort(rng.uniform(low, 1.0, 2 ** case.sizes["BITS"])), case.dtype)
+
+
+def scales(case: Case, rng: np.random.Generator, shape: tuple) -> np.ndarray:
+    beyond = BEYOND_FP16 if drawn_as(case) == "beyond fp16" else 1.0
+    return rounded(beyond * 2.0 ** powers(case, rng, -8, -3, shape), case.dtype)
+
+
+def rows_of_x(case: Case, rng: np.random.Generator) -> np.ndarray:
+    values, (m, k) = drawn_as(case), (case.sizes[s] for s in "MK")
+    x = rng.standard_normal((m, k))
+    x = np.abs(x) + 0.5 if values in ("positive", EXACT) else x
+    x = BEYOND_FP16 * x if values == "beyond fp16" else x
+    if values == "a NaN":
+        x[:, rng.integers(k)] = np.nan
+    return rounded(x, case.dtype)
+
+
+def planes(case: Case, rng: np.random.Generator) -> dict:
+    """A weight in bit planes, or one for each expert, its scales and levels, and the rows that meet it."""
+    bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
+    many = (case.sizes["E"],) if "E" in case.sizes else ()
+    blocks = groups_of(k, BLOCK)
+    require.one_of(BITS, BITS=bits)
+    found = {
+        "w": words(rng, (*many, bits, n, blocks)),
+        "s": scales(case, rng, (*many, n, blocks)),
+        "c": codebook(case, rng),
+        "x": rows_of_x(case, rng),
+    }
+    return found | ({"r": np.cumsum([0, *routed(case, rng)]).astype(np.int32)} if many else {})
+
+
+def routed(case: Case, rng: np.random.Generator) -> list[int]:
+    """How many rows each expert gets: as the case says, or where it says nothing that fits, at random."""
+    counts = [int(n) for n in case.values.partition(ROWS)[2].split()]
+    if len(counts) == case.sizes["E"] and sum(counts) == case.sizes["M"]:
+        return counts
+    share = rng.dirichlet(np.full(case.sizes["E"], 0.5))
+    return rng.multinomial(case.sizes["M"], share).tolist()
+
+
+SCALES = "a word of a plane covers 32 columns, and so does a scale: one belongs to the other"
+IDLE = "which weights are read although no row needs them, and which once more for rows that share a tile"
+TILE = 16  # rows of X that tensor cores take as one
+OPERATIONS = 6  # beside tl.dot, a weight, where a kernel as it should be takes some 3
+ALL_WORK = 40  # of every kind, a weight, beside four for each of its levels
+SECTOR = 256  # columns whose bits of one plane fill a sector
+
+
+def rows_of_experts(c: Case) -> list[int]:
+    """How many rows each expert of a metered or compiled case gets; all of them where there are no experts."""
+    return [int(n) for n in c.values.partition(ROWS)[2].split()] or [c.sizes["M"]]
+
+
+def useful(c: Case) -> float:
+    bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
+    return cost.linear_cost(m, n, k, bits=bits, group=BLOCK).flops
+
+
+def read_times(c: Case) -> tuple[int, int]:
+    """Weights that have rows, and how often tiles of sixteen rows read one."""
+    counts = [n for n in rows_of_experts(c) if n]
+    return len(counts), sum(math.ceil(n / TILE) for n in counts)
+
+
+def traffic(c: Case) -> list[Budget]:
+    """Planes and scales of the weights that have rows, X by tiles of 32 rows of W, Y once, and next to no scratch."""
+    bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
+    needed, read = read_times(c)
+    one = cost.linear_cost(m, n, k, bits=bits, group=BLOCK)
+    of = f"{needed} weights of experts that have rows" if "E" in c.sizes else "the weight"
+    times = f"{read} times in all, by tiles of {TILE} rows" if "E" in c.sizes else "once"
+    return [
+        Budget(
+            what="read of the planes",
+            tensor="w",
+            most=read * one.weight_bytes,
+            least=needed * one.weight_bytes,
+            look=IDLE if "E" in c.sizes else ONCE,
+            model=f"{n} x {k} codes of {bits} bits of {of}, {times}",
+        ),
+        Budget(
+            what="read of the scales",
+            tensor="s",
+            most=2 * read * one.metadata_bytes,
+            least=needed * one.metadata_bytes,
+            look=SCALES,
+            model=f"a scale of 2 bytes for each {BLOCK} of {n} x {k} codes, twice as often as the codes",
+        ),
+        read_of_x(m, n, k),
+        *written(m, n),
+    ]
+
+
+def flow(c: Case) -> list[Budget]:
+    """What speed comes from, counted: products in tl.dot, little work a weight, whole sectors, enough programs."""
+    bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
+    _, read = read_times(c)
+    weight_bytes = cost.linear_cost(m, n, k, bits=bits, group=BLOCK).weight_bytes
+    return [
+        *in_dot(useful(c), sum(filled((rows, 2 * TILE)) for rows in rows_of_experts(c)), n, k),
+        work(ALL_WORK + 4 * 2**bits, read * n * k, f"{read} times {n} x {k} weights"),
+        beside_dot(OPERATIONS, n, k, read),
+        Budget(
+            what="sectors of the planes",
+            tensor="w",
+            count="sectors",
+            most=1.02 * read * weight_bytes,
+            look=NEIGHBOURS,
+            model=f"{read} times {bits} planes of {n} rows of {k // SECTOR} sectors of 32 bytes + 2%",
+        ),
+        programs("planes", c.sm_count),
+    ]
+
+
+LEVELS = Tensor("c", "l", lambda s: (2 ** s["BITS"],))
+X, Y = Tensor("x", "mk", ("M", "K")), Tensor("y", "mn", ("M", "N"), role="out")
+SHOWN = (
+    Case(sizes(4, 64, 256, 16)),
+    Case(sizes(3, 50, 160, 7), kind="ragged in every direction"),
+    Case(sizes(2, 48, 512, 1), "bf16", kind="a single row of X"),
+)
+TURNED = {"w": "transposed", "x": "transposed"}

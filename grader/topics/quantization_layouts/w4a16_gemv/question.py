@@ -1,0 +1,80 @@
+"""w4a16 gemv: what is asked, and what each part is worth."""
+
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.topics.quantization_layouts.shared import (
+    LESSON,
+    SCALE_TENSOR,
+    WORDS,
+    bound,
+    packed,
+    sizes,
+    useful,
+)
+from grader.topics.quantization_layouts.shared_wanted import layer, within
+from grader.topics.quantization_layouts.w4a16_gemv import cases
+from grader.topics.quantization_layouts.w4a16_gemv.mistakes import MISTAKES
+
+QUESTION = KernelQuestion(
+    id="quantization_layouts.w4a16_gemv",
+    notebook="kernel",
+    asks="y = W x for one row x of fp16 or bf16 and a packed W: w[n, k // 8] holds the code of column k in bits 4 (k % 8) to 4 (k % 8) + 3, and the weight is (code - 8) s[n, k // G]",
+    parts=(
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: each G, odd numbers of rows and of groups, a single row, a single group, more than 4096 rows, K beyond 8192, any strides, bf16 numbers beyond fp16's range, a NaN in x",
+        ),
+        Part(
+            "traffic",
+            3,
+            "traffic",
+            asks="every word is loaded exactly once, a scale at most twice, x at most once for every 4 rows of W, y is stored once; scratch holds at most four unfinished fp32 sums a row, in one launch or two",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[N]} × {compiled[K]} with {spills}",
+        ),
+        Part(
+            "speed",
+            3,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: words in whole sectors of 32 bytes (2% more is allowed), a program at least for each multiprocessor, at most {cases.GEMV_WORK} operations on floats a weight; operations of every kind have a limit too. With one, at {{timed[N]:,}} × {{timed[K]}}: full points from {{full_speed}} of the speed of cuBLAS on the 16-bit weight, none below {{none_speed}}",
+        ),
+    ),
+    tensors=(WORDS, SCALE_TENSOR, Tensor("x", "k", ("K",)), Tensor("y", "n", ("N",), role="out")),
+    inputs=packed,
+    reference=layer,
+    tolerance=within,
+    public=(
+        Case(sizes(64, 256, 64)),
+        Case(sizes(50, 160, 32), kind="rows and groups that fill no block"),
+        Case(sizes(48, 384, 128), "bf16"),
+        Case(
+            sizes(33, 192, 64),
+            layout={"w": "transposed", "x": "spread 3"},
+            kind="words column by column, x with gaps",
+        ),
+    ),
+    hidden=cases.hidden_gemv,
+    metered=cases.metered_gemv,
+    budgets={"traffic": cases.gemv, "speed": cases.gemv_flow},
+    useful=useful,
+    most_launches=2,
+    compile_case=Case(sizes(4096, 4096, 128), "bf16", sm_count=132),
+    sampled=samples.rows("N"),
+    targets=(90, 80),
+    speed=Speed(
+        "linear_in_16_bits", cases.LARGE, full=1 / 1.3, none=2 / 1.3, bound=bound, sampled=samples.rows("N")
+    ),
+    where=f'{LESSON}/c_packing.ipynb, "The kernel, line by line"',
+    hints=(
+        "Begin with one program for 16 rows and a block of words: load a word once, and ask what each of its eight codes meets in x.",
+        "Give the eight codes an axis of their own: w[:, :, None] >> (4 * tl.arange(0, 8))[None, None, :] & 15, of shape (rows, words, 8), against x as (words, 8). Sum the last axis, times the scale of the word, and add up in fp32.",
+        "part = tl.sum((code - 8).to(tl.float32) * x[None, :, :], 2); acc += part * s, with s loaded at s_ptr + offs_n[:, None] * stride_sn + (word * 8 // G)[None, :] * stride_sg; at the end tl.sum(acc, 1).",
+    ),
+    mistakes=MISTAKES,
+)

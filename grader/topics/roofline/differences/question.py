@@ -1,0 +1,33 @@
+"""differences: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions.draws import between, odd
+from grader.topics.roofline.differences import cases
+from grader.topics.roofline.differences.mistakes import MISTAKES
+from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
+
+QUESTION = rung(
+    id="roofline.differences",
+    asks="y[i] = x[i] - x[i - 1], and y[0] = x[0], for any N",
+    reads=("x n",),
+    writes=("y n",),
+    formula=lambda t, c: np.diff(t["x"], prepend=0.0),
+    public=(case(N=64), case(N=100, kind="a last piece that is not full")),
+    hidden=lambda rng: [
+        case(N=1, kind="a single number"),
+        case(N=odd(rng, 131, 999), kind="another length"),
+        case(N=between(rng, 4200, 5000), kind="many programs"),
+        case(N=between(rng, 65, 127), values="far from zero", kind="numbers far from zero"),
+    ],
+    metered=lambda rng: case(N=between(rng, 900, 1100), kind="the metered size"),
+    a_program=("n", 256),
+    budgets={"traffic": lambda c: [*cases.twice(c), *each_moved_once("y n!")(c)]},
+    where=PROGRAMS,
+    hints=(
+        "Two things can leave the array: the last program at its end, and one lane of the first program at its beginning.",
+        "Load x twice, at offs and at offs - 1, each with a mask of its own; a lane that is masked gets the value of other=.",
+        "before = tl.load(x_ptr + offs - 1, mask=(offs > 0) & (offs < N), other=0.0)",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,28 @@
+"""doubled: what is asked, and what each part is worth."""
+
+from grader.questions.draws import between
+from grader.topics.roofline.doubled.mistakes import MISTAKES
+from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
+
+QUESTION = rung(
+    id="roofline.doubled",
+    asks="y = 2 x, for N that is a multiple of 64: each program its own 64 numbers",
+    reads=("x n",),
+    writes=("y n",),
+    formula=lambda t, c: 2 * t["x"],
+    public=(case(N=64, kind="one program"), case(N=256)),
+    hidden=lambda rng: [
+        case(N=64 * between(rng, 5, 9), kind="more programs"),
+        case(N=64 * between(rng, 70, 90), kind="many programs"),
+    ],
+    metered=lambda rng: case(N=64 * between(rng, 12, 20), kind="the metered size"),
+    a_program=("n", 64),
+    budgets={"traffic": each_moved_once("x n", "y n!")},
+    where=PROGRAMS,
+    hints=(
+        "Each program has 64 places of its own. Which are those of program 0, which those of program 3?",
+        "Program pid begins at pid * BLOCK; tl.arange(0, BLOCK) counts from there.",
+        "offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK); then tl.load(x_ptr + offs), and tl.store(y_ptr + offs, ...)",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,70 @@
+"""layernorm gelu: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part, Speed, Tensor, samples
+from grader.topics.roofline.layernorm_gelu import cases
+from grader.topics.roofline.layernorm_gelu.mistakes import MISTAKES
+
+QUESTION = KernelQuestion(
+    id="roofline.layernorm_gelu",
+    notebook="kernel",
+    asks="y = LayerNorm(GELU(x)) over rows, with weight w and bias b, in one launch that reads x once and writes y once",
+    parts=(
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers far from zero, all equal or hardly different ones, a large eps, infinity and NaN",
+        ),
+        Part(
+            "traffic",
+            4,
+            "traffic",
+            asks="in {launches}, x is loaded once and y stored once; each row may ask for w and b once",
+        ),
+        Part(
+            "compiled",
+            2,
+            "compiled",
+            asks="compiles for sm_80 (A100), 89 (RTX 4090), 90 (H100, H200) and 100 (B200) at {compiled[M]} × {compiled[N]} with {spills}",
+        ),
+        Part(
+            "speed",
+            4,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: x and y in whole sectors (2% more is allowed), and at most {cases.WORK} operations for each number, an erf counted as one; a program at least for every {cases.ROWS} rows; operations of every kind have a limit too. With one, at {{timed[M]:,}} × {{timed[N]}}: full points up to {{full}} times the time of a copy of x, none beyond {{none}} times",
+        ),
+    ),
+    tensors=(
+        Tensor("x", "mn", ("M", "N")),
+        Tensor("w", "n", ("N",), "fp32"),
+        Tensor("b", "n", ("N",), "fp32"),
+        Tensor("y", "mn", ("M", "N"), role="out"),
+    ),
+    inputs=cases.operands,
+    reference=cases.fused,
+    tolerance=cases.within,
+    public=(
+        cases.case(4, 64),
+        cases.case(3, 100, kind="a row that fills no block"),
+        cases.case(5, 96, "bf16"),
+        cases.case(
+            6, 40, layout={"x": "padded", "y": "transposed"}, kind="rows with gaps, y column by column"
+        ),
+    ),
+    hidden=cases.hidden,
+    metered=cases.metered,
+    budgets={"traffic": cases.one_pass_traffic, "speed": cases.by_sectors},
+    useful=cases.useful,
+    compile_case=cases.case(512, 4096, "bf16", sm_count=132),
+    sampled=samples.rows("M"),
+    targets=(90, 80, 89, 100),
+    speed=Speed("copy", cases.LARGE, full=2.9, none=5.8, bound=cases.bound, sampled=samples.rows("M")),
+    where=f'{cases.LESSON}, "The kernel, line by line"',
+    hints=(
+        "One program a row: what does it have to keep so that it never asks for the row twice?",
+        "Load the whole row into one block (tl.arange over the next power of two, masked), apply GELU in fp32, then mean and variance of what you hold.",
+        "g = 0.5 * x * (1 + tl.erf(x * 0.70710678)); mean = tl.sum(g) / N; d = tl.where(mask, g - mean, 0.0); var = tl.sum(d * d) / N",
+    ),
+    mistakes=MISTAKES,
+)

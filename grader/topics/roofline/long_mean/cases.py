@@ -1,0 +1,20 @@
+"""long mean: the inputs of its cases, and what they may cost."""
+
+from grader.questions import Budget, Case
+
+LANES = "how many lanes of the last piece are masked: they take instructions all the same"
+# operations a number: pieces of 128 or 256 stay within, a single block for 1,100 numbers does not
+PIECES = 1.6
+
+
+def few_idle_lanes(c: Case) -> list[Budget]:
+    m, n = c.sizes["M"], c.sizes["N"]
+    return [
+        Budget(
+            what="operations",
+            count="operations",
+            most=PIECES * m * n,
+            look=LANES,
+            model=f"{PIECES} for each of {m} x {n} numbers",
+        )
+    ]

@@ -1,0 +1,33 @@
+"""long mean: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions.draws import between
+from grader.topics.roofline.long_mean import cases
+from grader.topics.roofline.long_mean.mistakes import MISTAKES
+from grader.topics.roofline.shared import FUSION, case, each_moved_once, rung
+
+QUESTION = rung(
+    id="roofline.long_mean",
+    asks="y[i] = the mean of row i of x, for rows of any length, in pieces",
+    reads=("x mn",),
+    writes=("y m",),
+    formula=lambda t, c: t["x"].mean(1),
+    size_of_terms=lambda t, c: np.abs(t["x"]).mean(1),
+    public=(case(M=2, N=512), case(M=3, N=300, kind="a last piece that is not full")),
+    hidden=lambda rng: [
+        case(M=2, N=between(rng, 9000, 12000), kind="a long row"),
+        case(M=between(rng, 30, 60), N=between(rng, 2, 9), kind="rows shorter than a piece"),
+        case(M=4, N=256 * between(rng, 3, 5) + 1, values="far from zero", kind="one more than whole pieces"),
+    ],
+    metered=lambda rng: case(M=between(rng, 8, 12), N=between(rng, 1030, 1110), kind="the metered size"),
+    a_program=("m", 4),
+    budgets={"traffic": lambda c: [*each_moved_once("x mn", "y m!")(c), *cases.few_idle_lanes(c)]},
+    where=FUSION,
+    hints=(
+        "Walk along the row, BLOCK numbers at a time. What has to survive from one turn to the next?",
+        "A block of BLOCK running sums, zeros at first; each turn adds the piece it loads, and after the loop one tl.sum is left.",
+        "for start in range(0, N, BLOCK): total += tl.load(x_ptr + row * N + start + offs, mask=start + offs < N, other=0.0)",
+    ),
+    mistakes=MISTAKES,
+)

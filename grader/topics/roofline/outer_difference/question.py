@@ -1,0 +1,30 @@
+"""outer difference: what is asked, and what each part is worth."""
+
+from grader.questions.draws import between
+from grader.topics.roofline.outer_difference import cases
+from grader.topics.roofline.outer_difference.mistakes import MISTAKES
+from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
+
+QUESTION = rung(
+    id="roofline.outer_difference",
+    asks="y[i, j] = a[i] - b[j], a and b loaded once for each tile",
+    reads=("a m", "b n"),
+    writes=("y mn",),
+    formula=lambda t, c: t["a"][:, None] - t["b"][None, :],
+    public=(case(M=32, N=64), case(M=20, N=50, kind="ragged tiles")),
+    hidden=lambda rng: [
+        case(M=between(rng, 33, 90), N=between(rng, 91, 150), kind="other sizes"),
+        case(M=1, N=between(rng, 1100, 1500), kind="a single row"),
+        case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
+    ],
+    metered=lambda rng: case(M=between(rng, 140, 180), N=between(rng, 260, 320), kind="the metered size"),
+    a_program=("mn", 128 * 128),
+    budgets={"traffic": lambda c: [*cases.pieces_by_tile(c), *each_moved_once("y mn!")(c)]},
+    where=PROGRAMS,
+    hints=(
+        "A tile of 16 x 64 results needs 16 numbers of a and 64 of b. Load just these.",
+        "Load a as a block of BLOCK_M numbers and b as one of BLOCK_N; give each the dimension that it lacks, and subtract.",
+        "a[:, None] - b[None, :] has BLOCK_M rows and BLOCK_N columns",
+    ),
+    mistakes=MISTAKES,
+)

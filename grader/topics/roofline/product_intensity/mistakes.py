@@ -1,0 +1,34 @@
+"""product intensity: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+MISTAKES = in_cells(
+    "product_intensity",
+    "m, n, k, elem_bytes",
+    {
+        "one FLOP": (
+            "half of what is wanted: a multiply-add counts as two FLOP",
+            "return m * n * k / (elem_bytes * (m * k + k * n + m * n))",
+        ),
+        "C left out": (
+            "C crosses the memory too, once: its m * n elements are missing",
+            "return 2 * m * n * k / (elem_bytes * (m * k + k * n))",
+        ),
+        "elements": (
+            "this is FLOP for each element: an element has elem_bytes bytes",
+            "return 2 * m * n * k / (m * k + k * n + m * n)",
+        ),
+        "C both ways": (
+            "C is only written, so it counts once",
+            "return 2 * m * n * k / (elem_bytes * (m * k + k * n + 2 * m * n))",
+        ),
+        "whole numbers": (
+            "the fraction is cut off: // divides into whole numbers, / keeps what is left",
+            "return 2 * m * n * k // (elem_bytes * (m * k + k * n + m * n))",
+        ),
+        "upside down": (
+            "this is bytes per FLOP",
+            "return elem_bytes * (m * k + k * n + m * n) / (2 * m * n * k)",
+        ),
+    },
+)

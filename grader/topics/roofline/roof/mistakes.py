@@ -1,0 +1,34 @@
+"""roof: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+MISTAKES = in_cells(
+    "roof",
+    "intensity, peak, bandwidth",
+    {
+        "the higher roof": (
+            "this is the higher of the two roofs: the lower one is met first",
+            'return max(peak, bandwidth * intensity), "memory" if intensity < peak / bandwidth else "compute"',
+        ),
+        "the slope alone": (
+            "this is the slope alone: beyond the ridge the rate stays at the peak",
+            'return bandwidth * intensity, "memory" if intensity < peak / bandwidth else "compute"',
+        ),
+        "the peak alone": (
+            "this is the peak alone: left of the ridge memory allows less",
+            'return peak, "memory" if intensity < peak / bandwidth else "compute"',
+        ),
+        "names exchanged": (
+            "the names have changed places: left of the ridge it is memory that limits",
+            'return min(peak, bandwidth * intensity), "compute" if intensity < peak / bandwidth else "memory"',
+        ),
+        "ridge upside down": (
+            'every call says "compute": the limit changes at the ridge, which is peak / bandwidth, not bandwidth / peak',
+            'return min(peak, bandwidth * intensity), "memory" if intensity < bandwidth / peak else "compute"',
+        ),
+        "memory at the ridge": (
+            "right but for the ridge itself, which counts as compute",
+            'return min(peak, bandwidth * intensity), "memory" if intensity <= peak / bandwidth else "compute"',
+        ),
+    },
+)

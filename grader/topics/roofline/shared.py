@@ -1,0 +1,168 @@
+"""What several questions of roofline share: sizes, references, costs."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
+from grader.questions.draws import ROUNDING, rounded, where_finite
+from grader.questions.side_by_side import side_by_side
+from kernels.roofline import cost
+
+FP32_SUM = 2.0**-18  # of the size of what is summed: any order of an fp32 sum stays within
+
+
+CARRIED = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
+OWN = "which elements a program loads and stores, and whether another program does so too"
+PARTS = (Part("values", 2, "values"), Part("traffic", 1, "traffic"))
+
+
+def tensor(words: str, role: str) -> Tensor:
+    """ "x mn" is an fp32 tensor of M x N; "a mk fp16" has another dtype."""
+    name, axes, dtype = (words + " fp32").split()[:3]
+    return Tensor(name, axes, tuple(axis.upper() for axis in axes), dtype, role)
+
+
+def rung(
+    *,
+    id: str,
+    reads: tuple[str, ...],
+    writes: tuple[str, ...],
+    formula: Callable,
+    size_of_terms: Callable | None = None,
+    parts: tuple[Part, ...] = PARTS,
+    a_program: tuple[str, int] | None = None,
+    budgets: dict,
+    **more,
+) -> KernelQuestion:
+    """`formula` takes the inputs in float64 by their names, and the case; it gives the output, or a tuple of them.
+
+    `size_of_terms` does the same with the size of what each output sums, where a sum rounds more than once.
+    `a_program`: the most that one program may do of these axes: ("mn", 4096) numbers of M x N."""
+    outputs = [tensor(words, "out") for words in writes]
+    inputs = [tensor(words, "in") for words in reads]
+
+    def computed(function: Callable, found: dict, case: Case) -> dict:
+        return by_name(outputs, function({name: v.astype(np.float64) for name, v in found.items()}, case))
+
+    def within(found: dict, case: Case, want: dict) -> dict:
+        size = computed(size_of_terms, found, case) if size_of_terms else dict.fromkeys(want, 0.0)
+        return {
+            name: where_finite(4 * ROUNDING["fp32"] * np.abs(v) + FP32_SUM * size[name] + 1e-30, v)
+            for name, v in want.items()
+        }
+
+    def traffic(c: Case) -> list[Budget]:
+        return [*budgets["traffic"](c), *shared(outputs[0].name, c, a_program), nothing_read_back()]
+
+    return KernelQuestion(
+        id=id,
+        budgets={"traffic": traffic},
+        notebook="first_kernels",
+        entry=f"launch_{id.split('.')[1]}",
+        parts=parts,
+        tensors=(*inputs, *outputs),
+        inputs=lambda case, rng: normal(inputs, case, rng),
+        reference=lambda found, case: computed(formula, found, case),
+        tolerance=within,
+        **more,
+    )
+
+
+def shared(output: str, c: Case, a_program: tuple[str, int] | None) -> list[Budget]:
+    """As many programs as the most that one may do leaves."""
+    if a_program is None:
+        return []
+    axes, most = a_program
+    size = math.prod(c.sizes[axis.upper()] for axis in axes)
+    of = " x ".join(str(c.sizes[axis.upper()]) for axis in axes)
+    least = math.ceil(size / most)
+    return [side_by_side(f"store {output}", output, "store", least, f"one for every {most:,} of {of}")]
+
+
+def nothing_read_back() -> Budget:
+    return Budget(
+        what="outputs read back, and scratch",
+        tensor="scratch",
+        access="any",
+        most=0,
+        look=CARRIED,
+        model="0 bytes: what a program still needs it keeps",
+    )
+
+
+def by_name(outputs: list[Tensor], found) -> dict:
+    found = found if isinstance(found, tuple) else (found,)
+    return {spec.name: np.asarray(v, np.float64) for spec, v in zip(outputs, found, strict=True)}
+
+
+MOVED = {  # by how much, then how many times; "the lowest" are near the end of fp32
+    "below zero": (-10, 1),
+    "far below zero": (-10, 1e35),
+    "the lowest": (-10, 2.2e37),
+    "far from zero": (100, 1),
+}
+
+
+def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
+    """Normal numbers, moved and scaled as the case says."""
+    moved, scale = MOVED.get(case.values, (0, 1))
+    return {
+        spec.name: rounded((rng.standard_normal(spec.sizes(case.sizes)) + moved) * scale, case.dtype_of(spec))
+        for spec in inputs
+    }
+
+
+def case(
+    kind: str = "a plain size",
+    values: str = "normal",
+    layout: dict | None = None,
+    dtype: str = "fp32",
+    **sizes: int,
+) -> Case:
+    return Case(
+        {name: int(n) for name, n in sizes.items()}, dtype, kind=kind, values=values, layout=layout or {}
+    )
+
+
+def halves(**more) -> Case:
+    """A case of fp16 operands."""
+    return case(dtype="fp16", **more)
+
+
+def elements(c: Case, axes: str) -> float:
+    """Bytes of an fp32 tensor with these axes."""
+    rows, cols = ([1, 1] + [c.sizes[axis.upper()] for axis in axes])[-2:]
+    return cost.tensor_bytes(rows, cols, 4)
+
+
+def each_moved_once(*words: str) -> Callable:
+    """A budget for each tensor: "x mn" is loaded once, "y nm!" is stored once."""
+
+    def budgets(c: Case) -> list[Budget]:
+        return [
+            moved_once(c, *one.rstrip("!").split(), "store" if one.endswith("!") else "load") for one in words
+        ]
+
+    return budgets
+
+
+def moved_once(c: Case, name: str, axes: str, access: str) -> Budget:
+    size = elements(c, axes)
+    sides = " x ".join(str(c.sizes[axis.upper()]) for axis in axes)
+    verb = "write" if access == "store" else "read"
+    return Budget(
+        what=f"{verb} of {name}",
+        tensor=name,
+        access=access,
+        most=size,
+        least=size,
+        look=OWN,
+        model=f"{sides} elements of 4 bytes, once",
+    )
+
+
+LESSON = "course/00_roofline/a_machine.ipynb"
+FUSION = 'course/00_roofline/d_fusion.ipynb, "Fusion: what stays on the chip"'
+PROGRAMS = f'{LESSON}, "One function, many programs"'

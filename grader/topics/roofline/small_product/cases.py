@@ -1,0 +1,28 @@
+"""small product: the inputs of its cases, and what they may cost."""
+
+from grader.questions import Budget, Case
+from kernels.roofline import cost
+
+DOT = "does the product go through tl.dot?"
+BESIDE = 0.25  # operations a product: the sums of two blocks of 32 x 32 take less
+
+
+def in_dots(c: Case) -> list[Budget]:
+    m, n, k = (c.sizes[s] for s in "MNK")
+    flops = cost.gemm(m, n, k).flops
+    return [
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            least=flops,
+            look=DOT,
+            model=f"at least 2 M N K = {flops:,.0f}",
+        ),
+        Budget(
+            what="operations beside tl.dot",
+            count="operations",
+            most=BESIDE * m * n * k,
+            look=DOT,
+            model=f"{BESIDE} for each of {m} x {n} x {k} products",
+        ),
+    ]

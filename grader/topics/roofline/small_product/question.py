@@ -1,0 +1,46 @@
+"""small product: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions.draws import between
+from grader.topics.roofline.shared import each_moved_once, halves, rung
+from grader.topics.roofline.small_product import cases
+from grader.topics.roofline.small_product.mistakes import MISTAKES
+
+QUESTION = rung(
+    id="roofline.small_product",
+    asks="C = A B with fp16 operands and fp32 sums, for M, N and K of at most 32, in one tl.dot",
+    reads=("a mk fp16", "b kn fp16"),
+    writes=("c mn",),
+    formula=lambda t, c: t["a"] @ t["b"],
+    size_of_terms=lambda t, c: np.abs(t["a"]) @ np.abs(t["b"]),
+    public=(
+        halves(M=16, N=16, K=16),
+        halves(M=3, N=5, K=6, kind="sides far below 16"),
+        halves(M=20, N=32, K=17, kind="sides beyond 16"),
+    ),
+    hidden=lambda rng: [
+        halves(M=between(rng, 17, 31), N=between(rng, 3, 15), K=between(rng, 18, 31), kind="other sides"),
+        halves(M=1, N=32, K=32, kind="a single row"),
+        halves(M=between(rng, 2, 15), N=1, K=between(rng, 2, 15), kind="a single column"),
+        halves(M=32, N=32, K=1, kind="K of one"),
+        halves(
+            M=between(rng, 2, 15),
+            N=between(rng, 17, 31),
+            K=between(rng, 2, 31),
+            values="far from zero",
+            kind="numbers far from zero",
+        ),
+    ],
+    metered=lambda rng: halves(
+        M=between(rng, 26, 31), N=between(rng, 26, 31), K=between(rng, 26, 31), kind="the metered size"
+    ),
+    budgets={"traffic": lambda c: [*cases.in_dots(c), *each_moved_once("c mn!")(c)]},
+    where="course/01_gemm_tiling.ipynb",
+    hints=(
+        "tl.dot takes blocks; a matrix of 5 x 9 is no block. What may stand in the places that it doesn't fill?",
+        "Make every side a power of two of 16 or more, mask the loads with other=0.0, and the store by M and N: zeros add nothing.",
+        "a = tl.load(a_ptr + offs[:, None] * K + offs[None, :], mask=(offs[:, None] < M) & (offs[None, :] < K), other=0.0), with 32 for every side",
+    ),
+    mistakes=MISTAKES,
+)

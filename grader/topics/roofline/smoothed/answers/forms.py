@@ -1,0 +1,21 @@
+"""smoothed: right answers in other forms."""
+
+from grader.topics.roofline.shared_answers import anyhow
+
+FORMS = (
+anyhow("smoothed", "offs =")
+    | {
+        "a step towards x": ((), [("(1 - alpha) * h + alpha * x", "h + alpha * (x - h)")]),
+        "addresses that move on": (
+            (),
+            [
+                ("    for t", "    x_ptr += offs\n    y_ptr += offs\n    for t"),
+                ("x_ptr + t * M + offs", "x_ptr"),
+                (
+                    "y_ptr + t * M + offs, h, mask=mask)",
+                    "y_ptr, h, mask=mask)\n        x_ptr += M\n        y_ptr += M",
+                ),
+            ],
+        ),
+    }
+)

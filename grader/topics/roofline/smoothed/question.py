@@ -1,0 +1,44 @@
+"""smoothed: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions.draws import between
+from grader.topics.roofline.shared import PROGRAMS, each_moved_once, rung
+from grader.topics.roofline.smoothed import cases
+from grader.topics.roofline.smoothed.mistakes import MISTAKES
+
+QUESTION = rung(
+    id="roofline.smoothed",
+    asks="y[t] = (1 - alpha) y[t - 1] + alpha x[t] down the columns of x, T x M, from y[-1] = 0",
+    reads=("x tm",),
+    writes=("y tm",),
+    formula=lambda t, c: cases.smoothed(t["x"], c.scalars["alpha"]),
+    size_of_terms=lambda t, c: np.broadcast_to(np.abs(t["x"]).max(0), t["x"].shape),
+    public=(
+        cases.paced(0.5, T=4, M=64),
+        cases.paced(0.25, T=10, M=100, kind="a last piece that is not full"),
+    ),
+    hidden=lambda rng: [
+        cases.paced(
+            rng.uniform(0.05, 0.95), T=between(rng, 20, 40), M=between(rng, 65, 300), kind="another alpha"
+        ),
+        cases.paced(
+            rng.uniform(0.05, 0.95), T=1, M=between(rng, 4200, 4500), kind="a single step of many columns"
+        ),
+        cases.paced(
+            rng.uniform(0.6, 0.9), T=between(rng, 150, 200), M=3, values="far from zero", kind="many steps"
+        ),
+    ],
+    metered=lambda rng: cases.paced(
+        0.5, T=between(rng, 20, 30), M=between(rng, 150, 250), kind="the metered size"
+    ),
+    a_program=("m", 128),
+    budgets={"traffic": each_moved_once("x tm", "y tm!")},
+    where=PROGRAMS,
+    hints=(
+        "Columns have nothing to do with one another, steps have. Which of the two do you share out among programs?",
+        "A program owns BLOCK columns and keeps one number for each, h. A loop over t loads a row's piece, changes h, stores it.",
+        "h = (1 - alpha) * h + alpha * tl.load(x_ptr + t * M + offs, mask=offs < M, other=0.0)",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,41 @@
+"""subtracted: what is asked, and what each part is worth."""
+
+from grader.questions.draws import between, odd, spread
+from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
+from grader.topics.roofline.subtracted.mistakes import MISTAKES
+
+QUESTION = rung(
+    id="roofline.subtracted",
+    asks="y = x - z for matrices of M x N with any strides, in tiles",
+    reads=("x mn", "z mn"),
+    writes=("y mn",),
+    formula=lambda t, c: t["x"] - t["z"],
+    public=(
+        case(M=32, N=64),
+        case(M=20, N=50, kind="ragged tiles"),
+        case(M=33, N=40, layout={"z": "transposed"}, kind="z lies column by column"),
+    ),
+    hidden=lambda rng: [
+        case(
+            M=between(rng, 17, 90), N=between(rng, 17, 90), layout=spread(rng, *"xzy"), kind="no stride of 1"
+        ),
+        case(M=1, N=between(rng, 1100, 1500), kind="a single row"),
+        case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
+        case(
+            M=odd(rng, 65, 129),
+            N=odd(rng, 129, 257),
+            layout={"x": "padded", "y": "transposed"},
+            kind="strided matrices",
+        ),
+    ],
+    metered=lambda rng: case(M=between(rng, 140, 170), N=between(rng, 260, 300), kind="the metered size"),
+    a_program=("mn", 128 * 128),
+    budgets={"traffic": each_moved_once("x mn", "z mn", "y mn!")},
+    where=PROGRAMS,
+    hints=(
+        "A tile has rows and columns: one block of row numbers, one of column numbers, and a program id for each.",
+        "Make the row numbers a column, offs_m[:, None], and the column numbers a row, offs_n[None, :]; what is computed from both is a tile.",
+        "x = tl.load(x_ptr + offs_m[:, None] * stride_xm + offs_n[None, :] * stride_xn, mask=(offs_m[:, None] < M) & (offs_n[None, :] < N))",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,39 @@
+"""sum and max: what is asked, and what each part is worth."""
+
+import numpy as np
+
+from grader.questions.draws import between, odd
+from grader.topics.roofline.shared import FUSION, case, each_moved_once, rung
+from grader.topics.roofline.sum_and_max.mistakes import MISTAKES
+
+QUESTION = rung(
+    id="roofline.sum_and_max",
+    asks="s[i] = the sum of row i of x, m[i] = its largest number, N at most 1024; x is loaded once",
+    reads=("x mn",),
+    writes=("s m", "m m"),
+    formula=lambda t, c: (t["x"].sum(1), t["x"].max(1)),
+    size_of_terms=lambda t, c: (np.abs(t["x"]).sum(1), np.zeros(len(t["x"]))),
+    public=(case(M=4, N=64), case(M=3, N=100, kind="a row that fills no block")),
+    hidden=lambda rng: [
+        case(M=between(rng, 3, 9), N=odd(rng, 5, 63), values="below zero", kind="all numbers below zero"),
+        case(
+            M=between(rng, 3, 9),
+            N=between(rng, 17, 60),
+            values="far below zero",
+            kind="all numbers far below zero",
+        ),
+        case(M=between(rng, 3, 9), N=between(rng, 520, 1000), kind="long rows"),
+        case(M=between(rng, 100, 200), N=1, values="the lowest", kind="rows of one number"),
+        case(M=3, N=1024, kind="the longest row"),
+    ],
+    metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),
+    a_program=("m", 8),
+    budgets={"traffic": each_moved_once("x mn", "s m!", "m m!")},
+    where=FUSION,
+    hints=(
+        "What must a masked lane hold so that the sum doesn't notice it? And so that the maximum doesn't?",
+        "0 for the sum and minus infinity for the maximum. One load can give only one of the two; tl.where(mask, a, b) makes the other.",
+        "tl.max(tl.where(offs < N, x, float('-inf')), axis=0), and tl.sum(x, axis=0) of what was loaded with other=0.0",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,19 @@
+"""tile settings: the inputs of its cases, and what they may cost."""
+
+from grader.questions import Budget, Case
+
+TILES = "the sides of the tile: each program loads a band of A as high as its tile and a band of B as wide"
+
+
+def large_tiles(c: Case) -> list[Budget]:
+    """What 128 x 256 tiles load, or 256 x 128 ones."""
+    m, n, k = (c.sizes[s] for s in "MNK")
+    loads = max(m * k * n // wide + k * n * m // high for high, wide in ((128, 256), (256, 128)))
+    return [
+        Budget(
+            what="all loads",
+            most=2 * loads,
+            look=TILES,
+            model=f"{m} x {k} and {k} x {n} elements of 2 bytes, in tiles of 128 x 256",
+        )
+    ]

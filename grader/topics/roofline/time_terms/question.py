@@ -1,0 +1,32 @@
+"""time terms: what is asked, and what each part is worth."""
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.topics.roofline.shared_concepts import H200, LESSON
+from grader.topics.roofline.time_terms import cases
+from grader.topics.roofline.time_terms.mistakes import MISTAKES
+
+QUESTION = NumpyQuestion(
+    id="roofline.time_terms",
+    notebook="concepts",
+    asks='time_terms(flops, bytes_moved, overhead_s, peak, bandwidth, efficiency): (seconds of bytes, of arithmetic, in all with these two overlapped, "memory", "compute" or "overhead", whichever term is the largest)',
+    entry="time_terms",
+    parts=(Part("values", 3, "calls"),),
+    reference=cases.time_terms,
+    public=(
+        Call((2e9, 4e8, 5e-6, *H200, 0.7)),
+        Call((1e12, 4e8, 5e-6, *H200, 0.7), "much arithmetic"),
+        Call((1e6, 1e6, 5e-6, *H200, 1.0), "little of either"),
+    ),
+    hidden=lambda rng: [
+        Call(cases.work(rng, name), f"the most is {name}")
+        for name in ("memory", "compute", "overhead")
+        for _ in range(2)
+    ],
+    where=f'{LESSON}, "The iron law"',
+    hints=(
+        "Three terms, each a time. Which two can happen at the same moment?",
+        "Bytes over bandwidth; FLOP over the rate that is really reached, peak * efficiency; the larger of the two, and the overhead on top.",
+        "m, c = bytes_moved / bandwidth, flops / (peak * efficiency); then m, c, max(m, c) + overhead_s, and the name of max(m, c, overhead_s)",
+    ),
+    mistakes=MISTAKES,
+)

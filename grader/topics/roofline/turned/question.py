@@ -1,0 +1,30 @@
+"""turned: what is asked, and what each part is worth."""
+
+from grader.questions.draws import between
+from grader.topics.roofline.shared import case, rung
+from grader.topics.roofline.turned import cases
+from grader.topics.roofline.turned.mistakes import MISTAKES
+
+QUESTION = rung(
+    id="roofline.turned",
+    asks="y = x transposed, in whole sectors on both sides",
+    reads=("x mn",),
+    writes=("y nm",),
+    formula=lambda t, c: t["x"].T,
+    public=(case(M=32, N=64), case(M=20, N=50, kind="ragged tiles")),
+    hidden=lambda rng: [
+        case(M=between(rng, 17, 90), N=between(rng, 17, 90), kind="other sizes"),
+        case(M=1, N=between(rng, 1100, 1500), kind="a single row"),
+        case(M=between(rng, 1100, 1500), N=between(rng, 2, 9), kind="many short rows"),
+    ],
+    metered=lambda rng: case(M=8 * between(rng, 18, 22), N=8 * between(rng, 33, 40), kind="the metered size"),
+    a_program=("mn", 128 * 128),
+    budgets={"traffic": cases.whole_sectors},
+    where=cases.SECTORS,
+    hints=(
+        "Where are two neighbours of a row of x, once they are in y? One of the two sides always walks against the memory.",
+        "A tile has rows that are pieces of x's rows, and columns that are pieces of y's rows. Both pieces must be long enough for a sector.",
+        "Load x_ptr + offs_m[:, None] * N + offs_n[None, :], store the same tile to y_ptr + offs_n[None, :] * M + offs_m[:, None], with 32 x 32 tiles",
+    ),
+    mistakes=MISTAKES,
+)

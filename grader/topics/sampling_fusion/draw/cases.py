@@ -1,0 +1,88 @@
+"""draw: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Budget, Case
+from grader.questions.draws import between, odd, spread
+from grader.questions.side_by_side import side_by_side
+from grader.questions.work import work
+from grader.topics.sampling_fusion.shared import (
+    ALL_WORK,
+    NEIGHBOURS,
+    ROWS,
+    SECTOR,
+    WORK,
+    compulsory,
+    logits,
+    size,
+    useful,
+)
+
+
+def hidden_plain(rng: np.random.Generator) -> list[Case]:
+    return [
+        Case(size(8, odd(rng, 1001, 6001)), "fp32", kind="an odd vocabulary"),
+        Case(size(5, between(rng, 250, 350)), "bf16", kind="bf16 logits"),
+        Case(size(2, 1), "fp32", kind="a vocabulary of one"),
+        Case(size(4, between(rng, 900, 1100)), "fp32", values="large", kind="large logits"),
+        Case(size(6, 4200), "fp32", values="equal", kind="equal logits"),
+        Case(size(16, between(rng, 3000, 5000)), "fp32", values="pairs", kind="two largest logits far apart"),
+        Case(size(6, between(rng, 500, 900)), "fp32", layout=spread(rng, "logits"), kind="no stride of 1"),
+        Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
+        Case(size(30, 90), "fp32", layout={"logits": "transposed"}, kind="transposed logits"),
+        Case(size(4, 60), "fp32", values="a row banned", kind="logits of -inf"),
+        Case(size(6, between(rng, 300, 700)), "fp32", values="far below zero", kind="logits far below zero"),
+        Case(
+            size(128, between(rng, 900, 1100)),
+            "fp32",
+            values="close calls",
+            kind="scores that lie close together",
+        ),
+        Case(size(32, between(rng, 60, 90)), "fp32", values="cold close calls", kind="small temperatures"),
+        Case(size(1, odd(rng, 401, 901)), "fp32", kind="a single row"),
+        Case(
+            size(40, between(rng, 200, 400)),
+            "fp32",
+            values="any temperature",
+            kind="temperatures from cold to hot",
+        ),
+        Case(
+            size(2, between(rng, 128_300, 136_000)), "fp32", values="a warm tail", kind="a large vocabulary"
+        ),
+    ]
+
+
+def metered_plain(rng: np.random.Generator) -> Case:
+    """Near 8500 logits a row, in whole sectors."""
+    return Case(size(4, SECTOR * between(rng, 1030, 1100)), "fp32", kind="the metered size")
+
+
+def by_sectors(case: Case) -> list[Budget]:
+    """Where there is no clock, what speed comes from: whole sectors, and no more arithmetic than hides behind them."""
+    b, v = case.sizes["B"], case.sizes["V"]
+    return [
+        Budget(
+            what="sectors of the logits",
+            tensor="logits",
+            count="sectors",
+            most=1.02 * logits(case),
+            look=NEIGHBOURS,
+            model=f"{b} rows of {v // SECTOR} sectors of 32 bytes + 2%",
+        ),
+        Budget(
+            what="operations",
+            count="operations",
+            most=WORK * b * v,
+            look="what is computed more than once for a logit",
+            model=f"{WORK} for each of {b} x {v} logits",
+        ),
+        work(ALL_WORK, b * v, f"{b} x {v} logits"),
+        side_by_side("read the logits", "logits", "load", -(-b // ROWS), f"one for every {ROWS} of {b} rows"),
+    ]
+
+
+LARGE = Case(size(32, 128256), "fp32", sm_count=132)
+
+
+def bound(case: Case) -> tuple[float, float]:
+    return useful(case), compulsory(case)

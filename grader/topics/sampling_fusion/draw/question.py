@@ -1,0 +1,72 @@
+"""draw: what is asked, and what each part is worth."""
+
+from grader.questions import Case, KernelQuestion, Part, Speed, samples
+from grader.topics.sampling_fusion.draw import cases
+from grader.topics.sampling_fusion.draw.mistakes import MISTAKES
+from grader.topics.sampling_fusion.shared import (
+    LESSON,
+    LOGITS,
+    ROWS,
+    TOKEN,
+    WORK,
+    columns,
+    one_read,
+    size,
+    useful,
+)
+from grader.topics.sampling_fusion.shared_rows import agree, exact, plain_inputs, tokens_wanted
+
+QUESTION = KernelQuestion(
+    id="sampling_fusion.draw",
+    notebook="kernel",
+    asks="token[b]: the largest logit where temperature[b] is 0, else the largest logit / T + noise, with noise = -log(-log(tl.rand(seed[b], token id))); of equals the lowest id, and -1 where all logits are -inf",
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies and large ones, one token, bf16, large logits, equal logits, logits of −∞ and far below zero, strided rows, scores that lie close together",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks="each logit is loaded once; little goes through scratch; at most {launches}",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[B]} × {compiled[V]:,}, within shared memory, {spills}",
+        ),
+        Part(
+            "speed",
+            2,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: whole sectors of logits, and at most {WORK} operations for each; a program at least for every {ROWS} rows; operations of every kind have a limit too. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's division, noise, sum and argmax, none beyond {{none}} times",
+        ),
+    ),
+    tensors=(LOGITS, *columns("temperature", "seed"), TOKEN),
+    inputs=plain_inputs,
+    reference=tokens_wanted,
+    tolerance=exact,
+    agree=agree,
+    public=(Case(size(8, 64), "fp32"), Case(size(4, 100), "fp32", kind="a vocabulary that fills no block")),
+    hidden=cases.hidden_plain,
+    metered=cases.metered_plain,
+    budgets={"traffic": one_read, "speed": cases.by_sectors},
+    useful=useful,
+    most_launches=2,
+    compile_case=Case(size(2, 128256), "fp32", sm_count=132),
+    speed=Speed(
+        "noise_and_argmax", cases.LARGE, full=2.9, none=5.8, bound=cases.bound, sampled=samples.rows("B")
+    ),
+    where=f'{LESSON}, "One read, one token"',
+    hints=(
+        "One program a row: walk over the vocabulary in blocks and remember, for each lane, the best score so far and whose it was.",
+        "tl.rand(seed, offs) gives the uniform numbers of a block; a temperature of 0 takes tl.where to the bare logit.",
+        "better = s > best; best = tl.where(better, s, best); who = tl.where(better, offs, who); at the end the largest, and of equals the lowest id.",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,154 @@
+"""filtered draw: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Budget, Case
+from grader.questions.draws import between, odd, spread
+from grader.questions.work import work
+from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
+from grader.topics.sampling_fusion.shared_rows import (
+    BORDER,
+    MARGIN,
+    TRIES,
+    factors,
+    in_turn,
+    noise,
+    plain_inputs,
+    ranks,
+    sometimes,
+    telling_seeds,
+)
+from kernels.sampling_fusion import reference
+
+
+def hidden_filtered(rng: np.random.Generator) -> list[Case]:
+    return [
+        Case(size(8, odd(rng, 201, 1801)), "fp32", kind="an odd vocabulary"),
+        Case(size(6, between(rng, 250, 350)), "bf16", kind="bf16 logits"),
+        Case(size(6, 7), "fp32", kind="a vocabulary of seven"),
+        Case(size(8, between(rng, 900, 1100)), "fp32", values="large", kind="large logits"),
+        Case(size(64, 12), "fp32", values="levels", kind="equal logits at the border"),
+        Case(size(64, 12), "fp32", values="few tokens", kind="many rows of few tokens"),
+        Case(size(32, between(rng, 120, 160)), "fp32", values="many kept", kind="many tokens kept"),
+        Case(size(32, 50), "fp32", values="mostly banned", kind="fewer tokens than top-k asks for"),
+        Case(size(32, 60), "fp32", values="a heavy tail", kind="a crowd that min-p rules out"),
+        Case(size(32, 100), "fp32", layout={"logits": "transposed"}, kind="transposed logits"),
+        Case(size(12, between(rng, 80, 120)), "fp32", layout=spread(rng, "logits"), kind="no stride of 1"),
+        Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
+        Case(size(8, 50), "fp32", values="banned", kind="logits of -inf"),
+        Case(size(64, 16), "fp32", values="exact borders", kind="exactly p, and exactly min-p"),
+        Case(size(8, between(rng, 20, 40)), "fp32", values="one low value", kind="logits far below zero"),
+        Case(size(32, 16), "fp32", values="zeros", kind="zeros of both signs"),
+        Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
+        Case(size(12, 2048), "fp32", values="the last one wins", kind="filters that are off"),
+        Case(size(128, 24), "fp32", values="near borders", kind="a mass close to p"),
+        Case(size(6, between(rng, 200, 400)), "fp32", values="equal", kind="equal logits"),
+    ]
+
+
+def metered_filtered(rng: np.random.Generator) -> Case:
+    return Case(size(4, SECTOR * between(rng, 200, 255)), "fp32", kind="the metered size")
+
+
+NEAR = 2 * BORDER  # and one this far from it is surely in or out
+EDGES = ("few tokens", "levels")
+BORDERS = ("exact borders", "near borders")
+
+
+def near_borders(inputs: dict, rng: np.random.Generator) -> dict:
+    """Top-p alone, a hair above or below the share of mass before some token: sums of 16 bits put it on the other side."""
+    b, _ = inputs["logits"].shape
+    top_p = np.empty(b)
+    for i in range(b):
+        ranking = reference.Ranking.of(
+            inputs["logits"][i].astype(np.float64), float(inputs["temperature"][i])
+        )
+        share = ranking.before / ranking.weight.sum()
+        top_p[i] = share[between(rng, 2, share.size - 2)] + (NEAR if i // 2 % 2 else -NEAR)
+    off = {"top_k": np.zeros(b, np.int32), "min_p": np.zeros(b, np.float32)}
+    return inputs | off | {"top_p": top_p.astype(np.float32)}
+
+
+def last_one_wins(inputs: dict, rng: np.random.Generator) -> dict:
+    """Rows whose winner is the least likely token of all: so little mass that an fp32 sum over the row may not notice it.
+
+    All other scores lie close together, so a token's weight is small where its noise is large; of a few seeds the one with
+    the largest noise is taken, and its token wins by far.
+    """
+    b, v = inputs["logits"].shape
+    seeds = np.empty(b, np.int32)
+    for i in range(b):
+        tries = rng.integers(0, 2**31, TRIES).astype(np.int32)
+        seeds[i] = tries[noise(tries[:, None], v).max(1).argmax()]
+    g, t = noise(seeds[:, None], v), inputs["temperature"].astype(np.float64)[:, None]
+    scores = MARGIN * ranks(rng.random((b, v))) / v + (g == g.max(1, keepdims=True))
+    return inputs | {"seed": seeds, "logits": (t * (scores - g)).astype(np.float32)}
+
+
+ALL_WORK = 40_000  # of every kind, a logit: a limit found by halving real numbers takes some 30,000
+
+
+def traffic(case: Case) -> list[Budget]:
+    """Logits once, and arithmetic for a limit that is found by trying."""
+    b, v = case.sizes["B"], case.sizes["V"]
+    return [*row_by_row(case), work(ALL_WORK, b * v, f"{b} x {v} logits")]
+
+
+def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
+    b = case.sizes["B"]
+    v = case.sizes["V"]
+    columns = {
+        "top_k": sometimes(rng, rng.integers(1, max(2, min(v, 60)) + 1, b), 0, 4),
+        "top_p": sometimes(rng, rng.uniform(0.3, 0.97, b), 1.0),
+        "min_p": sometimes(rng, factors(rng, 0.01, 0.5, b), 0.0),
+    }
+    if case.values == "many kept":  # as many as half of the row, and little else in the way
+        columns["top_k"] = rng.integers(max(1, v // 8), v, b)
+        columns["top_p"] = np.where(in_turn(rng, (0, 1, 1), b), 1.0, columns["top_p"])
+        columns["min_p"] = factors(rng, 1e-6, 1e-4, b)
+    if case.values == "mostly banned":
+        columns = {
+            "top_k": rng.integers(v // 2, v, b),
+            "top_p": rng.uniform(0.3, 0.8, b),
+            "min_p": np.zeros(b),
+        }
+    if case.values == "a heavy tail":
+        columns = {"top_k": np.zeros(b), "top_p": rng.uniform(0.5, 0.8, b), "min_p": rng.uniform(0.2, 0.4, b)}
+    if case.values == "the last one wins":
+        columns = {"top_k": np.zeros(b), "top_p": np.ones(b), "min_p": np.zeros(b)}
+    if case.values in ("one low value", "zeros"):
+        columns = {"top_k": rng.integers(2, 6, b), "top_p": np.ones(b), "min_p": np.zeros(b)}
+    if (
+        case.values == "exact borders"
+    ):  # equal logits with p on a border between them; a best one alone with a min-p of 1
+        alone = np.arange(b) // 2 % 2 == 1
+        columns = {
+            "top_k": np.zeros(b),
+            "top_p": np.where(alone, 1.0, rng.integers(1, v, b) / v),
+            "min_p": np.where(alone, 1.0, 0.0),
+        }
+    if case.values in EDGES:  # one filter a row, so that none hides another, then all
+        which = in_turn(rng, (0, 1, 2, 3), b)
+        columns = {
+            "top_k": np.where(which % 3 == 0, rng.integers(2, 7, b), 0),
+            "top_p": np.where(which % 2 == 1, rng.uniform(0.3, 0.85, b), 1.0),
+            "min_p": np.where(which >= 2, factors(rng, 0.04, 0.6, b), 0.0),
+        }
+    for name, off in (
+        ("top_k", 0),
+        ("top_p", 1.0),
+        ("min_p", 0.0),
+    ):  # "the first row's for all" is not "off for all"
+        on = int(np.argmax(columns[name] != off))
+        columns[name][[0, on]] = columns[name][[on, 0]]
+    dtypes = {"top_k": np.int32, "top_p": np.float32, "min_p": np.float32}
+    inputs = plain_inputs(case, rng) | {name: column.astype(dtypes[name]) for name, column in columns.items()}
+    if case.values == "the last one wins":
+        return last_one_wins(inputs, rng)
+    if case.values == "near borders":
+        inputs = near_borders(inputs, rng)
+    return (
+        telling_seeds(inputs, rng)
+        if case.values in (*EDGES, *BORDERS, "mostly banned", "a heavy tail", "many kept", "zeros")
+        else inputs
+    )

@@ -1,0 +1,57 @@
+"""filtered draw: what is asked, and what each part is worth."""
+
+from grader.questions import Case, KernelQuestion, Part
+from grader.topics.sampling_fusion.filtered_draw import cases
+from grader.topics.sampling_fusion.filtered_draw.mistakes import MISTAKES
+from grader.topics.sampling_fusion.shared import (
+    LESSON,
+    LOGITS,
+    ROWS,
+    TOKEN,
+    columns,
+    size,
+    useful,
+)
+from grader.topics.sampling_fusion.shared_rows import agree, exact, tokens_wanted
+
+QUESTION = KernelQuestion(
+    id="sampling_fusion.filtered_draw",
+    notebook="kernel",
+    entry="launch_filtered",
+    asks="the draw among the survivors of top-k (0 is off), top-p and min-p, without sorting the vocabulary (V up to 2048)",
+    parts=(
+        Part(
+            "values",
+            5,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies, bf16, fewer tokens than top-k, large logits, logits of −∞ and far below zero, zeros of both signs, equal logits at the border, a mass of exactly p, a weight of exactly min_p",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks=f"each logit is loaded once, by a program at least for every {ROWS} rows; {{launches}}",
+        ),
+    ),
+    tensors=(LOGITS, *columns("temperature", "seed", "top_k", "top_p", "min_p"), TOKEN),
+    inputs=cases.filtered_inputs,
+    reference=tokens_wanted,
+    tolerance=exact,
+    agree=agree,
+    public=(
+        Case(size(16, 12), "fp32", values="few tokens"),
+        Case(size(4, 500), "fp32", kind="a vocabulary that fills no block"),
+    ),
+    hidden=cases.hidden_filtered,
+    metered=cases.metered_filtered,
+    budgets={"traffic": cases.traffic},
+    useful=useful,
+    most_launches=1,
+    where=f'{LESSON}, "Selection without sorting"',
+    hints=(
+        "The row fits in one block, so everything can be asked of it at once. What single number decides whether a token is among the k largest?",
+        "A threshold: halve an interval of logits until exactly k lie at or above it, counting with tl.sum; of equals, tl.cumsum keeps the lowest ids.",
+        "For top-p look for the threshold whose mass above it is the largest still below p of the kept mass; then noise, and the largest of what is left.",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,163 @@
+"""grouped draw: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.box.serve.frames import DTYPES
+from grader.questions import Budget, Case
+from grader.questions.draws import between, odd, spread
+from grader.questions.work import work
+from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WORK, compulsory, size, useful
+from grader.topics.sampling_fusion.shared_rows import in_turn, plain_inputs, telling_seeds
+from kernels.sampling_fusion import cost
+
+MOST = 64  # the largest top-k, and so the most groups that are read again
+AGAIN = MOST * cost.GROUP
+SECTOR = 8  # fp32 logits
+TOLD = (
+    "apart",
+    "crowded",
+    "few tokens",
+    "steps",
+    "zeros",
+    "fine",
+    "mostly banned",
+)  # their seeds are chosen to tell
+
+
+def inputs(case: Case, rng: np.random.Generator) -> dict:
+    b, v = case.sizes["B"], case.sizes["V"]
+    drawn = plain_inputs(case, rng)
+    if case.values in ("apart", "crowded"):
+        drawn["logits"] = lifted(drawn["logits"], rng, cost.GROUP if case.values == "apart" else 1)
+    if case.values == "steps":  # at any k there are equals at the border, and larger ones
+        level = np.floor(-np.log2(1 - rng.random((b, v))))
+        drawn["logits"] = (rng.uniform(0.4, 0.6, (b, 1)) * level).astype(drawn["logits"].dtype)
+    k = rng.integers(2, 6, b) if case.values == "zeros" else rng.integers(1, min(MOST, v) + 1, b)
+    if case.values in ("apart", "fewer"):
+        k[in_turn(rng, np.arange(b), b)[: -(-b // 2)]] = MOST
+    if case.values == "apart":
+        k[0] = 1  # so few groups are enough for no other row
+    drawn["top_k"] = k.astype(np.int32)
+    return telling_seeds(drawn, rng) if case.values in TOLD else drawn
+
+
+def lifted(logits: np.ndarray, rng: np.random.Generator, apart: int) -> np.ndarray:
+    """The best 80 of each row so many places apart, and nearly equal: each in a group of its own, or in two or three.
+
+    In every other row the last of them is the row's last token."""
+    x = logits.astype(np.float32)
+    for i, row in enumerate(x):
+        last = row.size - 1 - 79 * apart
+        first = last if i % 2 else between(rng, 0, last)
+        at = first + apart * np.arange(80)
+        row[at] = row.max() + (1 + rng.permutation(80)) / 4096
+    return x.astype(logits.dtype)
+
+
+def hidden(rng: np.random.Generator) -> list[Case]:
+    return [
+        Case(size(4, odd(rng, 1001, 6001)), "fp32", kind="an odd vocabulary"),
+        Case(size(4, between(rng, 2500, 3500)), "bf16", kind="bf16 logits"),
+        Case(size(3, 1), "fp32", kind="a vocabulary of one"),
+        Case(size(6, between(rng, 20, 50)), "fp32", values="fewer", kind="fewer tokens than top-k asks for"),
+        Case(size(16, between(rng, 6000, 7000)), "fp32", values="apart", kind="the best far apart"),
+        Case(size(8, between(rng, 4098, 4160)), "fp32", values="crowded", kind="the best side by side"),
+        Case(size(16, between(rng, 300, 500)), "fp32", values="steps", kind="equal logits at the border"),
+        Case(size(12, between(rng, 300, 500)), "fp32", values="zeros", kind="zeros of both signs"),
+        Case(size(16, between(rng, 150, 250)), "fp32", values="few tokens", kind="rows of negative logits"),
+        Case(size(6, 4200), "fp32", values="equal", kind="equal logits"),
+        Case(size(4, between(rng, 900, 1100)), "fp32", values="large", kind="large logits"),
+        Case(
+            size(12, between(rng, 180, 250)),
+            "fp32",
+            values="mostly banned",
+            kind="few logits that are not -inf",
+        ),
+        Case(
+            size(12, between(rng, 300, 600)),
+            "fp32",
+            layout={"logits": "transposed"},
+            kind="transposed logits",
+        ),
+        Case(size(6, between(rng, 500, 900)), "fp32", layout=spread(rng, "logits"), kind="no stride of 1"),
+        Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
+        Case(size(6, between(rng, 300, 700)), "fp32", values="far below zero", kind="logits far below zero"),
+        Case(
+            size(40, between(rng, 200, 400)),
+            "fp32",
+            values="close calls",
+            kind="scores that lie close together",
+        ),
+        Case(
+            size(40, between(rng, 200, 400)),
+            "fp32",
+            values="any temperature",
+            kind="temperatures from cold to hot",
+        ),
+        Case(size(2, between(rng, 128_300, 134_000)), "fp32", values="all warm", kind="a large vocabulary"),
+    ]
+
+
+def metered(rng: np.random.Generator) -> Case:
+    """Near 33,000 logits a row, in whole sectors: what is read again is an eighth of it at most."""
+    return Case(size(2, SECTOR * between(rng, 4000, 4200)), "fp32", kind="the metered size")
+
+
+def read_again(case: Case) -> list[Budget]:
+    b, v = case.sizes["B"], case.sizes["V"]
+    groups, item = -(-v // cost.GROUP), DTYPES[case.dtype].itemsize
+    twice = "how often the logits come from memory: once for the maxima, and then the chosen groups alone"
+    return [
+        Budget(
+            what="read of the logits",
+            tensor="logits",
+            most=b * (v + AGAIN) * item,
+            least=b * v * item,
+            look=twice,
+            model=f"{b} rows of {v} logits of 4 bytes once, and {MOST} groups of {cost.GROUP} of each again",
+        ),
+        Budget(
+            what="scratch, loaded and stored",
+            tensor="scratch",
+            access="any",
+            most=2 * 8 * b * (groups + MOST),
+            look="what goes through memory between launches: a maximum for each group, the numbers of the chosen ones",
+            model=f"8 bytes for each of {b} x {groups} groups and {b} x {MOST} chosen ones, out and in",
+        ),
+        Budget(
+            what="write of the tokens",
+            tensor="token",
+            access="store",
+            most=cost.TOKENS * b,
+            least=cost.TOKENS * b,
+            look=LEFT,
+            model=f"{b} tokens of 4 bytes, once",
+        ),
+    ]
+
+
+def by_sectors(case: Case) -> list[Budget]:
+    """Where there is no clock: whole sectors, and arithmetic that hides behind them."""
+    b, v = case.sizes["B"], case.sizes["V"]
+    return [
+        Budget(
+            what="sectors of the logits",
+            tensor="logits",
+            count="sectors",
+            most=1.02 * b * (v + AGAIN) * 4,
+            look=NEIGHBOURS,
+            model=f"{b} rows of {v // SECTOR} sectors of 32 bytes, {AGAIN // SECTOR} of each again, + 2%",
+        ),
+        Budget(
+            what="operations",
+            count="operations",
+            most=WORK * b * (v + AGAIN),
+            look="what is computed for all logits though it concerns the chosen groups alone",
+            model=f"{WORK} for each of {b} x ({v} + {AGAIN}) logits",
+        ),
+        work(ALL_WORK, b * (v + AGAIN), f"{b} x ({v} + {AGAIN}) logits"),
+    ]
+
+
+def bound(case: Case) -> tuple[float, float]:
+    return useful(case), compulsory(case)

@@ -1,0 +1,72 @@
+"""grouped draw: what is asked, and what each part is worth."""
+
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.topics.sampling_fusion.grouped_draw import cases
+from grader.topics.sampling_fusion.grouped_draw.mistakes import MISTAKES
+from grader.topics.sampling_fusion.shared import WORK, size, useful
+from grader.topics.sampling_fusion.shared_rows import agree, exact, tokens_wanted
+from kernels.sampling_fusion import cost
+
+QUESTION = KernelQuestion(
+    id="sampling_fusion.grouped_draw",
+    notebook="kernel",
+    entry="launch_grouped",
+    asks="the draw among the top_k[b] largest logits (1 to 64), of equals the lowest ids, for rows that no block holds",
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies and large ones, fewer tokens than top-k asks for, the best tokens far apart and side by side, equal logits at the border, zeros of both signs, bf16, negative logits, −∞ and far below zero, any strides, scores that lie close together",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks=f"each logit is loaded once, and of each row at most {cases.MOST} groups of {cost.GROUP} again; little goes through scratch; at most {{launches}}",
+        ),
+        Part(
+            "speed",
+            1,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: whole sectors of logits, and at most {WORK} operations for each that is read; operations of every kind have a limit too. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's top-k and a draw from what it leaves, none beyond {{none}} times",
+        ),
+    ),
+    tensors=(
+        Tensor("logits", "bv", ("B", "V")),
+        Tensor("temperature", "b", ("B",), "fp32"),
+        Tensor("seed", "b", ("B",), "i32"),
+        Tensor("top_k", "b", ("B",), "i32"),
+        Tensor("token", "b", ("B",), "i32", role="out"),
+    ),
+    inputs=cases.inputs,
+    reference=tokens_wanted,
+    tolerance=exact,
+    agree=agree,
+    public=(
+        Case(size(16, 640), "fp32"),
+        Case(size(12, 1000), "fp32", kind="a last group that is not whole"),
+    ),
+    hidden=cases.hidden,
+    metered=cases.metered,
+    budgets={"traffic": cases.read_again, "speed": cases.by_sectors},
+    useful=useful,
+    most_launches=4,
+    speed=Speed(
+        "topk_and_draw",
+        Case(size(32, 128256), "fp32", sm_count=132),
+        full=0.4,
+        none=0.8,
+        bound=cases.bound,
+        sampled=samples.rows("B"),
+    ),
+    where='course/06_sampling_fusion/c_one_kernel.ipynb, "A row that does not fit"',
+    hints=(
+        "Three launches: a maximum for each group of 64; the numbers of the top_k best groups; a draw among the 64 x 64 tokens of these.",
+        "The second finds the k-th best maximum as your filtered draw finds the k-th logit; tl.cumsum of what stays says at which place each group's number goes.",
+        "at = tl.arange(0, 4096); group = tl.load(chosen_ptr + b * 64 + at // 64); offs = group * 64 + at % 64, with no token where group is -1.",
+    ),
+    mistakes=MISTAKES,
+    bonus=True,
+)

@@ -1,0 +1,57 @@
+"""gumbel pick: how answers go wrong, a row each."""
+
+import numpy as np
+
+from grader.questions import Mistake
+from grader.topics.sampling_fusion.gumbel_pick.cases import gumbel_pick
+from grader.topics.sampling_fusion.shared_mistakes import known_temperature
+
+MISTAKES = (
+    Mistake(
+        "the sum itself",
+        "that is the largest sum itself; its place is asked: np.argmax, not np.max",
+        cell="def gumbel_pick(x, t, u):\n    return float(np.max(x / t - np.log(-np.log(u))))",
+    ),
+    Mistake(
+        "noise scaled",
+        "as if there were no temperature: it divides the logits alone, before the noise is added",
+        cell="def gumbel_pick(x, t, u):\n    return int(np.argmax((x - np.log(-np.log(u))) / t))",
+    ),
+    Mistake(
+        "sign",
+        "the sign of the noise is turned round",
+        cell="def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t + np.log(-np.log(u))))",
+    ),
+    Mistake(
+        "one logarithm",
+        "Gumbel noise takes the logarithm twice: -log(-log(u))",
+        cell="def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(u)))",
+    ),
+    Mistake(
+        "base two",
+        "the logarithms are natural ones",
+        cell="def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log2(-np.log2(u))))",
+    ),
+    Mistake(
+        "no noise",
+        "the noise is missing: this is the largest logit",
+        cell="def gumbel_pick(x, t, u):\n    return int(np.argmax(x))",
+    ),
+    Mistake(
+        "a race of powers",
+        "-log(u) / exp(x / T) is as good a race, but np.exp overflows from 710 on and all of these arrive at 0: stay with logit / T + noise",
+        cell="def gumbel_pick(x, t, u):\n    return int(np.argmin(-np.log(u) / np.exp(x / t)))",
+    ),
+    Mistake(
+        "another noise",
+        "-log(-log(1 - u)) is as fair a noise, but it draws other tokens",
+        cell="def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(-np.log(1 - u))))",
+    ),
+)
+
+
+SHORTCUTS = {
+    "temperature from a table": lambda x, t, u: gumbel_pick(x, known_temperature(t), u),
+    "u clipped": lambda x, t, u: gumbel_pick(x, t, np.clip(u, 1e-3, 1 - 1e-3)),
+    "u in fp32": lambda x, t, u: gumbel_pick(x, t, np.asarray(u, np.float32)),
+}

@@ -1,0 +1,124 @@
+"""masked draw: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Budget, Case
+from grader.questions.draws import between, odd, spread
+from grader.questions.work import work
+from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
+from grader.topics.sampling_fusion.shared_rows import BANNED, CLOSE_CALLS, factors, plain_inputs, sometimes
+from kernels.sampling_fusion import cost
+from kernels.sampling_fusion.requests import pack_bits
+
+
+def hidden_masked(rng: np.random.Generator) -> list[Case]:
+    strided = ("logits", "allowed", "history")
+    return [
+        Case(size(3, odd(rng, 201, 1201), 9), "fp32", kind="an odd vocabulary"),
+        Case(size(4, between(rng, 280, 330), 40), "bf16", kind="bf16 logits"),
+        Case(size(3, 128, 5), "fp32", values="all banned", kind="a row that bans everything"),
+        Case(size(2, 33, 3), "fp32", kind="a mask that ends within a word"),
+        Case(
+            size(4, 500, 16),
+            "fp32",
+            layout={"logits": "padded", "allowed": "transposed"},
+            kind="strided rows",
+        ),
+        Case(size(48, 12, 32), "fp32", values="close calls", kind="scores that lie close together"),
+        Case(
+            size(48, between(rng, 20, 40), between(rng, 60, 90)),
+            "fp32",
+            values="close calls",
+            kind="a long history",
+        ),
+        Case(
+            size(32, between(rng, 10, 20), between(rng, 320, 360)),
+            "fp32",
+            values="one token again and again",
+            kind="a token that came some hundred times",
+        ),
+        Case(size(128, 12, 32), "bf16", values="one value", kind="penalties between bf16 numbers"),
+        Case(
+            size(24, 70, 24),
+            "fp32",
+            values="close calls",
+            layout=spread(rng, *strided),
+            kind="no stride of 1",
+        ),
+        Case(size(24, 200, 3), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
+        Case(size(6, 4200, 3), "fp32", values="equal", kind="equal logits"),
+        Case(size(8, between(rng, 70, 200), 3), "fp32", values="last bits", kind="the last bit of a word"),
+        Case(size(6, between(rng, 60, 90), 3), "fp32", values="far below zero", kind="logits far below zero"),
+        Case(size(2, between(rng, 8300, 9500), 4), "fp32", kind="a large vocabulary"),
+    ]
+
+
+def metered_masked(rng: np.random.Generator) -> Case:
+    return Case(
+        size(4, SECTOR * between(rng, 516, 560), between(rng, 7, 10)), "fp32", kind="the metered size"
+    )
+
+
+ALL_WORK = 400  # of every kind, a logit: its noise, its bit of the mask and its place in the history
+
+
+def one_read_masked(case: Case) -> list[Budget]:
+    b, v, n = (case.sizes[x] for x in "BVL")
+    blocks = -(-v // cost.GROUP)
+    look = "how often a block of logits asks for its words of the mask, and for the history"
+    return [
+        *row_by_row(case),
+        Budget(
+            what="read of the mask",
+            tensor="allowed",
+            most=cost.INT32 * b * 32 * -(-v // 32),
+            least=cost.INT32 * b * -(-v // 32),
+            look=look,
+            model=f"at most a word of 4 bytes for each of {b} x {v} logits",
+        ),
+        Budget(
+            what="read of the history",
+            tensor="history",
+            most=cost.INT32 * b * n * blocks,
+            least=cost.INT32 * b * n,
+            look=look,
+            model=f"{b} rows of {n} places of 4 bytes, for every {cost.GROUP} logits",
+        ),
+        work(ALL_WORK, b * v, f"{b} x {v} logits"),
+    ]
+
+
+HISTORY_GAPS = 0.3
+
+
+def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
+    b, v, n = (case.sizes[s] for s in "BVL")
+    allowed = rng.random((b, v)) >= BANNED
+    allowed[:, 0] = True
+    if case.values == "all banned":
+        allowed[0] = False
+    history = rng.integers(0, v, (b, n))
+    history[rng.random((b, n)) < HISTORY_GAPS] = -1
+    if case.values in ("equal", "far below zero"):
+        history[:] = -1
+    if case.values == "one token again and again":  # more often than eight bits can count
+        again = rng.random((b, n)) < 0.9
+        history = np.where(again, rng.integers(0, v, (b, 1)), history)
+    inputs = plain_inputs(case, rng) | {
+        "allowed": pack_bits(allowed),
+        "history": history.astype(np.int32),
+        "repetition": sometimes(rng, factors(rng, 0.6, 2.2, b), 1.0, 4).astype(np.float32),
+        "frequency": sometimes(rng, rng.uniform(-0.5, 0.6, b), 0.0).astype(np.float32),
+        "presence": sometimes(rng, rng.uniform(-0.5, 0.9, b), 0.0).astype(np.float32),
+    }
+    return before_penalties(inputs) if case.values in CLOSE_CALLS else inputs
+
+
+def before_penalties(inputs: dict) -> dict:
+    """The logits that the penalties turn into these: a close call is one of what is drawn from."""
+    x = inputs["logits"].astype(np.float64)
+    r, f, p = (inputs[n].astype(np.float64)[:, None] for n in ("repetition", "frequency", "presence"))
+    count = np.array([np.bincount(row[row >= 0], minlength=x.shape[1]) for row in inputs["history"]])
+    y = x + f * count + p
+    y = np.where(count > 0, np.where(y > 0, y * r, y / r), x)
+    return inputs | {"logits": y.astype(np.float32).astype(inputs["logits"].dtype)}

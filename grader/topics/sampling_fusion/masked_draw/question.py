@@ -1,0 +1,52 @@
+"""masked draw: what is asked, and what each part is worth."""
+
+from grader.questions import Case, KernelQuestion, Part, Tensor
+from grader.topics.sampling_fusion.masked_draw import cases
+from grader.topics.sampling_fusion.masked_draw.mistakes import MISTAKES
+from grader.topics.sampling_fusion.shared import LESSON, LOGITS, ROWS, TOKEN, columns, size, useful
+from grader.topics.sampling_fusion.shared_rows import agree, exact, tokens_wanted
+
+QUESTION = KernelQuestion(
+    id="sampling_fusion.masked_draw",
+    notebook="kernel",
+    entry="launch_masked",
+    asks="the draw after the grammar's bit mask (bit v % 32 of allowed[b, v // 32]) and the penalties on history[b] (-1 is empty); a row with nothing left gives -1",
+    parts=(
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies, a long history, bf16, a row that bans everything, a mask that ends within a word, equal logits, logits far below zero, strided rows, scores that lie close together",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks=f"each logit is loaded once, by a program at least for every {ROWS} rows; at most {{launches}}",
+        ),
+    ),
+    tensors=(
+        LOGITS,
+        Tensor("allowed", "bw", lambda s: (s["B"], -(-s["V"] // 32)), "i32"),
+        Tensor("history", "bl", ("B", "L"), "i32"),
+        *columns("temperature", "seed", "repetition", "frequency", "presence"),
+        TOKEN,
+    ),
+    inputs=cases.masked_inputs,
+    reference=tokens_wanted,
+    tolerance=exact,
+    agree=agree,
+    public=(Case(size(8, 64, 4), "fp32"), Case(size(4, 200, 12), "fp32", kind="a longer history")),
+    hidden=cases.hidden_masked,
+    metered=cases.metered_masked,
+    budgets={"traffic": cases.one_read_masked},
+    useful=useful,
+    most_launches=2,
+    where=f'{LESSON}, "Masks and memories"',
+    hints=(
+        "Take your draw kernel; only the logit changes before it is scaled. Where does a lane find its mask bit?",
+        "(tl.load(allowed + offs // 32) >> (offs % 32)) & 1. For the counts, loop over the history and compare each entry with offs.",
+        "count += (offs == tl.load(history + l)); x = tl.where(count > 0, tl.where(x > 0, x / r, x * r), x) - f * count - p * (count > 0)",
+    ),
+    mistakes=MISTAKES,
+)

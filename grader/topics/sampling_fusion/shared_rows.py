@@ -1,0 +1,291 @@
+"""What questions of sampling fusion share: rows."""
+
+import numpy as np
+
+from grader.box.serve.frames import DTYPES
+from grader.questions import Case
+from grader.questions.draws import between
+from kernels.sampling_fusion import philox, reference
+from kernels.sampling_fusion.requests import Requests
+
+FP32 = 2.0**-20  # of a score: a few roundings to fp32
+
+
+UNIFORM = 2.0**-22  # of a uniform number near 1, where its logarithm is small and its rounding is not
+BORDER = 1e-4  # of the kept mass: a token this close to top-p's edge may be in or out
+STEP = 4.6566127342e-10  # Triton's: a little less than 2**-31, so that no uniform number is 1
+MARGIN = 2.0**-10  # between the scores of a close call; fp32 computes them to about 2**-17
+CONTENDERS = 4  # tokens of the largest noise
+TRIES = 64  # seeds looked through for one that tells
+LOWEST = float(np.finfo(np.float32).min)  # what some libraries ban a token with: low, and yet a logit
+FIRST_BANNED = 0.7  # of "mostly banned" rows: fewer tokens are left than top-k asks for
+BANNED = 0.3
+
+
+def uniform(seed, tokens: np.ndarray) -> np.ndarray:
+    """tl.rand in numpy: the first Philox word as a signed number, folded to [0, 1). Many seeds come as a column."""
+    key = np.asarray(seed, np.int64).astype(np.uint64)
+    word = philox.philox(key, tokens, 0, 0)[0].view(np.int32).astype(np.int64)
+    return np.where(word < 0, -word - 1, word) * STEP
+
+
+def gumbel_of(u: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return -np.log(-np.log(u))
+
+
+def noise(seed, vocabulary: int) -> np.ndarray:
+    return gumbel_of(uniform(seed, np.arange(vocabulary)))
+
+
+def in_turn(rng: np.random.Generator, choices, count: int) -> np.ndarray:
+    """Each choice as often as the others, in no order: no case is without one of them by chance."""
+    return rng.permutation(np.resize(rng.permutation(choices), count))
+
+
+def factors(rng: np.random.Generator, low: float, high: float, count: int) -> np.ndarray:
+    """Numbers from a whole range, each factor as likely as the next, to be known by no table."""
+    return np.exp(rng.uniform(np.log(low), np.log(high), count))
+
+
+def sometimes(rng: np.random.Generator, values: np.ndarray, off: float, each: int = 3) -> np.ndarray:
+    """One row in so many has its filter off."""
+    return np.where(in_turn(rng, np.arange(each), values.size) == 0, off, values)
+
+
+def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
+    b, v = case.sizes["B"], case.sizes["V"]
+    x = 3 * rng.standard_normal((b, v))
+    if case.values == "large":
+        x = x * 50 + 200
+    if case.values == "few tokens":  # each rule changes what wins, and often all logits are negative
+        x = x / 3 - 3 * rng.integers(0, 2, (b, 1))
+    if case.values == "many kept":
+        x = x / 3
+    if case.values == "fine":
+        x = x / 3 + 3000
+    if case.values == "equal":  # rows of one value, and rows of two
+        x = np.where(np.arange(b)[:, None] % 2, rng.integers(1, 3, (b, v)), 1.0)
+    if case.values == "one value":  # so large that bf16 knows no halves of it
+        x = np.full((b, v), 100.0)
+    if case.values == "exact borders":  # rows of one value, and rows whose best is not the first
+        x = np.full((b, v), 1.0) * rng.integers(-4, 5, (b, 1))
+        best = rng.integers(1, v, b)
+        x = np.where((np.arange(b) // 2 % 2 == 1)[:, None], x - (np.arange(v) != best[:, None]), x)
+    if case.values == "far below zero":
+        x = -np.exp(rng.uniform(np.log(1e31), np.log(1e37), (b, v)))
+        x[1::2] = LOWEST
+    if case.values == "last bits":  # what is best stands in the last bit of its word of the mask
+        x[:, 31::32] += 40
+    if case.values == "a warm tail":  # what is best lies beyond 16 bits
+        x[:, 1 << 16 :] += 40
+    if case.values == "zeros":  # of both signs, and some lower
+        x = rng.choice([0.0, -0.0, -0.0, -1.0], (b, v))
+    if case.values == "one low value":
+        x = np.full((b, v), -(2.0 ** between(rng, 32, 34)))
+    if case.values in ("levels", "near borders"):
+        level, below = rng.uniform(0.4, 0.6, (b, 1)), rng.uniform(2, 4, (b, 1)) * rng.integers(0, 2, (b, 1))
+        x = rng.integers(0, 3, (b, v)) * level - below
+    if case.values == "pairs":  # the largest twice, far apart, and the first of them rarely in the lower lane
+        for row in x:
+            row[rng.choice(v, 2, replace=False)] = row.max() + 1
+    if case.values == "a heavy tail":  # some tokens near the best one, and a crowd that min-p rules out
+        head = rng.random((b, v)) < 0.15
+        x = np.where(head, rng.uniform(2.6, 3.0, (b, v)), rng.uniform(0.6, 1.1, (b, v)))
+    if case.values == "mostly banned":
+        x[rng.random((b, v)) < FIRST_BANNED] = -np.inf
+        x[:, v // 2] = 0.0
+    if case.values in ("banned", "a row banned"):
+        x[rng.random((b, v)) < BANNED] = -np.inf
+    if case.values == "a row banned":
+        x[0] = -np.inf
+    return x.astype(np.float32).astype(DTYPES[case.dtype])
+
+
+COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
+    (
+        "levels",
+        "a warm tail",
+        "all warm",
+        "exact borders",
+        "one low value",
+        "zeros",
+        "apart",
+        "crowded",
+        "steps",
+        "the last one wins",
+        "near borders",
+    ),
+    (0,),
+)
+TEMPERATURES = {"any temperature": (0.05, 10.0), "cold close calls": (0.002, 0.1)}
+CLOSE_CALLS = ("close calls", "cold close calls", "one token again and again")
+
+
+def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
+    b = case.sizes["B"]
+    cold = COLD.get(case.values, (1, 0, 0, 0))
+    low, high = TEMPERATURES.get(case.values, (0.4, 2.0))
+    temperature = np.where(in_turn(rng, cold, b), 0.0, factors(rng, low, high, b)).astype(np.float32)
+    warm = int(np.argmax(temperature > 0))  # first, so that "the first row's for all" is not "greedy for all"
+    temperature[[0, warm]] = temperature[[warm, 0]]
+    inputs = {
+        "logits": logits_for(case, rng),
+        "temperature": temperature,
+        "seed": rng.integers(0, 2**31, b).astype(np.int32),
+    }
+    return close_calls(inputs, rng) if case.values in CLOSE_CALLS else inputs
+
+
+def close_calls(inputs: dict, rng: np.random.Generator) -> dict:
+    """Logits made of the noise that is to come: T (s - noise), so that all scores s lie MARGIN apart.
+
+    Where noise or temperature is a little off, another token wins, in almost every row. In every other row the
+    largest noise has the highest scores: it comes of uniform numbers near 1, which are the hard ones to get right.
+    """
+    b, v = inputs["logits"].shape
+    g = noise(inputs["seed"][:, None], v)
+    hard = (ranks(-g) < CONTENDERS) & (np.arange(b)[:, None] % 2 == 1)
+    scores = MARGIN * ranks(rng.random((b, v)) + hard)
+    t = inputs["temperature"].astype(np.float64)[:, None]
+    x = np.where(t == 0, scores, t * (scores - g))
+    return inputs | {"logits": x.astype(np.float32).astype(inputs["logits"].dtype)}
+
+
+def ranks(keys: np.ndarray) -> np.ndarray:
+    return np.argsort(np.argsort(keys, axis=1), axis=1)
+
+
+def telling_seeds(inputs: dict, rng: np.random.Generator) -> dict:
+    """Seeds with which, row by row in turn, the last token that stays wins, or the first that goes would have won."""
+    seeds = inputs["seed"].copy()
+    for i in range(seeds.size):
+        x, t = final_logits(inputs, i), float(inputs["temperature"][i])
+        order = reference.Ranking.of(x, t or 1.0).token
+        stays = survivors(x, t or 1.0, filters(inputs, i))[order]
+        last = int(np.flatnonzero(stays)[-1])
+        if i % 2 and last + 1 < order.size:
+            last += 1
+        tries = rng.integers(0, 2**31, TRIES)
+        tokens = order[: last + 1]
+        scores = x[tokens] / (t or 1.0) + gumbel_of(uniform(tries[:, None], tokens))
+        seeds[i] = tries[int(np.argmax(scores.argmax(1) == last))]
+    return inputs | {"seed": seeds}
+
+
+def final_logits(inputs: dict, i: int) -> np.ndarray:
+    """Row i after mask and penalties, where the question has them."""
+    x = inputs["logits"][i].astype(np.float64)
+    if "allowed" not in inputs:
+        return x
+    output = inputs["history"][i]
+    row = Requests.of(
+        1,
+        x.size,
+        allowed=inputs["allowed"][i : i + 1],
+        outputs=[output[output >= 0]],
+        **{n: float(inputs[n][i]) for n in ("repetition", "frequency", "presence")},
+    )
+    return reference.processed(x, row, 0)
+
+
+def survivors(x, temperature: float, ask: tuple[int, float, float]) -> np.ndarray:
+    """Which tokens may still be drawn, as flags; `ask` is top-k, top-p and min-p."""
+    ranking = reference.Ranking.of(np.asarray(x, np.float64), temperature)
+    flags = np.zeros(len(x), bool)
+    flags[ranking.token[reference.kept(ranking, *ask)]] = True
+    return flags
+
+
+def penalised(x, history, strengths: tuple[float, float, float]) -> np.ndarray:
+    """A row's logits after repetition, frequency and presence penalties of these strengths."""
+    repetition, frequency, presence = strengths
+    row = Requests.of(
+        1, len(x), outputs=[history], repetition=repetition, frequency=frequency, presence=presence
+    )
+    return reference.processed(x, row, 0)
+
+
+def filters(inputs: dict, i: int) -> tuple[int, float, float]:
+    """Top-k, top-p and min-p of row i; a question may ask for the first alone."""
+    if "top_p" not in inputs:
+        return int(inputs["top_k"][i]), 1.0, 0.0
+    return int(inputs["top_k"][i]), float(inputs["top_p"][i]), float(inputs["min_p"][i])
+
+
+def row_scores(inputs: dict, i: int) -> np.ndarray:
+    """What is maximised in row i; -inf for tokens that may not be drawn."""
+    x, t = final_logits(inputs, i), float(inputs["temperature"][i])
+    if t == 0:
+        return x
+    s = np.where(x > -np.inf, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
+    return np.where(survivors(x, t, filters(inputs, i)), s, -np.inf) if "top_k" in inputs else s
+
+
+def best(scores: np.ndarray) -> int:
+    """Of equals the lowest id; -1 where nothing is left."""
+    return -1 if scores.max() == -np.inf else int(np.argmax(scores))
+
+
+def tokens_wanted(inputs: dict, case: Case) -> dict:
+    rows = [best(row_scores(inputs, i)) for i in range(case.sizes["B"])]
+    return {"token": np.array(rows, np.float64)}
+
+
+def exact(inputs: dict, case: Case, want: dict) -> dict:
+    return {"token": 0.5}
+
+
+def agree(inputs: dict, case: Case, got: dict, want: dict) -> str:
+    """Empty where every row drew its token, or one whose score is as good to fp32; else the first row that did not."""
+    pairs = zip(got["token"].astype(np.int64), want["token"].astype(np.int64), strict=True)
+    for i, (mine, wanted) in enumerate(pairs):
+        if mine == wanted:
+            continue
+        kind = f"token[{i}] is {mine}, wanted {wanted}"
+        if not 0 <= mine < case.sizes["V"] or wanted < 0:
+            return kind
+        s = row_scores(inputs, i)
+        if s[mine] == s[wanted]:
+            return f"{kind}: both score {s[wanted]:.4g}, and of equals the lowest id is drawn"
+        near = rounding(inputs, i, s, mine, wanted)
+        if s[mine] < s[wanted] - near and not at_the_border(inputs, i, near, mine, wanted):
+            return f"{kind}: its score is {s[mine]:.4g} and the best is {s[wanted]:.4g}"
+    return ""
+
+
+def at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) -> bool:
+    """Whether rounding alone decides if one of the two tokens survives the filter."""
+    if "top_p" not in inputs or float(inputs["temperature"][i]) == 0:
+        return False
+    x, t = final_logits(inputs, i), float(inputs["temperature"][i])
+    k, p, m = filters(inputs, i)
+    if whole(x, t, k):
+        return False
+    wide = survivors(x, t, (k, min(1.0, p + BORDER), m * (1 - BORDER)))
+    narrow = survivors(
+        x, t, (k, p - BORDER if p < 1 else p, m * (1 + BORDER))
+    )  # a top-p that is off has no edge
+    s = np.where(wide, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
+    loose = wide & ~narrow
+    sure = np.where(narrow, s, -np.inf).max()  # the best of those that no rounding cuts
+    return bool((loose[mine] or loose[wanted]) and wide[mine] and s[mine] >= min(s[wanted], sure) - near)
+
+
+def whole(x: np.ndarray, temperature: float, k: int) -> bool:
+    """Whether top-p's masses are exact in any order: 2, 4, 8 ... equal tokens, each of weight 1."""
+    weight = reference.Ranking.of(x, temperature).weight[: k or None]
+    return bool((weight == 1).all()) and weight.size & (weight.size - 1) == 0
+
+
+def rounding(inputs: dict, i: int, s: np.ndarray, *tokens: int) -> float:
+    """How far fp32 may take the scores of these tokens apart: most where the uniform number lies close to 1."""
+    if float(inputs["temperature"][i]) == 0 and "allowed" not in inputs:
+        return 0.0  # logits as they came
+    finite = np.where(np.isfinite(s), np.abs(s), 0.0)
+    computed = FP32 * (10 + max(finite[t] for t in tokens))
+    if float(inputs["temperature"][i]) == 0:
+        return float(computed)
+    with np.errstate(divide="ignore"):
+        small = -np.log(uniform(int(inputs["seed"][i]), np.array(tokens)))
+    return float((UNIFORM / np.maximum(small, UNIFORM)).sum() + computed)

@@ -1,0 +1,14 @@
+"""Who watches launches, and which checks they ask for."""
+
+SEEING: list = []  # each with `take`, `refused`, `looks`, and the names of ON_REQUEST
+ON_REQUEST = {
+    "all_configs": "run autotuned kernels with every configuration, not with the first one alone",
+    "overflow": "report int32 arithmetic that overflows on its way into an address",
+    "nan": "warn where an operation makes a NaN or an infinity of numbers that are none",
+    "atomics": "report atomic additions of floats, whose order decides the last bits",
+}
+
+
+def asked(name: str) -> bool:
+    """Whether one of those who watch asks for a check that is made on request."""
+    return any(getattr(seen, name) for seen in SEEING)

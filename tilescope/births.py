@@ -1,0 +1,124 @@
+"""Where a NaN or an infinity is born: the first operation that makes one of numbers that were none."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from .call import Call
+from .findings import Finding
+from .machine.bounds import ids
+from .machine.frame import Frame
+from .machine.interpreter import Launch
+from .machine.program import Ready, Step
+from .sources import source_of, variables
+from .words import number_in_words
+
+NAMES = {"nan": "a NaN", "infinity": "an infinity"}
+WHOLE = ("tt.dot", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram")  # a lane of theirs is made of many
+
+
+@dataclass
+class Birth:
+    """The first at one line."""
+
+    kind: str  # "nan" or "infinity"
+    line: int
+    operation: str
+    program: int
+    lane: tuple[int, ...]
+    operands: list[tuple[str, str]]  # (name, value in words)
+    lanes: int  # in which the operation made one, at that time
+
+
+class Births(Launch):
+    """A launch that looks at every result."""
+
+    def __init__(self, found: dict[tuple[int, str], Birth], watched: dict[int, Ready], *given):
+        super().__init__(*given)
+        self.found, self.watched = found, watched
+
+    def block(self, block: Ready, frame: Frame) -> Step:
+        if id(block) not in self.watched:
+            steps = [
+                replace(step, perform=partial(self.seen, step), bound=True)
+                if step.perform is not None and not step.bound and step.operands and step.results
+                else step
+                for step in block.steps
+            ]
+            self.watched[id(block)] = replace(block, steps=steps)
+        return super().block(self.watched[id(block)], frame)
+
+    @staticmethod
+    def seen(step: Step, launch: "Births", *values):
+        found = step.perform(*values)
+        for result in [found] if isinstance(found, np.ndarray) else found:
+            if is_float(result):
+                launch.look(step, values, result)
+        return found
+
+    def look(self, step: Step, values: tuple, result: np.ndarray) -> None:
+        for kind, test in (("nan", np.isnan), ("infinity", np.isinf)):
+            if (step.line, kind) in self.found:
+                continue
+            bad = test(result)
+            if not bad.any():
+                continue
+            floats = [v for v in values if is_float(v)]
+            known = [np.isnan(v) if kind == "nan" else ~np.isfinite(v) for v in floats]
+            if step.op.name in WHOLE or any(v.ndim != result.ndim for v in floats):
+                rows = [k.reshape(len(k), -1).any(1).reshape(-1, *[1] * (result.ndim - 1)) for k in known]
+            else:
+                rows = known
+            for one in rows:
+                bad = bad & ~one
+            if bad.any():
+                self.found[step.line, kind] = self.birth(kind, step, values, bad)
+
+    def birth(self, kind: str, step: Step, values: tuple, bad: np.ndarray) -> Birth:
+        row, *lane = (int(i) for i in np.argwhere(bad)[0])
+        program = int(self.frame.programs[row if len(bad) > 1 else 0])
+        shape = step.op.result_types[0].shape
+        operands = []
+        for name, value, type in zip(step.operands, values, step.op.operand_types, strict=True):
+            mine = value[row if len(value) > 1 and row < len(value) else 0]
+            if len(type.shape) == len(shape) and step.op.name not in WHOLE:
+                at = tuple(0 if side == 1 else i for side, i in zip(mine.shape, lane, strict=True))
+                operands.append((name, number_in_words(mine[at])))
+            else:
+                finite = mine.astype(np.float64)
+                operands.append((name, f"{finite.min():.5g} to {finite.max():.5g}"))
+        return Birth(kind, step.line, step.op.name, program, tuple(lane), operands, int(bad.sum()))
+
+
+def is_float(value: np.ndarray) -> bool:
+    return value.dtype.kind == "f" or "float" in value.dtype.name
+
+
+def births(again) -> list[Finding]:
+    """Runs a checked launch once more, and finds the first birth of each kind at each line."""
+    found: dict[tuple[int, str], Birth] = {}
+    again(launch=partial(Births, found, {}))
+    call, kernel = again.call, again.call.module.kernel
+    names = variables(kernel, source_of(call.file, call.kernel, kernel.line)[1])
+    return [finding(call, birth, names) for birth in found.values()]
+
+
+def finding(call: Call, birth: Birth, names: dict[str, str]) -> Finding:
+    x, y, _ = call.grid
+    program = [birth.program % x, birth.program // x % y, birth.program // (x * y)]
+    operands = [f"{names[name]} = {value}" if names.get(name) else value for name, value in birth.operands]
+    where = f"lane {birth.lane[0] if len(birth.lane) == 1 else birth.lane} of " if birth.lane else ""
+    made = f"{birth.operation}({', '.join(operands)})"
+    message = f"{made} makes {NAMES[birth.kind]} in {where}program {ids(program)}"
+    more = f", and in {birth.lanes - 1:,} more lane{'s' * (birth.lanes > 2)}" if birth.lanes > 1 else ""
+    return Finding(
+        birth.kind,
+        message + more,
+        call.kernel,
+        call.file,
+        birth.line or None,
+        programs=[program],
+        lane=list(birth.lane),
+        operands=operands,
+    )

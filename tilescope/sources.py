@@ -1,0 +1,51 @@
+"""A kernel's source, and the variables that its values are."""
+
+import ast
+import linecache
+import re
+from collections.abc import Iterator
+
+from .machine.tree import Block, Function, Op
+
+
+def source_of(file: str, kernel: str, line: int) -> tuple[int, list[str]]:
+    """A kernel's first line and its lines, from its def to its end; no lines where the file can't be read."""
+    lines = linecache.getlines(file)
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:
+        return line, []
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.FunctionDef)
+            and node.name == kernel
+            and node.lineno <= line <= node.end_lineno
+        ):
+            return node.lineno, [one.rstrip("\n") for one in lines[node.lineno - 1 : node.end_lineno]]
+    return line, []
+
+
+def variables(function: Function, source: list[str]) -> dict[str, str]:
+    """Values by the source's variables. Triton numbers those that share a name, and names each part of an expression
+    after what the whole is assigned to: of one line, the last one is it."""
+    known = set(re.findall(r"[A-Za-z_]\w*", "\n".join(source)))
+    found, last = {}, {}
+    for value, word in function.words.items():
+        name = word.lstrip("%")
+        plain = re.sub(r"_\d+$", "", name)
+        found[value] = name if name in known else plain if plain in known else ""
+    for op in operations(function.blocks):
+        for value in op.results:
+            earlier = last.get((found[value], op.line))
+            if earlier is not None and found[value]:
+                found[earlier] = ""
+            last[found[value], op.line] = value
+    return found
+
+
+def operations(blocks: list[Block]) -> Iterator[Op]:
+    for block in blocks:
+        for op in block.ops:
+            for region in op.regions:
+                yield from operations(region)
+            yield op

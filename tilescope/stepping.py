@@ -1,0 +1,75 @@
+"""Record a program of a script's launches: the first that a finding names, or the one that was asked for."""
+
+from dataclasses import dataclass
+from math import prod
+
+from .call import Call
+from .checking import Again, Checked
+from .launcher import CAPABILITY
+from .machine.dtypes import NAMES
+from .recorder import Place, Recorder, Recording
+from .sources import source_of, variables
+from .texts import texts_of
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which program of which launch to record; what is left open is chosen by the findings."""
+
+    program: int | tuple[int, ...] | None = None
+    kernel: str = ""
+    launch: int | None = None  # counts from 0
+
+    def allows(self, call: Call, number: int) -> bool:
+        kernel = self.kernel in ("", call.kernel)
+        return kernel and self.launch in (None, number) and self.number(call.grid) is not None
+
+    def number(self, grid: tuple[int, int, int]) -> int | None:
+        """The program's number in a grid; None where the grid lacks it."""
+        if self.program is None:
+            return 0
+        if isinstance(self.program, int):
+            return self.program if 0 <= self.program < prod(grid) else None
+        x, y, z = (*self.program, 0, 0)[:3]
+        inside = all(0 <= one < side for one, side in zip((x, y, z), grid, strict=True))
+        return x + grid[0] * (y + grid[1] * z) if inside else None
+
+
+class Stepping:
+    """Records one program of a watch's launches."""
+
+    def __init__(self, wanted: Wanted | None = None, texts: bool = False):
+        self.wanted, self.texts, self.recording = wanted or Wanted(), texts, None
+        self.refusals: list[str] = []  # launches that lack the program
+
+    def wants(self, call: Call, number: int) -> bool:
+        if not self.wanted.allows(call, number):
+            self.refusals.append(f"{call.kernel} with the grid {call.grid}")
+            return False
+        return True
+
+    def look(self, checked: Checked, again: Again) -> None:
+        named = [f for f in checked.findings if f.programs]
+        if self.recording is None or (named and not self.recording.findings):
+            self.recording = record(checked, again, self.program(again.call, named), self.texts)
+
+    def program(self, call: Call, named: list) -> int:
+        if self.wanted.program is None and named:
+            named = sorted(named, key=lambda finding: finding.severity != "error")
+            return Wanted(tuple(named[0].programs[0])).number(call.grid)
+        return self.wanted.number(call.grid)
+
+
+def record(checked: Checked, again: Again, program: int, texts: bool = False) -> Recording:
+    """Runs a checked launch once more, and keeps what one program does."""
+    call, kernel = again.call, again.call.module.kernel
+    first, source = source_of(call.file, call.kernel, kernel.line)
+    recording = Recording(call.kernel, call.file, first, source, call.grid, program)
+    recording.findings = [finding.as_dict() for finding in checked.findings]
+    recording.texts = texts_of(call.lowered, call.file, CAPABILITY) if texts else []
+    recording.places = [
+        Place(t.name, NAMES[t.elements.dtype], t.base, t.itemsize, t.extent, tuple(t.shape), tuple(t.strides))
+        for t in again.tensors.stored
+    ]
+    again(launch=Recorder(recording, variables(kernel, source)).launch)
+    return recording

@@ -1,0 +1,28 @@
+"""The releases of Triton that tilescope runs with."""
+
+import os
+
+OLDEST = (3, 6)
+
+
+def hold_triton() -> None:
+    """Raises ImportError with one clear line where Triton is missing or too old."""
+    import triton
+
+    found = tuple(int(part) for part in triton.__version__.split(".")[:2])
+    if found < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ImportError(
+            f"Triton must be {oldest} or newer, got {triton.__version__}; pip install -U triton"
+        )
+
+
+def hindrance() -> str:
+    """Says why no kernel can be checked in this environment; an empty text where it can."""
+    try:
+        hold_triton()
+    except ImportError as error:
+        return f"tilescope needs Triton in this environment ({error})"
+    if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
+        return "with TRITON_INTERPRET set, Triton compiles nothing that could be checked; unset it"
+    return ""
