@@ -6,11 +6,15 @@ Solutions, known wrong answers and tuned kernels stay out: the rest is what the 
 import importlib.util
 import io
 import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
 
+from grader import questions
 from grader.places import ROOT
+from grader.questions import KernelQuestion
 from grader.release import recording
 from grader.release.allowed import allowed
+from grader.release.edition import MISTAKES, dotted, path_of
 from grader.release.emptied import emptied
 
 ROOMS = ("grader", "kernels", "tilescope")
@@ -22,7 +26,7 @@ LEFT_OUT = (
     "tilescope/tests/",
 )
 OF_TRITON = ("_C", "profiler", "tools/triton_to_gluon_translater")
-NO_CONCEPTS = b'"""Questions in numpy, which have no page yet."""\n\nQUESTIONS = ()\nSHORTCUTS = {}\n'
+INSIDE = ("grader/site/__init__.py", "grader/site/inside.py")
 DATE = (2026, 1, 1, 0, 0, 0)  # the same bytes from every build
 
 
@@ -37,17 +41,29 @@ def bundle(slugs: list[str], root: Path = ROOT) -> bytes:
 
 
 def ours(slugs: list[str], root: Path) -> dict[str, bytes]:
-    held, found = recording.modules(root), {}
+    """Take what the student edition holds, of these topics alone and of them the kernel questions."""
+    held = {f"{place}/" for place in recording.numpy_questions()}
+    found = {}
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):
             name = path.relative_to(root).as_posix()
-            if not allowed(name) or name.startswith(LEFT_OUT) or not of(name, slugs):
-                continue
-            source = path.read_text(encoding="utf-8")
-            if name.startswith("grader/topics/") and name.endswith("_wrong.py"):
-                source = emptied(source)
-            found[name] = source.encode()
-    return found | {name: NO_CONCEPTS for name in held if of(name, slugs)}
+            if allowed(name) and not name.startswith((*LEFT_OUT, *held)) and of(name, slugs):
+                found[name] = path.read_text(encoding="utf-8")
+    rows = {dotted(name): text for name, text in found.items() if fnmatch(name, MISTAKES)}
+    found |= {path_of(module): text for module, text in emptied(rows).items()}
+    for slug in slugs:
+        order = tuple(one.name for one in kernel_questions(slug))
+        found[f"grader/topics/{slug}/lab.py"] = (
+            f'"""The kernels that a page asks for."""\n\nORDER = {order!r}\n'
+        )
+    for name in INSIDE:
+        found[name] = (root / name).read_text(encoding="utf-8")
+    return {name: text.encode() for name, text in found.items()}
+
+
+def kernel_questions(slug: str) -> list[KernelQuestion]:
+    every = questions.load().values()
+    return [one for one in every if isinstance(one, KernelQuestion) and one.slug == slug]
 
 
 def of(name: str, slugs: list[str]) -> bool:
