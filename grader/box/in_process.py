@@ -18,13 +18,11 @@ OURS = "tilescope"  # what a worker hides from an answer's Python, and others of
 class Here:
     """Does what the programs of a worker do, one task at a time."""
 
-    def __init__(self, worker):
-        self.worker, self.module, self.all = worker, None, []
+    def __init__(self, worker, outcome: type):
+        self.worker, self.outcome, self.module, self.all = worker, outcome, None, []
 
     def ask(self, task: dict, arrays: dict | None = None, limits=None):
         """Run a task; what crosses is packed and unpacked, as on the way into a box and out of it."""
-        from grader.box.warm import Outcome
-
         started, cpu = time.monotonic(), time.process_time()
         module, printed = self._loaded(), Printed()
         task, arrays = frames.unpack(frames.pack(task, arrays or {}))
@@ -42,7 +40,7 @@ class Here:
         header = {**header, "printed": header.get("printed") or printed.text()}
         header, result = frames.unpack(frames.pack(header, result))
         took = {"seconds": time.monotonic() - started, "cpu_s": time.process_time() - cpu}
-        return Outcome(header, {name: array.copy() for name, array in result.items()}, **took)
+        return self.outcome(header, {name: array.copy() for name, array in result.items()}, **took)
 
     def _loaded(self):
         """The worker's module, made ready once; what it takes from an answer's sight comes back."""

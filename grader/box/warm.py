@@ -296,7 +296,7 @@ _alone = threading.Lock()
 def programs(worker: Worker, level: int | None = None) -> Programs:
     """The warm programs of this process for a worker; starting one costs a quarter of a second or two."""
     if (worker, level) not in _programs:
-        _programs[worker, level] = Programs(worker, level) if has_boxes() else Here(worker)
+        _programs[worker, level] = Programs(worker, level) if has_boxes() else Here(worker, Outcome)
     return _programs[worker, level]
 
 

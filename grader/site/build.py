@@ -11,12 +11,13 @@ from grader.places import ROOT
 from grader.site import page, ranged
 from grader.site.bundle import bundle
 from widgets.site import npm
-from widgets.site.contents import contents
+from widgets.site.contents import anchor, contents
 from widgets.site.topics import topics
 
 LABS = ("00_roofline/first_kernels",)  # the labs that have a page so far
 CARRIER = "open-webui==0.12.4"  # a wheel that holds Pyodide's numpy, byte for byte
 WITHIN = "open_webui/frontend/pyodide"
+LISTED = "labs.html"
 OWN = ("lab.js", "lab-worker.js", "lab.css")
 
 
@@ -63,8 +64,19 @@ def lead(lab: str, root: Path, pictures: dict[str, Path]):
     return address
 
 
+def linked(listed: str) -> str:
+    """Return the site's list of labs with a link to each that has a page."""
+    for lab in LABS:
+        row = f'<li id="{anchor(lab)}">'
+        at = listed.index("<br>", listed.index(row)) + len("<br>")
+        listed = f'{listed[:at]}<a href="labs/{lab}.html">Open in this browser</a> · {listed[at:]}'
+    return listed
+
+
 def put(out: Path, made: dict[str, bytes]) -> int:
     """Write the labs into a folder that holds the site; their size in bytes."""
+    if (out / LISTED).exists():
+        made = made | {LISTED: linked((out / LISTED).read_text(encoding="utf-8")).encode()}
     for name, content in made.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)
