@@ -11,9 +11,9 @@ from grader import questions
 from grader.box import warm
 from grader.jail import host as jail
 from grader.judge import kernel_evidence, referee
-from grader.proofs import honest, side_by_side
-from grader.proofs.right import edited, kernel_questions, right
-from grader.proofs.wrong import leads, sample, table
+from grader.proofs import honest, side_by_side, wrong
+from grader.proofs.right import kernel_questions
+from grader.proofs.wrong import leads, sample
 
 SEED = 2026
 COMPILED = replace(jail.LOWER, environment={})
@@ -72,8 +72,8 @@ def apart(one, other, where: str) -> str:
 def answers(question) -> dict[str, str]:
     """Every answer of the proofs: the right one, its honest forms and its wrong ones."""
     found = {f"honest: {name}": honest.source(question, name) for name in honest.forms(question)}
-    rows = table(question).items()
-    return found | {f"wrong: {name}": edited(right(question.id), edits) for name, (_, edits, _) in rows}
+    rows = wrong.table(question).items()
+    return found | {f"wrong: {name}": wrong.source(question, row) for name, row in rows}
 
 
 def sampled(question) -> list[str]:
