@@ -20,6 +20,7 @@ SUITES = {
     "class": "classes",
     "closed": "closed",
     "scale": "scale",
+    "front-ends": "front_ends",
 }
 
 
