@@ -5,7 +5,7 @@
 # make proofs run whole what make test samples (grader/README.md); python -m grader suites --all runs the rest
 # make canary tilescope's tests with each supported release of Triton
 # make build  start page, texts -> notebooks -> labs  make clean  remove the environment and caches; work/ stays
-# make site   the course as plain pages, in site/
+# make site   the course as plain pages, in site/, with labs that are judged in the page
 # LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest, SITE="--out DIR" to the pages.
 
 ifeq ($(OS),Windows_NT)
@@ -81,6 +81,7 @@ build: setup
 
 site: setup
 	@$(BIN)/python -m widgets.site $(SITE)
+	-@$(BIN)/python -m grader.site $(SITE)
 
 # uv resolves for all systems at once; it lives only as long as this takes.
 lock:

@@ -26,6 +26,7 @@ SHARED = (
         f"grader/{room}"
         for room in ("judge", "questions", "machine", "jail", "compiler", "bench", "box/serve")
     ),
+    "tilescope/front_end",
     "tilescope/machine",
     "tilescope/lowering.py",
 )
