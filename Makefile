@@ -3,8 +3,9 @@
 # make hub-test  as root: a class on a real JupyterHub, with users of its own; HUB is a folder that all can read
 # make test   run the tests                          make lock   requirements.in -> requirements.lock
 # make proofs run whole what make test samples (grader/README.md); python -m grader suites --all runs the rest
+# make canary tilescope's tests with each supported release of Triton
 # make build  start page, texts -> notebooks -> labs  make clean  remove the environment and caches; work/ stays
-# make site   the course as plain pages, in site/
+# make site   the course as plain pages, in site/, with labs that are judged in the page
 # LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest, SITE="--out DIR" to the pages.
 
 ifeq ($(OS),Windows_NT)
@@ -23,7 +24,7 @@ export TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 export UV_VERSION ?= 0.13.8
 STATE := $(CURDIR)/.jupyter-state
 
-.PHONY: lab test proofs hub hub-test setup build site lock clean
+.PHONY: lab test proofs canary hub hub-test setup build site lock clean
 .DEFAULT_GOAL := lab
 
 setup:
@@ -54,6 +55,13 @@ proofs: export PATH := $(BIN):$(PATH)
 proofs: setup
 	@$(BIN)/python -m grader programs
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow $(TESTS)
+	@if [ "$$(id -u)" = 0 ] && command -v npm >/dev/null && [ -x /usr/bin/python3 ]; then \
+	    $(MAKE) hub-test PYTHON=/usr/bin/python3; \
+	else echo "not run: the JupyterHub, which needs root, npm and /usr/bin/python3 (make hub-test)"; fi
+
+# tilescope with each release of Triton that it supports, each in an environment of its own (.canary/)
+canary: setup
+	@$(BIN)/python -m tilescope.proofs.canary
 
 # Students run this environment, so neither it nor its Python may lie in a home: make hub-test PYTHON=/usr/bin/python3
 HUB ?= /opt/tile-by-tile
@@ -73,6 +81,7 @@ build: setup
 
 site: setup
 	@$(BIN)/python -m widgets.site $(SITE)
+	-@$(BIN)/python -m grader.site $(SITE)
 
 # uv resolves for all systems at once; it lives only as long as this takes.
 lock:
@@ -82,5 +91,5 @@ lock:
 	   --custom-compile-command "make lock" && git diff --stat -- requirements.lock
 
 clean:
-	rm -rf .venv .jupyter-state .cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .canary .jupyter-state .cache .pytest_cache .ruff_cache *.egg-info
 	find kernels widgets tilescope grader -name __pycache__ -type d -prune -exec rm -rf {} +

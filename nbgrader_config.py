@@ -23,6 +23,9 @@ c.Exchange.root = os.environ.get("NBGRADER_EXCHANGE", str(ROOT / "work" / "excha
 if os.environ.get("NBGRADER_GRADEBOOK"):
     c.CourseDirectory.db_url = os.environ["NBGRADER_GRADEBOOK"]
 
+# Collecting again takes newer hand-ins; a late one counts, and the class command says so.
+c.ExchangeCollect.update = True
+
 # Submissions come in as the instructor's notebook with the answers in it; the referee judges them; nothing is executed.
 c.Autograde.exporter_class = "grader.classroom.exporter.SubmissionExporter"
 c.Autograde.pre_convert_hook = "grader.classroom.set_aside.hook"
@@ -34,8 +37,13 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 
+# Late work. Each day that has begun may cost a share of the points that were reached; uncomment the line for 10%.
+c.AssignLatePenalties.plugin_class = "grader.classroom.late.Penalty"
+# c.Penalty.percent_a_day = 10
+
 # Feedback and formgrader's pages are whole by themselves, and a score says what is still missing from it.
 c.HTMLExporter.filters = {"markdown2html": "grader.classroom.pages.markdown"}
+c.GenerateFeedback.exporter_class = "grader.classroom.feedback.FeedbackExporter"
 c.GenerateFeedback.preprocessors = [
     "grader.classroom.pages.Grades",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",

@@ -1,1 +1,1 @@
-"""What each topic computes, what it costs, and its tuned kernel."""
+"""Hold each topic's reference, its cost model, and its tuned kernel."""

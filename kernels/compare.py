@@ -1,10 +1,10 @@
-"""How far an array is from its reference, in the measures that tests and benchmark share."""
+"""Measure how far an array is from its reference, for tests and benchmark alike."""
 
 import numpy as np
 
 
 def relative_error(actual, expected) -> float:
-    """Norm of the difference over the norm of the reference; NaN, inf or a wrong shape: infinitely far."""
+    """Return the norm of the difference over the norm of the reference, infinite for NaN, inf or a wrong shape."""
     actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
     if actual.shape != expected.shape or not np.isfinite(actual).all():
         return float("inf")

@@ -1,4 +1,4 @@
-"""Where there is no GPU, kernels are lowered by Triton's front end and run on the grader's machine, in this process."""
+"""Lower kernels by Triton's front end and run them on the grader's machine, in this process, if there is no GPU."""
 
 import pytest
 import torch
@@ -11,6 +11,6 @@ if not torch.cuda.is_available():
 
 @pytest.fixture
 def watch():
-    """watch(tensor): what the launches of this test move in its memory."""
+    """Return the bytes that this test's launches move in a tensor's memory, watch(tensor)."""
     yield launcher.watch
     launcher.WATCHED.clear()

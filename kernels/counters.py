@@ -1,4 +1,4 @@
-"""Counters of programs that have arrived: zero before a launch, and zero after it, since who arrives last puts them back.
+"""Count the programs that have arrived. A counter is zero before a launch and after it, because the last one resets it.
 
 Launches that may overlap need counters of their own. Launches of one stream follow each other, and share; every launch
 that a graph captures gets its own out of a store that was filled with zeros before, because a graph may be replayed beside
@@ -49,7 +49,7 @@ _of_devices: dict = {}
 
 
 class Listener(threading.local):
-    """Who keeps this thread's launches must hear which counters they were given: (counters, blocks)."""
+    """Hear which counters this thread's launches were given, (counters, blocks), in order to replay the launches."""
 
     heard: list | None = None
 

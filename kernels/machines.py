@@ -41,7 +41,7 @@ class Machine:
 
     @property
     def clock_hz(self) -> float:
-        """The clock behind the stated 16-bit peak; a GPU may run faster, or under load slower."""
+        """Return the clock of the stated 16-bit peak. A GPU may run faster, or slower under load."""
         if not self.matrix_flops_per_cycle:
             raise ValueError(
                 f"machine must be one with a known rate a cycle, got {self.name}; take a listed one"

@@ -1,4 +1,4 @@
-"""A time made of parts: cut some of them and see what is left and what is largest (Amdahl, part by part)."""
+"""Cut parts of a time, and find the rest and the largest part (Amdahl, part by part)."""
 
 from collections.abc import Collection, Mapping
 
@@ -8,7 +8,7 @@ ROUNDING = 1e-6  # shares written as decimals rarely sum to exactly 1
 
 
 def split(total_s: float, shares: Mapping[str, float]) -> dict[str, float]:
-    """Seconds of each part of `total_s`; the shares must sum to 1."""
+    """Return the seconds of each part of `total_s`. The shares must sum to 1."""
     require.positive(total_s=total_s)
     require.not_empty(shares=shares)
     require.share(**{f"share of {name}": value for name, value in shares.items()})
@@ -36,7 +36,7 @@ def shares(parts_s: Mapping[str, float]) -> dict[str, float]:
 
 
 def largest(parts_s: Mapping[str, float], leave_out: Collection[str] = ()) -> str:
-    """The part to look at next; of equals, the first."""
+    """Return the part to look at next, of equals the first."""
     left = {name: time_s for name, time_s in parts_s.items() if name not in leave_out}
     require.not_empty(parts_s=left)
     require.not_negative(**left)
@@ -44,7 +44,7 @@ def largest(parts_s: Mapping[str, float], leave_out: Collection[str] = ()) -> st
 
 
 def amdahl(share: float, factor: float) -> float:
-    """How much faster the whole is when `share` of its time is made `factor` times faster."""
+    """Return how much faster the whole is when `share` of its time is made `factor` times faster."""
     require.share(share=share)
     require.positive(factor=factor)
     return 1 / (1 - share + share / factor)

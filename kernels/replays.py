@@ -1,4 +1,4 @@
-"""An eager call again, without Python's part: what it launched for arguments of a form, launched for others of that form.
+"""Repeat an eager call without Python's part: launches recorded for arguments of a form run again for others of that form.
 
 A call checks its arguments, picks a kernel, describes tensors and has Triton look at everything. None of that depends on
 more than the form: shapes, strides, types, device, and whether memory begins on 16 bytes. So the second call of a form is
@@ -29,8 +29,7 @@ from kernels import counters
 
 MOST = 4096  # forms; beyond them all are forgotten
 ALIGNED = 512  # bytes, as PyTorch places what it makes
-# Off unless asked for, until tests/test_replays_gpu.py has been seen green on a GPU.
-DEVICES = ("cuda",) if os.environ.get("TILE_REPLAYS") == "1" else ()
+DEVICES = () if os.environ.get("TILE_REPLAYS") == "0" else ("cuda",)  # 0: each call goes the whole way
 MAKERS = (
     "aten::empty",
     "aten::empty_like",
@@ -48,7 +47,7 @@ def form(tensor: torch.Tensor | None):
 
 
 class _At:
-    """Memory, for what asks a tensor for its address."""
+    """Hold a memory address for code that asks a tensor for its own."""
 
     __slots__ = ("address",)
 
@@ -60,7 +59,7 @@ class _At:
 
 
 class _Described:
-    """What a launch reads of a descriptor: the one that was recorded, of other memory."""
+    """Hold what a launch reads of a descriptor: the recorded one, with another memory."""
 
     def __init__(self, like: dict, address: int):
         self.__dict__.update(like)
@@ -91,7 +90,7 @@ class Replay:
     note: object = None  # what the caller wants to know again
 
     def __call__(self, *tensors) -> bool:
-        """Launch for these tensors; False where that can't be now, and nothing was launched."""
+        """Launch for these tensors. False means that this can't be done now, and nothing was launched."""
         now = driver.active
         here = self.device.index or 0
         if now.get_current_device() != here or _watched():
@@ -120,20 +119,20 @@ def _watched() -> bool:
 
 
 class Replays(dict):
-    """Of one function, by key; None after the first call, False where a call of that form does what no replay can."""
+    """Keep one function's replays by key: None after the first call, False where a call can't be replayed."""
 
     def __reduce__(self):
         return Replays, ()  # launches belong to this process
 
     def get(self, key):
-        """The call's Replay; nothing yet for a key of something that no key can hold."""
+        """Return the call's Replay, or nothing yet for arguments that no key can hold."""
         try:
             return super().get(key)
         except TypeError:
             return None
 
     def recording(self, key, *tensors) -> "_Recording | _Plain":
-        """Keep what is launched within, unless the key is None; not where two tensors begin at one address, for then who is who?"""
+        """Keep the launches within, unless the key is None or two tensors begin at one address and can't be told apart."""
         if key is None or not _hashable(key):
             return _PLAIN
         if tensors[0].device.type not in DEVICES or _recording.held is not None:
@@ -157,7 +156,7 @@ def _hashable(key) -> bool:
 
 
 class _Plain:
-    """Launches that nobody keeps."""
+    """Launch without keeping anything."""
 
     note = None
 

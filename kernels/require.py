@@ -1,4 +1,4 @@
-"""Numbers checked once, in the one form of an error: `<name> must be <rule>, got <value>; <what to do>`."""
+"""Check numbers once, in the one form of an error: `<name> must be <rule>, got <value>; <what to do>`."""
 
 import math
 from collections.abc import Collection
@@ -10,7 +10,7 @@ def _refuse(name: str, rule: str, value, advice: str):
 
 
 def must(holds: bool, name: str, rule: str, got: object, advice: str) -> None:
-    """What no other function here asks: one rule about one argument, which prints as it is."""
+    """Check one rule about one argument that no other function here checks. It prints as it is."""
     if not holds:
         raise ValueError(f"{name} must be {rule}, got {got}; {advice}")
 

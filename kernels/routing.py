@@ -1,4 +1,4 @@
-"""Who goes where: how many tokens each expert is given, token by token, without a random generator."""
+"""Give tokens to experts, token by token, without a random generator."""
 
 import math
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def hot_loads(tokens: int, top_k: int, experts: int, hot_share: float) -> tuple[
 
 
 def assignments(loads: Sequence[int], tokens: int, top_k: int) -> list[tuple[int, ...]]:
-    """For each token, the experts it picks, so that the loads come out and no token picks one twice."""
+    """Return the experts of each token, so that the loads come out and no token gets an expert twice."""
     require.not_empty(loads=loads)
     _check(tokens, top_k, len(loads))
     require.whole(**{f"load of expert {i}": load for i, load in enumerate(loads)})
@@ -74,7 +74,7 @@ def capacity_limit(tokens: int, top_k: int, experts: int, factor: float) -> int:
 
 
 def drops(loads: Sequence[int], capacity: int | None) -> list[int]:
-    """Tokens of each expert beyond its capacity; no capacity, no drops."""
+    """Return the tokens of each expert beyond its capacity. Without a capacity nothing drops."""
     require.not_empty(loads=loads)
     require.whole(**{f"load of expert {i}": load for i, load in enumerate(loads)})
     if capacity is None:

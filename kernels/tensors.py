@@ -19,7 +19,7 @@ _NO_NUMPY = {
 
 
 def to_torch(array: np.ndarray, device="cpu") -> torch.Tensor:
-    """A tensor with the same values; always contiguous, always a copy."""
+    """Return a tensor with the same values, always contiguous and always a copy."""
     array = np.array(array, order="C")
     if array.dtype in _NO_NUMPY:
         dtype, bits, _ = _NO_NUMPY[array.dtype]
@@ -36,7 +36,7 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
 
 
 def laid_out(tensor: torch.Tensor, how: str) -> torch.Tensor:
-    """The same matrix with another way to lie in memory; what lies between its elements is NaN."""
+    """Return the same matrix with other strides in memory. The gaps between its elements hold NaN."""
     rows, cols = tensor.shape
     if how == "rows":
         return tensor.contiguous()

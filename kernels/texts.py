@@ -1,6 +1,6 @@
 """List the lessons' texts in reading order: notebooks and pages are built from them, and the tiny model learned them.
 
-A lesson is one text, course/05_flash_attention.md, or a folder of pages, course/06_sampling_fusion/a_costs.md: pages with
+A lesson is one text, course/09_toy.md, or a folder of pages, course/06_sampling_fusion/a_costs.md: pages with
 a letter come first, then review.md (check yourself, interviews, cheat sheet) and appendix.md (what ages, or is a record).
 """
 
@@ -19,7 +19,7 @@ def in_folder(path: Path) -> bool:
 
 
 def pages(folder: Path) -> list[Path]:
-    """Return a lesson's pages in reading order; refuse a folder without pages."""
+    """Return a lesson's pages in reading order, and refuse a folder without pages."""
     found = sorted(
         folder.glob("*.md"),
         key=lambda path: (LAST.index(path.stem) + 1 if path.stem in LAST else 0, path.stem),
@@ -32,7 +32,7 @@ def pages(folder: Path) -> list[Path]:
 
 
 def lessons(course: Path) -> dict[str, list[Path]]:
-    """Return each lesson's pages by its name, 06_sampling_fusion; refuse a course in which there are none."""
+    """Return each lesson's pages by its name, 06_sampling_fusion, and refuse a course in which there are none."""
     found = {}
     for path in sorted(course.glob("[0-9][0-9]_*")):
         if path.suffix != ".md" and not path.is_dir():

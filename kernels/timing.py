@@ -67,7 +67,7 @@ def interleave(
     warm: float = 0.0,
     rest: float = 0.0,
 ) -> dict:
-    """Seconds per replay, by name and round; every round runs all names in random order and back again.
+    """Return seconds per replay, by name and round. Every round runs all names in random order and back again.
 
     `warm` seconds of rounds are thrown away first, so that a GPU under its power cap has settled; or each round
     starts after `rest` idle seconds, at the clock of a GPU that was not under load.
@@ -89,7 +89,7 @@ def interleave(
 
 
 def _round(watches: dict[str, Callable[[], Pair]], rng: random.Random) -> dict[str, float]:
-    """Seconds by name: the geometric mean of two replays that stand as far from the round's middle."""
+    """Return seconds by name, the geometric mean of two replays equally far from the round's middle."""
     order = rng.sample(list(watches), len(watches))
     events = [(name, watches[name]()) for name in order + order[::-1]]
     torch.cuda.synchronize()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from triton.runtime.jit import TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .machine.dtypes import DTYPES
@@ -50,7 +49,7 @@ def is_torch(value) -> bool:
 
 def is_tensor(value) -> bool:
     """Whether a kernel gets a pointer for it."""
-    return isinstance(value, np.ndarray | TensorDescriptor | TensorWrapper) or is_torch(value)
+    return isinstance(value, np.ndarray | TensorDescriptor) or hasattr(value, "data_ptr")
 
 
 @dataclass
@@ -104,11 +103,22 @@ def view_of(value) -> View:
     """The view that a tensor is; a descriptor's is that of its base."""
     if isinstance(value, TensorDescriptor):
         return view_of(value.base)
-    if isinstance(value, TensorWrapper):
-        view = view_of(value.base)
-        view.dtype = dtype_named(value.dtype)
-        return view
-    return of_array(value) if isinstance(value, np.ndarray) else of_torch(value)
+    if isinstance(value, np.ndarray):
+        return of_array(value)
+    return of_torch(value) if is_torch(value) else of_wrapper(value)
+
+
+def of_wrapper(value) -> View:
+    """Of an object of a library's own with `data_ptr` and `dtype`, such as triton.reinterpret makes, which holds its tensor."""
+    address = value.data_ptr()
+    for held in vars(value).values():
+        if is_torch(held) or isinstance(held, np.ndarray):
+            view = view_of(held)
+            if view.memory <= address <= view.memory + view.size:
+                strides = tuple(value.stride()) if hasattr(value, "stride") else view.strides
+                place = view.memory, view.size, address - view.memory
+                return View(*place, dtype_named(value.dtype), tuple(value.shape), strides)
+    raise ValueError(f"a tensor must be torch's or numpy's, got {type(value).__name__}")
 
 
 def of_torch(tensor) -> View:

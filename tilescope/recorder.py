@@ -11,6 +11,7 @@ from .machine.descriptors import Tile
 from .machine.errors import KernelError
 from .machine.frame import Frame
 from .machine.interpreter import Launch
+from .machine.narrow import widened
 from .machine.numbers_of import integers
 from .machine.program import Ready, Step
 from .machine.storage import HALF, SPAN
@@ -150,7 +151,7 @@ class Recorder:
 
     def keep(self, name: str, type: Type, found: np.ndarray, made_by: int | None) -> int:
         row = self.rows[-1]
-        kept = np.array(found[row if len(found) > 1 else 0])
+        kept = np.array(widened(found[row if len(found) > 1 else 0]))  # bf16 and fp8 as fp32
         self.bytes += kept.nbytes
         word = TYPES.get(type.scalar, type.scalar)
         shape = kept.shape if type.scalar == "desc" else type.shape

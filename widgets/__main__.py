@@ -14,7 +14,7 @@ WRONG_USAGE = 64
 
 
 def described(declaration: Declaration) -> dict:
-    """What `list --json` publishes of one simulator."""
+    """Return what `list --json` publishes of one simulator."""
     inputs = [
         {
             "name": c.name,
@@ -99,7 +99,7 @@ def run_command(name: str, pairs: list[str], as_json: bool) -> None:
 
 
 def _flag_last(words: list[str]) -> list[str]:
-    """Inputs may stand on either side of --json, which argparse would not let them."""
+    """Move --json to the end, so that inputs may come on either side of it, which argparse doesn't allow."""
     return sorted(words, key=lambda word: word == "--json")
 
 

@@ -13,7 +13,7 @@ KEPT = 6  # pictures: the one on show, two steps to each side, and one more
 
 
 class Answers:
-    """Keeps the last few pictures: what was thought of ahead is not computed again when its key comes."""
+    """Keep the last few pictures, so that an answer computed ahead is not computed again when its key comes."""
 
     def __init__(self, declaration: Declaration, **given):
         @lru_cache(maxsize=KEPT)
@@ -23,7 +23,7 @@ class Answers:
         self._picture = picture
 
     def to(self, request: dict) -> dict[str, dict]:
-        """`answer`, `ahead` or both, as the request asks; `ahead` says under which key the view files it."""
+        """Return `answer`, `ahead` or both, as the request asks. `ahead` says under which key the view files it."""
         out, step = {}, request.get("ahead")
         if "values" in request or not step:
             out["answer"] = self._answer(request, request.get("values"))

@@ -16,7 +16,7 @@ from widgets.scene import NARROW, WIDE, Scene
 
 
 def spec(declaration: Declaration, values: dict | None = None, locked: bool = False) -> dict:
-    """What the view needs once, before any picture."""
+    """Return everything that the view needs once, before any picture."""
     start = declaration.inputs(values)
     prediction = declaration.prediction
     return {
@@ -40,7 +40,7 @@ def answer(
     start: dict | None = None,
     locked: bool = False,
 ) -> dict:
-    """Everything the view shows for these values; a wrong value becomes a sentence, never a traceback.
+    """Return everything that the view shows for these values. A wrong value becomes a sentence, never a traceback.
 
     With `locked`, nothing of the result leaves before the request carries a guess.
     """
@@ -66,7 +66,7 @@ def answer(
 
 
 def _ends(declaration: Declaration, values: dict | None, width: int) -> dict[str, float]:
-    """Where the axes end in the state that a hand found, for as long as it holds its knob."""
+    """Return where the axes ended when a hand took its knob. They stay there until it lets go."""
     ends: dict[str, float] = {}
     if values:
         with holding(ends):
@@ -109,7 +109,7 @@ def check_measured(declaration: Declaration, measured: dict | None) -> None:
 
 
 def _plain(scenes: list[Scene]) -> list[dict]:
-    """As JSON can hold them; a table that all steps share is written once."""
+    """Return values as JSON can hold them. A table that all steps share is written once."""
     tables = {id(scene.table): scene.table for scene in scenes}
     written = {
         key: {"header": table.header(), "rows": table.shown(), "raw": table.copied()}
@@ -137,7 +137,7 @@ def _plain_scene(scene: Scene, table: dict) -> dict:
 
 
 def deltas(frames: list[dict]) -> list[dict]:
-    """The first frame whole, then only what each changes: a long stepper stays a small message.
+    """Return the first frame whole, then only the changes of each, so that a long stepper stays a small message.
 
     Steps that share a mark should share the very same one: then it costs nothing to compare.
     """
@@ -164,7 +164,7 @@ def deltas(frames: list[dict]) -> list[dict]:
 
 
 def _order(ids: list[str], was: list[str], now: dict, before: dict) -> dict:
-    """Where marks that came stand, if not behind all others; every mark's place where others changed theirs."""
+    """Return the positions of new marks, unless they come after all others, or of all marks if others moved."""
     stay = [id for id in was if id in now]
     if [id for id in ids if id in before] != stay:
         return {"order": ids}

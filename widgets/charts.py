@@ -54,7 +54,7 @@ _ENDS: ContextVar[dict[str, float] | None] = ContextVar("ends", default=None)
 
 @contextmanager
 def holding(ends: dict[str, float]) -> Iterator[None]:
-    """Inside, an axis ends where `ends` says; one that `ends` does not know yet is written there."""
+    """Hold axes to the ends in `ends`. An axis that is new there writes its own."""
     token = _ENDS.set(ends)
     try:
         yield
@@ -101,7 +101,7 @@ def axis_x(
     top: float | None = None,
     ticks: Sequence[float] | None = None,
 ) -> list[dict]:
-    """A horizontal axis at y; with `top`, grid lines reach up to it. Needs 36 units below y."""
+    """Draw a horizontal axis at y. With `top`, grid lines reach up to it. It needs 36 units below y."""
     marks = [line(f"{id}-line", scale.start, y, scale.end, y, "axis")]
     for i, value in enumerate(ticks if ticks is not None else scale.ticks()):
         x = scale(value)
@@ -123,7 +123,7 @@ def axis_y(
     right: float | None = None,
     ticks: Sequence[float] | None = None,
 ) -> list[dict]:
-    """A vertical axis at x, its name above it; with `right`, grid lines reach over to it."""
+    """Draw a vertical axis at x, with its name above it. With `right`, grid lines reach over to it."""
     marks = []
     for i, value in enumerate(ticks if ticks is not None else scale.ticks()):
         y = scale(value)
@@ -137,7 +137,7 @@ def axis_y(
 
 @dataclass(frozen=True)
 class Part:
-    """One piece of a bar: its size in the scale's unit, what it means, and what to say on hover."""
+    """Hold one piece of a bar: its size in the scale's unit, its meaning, and its words on hover."""
 
     size: float
     role: str
@@ -147,7 +147,7 @@ class Part:
 def bars_across(
     id: str, rows: Sequence[tuple[str, Sequence[Part], str]], box: Box, scale: Scale, gap: float = 0.3
 ) -> list[dict]:
-    """Horizontal stacked bars: (name, parts, text at the bar's end) a row; names stand left of box.x."""
+    """Draw horizontal stacked bars. A row is (name, parts, text at the bar's end), with names left of box.x."""
     pitch = box.h / len(rows)
     thick = pitch * (1 - gap)
     marks = []
@@ -173,7 +173,7 @@ def bars_up(
     every: int = 1,
     below: float = 16,
 ) -> list[dict]:
-    """Vertical stacked bars on box.bottom, their names `below` it; the scale runs upwards (start=box.bottom,
+    """Draw vertical stacked bars on box.bottom, with their names `below`. The scale runs upwards (start=box.bottom,
     end=box.y).
     """
     pitch = box.w / len(columns)
@@ -207,7 +207,7 @@ def _point(name: str, a: float, b: float) -> str:
 def lines(
     id: str, series: Sequence[Series], x: Scale, y: Scale, tip: Callable[[str, float, float], str] = _point
 ) -> list[dict]:
-    """One line a series, named at its right end (leave room there); names push apart, never overlap."""
+    """Draw one line for each series, named at its right end (leave room there). Names push apart and never overlap."""
     marks = []
     for s, one in enumerate(series):
         marks.append(path(f"{id}-{s}", [(x(a), y(b)) for a, b in one.points], one.role))
@@ -224,7 +224,7 @@ def lines(
 
 
 def spread(places: Sequence[float], apart: float = 16) -> list[float]:
-    """The same places in the same order, moved just enough that neighbours stand `apart`."""
+    """Return the same positions in the same order, moved just enough that neighbours are `apart`."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     blocks: list[list] = []  # [centre of the block, members]
     for i in order:
@@ -256,7 +256,7 @@ def limit_across(id: str, box: Box, y: float, name: str) -> list[dict]:
 
 
 def limit_up(id: str, box: Box, x: float, name: str, anchor: str = "start") -> list[dict]:
-    """A threshold: a dashed vertical line over the box, its name beside its top."""
+    """Draw a threshold, a dashed vertical line over the box with its name next to its top."""
     shift = {"start": 6, "end": -6, "middle": 0}[anchor]
     return [
         line(f"{id}-line", x, box.bottom, x, box.y, "limit", name),

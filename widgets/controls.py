@@ -1,4 +1,4 @@
-"""Controls, declared as data, and the check of what comes in through them.
+"""Declare controls as data, and check the values that come in through them.
 
 Each constructor takes name, label and default, then its range; `unit=`, `help=` and `more=True`
 (folded away: at most four stand in view) go for all.
@@ -13,7 +13,7 @@ from widgets import units
 
 
 class InputError(ValueError):
-    """A sentence for the learner; `control` names the control that it stands beside."""
+    """Tell the learner in a sentence which value is wrong. `control` names the control next to which it is shown."""
 
     def __init__(self, message: str, control: str = ""):
         super().__init__(message)
@@ -46,7 +46,7 @@ class Control:
         return f"{kind} from {units.number(self.min)} to {units.number(self.max)}{unit}"
 
     def values(self, most: int = 121) -> list:
-        """Where its slider halts, in order; of very many, evenly spaced ones with both ends."""
+        """Return the stops of a slider in order. If there are very many, they are evenly spaced ones with both ends."""
         if self.kind == "toggle":
             return [False, True]
         if self.stops:
@@ -89,7 +89,7 @@ def number(name: str, label: str, default, min, max, step=1, **about) -> Control
 
 
 def steps(name: str, label: str, default, stops, show=None, **about) -> Control:
-    """A slider over given stops; values between them are allowed from code. show(stop) is its text."""
+    """Return a slider over given stops. Code may give values between them. show(stop) is a stop's text."""
     stops = tuple(stops)
     show = show or (lambda stop: _with_unit(stop, about.get("unit", "")))
     ends = {"min": stops[0], "max": stops[-1], "stops": stops, "texts": tuple(map(show, stops))}
@@ -97,7 +97,7 @@ def steps(name: str, label: str, default, stops, show=None, **about) -> Control:
 
 
 def log_slider(name: str, label: str, default, min, max, per_decade: int = 10, show=None, **about) -> Control:
-    """A slider with even steps on a log scale, at round numbers; ends and default are always among them."""
+    """Return a slider with even steps on a log scale, at round numbers. Its ends and its default are always among them."""
     rungs = math.ceil(per_decade * math.log10(max / min))
     whole = _whole(default, min, max)
     ladder = {_round_to_two(min * (max / min) ** (i / rungs), whole) for i in range(rungs + 1)}
@@ -111,7 +111,7 @@ def powers_of_two(name: str, label: str, default: int, min: int, max: int, show=
 
 
 def select(name: str, label: str, default, options, **about) -> Control:
-    """options: a list of values, or {value: what it is called}. A few short ones become radio buttons."""
+    """Return a choice. `options` is a list of values, or {value: its name}. A few short ones become radio buttons."""
     named = options if isinstance(options, dict) else {value: str(value) for value in options}
     texts = tuple(named.values())
     return Control("select", name, label, default, stops=tuple(named), texts=texts, **about)

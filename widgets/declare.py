@@ -1,4 +1,4 @@
-"""What a simulator declares. One per file: `SIMULATOR = Declaration(...)` in widgets/<slug>/<name>.py."""
+"""Declare a simulator, one per file: `SIMULATOR = Declaration(...)` in widgets/<slug>/<name>.py."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class Declaration:
         return f"{self.slug}.{self.name}"
 
     def inputs(self, values: dict | None = None) -> dict:
-        """Every input by name, checked; what is not given takes its default."""
+        """Return every input by name, checked. An input that isn't given takes its default."""
         values = values or {}
         known = {control.name: control for control in self.controls}
         if unknown := [name for name in values if name not in known]:

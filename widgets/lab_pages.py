@@ -46,7 +46,9 @@ FONT = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
 
 
 def file(words: list[str]) -> str:
-    """'tile_walk.svg', 'tile_walk-m-1-asked.svg', 'gemm_tiling.svg'; the build of the notebooks says the same."""
+    """Return a picture's file name, such as 'tile_walk.svg', 'tile_walk-m-1-asked.svg' or 'gemm_tiling.svg'.
+    The build of the notebooks computes the same names.
+    """
     return "-".join(words).replace(" ", "_").replace("/", "_") + ".svg"
 
 
@@ -94,7 +96,7 @@ def drawn(title: str, question: str, scene: Scene, uid: str) -> str:
 
 
 def prediction_asked(declaration: Declaration) -> str:
-    """Before a prediction: what is asked, and nothing that answers it."""
+    """Draw the question of a prediction, with nothing that answers it."""
     lines = [*wrap(declaration.prediction.question, 88), "", "The picture opens with your prediction."]
     words = "".join(
         f'<text x="24" y="{44 + 26 * i}" font-size="15">{escape(t)}</text>' for i, t in enumerate(lines)
@@ -173,7 +175,7 @@ def _row(topic: Topic) -> str:
 
 
 def _start(root: Path, found: list[Topic]) -> str:
-    """The start page with its table anew; every other word of it is written by hand."""
+    """Return the start page with a new table. All its other words are written by hand."""
     text = (root / START).read_text(encoding="utf-8")
     table = HEAD + "".join(map(_row, found))
     return re.sub(rf"^{re.escape(HEAD)}(?:\|.*\n)*", lambda _: table, text, count=1, flags=re.M)
@@ -186,7 +188,7 @@ def pages_wanted(root: Path = ROOT) -> dict[str, str]:
 
 
 def differing(root: Path = ROOT) -> list[str]:
-    """The files that are not what the simulators say today; also those of simulators that are gone."""
+    """Return the files that differ from the simulators of today, and those whose simulators are gone."""
     found = [*(root / PICTURES).glob("*/*.svg"), *(root / TEXTS).glob("*.md"), root / START]
     there = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in found}
     made = pages_wanted(root)

@@ -1,4 +1,4 @@
-"""Real measurements beside their bounds: a learner's own Record, and the recorded runs of the course's kernels.
+"""Draw measurements next to their bounds: a learner's own Record, and the recorded runs of the course's kernels.
 
 Both come as plain data, and both are drawn as the simulators are: one look, light and dark, with a table.
 """
@@ -22,7 +22,7 @@ PITCH, LINE = 38, 16  # heights of a row of a recorded run, and of a line of wor
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of measurements for a notebook's output; with no scene, the sentence that says why."""
+    """Hold a picture of measurements for a notebook's output. Without a scene, a sentence says why there is none."""
 
     title: str
     question: str
@@ -60,7 +60,7 @@ BYTES = ("requested", "dedup", "sectors", "wave", "unique")  # the counts that a
 
 
 def _in_bytes(row: dict) -> bool:
-    """A budget of bytes with an upper end: what can stand beside the others on one scale."""
+    """Return whether a budget is one of bytes with an upper end, and so fits on a scale with others."""
     return row["count"] in BYTES and isfinite(row.get("most", inf))
 
 
@@ -106,7 +106,7 @@ def _timed(facts: dict, dtype: str) -> Scene:
 
 
 def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> Scene:
-    """Loads as three intensities under a machine's roof, and every budget with what was moved."""
+    """Draw loads as three intensities under a machine's roof, and every budget with the bytes moved."""
     flops = facts["work"]["useful_flops"]  # twice the work is no merit
     loads = {
         kind: sum(
@@ -140,7 +140,7 @@ def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> 
 
 
 def _where(flops: float, loads: dict, machine: Machine, dtype: str) -> str:
-    """On which side of the ridge the loads stand, first without an L2 and then with one."""
+    """Say on which side of the ridge the loads are, first without an L2 and then with one."""
     if not flops:
         return "Bytes that move once are the floor; whatever lies above it is yours to win."
     ridge = machine.ridge(dtype)
@@ -154,7 +154,7 @@ def _where(flops: float, loads: dict, machine: Machine, dtype: str) -> str:
 
 
 def recorded(slug: str, machine: str = "h200") -> Plot:
-    """What the course's own kernels of a topic reached, beside the bound and the best peer of the same run."""
+    """Draw what the course's kernels of a topic reached, with the bound and the best peer of the same run."""
     path = KERNELS / slug / "results" / f"{machine}.json"
     if not path.exists():
         sentence = (
@@ -229,7 +229,7 @@ def _share_bars(rows: list[dict], scale: Scale, top: float) -> list[dict]:
 
 
 def _narrow_bars(rows: list[dict], scale: Scale, y: float) -> tuple[list[dict], float]:
-    """Name, time and bar one below the other, in as many lines as they need; and where the last one ends."""
+    """Draw name, time and bar one below the other, in as many lines as they need, and return where the last one ends."""
     marks = []
     for i, row in enumerate(rows):
         name = wrap(f"{i + 1}  {_label(row)}", scale.end - scale.start)
@@ -243,7 +243,7 @@ def _narrow_bars(rows: list[dict], scale: Scale, y: float) -> tuple[list[dict], 
 
 
 def _for_a_phone(scene: Scene, rows: list[dict]) -> Scene:
-    """The bars alone, in letters that can be read there; what stands around the picture is the same."""
+    """Draw the bars alone, in letters that a phone can show. The words around the picture stay the same."""
     scale, top = linear(0, max(1.05, 1.01 * _farthest(rows)), 12, 328), 56
     bars, end = _narrow_bars(rows, scale, top)
     marks = [
@@ -258,7 +258,7 @@ def _for_a_phone(scene: Scene, rows: list[dict]) -> Scene:
 
 
 def _under_roofs(ceilings: dict, rows: list[dict]) -> list[dict]:
-    """Every row that does arithmetic as a point; the nearest to its limit and the farthest are named."""
+    """Draw every row that does arithmetic as a point, and name the nearest to its limit and the farthest."""
     rows = [(i, row) for i, row in enumerate(rows, 1) if row["tflop_s"] > 0]
     if not rows:
         return []

@@ -1,4 +1,4 @@
-"""Two pictures of measurements: points under a roofline, and values between what must and what may be."""
+"""Draw two pictures of measurements: points under a roofline, and values between their lower and upper limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def _rate(rate: float) -> str:
 def roofline(
     bandwidth: float, roofs: Sequence[tuple[str, float]], points: Sequence[Point], crowd: bool = False
 ) -> list[dict]:
-    """Points under the slope of a bandwidth and a flat roof for each dtype.
+    """Draw points under the slope of a bandwidth and a flat roof for each dtype.
 
     Names hang below the points; in a crowd only those with a label are named.
     """
@@ -77,7 +77,7 @@ def _named(points, x, y) -> list[dict]:
 
 
 def _crowd(points, x, y) -> list[dict]:
-    """Dots, the labelled ones on top of the rest; a label hangs below all dots, at the end of a stem."""
+    """Draw dots, the labelled ones on top of the rest. A label hangs below all dots, at the end of a stem."""
     last = len(points) - 1
     order = sorted(range(last + 1), key=lambda i: bool(points[i].label))
     marks = [
@@ -87,7 +87,7 @@ def _crowd(points, x, y) -> list[dict]:
     low, middle = max((y(p.rate) for p in points), default=0.0), ROOF.x + ROOF.w / 2
 
     def outward(p: Point) -> tuple:
-        """Labels point to the middle: on either side the one nearest to it stands highest, so that no stem meets its words."""
+        """Point labels to the middle. On either side the nearest one is highest, so that no stem meets its words."""
         right = x(p.intensity) > middle
         return right, p.intensity if right else -p.intensity
 

@@ -60,7 +60,7 @@ class Clock:
 
 
 class Model:
-    """Random weights: what they are changes no time."""
+    """Hold random weights, because their values change no time."""
 
     def __init__(self, torch, device: str, sizes: Sizes):
         self.torch, self.sizes, s = torch, sizes, sizes

@@ -1,4 +1,4 @@
-"""How far a learner has come: each lab's checks beside the best verdicts that the grader left on this machine."""
+"""Show how far a learner has come: each lab's checks with the best verdicts that the grader left on this machine."""
 
 import json
 import re
@@ -45,7 +45,7 @@ class Lab:
 
 
 def _standing(name: str, points: float, best: Best) -> Question:
-    """The one place that reads a Record; one that says nothing we know counts as none."""
+    """Read a Record, here and nowhere else. A Record in an unknown form counts as none."""
     try:
         record = best(name) or {}
         verdict, of = record.get("verdict"), float(record.get("of") or 1)
@@ -76,7 +76,7 @@ def labs(root: Path, best: Best) -> list[Lab]:
 
 
 class Progress:
-    """What `progress(best_record)` shows in a notebook; links lead from course/."""
+    """Hold what `progress(best_record)` shows in a notebook. Its links lead from course/."""
 
     def __init__(self, labs: list[Lab]):
         self.labs = labs
@@ -106,5 +106,5 @@ class Progress:
 
 
 def progress(best: Best, root: Path | None = None) -> Progress:
-    """`best` is `grader.best_record`: this room reads what it returns and knows nothing else of the grader."""
+    """Return the learner's progress. `best` is `grader.best_record`, the only thing known here of the grader."""
     return Progress(labs(root or ROOT, best))

@@ -1,4 +1,4 @@
-"""A scene: what a simulator shows, as plain data. No colours, no callbacks, nothing of the browser.
+"""Define a scene, the view of a simulator as plain data. No colours, no callbacks, nothing of the browser.
 
 Marks are dicts with a stable id, so that the view patches them in place, and a role: what the mark means.
 """
@@ -100,7 +100,7 @@ def text(
     bold: bool = False,
     on: str = "",
 ) -> dict:
-    """y is the baseline. A text in a mark role takes that role's colour, so a label names its line.
+    """Draw text with its baseline at y. A text in a mark role takes that role's colour, so a label names its line.
 
     `on`: the role of the fill that it stands on: its halo is that fill's, and a hatched one gets a plate; "ground"
     is a plate too, where a line passes behind the words.
@@ -127,7 +127,7 @@ def text(
 
 
 def extent(mark: dict) -> tuple[float, float, float, float]:
-    """What a mark takes of the picture: left, top, right, bottom. A handle is its place alone."""
+    """Return the room that a mark takes: left, top, right, bottom. A handle takes its point alone."""
     kind = mark["t"]
     if kind in ("rect", "grid"):
         return mark["x"], mark["y"], mark["x"] + mark["w"], mark["y"] + mark["h"]
@@ -152,7 +152,7 @@ _EM = {letter: em for em, letters in _WIDTHS.items() for letter in letters}
 
 @lru_cache(maxsize=8192)  # steps say much the same words
 def text_width(s: str, size: str = "body", bold: bool = False) -> float:
-    """What a text takes in a wide sans-serif: near enough to keep labels apart."""
+    """Return the width of a text in a wide sans-serif, near enough to keep labels apart."""
     ems = sum(_EM.get(letter, 0.6) for letter in s)
     return TEXT_SIZES[size] * ems * (1.12 if bold else 1)
 
@@ -186,7 +186,7 @@ def _plate(words: list[dict], beside: float, above: float) -> dict:
 
 
 def drag(control, axis: str, place: Callable[[float], float]) -> dict:
-    """Along "x" or "y", the input of `control`: place(value) is where the handle stands at a value."""
+    """Return a handle that pulls `control` along "x" or "y". place(value) is its position at a value."""
     if axis not in ("x", "y"):
         raise ValueError(f"axis must be x or y, got {axis!r}; a handle moves along one of the two")
     values = control.values()
@@ -210,7 +210,7 @@ def about(term: str, *marks: dict | Iterable[dict]) -> list[dict]:
 
 
 def together(first: dict, *rest: dict) -> list[dict]:
-    """These marks travel as one: what comes in the same step as `first` moves comes along with it."""
+    """Let these marks travel as one: a mark that appears in the step in which `first` moves comes along with it."""
     return [first, *({**mark, "by": first["id"]} for mark in rest)]
 
 
@@ -245,7 +245,7 @@ def grid(
     names: Sequence[str],
     unit: str = "row {row}, column {column}",
 ) -> dict:
-    """A map of many cells as one mark: cells[i] picks a role and, on hover, its name after `unit`."""
+    """Draw a map of many cells as one mark. cells[i] chooses a role and, on hover, its name after `unit`."""
     if not cells or len(cells) % columns:
         raise ValueError(f"cells must fill whole rows of {columns}, got {len(cells)}; pad the last row")
     if unknown := set(roles) - ROLES:
@@ -297,7 +297,7 @@ def _hairlines(box: dict, columns: int, rows: int) -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """One key number: its raw value stands in the result, its text in the summary."""
+    """Hold one key number: its raw value for the result and its text for the summary."""
 
     label: str
     value: float
@@ -379,7 +379,7 @@ class Scene:
 
 
 def beside_model(name: str, measured: float, modelled: float, show: Callable = units.number) -> str:
-    """A learner's measurement beside the model, with the difference named."""
+    """Return a sentence that compares a learner's measurement with the model and names the difference."""
     if modelled <= 0 or measured <= 0:
         raise ValueError(f"{name} must be positive to compare, got {measured} beside {modelled}")
     ratio = measured / modelled

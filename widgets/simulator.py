@@ -1,4 +1,4 @@
-"""The one widget class: it carries a request to its answers and what they say back, one message each way."""
+"""Define the one widget class. It carries a request to its answers and their reply back, one message each way."""
 
 import json
 from uuid import uuid4
@@ -71,7 +71,7 @@ class Simulator(anywidget.AnyWidget):
         return dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
 
     def _saved(self) -> str:
-        """What a reopened or exported notebook shows, where no Python answers any more."""
+        """Return the view of a reopened or exported notebook, in which no Python answers any more."""
         uid = self.spec["saved"]
         if self.answer.get("locked"):
             return static.page(self._declaration, None, uid, stands_in=True)

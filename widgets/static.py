@@ -36,7 +36,7 @@ def palette() -> dict[str, tuple[str, str]]:
 
 
 def svg(scene: Scene, uid: str = "tbt", kind: str = "tbt-scene") -> str:
-    """Colours stand twice: as classes for scene.css, and as light fills where a page drops style sheets."""
+    """Return the picture as SVG. Colours are there twice, as classes for scene.css and as light fills for pages without it."""
     colours = {role: light for role, (light, _) in palette().items()} | {"fade": "none"}
     style = ";".join(f"--tbt-fill-{role}:url(#{uid}-{role})" for role in (*TEXTURES, "fade"))
     head = f'<svg class="{kind}" viewBox="0 0 {scene.width} {scene.height}" role="img" style="{style}" '
@@ -110,7 +110,7 @@ def page(
     stands_in: bool = False,
     narrow: Scene | None = None,
 ) -> str:
-    """A scene as text/html. With no scene (a prediction not yet made) only the question.
+    """Return a scene as text/html, or the question alone if the scene waits for a prediction.
 
     `narrow`: the same for a phone; the style sheet shows the one that fits.
 

@@ -1,4 +1,4 @@
-"""Story links of a text, and what would keep one from setting its simulator: for the tests of lessons and labs."""
+"""Find the story links of a text, and what would keep one from setting its simulator, for the tests of lessons and labs."""
 
 import re
 from urllib.parse import parse_qsl
@@ -10,14 +10,14 @@ LINK = re.compile(r"\]\(#set/([\w.]+)(?:\?([^)\s]*))?\)")
 
 
 def links(text: str) -> list[tuple[str, dict[str, str]]]:
-    """(simulator, what is set) of every link of the form [words](#set/tile_walk?m=1&step=2)."""
+    """Return (simulator, inputs) of every link of the form [words](#set/tile_walk?m=1&step=2)."""
     return [
         (found[1], dict(parse_qsl(found[2] or "", keep_blank_values=True))) for found in LINK.finditer(text)
     ]
 
 
 def wrong(name: str, asked: dict[str, str]) -> str:
-    """Why this link would not do what it says; '' if it would."""
+    """Say why this link would not do its work, or return ''."""
     try:
         simulator = find(name)
         values = {

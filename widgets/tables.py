@@ -8,7 +8,7 @@ from numbers import Integral, Number
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose cells are written out already; `right` says which columns hold numbers."""
+    """Hold a table whose cells are written out already. `right` says which columns hold numbers."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -42,7 +42,7 @@ class Table:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence], formats: Sequence[str] | None = None) -> Table:
-    """Return a table of rows; units belong into the heads, "time (µs)".
+    """Return a table of rows. Put units into the heads, "time (µs)".
 
     `formats` has a format for the numbers of each column, such as ".1f" or ".0%"; "" writes them as they are,
     whole numbers with commas and others with four digits.

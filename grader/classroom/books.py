@@ -4,6 +4,7 @@ import logging
 import os
 import tempfile
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from grader.classroom.place import PLACE
 ROOT = Path(__file__).parents[2]
 CONFIG = "nbgrader_config.py"
 COPY = "gradebook_copy.db"
+INSTALL_DRIVER = ".venv/bin/python -m pip install '.[postgresql]'"  # in the course's folder
 
 
 def settings(root: Path, lab: str, student: str = "*"):
@@ -85,11 +87,25 @@ def address(root: Path) -> str:
 @contextmanager
 def opened(root: Path, lab: str = "any"):
     """The course's gradebook, for one piece of work."""
+    coursedir = quiet_course(root, lab)
+    with at(coursedir.db_url, coursedir.course_id) as gradebook:
+        yield gradebook
+
+
+@contextmanager
+def at(address: str, course_id: str = "tile-by-tile"):
+    """Open a gradebook by its address; ValueError says what to install where its driver is missing."""
     from nbgrader.api import Gradebook
 
-    coursedir = quiet_course(root, lab)
-    with quiet(), Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
-        yield gradebook
+    with quiet():
+        try:
+            gradebook = Gradebook(address, course_id)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"gradebook must have its driver installed, got no {error.name}; {INSTALL_DRIVER}"
+            ) from None
+        with gradebook:
+            yield gradebook
 
 
 def copy_aside(root: Path) -> None:
@@ -169,11 +185,19 @@ def known(gradebook, lab: str) -> dict[str, dict[str, float]]:
     return {n.name: {c.name: float(c.max_score) for c in [*n.grade_cells, *n.task_cells]} for n in found}
 
 
-def register(root: Path, lab: str) -> str:
-    """Enters the lab as released into the gradebook where it is not there yet; says what stands against it."""
+def released(root: Path, lab: str) -> dict[str, dict[str, float]]:
+    """Read from labs/ what a gradebook should hold of a lab: notebook -> graded cell -> points."""
+    found = notebooks(root, lab, settings(root, lab, "."))
+    return {name: cells_of(nbformat.read(path, as_version=4)) for name, path in found.items()}
+
+
+def register(root: Path, lab: str, lost: Callable = lambda root, lab, wanted: []) -> str:
+    """Enters the lab as released into the gradebook where it is not there yet; says what stands against it.
+
+    `lost` tells what a lab that was changed has no place for.
+    """
     config = settings(root, lab, ".")
-    released = notebooks(root, lab, config)
-    wanted = {name: cells_of(nbformat.read(path, as_version=4)) for name, path in released.items()}
+    wanted = released(root, lab)
     with opened(root, lab) as gradebook:
         if known(gradebook, lab) == wanted:
             return ""
@@ -182,7 +206,7 @@ def register(root: Path, lab: str) -> str:
         held = known(gradebook, lab)
     if held == wanted:
         return ""
-    return changed_lab.sentence(lab, held, wanted, said)
+    return changed_lab.sentence(lab, held, wanted, said, lost(root, lab, wanted))
 
 
 def _enter(config, log, heard: Heard) -> str:
@@ -244,7 +268,13 @@ def entry(root: Path, lab: str, student: str) -> dict | None:
         except MissingEntry:
             return None
     points, of = (sum(getattr(g, name) for _, g in found) for name in ("score", "max_score"))
-    return {"points": points, "of": of, "scores": {f"{notebook}: {g.name}": g.score for notebook, g in found}}
+    bonus = sum(g.extra_credit or 0.0 for _, g in found)
+    return {
+        "points": points,
+        "of": of,
+        "bonus": bonus,
+        "scores": {f"{notebook}: {g.name}": g.score for notebook, g in found},
+    }
 
 
 def _grades(submission) -> list[tuple]:

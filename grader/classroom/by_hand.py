@@ -11,7 +11,7 @@ def graded(root: Path, lab: str, student: str) -> dict[tuple, tuple]:
     """(notebook, cell) -> (text, points given by the grader) of every cell that a person has settled."""
     from nbgrader.api import MissingEntry
 
-    texts = _texts_in(root / "autograded" / student / lab)
+    texts = texts_in(root / "autograded" / student / lab)
     if not texts:
         return {}
     with books.opened(root, lab) as gradebook:
@@ -31,7 +31,7 @@ def keep(root: Path, lab: str, student: str, before: dict[tuple, tuple]) -> None
     """Takes back nbgrader's wish to look again at cells whose text and points by the grader are as before."""
     if not before:
         return
-    texts = _texts_in(root / "autograded" / student / lab)
+    texts = texts_in(root / "autograded" / student / lab)
     with books.opened(root, lab) as gradebook:
         for notebook in gradebook.find_submission(lab, student).notebooks:
             for grade in notebook.grades:
@@ -41,7 +41,7 @@ def keep(root: Path, lab: str, student: str, before: dict[tuple, tuple]) -> None
         gradebook.db.commit()
 
 
-def _texts_in(folder: Path) -> dict[str, dict]:
+def texts_in(folder: Path) -> dict[str, dict]:
     return {path.stem: _texts(path) for path in sorted(folder.glob("*.ipynb"))}
 
 

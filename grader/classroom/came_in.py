@@ -1,7 +1,6 @@
 """What came in for a lab: whose it is, the answers in it, and what of it is not looked at, in sentences."""
 
 import os
-import re
 from dataclasses import dataclass
 
 import nbformat
@@ -10,10 +9,11 @@ from grader import questions
 from grader.classroom import leftovers, set_aside, unpack
 from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.grading_round import GradingRound
+from grader.classroom.intake import STUDENT
 from grader.classroom.preprocessors import answers_to_checks
 
+NOTHING = "none of the lab's notebooks was handed in"
 MOST_NAMED = 5  # of the files that are not looked at
-STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
     wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     names = [path.name for path in wanted]
     said += unpack.lone(folder, names)
+    said += (renamed := unpack.again_named(folder, names))
+    taken = [one.partition(" was taken for ")[0] for one in renamed]
     for path in wanted:
         submitted = folder / path.name
         if os.path.lexists(submitted):
@@ -54,7 +56,7 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
             said += [w if w.startswith(path.name) else f"{path.name}: {w}" for w in words]
         else:
             said.append(f"{path.name} was not handed in.")
-    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names))
+    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken))
 
 
 def few(sentences: list[str]) -> list[str]:
@@ -79,5 +81,5 @@ def cannot_be_entered(round_: GradingRound, one: HandedIn) -> str:
     if (round_.root / "submitted" / one.student).is_symlink():
         return "this student's folder is a link to another place; put the folder itself there"
     if not one.notebooks:
-        return "none of the lab's notebooks was handed in"
+        return NOTHING
     return ""

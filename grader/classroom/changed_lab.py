@@ -4,16 +4,20 @@ Cells = dict[str, dict[str, float]]  # notebook -> graded cell -> points
 
 TODO = """\
 1. To finish this round as it was handed out, bring back that version's labs/{lab} and solutions/{lab}, and run this again.
-2. To go over to the lab as it is now, keep a copy of gradebook.db, run
-       nbgrader db assignment remove {lab} --force
-   and run this again: all submissions are entered as the new lab asks. Points and comments that people gave for {lab} go;
-   the copy has them."""
+2. To go over to the lab as it is now, run
+       python -m grader class {lab} --new-lab
+   It enters all submissions as the new lab asks. Due date, extensions, points by hand and comments are carried over{but}"""
 
 
-def sentence(lab: str, held: Cells, wanted: Cells, said: str = "") -> str:
-    """`held` is what the gradebook knows, `wanted` what labs/ has; `said` nbgrader's own words, where the two agree."""
+def sentence(lab: str, held: Cells, wanted: Cells, said: str = "", lost: list[str] = ()) -> str:
+    """`held` is what the gradebook knows, `wanted` what labs/ has; `said` nbgrader's own words, where the two agree.
+
+    `lost` names what can't be carried over to the new lab.
+    """
     found = "; ".join(differences(held, wanted)) or said or "its cells differ"
-    return f"{lab} was changed after work on it was graded: {found}. nbgrader takes no such change, and nothing was done.\n{TODO.format(lab=lab)}"
+    but = "".join([", but not:", *(f"\n   - {one}" for one in lost)]) if lost else "."
+    todo = TODO.format(lab=lab, but=but)
+    return f"{lab} was changed after work on it was graded: {found}. Nothing was done. You can do one of two things.\n{todo}"
 
 
 def differences(held: Cells, wanted: Cells) -> list[str]:

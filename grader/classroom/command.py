@@ -2,14 +2,16 @@
 
 import argparse
 import json
+import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from grader import box
 from grader.box import warm
-from grader.classroom import faults, grading_round, leftovers, lock, place
-from grader.classroom.came_in import few
+from grader.classroom import carried, decided, faults, grading_round, leftovers, lock, place
+from grader.classroom.came_in import NOTHING, few
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import arguments, job
 from grader.classroom.progress import Bar
@@ -39,6 +41,21 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--why", default="", metavar="REASON", help="why it is judged anew; kept in a log")
     parser.add_argument("--by", default="", metavar="NAME", help="who wants that, where not this user")
+    parser.add_argument(
+        "--as-empty",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="students whose hand-in can't be read and counts as an empty lab; --why is kept",
+    )
+    parser.add_argument(
+        "--new-lab",
+        action="store_true",
+        help="go over to labs/LAB as it is now, although an older form of it was graded",
+    )
+    parser.add_argument(
+        "--from", dest="source", default="", metavar="ADDRESS", help="an earlier gradebook to carry over from"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments.add(parser)
     wants = parser.parse_args(argv)
@@ -56,7 +73,14 @@ def main(argv: list[str]) -> int:
     finally:
         warm.stop_all()
     print(json.dumps(as_json(round_, rows), indent=1) if wants.json else text(round_, rows))
-    return record.EXIT[record.INCONCLUSIVE] if any(row.trouble or row.unsettled for row in rows) else 0
+    return _exit_code(rows)
+
+
+def _exit_code(rows: list) -> int:
+    """3 if the grader had trouble of its own, else 1 if a person has to decide about a hand-in, else 0."""
+    if any(row.unsettled or row.trouble and not row.decide for row in rows):
+        return record.EXIT[record.INCONCLUSIVE]
+    return record.EXIT[record.FAIL] if any(row.decide for row in rows) else 0
 
 
 def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
@@ -67,25 +91,43 @@ def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
         raise ValueError(
             'why must be given where a student\'s work is judged anew, got none; such as --why "..."'
         )
-    if (wants.why or wants.by) and not wants.anew:
-        raise ValueError(
-            "--why and --by must come with --anew, got neither a new judging; add --anew or leave them out"
-        )
-    round_ = prepare(ROOT, wants.lab, wants.mode, wants.anew and not alone)
+    if wants.as_empty and not wants.why.strip():
+        raise ValueError('why must be given where a hand-in counts as empty, got none; such as --why "..."')
+    if (wants.why or wants.by) and not (wants.anew or wants.as_empty):
+        raise ValueError("--why and --by must come with --anew or --as-empty, got neither; add one of them")
+    if wants.new_lab and alone:
+        raise ValueError("--new-lab must be for everybody, got --student; leave one of them out")
+    fresh = wants.anew and not alone
+    round_ = prepare(ROOT, wants.lab, wants.mode, fresh, wants.new_lab, wants.source, say)
+    if wants.as_empty:
+        decided.as_empty(round_, wants.as_empty, wants.by or lock.me(), wants.why.strip())
     anew = roll.Anew(wants.by or lock.me(), wants.why.strip(), alone) if wants.anew else None
     with arguments.judges(wants, round_, say) as (round_, each):
         return round_, roll.grade(round_, wants.student, say=say, each=each, anew=anew)
 
 
-def prepare(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> GradingRound:
-    """The lab's round, once all that judging a class needs is there; ValueError or BoxError otherwise."""
+def prepare(
+    root: Path,
+    lab: str,
+    mode: str | None = None,
+    anew: bool = False,
+    new_lab: bool = False,
+    source: str = "",
+    say: Callable = print,
+) -> GradingRound:
+    """Return the lab's round, once all that judging a class needs is there; ValueError or BoxError otherwise.
+
+    `new_lab` goes over to a lab that was changed after it was graded; `source` is an earlier gradebook's address.
+    """
     job.require_box()
     if not grading_round.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
         raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
     from grader.classroom import books
 
-    if trouble := books.register(root, lab):
+    carried.prepare(root, lab, new_lab, source, say)
+    if trouble := books.register(root, lab, carried.lost):
         raise ValueError(trouble)
+    carried.due_and_names(root, lab)
     return grading_round.open_round(root, lab, mode, anew)
 
 
@@ -95,8 +137,22 @@ def as_json(round_: GradingRound, rows: list) -> dict:
         "mode": round_.mode,
         "epoch": round_.epoch,
         "unused": leftovers.in_class(round_.root),
+        "without_folder": without_folder(round_),
         "students": [asdict(row) | {"final": row.final} for row in rows],
     }
+
+
+def without_folder(round_: GradingRound) -> list[str]:
+    """Students whom the gradebook has an entry of and submitted/ has nothing of."""
+    from grader.classroom import books
+
+    with books.opened(round_.root, round_.lab) as gradebook:
+        names = [one.student.id for one in gradebook.find_assignment(round_.lab).submissions]
+    return sorted(name for name in names if not (round_.root / "submitted" / name / round_.lab).exists())
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _state(row) -> str:
@@ -107,28 +163,33 @@ def _state(row) -> str:
 
 def text(round_: GradingRound, rows: list) -> str:
     """A line a student, what was odd below it, and what is left to do."""
-    from grader.classroom import late
-
     names = {row.student: visible(row.student) for row in rows}
     wide = max(map(len, names.values()))
-    lines = [f"{round_.lab}, {round_.mode} mode, {len(rows)} submissions"]
+    lines = [f"{round_.lab}, {round_.mode} mode, {_count(len(rows), 'submission')}"]
+    gone = [visible(name) for name in without_folder(round_)]
     for row in rows:
-        found = ", ".join(f"{n} {v}" for v in (*record.EXIT,) if (n := list(row.verdicts.values()).count(v)))
-        bonus = f" + {row.bonus:g} bonus" if row.bonus else ""
-        taken_off = f" - {row.penalty:g} for {late.duration(row.late_s)} late" if row.penalty else ""
-        points = f"{row.points - row.bonus:6g}{bonus}{taken_off} of {row.of:g}, {_state(row)}"
+        begun = [verdict for name, verdict in row.verdicts.items() if name not in row.not_started]
+        counts = [f"{n} {v}" for v in record.EXIT if (n := begun.count(v))]
+        found = ", ".join(counts + [f"{len(row.not_started)} not started"] * bool(row.not_started))
+        points = f"{row.total}, {_state(row)}"
         state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
         lines += [f"  {'':<{wide}}  {said}" for said in row.said]
         lines += [f"  {'':<{wide}}  {said}" for said in row.regraded]
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
+    lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}"] * bool(gone)
     lines += few([f"not used: {said}" for said in leftovers.in_class(round_.root)])
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
-    lines.append(f"to be graded by hand: {by_hand} cells")
+    lines.append(f"to be graded by hand: {_count(by_hand, 'cell')}")
     if open_:
         lines.append(
-            f"not settled, by the grader's own trouble: {open_} cells, which wait for a person with no points; run this again first"
+            f"not settled, by the grader's own trouble: {_count(open_, 'cell')} without points; run this again first"
         )
     if failed := sum(bool(r.trouble) for r in rows):
-        lines.append(f"not entered: {failed} submissions; {place.PLACE}/{round_.lab}.log says more")
+        lines.append(f"not entered: {_count(failed, 'submission')}; {place.PLACE}/{round_.lab}.log says more")
+    if unread := [shlex.quote(names[r.student]) for r in rows if r.trouble == NOTHING]:
+        names_ = " ".join(unread)
+        lines.append(
+            f'ask for the notebooks, or let them count as empty labs: --as-empty {names_} --why "..."'
+        )
     return "\n".join(lines)

@@ -1,13 +1,33 @@
 """Lateness as it is now: timestamp, due date, extension and policy are read at every run and written where they changed."""
 
+import math
+import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from grader.classroom import books, faults
+from nbgrader.plugins import LateSubmissionPlugin
+from traitlets import Float
+
+from grader.classroom import books, exchange, faults
 from grader.classroom.intake import TIME, Unfit, read_regular, time_in
+from grader.classroom.points import duration, number
 
 SKEW = timedelta(minutes=10)  # by which two honest clocks may differ
+
+
+class Penalty(LateSubmissionPlugin):
+    """nbgrader's methods, and a share of what was reached for each day that has begun."""
+
+    percent_a_day = Float(
+        0.0, min=0.0, max=100.0, help="percent of a notebook's points that each late day costs"
+    ).tag(config=True)
+
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        if not self.percent_a_day:
+            return super().late_submission_penalty(student_id, score, total_seconds_late)
+        days = math.ceil(total_seconds_late / 86400)
+        return round(min(1.0, self.percent_a_day / 100 * days) * score, 4)
 
 
 @dataclass
@@ -25,7 +45,7 @@ def settle(root: Path, lab: str, students: list[str]) -> dict[str, Late]:
     """Brings times and penalties of these students' entries up to date, judging nothing."""
     from nbgrader.api import MissingEntry
 
-    found = {}
+    found, every = {}, exchange.times(root, lab)
     with books.opened(root, lab) as gradebook:
         policy = _policy(root, lab)
         for student in students:
@@ -35,7 +55,23 @@ def settle(root: Path, lab: str, students: list[str]) -> dict[str, Late]:
                 continue
             found[student] = _settle(submission, _handed_in(root, lab, student), policy)
             gradebook.db.commit()
+            found[student].said += exchange.said(lab, every.get(student, []), submission.timestamp)
+            _copy_time(root, lab, student)
     return found
+
+
+def _copy_time(root: Path, lab: str, student: str) -> None:
+    """The graded copy says the same time, by which others tell whether there is a newer hand-in."""
+    here, there = (root / step / student / lab for step in ("submitted", "autograded"))
+    try:
+        data = read_regular(here / TIME)
+    except (Unfit, OSError):
+        return
+    path = there / TIME
+    if there.is_dir() and (not path.exists() or path.read_bytes() != data):
+        new = there / f".{TIME}"
+        new.write_bytes(data)
+        os.replace(new, path)
 
 
 def _policy(root: Path, lab: str):
@@ -82,9 +118,8 @@ def _taken_off(submission) -> float:
 def _said(late: Late, before: float, handed_in: datetime | None) -> list[str]:
     said = []
     if late.changed:
-        how = f"{duration(late.seconds)} late" if late.seconds else "in time"
         said.append(
-            f"{how} by what stands now: {late.penalty:g} points are taken off, {before:g} were before."
+            f"lateness was worked out again: {number(late.penalty)} points taken off, {number(before)} before."
         )
     now = datetime.now(UTC).replace(tzinfo=None)
     if handed_in is not None and handed_in > now + SKEW:
@@ -93,10 +128,3 @@ def _said(late: Late, before: float, handed_in: datetime | None) -> list[str]:
             "this machine's clock: one of the two is wrong, and lateness goes by the file."
         )
     return said
-
-
-def duration(seconds: float) -> str:
-    minutes = int(seconds // 60)
-    days, hours, minutes = minutes // 1440, minutes // 60 % 24, minutes % 60
-    parts = [f"{n} {unit}" for n, unit in ((days, "d"), (hours, "h"), (minutes, "min")) if n]
-    return " ".join(parts[:2]) or "less than a minute"

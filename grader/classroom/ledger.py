@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grader.classroom import books
 from grader.classroom.intake import TIME
+from grader.classroom.points import Points
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Standing:
     entered: bool = False  # the gradebook holds a submission
     handed_in_at: str = ""
     penalty: float = 0.0
+    late_s: float = 0.0
     of: float = 0.0
     marks: list[Mark] = field(default_factory=list)
 
@@ -41,8 +43,12 @@ class Standing:
         return sum(mark.points for mark in self.marks)
 
     @property
+    def total(self) -> Points:
+        return Points(self.raw, self.of, self.bonus, self.penalty, self.late_s)
+
+    @property
     def points(self) -> float:
-        return max(0.0, self.raw - self.penalty)
+        return self.total.total
 
     @property
     def bonus(self) -> float:
@@ -65,10 +71,6 @@ def opened(root: Path):
     try:
         with books.opened(root) as gradebook:
             yield gradebook
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"gradebook must have its driver installed, got no {error.name}; pip install '.[postgresql]'"
-        ) from None
     except (SQLAlchemyError, NoSuchModuleError) as error:
         why = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         raise ValueError(
@@ -106,6 +108,7 @@ def _standing(student, submission, of: float) -> Standing:
         entered=True,
         handed_in_at=str(submission.timestamp or ""),
         penalty=float(submission.late_submission_penalty or 0.0),
+        late_s=float(submission.total_seconds_late or 0.0),
         of=of,
         marks=list(_marks(submission)),
     )
@@ -125,6 +128,9 @@ def _marks(submission) -> Iterator[Mark]:
             )
 
 
+NO_NOTEBOOK = "handed in, and none of the lab's notebooks is there"
+
+
 def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
     """Students whose newest hand-in the gradebook does not hold yet, and why one can tell."""
     entered = {one.student for one in found if one.entered}
@@ -132,7 +138,8 @@ def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
     for folder in sorted((root / "submitted").glob(f"*/{lab}")):
         student = folder.parent.name
         if student not in entered:
-            said[student] = "handed in and not judged yet"
+            there = any((folder / path.name).exists() for path in (root / "labs" / lab).glob("*.ipynb"))
+            said[student] = "handed in and not judged yet" if there else NO_NOTEBOOK
         elif _time(folder) != _time(root / "autograded" / student / lab):
             said[student] = "handed in again since it was judged"
     return said

@@ -8,6 +8,8 @@ from jinja2 import pass_context
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbgrader.preprocessors import GetGrades
 
+from grader.classroom.points import Points, number
+
 IMAGE = re.compile(r'(<img\b[^>]*?\bsrc=")([^":]+)(")')
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 TABLE = '<table class="table table-condensed" style="width:auto">'
@@ -43,7 +45,7 @@ def picture(root: Path, lab: str, link: str) -> str:
 
 
 class Grades(GetGrades):
-    """nbgrader's, and at the head of the page what keeps its score from being final, and how much of it is bonus."""
+    """nbgrader's, with a heading that says points as rows do, and what keeps them from being final."""
 
     def preprocess(self, nb, resources):
         nb, resources = super().preprocess(nb, resources)
@@ -53,13 +55,36 @@ class Grades(GetGrades):
                 place["notebook"], place["assignment"], place["student"]
             )
             waiting = sum(bool(grade.needs_manual_grade) for grade in found.grades)
-            bonus = sum(grade.extra_credit or 0.0 for grade in found.grades)
-        place["notebook"] += said(waiting, bonus)
+            points = Points(
+                float(found.score),
+                float(found.max_score),
+                sum(grade.extra_credit or 0.0 for grade in found.grades),
+                float(found.late_submission_penalty or 0.0),
+                float(found.assignment.total_seconds_late),
+            )
+        place["notebook"] += f": {points}{said(waiting)}"
         return nb, resources
 
 
-def said(waiting: int, bonus: float) -> str:
-    words = ", not final: 1 answer waits for a person" if waiting == 1 else ""
-    if waiting > 1:
-        words = f", not final: {waiting} answers wait for a person"
-    return words + (f", {bonus:g} points of bonus in the score" if bonus else "")
+def said(waiting: int) -> str:
+    if not waiting:
+        return ", final"
+    answers = "1 answer waits" if waiting == 1 else f"{waiting} answers wait"
+    return f", not final: {answers} for a person"
+
+
+NUMBERS = r"Score: (-?\d+\.\d+)(?: / (\d+\.\d+))?"
+HEADING = re.compile(rf"(<h4>[^<]*) \({NUMBERS}\)(</h4>)")
+IN_A_LIST = re.compile(rf"(</a>|late submission penalty) \({NUMBERS}\)(</li>)", re.I)
+OF_A_CELL = re.compile(rf'(<span class="pull-right">\s*){NUMBERS}( <a href="#top">)')
+
+
+def in_one_form(page: str) -> str:
+    """A feedback page with nbgrader's 'Score: 2.0 / 3.0' written as everywhere else, 2 of 3."""
+    page = HEADING.sub(r"\1\4", page)
+    page = IN_A_LIST.sub(lambda m: f"{m[1]} ({_of(m[2], m[3])}){m[4]}", page)
+    return OF_A_CELL.sub(lambda m: f"{m[1]}{_of(m[2], m[3])}{m[4]}", page)
+
+
+def _of(points: str, most: str | None) -> str:
+    return f"{number(float(points))} of {number(float(most))}" if most else number(float(points))

@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from grader.classroom.place import PLACE, write
+from grader.classroom.points import Points
 from grader.judge.report import visible
 from grader.places import ROOT
 
@@ -143,12 +144,19 @@ def words(row: dict) -> str:
     """One regrade in one line."""
     before = _points(row["before"]) if row["before"] else "nothing entered"
     after = _points(row["after"]) if row["after"] else "not done yet: run the class command again"
+    change = f"{before}, as before" if row["after"] and not changed(row) else f"{before} -> {after}"
     why = visible(row["why"]).replace("\n", " ")[:200] or "no reason given"
-    return f"judged anew {row['when'][:16].replace('T', ' ')} UTC by {visible(row['who'])} ({why}): {before} -> {after}"
+    return f"judged anew {row['when'][:16].replace('T', ' ')} UTC by {visible(row['who'])} ({why}): {change}"
+
+
+def changed(row: dict) -> bool:
+    """Whether any cell has other points than before."""
+    before, after = row["before"] or {}, row["after"] or {}
+    return before.get("points") != after.get("points") or before.get("scores") != after.get("scores")
 
 
 def _points(entry: dict) -> str:
-    return f"{entry['points']:g} of {entry['of']:g} points"
+    return str(Points(entry["points"], entry["of"], entry.get("bonus", 0.0)))
 
 
 def _changes(row: dict) -> list[str]:

@@ -10,11 +10,23 @@ from dataclasses import dataclass, field, replace
 import nbformat
 
 from grader import questions
-from grader.classroom import books, by_hand, faults, grading_round, late, lock, place, regrades
+from grader.classroom import (
+    books,
+    by_hand,
+    carried,
+    decided,
+    faults,
+    grading_round,
+    late,
+    lock,
+    place,
+    regrades,
+)
 from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, few, handed_in, students
 from grader.classroom.entered import Entered
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import job
+from grader.classroom.points import Points
 from grader.classroom.progress import Step
 from grader.judge.record import INCONCLUSIVE, REFUSED, Record
 from grader.judge.report import visible
@@ -29,11 +41,13 @@ class Row:
     of: float = 0.0
     bonus: float = 0.0  # part of points, on top of `of`
     verdicts: dict[str, str] = field(default_factory=dict)  # question -> verdict
+    not_started: list[str] = field(default_factory=list)  # questions whose cell is as it was handed out
     by_hand: list[str] = field(default_factory=list)  # cells that wait for a person, as they should
     unsettled: list[str] = field(default_factory=list)  # questions that wait for a person: our trouble
     why: dict[str, str] = field(default_factory=dict)  # what that trouble was, by question
     said: list[str] = field(default_factory=list)  # what was odd about what came in
     trouble: str = ""  # why nothing could be entered
+    decide: bool = False  # whether that is for a person to decide, and no trouble of ours
     unchanged: bool = False  # entered before, just so
     late_s: float = 0.0  # seconds after the due date, any extension included
     penalty: float = 0.0  # points that this takes off, by the policy as it stands
@@ -41,6 +55,10 @@ class Row:
         default_factory=list
     )  # who had it judged anew, when and why, before and after
     waits: int = 0  # graded cells that a person has still to look at
+
+    @property
+    def total(self) -> Points:
+        return Points(self.points, self.of, self.bonus, self.penalty, self.late_s)
 
     @property
     def final(self) -> bool:
@@ -79,6 +97,7 @@ def grade(
             grading_round.open_verdicts.clear()
         _add_times(round_, rows)
         _add_regrades(round_, rows)
+        _renew_feedback(round_, rows, say)
         books.copy_aside(round_.root)
         return rows
 
@@ -97,7 +116,10 @@ def _names(round_: GradingRound, only: list[str]) -> list[str]:
 
 def _begin_anew(round_: GradingRound, names: list[str], anew: Anew) -> GradingRound:
     """Into the log first, so that a run that is killed is gone on with."""
-    before = {name: books.entry(round_.root, round_.lab, name) for name in names}
+    held = {name: books.entry(round_.root, round_.lab, name) for name in names}
+    before = {
+        name: one for name, one in held.items() if one or anew.alone
+    }  # others are judged for the first time
     regrades.begin(round_, before, anew.who, anew.why, anew.alone)
     return replace(round_, salts=regrades.salts(round_.root, round_.lab, round_.epoch))
 
@@ -153,12 +175,13 @@ def enter(
     round_: GradingRound, one: HandedIn, entered: Entered, log: logging.Logger, heard: books.Heard
 ) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
-    said = one.said + few(one.unused)
+    said = one.said + few(one.unused) + decided.said(round_, one.student)
     row = Row(one.student, said=said)
     for sentence in one.said + one.unused:
         log.info("%s: %s", visible(one.student), sentence)
     row.trouble = cannot_be_entered(round_, one)
     if row.trouble:
+        row.decide = True
         return row
     round_ = round_.of(one.student)
     try:
@@ -166,6 +189,8 @@ def enter(
         if not row.unchanged:
             entered.put(one.student, "")
             one = _enter(round_, one, row, log, heard)
+        if not row.trouble:
+            row.said = row.said + carried.put(round_.root, round_.lab, one.student)
         _read_back(round_, one, row)
         if not row.trouble and not row.unsettled and CHANGED not in row.said:
             entered.put(one.student, _stamp(round_, one))
@@ -220,9 +245,18 @@ def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
         regrades.finish(round_.root, after)
     said = {}
     for one in regrades.all_of(round_.root, round_.lab):
-        said.setdefault(one["student"], []).append(regrades.words(one))
+        if one["salt"] or regrades.changed(one):  # of a whole class judged anew, only what changed
+            said.setdefault(one["student"], []).append(regrades.words(one))
     for row in rows:
         row.regraded = said.get(row.student, [])
+
+
+def _renew_feedback(round_: GradingRound, rows: list[Row], say: Callable) -> None:
+    """Feedback that students have, or may get any minute, never shows a grade that the gradebook no longer has."""
+    from grader.classroom import feedback
+
+    if names := feedback.renew(round_.root, round_.lab, [row.student for row in rows if not row.trouble]):
+        say(f"feedback written again, since grades changed: {', '.join(map(visible, names))}")
 
 
 def _is_entered(round_: GradingRound, one: HandedIn) -> bool:
@@ -259,6 +293,8 @@ def _read_back(round_: GradingRound, one: HandedIn, row: Row) -> None:
         key = grading_round.key(round_, questions.find(name), source)
         verdict = grading_round.find(round_, key) if key else None
         row.verdicts[name] = verdict.verdict if verdict else INCONCLUSIVE if key else REFUSED
+        if verdict and verdict.not_started:
+            row.not_started.append(name)
         if row.verdicts[name] == INCONCLUSIVE or verdict and verdict.unsettled:
             row.unsettled.append(name)
             row.why[name] = _why(verdict)

@@ -80,6 +80,13 @@ def require_parses(source: str) -> None:
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
+        line = "".join(source.splitlines()[slice((error.lineno or 1) - 1, error.lineno)]).strip()
+        if line.startswith(("%", "!")):
+            raise Refused(
+                f"an answer must be plain Python, got the notebook magic {line[:40]!r}, which only Jupyter runs; "
+                "move that line to a cell of your own",
+                error.lineno,
+            ) from None
         raise Refused(f"the cell must be Python, got a text that is not: {error.msg}", error.lineno) from None
     except (ValueError, RecursionError, MemoryError):
         raise Refused(

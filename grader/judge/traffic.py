@@ -10,6 +10,7 @@ from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
 from grader.judge.picture import coarse
 from grader.judge.record import PartResult
 from grader.questions import Budget, Part
+from grader.questions.account import account
 
 UNITS = {
     "programs": "programs",
@@ -25,7 +26,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     question = evidence.question
     result.evidence = "counted here on the CPU"
     run = evidence.run(METERED)
-    budgets = question.budgets[part.name](run.case)
+    budgets = account(question, part.name, run.case)
     result.asked = budgets_in_words(budgets, question.most_launches)
     result.asked_openly = "; ".join(map(limit_openly, budgets))
     result.facts = {"case": dict(run.case.sizes)}

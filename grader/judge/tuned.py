@@ -10,7 +10,12 @@ from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED
 from grader.questions import Budget, Part
+from grader.questions.account import account
 
+ELSEWHERE, FREE = (
+    2,
+    32_768,
+)  # times a limit at sizes that no limit was made for, and bytes that are nothing to look at
 SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
 # counts of which every program has its share; where all ran, programs that share the work count too
 SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work")
@@ -28,7 +33,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     whole = ran_whole(run)
     share = 1.0 if whole else written(run)
     slack, exact = 1.0 if whole else SLACK, run if whole else None
-    budgets = question.budgets[part.name](replace(run.case, sm_count=sampled.wave(evidence)))
+    budgets = account(question, part.name, replace(run.case, sm_count=sampled.wave(evidence)))
     if question.sampled is not None and any(budget.count == "wave" for budget in budgets):
         places = replace(run, outcome=evidence.places or run.outcome)
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
@@ -49,6 +54,22 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 budget.look,
                 told=f"{budget.what} {AT_COMPILED}",
             )
+
+
+def judge_other_cases(evidence: KernelEvidence, part: Part) -> None:
+    """Bytes in every case that ran: no answer may be thrifty at the sizes that are metered alone."""
+    for purpose in (*evidence.public, *evidence.hidden):
+        run = evidence.runs.get(purpose)
+        if run is None or run.outcome.error:
+            continue
+        for budget in account(evidence.question, part.name, run.case):
+            if (
+                budget.count == "dedup"
+                and (found := traffic.spent(run, budget)) > ELSEWHERE * budget.most + FREE
+            ):
+                where = f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)
+                said = f"{budget.what}, {where}: {found / max(budget.most, 1):.1f} times what the model allows there"
+                raise Failed(said, budget.look, told=f"{budget.what}: more than the model allows in {where}")
 
 
 def judge_programs(run: Run, places: Outcome | None, budget: Budget) -> None:

@@ -7,7 +7,6 @@ import math
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial
 from numbers import Number
 from pathlib import Path
 
@@ -81,7 +80,9 @@ def names(topic: str) -> dict:
     from kernels.machines import machine
 
     known = {"about": about, "machine": machine, "math": math, "table": table}
-    known |= {"record": partial(record, topic), "row": partial(row, topic)}
+    known["module"] = lambda name, of=topic: importlib.import_module(f"kernels.{of}.{name}")
+    known["record"] = lambda name="h200", of=topic: record(of, name)
+    known["row"] = lambda case, run="h200", of=topic, **where: row(of, case, run, **where)
     try:
         known["cost"] = importlib.import_module(f"kernels.{topic}.cost")
     except ModuleNotFoundError as error:

@@ -5,9 +5,13 @@ import sys
 from pathlib import Path
 
 from grader.judge import record
+from grader.notebooks import make
 from grader.places import ROOT
 from grader.release import edition
+from grader.release.leaks import leaks
 from grader.release.tried import tried
+
+MOST_NAMED = 10  # files that may not leave
 
 
 class Parser(argparse.ArgumentParser):
@@ -29,6 +33,7 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     target = wants.folder.absolute()
     try:
         files = edition.make(root, say=_say)
+        _refuse_leaks(root, files)
         edition.put(files, target)
     except (edition.Refused, OSError) as error:
         print(f"python -m grader release: {error}", file=sys.stderr)
@@ -39,6 +44,15 @@ def main(argv: list[str], root: Path = ROOT) -> int:
         print(f"python -m grader release: {trouble}", file=sys.stderr)
         return record.EXIT[record.FAIL]
     return 0
+
+
+def _refuse_leaks(root: Path, files: dict[str, bytes]) -> None:
+    """Raise Refused, which names them, if files would leave that students must not have."""
+    built = make.make(root, [])
+    found = built.refused or leaks(root, built, files)
+    if found:
+        more = [f"and {len(found) - MOST_NAMED} more"] * (len(found) > MOST_NAMED)
+        raise edition.Refused("\n  ".join(["nothing was made, because", *found[:MOST_NAMED], *more]))
 
 
 def _say(line: str) -> None:

@@ -72,12 +72,12 @@ def part_of(text: str) -> tuple[int, int]:
 
 
 def place(row: dict) -> tuple:
-    """What makes a row the same in two runs."""
+    """Return the key by which a row is the same in two runs."""
     return row["topic"], row["op"], row["case"], row.get("state"), row.get("dtype")
 
 
 def before(options, machine: dict) -> list[dict]:
-    """The rows of the file that this run adds to; of another kind of machine there is nothing to add to."""
+    """Return the rows of the file that this run adds to, or none if they come from another kind of machine."""
     if not options.part or not options.json.exists():
         return []
     run = json.loads(options.json.read_text())
@@ -145,7 +145,7 @@ def module_of(slug: str, table: str = ""):
 
 
 def below(options) -> list[str]:
-    """What topics say under their rows: the commands for what one GPU can't show."""
+    """Return what topics say under their rows: the commands for measurements that one GPU can't make."""
     import torch
 
     gpus = torch.cuda.device_count()
@@ -154,7 +154,7 @@ def below(options) -> list[str]:
 
 
 def chosen(options, device):
-    """(topic, row) of all that was asked for; of a part every so-manyth."""
+    """Yield (topic, row) for every row that was asked for, or every n-th if a part is asked for."""
     i, n = options.part or (1, 1)
     count = 0
     for slug in options.slugs:
@@ -167,7 +167,7 @@ def chosen(options, device):
 
 
 def measured(row, device, run: dict, seconds: float) -> dict:
-    """The row's record; a kernel that fails costs itself alone."""
+    """Return the row's record. A kernel that fails costs only its own row."""
     import torch
 
     from kernels.bench.measure import measure

@@ -18,9 +18,16 @@ def expert_load_balance() -> dict[str, Callable]:
     return {"fused": fused}
 
 
-TOPICS = {"expert_load_balance": expert_load_balance}
+def next_bottleneck() -> dict[str, dict]:
+    """The decode step's slots, filled with the topics' kernels."""
+    from kernels.decode_step import fillings
+
+    return {"fillings": fillings()}
 
 
-def handed_to(slug: str) -> dict[str, Callable]:
+TOPICS = {"expert_load_balance": expert_load_balance, "next_bottleneck": next_bottleneck}
+
+
+def handed_to(slug: str) -> dict:
     """Keywords for the topic's `rows`."""
     return TOPICS[slug]() if slug in TOPICS else {}

@@ -1,7 +1,7 @@
-"""[TILE_REPLAYS=1] python -m kernels.bench.host [--json FILE]: what an eager call costs Python, ours and PyTorch's own in turns.
+"""[TILE_REPLAYS=0] python -m kernels.bench.host [--json FILE]: what an eager call costs Python, ours and PyTorch's own in turns.
 
 Shapes are small, so that the GPU is done before Python asks for more. A call's first two forms are not counted: the first
-compiles, the second is recorded where TILE_REPLAYS is 1 (kernels/replays.py).
+compiles, the second is recorded unless TILE_REPLAYS is 0 (kernels/replays.py).
 """
 
 import argparse
@@ -19,7 +19,7 @@ ROUNDS, CALLS = 9, 200
 
 
 def operations(device) -> dict[str, Callable]:
-    """Calls by name; PyTorch's own have its name in theirs."""
+    """Return calls by name. PyTorch's own have "PyTorch" in theirs."""
     import torch
     import torch.nn.functional as F
 
@@ -79,7 +79,7 @@ def operations(device) -> dict[str, Callable]:
 def cost(
     calls: dict[str, Callable], settle: Callable[[], None], rounds=ROUNDS, each=CALLS
 ) -> dict[str, float]:
-    """Median microseconds of a call by name, in rounds of random order; `settle` waits until nothing is under way."""
+    """Return the median microseconds of a call by name, in rounds of random order. `settle` waits for pending work."""
     times, rng = {name: [] for name in calls}, random.Random(0)
     for call in calls.values():
         for _ in range(3):

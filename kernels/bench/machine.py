@@ -1,4 +1,4 @@
-"""Which GPU this is, and what it reaches on plain work: the ceilings that shares are taken of."""
+"""Name this GPU and measure its ceilings on plain work. Shares are taken of these ceilings."""
 
 import datetime
 import functools
@@ -63,7 +63,7 @@ def short_name(gpu: str) -> str:
 
 
 def ceilings(device, seconds: float = 0.5) -> dict[str, float]:
-    """What this GPU sustains: copy bandwidth in byte/s and matrix rates in FLOP/s by dtype.
+    """Return what this GPU sustains: copy bandwidth in byte/s and matrix rates in FLOP/s by dtype.
 
     Each is the best of a few plain ways, timed as every row of the benchmark is: cold, replayed, settled under load.
     """
@@ -87,7 +87,7 @@ def ceilings(device, seconds: float = 0.5) -> dict[str, float]:
 
 
 def under_load(device) -> dict:
-    """Clock and power while the tensor cores are kept busy; empty where the driver's library can't be asked."""
+    """Return clock and power while the tensor cores are busy, or nothing where the driver's library can't be asked."""
     n = SIZES[-1]
     x = torch.randn(n, n, device=device).bfloat16()
     for _ in range(600):  # a second's work on the fastest: what is read is read in the midst of it

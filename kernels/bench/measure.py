@@ -22,7 +22,7 @@ def error_of(check, factory: Factory, inputs: Any) -> float:
 
 
 def measure(row: Row, device, ceilings: dict[str, float], seconds: float, state: str = "sustained") -> dict:
-    """A JSON-ready record; without "us" where ours was not right."""
+    """Return a JSON-ready record, without "us" if our result was not right."""
     inputs = row.inputs(SEED)
     record = {
         "op": row.op,
@@ -75,7 +75,7 @@ def _failed(why: Exception) -> dict:
 def _times(
     row: Row, contenders: dict[str, Factory], inputs, device, seconds, said, how
 ) -> tuple[dict, float]:
-    """Seconds per launch of each contender by round, and our error once all is timed; `how` is a state's.
+    """Return the seconds per launch of each contender by round, and our error once all is timed. `how` is a state's.
 
     A peer that no graph can capture is left out, and `said` gets the reason.
     """
@@ -102,6 +102,6 @@ def _times(
 
 
 def _copies(row: Row, device) -> int:
-    """How many sets of inputs a rotation needs so that none is still in the L2 when it comes round."""
+    """Return how many sets of inputs a rotation needs so that none is still in the L2 when its turn comes."""
     l2 = torch.cuda.get_device_properties(device).L2_cache_size
     return max(2, min(MOST_COPIES, math.ceil(max(timing.FLUSH_BYTES, 4 * l2) / row.bytes)))

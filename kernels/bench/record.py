@@ -1,4 +1,4 @@
-"""Records as JSON with one row a line, so that a new run reads well in a diff; and as a table for people."""
+"""Write records as JSON with one row a line, so that a new run reads well in a diff, and as a table for people."""
 
 import json
 
@@ -29,7 +29,7 @@ def by_topic(run: dict) -> dict[str, dict]:
 
 
 def absent(rows: list[dict]) -> dict[str, str]:
-    """The peers that no row could be compared with, and why: what was not there is part of a comparison."""
+    """Return the peers that no row could be compared with, and why. Absence is part of a comparison."""
     seen, why = set(), {}
     for name, peer in ((name, peer) for row in rows for name, peer in row.get("peers", {}).items()):
         if "absent" in peer:

@@ -1,4 +1,4 @@
-"""One line of the benchmark: what is computed, by whom, and how it is known to be right."""
+"""Describe one line of the benchmark: the operation, its contenders, and the check of its result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Factory = Callable[[Any], Call]
 
 
 class Absent(Exception):
-    """A peer cannot run here; the message says why."""
+    """Say why a peer cannot run here."""
 
 
 @dataclass(frozen=True)

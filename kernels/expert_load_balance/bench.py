@@ -1,4 +1,4 @@
-"""Rows of the benchmark: what the busiest of several devices computes between the two exchanges, by placement.
+"""List the rows of the benchmark: the work of the busiest of several devices between the two exchanges, by placement.
 
 All others wait for it, so its time with the experts is theirs. It holds the experts of its placement and is given the rows
 that eight (or two) ranks would send it; ours are the fused kernels of the topic moe_routing, handed over as a call. The
@@ -43,7 +43,7 @@ def rows(device, *, fused):
 
 
 def below(gpus: int) -> str:
-    """What the command says under the table."""
+    """Return what the command says under the table."""
     if gpus < 2:
         return ""
     command = f"python -m kernels.expert_load_balance.measure --ranks {gpus}"
@@ -65,7 +65,7 @@ def facts(setting, given) -> dict:
 
 
 def draw(setting, seed: int, device) -> dict:
-    """Rows and the held experts' weights, drawn on the device in 16 bits; slots int32 (rows, 1), as they come."""
+    """Draw rows and the held experts' weights on the device, in 16 bits, and slots as int32 (rows, 1) in their order."""
     rng, given, shape = torch.Generator(device).manual_seed(seed), busiest(setting), setting.shape
 
     def normal(*sizes, scale=1.0):
@@ -86,7 +86,7 @@ def ours(inputs, fused):
 
 
 def check(inputs, out) -> float:
-    """On some rows, of experts from the first to the last; all must be finite and of the right shape."""
+    """Check some rows, of experts from the first to the last. All must be finite and of the right shape."""
     if out.shape != inputs["x"].shape or not out.isfinite().all():
         return float("inf")
     if "expected" not in inputs:
@@ -102,7 +102,7 @@ def chosen_rows(inputs) -> torch.Tensor:
 
 
 def expected(inputs, rows):
-    """The reference's results of these rows; only the weights of their experts leave the device."""
+    """Return the reference's results of these rows. Only the weights of their experts leave the device."""
     whose = inputs["slots"][rows, 0].long()
     needed, among = torch.unique(whose, return_inverse=True)
     gate, up = inputs["gate_up"][needed].transpose(1, 2).chunk(2, -1)

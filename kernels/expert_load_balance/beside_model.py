@@ -1,4 +1,4 @@
-"""A run that `measure` recorded, beside the cost model: what two even rows of a shape say of all its other rows."""
+"""Compare a run that `measure` recorded with the cost model, which predicts all other rows of a shape from two even ones."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ class Measured:
         )
 
     def even(self, r: dict) -> dict:
-        """The row of as many tokens with even loads."""
+        """Return the row of the same number of tokens with even loads."""
         return self.found(r["shape"], r["tokens"])
 
     def skewed(self) -> list[dict]:
         return [r for r in self.run["rows"] if r["skew"] != "even" and str(r["parts"]) == "1"]
 
     def predicted_us(self, r: dict) -> float:
-        """A fixed part, which is all of a step with hardly any token, and so much for each pick of the busiest device."""
+        """Predict a step: a fixed part, that of a step with hardly any token, and a time per pair of the busiest device."""
         fixed = self.found(r["shape"], FEWEST)["us"]
         for_picks = max(
             self.even(r)["us"] - fixed, 1e-3
@@ -46,7 +46,7 @@ class Measured:
         return cost.ep_step(loads, placed, self.ranks, token_s=token_s, fixed_s=fixed).step_s
 
     def off(self, r: dict) -> float:
-        """How much longer than predicted, as a share; 0 where it is near enough to need no reason."""
+        """Return how much longer than predicted, as a share, or 0 where it is near enough to need no reason."""
         more = r["us"] / self.predicted_us(r) - 1
         return more if abs(more) >= NEAR else 0.0
 
@@ -58,11 +58,11 @@ class Measured:
         )
 
     def stage(self, r: dict) -> str:
-        """The stage that differs most from the even step's; of several ranks the slowest, so that waiting counts."""
+        """Name the stage that differs most from the even step's, by the slowest rank, so that waiting counts."""
         mine, even = r["stages_us"], self.even(r)["stages_us"]
         name = max(even, key=lambda name: abs(mine[name] - even[name]))
         return f"{name} {mine[name]:.0f} µs, even {even[name]:.0f}"
 
     def times_of(self, fewer: "Measured", r: dict) -> float:
-        """Work done in a time, over that of a run on fewer devices with as many tokens each."""
+        """Return the work done in a time, over that of a run on fewer devices with equally many tokens each."""
         return self.ranks / fewer.ranks * fewer.even(r)["us"] / r["us"]

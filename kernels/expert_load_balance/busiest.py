@@ -1,4 +1,4 @@
-"""What the busiest device of a placement is given: which experts it holds, and the rows that reach it, in their order.
+"""Build the work of a placement's busiest device: the experts that it holds, and the rows that reach it, in order.
 
 Every rank plans its own dispatch, as in the layer, so counts and order are those of a real exchange; only the numbers in
 the rows are drawn. One GPU can play this device: what all others wait for lies between the two exchanges.

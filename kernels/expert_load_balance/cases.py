@@ -1,4 +1,4 @@
-"""What the layer is tried on and measured on: shapes, and routings from even to collapsed. Odd ones say why."""
+"""List the shapes and routings, from even to collapsed, on which the layer is tested and measured. Odd ones say why."""
 
 import functools
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def _of_trace(skew: str, tokens: int, top_k: int, experts: int) -> np.ndarray:
 
 
 def loads_of_skew(skew: str, tokens: int, top_k: int, experts: int) -> tuple[int, ...]:
-    """Tokens of each expert in a batch of `tokens`; in drawn routings the hot ones have the lowest numbers."""
+    """Return the tokens of each expert in a batch of `tokens`. In drawn routings the hot ones have the lowest numbers."""
     require.one_of((*SKEWS, *TRACED), skew=skew)
     if skew in TRACED:
         return tuple(
@@ -77,8 +77,9 @@ def loads_of_skew(skew: str, tokens: int, top_k: int, experts: int) -> tuple[int
 
 
 def routing(skew: str, tokens: int, top_k: int, experts: int, seed: int = 0):
-    """chosen (tokens, top_k) with the skew's loads, and weights that sum to 1. Drawn picks are dealt to tokens at
-    random; those of a trace stay in the order of their text."""
+    """Return chosen (tokens, top_k) with the skew's loads, and weights that sum to 1. Drawn pairs are dealt to tokens
+    at random, and those of a trace stay in the order of their text.
+    """
     rng = np.random.default_rng(seed)
     require.one_of((*SKEWS, *TRACED), skew=skew)
     if not tokens:
@@ -105,7 +106,7 @@ def place(how: str, loads, ranks: int) -> Placement:
 
 
 def recorded(run: dict) -> Measured:
-    """A run of `measure` as its JSON has it, beside the cost model."""
+    """Return a run of `measure`, read from its JSON, together with the cost model."""
     return Measured(run, loads_of_skew, place)
 
 

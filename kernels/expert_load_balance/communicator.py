@@ -33,7 +33,7 @@ class Communicator:
         self.sent_bytes = self.received_bytes = 0
 
     def exchange_counts(self, counts: torch.Tensor) -> tuple[list, list]:
-        """`counts` (ranks, ...) for each rank -> what was sent and what each rank sends here, as nested lists.
+        """Send `counts` (ranks, ...) to each rank, and return the sent counts and those of each rank, as nested lists.
 
         The splits of an all-to-all are numbers of the host, so here the host waits for the GPU: once a layer.
         """
@@ -44,7 +44,7 @@ class Communicator:
         return sent, came
 
     def send_rows(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> Arriving:
-        """The first send[0] rows go to rank 0, the next to rank 1, ...; receive[r] come from rank r, in this order."""
+        """Send the first send[0] rows to rank 0, the next to rank 1, ... receive[r] rows come from rank r, in this order."""
         if len(send) != self.ranks or len(receive) != self.ranks or sum(send) != len(rows):
             raise ValueError(
                 f"send and receive must be a count for each of {self.ranks} ranks and all {len(rows)} rows, "

@@ -67,7 +67,7 @@ def device_loads(loads: Sequence[float], placement: Placement, devices: int) -> 
 
 @dataclass(frozen=True)
 class EpStep:
-    """One expert-parallel layer: dispatch, experts, combine; all devices wait for the busiest."""
+    """Hold one expert-parallel layer: dispatch, experts, combine. All devices wait for the busiest."""
 
     device_tokens: tuple[float, ...]
     token_s: float
@@ -99,7 +99,7 @@ class EpStep:
 
     @property
     def idle_share(self) -> float:
-        """Of all devices' time with the experts, what is spent waiting for the busiest."""
+        """Return the share of all devices' time with the experts that is spent waiting for the busiest."""
         return 1 - 1 / self.imbalance
 
     @property
@@ -117,7 +117,7 @@ def ep_step(
     communication_s: float = 0.0,
     capacity: int | None = None,
 ) -> EpStep:
-    """Time of the layer: `token_s` a token on its device; beyond `capacity` an expert drops tokens."""
+    """Return the layer's time with `token_s` per token on its device. Beyond `capacity` an expert drops tokens."""
     require.positive(token_s=token_s)
     require.not_negative(fixed_s=fixed_s, communication_s=communication_s)
     lost = drops(loads, capacity)
@@ -130,7 +130,7 @@ def ep_step(
 def alltoall_bytes(
     tokens: int, top_k: int, hidden: int, devices: int, element_bytes: float = 2, *, combine: bool = False
 ) -> float:
-    """What one device sends for its `tokens`: a hidden state a pick, but for picks that stay at home.
+    """Return the bytes that one device sends for its `tokens`: a hidden state per (token, expert) pair that leaves.
 
     Dispatch and combine each send as much; `combine` counts both.
     """
@@ -177,7 +177,7 @@ def expert_memory_bytes(
 
 @dataclass(frozen=True)
 class DeviceWork:
-    """What one device must do between the two exchanges, each byte once."""
+    """Hold the work of one device between the two exchanges, each byte once."""
 
     flops: float
     weight_bytes: float
@@ -191,7 +191,7 @@ class DeviceWork:
 def device_work(
     rows: int, read: int, hidden: int, intermediate: int, matrices: int = 3, element_bytes: float = 2
 ) -> DeviceWork:
-    """`rows` picks through experts of which `read` got one at least: the others' weights stay where they are."""
+    """Count `rows` pairs through experts of which `read` got at least one. The other experts' weights are not read."""
     require.count(rows=rows, read=read, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.at_most(rows, "an expert without a row is not read", read=read)
     require.positive(element_bytes=element_bytes)

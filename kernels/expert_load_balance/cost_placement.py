@@ -1,4 +1,4 @@
-"""Which device holds which expert: by number, by load, and with copies of the hottest."""
+"""Place experts on devices: by number, by load, and with copies of the hottest."""
 
 from collections.abc import Sequence
 
@@ -34,12 +34,12 @@ def _least_loaded(held: list[float], count: list[int], room: int, taken: Sequenc
 
 
 def greedy(loads: Sequence[float], devices: int) -> Placement:
-    """Heaviest expert first, to the least loaded device that has a slot free; equal slots on all devices."""
+    """Place the heaviest expert first, on the least loaded device with a free slot. All devices have equally many slots."""
     return replicate(loads, devices, spare_slots=0)
 
 
 def replicate(loads: Sequence[float], devices: int, spare_slots: int) -> Placement:
-    """Give `spare_slots` copies, one by one, to the expert with the most tokens a copy; then place greedily.
+    """Give `spare_slots` copies, one by one, to the expert with the most tokens per copy, and then place greedily.
 
     No expert has two copies on one device; a copy that finds no device is left out.
     """

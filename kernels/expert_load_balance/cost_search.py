@@ -76,7 +76,7 @@ def _loads(held: Held, loads: Sequence[float]) -> list[float]:
 
 
 def _order(held: Held, loads: Sequence[float]) -> list[float]:
-    """What a search makes small: the busiest device, then the next."""
+    """Return what a search makes small: the busiest device's load, then the next one's."""
     return sorted(_loads(held, loads), reverse=True)
 
 
@@ -122,7 +122,7 @@ def _shared_out(experts: int, devices: int, spare: int) -> Iterator[list[int]]:
 
 
 def _fill(pieces, share, room: int, best: Held, limit: float, loads) -> Held:
-    """Put piece after piece on every device that can take it; give up where the busiest is no better than `limit`."""
+    """Put piece after piece on every device that can take it, and give up where the busiest is no better than `limit`."""
     held, now = [set() for _ in range(max(1, len(best)))], [0.0] * len(best)
 
     def place(at: int) -> None:

@@ -1,4 +1,4 @@
-"""Which row goes to which rank, worked out by each rank alone: no communication, and no wait for a GPU."""
+"""Decide which row goes to which rank. Each rank does so alone, without communication or a wait for a GPU."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from kernels.expert_load_balance.cost_placement import Placement
 
 
 class Slots:
-    """Where the copies of each expert lie: on which rank, and in which of that rank's slots.
+    """Hold where the copies of each expert are: on which rank, and in which of that rank's slots.
 
     `held[rank]` names the experts of a rank's slots, by rising number. All ranks speak of `width` slots, so that
     counts form a table; what a rank has fewer of stays empty.
@@ -37,15 +37,16 @@ class Slots:
 
 @dataclass(frozen=True)
 class Plan:
-    """`order` (picks,): picks, numbered token x top_k + position, as they are sent: by part, rank, slot, then number.
-    `counts` (ranks, width): how many rows go to each slot of each rank."""
+    """Hold `order` (pairs,): pairs, numbered token x top_k + position, in the order of sending: by part, rank, slot, number.
+    `counts` (ranks, width) says how many rows go to each slot of each rank.
+    """
 
     order: torch.Tensor
     counts: torch.Tensor
 
 
 def numbered(group: torch.Tensor, groups: int) -> torch.Tensor:
-    """For each element, how many of its group stand before it."""
+    """Return, for each element, how many elements of its group come before it."""
     order = torch.argsort(group, stable=True)
     in_order = group[order]
     first = torch.searchsorted(in_order, torch.arange(groups, device=group.device))
@@ -87,7 +88,7 @@ def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False
 
 
 def by_slot(counts: list[list[int]], device) -> torch.Tensor:
-    """What came lies by sender, then slot; the order that brings it together by slot, then sender.
+    """Return the order that sorts received rows, which arrive by sender and then slot, by slot and then sender.
 
     `counts` (senders, slots) as whole numbers: they are known on the host, for the exchange needed them.
     """

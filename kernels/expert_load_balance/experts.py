@@ -1,4 +1,4 @@
-"""The experts' own work on rows that lie grouped by expert: a gated MLP each, (silu(x @ gate) * (x @ up)) @ down.
+"""Run the experts on rows grouped by expert: a gated MLP each, (silu(x @ gate) * (x @ up)) @ down.
 
 A layer takes any callable `experts(rows, counts)`: of rows (n, hidden) the first counts[0] are for its first expert,
 the next counts[1] for its second, and so on; it returns as many rows. Three are here: in fixed tiles, so that a row's
@@ -25,13 +25,13 @@ class Weights:
     down: torch.Tensor  # (experts, intermediate, hidden)
 
     def of(self, experts: Sequence[int]) -> "Weights":
-        """Those of some experts, in this order; an expert may come to be held by several ranks."""
+        """Return the weights of some experts, in this order. Several ranks may hold the same expert."""
         index = torch.tensor(experts, dtype=torch.long, device=self.gate.device)
         return Weights(*(w.index_select(0, index) for w in (self.gate, self.up, self.down)))
 
 
 def draw(experts: int, hidden: int, intermediate: int, *, dtype, device, seed: int = 0) -> Weights:
-    """Random weights that keep the size of what passes through; the same on every rank."""
+    """Draw random weights that keep the size of activations. They are the same on every rank."""
     rng = torch.Generator(device).manual_seed(seed)
     sizes = [(hidden, intermediate), (hidden, intermediate), (intermediate, hidden)]
     stacks = [torch.empty(experts, *size, dtype=dtype, device=device) for size in sizes]

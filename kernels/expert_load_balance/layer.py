@@ -20,7 +20,7 @@ def silent(name: str, waits: bool = False) -> None:
 
 
 def check(x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor, experts: int) -> None:
-    """Shapes always; the experts' numbers on a CPU only, for on a GPU looking at them would be a wait."""
+    """Check shapes always, and the experts' numbers only on a CPU, because reading them from a GPU would be a wait."""
     if x.ndim != 2:
         raise ValueError(f"x must be (tokens, hidden), got shape {tuple(x.shape)}; one row a token")
     if chosen.ndim != 2 or len(chosen) != len(x) or not chosen.shape[1] or chosen.dtype != torch.int64:
@@ -51,14 +51,14 @@ def weighted_sum(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
 
 
 def put_back(rows: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
-    """Row i to place order[i]: what undoes rows[order]."""
+    """Put row i at index order[i], which undoes rows[order]."""
     back = torch.empty_like(order)
     back[order] = torch.arange(len(order), device=order.device)
     return rows.index_select(0, back)
 
 
 def alone(x, chosen, weights, experts: Experts, count: int) -> torch.Tensor:
-    """All `count` experts on one device: what every other form of the layer must equal."""
+    """Run all `count` experts on one device. Every other form of the layer must equal this one."""
     check(x, chosen, weights, count)
     expert, top_k = chosen.reshape(-1), chosen.shape[1]
     order = torch.argsort(expert, stable=True)
@@ -89,7 +89,7 @@ def expert_parallel(
     stage: Stage = silent,
     home_first: bool = False,
 ) -> torch.Tensor:
-    """`experts` are those of this rank's slots, slots.held[rank]; all ranks call this together."""
+    """Run the layer. `experts` are those of this rank's slots, slots.held[rank], and all ranks call this together."""
     check(x, chosen, weights, slots.experts)
     stage("plan")
     one = plan(chosen, slots, to.rank, home_first)

@@ -58,7 +58,7 @@ def gpus_here() -> int:
 
 
 def busiest(results: list[dict]) -> dict:
-    """Rows by rank: what each computes, and the most that one of them sends or takes over its link."""
+    """Return rows by rank: the rows that each computes, and the most that a rank sends or receives over its link."""
     to = [one["rows_to"] for one in results]
     ranks = range(len(to))
     held = [sum(line[r] for line in to) for r in ranks]
@@ -68,7 +68,7 @@ def busiest(results: list[dict]) -> dict:
 
 
 def slowest(results: list[list[float]]) -> float:
-    """Seconds of a step: all ranks wait for the last; the median of the steps."""
+    """Return the seconds of a step, the median over steps of the slowest rank, because all wait for it."""
     return median(max(step) for step in zip(*results, strict=True))
 
 
@@ -131,7 +131,7 @@ def line(r: dict) -> str:
 
 
 def bought(rows: list[dict]) -> list[str]:
-    """What placement, copies and overlap buy: each time over that of the same tokens without them."""
+    """Return what placement, copies and overlap buy: each time over that of the same tokens without them."""
     groups = {}
     for r in rows:
         what = r["placement"] if r["parts"] == "1" else f"in parts, {r['parts']}"
@@ -146,7 +146,7 @@ def bought(rows: list[dict]) -> list[str]:
 
 
 def measure(ranks: Ranks, options, run: dict) -> None:
-    """Fill `run` step by step, so that a run that is cut short keeps what it has."""
+    """Fill `run` step by step, so that an interrupted run keeps its results."""
     steps = QUICK_STEPS if options.quick else STEPS
     run |= ranks.run(measure_rank.describe)[0]
     datasheet = MACHINES.get(run["machine"].get("gpu", "").removeprefix("NVIDIA ").split(" ")[0])

@@ -1,4 +1,4 @@
-"""What each rank does when the layer is measured: compare it with one device's, time it, time the bare link.
+"""Measure the layer on one rank: compare it with one device's, time it, and time the bare link.
 
 Every function is called with the rank's `here` and returns plain numbers; the command puts the ranks' together.
 """
@@ -69,7 +69,7 @@ class Watch:
 
 
 def all_weights(here, shape, dtype: str) -> experts.Weights:
-    """Every expert's, the same on each rank; kept for as long as the shape stays."""
+    """Return every expert's weights, the same on each rank, kept for as long as the shape stays."""
     key = (shape, dtype)
     if here.kept.get("key") != key:
         here.kept.clear()
@@ -95,7 +95,7 @@ def tokens_of(here, setting, counts):
 
 
 def layer_of(here, setting, make_experts):
-    """The layer of a setting, as a function of this rank's tokens and of who is told its stages; and its slots."""
+    """Return a setting's layer as a function of this rank's tokens and a listener to its stages, and the layer's slots."""
     slots = Slots(setting.placed, here.ranks, here.device)
     local = make_experts(all_weights(here, setting.shape, setting.dtype).of(slots.held[here.rank]))
     form = {"experts": local, "slots": slots, "to": Communicator(), "home_first": setting.home_first}
@@ -106,7 +106,7 @@ def layer_of(here, setting, make_experts):
 
 
 def same_bits(here) -> list[str]:
-    """Every form of the layer against one device's, in fp32 with fixed tiles: what differs, by name."""
+    """Compare every form of the layer with one device's, in fp32 with fixed tiles, and return the names of those that differ."""
     wrong = []
     for named, counts in cases.CHECKED_TOKENS.items():
         counts = counts(here.ranks)
@@ -140,7 +140,7 @@ def best_experts(here, setting):
 
 
 def error(got: torch.Tensor, wanted: torch.Tensor) -> float:
-    """Norm of the difference over the norm of what was wanted; infinite where something is not finite."""
+    """Return the norm of the difference over the norm of the expected result, infinite if an element is not finite."""
     if not wanted.numel():
         return 0.0
     found = float((got.float() - wanted.float()).norm() / wanted.float().norm())

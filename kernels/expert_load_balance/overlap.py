@@ -34,7 +34,7 @@ def _pipeline(
     experts: Experts,
     to: Communicator,
 ) -> list[torch.Tensor]:
-    """Part after part: rows_of(p) goes out by sent[p], what comes in by got[p] is computed and sent back."""
+    """Run part after part: send rows_of(p) by sent[p], compute the rows that arrive by got[p], and send them back."""
     send, receive = ([[sum(line) for line in part] for part in table] for table in (sent, got))
     arriving, returning = to.send_rows(rows_of(0), send[0], receive[0]), []
     for p in range(len(sent)):
@@ -93,7 +93,7 @@ def overlapped_by_tokens(
     stage: Stage = silent,
     home_first: bool = False,
 ) -> torch.Tensor:
-    """Like expert_parallel, the tokens in `parts` parts: as many on every rank, with whatever tokens each has."""
+    """Run expert_parallel with the tokens in `parts` parts, the same number of parts on every rank, however many tokens it has."""
     require.count(parts=parts)
     check(x, chosen, weights, slots.experts)
     stage("plan")

@@ -46,7 +46,7 @@ def grouped_mm(inputs):
 
 
 def vllm(inputs):
-    """vLLM's fused Triton experts, each row with one pick of weight 1."""
+    """Run vLLM's fused Triton experts, each row with one expert of weight 1."""
     from vllm.model_executor.layers.fused_moe import fused_experts
 
     x, slots = inputs["x"], inputs["slots"]

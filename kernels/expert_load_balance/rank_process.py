@@ -1,4 +1,4 @@
-"""One rank's process: it does what the launcher sends, shows where it stands, and ends when it is told to.
+"""Run one rank's process. It does the launcher's jobs, shows its stage, and ends on request.
 
 Two threads stand beside the work. One shows that the process lives; the other listens, so that a rank that waits for
 others, in gloo or for a GPU, still hears the launcher and leaves.
@@ -33,7 +33,7 @@ MULTICAST_OFF = {
 
 
 class Place(ctypes.Structure):
-    """Where a rank stands, in memory that the launcher reads: writing to it costs a microsecond, a message more."""
+    """Hold a rank's stage in memory that the launcher reads. Writing to it takes a microsecond, a message takes longer."""
 
     _fields_ = [
         ("moves", ctypes.c_longlong),  # stages begun
@@ -44,7 +44,7 @@ class Place(ctypes.Structure):
 
 
 class Here:
-    """What a rank's function is given: who it is, its device, and a place to keep things between runs."""
+    """Hold what a rank's function is given: its rank, its device, and `kept`, which outlives a run."""
 
     def __init__(self, rank: int, ranks: int, device: str, pipe, place: Place):
         self.rank, self.ranks, self.kept = rank, ranks, {}
@@ -52,7 +52,7 @@ class Here:
         self.pipe, self.place = pipe, place
 
     def stage(self, name: str, waits: bool = False) -> None:
-        """The rank begins `name`; `waits`: it can only go on when other ranks do."""
+        """Say that the rank begins `name`. With `waits` it can only go on when other ranks do."""
         self.place.stage, self.place.waits = name.encode()[:63], waits
         self.place.moves += 1
 

@@ -1,4 +1,4 @@
-"""Processes of one machine, a rank each, under watch: what ends one ends all, with one sentence, and none stays.
+"""Run one watched process per rank on this machine. If one ends, all end with one sentence, and none is left behind.
 
     with Ranks(4, "cpu") as ranks:
         results = ranks.run(function, *arguments)  # function(here, *arguments) in each; results by rank
@@ -31,7 +31,7 @@ class RanksEnded(RuntimeError):
 
 @dataclass
 class Watched:
-    """What the launcher knows of one rank; `place` is memory that the rank writes to."""
+    """Hold what the launcher knows of one rank. `place` is memory that the rank writes to."""
 
     rank: int
     process: multiprocessing.Process
@@ -105,7 +105,7 @@ class Ranks:
         self.close()
 
     def run(self, function, *arguments) -> list:
-        """function(here, *arguments) in every rank -> what each returned, by rank."""
+        """Run function(here, *arguments) in every rank, and return the results by rank."""
         if not self.watched:
             raise RanksEnded("the ranks have ended before; start new ones")
         job = pickle.dumps((function, arguments))
@@ -116,7 +116,7 @@ class Ranks:
         return [one.result for one in self.watched]
 
     def close(self) -> None:
-        """End all ranks; one that does not leave is killed. No process is left behind."""
+        """End all ranks, and kill a rank that does not leave. No process is left behind."""
         for one in self.watched:
             one.pipe.close()  # a rank whose launcher is gone ends
         self._join_or_kill()
@@ -149,7 +149,7 @@ class Ranks:
                 self._end_all(self._who_hangs(patience_s))
 
     def _what_broke(self) -> str:
-        """The dead before the failed, and who failed at work before who failed while waiting for others."""
+        """Blame the dead before the failed, and a rank that failed at work before one that failed while it waited."""
         time.sleep(TOGETHER_S)
         for one in self.watched:
             one.listen()
@@ -161,7 +161,7 @@ class Ranks:
         return f"rank {first.rank} failed in {first.stage}: {first.failed}"
 
     def _who_hangs(self, patience_s: float) -> str:
-        """Who is silent; else who works while others wait; else who is behind."""
+        """Blame a silent rank, or else one that works while others wait, or else one that is late."""
         late = [one for one in self.watched if not one.done]
         silent = [one for one in late if one.place.heard < time.monotonic() - patience_s / 2]
         busy = [one for one in late if not one.place.waits]

@@ -62,7 +62,7 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
 
 
 def auxiliary_loss(logits: np.ndarray, chosen: np.ndarray) -> tuple[float, np.ndarray]:
-    """experts x sum of (share of picks x mean probability), and its gradient by the logits.
+    """Return experts x sum of (share of pairs x mean probability), and its gradient by the logits.
 
     1 when both are even. Shares are counts and have no gradient: the loss pushes down the probability of whatever
     is busy, in proportion to how busy it is.
@@ -76,7 +76,7 @@ def auxiliary_loss(logits: np.ndarray, chosen: np.ndarray) -> tuple[float, np.nd
 
 
 def choose(scores: np.ndarray, top_k: int, bias: np.ndarray | None = None) -> np.ndarray:
-    """(tokens, top_k): the best by score + bias; of equals the lower. The bias chooses and weighs nothing."""
+    """Return the best experts by score + bias, (tokens, top_k), of equals the lower. The bias chooses and weighs nothing."""
     wanted = scores if bias is None else scores + bias
     return np.argsort(-wanted, axis=1, kind="stable")[:, :top_k]
 

@@ -1,4 +1,4 @@
-"""A router small enough to train in a second of numpy, and what three ways of balancing make of it.
+"""Train a small router in a second of numpy, to see the effect of three ways of balancing.
 
 Tokens come from clusters, some common and most rare; each cluster has its own right answer, a linear map. The experts
 are linear maps too, so the layer learns which expert serves which clusters. Nothing in the task asks for even loads,
@@ -28,14 +28,14 @@ class Task:
     common: np.ndarray  # (clusters,): how often each comes
 
     def draw(self, tokens: int, rng) -> tuple[np.ndarray, np.ndarray]:
-        """x and what the layer should make of it."""
+        """Return x and the layer's expected output."""
         cluster = rng.choice(len(self.common), tokens, p=self.common)
         x = self.centres[cluster] + 0.3 * rng.standard_normal((tokens, self.centres.shape[1]))
         return x, np.einsum("th,thi->ti", x, self.maps[cluster])
 
 
 def task(clusters: int = 24, hidden: int = 16, seed: int = 0) -> Task:
-    """Cluster i comes in proportion to 1 / (i + 1); all tokens have much in common, as hidden states have."""
+    """Return a task whose cluster i comes in proportion to 1 / (i + 1). All tokens have much in common, as hidden states have."""
     rng = np.random.default_rng(seed)
     common = 1 / np.arange(1, clusters + 1)
     maps = rng.standard_normal((clusters, hidden, hidden)) * hidden**-0.5
@@ -52,7 +52,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Pass:
-    """One forward pass and what the gradients need of it."""
+    """Hold one forward pass and the values that the gradients need."""
 
     logits: np.ndarray
     chosen: np.ndarray

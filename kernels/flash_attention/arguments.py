@@ -1,4 +1,4 @@
-"""What every launch function asks of its tensors."""
+"""Validate the tensors passed to a launch function."""
 
 import math
 from functools import lru_cache
@@ -24,7 +24,7 @@ def _is_hopper(index: int) -> bool:
 
 
 def suit_hopper(*tensors) -> bool:
-    """TMA wants 16-byte aligned rows, one behind the other; the tensor core wants 16-bit numbers."""
+    """Check for TMA and the tensor core: contiguous rows, aligned to 16 bytes, of 16-bit elements."""
     if not tensors[0].is_cuda or tensors[0].element_size() != 2:
         return False
     aligned = all(
@@ -36,7 +36,7 @@ def suit_hopper(*tensors) -> bool:
 
 @lru_cache
 def shared_memory(device) -> int:
-    """Bytes that one program may have; an H200's where there is no GPU."""
+    """Return the bytes that one program may have, an H200's where there is no GPU."""
     if device.type != "cuda":
         return 227 * 1024
     return torch.cuda.get_device_properties(device).shared_memory_per_block_optin
@@ -98,7 +98,7 @@ def head_dim(d: int, *, largest: int = 256) -> int:
 
 
 def qkv(q, k, v, rank: int) -> tuple[int, int]:
-    """Shapes of q, k, v of one call; gives (query heads per key head, block for the head dim)."""
+    """Check the shapes of q, k, v of one call, and return (query heads per key head, block for the head dim)."""
     for name, t in (("q", q), ("k", k), ("v", v)):
         must(
             t.dim() == rank,
@@ -150,7 +150,7 @@ def cap(softcap: float) -> float:
 
 
 def visible(causal: bool, window) -> tuple[int | None, int | None]:
-    """(keys to the left, keys to the right) of a query's own position that it may see; None is no limit."""
+    """Return (keys to the left, keys to the right) that a query may see from its own position. None is no limit."""
     sides = (None, None) if window is None else window
     pair = isinstance(sides, tuple | list) and len(sides) == 2
     must(pair, "window", "None or (left, right)", window, "None on a side means no limit there")
@@ -161,7 +161,7 @@ def visible(causal: bool, window) -> tuple[int | None, int | None]:
 
 
 def totals(q, k, cu_q, cu_k, max_q: int, look: bool) -> int:
-    """Running totals of packed sequences; gives their number. `look` reads them, and so waits for the GPU."""
+    """Check the running totals of packed sequences and return their number. `look` reads them, and so waits for the GPU."""
     must(
         cu_q.dim() == 1 and len(cu_q) > 0,
         "cu_q",

@@ -1,4 +1,4 @@
-"""What decoding asks of its cache: contiguous or in pages, of q's dtype or in codes with scales."""
+"""Validate the cache that decoding reads: contiguous or in pages, of q's dtype or in codes with scales."""
 
 import torch
 
@@ -10,7 +10,7 @@ CODES = (torch.int8, torch.float8_e4m3fn, torch.float8_e5m2)
 
 
 def cache(q, k, v, lens, table, k_scale, v_scale, look: bool):
-    """Arguments of one decode; gives (query heads per key head, head dim's block, longest sequence).
+    """Check the arguments of one decode, and return (query heads per key head, head dim's block, longest sequence).
 
     `look` reads lens and table, and so waits for the GPU."""
     floating("q", q)

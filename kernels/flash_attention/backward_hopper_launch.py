@@ -83,7 +83,7 @@ def _descriptor(t, rows: int):
 
 
 def launch(dout, q, k, v, out, lse, grads, plan):
-    """Fill grads = (dq, dk, dv), which lie dense."""
+    """Fill grads = (dq, dk, dv), which must be contiguous."""
     dq, dk, dv = grads
     batch, heads, q_len, d = q.shape
     kv_heads, k_len, group = k.shape[1], plan.k_len, plan.q_per_kv

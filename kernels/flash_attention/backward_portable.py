@@ -1,4 +1,4 @@
-"""Attention backward for every GPU that Triton knows, and for what interprets its IR: the same bits at every repeat.
+"""Compute attention backward on every GPU that Triton supports and in an interpreter of its IR, with the same bits each time.
 
 One kernel owns a block of keys and walks over the queries that see it (all query heads that share the key head, so
 grouped heads need no atomics); another owns a block of queries and walks over its keys. That computes S and dP
@@ -258,7 +258,7 @@ def _grad_q(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr,
 
 
 def launch(dout, q, k, v, out, lse, grads, plan, kv_config=None, q_config=None):
-    """Fill grads = (dq, dk, dv); every stride is taken as it is."""
+    """Fill grads = (dq, dk, dv) of any strides."""
     dq, dk, dv = grads
     heads, q_len, d = q.shape[1:]
     batch, k_len = plan.batch, plan.k_len

@@ -1,4 +1,4 @@
-"""What the Hopper backward does with one tile of keys x queries between its matrix products, and how dQ is added up."""
+"""Compute one tile of keys x queries of the Hopper backward between its matmuls, and add up dQ."""
 
 from triton._C.libtriton import ir
 from triton.experimental import gluon
@@ -13,7 +13,7 @@ PIECE = gl.constexpr(64)  # dQ of a tile of queries falls in two pieces of 64 x 
 
 @aggregate
 class Config:
-    """What is known when the kernel is compiled."""
+    """Hold the constants known when the kernel is compiled."""
 
     HEAD_DIM: gl.constexpr
     BLOCK_M: gl.constexpr

@@ -1,4 +1,4 @@
-"""Rows of the benchmark: forward, backward and decode beside PyTorch's own backends and what else is installed."""
+"""List the rows of the benchmark: forward, backward and decode against PyTorch's backends and installed libraries."""
 
 import numpy as np
 import torch
@@ -114,7 +114,7 @@ def check_backward(inputs, grads) -> float:
 
 
 def draw_decode(case, seed, device) -> dict:
-    """On the GPU, because caches are large; what a check compares is cut out again."""
+    """Draw a decode on the GPU, because caches are large. A check copies only the part that it compares."""
     rng = torch.Generator(device).manual_seed(seed)
     size = (case.batch, case.kv_heads, case.keys, case.head_dim)
     drawn = {

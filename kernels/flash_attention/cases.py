@@ -1,4 +1,4 @@
-"""What the kernels are tried on, and what they are timed on. An odd case says why it is there.
+"""List the cases on which the kernels are tested and timed. An odd case says why it is there.
 
 The lengths of the full grids are those that FlashAttention's and FlashInfer's own tests use.
 """
@@ -61,7 +61,7 @@ class Case:
 
 
 def operands(case: Case, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, k, v in the case's dtype; with a cap, scores are large enough to feel it."""
+    """Return q, k, v in the case's dtype. With a cap, scores are large enough to feel it."""
     rng = np.random.default_rng(seed)
     sizes = [(case.q_heads, case.length), (case.kv_heads, case.keys), (case.kv_heads, case.keys)]
     drawn = [rng.standard_normal((case.batch, *size, case.head_dim)) for size in sizes]
@@ -221,7 +221,7 @@ def decode_grid():
 
 
 def decode_operands(case: DecodeCase, seed: int = 0) -> dict:
-    """Arguments of `decode` as arrays; pages lie in random order, and what is past a sequence's length is no number."""
+    """Return the arguments of `decode` as arrays. Pages are in random order, and past a sequence's length there are NaNs."""
     rng = np.random.default_rng(seed)
     dtype = DTYPES[case.dtype]
     lens = np.array(case.lens or (case.keys,) * case.batch, np.int32)
@@ -253,7 +253,7 @@ def decode_operands(case: DecodeCase, seed: int = 0) -> dict:
 
 
 def rubbish(dtype) -> float:
-    """What a cache may hold where nothing was written yet; int8 has no NaN."""
+    """Return what a cache may hold where nothing was written yet. int8 has no NaN."""
     return 127 if dtype == np.int8 else np.nan
 
 

@@ -1,4 +1,4 @@
-"""What attention costs: state in HBM, arithmetic, bytes a tiling asks for, shared memory, time on a machine.
+"""Count what attention costs: state in HBM, arithmetic, bytes a tiling requests, shared memory, time on a machine.
 
 Standard library only. Bytes are bytes (no kibi), FLOP count a multiply-add as two.
 """
@@ -58,7 +58,7 @@ LSE_BYTES = 4  # one fp32 per row and head
 
 @dataclass(frozen=True)
 class Shape:
-    """One attention call. Query i stands at key i + keys - length and sees `left` keys before and `right` after."""
+    """Hold one attention call. Query i is at key i + keys - length and sees `left` keys before and `right` after."""
 
     length: int
     keys: int
@@ -99,7 +99,7 @@ def score_matrix_bytes(s: Shape) -> float:
 
 
 def tiled_state_bytes(s: Shape) -> float:
-    """Q and output, K and V, each once; softmax statistics are left out, as in the source."""
+    """Return the bytes of Q and output, K and V, each once. Softmax statistics are left out, as in the source."""
     return s.batch * 2 * s.head_dim * s.elem_bytes * (s.q_heads * s.length + s.kv_heads * s.keys)
 
 
@@ -113,7 +113,7 @@ def state_ratio(s: Shape) -> float:
 
 
 def statistics_bytes(s: Shape) -> float:
-    """The running maximum and sum, fp32: what grows with the length instead of the score matrix."""
+    """Return the bytes of the running maximum and sum in fp32, which grow with the length instead of the score matrix."""
     return s.batch * s.q_heads * s.length * 2 * 4
 
 
@@ -147,7 +147,7 @@ def backward_flops(s: Shape) -> float:
 
 
 def exp_share(head_dim: int, matrix_flop_per_cycle: float = 4096, exp_per_cycle: float = 16) -> float:
-    """Cycles for a tile's exponentials over cycles for its products, per multiprocessor; the defaults are Hopper's.
+    """Return cycles for a tile's exponentials over cycles for its matmuls, per SM. The defaults are Hopper's.
 
     0.5 at head dim 128, 1 at 64: this is why the softmax must run under the matmul.
     """
@@ -160,7 +160,7 @@ def exp_share(head_dim: int, matrix_flop_per_cycle: float = 4096, exp_per_cycle:
 
 
 def compulsory_bytes(s: Shape) -> float:
-    """What must move: Q, K, V read, output and log-sum-exp written, once."""
+    """Return the bytes that must move: Q, K, V read, output and log-sum-exp written, once."""
     return tiled_state_bytes(s) + s.batch * s.q_heads * s.length * LSE_BYTES
 
 
@@ -238,7 +238,7 @@ def backward_loads(s: Shape, tiling: Tiling) -> float:
 
 
 def intensity(s: Shape, tiling: Tiling | None = None) -> float:
-    """FLOP per byte: of what must move, or of what this tiling asks for."""
+    """Return FLOP per byte, of the bytes that must move or of those that this tiling requests."""
     moved = compulsory_bytes(s) if tiling is None else tiled_traffic(s, tiling).total
     return flops(s) / moved
 

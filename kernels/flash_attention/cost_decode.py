@@ -43,7 +43,7 @@ def decode_bytes(d: Decode) -> float:
 
 
 def decode_intensity(d: Decode) -> float:
-    """Close to query heads per key head for a 16-bit cache: grouping is what raises it, batch is not."""
+    """Return FLOP per byte, close to query heads per key head for a 16-bit cache. Grouping raises it, the batch doesn't."""
     return decode_flops(d) / decode_bytes(d)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class State:
-    """After a tile: its own maximum, the running maximum, the factor on what came before, sum, weighted mean."""
+    """Hold the state after a tile: its maximum, the running maximum, the factor on earlier sums, the sum, the weighted mean."""
 
     tile_max: float
     m: float
@@ -30,7 +30,7 @@ SCENE = Scene(
 
 
 def online_trace(scores: Sequence[Sequence[float]], values: Sequence[Sequence[float]]) -> list[State]:
-    """Each tile brings scores and values; a larger maximum scales down what was gathered under the old one."""
+    """Trace the online softmax tile by tile. A larger maximum scales down the sums gathered under the old one."""
     m, l, weighted, states = -math.inf, 0.0, 0.0, []
     for tile, tile_values in zip(scores, values, strict=True):
         tile_max = max(tile)

@@ -300,7 +300,7 @@ def _kind(k, k_scale) -> str:
 
 
 def _scales(k, k_scale, v_scale, paged):
-    """Scales as views of the cache's shape without the last axis; and whether a sequence has several for a head."""
+    """Return scales as views of the cache's shape without the last axis, and whether a head has several per sequence."""
     if k_scale is None:
         return (k, k), (0,) * 6, False
     views = [s.expand(k.shape[:3]) for s in (k_scale, v_scale)]

@@ -19,7 +19,7 @@ def choose_splits(units: int, longest: int, block_n: int, slots: int) -> int:
 
 
 class Workspace:
-    """Where splits leave their parts. One per stream: launches that share it must not overlap."""
+    """Hold the memory in which splits leave their parts, one per stream. Launches that share it must not overlap."""
 
     def __init__(self, device):
         self.device = device
@@ -40,7 +40,9 @@ _workspaces: dict = {}
 
 def workspace_of(device) -> Workspace:
     stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
-    return _workspaces.setdefault((device, stream), Workspace(device))
+    if (device, stream) not in _workspaces:
+        _workspaces[device, stream] = Workspace(device)
+    return _workspaces[device, stream]
 
 
 @triton.jit

@@ -16,7 +16,7 @@ from . import arguments, forward_portable
 
 @dataclass(frozen=True)
 class Plan:
-    """What a kernel is told besides its tensors."""
+    """Hold the arguments of a kernel other than its tensors."""
 
     batch: int
     q_per_kv: int

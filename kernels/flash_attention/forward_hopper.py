@@ -26,7 +26,7 @@ LN2 = gl.constexpr(0.6931471805599453)
 
 @aggregate
 class Config:
-    """What is known when the kernel is compiled."""
+    """Hold the constants known when the kernel is compiled."""
 
     COLS: gl.constexpr  # head dim of the tensors
     HEAD_DIM: gl.constexpr  # of a tile: TMA fills the columns past COLS with zeros

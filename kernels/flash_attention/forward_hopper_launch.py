@@ -37,7 +37,7 @@ def stays(plan) -> bool:
 
 
 def _descriptor(t, rows: int, block_d: int, varlen: bool):
-    """Tiles of `rows` tokens of one head; packed sequences are one long batch of 1."""
+    """Return a descriptor of tiles of `rows` tokens of one head. Packed sequences are one long batch of 1."""
     if varlen:
         t = t.transpose(0, 1).unsqueeze(0)  # (1, heads, tokens, head_dim)
     layout = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=4)

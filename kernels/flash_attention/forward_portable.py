@@ -1,4 +1,4 @@
-"""Attention forward for every GPU that Triton knows, and for what interprets its IR.
+"""Compute attention forward on every GPU that Triton supports and in an interpreter of its IR.
 
 A program owns BLOCK_M queries and walks over the keys in tiles. It keeps a running maximum, a running sum and
 the unnormalised output in registers, so the score matrix never exists in memory. Tiles that no query of the
@@ -228,7 +228,7 @@ def _forward(
 
 
 def launch(q, k, v, out, lse, plan, config=None):
-    """Run over a plan made by forward.py; every stride is taken as it is."""
+    """Run the plan that forward.py made, on tensors of any strides."""
     block_m, block_n, num_warps, num_stages = config or choose_config(plan.block_d, q.itemsize)
     heads = q.shape[1]
     arguments.programs("sequences times query heads", plan.batch * heads)

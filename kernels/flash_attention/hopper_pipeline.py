@@ -1,4 +1,4 @@
-"""How warps of one Hopper program hand tiles and turns to each other: rings in shared memory, and barriers."""
+"""Hand tiles from warp to warp within one Hopper program: stages in shared memory, and barriers."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl

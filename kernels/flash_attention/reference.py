@@ -25,7 +25,7 @@ def visible(length: int, keys: int, causal: bool = False, window=None) -> np.nda
 
 
 def softmax(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and log-sum-exp of each row, in two passes; -inf is a score that must not be seen."""
+    """Return the weights and log-sum-exp of each row, in two passes. -inf is a score that must not be seen."""
     top = s.max(axis=-1, keepdims=True, initial=-np.inf)
     e = np.exp(s - np.where(np.isneginf(top), 0, top))
     total = e.sum(axis=-1, keepdims=True)
@@ -55,8 +55,9 @@ def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0):
 
 
 def attention_varlen(q, k, v, cu_q, cu_k, **options):
-    """Packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim); sequence b has rows
-    cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k. -> output like q, lse (heads, tokens)."""
+    """Compute packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim). Sequence b has rows
+    cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k. Return output like q, lse (heads, tokens).
+    """
     out = np.zeros(q.shape)
     lse = np.full((q.shape[1], q.shape[0]), -np.inf)
     for q0, q1, k0, k1 in zip(cu_q[:-1], cu_q[1:], cu_k[:-1], cu_k[1:], strict=True):

@@ -1,4 +1,4 @@
-"""Attention tile by tile in float64, as a kernel walks it: what the concepts lab asks for, and no student edition holds."""
+"""Compute attention tile by tile in float64, in a kernel's order. The concepts lab asks for it, so students don't get this file."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from kernels.flash_attention.reference import scores
 
 
 def tiled_attention(q, k, v, block: int, scale=None):
-    """One head, (length, head_dim) each, key tile by key tile; never holds a whole row of scores."""
+    """Compute one head, (length, head_dim) each, key tile by key tile, without ever holding a whole row of scores."""
     out, tops, totals = tiled_states(q, k, v, block, scale)
     return out, tops[-1] + np.log(totals[-1])
 

@@ -1,4 +1,4 @@
-"""Rows of the benchmark: GEMM, GEMV and block-scaled FP8 beside cuBLAS and what else is installed."""
+"""List the rows of the benchmark: GEMM, GEMV and block-scaled FP8 against cuBLAS and installed libraries."""
 
 import numpy as np
 import torch
@@ -125,7 +125,7 @@ def some_rows(x) -> np.ndarray:
 
 
 def check(x, out) -> float:
-    """On one row of every stretch and all columns, so that every tile is looked at; all of it must be finite."""
+    """Check one row of every stretch and all columns, so that every tile is looked at. All of it must be finite."""
     if not out.isfinite().all():
         return float("inf")
     if "expected" not in x:

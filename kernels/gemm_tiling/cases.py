@@ -1,4 +1,4 @@
-"""What the kernels are tried on, and what they are timed on. An odd case says why it is there."""
+"""List the cases on which the kernels are tested and timed. An odd case says why it is there."""
 
 import math
 from dataclasses import dataclass

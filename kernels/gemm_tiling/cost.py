@@ -1,4 +1,4 @@
-"""What a tiled GEMM costs: reuse, the tiles a wave of programs touches, what a narrow accumulator loses."""
+"""Count what a tiled GEMM costs: reuse, the tiles that a wave of programs touches, the loss of a narrow accumulator."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
@@ -15,7 +15,7 @@ def tile_bytes(bm: int, bn: int, bk: int, elem_bytes: int) -> int:
 
 
 def program_tile(pid: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[int, int]:
-    """Which tile of C program `pid` computes; group_m = 1 walks C row by row."""
+    """Return the tile of C that program `pid` computes. group_m = 1 walks C row by row."""
     group, place = divmod(pid, group_m * tiles_n)
     first = group * group_m
     high = min(tiles_m - first, group_m)  # the last group may be cut off
@@ -29,12 +29,12 @@ def wave_tiles(first: int, count: int, tiles_m: int, tiles_n: int, group_m: int)
 
 
 def bands_bytes(bands: Collection[int], block: int, size: int, k: int, elem_bytes: int) -> int:
-    """Bytes of the rows of A (or columns of B) in these bands; the last band may be cut off."""
+    """Return the bytes of the rows of A (or columns of B) in these bands. The last band may be cut off."""
     return sum(min(block, size - band * block) for band in bands) * k * elem_bytes
 
 
 def round_to_mantissa(x: float, bits: int) -> float:
-    """To the nearest number with `bits` bits after the leading one, ties to even; the exponent is free."""
+    """Round to the nearest number with `bits` bits after the leading one, ties to even. The exponent is free."""
     if not x:
         return 0.0
     gap = spacing(x, bits)
@@ -95,7 +95,7 @@ def flops(m: int, n: int, k: int) -> int:
 
 
 def compulsory_bytes(m: int, n: int, k: int, elem_bytes: float = 2, out_bytes: float = 2) -> float:
-    """Each matrix once: what no tiling can avoid."""
+    """Return the bytes of each matrix once, which no tiling can avoid."""
     return (m * k + k * n) * elem_bytes + m * n * out_bytes
 
 
@@ -109,7 +109,7 @@ def block_scaled_bytes(m: int, n: int, k: int, block: int = 128, out_bytes: floa
 def unique_bytes_per_wave(
     m: int, n: int, k: int, bm: int, bn: int, group_m: int, programs: int, elem_bytes: int = 2
 ) -> list[int]:
-    """Bytes of A and B that each wave of programs touches, counted once: what the L2 must fetch."""
+    """Return the bytes of A and B that each wave of programs touches, counted once. The L2 must fetch these."""
     tiles_m, tiles_n = math.ceil(m / bm), math.ceil(n / bn)
     waves = []
     for first in range(0, tiles_m * tiles_n, programs):
@@ -136,7 +136,7 @@ def patch_bytes_per_wave(m: int, n: int, k: int, tile: int, programs: int, elem_
 
 
 def partial_tile_bytes(programs: int, bm: int = 128, bn: int = 128, sum_bytes: int = 4) -> int:
-    """One unfinished tile of sums a program: what a GEMM that cuts K between programs has to leave in memory."""
+    """Return the bytes of one unfinished tile of sums per program, which a GEMM that cuts K must leave in memory."""
     return programs * bm * bn * sum_bytes
 
 

@@ -35,7 +35,7 @@ REPLAYS = Replays()
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-    """a (M, K) @ b (K, N), any strides, summed in fp32; `out` in any dtype, a's own unless given."""
+    """Return a (M, K) @ b (K, N) of any strides, summed in fp32. `out` may have any dtype and has a's by default."""
     key = form(a), form(b), form(out)
     ready = REPLAYS.get(key)
     if not ready:

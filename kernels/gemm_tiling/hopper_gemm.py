@@ -1,4 +1,4 @@
-"""GEMM on Hopper: one warp moves tiles, one to three warpgroups multiply, and nobody waits for the other.
+"""Multiply on Hopper: one warp moves tiles, one to three warpgroups multiply, and neither waits for the other.
 
 A producer warp keeps a ring of STAGES tiles of A and B full with TMA; each consumer warpgroup owns ROWS
 rows of the output tile and feeds the tensor core from shared memory, one wgmma always in flight. The grid
@@ -221,7 +221,7 @@ BIG = 4096 * 4096
 
 
 def pick(m: int, n: int, processors: int, linear: bool = True) -> Config:
-    """The configuration whose rounds cost least; of large outputs, walked in shorter groups."""
+    """Choose the configuration whose rounds cost least. Large outputs are walked in shorter groups."""
     names = [name for name in ROUND_NS if linear or name not in ONE_CONSUMER]
 
     def cost(name: str) -> float:
@@ -248,7 +248,7 @@ def descriptor(tensor, block):
 
 
 def launch(a, b, out, config: Config, programs: int):
-    """out = a @ b; each operand contiguous along one dimension, its other stride a multiple of 16 bytes."""
+    """Compute out = a @ b. Each operand is contiguous along one dimension, its other stride a multiple of 16 bytes."""
     (M, K), N = a.shape, b.shape[1]
     a_t, b_t = a.stride(1) != 1, b.stride(1) != 1
     c, rows, block_k = config, config.rows, config.block_k

@@ -1,4 +1,4 @@
-"""What a GEMM computes, in float64: the only reference of the topic."""
+"""Compute a GEMM in float64, the only reference of the topic."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ SCALE_BLOCK = 128
 
 
 def gemm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A @ B; each operand in any dtype, its values taken as they are."""
+    """Return A @ B. Operands may have any dtype, and their values are taken as they are."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""What the layer asks of its arguments, checked once for all kernels; nothing here waits for a GPU."""
+"""Validate the layer's arguments, once for all kernels. Nothing here waits for a GPU."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ MOST_EXPERTS = 512  # a block's logits stay in registers
 
 @dataclass(frozen=True)
 class Experts:
-    """Weights of all experts, as linear layers keep them; the shared ones, which every token visits, stand last."""
+    """Hold the weights of all experts in the layout of linear layers. Shared experts, which every token visits, are last."""
 
     gate_up: torch.Tensor  # (experts, 2 * intermediate, hidden): the rows of gate, then those of up
     down: torch.Tensor  # (experts, hidden, intermediate)
@@ -172,7 +172,7 @@ def check_layer(x, router, experts, rule: Rule, bias, out) -> None:
 
 
 def check_chosen(x, chosen, weights, experts, out) -> None:
-    """Shapes always; the experts' numbers on a CPU only, for on a GPU looking at them would be a wait."""
+    """Check shapes always, and the experts' numbers only on a CPU, because reading them from a GPU would be a wait."""
     must(isinstance(experts, Experts), "experts", "Experts", type(experts).__name__, "Experts(gate_up, down)")
     must(
         experts.shared == 0,

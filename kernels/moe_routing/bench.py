@@ -1,4 +1,4 @@
-"""Rows of the benchmark: the whole layer, router included, beside PyTorch's ways to run it and other people's kernels.
+"""List the rows of the benchmark: the whole layer, router included, against PyTorch's ways and other libraries.
 
 The bound counts the weights of the experts that are expected to be picked, the router, and the tokens in and out, once.
 """
@@ -76,7 +76,7 @@ def ours(inputs):
 
 
 def check(inputs, out) -> float:
-    """On some tokens, from every stretch; all of it must be finite and of the right shape."""
+    """Check some tokens, from every stretch. All of it must be finite and of the right shape."""
     case = inputs["case"]
     if out.shape != inputs["x"].shape or not out.isfinite().all():
         return float("inf")
@@ -88,7 +88,7 @@ def check(inputs, out) -> float:
 
 
 def expected(inputs, tokens):
-    """The reference's rows of these tokens; an expert's weights leave the device when a token asks for them."""
+    """Return the reference's rows of these tokens. An expert's weights leave the device when a token needs them."""
     case = inputs["case"]
     x = to_numpy(inputs["x"][torch.from_numpy(tokens).to(inputs["x"].device)]).astype(float)
     logits = x @ to_numpy(inputs["router"]).astype(float).T

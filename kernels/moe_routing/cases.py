@@ -1,4 +1,4 @@
-"""What the layer is tried on, and what it is timed on. An odd case says why it is there."""
+"""List the cases on which the layer is tested and timed. An odd case says why it is there."""
 
 from dataclasses import dataclass
 

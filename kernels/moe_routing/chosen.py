@@ -1,4 +1,4 @@
-"""The layer without a router: somebody else has chosen, and rows come in with the experts they are for.
+"""Run the layer without a router, on rows that come with the experts chosen for them.
 
 That is what a rank of an expert-parallel layer does with the rows that have reached it, one pick each, of weight 1. One
 launch counts the picks in the router's place; order, grouped products and combine are the layer's own:
@@ -15,7 +15,7 @@ from kernels.moe_routing.routed import order_of
 
 
 def layer_of_chosen(x, chosen, experts: Experts, *, weights=None, out=None) -> torch.Tensor:
-    """out (tokens, hidden) of x (tokens, hidden): chosen int32 (tokens, picks), weights fp32 alike, 1 if left out.
+    """Return out (tokens, hidden) of x (tokens, hidden), with chosen int32 (tokens, k) and weights fp32 alike, 1 by default.
 
     A token names an expert once at most. The same bits come out at every run; nothing waits for the GPU.
     """

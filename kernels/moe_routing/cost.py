@@ -1,4 +1,4 @@
-"""What routing costs: tiles half full, tokens dropped, stragglers, and the bytes and FLOPs of an MoE layer.
+"""Count what routing costs: tiles half full, tokens dropped, stragglers, and the bytes and FLOPs of an MoE layer.
 
 Sizes are counts; bytes, FLOPs and seconds say so in their names.
 """
@@ -51,7 +51,7 @@ FUSED_LAUNCHES = {"router and top-k": (0, 1), "permute": (2, 2), "gate and up": 
 
 @dataclass(frozen=True)
 class ExpertTiles:
-    """One expert: what was sent to it, and the tiles that run."""
+    """Hold one expert: the pairs sent to it, and the tiles that run."""
 
     routed: int
     dropped: int
@@ -114,7 +114,7 @@ class TileUtilization:
 
     @property
     def busiest(self) -> int:
-        """Which expert keeps most tokens."""
+        """Return the expert that keeps most tokens."""
         return max(range(len(self.experts)), key=lambda e: self.experts[e].kept)
 
     @property
@@ -124,7 +124,7 @@ class TileUtilization:
 
     @property
     def straggler_tiles(self) -> float:
-        """The same in tiles, which is what a unit really runs."""
+        """Return the same in tiles, which are the work that a unit really runs."""
         return imbalance([one.tiles for one in self.experts])
 
 
@@ -145,13 +145,13 @@ def route_tiles(
     skew: float = 0.0,
     capacity_factor: float | None = None,
 ) -> TileUtilization:
-    """Route `tokens` with a given skew, then pack the tiles; a capacity factor of 1 is the balanced share."""
+    """Route `tokens` with a given skew, then pack the tiles. A capacity factor of 1 is the balanced share."""
     capacity = None if capacity_factor is None else capacity_limit(tokens, top_k, experts, capacity_factor)
     return tile_utilization(expert_loads(tokens, top_k, experts, skew), tile, capacity)
 
 
 def expected_experts(tokens: int, top_k: int, experts: int) -> float:
-    """Experts that at least one token picks, if all are equally likely: their weights must be read."""
+    """Return the expected number of experts hit by `tokens` tokens, if all are equally likely. Their weights must be read."""
     require.whole(tokens=tokens)
     require.count(top_k=top_k, experts=experts)
     require.at_most(experts, "a token picks different experts", top_k=top_k)
@@ -215,7 +215,7 @@ def layer_cost(
     weight_element_bytes: float = 2,
     element_bytes: float = 2,
 ) -> LayerCost:
-    """A gated MLP (3 matrices) an expert; weights of `active_experts`, or of those expected when left out."""
+    """Count a layer of gated MLPs (3 matrices), with the weights of `active_experts`, or by default of those expected."""
     require.count(tokens=tokens, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.positive(weight_element_bytes=weight_element_bytes, element_bytes=element_bytes)
     if active_experts is None:
@@ -235,7 +235,7 @@ def layer_cost(
 def unfused_bytes(
     tokens: int, top_k: int, hidden: int, intermediate: int, element_bytes: float = 2
 ) -> dict[str, float]:
-    """What the steps write and read again when each is a kernel of its own, tokens only."""
+    """Return the bytes that the steps write and read again when each is a kernel of its own, tokens only."""
     require.count(tokens=tokens, top_k=top_k, hidden=hidden, intermediate=intermediate)
     require.positive(element_bytes=element_bytes)
     rows = tokens * top_k * element_bytes

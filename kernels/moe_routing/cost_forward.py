@@ -20,7 +20,7 @@ class Expert:
 
 @dataclass(frozen=True)
 class MoeForward:
-    """Every step's result; rows of the permuted tables are (token, slot) pairs, grouped by expert."""
+    """Hold every step's result. Rows of the permuted tables are (token, slot) pairs, grouped by expert."""
 
     logits: list[list[float]]  # tokens x experts
     chosen: list[list[int]]  # tokens x top_k, best first
@@ -90,7 +90,7 @@ def moe_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int
 
 
 def direct_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int) -> list[list[float]]:
-    """The same sum token by token, no permuting: what the six steps must equal."""
+    """Compute the same sum token by token, without permuting. The six steps must equal it."""
     _, chosen, weights = _route(x, router, experts, top_k)
     return [
         _weighted([_run(experts[e], row) for e in best], w)

@@ -1,4 +1,4 @@
-"""What the layer's kernels ask of memory, byte for byte, as they are cut; the L2 may serve much of it a second time."""
+"""Count the bytes that the layer's kernels request from memory. The L2 may serve many of them a second time."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ def _cut(size: int, block: int) -> int:
 
 
 def most_tiles(tokens: int, picks: int, experts: int, tile: int) -> int:
-    """An expert's first pick opens a tile, and after that every `tile` more; no expert sees a token twice."""
+    """Return the most tiles there can be. An expert's first pair opens a tile, then every `tile` more. No token comes twice."""
     every = tokens * picks
     opened = min(experts, every)
     return min(opened + (every - opened) // tile, experts * _cut(tokens, tile))
@@ -41,8 +41,8 @@ def grouped_traffic(
     gated: bool = False,
     element_bytes: int = 2,
 ) -> Traffic:
-    """A grouped product of `tiles` tiles of rows with n columns each: a program reads a strip of rows, padding and all,
-    and a strip of one expert's weights, two of them where gate and up are taken together; real rows are written.
+    """Count a grouped GEMM of `tiles` tiles of rows with n columns each. A program reads a strip of rows, padding included,
+    and a strip of one expert's weights (two strips where gate and up are taken together). Only real rows are written.
 
     Each program is told its expert and how many rows are real; where rows are gathered (gated), also whose they are.
     """

@@ -184,7 +184,7 @@ def fitting(config: Config, tile: int, n: int, k: int, gated: bool, device) -> C
 
 @lru_cache
 def shared_memory(device) -> int:
-    """Bytes that one program may have; an H200's where there is no GPU."""
+    """Return the bytes that one program may have, an H200's where there is no GPU."""
     if device.type != "cuda":
         return 227 * 1024
     return torch.cuda.get_device_properties(device).shared_memory_per_block_optin

@@ -254,7 +254,7 @@ def descriptor(matrix, block):
 
 
 def launch(rows, weight, found: Routed, out, gated: bool, programs: int, config: Config | None = None):
-    """out = SiLU(rows @ gate.T) * (rows @ up.T), or rows @ weight.T; padding gets anything."""
+    """Compute out = SiLU(rows @ gate.T) * (rows @ up.T), or rows @ weight.T. Padding rows get garbage."""
     c = config or CONFIGS[found.tile]
     n, k = out.shape[1], rows.shape[1]
     experts_hopper_kernel[(programs,)](

@@ -244,7 +244,7 @@ def experts_hopper_turns_kernel(
 def launch(
     rows, weight, found: Routed, out, gated: bool, programs: int, config: Config | None = None
 ) -> torch.Tensor:
-    """out = SiLU(rows @ gate.T) * (rows @ up.T), or rows @ weight.T; padding gets anything."""
+    """Compute out = SiLU(rows @ gate.T) * (rows @ up.T), or rows @ weight.T. Padding rows get garbage."""
     c = config or CONFIGS[found.tile]
     n, k = out.shape[1], rows.shape[1]
     experts_hopper_turns_kernel[(programs,)](

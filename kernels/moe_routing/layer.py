@@ -71,7 +71,7 @@ def _run(x, router, experts: Experts | Narrow, rule: Rule, bias, out) -> torch.T
 
 
 def usual_load(tokens: int, top_k: int, experts: int) -> float:
-    """What hardly an expert exceeds if none is preferred."""
+    """Return the load that few experts exceed if none is preferred."""
     mean = tokens * top_k / experts
     return min(tokens, mean + 2 * math.sqrt(mean))
 

@@ -19,7 +19,7 @@ from kernels.require import must
 
 @dataclass(frozen=True)
 class Narrow:
-    """`gate_up` gives 2 * intermediate columns, gate's before up's; `down` gives hidden of them."""
+    """Hold packed experts. `gate_up` gives 2 * intermediate columns, gate's before up's, and `down` gives hidden of them."""
 
     gate_up: Callable
     down: Callable
@@ -65,7 +65,7 @@ def silu_times(both, found: Routed) -> torch.Tensor:
 
 
 def narrow_experts(found: Routed, experts: Narrow) -> torch.Tensor:
-    """(rows, hidden) of the rows that the order brought along; its tile must be 1."""
+    """Return (rows, hidden) of the rows that the order copied. Its tile must be 1."""
     where = {"offsets": found.offsets, "most": found.chosen.shape[0]}
     both = experts.gate_up(found.rows, **where)
     must(

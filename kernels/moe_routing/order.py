@@ -1,4 +1,4 @@
-"""Which pick stands in which row: histogram, scan and permutation, the same at every run, without waiting for the host.
+"""Order (token, expert) pairs into rows by histogram, scan and permutation, the same at every run, without the host.
 
 A pick's row is where its expert begins, plus how many tokens before it picked that expert: in earlier blocks of tokens,
 which their histograms tell, and in its own, which a scan down the block tells for all experts at once. So tokens keep

@@ -11,7 +11,7 @@ from kernels.bench.row import Absent
 
 
 def routed(inputs):
-    """(chosen int64, weights fp32), both (tokens, picks), in PyTorch's own operations."""
+    """Return (chosen int64, weights fp32), both (tokens, k), by PyTorch's own operations."""
     case, rule = inputs["case"], inputs["case"].rule
     logits = scores(inputs["x"], inputs["router"])
     if rule.scores == "sigmoid":
@@ -71,7 +71,7 @@ def loop(inputs):
 
 
 def grouped_mm(inputs):
-    """Sort the picks, torch's grouped GEMM twice, put the rows back and add."""
+    """Sort the pairs, run torch's grouped GEMM twice, put the rows back and add."""
     product = torch_grouped.product()
     if product is None:
         raise Absent("this PyTorch has no grouped_mm")

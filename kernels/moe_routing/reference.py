@@ -42,7 +42,7 @@ def silu(x: np.ndarray) -> np.ndarray:
 
 
 def top_k(scores: np.ndarray, k: int) -> np.ndarray:
-    """(tokens, k) indices of the largest, best first; of equals the lower index. -inf is legal, NaN is not."""
+    """Return (tokens, k) indices of the largest, best first, of equals the lower index. -inf is legal, NaN is not."""
     scores = _double(scores)
     if np.isnan(scores).any():
         raise ValueError("scores must be numbers, got NaN; look for what overflowed before the router")
@@ -56,7 +56,7 @@ def _by_their_sum(weights: np.ndarray) -> np.ndarray:
 
 
 def _open(scores: np.ndarray, groups: int, kept: int) -> np.ndarray:
-    """The scores with -inf for every expert outside the best groups; a group's worth is the sum of its two best."""
+    """Return the scores, with -inf for experts outside the best groups. A group's score is the sum of its two best."""
     tokens, experts = scores.shape
     if groups == 1:
         return scores
@@ -68,14 +68,14 @@ def _open(scores: np.ndarray, groups: int, kept: int) -> np.ndarray:
 
 
 def choice_scores(logits, rule: Rule, bias=None) -> np.ndarray:
-    """What the choice is made by, -inf for what is closed: a kernel's picks may differ among near-equals alone."""
+    """Return the scores that decide, -inf for closed experts. A kernel's choice may differ among near-equals alone."""
     logits = _double(logits)
     scores = sigmoid(logits) if rule.scores == "sigmoid" else logits
     return _open(scores if bias is None else scores + _double(bias), rule.groups, rule.groups_kept)
 
 
 def weights_of(logits, chosen: np.ndarray, rule: Rule) -> np.ndarray:
-    """The weights of picks that are already made."""
+    """Return the weights of experts that are already chosen."""
     logits = _double(logits)
     picked = np.take_along_axis(logits, chosen, -1)
     if rule.scores == "softmax of chosen":
@@ -88,7 +88,7 @@ def weights_of(logits, chosen: np.ndarray, rule: Rule) -> np.ndarray:
 
 
 def route(logits, rule: Rule, bias=None, shared: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """(chosen, weights), both (tokens, top_k + shared), by any rule; shared experts follow with weight 1."""
+    """Return (chosen, weights), both (tokens, top_k + shared), by any rule. Shared experts follow with weight 1."""
     logits = _double(logits)
     experts = logits.shape[-1]
     rule.check(experts)
@@ -103,7 +103,7 @@ def route(logits, rule: Rule, bias=None, shared: int = 0) -> tuple[np.ndarray, n
 
 @dataclass(frozen=True)
 class Order:
-    """Which pick stands in which row once experts come together, in tiles of `tile` rows."""
+    """Hold which (token, expert) pair is in which row once experts come together, in tiles of `tile` rows."""
 
     tile: int
     loads: np.ndarray  # (experts,) picks of each
@@ -118,17 +118,17 @@ class Order:
 
 
 def count(chosen: np.ndarray, experts: int) -> np.ndarray:
-    """How many picks each expert got."""
+    """Return the number of (token, expert) pairs of each expert."""
     return np.bincount(np.asarray(chosen).ravel(), minlength=experts)
 
 
 def padded(loads: np.ndarray, tile: int) -> np.ndarray:
-    """Rows of each expert: whole tiles, none for an expert without a pick."""
+    """Return the rows of each expert in whole tiles, none for an expert without a pair."""
     return -(-np.asarray(loads) // tile) * tile
 
 
 def order(chosen: np.ndarray, experts: int, tile: int = 1) -> Order:
-    """Tokens keep their order within an expert; a tile of 1 pads nothing."""
+    """Order pairs by expert. Tokens keep their order within an expert, and a tile of 1 pads nothing."""
     require.count(experts=experts, tile=tile)
     flat = np.asarray(chosen).ravel()
     if flat.size and not (0 <= flat.min() and flat.max() < experts):
@@ -149,7 +149,7 @@ def order(chosen: np.ndarray, experts: int, tile: int = 1) -> Order:
 
 
 def permute(x, found: Order) -> np.ndarray:
-    """(rows, hidden): the token of each row's pick; rows of padding are zeros."""
+    """Return (rows, hidden), the token of each row's pair. Rows of padding are zeros."""
     x, k = _double(x), found.place.shape[1]
     rows = np.zeros((found.rows, x.shape[1]))
     real = found.picks != EMPTY
@@ -185,12 +185,12 @@ def grouped(rows, found: Order, gate_up, down) -> np.ndarray:
 
 
 def un_permute(rows: np.ndarray, found: Order) -> np.ndarray:
-    """(tokens, k, hidden): each pick's row, back at its token."""
+    """Return (tokens, k, hidden), each pair's row back at its token."""
     return rows[found.place]
 
 
 def combine_picks(restored: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(tokens, hidden): a token's rows times its weights, added in the order of its picks."""
+    """Return (tokens, hidden), a token's rows times its weights, added in the order of its slots."""
     return np.einsum("tkh,tk->th", restored, _double(weights))
 
 

@@ -1,4 +1,4 @@
-"""Route and order: from tokens to experts, weights, and the row of every pick, in one launch for a few tokens, in two or three else.
+"""Route and order: from tokens to experts, weights, and each pair's row, in one launch for a few tokens, else in two or three.
 
 The grid is told T, k and the number of experts, never what the routing came to, so nothing waits for the GPU and a call
 may be captured in a graph.
@@ -29,7 +29,7 @@ COPIED = 512  # columns that a program copies at a time
 
 @dataclass
 class Routed:
-    """All on the device; as reference.Order, with room for the worst case.
+    """Hold a reference.Order on the device, with room for the worst case.
 
     `places` has a copy for each program that shares a block of tokens, and `rows` is x by row, where it was asked for.
     """
@@ -46,7 +46,7 @@ class Routed:
 
     @property
     def place(self) -> torch.Tensor:
-        """int32 (tokens, picks)."""
+        """Return int32 (tokens, k)."""
         return self.places[0]
 
     @property
@@ -57,7 +57,7 @@ class Routed:
 
 @dataclass(frozen=True)
 class Cut:
-    """How the work is cut; by the sizes alone, never by the GPU, so that all of them add in the same order."""
+    """Hold how the work is cut. It depends on the sizes alone, never on the GPU, so that every GPU adds in the same order."""
 
     block: int  # tokens that a program chooses for
     blocks: int
@@ -111,7 +111,7 @@ def route(
     tile: int = 16,
     copy: bool = False,
 ) -> Routed:
-    """Step 1 to 3 of x (tokens, hidden) with router (experts, hidden); `copy` brings the rows of x along."""
+    """Run steps 1 to 3 on x (tokens, hidden) with router (experts, hidden). `copy` copies the rows of x, too."""
     experts = check_router(x, router, rule, bias)
     check_order(shared, tile)
     (tokens, hidden), picks = x.shape, rule.top_k + shared
@@ -137,7 +137,7 @@ def route(
 
 
 def order_of(x, chosen, weights, experts: int, *, tile: int = 16, copy: bool = False) -> Routed:
-    """Step 3 alone, where somebody else has chosen: chosen int32 and weights fp32 (tokens, picks), no expert twice."""
+    """Run step 3 alone, on chosen int32 and weights fp32 (tokens, k) from elsewhere, with no expert twice per token."""
     check_order(0, tile)
     (tokens, hidden), picks = x.shape, chosen.shape[1]
     if not tokens:

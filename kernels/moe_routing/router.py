@@ -1,4 +1,4 @@
-"""Router scores, top-k and the block's histogram in one launch; for a few tokens the whole order as well.
+"""Compute router scores, top-k and the block's histogram in one launch, and for a few tokens the whole order.
 
 Programs share a block of tokens, each multiplying some columns of it with some experts' rows of the router. Who arrives
 last chooses for the block: it adds what the splits of the columns left, always in one order, counts the picks, and, where

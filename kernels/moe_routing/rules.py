@@ -1,4 +1,4 @@
-"""How a router's scores become experts and weights, as data: the published rules differ in a few switches."""
+"""Describe how a router's scores become experts and weights, as data. The published rules differ in a few switches."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The decode chain: where a step's time goes, which part is next, and what curing parts in turn brings."""
+"""Count the decode chain: where a step's time goes, which part is next, and the gain of curing parts in turn."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Transformer:
 
     @property
     def linear_parameters(self) -> int:
-        """What a step multiplies by: every layer's matrices and the output head."""
+        """Return the weights that a step multiplies by: every layer's matrices and the output head."""
         attention = 2 * self.hidden * (self.heads + self.kv_heads) * self.head_dim
         return self.layers * (attention + 3 * self.hidden * self.intermediate) + self.vocabulary * self.hidden
 
@@ -104,7 +104,7 @@ class Next:
 
 
 def next_bottleneck(parts_s: Mapping[str, float], leave_out: tuple[str, ...] = ()) -> Next:
-    """The largest part that is not left out (say, attention that was just made fast), and what to try."""
+    """Return the largest part that is not left out (say, attention that was just made fast), and what to try."""
     part = parts.largest(parts_s, leave_out)
     share = parts.shares(parts_s)[part]
     ceiling = 1 / (1 - share) if share < 1 else float("inf")

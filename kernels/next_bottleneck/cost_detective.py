@@ -68,7 +68,7 @@ class Diagnosis:
 
 
 def diagnose(seen: Symptoms) -> Diagnosis:
-    """Input, launches, stragglers, communication; then memory or compute, if its roof is near."""
+    """Test for input, launches, stragglers and communication, in this order, then for memory or compute by the near roof."""
     require.share(input_wait_share=seen.input_wait_share, launch_gap_share=seen.launch_gap_share)
     require.share(exposed_communication_share=seen.exposed_communication_share)
     require.share(compute_share=seen.compute_share, bandwidth_share=seen.bandwidth_share)
@@ -100,7 +100,7 @@ def gap_share(launches: int, gap_s: float, work_s: float) -> float:
 def counters(
     intensity: float, *, of_bandwidth: float = 0.0, of_flops: float = 0.0, ridge: float = 295.2
 ) -> dict:
-    """Both counters from one: what a kernel computes is what it moves times its intensity."""
+    """Return both counters from one. A kernel's FLOPs are its bytes times its intensity."""
     require.positive(intensity=intensity, ridge=ridge)
     require.share(of_bandwidth=of_bandwidth, of_flops=of_flops)
     if bool(of_bandwidth) == bool(of_flops):
@@ -192,7 +192,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class StepCase:
-    """The worked case: a decode step by parts, and what each fix would cut."""
+    """Hold the worked case: a decode step by parts, and the cut of each fix."""
 
     shares: dict[str, float] = field(
         default_factory=lambda: {
@@ -220,7 +220,7 @@ class StepCase:
         return 1 / sum(parts.cut(self.shares, self.cuts).values())
 
     def gemm_ceiling(self, bandwidth_share: float = 2.8 / 3.35) -> float:
-        """What a perfect GEMM would bring, when it already reaches this share of its roof."""
+        """Return the gain of a perfect GEMM, if the present one already reaches this share of its roof."""
         require.share(bandwidth_share=bandwidth_share)
         return 1 / (1 - self.shares["GEMM"] * (1 - bandwidth_share))
 

@@ -1,4 +1,4 @@
-"""Which kernel may run: every rule checked, the fastest valid one chosen. Fast but invalid is a bug."""
+"""Choose a kernel: check every rule, take the fastest valid one. Fast but invalid is a bug."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ class Dispatch:
 
     @property
     def place(self) -> int:
-        """Of what runs, by speed: 1 is the fastest; 0 if nothing may run."""
+        """Return the rank by speed of the backend that runs: 1 is the fastest, 0 if nothing may run."""
         return next((one.preference + 1 for one in self.verdicts if one.valid), 0)
 
     @property
     def fast_but_invalid(self) -> tuple[str, ...]:
-        """What a dispatcher that looked at speed alone would have run instead."""
+        """Return the backend that a dispatcher looking at speed alone would have run instead."""
         ahead = []
         for one in self.verdicts:
             if one.valid:
@@ -60,7 +60,7 @@ def _words(rule: Rule, value) -> str:
 
 
 def dispatch(operation: str, backends: tuple[Backend, ...] = BACKENDS, **features) -> Dispatch:
-    """Judge every backend of an operation; each feature of FEATURES[operation] must be given."""
+    """Judge every backend of an operation. Each feature of FEATURES[operation] must be given."""
     require.one_of(tuple(FEATURES), operation=operation)
     known = FEATURES[operation]
     require.one_of(tuple(known), **{f"feature {name}": name for name in features})
@@ -71,7 +71,7 @@ def dispatch(operation: str, backends: tuple[Backend, ...] = BACKENDS, **feature
 
 
 def places_over(feature: str, operation: str, **features) -> dict:
-    """Value of one feature, the others held -> place by speed of what then runs: what a format costs."""
+    """Map each value of one feature, the others held, to the rank by speed of the backend that then runs."""
     require.one_of(tuple(FEATURES), operation=operation)
     require.one_of(tuple(FEATURES[operation]), feature=feature)
     values = FEATURES[operation][feature]

@@ -1,4 +1,4 @@
-"""From one node to a fleet: the scaling tax, stragglers, and what a benchmark leaves out."""
+"""Count the way from one node to a fleet: the scaling tax, stragglers, and the costs that a benchmark leaves out."""
 
 import math
 from collections.abc import Sequence
@@ -48,14 +48,14 @@ def step_at_mfu_s(step_s: float, mfu: float, at_mfu: float) -> float:
 
 
 def added_step_s(node_step_s: float, local_mfu: float, fleet_mfu: float) -> float:
-    """What a fleet adds to its node's step, from one measurement of both."""
+    """Return the seconds that a fleet adds to its node's step, from one measurement of both."""
     require.positive(node_step_s=node_step_s, fleet_mfu=fleet_mfu)
     scaling_tax(local_mfu, fleet_mfu)  # refuses a fleet that beats its node
     return step_at_mfu_s(node_step_s, local_mfu, fleet_mfu) - node_step_s
 
 
 def added_at_s(added_s: float, measured_gpus: int, gpus: float, node_gpus: int = 8) -> float:
-    """The same for another fleet: each doubling beyond a node adds as many seconds, whatever a node takes."""
+    """Return the added seconds for another fleet. Each doubling beyond a node adds equally many, whatever a node takes."""
     require.not_negative(added_s=added_s)
     require.count(measured_gpus=measured_gpus, node_gpus=node_gpus)
     require.positive(gpus=gpus)
@@ -67,7 +67,7 @@ def added_at_s(added_s: float, measured_gpus: int, gpus: float, node_gpus: int =
 
 
 def growth_per_doubling(local_mfu: float, fleet_mfu: float, gpus: int, node_gpus: int = 8) -> float:
-    """How much each doubling beyond a node adds to the step, in steps of one node, from one measurement."""
+    """Return how much each doubling beyond a node adds to the step, in steps of one node, from one measurement."""
     require.count(gpus=gpus, node_gpus=node_gpus)
     require.positive(fleet_mfu=fleet_mfu)
     if gpus <= node_gpus:
@@ -146,7 +146,7 @@ class SynchronousStep:
 
     @property
     def efficiency(self) -> float:
-        """Useful time of all nodes over what they spend."""
+        """Return the useful time of all nodes over their total time."""
         return sum(self.times_s) / (len(self.times_s) * self.step_s)
 
 
@@ -165,7 +165,7 @@ def straggler_loss(speed: float) -> float:
 
 
 def production_days(benchmark_days: float, tax: float) -> float:
-    """What a benchmark's projection becomes when MFU is `tax` lower."""
+    """Return the days that a benchmark's projection becomes when MFU is `tax` lower."""
     require.positive(benchmark_days=benchmark_days)
     require.share(tax=tax)
     require.positive(**{"1 - tax": 1 - tax})
@@ -180,7 +180,7 @@ def trace_bytes(gpus: int, seconds: float, byte_s: float = 100e6) -> float:
 
 
 def profiled_s(time_s: float, overhead: float = 0.15) -> float:
-    """What a step takes while watched: a full trace with memory adds 10 to 20%."""
+    """Return the seconds of a step under a profiler. A full trace with memory adds 10 to 20%."""
     require.positive(time_s=time_s)
     require.not_negative(overhead=overhead)
     return time_s * (1 + overhead)

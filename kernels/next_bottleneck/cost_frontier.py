@@ -18,7 +18,7 @@ DIMENSIONS = (  # name, how it is measured, what pulls against it
 
 @dataclass(frozen=True)
 class Configuration:
-    """One way to serve the same 70B model on H100 GPUs; `reported_` figures are the source's."""
+    """Hold one way to serve the same 70B model on H100 GPUs. `reported_` figures are the source's."""
 
     name: str
     gpus: int
@@ -55,7 +55,7 @@ class Fastest:
 def fastest(
     model: Transformer, machine: Machine, *, users: int, gpus: int, weight_bits: float, context: int
 ) -> Fastest:
-    """More users share one reading of the weights, until arithmetic takes longer; their caches they never share."""
+    """Return a step's parts at best. Users share one reading of the weights until arithmetic takes longer, never caches."""
     parts = decode_chain(
         model, machine, batch=users, context=context, devices=gpus, weight_bits=weight_bits, graphs=True
     )
@@ -63,7 +63,7 @@ def fastest(
 
 
 def most_users(model: Transformer, machine: Machine, *, gpus: int, weight_bits: float, context: int) -> int:
-    """How many caches of `context` 16-bit tokens fit beside the weights; 0 if the weights alone do not."""
+    """Return how many caches of `context` 16-bit tokens fit next to the weights, 0 if the weights alone don't fit."""
     require.count(gpus=gpus, context=context)
     require.positive(weight_bits=weight_bits)
     cache_bytes = model.cached_per_token * context * 2

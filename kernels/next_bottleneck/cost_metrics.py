@@ -1,4 +1,4 @@
-"""Utilization and latency: what each number says, and which pairs of numbers cannot both be true."""
+"""Read utilization and latency: the meaning of each number, and the pairs of numbers that can't both be true."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ REPORTED_DECODE_PAIRS = ((0.02, 0.85), (0.08, 0.88))
 
 
 def mfu(model_flops: float, time_s: float, peak_flop_s: float, devices: int = 1) -> float:
-    """Model FLOPs utilization: only the FLOPs that the model needs, over what the machines could do."""
+    """Return model FLOPs utilization: the FLOPs that the model needs over those that the machines could do."""
     require.not_negative(model_flops=model_flops)
     require.positive(time_s=time_s, peak_flop_s=peak_flop_s)
     require.count(devices=devices)
@@ -50,7 +50,7 @@ def mfu_behind(mbu: float, intensity: float, ridge: float) -> float:
 
 
 def intensity_behind(mfu: float, mbu: float, ridge: float) -> float:
-    """FLOP/byte of the work that shows both shares; in fp16 decode, about the batch."""
+    """Return the FLOP/byte of the work that shows both shares. In fp16 decode it is about the batch."""
     require.share(mfu=mfu, mbu=mbu)
     require.positive(mbu=mbu, ridge=ridge)
     return mfu * ridge / mbu
@@ -77,7 +77,7 @@ class KernelDiagnosis:
 
     @property
     def lever(self) -> str:
-        """What can still help: the way it is written, fewer bytes, or fewer FLOPs."""
+        """Return what can still help: a better implementation, fewer bytes, or fewer FLOPs."""
         if not self.at_roof:
             return "implementation"
         return "fewer bytes" if self.bound == "memory" else "fewer FLOPs"

@@ -1,4 +1,4 @@
-"""Communication beside arithmetic: what an all-reduce moves, and how much of it still shows."""
+"""Count the bytes of an all-reduce, and the part of communication that arithmetic doesn't hide."""
 
 import math
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def all_reduce(
     algorithm: str = "ring",
     hop_s: float = 0.0,
 ) -> AllReduce:
-    """A ring sends 2(N-1)/N payloads in 2(N-1) hops; a tree sends 2 in 2 log2(N): fewer hops, more bytes."""
+    """Count an all-reduce. A ring sends 2(N-1)/N payloads in 2(N-1) hops, a tree sends 2 payloads in 2 log2(N) hops."""
     require.not_negative(payload_bytes=payload_bytes, launch_s=launch_s, hop_s=hop_s)
     require.positive(link_byte_s=link_byte_s)
     require.one_of(("ring", "tree"), algorithm=algorithm)
@@ -67,7 +67,7 @@ def activation_message(
 
 
 def exposed_s(communication_s: float, window_s: float) -> float:
-    """What of the communication no computation covers."""
+    """Return the seconds of communication that no computation covers."""
     require.not_negative(communication_s=communication_s, window_s=window_s)
     return max(0.0, communication_s - window_s)
 
@@ -168,7 +168,7 @@ def bucket_timeline(
 
 
 def overlap_efficiency(compute_s: float, exposed_s: float) -> float:
-    """Compute over what the step takes."""
+    """Return the time of computing over the time of the step."""
     require.positive(compute_s=compute_s)
     require.not_negative(exposed_s=exposed_s)
     return compute_s / (compute_s + exposed_s)

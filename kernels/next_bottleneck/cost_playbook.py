@@ -1,4 +1,4 @@
-"""The 70B playbook, round by round: what the source reports, and what its own shares and cuts give.
+"""Follow the 70B playbook round by round: the source's reported times, and those that its own shares and cuts give.
 
 Round 1 does not add up: a 38% share made 45% shorter turns 85 ms into 70, not 48, which even a GEMM of no time
 at all (53 ms) would miss. Rounds 2 and 3 follow from the reported round before. The baseline's 280 tokens/s at
@@ -71,7 +71,7 @@ class RoundResult:
 
     @property
     def meets(self) -> dict[str, bool]:
-        """Which targets the reported figures meet."""
+        """Return the targets that the reported figures meet."""
         reported = self.round
         met = {"between tokens": reported.reported_between_tokens_s <= TARGETS["between tokens"]}
         if reported.reported_first_token_s is not None:
@@ -94,7 +94,7 @@ def playbook(
     draft_s: float = DRAFT_S,
     rounds: Sequence[Round] = ROUNDS,
 ) -> list[RoundResult]:
-    """Each round's cuts applied in turn to the parts of the step; speculation divides the step at last."""
+    """Apply each round's cuts in turn to the parts of the step. Speculation divides the step at last."""
     now = parts.split(baseline_s, shares or BASELINE_SHARES)
     before_reported = now
     results = []
@@ -134,7 +134,7 @@ COMBINATIONS = (  # one, with another, how they go together, why
 
 
 def combined_speedup(shares: Mapping[str, float], cuts: Mapping[str, float]) -> float:
-    """What cuts to separate parts bring together: more than the product of what each brings alone."""
+    """Return the speed-up of cuts to separate parts together, which exceeds the product of their single speed-ups."""
     before = parts.split(1.0, shares)
     left = sum(parts.cut(before, cuts).values())
     require.positive(**{"time left after the cuts": left})

@@ -16,7 +16,7 @@ def expected_tokens(acceptance: float, drafts: int) -> float:
 
 
 def accepted_chances(acceptance: float, drafts: int) -> list[float]:
-    """Chance of 0, 1, ... `drafts` accepted guesses; the round yields one token more."""
+    """Return the chance of 0, 1, ... `drafts` accepted draft tokens. The round yields one token more."""
     require.share(acceptance=acceptance)
     require.whole(drafts=drafts)
     return [acceptance**i * (1 - acceptance) for i in range(drafts)] + [acceptance**drafts]
@@ -29,7 +29,7 @@ def acceptance_rate(target: Sequence[float], draft: Sequence[float]) -> float:
 
 
 def residual(target: Sequence[float], draft: Sequence[float]) -> list[float]:
-    """What a rejected guess is redrawn from, so that the output is distributed as the target alone."""
+    """Return the distribution that replaces a rejected draft token, so that the output is the target's own."""
     _distributions(target, draft)
     left = [max(0.0, p - q) for p, q in zip(target, draft, strict=True)]
     return [one / sum(left) for one in left] if sum(left) > 0 else list(target)
@@ -85,7 +85,7 @@ def speculation(
 def break_even_acceptance(
     drafts: int, draft_s: float, verify_s: float, plain_s: float | None = None
 ) -> float | None:
-    """The acceptance at which guessing neither gains nor loses; None if it never gains."""
+    """Return the acceptance rate at which drafting neither gains nor loses, or None if it never gains."""
     require.whole(1, drafts=drafts)
     if not speculation(1.0, drafts, draft_s, verify_s, plain_s).pays:
         return None
@@ -100,7 +100,7 @@ def break_even_acceptance(
 
 
 def best_drafts(acceptance: float, draft_token_s: float, verify_s: float, most: int = 16) -> int:
-    """How many guesses a round are fastest when each costs `draft_token_s`; 0: do not guess."""
+    """Return the fastest number of draft tokens a round when each costs `draft_token_s`. 0 means not to draft."""
     require.whole(most=most)
     require.not_negative(draft_token_s=draft_token_s)
     times = [speculation(acceptance, k, k * draft_token_s, verify_s).token_s for k in range(most + 1)]
@@ -161,7 +161,7 @@ def speculation_from_times(
 def last_batch_that_pays(
     acceptance: float, drafts: int, most: int, *, draft_token_s: float, step_s: float, free: float
 ) -> int:
-    """The largest batch, up to `most`, that guessing still makes faster; 0 if it makes none."""
+    """Return the largest batch, up to `most`, that drafting still makes faster, or 0 if there is none."""
     require.count(most=most)
 
     def pays(batch: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a quantized layer asks of its arguments, checked once for all kernels; every refusal says what to do."""
+"""Validate the arguments of a quantized layer, once for all kernels. Every refusal says what to do."""
 
 import torch
 
@@ -6,8 +6,10 @@ from kernels.quantization_layouts.packed import Packed
 from kernels.require import must
 
 
-def check_layer(x, w: Packed, out, offsets, most) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """(x as rows, out, the most rows of an expert); nothing here waits for a GPU."""
+def check_layer(
+    x, w: Packed, out, offsets, most, gated: bool = False
+) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Return (x as rows, out, the most rows of an expert). Nothing here waits for a GPU."""
     must(isinstance(w, Packed), "w", "packed", type(w).__name__, "shuffle it with pack()")
     must(x.ndim == 2, "x", "2-d: rows, K", f"{x.ndim}-d", "flatten its leading axes")
     must(x.shape[1] == w.k, "x", f"(rows, {w.k})", tuple(x.shape), "the weight has that many inputs")
@@ -30,18 +32,18 @@ def check_layer(x, w: Packed, out, offsets, most) -> tuple[torch.Tensor, torch.T
             )
     if x.stride(1) != 1 or x.stride(0) % 8 or x.data_ptr() % 16:
         x = x.contiguous()
-    out = _out(x, w, out)
+    out = _out(x, w.n // 2 if gated else w.n, out)
     return x, out, _rows(x, w, offsets, most)
 
 
-def _out(x, w: Packed, out) -> torch.Tensor:
-    shape = (x.shape[0], w.n)
+def _out(x, n: int, out) -> torch.Tensor:
+    shape = (x.shape[0], n)
     if out is None:
         return torch.empty(shape, dtype=x.dtype, device=x.device)
     must(tuple(out.shape) == shape, "out", str(shape), tuple(out.shape), "leave it out to have it made")
     must(out.device == x.device, "out", f"on x's device {x.device}", out.device, "make it there")
     must(
-        out.stride(1) == 1 or w.n == 1,
+        out.stride(1) == 1 or n == 1,
         "out",
         "dense along a row",
         f"a stride of {out.stride(1)}",

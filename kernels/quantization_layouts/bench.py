@@ -1,4 +1,4 @@
-"""Rows of the benchmark: packed weights by the dispatched kernel, beside 16-bit cuBLAS and other people's 4-bit kernels.
+"""List the rows of the benchmark: packed weights by the dispatched kernel, against 16-bit cuBLAS and other 4-bit kernels.
 
 Integer rows find a cold cache; k-bit rows rotate over copies of the weight, as a decode loop does. The bound counts the
 packed weight, its scales, X and Y once. Calibrate first (python -m kernels.quantization_layouts.calibrate): without a
@@ -90,7 +90,7 @@ def stand_in(case):
 
 
 def check(inputs, out) -> float:
-    """On some rows of X and columns of Y from every stretch; all of it must be finite and of the right shape."""
+    """Check some rows of X and columns of Y from every stretch. All of it must be finite and of the right shape."""
     case = inputs["case"]
     if tuple(out.shape) != (case.experts * case.m, case.n) or not out.isfinite().all():
         return float("inf")

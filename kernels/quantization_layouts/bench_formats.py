@@ -1,4 +1,4 @@
-"""Rows of the benchmark for the other formats: W8A8, FP8, W8A16, MXFP4 and NVFP4 beside cuBLAS and torch's own.
+"""List the rows of the benchmark for W8A8, FP8, W8A16, MXFP4 and NVFP4, against cuBLAS and torch's own kernels.
 
 Where activations are narrow, they are given quantized to all: what is timed is the product, as torch times its own.
 """
@@ -114,7 +114,7 @@ def ours(inputs):
 
 
 def as_stored(inputs):
-    """Our kernel for what the format lays down, where another layout is faster."""
+    """Run our kernel on the format's own layout, where another layout is faster."""
     out = torch.empty(
         inputs["x"].shape[0], inputs["w"].sides[0], dtype=torch.bfloat16, device=inputs["x"].device
     )
@@ -122,7 +122,7 @@ def as_stored(inputs):
 
 
 def values(w: Narrow, at: np.ndarray) -> np.ndarray:
-    """Rows of the weight that the numbers stand for, float64."""
+    """Return the rows of the weight that the codes mean, in float64."""
     numbers, scales = (to_numpy(part[torch.from_numpy(at).to(part.device)]) for part in (w.numbers, w.scales))
     if w.form not in BLOCKS:
         return numbers.astype(np.float64) * scales[:, None]
@@ -133,7 +133,7 @@ def values(w: Narrow, at: np.ndarray) -> np.ndarray:
 
 
 def check(inputs, out) -> float:
-    """On some rows of X and columns of Y from every stretch; all of it must be finite and of the right shape."""
+    """Check some rows of X and columns of Y from every stretch. All of it must be finite and of the right shape."""
     x, w = inputs["x"], inputs["w"]
     if tuple(out.shape) != (x.shape[0], w.sides[0]) or not out.isfinite().all():
         return float("inf")
@@ -147,7 +147,7 @@ def check(inputs, out) -> float:
 
 
 def cublas(inputs):
-    """The 16-bit weight that the numbers stand for, by the library."""
+    """Multiply with the 16-bit weight that the codes mean, by the library."""
     x, w = inputs["x"], inputs["w"]
     if "wide" not in inputs:
         every = np.arange(w.sides[0])

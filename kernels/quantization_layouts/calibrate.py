@@ -118,7 +118,7 @@ def plan(options):
 
 
 def shapes_of(form, asked: list[str] | None) -> list[str]:
-    """Those that were asked for; else the small and the large ones, and what is served in a form that is served."""
+    """Return the shapes that were asked for, or else the small and the large ones, and the common ones of a served form."""
     if asked is None:
         return [*SHAPES, *LARGE, *(COMMON if form in SERVED else ())]
     return [each for one in asked for each in (COMMON if one == "common" else [one])]
@@ -131,7 +131,7 @@ def key(case) -> dict:
 
 
 def place(row: dict) -> dict:
-    """What a row of a table was measured on, as key() says it."""
+    """Return the key of a table's row, as key() has it."""
     found = {name: row[name] for name in ("n", "k", "experts", "form", "m")}
     return found | {"group": row.get("group", cases.usual_group(row["form"]))}
 
@@ -143,7 +143,7 @@ def others(rows: list[dict], todo: list) -> list[dict]:
 
 
 def decide(times: dict[str, list[float]], intervals: dict[str, tuple]) -> dict:
-    """The best by median among those certain not to lose to 16 bits; and the best that needs packed weights alone."""
+    """Return the best by median among those certain not to lose to 16 bits, and the best that needs packed weights alone."""
     from kernels.quantization_layouts.candidates import SIXTEEN
 
     us = {name: median(series) * 1e6 for name, series in times.items()}
@@ -153,7 +153,7 @@ def decide(times: dict[str, list[float]], intervals: dict[str, tuple]) -> dict:
 
 
 def measure(case, device, seconds: float, overlapping: bool = False) -> dict:
-    """One row: who is right, who is fastest, and who is neither."""
+    """Measure one row and name the right candidates, the fastest, and the failed."""
     import torch
 
     from kernels import timing
@@ -189,7 +189,7 @@ def measure(case, device, seconds: float, overlapping: bool = False) -> dict:
 
 
 def hopeful(watches: dict, always: str) -> dict:
-    """Those that a glance does not leave far behind, so that time goes to who may win."""
+    """Return the candidates that a quick timing doesn't leave far back, so that time goes to possible winners."""
     from kernels import timing
 
     glance = {name: median(series) for name, series in timing.interleave(watches, 0.0, warm=WARM / 2).items()}
@@ -200,7 +200,7 @@ def hopeful(watches: dict, always: str) -> dict:
 
 
 def shares(todo: list, overlapping: bool = False) -> list[tuple[list, int, bool]]:
-    """What is compiled side by side: of each form all shapes, and every `PARTS`-th candidate, so that no two do the same."""
+    """Split the candidates for parallel compiling: of each form all shapes, and every `PARTS`-th, so that no two do the same."""
     by_form: dict = {}
     for case in todo:
         small = replace(case, n=min(case.n, SMALL), experts=min(case.experts, 2))  # neither is compiled for
@@ -216,7 +216,7 @@ def of_share(m: int, part: int, overlapping: bool = False) -> list:
 
 
 def compile_share(share: tuple[list, int, bool]) -> int:
-    """Launch candidates in a process of its own, so that their kernels lie in Triton's cache; how many were launched."""
+    """Launch candidates in a process of its own to fill Triton's cache, and return how many were launched."""
     import torch
 
     from kernels.quantization_layouts import bench

@@ -1,4 +1,4 @@
-"""Every way to run a quantized layer, by name: what calibration times and what the dispatcher chooses from."""
+"""Name every way to run a quantized layer. Calibration times them and the dispatcher chooses from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Candidate:
 
 
 def _beside(config: Stream | Direct) -> str:
-    """How a launch shares the GPU with the next one."""
+    """Return how a launch shares the GPU with the next one."""
     return (f", {config.registers} registers" if config.registers else "") + (
         ", early" if config.early else ""
     )
@@ -238,7 +238,7 @@ PLAIN = (
 
 
 def worth(rows: int, w: Packed | None = None, overlapping: bool = False) -> list[Candidate]:
-    """Those that may be the fastest at this many rows of that weight; 16 bits is always among them."""
+    """Return the candidates that may be the fastest at this many rows of that weight. 16 bits is always among them."""
     able = (one for one in CANDIDATES.values() if w is None or one.takes(w))
     able = (one for one in able if not overlapping or one.early or one.name in PLAIN)
     return [one for one in able if one.least <= rows <= one.most]

@@ -1,4 +1,4 @@
-"""Two ways in which 4-bit checkpoints lie on disk, read into codes: GPTQ's along K, AWQ's interleaved along N.
+"""Read 4-bit checkpoints into codes, in two layouts on disk: GPTQ's along K, AWQ's interleaved along N.
 
 Both keep eight codes in an int32 and scales (K / group, N). GPTQ packs eight neighbours along K and stores a zero point
 less one (0 as 15); AWQ packs eight neighbours along N in the order 0 2 4 6 1 3 5 7 and stores zero points as they are.

@@ -1,4 +1,4 @@
-"""What fewer bits cost and save: bits per weight, bytes of a model, bytes and FLOPs of one linear layer.
+"""Count what fewer bits cost and save: bits per weight, bytes of a model, bytes and FLOPs of one linear layer.
 
 Units are SI and stand in every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, `_flop_s` FLOP/s; the k-bit
 tables keep the microseconds (`_us`) they were reported in.
@@ -154,7 +154,7 @@ REPORTED_DEVICES_4090 = {4: 1, 16: 4}
 def bits_per_weight(
     bits: float, group: int | None = None, scale_bits: float = 16, zero_bits: float = 0
 ) -> float:
-    """Payload plus each weight's part of its group's scale and zero point; no group, no metadata."""
+    """Return the payload plus each weight's part of its group's scale and zero point. Without a group there is neither."""
     require.positive(bits=bits)
     require.not_negative(scale_bits=scale_bits, zero_bits=zero_bits)
     if group is None:
@@ -238,7 +238,7 @@ def model_bytes(parameters: float, bits_per_weight: float = 16) -> float:
 
 
 def compression(bits_per_weight: float, from_bits: float = 16) -> float:
-    """How many times smaller than weights of `from_bits`."""
+    """Return how many times smaller the weights are than with `from_bits`."""
     require.positive(bits_per_weight=bits_per_weight, from_bits=from_bits)
     return from_bits / bits_per_weight
 
@@ -253,7 +253,7 @@ def devices_needed(model_bytes: float, memory_bytes: float, reserve_bytes: float
 
 @dataclass(frozen=True)
 class LinearCost:
-    """Y[m, n] = X[m, k] @ W[n, k]: what must move, each byte once."""
+    """Hold the cost of Y[m, n] = X[m, k] @ W[n, k], each byte once."""
 
     flops: float
     weight_bytes: float
@@ -281,7 +281,7 @@ def linear_cost(
     codebook_entries: int = 0,
     element_bytes: float = 2,
 ) -> LinearCost:
-    """One linear layer with packed weights; groups run along k, a last partial group is paid in full."""
+    """Count one linear layer with packed weights. Groups run along k, and a last partial group is paid in full."""
     require.count(m=m, n=n, k=k)
     require.positive(bits=bits, element_bytes=element_bytes)
     require.not_negative(scale_bits=scale_bits, zero_bits=zero_bits)

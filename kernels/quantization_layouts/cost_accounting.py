@@ -17,7 +17,7 @@ FAMILIES = ("scalar GEMV", "MMA", "dequantize + library", "16 bits")
 
 
 def calibration(card: str) -> dict:
-    """What calibration left of the card of this name ('H200')."""
+    """Return the calibration of the card of this name ('H200')."""
     path = CALIBRATIONS / f"{card.lower().replace(' ', '_')}.json"
     if not path.exists():
         known = ", ".join([tables.MACHINE, *sorted(p.stem for p in CALIBRATIONS.glob("*.json"))])
@@ -42,7 +42,7 @@ def _rows(run: Mapping) -> Iterator[tuple[int, str, int, Mapping]]:
 
 
 def from_calibration(run: Mapping, packed_only: bool = True) -> Table:
-    """The seven shapes' rows of a calibration, where all four k were measured; the best kernel of each.
+    """Return a calibration's rows of the seven shapes for which all four k were measured, with the best kernel of each.
 
     `packed_only` leaves 16-bit kernels to the 16-bit column: what k bits take where no 16-bit copy is kept.
     """
@@ -96,7 +96,7 @@ def block_speedup(bits: int, m: int = 1, table: Table = tables.BEST_US) -> float
 
 
 def measured_m(m: int, table: Table = tables.BEST_US) -> int:
-    """The first measured M that is not below `m`: narrow weights win less there, so it flatters nobody."""
+    """Return the first measured M that is not below `m`. Narrow weights win less there, so it flatters none of them."""
     require.count(m=m)
     known = sorted(table)
     if not known or m > known[-1]:
@@ -144,13 +144,13 @@ def filled_ratios(
 
 
 def first_without_a_win(ratios: Mapping[int, float]) -> int | None:
-    """The fewest users of `concurrency_ratios` or `filled_ratios` at which k bits take no less time; None: they win at all."""
+    """Return the fewest users of `concurrency_ratios` or `filled_ratios` at which k bits save no time, or None."""
     require.not_empty(ratios=ratios)
     return min((users for users, ratio in ratios.items() if ratio >= 1), default=None)
 
 
 def memory_by_bits(parameters: float, group: int | None = None, scale_bits: float = 16) -> dict[int, float]:
-    """Bytes of a model's weights for each k and for 16 bits; with a group, its scales are counted too."""
+    """Return the bytes of a model's weights for each k and for 16 bits. With a group, its scales are counted, too."""
     require.positive(parameters=parameters)
     require.not_negative(scale_bits=scale_bits)
     if group is not None:

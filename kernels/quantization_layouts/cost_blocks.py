@@ -1,4 +1,4 @@
-"""Block scales in small: quantize a few numbers in each format and see what an outlier does to its group."""
+"""Quantize a few numbers in each block format, to see the effect of an outlier on its group."""
 
 import math
 import struct
@@ -30,7 +30,7 @@ def element_values(name: str) -> tuple[float, ...]:
 
 @cache
 def normal_codebook(bits: int) -> tuple[float, ...]:
-    """2^bits levels in [-1, 1], equally likely under a bell curve: what a k-bit codebook stores."""
+    """Return 2^bits levels in [-1, 1], equally likely under a bell curve, as a k-bit codebook stores them."""
     require.count(bits=bits)
     require.at_most(8, "a codebook wider than a byte is no codebook", bits=bits)
     levels = [NormalDist().inv_cdf((i + 0.5) / 2**bits) for i in range(2**bits)]
@@ -38,7 +38,7 @@ def normal_codebook(bits: int) -> tuple[float, ...]:
 
 
 def _nearest(levels: Sequence[float], value: float) -> float:
-    """The closest level, clipped at the ends; between two, the one of even code (the hardware's rule)."""
+    """Return the closest level, clipped at the ends, and between two the one of even code (the hardware's rule)."""
     right = bisect_left(levels, value)
     if right == 0 or right == len(levels):
         return levels[min(right, len(levels) - 1)]
@@ -54,7 +54,7 @@ def _fp16(value: float) -> float:
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """`levels`: whole numbers (symmetric, affine), a small float or a codebook; `scale`: how one is kept."""
+    """Hold a format. `levels` are whole numbers (symmetric, affine), a small float or a codebook. `scale` is a scale's form."""
 
     name: str
     bits: int

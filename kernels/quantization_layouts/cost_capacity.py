@@ -1,4 +1,4 @@
-"""How many requests fit: weights and key-value cache share one memory."""
+"""Count how many requests fit. Weights and key-value cache share one memory."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ def kv_bytes_per_token(layers: int, kv_heads: int, head_dim: int, bits: float = 
 
 @dataclass(frozen=True)
 class Capacity:
-    """Of one device; weights and cache are split evenly over the group."""
+    """Hold the capacity of one device. Weights and cache are split evenly over the group."""
 
     weight_bytes: float
     memory_bytes: float
@@ -30,7 +30,7 @@ class Capacity:
 
     @property
     def free_bytes(self) -> float:
-        """Left for the cache; negative if the weights alone do not fit."""
+        """Return the bytes left for the cache, negative if the weights alone don't fit."""
         return self.memory_bytes - self.weight_bytes - self.reserve_bytes
 
     @property
@@ -56,7 +56,7 @@ def serving_capacity(
     kv_bits: float = 16,
     reserve_bytes: float = 0,
 ) -> Capacity:
-    """Requests of `tokens` tokens beside the weights, on `devices` devices of `memory_bytes` each."""
+    """Count the requests of `tokens` tokens that fit next to the weights, on `devices` devices of `memory_bytes` each."""
     require.positive(parameters=parameters, memory_bytes=memory_bytes, weight_bits=weight_bits)
     require.count(devices=devices, tokens=tokens)
     require.not_negative(reserve_bytes=reserve_bytes)
@@ -80,7 +80,7 @@ def fragmentation_waste(max_tokens: int, mean_tokens: float, page_tokens: int | 
 
 
 def paged_gain(max_tokens: int, mean_tokens: float, page_tokens: int = 16, kv_ratio: float = 1.0) -> float:
-    """How many times more requests fit with pages, times `kv_ratio` for a cache that much smaller."""
+    """Return how many times more requests fit with pages, times `kv_ratio` for a cache smaller by that factor."""
     require.positive(kv_ratio=kv_ratio)
     before = 1 - fragmentation_waste(max_tokens, mean_tokens)
     return kv_ratio * (1 - fragmentation_waste(max_tokens, mean_tokens, page_tokens)) / before

@@ -1,4 +1,4 @@
-"""What the packed layout takes and what its kernels ask for, byte by byte: padding, and X read again by each program."""
+"""Count the bytes of the packed layout and of its kernels: padding, and X read again by each program."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ UNPACK = {"int4": 0.9, 2: 1.4, 3: 1.6, 4: 3.0, 5: 5.4}
 
 @dataclass(frozen=True)
 class Moved:
-    """Bytes that the programs of one launch ask for; X comes from the L2 for all but the first of them."""
+    """Hold the bytes that the programs of one launch request. X comes from the L2 for all but the first of them."""
 
     words: float
     scales: float
@@ -57,7 +57,7 @@ def stream_bytes(m: int, n: int, k: int, bits: int, group: int, *, bricks: int =
 
 
 def unpack_per_weight(kind: str, bits: int) -> float:
-    """Integer instructions of one weight's unpacking; int4 also subtracts, two weights in one fp16 instruction."""
+    """Return the integer instructions to unpack one weight. int4 also subtracts, two weights in one fp16 instruction."""
     require.one_of(("int4", "book"), kind=kind)
     if kind == "int4":
         return UNPACK["int4"]

@@ -63,13 +63,13 @@ class Payoff:
 
     @property
     def saved_s(self) -> float:
-        """What fewer bytes alone would save at this batch: nothing once arithmetic is the limit."""
+        """Return the seconds that fewer bytes alone would save at this batch, 0 once arithmetic is the limit."""
         fewer_s = max(self.quant_memory_s, self.compute_s)
         return max(self.dense_memory_s, self.compute_s) - fewer_s
 
     @property
     def added_s(self) -> float:
-        """What unpacking puts back on the clock."""
+        """Return the seconds that unpacking adds."""
         return self._linear_s(self.dequant_s) - max(self.quant_memory_s, self.compute_s)
 
     @property
@@ -78,14 +78,14 @@ class Payoff:
 
     @property
     def eaten(self) -> float:
-        """Share of the saving that unpacking eats; 1 is break-even, infinite if there was nothing to save."""
+        """Return the share of the saving that unpacking eats. 1 is break-even, infinite means that there was nothing to save."""
         if self.saved_s > 0:
             return self.added_s / self.saved_s
         return math.inf if self.added_s > 0 else 0.0
 
     @property
     def break_even_dequant_s_per_weight(self) -> float:
-        """The unpacking time a weight that makes the step as slow as the dense one; 0: none is affordable."""
+        """Return the unpacking time per weight that makes the step as slow as the dense one, 0 if none is affordable."""
         dense_s = max(self.dense_memory_s, self.compute_s)
         budget_s = {
             "exposed": self.saved_s,
@@ -148,7 +148,7 @@ def payoff(
 
 
 def break_even_batch(dense_step_s: float, *, limit: int = 1024, **given) -> int | None:
-    """The smallest batch at which narrow weights no longer win; None if they win up to `limit`."""
+    """Return the smallest batch at which narrow weights no longer win, or None if they win up to `limit`."""
     require.count(limit=limit)
     for batch in range(1, limit + 1):
         one = payoff(dense_step_s, batch=batch, **given)

@@ -71,7 +71,7 @@ def dequantize_kernel(
 
 
 def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
-    """(experts, N, K), or (experts, K, N) if transposed; a dense layer's has no first axis."""
+    """Return (experts, N, K), or (experts, K, N) if transposed. A dense layer's result has no first axis."""
     sides = (w.k, w.n) if transposed else (w.n, w.k)
     shape = sides if w.experts == 1 else (w.experts, *sides)
     if out is None:
@@ -99,7 +99,7 @@ def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
 
 
 def library(x, w: Packed, out=None, workspace=None, transposed: bool = False) -> torch.Tensor:
-    """Unpack all of W into `workspace`, then the library's GEMM (for experts its batched one, as many rows for each)."""
+    """Unpack all of W into `workspace`, then run the library's GEMM (for experts its batched one, with equally many rows each)."""
     x, out, each = check_layer(x, w, out, None, None)
     dense = dequantize(w, workspace, transposed)
     return by_library(x, dense if transposed else dense.mT, out, w.experts, each)

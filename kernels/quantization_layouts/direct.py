@@ -231,7 +231,7 @@ def direct_kernel(
 
 
 def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | None = None) -> torch.Tensor:
-    """out (rows, N) = x (rows, K) times the packed weight; arguments as of stream()."""
+    """Compute out (rows, N) = x (rows, K) times the packed weight, with the arguments of stream()."""
     x, out, each = check_layer(x, w, out, offsets, most)
     if not out.numel():
         return out

@@ -1,4 +1,4 @@
-"""Which kernel runs a quantized layer: a table that calibration measured on this GPU, and a rule where there is none.
+"""Choose the kernel that runs a quantized layer by a table that calibration measured on this GPU, or else by a rule.
 
 A table has a row for each measured (shape, form, group, M): the fastest candidate that is certain to be no slower than 16
 bits, which is itself a candidate. So a layer that also keeps its 16-bit weight loses at no measured M, and between two of
@@ -33,7 +33,7 @@ RING_FROM, RING_WEIGHTS = 3, 2**26  # fewer rows leave it nothing to hide, fewer
 
 @dataclass(frozen=True)
 class Choice:
-    """A measured row: what to run, and what to run if no 16-bit weight is kept."""
+    """Hold a measured row: the candidate to run, and the one to run if no 16-bit weight is kept."""
 
     n: int
     k: int
@@ -50,14 +50,14 @@ class Choice:
 
 
 def form_of(w: Packed) -> str:
-    """Bits and how they are looked up: with the shape and M, what decides which kernel is fastest."""
+    """Return the bits and how they are looked up. Together with the shape and M they decide which kernel is fastest."""
     if w.kind == "int4":
         return ZERO if w.zeros is not None else "int4"
     return f"k{w.bits}"
 
 
 def rows_of(run: dict) -> tuple[Choice, ...]:
-    """A calibration's JSON as choices; refused where it names what is not here."""
+    """Read a calibration's JSON as choices, and refuse one that names an unknown candidate."""
     choices = []
     for row in run["rows"]:
         row = {"group": usual_group(row["form"])} | row  # which rows did not say at first
@@ -70,7 +70,7 @@ def rows_of(run: dict) -> tuple[Choice, ...]:
 
 @cache
 def table(gpu: str) -> tuple[Choice, ...]:
-    """What was measured on this GPU ('h200'), in all files that begin so; nothing where nobody calibrated."""
+    """Return the calibration of this GPU ('h200') from all files that begin so, empty if there is none."""
     from kernels.bench.machine import short_name
 
     runs = [json.loads(path.read_text()) for path in sorted(TABLES.glob(f"{gpu}*.json"))]
@@ -101,7 +101,7 @@ def near(choices: tuple[Choice, ...], w: Packed, rows: int) -> list[Choice]:
 
 
 def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
-    """The candidate's name; without a table that knows the form, the rule of the kernels' own design."""
+    """Return the candidate's name. Without a table that knows the form, the rule of the kernels' own design decides."""
     require.count(rows=rows)
     w, packed_alone = layer.packed, layer.dense is None
     if found := near(choices, w, rows):

@@ -91,7 +91,7 @@ def tile_for(form: str, rows: int, outputs: int, processors: int) -> Tile:
 
 
 def pack(q: Scaled, form: str, device="cpu") -> Narrow:
-    """What the reference's quantizers gave, as the kernel reads it."""
+    """Lay out the results of the reference's quantizers for the kernel."""
     one_of(FORMS, form=form)
     if form in BLOCKS:
         return _pack_fp4(q, form, device)
@@ -125,7 +125,7 @@ def by_codebook(w: Narrow) -> Packed:
 
 
 def prepared(w: Narrow) -> Narrow | Layer:
-    """What multiplies it fastest: MXFP4 shuffled for the k-bit kernels, the others as they are stored.
+    """Return the fastest layout: MXFP4 shuffled for the k-bit kernels, the others as they are stored.
 
     H200, 2026-11-23, 28672 x 8192: 82 us for 109 at M = 1, 105 for 109 at 16, 160 for 174 at 64, with the same error.
     """
@@ -133,7 +133,7 @@ def prepared(w: Narrow) -> Narrow | Layer:
 
 
 def linear(x: torch.Tensor, w: Narrow | Layer, out: torch.Tensor | None = None) -> torch.Tensor:
-    """X (rows, K) in 16 bits; where activations are narrow, too, they are quantized row by row first."""
+    """Multiply X (rows, K) in 16 bits. For formats with narrow activations X is quantized row by row first."""
     if isinstance(w, Layer):
         return dispatch.linear(x, w, out)
     must(x.dtype in SIXTEEN, "x", "fp16 or bf16", x.dtype, "convert it; narrow activations go to product()")

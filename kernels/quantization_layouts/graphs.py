@@ -20,7 +20,7 @@ class Replay:
     graph: torch.cuda.CUDAGraph
 
     def __call__(self, x=None) -> torch.Tensor:
-        """Copy x in, unless it was written into `self.x` already, and replay; the answer is `self.out`."""
+        """Copy x in, unless it was written into `self.x` already, and replay. The result is in `self.out`."""
         if x is not None:
             shape = tuple(self.x.shape)
             must(

@@ -1,4 +1,4 @@
-"""From words in shared memory to the left operand of a Hopper product, in registers; the layout is packed.py's.
+"""Turn words in shared memory into the left operand of a Hopper matmul, in registers. The layout is packed.py's.
 
 A word holds eight codes of one lane: rows r and r + 8, two runs of columns 8 apart, two neighbours each. That is what a
 lane holds of a 16 x 16 piece of wgmma's left operand, so unpacking only ever looks at a lane's own words. It is written

@@ -43,7 +43,7 @@ def int8_row_kernel(
 
 
 def int8_row(x, numbers, scales, out) -> None:
-    """x (1, K), dense; numbers (N, K)."""
+    """Multiply x (1, K), contiguous, with codes (N, K)."""
     n, k = numbers.shape
     int8_row_kernel[(triton.cdiv(n, ROWS),)](
         x,

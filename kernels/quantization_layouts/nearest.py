@@ -1,4 +1,4 @@
-"""A shape that nobody measured: what the measured shapes near it make likely to be fastest.
+"""Guess the fastest candidate of an unmeasured shape from the measured shapes near it.
 
 Every candidate's time on a near shape, over the best one's there, is what it cost to take it. Two things of that carry over
 badly, and are put right first: K that ends within a candidate's step, and rounds of programs of which the last is not full.
@@ -30,7 +30,7 @@ def distance(c, w: Packed) -> float:
 
 
 def likely(rows_near: list, w: Packed, rows: int, packed_alone: bool, sixteen: str) -> str:
-    """The candidate's name; `rows_near` are the measured rows for this M, one a shape, nearest first."""
+    """Return the candidate's name. `rows_near` are the measured rows for this M, one per shape, nearest first."""
     there = [(c, replace(w, n=c.n, k=c.k, experts=c.experts, group=c.group)) for c in rows_near[:NEAR]]
     names = {name for c, _ in there for name in c.us if name in CANDIDATES}
     if packed_alone:
@@ -57,7 +57,7 @@ def likely(rows_near: list, w: Packed, rows: int, packed_alone: bool, sixteen: s
 
 
 def waste(one: Candidate, w: Packed, rows: int) -> float:
-    """Its time over what it would be if steps and rounds of programs came out even; half of a round's idleness shows."""
+    """Return its time over that of even steps and rounds of programs. Half of a round's idleness shows."""
     config = one.config
     if isinstance(config, Stream | Direct):
         run, warps = w.cut(config.run, config.warps)

@@ -25,7 +25,7 @@ TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 @dataclass(frozen=True)
 class Packed:
-    """W (experts, N, K) shuffled; a dense layer is one expert. Made by `pack`."""
+    """Hold W (experts, N, K) shuffled by `pack`. A dense layer is one expert."""
 
     words: tuple[torch.Tensor, ...]  # for each field int32 (experts, N / 16, K / span, 32 lanes, 4 words)
     scales: torch.Tensor  # 16 bits (experts, N / 16, K / group, 16)
@@ -58,7 +58,7 @@ class Packed:
 
     @property
     def operands(self) -> tuple:
-        """What every kernel is given of a weight, in this order; the scales stand for what it has not."""
+        """Return the arguments of a weight for every kernel, in this order. The scales fill in for missing tensors."""
         zeros, book = (self.scales if part is None else part for part in (self.zeros, self.book))
         return self.words[0], self.words[-1], self.scales, zeros, book, self.filled
 
@@ -74,7 +74,7 @@ class Packed:
 
     @cached_property
     def chosen(self) -> dict:
-        """What runs those that nothing replays, by their keys."""
+        """Return the kernels that run without a replay, by their keys."""
         return {}
 
     @property
@@ -84,7 +84,7 @@ class Packed:
 
     @property
     def constants(self) -> dict:
-        """What every kernel is compiled for."""
+        """Return the constants for which every kernel is compiled."""
         return {
             "KIND": self.kind,
             "BITS": self.bits,
@@ -139,7 +139,7 @@ def pack(q: reference.Int4 | reference.KBit | list, device="cpu") -> Packed:
 
 
 def assemble(codes, scales, zeros, levels, bits: int, group: int) -> Packed:
-    """The same from tensors that lie where they shall stay: codes (experts, N, K), scales (experts, N, K / group)."""
+    """Build the same from tensors in place: codes (experts, N, K), scales (experts, N, K / group)."""
     experts, n, k = codes.shape
     return Packed(
         words=tuple(shuffle(codes, bits, pairs_adjacent=levels is not None)),
@@ -179,7 +179,7 @@ def _check_experts(experts: list) -> None:
 
 
 def check_parts(q) -> None:
-    """What came from a file may not fit together."""
+    """Check that parts read from a file fit together."""
     if q.codes.ndim != 2 or q.codes.dtype != np.uint8:
         raise ValueError(
             f"codes must be uint8 (N, K), got {q.codes.dtype} {q.codes.shape}; unpack them first"
@@ -202,7 +202,7 @@ def check_parts(q) -> None:
 
 
 def shuffle(codes: torch.Tensor, bits: int, pairs_adjacent: bool):
-    """The words of each field; codes uint8 (experts, N, K).
+    """Return the words of each field, from codes uint8 (experts, N, K).
 
     A codebook looks up four neighbouring nibbles at a time, so the two codes of a pair are neighbours; int4 turns two
     nibbles at one place of a word's halves into two numbers at once, so they lie 16 bits apart.
@@ -242,6 +242,16 @@ def by_bricks(of_groups: torch.Tensor) -> torch.Tensor:
     whole = torch.nn.functional.pad(of_groups, (0, 0, 0, -of_groups.shape[1] % ROW_STEP))
     e, n, groups = whole.shape
     return whole.view(e, n // BRICK_ROWS, BRICK_ROWS, groups).transpose(2, 3).contiguous()
+
+
+def gated_rows(of_rows: torch.Tensor) -> torch.Tensor:
+    """Put sixteen of gate's rows before the same sixteen of up's: (experts, 2 N, ..) with all of gate's first."""
+    e, rows, columns = of_rows.shape
+    if rows % (2 * BRICK_ROWS):
+        raise ValueError(
+            f"gate and up must be of a multiple of {BRICK_ROWS} rows each, got {rows / 2:g}; pad them with zeros"
+        )
+    return of_rows.view(e, 2, -1, BRICK_ROWS, columns).transpose(1, 2).reshape(e, rows, columns)
 
 
 def book_words(levels: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ from kernels.quantization_layouts.dequantize import by_library, dequantize
 
 
 def cublas(inputs):
-    """The 16-bit weight that the codes stand for, by the library: what narrow weights must beat."""
+    """Multiply with the 16-bit weight that the codes mean, by the library. Narrow weights must beat this."""
     case, x = inputs["case"], inputs["x"]
     right = dequantize(inputs["packed"]).mT
     out = torch.empty(x.shape[0], case.n, dtype=x.dtype, device=x.device)
@@ -95,7 +95,7 @@ def bitsandbytes(inputs):
 
 
 def of(case) -> dict:
-    """Who can do what a case asks for."""
+    """Return the libraries that can run a case."""
     if case.kind == "int4" and case.experts == 1:
         return {"cuBLAS 16 bits": cublas, "int4pack": int4pack, "Marlin": marlin, "Machete": machete}
     if case.kind == "book" and case.experts == 1 and case.bits == 4:

@@ -41,7 +41,7 @@ def quantize_rows_kernel(
 
 
 def quantize_rows(x: torch.Tensor, form: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """(numbers, fp32 scales); a row with NaN or infinity gets an infinite scale, so that its results show it."""
+    """Return (codes, fp32 scales). A row with NaN or infinity gets an infinite scale, so that its results show it."""
     one_of(NUMBERS, form=form)
     must(x.ndim == 2, "x", "2-d: rows, K", f"{x.ndim}-d", "flatten its leading axes")
     must(x.dtype in FLOATS, "x", "fp16, bf16 or fp32", x.dtype, "convert it")

@@ -1,4 +1,4 @@
-"""What quantized layers compute, in float64, and how weights become codes: the only reference of the topic.
+"""Compute quantized layers in float64, and turn weights into codes. This is the only reference of the topic.
 
 A weight is W (N outputs, K inputs) and a layer is Y = X @ W.T. Codes are uint8 in W's shape; scales stand one a group of
 neighbours along K. `values(q)` is what a kernel must multiply by, exactly; rounding happens in the quantizers alone.
@@ -26,7 +26,7 @@ MX_BLOCK, NV_BLOCK = 32, 16
 
 @dataclass(frozen=True)
 class Int4:
-    """w = (code - zero) * scale; without zero points the zero is 8."""
+    """Hold w = (code - zero) * scale. Without zero points the zero is 8."""
 
     codes: np.ndarray  # uint8 (N, K), 0 to 15
     scales: np.ndarray  # fp16 or bf16 (N, K / group)
@@ -57,12 +57,12 @@ class Scaled:
 
 
 def linear(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """X @ W.T, both taken as they are; leading axes (experts) go in pairs."""
+    """Return X @ W.T, both taken as they are. Leading axes (experts) go in pairs."""
     return x.astype(np.float64) @ np.swapaxes(w.astype(np.float64), -1, -2)
 
 
 def values(q: Int4 | KBit | Scaled) -> np.ndarray:
-    """The weights that the codes stand for."""
+    """Return the weights that the codes mean."""
     if isinstance(q, Int4):
         zeros = MIDDLE if q.zeros is None else along_k(q.zeros, q.group)
         return (q.codes.astype(np.float64) - zeros) * along_k(q.scales, q.group)
@@ -76,7 +76,7 @@ def along_k(of_groups: np.ndarray, group: int) -> np.ndarray:
 
 
 def quantize_int4(w: np.ndarray, group: int = 128, zero_points: bool = False, dtype: str = "fp16") -> Int4:
-    """Round to nearest; symmetric uses -7 to 7, with zero points all 16 codes and 0 among them."""
+    """Round to nearest. Symmetric codes use -7 to 7, and with zero points all 16 codes are used and 0 is among them."""
     blocks = in_groups(w, group)
     if zero_points:
         low, high = np.minimum(blocks.min(-1), 0), np.maximum(blocks.max(-1), 0)
@@ -135,7 +135,7 @@ def quantize_int8(w: np.ndarray) -> Scaled:
 
 
 def linear_w8a8(x: Scaled, w: Scaled) -> np.ndarray:
-    """Whole-number products and sums, exact; then one scale a token times one a channel."""
+    """Multiply and sum whole numbers exactly, then apply one scale per token times one per channel."""
     total = x.numbers.astype(np.int64) @ w.numbers.astype(np.int64).T
     return total * x.scales.astype(np.float64) * w.scales.astype(np.float64).T
 
@@ -181,7 +181,7 @@ def e2m1(blocks: np.ndarray, scales: np.ndarray) -> np.ndarray:
 
 
 def nearest(levels: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Code of the closest level; half-way between two, the even one."""
+    """Return the code of the closest level, half-way between two the even one."""
     middles = (levels[1:] + levels[:-1]) / 2
     low, high = (np.searchsorted(middles, x, side) for side in ("left", "right"))
     return np.where((low != high) & (low % 2 == 1), high, low)
@@ -210,7 +210,7 @@ def stored(scales: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def reciprocal_scale(scales: np.ndarray) -> np.ndarray:
-    """One over the scale as it is stored; 0 for a group of zeros."""
+    """Return one over the scale as it is stored, 0 for a group of zeros."""
     scales = scales.astype(np.float64)
     return np.divide(1.0, scales, out=np.zeros_like(scales), where=scales > 0)
 

@@ -45,7 +45,7 @@ def takes(w: Packed) -> bool:
 
 
 def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
-    """out (rows, N) = x (rows, K) times the packed weight; as many rows for each expert."""
+    """Compute out (rows, N) = x (rows, K) times the packed weight, with equally many rows for each expert."""
     x, out, each = check_layer(x, w, out, None, None)
     must(w.bits == 4, "w", "of four bits", w.bits, "run it with stream or tile")
     if not out.numel():
@@ -93,7 +93,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
 
 
 def shares(config: Ring, tiles: int, steps: int, multiprocessors: int) -> tuple[int, bool]:
-    """How many programs, and whether they cut tiles."""
+    """Return the number of programs, and whether they cut tiles."""
     fits = tiles * steps * multiprocessors < 2**31  # shares are cut in 32 bits
     if config.even and fits:
         return min(multiprocessors, tiles * steps), True
@@ -116,7 +116,7 @@ def _swizzled(x, block) -> TensorDescriptor:
 
 @lru_cache
 def multiprocessors(device: torch.device) -> int:
-    """The GPU's own answer; a Hopper's where kernels are only compiled."""
+    """Return the GPU's SMs, or a Hopper's where kernels are only compiled."""
     if device.type != "cuda":
         return machine("H200").sms
     return torch.cuda.get_device_properties(device).multi_processor_count
@@ -132,5 +132,5 @@ PICKS = {
 
 
 def pick(rows: int) -> Ring:
-    """By the rows of X alone; calibration measures the alternatives."""
+    """Choose by the rows of X alone. Calibration measures the alternatives."""
     return next((c for most, c in PICKS.items() if rows <= most), Ring(128, 2, 2, 4))

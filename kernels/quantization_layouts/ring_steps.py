@@ -1,4 +1,4 @@
-"""What a warpgroup of the ring does with a step: take its rows as they come, unpack them, multiply, let the stage go.
+"""Process one step in a warpgroup of the pipeline: wait for its rows, unpack them, multiply, release the stage.
 
 With one piece of 64 rows it waits for its product, and three other warpgroups fill the time: up to 64 rows of X nothing
 was faster. Where sums need the registers of two warpgroups, each has several pieces, and one is unpacked while the product

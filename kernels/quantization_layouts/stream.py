@@ -1,4 +1,4 @@
-"""A few rows times a packed weight: the weight streams through once, and the tensor cores hide what unpacking costs.
+"""Multiply a few rows with a packed weight, which streams through once. The tensor cores hide the unpacking.
 
 A program owns 16 to 64 rows of W and all of K. Its warps cut K among them (a batched product whose batch axis is the
 scale group), so each reads a stretch of memory of its own, multiplies with m16n8k16 and scales its sums once a group, in
@@ -162,6 +162,9 @@ def stream_kernel(
     STAGES: tl.constexpr,
     WHOLE: tl.constexpr,
     EARLY: tl.constexpr,
+    GATED: tl.constexpr,
+    EXPERTS: tl.constexpr,
+    BY_ROW: tl.constexpr,
 ):
     # a pipelined loop fetches X before it begins, so what must be waited for is waited for there
     LATE: tl.constexpr = EARLY and not RAGGED and STAGES == 1
@@ -170,6 +173,15 @@ def stream_kernel(
         if not LATE:
             wait_for_last()
     expert = tl.program_id(2).to(tl.int64)
+    if BY_ROW:  # fewer rows than experts: a program is an expert's whose first row it has, or nobody's
+        ends = tl.load(
+            offsets_ptr + 1 + tl.arange(0, BY_ROW), mask=tl.arange(0, BY_ROW) < EXPERTS, other=2147483647
+        )
+        expert = tl.sum((ends <= tl.program_id(2)).to(tl.int32), 0).to(tl.int64)
+        if expert >= EXPERTS:
+            return
+        if tl.load(offsets_ptr + expert) != tl.program_id(2):
+            return
     first, last = rows_of(expert, offsets_ptr, M, RAGGED)
     first += tl.program_id(1) * COLS
     if first >= last:
@@ -215,7 +227,14 @@ def stream_kernel(
     offs_n += brick * 16
     mask_n = offs_n < N
     y_ptr += first * stride_ym
-    if TENSOR:
+    if GATED:  # a brick of gate's rows, then one of up's: half as many rows come out, and the sums go nowhere
+        both = tl.permute(tl.reshape(tl.sum(acc, 0), (B // 2, 2, 16, COLS)), 0, 2, 3, 1)
+        gate, up = tl.split(both)
+        h = tl.reshape(gate / (1.0 + tl.exp(-gate)) * up, (ROWS // 2, COLS)).to(y_ptr.dtype.element_ty)
+        offs_n = brick * 8 + tl.arange(0, ROWS // 2)
+        at_h = y_ptr + offs_m[None, :] * stride_ym + offs_n[:, None]
+        tl.store(at_h, h, mask=(offs_n < N // 2)[:, None] & mask_m[None, :])
+    elif TENSOR:
         y = tl.sum(acc, 0).to(y_ptr.dtype.element_ty)
         at_y = y_ptr + offs_m[None, :] * stride_ym + offs_n[:, None]
         tl.store(at_y, y, mask=mask_n[:, None] & mask_m[None, :])
@@ -223,18 +242,25 @@ def stream_kernel(
         tl.store(y_ptr + offs_n, tl.sum(acc, 0).to(y_ptr.dtype.element_ty), mask=mask_n)
 
 
-def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | None = None) -> torch.Tensor:
-    """out (rows, N) = x (rows, K) times the packed weight; rows of several experts stand one expert after the other.
+def stream(
+    x, w: Packed, out=None, offsets=None, most=None, config: Stream | None = None, gated: bool = False
+) -> torch.Tensor:
+    """Compute out (rows, N) = x (rows, K) times the packed weight, rows of several experts in the order of experts.
 
     `offsets` (experts + 1) in int32 says where each expert's rows begin; without it all have as many. `most` bounds the
     rows of an expert where offsets are given: a grid is sized by it, and all rows are assumed unless it is told.
+    `gated` takes a weight of gated_rows() and gives SiLU(gate) * up, (rows, N / 2).
     """
-    x, out, each = check_layer(x, w, out, offsets, most)
+    x, out, each = check_layer(x, w, out, offsets, most, gated)
     if not out.numel():
         return out
     config = fitting(config or pick(w, each), w)
+    if gated:
+        config = replace(config, bricks=max(2, config.bricks), tensor=True)
     cols = config.cols if config.tensor else 1
-    grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), w.experts)
+    by_row = offsets is not None and x.shape[0] < w.experts  # most experts have no row: no programs for them
+    groups = x.shape[0] if by_row else w.experts
+    grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), groups)
     even = w.k % (config.run * config.warps) == 0
     early = config.early and can_overlap(x.device)
     stream_kernel[grid](
@@ -259,6 +285,9 @@ def stream(x, w: Packed, out=None, offsets=None, most=None, config: Stream | Non
         STAGES=config.stages,
         WHOLE=triton.cdiv(w.k, config.run * config.warps) if config.whole else 0,
         EARLY=early,
+        GATED=gated,
+        EXPERTS=w.experts if by_row else 0,
+        BY_ROW=triton.next_power_of_2(w.experts) if by_row else 0,
         num_warps=config.warps,
         num_stages=config.stages,
         **overlapped(early),
@@ -286,14 +315,14 @@ def shared_bytes(config: Stream, w: Packed) -> int:
 
 
 def shared_limit(device: torch.device) -> int:
-    """Bytes that one program may have: the GPU's own answer; a Hopper's where kernels are only compiled."""
+    """Return the bytes that one program may have, by this GPU, or a Hopper's where kernels are only compiled."""
     if device.type != "cuda":
         return machine("H200").sram_bytes
     return torch.cuda.get_device_properties(device).shared_memory_per_block_optin
 
 
 def pick(w: Packed, rows: int) -> Stream:
-    """What was fastest for shapes like this one on an H200; calibration measures the alternatives."""
+    """Choose what was fastest for shapes like this one on an H200. Calibration measures the alternatives."""
     if w.k >= 8192:
         return Stream(2, 4, 256, 16) if rows > 8 else Stream(2, 4, 256, stages=4)
     if w.kind == "book" and w.k >= 4096:  # its look-ups want registers: shorter runs, fetched ahead

@@ -106,7 +106,7 @@ def tile_kernel(
 
 
 def tile(x, w: Packed, out=None, offsets=None, most=None, config: Tile | None = None) -> torch.Tensor:
-    """out (rows, N) = x (rows, K) times the packed weight; arguments as of stream()."""
+    """Compute out (rows, N) = x (rows, K) times the packed weight, with the arguments of stream()."""
     x, out, each = check_layer(x, w, out, offsets, most)
     if not out.numel():
         return out
@@ -139,5 +139,5 @@ def tile(x, w: Packed, out=None, offsets=None, most=None, config: Tile | None = 
 
 
 def pick(rows: int) -> Tile:
-    """By the rows of X alone; calibration measures the alternatives."""
+    """Choose by the rows of X alone. Calibration measures the alternatives."""
     return NARROW if rows <= 32 else MIDDLE if rows <= 64 else WIDE

@@ -1,4 +1,4 @@
-"""Rows of the benchmark: LayerNorm(GELU(x)) beside torch.compile and PyTorch's two kernels."""
+"""List the rows of the benchmark: LayerNorm(GELU(x)) against torch.compile and PyTorch's two kernels."""
 
 import numpy as np
 import torch

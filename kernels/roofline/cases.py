@@ -1,4 +1,4 @@
-"""What LayerNorm(GELU(x)) is tried on, and what it is timed on. An odd case says why it is there."""
+"""List the cases on which LayerNorm(GELU(x)) is tested and timed. An odd case says why it is there."""
 
 from dataclasses import dataclass
 
@@ -43,7 +43,7 @@ TIMED = (
 
 
 def draw(case: Case, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """x, weight and bias; x may lie in a wider home whose gap holds NaN."""
+    """Draw x, weight and bias. x may be part of a wider tensor whose gap holds NaN."""
     rng = np.random.default_rng(seed)
     dtype = DTYPES[case.dtype]
     shape = (case.rows, case.cols)

@@ -1,4 +1,4 @@
-"""What limits an operation: bytes, arithmetic or launches (roofline, chip, decode, energy, fusion, launches).
+"""Find what limits an operation: bytes, arithmetic or launches (roofline, chip, decode, energy, fusion, launches).
 
 Units are SI and stand in every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, `_flop_s` FLOP/s, `_j`, `_w`.
 """
@@ -189,7 +189,7 @@ def iron_law(
     bandwidth_byte_s: float,
     efficiency: float = 1.0,
 ) -> IronLaw:
-    """The three terms of the iron law; `efficiency` is the share of the peak that the arithmetic reaches."""
+    """Return the three terms of the iron law. `efficiency` is the share of the peak that the arithmetic reaches."""
     require.not_negative(flops=flops, bytes_moved=bytes_moved, overhead_s=overhead_s)
     require.positive(peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s, efficiency=efficiency)
     require.share(efficiency=efficiency)
@@ -210,7 +210,7 @@ class Operation:
 
 
 def gemm(m: int, n: int, k: int, element_bytes: float = 2.0, name: str = "GEMM") -> Operation:
-    """C = A @ B with each matrix moved once: what no tiling can beat."""
+    """Count C = A @ B with each matrix moved once, which no tiling can beat."""
     require.count(m=m, n=n, k=k)
     require.positive(element_bytes=element_bytes)
     return Operation(name, 2.0 * m * n * k, element_bytes * (m * k + k * n + m * n))
@@ -219,7 +219,7 @@ def gemm(m: int, n: int, k: int, element_bytes: float = 2.0, name: str = "GEMM")
 def elementwise(
     elements: int, flops_per_element: float, element_bytes: float = 2.0, name: str = "element-wise"
 ) -> Operation:
-    """One read and one write an element; GELU is about 5 operations, LayerNorm about 8."""
+    """Count one read and one write per element. GELU is about 5 operations, LayerNorm about 8."""
     require.count(elements=elements)
     require.positive(flops_per_element=flops_per_element, element_bytes=element_bytes)
     return Operation(name, flops_per_element * elements, 2 * element_bytes * elements)
@@ -259,14 +259,14 @@ def common_operations(element_bytes: float = 2.0) -> tuple[Operation, ...]:
 
 
 def cost_per_token_ratio(utilization_before: float, utilization_after: float) -> float:
-    """How many times cheaper a token gets when the same machine does useful work for more of its time."""
+    """Return how many times cheaper a token gets when the same machine does useful work for more of its time."""
     require.positive(utilization_before=utilization_before, utilization_after=utilization_after)
     require.share(utilization_before=utilization_before, utilization_after=utilization_after)
     return utilization_after / utilization_before
 
 
 def tensor_core_aligned(*sizes: int, element_bits: int = 16) -> bool:
-    """Whether every size is a multiple of 16 bytes (8 halves, 16 bytes); else the fast path may be lost."""
+    """Return whether every size is a multiple of 16 bytes (8 halves). If not, the fast path may be lost."""
     require.one_of((4, 8, 16, 32), element_bits=element_bits)
     for size in sizes:
         require.count(size=size)

@@ -1,4 +1,4 @@
-"""What a launch becomes on the chip: sectors of memory, waves of programs, warps that hide each other's waiting."""
+"""Count what a launch becomes on the chip: sectors of memory, waves of programs, warps that hide each other's waiting."""
 
 import math
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ REGISTERS_DEALT = 256  # a warp gets its registers in pieces of so many
 
 
 def sectors(addresses: Iterable[int], element_bytes: int = 4) -> int:
-    """How many 32-byte sectors hold the elements that begin at these byte addresses: one load of one warp."""
+    """Return how many 32-byte sectors hold the elements at these byte addresses, for one load of one warp."""
     require.count(element_bytes=element_bytes)
     touched = set()
     for address in addresses:
@@ -30,13 +30,13 @@ def warp_sectors(stride: int, element_bytes: int = 4, offset: int = 0) -> int:
 
 
 def useful_share(stride: int, element_bytes: int = 4, offset: int = 0) -> float:
-    """Of the bytes that move for such a load, those that a lane asked for; lanes that share an element count once."""
+    """Return the share of the moved bytes that a lane asked for. Lanes that share an element count once."""
     asked = (WARP if stride else 1) * element_bytes
     return asked / (SECTOR_BYTES * warp_sectors(stride, element_bytes, offset))
 
 
 def waves(programs: int, places: int) -> int:
-    """Rounds that a launch takes where `places` programs run at a time; a round that is not full costs the same."""
+    """Return the rounds of a launch where `places` programs run at a time. A round that is not full costs the same."""
     require.count(programs=programs, places=places)
     return -(-programs // places)
 
@@ -48,7 +48,7 @@ def busy_share(programs: int, places: int) -> float:
 
 @dataclass(frozen=True)
 class Residence:
-    """How many programs one multiprocessor keeps at a time, and which of its four limits says so."""
+    """Hold how many programs one SM keeps at a time, and which of its four limits decides."""
 
     programs: int
     occupancy: float  # warps kept, over the most it could keep
@@ -77,7 +77,7 @@ def residence(warps: int, registers: int, shared_bytes: int, on: Machine) -> Res
 
 
 def bytes_in_flight(bandwidth_byte_s: float, latency_s: float) -> float:
-    """Little's law: what must be on its way at any moment for a memory to be busy all the time."""
+    """Return the bytes that must be in flight at any moment to keep a memory busy (Little's law)."""
     require.positive(bandwidth_byte_s=bandwidth_byte_s, latency_s=latency_s)
     return bandwidth_byte_s * latency_s
 

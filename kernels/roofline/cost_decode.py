@@ -24,7 +24,7 @@ def tokens_intensity(tokens: int, param_bytes: float = 2.0) -> float:
 def batch_at_ridge(
     ridge: float, parameters: float, d_model: int, param_bytes: float = 2.0, element_bytes: float = 2.0
 ) -> float:
-    """The batch at which decoding stops being limited by memory; infinite if activations never let it."""
+    """Return the batch at which decoding stops being limited by memory, infinite if activations never let it."""
     require.count(d_model=d_model)
     require.positive(ridge=ridge, parameters=parameters, param_bytes=param_bytes, element_bytes=element_bytes)
     gain = 2 * parameters - ridge * d_model * element_bytes
@@ -40,7 +40,7 @@ def weight_bytes_per_device(parameters: float, param_bytes: float = 2.0, devices
 
 @dataclass(frozen=True)
 class DecodeStep:
-    """One step of one device; all devices of a tensor-parallel group take it together."""
+    """Hold one step of one device. All devices of a tensor-parallel group take it together."""
 
     flops: float
     bytes_moved: float

@@ -1,4 +1,4 @@
-"""What an access costs in energy, level by level, and what that is over a fleet.
+"""Count the energy of an access, level by level, and of a fleet.
 
 The 640 pJ of HBM is the classic figure of a 32-bit off-chip access in an old process: keep the ratio.
 Taken at its word, 1e12 accesses of 4 bytes a second are 4 TB/s, more than the H100's 3.35 TB/s.
@@ -69,13 +69,13 @@ def fleet_power_saved_w(gpus: int, accesses_per_s: float, share_moved: float) ->
 
 
 def annual_energy_j(power_w: float) -> float:
-    """Joules of a year at this power; 3.6e6 J are a kWh."""
+    """Return the joules of a year at this power. 3.6e6 J are a kWh."""
     require.not_negative(power_w=power_w)
     return power_w * SECONDS_A_YEAR
 
 
 def latency_ratio(far: str = "HBM", near: str = "shared memory") -> float:
-    """How many times longer a far access takes."""
+    """Return how many times longer a far access takes."""
     require.one_of(tuple(LEVELS), far=far, near=near)
     return LEVELS[far].latency_s / LEVELS[near].latency_s
 

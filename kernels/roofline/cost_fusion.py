@@ -1,4 +1,4 @@
-"""What a chain of operations moves when each is its own kernel, and when they are one."""
+"""Count the bytes of a chain of operations when each is its own kernel, and when they are one."""
 
 from dataclasses import dataclass
 
@@ -32,12 +32,12 @@ class ChainTraffic:
 
     @property
     def materialised_bytes(self) -> float:
-        """What the intermediates of one layer occupy."""
+        """Return the bytes of the intermediates of one layer."""
         return self.intermediates * self.one_tensor_bytes
 
     @property
     def intermediate_traffic_bytes(self) -> float:
-        """Each intermediate is written and read again: what fusing removes, over all layers."""
+        """Return the bytes of intermediates, each written and read again, over all layers. Fusing removes them."""
         return 2 * self.materialised_bytes * self.layers
 
     @property
@@ -59,7 +59,7 @@ class ChainTraffic:
         return self.unfused_bytes / self.fused_bytes
 
     def ratio_with(self, weights_bytes: float) -> float:
-        """How many times fewer bytes, with weights that are read either way."""
+        """Return how many times fewer bytes move, with weights that are read either way."""
         require.not_negative(weights_bytes=weights_bytes)
         return (self.unfused_bytes + weights_bytes) / (self.fused_bytes + weights_bytes)
 
@@ -78,11 +78,11 @@ def chain_traffic(
 
 
 def row_kernel_bytes(rows: int, width: int, element_bytes: float = 2.0, row_vectors: int = 2) -> float:
-    """What LayerNorm(GELU(x)) must move: x once, y once, and its `row_vectors` (weight and bias) once."""
+    """Return the bytes that LayerNorm(GELU(x)) must move: x once, y once, and its `row_vectors` (weight and bias) once."""
     require.whole(row_vectors=row_vectors)
     return 2 * tensor_bytes(rows, width, element_bytes) + row_vectors * width * element_bytes
 
 
 def row_vector_bytes(rows: int, width: int, element_bytes: float = 4.0) -> float:
-    """A weight or a bias that every row loads again: what a program a row asks for, caches or not."""
+    """Return the bytes of a weight or a bias that every row's program requests again, caches or not."""
     return rows * width * element_bytes

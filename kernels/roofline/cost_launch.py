@@ -1,4 +1,4 @@
-"""The overhead term: what launching kernels costs, what a graph replays, what a compiler gives back."""
+"""Count the overhead term: the cost of launching kernels, what a graph replays, and what a compiler saves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class LaunchShare:
 
     @property
     def share(self) -> float:
-        """Of the wall clock; a GPU that computes twice as fast makes it larger."""
+        """Return the share of the wall clock. A GPU that computes twice as fast makes it larger."""
         return self.overhead_s / self.total_s
 
 
 def launch_share(kernels: float, launch_s: float, work_s: float) -> LaunchShare:
-    """Launches that nothing hides, beside the time of the work itself."""
+    """Return the time of launches that nothing hides, together with the time of the work itself."""
     require.positive(work_s=work_s)
     return LaunchShare(launch_overhead_s(kernels, launch_s), work_s)
 
@@ -85,7 +85,7 @@ def compile_dividend(
 
 
 def calls_to_amortise(compile_s: float, before_s: float, after_s: float) -> float:
-    """Calls after which compiling has paid for itself; infinite if it made nothing faster."""
+    """Return the calls after which compiling has paid for itself, infinite if it made nothing faster."""
     require.not_negative(compile_s=compile_s)
     require.positive(before_s=before_s, after_s=after_s)
     return compile_s / (before_s - after_s) if before_s > after_s else float("inf")

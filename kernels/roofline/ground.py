@@ -155,7 +155,7 @@ def launches(device) -> dict:
 
 
 def power(device) -> dict:
-    """A large product in the first 20 ms after a rest, and after two seconds of it; clock and watts beside it."""
+    """Time a large matmul in the first 20 ms after a rest and after two seconds of it, with clock and watts."""
     a, b = (torch.randn(PRODUCT, PRODUCT, device=device).bfloat16() for _ in range(2))
     graph = timing.capture([lambda: torch.matmul(a, b)])
     watch = timing.stopwatch(graph)

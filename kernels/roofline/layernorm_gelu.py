@@ -140,7 +140,7 @@ REPLAYS = Replays()
 def layernorm_gelu(
     x, weight, bias, eps: float = 1e-5, out=None, config: Config | None = None
 ) -> torch.Tensor:
-    """LayerNorm over the last dimension of GELU(x); x (rows, cols) with contiguous rows, any row stride."""
+    """Return LayerNorm over the last dimension of GELU(x). x (rows, cols) has contiguous rows at any row stride."""
     key = form(x), form(weight), form(bias), form(out), eps, config
     ready = REPLAYS.get(key)
     if not ready:

@@ -1,4 +1,4 @@
-"""What LayerNorm(GELU(x)) computes, in float64: the only reference of the topic."""
+"""Compute LayerNorm(GELU(x)) in float64, the only reference of the topic."""
 
 from math import erf, sqrt
 
@@ -8,7 +8,7 @@ normal_distribution = np.vectorize(lambda x: 0.5 * (1.0 + erf(x / sqrt(2.0))), o
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
-    """x times the probability that a normal number lies below x: the exact GELU, not the tanh approximation."""
+    """Return x times the probability that a normal number is below x, the exact GELU and not the tanh approximation."""
     x = x.astype(np.float64)
     return x * normal_distribution(x)
 

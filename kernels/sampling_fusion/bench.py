@@ -1,4 +1,4 @@
-"""Rows of the benchmark: sampling beside torch's chains, torch.compile and FlashInfer."""
+"""List the rows of the benchmark: sampling against torch's chains, torch.compile and FlashInfer."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +59,7 @@ def check_peer(x, tokens) -> float:
 
 
 def share_outside(x, tokens, name: str, right) -> float:
-    """Every row is looked at; what is right is found once and kept with the inputs."""
+    """Return the share of wrong rows. Every row is checked, and the right tokens are found once and kept with the inputs."""
     if name not in x:
         logits, requests = x["logits"].float().cpu().numpy(), x["requests"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy lets other threads run while it sorts

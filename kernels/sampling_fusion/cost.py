@@ -1,4 +1,4 @@
-"""What sampling costs: the naive chain rule by rule, the fused kernel's bytes, and what 200 us mean for a fleet.
+"""Count what sampling costs: the naive chain rule by rule, the fused kernel's bytes, and 200 us over a fleet.
 
 Numbers are for B rows of V logits of `elem` bytes. Small columns (temperatures, seeds) are counted too.
 """
@@ -44,7 +44,7 @@ def naive_chain(
     min_p=True,
     inverse=False,
 ) -> list[Step]:
-    """Every launch of `naive_chain.sample`, with the bytes that it reads and writes; the sort is a radix sort.
+    """Return every launch of `naive_chain.sample`, with the bytes that it reads and writes. The sort is a radix sort.
 
     Without top_k, top_p or min_p: the same chain in a server that leaves out what no request asks for. With
     neither top-k nor top-p nothing is ranked: a row's maximum takes the sort's place, and no token is gathered.
@@ -91,7 +91,7 @@ def chain_bytes(steps: list[Step]) -> float:
 
 @dataclass(frozen=True)
 class Fused:
-    """Bytes of one fused launch, by what they are for."""
+    """Hold the bytes of one fused launch, by purpose."""
 
     logits: float  # the one read
     tables: float  # bit masks, and the bias or counts where a bit is set (a 32-byte sector each, at most)
@@ -115,12 +115,12 @@ class Fused:
 
     @property
     def passes(self) -> float:
-        """How often the logits are read, counting parts as parts."""
+        """Return how often the logits are read, counting parts as parts."""
         return (self.logits + self.chosen + self.extra_reads) / self.logits
 
 
 def compulsory_bytes(batch: int, vocabulary: int, elem: int = 4, masks: int = 0) -> float:
-    """What no sampler can avoid: the logits once, `masks` bit masks, the parameters, the tokens."""
+    """Return the bytes that no sampler can avoid: the logits once, `masks` bit masks, the parameters, the tokens."""
     require.count(batch=batch, vocabulary=vocabulary, elem=elem)
     words = -(-vocabulary // 32)
     return batch * (vocabulary * elem + masks * words * INT32 + COLUMNS + TOKENS)
@@ -136,7 +136,7 @@ def fused(
     sums=False,
     reads: float = 1.0,
 ) -> Fused:
-    """k tokens of each row are wanted; `marked` bits are set in a row's masks for bias and history.
+    """Count the fused kernel. k tokens of each row are kept, and `marked` bits are set in a row's masks for bias and history.
 
     `reads` of the whole row: one with a top-k, `reads_of_nucleus` with top-p alone.
     """
@@ -170,7 +170,7 @@ def reads_of_nucleus(top_p: float) -> float:
 
 
 def bisection_rounds(keys: int = 2**32, pivots: int = 3) -> int:
-    """Rounds until a threshold is found among `keys` integers, at worst; each round cuts by pivots + 1."""
+    """Return the rounds until a threshold is found among `keys` integers, at worst. Each round cuts by pivots + 1."""
     require.count(keys=keys, pivots=pivots)
     rounds = 0
     while keys > 1:
@@ -179,14 +179,14 @@ def bisection_rounds(keys: int = 2**32, pivots: int = 3) -> int:
 
 
 def seconds(n_bytes: float, n_launches: float, machine: Machine, graph: bool = False) -> float:
-    """Launch after launch, each paid in full; a captured graph pays for one."""
+    """Return the time of launch after launch, each paid in full. A captured graph pays for one."""
     require.not_negative(n_bytes=n_bytes, n_launches=n_launches)
     return n_bytes / machine.bandwidth + (min(1, n_launches) if graph else n_launches) * machine.launch_s
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """What a sampling chain takes from a fleet; it runs once a token on every replica."""
+    """Hold the cost of a sampling chain to a fleet. It runs once per token on every replica."""
 
     chain_s: float
     tokens_s: float  # decode steps a second on one replica

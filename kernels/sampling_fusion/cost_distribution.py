@@ -1,4 +1,4 @@
-"""A row of logits on its way to a draw, small enough to show: what each rule keeps, and what is left of it."""
+"""Follow a row of logits to a draw, small enough to show: the tokens that each rule keeps, and the mass left."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def _softmax(values: Sequence[float]) -> list[float]:
 
 
 def _cuts(tempered: Sequence[float], top_k: int, top_p: float, min_p: float) -> list[str]:
-    """Top-k by rank; top-p of the mass that top-k kept, the token that crosses it stays; min-p by the best."""
+    """Cut by rank (top-k), by the mass that top-k kept (top-p, the crossing token stays), and by the best weight (min-p)."""
     mass, before, cuts = math.fsum(tempered[: top_k or None]), 0.0, []
     for rank, share in enumerate(tempered):
         if top_k and rank >= top_k:
@@ -42,7 +42,7 @@ def _cuts(tempered: Sequence[float], top_k: int, top_p: float, min_p: float) -> 
 def distribution(
     logits: Sequence[float], temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
 ) -> list[Ranked]:
-    """Best token first, of equals the lower; temperature 0 keeps the best alone, top_k 0 and top_p 1 keep all."""
+    """Return the distribution, best token first, of equals the lower. Temperature 0 keeps the best, top_k 0 and top_p 1 all."""
     require.not_empty(logits=logits)
     require.not_negative(temperature=temperature)
     require.whole(top_k=top_k)

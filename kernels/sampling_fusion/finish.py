@@ -1,4 +1,4 @@
-"""The two halves of the fused kernel: what every program does, and what the last one of a row does after."""
+"""Write the two halves of the fused kernel: the work of every program, and that of the last one of a row."""
 
 import triton
 import triton.language as tl

@@ -165,7 +165,7 @@ def sample_kernel(
 
 @dataclass
 class Workspace:
-    """What programs of one launch leave for each other. One per concurrent call; nothing survives a launch."""
+    """Hold what programs of one launch leave for each other, one per concurrent call. Nothing survives a launch."""
 
     maxima: torch.Tensor
     sums: torch.Tensor

@@ -122,7 +122,7 @@ def inverse_kernel(weight_ptr, upto_ptr, score_ptr, seed_ptr, position_ptr, V, B
 
 
 def sample(logits: torch.Tensor, state: State, *, draw: str = "gumbel") -> torch.Tensor:
-    """logits [B, V] -> tokens int64 [B]; a dozen launches and more, one rule at a time."""
+    """Turn logits [B, V] into tokens int64 [B] by a dozen launches and more, one rule at a time."""
     if state.rules != OURS:
         raise ValueError(f"rules must be ours, got {state.rules}; the chain follows no other")
     batch, V = logits.shape

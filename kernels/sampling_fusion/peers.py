@@ -11,7 +11,7 @@ def exponential_race(weight):
 
 
 def by_topk(logits, k: int, p: float, m: float):
-    """Top-k by value, then top-p on the k: what one writes when k is small."""
+    """Take top-k by value, then top-p on the k, as most code does when k is small."""
     x, token = torch.topk(logits.float(), k, dim=-1)
     weight = torch.softmax(x, -1)
     weight = torch.where(torch.cumsum(weight, -1) - weight < p, weight, 0.0)
@@ -93,7 +93,7 @@ FLASHINFER = {"FlashInfer": flashinfer_of_logits, "FlashInfer, softmax first": f
 
 
 def of(timed) -> dict:
-    """Who can do what a timed case asks for."""
+    """Return the libraries that can run a timed case."""
     if timed.ask == {"temperature": 0.0}:
         return {"torch argmax": lambda x: lambda: x["logits"].argmax(-1)}
     if timed.tables or set(timed.ask) - {"top_k", "top_p", "min_p"}:

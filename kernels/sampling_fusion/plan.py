@@ -1,4 +1,4 @@
-"""How a launch is cut: a measured table by batch, and the sizes that follow from k and the vocabulary."""
+"""Cut a launch by a measured table of batches, and by sizes that follow from k and the vocabulary."""
 
 from dataclasses import dataclass, replace
 
@@ -49,7 +49,7 @@ def sizes(k: int) -> tuple[int, int, int]:
 
 
 def constants(vocabulary: int, k: int, elem: int, config: Config) -> dict:
-    """What the kernel is compiled for; `elem` is a token's bytes of the tile."""
+    """Return the constants for which the kernel is compiled. `elem` is a token's bytes of the tile."""
     groups = triton.cdiv(vocabulary, GROUP)
     k_pad, most, short = sizes(min(k, vocabulary))
     g_pad = max(16, triton.next_power_of_2(groups))

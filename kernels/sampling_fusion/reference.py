@@ -49,7 +49,7 @@ def processed(logits, requests: Requests, i: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Ranking:
-    """A row's tokens in order, with the mass before each; only those that can be drawn at all."""
+    """Hold a row's tokens in order, with the mass before each, and only those that can be drawn at all."""
 
     token: np.ndarray
     x: np.ndarray

@@ -1,4 +1,4 @@
-"""What the requests of one batch ask for: checked once on the host, then tables that kernels can read."""
+"""Check the requests of one batch on the host, and write them into tables that kernels can read."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -100,7 +100,7 @@ class Requests:
         return len(self.temperature)
 
     def row(self, i: int) -> "Requests":
-        """Request i alone, to show that nobody else mattered."""
+        """Return request i alone, to show that its neighbours don't matter."""
         return self.rows(slice(i, i + 1))
 
     def rows(self, some: slice) -> "Requests":
@@ -122,7 +122,7 @@ class Requests:
         return seen, counts
 
     def added(self, i: int) -> np.ndarray | None:
-        """What is added to every logit: the bias, and -inf where banned."""
+        """Return the sum that is added to every logit: the bias, and -inf where banned."""
         if not self.bias[i] and not len(self.banned[i]):
             return None
         add = np.zeros(self.vocabulary, np.float32)

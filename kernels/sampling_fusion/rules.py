@@ -1,4 +1,4 @@
-"""Where samplers disagree, as data: each difference is a switch, and each library a setting of the switches."""
+"""Describe where samplers disagree, as data. Each difference is a switch, and each library a setting of the switches."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from kernels import require
 
 @dataclass(frozen=True)
 class Rules:
-    """The defaults are this course's own; `fused.py` follows the first three switches and refuses the others."""
+    """Hold the switches. Defaults are the course's. `fused.py` follows the first three and refuses the others."""
 
     min_p_first: bool = False  # min-p before top-p's mass is taken, or as the last rule
     top_p_of: str = "kept"  # top-p is a share of what top-k kept, or of "all" tokens

@@ -1,4 +1,4 @@
-"""Accept and resample: what speculative decoding does after the target model has seen the drafts, fused.
+"""Accept and resample in one launch, after the target model has seen the drafts.
 
 For drafts d_1 .. d_n drawn from the draft's distributions q_1 .. q_n, and the target's p_1 .. p_{n+1}: draft i
 is accepted when u_i < p_i(d_i) / q_i(d_i). At the first refusal a token is drawn from max(p_i - q_i, 0), and the

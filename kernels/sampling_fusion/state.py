@@ -13,7 +13,7 @@ from kernels.tensors import to_torch
 
 @dataclass
 class State:
-    """What the kernels read. `position` and `counts` move on from step to step, on the device."""
+    """Hold what the kernels read. `position` and `counts` move on from step to step, on the device."""
 
     vocabulary: int
     numbers: torch.Tensor  # fp32 [B, 6], columns as in requests.NUMBERS
@@ -61,7 +61,7 @@ class State:
 
     @property
     def kind(self) -> str:
-        """What decides how a launch is cut: a key of plan.TABLES."""
+        """Return the key of plan.TABLES that decides how a launch is cut."""
         if any(table is not None for table in (self.allowed, self.bias, self.counts)):
             return "ruled"
         return "filtered" if self.filtered else "plain" if self.free else "ranked"

@@ -1,4 +1,4 @@
-"""What every kernel of this topic is built from: logits under the rules, keys that order them, noise."""
+"""Build the parts of every kernel of this topic: logits under the rules, keys that order them, noise."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""What training left behind: the tiny model with its weights, and what its routers chose on unseen text."""
+"""Load the results of training: the tiny model with its weights, and its routers' choices on unseen text."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def traces() -> dict[str, np.ndarray]:
 
 
 def model():
-    """TinyModel as it was balanced by its auxiliary loss; torch is loaded here, for traces need none."""
+    """Return the TinyModel balanced by its auxiliary loss. torch is imported here, because traces need none."""
     import torch
 
     from kernels.tiny_model.model import TinyModel

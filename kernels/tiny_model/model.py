@@ -52,7 +52,7 @@ class Attention(nn.Module):
 
 
 class Moe(nn.Module):
-    """Each token through its `top_k` experts; `routed` keeps what the router said of the last batch."""
+    """Send each token through its `top_k` experts. `routed` keeps the router's output of the last batch."""
 
     def __init__(self, c: Config):
         super().__init__()

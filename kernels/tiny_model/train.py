@@ -27,13 +27,13 @@ TRACED = 32  # rows of unseen text whose routing is kept
 
 
 def lessons() -> list[bytes]:
-    """Return each lesson as its bytes, pages of one joined; the model is kept as it was trained on them once."""
+    """Return each lesson as its bytes, its pages joined. The kept model was trained once, on the texts of that day."""
     found = texts.lessons(ROOT / "course").values()
     return [b"".join(page.read_bytes() for page in pages) for pages in found]
 
 
 def split(pages: list[bytes]) -> tuple[torch.Tensor, torch.Tensor]:
-    """What is trained on, and what is not: bytes as numbers."""
+    """Split lessons into text for training and text that stays unseen, bytes as numbers."""
     cuts = [len(page) - int(len(page) * UNSEEN) for page in pages]
     parts = (
         b"".join(p[:c] for p, c in zip(pages, cuts, strict=True)),
@@ -49,7 +49,7 @@ def batch(text: torch.Tensor, rows: int, length: int, rng) -> tuple[torch.Tensor
 
 
 def auxiliary_of(logits: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
-    """experts x sum of (share of picks x mean probability)."""
+    """Return experts x sum of (share of pairs x mean probability)."""
     experts = logits.shape[1]
     share = torch.bincount(chosen.reshape(-1), minlength=experts) / chosen.numel()
     return experts * (share * logits.softmax(-1).mean(0)).sum()
@@ -87,7 +87,7 @@ def train(way: str, *, steps: int, device="cpu", rows: int = 16, seed: int = 0, 
 
 @torch.no_grad()
 def traced(model: TinyModel) -> tuple[float, np.ndarray]:
-    """Nats a byte on unseen text, and (blocks, tokens, top_k): what the routers chose, token after token."""
+    """Return nats per byte on unseen text, and the routers' choices (blocks, tokens, top_k), token after token."""
     device = model.embedding.weight.device
     _, text = split(lessons())
     length = model.config.length

@@ -44,9 +44,9 @@ FAST = {"fastmath": Named("arith.fastmath")}
 WRAPS = {"overflowFlags": Named("arith.overflow")}
 AXIS = {"axis": Whole(range(0, 20))}
 PROGRAM = {"axis": Whole(range(0, 3))}
-CACHE = {"cache": Whole(range(1, 8)), "evict": Whole(range(1, 4))}
+CACHE = {"cache": Whole(range(1, 8), optional=True), "evict": Whole(range(1, 4), optional=True)}
 ORDER = {"sem": Whole(range(1, 5)), "scope": Whole(range(1, 4))}
-NO_BLOCK = {"boundaryCheck": Wholes(range(0), most=0)}
+NO_BLOCK = {"boundaryCheck": Wholes(range(0), most=0, optional=True)}  # Triton 3.9 has neither
 SEGMENTS = {"operandSegmentSizes": Wholes(range(0, MANY), most=3)}
 NAN = {"propagateNan": Whole(frozenset({0, 0xFFFF}))}
 LIBRARY = {

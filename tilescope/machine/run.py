@@ -105,15 +105,11 @@ class Run:
         self.tensors, self.wave, self.full, self.repeatable, self.seed = tensors, wave, full, repeatable, seed
         self.memory, self.budget = Memory(tensors, full), Budget(limits)
         self.printed, self.report = Prints(limits.prints), Report()
-        self.prepared: dict[int, Program] = {}
+        self.probed: dict[int, Program] = {}
         self.whole = True  # False once only some programs of a grid ran
 
     def step(self, number: int, step: Launching, chosen) -> None:
-        key = id(step.module)
-        if key not in self.prepared:
-            self.prepared[key] = prepare(step.module)
-            self.show_steps(self.prepared[key])
-        program, grid = self.prepared[key], step.grid
+        program, grid = self.prepared(step.module), step.grid
         self.report.ids_read.append(list(program.ids_read))
         count = prod(grid)
         if min(grid) < 1 or count > MOST_PROGRAMS:
@@ -144,10 +140,18 @@ class Run:
                 before.end()
         self.report.launches.append(launch)
 
-    def show_steps(self, program: Program) -> None:
-        for blocks in program.functions.values() if self.probe is not None else ():
-            for one in every(blocks):
-                self.probe.around(one)
+    def prepared(self, module: Module) -> Program:
+        """Prepare a module once: for all runs, or where a probe stands around each operation for this run alone."""
+        if self.probe is None:
+            if module.prepared is None:
+                module.prepared = prepare(module)
+            return module.prepared
+        if id(module) not in self.probed:
+            program = self.probed[id(module)] = prepare(module)
+            for blocks in program.functions.values():
+                for one in every(blocks):
+                    self.probe.around(one)
+        return self.probed[id(module)]
 
     def runs_twice(self, program: Program, everyone: np.ndarray, count: int) -> bool:
         return program.atomics or (self.full and everyone.size == count > self.wave)

@@ -40,7 +40,7 @@ def _is_hot(r: Result, e: int) -> bool:
 
 
 def _experts(r: Result, at: Box) -> list[dict]:
-    """The cause: tokens of each expert, and what a limit turns away."""
+    """Draw the cause: the tokens of each expert, and those that a limit turns away."""
     y = linear(0, r.most_routed if r.most_routed == r.tokens else _top(r.most_routed), at.bottom, at.y)
     pitch = at.w / len(r.experts)
     wide, every = min(44, 0.76 * pitch), next(n for n in (1, 2, 4, 8, 16) if n * pitch >= 30)

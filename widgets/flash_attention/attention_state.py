@@ -1,4 +1,4 @@
-"""What attention leaves in HBM: a square that grows with the length squared, or four thin strips."""
+"""Show the bytes that attention leaves in HBM: a square that grows with the length squared, or four thin strips."""
 
 from dataclasses import dataclass
 

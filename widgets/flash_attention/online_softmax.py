@@ -1,4 +1,4 @@
-"""Softmax over a row, seen one tile of keys at a time: a larger maximum scales down what came before."""
+"""Show softmax over a row, one tile of keys at a time. A larger maximum scales down all earlier sums."""
 
 import math
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ HEIGHT = 416
 
 
 class Panels(NamedTuple):
-    """Scores, what each key counts, the output: one under the other, in step."""
+    """Hold three panels in step, one under the other: scores, the weight of each key, the output."""
 
     scores: Box
     weights: Box
@@ -105,7 +105,7 @@ def run(order, tile, score, scale, shift) -> Result:
 
 
 def _across(r: Result, key: float, at: Panels) -> float:
-    """Where key number `key` begins; all three panels share it."""
+    """Return where key number `key` begins. All three panels share it."""
     return at.scores.x + key * at.scores.w / len(r.scores)
 
 
@@ -232,13 +232,13 @@ def _unread(r: Result, step: int, at: Panels, low: float) -> list[dict]:
 
 
 def _free_of(name: dict, others: list[dict], taken: list[tuple]) -> bool:
-    """Whether a number stands on none of the others, under no knob and on no line."""
+    """Return whether a number covers none of the others, no knob and no line."""
     left, top, right, low = extent(name)
     return all(right < a or c < left or low < b or d < top for a, b, c, d in (*map(extent, others), *taken))
 
 
 def _weights(r: Result, step: int, at: Panels) -> list[dict]:
-    """What each key counts, relative to the largest so far; an outline where it stood before this tile."""
+    """Draw the weight of each key relative to the largest so far, with an outline of its weight before this tile."""
     y = linear(0, 1, at.weights.bottom, at.weights.y)
     state, pitch = r.states[step], at.weights.w / len(r.scores)
     title = (
@@ -286,7 +286,7 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
 
 
 def _sum(r: Result, step: int, at: Panels) -> list[dict]:
-    """l beside what it adds up: what is kept of before, and this tile's; outlined, what it was."""
+    """Draw l next to its parts: the sum kept of earlier tiles, and this tile's. The old sum is outlined."""
     now, before = r.states[step], r.states[step - 1] if step else None
     most = 2.0 ** math.ceil(math.log2(max(state.l for state in r.states)))
     x, kept = linear(0, most, at.weights.right + 6, at.width - 4), before.l * now.rescale if before else 0.0
@@ -334,7 +334,7 @@ def _output(r: Result, step: int, at: Panels) -> list[dict]:
 
 
 def _free(points: list[tuple], whole: float, half: float, box: Box) -> tuple[float, float]:
-    """Where the output's number stands: above or below its dot, off the way that led there and the whole row's line."""
+    """Return the position of the output's number, above or below its dot, off the dot's path and the whole row's line."""
     x, high = points[-1]
     x = min(max(x, box.x + half), box.right - 24)
     way = [
@@ -353,7 +353,7 @@ def _free(points: list[tuple], whole: float, half: float, box: Box) -> tuple[flo
 
 
 def _tiles(r: Result, at: Panels) -> list[dict]:
-    """Where one tile ends and the next begins, in all panels; their names where there is room."""
+    """Draw where one tile ends and the next begins, in all panels, with their names where there is room."""
     marks = []
     for i in range(len(r.states)):
         x, middle = _across(r, i * r.tile, at), _across(r, (i + 0.5) * r.tile, at)

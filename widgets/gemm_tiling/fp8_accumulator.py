@@ -1,4 +1,4 @@
-"""A running sum in few mantissa bits stops growing; promoting it now and then keeps it right."""
+"""Show how a running sum in few mantissa bits stops growing, and how promoting it now and then keeps it right."""
 
 import math
 from collections.abc import Callable
@@ -104,7 +104,7 @@ def run(bits, promote_every, terms, spread) -> Result:
 
 
 def _steps(terms: int) -> list[int]:
-    """The terms that get a step: all, or FRAMES of them evenly apart; the last is always among them."""
+    """Return the terms that get a step: all, or FRAMES of them evenly apart. The last is always among them."""
     apart = max(1, terms // FRAMES)
     return list(range(apart, terms + 1, apart))
 
@@ -143,7 +143,7 @@ def _plot(r: Result, plot: Box, wide: bool) -> list[dict]:
 
 
 def _promotions(r: Result, x: Scale, y: Scale) -> list[dict]:
-    """Where the partial sum moves into the FP32 sum, while the moments can be told apart."""
+    """Mark where the partial sum moves into the FP32 sum, while these moments can be told apart."""
     moments = range(r.promote_every, len(r.terms) + 1, r.promote_every) if r.promote_every else ()
     if len(moments) > 16:
         return []
@@ -157,14 +157,14 @@ def _promotions(r: Result, x: Scale, y: Scale) -> list[dict]:
 
 
 def _dashed(id: str, points: list[tuple[float, float]], role: str, tip: str) -> list[dict]:
-    """A line in about sixteen dashes: it lies on another, and both are seen."""
+    """Draw a line in about sixteen dashes, so that a line under it stays in sight."""
     apart = max(1, (len(points) - 1) // 16)
     starts = range(0, len(points) - 1, 2 * apart)
     return [path(f"{id}-{k}", points[at : at + apart + 1], role, tip) for k, at in enumerate(starts)]
 
 
 def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
-    """What the formula says, as two heights: where terms begin to vanish, and where none gets through."""
+    """Draw the formula's two heights: where terms begin to vanish, and where none gets through."""
     marks = []
     if r.wall_sum <= y.hi:
         marks += about(
@@ -216,7 +216,7 @@ def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
 
 
 def _cursor(r: Result, i: int, plot: Box) -> list[dict]:
-    """Where this step stands on both lines."""
+    """Mark this step on both lines."""
     (x, y), marks = _scales(len(r.terms), plot), []
     for name, sums, role in (("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")):
         tip = f"{name}, after {units.counted(i, 'term')}: {units.number(sums[i - 1], 4)}"
@@ -225,7 +225,7 @@ def _cursor(r: Result, i: int, plot: Box) -> list[dict]:
 
 
 def _at(r: Result, i: int, plot: Box) -> dict:
-    """This step's line; it lies below the plot's words."""
+    """Draw this step's line, below the plot's words."""
     x, _ = _scales(len(r.terms), plot)
     return line("cursor", x(i), plot.bottom, x(i), plot.y, "now")
 
@@ -240,7 +240,7 @@ def _near(before: float, gap: float, lens: Box) -> Scale:
 
 
 def _ticks(before: float, gap: float, lens: Box) -> list[dict]:
-    """The numbers that exist near the sum; once it stands still, they are the same at every step."""
+    """Draw the numbers that exist near the sum. Once the sum stops growing, they are the same at every step."""
     x = _near(before, gap, lens)
     numbers = range(math.ceil(max(0, x.lo) / gap), math.floor(x.hi / gap) + 1)
     every = max(1, math.ceil(len(numbers) / (8 if lens.w > 400 else 4)))

@@ -15,7 +15,7 @@ Piece = tuple[int, int, int, int]  # rows from, to (not included), columns from,
 
 @dataclass(frozen=True)
 class Wave:
-    """What programs that run at the same time read, if every band comes from HBM once a wave."""
+    """Hold the bytes that programs read while they run at the same time, if every band comes from HBM once a wave."""
 
     pieces: tuple[Piece, ...]
     walked: tuple[Piece, ...]  # by the waves before

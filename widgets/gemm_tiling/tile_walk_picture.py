@@ -22,7 +22,7 @@ TILE, READ, WALKED = "now", "secondary", "muted"
 
 
 def tile(r: Result, at: Box) -> list[dict]:
-    """One tile of C at its true shape: its right edge is pulled above it, its lower edge beside it."""
+    """Draw one tile of C at its true shape. A hand pulls its right edge above it and its lower edge at its side."""
     unit = at.w / 256
     wide, high = max(4, unit * r.bn), max(4, unit * r.bm)
     shape = rect("tile", at.x, at.y, wide, high, TILE, f"tile: {r.bm} × {r.bn} of C")
@@ -66,7 +66,7 @@ def _hairlines(id: str, box: Box, r: Result) -> list[dict]:
 
 
 def still(id: str, at: Box, title: str, r: Result) -> list[dict]:
-    """What a panel keeps through all waves."""
+    """Draw the part of a panel that stays the same through all waves."""
     box = _box(at, r)
     return [
         text(f"{id}-title", at.x - 30, at.y - 48, title, bold=True),
@@ -159,7 +159,7 @@ def group_edge(at: Box, r: Result) -> list[dict]:
 
 
 def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
-    """Bytes read so far, as bars that grow from wave to wave; what stays is the same for all waves."""
+    """Draw the bytes read so far, as bars that grow from wave to wave."""
     most = max(r.row_walk.read_so_far[-1], r.grouped_walk.read_so_far[-1])
     title = text("read-title", at.x, at.y - 12, "The race: bytes read from HBM", bold=True)
     rows = []
@@ -190,7 +190,7 @@ def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
 
 
 def ladder(r: Result, measured: dict, at: Box) -> Callable[[int], list[dict]]:
-    """Arithmetic per byte read: one tile alone, then the wave as one big tile, beside what the GPU needs."""
+    """Draw arithmetic per byte read: one tile alone, then the wave as one big tile, next to the ridge of the GPU."""
     known = [(MEASURED[key], measured[key], "measured") for key in MEASURED if key in measured]
     pitch = RUNG if not known else 90 / (3 + len(known))
     x = log(0.5, 5000, at.x + 84, at.right - 34)

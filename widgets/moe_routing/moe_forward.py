@@ -17,7 +17,7 @@ FOLLOW = slider("follow", "Follow token", 1, 0, 5)
 
 
 class Plan(NamedTuple):
-    """Where each column begins. A phone has room for two: a later one takes the place of one that is done with."""
+    """Hold where each column begins. A phone has room for two, so a later column replaces one that is done with."""
 
     wide: bool
     top: int
@@ -90,7 +90,7 @@ def run(top_k, follow, tokens, experts) -> Result:
 
 
 def _high(r: Result, plan: Plan) -> float:
-    """How high a row may be, so that every step's columns fit."""
+    """Return the height of a row with which every step's columns fit."""
     lines = sum(max(1, load) for load in r.layer.loads)
     sorted_rows = (plan.room - GAP * r.expert_count) / lines
     slots = (plan.room / r.token_count - SLOT_GAP) / r.top_k
@@ -104,12 +104,12 @@ def _token_y(r: Result, token: int, plan: Plan) -> float:
 
 
 def _out_y(r: Result, token: int, plan: Plan) -> float:
-    """The top of a token's output: in the middle of what it is the sum of."""
+    """Return the top of a token's output, in the middle of the rows that it sums."""
     return _token_y(r, token, plan) + (r.top_k - 1) * plan.high / 2
 
 
 def _row_y(r: Result, row: int, plan: Plan) -> float:
-    """The top of a permuted row; an expert without tokens leaves one empty line."""
+    """Return the top of a permuted row. An expert without tokens leaves one empty line."""
     expert = r.layer.chosen[r.layer.order[row][0]][r.layer.order[row][1]]
     empty = sum(load == 0 for load in r.layer.loads[:expert])
     return plan.top + (row + empty) * plan.high + expert * GAP
@@ -143,7 +143,7 @@ def _title(plan: Plan, id: str, x: float, words: str) -> dict:
 
 
 def _tokens(r: Result, plan: Plan, step: int) -> list[dict]:
-    """Each token's numbers, its logits, and which experts it chose with what weight."""
+    """Draw each token's numbers, its logits, and its chosen experts with their weights."""
     if step >= RETURN and not plan.wide:
         return []
     marks = [_title(plan, "x-title", plan.x, "tokens x")]
@@ -163,7 +163,7 @@ def _tokens(r: Result, plan: Plan, step: int) -> list[dict]:
 
 
 def _choice(r: Result, plan: Plan, token: int, y: float, step: int) -> list[dict]:
-    """A token's logits; once it has chosen, the chosen ones solid and their weights below."""
+    """Draw a token's logits. Once it has chosen, the chosen ones are solid and have their weights below."""
     marks = []
     for e, logit in enumerate(r.layer.logits[token]):
         x, role = plan.logits + e * plan.cell, "muted" if step else "ink"
@@ -180,7 +180,7 @@ def _choice(r: Result, plan: Plan, token: int, y: float, step: int) -> list[dict
 
 
 def _key(plan: Plan, step: int) -> list[dict]:
-    """What the logits' columns hold, below all tokens."""
+    """Name the logits' columns, below all tokens."""
     said = ["under each E: its logit"] + ["solid: kept; below it: its weight"] * (step == TOP_K)
     if plan.wide:
         return [text("logits-key", plan.x, plan.height - 4, "; ".join(said), "muted", "small")]
@@ -191,7 +191,7 @@ def _key(plan: Plan, step: int) -> list[dict]:
 
 
 def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
-    """The followed token's choice worked out, where later steps draw their rows; a phone has no room for it."""
+    """Draw the followed token's choice worked out, in the later steps' room for rows. A phone has no room for it."""
     if step >= PERMUTE or not plan.wide:
         return []
     kept = (
@@ -201,7 +201,7 @@ def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
 
 
 def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
-    """What a later step will move, where it still lies: so that it travels there and does not appear."""
+    """Draw marks of a later step at their start, so that they travel from there and don't appear."""
     marks, wide, high = [], 3 * plan.cell, plan.high - 1
     for row, (token, slot) in enumerate(r.layer.order):
         role, at = "now" if token == r.follow else "idle", (plan.x, _token_y(r, token, plan))
@@ -216,7 +216,7 @@ def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
 
 
 def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
-    """The rows sorted by expert: what goes in, from the grouped GEMM on what comes out."""
+    """Draw the rows sorted by expert: the inputs, and from the grouped GEMM on the outputs."""
     title = "rows by expert" if step < EXPERTS else "after the experts"
     marks = [_title(plan, "rows-title", plan.rows, title)]
     values = r.layer.permuted if step < EXPERTS else r.layer.expert_rows
@@ -274,7 +274,7 @@ def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
 
 
 def _results(r: Result, plan: Plan, step: int) -> list[dict]:
-    """A token's k results, back side by side; at the last step with their weights."""
+    """Draw a token's k results side by side again, at the last step with their weights."""
     x, adding = (plan.weighted, True) if step == COMBINE else (plan.returned, False)
     marks = [_title(plan, "slots-title", x, "result × weight" if adding else "results by token")]
     for token in range(r.token_count):

@@ -1,4 +1,4 @@
-"""One token's way to its experts: its numbers times the gate, the logits as bars, and what top-k keeps of them."""
+"""Draw one token's way to its experts: its numbers times the gate, the logits as bars, and top-k's choice."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ def choice_panel(
     logits: Sequence[float],
     weights: Mapping[int, float],
 ) -> list[dict]:
-    """The product and its bars; with `weights` (expert to weight) only those of the experts kept stay solid."""
+    """Draw the matmul and its bars. With `weights` (expert to weight) only the experts that are kept stay solid."""
     words = f"t{token} × gate: a logit for each expert"
     if weights:
         words = f"t{token} keeps its {len(weights)} largest, softmax weighs them"

@@ -9,7 +9,7 @@ NAMES = tuple(f"{i + 1} {name}" for i, name in enumerate(cost.STEPS))
 
 
 def launch_strip(by_step: tuple[int, ...], step: int, width: int) -> list[dict]:
-    """Two rows of squares under the steps' names; those of the steps so far are solid."""
+    """Draw two rows of squares under the steps' names. Squares of the steps so far are solid."""
     wide = width == WIDE
     start, pitch, side, apart = (96, 12, 9, 14) if wide else (0, 9, 7, 9)
     above, below = (22, 37) if wide else (42, 72)  # the tops of the two rows

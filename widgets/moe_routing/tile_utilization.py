@@ -117,7 +117,7 @@ def _one_by_one(r: Result, unit: float, wide: float) -> bool:
 
 
 def _height(r: Result, plot: Box) -> Scale:
-    """Token-slots upwards; the top is a power of two, so the axis stands still while a column grows."""
+    """Return the top of the axis of slots, a power of two, so that the axis doesn't move while a column grows."""
     tallest = max(16, r.capacity_tokens, r.tile, *(max(e.slots, e.routed_tokens) for e in r.experts))
     return linear(0, steady("slots", 1 << (tallest - 1).bit_length()), plot.bottom, plot.y)
 
@@ -131,12 +131,12 @@ def _pieces(r: Result, expert: Expert, whole: Result) -> list[tuple[int, int, in
 
 
 def _wide(r: Result, pitch: float) -> float:
-    """Of one expert's tiles; with a limit there is room beside them for those turned away."""
+    """Return the width of one expert's tiles. With a limit, dropped tokens need room at their side."""
     return min(56, pitch * (0.6 if r.capacity_tokens else 0.78))
 
 
 def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -> list[dict]:
-    """One expert: its tiles, the tokens in them, hatched what is empty, beside them those above the limit."""
+    """Draw one expert: its tiles, the tokens in them, empty slots hatched, and tokens above the limit at the side."""
     expert, unit, marks = r.experts[e], y(0) - y(1), []
     apart = _one_by_one(whole, unit, wide)
     edge = 2 if apart else 0
@@ -164,7 +164,7 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -
 
 
 def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """Very many experts side by side: what their tiles take as one area, before it what each one keeps."""
+    """Draw very many experts side by side: their tiles as one area, and in front of it the tokens that each keeps."""
     pitch, marks, at = plot.w / r.expert_count, [], 0
     for n, (slots, run) in enumerate(groupby(expert.slots for expert in r.experts)):
         count = len(list(run))
@@ -191,7 +191,7 @@ def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
 
 
 def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: dict) -> list[dict]:
-    """Draw all experts; `drawn` keeps a column for the steps in which it stays as it is."""
+    """Draw all experts. `drawn` keeps a column for the steps in which it stays as it is."""
     pitch = plot.w / r.expert_count
     wide, named = _wide(r, pitch), text_width(f"E{r.expert_count - 1}", "small") + 8
     every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
@@ -222,7 +222,7 @@ def _coming(r: Result, e: int, x: float, wide: float, y: Scale) -> dict:
 
 
 def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """Who all the others wait for: a bar along its column, and what it holds in words above."""
+    """Draw the expert for which all others wait: a bar along its column, and its load in words above."""
     expert, pitch = r.experts[r.busiest], plot.w / r.expert_count
     x = plot.x + (r.busiest + 0.5) * pitch - _wide(r, pitch) / 2
     words = f"busiest: {units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
@@ -264,7 +264,7 @@ def _levels(r: Result, y: Scale, plot: Box) -> list[dict]:
 
 
 def _paid(r: Result, bars: Box, whole: Result) -> list[dict]:
-    """What was sent and what runs, to one scale: the second bar is what one pays for."""
+    """Draw the tokens sent and the slots run, to one scale. You pay for the second bar."""
     scale, wide, pitch = linear(0, max(whole.slots, whole.routed), bars.x, bars.right), bars.x > 0, bars.h / 2
     lost = f"{units.count(r.dropped_tokens)} of " if r.dropped_tokens else ""
     rows = (
@@ -343,7 +343,7 @@ def _table(r: Result):
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each token that has dropped, or for each handful of them; the last shows all."""
+    """Return one scene for each token that has dropped, or for each handful of them. The last shows all."""
     plot, bars, height = PLACES[width == WIDE]
     y = _height(r, plot)
     useful = figure("of the slots are useful", r.useful_share, units.percent, "useful", "kept")

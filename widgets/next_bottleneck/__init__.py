@@ -6,6 +6,7 @@ ORDER = (
     "comm_overlap",
     "speculative_decoding",
     "playbook_70b",
+    "serving_queue",
     "scaling_tax",
     "efficiency_frontier",
     "profiler_detective",

@@ -197,7 +197,7 @@ def _words(rule) -> str:
 
 
 def _fitted(why: str) -> str:
-    """What the first broken rule asks for, and how many more there are: all stand in the tip and the table."""
+    """Name the first broken rule and the number of others. The tip and the table have all of them."""
     first, *more = why.split("; ")
     return first.split(": ")[1] + (f" (+ {len(more)})" if more else "")
 
@@ -263,7 +263,7 @@ def _lane_y(r: Result, at: Layout, lane: int) -> float:
 
 
 def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout) -> list[dict]:
-    """Draw a lane with its gates and its kernel. Colours come as the request comes; a rule it lacks has no gate."""
+    """Draw a lane with its gates and its kernel. Colours come as the request comes, and a missing rule has no gate."""
     i, y, end = row.preference, _lane_y(r, at, row.preference), _lane_end(r, at)
     over = i < now.lane or (i == now.lane and now.done)
     here, taken = i == now.lane, over and row.backend == r.chosen
@@ -354,7 +354,7 @@ def _head(r: Result, columns: dict[str, float], at: Layout) -> list[dict]:
 
 
 def _dial(r: Result, at: Layout) -> list[dict]:
-    """The feature that decides most here, and what each value of it would cost: the place of what then runs."""
+    """Draw the feature that decides most here, with the rank by speed of the kernel that each of its values would run."""
     control = DIALS[r.operation]
     start, end = at.dial
     places = {
@@ -440,7 +440,7 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each gate that the request comes to; the last shows its whole way."""
+    """Return one scene for each gate that the request comes to. The last shows its whole way."""
     at = LAYOUTS[width == WIDE]
     columns = _columns(r, at)
     head = _head(r, columns, at)

@@ -1,4 +1,4 @@
-"""Gradients that leave while the backward pass still runs: what of the communication shows at the end."""
+"""Show gradients that leave while the backward pass still runs, and the communication that shows at the end."""
 
 import math
 from collections.abc import Callable
@@ -220,7 +220,7 @@ def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
 
 
 def _wait(r: Result, x: Scale, late: float, now: float, y: float) -> list[dict]:
-    """What the link still has to do when the pass is over, named where there is room."""
+    """Draw the link's remaining work when the pass is over, named where there is room."""
     wide = x(now) - x(late)
     if now <= late or wide <= 1:
         return []
@@ -235,7 +235,7 @@ def _wait(r: Result, x: Scale, late: float, now: float, y: float) -> list[dict]:
 
 
 def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[dict]:
-    """How much of the pass goes by until a bucket is full: pulled at its end, its words below."""
+    """Draw the part of the pass that goes by until a bucket is full, with a knob at its end and its words below."""
     pass_s = late - r.forward_s
 
     def place(mega: float) -> float:
@@ -279,7 +279,7 @@ def _sent(r: Result, x: Scale, y2: float, y3: float) -> Callable[[float], list[d
 
 
 def _journey(r: Result, at: Box) -> list[dict]:
-    """The answer in one bar: what of the communication hides, and what shows."""
+    """Draw the answer in one bar: the hidden communication and the exposed one."""
     x = linear(0, r.communication_s, at.x, at.right)
     hidden, wide = max(0.0, r.communication_s - r.exposed_s), at.x > 50
     title = f"Gradient traffic, {units.seconds(r.communication_s)}"

@@ -159,7 +159,7 @@ def _heads(at: Box) -> list[dict]:
 
 
 def _parts(r: Result, i: int, at: Box) -> list[dict]:
-    """The parts of the step now, over what they took at first; a square before each gives its colour in all rows."""
+    """Draw the parts of the step now, over their first times. A square before each gives its colour in all rows."""
     first, now, x = r.steps[0], r.steps[i], _scale(r, at)
     done = {one.cured for one in r.steps[1 : i + 1]}
     marks = _heads(at)
@@ -205,7 +205,7 @@ def _parts(r: Result, i: int, at: Box) -> list[dict]:
 
 
 def _history(r: Result, i: int, at: Box) -> list[dict]:
-    """The whole step, one bar for each cure so far; then, outlined, how long the next ones take at most."""
+    """Draw the whole step, one bar for each cure so far, then in outline the most that the next ones can take."""
     marks = [text("steps-title", at.x, at.y - 10, "the whole step, after each cure", "muted", "small")]
     for row in range(len(r.steps)):
         y = at.y + at.h / 7 * row + (0 if _wide(at) else 18)
@@ -220,7 +220,7 @@ def _row_name(row: int, y: float, at: Box, words: str, now: bool) -> dict:
 
 
 def _so_far(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
-    """One step's parts end to end; the one that decides is named, inside or at the end."""
+    """Draw one step's parts end to end, and name the one that decides, inside or at the end."""
     step, now, x, done, inside = r.steps[row], row == i, _scale(r, at), 0.0, False
     marks = [_row_name(row, y, at, step.cured or "as it stands", now)]
     for p, (part, time_s) in enumerate(step.parts_s.items()):
@@ -245,7 +245,7 @@ def _so_far(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
 
 
 def _to_come(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
-    """No later step is longer than the one now; the next is no shorter than without the part that it cures."""
+    """Bound the later steps: none is longer than the one now, and the next is no shorter than without its cured part."""
     x, now = _scale(r, at), r.steps[i]
     words, tip = f"cure {row}", f"after cure {row}: at most {units.seconds(now.step_s)}"
     marks = [rect(f"step{row}-open", at.x, y, x(now.step_s) - at.x, 15, "idle", tip)]

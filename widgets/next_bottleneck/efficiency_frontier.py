@@ -73,7 +73,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Edge:
-    """What no software gets past: your GPUs and weights, at the peak, with so many users."""
+    """Hold the limit that no software gets past: your GPUs and weights at the peak, with this many users."""
 
     users: int
     between_tokens_s: float
@@ -171,7 +171,7 @@ def _count(n: int, one: str) -> str:
 
 @dataclass(frozen=True)
 class Frontier:
-    """Where the edge of what can be reached runs in the picture."""
+    """Hold where the edge of the reachable region runs in the picture."""
 
     edge: list[tuple[float, float]]
     full: list[tuple[float, float]]  # with the most users, on to the plot's right side
@@ -185,7 +185,7 @@ class Frontier:
         return [(self.edge[0][0], at.y), *self.edge]
 
     def ground(self, px: float, py: float) -> str:
-        """What a text at this place stands on."""
+        """Return the fill behind a text at this position."""
         n = next((i for i, (_, ey) in enumerate(self.edge) if ey > py), None)
         left = self.edge[0][0] if n == 0 else self.edge[-1][0] if n is None else self.edge[n - 1][0]
         return "idle" if px < left or py > edge_at(self.full, px) else ""
@@ -199,7 +199,7 @@ def _frontier(r: Result, at: Box, x: Scale, y: Scale) -> Frontier:
 
 
 def _out_of_reach(r: Result, at: Box, to: Frontier) -> list[dict]:
-    """The frontier by name, and grey what lies beyond it."""
+    """Name the frontier, and draw the region beyond it in grey."""
     most, who = r.edge[-1].users, f"{_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"
     beyond = [(at.x, at.y), *to.line(at), to.full[1], (at.right, at.bottom), (at.x, at.bottom)]
     tip = f"out of reach of {who}: faster than memory and arithmetic allow, or more users than the {most} whose caches fit"
@@ -216,7 +216,7 @@ def _out_of_reach(r: Result, at: Box, to: Frontier) -> list[dict]:
 
 
 def _taken(r: Result, at: Box, to: Frontier, late: float, lost: list[tuple[float, float]]) -> list[tuple]:
-    """Where no label may stand: on lines, and on the words that have their place."""
+    """Return where no label may go: on lines, and on words with a fixed position."""
     taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in _along([*to.line(at), *to.full])]
     taken += [(px - 2, py - 2, px + 2, py + 2) for px, py in _along(lost)]
     taken.append((at.right - 116, at.bottom - 40, at.right, at.bottom))
@@ -289,7 +289,7 @@ def _plot(r: Result, at: Box) -> list[dict]:
 
 
 def edge_at(two: list[tuple[float, float]], x: float) -> float:
-    """How high a straight line through two points stands at x."""
+    """Return the height at x of a straight line through two points."""
     (x1, y1), (x2, y2) = two
     return y1 + (y2 - y1) * (x - x1) / (x2 - x1)
 
@@ -310,7 +310,7 @@ def _per_user(r: Result, users: int) -> float:
 
 
 def _labels(wanted: list[tuple], taken: list[tuple], upright: list[tuple], ground, at: Box) -> list[dict]:
-    """Each name beside its dot, on the first side clear of all dots, of the lines and of the names so far.
+    """Put each name next to its dot, on the first side clear of all dots, of the lines and of the names so far.
 
     The small dot's name may stand on the `upright` line, on a plate: away from its dot it would be nobody's.
     """
@@ -352,7 +352,7 @@ def _labels(wanted: list[tuple], taken: list[tuple], upright: list[tuple], groun
 
 
 def _dimensions(r: Result, left: float, columns: tuple, top: float) -> list[dict]:
-    """Who each point serves, then the five dimensions in figures, the better one of each in bold."""
+    """Say which users each point serves, then give the five dimensions in figures, the better one of each in bold."""
     marks = [text("dims-title", left, top - 56, "Five dimensions", bold=True)]
     marks.append(text("head-serves", left, top - 14, "users / GPUs", "muted", "small"))
     points = _known(r)

@@ -1,4 +1,4 @@
-"""Pick the rounds that make a 70B model fast, one after the other, and see what each leaves of a token's time."""
+"""Choose the rounds that make a 70B model fast, one after the other, and see how each shortens a token's time."""
 
 from dataclasses import dataclass, replace
 
@@ -48,7 +48,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Row:
-    """The start, or a picked round: what is left, and what each pick would leave here."""
+    """Hold the start or a chosen round: the time that is left, and the time that each next round would leave."""
 
     pick: str  # '' at the start
     shares_s: dict[str, float]  # what each part, and guessing, takes of a token
@@ -91,7 +91,7 @@ def run(first, second, third, gemm_cut, attention_cut, acceptance, drafts, basel
     }
 
     def played(*picks: str) -> list:
-        """Play the picks in their order; one that comes again does nothing, and guesses once begun go on."""
+        """Play the rounds in the chosen order. One that comes again does nothing, and guesses once begun go on."""
         rounds = [START]
         for i, pick in enumerate(picks):
             cuts = {} if pick in picks[:i] else told[pick].cuts
@@ -150,7 +150,7 @@ def _row(
 
 
 def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
-    """Draw what is left of a token's time by parts, what the round took away, and what was reported."""
+    """Draw a token's remaining time by parts, the time that the round removed, and the reported time."""
     row, start, marks = r.rows[i], 0.0, []
     before = r.rows[max(0, i - 1)].token_s
     for part, role in ROLES.items():
@@ -194,7 +194,7 @@ def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
 
 
 def _chooser(r: Result, i: int, columns: tuple, y: float, wide: bool) -> list[dict]:
-    """Draw the knob that picks a round, and under each stop what it would leave of a token's time."""
+    """Draw the knob that chooses a round, and under each stop the time of a token that it would leave."""
     row, control = r.rows[i], PICKS[i - 1]
     places = dict(zip(ROUNDS, columns, strict=True))
     marks = [line(f"pick{i}-line", columns[0], y, columns[-1], y, "axis")]

@@ -158,7 +158,7 @@ def _profile(
 
 
 def _trace(p: Profile, at: Box) -> list[dict]:
-    """Draw one step on one clock: late input, kernels with their gaps, NCCL alone; under it, how long ranks work."""
+    """Draw one step on one clock: late input, kernels with their gaps, NCCL alone, and below it how long ranks work."""
     id, high = p.id, at.h * 0.7
     start = at.x + at.w * p.input_wait_share
     end = at.right - at.w * p.exposed_communication_share
@@ -215,7 +215,7 @@ def _gauges(p: Profile, left: float, y: float, wide: float, apart: float, named:
 
 
 def _verdict(p: Profile) -> tuple[str, str]:
-    """Say whether the suspect is the one, and give the number that decides; (words, role)."""
+    """Return (words, role): whether the suspect is the right one, with the number that decides."""
     if p.diagnosis == UNDECIDED:
         return "", "muted"
     if p.right:
@@ -381,7 +381,7 @@ def _table(r: Result):
 
 
 def _figures(r: Result) -> tuple:
-    """Give the score of the six; of one profile its counters, then what follows from its diagnosis."""
+    """Return the score of the six, or of one profile its counters and the consequence of its diagnosis."""
     if r.case == ALL:
         of_six = lambda value: f"{value:.0f} of {len(r.profiles)}"  # noqa: E731
         return (

@@ -1,4 +1,4 @@
-"""What of a fleet's GPUs works as well as one node's, and who pays the difference."""
+"""Show which part of a fleet's GPUs works as well as one node's, and where the rest goes."""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ LOCAL = slider("local_mfu", "MFU of one node", REFERENCE_MFU, 30, 75, unit="%",
 
 
 def _added_ms(measured_mfu: int) -> float:
-    """What 128 GPUs added to 181 ms where this MFU was measured."""
+    """Return the ms that 128 GPUs added to 181 ms where this MFU was measured."""
     return round(cost.added_step_s(181, REFERENCE_MFU / 100, measured_mfu / 100), 1)
 
 
@@ -119,7 +119,7 @@ def run(gpus, local_mfu, added_ms, slow, operating, busy, days, node_step_ms) ->
 
 
 def _kinds(r: Result) -> tuple[tuple[str, float, float, str, str], ...]:
-    """What is paid for: its word, its GPUs, its seconds of a step, its role, what it does. One share for both."""
+    """List the kinds of paid time: word, GPUs, seconds of a step, role, work. Both pictures share it."""
     waits = (
         ("wait", "wait for the slow node") if r.gpus > NODE else ("slower", "are lost to the node's slowness")
     )
@@ -136,7 +136,7 @@ def _ink(role: str) -> str:
 
 
 def _field(r: Result, at: Box) -> list[dict]:
-    """Every GPU that is paid for, by what it does: a cell is one GPU, or as many as fit in none less."""
+    """Draw every paid GPU by its work. A cell is one GPU, or the smallest number with which all fit."""
     cells = min(FIELD, r.gpus)
     columns = 2 ** math.ceil((math.log2(cells) + 1) / 2)
     kinds = _kinds(r)
@@ -163,7 +163,7 @@ def _field(r: Result, at: Box) -> list[dict]:
 
 
 def _curve(r: Result, at: Box) -> list[dict]:
-    """MFU by size under what the GPUs' counter says: the fleet's size and what was measured are pulled."""
+    """Draw MFU by size under the GPUs' own counter, with knobs on the fleet's size and on the measurement."""
     x, y = log(NODE, MOST, at.x, at.right), linear(0, 1, at.bottom, at.y)
     marks = axis_y("mfu", y, at.x, "MFU: useful FLOP/s over the peak", lambda v: units.percent(v, 0), at.right,
                    (0, 0.2, 0.4, 0.6, 0.8, 1))  # fmt: skip
@@ -214,12 +214,12 @@ def _curve(r: Result, at: Box) -> list[dict]:
 
 
 def _pulled_at(gpus: int) -> int:
-    """Where the whole curve is pulled: never near the fleet's own point, which its knob would hide."""
+    """Return where the whole curve has its knob, never near the fleet's own point, which the knob would hide."""
     return 1024 if gpus < 512 else MEASURED_AT
 
 
 def _nodes(r: Result, at: Box) -> list[dict]:
-    """One synchronous step on an axis that stays: what one node takes, the tax, and the wait for the slowest."""
+    """Draw one synchronous step on a fixed axis: one node's time, the tax, and the wait for the slowest."""
     nodes, wide = max(1, r.gpus // NODE), at.w > 400
     drawn = min(DRAWN, nodes)
     pitch, x = at.h / DRAWN, linear(0, AXIS_S, at.x, at.right)
@@ -319,7 +319,7 @@ def _break(at: Box, high: float) -> list[dict]:
 
 
 def _undisturbed(r: Result) -> str:
-    """What the blue curve is without, where the fleet as it runs has a curve of its own."""
+    """Name the blue curve where the fleet as it runs has a curve of its own."""
     if r.slow_share:
         return "all alike" if not r.operating_share else "all well"
     return "training" if r.operating_share else ""

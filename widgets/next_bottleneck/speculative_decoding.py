@@ -33,7 +33,7 @@ BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
 
 @dataclass(frozen=True)
 class AtGuesses:
-    """A token's time with so many guesses a round, in its two parts."""
+    """Hold a token's time with this number of guesses a round, in its two parts."""
 
     drafts: int
     draft_s: float
@@ -178,7 +178,7 @@ def _lanes(r: Result, now_s: float, at: Box, plain_y: float, guess_y: float) -> 
 
 
 def _round(r: Result, i: int, kept: int, now_s: float, x, y: float, cell: float) -> list[dict]:
-    """Draw one round as far as the clock has come: guesses one by one, the check, then what it keeps."""
+    """Draw one round as far as the clock has come: guesses one by one, the check, and the accepted tokens."""
     start, marks = i * r.round_s, []
     check_s, end = start + r.draft_s, start + r.round_s
     tip = f"Round {i + 1}: guessing takes {units.seconds(r.draft_s)}"
@@ -282,7 +282,7 @@ def _takeaway(r: Result) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """One for each plain step of the stretch of time; the last shows all of it."""
+    """Return one scene for each plain step of the stretch of time. The last shows all of it."""
     lanes_at, plain_y, guess_y, guesses_at, height = PLACES[width == WIDE]
     one = "token per round" if units.number(r.tokens) == "1" else "tokens per round"
     tokens = figure(one, r.tokens, units.number, "useful", "tokens")

@@ -122,7 +122,7 @@ def run(format_name, group, outlier):
 
 
 def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
-    """The numbers as stems, what is kept of them as dots, and the ladder of values that each block has."""
+    """Draw the numbers as stems, their quantized values as dots, and the ladder of values that each block has."""
     y, pitch = linear(-TOP * r.size, TOP * r.size, box.bottom, box.y), box.w / COUNT
     blocks = COUNT // kept.group
     marks = _ladders(id, box, kept, y)
@@ -170,7 +170,7 @@ def _dot(box: Box) -> float:
 
 
 def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
-    """Its stem, on the others' scale as far as they reach, then broken and shorter; in the upper panel it is pulled."""
+    """Draw the outlier's stem on the others' scale as far as they reach, then broken and shorter. The upper one has a knob."""
     x, unit = box.x + (OUTLIER_AT + 0.5) * box.w / COUNT, r.values[OUTLIER_AT] / r.outlier
     beyond = linear(TOP * r.size, OUTLIER.max * unit, box.y - BREAK, box.y - REACH)
 
@@ -200,7 +200,7 @@ def _named(kept: Kept) -> str:
 
 
 def _harm(kept: Kept) -> tuple[int, str, str]:
-    """How many ordinary numbers are lost, in words and in few; a codebook has no 0 that they could become."""
+    """Say how many ordinary numbers are lost, in words and in few. In a codebook without a 0 none can become 0."""
     if cost.BLOCK_FORMATS[kept.format].levels == "codebook":
         return kept.far, "moved by half a typical size", "moved by half"
     return kept.zeros, "ordinary numbers became 0", "became 0"

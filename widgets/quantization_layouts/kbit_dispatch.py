@@ -52,7 +52,7 @@ MICRO = units.fixed(1)  # the tables give tenths
 
 
 def _speeds(card: str) -> tuple[float, float]:
-    """The ends of the speeds' axis, in halves; at the top there is room for a knob."""
+    """Return the ends of the speeds' axis, in halves, with room for a knob at the top."""
     if card == SOURCE:
         return 0.5, 2.5
     table = TABLES[card]
@@ -73,7 +73,7 @@ def _points(card: str, curve: Curve, x, y) -> list[tuple]:
 
 
 def _zones(r: Result, x, at: Box, wide: bool) -> list[dict]:
-    """Shade where each kernel family runs, its name on top; the one of these users is lit."""
+    """Shade where each kernel family runs, with its name on top. The one of these users is lit."""
     marks = []
     for i, zone in enumerate(r.zones):
         left = at.x + START - 14 if i == 0 else x(zone.first - 0.5)
@@ -123,7 +123,7 @@ def _crossed(points: list[tuple], level: float) -> list[tuple]:
 
 
 def _curves(r: Result, at: Box, wide: bool) -> list[dict]:
-    """Draw speed over users for each k; the knobs pull the number of users and k."""
+    """Draw speed over users for each k. Knobs pull the number of users and k."""
     x = log(1, MOST_USERS, at.x + START, at.right - 12)
     y = linear(*_speeds(r.card), at.bottom, at.y)
     halves = [n / 2 for n in range(round(2 * y.lo), round(2 * y.hi) + 1)]
@@ -267,7 +267,7 @@ def _even_said(r: Result) -> str:
 
 
 def _held(r: Result) -> str:
-    """How many cards hold the weights."""
+    """Say how many cards hold the weights."""
     other = f"not {r.fp16_cards}" if r.fp16_cards != r.cards else "as with 16 bits"
     return f"{r.cards} {r.card}, {other}"
 

@@ -1,4 +1,4 @@
-"""What the k-bit dispatch explorer computes: a block, a session and a model, from one card's measured kernels."""
+"""Compute the k-bit dispatch explorer: a block, a session and a model, from one card's measured kernels."""
 
 import math
 import re
@@ -19,7 +19,7 @@ CHUNK = 512  # tokens of a prompt that a step reads with the users' own
 
 
 def _tables() -> dict:
-    """The cards with a table of whole rows; one that was never measured here is not offered."""
+    """Return the cards with a table of whole rows. A card that was never measured here is not offered."""
     found = {SOURCE: cost.measured()}
     try:
         return found | ({OURS: table} if (table := cost.measured(OURS)) else {})
@@ -155,7 +155,7 @@ def _cells(k: int) -> tuple[Cell, ...]:
 
 
 def _small_share(users: float) -> float:
-    """Share of a session's time in kernels that read k-bit weights; the rest unpacks them to 16 bits first."""
+    """Return the share of a session's time in kernels that read k-bit weights. The rest unpacks them to 16 bits first."""
 
     def share(said: str) -> float:
         percent = float(re.search(r"(\d+)%", said)[1]) / 100

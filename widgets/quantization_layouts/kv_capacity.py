@@ -39,7 +39,7 @@ KNOB = 18  # what a knob with its arrows takes to each side
 
 @dataclass(frozen=True)
 class Served:
-    """One way to keep weights and cache; bytes of one GPU, requests of the group."""
+    """Hold one way to keep weights and cache: the bytes of one GPU and the requests of the group."""
 
     name: str
     detail: str
@@ -134,7 +134,7 @@ def _row(id: str, box: Box, i: int, name: str, detail: str) -> list[dict]:
 
 
 def _inside(id: str, left: float, right: float, y: float, words: str, role: str, on: str = "") -> list[dict]:
-    """A name in the middle of its bar; its first word, or nothing, where the bar is short."""
+    """Write a name in the middle of its bar, or its first word, or nothing, where the bar is short."""
     short, spare = (
         words.split(" ", 1)[0].rstrip(","),
         34 if on else 8,
@@ -146,7 +146,7 @@ def _inside(id: str, left: float, right: float, y: float, words: str, role: str,
 
 
 def _filled(r: Result, id: str, s: Served, x: Scale, top: float, here: int) -> list[dict]:
-    """What fills one GPU's memory with `here` requests, in pieces from left to right, each named where there is room."""
+    """Draw one GPU's memory with `here` requests, in pieces from left to right, each named where there is room."""
     full = r.memory_bytes - s.free_bytes
     taken = here * s.request_bytes / r.devices
     held = taken * s.used_share
@@ -238,7 +238,7 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
 
 
 def _at_once(r: Result, id: str, s: Served, at: Box, top: float, here: int) -> dict:
-    """The requests as a length, on one scale for the three rows: beside the bars, on a phone under them."""
+    """Draw the requests as a length on one scale for the three rows, at the side of the bars, on a phone under them."""
     left, right, y = (at.right + 14, WIDE, top + 29) if at.x else (at.x, at.right, top + 33)
     long = (right - left) * here / max(1, r.before.requests, r.narrow.requests, r.paged.requests)
     tip = f"{s.name}: {units.counted(here, 'request')} at once"
@@ -268,7 +268,7 @@ def _phone_ticks(r: Result, at: Box) -> list[dict]:
 
 
 def _key(left: float, top: float) -> list[dict]:
-    """What the parts of both panels are: most are too short for a name."""
+    """Name the parts of both panels, because most are too short for a name."""
     marks = []
     for role, name in (("primary", "weights"), ("useful", "tokens"), ("waste", "reserved, empty")):
         marks += [
@@ -370,7 +370,7 @@ def _arrivals(r: Result) -> list[int]:
 
 
 def _caption(r: Result, arrived: int) -> str:
-    """Say who is full."""
+    """Say which ways are full."""
     came = f"{units.counted(arrived, 'request')} {'has' if arrived == 1 else 'have'} come"
     full = [s.name.lower() for s in (r.before, r.narrow, r.paged) if s.requests <= arrived]
     if not full:
@@ -381,7 +381,7 @@ def _caption(r: Result, arrived: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each wave of requests; in the last all that fit are there."""
+    """Return one scene for each wave of requests. In the last all that fit are there."""
     memory_at, request_at, height = PLACES[width == WIDE]
     before = figure("requests in 16 bits", r.before.requests, units.count)
     narrow = figure("with fewer bits", r.narrow.requests, units.count, "primary")

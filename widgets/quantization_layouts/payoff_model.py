@@ -1,4 +1,4 @@
-"""What a decode step costs with narrow weights, for the accountant: one batch, the batches around it, the formats."""
+"""Compute a decode step with narrow weights for the accountant: one batch, the batches around it, the formats."""
 
 import math
 from dataclasses import dataclass
@@ -131,7 +131,7 @@ def _curve(dense_s: float, bits: float, tile_rows: int, given: dict) -> tuple[St
 
 
 def _formats(dense_s: float, batch: int, given: dict, target: Machine) -> tuple[Row, ...]:
-    """Every format in this state; where the machine multiplies a format as it is stored, nothing is unpacked."""
+    """Return every format in this state. A format that the machine multiplies as it is stored needs no unpacking."""
     rows = []
     for form in cost.FORMATS.values():
         paid = cost.payoff(dense_s, bits=form.bits_per_weight, batch=batch, **given)

@@ -59,7 +59,7 @@ def bits(r: Result) -> str:
 
 
 def ledger(r: Result, pl: Places) -> list[dict]:
-    """Four lines of an account: what it took, what fewer bytes give back, what unpacking takes, what is left."""
+    """Draw four lines of an account: the dense time, the saving of fewer bytes, the cost of unpacking, the rest."""
     x = linear(0, 1.55 * r.dense_s, pl.bars.x, pl.bars.right)
     lost, floor = r.verdict in ("eaten", "nothing to save"), r.dense_s - r.saved_s
     passes = "" if r.passes == 1 else f"{r.passes}×, "
@@ -114,7 +114,7 @@ def ledger(r: Result, pl: Places) -> list[dict]:
 
 
 def _threshold(r: Result, pl: Places, x: Scale) -> list[dict]:
-    """Where the dense step ends: a quantized step that reaches it has won nothing."""
+    """Draw where the dense step ends. A quantized step that reaches it has won nothing."""
     at, bottom = x(r.dense_s), pl.bars.y + 4 * pl.pitch - 4
     marks = [line("even", at, pl.bars.y + 31, at, bottom, "limit", f"break-even: {units.seconds(r.dense_s)}")]
     if r.verdict != "nothing to save":
@@ -146,7 +146,7 @@ def _verdict(r: Result, pl: Places, x: Scale) -> list[dict]:
 
 
 def kernel_families(r: Result, pl: Places) -> list[dict]:
-    """Who runs this format fast: bytes alone are no kernel."""
+    """Say which libraries run this format fast, because bytes alone are no kernel."""
     named = cost.FORMATS.get(NAMED.get(r.bits, ""))
     words = f"{r.bits} bits: kernels of their own, with a codebook, as in k-bit deployment"
     if named:
@@ -160,7 +160,7 @@ def kernel_families(r: Result, pl: Places) -> list[dict]:
 
 
 def _top(r: Result) -> float:
-    """Twice the dense step of batch 1, and twice that again until the batch one stands at is in the chart."""
+    """Return twice the dense step of batch 1, doubled until the current batch is in the chart."""
     top = 2 * (r.dense_stream_s + r.other_s)
     while max(r.dense_s, r.quant_s) > top:
         top *= 2
@@ -203,7 +203,7 @@ def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[d
 
 
 def _beyond(r: Result, pl: Places, y: Scale) -> list[dict]:
-    """What lies above the chart, in words."""
+    """Say in words what is above the chart."""
     last = r.curve[-1]
     if max(last.dense_s, last.quant_s) <= y.hi:
         return []
@@ -216,7 +216,7 @@ def _beyond(r: Result, pl: Places, y: Scale) -> list[dict]:
 
 
 def chart(r: Result, pl: Places) -> list[dict]:
-    """Both steps over the batch; what lies between them is won or lost."""
+    """Draw both steps over the batch. The area between them is won or lost."""
     top_s = steady("step", _top(r))
     x, y = log(1, MOST_BATCH, pl.chart.x, pl.chart.right), linear(0, top_s, pl.chart.bottom, pl.chart.y)
     even = r.break_even_batch
@@ -290,7 +290,7 @@ def _names(r: Result, pl: Places, x: Scale, y: Scale) -> list[dict]:
 
 
 def _gap(pl: Places, id: str, name: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[dict]:
-    """What the area between the lines means, written into it where there is room."""
+    """Write the meaning of the area between the lines into it, where there is room."""
     middle = [s for s in part if x(part[0].batch) + 110 < x(s.batch) < pl.chart.right - 40]
     if not middle:
         return []

@@ -1,4 +1,4 @@
-"""A chain of kernels writes every intermediate only for the next one to read; one kernel never lets it out.
+"""Show how a chain of kernels writes every intermediate only for the next kernel to read, and a fused one doesn't.
 
 The weights of the GEMM at its head are read either way, once, and they are counted: with few rows they are nearly all.
 """
@@ -43,7 +43,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Laid:
-    """Where things stand in a lane: all boxes as wide, the GEMM over X and W, each Z between two kernels."""
+    """Hold the positions in a lane: all boxes of one width, the GEMM over X and W, each Z between two kernels."""
 
     lane: Box
     operations: int
@@ -74,7 +74,7 @@ class Laid:
         return self.lane.right - self.edge
 
     def border(self, i: int) -> float:
-        """Where kernel i begins, and kernel i - 1 ends: there stands Z_i."""
+        """Return where kernel i begins and kernel i - 1 ends, which is where Z_i is drawn."""
         if i in (0, self.operations):
             return self.lane.x if i == 0 else self.lane.right
         first = max(self.lane.w / self.operations, 170 if self.wide else 84)
@@ -144,7 +144,7 @@ def _arrow(id: str, x: float, start: float, end: float, role: str, tip: str) -> 
 
 
 def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: str) -> list[dict]:
-    """A box in HBM, all of one size, its bytes under it where there is room; a hatched one has its name there too."""
+    """Draw a box in HBM, all of one size, with its bytes under it where there is room. A hatched one has its name there, too."""
     hatched = role == "waste"
     box = rect(id, x - at.box / 2, at.lane.y + 3, at.box, at.lane.h - 6, role, tip)
     inside, under = ("", name) if hatched else (name, "")
@@ -162,7 +162,7 @@ def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: s
 
 
 def _ends(id: str, at: Laid, r: Result) -> list[dict]:
-    """What every way must move: X and the weights in, Y out."""
+    """Draw the tensors that every way must move: X and the weights in, Y out."""
     low, high = at.lane.y, at.lane.y - RISE + 30
     size, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes / r.layers)
     marks = [
@@ -196,7 +196,7 @@ def _passes(tensors: int, wide: bool) -> str:
 
 
 def _chain(r: Result, lane: Box) -> list[dict]:
-    """One kernel an operation: each reads what the one before wrote."""
+    """Draw one kernel per operation. Each reads the previous one's output."""
     at, size, top = Laid(lane, r.operations), units.si_bytes(r.tensor_bytes), lane.y - RISE
     each = "A kernel for each operation" if at.wide else "A kernel each"
     marks = _lane("chain", lane, f"{each}: {_passes(r.unfused_passes, at.wide)}")
@@ -218,7 +218,7 @@ def _chain(r: Result, lane: Box) -> list[dict]:
 
 
 def _fused(r: Result, lane: Box) -> list[dict]:
-    """The same operations inside one kernel: what lies between them stays on the chip."""
+    """Draw the same operations inside one kernel, with the intermediates on the chip."""
     at, top = Laid(lane, r.operations), lane.y - RISE
     marks = _lane("fused", lane, f"One kernel: {_passes(r.fused_passes, at.wide)}")
     marks.append(rect("kernel", lane.x, top, lane.w, 30, "primary", "one kernel for the whole chain"))
@@ -305,7 +305,7 @@ def _on_the_way(r: Result, by_now: float, drawn: list[dict]) -> list[dict]:
 
 
 def _bars(r: Result, measured: dict, box: Box, by_now: float) -> list[dict]:
-    """Bytes of both ways so far, on the scale of the longest chain; the upper bar's end is the chain's length."""
+    """Draw the bytes of both ways so far, on the scale of the longest chain. The upper bar's end is the chain's length."""
     wide = box.x > 0
     tensors = 2 * r.tensor_bytes * r.layers
     x = linear(0, r.weights_bytes + LONGEST * tensors, box.x, box.right)
@@ -361,7 +361,7 @@ def _bars(r: Result, measured: dict, box: Box, by_now: float) -> list[dict]:
 
 
 def _yours(r: Result, moved: float, x: Scale, box: Box, pitch: float) -> list[dict]:
-    """What the learner's kernel moved, on the lower bar."""
+    """Draw the bytes of the learner's kernel on the lower bar."""
     wide, words = box.x > 0, f"yours: {units.si_bytes(moved)}"
     y, under = box.y + pitch + (14 if wide else 30), box.y + 2 * pitch + (32 if wide else 46)
     return [
@@ -371,7 +371,7 @@ def _yours(r: Result, moved: float, x: Scale, box: Box, pitch: float) -> list[di
 
 
 def _more(r: Result, x: Scale, box: Box, pitch: float) -> list[dict]:
-    """The answer, in the room that the shorter bar leaves: what the chain moves and one kernel does not."""
+    """Draw the answer in the room that the shorter bar leaves: the bytes that the chain moves and one kernel doesn't."""
     if not r.intermediates:
         return []
     wide = box.x > 0
@@ -404,7 +404,7 @@ def _takeaway(r: Result) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return the race, both ways on one clock; the last step shows all that moves."""
+    """Return the race, both ways on one clock. The last step shows all bytes."""
     measured = measured or {}
     chain_at, fused_at, bars_at, height = PLACES[width == WIDE]
     traffic = figure(

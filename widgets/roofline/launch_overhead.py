@@ -1,4 +1,4 @@
-"""Launches that nothing hides: what they take of a pass, what a graph gives back, and what a compiler does."""
+"""Show launches that nothing hides: their share of a pass, the saving of a graph, and the work of a compiler."""
 
 from dataclasses import dataclass
 
@@ -182,7 +182,7 @@ def _gained(left: float, right: float, top: float, gained_s: float) -> list[dict
 
 
 def _bars(r: Result, at: Box) -> list[dict]:
-    """The whole pass four ways; where the work ends and the launches begin is pulled."""
+    """Draw the whole pass four ways, with a knob where the work ends and the launches begin."""
     passes, wide = (r.eager, r.graph, r.compiled, r.both), at.x > 0
     x, pitch = linear(0, r.eager.total_s, at.x, at.right), at.h / 4
     layers = "one layer" if r.layers == 1 else f"{r.layers} layers"
@@ -266,7 +266,7 @@ def _caption(r: Result, upto: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """One for each kernel of the timeline; the last shows all of them done."""
+    """Return one scene for each kernel of the timeline. The last shows all of them done."""
     measured = measured or {}
     time_at, bars_at, height = PLACES[width == WIDE]
     launches = figure("spent on launches", r.overhead_s, units.seconds, term="launches")

@@ -231,7 +231,7 @@ def _bar_y(bars: Box, row: int) -> float:
 
 
 def _bars(r: Result, now_s: float, bars: Box) -> list[dict]:
-    """Draw what has been paid so far: with all from HBM, and with the share that is moved."""
+    """Draw the energy paid so far: with all accesses from HBM, and with a share of them moved."""
     x, wide = _energy(r, bars), bars.x > 0
     there = [one for one in _accesses(r) if one.left_s(now_s) <= 1e-15 and one.leaves_s <= now_s]
     near = sum(not one.far for one in there)
@@ -317,7 +317,7 @@ def _caption(r: Result, now_s: float) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for every 15 ns; the last shows all that is paid."""
+    """Return one scene for every 15 ns. The last shows all that is paid."""
     way_at, lanes, bars_at, height = PLACES[width == WIDE]
     before = figure("all from HBM", r.before_w, _watts, "hot")
     after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts)

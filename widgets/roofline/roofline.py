@@ -1,4 +1,4 @@
-"""What limits an operation: its FLOP per byte against the ridge of the machine, with the batch as the knob."""
+"""Show the limit of an operation: its FLOP per byte against the ridge of the machine, with the batch as the knob."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def _decode_70b(size: int, devices: int, elem: float) -> cost.Operation:
 
 @dataclass(frozen=True)
 class Kind:
-    """An operation, and what the one knob means for it."""
+    """Hold an operation, and the meaning of the one knob for it."""
 
     label: str
     knob: str
@@ -165,7 +165,7 @@ def _axes(plot: Box):
 
 
 def _roofs(r: Result, plot: Box) -> list[dict]:
-    """Every machine's roof, the chosen one drawn out; each named where it leaves the picture."""
+    """Draw every machine's roof, the chosen one solid, each named where it leaves the picture."""
     X, Y = _axes(plot)
     marks = axis_y(
         "rate",
@@ -244,7 +244,7 @@ def _ridge(r: Result, plot: Box, reach: float) -> list[dict]:
 
 
 def _stays(r: Result) -> bool:
-    """Element-wise work does as much for each byte however many rows it has: the knob moves nothing."""
+    """Say that the knob moves nothing, because element-wise work does equally much per byte however many rows it has."""
     return len({units.number(p.flop_per_byte) for p in r.trail}) == 1
 
 
@@ -301,7 +301,7 @@ def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
 
 
 def _beside(name: str, x: float, ridge: float, right: float) -> tuple[bool, float, float]:
-    """Whether a dot's name stands left of it, and from where to where: never beyond the ridge from its dot."""
+    """Return whether a dot's name is left of it, and from where to where. The name never crosses the ridge."""
     wide = text_width(name, "small")
     lo, hi = (0, ridge - 5) if x < ridge else (ridge + 5, right)
     left = x + 9 + wide > hi and x - 9 - wide >= lo
@@ -309,7 +309,7 @@ def _beside(name: str, x: float, ridge: float, right: float) -> tuple[bool, floa
 
 
 def _usual(r: Result, plot: Box) -> list[dict]:
-    """Where the usual operations stand on the same axis, each coloured by its limit and named on its side."""
+    """Draw the usual operations on the same axis, each coloured by its limit and named on its side."""
     X, wide_room, marks, top = _axes(plot)[0], plot.w > 400, [], plot.bottom + 56
     rows: list[list[tuple[float, float]]] = []  # of each row: from where to where it is taken
     for i, p in enumerate(sorted(r.usual, key=lambda p: p.flop_per_byte)):

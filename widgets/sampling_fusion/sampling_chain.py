@@ -1,4 +1,4 @@
-"""What it costs to run each sampling rule as a kernel of its own, and what the rules do to a distribution."""
+"""Show the cost of one kernel for each sampling rule, and the effect of the rules on a distribution."""
 
 from kernels.machines import MACHINES
 from widgets import units
@@ -68,7 +68,7 @@ AXIS_TOPS_US = (
 
 
 def _scale(r: Result, box: Box) -> Scale:
-    """Held over the launch's slider and every rule's switch; bytes set it."""
+    """Return a scale that stays over the launch's slider and every rule's switch. Bytes set it."""
     return linear(0, next(us for us in AXIS_TOPS_US if us * 1e-6 >= r.longest_s) * 1e-6, box.x, box.right)
 
 
@@ -119,7 +119,7 @@ def _chain(r: Result, scale: Scale, box: Box, pitch: float) -> list[dict]:
 
 
 def _end_of_chain(r: Result, scale: Scale, box: Box, bottom: float) -> list[dict]:
-    """When the last kernel is done; pulled, it is the time of a launch."""
+    """Mark the end of the last kernel. Its knob sets the time of a launch."""
     paid = 1 if r.graph else r.naive.launches
 
     def place(launch_us: float) -> float:
@@ -199,7 +199,7 @@ def _level(r: Result, box: Box) -> Scale:
 
 
 def _tokens(r: Result, box: Box) -> list[dict]:
-    """Tokens, best first, and what the rules have left of them."""
+    """Draw tokens, best first, and the probability that the rules left them."""
     y, pitch, wide = _level(r, box), box.w / len(r.row), box.w > 400
     thick, drawn = 0.72 * pitch, WORDS[r.row[r.drawn].token]
     title, draws = "What the rules do to “The cat sat on the …”", f"u = {units.number(r.u)} draws “{drawn}”"
@@ -245,7 +245,7 @@ def _tokens(r: Result, box: Box) -> list[dict]:
 
 
 def _cuts(r: Result, y: Scale, box: Box, pitch: float) -> list[dict]:
-    """Where the rules cut: top-k and top-p between two tokens, min-p at a height. Two of them are pulled."""
+    """Mark where the rules cut: top-k and top-p between two tokens, min-p at a height. Two of them have knobs."""
     marks, wide = [], box.w > 400
     kept_by_p = sum(one.cut_by in ("", "min-p") for one in r.row)
 

@@ -1,4 +1,4 @@
-"""A sampling step: what each rule keeps of a small vocabulary, and what the chain costs on a large one."""
+"""Compute a sampling step: the tokens that each rule keeps of a small vocabulary, and the chain's cost on a large one."""
 
 from dataclasses import dataclass, replace
 
@@ -67,7 +67,7 @@ def run(
     target = replace(machine(machine_name), launch_s=launch_us * 1e-6)
 
     def chain(parts: list[tuple[str, int, float]]) -> Chain:
-        """Each part's launches and bytes; a captured graph is launched once, with the first."""
+        """Return each part's launches and bytes. A captured graph is launched once, with the first."""
         steps = []
         for i, (name, launches, moved) in enumerate(parts):
             paid = (i == 0) if graph else launches

@@ -1,4 +1,4 @@
-"""Everything into one folder; what stands there is replaced only if an earlier build left it."""
+"""Write the whole site into one folder. Existing files are replaced only if an earlier build left them."""
 
 import posixpath
 import re
@@ -22,7 +22,7 @@ OWN = ("page.css", "book.css", "print.css", "theme.js", "book.js", "search.js", 
 
 
 def _lead(root: Path, pictures: set[str], known: set[str]) -> Callable[[Text, str], str | None]:
-    """Where a link of a lesson's page leads in the site."""
+    """Return where a link of a lesson's page leads in the site."""
 
     def address(place: str, at: str) -> str | None:
         if match := re.fullmatch(r"(?:work|labs)/([\w/]+)\.ipynb", place):
@@ -79,7 +79,7 @@ def _ways(places: list[tuple[str, str]], first: tuple[str, str], last: tuple[str
 
 
 def _named(topic: Topic, page: Text) -> str:
-    """What a page is called where it is one of all."""
+    """Return the name of a page in lists of pages."""
     return f"{topic.number} {page.title if topic.lesson.in_pages else topic.title}"
 
 
@@ -111,7 +111,7 @@ def _title(topic: Topic, page: Text) -> str:
 
 
 def _moved(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
-    """Where a lesson was one page, a page that leads to its first one, and from an old heading to its new place."""
+    """Return a page at a lesson's old address that leads to its first page, or from an old heading to its new page."""
     made = {}
     for topic in (topic for topic in found if topic.lesson and topic.lesson.in_pages):
         old, places = f"lessons/{topic.lesson.name}.html", {}
@@ -170,7 +170,7 @@ def _notebooks(root: Path, found: list[Topic]) -> dict[str, bytes]:
 
 
 def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
-    """Every file but npm's, by its place; without `run` the lessons' code is shown but not run."""
+    """Return every file but npm's, by its path. Without `run` the lessons' code is shown but not run."""
     found = topics(root)
     pictures: set[str] = set()
     read = [topic for topic in found if topic.lesson]
@@ -191,7 +191,7 @@ def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
 
 
 def put(out: Path, made: dict[str, bytes]) -> int:
-    """Write the folder anew, what comes from npm included; its size in bytes."""
+    """Write the folder anew, with the files from npm, and return its size in bytes."""
     if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
         raise ValueError(
             f"out must be a new or empty folder, or an earlier site, got {out}; name another one"

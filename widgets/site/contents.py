@@ -1,4 +1,4 @@
-"""The list of chapters beside every page: where one is, what else the topic has, and the sections of a lesson."""
+"""List the chapters next to every page: the open page, the rest of its topic, and the sections of a lesson."""
 
 import posixpath
 import re
@@ -63,7 +63,7 @@ def _pages(lesson: Lesson, root: str, here: str, prose: str) -> str:
 
 
 def _inside(topic: Topic, root: str, here: str, prose: str) -> str:
-    """What the open chapter holds."""
+    """List the sections of the open chapter."""
     simulators = [(f"simulators/{d.name}.html", escape(d.title)) for d in topic.simulators]
     labs = [(lab_address(lab), escape(lab.short)) for lab in topic.labs]
     parts = _pages(topic.lesson, root, here, prose) if topic.lesson else ""
@@ -77,7 +77,7 @@ GLOSSARY = "lessons/glossary.html"
 
 
 def contents(topics: list[Topic], root: str, here: str, topic: Topic | None = None, prose: str = "") -> str:
-    """`here`: this page's address from the root; `prose`: its text, whose sections are listed."""
+    """Return the list of chapters. `here` is this page's address from the root, `prose` its text with the sections."""
     rows = [f"<li>{_link('index.html', 'Start', root, here)}</li>"]
     for one in topics:
         title = f"{NUMBER.format(one.number)}{escape(one.title)}"

@@ -1,4 +1,4 @@
-"""The figures of one lesson: numbered as they come on its pages, captioned, and found again by who links to them."""
+"""Number and caption the figures of one lesson, in the order of its pages, and find them again for links."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Figures:
         )  # picture or simulator -> (its page's address, its number)
 
     def open(self, page: Text) -> None:
-        """Begin a page; its numbers go on from the last one's."""
+        """Begin a page. Its numbers go on from the last page's."""
         self.page, self.address = page, page_address(page)
         self.folder = page.path.parent
 
@@ -35,13 +35,13 @@ class Figures:
         return f"{self.chapter}.{self.count}"
 
     def frame(self, inside: str, words: str, kind: str) -> str:
-        """`words`: HTML beside the number."""
+        """Return a figure with its number. `words` is the HTML next to it."""
         number = self._next()
         caption = f"<figcaption><b>Figure {number}</b> {words}</figcaption>"
         return f'<figure class="{kind}" id="figure-{self.count}">{inside}{caption}</figure>\n'
 
     def picture(self, source: str, words: str) -> str:
-        """A drawing stands in the page itself, where its colours follow the theme."""
+        """Return a drawing inside the page itself, so that its colours follow the theme."""
         path = self.folder / source
         if path.suffix != ".svg" or not path.is_file():
             return _picture(self.go(source) or source, words)

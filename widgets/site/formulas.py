@@ -45,7 +45,7 @@ CLOSING = {"": "", "{": "", "(": ")", "[": "]"}
 
 
 class Unreadable(ValueError):
-    """A formula uses what is not known here."""
+    """Say which part of a formula this translator doesn't know."""
 
 
 def mathml(latex: str, display: bool = False) -> str:
@@ -97,7 +97,7 @@ class _Reader:
         return parts
 
     def group(self) -> str:
-        """What one argument holds: {...} or a single atom."""
+        """Return one argument, either {...} or a single atom."""
         if self.peek() != "{":
             return self.atom()[0]
         self.take()
@@ -130,7 +130,7 @@ class _Reader:
         return base
 
     def atom(self) -> tuple[str, bool]:
-        """One thing to draw, and whether its limits stand above and below it."""
+        """Return one thing to draw, and whether its limits go above and below it."""
         token = self.peek()
         if token == "{":
             return self.group(), False

@@ -1,4 +1,4 @@
-"""What every page has: its head, the bar at the top, the contents beside it, the way on."""
+"""Write the parts that every page has: its head, the bar at the top, the contents at the side, the way on."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What runs in the page: a request of the view as JSON in, its answer as JSON out."""
+"""Run in the page: take a request of the view as JSON and return its answer as JSON."""
 
 import json
 
@@ -7,5 +7,5 @@ from widgets.registry import find
 
 
 def reply(name: str, request: str, given: str) -> str:
-    """`given` holds what the page gave the simulator when it was built: start, locked, measured."""
+    """Answer a request. `given` holds what the page gave the simulator when it was built: start, locked, measured."""
     return json.dumps(answer(find(name), json.loads(request), **json.loads(given)))

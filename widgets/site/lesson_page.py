@@ -34,7 +34,7 @@ def _code(cell: Cell, printed: str) -> str:
 
 
 def doors(notebook: str, root: str) -> str:
-    """How a notebook is opened: in one's own Lab, or as a file."""
+    """Return the ways to open a notebook: in one's own Lab, or as a file."""
     return (
         f'<a href="{LAB}/{notebook}">Open in JupyterLab</a> (while <code>make lab</code> runs), or '
         f'<a href="{root}{notebook}" download>take the notebook</a>'
@@ -58,7 +58,7 @@ def _crumb(topic: Topic, page: Text) -> str:
 
 
 def write(topic: Topic, figures: Figures, printed: Callable[[Text], list[str] | None]) -> dict[str, Written]:
-    """Return a lesson's pages by their addresses; `printed`: what each cell of one printed, if it was run."""
+    """Return a lesson's pages by their addresses. `printed` holds the output of each cell, if it was run."""
     made = {}
     for page in topic.lesson.pages:
         made[page] = _written(page, figures, _crumb(topic, page), _head(topic, page), printed(page))

@@ -1,4 +1,4 @@
-"""A lesson's text -> the parts of its page: prose, code with what it prints, and simulators in their places."""
+"""Read a lesson's text into the parts of its page: prose, code with its output, and simulators."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ WAY = "way"  # the tag of cells that the build adds
 
 @dataclass(frozen=True)
 class Shown:
-    """One `show(...)` of a lesson: the simulator and what it was given."""
+    """Hold one `show(...)` of a lesson: the simulator and its inputs."""
 
     name: str
     inputs: dict
@@ -31,7 +31,7 @@ class Cell:
 
 
 def _literal(call: ast.Call) -> dict | None:
-    """The keywords of a call, if all of them are plain values; a measurement belongs to one machine."""
+    """Return the keywords of a call if all are plain values. A measurement is left out, it belongs to one machine."""
     try:
         pairs = {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg != "measured"}
     except ValueError:
@@ -86,7 +86,7 @@ class Text:
 
     @cached_property
     def minutes(self) -> int:
-        """Return the minutes of reading that the build counted, 0 for what is not a page of a folder."""
+        """Return the minutes of reading that the build counted, or 0 for pages outside a lesson's folder."""
         found = re.search(r"about (\d+) min", self._notebook.cells[0].source)
         return int(found[1]) if found and texts.in_folder(self.path) else 0
 
@@ -133,7 +133,7 @@ def lessons(course: Path) -> list[Lesson]:
 
 
 def built(text: Path) -> Text:
-    """Return the notebook of a text; refuse a text that was not built."""
+    """Return the notebook of a text, and refuse a text that was not built."""
     notebook = text.with_suffix(".ipynb")
     if not notebook.is_file():
         raise ValueError(f"a lesson must be built before it is read, got no {notebook}; run make build")

@@ -1,4 +1,4 @@
-"""Code with colours, line by line: what does not fit is wrapped under its own indentation, never cut; columns scroll."""
+"""Colour code line by line. Long code wraps under its own indentation and is never cut, and columns scroll."""
 
 import re
 from html import escape
@@ -35,11 +35,11 @@ def code(text: str, language: str = "python") -> str:
 
 
 def _in_columns(text: str) -> bool:
-    """Several lines with at least three words or numbers kept apart by wide gaps: wrapped, nothing would stand under its head."""
+    """Return whether several lines have at least three words or numbers kept apart by wide gaps, as in a table."""
     return sum(len(re.split(r" {2,}", line.strip())) > 2 for line in text.splitlines()) > 1
 
 
 def printed(text: str, name: str) -> str:
-    """What code printed. Columns stay columns: where they are too wide they scroll in their own box, by keyboard too."""
+    """Return the output of code. Columns stay columns, and wide ones scroll in their own box, by keyboard too."""
     kind = '"printed columns" tabindex="0"' if _in_columns(text) else '"printed"'
     return f'<pre class={kind} role="group" aria-label="{name}">{_lines(escape(text.rstrip()))}</pre>\n'

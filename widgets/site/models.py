@@ -1,4 +1,4 @@
-"""The models as one zip: the modules that a page's Python imports, found by reading their imports, and the tables beside them."""
+"""Pack the models as one zip: the modules that a page's Python imports, found by their imports, and their tables."""
 
 import ast
 import io
@@ -54,7 +54,7 @@ def modules(root: Path = ROOT) -> list[Path]:
 
 
 def beside(root: Path = ROOT) -> list[Path]:
-    """What a module of ours reads: the tables of its own folder."""
+    """Return the tables that a module of ours reads from its own folder."""
     folders = {(root / path).parent / "tables" for path in modules(root)}
     return sorted(path.relative_to(root) for folder in folders for path in folder.glob("*.json"))
 

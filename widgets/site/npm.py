@@ -1,4 +1,4 @@
-"""What the pages need from npm, as packages.json pins it, through npm's own client: Python, and fonts for text and formulas."""
+"""Fetch Python and the fonts from npm, as packages.json pins them, through npm's own client."""
 
 import base64
 import hashlib
@@ -41,7 +41,7 @@ class Package:
         return base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode() == self.sha512
 
     def kept(self, cache: Path = CACHE) -> Path:
-        """The package, from the cache or else from npm; npm's own configuration says from which registry."""
+        """Return a package from the cache or from npm, whose own configuration chooses the registry."""
         kept = cache / self.archive
         if kept.exists() and self.sound(kept):
             return kept
@@ -74,7 +74,7 @@ class Package:
             raise NotFetched(f"npm must fetch {name}, got {said!r}; see npm config get registry")
 
     def unpack(self, site: Path, cache: Path = CACHE) -> int:
-        """Put its files into a site; their size in bytes."""
+        """Put a package's files into a site and return their size in bytes."""
         with tarfile.open(self.kept(cache)) as archive:
             for name, place in self.places.items():
                 (site / place).parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def packages() -> tuple[Package, ...]:
 
 
 def ready(cache: Path = CACHE) -> None:
-    """Everything is in the cache, or NotFetched says what is not."""
+    """Check that everything is in the cache. NotFetched names the missing packages."""
     for package in packages():
         package.kept(cache)
 

@@ -1,4 +1,4 @@
-"""What a lesson's code prints, from one run of it when the site is built."""
+"""Collect the outputs of a lesson's code from one run of it when the site is built."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def _html(output) -> str:
 
 
 def outputs(text: Text) -> tuple[list[str], str]:
-    """(the outputs of each cell as HTML, what went wrong): a cell that fails shows only its code."""
+    """Return (the outputs of each cell as HTML, the error). A cell that fails shows only its code."""
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellTimeoutError, DeadKernelError

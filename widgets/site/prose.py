@@ -17,14 +17,14 @@ def _picture(source: str, words: str) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a text stands in the site."""
+    """Hold where a text is in the site."""
 
     lead: Callable[[str], str | None]  # a link as written -> the link in the site; None: it leads nowhere
     picture: Callable[[str, str], str] = _picture  # (a picture alone in its paragraph, its words) -> HTML
 
 
 def formula(latex: str, display: bool) -> str:
-    """MathML; what can't be read stays as it was written."""
+    """Return MathML. A formula that can't be read stays as it was written."""
     try:
         return mathml(latex, display)
     except Unreadable:
@@ -32,13 +32,13 @@ def formula(latex: str, display: bool) -> str:
 
 
 def _slug(title: str, taken: set[str]) -> str:
-    """A heading's id; one that the text gives away itself, to a term of its own, is left to that."""
+    """Return a heading's id, with -section added if a term of the text has that id."""
     name = re.sub(r"[^\w]+", "-", title.lower()).strip("-")
     return f"{name}-section" if name in taken else name
 
 
 def _follow(tokens, place: Place) -> None:
-    """Send links and pictures where they stand in the site; what leads nowhere is only text."""
+    """Turn links and pictures to their addresses in the site. A link that leads nowhere becomes plain text."""
     lost = 0
     for token in tokens:
         if token.type == "link_open":
@@ -86,7 +86,7 @@ def _wrapped_tables(html: str) -> str:
 
 
 def _linked_headings(html: str) -> str:
-    """Beside a heading stands a link to it; not inside, where it would be read out as part of its name."""
+    """Put a link next to each heading, and not inside it, where it would be read out as part of its name."""
 
     def linked(match: re.Match) -> str:
         level, name, title = match.groups()

@@ -1,4 +1,4 @@
-"""What a search looks through: every section of every page as (address, chapter, title, words), no server needed."""
+"""List the text to search: every section of every page as (address, chapter, title, words), no server needed."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def _simulator(one: Declaration, topic: Topic) -> tuple:
 
 
 def index(topics: list[Topic], prose: dict[str, str]) -> bytes:
-    """A script that holds the rows, so that it loads from a file as well; `prose`: a page's address -> its HTML."""
+    """Return a script that holds the rows, so that it loads from a file as well. `prose` maps addresses to HTML."""
     rows = terms(GLOSSARY, prose.get(GLOSSARY, ""))
     for topic in topics:
         for page in topic.lesson.pages if topic.lesson else ():

@@ -22,7 +22,7 @@ def opening(declaration: Declaration, inputs: dict | None = None) -> Scene:
 
 
 def _still(declaration: Declaration, shown: Shown, uid: str) -> str:
-    """The picture that needs no script; before a prediction it is folded away."""
+    """Return the picture that needs no script. Before a prediction it is folded away."""
     style = f"<style>{static.css()}</style>"
     picture = static.page(declaration, opening(declaration, shown.inputs), uid).removeprefix(style)
     if not shown.predict:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.classroom import grading_round, people
-from grader.classroom.came_in import STUDENT
-from grader.classroom.downloads import names
+from grader.classroom.downloads import names, times
 from grader.classroom.downloads.names import Found
 from grader.classroom.downloads.place import place
-from grader.classroom.intake import TIME
+from grader.classroom.intake import STUDENT, TIME
 from grader.judge.report import visible
 from grader.places import ROOT
 from grader.verdicts import WRONG_USAGE
@@ -35,19 +34,35 @@ def main(argv: list[str]) -> int:
     parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
     parser.add_argument("zip", type=Path, metavar="DOWNLOAD.zip", help="all submissions, as downloaded")
     parser.add_argument("--names", type=Path, help="a CSV that says who is who; Moodle's downloads need it")
+    parser.add_argument(
+        "--times",
+        default="",
+        metavar="FILE",
+        help="when each student handed in: Moodle's grading worksheet, Canvas's list of submissions as JSON, or a CSV with "
+        "the columns student and time; the word zip takes the times of the files in the zip",
+    )
+    parser.add_argument("--zone", default="UTC", help="of times that name none, such as Europe/Berlin")
     wants = parser.parse_args(argv)
     try:
         if not wants.zip.is_file():
             raise ValueError(
                 f"DOWNLOAD.zip must be a file, got {str(wants.zip)!r}; there is no such file here"
             )
-        return collect(ROOT, wants.lab, wants.zip, people.read(wants.names) if wants.names else {})
+        known = people.read(wants.names) if wants.names else {}
+        return collect(ROOT, wants.lab, wants.zip, known, wants.times, wants.zone)
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         print(f"python -m grader collect: {error}", file=sys.stderr)
         return WRONG_USAGE
 
 
-def collect(root: Path, lab: str, download: Path, known: dict[str, people.Person]) -> int:
+def collect(
+    root: Path,
+    lab: str,
+    download: Path,
+    known: dict[str, people.Person],
+    times_from: str = "",
+    zone: str = "UTC",
+) -> int:
     wanted = [path.name for path in sorted((root / "labs" / lab).glob("*.ipynb"))]
     if not grading_round.NAME.fullmatch(lab) or not wanted:
         raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
@@ -56,12 +71,17 @@ def collect(root: Path, lab: str, download: Path, known: dict[str, people.Person
         platform = names.platform(members)
         read = {member: names.PLATFORMS[platform](member) for member in members}
         whose, unknown = _whose(platform, [one for one in read.values() if one], known)
+        handed_in = _times(archive, times_from, zone, known, whose)
         print(f"{download.name}: {len(members)} files of {len(whose)} students, from {platform.capitalize()}")
         for taken in whose.values():
             _choose(taken, wanted)
             files, said = _contents(archive, taken)
-            state = place(root, lab, taken.student, files) if files else "nothing taken"
-            print(f"  {visible(taken.student)}  {len(files)} files  {state}")
+            time = handed_in.get(taken.student, "")
+            state = place(root, lab, taken.student, files, time) if files else "nothing taken"
+            count = "1 file" if len(files) == 1 else f"{len(files)} files"
+            print(
+                f"  {visible(taken.student)}  {count}  {state}{f', handed in {time}' if time not in state else ''}"
+            )
             print(
                 *(f"    {visible(words)}" for words in taken.said + said),
                 sep="\n",
@@ -70,11 +90,24 @@ def collect(root: Path, lab: str, download: Path, known: dict[str, people.Person
     rest = [member for member, one in read.items() if one is None]
     for words in (*unknown, *(f"{member}: not named as {platform.capitalize()} does" for member in rest)):
         print(f"  not taken: {visible(words)}")
-    if any(one.late for one in read.values() if one):
-        print(
-            "Canvas marked files as late, but a download holds no time: a penalty needs the time from Canvas."
-        )
+    timeless = [taken.student for taken in whose.values() if taken.files and taken.student not in handed_in]
+    if times_from and timeless:
+        print(f"  no time found for: {', '.join(map(visible, timeless))}")
+    if not times_from and any(one.late for one in read.values() if one):
+        print("Canvas marked files as late. A penalty needs their times: run this again with --times FILE.")
     return 1 if unknown or rest else 0
+
+
+def _times(
+    archive: zipfile.ZipFile, source: str, zone: str, known: dict, whose: dict[str, Taken]
+) -> dict[str, str]:
+    """student -> when the newest of their files was handed in, as timestamp.txt says it."""
+    if not source:
+        return {}
+    if source != "zip":
+        return times.read(Path(source), zone, known)
+    members = {student: list(taken.files) for student, taken in whose.items()}
+    return times.in_zip(archive, zone, members)
 
 
 def _whose(platform: str, found: list[Found], known: dict) -> tuple[dict[str, Taken], list[str]]:

@@ -9,19 +9,30 @@ from grader.classroom.intake import TIME
 from grader.classroom.place import PLACE
 
 
-def place(root: Path, lab: str, student: str, files: dict[str, bytes]) -> str:
-    """'new', 'as before', or 'replaced' with the earlier hand-in set aside."""
+def place(root: Path, lab: str, student: str, files: dict[str, bytes], time: str = "") -> str:
+    """'new', 'as before', or 'replaced' with the earlier hand-in set aside.
+
+    A notebook of the lab that was handed in before and is not in `files` stays. `time` is when it was handed in.
+    """
     folder = root / "submitted" / student / lab
     if os.path.islink(folder.parent) or os.path.islink(folder):
         raise ValueError(f"submitted/{student}/{lab} must be a folder, got a link; remove it")
     there = _read(folder)
+    wanted = {path.name for path in (root / "labs" / lab).glob("*.ipynb")}
+    kept = sorted(wanted & set(there or {}) - set(files))
+    files = files | {name: there[name] for name in kept}
     if there == files:
+        if time and _time(folder) != time:
+            (folder / TIME).write_text(time)
+            return f"as before, handed in {time}"
         return "as before"
     new = folder.with_name(f".{lab}.{secrets.token_hex(4)}")
     new.mkdir(parents=True)
     try:
         for name, data in files.items():
             (new / name).write_bytes(data)
+        if time or there is not None and _time(folder):
+            (new / TIME).write_text(time or _time(folder))
         if there is not None:
             aside = root / PLACE / "set_aside" / student / f"{lab}-{secrets.token_hex(4)}"
             aside.parent.mkdir(parents=True, exist_ok=True)
@@ -29,7 +40,16 @@ def place(root: Path, lab: str, student: str, files: dict[str, bytes]) -> str:
         os.rename(new, folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    return "new" if there is None else "replaced"
+    if there is None:
+        return "new"
+    return "replaced" + f"; {', '.join(kept)} of the earlier hand-in stays" * bool(kept)
+
+
+def _time(folder: Path) -> str:
+    try:
+        return (folder / TIME).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def _read(folder: Path) -> dict[str, bytes] | None:

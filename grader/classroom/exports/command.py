@@ -3,6 +3,7 @@
 import argparse
 import csv
 import io
+import shlex
 import sys
 from pathlib import Path
 
@@ -15,6 +16,11 @@ from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
 PLACE = Path("work/grades")  # below the course's root; git does not see it
 MOST_NAMED = 10
+GRADE = "Grade the cells that wait in Formgrader."
+CLASS = "Run python -m grader class {lab}, which enters what is not entered yet."
+UNREADABLE = 'Ask for the notebook, or decide that the hand-in counts as an empty lab: python -m grader class {lab} --as-empty NAME --why "..."'
+GONE = "Put the folder back, or remove what is left of that student: python -m grader student NAME --delete"
+REST = ("Or export the others: --except {names}", "Or export a provisional table: --unfinished")
 
 
 def main(argv: list[str]) -> int:
@@ -26,6 +32,14 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--to", type=Path, metavar="FILE", help=f"instead of {PLACE}/LAB.FORMAT.csv")
     parser.add_argument(
         "--unfinished", action="store_true", help="export although a person still has to grade"
+    )
+    parser.add_argument(
+        "--except",
+        dest="without",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="students to leave out, such as those whose hand-in can't be entered",
     )
     parser.add_argument(
         "--missing-as-zero", action="store_true", help="0 points for who handed in nothing; else left out"
@@ -40,10 +54,16 @@ def main(argv: list[str]) -> int:
 
 def export(root: Path, wants) -> int:
     found = ledger.standings(root, wants.lab)
+    handed_in = ledger.not_judged(root, wants.lab, found)
+    known_here = {one.student for one in found} | set(handed_in)
+    if unknown := sorted(set(wants.without) - known_here):
+        raise ValueError(f"--except must name students of this lab, got {_few(unknown)}; leave them out")
+    found = [one for one in found if one.student not in wants.without]
+    handed_in = {student: why for student, why in handed_in.items() if student not in wants.without}
     known = people.read(wants.names) if wants.names else {}
-    open_ = unfinished(root, wants.lab, found)
+    open_ = unfinished(root, wants.lab, found, handed_in)
     if open_ and not wants.unfinished:
-        print(_refusal(wants.lab, open_), file=sys.stderr)
+        print(refusal(wants.lab, open_), file=sys.stderr)
         return EXIT[FAIL]
     missing = [one.student for one in found if not one.entered and one.student not in open_]
     chosen = [one for one in found if one.entered or wants.missing_as_zero and one.student in missing]
@@ -55,28 +75,39 @@ def export(root: Path, wants) -> int:
     return 0
 
 
-def unfinished(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
-    """Whose points are not final, and why."""
-    said = {
-        one.student: f"{len(one.waiting)} cells wait for a person ({_few(one.waiting, 3)})"
-        for one in found
-        if one.waiting
-    }
-    return said | ledger.not_judged(root, lab, found)
+def unfinished(
+    root: Path, lab: str, found: list[Standing], handed_in: dict[str, str]
+) -> dict[str, tuple[str, str]]:
+    """Whose points are not final: why, and what to do about it. `handed_in` are those who are not judged."""
+    said = {}
+    for one in (one for one in found if one.waiting):
+        count = "1 cell waits" if len(one.waiting) == 1 else f"{len(one.waiting)} cells wait"
+        gone = not (root / "submitted" / one.student / lab).exists()
+        said[one.student] = (
+            f"{count} for a person ({_few(one.waiting, 3)})" + ", and submitted/ has no folder" * gone,
+            GONE if gone else GRADE,
+        )
+    for student, why in handed_in.items():
+        said[student] = (why, CLASS if why != ledger.NO_NOTEBOOK else UNREADABLE)
+    return said
 
 
-def _refusal(lab: str, open_: dict[str, str]) -> str:
+def refusal(lab: str, open_: dict[str, tuple[str, str]]) -> str:
     lines = [f"{lab} is not finished, so nothing was exported. Not final:"]
-    lines += [f"  {visible(student)}: {why}" for student, why in list(open_.items())[:MOST_NAMED]]
+    lines += [f"  {visible(student)}: {why}" for student, (why, _) in list(open_.items())[:MOST_NAMED]]
     lines += [f"  and {len(open_) - MOST_NAMED} more"] * (len(open_) > MOST_NAMED)
+    todo = list(dict.fromkeys(todo for _, todo in open_.values()))
+    names = " ".join(shlex.quote(visible(student)) for student in open_)
     return "\n".join(
-        [*lines, f"Grade them in the formgrader, run python -m grader class {lab}, or add --unfinished."]
+        [*lines, "What to do:", *(f"  - {one.format(lab=lab, names=names)}" for one in [*todo, *REST])]
     )
 
 
 def _remarks(wants, chosen: list[Standing], missing: list[str], open_: dict, known: dict) -> list[str]:
     """What an instructor should know before importing the file."""
     said = [f"provisional: {len(open_)} students have points that are not final"] * bool(open_)
+    if wants.without:
+        said.append(f"left out by --except: {_few(sorted(set(wants.without)))}")
     if missing:
         what = "written as 0" if wants.missing_as_zero else "left out (--missing-as-zero writes 0)"
         said.append(f"nothing handed in, {what}: {_few(missing)}")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from grader.classroom.ledger import Standing
 from grader.classroom.people import Person
+from grader.classroom.points import number
 
 Rows = list[list[str]]
 
@@ -38,11 +39,6 @@ def _name(one: Standing) -> str:
     return ", ".join(filter(None, (one.last_name, one.first_name)))
 
 
-def number(value: float) -> str:
-    """At most four places and no trailing zeros, with a point whatever the machine's language."""
-    return f"{value:.4f}".rstrip("0").rstrip(".")
-
-
 def plain(wanted: Wanted) -> Rows:
     """nbgrader's columns, and of what the total is made."""
     rows = [
@@ -56,6 +52,7 @@ def plain(wanted: Wanted) -> Rows:
             "raw_score",
             "bonus",
             "late_submission_penalty",
+            "hours_late",
             "score",
             "max_score",
             "status",
@@ -63,7 +60,7 @@ def plain(wanted: Wanted) -> Rows:
     ]
     for one in wanted.standings:
         who = [wanted.lab, one.student, one.last_name, one.first_name, one.email, one.handed_in_at]
-        counts = [number(n) for n in (one.raw, one.bonus, one.penalty, one.points, one.of)]
+        counts = [number(n) for n in (one.raw, one.bonus, one.penalty, one.late_s / 3600, one.points, one.of)]
         state = "nothing handed in" if not one.entered else "provisional" if one.waiting else "final"
         rows.append([*who, *counts, state])
     return rows

@@ -26,6 +26,11 @@ class Written:
     student: str
     source: str
     kind: str = "code"
+    term: str = ""  # an earlier one; this class's own answers name none
+
+    @property
+    def whose(self) -> str:
+        return f"{self.student} ({self.term})" if self.term else self.student
 
 
 @dataclass(frozen=True)
@@ -89,8 +94,16 @@ def _identical(read: list[_Read]) -> list[list[str]]:
     groups = defaultdict(list)
     for one in read:
         if one.own_tokens >= LEAST_TOKENS:
-            groups[tuple(one.runs)].append(one.written.student)
-    return sorted((sorted(group) for group in groups.values() if len(group) > 1), key=lambda g: (len(g), g))
+            groups[tuple(one.runs)].append(one.written)
+    named = [
+        sorted(one.whose for one in group) for group in groups.values() if len(group) > 1 and _of_now(*group)
+    ]
+    return sorted(named, key=lambda group: (len(group), group))
+
+
+def _of_now(*written: Written) -> bool:
+    """Whether one of them is this class's: two of earlier terms are nobody's business any more."""
+    return any(not one.term for one in written)
 
 
 def _pairs(read: list[_Read]) -> list[Pair]:
@@ -99,19 +112,21 @@ def _pairs(read: list[_Read]) -> list[Pair]:
     whole = {id(one): sum(weight[run] for run in one.own) for one in read}
     found = []
     for one, other in _worth_a_look(read):
+        if not _of_now(one.written, other.written):
+            continue
         shared = one.own & other.own
         both = sum(weight[run] for run in shared)
         share = 2 * both / (whole[id(one)] + whole[id(other)])
         if share >= LEAST_SHARE and both >= LEAST_WEIGHT:
             marks = _marks(one, shared), _marks(other, shared)
             found.append(Pair(one.written, other.written, share, both, marks))
-    return sorted(found, key=lambda pair: (-pair.weight * pair.share, pair.one.student, pair.other.student))
+    return sorted(found, key=lambda pair: (-pair.weight * pair.share, pair.one.whose, pair.other.whose))
 
 
 def _worth_a_look(read: list[_Read]) -> Iterator[tuple[_Read, _Read]]:
     """Every two; of answers that are the same, the first stands for all, beside the second once."""
     same = defaultdict(list)
-    for one in read:
+    for one in sorted(read, key=lambda one: bool(one.written.term)):  # this class's own stands for all
         same[tuple(one.runs)].append(one)
     yield from (tuple(group[:2]) for group in same.values() if len(group) > 1)
     yield from combinations([group[0] for group in same.values()], 2)

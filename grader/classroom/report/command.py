@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from grader.classroom import grading_round
-from grader.classroom.report import facts, page
+from grader.classroom.report import facts, page, side_by_side
 from grader.classroom.report.facts import STATES, Facts
 from grader.judge.report import visible
 from grader.places import ROOT
@@ -19,11 +19,31 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader report", description=__doc__)
     parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"instead of {PLACE}")
+    parser.add_argument(
+        "--earlier",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="submitted/ of earlier terms, whose answers are compared with this class's",
+    )
+    parser.add_argument(
+        "--question",
+        default="",
+        metavar="NAME",
+        help="instead, one question's answers of all students on one page",
+    )
     wants = parser.parse_args(argv)
     try:
-        found = facts.gather(ROOT, wants.lab, lambda line: print(visible(line), file=sys.stderr, flush=True))
+        found = facts.gather(ROOT, wants.lab, _say, wants.earlier, compare=not wants.question)
         folder = wants.out or ROOT / PLACE
         folder.mkdir(parents=True, exist_ok=True)
+        if wants.question:
+            asked = side_by_side.find(found, wants.question)
+            path = folder / f"{wants.lab}.{asked.notebook}.{asked.name.rpartition('.')[2]}.html"
+            grading_round.write(path, side_by_side.html(found, asked), replace=True)
+            print(f"{path}: {len(asked.written)} answers")
+            return 0
         grading_round.write(folder / f"{wants.lab}.html", page.html(found), replace=True)
         grading_round.write(
             folder / f"{wants.lab}.json", json.dumps(as_json(found), indent=1) + "\n", replace=True
@@ -35,6 +55,10 @@ def main(argv: list[str]) -> int:
         f"{folder / wants.lab}.html: {len(found.entered)} students, {len(found.asked)} questions; the data beside it"
     )
     return 0
+
+
+def _say(line: str) -> None:
+    print(visible(line), file=sys.stderr, flush=True)
 
 
 def as_json(found: Facts) -> dict:
@@ -59,7 +83,7 @@ def as_json(found: Facts) -> dict:
                 ],
                 "identical": one.alike.identical,
                 "alike": [
-                    {"students": [p.one.student, p.other.student], "share": round(p.share, 3)}
+                    {"students": [p.one.whose, p.other.whose], "share": round(p.share, 3)}
                     for p in one.alike.pairs
                 ],
             }

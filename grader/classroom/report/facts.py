@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -13,6 +14,7 @@ from grader.classroom.came_in import handed_in
 from grader.classroom.ledger import Standing
 from grader.classroom.report import alike
 from grader.classroom.report.alike import Alike, Written
+from grader.classroom.report.earlier import written as written_earlier
 from grader.classroom.transplant import is_check, mark
 from grader.judge import answer
 from grader.judge.record import FAIL, REFUSED, Record
@@ -33,6 +35,7 @@ class Asked:
     points: dict[str, float] = field(default_factory=dict)  # of those that are settled
     mistakes: Counter = field(default_factory=Counter)  # (what it is, whether it was recognised) -> students
     alike: Alike = field(default_factory=lambda: Alike([], []))
+    written: list[Written] = field(default_factory=list)  # what the class's students wrote
 
     def count(self, state: str) -> int:
         return list(self.states.values()).count(state)
@@ -56,7 +59,10 @@ class Facts:
         return [one for one in self.standings if one.entered]
 
 
-def gather(root: Path, lab: str, say: Callable = lambda line: None) -> Facts:
+def gather(
+    root: Path, lab: str, say: Callable = lambda line: None, earlier: list[Path] = (), compare: bool = True
+) -> Facts:
+    """Read a lab's facts. `earlier` are folders of other terms to compare with; `compare` says whether alike answers are wanted."""
     path = root / grading_round.PLACE / f"{lab}.json"
     if not grading_round.NAME.fullmatch(lab) or not path.exists():
         raise ValueError(
@@ -79,11 +85,18 @@ def gather(root: Path, lab: str, say: Callable = lambda line: None) -> Facts:
     )
     for one in facts.entered:
         _enter(facts, one, cells, answers[one.student], records)
+    before = defaultdict(list)
+    for folder in earlier:
+        say(f"reading {folder}")
+        for place, one in written_earlier(folder, lab, root / "labs" / lab, partial(_sources, stubs=stubs)):
+            before[place].append(one)
     for place, sources in written.items():
-        say(f"comparing {len(sources)} answers of {place[1]}")
         found = cells.get((place[0], f"check_{place[1]}")) or cells.get(place)
         if found:
-            found.alike = alike.find(sources, stubs[place])
+            found.written = sources
+        if found and compare:
+            say(f"comparing {len(sources) + len(before[place])} answers of {place[1]}")
+            found.alike = alike.find(sources + before[place], stubs[place])
     return facts
 
 

@@ -32,6 +32,11 @@ def html(facts: Facts) -> str:
         _mistakes(facts),
         _alike(facts),
     ]
+    return document(title, sections)
+
+
+def document(title: str, sections: list[str]) -> str:
+    """A whole page with the report's style."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
@@ -176,11 +181,11 @@ def _usual(asked: Asked, group: list[str]) -> str:
 
 def _pair(pair: Pair) -> str:
     sides = "".join(
-        f"<div><b>{escaped(one.student)}</b><pre>{_marked(one, marks)}</pre></div>"
+        f"<div><b>{escaped(one.whose)}</b><pre>{_marked(one, marks)}</pre></div>"
         for one, marks in zip((pair.one, pair.other), pair.marks, strict=True)
     )
     return (
-        f"<details><summary>{escaped(pair.one.student)} and {escaped(pair.other.student)} "
+        f"<details><summary>{escaped(pair.one.whose)} and {escaped(pair.other.whose)} "
         f"<small>{100 * pair.share:.0f}% in common, by weight</small></summary>"
         f'<div class="sides">{sides}</div></details>'
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom import books, ledger
+from grader.classroom import exchange, ledger
 from grader.classroom.came_in import handed_in
 from grader.classroom.grading_round import PLACE, GradingRound
 from grader.judge import answer
@@ -55,14 +55,8 @@ def _folders(root: Path, student: str) -> Iterator[Path]:
     for place in (*(root / step for step in STEPS), root / PLACE / "set_aside"):
         if (place / student).is_symlink() or (place / student).exists():
             yield place / student
-    for inbound in _exchange(root).glob("*/inbound"):
+    for inbound in exchange.place(root).glob("*/inbound"):
         yield from (path for path in sorted(inbound.iterdir()) if path.name.rsplit("+", 3)[0] == student)
-
-
-def _exchange(root: Path) -> Path:
-    place = Path(books.settings(root, "any").Exchange.root)
-    inside = place.is_relative_to(books.ROOT)  # the course's own default, for a copy of the course
-    return root / place.relative_to(books.ROOT) if inside else place
 
 
 def _released(root: Path, folders: list[Path]) -> list[Path]:
@@ -77,7 +71,7 @@ def _released(root: Path, folders: list[Path]) -> list[Path]:
     }
     notebooks = {path.stem for path in root.glob("labs/*/*.ipynb")}
     wanted = {f"{notebook_hash(secret=one, notebook_id=name)}.html" for one in secrets for name in notebooks}
-    return [path for path in _exchange(root).glob("*/feedback/*.html") if path.name in wanted]
+    return [path for path in exchange.place(root).glob("*/feedback/*.html") if path.name in wanted]
 
 
 def _notes(root: Path) -> Iterator[Path]:
@@ -140,8 +134,9 @@ def _grades(root: Path, student: str) -> tuple[list[str], bool]:
     for lab in labs if student in known else ():
         one = next(one for one in ledger.standings(root, lab) if one.student == student)
         if one.entered:
-            waits = f", {len(one.waiting)} cells wait for a person" if one.waiting else ""
-            lines.append(f"{lab}: {one.points:g} of {one.of:g} points, {len(one.marks)} cells{waits}")
+            cells = "1 cell waits" if len(one.waiting) == 1 else f"{len(one.waiting)} cells wait"
+            waits = f", {cells} for a person" if one.waiting else ""
+            lines.append(f"{lab}: {one.total}, {len(one.marks)} cells{waits}")
     return lines, student in known
 
 
@@ -184,7 +179,7 @@ def _answer(path: Path) -> str:
 def left(root: Path, student: str) -> list[Path]:
     """Files of the course's own state that still mention the student, whatever they are."""
     mention = re.compile(rb"(?<![\w.-])" + re.escape(student.encode()) + rb"(?![\w-])")
-    places = [root / name for name in (*STEPS, "work")] + [_exchange(root)]
+    places = [root / name for name in (*STEPS, "work")] + [exchange.place(root)]
     files = {path for place in places for path in place.rglob("*") if path.is_file()}
     files |= {*root.glob("gradebook.db*"), *root.glob("*.log"), *root.glob("grades.csv")}
     logging.getLogger(__name__).debug("looking through %d files", len(files))

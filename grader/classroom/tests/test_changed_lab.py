@@ -1,11 +1,10 @@
 """A lab that was changed after hand-ins: what differs is named, and each way out works."""
 
-import shutil
-
 import pytest
 
-from grader.classroom import changed_lab
-from grader.classroom.tests.conftest import LAB, RIGHT, TEXT, nbgrader
+from grader.classroom import books, changed_lab, command, faults
+from grader.classroom.place import PLACE
+from grader.classroom.tests.conftest import LAB, RIGHT, TEXT, book, grade_by_hand
 
 
 def change(course, text: str) -> None:
@@ -17,7 +16,7 @@ def change(course, text: str) -> None:
     disk.put(course.root, made)
 
 
-def test_a_lab_with_other_cells_is_named_and_both_ways_out_work(course, tmp_path):
+def test_a_lab_with_other_cells_is_named_and_both_ways_out_work(course):
     course.hand_in("ada", RIGHT)
     assert course.grade()["ada"].points == 5
     change(course, TEXT.replace("manual=why", "manual=reason"))
@@ -25,19 +24,101 @@ def test_a_lab_with_other_cells_is_named_and_both_ways_out_work(course, tmp_path
         course.grade()
     said = str(refused.value)
     assert "new: concepts: reason; gone: concepts: why." in said and "Cannot add or remove" not in said
-    assert f"nbgrader db assignment remove {LAB} --force" in said
+    assert f"python -m grader class {LAB} --new-lab" in said and "but not" not in said
 
     change(course, TEXT)  # the first way: the lab as it was
     row = course.grade()["ada"]
     assert row.unchanged and row.points == 5
 
-    change(
-        course, TEXT.replace("manual=why", "manual=reason")
-    )  # the second: the gradebook forgets the old one
-    shutil.copy(course.root / "gradebook.db", tmp_path / "kept.db")
-    nbgrader(course, f"db assignment remove {LAB} --force")
-    row = course.grade()["ada"]
+    change(course, TEXT.replace("manual=why", "manual=reason"))  # the second: the lab as it is now
+    row = course.grade(new_lab=True)["ada"]
     assert row.points == 5 and not row.trouble and "concepts: reason" in row.by_hand
+
+
+def entered_by_people(course) -> None:
+    """Everything that exists in a gradebook alone."""
+    course.hand_in("ada", RIGHT)
+    course.hand_in("bob", {**RIGHT, "why": "Another reason."})
+    course.grade()
+    with books.opened(course.root, LAB) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2026-11-20 11:00:00 UTC")
+        gradebook.grant_extension(LAB, "ada", hours=12)
+        gradebook.update_or_create_student("ada", first_name="Ada", email="ada@example.org")
+        gradebook.find_comment("why", "concepts", LAB, "ada").manual_comment = "Say which bytes."
+        gradebook.db.commit()
+    for student, cell, points in (("ada", "why", 2.5), ("bob", "why", 1), ("ada", "draw", 1.5)):
+        grade_by_hand(course, student, cell, points)
+
+
+def people_find(course) -> dict:
+    with books.opened(course.root, LAB) as gradebook:
+        ada = gradebook.find_submission(LAB, "ada")
+        return {
+            "due": str(gradebook.find_assignment(LAB).duedate),
+            "extension": ada.extension,
+            "name": (ada.student.first_name, ada.student.email),
+            "comment": gradebook.find_comment("why", "concepts", LAB, "ada").comment,
+            "points": {name: book(course, name)["why"].score for name in ("ada", "bob")},
+            "waits": {name: book(course, name)["why"].needs_manual_grade for name in ("ada", "bob")},
+        }
+
+
+def test_what_people_entered_is_carried_over_to_a_changed_lab(course, monkeypatch):
+    entered_by_people(course)
+    before = people_find(course)
+    change(course, TEXT.replace("task=draw", "task=sketch"))
+    with pytest.raises(
+        ValueError, match=r"but not:\n.* by hand for concepts: draw, which the lab no longer has \(1 student"
+    ):
+        course.grade()
+    killed = books.autograde
+
+    def dies(root, lab, student, *more):
+        if student == "bob":
+            raise faults.CannotKeep("the disk is full")
+        return killed(root, lab, student, *more)
+
+    monkeypatch.setattr(books, "autograde", dies)
+    course.grade(new_lab=True)
+    monkeypatch.setattr(books, "autograde", killed)
+    rows = course.grade()
+    assert people_find(course) == before and rows["ada"].points == 7.5 and rows["bob"].late_s == 3600
+    assert "concepts: sketch" in rows["ada"].by_hand
+    (kept,) = (course.root / PLACE).glob(f"{LAB}.before-*.json")
+    assert (
+        '"concepts: draw"' in kept.read_text() and not (course.root / PLACE / f"{LAB}.carried.json").exists()
+    )
+
+
+def test_a_new_gradebook_gets_what_people_entered(course, tmp_path, monkeypatch, capsys):
+    entered_by_people(course)
+    before = people_find(course)
+    monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/new.db")
+    course.hand_in("bob", {**RIGHT, "why": "A third reason."})
+    rows = course.grade()
+    found = people_find(course)
+    assert found.pop("waits") == {"ada": False, "bob": True}, "the text that had the point is no longer there"
+    before.pop("waits")
+    assert found == before and any("a person has to look again" in said for said in rows["bob"].said)
+    assert (
+        "carrying over due date, extensions, names, points by hand and comments from"
+        in capsys.readouterr().out
+    )
+
+
+def test_where_no_earlier_gradebook_is_found_the_command_says_so(course, tmp_path, monkeypatch, capsys):
+    entered_by_people(course)
+    monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/new.db")
+    (course.root / "gradebook.db").rename(tmp_path / "elsewhere.db")
+    (course.root / PLACE / books.COPY).unlink()
+    command.prepare(course.root, LAB, "cpu")
+    assert "no earlier one was found" in capsys.readouterr().out
+    with pytest.raises(ValueError, match=f"must be a gradebook that knows {LAB}"):
+        with books.opened(course.root) as gradebook:
+            gradebook.remove_assignment(LAB)
+        command.prepare(course.root, LAB, "cpu", source=f"sqlite:///{tmp_path}/none.db")
+    command.prepare(course.root, LAB, "cpu", source=f"sqlite:///{tmp_path}/elsewhere.db")
+    assert (course.root / PLACE / f"{LAB}.carried.json").exists()
 
 
 def test_other_points_and_words_go_in_by_themselves(course):

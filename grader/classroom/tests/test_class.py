@@ -89,9 +89,7 @@ def test_nbgraders_own_commands_give_the_same_grades_and_feedback(unentered, mon
     assert rows["bob"].verdicts == {"gemm_tiling.reuse": "PASS", "gemm_tiling.tile_loads": "FAIL"}
 
     feedback = words(unentered.pages("bob") / "concepts.html")
-    assert (
-        "a hidden case (ragged tiles): values that differ" in feedback and "(Score: 2.0 / 10.0)" in feedback
-    )
+    assert "a hidden case (ragged tiles): values that differ" in feedback and "concepts: 2 of 10" in feedback
     before, _, shown = feedback.partition("drawn anew for you to see")
     assert "7654321" not in before and "SECRET" not in feedback and shown
     assert "PASS gemm_tiling.reuse 2 of 2 points" in feedback
@@ -195,6 +193,25 @@ def test_weak_boxes_judge_no_class(course, monkeypatch, capsys):
     monkeypatch.setattr(command, "ROOT", course.root)
     assert command.main([LAB]) == record.EXIT[INCONCLUSIVE]
     assert "level 2 or better" in capsys.readouterr().err
+
+
+def test_other_points_judge_nothing_again(course, monkeypatch):
+    course.hand_in("ada", RIGHT)
+    course.hand_in("bob", WRONG)
+    course.grade()
+    table, asked = dict(questions.load()), []
+    loads = table["gemm_tiling.tile_loads"]
+    table["gemm_tiling.tile_loads"] = replace(loads, parts=(replace(loads.parts[0], points=5),))
+    for place in (questions, questions.catalog):
+        monkeypatch.setattr(place, "load", lambda: table)
+    monkeypatch.setattr(referee, "grade_one", lambda *a, **more: asked.append(a))
+    from grader.notebooks import disk, make
+
+    disk.put(course.root, make.make(course.root, []))
+    course.lab = type(course)(course.root).lab
+    rows = course.grade()
+    assert {name: (row.points, row.of) for name, row in rows.items()} == {"ada": (7, 12), "bob": (2, 12)}
+    assert not asked and not any(row.trouble or row.unsettled for row in rows.values())
 
 
 def test_bonus_points_come_on_top(unentered, monkeypatch):

@@ -8,7 +8,8 @@ import pytest
 
 from grader.classroom import intake, set_aside, transplant
 from grader.classroom.exporter import fill
-from grader.classroom.tests.conftest import LAB, RIGHT, book
+from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book
+from grader.judge import answer
 
 
 def filled(course, path):
@@ -383,6 +384,34 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
         f"{name} is no notebook of this lab and was not read (is it meant to be concepts.ipynb?). Rename it and run this again."
         for name in ("Concepts.ipynb", "concepts-Copy1.ipynb")
     ] + ["notes.txt was not read; whoever grades by hand finds it beside the notebooks."]
+
+
+def test_a_browsers_second_download_is_taken(course):
+    place = course.hand_in("eve", RIGHT)
+    place.rename(place.with_name("concepts (2).ipynb"))
+    place.with_name("concepts (1).ipynb").write_text(json.dumps(course.notebook(WRONG)))
+    for _ in range(2):
+        row = course.grade()["eve"]
+        assert row.points == 5 and row.said[0] == "concepts (2).ipynb was taken for concepts.ipynb."
+        assert any("concepts (1).ipynb is no notebook of this lab" in said for said in row.said)
+    course.hand_in("bob", WRONG).with_name("concepts (1).ipynb").write_text(
+        json.dumps(course.notebook(RIGHT))
+    )
+    assert course.grade()["bob"].points == 2, "the lab's own name counts"
+
+
+@pytest.mark.parametrize("magic", ("%matplotlib inline", "!ls", "    %time x = 1"))
+def test_notebook_magic_in_an_answer_is_named(magic):
+    with pytest.raises(
+        answer.Refused, match="got the notebook magic '[%!].*which only Jupyter runs"
+    ) as refused:
+        answer.require_parses(f"x = 1\n{magic}\n" if magic[0] != " " else f"if 1:\n{magic}\n")
+    assert refused.value.line == 2
+    for broken in ("def f(", "x = = 1", ""):
+        try:
+            answer.require_parses(broken)
+        except answer.Refused as why:
+            assert "got a text that is not" in str(why)
 
 
 def test_who_cannot_be_entered_is_told_why(course, capsys):

@@ -1,13 +1,15 @@
 """The pages that people read: whole by themselves, and honest about what is still open."""
 
 import re
+import shutil
 
 import nbformat
 import pytest
 from traitlets.config import Config
 
 from grader.classroom import books, pages
-from grader.classroom.tests.conftest import LAB, RIGHT
+from grader.classroom.points import Points
+from grader.classroom.tests.conftest import LAB, RIGHT, grade_by_hand
 
 TILE = "data:image/svg+xml;base64,PHN2"
 OWN = {"cell_type": "code", "id": "mine", "metadata": {}, "source": "6 * 7", "execution_count": 1}
@@ -50,13 +52,37 @@ def test_both_pages_hold_their_pictures_tables_with_room_and_what_a_student_adde
         assert "42 of mine" in page and "outside the answers" in page
     notebook = nbformat.read(course.root / f"autograded/ada/{LAB}/concepts.ipynb", as_version=4)
     assert "![A tile](../../course/pictures/tile.svg)" in "".join(cell.source for cell in notebook.cells)
-    assert "concepts, not final: 2 answers wait for a person (Score: 5.0 / 10.0)" in feedback
+    assert "<h4>concepts: 5 of 10, not final: 2 answers wait for a person</h4>" in feedback
+    assert "Score:" not in feedback and "(3 of 3)" in feedback
 
 
-def test_a_page_says_what_of_its_score_is_open_and_what_is_bonus():
-    assert pages.said(0, 0) == ""
-    assert pages.said(1, 0) == ", not final: 1 answer waits for a person"
-    assert pages.said(0, 6) == ", 6 points of bonus in the score"
+def test_feedback_follows_every_change_of_a_grade(course):
+    for student in ("ada", "bob"):
+        course.hand_in(student, RIGHT)
+    course.grade()
+    pages_of = {student: course.pages(student) / "concepts.html" for student in ("ada", "bob")}
+    before = pages_of["bob"].stat().st_mtime_ns
+    grade_by_hand(course, "ada", "why", 2.5)
+    course.pages("ada")  # nbgrader's own command, without --force
+    assert "concepts: 7.5 of 10, not final: 1 answer waits for a person" in pages_of["ada"].read_text()
+
+    grade_by_hand(course, "ada", "draw", 2)
+    said = []
+    course.grade(say=said.append)
+    assert "concepts: 9.5 of 10, final" in pages_of["ada"].read_text()
+    assert "feedback written again, since grades changed: ada" in said
+    assert pages_of["bob"].stat().st_mtime_ns == before
+    shutil.rmtree(course.root / "feedback/bob")
+    grade_by_hand(course, "bob", "why", 1)
+    course.grade()
+    assert not (course.root / "feedback/bob").exists(), "when feedback begins is the instructor's choice"
+
+
+def test_points_have_one_form():
+    assert str(Points(43, 38, 6)) == "43 of 38, 6 of them bonus"
+    assert str(Points(38, 38, 0, 3.8, 64_800)) == "34.2 of 38, 3.8 taken off for 18 h late"
+    assert str(Points(15, 38, late_s=64_800)) == "15 of 38, 18 h late"
+    assert pages.said(1) == ", not final: 1 answer waits for a person"
 
 
 @pytest.mark.parametrize(

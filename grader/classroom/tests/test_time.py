@@ -1,11 +1,13 @@
 """What timestamp, due date, extension and policy say counts at every run, and judges nobody anew."""
 
+import json
 from datetime import timedelta
 
 import pytest
 
 from grader.classroom import books, late
-from grader.classroom.tests.conftest import LAB, RIGHT, grade_by_hand
+from grader.classroom.points import duration
+from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, grade_by_hand
 from grader.judge import referee
 
 DUE = "2026-11-20 11:00:00 UTC"  # an hour before all hand in
@@ -50,7 +52,11 @@ def test_time_is_part_of_what_a_grade_stands_on(course, monkeypatch):
     make_late(course)
     rows = course.grade()
     assert (rows["ada"].points, rows["ada"].penalty, rows["ada"].late_s) == (7, 7, 3600)
-    assert not rows["ada"].unchanged and "1 h late" in rows["ada"].said[-1] and rows["bob"].unchanged
+    assert (
+        not rows["ada"].unchanged
+        and str(rows["ada"].total) == "0 of 10, 7 taken off for 1 h late"
+        and rows["bob"].unchanged
+    )
     for name, change in CHANGES.items():
         make_late(course)
         found = late.settle(course.root, LAB, ["ada", "bob"])
@@ -59,7 +65,7 @@ def test_time_is_part_of_what_a_grade_stands_on(course, monkeypatch):
         change(course)
         found = late.settle(course.root, LAB, ["ada"])["ada"]
         assert (found.penalty, found.changed) == (0, True), name
-        assert "0 points are taken off, 7 were before" in found.said[-1], name
+        assert "0 points taken off, 7 before" in found.said[-1], name
     row = course.grade()["ada"]
     assert row.unchanged and row.points == 7 and not row.penalty, "what a person gave is there still"
 
@@ -88,4 +94,71 @@ def test_a_clock_that_is_wrong_is_said_and_changes_no_verdict(course):
     [(30, "less than a minute"), (3600, "1 h"), (100_000, "1 d 3 h"), (12_000, "3 h 20 min")],
 )
 def test_durations_are_words(seconds, words):
-    assert late.duration(timedelta(seconds=seconds).total_seconds()) == words
+    assert duration(timedelta(seconds=seconds).total_seconds()) == words
+
+
+def test_late_work_is_said_with_and_without_a_penalty(course, monkeypatch):
+    course.hand_in("ada", RIGHT)
+    course.grade()
+    stamp(course, "ada", "2026-11-22 05:00:00 UTC")
+    due(course, DUE)
+    row = course.grade()["ada"]
+    assert str(row.total) == "5 of 10, 1 d 18 h late" and row.penalty == 0
+    assert (
+        "concepts: 5 of 10, 1 d 18 h late, not final" in (course.pages("ada") / "concepts.html").read_text()
+    )
+
+    text = (books.ROOT / books.CONFIG).read_text()
+    line = "c.Penalty.percent_a_day = 10"
+    assert text.count(f"# {line}\n") == 1, "the one line that the page names"
+    (course.root / books.CONFIG).write_text(text.replace(f"# {line}", line))
+    row = course.grade()["ada"]
+    assert str(row.total) == "4 of 10, 1 taken off for 1 d 18 h late", "10% of 5 for each of two days begun"
+    assert (
+        "4 of 10, 1 taken off for 1 d 18 h late"
+        in (course.root / f"feedback/ada/{LAB}/concepts.html").read_text()
+    )
+    copied = (course.root / f"autograded/ada/{LAB}/timestamp.txt").read_text()
+    assert copied == "2026-11-22 05:00:00 UTC", "so that an export does not take it for a newer hand-in"
+
+
+def handed_in(course, when: str, answers: dict) -> None:
+    """As nbgrader submit leaves it in the exchange."""
+    import getpass
+
+    name = f"{getpass.getuser()}+{LAB}+{when}+0a1b2c"
+    folder = course.root / "work/exchange/tile-by-tile/inbound" / name
+    folder.mkdir(parents=True)
+    (folder / "concepts.ipynb").write_text(json.dumps(course.notebook(answers)))
+    (folder / "timestamp.txt").write_text(when)
+
+
+def collect(course) -> None:
+    from nbgrader.exchange import ExchangeFactory
+
+    config = books.settings(course.root, LAB)
+    config.Exchange.root = str(course.root / "work/exchange")
+    log, _ = books.logger(None)
+    coursedir = books.course(config, log)
+    factory = ExchangeFactory(config=config)
+    with books.quiet():
+        factory.Collect(coursedir=coursedir, authenticator=None, config=config, parent=None).start()
+
+
+def test_collecting_again_takes_what_was_handed_in_again(course):
+    import getpass
+
+    me = getpass.getuser()
+    (course.root / "work/exchange").mkdir(parents=True, exist_ok=True)
+    handed_in(course, "2026-11-20 09:00:00.000000 UTC", WRONG)
+    collect(course)
+    assert course.grade()[me].points == 2
+    handed_in(course, "2026-11-20 10:00:00.000000 UTC", RIGHT)
+    row = course.grade()[me]
+    assert row.said == [
+        "handed in 2 times: the one of 2026-11-20 09:00 UTC counts",
+        f"a newer hand-in of 2026-11-20 10:00 UTC is in the exchange: run nbgrader collect {LAB}",
+    ]
+    collect(course)
+    row = course.grade()[me]
+    assert row.points == 5 and row.said == ["handed in 2 times: the one of 2026-11-20 10:00 UTC counts"]

@@ -22,8 +22,8 @@ from grader.classroom.tests.conftest import nbgrader
 from grader.classroom.tests.twenty import CANVAS, CLASS, DUE, LAB
 from grader.places import ROOT
 from grader.proofs.class_of.course import Course
-from grader.release import command as release
-from grader.verdicts import EXIT, FAIL, INCONCLUSIVE
+from grader.release import edition
+from grader.verdicts import EXIT, FAIL
 from widgets.browser import chromium as chromium_at
 from widgets.tests.browser import lab as jupyterlab
 
@@ -69,7 +69,7 @@ def test_twenty_students_from_the_release_to_their_exported_grades(course, give,
     made = {student.name: student.files(released, course) for student in CLASS}
     came = hand_in(course, give, made)
     nbgrader(course, f'db assignment add {LAB} --duedate "{DUE}"')
-    as_they_came(*judged(give, EXIT[INCONCLUSIVE]))
+    as_they_came(*judged(give, EXIT[FAIL]))
     code, said = give(f"export {LAB}")
     assert code == EXIT[FAIL] and "is not finished, so nothing was exported" in said
 
@@ -91,14 +91,14 @@ def test_twenty_students_from_the_release_to_their_exported_grades(course, give,
     assert came <= lying_there(course), "something that was handed in is lost"
 
 
-def hand_out(edition: Path) -> Path:
-    """A student's own copy of the lab, as the student edition lays it down."""
-    assert release.main([str(edition)]) == 0
+def hand_out(place: Path) -> Path:
+    """Return a student's own copy of the lab, as the student edition lays it down."""
+    edition.put(edition.make(ROOT), place)
     apart = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run(
-        [sys.executable, "-m", "grader", "work"], cwd=edition, env=apart, check=True, capture_output=True
+        [sys.executable, "-m", "grader", "work"], cwd=place, env=apart, check=True, capture_output=True
     )
-    return edition / "work" / LAB
+    return place / "work" / LAB
 
 
 def hand_in(course: Course, give, made: dict[str, dict[str, bytes]]) -> set[str]:

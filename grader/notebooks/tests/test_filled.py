@@ -26,6 +26,14 @@ def test_a_number_comes_from_the_record_and_is_written_as_asked():
     assert text == f"took {row['us']:.0f} µs, {row['share']:.2%}\n"
 
 
+def test_a_number_may_come_from_another_topics_record():
+    row = filled.record("roofline").rows[0]
+    given = f"{row['case']!r}, of='roofline', op={row['op']!r}"
+    assert said("{{row(" + given + ").us:.1f}}\n") == f"{row['us']:.1f}\n"
+    assert said("{{record(of='roofline').date}}\n") == filled.record("roofline").date + "\n"
+    assert said("{{module('cost', of='gemm_tiling').__name__}}\n") == "kernels.gemm_tiling.cost\n"
+
+
 def test_a_number_comes_from_the_formula():
     assert said("{{cost.launches(cost.naive_chain(1, 128256)):d}} launches") == "13 launches"
     assert said("{{cost.reads_of_nucleus(0.9):.1f}}") == f"{cost.reads_of_nucleus(0.9):.1f}"

@@ -84,7 +84,7 @@ def page(graded):
 
 def test_a_page_that_differs_is_seen(graded, page):
     assert broken_promises(graded) == []
-    page.write_text(page.read_text().replace("(Score:", "(Score: 1"))
+    page.write_text(page.read_text().replace("<h4>concepts: ", "<h4>concepts: 1"))
     assert any("feedback must be the same with hostile students" in line for line in broken_promises(graded))
 
 

@@ -92,7 +92,7 @@ def test_it_holds_no_answer_by_name(folder):
     for name in (
         "labs/01_gemm_tiling/kernel.ipynb",
         "kernels/gemm_tiling/results/h200.json",
-        "course/01_gemm_tiling.ipynb",
+        "course/01_gemm_tiling/a_reuse.ipynb",
         "Makefile",
         ".ci/setup.py",
     ):
@@ -144,6 +144,15 @@ def test_a_kernel_that_was_left_in_it_would_be_judged(tmp_path):
 def test_it_runs_its_own_test_without_the_rest(folder):
     run = there(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", timeout=600)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-2000:]
+
+
+def test_a_coding_assistant_is_asked_to_be_a_tutor(folder):
+    said = (folder / "AGENTS.md").read_text(encoding="utf-8")
+    assert "never give it" in said and "answer cell" in said
+    for path in re.findall(r"`([a-z]+/)`", said):
+        assert (folder / path).is_dir() or path == "work/", path
+    for line in said.splitlines():
+        assert "return " not in line and "tl." not in line, "it holds no code that an answer could use"
 
 
 def test_its_page_names_the_courses_own_python(folder):

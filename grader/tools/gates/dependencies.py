@@ -11,6 +11,7 @@ PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)\s*(?:;\s*(.+?))?\s*$")
 PACKAGE_OF = {
     "PIL": "pillow",
     "yaml": "pyyaml",
+    "jwt": "pyjwt",
     "dateutil": "python-dateutil",
     "websocket": "websocket-client",
     "_pytest": "pytest",

@@ -94,7 +94,7 @@ def padded(table: np.ndarray) -> np.ndarray:
     )
 
 
-LESSON = "course/04_expert_load_balance.ipynb"
+LESSON = "course/04_expert_load_balance"
 HIDDEN_SIZE, INNER = 32, 8
 
 

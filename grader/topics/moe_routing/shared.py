@@ -119,4 +119,4 @@ def sectors(tensor: str, what: str, numbers: int) -> Budget:
     )
 
 
-LESSON = "course/03_moe_routing.ipynb"
+LESSON = "course/03_moe_routing"

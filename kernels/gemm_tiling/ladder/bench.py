@@ -1,4 +1,4 @@
-"""Rows of the ladder: every rung on one product, checked, timed and modelled, beside cuBLAS in the same loop."""
+"""List the rows of the ladder: every rung on one matmul, checked, timed and modelled, interleaved with cuBLAS."""
 
 import torch
 
@@ -30,7 +30,7 @@ def rows(device):
 
 
 def described(rung, sms: int) -> dict:
-    """What the rung is, and the bytes that it should move."""
+    """Return the rung's description and the bytes that it should move."""
     s = rung.setting
     return {
         "lever": rung.lever,

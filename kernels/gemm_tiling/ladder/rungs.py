@@ -32,11 +32,11 @@ class Rung:
         return launch(a, b, out, self.setting)
 
     def bytes_asked(self) -> int:
-        """What all programs load, as if nothing were kept between them, and C written once."""
+        """Return the bytes that all programs load, as if nothing were kept between them, with C written once."""
         return cost.gemm_bytes(*3 * (self.size,), self.setting.block_m, self.setting.block_n, 2)
 
     def bytes_hbm(self, sms: int) -> int:
-        """What the programs that run at the same time touch, each byte once a wave, and C written once."""
+        """Return the bytes that simultaneous programs touch, each byte once a wave, with C written once."""
         s, programs = self.setting, self.resident * sms
         waves = cost.unique_bytes_per_wave(*3 * (self.size,), s.block_m, s.block_n, s.group_m, programs)
         return sum(waves) + 2 * self.size**2

@@ -1,4 +1,4 @@
-"""What a rung is told besides its operands: its tile of C, its walk over the tiles, and what a program gets."""
+"""Hold a rung's settings other than its operands: its tile of C, its order of tiles, and the resources of a program."""
 
 from dataclasses import dataclass
 

@@ -5,8 +5,8 @@ import zipfile
 
 import pytest
 
-from grader.classroom import came_in, grading_round
-from grader.classroom.downloads import command, names
+from grader.classroom import books, came_in, grading_round, people
+from grader.classroom.downloads import command, names, times
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
 from grader.verdicts import WRONG_USAGE
 
@@ -15,7 +15,7 @@ from grader.verdicts import WRONG_USAGE
 def collect(course, monkeypatch, capsys):
     monkeypatch.setattr(command, "ROOT", course.root)
 
-    def run(files, names_csv=None):
+    def run(files, names_csv=None, *options):
         download = course.root / "submissions.zip"
         with zipfile.ZipFile(download, "w") as archive:
             for name, content in files.items():
@@ -24,7 +24,7 @@ def collect(course, monkeypatch, capsys):
         if names_csv:
             (course.root / "names.csv").write_text(names_csv)
             more = ["--names", str(course.root / "names.csv")]
-        code = command.main([LAB, str(download), *more])
+        code = command.main([LAB, str(download), *more, *options])
         said = capsys.readouterr()
         return code, said.out + said.err
 
@@ -125,6 +125,77 @@ def test_moodle_needs_names_and_finds_people_by_number_or_name(course, collect):
     code, said = collect(files, "student,name,identifier\nada,Ada Lovelace,\nbob,Robert,42\n")
     assert code == 1 and "not taken: Eve Mallory (43), whom the names file does not have" in said
     assert sorted(p.name for p in (course.root / "submitted").iterdir()) == ["ada", "bob"]
+
+
+TIMES = {
+    "moodle.csv": "Identifier,Full name,Status,Last modified (submission),Grade\n"
+    'Participant 41,Ada Lovelace,Submitted,"Friday, 20 November 2026, 11:59 PM",-\n'
+    'Participant 42,Bob Noether,Submitted,"Saturday, 21 November 2026, 6:30 AM",-\nParticipant 43,Eve,No submission,-,-\n',
+    "canvas.json": '[{"user_id": 901, "submitted_at": "2026-11-20T22:59:00Z"}, {"user_id": 902, '
+    '"submitted_at": "2026-11-21T05:30:00Z"}, {"user_id": 903, "submitted_at": null}]',
+    "own.csv": "student,time\nada,2026-11-20 23:59\nbob,2026-11-21 07:30 +02:00\n",
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_times_of_hand_ins_are_read_as_the_platforms_list_them(course, name):
+    known = {
+        one.student: one
+        for one in (
+            people.Person("ada", id="901", identifier="41"),
+            people.Person("bob", "Bob Noether", "902"),
+        )
+    }
+    path = course.root / name
+    path.write_text(TIMES[name])
+    assert times.read(path, "Europe/Berlin", known) == {
+        "ada": "2026-11-20 22:59:00 UTC",
+        "bob": "2026-11-21 05:30:00 UTC",
+    }
+
+
+def test_a_collected_hand_in_has_its_time_and_the_class_knows_it_is_late(course, collect):
+    files = {f"x_{number}_1_concepts.ipynb": sheet(course, RIGHT) for number in (901, 902)}
+    who = "student,id\nada,901\nbob,902\n"
+    code, said = collect({**files, "x_LATE_902_2_concepts.ipynb": sheet(course, RIGHT)}, who)
+    assert code == 0 and "run this again with --times FILE" in said
+    (course.root / "times.json").write_text(TIMES["canvas.json"])
+    code, said = collect(files, who, "--times", str(course.root / "times.json"))
+    assert code == 0 and "bob  1 file  as before, handed in 2026-11-21 05:30:00 UTC" in said, said
+    course.grade()
+    with books.opened(course.root, LAB) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2026-11-20 23:00:00 UTC")
+    rows = course.grade()
+    assert (rows["ada"].late_s, rows["bob"].late_s) == (0, 6.5 * 3600)
+    code, said = collect(files, who, "--times", "zip")
+    assert code == WRONG_USAGE and "the minute in which it was packed" in said
+
+
+def test_handing_in_one_file_again_keeps_the_others(course, collect):
+    who = "student,id\nada,901\n"
+    collect({"x_901_1_concepts.ipynb": sheet(course, RIGHT)}, who)
+    code, said = collect({"x_901_2_My Lab.ipynb": "{}"}, who)
+    assert "replaced; concepts.ipynb of the earlier hand-in stays" in said
+    assert course.place("ada").read_text() == sheet(course, RIGHT)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    (
+        ("[{]", "must be JSON"),
+        ('[{"id": 1}]', "a list of submissions with user_id"),
+        ("shoe,size\n1,2\n", "got the columns shoe, size"),
+        ("student,time\nada,yesterday-ish\n", "must hold times that can be read, got 'yesterday-ish'"),
+        ("student,time\nada,-\n", "must hold a time of a student"),
+    ),
+)
+def test_a_file_of_times_is_told_what_is_wrong_with_it(tmp_path, text, why):
+    path = tmp_path / "times"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=why):
+        times.read(path, "UTC", {})
+    with pytest.raises(ValueError, match="--zone must be a time zone such as"):
+        times.read(path, "Mars/North", {})
 
 
 def test_two_of_one_name_are_nobody(course, collect):

@@ -1,11 +1,14 @@
 """Grades in the forms that platforms import: read back by the rules that their importers have."""
 
 import csv
+import shutil
 import stat
 
 import pytest
 
+from grader.classroom import command as class_command
 from grader.classroom import ledger, people
+from grader.classroom import place as class_place
 from grader.classroom.exports import command
 from grader.classroom.tests.afterwards.conftest import CanvasImporter, finish
 from grader.classroom.tests.conftest import LAB, RIGHT
@@ -62,6 +65,55 @@ def test_a_hand_in_that_is_not_judged_is_not_final_either(graded, export):
     assert code == EXIT[FAIL]
     assert "fay: handed in and not judged yet" in said
     assert "ada: handed in again since it was judged" in said and "bob" not in said
+
+
+def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeypatch):
+    finish(graded.root)
+    for student in ("fay", "gus"):
+        path = graded.place(student)
+        path.with_suffix(".pdf").write_text("a print")
+    graded.place("gus").write_text("no notebook")
+    monkeypatch.setattr(class_command, "ROOT", graded.root)
+    assert class_command.main([LAB]) == EXIT[FAIL], "a person has to decide"
+    said = capsys.readouterr().out
+    assert "--as-empty fay --why" in said and "2 not started" in said
+    code, said = export()
+    assert code == EXIT[FAIL] and "fay: handed in, and none of the lab's notebooks is there" in said
+    assert '--as-empty NAME --why "..."' in said and "--except gus fay" in said
+    code, said = export("--except", "fay", "gus")
+    assert code == 0 and "left out by --except: fay, gus" in said and "5 students" in said
+    code, said = export("--except", "nobody")
+    assert code == WRONG_USAGE and "--except must name students of this lab, got nobody" in said
+
+    assert class_command.main([LAB, "--as-empty", "fay", "gus"]) == WRONG_USAGE, "without a reason"
+    assert class_command.main([LAB, "--as-empty", "ada", "--why", "x"]) == WRONG_USAGE
+    assert "ada's notebooks can" in capsys.readouterr().err
+    assert (
+        class_command.main([LAB, "--as-empty", "fay", "gus", "--why", "handed in a PDF", "--by", "Prof"]) == 0
+    )
+    said = capsys.readouterr().out
+    assert said.count("counts as an empty lab, decided") == 2 and "by Prof: handed in a PDF" in said
+    kept = (graded.root / class_place.PLACE / "set_aside/gus").rglob("concepts.ipynb")
+    assert [path.read_text() for path in kept] == ["no notebook"]
+    finish(graded.root)
+    code, said = export()
+    assert code == 0 and "7 students" in said
+    graded.hand_in("fay", RIGHT)
+    assert graded.grade(only=["fay"])["fay"].said == [
+        "concepts.pdf is no notebook and was not read (is it meant to be concepts.ipynb?). Ask for the notebook."
+    ]
+
+
+def test_an_entry_without_a_folder_is_named(graded, export, monkeypatch, capsys):
+    shutil.rmtree(graded.root / "submitted/bob")
+    monkeypatch.setattr(class_command, "ROOT", graded.root)
+    assert class_command.main([LAB]) == 0
+    assert "in the gradebook without a folder in submitted/: bob" in capsys.readouterr().out
+    code, said = export()
+    assert (
+        "bob: 2 cells wait for a person (concepts: draw, concepts: why), and submitted/ has no folder" in said
+    )
+    assert "python -m grader student NAME --delete" in said
 
 
 def test_canvas_finds_everybody_and_their_points(graded, export):

@@ -2,11 +2,12 @@
 
 import pytest
 
-from grader.classroom import books, ledger
+from grader.classroom import books, command, ledger
 from grader.classroom.exports import command as exports
 from grader.classroom.tests.afterwards import server
 from grader.classroom.tests.afterwards.conftest import ANSWERS
 from grader.classroom.tests.conftest import LAB, RIGHT
+from grader.places import ROOT
 
 
 def table(root):
@@ -47,7 +48,7 @@ def test_a_class_in_postgresql_has_the_grades_that_it_has_in_sqlite(graded, monk
 
         monkeypatch.setattr(exports, "ROOT", graded.root)
         assert exports.main([LAB, "--unfinished"]) == 0
-        text = (graded.root / exports.PLACE / f"{LAB}.csv.provisional.csv").read_text()
+        text = (graded.root / exports.PLACE / f"{LAB}.provisional.csv").read_text()
         assert f"{LAB},ada,,,,2026-11-20 12:00:00,7.5" in text
     assert exports.main([LAB]) == exports.WRONG_USAGE
     assert "gradebook must be one that can be read" in capsys.readouterr().err, "the server is gone"
@@ -60,7 +61,12 @@ def test_a_gradebook_begun_anew_is_filled_again(graded):
     assert [one.student for one in ledger.standings(graded.root, LAB)] == ["ada"]
 
 
-def test_a_driver_that_is_missing_is_named(graded, monkeypatch):
+def test_a_driver_that_is_missing_is_named(graded, monkeypatch, capsys):
     monkeypatch.setenv("NBGRADER_GRADEBOOK", "postgresql+pg8000://grader@localhost/grades")
     with pytest.raises(ValueError, match="must have its driver installed, got no pg8000"):
         ledger.standings(graded.root, LAB)
+    monkeypatch.setattr(command, "ROOT", graded.root)
+    assert command.main([LAB]) == command.record.WRONG_USAGE
+    assert "pip install '.[postgresql]'" in capsys.readouterr().err
+    page = (ROOT / "instructors/gradebook.md").read_text(encoding="utf-8")
+    assert books.INSTALL_DRIVER in page, "nbgrader's own commands cannot say it"

@@ -8,7 +8,7 @@ import pytest
 
 from grader import questions
 from grader.classroom.report import command, facts, plots
-from grader.classroom.tests.afterwards.conftest import by_hand
+from grader.classroom.tests.afterwards.conftest import RENAMED, by_hand
 from grader.classroom.tests.conftest import LAB, RIGHT
 from grader.verdicts import WRONG_USAGE
 
@@ -17,8 +17,8 @@ from grader.verdicts import WRONG_USAGE
 def report(graded, monkeypatch, capsys):
     monkeypatch.setattr(command, "ROOT", graded.root)
 
-    def run():
-        assert command.main([LAB]) == 0, capsys.readouterr().err
+    def run(*options):
+        assert command.main([LAB, *options]) == 0, capsys.readouterr().err
         place = graded.root / command.PLACE
         return (place / f"{LAB}.html").read_text(), json.loads((place / f"{LAB}.json").read_text())
 
@@ -64,6 +64,47 @@ def test_renamed_copies_are_shown_side_by_side_and_cost_nothing(graded, report):
     assert ["bob", "cy"] in loads["identical"]
     assert "None of this is a grade" in words(page)
     assert {row.student: row.points for row in graded.grade().values()} == before
+
+
+def test_answers_of_an_earlier_term_are_compared_and_left_alone(
+    graded, report, tmp_path, monkeypatch, capsys
+):
+    term = tmp_path / "spring"
+    for student, answers in {"old1": RENAMED, "old2": RENAMED, "old3": {}}.items():
+        path = term / "submitted" / student / LAB / "concepts.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(graded.notebook(answers)))
+    before = sorted((path, path.stat().st_mtime_ns) for path in term.rglob("*"))
+    page, data = report("--earlier", str(term))
+    loads = next(one for one in data["questions"] if one["question"] == "gemm_tiling.tile_loads")
+    assert ["bob", "cy", "old1 (spring)", "old2 (spring)"] in loads["identical"]
+    assert all(any("(" not in name for name in one["students"]) for one in loads["alike"])
+    assert len(data["students"]) == 5 and "old1 (spring)" in words(page)
+    assert sorted((path, path.stat().st_mtime_ns) for path in term.rglob("*")) == before
+    assert command.main([LAB, "--earlier", str(tmp_path / "course")]) == WRONG_USAGE
+    assert f"must be a folder with STUDENT/{LAB} in it" in capsys.readouterr().err
+
+
+def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
+    monkeypatch.setattr(command, "ROOT", graded.root)
+    by_hand(graded.root, {("ada", "why"): 3})
+    graded.hand_in("zed", RIGHT)
+    graded.grade(only=["zed"])
+    assert command.main([LAB, "--question", "gemm_tiling.reuse"]) == 0
+    seen = words((graded.root / command.PLACE / f"{LAB}.concepts.reuse.html").read_text())
+    assert "2 different answers of 5 students" in seen
+    assert seen.index("eve 0 of 2") < seen.index("ada, bob, cy, zed 2 of 2"), (
+        "those who lost points come first"
+    )
+    assert "Nothing written dee" in seen and "return max(bm, bn)" in seen
+    assert command.main([LAB, "--question", "why"]) == 0
+    seen = words((graded.root / command.PLACE / f"{LAB}.concepts.why.html").read_text())
+    assert "dee no points yet" in seen and "Not begun, but I have thought." in seen and "3 of 3" in seen
+    assert command.main([LAB, "--question", "shoe"]) == WRONG_USAGE
+    assert (
+        "--question must be one of gemm_tiling.reuse, gemm_tiling.tile_loads, why, draw; got 'shoe'"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_question_that_everybody_passes_is_named(graded, report):

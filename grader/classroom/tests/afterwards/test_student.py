@@ -73,7 +73,7 @@ def test_all_of_it_is_shown_and_nothing_touched(left_behind, capsys):
     said = capsys.readouterr().out
     for words in (
         "submitted/bob  2 files",
-        f"{LAB}: 4 of 10 points, 4 cells, 1 cells wait",
+        f"{LAB}: 4 of 10, 4 cells, 1 cell waits",
         "inbound/bob+",
         "feedback in the exchange",
         "extensions.json  an entry",

@@ -22,6 +22,7 @@ ONE, HOST = "nothing from each other", "a path of somebody's machine"
 FAULTS = (
     ("arrows", TOPIC, "from widgets import units", "kernels must import only kernels"),
     ("arrows", "kernels/planted.py", "import grader.judge.record", "kernels must import only kernels"),
+    ("arrows", "kernels/planted.py", "from tilescope import launcher", "kernels must import only kernels"),
     ("arrows", "grader/planted.py", "def f():\n    import widgets", "grader must import only grader"),
     ("arrows", TOPIC, "from kernels.gemm_tiling import cost", ONE),
     ("arrows", TOPIC, "def f():\n    from ..gemm_tiling import cost", ONE),
@@ -100,6 +101,7 @@ FAULTS = (
     ("words", "kernels/planted.py", "# see /home/somebody/notes", HOST),
     ("words", "course/planted.md", "Look into `/work/somewhere`.", HOST),
     ("words", "Makefile", "+INDEX = https://pypi.org/simple", "a registry's address"),
+    ("words", "kernels/speaking_model/kept/planted.npz", "x" * 500_001, "bytes; at most 500,000"),
     ("words", "course/planted.svg", "<!--" + "x" * 500_000 + "-->", "bytes; at most"),
     ("links", "course/planted.md", "\n\nSee [this](nowhere.ipynb).", "planted.md:3: links nowhere.ipynb"),
     ("links", "course/planted.md", "[lab](../work/99_planted/kernel.ipynb)", "links ../work/99_planted"),

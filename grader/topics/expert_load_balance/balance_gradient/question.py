@@ -29,7 +29,7 @@ QUESTION = NumpyQuestion(
         + [Call(cases.routed(rng, 21, 6, 2, 8.0), "a router that is sure of itself")]
         + [Call(cases.routed(rng, 21, 6, 2, 3000.0), "logits in the thousands")]
     ),
-    where=f'{LESSON}, "Make the router choose evenly"',
+    where=f'{LESSON}/a_busiest.ipynb, "Make the router choose evenly"',
     hints=(
         "Take the share of picks as plain numbers f. The loss is then experts times the mean over tokens of p @ f. How does a softmax change when a logit moves?",
         "For one token, d(p @ f) / d(logits) = p (f - p @ f). There is a factor experts / tokens before it, and logits = x @ router takes a gradient G by logits to x.T @ G by router.",

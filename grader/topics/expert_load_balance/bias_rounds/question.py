@@ -31,7 +31,7 @@ QUESTION = NumpyQuestion(
         + [Call((cases.equal_sums(rng, 40, experts), 2, 0.25, 4), "equal sums") for experts in (5, 24)]
         + [Call((np.tile(np.eye(4) + 0.1, (3, 1)), 1, 0.01, 3), "loads that are even from the start")]
     ),
-    where=f'{LESSON}, "Make the router choose evenly"',
+    where=f'{LESSON}/a_busiest.ipynb, "Make the router choose evenly"',
     hints=(
         "One round has three lines: choose, count, move. What of a round does the next one start from?",
         "np.argsort(-(scores + bias), axis=1, kind='stable')[:, :top_k] chooses; np.sign(loads.mean() - loads) is +1 below the mean and -1 above it.",

@@ -27,7 +27,7 @@ QUESTION = NumpyQuestion(
         + [Call(cases.limited(rng, 1.25, 1), "one expert a token")]
         + [Call(cases.just_above(rng, by), "a limit just above a whole number") for by in (2.0**-8, 2.0**-12)]
     ),
-    where=f'{LESSON}, "A limit, and what it drops"',
+    where=f'{LESSON}/a_busiest.ipynb, "A limit, and what it drops"',
     hints=(
         "Who comes first matters: walk through column 0 of chosen from the top to the bottom, then through column 1. What do you have to remember on the way?",
         "A count for each expert: a choice is kept while its expert's count is below the capacity, and only a kept one adds to it. The capacity is math.ceil(factor * tokens * top_k / experts).",

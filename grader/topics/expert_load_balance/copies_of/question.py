@@ -36,7 +36,7 @@ QUESTION = NumpyQuestion(
             Call((np.array([13.0, 9.0, 2.0, 1.0]), 8, 4), "shares that differ by less than one"),
         ]
     ),
-    where=f'{LESSON}, "Where experts live, and copies of them"',
+    where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
         "A copy halves what its expert's busiest copy has, a second one leaves a third. Who needs the next one most, after each that was given?",
         "Keep copies, all ones. spare times: of the experts with fewer copies than devices, the one with the largest loads / copies gets one more.",

@@ -30,7 +30,7 @@ QUESTION = NumpyQuestion(
         + [Call((np.array([[0, 1]]), np.arange(4), 4), "devices without a token")]
         + [Call((chosen(rng, 20, 2, 4), np.array([2, 0, 3, 2]), 6), "devices without an expert")]
     ),
-    where=f'{LESSON}, "Skew that is real"',
+    where=f'{LESSON}/a_busiest.ipynb, "Skew that is real"',
     hints=(
         "Each entry of chosen is one token for one expert; the order of the tokens does not matter here. Which function of numpy counts how often each number occurs?",
         "np.bincount(chosen.reshape(-1), minlength=...) counts the experts, those that nobody chose among them. A device has the sum of what its experts have.",

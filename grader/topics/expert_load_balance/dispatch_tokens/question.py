@@ -54,7 +54,7 @@ QUESTION = RanksQuestion(
         "in float64": (WIDER, cases.dispatch_in_float64),
     },
     whence=cases.from_whom,
-    where=f'{LESSON}, "There and back, line by line"',
+    where=f'{LESSON}/b_exchange.ipynb, "There and back, line by line"',
     hints=(
         "Before anything is sent: which of your tokens does rank 2 need, and how many are they? Every rank can say this of its own tokens.",
         "goes = (chosen // per == rank).any(axis=1) marks what a rank needs. Put these tokens one rank after another, send how many they are with exchange_counts, and use what comes back as `receive`.",

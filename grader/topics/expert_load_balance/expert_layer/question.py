@@ -64,7 +64,7 @@ QUESTION = RanksQuestion(
         ),
     },
     whence=cases.whose_experts,
-    where=f'{LESSON}, "There and back, line by line"',
+    where=f'{LESSON}/b_exchange.ipynb, "There and back, line by line"',
     hints=(
         "Your dispatch brings rows and choices to their experts. What else must a rank know to hand back one row for each that came?",
         "Send weights[token] too. On the expert's side add weight times result into one array, a row for each that came; send it back with send and receive exchanged, and add it to the tokens that you sent, in the same order.",

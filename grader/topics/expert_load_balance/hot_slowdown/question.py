@@ -22,7 +22,7 @@ QUESTION = NumpyQuestion(
         [Call(hot(rng, each, 0.2, 0.9), f"{each} experts a device") for each in (1, 2, 4) for _ in range(2)]
         + [Call(cases.cold(rng), "an expert that is colder than the rest")]
     ),
-    where=f'{LESSON}, "The step is the busiest device\'s"',
+    where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
         "Count in picks a token: the hot expert has hot_share of them, all experts together top_k. What has each of the others?",
         "Each other expert has (top_k - hot_share) / (experts - 1). The hot one's device holds experts // devices - 1 of these beside it; another device holds experts // devices of them.",

@@ -24,7 +24,7 @@ QUESTION = NumpyQuestion(
         + [Call((np.array([3, 3, 3, 3]), np.array([1, 0, 1, 0]), 2, 1e-6, 0.0), "even loads, no exchange")]
         + [Call((np.array([5, 0, 7, 0]), np.array([2, 1, 0, 1]), 3, 1e-6, 1e-5), "a device without a token")]
     ),
-    where=f'{LESSON}, "The step is the busiest device\'s"',
+    where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
         "All devices wait for the last one. Which single number of tokens decides when the experts are done?",
         "Sum the loads by device. The time is the largest sum times row_s, plus the exchange. A device that has half of the largest sum waits half of the time: on average the work is mean / largest.",

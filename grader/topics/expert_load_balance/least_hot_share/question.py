@@ -28,7 +28,7 @@ QUESTION = NumpyQuestion(
         + [Call(cases.just_enough(rng), "all tokens, just enough")]
         + [Call((between(rng, 1, 3), 8 * each, 8, 1.0), "no slowdown") for each in (1, 2, 4)]
     ),
-    where=f'{LESSON}, "The step is the busiest device\'s"',
+    where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
         "Write the slowdown of a hot expert as an equation with hot_share unknown. It is linear.",
         "hot_share + (per - 1) (top_k - hot_share) / (experts - 1) = slowdown top_k / devices: bring hot_share to one side. A share above 1 does not exist.",

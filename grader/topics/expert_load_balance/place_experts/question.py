@@ -27,7 +27,7 @@ QUESTION = NumpyQuestion(
         + [Call((loads(rng, 8 * each, 0.7), 8), "many experts") for each in (4, 8, 16)]
         + [Call((np.sort(loads(rng, 64, 0.8)), 8), "loads in order")]
     ),
-    where=f'{LESSON}, "Where experts live, and copies of them"',
+    where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
         "Small pieces fill gaps, large ones make them. In which order would you load boxes into vans?",
         "Heaviest expert first, each to the device that has the fewest tokens so far among those with a slot free.",

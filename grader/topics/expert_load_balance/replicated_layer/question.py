@@ -58,7 +58,7 @@ QUESTION = RanksQuestion(
         ),
     },
     whence=cases.whose,
-    where=f'{LESSON}, "Where experts live, and copies of them"',
+    where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
         "Give each choice a rank of its own first, an array of chosen's shape. All that follows is your expert_layer with this array in the place of chosen // per.",
         "At home where holders[chosen, comm.rank]; elsewhere np.flatnonzero(holders[e]) are the copies, and a number that grows by one with each token picks one of them. Two ranks may both have a token's expert: tell each which choices are its own, for instance by -1 for the others.",

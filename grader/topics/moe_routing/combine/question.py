@@ -33,7 +33,7 @@ QUESTION = NumpyQuestion(
         Call(cases.unbounded(rng), "rows with infinities"),
         Call(cases.back(rng, 0, 5, 2, 8), "no tokens"),
     ],
-    where=f'{LESSON}, "Un-permute and combine, without atomics"',
+    where=f'{LESSON}/c_kernel_and_combine.ipynb, "Un-permute and combine, without atomics"',
     hints=(
         "place says where each pick's row lies. What shape has rows[place]?",
         "rows[place] is (tokens, k, hidden), a token's k rows beside each other. Multiply by the weights, one for each row, and sum over k.",

@@ -36,7 +36,7 @@ QUESTION = NumpyQuestion(
         Call((np.zeros((between(rng, 5, 30), 1), int), 5, 4), "all tokens on one expert"),
         Call((chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
     ],
-    where=f'{LESSON}, "Count, scan, permute"',
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
         "Two familiar things: a histogram, and a running sum. Of what is the sum?",
         "np.bincount(chosen.ravel(), minlength=experts) counts; a load fills ceil(load / tile) tiles, none if it is 0. The offsets are the running sum of whole tiles' rows, with a 0 in front.",

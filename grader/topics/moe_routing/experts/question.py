@@ -33,7 +33,7 @@ QUESTION = NumpyQuestion(
         Call(cases.layer(rng, 24, 4, 2, 4, size=2000.0), "large gates"),
         Call(cases.layer(rng, 0, 5, 2, 8), "no tokens"),
     ],
-    where=f'{LESSON}, "Six steps"',
+    where=f'{LESSON}/a_experts.ipynb, "Six steps"',
     hints=(
         "A loop over the experts: which rows are e's, and what is there to do for an expert that has none?",
         "both = rows[a:b] @ gate_up[e].T has the gate in its first half of columns and up in its second. SiLU(g) is g times its sigmoid, g / (1 + exp(-g)).",

@@ -68,7 +68,7 @@ QUESTION = KernelQuestion(
         none=0.5,
         bound=cases.bound_combine,
     ),
-    where=f'{LESSON}, "Un-permute and combine, without atomics"',
+    where=f'{LESSON}/c_kernel_and_combine.ipynb, "Un-permute and combine, without atomics"',
     hints=(
         "Who owns a number of out? One program, which then needs nobody's leave to add: from which rows?",
         "A program for a token and a strip of columns: for each slot load its place and its weight (two numbers), then the strip of that row; add weight times row in fp32; store once. With no tokens the grid still has a program, which has nothing to do.",

@@ -71,7 +71,7 @@ QUESTION = KernelQuestion(
     instruction={80: "mma.sync"},
     most_spills=256,
     speed=Speed("grouped_and_gated", cases.TIMED, full=0.75, none=1.5, bound=cases.bound_gemm),
-    where=f'{LESSON}, "The kernel, line by line"',
+    where=f'{LESSON}/c_kernel_and_combine.ipynb, "The kernel, line by line"',
     hints=(
         "The grid is for the worst routing: every tile there is room for, times the strips of columns. What does a program look up before anything else, and when is it done at once?",
         "expert = tl.load(owner_ptr + tile * stride_owneri); if expert >= 0: the rows of the tile, their picks, token = pick // K; then along H two products of the same block of x, with rows n and N + n of the expert's weight. SiLU after the loop, in fp32, and a store masked to real rows.",

@@ -32,7 +32,7 @@ QUESTION = NumpyQuestion(
         Call(([("before.moe.in", 1.0, 2.0)] + cases.events(rng, 2),), "a name with moe. further on"),
         Call((cases.beside(rng),), "an event beside others, and names that are much alike"),
     ],
-    where=f'{LESSON}, "Its share of a step"',
+    where=f'{LESSON}/d_measured.ipynb, "Its share of a step"',
     hints=(
         "Two divisions of three times. Which of the three is no sum?",
         "Sum the durations of what begins with moe. and of moe.experts alone; the step is the largest start + us less the smallest start.",

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from grader.questions import Budget, Case
+from grader.questions.account import whole_sectors
 from grader.questions.draws import between, odd, spread
 from grader.questions.side_by_side import side_by_side
 from grader.topics.moe_routing.shared import (
@@ -135,15 +136,18 @@ def metered(rng: np.random.Generator) -> Case:
 def _counts(case: Case) -> int:
     """Bytes of a count for each expert and block: written once, and read by every block."""
     blocks = math.ceil(case.sizes["T"] / BLOCK)
-    lanes = 1 << (case.sizes["E"] - 1).bit_length()
+    lanes = max(64, 1 << (case.sizes["E"] - 1).bit_length())
     return INT32 * blocks * lanes * (1 + blocks)
+
+
+SCATTERED = 4  # bytes in whole sectors, over the bytes: picks stand where their experts are, 4 bytes by 4
 
 
 def traffic(case: Case) -> list[Budget]:
     t, k, e = (case.sizes[name] for name in "TKE")
     picks, blocks = INT32 * t * k, math.ceil(t / BLOCK)
     room, tiles = INT32 * rows(case.sizes), INT32 * rooms(case.sizes)
-    return [
+    limits = [
         Budget(
             what="read of the choices",
             tensor="chosen",
@@ -158,7 +162,7 @@ def traffic(case: Case) -> list[Budget]:
             access="any",
             most=2 * _counts(case),
             look=LEFT,
-            model=f"twice: a count of 4 bytes for {e} experts, as lanes, and each of {blocks} blocks of {BLOCK} tokens, written once and read by every block",
+            model=f"twice: a count of 4 bytes for {e} experts, as lanes, 64 at least, and each of {blocks} blocks of {BLOCK} tokens, written once and read by every block",
         ),
         no_atomics("a row follows from counts, whoever comes first"),
         Budget(
@@ -198,6 +202,7 @@ def traffic(case: Case) -> list[Budget]:
             model=f"{rooms(case.sizes)} tiles of 4 bytes, cleared and written",
         ),
     ]
+    return [*limits, whole_sectors(SCATTERED, sum(budget.most for budget in limits))]
 
 
 def side(case: Case) -> list[Budget]:

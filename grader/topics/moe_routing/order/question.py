@@ -71,7 +71,7 @@ QUESTION = KernelQuestion(
     speed=Speed(
         "sorted_picks", Case(size(4096, 8, 128, 64), sm_count=132), full=0.15, none=0.3, bound=cases.bound
     ),
-    where=f'{LESSON}, "Count, scan, permute"',
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
         "A pick's row is where its expert begins, plus how many picks of that expert come before it: in earlier blocks of tokens, and in its own. Which launch can know which part?",
         "First launch: a program a block of tokens; compare each slot's choices with all experts, sum along the tokens, store a row of counts, and clear picks and owner to -1. Second launch: sum all rows of counts (all, and those of earlier blocks), tl.cumsum of whole tiles gives where experts begin, and tl.cumsum down the block's one-hot picks gives the rank.",

@@ -31,7 +31,7 @@ QUESTION = NumpyQuestion(
         Call((chosen(rng, 60, 3, 2), 3, 1), "many tokens, no padding"),
         Call((chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
     ],
-    where=f'{LESSON}, "Count, scan, permute"',
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
         "Number all picks in the order of reading: token 0's k picks, then token 1's. Which sort brings those of one expert together and leaves them in order?",
         "order = np.argsort(chosen.ravel(), kind='stable') lists the picks by expert. The i-th of an expert stands at offsets[expert] + i, and i is its rank in the list less how many picks lower experts have.",

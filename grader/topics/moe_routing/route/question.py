@@ -44,7 +44,7 @@ QUESTION = NumpyQuestion(
         *(Call((*cases.far_apart(rng, 8, 9, 4), 4, first), "logits far apart") for first in (False, True)),
         Call((*cases.router(rng, 0, 7, 4), 3, True), "no tokens"),
     ],
-    where=f'{LESSON}, "The router"',
+    where=f'{LESSON}/a_experts.ipynb, "The router"',
     hints=(
         "Two things are asked, and the first is the same both ways: a softmax changes no order. Which sort keeps equals in their order?",
         "np.argsort(-logits, axis=1, kind='stable')[:, :k] chooses. For the weights take np.take_along_axis before or after a softmax along the experts; subtract each row's maximum before np.exp.",

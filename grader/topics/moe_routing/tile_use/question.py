@@ -30,7 +30,7 @@ QUESTION = NumpyQuestion(
         Call(([17, 19, 18, 21], 16, 8.0), "a limit that nobody reaches"),
         Call(([64, 32, 0, 16, 48, 7, 32, 80], 16, None), "loads that are whole tiles"),
     ],
-    where=f'{LESSON}, "Capacity, and dropping nobody"',
+    where=f'{LESSON}/b_order_and_tiles.ipynb, "Capacity, and dropping nobody"',
     hints=(
         "Work expert by expert: what does it keep, how many tiles does that open, and how many rows are those?",
         "The limit is one number, from the mean of all loads. kept = min(load, limit); rows = ceil(kept / tile) * tile. Padded and dropped are then differences of sums.",

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from grader.questions import Case
+from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
-from grader.topics.sampling_fusion.shared import SECTOR, size
+from grader.questions.work import work
+from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
 from grader.topics.sampling_fusion.shared_rows import (
     BORDER,
     MARGIN,
@@ -82,6 +83,15 @@ def last_one_wins(inputs: dict, rng: np.random.Generator) -> dict:
     g, t = noise(seeds[:, None], v), inputs["temperature"].astype(np.float64)[:, None]
     scores = MARGIN * ranks(rng.random((b, v))) / v + (g == g.max(1, keepdims=True))
     return inputs | {"seed": seeds, "logits": (t * (scores - g)).astype(np.float32)}
+
+
+ALL_WORK = 40_000  # of every kind, a logit: a limit found by halving real numbers takes some 30,000
+
+
+def traffic(case: Case) -> list[Budget]:
+    """Logits once, and arithmetic for a limit that is found by trying."""
+    b, v = case.sizes["B"], case.sizes["V"]
+    return [*row_by_row(case), work(ALL_WORK, b * v, f"{b} x {v} logits")]
 
 
 def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:

@@ -9,7 +9,6 @@ from grader.topics.sampling_fusion.shared import (
     ROWS,
     TOKEN,
     columns,
-    row_by_row,
     size,
     useful,
 )
@@ -45,7 +44,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_filtered,
     metered=cases.metered_filtered,
-    budgets={"traffic": row_by_row},
+    budgets={"traffic": cases.traffic},
     useful=useful,
     most_launches=1,
     where=f'{LESSON}, "Selection without sorting"',

@@ -4,6 +4,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
 from grader.topics.sampling_fusion.shared_rows import BANNED, CLOSE_CALLS, factors, plain_inputs, sometimes
 from kernels.sampling_fusion import cost
@@ -58,6 +59,9 @@ def metered_masked(rng: np.random.Generator) -> Case:
     )
 
 
+ALL_WORK = 400  # of every kind, a logit: its noise, its bit of the mask and its place in the history
+
+
 def one_read_masked(case: Case) -> list[Budget]:
     b, v, n = (case.sizes[x] for x in "BVL")
     blocks = -(-v // cost.GROUP)
@@ -80,6 +84,7 @@ def one_read_masked(case: Case) -> list[Budget]:
             look=look,
             model=f"{b} rows of {n} places of 4 bytes, for every {cost.GROUP} logits",
         ),
+        work(ALL_WORK, b * v, f"{b} x {v} logits"),
     ]
 
 

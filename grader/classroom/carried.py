@@ -1,0 +1,194 @@
+"""Carry over what people entered for a lab, when the lab changed or the gradebook is a new one.
+
+Due date, extensions, names, points by hand and comments exist nowhere but in a gradebook. They are written to a file first, so a run
+that is killed goes on with them, and the file with all of them stays.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from grader.classroom import books, by_hand
+from grader.classroom.place import PLACE, write
+from grader.judge.report import visible
+
+NAMES = ("first_name", "last_name", "email", "lms_user_id")
+LOOK_AGAIN = (
+    "{cell} has {points:g} points by hand for another text or another lab: a person has to look again."
+)
+
+
+def prepare(root: Path, lab: str, new_lab: bool = False, source: str = "", say: Callable = print) -> None:
+    """Keep what the gradebook is about to lose, or what an earlier one has and this one lacks."""
+    with books.opened(root, lab) as gradebook:
+        held = books.known(gradebook, lab)
+        if held and new_lab and held != books.released(root, lab):
+            _keep(root, lab, _take(gradebook, root, lab))
+            gradebook.remove_assignment(lab)
+            held = {}
+    if held or _open(root, lab).exists():
+        return
+    earlier = source or _earlier(root, lab)
+    if earlier:
+        _keep(root, lab, _read(earlier, root, lab))
+        say(f"carrying over due date, extensions, names, points by hand and comments from {_shown(earlier)}")
+    elif _was_entered(root, lab):
+        say(
+            f"this gradebook is new to {lab}, and no earlier one was found: due date, extensions, names, points by hand "
+            "and comments are not carried over; --from ADDRESS names the gradebook that has them"
+        )
+
+
+def _was_entered(root: Path, lab: str) -> bool:
+    path = root / PLACE / f"{lab}.entered.jsonl"
+    return path.exists() and path.stat().st_size > 0
+
+
+def _earlier(root: Path, lab: str) -> str:
+    """The address of a gradebook of this course that knows the lab: the file, or the copy of it."""
+    for path in (root / "gradebook.db", root / PLACE / books.COPY):
+        address = f"sqlite:///{path}"
+        if path.exists() and address != books.address(root) and _knows(address, lab):
+            return address
+    return ""
+
+
+def _knows(address: str, lab: str) -> bool:
+    with books.at(address) as gradebook:
+        return bool(books.known(gradebook, lab))
+
+
+def _read(address: str, root: Path, lab: str) -> dict:
+    with books.at(address) as gradebook:
+        if not books.known(gradebook, lab):
+            raise ValueError(f"--from must be a gradebook that knows {lab}, got {_shown(address)}")
+        return _take(gradebook, root, lab)
+
+
+def _shown(address: str) -> str:
+    return visible(address.removeprefix("sqlite:///").rpartition("@")[2])
+
+
+def _open(root: Path, lab: str) -> Path:
+    return root / PLACE / f"{lab}.carried.json"
+
+
+def _keep(root: Path, lab: str, kept: dict) -> None:
+    """One file to work off, and one that stays."""
+    text = json.dumps(kept, indent=1) + "\n"
+    (root / PLACE).mkdir(parents=True, exist_ok=True)
+    write(root / PLACE / f"{lab}.before-{datetime.now(UTC):%Y%m%dT%H%M%S}.json", text)
+    write(_open(root, lab), text, replace=True)
+
+
+def _take(gradebook, root: Path, lab: str) -> dict:
+    """All that people entered, as plain data."""
+    assignment = gradebook.find_assignment(lab)
+    return {
+        "duedate": assignment.duedate.isoformat() if assignment.duedate else None,
+        "names": {
+            one.id: known
+            for one in gradebook.students
+            if any((known := {name: getattr(one, name) for name in NAMES}).values())
+        },
+        "students": {one.student.id: _of(one, root, lab) for one in assignment.submissions},
+    }
+
+
+def _of(submission, root: Path, lab: str) -> dict:
+    texts = by_hand.texts_in(root / "autograded" / submission.student.id / lab)
+    return {
+        "extension_s": submission.extension.total_seconds() if submission.extension else 0,
+        "points": {
+            f"{notebook.name}: {grade.name}": {
+                "points": grade.manual_score,
+                "waits": grade.needs_manual_grade,
+                "extra": grade.extra_credit,
+                "text": _digest(texts.get(notebook.name, {}).get(grade.name)),
+            }
+            for notebook in submission.notebooks
+            for grade in notebook.grades
+            if grade.manual_score is not None
+        },
+        "comments": {
+            f"{notebook.name}: {comment.name}": comment.manual_comment
+            for notebook in submission.notebooks
+            for comment in notebook.comments
+            if comment.manual_comment
+        },
+    }
+
+
+def _digest(text: list[str] | None) -> str:
+    return hashlib.sha256(json.dumps(text).encode()).hexdigest()
+
+
+def lost(root: Path, lab: str, wanted: dict[str, dict[str, float]]) -> list[str]:
+    """What the lab as it is now has no place for, in sentences."""
+    with books.opened(root, lab) as gradebook:
+        students = _take(gradebook, root, lab)["students"]
+    cells = {f"{notebook}: {cell}" for notebook, inside in wanted.items() for cell in inside}
+    counts: dict[str, int] = {}
+    for held in students.values():
+        for cell in {*held["points"], *held["comments"]} - cells:
+            counts[cell] = counts.get(cell, 0) + 1
+    said = [
+        f"points or comments by hand for {cell}, which the lab no longer has ({n} {'student' if n == 1 else 'students'})"
+        for cell, n in sorted(counts.items())
+    ]
+    away = [name for name in sorted(students) if not (root / "submitted" / name / lab).exists()]
+    return said + [f"the entry of {visible(name)}, who has no folder in submitted/" for name in away]
+
+
+def due_and_names(root: Path, lab: str) -> None:
+    """Put the due date and names into a gradebook that has just been given the lab."""
+    path = _open(root, lab)
+    if not path.exists():
+        return
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    with books.opened(root, lab) as gradebook:
+        if kept["duedate"] and gradebook.find_assignment(lab).duedate is None:
+            gradebook.update_or_create_assignment(lab, duedate=kept["duedate"])
+        for student, names in kept["names"].items():
+            gradebook.update_or_create_student(student, **names)
+
+
+def put(root: Path, lab: str, student: str) -> list[str]:
+    """Give one student, who has just been entered, what was kept; sentences for what a person has to see to."""
+    path = _open(root, lab)
+    if not path.exists():
+        return []
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    if (held := kept["students"].pop(student, None)) is None:
+        return []
+    texts = by_hand.texts_in(root / "autograded" / student / lab)
+    with books.opened(root, lab) as gradebook:
+        said = _put(gradebook.find_submission(lab, student), held, texts)
+        gradebook.db.commit()
+    if kept["students"]:
+        write(path, json.dumps(kept, indent=1) + "\n", replace=True)
+    else:
+        path.unlink()
+    return said
+
+
+def _put(submission, held: dict, texts: dict) -> list[str]:
+    said = []
+    if held["extension_s"]:
+        submission.extension = timedelta(seconds=held["extension_s"])
+    for notebook in submission.notebooks:
+        for grade in notebook.grades:
+            cell = f"{notebook.name}: {grade.name}"
+            if one := held["points"].get(cell):
+                same = one["text"] == _digest(texts.get(notebook.name, {}).get(grade.name))
+                grade.manual_score, grade.needs_manual_grade = one["points"], one["waits"] or not same
+                grade.extra_credit = grade.extra_credit or one["extra"]
+                if not same:
+                    said.append(LOOK_AGAIN.format(cell=cell, points=one["points"]))
+        for comment in notebook.comments:
+            comment.manual_comment = held["comments"].get(
+                f"{notebook.name}: {comment.name}", comment.manual_comment
+            )
+    return said

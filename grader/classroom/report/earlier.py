@@ -1,0 +1,37 @@
+"""Answers of earlier terms, read from their folders of submissions: to be compared with, never graded or changed."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+
+from grader.classroom.exporter import fill
+from grader.classroom.report.alike import Written
+
+
+def written(
+    folder: Path, lab: str, labs: Path, sources: Callable
+) -> Iterator[tuple[tuple[str, str], Written]]:
+    """((notebook, cell), answer) of all who handed in this lab in an earlier term.
+
+    `folder` is that term's course or its submitted/. `labs` is this term's lab, whose cells are looked for.
+    """
+    place = folder / "submitted" if (folder / "submitted").is_dir() else folder
+    students = sorted(path.name for path in place.glob("*/") if (path / lab).is_dir())
+    if not students:
+        raise ValueError(
+            f"--earlier must be a folder with STUDENT/{lab} in it, got {folder}; name a term's submitted/"
+        )
+    for student in students:
+        for path in sorted(labs.glob("*.ipynb")):
+            handed_in = place / student / lab / path.name
+            if handed_in.exists():
+                notebook, _ = fill(nbformat.read(path, as_version=4), handed_in)
+                for cell, source, kind in sources([notebook]):
+                    yield cell, Written(student, source, kind, term=_term(folder))
+
+
+def _term(folder: Path) -> str:
+    """The folder's name, or that of the course which holds it."""
+    whole = folder.absolute()
+    return whole.parent.name if whole.name == "submitted" else whole.name

@@ -1,0 +1,130 @@
+"""The account of a kernel question: every quantity that the machine counts has a bound, whether its author named it or not.
+
+A question states budgets, by part. What they leave open is closed here, strictly: an input is loaded once, an output is
+stored once and never loaded, scratch is empty, arithmetic has a limit for each element, and no program does all the work.
+"""
+
+import math
+
+from grader.box.serve.frames import DTYPES
+from grader.questions.model import Budget, Case, KernelQuestion, Tensor
+from grader.questions.side_by_side import side_by_side
+from grader.questions.work import work
+
+SMALL = 0.1  # an input of less than this share of all bytes may be loaded by every program, within this share of them
+A_FEW = 8192  # bytes that a small input may take in any case, as a codebook that every program loads
+EACH = 32  # operations of every kind for each element that is moved
+A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself
+WHOLE_SECTORS = 2  # bytes in whole sectors, over the bytes that the budgets allow
+OPEN = "what this tensor is loaded or stored for, and how often: no other limit of this question speaks of it"
+KEPT = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
+TOGETHER = (
+    "which addresses stand in one warp: neighbours share a sector, and a lone number moves all 32 bytes of it"
+)
+BYTES = ("dedup", "sectors", "requested")
+
+
+def account(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
+    """Return all limits of a part; the first part with budgets closes what all of them leave open."""
+    stated = {name: rule(case) for name, rule in question.budgets.items()}
+    if part != next(iter(stated)):
+        return stated[part]
+    every = [budget for budgets in stated.values() for budget in budgets]
+    return [*stated[part], *closing(question, case, every)]
+
+
+def size(tensor: Tensor, case: Case) -> int:
+    """Return the bytes of a tensor."""
+    return math.prod(tensor.sizes(case.sizes)) * DTYPES[case.dtype_of(tensor)].itemsize
+
+
+def bounds(budget: Budget, tensor: str, access: str) -> bool:
+    """Whether a budget limits the bytes of this access from above, at each of its accesses."""
+    names = budget.tensor in (tensor, "all")
+    return names and budget.access in (access, "any") and budget.count in BYTES and math.isfinite(budget.most)
+
+
+def closing(question: KernelQuestion, case: Case, stated: list[Budget]) -> list[Budget]:
+    """Return a bound for each quantity that no stated budget bounds."""
+    total = sum(size(tensor, case) for tensor in question.tensors)
+    found = []
+    for tensor in question.tensors:
+        for access in ("load",) if tensor.role == "in" else ("store",):
+            if not any(bounds(budget, tensor.name, access) for budget in stated):
+                found.append(once(tensor, access, case, total))
+    if not any(
+        budget.tensor in ("scratch", "all") and budget.access in ("any", "load") and budget.count in BYTES
+        for budget in stated
+    ):
+        found.append(
+            Budget(
+                what="scratch, and outputs read back",
+                tensor="scratch",
+                access="any",
+                most=0,
+                look=KEPT,
+                model="0 bytes",
+            )
+        )
+    if not any(budget.count == "work" for budget in stated):
+        elements = sum(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
+        found.append(work(EACH, elements, f"{elements:,} elements of all tensors"))
+    if not any(budget.count == "programs" for budget in stated):
+        found.append(shared_out(question, case))
+    if not any(budget.count == "sectors" and budget.tensor == "all" for budget in stated):
+        allowed = sum(allowance(tensor, case, [*stated, *found]) for tensor in question.tensors)
+        allowed += min(
+            (b.most for b in [*stated, *found] if b.tensor == "scratch" and b.count in BYTES), default=0
+        )
+        found.append(whole_sectors(WHOLE_SECTORS, allowed))
+    return found
+
+
+def whole_sectors(times: float, allowed: float) -> Budget:
+    """Return the bound of the sectors that all accesses touch, as so many times the bytes that they are allowed."""
+    return Budget(
+        what="whole sectors of all tensors",
+        count="sectors",
+        access="any",
+        most=times * allowed,
+        look=TOGETHER,
+        model=f"{times:g} times the bytes that the other limits allow",
+    )
+
+
+def once(tensor: Tensor, access: str, case: Case, total: int) -> Budget:
+    """Return the strict bound of a tensor that no budget names."""
+    own = size(tensor, case)
+    small = access == "load" and own < SMALL * total
+    shape = " x ".join(map(str, tensor.sizes(case.sizes)))
+    return Budget(
+        what=f"{'write' if access == 'store' else 'read'} of {tensor.name}",
+        tensor=tensor.name,
+        access=access,
+        most=max(own, SMALL * total, A_FEW) if small else own,
+        look=OPEN,
+        model=f"{SMALL:.0%} of all tensors' bytes" if small else f"{shape} elements, once",
+    )
+
+
+def shared_out(question: KernelQuestion, case: Case) -> Budget:
+    """Return the fewest programs that must share the largest output, or the largest input of a small one."""
+    largest = max(question.tensors, key=lambda tensor: size(tensor, case))
+    access = "load" if largest.role == "in" else "store"
+    elements = math.prod(largest.sizes(case.sizes))
+    least = max(1, min(case.sm_count // 2, elements // A_PROGRAM))
+    what = f"{access} {largest.name}"
+    return side_by_side(
+        what, largest.name, access, least, f"one for every {A_PROGRAM:,} of {elements:,} elements"
+    )
+
+
+def allowance(tensor: Tensor, case: Case, budgets: list[Budget]) -> float:
+    """Return the bytes of a tensor that its own budgets allow, or those of all tensors at once."""
+    accesses = ("load",) if tensor.role == "in" else ("store",)
+    found = 0.0
+    for access in accesses:
+        own = [b.most for b in budgets if b.tensor == tensor.name and bounds(b, tensor.name, access)]
+        every = [b.most for b in budgets if b.tensor == "all" and bounds(b, tensor.name, access)]
+        found += min(own or every)
+    return found

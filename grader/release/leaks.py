@@ -1,0 +1,99 @@
+"""Find files that must not leave with a student edition: changed notebooks, untracked files, lines of a solution."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from grader.notebooks import disk
+from grader.notebooks.make import Build
+from grader.release.allowed import STATED, matches
+
+SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.S)
+MARK = re.compile(r"^\s*### (BEGIN|END) SOLUTION", re.M)
+LONG = 29  # characters that make a line say which solution it is from
+WHOLE = 3  # long lines from which on a solution is given away where all of them are
+
+
+def leaks(root: Path, built: Build, files: dict[str, bytes]) -> list[str]:
+    """One sentence for each of `files`, an edition of `root`, that it must not hold.
+
+    `built` is what `build` makes in `root`.
+    """
+    names = sorted(name for name in files if (root / name).is_file())
+    said = _untracked(root, names) | _not_built(root, built, names)
+    answers = solutions(root)
+    shown = _shown_by_the_build(built, answers)
+    for name in (name for name in sorted(files) if name not in said):
+        if words := _holds(name, files[name], name in built.files, answers, shown):
+            said[name] = words
+    return [f"{name} {why}" for name, why in sorted(said.items())]
+
+
+def solutions(root: Path) -> list[list[str]]:
+    """The long lines of every solution, one list for each."""
+    texts = (path.read_text(encoding="utf-8") for path in sorted(root.glob("solutions/*/*.md")))
+    return [long for text in texts for block in SOLUTION.findall(text) if (long := _long(block.splitlines()))]
+
+
+def _long(lines: list[str]) -> list[str]:
+    return [line.strip() for line in lines if len(line.strip()) >= LONG]
+
+
+def _not_built(root: Path, built: Build, names: list[str]) -> dict[str, str]:
+    """Lessons and labs on disk that are not what their texts make."""
+    there = set(names)
+    said = {
+        name: "is not what `python -m grader build` makes; run that, or move the file out of the course"
+        for name, content in built.files.items()
+        if name in there and (root / name).read_bytes() != content
+    }
+    strays = set(disk.strays(root, built)) & there
+    return said | dict.fromkeys(strays, "is built from no text; move it out of the course")
+
+
+def _untracked(root: Path, names: list[str]) -> dict[str, str]:
+    """Files that git does not keep; none where there is no git."""
+    if not (root / ".git").exists():
+        return {}
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached"]
+    kept = set(subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0"))
+    why = "is not tracked by git; run `git add` on it if students may have it, or move it out of the course"
+    return {name: why for name in names if name not in kept}
+
+
+def _shown_by_the_build(built: Build, answers: list[list[str]]) -> set[str]:
+    """Lines of solutions that lessons and labs show on purpose, such as a kernel that another lab has explained."""
+    secret = {line for lines in answers for line in lines}
+    pages = (data for name, data in built.files.items() if name.endswith(".ipynb") and not _solution(name))
+    return {line for data in pages for line in _lines(data, notebook=True) if line in secret}
+
+
+def _solution(name: str) -> bool:
+    return name.startswith("solutions/")
+
+
+def _holds(name: str, data: bytes, is_built: bool, answers: list[list[str]], shown: set[str]) -> str:
+    """What of a solution is in one file; nothing if it holds none, or only what students may read there."""
+    try:
+        lines = set(_lines(data, name.endswith(".ipynb")))
+    except ValueError:  # a picture or another file that is no text
+        return ""
+    if any(MARK.match(line) for line in lines):
+        return "holds the mark of a solution, ### BEGIN SOLUTION; move it out of the course"
+    if is_built and name.startswith("labs/"):  # the build has compared it with its own solution
+        return ""
+    if any(matches(name, pattern) for pattern in STATED):
+        whole = [block for block in answers if len(block) >= WHOLE and lines.issuperset(block)]
+        return f"holds a whole solution, with {whole[0][0]!r}; take it out" if whole else ""
+    found = next((line for block in answers for line in block if line in lines and line not in shown), "")
+    return found and f"holds a line of a solution, {found!r}; take it out"
+
+
+def _lines(data: bytes, notebook: bool) -> list[str]:
+    """The stripped lines of a text, or of the cells of a notebook; ValueError for anything else."""
+    text = data.decode()
+    if notebook:
+        cells = json.loads(text)["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
+    return [line.strip() for line in text.splitlines()]

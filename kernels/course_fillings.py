@@ -1,0 +1,160 @@
+"""The course's kernels as fillings of the decode step's slots.
+
+The one module that wires the topics together: no topic imports another, and the step receives its kernels here. Each is
+imported when its slot is filled.
+"""
+
+import torch
+
+from kernels.next_bottleneck import plain
+from kernels.next_bottleneck.slots import Filling
+from kernels.next_bottleneck.weights import Codes
+
+
+def norm(weight, shape):
+    from kernels.next_bottleneck.residual_norm import residual_norm
+
+    return lambda x, residual: residual_norm(x, residual, weight, shape.eps)
+
+
+def packed(weight: Codes, gated: bool = False):
+    """Return the codes as the 4-bit kernels read them."""
+    from kernels.quantization_layouts.packed import assemble, gated_rows
+
+    codes, scales = weight.codes(), weight.scales
+    if gated:
+        codes, scales = gated_rows(codes), gated_rows(scales)
+    return assemble(codes, scales, None, None, 4, weight.group)
+
+
+def linear(weight, shape):
+    """16-bit weights go through the GEMM, 4-bit ones through the dispatcher of quantized layers."""
+    if isinstance(weight, Codes):
+        from kernels.quantization_layouts.candidates import layer
+        from kernels.quantization_layouts.dispatch import linear
+
+        one = layer(packed(weight))
+        return lambda x: linear(x, one)
+    from kernels.gemm_tiling.gemm import gemm
+
+    turned = weight.t()
+    return lambda x: gemm(x, turned)
+
+
+def head(weight, shape):
+    from kernels.gemm_tiling.gemm import gemm
+
+    turned = plain.dense_of(weight).t()
+    return lambda x: gemm(x, turned, x.new_empty(len(x), shape.vocabulary, dtype=torch.float32))
+
+
+def rotary(weight, shape):
+    from kernels.next_bottleneck.rotary_cache import rotary_cache
+
+    return lambda *given: rotary_cache(*given, *weight, shape.eps)
+
+
+def attention(weight, shape):
+    from kernels.flash_attention.decode import decode
+
+    def call(q, k_cache, v_cache, lens, table):
+        return decode(q, k_cache, v_cache, lens, table=table, check_values=False)[0]
+
+    return call
+
+
+def prompt(weight, shape):
+    from kernels.flash_attention.forward import attention
+
+    def call(q, k, v):
+        return attention(q.transpose(0, 1)[None], k[None], v[None], causal=True)[0][0].transpose(0, 1)
+
+    return call
+
+
+def routed(weight, shape):
+    from kernels.moe_routing.routed import route
+    from kernels.moe_routing.rules import Rule
+
+    rule = Rule(shape.top_k)
+
+    def call(x):
+        found = route(x, weight, rule, tile=1, copy=True)
+        return found.chosen, found.weights, found.rows, found.offsets, found.place
+
+    return call
+
+
+def router(weight, shape):
+    both = routed(weight, shape)
+    return lambda x: both(x)[:2]
+
+
+def order(weight, shape):
+    from kernels.moe_routing.routed import order_of
+
+    def call(x, chosen):
+        found = order_of(x, chosen, None, shape.experts, tile=1, copy=True)
+        return found.rows, found.offsets, found.place
+
+    return call
+
+
+def experts(weight, shape):
+    from kernels.quantization_layouts.experts import Experts, experts
+
+    gate_up, down = weight
+    held = Experts(packed(gate_up, gated=True), packed(down))
+    return lambda rows, offsets: experts(rows, offsets, held, most=len(rows) // shape.top_k)
+
+
+def combine(weight, shape):
+    from kernels.moe_routing.combine import combine
+    from kernels.moe_routing.routed import Routed
+
+    def call(rows, place, weights):
+        return combine(rows, Routed(place, weights, 1, None, None, place[None], None, None))
+
+    return call
+
+
+def sample(weight, shape):
+    from kernels.sampling_fusion.fused import Workspace, sample
+    from kernels.sampling_fusion.requests import Requests
+    from kernels.sampling_fusion.state import State
+
+    temperature, seed = weight
+    made = {}  # by batch: tables that a captured graph finds again
+
+    def call(logits, lens):
+        batch = len(logits)
+        if batch not in made:
+            requests = Requests.of(batch, shape.vocabulary, temperature=temperature, seed=seed)
+            space = Workspace.of(batch, shape.vocabulary, logits.device)
+            made[batch] = State.of(requests, logits.device), space
+        state, space = made[batch]
+        if temperature:
+            state.position.copy_(lens)  # a fresh draw at every length
+        return sample(logits, state, space).tokens
+
+    return call
+
+
+COURSE = {
+    name: Filling(make, "course")
+    for name, make in {
+        "norm": norm,
+        "qkv": linear,
+        "rotary": rotary,
+        "attention": attention,
+        "prompt": prompt,
+        "out": linear,
+        "routed": routed,
+        "router": router,
+        "order": order,
+        "experts": experts,
+        "combine": combine,
+        "head": head,
+        "sample": sample,
+    }.items()
+}

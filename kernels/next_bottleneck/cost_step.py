@@ -1,0 +1,132 @@
+"""What one decode step of a Qwen3-MoE-style transformer must move and compute, slot by slot, and in how many launches.
+
+Bytes are those that no kernel can avoid: weights of the experts that are expected to be picked, once; keys and values of
+every row, once; what a slot takes and gives, once. A time is the largest of a slot's limits: bytes, arithmetic, launches.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernels import require
+from kernels.next_bottleneck.shapes import Shape
+
+SIXTEEN, INT32, FP32 = 2.0, 4.0, 4.0  # bytes
+# Launches of a slot: the course's kernels as decode_step.py wires them, and PyTorch's operations as plain.py writes them,
+# of which one may be several launches.
+LAUNCHES = {
+    "embed": {"course": 1, "plain": 1},
+    "norm": {"course": 1, "plain": 10},
+    "qkv": {"course": 1, "plain": 1},
+    "rotary": {"course": 1, "plain": 42},
+    "attention": {"course": 1, "plain": 10},
+    "out": {"course": 1, "plain": 1},
+    "router": {"course": 1, "plain": 5},
+    "order": {"course": 1, "plain": 12},
+    "experts": {"course": 2, "plain": 5},
+    "combine": {"course": 1, "plain": 6},
+    "head": {"course": 1, "plain": 1},
+    "sample": {"course": 2, "plain": 2},
+}
+ONCE = ("embed", "last norm", "head", "sample")  # the others are there in every layer
+
+
+@dataclass(frozen=True)
+class Work:
+    """Of one slot in one step, all layers together."""
+
+    bytes: float
+    flop: float
+    launches: int
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(self.bytes + other.bytes, self.flop + other.flop, self.launches + other.launches)
+
+    def times(self, count: int) -> "Work":
+        return Work(self.bytes * count, self.flop * count, self.launches * count)
+
+    def seconds(self, byte_s: float, flop_s: float, launch_s: float) -> float:
+        """The time that no filling of as many launches can beat."""
+        require.positive(byte_s=byte_s, flop_s=flop_s)
+        require.not_negative(launch_s=launch_s)
+        return max(self.bytes / byte_s, self.flop / flop_s, self.launches * launch_s)
+
+
+def expected_experts(rows: int, top_k: int, experts: int) -> float:
+    """How many experts at least one row picks, if none is preferred."""
+    require.count(rows=rows, top_k=top_k, experts=experts)
+    require.at_most(experts, "a row picks different experts", top_k=top_k)
+    return experts * (1 - (1 - top_k / experts) ** rows)
+
+
+def code_bytes(numbers: float, bits: float, group: int) -> float:
+    """Bytes of weights: below 16 bits each group has a 16-bit scale."""
+    require.positive(bits=bits)
+    require.count(group=group)
+    return numbers * (bits / 8 + (SIXTEEN / group if bits < 16 else 0))
+
+
+def step_work(
+    shape: Shape,
+    rows: int,
+    keys: float,
+    *,
+    expert_bits: float = 4,
+    linear_bits: float = 16,
+    head_bits: float = 16,
+    by: str = "course",
+) -> dict[str, Work]:
+    """Return each slot's work: `rows` sequences of `keys` keys each, their own included. "last norm" is not in a layer."""
+    require.count(rows=rows)
+    require.positive(keys=keys)
+    require.one_of(("course", "plain"), by=by)
+    s = shape
+    hidden, picks = rows * s.hidden * SIXTEEN, rows * s.top_k
+    met = expected_experts(rows, s.top_k, s.experts)
+    each = 3 * s.hidden * s.intermediate
+
+    def product(n, k, bits, out=SIXTEEN):
+        return Work(code_bytes(n * k, bits, s.group) + rows * (k * SIXTEEN + n * out), 2.0 * rows * n * k, 0)
+
+    q, kv = rows * s.q_width * SIXTEEN, rows * s.kv_width * SIXTEEN
+    cache = rows * keys * 2 * s.kv_width * SIXTEEN
+    norm = Work(4 * hidden + s.hidden * SIXTEEN, 5.0 * rows * s.hidden, 0)
+    of_layer = {
+        "norm": norm.times(2),
+        "qkv": product(s.qkv_width, s.hidden, linear_bits),
+        "rotary": Work(
+            2 * (q + 2 * kv) + 2 * rows * INT32 + rows * s.head_dim * FP32, 10.0 * rows * s.qkv_width, 0
+        ),
+        "attention": Work(cache + 2 * q, 4.0 * rows * keys * s.q_width, 0),
+        "out": product(s.hidden, s.q_width, linear_bits),
+        "router": Work(
+            s.experts * s.hidden * SIXTEEN + hidden + picks * (INT32 + FP32),
+            2.0 * rows * s.experts * s.hidden,
+            0,
+        ),
+        "order": Work(hidden + picks * s.hidden * SIXTEEN + (2 * picks + s.experts + 1) * INT32, 0.0, 0),
+        "experts": Work(
+            code_bytes(met * each, expert_bits, s.group) + 2 * picks * s.hidden * SIXTEEN,
+            2.0 * picks * each,
+            0,
+        ),
+        "combine": Work(picks * (s.hidden * SIXTEEN + INT32 + FP32) + hidden, 2.0 * picks * s.hidden, 0),
+    }
+    found = {
+        name: Work(work.bytes, work.flop, LAUNCHES[name][by] * (2 if name == "norm" else 1)).times(s.layers)
+        for name, work in of_layer.items()
+    }
+    logits = rows * s.vocabulary
+    head = product(s.vocabulary, s.hidden, head_bits, FP32)
+    return {
+        "embed": Work(2 * hidden + rows * INT32, 0.0, LAUNCHES["embed"][by]),
+        **found,
+        "last norm": Work(norm.bytes, norm.flop, LAUNCHES["norm"][by]),
+        "head": Work(head.bytes, head.flop, LAUNCHES["head"][by]),
+        "sample": Work(logits * FP32 + rows * INT32, float(logits), LAUNCHES["sample"][by]),
+    }
+
+
+def total(works: Mapping[str, Work]) -> Work:
+    """Return the sum of all slots."""
+    require.not_empty(works=works)
+    return sum(works.values(), Work(0.0, 0.0, 0))

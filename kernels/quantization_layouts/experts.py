@@ -1,0 +1,50 @@
+"""Experts of 4 bits as one path of two launches: gate and up with SiLU in registers, then down.
+
+The sums of gate and up are in one program, because the weight's bricks of sixteen rows take turns: gate's, then up's. So
+2 x intermediate columns are never written, and SiLU is no launch of its own. The whole path is recorded as one call
+(kernels/replays.py).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from kernels.quantization_layouts.packed import Packed
+from kernels.quantization_layouts.stream import Stream, stream
+from kernels.replays import Replays, form
+from kernels.require import must
+
+
+@dataclass(frozen=True)
+class Experts:
+    gate_up: Packed  # packed after gated_rows()
+    down: Packed
+
+    def __post_init__(self):
+        wanted = self.gate_up.experts, self.gate_up.k, self.gate_up.n // 2
+        got = self.down.experts, self.down.n, self.down.k
+        must(got == wanted, "down", f"{wanted}: experts, outputs, inputs,", got, "as gate_up says")
+
+    @cached_property
+    def replays(self) -> Replays:
+        return Replays()
+
+
+def experts(
+    rows, offsets, held: Experts, *, most: int | None = None, out=None, config: Stream | None = None
+) -> torch.Tensor:
+    """Return (rows, hidden): down(SiLU(gate) * up) of rows that stand expert by expert, as int32 `offsets` says.
+
+    `most` bounds the rows of an expert; without it all may be one's.
+    """
+    key = None if config is not None else (form(rows), form(offsets), form(out), most, type(most))
+    if out is None:
+        out = rows.new_empty(len(rows), held.down.n)
+    given = (rows, offsets, out, *held.gate_up.parts, *held.down.parts)
+    if key is not None and (ready := held.replays.get(key)) and ready(*given):
+        return out
+    with held.replays.recording(key, *given):
+        h = stream(rows, held.gate_up, None, offsets, most, config, gated=True)
+        stream(h, held.down, out, offsets, most, config)
+    return out

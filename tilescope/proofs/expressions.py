@@ -1,0 +1,48 @@
+"""Cases written as expressions: each is computed with fresh inputs, and so are its gradients."""
+
+import builtins
+import importlib
+from collections.abc import Callable, Iterator
+
+import torch
+
+
+def cases(table: str, inputs: Callable[[], dict], home: str, only: str) -> Iterator[tuple[str, Callable]]:
+    """(name, what runs it) of every line of a table; a name that `inputs` lacks is a module of `home`."""
+    for line in table.strip().splitlines():
+        line = line.strip()
+        if line and not line.startswith("#") and only in line:
+            yield line.split("(")[0], runner(line, inputs, home)
+
+
+def runner(line: str, inputs: Callable[[], dict], home: str) -> Callable[[], str]:
+    def run() -> str:
+        found = eval(line, {"torch": torch}, Names(inputs(), home))  # noqa: S307
+        backward(found)
+        return ""
+
+    return run
+
+
+class Names(dict):
+    def __init__(self, inputs: dict, home: str):
+        super().__init__(inputs)
+        self.home = home
+
+    def __missing__(self, name: str):
+        if name in dir(builtins) or name == "torch":
+            raise KeyError(name)
+        for home in (self.home, self.home.split(".")[0]):
+            try:
+                return importlib.import_module(f"{home}.{name}")
+            except ModuleNotFoundError:
+                continue
+        raise KeyError(name)
+
+
+def backward(found) -> None:
+    """Computes the gradients of the sum of all results that have one."""
+    given = found if isinstance(found, tuple | list) else [found]
+    wanted = [x for x in given if isinstance(x, torch.Tensor) and x.requires_grad]
+    if wanted:
+        torch.autograd.backward(wanted, [torch.randn_like(x) for x in wanted])
