@@ -115,6 +115,10 @@ def test_a_lane_tells_the_lines_it_came_from(multiplied):
     lines = [int(line) for line, _ in lane_said(steps, len(steps) - 1, (3, 5)) if line]
     wanted = ("acc += tl.dot", "b = tl.load", "a = tl.load", "inner =", "for k in", "columns =", "rows =")
     assert lines == sorted({line_of(product, text) for text in wanted}, reverse=True)
+    came_in = {
+        words.split(" = ")[0] for line, words in lane_said(steps, len(steps) - 1, (3, 5))[1:] if not line
+    }
+    assert came_in == {"a_ptr", "b_ptr", "M", "N", "K"}  # what a loop carries is no argument
     loaded = dict(lane_said(steps, steps.next_of(line_of(product, "b = tl.load"), 0), (4, 7)))
     assert loaded[str(line_of(product, "b = tl.load"))].endswith(", from b_ptr[4, 7]")
 
