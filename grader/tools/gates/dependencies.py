@@ -10,6 +10,7 @@ PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)\s*(?:;\s*(.+?))?\s*$")
 # Where the name of an import is not the name of its package.
 PACKAGE_OF = {
     "PIL": "pillow",
+    "markdown_it": "markdown-it-py",
     "yaml": "pyyaml",
     "jwt": "pyjwt",
     "dateutil": "python-dateutil",
