@@ -55,6 +55,9 @@ proofs: export PATH := $(BIN):$(PATH)
 proofs: setup
 	@$(BIN)/python -m grader programs
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow $(TESTS)
+	@if [ "$$(id -u)" = 0 ] && command -v npm >/dev/null && [ -x /usr/bin/python3 ]; then \
+	    $(MAKE) hub-test PYTHON=/usr/bin/python3; \
+	else echo "not run: the JupyterHub, which needs root, npm and /usr/bin/python3 (make hub-test)"; fi
 
 # tilescope with each release of Triton that it supports, each in an environment of its own (.canary/)
 canary: setup

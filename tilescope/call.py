@@ -14,6 +14,7 @@ from .arrays import View, is_tensor, view_of
 WAVE = 16
 AXES = "ijklmnop"  # the names of a tensor's axes in messages
 SECONDS = 120.0
+ALIGNMENT = 128  # bytes, up to which addresses are as they are in memory
 
 
 @dataclass
@@ -81,9 +82,9 @@ class Tensors:
             shaped = shaped and view.fills_its_memory
         shape, strides = (view.shape, view.strides) if shaped else ((content.size,), None)
         axes, role = AXES[: len(shape)], "inout" if any(v.writable for v in span.views) else "in"
-        self.stored.append(
-            Storage(name, len(self.stored), content, role, shape, strides, axes, self.remembers)
-        )
+        stored = Storage(name, len(self.stored), content, role, shape, strides, axes, self.remembers)
+        stored.base += (view.memory + span.first) % ALIGNMENT  # what Triton knows of a pointer stays true
+        self.stored.append(stored)
         return name
 
     def arguments(self, value, type: str) -> list[tuple]:

@@ -5,6 +5,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from grader import box
@@ -98,8 +99,9 @@ def _part_by_part(verdict: Record, evidence: Evidence) -> None:
 
 
 def specification(question: Question) -> str:
-    """What of a question decides a grade: its points, and all code that judges it, the same in every process."""
-    return repr((question.id, question.parts, fingerprint.code_of(question.id)))
+    """What of a question decides a verdict: its parts without their points, and all code that judges it."""
+    parts = tuple(replace(part, points=0) for part in question.parts)
+    return repr((question.id, parts, fingerprint.code_of(question.id)))
 
 
 def default_mode() -> str:

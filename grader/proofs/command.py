@@ -18,6 +18,7 @@ SUITES = {
     "zoo": "wrong",
     "honest": "honest",
     "class": "classes",
+    "closed": "closed",
     "scale": "scale",
     "front-ends": "front_ends",
 }

@@ -46,8 +46,10 @@ class Kernel:
             return "right"
         if self.results["right with zeros"] and not self.results["wrong"]:
             return "right with 0 in masked lanes"
-        if self.against["apart"] or self.results["wrong"]:
+        if self.against["apart"]:
             return "differs"
+        if self.results["wrong"]:
+            return "as Triton's interpreter, and not as torch" if self.against else "differs"
         return "right" if self.against["equal"] or self.against["close"] else "not compared"
 
 

@@ -67,16 +67,30 @@ def of_package(package: str, only: str, until: float) -> dict:
                 torch.manual_seed(0)
                 with launches.with_zeros(), launches.case():
                     verdict = "right with zeros" if run() == "right" else "wrong"
+            if verdict == "wrong":  # who is it, tilescope or the library?
+                again(launches, run)
         except Exception as wrong:
             error = " ".join(f"{type(wrong).__name__}: {wrong}".split())[:200]
             if os.environ.get("TRACE"):
                 traceback.print_exc()
             failed[name] = error
+            again(launches, run)
         for kernel in dict.fromkeys(launches.seen):
             if verdict:
                 launches.kernels[kernel].results[verdict] += 1
         print(f"{name:44} {len(launches.seen):3} launches  {verdict} {error}", file=sys.stderr, flush=True)
     return {"kernels": rows(launches), "cases that failed": failed}
+
+
+def again(launches, run) -> None:
+    """Runs a case once more, with each launch compared with Triton's interpreter."""
+    import torch
+
+    kept, launches.compares, seen = launches.compares, True, launches.seen
+    torch.manual_seed(0)
+    with suppress(Exception), launches.case():
+        run()
+    launches.compares, launches.seen = kept, seen
 
 
 def rows(launches) -> dict:
@@ -87,10 +101,18 @@ def rows(launches) -> dict:
             "interpreter": dict(row.against),
             "torch": dict(row.results),
             "findings": list(dict.fromkeys(row.findings))[:3],
-            "notes": row.notes,
+            "notes": row.notes or ([] if row.verdict.startswith("right") else [explained(row)]),
         }
         for name, row in sorted(launches.kernels.items())
     }
+
+
+def explained(row) -> str:
+    """Why a kernel is not called right, where its launches left no note."""
+    if row.results["wrong"]:
+        calls = f"torch's result is another in {row.results['wrong']} of {row.results.total()} calls"
+        return f"equal to Triton's interpreter, {calls}" if row.against else calls
+    return "no call that this kernel was part of ended with something to compare"
 
 
 def imported(package: str) -> None:

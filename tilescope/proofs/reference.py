@@ -1,6 +1,7 @@
 """What Triton's own interpreter makes of a launch, in a child process of its own: it patches Triton while it runs, and may
 take for ever."""
 
+import ast
 import os
 import signal
 import tempfile
@@ -59,6 +60,7 @@ def run(kernel, grid, args, kwargs) -> None:
 
     JITFunction.__call__ = helper
     with_float_arguments()
+    with_counters()
     with_libdevice(kernel.fn)
     function = InterpretedFunction(kernel.fn)
     kwargs = {name: value for name, value in kwargs.items() if name in kernel.arg_names}
@@ -79,6 +81,21 @@ def with_float_arguments() -> None:
         return original(value)
 
     interpreter._implicit_cvt = converted
+
+
+def with_counters() -> None:
+    """Triton's interpreter makes a loop's counter Python's int, which has no `to`."""
+    from triton.runtime.interpreter import ASTTransformer, FunctionRewriter
+
+    class Counting(ASTTransformer):
+        def visit_For(self, node):
+            self.generic_visit(node)
+            if isinstance(node.target, ast.Name) and "static_range" not in ast.unparse(node.iter):
+                text = f"{node.target.id} = interpreter_semantic.to_tensor({node.target.id}, False)"
+                node.body[:0] = ast.parse(text).body
+            return node
+
+    FunctionRewriter.ast_transformer = Counting()
 
 
 def with_libdevice(function) -> None:

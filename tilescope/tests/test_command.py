@@ -46,7 +46,13 @@ if found == "NoDevice":
 
 NO_TORCH = """
 import sys
-sys.modules["torch"] = None  # as where it is not installed
+
+class NoTorch:  # as where it is not installed
+    def find_spec(self, name, *_):
+        if name == "torch":
+            raise ImportError("No module named 'torch'")
+
+sys.meta_path.insert(0, NoTorch())
 import ml_dtypes
 import numpy as np
 import triton, triton.language as tl
@@ -62,6 +68,7 @@ for dtype in ("float32", "float16", ml_dtypes.bfloat16):
     x, out = np.arange(40).astype(dtype), np.zeros((2, 45), dtype)
     doubled[lambda given: (triton.cdiv(given["n"], 16),)](x, out[1, 5:], 40, B=16)
     assert (out[1, 5:] == 2 * x).all() and not out[0].any() and not out[1, :5].any()
+assert "torch" not in sys.modules
 """
 
 

@@ -10,6 +10,7 @@ import pytest
 
 KERNELS = """
 import json, sys
+import numpy as np
 import torch, triton, triton.language as tl
 import tilescope
 
@@ -96,6 +97,12 @@ def scaled(a, s, out, B: tl.constexpr):
     tl.store(out + i[:, None] * B + i[None, :], c)
 
 ones = torch.ones
+
+def in_odd_memory():  # that begins 4 bytes after a multiple of 16
+    raw = np.zeros(1024, np.uint8)
+    odd = -raw.ctypes.data % 16 + 4
+    raw[odd:] = 1
+    return torch.frombuffer(raw.data, dtype=torch.float32, offset=odd, count=160)
 """
 SCENES = {
     "race": "out = torch.zeros(1); sums[(4,)](ones(1000), out, 1000, B=256)",
@@ -114,6 +121,7 @@ SCENES = {
     "tuned": "out = torch.zeros(32); tuned[(1,)](ones(32), out, 32)",
     "inline assembly": "out = torch.zeros(64); assembled[(1,)](ones(64), out, B=64)",
     "dot_scaled": "a = torch.zeros(64, 64, dtype=torch.uint8); out = torch.zeros(64, 64); scaled[(1,)](a, a, out, B=64)",
+    "an odd memory": "odd = in_odd_memory(); out = odd[:64]; doubled[(1,)](odd[67:131], out, 64, B=64)",
     "going on": "out = torch.zeros(1000); doubled[(4,)](ones(1000), out, 1000, B=256); doubled[(2,)](ones(512), out, 512, B=256)",
 }
 ASKED = """
@@ -191,6 +199,10 @@ def test_an_empty_grid_does_nothing(found):
 @pytest.mark.parametrize("name", ["no race", "mask that reaches nothing"])
 def test_a_right_kernel_has_no_finding(found, name):
     assert found[name]["findings"] == [] and any(found[name]["out"])
+
+
+def test_what_triton_knows_of_an_address_is_true_of_the_machine_s(found):
+    assert found["an odd memory"]["findings"] == [] and found["an odd memory"]["launches"] == 1
 
 
 def test_bounds_name_the_parameter_the_element_and_the_program(found):
