@@ -23,9 +23,9 @@ SAMPLED = 501
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     bar = evidence.question.speed
     result.evidence = f"paired timing on {gpu.name()} against {bar.bar}"
-    result.asked = (
-        f"at most {bar.full:.3f} times the time of {bar.bar} on the same GPU; no points from {bar.none:.3f}"
-    )
+    ladder = "".join(f"; {share:.0%} of them to {limit:.3f}" for limit, share in bar.steps)
+    last = bar.steps[-1][0] if bar.steps else bar.none
+    result.asked = f"at most {bar.full:.3f} times the time of {bar.bar} on the same GPU{ladder}; no points from {last:.3f}"
     evidence.settle()
     try:
         _timed(evidence, evidence.on_gpu, part, result)
@@ -91,7 +91,9 @@ def _score(part: Part, bar, rounds: list, result: PartResult) -> None:
     if not agreed:
         result.came = sentence
         return
-    points = round(part.points * statistics.share_of_points(measured.median, bar.full, bar.none), 2)
+    points = round(
+        part.points * statistics.share_of_points(measured.median, bar.full, bar.none, bar.steps), 2
+    )
     raise Failed(
         sentence,
         "tile sizes, num_warps, num_stages and the order of the programs",

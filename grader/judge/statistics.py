@@ -45,10 +45,17 @@ def ratio(rows: list[list[float]], seed: int = 0) -> Ratio:
     return Ratio(math.exp(std.median(logs)), math.exp(low), math.exp(high), len(logs), dropped)
 
 
-def share_of_points(measured: float, full: float, none: float) -> float:
-    """1 at or below `full`, 0 at or above `none`, straight in the logarithm between: a ramp, not a cliff."""
+def share_of_points(
+    measured: float, full: float, none: float, steps: tuple[tuple[float, float], ...] = ()
+) -> float:
+    """1 at or below `full`, 0 at or above `none`, straight in the logarithm between: a ramp, not a cliff.
+
+    `steps` are a ladder instead: the share of the first (limit, share) that holds.
+    """
     if measured <= full:
         return 1.0
+    if steps:
+        return next((share for limit, share in steps if measured <= limit), 0.0)
     if measured >= none:
         return 0.0
     return math.log(none / measured) / math.log(none / full)

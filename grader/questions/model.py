@@ -179,6 +179,16 @@ class Speed:
     bound: Callable = None  # (case) -> (flops, bytes): for the physics veto
     # one of grader/questions/samples.py, where the whole timed case is too much for float64
     sampled: Callable = None
+    # a ladder instead of the ramp between full and none: (times the bar's time, share of the points), quickest first
+    steps: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self):
+        limits, shares = [step[0] for step in self.steps], [step[1] for step in self.steps]
+        rising = limits == sorted(set(limits)) and all(self.full < limit <= self.none for limit in limits)
+        if not rising or shares != sorted(set(shares), reverse=True) or not all(0 < s < 1 for s in shares):
+            raise ValueError(
+                f"steps must rise from above full to none with falling shares between 1 and 0, got {self.steps}"
+            )
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ ALLOWED = {
     ),
     "a decode step in plain PyTorch, with slots for the learner's kernels, and a model that speaks": (
         "kernels/decode_step.py",
+        "kernels/next_bottleneck/counted.py",
         "kernels/torch_grouped.py",
         *(
             f"kernels/next_bottleneck/{name}.py"

@@ -13,6 +13,7 @@ from grader.judge.compare import difference
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.questions import Call, Mistake
 from grader.questions.memory import strides
+from grader.questions.model import Speed
 from grader.tools.progress import Progress
 
 
@@ -60,6 +61,19 @@ def test_unsteady_quads_are_dropped_and_too_many_make_it_unusable():
 
 
 def test_the_ramp_is_full_then_falls_to_nothing():
+    ladder = ((1.8, 0.75), (2.8, 0.25))
+    on_steps = [statistics.share_of_points(r, 1.4, 2.8, ladder) for r in (1.0, 1.4, 1.5, 1.8, 2.0, 2.8, 5.0)]
+    assert on_steps == [1, 1, 0.75, 0.75, 0.25, 0.25, 0]
+    assert Speed("matmul", None, 1.4, 2.8, steps=ladder).steps == ladder
+    for wrong in (
+        ((1.2, 0.5),),
+        ((3.0, 0.5),),
+        ((1.8, 0.25), (2.0, 0.75)),
+        ((1.8, 1.0),),
+        ((2.0, 0.5), (1.8, 0.2)),
+    ):
+        with pytest.raises(ValueError, match="steps must rise from above full"):
+            Speed("matmul", None, 1.4, 2.8, steps=wrong)
     shares = [statistics.share_of_points(r, 1.4, 2.8) for r in (1.0, 1.4, 2.0, 2.8, 5.0)]
     assert shares[:2] == [1, 1] and 0.4 < shares[2] < 0.6 and shares[3:] == [0, 0]
 
