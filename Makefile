@@ -5,7 +5,7 @@
 # make proofs run whole what make test samples (grader/README.md); python -m grader suites --all runs the rest
 # make canary tilescope's tests with each supported release of Triton
 # make build  start page, texts -> notebooks -> labs  make clean  remove the environment and caches; work/ stays
-# make site   the course as plain pages, in site/
+# make site   the course as plain pages, in site/, with labs that are judged in the page
 # LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest, SITE="--out DIR" to the pages.
 
 ifeq ($(OS),Windows_NT)
@@ -55,6 +55,9 @@ proofs: export PATH := $(BIN):$(PATH)
 proofs: setup
 	@$(BIN)/python -m grader programs
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow $(TESTS)
+	@if [ "$$(id -u)" = 0 ] && command -v npm >/dev/null && [ -x /usr/bin/python3 ]; then \
+	    $(MAKE) hub-test PYTHON=/usr/bin/python3; \
+	else echo "not run: the JupyterHub, which needs root, npm and /usr/bin/python3 (make hub-test)"; fi
 
 # tilescope with each release of Triton that it supports, each in an environment of its own (.canary/)
 canary: setup
@@ -78,6 +81,7 @@ build: setup
 
 site: setup
 	@$(BIN)/python -m widgets.site $(SITE)
+	-@$(BIN)/python -m grader.site $(SITE)
 
 # uv resolves for all systems at once; it lives only as long as this takes.
 lock:

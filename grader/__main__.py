@@ -47,6 +47,7 @@ def main(argv: list[str] | None = None) -> int:
 ELSEWHERE = {  # command: (module, what it does)
     "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
     "build": ("notebooks", "text sources -> notebooks -> labs"),
+    "reflections": ("notebooks.reflections", "what a good answer to each reflection has, folded"),
     "release": ("release", "the student edition: no solutions, no answers, no history"),
     "work": ("notebooks.work", "copies the labs into work/, overwriting nothing"),
     "calibrate": ("bench.calibration", "measure this machine's ceilings and the bar kernels"),
@@ -64,6 +65,7 @@ ELSEWHERE = {  # command: (module, what it does)
     "collect": ("classroom.downloads", "what Canvas or Moodle collected, into submitted/"),
     "report": ("classroom.report", "how a class fared with a lab, as one page with plots"),
     "student": ("classroom.student", "all that a class holds of one student, shown or deleted"),
+    "lti": ("classroom.lti", "grades to a learning platform by LTI 1.3"),
     "export": ("classroom.exports", "a lab's grades for Canvas, Moodle or a spreadsheet"),
 }
 TAKES_NOTHING = {"work", "programs", "gates"}

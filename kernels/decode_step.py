@@ -30,6 +30,28 @@ def fillings(by: str = "course", **own: Filling) -> dict[str, Filling]:
     return filled(plain.FILLINGS | (course() if by == "course" else {}), **own)
 
 
+def counted(step_of, run) -> dict:
+    """Return what each slot launched and moved, by its name, while run(step) ran; on a CPU.
+
+    `step_of(mark)` makes the step: it puts its fillings through mark(). It runs once before, so that nothing counts
+    that only a first call does.
+    """
+    from kernels.next_bottleneck.counted import Meter
+    from tilescope import launcher
+
+    launcher.install()
+    meter = Meter()
+    step = step_of(meter.marked)
+    run(step)
+    launcher.METERS.append(meter.kernel)
+    try:
+        with meter.operations():
+            run(step)
+    finally:
+        launcher.METERS.remove(meter.kernel)
+    return meter.slots
+
+
 def main(argv=None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kernels.decode_step", description=__doc__)
     parser.add_argument("prompt", nargs="?", default="The kernel")

@@ -1,6 +1,6 @@
 """List the lessons' texts in reading order: notebooks and pages are built from them, and the tiny model learned them.
 
-A lesson is one text, course/05_flash_attention.md, or a folder of pages, course/06_sampling_fusion/a_costs.md: pages with
+A lesson is one text, course/09_toy.md, or a folder of pages, course/06_sampling_fusion/a_costs.md: pages with
 a letter come first, then review.md (check yourself, interviews, cheat sheet) and appendix.md (what ages, or is a record).
 """
 

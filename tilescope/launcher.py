@@ -116,9 +116,11 @@ def launch(self, *args, grid, warmup, **kwargs):
         take_all(call)
         return None
     tensors = call.tensors(remembers=bool(WATCHED))
-    report = call.run(tensors, counting="full" if WATCHED else "values")
+    report = call.run(tensors, counting="full" if WATCHED or METERS else "values")
     complain(self.__name__, report)
     count_watched(tensors, report)
+    for meter in METERS:
+        meter(self.__name__, moved_by(report))
 
 
 def compiled(kernel: JITFunction, args: list, kwargs: dict):
@@ -150,6 +152,19 @@ def count_watched(tensors: Tensors, report) -> None:
     for key in WATCHED.keys() & tensors.names.keys():
         storage = next(t for t in tensors.stored if t.name == tensors.names[key])
         WATCHED[key].add(storage, report.launches[0].tensors[storage.name])
+
+
+METERS: list = []  # those that count every launch: each is told (the kernel's name, Moved)
+
+
+def moved_by(report) -> Moved:
+    """What one launch asked for, in all its tensors together."""
+    moved = Moved()
+    for launch in report.launches:
+        for counts in launch.tensors.values():
+            moved.loaded += counts.get("load", {}).get("requested", 0)
+            moved.stored += counts.get("store", {}).get("requested", 0)
+    return moved
 
 
 LOWERED: dict = {}  # kernel, specialised alike -> module

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from grader.box import bubblewrap
-from grader.box.limits import BoxError, Level
+from grader.box.limits import NO_BOX, BoxError, Level
 from grader.box.measure import QUICK, try_attacks
+from grader.box.systems import has_boxes
 
 
 @cache
@@ -18,6 +19,8 @@ def best_level() -> Level:
 
     The full measurement is kept per boot; a process that finds one there tries the quickest attacks again.
     """
+    if not has_boxes():
+        return NO_BOX
     if sys.platform != "linux":
         return Level.LIMITS
     known = _recall()
@@ -39,6 +42,11 @@ def require(level: int, purpose: str) -> Level:
     best = best_level()
     if best >= level:
         return best
+    if best == NO_BOX:
+        raise BoxError(
+            f"the box must be of level {level} or better for {purpose}, got a system without boxes; "
+            "answers are judged here at one's own pace alone"
+        )
     reasons = "; ".join(f"level {int(one)} is out: {why_not(one)}" for one in Level if one >= level)
     asroot = (
         " and not as root" if hasattr(os, "geteuid") and os.geteuid() == 0 and best == Level.LIMITS else ""

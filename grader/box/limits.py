@@ -10,6 +10,7 @@ class Level(IntEnum):
     BUBBLEWRAP = 3
 
 
+NO_BOX = 0  # answers run in the judge's own process: at one's own pace alone
 LEVELS = {
     Level.BUBBLEWRAP: "bubblewrap: files, processes, network and user of its own, fewer system calls",
     Level.LANDLOCK: "Landlock: only the files it needs, fewer system calls, no sockets; sees other processes",

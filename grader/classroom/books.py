@@ -4,6 +4,7 @@ import logging
 import os
 import tempfile
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -190,8 +191,11 @@ def released(root: Path, lab: str) -> dict[str, dict[str, float]]:
     return {name: cells_of(nbformat.read(path, as_version=4)) for name, path in found.items()}
 
 
-def register(root: Path, lab: str) -> str:
-    """Enters the lab as released into the gradebook where it is not there yet; says what stands against it."""
+def register(root: Path, lab: str, lost: Callable = lambda root, lab, wanted: []) -> str:
+    """Enters the lab as released into the gradebook where it is not there yet; says what stands against it.
+
+    `lost` tells what a lab that was changed has no place for.
+    """
     config = settings(root, lab, ".")
     wanted = released(root, lab)
     with opened(root, lab) as gradebook:
@@ -202,9 +206,7 @@ def register(root: Path, lab: str) -> str:
         held = known(gradebook, lab)
     if held == wanted:
         return ""
-    from grader.classroom import carried
-
-    return changed_lab.sentence(lab, held, wanted, said, carried.lost(root, lab, wanted))
+    return changed_lab.sentence(lab, held, wanted, said, lost(root, lab, wanted))
 
 
 def _enter(config, log, heard: Heard) -> str:

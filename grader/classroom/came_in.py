@@ -1,7 +1,6 @@
 """What came in for a lab: whose it is, the answers in it, and what of it is not looked at, in sentences."""
 
 import os
-import re
 from dataclasses import dataclass
 
 import nbformat
@@ -10,11 +9,11 @@ from grader import questions
 from grader.classroom import leftovers, set_aside, unpack
 from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.grading_round import GradingRound
+from grader.classroom.intake import STUDENT
 from grader.classroom.preprocessors import answers_to_checks
 
 NOTHING = "none of the lab's notebooks was handed in"
 MOST_NAMED = 5  # of the files that are not looked at
-STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold
 
 
 @dataclass(frozen=True)

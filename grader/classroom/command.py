@@ -125,7 +125,7 @@ def prepare(
     from grader.classroom import books
 
     carried.prepare(root, lab, new_lab, source, say)
-    if trouble := books.register(root, lab):
+    if trouble := books.register(root, lab, carried.lost):
         raise ValueError(trouble)
     carried.due_and_names(root, lab)
     return grading_round.open_round(root, lab, mode, anew)

@@ -8,10 +8,11 @@ import secrets
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from grader import questions
 from grader.classroom import regrades
 from grader.classroom.place import PLACE, write
 from grader.judge import record
-from grader.judge.record import Record
+from grader.judge.record import PartResult, Record
 
 NAME = re.compile(r"\w[\w.-]*")
 
@@ -103,9 +104,26 @@ def find(round_: GradingRound, key: str) -> Record | None:
 def read(path: Path) -> Record | None:
     """A record that was kept; None where there is none, or none that is whole."""
     try:
-        return Record.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return repointed(Record.from_json(json.loads(path.read_text(encoding="utf-8"))))
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def repointed(verdict: Record) -> Record:
+    """The verdict with the points that its question gives now; it was judged once, whatever a part was worth then."""
+    question = questions.load().get(verdict.question)
+    if question is None:
+        return verdict
+    now = {part.name: part.points for part in question.parts}
+    if any(part.name not in now for part in verdict.parts):
+        return verdict  # of another version, whose key nobody asks for
+    parts = [replace(p, points=_worth(p, now[p.name]), of=now[p.name]) for p in verdict.parts]
+    points = sum(part.points for part in parts)
+    return replace(verdict, parts=parts, points=points, of=question.points)
+
+
+def _worth(part: PartResult, of: float) -> float:
+    return part.points if part.of == of else round(part.points / part.of * of, 4) if part.of else 0.0
 
 
 def keep(round_: GradingRound, verdict: Record) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 READER = Path(__file__).with_name("read_notebook.py")
 MOST_BYTES = 2_000_000
+STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold
 TIME = "timestamp.txt"  # nbgrader's own note beside a submission
 MOST_OF_A_TIME = 200  # bytes of it
 READER_S = 60  # by the wall clock; the reader's own limit is seconds of processor time

@@ -18,6 +18,7 @@ class Person:
     username: str = ""  # Moodle
     idnumber: str = ""  # Moodle: ID number in the profile
     email: str = ""
+    lti: str = ""  # the platform's number of the user in an LTI launch (its claim sub)
     identifier: str = ""  # Moodle: number of the participant in this assignment, in the names of downloads
 
 

@@ -1,10 +1,17 @@
 """The referee's end of the jail."""
 
+import os
+
 from grader.box import warm
 from grader.box.serve.frames import DTYPES
 from grader.jail import exchange, protocol
 
-LOWER = warm.Worker("grader.jail.inside.lower", ("grader/jail", "tilescope/lowering.py"))
+FRONT_END = "TILESCOPE_FRONT_END"  # "python" asks for the way that needs no compiled library
+LOWER = warm.Worker(
+    "grader.jail.inside.lower",
+    ("grader/jail", "tilescope/front_end", "tilescope/lowering.py"),
+    environment={FRONT_END: os.environ[FRONT_END]} if FRONT_END in os.environ else {},
+)
 NUMPY = warm.Worker("grader.jail.inside.numpy_answer", ("grader/jail",))
 LOWER_LIMITS = warm.Limits(wall_s=45.0, cpu_s=40, memory_bytes=3 << 30, answer_bytes=16 << 20)
 PACK_LIMITS = warm.Limits(wall_s=45.0, cpu_s=30, memory_bytes=3 << 30, answer_bytes=256 << 20)

@@ -1,7 +1,8 @@
 """The judge of what the compiler makes of a kernel for real GPUs: spills, shared bytes, the unit the lesson is about."""
 
+from grader.compiler import host as compiler
 from grader.judge.cases import from_error, in_full
-from grader.judge.failed import Failed, Refusal
+from grader.judge.failed import Failed, Refusal, Waits
 from grader.judge.kernel_evidence import COMPILED, KernelEvidence
 from grader.judge.record import PartResult
 from grader.questions import Part
@@ -11,6 +12,8 @@ OLDER = 101376
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
+    if not compiler.is_here():
+        raise Waits("judged at hand-in: it needs Triton's compiler, which this system lacks")
     question = evidence.question
     names = ", ".join(f"sm_{t}" for t in question.targets)
     result.evidence, result.asked = f"compiled for {names}", limits_in_words(question, names)

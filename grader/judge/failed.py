@@ -19,3 +19,7 @@ class Refusal(Exception):
 
 class Unclear(Exception):
     """Nobody's fault: the part stays open until it is judged again or a person has looked."""
+
+
+class Waits(Exception):
+    """A part that this system cannot judge: neither passed nor failed."""

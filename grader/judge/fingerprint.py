@@ -1,6 +1,7 @@
 """The fingerprint of what decides a question's grade: the judge, the question's folder, and every file that it imports.
 
-A hint, a sentence or another question's folder decides nothing here; a point, a budget, a case or a formula does.
+A hint, a sentence or another question's folder decides nothing here; a budget, a case or a formula does. A part's points are left
+out too: they weigh a verdict and don't change it.
 """
 
 import ast
@@ -25,6 +26,7 @@ SHARED = (
         f"grader/{room}"
         for room in ("judge", "questions", "machine", "jail", "compiler", "bench", "box/serve")
     ),
+    "tilescope/front_end",
     "tilescope/machine",
     "tilescope/lowering.py",
 )
@@ -82,7 +84,9 @@ def what_decides(path: Path) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = node.func.id if isinstance(node.func, ast.Name) else ""
-            told = {"asks"} if called == "Part" else TELLS if path.name == "question.py" else set()
+            told = {"asks", "points"} if called == "Part" else TELLS if path.name == "question.py" else set()
+            if called == "Part" and len(node.args) > 1:
+                node.args[1] = ast.Constant(0)
             node.keywords = [keyword for keyword in node.keywords if keyword.arg not in told]
         elif isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
             node.body = node.body[1:]

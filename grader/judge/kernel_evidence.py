@@ -256,7 +256,7 @@ class KernelEvidence(Evidence):
 
     def begin(self) -> None:
         """Compile beside the machine: with two cores a check takes as long as the slower of the two."""
-        if COMPILED in self.cases:
+        if COMPILED in self.cases and compiler.is_here():
             self.compiling = self.compiling or background_pool().submit(self._compile, [COMPILED, METERED])
         if self.on_gpu is not None:
             self.on_gpu.begin()

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from grader.judge import calls, compiled, on_gpu, ranks, speed, traffic, tuned, values
 from grader.judge.evidence import Evidence
-from grader.judge.failed import Failed, Unclear
+from grader.judge.failed import Failed, Unclear, Waits
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.numpy_evidence import NumpyEvidence
 from grader.judge.ranks_evidence import RanksEvidence
-from grader.judge.record import FAIL, INCONCLUSIVE, PartResult
+from grader.judge.record import FAIL, INCONCLUSIVE, OPEN, PartResult
 from grader.questions import KernelQuestion, NumpyQuestion, Part, Question, RanksQuestion
 
 
@@ -68,4 +68,6 @@ def judge(evidence: Evidence, part: Part) -> PartResult:
         result.facts |= failed.facts
     except Unclear as unclear:
         result.state, result.points, result.came = INCONCLUSIVE, 0.0, str(unclear)
+    except Waits as waits:
+        result.state, result.points, result.came = OPEN, 0.0, str(waits)
     return result

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from grader import places
-from grader.verdicts import EXIT, FAIL, INCONCLUSIVE, PASS, REFUSED, WRONG_USAGE  # noqa: F401  who reads a record reads these
+from grader.verdicts import EXIT, FAIL, INCONCLUSIVE, OPEN, PASS, REFUSED, WRONG_USAGE  # noqa: F401  who reads a record reads these
 
 STUB = {"kind": "NotImplementedError"}  # what a cell raises that nobody has begun
 
@@ -26,7 +26,7 @@ class PartResult:
     asked: str = ""
     came: str = ""
     look: str = ""
-    state: str = PASS  # PASS, FAIL, INCONCLUSIVE or "not reached"
+    state: str = PASS  # PASS, FAIL, INCONCLUSIVE, OPEN or "not reached"
     told: str = ""  # what feedback may say instead of `came`, where that holds a number drawn in secret
     asked_openly: str = ""  # and instead of `asked`
     facts: dict = field(default_factory=dict)
@@ -66,6 +66,11 @@ class Record:
     @property
     def passed(self) -> bool:
         return self.verdict == PASS
+
+    @property
+    def open_points(self) -> float:
+        """What the parts are worth that this system cannot judge."""
+        return sum(part.of for part in self.parts if part.state == OPEN)
 
     @property
     def not_started(self) -> bool:

@@ -5,6 +5,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from grader import box
@@ -13,7 +14,7 @@ from grader.box.warm import JailTrouble
 from grader.judge import answer, fingerprint, parts, record
 from grader.judge.evidence import Evidence, say_nothing
 from grader.judge.failed import Refusal
-from grader.judge.record import FAIL, INCONCLUSIVE, PASS, REFUSED, PartResult, Record
+from grader.judge.record import FAIL, INCONCLUSIVE, OPEN, PASS, REFUSED, PartResult, Record
 from grader.questions import Question
 
 MODES = ("cpu", "gpu")
@@ -81,7 +82,7 @@ def _judge(verdict: Record, evidence: Evidence) -> None:
     verdict.printed = evidence.printed
     verdict.points = sum(min(max(float(p.points), 0.0), p.of) for p in verdict.parts)
     states = [p.state for p in verdict.parts]
-    verdict.verdict = FAIL if FAIL in states else INCONCLUSIVE if INCONCLUSIVE in states else PASS
+    verdict.verdict = next((one for one in (FAIL, INCONCLUSIVE, OPEN) if one in states), PASS)
 
 
 def _part_by_part(verdict: Record, evidence: Evidence) -> None:
@@ -98,8 +99,9 @@ def _part_by_part(verdict: Record, evidence: Evidence) -> None:
 
 
 def specification(question: Question) -> str:
-    """What of a question decides a grade: its points, and all code that judges it, the same in every process."""
-    return repr((question.id, question.parts, fingerprint.code_of(question.id)))
+    """What of a question decides a verdict: its parts without their points, and all code that judges it."""
+    parts = tuple(replace(part, points=0) for part in question.parts)
+    return repr((question.id, parts, fingerprint.code_of(question.id)))
 
 
 def default_mode() -> str:

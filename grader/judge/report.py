@@ -5,11 +5,11 @@ import html as _html
 from grader.box.serve.printed import first_lines, shortened
 from grader.judge import picture
 from grader.judge.evidence import MOST_PRINTED
-from grader.verdicts import FAIL, INCONCLUSIVE, PASS, REFUSED
+from grader.verdicts import FAIL, INCONCLUSIVE, OPEN, PASS, REFUSED
 
-COLOURS = {PASS: "#1a7f4b", FAIL: "#b3261e", REFUSED: "#8a5a00", INCONCLUSIVE: "#5d5fa8"}
+COLOURS = {PASS: "#1a7f4b", FAIL: "#b3261e", REFUSED: "#8a5a00", INCONCLUSIVE: "#5d5fa8", OPEN: "#5d6778"}
 GREY = "#5d6778"
-MARKS = {PASS: "✓", FAIL: "✗", INCONCLUSIVE: "?"}
+MARKS = {PASS: "✓", FAIL: "✗", INCONCLUSIVE: "?", OPEN: "…"}
 PRINTED_LINES, LINE_CHARACTERS = 12, 160
 OURS = "This is the grader's own trouble and costs nothing; run the check again."
 WALK = "_.step() in the next cell walks through the case that failed, line by line."
@@ -20,14 +20,19 @@ def points(value: float) -> str:
     return f"{value:g}"
 
 
+def worth(record) -> str:
+    """What a verdict is worth: 11 of 13 points, 2 open."""
+    waits = record.open_points
+    return f"{points(record.points)} of {points(record.of)} points" + f", {points(waits)} open" * bool(waits)
+
+
 def title(record) -> tuple[str, str]:
     """The word and the colour of a verdict; what nobody has begun is no failure to look at."""
     return ("NOT STARTED", GREY) if record.not_started else (record.verdict, COLOURS[record.verdict])
 
 
 def text(record) -> str:
-    worth = f"{points(record.points)} of {points(record.of)} points"
-    lines = [f"{title(record)[0]}  {record.question}  {worth}  ({record.mode} mode)"]
+    lines = [f"{title(record)[0]}  {record.question}  {worth(record)}  ({record.mode} mode)"]
     if record.message:
         lines += [f"  {record.message}" + (f" (line {record.line})" if record.line else "")]
     if record.verdict == INCONCLUSIVE:
@@ -69,7 +74,7 @@ def html(record) -> str:
     word, colour = title(record)
     head = (
         f'<div style="font-size:15px">{badge(word, colour)} <b>{escaped(record.question)}</b> '
-        f"{points(record.points)} of {points(record.of)} points "
+        f"{worth(record)} "
         f'<span style="opacity:.75">({escaped(record.mode)} mode, {record.seconds:.1f} s)</span></div>'
     )
     body = [head]

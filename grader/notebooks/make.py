@@ -62,8 +62,7 @@ def _references(root: Path) -> set[str]:
 
 
 def topic(path: Path) -> str:
-    """course/05_flash_attention.md, course/05_flash_attention/a_kernel.md, solutions/05_flash_attention/kernel.md
-    -> flash_attention"""
+    """course/05_flash_attention/a_online.md, solutions/05_flash_attention/kernel.md -> flash_attention"""
     label = path.parts[1].partition(".")[0] if path.parts[1][:1].isdigit() else path.stem
     return label.partition("_")[2] if label[:2].isdigit() else label
 

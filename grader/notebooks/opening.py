@@ -41,7 +41,7 @@ def file(words: list[str]) -> str:
 
 
 def stored(source: str, path: str) -> list:
-    """The outputs that a cell of `course/05_flash_attention.ipynb` carries on disk."""
+    """The outputs that a cell of `course/05_flash_attention/a_online.ipynb` carries on disk."""
     found, up = picture(source), "../" * (path.strip("/").count("/") - 1)
     if not found:
         return []

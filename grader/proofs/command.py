@@ -13,7 +13,15 @@ import time
 from grader.box import warm
 from grader.proofs import side_by_side
 
-SUITES = {"exploits": "exploits", "zoo": "wrong", "honest": "honest", "class": "classes", "scale": "scale"}
+SUITES = {
+    "exploits": "exploits",
+    "zoo": "wrong",
+    "honest": "honest",
+    "class": "classes",
+    "closed": "closed",
+    "scale": "scale",
+    "front-ends": "front_ends",
+}
 
 
 def main(argv: list[str]) -> int:

@@ -18,11 +18,11 @@ AGENTS = Path(__file__).with_name("student_agents.txt")  # makes a coding assist
 MISTAKES = "grader/topics/*mistakes*.py"
 
 
-def _dotted(path: str) -> str:
+def dotted(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".")
 
 
-def _path(module: str) -> str:
+def path_of(module: str) -> str:
     return module.replace(".", "/") + ".py"
 
 
@@ -41,8 +41,8 @@ def make(root: Path, say: Callable[[str], None] = lambda line: None) -> dict[str
         for name in sorted(names)
         if allowed(name) and (os.path.dirname(name) not in held or name.endswith("/__init__.py"))
     }
-    rows = {_dotted(name): files[name].decode() for name in files if fnmatch(name, MISTAKES)}
-    files |= {_path(name): text.encode() for name, text in emptied(rows).items()}
+    rows = {dotted(name): files[name].decode() for name in files if fnmatch(name, MISTAKES)}
+    files |= {path_of(name): text.encode() for name, text in emptied(rows).items()}
     with tempfile.TemporaryDirectory(prefix="recorded_") as folder:
         for place, question in held.items():
             say(f"recording {question.id}")

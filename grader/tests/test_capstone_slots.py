@@ -67,6 +67,17 @@ def test_a_lab_s_answer_fills_its_slots(question, tmp_path):
     assert logits[0][2] == logits[1][2]
 
 
+def test_a_draw_of_the_lab_s_is_another_one_at_every_length(tmp_path):
+    """All logits are alike, so the noise alone decides: of the seed and the length."""
+    launch = answer("sampling_fusion.draw", tmp_path)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    logits = torch.zeros(6, 96, device=device)
+    lens = torch.tensor([1, 1, 2, 3, 4, 5], dtype=torch.int32, device=device)
+    one, other = (learner.sample(launch).make((1.0, seed), SHAPE)(logits, lens).tolist() for seed in (7, 8))
+    assert one[0] == one[1] and len(set(one)) > 3
+    assert one[2:] == other[1:-1], "seed 8 at length 1 is seed 7 at length 2"
+
+
 def test_4_bit_projections_are_refused_by_the_lab_s_gemm(tmp_path):
     weights = drawn(SHAPE, dtype=torch.float16, seed=1)
     layer = replace(weights.layers[0], qkv=weights.layers[0].down)

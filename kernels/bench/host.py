@@ -1,7 +1,7 @@
-"""[TILE_REPLAYS=1] python -m kernels.bench.host [--json FILE]: what an eager call costs Python, ours and PyTorch's own in turns.
+"""[TILE_REPLAYS=0] python -m kernels.bench.host [--json FILE]: what an eager call costs Python, ours and PyTorch's own in turns.
 
 Shapes are small, so that the GPU is done before Python asks for more. A call's first two forms are not counted: the first
-compiles, the second is recorded where TILE_REPLAYS is 1 (kernels/replays.py).
+compiles, the second is recorded unless TILE_REPLAYS is 0 (kernels/replays.py).
 """
 
 import argparse

@@ -40,7 +40,9 @@ _workspaces: dict = {}
 
 def workspace_of(device) -> Workspace:
     stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
-    return _workspaces.setdefault((device, stream), Workspace(device))
+    if (device, stream) not in _workspaces:
+        _workspaces[device, stream] = Workspace(device)
+    return _workspaces[device, stream]
 
 
 @triton.jit

@@ -63,6 +63,48 @@ def product(launch: Callable, out_dtype: torch.dtype | None = None) -> Filling:
     return Filling(make, "learner")
 
 
+def norm(launch: Callable) -> Filling:
+    """The first norm of a model has no x to add: there it is zeros."""
+
+    def make(weight, shape):
+        def call(x, residual):
+            x = torch.zeros_like(residual) if x is None else x
+            y = torch.empty_like(residual)
+            tensors = {"x": (x, "mn"), "r": (residual, "mn"), "w": (weight, "n"), "y": (y, "mn")}
+            run(launch, tensors, M=len(residual), N=residual.shape[1], eps=shape.eps)
+            return y
+
+        return call
+
+    return Filling(make, "learner")
+
+
+def rotary(launch: Callable) -> Filling:
+    def make(weight, shape):
+        q_norm, k_norm, turns = weight
+
+        def call(qkv, lens, table, k_cache, v_cache):
+            q = torch.empty(len(qkv), shape.q_heads, shape.head_dim, dtype=qkv.dtype, device=qkv.device)
+            tensors = {
+                "x": (qkv, "tc"),
+                "lens": (lens, "t"),
+                "table": (table, "tl"),
+                "turns": (turns, "pd"),
+                "wq": (q_norm, "d"),
+                "wk": (k_norm, "d"),
+                "q": (q, "thd"),
+                "k": (k_cache, "phsd"),
+                "v": (v_cache, "phsd"),
+            }
+            sizes = {"H": shape.q_heads, "G": shape.kv_heads, "D": shape.head_dim, "S": shape.page}
+            run(launch, tensors, T=len(qkv), **sizes, eps=shape.eps)
+            return q
+
+        return call
+
+    return Filling(make, "learner")
+
+
 def attention(launch: Callable) -> Filling:
     """A sequence at a time; its pages are gathered first, because the lab's cache is contiguous."""
 
@@ -244,7 +286,9 @@ def sample(launch: Callable) -> Filling:
 
 # Slot -> what turns the answer of the slot's question into its filling.
 ADAPTERS = {
+    "norm": norm,
     "qkv": product,
+    "rotary": rotary,
     "attention": attention,
     "prompt": prompt,
     "out": product,

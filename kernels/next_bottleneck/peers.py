@@ -75,8 +75,8 @@ def before_experts(x, residual, turn, at, k_cache, v_cache, norms, qkv, out, rou
     q, k, v = heads.split((q_heads, kv_heads, kv_heads), dim=1)
     cos, sin = turn.chunk(2, dim=-1)
     q, k = (turned(rms(one, w, eps), cos, sin) for one, w in ((q, q_norm), (k, k_norm)))
-    k_cache.index_copy_(2, at, k[:, :, None])
-    v_cache.index_copy_(2, at, v[:, :, None])
+    k_cache[:, :, at] = k[:, :, None]  # as gpt-fast writes it: the compiler does this in place
+    v_cache[:, :, at] = v[:, :, None]
     y = F.scaled_dot_product_attention(q[:, :, None], k_cache, v_cache, enable_gqa=True)
     residual = residual + product(y.flatten(1), out)
     y = rms(residual, post_norm, eps)

@@ -249,7 +249,7 @@ def gated_rows(of_rows: torch.Tensor) -> torch.Tensor:
     e, rows, columns = of_rows.shape
     if rows % (2 * BRICK_ROWS):
         raise ValueError(
-            f"gate and up must have a multiple of {BRICK_ROWS} rows each, got {rows / 2:g}; pad them with zeros"
+            f"gate and up must be of a multiple of {BRICK_ROWS} rows each, got {rows / 2:g}; pad them with zeros"
         )
     return of_rows.view(e, 2, -1, BRICK_ROWS, columns).transpose(1, 2).reshape(e, rows, columns)
 

@@ -163,6 +163,8 @@ def stream_kernel(
     WHOLE: tl.constexpr,
     EARLY: tl.constexpr,
     GATED: tl.constexpr,
+    EXPERTS: tl.constexpr,
+    BY_ROW: tl.constexpr,
 ):
     # a pipelined loop fetches X before it begins, so what must be waited for is waited for there
     LATE: tl.constexpr = EARLY and not RAGGED and STAGES == 1
@@ -171,6 +173,15 @@ def stream_kernel(
         if not LATE:
             wait_for_last()
     expert = tl.program_id(2).to(tl.int64)
+    if BY_ROW:  # fewer rows than experts: a program is an expert's whose first row it has, or nobody's
+        ends = tl.load(
+            offsets_ptr + 1 + tl.arange(0, BY_ROW), mask=tl.arange(0, BY_ROW) < EXPERTS, other=2147483647
+        )
+        expert = tl.sum((ends <= tl.program_id(2)).to(tl.int32), 0).to(tl.int64)
+        if expert >= EXPERTS:
+            return
+        if tl.load(offsets_ptr + expert) != tl.program_id(2):
+            return
     first, last = rows_of(expert, offsets_ptr, M, RAGGED)
     first += tl.program_id(1) * COLS
     if first >= last:
@@ -247,7 +258,9 @@ def stream(
     if gated:
         config = replace(config, bricks=max(2, config.bricks), tensor=True)
     cols = config.cols if config.tensor else 1
-    grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), w.experts)
+    by_row = offsets is not None and x.shape[0] < w.experts  # most experts have no row: no programs for them
+    groups = x.shape[0] if by_row else w.experts
+    grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), groups)
     even = w.k % (config.run * config.warps) == 0
     early = config.early and can_overlap(x.device)
     stream_kernel[grid](
@@ -273,6 +286,8 @@ def stream(
         WHOLE=triton.cdiv(w.k, config.run * config.warps) if config.whole else 0,
         EARLY=early,
         GATED=gated,
+        EXPERTS=w.experts if by_row else 0,
+        BY_ROW=triton.next_power_of_2(w.experts) if by_row else 0,
         num_warps=config.warps,
         num_stages=config.stages,
         **overlapped(early),

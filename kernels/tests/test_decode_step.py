@@ -10,8 +10,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels import decode_step
 from kernels.course_fillings import COURSE
+from kernels.next_bottleneck import plain
 from kernels.next_bottleneck.cache import PagedCache
-from kernels.next_bottleneck.cost_step import LAUNCHES
+from kernels.next_bottleneck.cost_step import LAUNCHES, step_work
 from kernels.next_bottleneck.shapes import Shape
 from kernels.next_bottleneck.slots import Filling
 from kernels.next_bottleneck.step import Sampling, Step, generate
@@ -103,6 +104,25 @@ def test_each_of_the_course_s_kernels_alone_changes_nothing(weights, name):
     assert steps[0].next_of(got, [0]) == steps[1].next_of(want, [0])
 
 
+def test_plain_experts_row_by_row_are_the_experts(weights):
+    """What a GPU runs in fp16; one expert has no row."""
+    layer = weights.layers[0]
+    rows = torch.randn(5, 64, generator=torch.Generator().manual_seed(3)).half().to(DEVICE)
+    offsets = torch.tensor([0, 2, 2, 4, 5], dtype=torch.int32, device=DEVICE)
+    got = plain.by_row(rows.float(), offsets, layer.gate_up.dense().float(), layer.down.dense().float())
+    want = plain.experts((layer.gate_up, layer.down), SMALL)(rows, offsets)
+    torch.testing.assert_close(got, want.float(), atol=2e-3, rtol=2e-3)
+
+
+def test_the_command_says_a_sentence(capsys):
+    assert decode_step.main(["The kernel", "--by", "plain", "--tokens", "3"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("The kernel ") and "3 tokens by plain" in told.err
+    with pytest.raises(SystemExit):
+        decode_step.main(["\u00e9", "--by", "plain"])
+    assert "must hold a letter that the tokenizer knows" in capsys.readouterr().err
+
+
 def spoken(by: str, prompts: list[str], most: int) -> list[str]:
     held, words = kept.weights().to(DEVICE), kept.tokenizer()
     given = [words.encode(text) for text in prompts]
@@ -192,6 +212,38 @@ def test_plain_pytorch_takes_as_many_operations_as_the_cost_says(weights):
             call()
         given = counted.count - (name == "norm")  # the clone is the test's
         assert given == LAUNCHES[name]["plain"], name
+
+
+def counts(weights, by):
+    """Of one decoded token, after a prompt of five."""
+
+    def made(mark):
+        cache = PagedCache(weights.shape, sequences=1, most=24, dtype=weights.dtype)
+        one = Step(weights, cache, mark(decode_step.fillings(by)))
+        return one
+
+    def run(one):
+        lens, token = (torch.tensor([n], dtype=torch.int32) for n in (6, 4))
+        one.sample(one.logits(token, lens, table), lens)
+
+    table = torch.arange(1, 7, dtype=torch.int32)[None]
+    return decode_step.counted(made, run)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="bytes are counted on the machine")
+def test_launches_and_bytes_are_counted_slot_by_slot(weights):
+    """The course's launches are those that the cost names, and no slot moves less than it must."""
+    found = {by: counts(weights, by) for by in decode_step.BY}
+    must = step_work(weights.shape, 1, 6)
+    for name in ("norm", "qkv", "rotary", "attention", "out", "experts", "combine", "head"):
+        launches = LAUNCHES[name]["course"] * (3 if name == "norm" else 1)
+        assert found["course"][name].launches == launches, name
+        needed = must[name].bytes + (must["last norm"].bytes if name == "norm" else 0)
+        assert found["course"][name].bytes > 0.7 * needed, name
+    assert found["course"]["routed"].launches == 2 and "router" not in found["course"]
+    assert "loop" not in found["course"], "whatever is launched belongs to a slot"
+    sums = {by: sum(one.launches for one in slots.values()) for by, slots in found.items()}
+    assert sums["plain"] > 5 * sums["course"]
 
 
 @pytest.mark.parametrize(

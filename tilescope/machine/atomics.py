@@ -5,6 +5,7 @@ import numpy as np
 from .errors import KernelError
 from .meanings import bound
 from .memory import access_of, access_shape
+from .narrow import converted, widened
 from .numbers_of import integer
 from .reach import Lanes, may_write, reach
 from .tree import Op
@@ -68,7 +69,10 @@ def combined(
     for lanes in rounds(index):
         at, given = index[lanes], new[lanes]
         found = there[at]
-        after = given if kind == XCHG else COMBINE[kind](found, given).astype(there.dtype, copy=False)
+        if kind == XCHG:
+            after = given
+        else:
+            after = converted(COMBINE[kind](widened(found), widened(given)), there.dtype)
         there[at] = after
         old[lanes] = found
         changed[lanes] = bits(found) != bits(np.ascontiguousarray(after))

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from .narrow import converted
 from .scanner import Scanner
 from .strings import QUOTED
 from .tree import NUMPY, BadIR, Type
@@ -94,7 +95,7 @@ def _number(text: str, scalar: str) -> np.ndarray:
         if text.startswith("0x"):
             return np.array(int(text, 16), f"u{dtype.itemsize}").view(dtype)
         with np.errstate(all="ignore"):
-            return np.array(np.float64(text)).astype(dtype)
+            return converted(np.array(np.float64(text)), dtype)
     except (ValueError, OverflowError):
         raise BadIR(f"a number must be one of {scalar}, got {text[:40]!r}") from None
 

@@ -11,6 +11,7 @@ from .atomics import ADD, AND, MAX, MIN, OR, XOR, combined, finish
 from .errors import KernelError, hold
 from .meanings import bound
 from .memory import access_shape, place
+from .narrow import converted
 from .numbers_of import integer
 from .reach import Access, may_write, reach
 from .tree import NUMPY, Op, Type
@@ -102,7 +103,9 @@ def descriptor_load(op: Op):
         shape = (max(len(pointer), len(mask)), *result.shape)
         found = np.zeros(shape, result.dtype)
         if result.dtype.kind not in "ib":
-            found[np.broadcast_to(row[:, -1] == PAD_NAN, len(found))] = np.nan
+            found[np.broadcast_to(row[:, -1] == PAD_NAN, len(found))] = converted(
+                np.array(np.nan), result.dtype
+            )
         for lanes in reach(run, access, np.broadcast_to(pointer, shape), np.broadcast_to(mask, shape)):
             run.memory.loaded(run, lanes, op.line, False)
             values = lanes.tensor.view(result.dtype).take(lanes.index)

@@ -5,8 +5,9 @@ from math import prod
 import numpy as np
 
 from .dtypes import NAMES
-from .floats import BF16, tf32
+from .floats import tf32
 from .meanings import pure
+from .narrow import BF16, converted, widened
 from .numbers_of import integer
 from .tree import Op
 from .values import full
@@ -25,7 +26,7 @@ def parts(x: np.ndarray, kept, count: int) -> list[np.ndarray]:
 
 
 def to_bf16(x: np.ndarray) -> np.ndarray:
-    return x.astype(BF16).astype(np.float32)
+    return widened(converted(x, BF16))
 
 
 def split_product(a: np.ndarray, b: np.ndarray, precision: int) -> np.ndarray:
@@ -58,7 +59,7 @@ def dot(op: Op):
         if of == np.float32 and precision == TF32:
             a, b = tf32(a), tf32(b)
         elif of.itemsize < 4:
-            a, b = a.astype(np.float32), b.astype(np.float32)
+            a, b = (widened(x).astype(np.float32, copy=False) for x in (a, b))
         kind = np.promote_types(a.dtype, to)
         return (np.matmul(a, b, dtype=kind) + c).astype(to, copy=False)
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from .meanings import pure
+from .narrow import in_fp32
 from .numbers_of import constant, integer
 from .tree import NUMPY, Op
 
@@ -46,17 +47,20 @@ FUNCTIONS = {
 
 
 @pure(*ARITHMETIC)
+@in_fp32
 def arithmetic(op: Op):
     return ARITHMETIC[op.name]
 
 
 @pure(*FUNCTIONS)
+@in_fp32
 def function_of_floats(op: Op):
     compute, to = FUNCTIONS[op.name], op.result_types[0].dtype
     return lambda *x: compute(*x).astype(to, copy=False)
 
 
 @pure("math.fma")
+@in_fp32
 def fused(op: Op):
     """One rounding: fp64 holds the product of two fp32, longdouble nearly that of two fp64."""
     to = op.result_types[0].dtype
@@ -65,6 +69,7 @@ def fused(op: Op):
 
 
 @pure("tt.clampf")
+@in_fp32
 def clamp(op: Op):
     """tl.clamp: NaN is dropped, or kept where the operation says so."""
     keeps_nan = integer(op, "propagateNan", 0) != 0
@@ -81,6 +86,7 @@ def _neither(a, b):
 
 
 @pure("arith.cmpf")
+@in_fp32
 def compare(op: Op):
     """Predicates 1 to 6 are false beside a NaN, 8 to 13 true (oeq ogt oge olt ole one; ueq ugt uge ult ule une)."""
     predicate = integer(op, "predicate")

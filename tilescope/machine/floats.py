@@ -1,16 +1,13 @@
 """Numbers from one type to another as a GPU converts them: rounding, saturation, and what becomes of NaN."""
 
-import ml_dtypes
 import numpy as np
 
 from .meanings import pure
+from .narrow import LARGEST_FP8, NARROW, converted, widened
 from .numbers_of import integer
 from .tree import Op
 from .values import bits, unsigned
 
-BF16, E4M3, E5M2 = (np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2))
-LARGEST_FP8 = {E4M3: 448.0, E5M2: 57344.0}
-NARROW = {BF16, *LARGEST_FP8}  # not numpy's own
 TF32_DROPS = 13  # bits of an fp32 mantissa that tensor cores leave out
 TOWARD_ZERO = 0  # of tt.fp_to_fp's rounding
 
@@ -19,19 +16,18 @@ def rounded(x: np.ndarray, to: np.dtype) -> np.ndarray:
     """To the nearest, ties to even; fp8 saturates, infinities too (cvt.rn.satfinite)."""
     if x.dtype == to:
         return x
-    if x.dtype in NARROW and to.itemsize < 4:
-        x = x.astype(np.float32)
+    x = widened(x)
     if to in LARGEST_FP8:
         wide = x.astype(np.float32)
         x = np.where(np.isnan(wide), wide, np.clip(wide, -LARGEST_FP8[to], LARGEST_FP8[to]))
-    return x.astype(to)
+    return converted(x, to)
 
 
 def cut(x: np.ndarray, to: np.dtype) -> np.ndarray:
     """Toward zero: what was rounded away from it goes one step back."""
     near = rounded(x, to)
-    wide = x.astype(np.float64)
-    beyond = np.abs(near.astype(np.float64)) > np.abs(wide)
+    wide = widened(x).astype(np.float64)
+    beyond = np.abs(widened(near).astype(np.float64)) > np.abs(wide)
     return np.where(
         beyond & np.isfinite(wide), bits(near) - beyond.astype(bits(near).dtype), bits(near)
     ).view(to)
@@ -53,7 +49,7 @@ def to_integer(x: np.ndarray, to: np.dtype, signed: bool) -> np.ndarray:
     width = max(32, 8 * to.itemsize)
     kind = np.dtype(f"{'i' if signed else 'u'}{width // 8}")
     low, high = float(np.iinfo(kind).min), float(np.iinfo(kind).max)
-    wide = np.trunc(x.astype(np.float64))
+    wide = np.trunc(widened(x).astype(np.float64))
     inside = (wide > low) & (wide < high)
     held = np.where(wide >= high, np.iinfo(kind).max, np.where(wide <= low, np.iinfo(kind).min, 0)).astype(
         kind
@@ -65,7 +61,7 @@ def to_integer(x: np.ndarray, to: np.dtype, signed: bool) -> np.ndarray:
 
 
 def from_integer(x: np.ndarray, to: np.dtype) -> np.ndarray:
-    return x.astype(np.float32).astype(to) if to in NARROW else x.astype(to)
+    return converted(x.astype(np.float32), to) if to in NARROW else x.astype(to)
 
 
 @pure("arith.extf", "arith.truncf", "tt.fp_to_fp")

@@ -9,6 +9,7 @@ import numpy as np
 from . import control, hints, turns
 from .frame import Frame
 from .limits import LOOK_EVERY, Budget
+from .narrow import NARROW, converted
 from .program import Program, Ready, Step
 
 CHUNK_ELEMENTS = 1 << 19  # programs at once: as many as keep the largest value at this size
@@ -115,5 +116,5 @@ class Launch:
 def argument(value, dtype: np.dtype) -> np.ndarray:
     """One of the kernel's arguments; a number too large for its type keeps its low bits."""
     if dtype.kind != "i" or isinstance(value, list):  # a list is a descriptor's row
-        return np.array([value], dtype)
+        return np.array([value], dtype) if dtype not in NARROW else converted(np.array([value]), dtype)
     return np.array([int(value) & ((1 << 8 * dtype.itemsize) - 1)], f"u{dtype.itemsize}").view(dtype)

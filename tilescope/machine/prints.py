@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .narrow import widened
+
 MOST_CHARACTERS = 2_000  # of one line
 
 
@@ -34,6 +36,4 @@ class Prints:
         if hexadecimal and value.dtype.kind in "iu":
             value = value.view(f"u{value.dtype.itemsize}")
             return np.array2string(value, threshold=32, formatter={"int": lambda n: f"0x{n:x}"})
-        if value.dtype.kind == "V" or value.dtype.itemsize == 1 and value.dtype.kind not in "iub":
-            value = value.astype(np.float32)  # bf16 and fp8 print as the numbers they are
-        return np.array2string(value, threshold=32, precision=6)
+        return np.array2string(widened(value), threshold=32, precision=6)

@@ -5,6 +5,7 @@ from math import prod
 import numpy as np
 
 from .meanings import PURE, pure
+from .narrow import NARROW, converted, widened
 from .numbers_of import flag, integer
 from .tree import BadIR, Block, Module, Op
 from .values import aligned
@@ -100,6 +101,14 @@ def keeping_type(fold, x: np.ndarray) -> dict:
     return {"dtype": x.dtype} if fold in (np.add, np.multiply) else {}
 
 
+def in_turn(fold, x: np.ndarray, axis: int) -> list[np.ndarray]:
+    """Fold bf16 along an axis, rounded after each step; all that comes on the way."""
+    found = [x.take(0, axis)]
+    for at in range(1, x.shape[axis]):
+        found.append(converted(fold(widened(found[-1]), widened(x.take(at, axis))), x.dtype))
+    return found
+
+
 @pure("tt.reduce")
 def reduce(op: Op):
     axis, fold = 1 + integer(op, "axis"), single_fold(op)
@@ -107,6 +116,8 @@ def reduce(op: Op):
 
     def folded(*xs):
         (x,) = aligned(xs, op.operand_types)
+        if x.dtype in NARROW:
+            return (in_turn(fold, x, axis)[-1],)
         return (fold.reduce(x, axis=axis, **keeping_type(fold, x)),)
 
     def halved(*xs):
@@ -131,9 +142,12 @@ def scan(op: Op):
         xs = aligned(xs, op.operand_types)
         if backward:
             xs = [np.flip(x, axis) for x in xs]
-        xs = (
-            doubling(xs) if fold is None else [fold.accumulate(xs[0], axis=axis, **keeping_type(fold, xs[0]))]
-        )
+        if fold is None:
+            xs = doubling(xs)
+        elif xs[0].dtype in NARROW:
+            xs = [np.stack(in_turn(fold, xs[0], axis), axis)]
+        else:
+            xs = [fold.accumulate(xs[0], axis=axis, **keeping_type(fold, xs[0]))]
         return tuple(np.flip(x, axis) if backward else x for x in xs)
 
     def doubling(xs):

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-import ml_dtypes
 import numpy as np
+
+from .narrow import BF16, E4M3, E5M2
 
 NUMPY = {
     "i1": np.dtype(bool),
@@ -13,11 +14,11 @@ NUMPY = {
     "i64": np.dtype(np.int64),
     "index": np.dtype(np.int64),
     "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "bf16": BF16,
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
-    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
-    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
+    "f8E4M3FN": E4M3,
+    "f8E5M2": E5M2,
 }
 
 

@@ -3,11 +3,13 @@
 import re
 import tempfile
 
+from triton._C.libtriton import passes
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.compiler import Language, ir
 
-from tilescope.lowering import front_end, prepared
+from tilescope.lowering import front_end, generic, prepared
+from tilescope.machine.read import read
 
 
 def parsed(text: str, context):
@@ -58,3 +60,44 @@ def _instructions(ptx: str) -> list[str]:
         ptx = ptx.replace(name, f"function {place}")
     lines = (line.split("//")[0].strip() for line in ptx.split(".section\t.debug")[0].splitlines())
     return [line for line in lines if line and not line.startswith((".loc", ".file", "$L__tmp"))]
+
+
+def simplest(text: str) -> list[tuple]:
+    """What a text's operations are once Triton has inlined, folded and merged what it can: nothing of names or lines."""
+    context = prepared(90)[2]
+    module = parsed(text, context)
+    manager = ir.pass_manager(context)
+    for add in ("inliner", "canonicalizer", "cse", "canonicalizer", "symbol_dce"):
+        getattr(passes.common, f"add_{add}")(manager)
+    manager.run(module, "simplest")
+    read_again = read(generic(module, context, read(text).kernel.name))
+    return [row for _, one in sorted(read_again.functions.items()) for row in _rows(one.blocks, {}, {})]
+
+
+def _rows(blocks, names: dict, labels: dict) -> list[tuple]:
+    rows = []
+    for block in blocks:
+        named = [names.setdefault(name, len(names)) for name in block.arguments]
+        rows.append((labels.setdefault(block.label, len(labels)), named, block.types))
+        for op in block.ops:
+            if op.name == "arith.constant":
+                value = op.attributes["value"]
+                names[op.results[0]] = (value.tobytes(), value.shape, op.result_types[0])
+                continue
+            operands = [names.setdefault(name, len(names)) for name in op.operands]
+            results = [names.setdefault(name, len(names)) for name in op.results]
+            to = [labels.setdefault(label, len(labels)) for label in op.successors]
+            kinds = op.operand_types, op.result_types
+            rows.append((op.name, operands, results, sorted(op.attributes.items()), *kinds, to))
+            for region in op.regions:
+                rows += _rows(region, names, labels)
+    return rows
+
+
+def every(text: str, cell: str = "<answer>"):
+    """Each operation of a text, at any depth."""
+    todo = [block for function in read(text, cell).functions.values() for block in function.blocks]
+    while todo:
+        for op in todo.pop().ops:
+            yield op
+            todo += [block for region in op.regions for block in region]

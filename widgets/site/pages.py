@@ -70,7 +70,7 @@ def labs(topics: list[Topic]) -> str:
     parts = [
         "<h1>The labs run in JupyterLab</h1>",
         '<p class="lead">In a lab you write the kernel yourself. It is checked against a reference, its bytes are '
-        "counted, and on an NVIDIA GPU it is timed. A static page can do none of that, so the labs are notebooks.</p>",
+        "counted, and on an NVIDIA GPU it is timed. The labs are notebooks. Some are also pages, judged in your browser.</p>",
         "<p>In a copy of the project, on a machine with Python 3.11 or newer, git and make:</p>",
         code("make lab", "sh"),
         "<p>It sets everything up and opens the course. The labs lie in <code>work/</code>, and they are yours; "

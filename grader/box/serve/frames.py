@@ -7,14 +7,18 @@ import json
 import struct
 from math import prod
 
-import ml_dtypes
 import numpy as np
+
+try:
+    import ml_dtypes
+
+    NARROW = [np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)]
+except ImportError:  # a browser's tab: the same names as in tilescope's machine
+    NARROW = [np.dtype([(n, f"<u{size}")]) for n, size in (("bf16", 2), ("e4m3", 1), ("e5m2", 1))]
 
 DTYPES = {
     "bool": np.dtype(bool),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "fp8e4nv": np.dtype(ml_dtypes.float8_e4m3fn),
-    "fp8e5": np.dtype(ml_dtypes.float8_e5m2),
+    **dict(zip(("bf16", "fp8e4nv", "fp8e5"), NARROW, strict=True)),
     "fp16": np.dtype(np.float16),
     "fp32": np.dtype(np.float32),
     "fp64": np.dtype(np.float64),

@@ -36,6 +36,10 @@ def limit(task: dict) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (used + limits["memory_bytes"],) * 2)
 
 
+def report_of(error: BaseException) -> dict:
+    return importlib.import_module("reported").report_of(error)
+
+
 def child(block: bytes, out: int, worker, frames, printed) -> None:
     """Runs one task and writes one frame to `out`."""
     sys.stdout = sys.stderr = printed
@@ -54,24 +58,6 @@ def child(block: bytes, out: int, worker, frames, printed) -> None:
         data = memoryview(frames.pack({"error": report_of(error), "nonce": task["nonce"]}, {}))
     while data:
         data = data[os.write(out, data) :]
-
-
-SAID = {
-    MemoryError: ("memory", "the answer asked for more memory than it may have"),
-    RecursionError: ("load", "the answer calls itself, or nests, deeper than Python goes"),
-    SystemExit: ("load", "the answer ended its own process (exit or quit)"),
-}
-
-
-def report_of(error: BaseException) -> dict:
-    """An exception as plain data; one that carries a report of the worker's says it itself."""
-    if isinstance(getattr(error, "report", None), dict):
-        return error.report
-    for kind, (stage, message) in SAID.items():
-        if isinstance(error, kind):
-            return {"stage": stage, "kind": kind.__name__, "message": message, "line": None}
-    message = f"{type(error).__name__}: {error}"[:2000]
-    return {"stage": "worker", "kind": type(error).__name__, "message": message, "line": None}
 
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
@@ -224,7 +210,7 @@ def stand_in_for_parents(folder: str, shown: list[str]) -> None:
 def main(folder: str, module: str, *shown: str) -> None:
     sys.path.insert(0, HERE)
     stand_in_for_parents(folder, list(shown))
-    frames, printed = (importlib.import_module(name) for name in ("frames", "printed"))
+    frames, printed, _ = (importlib.import_module(name) for name in ("frames", "printed", "reported"))
     worker = importlib.import_module(module)
     worker.prepare()
     stand_apart()

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.classroom import grading_round, people
-from grader.classroom.came_in import STUDENT
 from grader.classroom.downloads import names, times
 from grader.classroom.downloads.names import Found
 from grader.classroom.downloads.place import place
-from grader.classroom.intake import TIME
+from grader.classroom.intake import STUDENT, TIME
 from grader.judge.report import visible
 from grader.places import ROOT
 from grader.verdicts import WRONG_USAGE

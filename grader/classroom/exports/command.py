@@ -63,7 +63,7 @@ def export(root: Path, wants) -> int:
     known = people.read(wants.names) if wants.names else {}
     open_ = unfinished(root, wants.lab, found, handed_in)
     if open_ and not wants.unfinished:
-        print(_refusal(wants.lab, open_), file=sys.stderr)
+        print(refusal(wants.lab, open_), file=sys.stderr)
         return EXIT[FAIL]
     missing = [one.student for one in found if not one.entered and one.student not in open_]
     chosen = [one for one in found if one.entered or wants.missing_as_zero and one.student in missing]
@@ -92,7 +92,7 @@ def unfinished(
     return said
 
 
-def _refusal(lab: str, open_: dict[str, tuple[str, str]]) -> str:
+def refusal(lab: str, open_: dict[str, tuple[str, str]]) -> str:
     lines = [f"{lab} is not finished, so nothing was exported. Not final:"]
     lines += [f"  {visible(student)}: {why}" for student, (why, _) in list(open_.items())[:MOST_NAMED]]
     lines += [f"  and {len(open_) - MOST_NAMED} more"] * (len(open_) > MOST_NAMED)

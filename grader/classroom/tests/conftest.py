@@ -125,7 +125,6 @@ class Course:
 def nbgrader(course: Course, words: str) -> None:
     """One of nbgrader's own commands in this process: its program alone takes seconds to start."""
     from nbgrader.apps import dbapp
-    from nbgrader.apps.exportapp import ExportApp
 
     from grader.classroom import books
 
@@ -133,7 +132,6 @@ def nbgrader(course: Course, words: str) -> None:
         "db assignment add": dbapp.DbAssignmentAddApp,
         "db student import": dbapp.DbStudentImportApp,
         "db assignment remove": dbapp.DbAssignmentRemoveApp,
-        "export": ExportApp,
     }
     name = next(name for name in apps if words.startswith(name))
     app = apps[name](config=books.settings(course.root, LAB))

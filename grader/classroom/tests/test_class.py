@@ -195,6 +195,25 @@ def test_weak_boxes_judge_no_class(course, monkeypatch, capsys):
     assert "level 2 or better" in capsys.readouterr().err
 
 
+def test_other_points_judge_nothing_again(course, monkeypatch):
+    course.hand_in("ada", RIGHT)
+    course.hand_in("bob", WRONG)
+    course.grade()
+    table, asked = dict(questions.load()), []
+    loads = table["gemm_tiling.tile_loads"]
+    table["gemm_tiling.tile_loads"] = replace(loads, parts=(replace(loads.parts[0], points=5),))
+    for place in (questions, questions.catalog):
+        monkeypatch.setattr(place, "load", lambda: table)
+    monkeypatch.setattr(referee, "grade_one", lambda *a, **more: asked.append(a))
+    from grader.notebooks import disk, make
+
+    disk.put(course.root, make.make(course.root, []))
+    course.lab = type(course)(course.root).lab
+    rows = course.grade()
+    assert {name: (row.points, row.of) for name, row in rows.items()} == {"ada": (7, 12), "bob": (2, 12)}
+    assert not asked and not any(row.trouble or row.unsettled for row in rows.values())
+
+
 def test_bonus_points_come_on_top(unentered, monkeypatch):
     table = dict(questions.load())
     table["gemm_tiling.reuse"] = replace(table["gemm_tiling.reuse"], bonus=True)

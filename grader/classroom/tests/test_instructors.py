@@ -1,6 +1,5 @@
 """The instructors' pages: every command on them is run, and every field of a question is explained."""
 
-import csv
 import re
 import sys
 from dataclasses import fields
@@ -24,14 +23,22 @@ AFTERWARDS = "grader/classroom/tests/afterwards"
 ELSEWHERE = {  # commands that another test runs
     "python -m grader release ../tile-by-tile-students": "grader/release/tests/test_release.py::folder",
     "python -m grader release ../tile-by-tile-students --try": "grader/release/tests/test_tried.py::test_what_fails_is_said",
+    "python -m grader lti keys": f"{AFTERWARDS}/test_lti.py::test_scores_reach",
+    f"python -m grader lti scores {LAB} --names names.csv": f"{AFTERWARDS}/test_lti.py::test_scores_reach",
     f"python -m grader class {LAB} --new-lab": "grader/classroom/tests/test_changed_lab.py::test_what_people_entered",
-    f"python -m grader class {LAB} --from sqlite:////home/me/old/gradebook.db": "grader/classroom/tests/test_changed_lab.py::test_where_no_earlier",
-    f"python -m grader collect {LAB} submissions.zip --names names.csv": f"{AFTERWARDS}/test_collect.py::test_moodle_needs_names",
+    f"python -m grader class {LAB} --from sqlite:////srv/old/gradebook.db": "grader/classroom/tests/test_changed_lab.py::test_where_no_earlier",
+    f"python -m grader collect {LAB} submissions.zip --names names.csv --times times.csv": f"{AFTERWARDS}/test_collect.py::test_a_collected_hand_in",
+    f"python -m grader report {LAB} --question gemm_tiling.tile_loads": f"{AFTERWARDS}/test_report.py::test_one_question_is_shown",
+    f"python -m grader report {LAB} --earlier ../spring/submitted ../autumn/submitted": f"{AFTERWARDS}/test_report.py::test_answers_of_an_earlier",
+    f'python -m grader class {LAB} --as-empty dan --why "handed in a PDF"': f"{AFTERWARDS}/test_export.py::test_what_cannot_be_entered",
+    f"python -m grader export {LAB}": f"{AFTERWARDS}/test_export.py::test_who_handed_in_nothing",
+    f'nbgrader db assignment add {LAB} --duedate "2026-11-20 23:59 UTC"': "grader/classroom/tests/test_whole_way.py::test_twenty",
+    f"python -m grader class {LAB}": "grader/classroom/tests/test_class.py::test_the_command_says",
     f'python -m grader export {LAB} --format canvas --names names.csv --title "Lab 1 (4711)"': f"{AFTERWARDS}/test_export.py::test_canvas_finds",
     f"python -m grader export {LAB} --format moodle --names names.csv": f"{AFTERWARDS}/test_export.py::test_moodle_gets",
     f"python -m grader report {LAB}": f"{AFTERWARDS}/test_report.py::test_what_the_class_did",
     "python -m grader student ada            # what the class holds of ada": f"{AFTERWARDS}/test_student.py::test_all_of_it",
-    "python -m grader student ada --delete   # and its end, once you have typed the name again": f"{AFTERWARDS}/test_student.py::test_nothing_of_the_student",
+    "python -m grader student ada --delete   # delete it all, after you type the name again": f"{AFTERWARDS}/test_student.py::test_nothing_of_the_student",
     "export NBGRADER_GRADEBOOK='postgresql://grader@db.example.org/grades'": f"{AFTERWARDS}/test_postgresql.py::test_the_setting",
     ".venv/bin/python -m pip install '.[postgresql]'": f"{AFTERWARDS}/test_postgresql.py::test_a_driver_that_is_missing",
     f"nbgrader generate_feedback {LAB}": "grader/classroom/tests/test_class.py::test_nbgraders_own_commands",
@@ -64,15 +71,6 @@ def imported(course) -> int:
     return 0
 
 
-def exported(course) -> int:
-    course.hand_in("ada", RIGHT)
-    course.grade()
-    nbgrader(course, f"export --to {course.root}/grades.csv")
-    (row,) = csv.DictReader((course.root / "grades.csv").open())
-    assert (row["student_id"], row["score"], row["max_score"]) == ("ada", "5.0", "10.0")
-    return 0
-
-
 RUN = {  # command -> (what runs it here, how it may end)
     "python -m grader questions": (grader("questions"), {0}),
     "python -m grader times gemm_tiling.reuse": (grader("times gemm_tiling.reuse"), {0}),
@@ -80,7 +78,6 @@ RUN = {  # command -> (what runs it here, how it may end)
     f"python -m grader class {LAB} --mode cpu": (classed, {0}),
     "python -m grader build gemm_tiling": (built, {0}),
     "nbgrader db student import students.csv": (imported, {0}),
-    "nbgrader export --to grades.csv": (exported, {0}),
 }
 ON_A_GPU = "python -m grader times gemm_tiling.tiled_gemm --mode gpu --json times.json"
 

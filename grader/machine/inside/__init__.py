@@ -1,1 +1,1 @@
-"""What runs within the box: numpy and ml_dtypes alone, no torch and no triton; importable in any process for tests."""
+"""What runs within the box: numpy alone (ml_dtypes names the types of arrays that come in frames), no torch and no triton; importable in any process for tests."""

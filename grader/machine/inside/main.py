@@ -9,6 +9,7 @@ import numpy as np
 from tilescope.machine.dtypes import DTYPES
 from tilescope.machine.limits import Limits
 from tilescope.machine.module_size import hopeless, module_size
+from tilescope.machine.narrow import converted
 from tilescope.machine.poisoned import reaching
 from tilescope.machine.read import read
 from tilescope.machine.report import Report
@@ -164,7 +165,7 @@ def tensors_of(task: dict, arrays: dict) -> list[Storage]:
             Storage(t["name"], len(tensors), content, t["role"], t["shape"], t["strides"], t["axes"])
         )
     for name, s in task.get("scratch", {}).items():
-        content = np.full(prod(s["shape"]), float(s["fill"])).astype(DTYPES[s["dtype"]])
+        content = converted(np.full(prod(s["shape"]), float(s["fill"])), DTYPES[s["dtype"]])
         tensors.append(Storage(name, len(tensors), content, "scratch", s["shape"]))
     return tensors
 

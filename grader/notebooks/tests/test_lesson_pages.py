@@ -90,3 +90,13 @@ def test_a_lesson_ends_with_references_of_a_known_form(lesson):
     papers = section[: section.index("Projects")]
     for entry in re.findall(r"^- (.*?)(?=^- |\n\n|\Z)", papers, re.M | re.S):
         assert re.search(r'^[^"]+, "[^"]+",\s(19|20)\d\d,\s', entry), f'authors, "title", year, link: {entry}'
+
+
+@pytest.mark.parametrize("lesson", FOLDERS)
+def test_code_of_a_lesson_fits_its_column(lesson):
+    """Listings that are only read, too: a page shows 88 columns without scrolling."""
+    wide = []
+    for page in FOLDERS[lesson]:
+        code = re.findall(r"^```py\S*.*?\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+        wide += [f"{page.name}: {line}" for cell in code for line in cell.split("\n") if len(line) > 88]
+    assert wide == []

@@ -1,4 +1,5 @@
-"""Who may import whom: notebooks -> widgets, kernels, tilescope, grader; grader -> kernels, tilescope; widgets -> formulas.
+"""Who may import whom: notebooks -> widgets, kernels, tilescope, grader; grader -> kernels, tilescope;
+widgets -> formulas; grader/site -> widgets as well.
 
 Inside the grader a room imports what stands below it and nothing above.
 """
@@ -17,6 +18,9 @@ MAY = {
 }
 # The one module that wires topics together speaks everywhere: without a GPU its kernels run on the machine.
 ALSO = {"kernels/decode_step.py": {"tilescope"}}
+ALSO_BELOW = {
+    "grader/site/": {"widgets"}
+}  # the labs' pages: built from the grader's side, since widgets know no grader
 SHARED = ("machines", "texts")  # of kernels/, for widgets too
 NOTEBOOK_ROOMS = {"course", "solutions", "labs"}
 HEAVY = {
@@ -52,7 +56,7 @@ BARE = (
 OF_NOTEBOOKS = "tilescope/notebook.py"  # its widget and its magic, which only a notebook loads
 STANDARD = set(sys.stdlib_module_names)
 FLOORS = (  # of the grader, from the doors down; a room of one floor may use another of it
-    ("__init__", "__main__", "notebook", "stepping", "trial"),
+    ("__init__", "__main__", "notebook", "site", "stepping", "trial"),
     ("classroom", "notebooks", "proofs", "release", "tools"),
     ("judge",),
     ("topics",),
@@ -105,7 +109,10 @@ def _directions(root: Path) -> Iterator[str]:
     topics = _topics(root)
     for path in modules(root, *PACKAGES):
         parts = path.relative_to(root).with_suffix("").parts
-        also = ALSO.get(path.relative_to(root).as_posix(), set())
+        name = path.relative_to(root).as_posix()
+        also = ALSO.get(name, set()).union(
+            *(more for room, more in ALSO_BELOW.items() if name.startswith(room))
+        )
         for one in imports(path, root):
             if rule := _wrong(parts, one.name, topics, also):
                 yield f"{path.relative_to(root).as_posix()}:{one.line}: imports {one.name}: {rule}"

@@ -10,7 +10,9 @@ PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)\s*(?:;\s*(.+?))?\s*$")
 # Where the name of an import is not the name of its package.
 PACKAGE_OF = {
     "PIL": "pillow",
+    "markdown_it": "markdown-it-py",
     "yaml": "pyyaml",
+    "jwt": "pyjwt",
     "dateutil": "python-dateutil",
     "websocket": "websocket-client",
     "_pytest": "pytest",

@@ -201,7 +201,7 @@ def heads_side_by_side(c: Case, tensor: str, size: str, what: str) -> Budget:
     )
 
 
-LESSON = "course/05_flash_attention.ipynb"
+LESSON = "course/05_flash_attention"
 QKV = (
     Tensor("q", "bhmd", ("B", "H", "M", "D")),
     Tensor("k", "bhnd", ("B", "G", "N", "D")),

@@ -68,6 +68,6 @@ def shared_out(case: Case) -> Budget:
     return side_by_side("store c", "c", "store", least, of)
 
 
-LESSON = "course/01_gemm_tiling.ipynb"
+LESSON = "course/01_gemm_tiling"
 LARGE = Case(sizes(4096, 4096, 4096), "bf16", sm_count=132)
 COMPILED = Case(sizes(4096, 4096, 1024), "bf16")  # a few programs may each own much of it

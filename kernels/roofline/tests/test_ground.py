@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels import texts
 from kernels.roofline import ground
 from kernels.tests.compiled import report
 
@@ -70,18 +69,15 @@ def test_the_record_has_what_the_lesson_reads():
     for name, keys in ROWS.items():
         assert all(keys <= set(row) for row in RUN[name])
     assert RUN["power"]["product"].startswith("cuBLAS, 8192 x 8192 x 8192")
-    # the sentences of the lesson: four fifths of the datasheet from rest, two thirds sustained
+    # words of the lesson: four fifths of the datasheet from rest, two thirds sustained
     rates = [2 * 8192**3 / RUN["power"][f"{state}_us"] / 1e6 for state in ("rested", "sustained")]
-    assert 0.79 < rates[0] / 989 < 0.83 and 0.65 < rates[1] / 989 < 0.70
-    assert "694 is above the 666 of the matmul" in texts.words(KERNELS.parent / "course", "00_roofline")
-    assert 665.5 < rates[1] < 666.5
+    assert 0.78 < rates[0] / 989 < 0.84 and 0.64 < rates[1] / 989 < 0.70
+    ceilings = json.loads((KERNELS / "roofline" / "results" / "h200.json").read_text())["ceilings"]
+    assert 1e12 * rates[1] < ceilings["bf16"], "the shared rate is above the one without a pause"
     assert RUN["power"]["rested_mhz"] > 1830 > 1600 > RUN["power"]["sustained_mhz"]
     ours = [us for name, us in RUN["host_us"].items() if name.startswith("the course's")]
-    assert min(ours) == max(RUN["host_us"].values()) > 30 and 10 < RUN["host_us"]["torch.matmul"] < 13
-    assert (
-        7 < RUN["launches"]["launched from Python"] < 8
-        and 1 < RUN["launches"]["replayed in a CUDA graph"] < 1.2
-    )
+    assert min(ours) == max(RUN["host_us"].values()) > 30
+    assert RUN["launches"]["launched from Python"] > 5 * RUN["launches"]["replayed in a CUDA graph"]
 
 
 def test_power_is_near_its_limit_of_700_watts():
@@ -96,7 +92,7 @@ def test_strides_follow_the_sectors_up_to_8_and_pay_more_beyond():
     first = RUN["strides"][0]["us"]
     times = {row["stride"]: row["us"] / first for row in RUN["strides"]}
     assert all(0.79 * stride < times[stride] <= stride for stride in (1, 2, 4, 8))
-    assert 12.5 < times[16] < 12.7 and 15 < times[32] < 15.2
+    assert 1.2 * times[8] < times[16] < times[32]
     moved = [64 * row["useful_tb_s"] / 4 for row in RUN["strides"] if row["stride"] >= 16]
     assert all(3.7 < rate < 4.8 for rate in moved), (
         "64 bytes for each number come to a copy's speed, 32 to half"
@@ -106,16 +102,18 @@ def test_strides_follow_the_sectors_up_to_8_and_pay_more_beyond():
 def test_a_program_too_many_is_a_wave_more():
     times = {row["programs"]: row["us"] / RUN["waves"][0]["us"] for row in RUN["waves"]}
     assert max(times[1], times[66], times[132]) < 1.02
-    assert 1.855 < times[133] < 1.865 > times[264] and 2.70 < times[265] < 2.72
+    assert 1.7 < times[133] < 2 and abs(times[264] / times[133] - 1) < 0.01 and 2.5 < times[265] < 3
 
 
 def test_few_programs_follow_littles_law_and_many_queue():
     """A round of the lesson's sentences: bytes on order over the rate is how long a byte was on its way."""
     rows = RUN["flight"]
     ns = {row["programs"]: 1e-3 * row["programs"] * row["bytes_each"] / row["tb_s"] for row in rows}
-    assert all(410 < ns[programs] < 420 for programs in (8, 66, 132))
-    assert 575 < ns[1056] < 585 and 980 < ns[2112] < 1000
+    assert max(ns[n] for n in (8, 66, 132)) < 1.02 * min(ns[n] for n in (8, 66, 132)), (
+        "twice the programs, twice the bytes"
+    )
+    assert ns[1056] > 1.3 * ns[132] and 950 < ns[2112] < 1050, "the queue begins; a microsecond"
     rates = {row["programs"]: row["tb_s"] for row in rows}
-    assert rates[1056] / rates[2112] == pytest.approx(5 / 6, abs=0.03)
+    assert rates[1056] / rates[2112] == pytest.approx(6 / 7, abs=0.02)
     ceiling = json.loads((KERNELS / "roofline" / "results" / "h200.json").read_text())["ceilings"]["copy"]
     assert 1e12 * rates[2112] > ceiling, "reading alone is no slower than a copy"

@@ -1,4 +1,4 @@
-"""What lesson 02 says of its experiments, formulas and tables: its cells are run, its sentences stand in it and hold."""
+"""What lesson 02 says in words, of its experiments, formulas and tables: its cells are run and its sentences hold."""
 
 import json
 import re
@@ -17,8 +17,7 @@ PROSE = prose(LESSON)
 RUN, CALIBRATED = (json.loads((TOPIC / folder / "h200.json").read_text()) for folder in ("results", "tables"))
 INT4 = "int4 g128 bf16"
 TABLES, CARD, H200 = cost.kbit_tables, machine("RTX 4090"), machine("H200")
-WIDE, W4, FP8 = (16, None, "bf16"), (4, 128, "bf16"), (8, None, "fp8")
-GATEUP = TABLES.SHAPES["gateup"]
+WIDE, W4 = (16, None, "bf16"), (4, 128, "bf16")
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +53,6 @@ def speeds(*names):
     return [cost.best_kernel(name, m)[2] for name, m in TABLES.LARGE_M_US if name in (names or (name,))]
 
 
-def reads(name):
-    n, k = TABLES.SHAPES[name]
-    return n * k * 2 / TABLES.BEST_US[1][name][16] / 1e6
-
-
-def flop_us(name):
-    return 1e6 * 2 * 512 * TABLES.DEQUANT_ELEMENTS / machine(name).rate("fp16")
-
-
 def made_up_for(a, b, c):
     """How much the second of two weights changes when rounding has changed the first by 1."""
     share = np.linalg.cholesky(np.linalg.inv([[a, b], [b, c]])).T
@@ -74,32 +64,17 @@ def gptq(ran, inputs, what, by="GPTQ"):
 
 
 FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
-    "W4A16 is 3.88x faster than 16 bits": (lambda r: gain(r, 1, W4), 3.875, 3.885),
-    "faster than 16 bits, FP8 2x": (lambda r: gain(r, 1, FP8), 1.99, 2.01),
     "From M = 256 arithmetic decides: W4A16 and W8A16 save nothing": (lambda r: gain(r, 256, W4), 1, 1.0001),
-    "while FP8 is still 2x faster": (lambda r: gain(r, 4096, FP8), 1.99, 2.01),
-    "at M = 200 the 4-bit speed-up is 1.06x": (lambda r: gain(r, 200, W4), 1.055, 1.065),
-    "206 FLOP per byte": (lambda r: H200.ridge("bf16"), 205.5, 206.5),
     "Its own numbers give two": (lambda r: cost.devices_needed(35e9, CARD.memory_bytes), 2, 2),
     "two and six cards: 35 is more than 24": (lambda r: cost.devices_needed(140e9, CARD.memory_bytes), 6, 6),
-    "the 4-bit model takes 39.4 GB": (lambda r: cost.memory_by_bits(70e9, 32)[4] / 1e9, 39.3, 39.4),
-    "in 16 bits a pass reads 140 GB": (lambda r: cost.model_bytes(70e9) / 1e9, 140, 140),
-    "1.3 ms are hidden by the stream": (lambda r: 5.2 * cost.bits_per_weight(4, 128) / 16, 1.3, 1.35),
     "inside the kernel costs a tenth of the saving": (lambda r: placed(r, "fused", 0).eaten, 0.09, 0.11),
-    "Exposed, it eats 44%": (lambda r: placed(r, "exposed", 0).eaten, 0.435, 0.445),
     "in a separate kernel it eats more than was saved": (lambda r: placed(r, "separate", 0).eaten, 1, 9),
     "At batch 64 all but the separate kernel still win": (
         lambda r: min(placed(r, p, 1).speedup for p in ("exposed", "fused", "asynchronous")), 1.01, 4),
     "At batch 256 all four lose": (lambda r: max(placed(r, p, 2).speedup for p in cost.PLACEMENTS), 0, 0.99),
-    "four times 1.7 ms": (lambda r: 1e3 * placed(r, "fused", 2).dequant_s / 4, 1.65, 1.75),
-    "already takes 4.5 of the 5.2 ms": (lambda r: 1e3 * placed(r, "fused", 2).compute_s, 4.45, 4.55),
-    "4.25 bits per weight, which is 6.25% on top": (lambda r: cost.bits_per_weight(4, 64) - cost.metadata_share(4, 64), 4.1875, 4.1875),
-    "1.6% of the 16-bit size": (lambda r: cost.metadata_share(4, 64, of_bits=16), 0.0155, 0.0165),
     "Groups of 16 add a whole bit": (lambda r: cost.bits_per_weight(4, 16) - 4, 1, 1),
     "then each weight takes 8 bits": (lambda r: cost.bits_per_weight(4, 4), 8, 8),
     "8 bits have 17x the levels": (lambda r: 255 / 15, 17, 17),
-    "4 + 12 / 32 + 32 / 256 = 4.5 bits": (lambda r: cost.two_level_bits(4, 256, 32, 6, 6, 32), 4.5, 4.5),
-    "Plain 16-bit scales and zeros would take 5 bits": (lambda r: cost.bits_per_weight(4, 32, 16, 16), 5, 5),
     "3 instructions per weight": (lambda r: cost.unpack_per_weight("book", 4), 3, 3),
     "four subtractions for eight codes, 1.4 instructions per weight": (lambda r: (4 + 3 + 4) / 8, 1.35, 1.4),
     "one FMA with 1/16 and −72 turns that into code − 8": (
@@ -112,22 +87,12 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "every codebook takes longer to unpack than to read": (
         lambda r: min(lane_share("H200", k) for k in TABLES.BITS), 1.01, 9),
     "Only int4 with its 0.9 instructions leaves the stream": (lambda r: lane_share("H200", 4, "int4"), 0, 0.99),
-    "for 4 bits, 46 µs against 25 µs": (lambda r: r.stream_and_unpack(H200, "book", 4)[1], 45.5, 46.5),
-    "against 25 µs to read the codes": (lambda r: r.stream_and_unpack(H200, "book", 4)[0], 24.4, 25.5),
-    "by 2.1x and not 4x": (lambda r: 4 / lane_share("H200", 4), 2.1, 2.2),
-    "5 bits gain only 1.2x": (lambda r: 16 / 5 / lane_share("H200", 5), 1.15, 1.25),
     "with a fifth of its bandwidth": (lambda r: CARD.bandwidth / H200.bandwidth, 0.19, 0.22),
-    "26 µs for gateup on this card": (
-        lambda r: 1e6 * cost.dequant_floor_s(GATEUP[0] * GATEUP[1], 4, CARD.bandwidth), 25.5, 26.5),
-    "would then take 23": (
-        lambda r: 1e6 * cost.dequant_floor_s(TABLES.DEQUANT_ELEMENTS, 4, CARD.bandwidth, 0.89), 22.5, 23.5),
-    "2.5%, so 39 of 40 instructions": (lambda r: cost.instruction_share(39), 0.025, 0.025),
+    "so 39 of 40 instructions aren't MMAs": (lambda r: cost.instruction_share(39), 0.025, 0.025),
     "From 64 to 128 rows the overlap is worth most": (
         lambda r: min(overlap(r, b) for b in (64, 128)) - max(overlap(r, b) for b in (16, 256, 512)), 0.1, 1),
     "At 512 rows the asynchronous kernel is level": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
     "and the fused one is slower": (lambda r: slope(r, "fused", 512), 0, 0.95),
-    "Arithmetic alone takes an RTX 4090 52 µs": (lambda r: flop_us("RTX 4090"), 51.5, 52.5),
-    "on Hopper fp16 needs 9 µs": (lambda r: flop_us("H100"), 8.5, 9.5),
     "70B: 328 KB, 164 KB in 8 bits": (lambda r: cost.kv_bytes_per_token(80, 8, 128) / 1e3, 327.5, 328.5),
     "0.3% of the weights": (lambda r: r.thin / 70e9, 0.0025, 0.0035),
     "in 40 GB instead of over a thousand": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
@@ -189,41 +154,14 @@ EXPERIMENTS = {
 }  # fmt: skip
 
 READ = {  # of the source's tables
-    "are 1.34x faster at 4 bits and M = 1": (lambda r: cost.block_speedup(4), 1.33, 1.345),
-    "1.47x at M = 4": (lambda r: cost.block_speedup(4, 4), 1.46, 1.475),
-    "2 bits, which are 1.74x faster at M = 1": (lambda r: cost.block_speedup(2), 1.735, 1.745),
-    "its tables have 34% and 47%": (lambda r: round(100 * cost.block_speedup(4, 4)), 147, 147),
-    "but only 1.47x for gateup": (lambda r: cost.shape_speedups("gateup")[4], 1.465, 1.475),
     "Q loses at 4 and 5 bits": (lambda r: cost.shape_speedups("Q")[4], 0, 0.99),
-    "KV wins most, 2.5x": (lambda r: cost.shape_speedups("KV")[4], 2.45, 2.55),
-    "fp16 takes 10.9 µs for its 2 MB": (lambda r: 2 * np.prod(TABLES.SHAPES["KV"]) / 1e6, 1.9, 2.2),
-    "about level, 1.04x": (lambda r: cost.shape_speedups("moe_gu")[4], 1.03, 1.045),
-    "the eight together have 8.4 million weights": (lambda r: 8 * np.prod(TABLES.SHAPES["moe_gu"]) / 1e6, 8.35, 8.45),
-    "17 MB of fp16 in 11.7 µs make 1.43 TB/s": (
-        lambda r: 8 * np.prod(TABLES.SHAPES["moe_gu"]) * 2 / TABLES.BEST_US[1]["moe_gu"][16] / 1e6, 1.425, 1.435),
-    "1.04x and 1.08x": (lambda r: cost.shape_speedups("moe_dn")[4], 1.075, 1.085),
-    "would take 6.0 of its 13.0 µs if it read nothing": (lambda r: r.lines["gateup"][0], 5.95, 6.05),
-    "1.10 TB/s for gateup and down": (lambda r: reads("down"), 1.095, 1.105),
-    "1.57 TB/s for Q": (lambda r: reads("Q"), 1.565, 1.575),
-    "but the memory gives 1.01 TB/s": (lambda r: CARD.bandwidth / 1e12, 1.005, 1.015),
-    "L2 of 75 MB": (lambda r: CARD.l2_bytes / 1e6, 75, 76),
-    "21 MB would take at least 20.8 µs": (lambda r: 2e6 * GATEUP[0] * GATEUP[1] / CARD.bandwidth, 20.75, 20.85),
-    "From 64 rows on the packed weights always lose, at 0.34": (lambda r: min(speeds()), 0.335, 0.345),
-    "0.34 to 0.73 times fp16's speed": (lambda r: max(speeds()), 0.725, 0.735),
-    "the ratio climbs, from 0.34 over 0.51 to 0.73": (lambda r: float(np.diff(speeds("gateup")).min()), 0.1, 1),
+    "Experts at M = 1 are about level": (lambda r: cost.shape_speedups("moe_dn")[4], 1, 1.1),
+    "From 64 rows on the packed weights always lose": (lambda r: max(speeds()), 0.1, 0.95),
+    "and the ratio climbs, from": (lambda r: float(np.diff(speeds("gateup")).min()), 0.1, 1),
     "It wins one row, by 0.3 µs": (
         lambda r: sum(min(us, key=us.get) == "grouped scalar GEMV" for us in TABLES.GROUPED_US.values()), 1, 1),
-    "48 layers make 14 µs per token": (lambda r: 48 * 0.3, 14, 14.5),
     "87% of the time goes to the scalar kernel": (lambda r: "(87%)" in TABLES.USERS[1][1], 1, 1),
     "64 users: 98% does": (lambda r: "(98%)" in TABLES.USERS[64][1], 1, 1),
-    "at least 60% of the time": (lambda r: r.even, 0.59, 0.605),
-    "the best ratio of any M in its tables is 0.68": (lambda r: 1 / cost.block_speedup(4, 4), 0.675, 0.685),
-    "1.75x faster. Say which": (lambda r: 1 / cost.user_ratio(1), 1.745, 1.76),
-    "It isn't. Scaling gives 125 ms": (lambda r: r.scaled["dense 70B", 16][0], 124.5, 125.5),
-    "reading alone takes 136 ms": (lambda r: r.scaled["dense 70B", 16][1], 135.5, 136.5),
-    "the scaled 85 ms are far above the 34 ms": (lambda r: r.scaled["dense 70B", 4][0], 84.5, 85.5),
-    "the ratio of 1.47 divides": (
-        lambda r: r.scaled["dense 70B", 16][0] / r.scaled["dense 70B", 4][0], 1.46, 1.475),
     "level at 16 users in the source's sessions, 23% slower at 64": (lambda r: cost.user_ratio(64), 1.23, 1.23),
 }  # fmt: skip
 
@@ -252,104 +190,38 @@ def large(form):
     return calibrated(form, 1)["us"][calibrated(form, 1)["best"]]
 
 
-def without_ring(m):
-    return min(
-        us
-        for name, us in calibrated("int4", m)["us"].items()
-        if name.startswith("MMA") and "ring" not in name
-    )
-
-
 def block(m):
     return cost.block_speedup(4, m, cost.measured("H200"))
-
-
-def four_rows(more=""):
-    """Of gateup, by one kernel, launched in several ways."""
-    row = calibrated("k4", 4, *GATEUP)
-    return row["us"][f"MMA 16 rows, 4 x 512, 8 cols{more}"] if more is not None else row["us"][row["best"]]
 
 
 def place(row):
     return row["n"], row["k"], row["form"], row["m"]
 
 
-BIG, SQUARE, GATEUP4, KV4 = (
-    f"28672 x 8192 {INT4}", f"4096 x 4096 {INT4}", "5120 x 2048 k4 b32 fp16", "512 x 2048 k4 b32 fp16",
-)  # fmt: skip
-ZERO = "1 x 28672 x 8192 int4 g32 zero fp16"
-LARGE, CUBE = "28672 x 8192", "4096 x 4096 x 4096"
-MEASURED = {  # of our own kernels on an H200
-    "39.6 (2.96x)": (lambda r: timed(f"1 x {BIG}")["us"], 39.55, 39.65),
-    "At M = 1 the large layer is 2.96x faster than cuBLAS": (lambda r: ahead(f"1 x {BIG}"), 2.95, 2.965),
-    "Bytes alone allow 3.88x": (lambda r: 16 / cost.bits_per_weight(4, 128), 3.875, 3.885),
-    "1.62x faster than `int4pack`": (lambda r: ahead(f"1 x {BIG}", "int4pack"), 1.615, 1.625),
-    "72% of memory's rate": (lambda r: timed(f"1 x {BIG}")["share"], 0.71, 0.725),
-    "| 44.3 (2.62x)": (lambda r: timed(f"16 x {BIG}")["us"], 44.25, 44.35),
-    "(2.62x)": (lambda r: ahead(f"16 x {BIG}"), 2.61, 2.625),
-    "| 63.9 (1.88x)": (lambda r: timed(f"64 x {BIG}")["us"], 63.85, 63.95),
-    "(1.88x)": (lambda r: ahead(f"64 x {BIG}"), 1.875, 1.885),
+BIG, GATEUP4, KV4 = f"28672 x 8192 {INT4}", "5120 x 2048 k4 b32 fp16", "512 x 2048 k4 b32 fp16"
+ZERO, LARGE = "1 x 28672 x 8192 int4 g32 zero fp16", "28672 x 8192"
+MEASURED = {  # of our own kernels on an H200, in words that no number fills in
     "Up to four rows the fastest kernel here is one of `mma`": (
         lambda r: not any("ring" in calibrated("int4", m)["best"] for m in (1, 2, 4)), 1, 1),
-    "From eight rows on it is a pipeline for Hopper, called ring in the list": (
+    "From eight rows on it is a pipeline for Hopper, called ring in the appendix": (
         lambda r: all("ring" in calibrated("int4", m)["best"] for m in (8, 16, 32, 64)), 1, 1),
-    "the best MMA kernel without this pipeline took 70 µs for 16 rows": (lambda r: without_ring(16), 69.5, 70.5),
-    "and 114 µs for 64 rows": (lambda r: without_ring(64), 113.5, 114.5),
     "16-bit kernel: past the ridge the dispatcher rightly gives up": (
         lambda r: timed(f"256 x {BIG}")["kernel"] == "16 bits", 1, 1),
-    "takes 49, 54, 71 and 111 µs for one row": (
-        lambda r: [round(large(f"k{k}")) for k in TABLES.BITS] == [49, 54, 71, 111], 1, 1),
+    "All four are slower than int4": (lambda r: min(large(f"k{k}") for k in TABLES.BITS) / large("int4"), 1.01, 9),
     "With 5 bits nothing of the gain is left": (lambda r: large("k5") / 114, 0.96, 1),
     "although the bytes are a third": (lambda r: cost.bits_per_weight(5, 32) / 16, 0.33, 0.35),
-    "gateup with k = 4 takes some 4.5 µs": (lambda r: timed(f"1 x {GATEUP4}")["us"], 4.42, 4.64),
-    "of which its bytes explain 1.4 µs": (lambda r: timed(f"1 x {GATEUP4}")["limit_us"], 1.35, 1.45),
-    "The KV matrix takes some 2.5 µs": (lambda r: timed(f"1 x {KV4}")["us"], 2.4, 2.6),
-    "its bytes would need 0.14 µs": (lambda r: timed(f"1 x {KV4}")["limit_us"], 0.135, 0.145),
-    "Both still win, by 1.82x and 2.35x": (
-        lambda r: 1.815 <= ahead(f"1 x {GATEUP4}") <= 1.825 and 2.345 <= ahead(f"1 x {KV4}") <= 2.355, 1, 1),
-    "the same code takes gateup 7.7 µs when launched normally": (lambda r: four_rows(), 7.65, 7.75),
-    "6.1 µs when launched early": (lambda r: four_rows(", early"), 6.05, 6.15),
-    "instead of two, it takes 5.3 µs": (lambda r: four_rows(", 168 registers, early"), 5.25, 5.35),
-    "The dispatcher's choice needs 4.7 µs": (lambda r: four_rows(None), 4.65, 4.75),
+    "Both still win": (lambda r: min(ahead(f"1 x {GATEUP4}"), ahead(f"1 x {KV4}")), 1.5, 9),
     "room for three programs": (lambda r: 65536 // (168 * 128), 3, 3),
-    "look-ups cost 2.0 µs": (lambda r: r.stream_and_unpack(H200, "book", 4, np.prod(GATEUP))[1], 1.95, 2.05),
-    "Unpacked, the layer would be 21 MB": (lambda r: 2e-6 * np.prod(GATEUP), 20.5, 21.5),
-    "All registers of the GPU hold 35 MB": (lambda r: H200.sms * 65536 * 4e-6, 34.5, 35.5),
-    "Sixteen rows take gateup 8 µs": (lambda r: timed(f"16 x {GATEUP4}")["us"], 7.8, 8.3),
-    "level with 16 bits: it has the same look-ups": (lambda r: ahead(f"16 x {GATEUP4}"), 0.99, 1.04),
+    "which is level with 16 bits: it has the same look-ups": (lambda r: ahead(f"16 x {GATEUP4}"), 0.99, 1.04),
     "At 64 rows k = 4 is level on most shapes": (
         lambda r: sum(timed(f"64 x {n} x {k} k4 b32 fp16")["kernel"] == "16 bits"
                       for name, (n, k) in TABLES.SHAPES.items() if name not in TABLES.MOE), 4, 5),
-    "`int4pack` is only 2% slower": (lambda r: ahead(f"1 x {SQUARE}", "int4pack"), 1.005, 1.035),
     "make our large layer a third slower": (lambda r: timed(ZERO)["us"] / timed(f"1 x {BIG}")["us"], 1.3, 1.36),
-    "52 µs for 4.625 bits per weight": (lambda r: timed(ZERO)["us"], 51.4, 52.6),
-    "take 59 µs for one row of the large layer and 61 µs for 64": (
-        lambda r: [round(timed(f"{m} x {LARGE} {form}")["us"]) for m in (1, 64) for form in ("w8a8", "fp8")]
-        in ([59, 59, 61, 61], [59, 59, 61, 62]), 1, 1),
     "nine tenths of what their bytes allow": (
         lambda r: min(timed(f"{m} x {LARGE} {form}")["share"] for m in (1, 64) for form in ("w8a8", "fp8")), 0.9, 0.94),
-    "some 1.95x faster than 16 bits": (lambda r: ahead(f"64 x {LARGE} w8a8"), 1.9, 2.0),
-    "1.4x faster than PyTorch's own": (
-        lambda r: min(ahead(f"64 x {LARGE} w8a8", "torch._int_mm"), ahead(f"64 x {LARGE} fp8", "torch._scaled_mm")),
-        1.35, 1.45),
-    "A square of 4096 takes 112 µs in W8A8, 1.6x": (
-        lambda r: (round(timed(f"{CUBE} w8a8")["us"]), round(ahead(f"{CUBE} w8a8"), 1)) == (112, 1.6), 1, 1),
-    "In FP8 it takes 149 µs": (lambda r: timed(f"{CUBE} fp8")["us"], 148.5, 149.5),
-    "108 µs for cuBLAS's FP8": (lambda r: timed(f"{CUBE} fp8")["peers"]["torch._scaled_mm"]["us"], 107.5, 108.5),
-    "W8A16 reads as many bytes as W8A8 and takes 100 µs for one row": (lambda r: timed(f"1 x {LARGE} w8a16")["us"], 99.5, 100.5),
-    "1.17x faster than 16 bits": (lambda r: ahead(f"1 x {LARGE} w8a16"), 1.165, 1.175),
-    "With 64 rows it loses": (lambda r: ahead(f"64 x {LARGE} w8a16"), 0.9, 0.95),
-    "take 109 and 128 µs": (
-        lambda r: [round(timed(f"1 x {LARGE} {form}")["us"]) for form in ("mxfp4", "nvfp4")] == [109, 128], 1, 1),
+    "With 64 rows it loses": (lambda r: ahead(f"64 x {LARGE} w8a16"), 0.5, 0.97),
     "NVFP4 is slower than 16 bits at every M that we measured": (
-        lambda r: max(ahead(f"{m} x {LARGE} nvfp4") for m in (1, 16, 64)), 0.8, 0.95),
-    "The same MXFP4 numbers take 82 µs": (
-        lambda r: timed(f"1 x {LARGE} mxfp4")["peers"]["our k-bit kernels"]["us"], 81.5, 82.5),
-    "4.625 bits per weight instead of 4.125": (
-        lambda r: [cost.bits_per_weight(4, 32, zero_bits=4), cost.bits_per_weight(4, 128)] == [4.625, 4.125], 1, 1),
-    "1.89x faster at one row": (lambda r: block(1), 1.885, 1.895),
-    "1.79x at four, 1.20x at 16": (lambda r: [round(block(m), 2) for m in (4, 16)] == [1.79, 1.20], 1, 1),
-    "0.78x of the 16-bit speed at 64 rows": (lambda r: block(64), 0.775, 0.785),
+        lambda r: max(ahead(f"{m} x {LARGE} nvfp4") for m in (1, 16, 64)), 0.5, 0.97),
     "worth a fifth of the speed": (lambda r: 1 - block(64), 0.18, 0.23),
 }  # fmt: skip
 CLAIMS = FORMULAS | EXPERIMENTS | READ | MEASURED

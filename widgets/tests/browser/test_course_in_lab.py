@@ -115,7 +115,7 @@ def test_the_start_page_says_how_far_one_is_and_no_cell_need_be_run(learner):
 
 
 def test_a_lesson_opens_with_its_pictures_and_readable_lines(learner):
-    open_here(learner, "course/01_gemm_tiling.ipynb")
+    open_here(learner, "course/01_gemm_tiling/a_reuse.ipynb")
     stills = panel(learner).locator('.jp-OutputArea-output img[src*="pictures/"]')
     expect(stills.first).to_be_attached()
     expect(stills.first).not_to_have_js_property("naturalWidth", 0)

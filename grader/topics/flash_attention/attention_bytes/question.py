@@ -24,7 +24,7 @@ QUESTION = NumpyQuestion(
         )
         for _ in range(6)
     ],
-    where=f'{LESSON}, "Sixty-five times"',
+    where=f'{LESSON}/b_kernel.ipynb, "Sixty-five times"',
     hints=(
         "Both read Q, K, V and write the output. What does only the naive one write and read?",
         "The score matrix is length x length a head; it is written, read, and so are the probabilities: four times.",

@@ -65,7 +65,7 @@ QUESTION = KernelQuestion(
     speed=Speed(
         "sdpa_backward", cases.TRAINED, full=1.5, none=3.0, bound=cases.backward_bound, sampled=samples.heads
     ),
-    where=f'{LESSON}, "Backward: compute it again"',
+    where=f'{LESSON}/appendix.ipynb, "Backward: compute it again"',
     hints=(
         "delta = sum(o * do) over the head dimension, one number a row, is all that softmax's gradient needs of the output.",
         "One kernel owns a tile of keys and walks over rows for dk and dv; another owns a tile of rows and walks over keys for dq: then no two programs write the same element.",

@@ -25,7 +25,7 @@ QUESTION = NumpyQuestion(
             Call(cases.overhanging(rng), "a last tile of rows that is nearly empty"),
         ]
     ),
-    where=f'{LESSON}, "Half of it is masked"',
+    where=f'{LESSON}/b_kernel.ipynb, "Half of it is masked"',
     hints=(
         "What is the last key that any row of a tile may see?",
         "A row tile from i to i + block_m sees keys up to its own last row, which is cut off at the length.",

@@ -57,7 +57,7 @@ QUESTION = KernelQuestion(
     speed=Speed(
         "sdpa_flash", cases.LARGE, full=1 / 0.9, none=2 / 0.9, bound=cases.bound, sampled=samples.causal_rows
     ),
-    where=f'{LESSON}, "The kernel, line by line"',
+    where=f'{LESSON}/b_kernel.ipynb, "The kernel, line by line"',
     hints=(
         "Start without the mask: one program for a tile of rows and one head; loop over tiles of keys with the three running numbers of the concepts lab.",
         "Keep m, l and acc in fp32; scores = tl.dot(q, tl.trans(k)) * scale; set masked ones to -inf before tl.max; cast p to v's dtype for the second tl.dot.",

@@ -31,7 +31,7 @@ QUESTION = NumpyQuestion(
             Call((cases.tiles(rng, 3, 5) + 900.0 * np.arange(3)[:, None],), "a maximum that comes late"),
         ]
     ),
-    where=f'{LESSON}, "Three running numbers"',
+    where=f'{LESSON}/a_online.ipynb, "Three running numbers"',
     hints=(
         "Before the first tile there is no maximum: what number is below every score, and what does exp give for it?",
         "m_new = max(m, tile.max()); what was summed under the old maximum must be multiplied by exp(m - m_new).",

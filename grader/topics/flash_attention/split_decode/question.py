@@ -67,7 +67,7 @@ QUESTION = KernelQuestion(
         bound=cases.decode_bound,
         sampled=samples.batches,
     ),
-    where=f'{LESSON}, "Decoding: split the keys"',
+    where=f'{LESSON}/c_decode.ipynb, "Decoding: split the keys"',
     hints=(
         "Each program takes one key head and a range of keys and leaves its own maximum, sum and output in scratch; a second launch combines them.",
         "All query heads of a group go into the rows of one tile, padded to the next power of two and at least to 16, so that tl.dot takes it.",

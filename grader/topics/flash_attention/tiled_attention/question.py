@@ -46,7 +46,7 @@ QUESTION = NumpyQuestion(
             ),
         ]
     ),
-    where=f'{LESSON}, "Exact, not approximate"',
+    where=f'{LESSON}/a_online.ipynb, "Exact, not approximate"',
     hints=(
         "Keep three things per query row: the maximum m, the sum l and the unnormalised output.",
         "For each tile: scores s, m_new, p = exp(s - m_new); scale l and the output by exp(m - m_new), then add p.sum and p @ v_tile.",

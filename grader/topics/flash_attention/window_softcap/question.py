@@ -37,7 +37,7 @@ QUESTION = KernelQuestion(
     metered=cases.metered_window,
     budgets={"traffic": cases.window},
     useful=useful,
-    where=f'{LESSON}, "What else a mask can be"',
+    where=f'{LESSON}/c_decode.ipynb, "What else a mask can be"',
     hints=(
         "Take your forward kernel; the cap changes the scores before the mask, the window changes where the loop starts.",
         "tanh(x) = 1 - 2 / (exp(2 x) + 1) keeps fp32 accuracy and never overflows to NaN.",

@@ -71,7 +71,7 @@ QUESTION = KernelQuestion(
     speed=Speed(
         "matmul_of_codes", LARGE, full=4.3, none=8.6, bound=cases.scaled_bound, sampled=samples.rows("M")
     ),
-    where=f'{LESSON}, "Eight bits, safely"',
+    where=f'{LESSON}/d_measured.ipynb, "Eight bits, safely"',
     hints=(
         "The scales change every 128 steps along K, so take BLOCK_K = 128: then one scale of B and one a row of A serve a whole tl.dot.",
         "Keep the product of one block apart from the running sum: part = tl.dot(a, b), then scale it, then add.",

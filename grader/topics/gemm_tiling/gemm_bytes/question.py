@@ -22,7 +22,7 @@ QUESTION = NumpyQuestion(
     hidden=lambda rng: [
         Call((*sizes(rng, 1, 5000), *tile(rng), between(rng, 1, 8)), "other sizes") for _ in range(8)
     ],
-    where=f'{LESSON}, "Count it"',
+    where=f'{LESSON}/a_reuse.ipynb, "Count it"',
     hints=(
         "You have the loads already; what is written, and how often?",
         "The tiles' loads and m * n elements written, each of elem_bytes bytes. An answer stands alone: write the loads out again.",

@@ -18,7 +18,7 @@ QUESTION = NumpyQuestion(
         [Call(tuple(int(v) for v in rng.integers(1, 512, 2))) for _ in range(6)]
         + [Call((1, between(rng, 2, 9999)), "a single row")]
     ),
-    where=f'{LESSON}, "Reuse is a harmonic mean"',
+    where=f'{LESSON}/a_reuse.ipynb, "Reuse is a harmonic mean"',
     hints=(
         "One step along K multiplies a bm x 1 column by a 1 x bn row. Count what it loads and what it computes.",
         "It loads bm + bn elements and does bm * bn multiply-adds, each of which is two FLOPs.",

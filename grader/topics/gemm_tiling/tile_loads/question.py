@@ -29,7 +29,7 @@ QUESTION = NumpyQuestion(
             for _ in range(2)
         ]
     ),
-    where=f'{LESSON}, "Count it"',
+    where=f'{LESSON}/a_reuse.ipynb, "Count it"',
     hints=(
         "Every tile of C needs a band of A as wide as K and a band of B as long as K. Who needs the same band?",
         "Each row band of A is loaded once for every column of tiles; each column band of B once for every row of tiles.",

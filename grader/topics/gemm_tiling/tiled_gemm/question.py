@@ -66,7 +66,7 @@ QUESTION = KernelQuestion(
     instruction={90: "wgmma", 80: "mma.sync"},
     most_spills=64,
     speed=Speed("matmul", LARGE, full=1 / 0.7, none=1 / 0.35, bound=cases.bound, sampled=samples.rows("M")),
-    where=f'{LESSON}, "The kernel, line by line"',
+    where=f'{LESSON}/b_kernel.ipynb, "The kernel, line by line"',
     hints=(
         "Start with one program a tile and no grouping: find the tile's row and column from tl.program_id(0), then loop along K.",
         "offs_m and offs_n say which elements the tile owns; load A and B with a mask in both directions and other=0.0; acc = tl.dot(a, b, acc) in fp32.",

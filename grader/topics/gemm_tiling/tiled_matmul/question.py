@@ -31,7 +31,7 @@ QUESTION = NumpyQuestion(
             Call((*cases.matrices(rng, 9, 8, 7), 64, 64, 64), "a tile larger than C"),
         ]
     ),
-    where=f'{LESSON}, "The tile walk"',
+    where=f'{LESSON}/a_reuse.ipynb, "The tile walk"',
     hints=(
         "Three loops: tiles of rows, tiles of columns, and inside them steps along K that add to one accumulator.",
         "numpy slices past the end are simply shorter, so a ragged tile needs no special case; count what a slice holds with .size.",

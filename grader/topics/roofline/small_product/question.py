@@ -36,7 +36,7 @@ QUESTION = rung(
         M=between(rng, 26, 31), N=between(rng, 26, 31), K=between(rng, 26, 31), kind="the metered size"
     ),
     budgets={"traffic": lambda c: [*cases.in_dots(c), *each_moved_once("c mn!")(c)]},
-    where="course/01_gemm_tiling.ipynb",
+    where="course/01_gemm_tiling/b_kernel.ipynb",
     hints=(
         "tl.dot takes blocks; a matrix of 5 x 9 is no block. What may stand in the places that it doesn't fill?",
         "Make every side a power of two of 16 or more, mask the loads with other=0.0, and the store by M and N: zeros add nothing.",

@@ -1,0 +1,75 @@
+"""Where no box can be: answers are judged in this process, parts that need a compiler stay open, and no class is graded."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from grader import box
+from grader.box import best, systems, warm
+from grader.box.in_process import Here
+from grader.jail import host as jail
+from grader.places import ROOT
+from grader.proofs import right
+
+PYTHON = """
+import json, sys
+from grader import questions
+from grader.judge import referee
+for name, (question, source) in json.load(sys.stdin).items():
+    print(json.dumps([name, str(referee.grade_one(source, questions.find(question), seed=3))]))
+"""
+DOUBLED, COMPILED = "roofline.doubled", "roofline.tile_settings"
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, str]:
+    """What a process without boxes and without Triton's library says of some answers, as a person reads it."""
+    if not (ROOT / "solutions").exists():
+        pytest.skip("solutions/, which is not handed out")
+    correct = right.right(DOUBLED)
+    answers = {
+        "right": (DOUBLED, correct),
+        "wrong": (DOUBLED, correct.replace("2 * x", "3 * x")),
+        "ends": (DOUBLED, "raise SystemExit"),
+        "compiled": (COMPILED, right.right(COMPILED)),
+    }
+    alone = {**os.environ, systems.WISH: "none", "TILESCOPE_FRONT_END": "python"}
+    command = [sys.executable, "-c", PYTHON]
+    done = subprocess.run(
+        command, input=json.dumps(answers), env=alone, cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return dict(map(json.loads, done.stdout.splitlines()))
+
+
+def test_a_right_answer_passes_and_a_wrong_one_is_told(said):
+    assert said["right"].startswith("PASS  roofline.doubled  3 of 3 points")
+    assert said["wrong"].startswith("FAIL  roofline.doubled  0 of 3 points")
+
+
+def test_what_needs_a_compiler_stays_open(said):
+    first, *rest = said["compiled"].splitlines()
+    assert first.startswith(f"OPEN  {COMPILED}  ") and first.endswith(" open  (cpu mode)"), said["compiled"]
+    assert any("judged at hand-in" in line for line in rest)
+
+
+def test_an_answer_that_ends_its_process_ends_no_judge(said):
+    assert "the answer ended its own process" in said["ends"]
+
+
+def test_no_class_is_graded_here(monkeypatch):
+    monkeypatch.setenv(systems.WISH, "none")
+    best.best_level.cache_clear()
+    try:
+        assert box.best_level() == 0 and isinstance(warm.programs(jail.LOWER, level=77), Here)
+        with pytest.raises(box.BoxError, match="at one's own pace alone"):
+            box.require(2, "a class")
+    finally:
+        warm._programs.pop((jail.LOWER, 77), None)
+        best.best_level.cache_clear()
+    monkeypatch.setenv(systems.WISH, "perhaps")
+    with pytest.raises(ValueError, match="must be none or nothing"):
+        systems.has_boxes()

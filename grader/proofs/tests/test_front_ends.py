@@ -1,0 +1,61 @@
+"""Both ways to Triton IR judge alike: a fixed sample here, one honest form and one wrong answer of each topic in proofs."""
+
+import pytest
+
+from grader import questions
+from grader.jail import host as jail
+from grader.proofs import front_ends, right
+
+if not (right.ROOT / "solutions").exists():
+    pytest.skip("solutions/, which is not handed out", allow_module_level=True)
+
+pytestmark = pytest.mark.usefixtures("no_jails_left")
+
+QUESTIONS = right.kernel_questions()
+SAMPLE = [("roofline.doubled", "honest: as it stands"), ("roofline.doubled", "wrong: shifted by one")]
+MORE = [(question.id, name) for question in QUESTIONS for name in front_ends.sampled(question)]
+RIGHT = [(question.id, "honest: as it stands") for question in QUESTIONS]
+
+
+@pytest.mark.parametrize("question, name", SAMPLE, ids=[": ".join(row) for row in SAMPLE])
+def test_both_ways_judge_alike(question, name):
+    assert front_ends.judge(question, name)["broken"] == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question, name", RIGHT + MORE, ids=[": ".join(row) for row in RIGHT + MORE])
+def test_both_ways_judge_alike_in_every_topic(question, name):
+    assert front_ends.judge(question, name)["broken"] == ""
+
+
+def test_an_answer_of_which_the_ways_think_differently_is_found(monkeypatch):
+    """The second way is told of another answer."""
+    judged = front_ends.judged
+
+    def unequal(question, source, way):
+        verdict, heard = judged(question, source, front_ends.COMPILED)
+        return (verdict | {"points": -1} if way is front_ends.IN_PYTHON else verdict), heard
+
+    monkeypatch.setattr(front_ends, "judged", unequal)
+    found = front_ends.difference("roofline.doubled", "def launch(p):\n    raise NotImplementedError")
+    assert found == "verdict/points must be the same both ways, got 0.0 and -1"
+
+
+def test_errors_of_the_front_end_come_with_the_same_line_and_words():
+    source = right.right("roofline.doubled")
+    for before, after in (("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK + 1)"), ("tl.load(", "tl.lod(")):
+        assert before in source
+        changed = source.replace(before, after, 1)
+        question = questions.find("roofline.doubled")
+        (one, _), (other, _) = (front_ends.judged(question, changed, way) for way in ways())
+        assert one == other and one["verdict"] == "FAIL"
+
+
+def ways():
+    return front_ends.COMPILED, front_ends.IN_PYTHON
+
+
+def test_a_worker_can_be_asked_for_python():
+    assert (
+        front_ends.IN_PYTHON.environment == {jail.FRONT_END: "python"} and not front_ends.COMPILED.environment
+    )

@@ -1,0 +1,30 @@
+"""audit: what is asked, and what each part is worth."""
+
+from grader.questions import Call, NumpyQuestion, Part
+from grader.topics.next_bottleneck.audit import cases
+from grader.topics.next_bottleneck.audit.mistakes import MISTAKES
+from grader.topics.next_bottleneck.shared import LESSON
+
+QUESTION = NumpyQuestion(
+    id="next_bottleneck.audit",
+    notebook="concepts",
+    asks="audit(before_s, after_s, share, tokens_s): a report says that cutting one part, which had this share of the step, took the step from before_s to after_s, and that the server then makes tokens_s tokens per second; return the share of that part that must have gone, the least that the step can be by cutting that part alone, and the requests in flight",
+    entry="audit",
+    parts=(Part("values", 2, "calls"),),
+    reference=cases.audit,
+    public=(
+        Call((0.085, 0.048, 0.38, 720.0), "round 1 of the playbook"),
+        Call((0.1, 0.08, 0.4, 500.0), "a report that fits"),
+    ),
+    hidden=lambda rng: (
+        [Call(cases.report(rng), "another report") for _ in range(7)]
+        + [Call((0.05, 0.05, 0.3, 1000.0), "nothing gained")]
+    ),
+    where=f'{LESSON}/i_playbook.ipynb, "Round 1: fewer bits"',
+    hints=(
+        "Seconds saved, over the seconds that the part had.",
+        "The part had share * before_s. Without it the rest remains. Little's law: requests in flight are rate times time, and each request gets a token every after_s.",
+        "(before_s - after_s) / (share * before_s), before_s * (1 - share), tokens_s * after_s",
+    ),
+    mistakes=MISTAKES,
+)

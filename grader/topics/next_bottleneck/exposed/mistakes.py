@@ -1,0 +1,41 @@
+"""exposed: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+LINK = """free = 0.0
+for start, takes in zip(ready, seconds):
+    free = max(free, start) + takes
+"""
+
+
+MISTAKES = in_cells(
+    "exposed",
+    "ready, seconds, end_s",
+    {
+        "after the last": (
+            "the link doesn't wait until all are ready: each bucket leaves when it can",
+            "done = ready[-1] + seconds.sum()\nreturn done, max(0.0, done - end_s)",
+        ),
+        "all at once": (
+            "one link sends one bucket at a time: a bucket waits for those before it",
+            "done = (ready + seconds).max()\nreturn done, max(0.0, done - end_s)",
+        ),
+        "never idle": (
+            "the link has nothing to send before the first bucket is ready, and may wait for the next",
+            "done = seconds.sum()\nreturn done, max(0.0, done - end_s)",
+        ),
+        "waits once": (
+            "the link may wait for any bucket, not only for the first",
+            "done = ready[0] + seconds.sum()\nreturn done, max(0.0, done - end_s)",
+        ),
+        "below zero": (
+            "what is hidden shows as 0, not as a negative time",
+            LINK + "return free, free - end_s",
+        ),
+        "all of it": ("only what ends after the backward pass shows", LINK + "return free, seconds.sum()"),
+        "sum less the pass": (
+            "what shows isn't the sending less the backward pass: the last bucket can't leave before it is ready",
+            LINK + "return free, max(0.0, seconds.sum() - end_s)",
+        ),
+    },
+)

@@ -1,0 +1,34 @@
+"""queue waits: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+CLOCK = """free, waits = 0.0, []
+for arrived, takes in zip(arrivals, services):
+    start = max(free, arrived)
+"""
+
+
+MISTAKES = in_cells(
+    "queue_waits",
+    "arrivals, services",
+    {
+        "only the one before": (
+            "the one before may have waited itself: keep the time at which the server is free",
+            "ends = arrivals + services\nreturn np.append(0.0, np.maximum(ends[:-1] - arrivals[1:], 0))",
+        ),
+        "with the service": (
+            "this is the time in the system: the wait ends where the service begins",
+            CLOCK
+            + "    waits.append(start + takes - arrived)\n    free = start + takes\nreturn np.array(waits)",
+        ),
+        "never idle": (
+            "a server without a request idles, and the work before doesn't shrink later waits below 0",
+            "return np.maximum(np.append(0.0, np.cumsum(services)[:-1]) - (arrivals - arrivals[0]), 0)",
+        ),
+        "negative waits": (
+            "a request that finds the server idle waits 0, not less",
+            "free, waits = 0.0, []\nfor arrived, takes in zip(arrivals, services):\n    waits.append(free - arrived)\n    free = max(free, arrived) + takes\nreturn np.array(waits)",
+        ),
+        "no queue": ("requests come while others are served, and queue", "return np.zeros(len(arrivals))"),
+    },
+)

@@ -1,0 +1,30 @@
+"""rounds: how answers go wrong, a row each."""
+
+from grader.questions.rows import in_cells
+
+MISTAKES = in_cells(
+    "rounds",
+    "step_s, shares, cuts",
+    {
+        "each from the start": (
+            "a round begins where the one before ended: keep the parts",
+            "return np.array([(step_s * shares * (1 - cut)).sum() for cut in cuts])",
+        ),
+        "cuts added": (
+            "a cut is a share of what is left of the part, not of what it was at first",
+            "return step_s * np.array([(shares * np.maximum(1 - cuts[: r + 1].sum(0), 0)).sum() for r in range(len(cuts))])",
+        ),
+        "speed-ups multiplied": (
+            "speed-ups of whole steps don't multiply: the second round finds other shares",
+            "return step_s * np.cumprod([(shares * (1 - cut)).sum() for cut in cuts])",
+        ),
+        "what is removed": (
+            "cuts are what goes: 1 - cut stays",
+            "return step_s * (shares * np.cumprod(cuts, axis=0)).sum(1)",
+        ),
+        "the mean cut": (
+            "a cut belongs to its own part: weight it with the part's share",
+            "return step_s * np.cumprod(1 - cuts.mean(1))",
+        ),
+    },
+)
