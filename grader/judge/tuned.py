@@ -10,12 +10,10 @@ from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED
 from grader.questions import Budget, Part
-from grader.questions.account import account
+from grader.questions.account import account, size
 
-ELSEWHERE, FREE = (
-    2,
-    32_768,
-)  # times a limit at sizes that no limit was made for, and bytes that are nothing to look at
+ELSEWHERE = 1.25  # times a limit, at sizes that no limit was made for
+FREE, FREE_OF_ALL = 20_000, 65_536  # bytes of one tensor, and of all or of scratch, that are too few to look at
 SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
 # counts of which every program has its share; where all ran, programs that share the work count too
 SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work")
@@ -58,18 +56,21 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
 
 def judge_other_cases(evidence: KernelEvidence, part: Part) -> None:
     """Bytes in every case that ran: no answer may be thrifty at the sizes that are metered alone."""
+    tensors = {tensor.name: tensor for tensor in evidence.question.tensors}
     for purpose in (*evidence.public, *evidence.hidden):
         run = evidence.runs.get(purpose)
         if run is None or run.outcome.error:
             continue
         for budget in account(evidence.question, part.name, run.case):
-            if (
-                budget.count == "dedup"
-                and (found := traffic.spent(run, budget)) > ELSEWHERE * budget.most + FREE
-            ):
-                where = f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)
-                said = f"{budget.what}, {where}: {found / max(budget.most, 1):.1f} times what the model allows there"
-                raise Failed(said, budget.look, told=f"{budget.what}: more than the model allows in {where}")
+            own = tensors.get(budget.tensor)
+            if budget.count == "dedup" or own and budget.count == "sectors":
+                most = max(budget.most, size(own, run.case)) if own else budget.most
+                found = traffic.spent(run, replace(budget, count="dedup"))
+                if found > ELSEWHERE * most + (FREE if own else FREE_OF_ALL):
+                    where = f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)
+                    said = f"{budget.what}, {where}: {found / max(most, 1):.1f} times what the model allows there"
+                    told = f"{budget.what}: more than the model allows in {where}"
+                    raise Failed(said, budget.look, told=told)
 
 
 def judge_programs(run: Run, places: Outcome | None, budget: Budget) -> None:

@@ -4,6 +4,9 @@ Each kernel question's right answer is made to spend more in each way of `wastef
 or at sizes that nobody names. Its results stay right, so only evidence can tell.
 """
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from grader import questions
@@ -13,6 +16,7 @@ from grader.proofs import side_by_side
 from grader.proofs.right import kernel_questions, right
 from grader.proofs.wasteful import WAYS, NotMade, cell
 from grader.proofs.wrong import sample, soonest_of_topic
+from grader.questions.account import account
 
 SEED = 2026
 DRAWS = 40  # of the metered case, to learn between which sizes it is drawn
@@ -36,6 +40,20 @@ def condition(question, where: str) -> str:
     }[where]
 
 
+def limit(question, way: str, where: str) -> int:
+    """Return the operations, or the FLOP in tl.dot, that an answer may do at a size, and a tenth more."""
+    case = question.metered(np.random.default_rng(SEED))
+    if where == COMPILED and question.compile_case:
+        case = replace(question.compile_case, sm_count=case.sm_count or 32)
+    counts = {"dots": ("dot",), "whole numbers": ("work",)}.get(way, ())
+    every = [budget for part in question.budgets for budget in account(question, part, case)]
+    most = [budget.most for budget in every if budget.count in counts and math.isfinite(budget.most)]
+    of_every_kind = [budget.most for budget in every if budget.count == "work"]
+    if way == "dots" and not most:
+        most = [16 * one for one in of_every_kind]  # a sixteenth of the FLOP counts with the rest
+    return math.ceil(1.1 * min(most, default=0))
+
+
 def places(way: str) -> tuple[str, ...]:
     """Return where a way must be caught: bytes in every case, the rest where all is counted."""
     return (EVERYWHERE, COMPILED, *((ELSEWHERE,) if way in BYTES else ()))
@@ -47,7 +65,7 @@ def judge(question_id: str, way: str, where: str) -> str:
     if not (told := condition(question, where)):
         return NOT_MADE
     try:
-        source = cell(right(question_id), question.entry, way, told)
+        source = cell(right(question_id), question.entry, way, told, limit(question, way, where))
     except NotMade:
         return NOT_MADE
     verdict = referee.grade_one(source, question, seed=SEED, eager=False)

@@ -7,8 +7,8 @@ import ast
 import copy
 from collections.abc import Callable
 
-TURNS = 96  # of a loop that adds to what nobody asks for
 LANES = 1024
+A_TURN, A_DOT = 2 * LANES, 2 * 64**3  # operations of a turn below, and FLOP
 AGAIN = """
 @triton.jit
 def again(first, second):
@@ -16,13 +16,13 @@ def again(first, second):
 """
 SPENT = f"""
     waste = tl.arange(0, {LANES})
-    for turn in range({{turns}}):
+    for turn in range(TURNS):
         waste = waste * 3 + turn
     kept = tl.sum(waste, 0) != 7
 """
 DOTS = """
     product = tl.zeros((64, 64), tl.float32)
-    for turn in range({turns}):
+    for turn in range(TURNS):
         product += tl.dot(tl.full((64, 64), 1.0, tl.float16), tl.full((64, 64), 1.0, tl.float16))
     kept = tl.sum(tl.sum(product, 0), 0) != 7
 """
@@ -34,8 +34,10 @@ class NotMade(ValueError):
     """This right answer has nothing that could be done twice in this way."""
 
 
-def cell(source: str, entry: str, way: str, where: str = "True") -> str:
-    """Return the answer whose kernels spend more, `way` one of WAYS, where the condition `where` on `p` holds."""
+def cell(source: str, entry: str, way: str, where: str = "True", limit: int = 0) -> str:
+    """Return the answer whose kernels spend more, `way` one of WAYS, where the condition `where` on `p` holds.
+
+    `limit`: the operations that a launch may do, which arithmetic then does once more."""
     tree = ast.parse(source)
     kernels = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and jitted(node)}
     launch = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == entry)
@@ -53,12 +55,15 @@ def cell(source: str, entry: str, way: str, where: str = "True") -> str:
         [
             ast.unparse(ast.fix_missing_locations(tree)),
             *made,
-            LAUNCH.format(entry=entry, pairs=pairs, where=where, plan=more.plan),
+            LAUNCH.format(entry=entry, pairs=pairs, where=where, plan=more.plan, limit=limit),
         ]
     )
 
 
 LAUNCH = """
+import math
+
+LIMIT = {limit}
 MORE = [{pairs}]
 
 
@@ -171,8 +176,8 @@ def made(count: int, **more) -> More:
     return More(**more)
 
 
-def spending(words: str, turns: int) -> Callable:
-    """Work whose result each store of the kernel waits for."""
+def spending(words: str, a_turn: int) -> Callable:
+    """Work whose result each store of the kernel waits for: all programs together do `p`'s limit again."""
 
     def way(copies: dict, tops: list[str]) -> More:
         count = 0
@@ -181,9 +186,14 @@ def spending(words: str, turns: int) -> Callable:
             stores = Stores(masked)
             stores.visit(node)
             count += stores.count
-            at = 1 if ast.get_docstring(node) else 0
-            node.body[at:at] = ast.parse(f"if True:\n{words.format(turns=turns)}").body[0].body
-        return made(count)
+            node.args.args.append(ast.arg("TURNS", ast.parse("tl.constexpr", mode="eval").body))
+            node.body[0:0] = ast.parse(f"if True:\n{words}").body[0].body
+        plan = (
+            "        for step in steps:\n"
+            '            programs = math.prod(step["grid"])\n'
+            f'            step["constexprs"] = dict(step.get("constexprs", {{}}), TURNS=2 + LIMIT // ({a_turn} * programs))'
+        )
+        return made(count, plan=plan)
 
     return way
 
@@ -266,8 +276,8 @@ WAYS = {
     "every load twice": every_load,
     "every store twice": every_store,
     "outputs read back": read_back,
-    "whole numbers": spending(SPENT, TURNS),
-    "dots": spending(DOTS, TURNS),
+    "whole numbers": spending(SPENT, A_TURN),
+    "dots": spending(DOTS, A_DOT),
     "scratch": through_scratch,
     "launches": launched_again,
     "one program after the other": serial,

@@ -17,7 +17,7 @@ QUESTION = rung(
     hidden=lambda rng: [
         case(N=1, kind="a single number"),
         case(N=odd(rng, 131, 999), kind="another length"),
-        case(N=between(rng, 4200, 5000), kind="many programs"),
+        case(N=between(rng, 42000, 50000), kind="many programs"),
         case(N=between(rng, 65, 127), values="far from zero", kind="numbers far from zero"),
     ],
     metered=lambda rng: case(N=between(rng, 900, 1100), kind="the metered size"),

@@ -13,7 +13,7 @@ QUESTION = rung(
     public=(case(N=64, kind="one program"), case(N=256)),
     hidden=lambda rng: [
         case(N=64 * between(rng, 5, 9), kind="more programs"),
-        case(N=64 * between(rng, 70, 90), kind="many programs"),
+        case(N=64 * between(rng, 700, 900), kind="many programs"),
     ],
     metered=lambda rng: case(N=64 * between(rng, 12, 20), kind="the metered size"),
     a_program=("n", 64),
