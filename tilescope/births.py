@@ -10,6 +10,7 @@ from .findings import Finding
 from .machine.bounds import ids
 from .machine.frame import Frame
 from .machine.interpreter import Launch
+from .machine.narrow import NARROW, widened
 from .machine.program import Ready, Step
 from .sources import source_of, variables
 from .words import number_in_words
@@ -54,7 +55,7 @@ class Births(Launch):
         found = step.perform(*values)
         for result in [found] if isinstance(found, np.ndarray) else found:
             if is_float(result):
-                launch.look(step, values, result)
+                launch.look(step, tuple(map(widened, values)), widened(result))
         return found
 
     def look(self, step: Step, values: tuple, result: np.ndarray) -> None:
@@ -92,7 +93,7 @@ class Births(Launch):
 
 
 def is_float(value: np.ndarray) -> bool:
-    return value.dtype.kind == "f" or "float" in value.dtype.name
+    return value.dtype.kind == "f" or value.dtype in NARROW
 
 
 def births(again) -> list[Finding]:

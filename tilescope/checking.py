@@ -32,13 +32,17 @@ class Checked:
 
 
 class Witness:
-    """Notes which programs reach some elements, at which lines."""
+    """Notes which programs reach some elements, at which lines; and which one is the first to load at `line` with lanes
+    that its mask switches off."""
 
-    def __init__(self, places: set[tuple[str, int]]):
-        self.places = places
+    def __init__(self, places: set[tuple[str, int]], line: int | None = None):
+        self.places, self.line, self.first = places, line, None
         self.seen = defaultdict(dict)  # (tensor, element, kind) -> {(program, line): None}, in order
 
     def __call__(self, frame, lanes, kind: str, line: int) -> None:
+        if line == self.line and kind == "load" and self.first is None and lanes.active is not None:
+            row = int(np.argmin(lanes.counts)) if lanes.rows == frame.size else 0
+            self.first = int(frame.programs[row])
         for tensor, element in self.places:
             if tensor != lanes.tensor.name or not (hit := lanes.element == element).any():
                 continue
@@ -57,6 +61,9 @@ class Witness:
         ]
         found = [pair for pair in seen if pair[0] != race["program"]]
         return next((pair for pair in found if pair[0] == race["other"]), found[0] if found else None)
+
+    def masked(self, grid: tuple) -> list[list[int]]:
+        return [] if self.first is None else [ids_of(self.first, grid)]
 
     def writers(self, tensor: str, element: int, grid: tuple) -> list[list[int]]:
         """The programs that change an element."""
@@ -185,15 +192,20 @@ def of_masks(again: Again, report: Report, lines: Lines) -> list[Finding]:
     found, call = [], again.call
     for row in rows:
         tensor = "/".join(sorted(lines.rows[row["line"], "load"].tensors))
-        _, other = again(poisoned_lines=(row["line"],))
-        places = {(name, first_apart(first[1][name], other[name])) for name in row["outputs"]}
-        witness = Witness(places)
+        places = set()
+        for marked in (row["line"],), tuple(report.masked_lines):
+            _, other = again(poisoned_lines=marked)
+            places |= {
+                (name, at) for name in row["outputs"] for at in first_apart(first[1][name], other[name])
+            }
+        witness = Witness(places, row["line"])
         again(watcher=witness)
         programs = [p for place in sorted(places) for p in witness.writers(*place, call.grid)]
-        found.append(of_mask(call.kernel, call.file, row, tensor, programs))
+        found.append(of_mask(call.kernel, call.file, row, tensor, programs or witness.masked(call.grid)))
     return found
 
 
-def first_apart(one: np.ndarray, other: np.ndarray) -> int:
-    """The first element in which two arrays differ by a bit."""
-    return int((one.view(np.uint8) != other.view(np.uint8)).argmax()) // one.itemsize
+def first_apart(one: np.ndarray, other: np.ndarray) -> list[int]:
+    """The first element in which two arrays differ by a bit, where one does."""
+    apart = one.view(np.uint8) != other.view(np.uint8)
+    return [int(apart.argmax()) // one.itemsize] if apart.any() else []

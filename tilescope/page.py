@@ -146,12 +146,13 @@ def still(steps: Steps, uid: str = "tilescope") -> str:
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
         for row in shown["table"]["rows"]
     )
+    warning = f'<p class="tbt-warning">{escape(shown["warning"])}</p>' if shown["warning"] else ""
     return (
         f'<div class="tbt tbt-saved" id="{uid}" role="group" aria-label="{escape(title(recording))}">'
         f'<h3 class="tbt-question">{escape(title(recording))}</h3>'
         f'<div class="tbt-code"><section class="tbt-listing"><ol>{lines}</ol></section></div>'
         f'<dl class="tbt-figures">{figures}</dl>{drawn(shown, uid)}<p class="tbt-caption">{escape(shown["summary"])}</p>'
-        f'<p class="tbt-warning">{escape(shown["warning"])}</p>'
+        f"{warning}"
         f'<details class="tbt-data"><summary>Show as data</summary><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></details>"
         f'<p class="tbt-source">A saved step of {len(steps)}. Run its cell to step through them.</p></div>'

@@ -11,6 +11,7 @@ from .machine.descriptors import Tile
 from .machine.errors import KernelError
 from .machine.frame import Frame
 from .machine.interpreter import Launch
+from .machine.narrow import widened
 from .machine.numbers_of import integers
 from .machine.program import Ready, Step
 from .machine.storage import HALF, SPAN
@@ -74,6 +75,7 @@ class Done:
     attributes: dict = field(default_factory=dict)
     access: Access | None = None
     error: str = ""  # why the run ended here
+    place: int = -1  # which operation of the kernel's text it is, in every turn of a loop
 
 
 @dataclass
@@ -140,6 +142,7 @@ class Recorder:
         self.rows: list[int] = []  # of the program, in the frames that are open
         self.bytes = 0
         self.watched: dict[int, Ready] = {}
+        self.places: dict[int, int] = {}  # operation of the text -> its number
 
     def launch(self, *given) -> Launch:
         return Watched(self, *given)
@@ -148,7 +151,7 @@ class Recorder:
 
     def keep(self, name: str, type: Type, found: np.ndarray, made_by: int | None) -> int:
         row = self.rows[-1]
-        kept = np.array(found[row if len(found) > 1 else 0])
+        kept = np.array(widened(found[row if len(found) > 1 else 0]))  # bf16 and fp8 as fp32
         self.bytes += kept.nbytes
         word = TYPES.get(type.scalar, type.scalar)
         shape = kept.shape if type.scalar == "desc" else type.shape
@@ -157,6 +160,9 @@ class Recorder:
 
     def number(self, launch: Launch, name: str) -> int:
         return self.numbers.get((launch.depth, name), -1)
+
+    def place(self, step: Step) -> int:
+        return self.places.setdefault(id(step.op), len(self.places))
 
     def numbered(self, launch: Launch, names) -> list[int]:
         return [self.number(launch, name) for name in names]
@@ -183,7 +189,7 @@ class Recorder:
         if loop == "scf.for":
             counter = self.keep(block.arguments[0], block.types[0], frame.get(block.arguments[0]), None)
             known = [counter, *now.numbers]
-            made = Done("for", now.step.line, (), (counter,), self.turns())
+            made = Done("for", now.step.line, (), (counter,), self.turns(), place=self.place(now.step))
             self.recording.values[counter].made_by = len(self.recording.done)
             self.recording.done.append(made)
         elif loop == "scf.while" or (loop == "tt.call" and not now.entered):
@@ -220,6 +226,7 @@ class Recorder:
             return self.structure(step, launch, frame, operands)
         access = access_of(step.op, [v[self.rows[-1] if len(v) > 1 else 0] for v in values], operands)
         done = Done(step.op.name, step.line, operands, (), self.turns(), plain(step.op), access)
+        done.place = self.place(step)
         self.recording.done.append(done)
         try:
             found = step.perform(launch, *values) if step.bound else step.perform(*values)
@@ -251,7 +258,9 @@ class Recorder:
             self.around.pop()
             launch.frame = frame
         if step.op.name == "tt.map_elementwise" or len(around.numbers) != len(step.results):
-            self.recording.done.append(Done(step.op.name, step.line, operands, (), self.turns()))
+            self.recording.done.append(
+                Done(step.op.name, step.line, operands, (), self.turns(), place=self.place(step))
+            )
             numbers = self.results(launch, step, found, len(self.recording.done) - 1)
             self.recording.done[-1].results = numbers
         else:

@@ -5,7 +5,6 @@ import zipfile
 from dataclasses import fields
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 
 from . import __version__
@@ -36,7 +35,7 @@ class Arrays:
         if named is None:
             return None
         offset, name, shape = named
-        dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+        dtype = np.dtype(name)
         if dtype.hasobject:
             raise BadFile(f"an array must hold numbers, got {name}")
         count = int(np.prod(shape, dtype=np.int64))

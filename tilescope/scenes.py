@@ -102,7 +102,7 @@ class Drawn:
 
     def hot_lanes(self) -> set[tuple[int, ...]]:
         """Lanes that a finding, or the error of this step, is about."""
-        hot = np.zeros(self.shape, bool) | self.named(self.access)
+        hot = np.array(np.zeros(self.shape, bool) | self.named(self.access))
         if self.born():
             for finding in self.findings:
                 if len(finding["lane"]) == len(self.shape):

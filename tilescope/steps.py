@@ -1,6 +1,8 @@
 """A recording as steps of the source: forward and back, line after line, loops turn after turn."""
 
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from .words import number_in_words
 SECTOR = 32  # bytes
 Lane = tuple[int | None, ...]  # a place in a block; None along an axis means all of it
 SAME_LINES = ("arith.constant",)  # what belongs to no line of its own
-MOST_ORIGINS = 400
+MIXED = ("tt.histogram", "tt.cat", "tt.split", "tt.reshape", "tt.map_elementwise")  # all lanes count for each
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Steps:
 
     def __init__(self, recording: Recording):
         self.recording, self.all = recording, []
+        self.known: dict[tuple[int, Lane], list[Origin]] = {}
         for number, done in enumerate(recording.done):
             self.add(number, done)
 
@@ -131,29 +134,37 @@ class Steps:
         return place, byte, f"{place.name}[{', '.join(map(str, index))}]"
 
     def origins(self, number: int, lane: Lane) -> list[Origin]:
-        """The lines that one lane's value came from, the newest first, with what each of them gave it."""
+        """The lines that one lane's value came from, the newest first, with what each of them gave it. Of a loop's turns
+        the last one counts: those before it are at the same lines."""
+        if (number, lane) not in self.known:
+            self.known[number, lane] = self.traced(number, lane)
+        return self.known[number, lane]
+
+    def traced(self, number: int, lane: Lane) -> list[Origin]:
         found: dict[tuple[int, str], Origin] = {}
-        todo, seen = [(number, lane)], set()
-        while todo and len(seen) < MOST_ORIGINS:
-            todo.sort(key=lambda one: -self.made_at(one[0]))
-            number, lane = todo.pop(0)
-            if number < 0 or (number, lane) in seen:
+        todo, order, seen, told = [(-self.made_at(number), 0, number, lane)], count(1), set(), set()
+        while todo:
+            *_, number, lane = heappop(todo)
+            if number < 0:
                 continue
-            seen.add((number, lane))
             value = self.recording.values[number]
-            if value.made_by is None:
+            done = self.recording.done[value.made_by] if value.made_by is not None else None
+            place = ~number if done is None else done.place
+            if place in seen:
+                continue
+            seen.add(place)
+            if done is None:
                 if value.name:
                     found.setdefault((0, value.name), Origin(0, value.name, self.shown(value, lane)))
                 continue
-            done = self.recording.done[value.made_by]
-            told = any(
-                line == done.line for line, _ in found
-            )  # a line tells what it named, not every part of it
-            if done.line and done.name not in SAME_LINES and (value.name or not told):
+            # a line tells what it named, not every part of it
+            if done.line and done.name not in SAME_LINES and (value.name or done.line not in told):
+                told.add(done.line)
                 name = value.name or done.name.split(".")[-1]
                 shown = self.shown(value, lane) + self.loaded_from(done, lane)
                 found.setdefault((done.line, value.name), Origin(done.line, name, shown))
-            todo += self.sources(done, value, lane)
+            for other, way in self.sources(done, value, lane):
+                heappush(todo, (-self.made_at(other), next(order), other, way))
         return list(found.values())
 
     def loaded_from(self, done: Done, lane: Lane) -> str:
@@ -193,7 +204,20 @@ class Steps:
         if done.name == "tt.reshape" and None not in lane and values[0] is not None:
             flat = np.ravel_multi_index(lane, value.shape) if lane else 0
             return [(done.operands[0], tuple(map(int, np.unravel_index(flat, values[0].shape))))]
-        return [(n, same_lane(v, lane)) for n, v in zip(done.operands, values, strict=True) if v is not None]
+        mixed = done.name in MIXED
+        ways = [same_lane(v, lane, value.shape) if v is not None and not mixed else None for v in values]
+        if (
+            done.name in ("tt.scan", "tt.gather") and ways[0] is not None
+        ):  # along its axis a lane is made of many
+            axis = done.attributes.get("axis", 0)
+            ways[0] = (*ways[0][:axis], None, *ways[0][axis + 1 :])
+        if done.name == "tt.join":
+            ways = [lane[:-1]] * len(values)
+        return [
+            (n, (None,) * len(v.shape) if way is None else way)
+            for n, v, way in zip(done.operands, values, ways, strict=True)
+            if v is not None
+        ]
 
     def shown(self, value: Value, lane: Lane) -> str:
         """A lane's value in words; of several lanes the least and the most."""
@@ -219,11 +243,12 @@ class Steps:
         return number_in_words(one)
 
 
-def same_lane(value: Value, lane: Lane) -> Lane:
-    """The lane of an operand as large as the result, or that is broadcast to it."""
+def same_lane(value: Value, lane: Lane, shape: tuple[int, ...]) -> Lane | None:
+    """The lane of an operand as large as the result, or that is broadcast to it; None where all of it counts."""
     if len(value.shape) != len(lane):
-        return (None,) * len(value.shape)
-    return tuple(0 if side == 1 else at for side, at in zip(value.shape, lane, strict=True))
+        return None
+    sides = zip(value.shape, shape, lane, strict=True)
+    return tuple(0 if side == 1 else at if side == to else None for side, to, at in sides)
 
 
 def edges(some: np.ndarray) -> tuple:

@@ -13,7 +13,7 @@ from grader.questions import Budget, Part
 from grader.questions.account import account, size
 
 ELSEWHERE = 1.25  # times a limit, at sizes that no limit was made for
-FREE, FREE_OF_ALL = 20_000, 65_536  # bytes of one tensor, and of all or of scratch, that are too few to look at
+FREE, FREE_OF_ALL = 20_000, 65_536  # loaded bytes of a tensor, and of all or scratch, that are too few to look at
 SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
 # counts of which every program has its share; where all ran, programs that share the work count too
 SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work")
@@ -66,7 +66,8 @@ def judge_other_cases(evidence: KernelEvidence, part: Part) -> None:
             if budget.count == "dedup" or own and budget.count == "sectors":
                 most = max(budget.most, size(own, run.case)) if own else budget.most
                 found = traffic.spent(run, replace(budget, count="dedup"))
-                if found > ELSEWHERE * most + (FREE if own else FREE_OF_ALL):
+                free = 0 if budget.access == "store" else FREE if own else FREE_OF_ALL
+                if found > ELSEWHERE * most + free:
                     where = f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)
                     said = f"{budget.what}, {where}: {found / max(most, 1):.1f} times what the model allows there"
                     told = f"{budget.what}: more than the model allows in {where}"

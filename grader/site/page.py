@@ -19,7 +19,8 @@ def page(notebook: Path, lead, contents: str, address: str) -> str:
     slug, name = notebook.parent.name.split("_", 1)[1], notebook.stem
     root = "../" * address.count("/")
     answers = {cell["id"]: f"{slug}.{cell['id']}" for cell in cells if is_answer(cell)}
-    body = [cell_html(cell, answers, Place(lead)) for cell in cells]
+    place = Place(lead, lambda source, words: picture(lead(source) or source, words))
+    body = [cell_html(cell, answers, place) for cell in cells]
     title = "".join(cells[0]["source"]).splitlines()[0].lstrip("# ")
     body.insert(1, tools())
     facts = {
@@ -41,6 +42,10 @@ def page(notebook: Path, lead, contents: str, address: str) -> str:
             root=root,
         )
     )
+
+
+def picture(source: str, words: str) -> str:
+    return f'<p><img src="{escape(source)}" alt="{escape(words)}"></p>\n'
 
 
 def is_answer(cell: dict) -> bool:

@@ -130,3 +130,24 @@ def total(works: Mapping[str, Work]) -> Work:
     """Return the sum of all slots."""
     require.not_empty(works=works)
     return sum(works.values(), Work(0.0, 0.0, 0))
+
+
+def waterfall(
+    works: Mapping[str, Work], *, byte_s: float, flop_s: float, launch_s: float
+) -> dict[str, float]:
+    """Return each slot's seconds, as its largest limit predicts them; one slot runs after the other."""
+    require.not_empty(works=works)
+    return {name: work.seconds(byte_s, flop_s, launch_s) for name, work in works.items()}
+
+
+def gap_closed(plain_s: float, own_s: float, bound_s: float) -> float:
+    """Return which share of the gap between the plain step and its bound is closed; below 0 it has grown."""
+    require.positive(plain_s=plain_s, own_s=own_s, bound_s=bound_s)
+    require.must(
+        bound_s < plain_s,
+        "bound_s",
+        f"below the plain step's {plain_s:g}",
+        f"{bound_s:g}",
+        "a bound that is reached leaves no gap",
+    )
+    return (plain_s - own_s) / (plain_s - bound_s)

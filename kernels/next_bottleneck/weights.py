@@ -150,7 +150,11 @@ class Weights:
 
 
 def drawn(shape: Shape, *, dtype=torch.bfloat16, device="cpu", seed: int = 0) -> Weights:
-    """Return weights of a shape drawn at random on the device: real sizes, and answers that mean nothing."""
+    """Return weights of a shape drawn at random on the device: real sizes, and answers that mean nothing.
+
+    Tokens weigh more than what layers add to them, as in trained models. With all alike, one near tie of a router
+    that a rounding turns would change every layer after it, and the logits by half.
+    """
     rng = torch.Generator(device).manual_seed(seed)
 
     def normal(*size, scale):
@@ -178,6 +182,6 @@ def drawn(shape: Shape, *, dtype=torch.bfloat16, device="cpu", seed: int = 0) ->
         )
         for _ in range(shape.layers)
     )
-    embedding = normal(shape.vocabulary, shape.hidden, scale=1.0)
+    embedding = normal(shape.vocabulary, shape.hidden, scale=4.0)
     head = embedding if shape.tied else normal(shape.vocabulary, shape.hidden, scale=shape.hidden**-0.5)
     return Weights(shape, embedding, layers, near_one(shape.hidden), head)

@@ -17,15 +17,18 @@ def reaching(
     with other content in the masked lanes of these lines."""
     if not lines:
         return []
-    base = again(())
-    if not difference(base, again(tuple(lines))):
+    base, other = again(()), again(tuple(lines))
+    whole = difference(base, other)
+    if not whole:
         return []
     found = []
     for line in lines[:MOST_LINES]:
-        changed = difference(base, again((line,)))
+        # A product of two NaNs stays one when one of them goes: so each line also stays as it was, alone.
+        rest = tuple(one for one in lines if one != line)
+        changed = difference(base, again((line,))) or (rest and difference(other, again(rest)))
         if changed:
             found.append({"line": line, **changed})
-    return found
+    return found or [{"line": lines[0], **whole}]
 
 
 def difference(one: tuple, other: tuple) -> dict:

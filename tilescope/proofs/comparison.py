@@ -49,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
             script.write_text(script_of(name))
             cells[name] = {tool: CALLS[tool](script, name, asked.site) for tool in TOOLS}
             print(name, cells[name], file=sys.stderr, flush=True)
+    cells = {name: cells[name] for name in CASES if name in cells}
     found = {"date": str(datetime.date.today()), "versions": versions(asked.site), "cells": cells}
     RECORD.parent.mkdir(exist_ok=True)
     RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

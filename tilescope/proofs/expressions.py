@@ -35,8 +35,9 @@ class Names(dict):
         for home in (self.home, self.home.split(".")[0]):
             try:
                 return importlib.import_module(f"{home}.{name}")
-            except ModuleNotFoundError:
-                continue
+            except ModuleNotFoundError as missing:
+                if missing.name != f"{home}.{name}":  # it is there, and needs what is not
+                    raise
         raise KeyError(name)
 
 

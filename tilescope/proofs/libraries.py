@@ -29,19 +29,28 @@ def main(arguments: list[str] | None = None) -> int:
     made.add_argument("packages", nargs="+", choices=PACKAGES)
     made.add_argument("--site", type=Path, help="a folder with the packages")
     made.add_argument("--out", type=Path, help="write the results there, as JSON")
-    made.add_argument("--only", default="", help="run the cases whose name has this in it")
+    made.add_argument("--only", default="", help="the cases with this in their name; FILE keeps the others")
     made.add_argument("--seconds", type=float, default=1e9, help="begin no case after so long")
     asked = made.parse_args(arguments)
     if asked.site is not None:
         sys.path.insert(0, str(asked.site))
     until, found = time.monotonic() + asked.seconds, {"packages": {}}
     for package in asked.packages:
-        found["packages"][package] = of_package(package, asked.only, until)
+        result = of_package(package, asked.only, until)
+        found["packages"][package] = with_others(result, package, asked.out) if asked.only else result
     found = {"date": str(datetime.date.today()), "versions": versions(), **found}
     if asked.out is not None:
         asked.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(summary(found))
     return 0
+
+
+def with_others(result: dict, package: str, out: Path | None) -> dict:
+    """Some cases' kernels, with all others as the file has them."""
+    if out is None or not out.exists():
+        return result
+    known = json.loads(out.read_text(encoding="utf-8"))["packages"].get(package, {})
+    return {part: dict(sorted({**known.get(part, {}), **rows}.items())) for part, rows in result.items()}
 
 
 def of_package(package: str, only: str, until: float) -> dict:

@@ -62,7 +62,10 @@ def test_other_people_s_kernels_are_right_or_explained():
     ]
     right = [name for name, row in kernels if row["verdict"].startswith("right")]
     assert len(right) >= 290
-    assert [name for name, row in kernels if name not in right and not row["notes"]] == []
+    told = {
+        name for name, row in kernels if row["notes"] or row["verdict"].startswith("as Triton's interpreter")
+    }
+    assert {name for name, _ in kernels} - set(right) - told == set()
 
 
 def test_the_harness_tells_right_from_wrong(tmp_path):

@@ -100,6 +100,19 @@ def product(a, b, out, K, B: tl.constexpr):
     tl.store(out + i[:, None] * B + i[None, :], tl.dot(x, y))
 
 @triton.jit
+def squared(a, b, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(a + i, mask=i < n)  # one of two undefined
+    y = tl.load(b + i, mask=i < n)
+    tl.store(out, tl.sum(x * y, 0))
+
+@triton.jit
+def looked_up(x, index, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    at = tl.load(index + i, mask=i < n)  # undefined index
+    tl.store(out + i, tl.load(x + at), mask=i < n)
+
+@triton.jit
 def promised(x, out, n, W: tl.constexpr, B: tl.constexpr):
     i = (tl.program_id(0) * B + tl.arange(0, B)) % n
     i = tl.max_contiguous(tl.multiple_of(i, W), W)  # hint
@@ -210,6 +223,16 @@ BUGS = {
         "product[(1,)](randn(16, 12), randn(12, 16), zeros(16, 16), 12, B=16)",
         "",
         ("mask", "undefined in a dot", "a", [[0, 0, 0]]),
+    ),
+    "undefined lanes on both sides of a product": (
+        "squared[(1,)](ones(20), ones(20), zeros(1), 20, B=32)",
+        "",
+        ("mask", "one of two undefined", "a", [[0, 0, 0]]),
+    ),
+    "undefined lanes as an index": (
+        "looked_up[(2,)](ones(32), arange(32), zeros(32), 20, B=16)",
+        "",
+        ("mask", "undefined index", "index", [[1, 0, 0]]),
     ),
     "a hint that does not hold": (
         "promised[(3,)](ones(40), zeros(48), 40, W=16, B=16)",

@@ -115,6 +115,10 @@ def test_a_lane_tells_the_lines_it_came_from(multiplied):
     lines = [int(line) for line, _ in lane_said(steps, len(steps) - 1, (3, 5)) if line]
     wanted = ("acc += tl.dot", "b = tl.load", "a = tl.load", "inner =", "for k in", "columns =", "rows =")
     assert lines == sorted({line_of(product, text) for text in wanted}, reverse=True)
+    came_in = {
+        words.split(" = ")[0] for line, words in lane_said(steps, len(steps) - 1, (3, 5))[1:] if not line
+    }
+    assert came_in == {"a_ptr", "b_ptr", "M", "N", "K"}  # what a loop carries is no argument
     loaded = dict(lane_said(steps, steps.next_of(line_of(product, "b = tl.load"), 0), (4, 7)))
     assert loaded[str(line_of(product, "b = tl.load"))].endswith(", from b_ptr[4, 7]")
 
@@ -277,3 +281,75 @@ def test_an_installed_launch_still_raises():
     """The recorder is not there where nobody watches."""
     with pytest.raises(LaunchError, match="write after"):
         total[(4,)](torch.ones(1000), torch.zeros(1), 1000, B=256)
+
+
+@triton.jit(noinline=True)
+def twice(a, b):
+    return a * 2 + b
+
+
+@triton.jit
+def early(x, out, n, B: tl.constexpr):
+    p = tl.program_id(0)
+    if p >= n:
+        return
+    tl.store(out + p * B + tl.arange(0, B), tl.load(x + tl.arange(0, B)) + twice(p, 1))
+
+
+@triton.jit
+def shaped(x, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    t = tl.load(x + i[:, None] * B + i[None, :])
+    running = tl.cumsum(t, 0)
+    best = tl.argmax(tl.trans(t), 1)
+    pairs, _ = tl.split(tl.join(best, tl.histogram(best, B)))
+    picked = tl.gather(t, best[:, None], 1)
+    tl.atomic_add(out + i, tl.sum(running, 1) + pairs, mask=i < 3)
+    tl.store(out + i[:, None], picked)
+
+
+@triton.jit
+def locked(lock, out):
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(out, tl.load(out) + 1)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def described(x, out, M, N, B: tl.constexpr):
+    tile = tl.make_tensor_descriptor(x, [M, N], [N, 1], [B, B]).load([tl.program_id(0) * B, 0])
+    tl.make_tensor_descriptor(out, [M, N], [N, 1], [B, B]).store([tl.program_id(0) * B, 0], tile)
+
+
+LAUNCHES = {
+    "an early return and a call": (
+        lambda: early[(6,)](torch.ones(16), torch.zeros(96), 4, B=16),
+        3,
+        "out[48]",
+    ),
+    "a program that returned": (lambda: early[(6,)](torch.ones(16), torch.zeros(96), 4, B=16), 5, None),
+    "reshaped lanes": (lambda: shaped[(1,)](torch.ones(8, 8), torch.zeros(8), B=8), 0, "out[0]"),
+    "turns at a lock": (
+        lambda: locked[(4,)](torch.zeros(1, dtype=torch.int32), torch.zeros(1)),
+        2,
+        "lock[0]",
+    ),
+    "descriptors": (
+        lambda: described[(3,)](torch.ones(40, 20), torch.zeros(40, 20), 40, 20, B=16),
+        1,
+        "out[16, 0]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LAUNCHES)
+def test_every_kind_of_kernel_has_steps_and_lanes(case):
+    launch, program, last = LAUNCHES[case]
+    steps = Steps(recorded(launch, program).recording)
+    json.dumps(answer(steps, Look()), allow_nan=False)
+    rows = scene(steps, len(steps) - 1)["table"]["rows"]
+    assert (rows[0][2] if len(rows[0]) > 2 else None) == last
+    for at in range(len(steps)):
+        for block in range(4):
+            scene(steps, at, Look(block=block, row=3, column=2))

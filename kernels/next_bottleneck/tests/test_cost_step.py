@@ -49,9 +49,29 @@ def test_a_slot_s_time_is_its_largest_limit():
     assert work.seconds(1e30, 1e30, 2.0) == 6
 
 
+def test_a_waterfall_of_one_row_is_launches_and_of_many_bytes():
+    """At 1.5 us a launch, 4.27 TB/s and 790 TFLOP/s: small slots wait for launches whatever the batch."""
+    limits = {"byte_s": 4.27e12, "flop_s": 790e12, "launch_s": 1.5e-6}
+    one, many = (cost_step.waterfall(step_work(QWEN3_30B_A3B, rows, 8192), **limits) for rows in (1, 64))
+    assert one["norm"] == many["norm"] == pytest.approx(48 * 2 * 1.5e-6)
+    assert one["attention"] == pytest.approx(48 * (8192 * 2048 + 16384) / 4.27e12)
+    assert (
+        many["attention"] == pytest.approx(64 * one["attention"]) and max(many, key=many.get) == "attention"
+    )
+
+
+def test_the_share_of_the_gap():
+    assert cost_step.gap_closed(10, 10, 2) == 0
+    assert cost_step.gap_closed(10, 4, 2) == 0.75
+    assert cost_step.gap_closed(10, 12, 2) == -0.25
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
+        lambda: cost_step.gap_closed(1, 1, 1),
+        lambda: cost_step.gap_closed(1, 0, 0.5),
+        lambda: cost_step.waterfall({}, byte_s=1, flop_s=1, launch_s=1),
         lambda: step_work(SPEAKING, 0, 10),
         lambda: step_work(SPEAKING, 1, -1),
         lambda: step_work(SPEAKING, 1, 1, by="magic"),

@@ -1,0 +1,37 @@
+"""The compiler's measurements: the stacks compute alike, break where they say, and nothing is measured without a GPU."""
+
+import pytest
+import torch
+
+from kernels.bench import compiler
+
+
+@pytest.mark.parametrize("breaks", [0, 3, 15])
+def test_a_stack_and_its_unrolled_form_compute_the_same(breaks, monkeypatch):
+    seen = []
+    monkeypatch.setattr(compiler, "HIDDEN", 16)
+    monkeypatch.setattr(torch._dynamo, "graph_break", lambda: seen.append(1))
+    looped, unrolled = compiler.Stack(), compiler.Unrolled(breaks)
+    unrolled.blocks.load_state_dict(looped.blocks.state_dict())
+    x = torch.randn(2, compiler.HIDDEN)
+    assert torch.equal(looped(x), unrolled(x)) and len(seen) == breaks
+
+
+def test_the_broken_loop_breaks_once(monkeypatch):
+    seen = []
+    monkeypatch.setattr(compiler, "HIDDEN", 16)
+    monkeypatch.setattr(torch._dynamo, "graph_break", lambda: seen.append(1))
+    compiler.Stack(broken=True)(torch.randn(1, compiler.HIDDEN))
+    assert len(seen) == 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="it would measure")
+def test_without_a_gpu_nothing_is_measured(capsys, tmp_path):
+    assert compiler.main([str(tmp_path / "run.json")]) == 3
+    assert "nothing was measured" in capsys.readouterr().out and not list(tmp_path.iterdir())
+
+
+def test_numbers_are_kept_with_four_digits():
+    assert compiler.dumps({"date": "today", "rows": [{"us": 1.234567}]}) == (
+        '{\n  "date": "today",\n  "rows": [\n    {"us": 1.235}\n  ]\n}\n'
+    )
