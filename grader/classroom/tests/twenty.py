@@ -98,12 +98,12 @@ def zipped(folder: Path, files: Files) -> None:
 
 
 def renamed(folder: Path, files: Files) -> None:
-    collected(folder, {f"{name[:-6]} (1).ipynb": data for name, data in files.items()})
+    collected(folder, {f"{name[:-6]} final.ipynb": data for name, data in files.items()})
 
 
 def rename_back(folder: Path, files: Files) -> None:
     for name in files:
-        (folder / f"{name[:-6]} (1).ipynb").rename(folder / name)
+        (folder / f"{name[:-6]} final.ipynb").rename(folder / name)
 
 
 def elsewhere(folder: Path, files: Files) -> None:
@@ -205,7 +205,7 @@ CLASS = (
     Student("oz", 13, RIGHT, by_hand=0.5, comes=CANVAS, change=attacks(plan_bytes=on_cells.WORDS[0])),
     # careless with files
     Student("pia", 15, RIGHT, comes=zipped, says="hand in.zip was unpacked: concepts.ipynb, first_kernels.ipynb"),
-    Student("quin", 15, RIGHT, comes=renamed, first=0, says=f"concepts .1..ipynb {on_files.OTHER_NOTEBOOK}", mends=rename_back),
+    Student("quin", 15, RIGHT, comes=renamed, first=0, says=f"concepts final.ipynb {on_files.OTHER_NOTEBOOK}", mends=rename_back),
     Student("rae", 15, RIGHT, comes=elsewhere, first=0, says="submitted/rae/lab 00 roofline is no lab of this course", mends=move_there),
     Student("sam", 15, RIGHT, comes=CANVAS, spoilt=cut_off, first=0, says="no JSON", mends=CANVAS),
     Student("tia", 15, RIGHT, comes=as_scripts, first=0, says="concepts.py is no notebook", mends=hand_in_again),

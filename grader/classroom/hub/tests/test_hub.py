@@ -128,12 +128,12 @@ def test_a_class_goes_all_the_way(hub, browser, tmp_path):
         "trouble"
     ]
 
-    hands_in_again(hub, students[bob], teacher)
     look_into_the_formgrader(Person(hub, browser, teacher), {ada, bob})
     again = json.loads(hub.by(teacher, "python", "-m", "grader", "class", LAB, "--json"))["students"]
     assert sum(row["points"] for row in again) == 5 and all(row["unchanged"] for row in again), (
         "3 by hand, and kept"
     )
+    hands_in_again(hub, students[bob], teacher)
     hub.by(teacher, "nbgrader", "generate_feedback", LAB)
     hub.by(teacher, "nbgrader", "release_feedback", LAB)
     form = {"course_id": "tile-by-tile", "assignment_id": LAB}
