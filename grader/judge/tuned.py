@@ -13,7 +13,10 @@ from grader.questions import Budget, Part
 from grader.questions.account import account, size
 
 ELSEWHERE = 1.25  # times a limit, at sizes that no limit was made for
-FREE, FREE_OF_ALL = 20_000, 65_536  # loaded bytes of a tensor, and of all or scratch, that are too few to look at
+FREE, FREE_OF_ALL = (
+    20_000,
+    65_536,
+)  # loaded bytes of a tensor, and of all or scratch, that are too few to look at
 SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
 # counts of which every program has its share; where all ran, programs that share the work count too
 SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work")
