@@ -48,7 +48,7 @@ def run(*command, **options) -> str:
 
 @dataclass
 class Machine:
-    """Students and an instructor as users of this machine, and the hub between them; all of it gone at the end."""
+    """Two students and an instructor as users of this machine, and the hub between them; all of it gone at the end."""
 
     place: Path
     tag: str = field(default_factory=lambda: secrets.token_hex(2))
