@@ -12,6 +12,7 @@ import numpy as np
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, REFUSED
+from grader.judge.tuned import SLACK
 from grader.proofs import side_by_side
 from grader.proofs.right import kernel_questions, right
 from grader.proofs.wasteful import WAYS, NotMade, cell
@@ -41,7 +42,7 @@ def condition(question, where: str) -> str:
 
 
 def limit(question, way: str, where: str) -> int:
-    """Return the operations, or the FLOP in tl.dot, that an answer may do at a size, and a tenth more."""
+    """Return the operations, or the FLOP in tl.dot, that an answer may do at a size, and some more."""
     case = question.metered(np.random.default_rng(SEED))
     if where == COMPILED and question.compile_case:
         case = replace(question.compile_case, sm_count=case.sm_count or 32)
@@ -51,7 +52,7 @@ def limit(question, way: str, where: str) -> int:
     of_every_kind = [budget.most for budget in every if budget.count == "work"]
     if way == "dots" and not most:
         most = [16 * one for one in of_every_kind]  # a sixteenth of the FLOP counts with the rest
-    return math.ceil(1.1 * min(most, default=0))
+    return math.ceil((1.4 * SLACK if where == COMPILED else 1.1) * min(most, default=0))
 
 
 def places(way: str) -> tuple[str, ...]:
