@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader import places, questions
+from grader import questions
 from grader.bench import gpu
 from grader.bench.host import Broken
 from grader.bench.protocol import CompareRequest, Timed
@@ -29,9 +29,8 @@ THRESHOLDS = (1.01, 1.02, 1.03, 1.05)
 
 
 def cell(question_id: str) -> Path:
-    """The right answer that a topic keeps for this question."""
-    slug, name = question_id.split(".")
-    return places.ROOT / "grader/topics" / slug / "cells" / f"{name}.py"
+    """Return the path of the right answer that a question's folder keeps."""
+    return questions.folder(question_id) / "answers/right.py"
 
 
 SAVE_S = 10.0

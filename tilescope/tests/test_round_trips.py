@@ -31,7 +31,9 @@ def _flat(blocks: list[Block]) -> list:
         found.append((block.label, block.arguments, block.types))
         for op in block.ops:
             attributes = {
-                name: (value.dtype, value.tobytes()) if isinstance(value, np.ndarray) else value
+                name: (str(value.dtype), value.tobytes())
+                if isinstance(value, np.ndarray | np.generic)
+                else value
                 for name, value in op.attributes.items()
             }
             found.append((op.name, op.results, op.operands, attributes, op.operand_types, op.result_types))

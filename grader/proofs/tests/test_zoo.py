@@ -69,7 +69,7 @@ def test_every_survivor_is_of_a_question(monkeypatch):
 # Planted lies: one question with a table of ours, name -> (part, edits, mistake told).
 
 
-def rows(table: dict) -> dict[str, Mistake]:
+def as_rows(table: dict) -> dict[str, Mistake]:
     return {
         name: edited(name, *edits, part=part, told_as=told) for name, (part, edits, told) in table.items()
     }
@@ -84,7 +84,7 @@ def planted(monkeypatch):
         made = {name: SimpleNamespace(line=1, source=right.edited(correct, edits)) for name, edits in changes}
         monkeypatch.setattr(zoo, "LEAST", 0)
         monkeypatch.setattr(zoo.questions, "find", lambda name: CHEAP)
-        monkeypatch.setattr(zoo, "table", lambda question: rows(wrong or {}))
+        monkeypatch.setattr(zoo, "table", lambda question: as_rows(wrong or {}))
         monkeypatch.setattr(zoo, "equivalent", lambda question: equivalent or {})
         monkeypatch.setattr(zoo, "changed", lambda question: made)
         rows, broken = zoo.run(True, lambda row: None, NORM.id)
@@ -146,7 +146,7 @@ def test_a_row_that_lies_is_found(planted, lie):
 @pytest.mark.parametrize("lie", SEEN)
 def test_a_row_that_does_not_fit_is_found(monkeypatch, lie):
     wrong, found = SEEN[lie]
-    monkeypatch.setattr(zoo, "table", lambda question: rows(wrong))
+    monkeypatch.setattr(zoo, "table", lambda question: as_rows(wrong))
     assert any(found in trouble for trouble in zoo.misfits(NORM))
 
 

@@ -197,7 +197,7 @@ def test_no_code_is_cut(opened, base):
     for path in LESSONS:  # one after the other: a page of its own would cost each a second and a half
         page.goto(f"{base}/{path}")
         page.evaluate("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
-        for width in (390, 800, 1280, 1920):
+        for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate(CUT) == [], (path, width)
 
