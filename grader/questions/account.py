@@ -112,7 +112,8 @@ def shared_out(question: KernelQuestion, case: Case) -> Budget:
     largest = max(question.tensors, key=lambda tensor: size(tensor, case))
     access = "load" if largest.role == "in" else "store"
     elements = math.prod(largest.sizes(case.sizes))
-    least = max(1, min(case.sm_count // 2, elements // A_PROGRAM))
+    many = 2 if len(question.tensors) > 3 or question.prepare else 1  # a first kernel may be one program
+    least = max(many, min(case.sm_count // 2, elements // A_PROGRAM))
     what = f"{access} {largest.name}"
     return side_by_side(
         what, largest.name, access, least, f"one for every {A_PROGRAM:,} of {elements:,} elements"
