@@ -119,6 +119,16 @@ def promised(x, out, n, W: tl.constexpr, B: tl.constexpr):
     tl.store(out + tl.program_id(0) * B + tl.arange(0, B), tl.load(x + i))
 
 @triton.jit
+def stepped(x, out, count, by, W: tl.constexpr, B: tl.constexpr):
+    i, sums = tl.arange(0, B), tl.zeros((B,), tl.float32)
+    at = 0
+    for _ in range(count):
+        at = tl.multiple_of(at, W)  # hint in a loop
+        sums += tl.load(x + at + i)
+        at += by
+    tl.store(out + i, sums)
+
+@triton.jit
 def assumed(x, out, n, B: tl.constexpr):
     first = tl.program_id(0) * B
     tl.assume(first + B <= n)  # assumption
@@ -137,6 +147,12 @@ def far(x, out, stride, WIDE: tl.constexpr):
 def wrapping(x, out, stride, B: tl.constexpr):
     at = tl.program_id(0) * stride + tl.arange(0, B)  # wraps to a place inside
     tl.store(out + tl.program_id(0) * B + tl.arange(0, B), tl.load(x + at))
+
+@triton.jit
+def spread(x, out, stride, n, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    at = rows * stride  # overflows in every other direction
+    tl.store(out + rows, tl.load(x + at, mask=rows < n, other=0.0), mask=rows < n)
 
 @triton.jit
 def hashed(x, out, n, B: tl.constexpr):
@@ -239,6 +255,11 @@ BUGS = {
         "",
         ("hint", "hint", "", [[2, 0, 0]]),
     ),
+    "a hint of what a loop carries that does not hold": (
+        "stepped[(1,)](ones(64), zeros(16), 4, 12, W=16, B=16)",
+        "",
+        ("hint", "hint in a loop", "", [[0, 0, 0]]),
+    ),
     "an assumption that does not hold": (
         "assumed[(4,)](ones(60), zeros(60), 60, B=16)",
         "",
@@ -253,6 +274,11 @@ BUGS = {
         "wrapping[(5,)](ones(64), zeros(80), 1 << 30, B=16)",
         "overflow",
         ("overflow", "wraps to a place inside", "", [[2, 0, 0]]),
+    ),
+    "offsets that overflow in opposite directions": (
+        "spread[(2,)](ones(64), zeros(8), 1 << 29, 8, B=4)",
+        "overflow",
+        ("overflow", "overflows in every other direction", "", [[1, 0, 0]]),
     ),
     "atomic additions of floats": (
         "counted[(5,)](randn(5), zeros(1), ATOMIC=True)",
@@ -279,6 +305,7 @@ RIGHT = {
     "a chain": ("chained[(4,)](zeros(4, dtype=torch.int32), zeros(4), 4, BACKWARDS=False)", ""),
     "a sum with other": ("row_sum[(2,)](ones(2, 20), zeros(2), 20, GIVEN=True, B=32)", ""),
     "a hint that holds": ("promised[(3,)](ones(48), zeros(48), 48, W=16, B=16)", ""),
+    "a hint of what a loop carries": ("stepped[(1,)](ones(64), zeros(16), 4, 16, W=16, B=16)", ""),
     "an int64 offset": ("far[(4,)](ones(64), zeros(4), 1 << 30, WIDE=True)", "overflow"),
     "a hash that is meant to wrap": ("hashed[(1,)](ones(64), zeros(64), 64, B=64)", "overflow"),
     "an assertion without debug": ("asserted[(5,)](ones(5), zeros(5), 4)", ""),
