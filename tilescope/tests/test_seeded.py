@@ -129,6 +129,13 @@ def stepped(x, out, count, by, W: tl.constexpr, B: tl.constexpr):
     tl.store(out + i, sums)
 
 @triton.jit
+def by_rows(x, out, stride, W: tl.constexpr, B: tl.constexpr):
+    stride = tl.multiple_of(stride, W)  # hint of an argument
+    x = tl.multiple_of(x, 16)  # hint of a pointer
+    i = tl.arange(0, B)
+    tl.store(out + tl.program_id(0) * B + i, tl.load(x + tl.program_id(0) * stride + i))
+
+@triton.jit
 def assumed(x, out, n, B: tl.constexpr):
     first = tl.program_id(0) * B
     tl.assume(first + B <= n)  # assumption
@@ -260,6 +267,16 @@ BUGS = {
         "",
         ("hint", "hint in a loop", "", [[0, 0, 0]]),
     ),
+    "a hint of a kernel's argument that does not hold": (
+        "by_rows[(3,)](ones(64), zeros(48), 20, W=16, B=16)",
+        "",
+        ("hint", "hint of an argument", "", [[0, 0, 0]]),
+    ),
+    "a hint of a kernel's pointer that does not hold": (
+        "by_rows[(3,)](ones(65)[1:], zeros(48), 16, W=16, B=16)",
+        "",
+        ("hint", "hint of a pointer", "", [[0, 0, 0]]),
+    ),
     "an assumption that does not hold": (
         "assumed[(4,)](ones(60), zeros(60), 60, B=16)",
         "",
@@ -306,6 +323,7 @@ RIGHT = {
     "a sum with other": ("row_sum[(2,)](ones(2, 20), zeros(2), 20, GIVEN=True, B=32)", ""),
     "a hint that holds": ("promised[(3,)](ones(48), zeros(48), 48, W=16, B=16)", ""),
     "a hint of what a loop carries": ("stepped[(1,)](ones(64), zeros(16), 4, 16, W=16, B=16)", ""),
+    "hints of a kernel's arguments": ("by_rows[(3,)](ones(80)[16:], zeros(48), 16, W=16, B=16)", ""),
     "an int64 offset": ("far[(4,)](ones(64), zeros(4), 1 << 30, WIDE=True)", "overflow"),
     "a hash that is meant to wrap": ("hashed[(1,)](ones(64), zeros(64), 64, B=64)", "overflow"),
     "an assertion without debug": ("asserted[(5,)](ones(5), zeros(5), 4)", ""),
