@@ -26,6 +26,7 @@ SANITIZED = re.compile(r"int\d+ overflow detected")
 KINDS = {
     "OutOfBounds": "bounds",
     "Deadlock": "deadlock",
+    "StoredTwice": "race",
     "FalseHint": "hint",
     "FalseAssume": "hint",
     "Overflow": "overflow",

@@ -54,6 +54,11 @@ def overlapping(x, out, STEP: tl.constexpr, B: tl.constexpr):
     tl.store(out + i, tl.load(x + i) + tl.program_id(0))  # tiles overlap
 
 @triton.jit
+def scattered(x, index, out, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + tl.load(index + i), tl.load(x + i))  # scatter
+
+@triton.jit
 def smoothed(x, out, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     right = tl.load(x + i + 1, mask=i + 1 < n, other=0.0)  # neighbour read
@@ -212,6 +217,11 @@ BUGS = {
         "",
         ("race", "tiles overlap", "out", None),
     ),
+    "a scatter that meets itself": (
+        "index = arange(64); index[21] = 20; scattered[(4,)](arange(64.0), index, zeros(64), B=16)",
+        "",
+        ("race", "scatter", "out", [[1, 0, 0]]),
+    ),
     "an update in place that reads its neighbour": (
         "x = arange(64.0); smoothed[(4,)](x, x, 64, B=16)",
         "",
@@ -317,6 +327,11 @@ RIGHT = {
         "atomics",
     ),
     "tiles side by side": ("overlapping[(4,)](ones(64), zeros(64), STEP=16, B=16)", ""),
+    "a scatter that meets itself with equal values": (
+        "index = arange(64); index[21] = 20; scattered[(4,)](ones(64), index, zeros(64), B=16)",
+        "",
+    ),
+    "a scatter of all places": ("scattered[(4,)](arange(64.0), arange(64).flip(0), zeros(64), B=16)", ""),
     "another tensor for the result": ("smoothed[(4,)](arange(64.0), zeros(64), 64, B=16)", ""),
     "a lock that is freed": ("locked[(4,)](zeros(1, dtype=torch.int32), zeros(1), FREE=True)", ""),
     "a chain": ("chained[(4,)](zeros(4, dtype=torch.int32), zeros(4), 4, BACKWARDS=False)", ""),
