@@ -161,6 +161,20 @@ def inputs() -> dict:
     }
 
 
+def mesa_against_its_definition() -> str:
+    """Compares one operator with the library's slow form of it, where Triton's interpreter makes infinities."""
+    from fla.ops.mesa_net import chunk_mesa_net, naive_mesa_net_exact
+
+    known = inputs()
+    named = {name: known[name].detach() for name in ("q", "k", "v", "gs", "beta")}
+    q, k, v, g, beta = named.values()
+    k, lamb = known["unit"](k), known["sigmoid"](H, D).detach() + 1
+    fast, *_ = chunk_mesa_net(q, k, v, g, beta, lamb, max_CG_iteration=30)
+    slow, *_ = naive_mesa_net_exact(*(x.float() for x in (q, k, v, g, lamb, beta)))
+    return "right" if torch.allclose(fast.float(), slow, atol=2e-3, rtol=2e-2) else "wrong"
+
+
 def cases(only: str):
     found = list(expressions.cases(TABLE, inputs, "fla.ops", only))
-    return found
+    more = {"mesa_net.chunk_mesa_net against its definition": mesa_against_its_definition}
+    return found + [(name, run) for name, run in more.items() if only in name]
