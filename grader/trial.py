@@ -1,6 +1,7 @@
 """run(answer, case): a learner's own try. Goes the way of a check, shows arrays, prints and traffic; grades nothing."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,12 @@ class Trial:
         self.error, self.look, self.printed = error, look, printed
         self.inputs, self.outputs, self.want, self.facts = {}, {}, {}, {}
         self.said: list[str] = []  # what was counted on the way
+        self.record = None  # records the case for tilescope, where it is a kernel's
+
+    @property
+    def recording(self):
+        """What tilescope.show() shows: the case that was tried, line by line. Runs it again."""
+        return self.record() if self.record else None
 
     def lines(self) -> list[str]:
         lines = [f"{name}: shape {a.shape}, {a.dtype}" for name, a in self.outputs.items()] + self.said
@@ -44,7 +51,16 @@ def run(answer_object, case=0, question: str | None = None) -> Trial:
     except (answer.Refused, answer.NotFound) as trouble:
         return Trial(error=str(trouble))
     evidence = parts.gather(row, source, seed=0)
-    return RUNS[type(evidence)](evidence, case)
+    trial = RUNS[type(evidence)](evidence, case)
+    if isinstance(evidence, KernelEvidence):
+        trial.record = partial(recorded, source, row, case)
+    return trial
+
+
+def recorded(*asked):
+    from grader import stepping  # which most tries do without
+
+    return stepping.recorded(*asked)
 
 
 def number_of(case, row) -> int:

@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 
 from grader import questions
+from grader.notebooks import debugger
 from widgets.site import frame
 from widgets.site.listing import code
 from widgets.site.prose import Place, markdown
@@ -64,7 +65,7 @@ def tools() -> str:
 def cell_html(cell: dict, answers: dict[str, str], place: Place) -> str:
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
-        return markdown(source, place)
+        return markdown(debugger.without(source), place)
     if cell["id"] in answers:
         return editor(cell["id"], answers[cell["id"]], source)
     return "" if is_a_button(source) else code(source)

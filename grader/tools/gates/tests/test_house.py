@@ -272,3 +272,10 @@ def test_a_copy_without_git_holds_the_same_files(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert {path.relative_to(tmp_path) for path in tree.files(tmp_path)} == kept
+
+
+def test_what_pip_builds_within_a_room_is_no_module_of_it(tmp_path):
+    for name in ("tilescope/notebook.py", "tilescope/__pycache__/build/lib/tilescope/notebook.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert tree.modules(tmp_path, "tilescope") == [tmp_path / "tilescope/notebook.py"]
