@@ -5,16 +5,19 @@ stored once and never loaded, scratch is empty, arithmetic has a limit for each 
 """
 
 import math
+from dataclasses import replace
 
 from grader.box.serve.frames import DTYPES
 from grader.questions.model import Budget, Case, KernelQuestion, Tensor
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import CHIP
 from grader.questions.work import work
 
 SMALL = 0.1  # an input of less than this share of all bytes may be loaded by every program, within this share of them
 A_FEW = 8192  # bytes that a small input may take in any case, as a codebook that every program loads
 EACH = 32  # operations of every kind for each element that is moved
 A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself
+MOVED = 3  # times all tensors: waves that share little, and scratch
 WHOLE_SECTORS = 2  # bytes in whole sectors, over the bytes that the budgets allow
 OPEN = "what this tensor is loaded or stored for, and how often: no other limit of this question speaks of it"
 KEPT = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
@@ -27,10 +30,19 @@ BYTES = ("dedup", "sectors", "requested")
 def account(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
     """Return all limits of a part; the first part with budgets closes what all of them leave open."""
     stated = {name: rule(case) for name, rule in question.budgets.items()}
+    own = [with_bytes(budget, question, case) for budget in stated[part]]
     if part != next(iter(stated)):
-        return stated[part]
+        return own
     every = [budget for budgets in stated.values() for budget in budgets]
-    return [*stated[part], *closing(question, case, every)]
+    return [*own, *closing(question, case, every)]
+
+
+def with_bytes(budget: Budget, question: KernelQuestion, case: Case) -> Budget:
+    """Return a budget; one of time is no shorter than all tensors take to move, a few times."""
+    if budget.count != "time":
+        return budget
+    moved = MOVED * sum(size(tensor, case) for tensor in question.tensors)
+    return replace(budget, most=max(budget.most, moved / CHIP.bandwidth))
 
 
 def size(tensor: Tensor, case: Case) -> int:
