@@ -18,7 +18,7 @@ import numpy as np
 
 from grader import questions
 from grader.judge import referee
-from grader.judge.record import FAIL, REFUSED
+from grader.judge.record import FAIL, REFUSED, Record
 from grader.judge.tuned import ELSEWHERE as NO_MODEL
 from grader.judge.tuned import FREE_OF_ALL, SLACK
 from grader.proofs import side_by_side, useless, wasteful_ranks
@@ -145,21 +145,26 @@ def made(question, way: str, where: str) -> str:
     return cell(source, question.entry, WAYS[way], told, limit(question, way, where))
 
 
-def judge(question_id: str, way: str, where: str, mode: str = "cpu") -> str:
+def judge(question_id: str, way: str, where: str) -> str:
     """Say whether an answer that does too much lives, dies or cannot be made."""
+    return judged(question_id, way, where)[0]
+
+
+def judged(question_id: str, way: str, where: str, mode: str = "cpu") -> tuple[str, Record | None]:
+    """Return what became of an answer, and its verdict."""
     question = questions.find(question_id)
     try:
         source = made(question, way, where)
     except NotMade:
-        return NOT_MADE
-    verdict = referee.grade_one(source, question, seed=SEED, mode=mode, eager=False)
-    wrong = way in WRONG or not question.compiles
-    if verdict.verdict == REFUSED or not verdict.parts or (verdict.parts[0].state == FAIL and not wrong):
-        return NOT_MADE  # this answer cannot be changed so and stay right
+        return NOT_MADE, None
+    verdict = referee.grade_one(source, question, seed=SEED, mode=mode, eager=mode == "gpu")
+    wrong = way in WRONG or where.startswith(BEYOND) or not question.compiles
+    if verdict.verdict == REFUSED or not verdict.parts:
+        return NOT_MADE, verdict
     error = verdict.parts[0].facts.get("error") or {}
-    if wrong and error.get("kind") in CANNOT_BE_MADE:
-        return NOT_MADE
-    return DIES if verdict.points < verdict.of else LIVES
+    if verdict.parts[0].state == FAIL and (not wrong or error.get("kind") in CANNOT_BE_MADE):
+        return NOT_MADE, verdict  # this answer cannot be changed so and stay right
+    return (DIES if verdict.points < verdict.of else LIVES), verdict
 
 
 def tasks(everything: bool, question: str | None = None) -> list[tuple[str, str, str]]:
@@ -204,6 +209,9 @@ def run(
     before = rows_of(record) if record else []
     done = {tuple(row[name] for name in TASK) for row in before}
     asked = [task for task in tasks(everything, question) if task not in done]
+    if record:  # what is there when it ends speaks of all questions
+        of_name = {": ".join(task): task for task in asked}
+        asked = [of_name[name] for name in sample(list(of_name), len(of_name))]
     rows = list(before)
     for task, found in side_by_side.with_signs_of_life(side_by_side.judged(judge, asked, jobs), asked):
         date = datetime.now(UTC).isoformat("T", "seconds")
