@@ -13,6 +13,7 @@ GATES = (
     "changes",
     "links",
     "graded",
+    "bounded",
     "collected",
 )
 
