@@ -267,6 +267,15 @@ def a_scaled_gemm(monkeypatch):
     return draw, lambda *given: g.block_scaled_gemm(*given), lambda: g.REPLAYS
 
 
+def a_product(monkeypatch):
+    from kernels.quantization_layouts import formats
+
+    fp8 = lambda *shape: torch.randn(*shape).to(torch.float8_e4m3fn)  # noqa: E731
+    weight = formats.Narrow("fp8", fp8(40, 256), torch.rand(40))
+    draw = lambda: (fp8(3, 256), torch.rand(3))  # noqa: E731
+    return draw, lambda x, scales: formats.product(x, scales, weight), lambda: formats.REPLAYS
+
+
 def a_layer(monkeypatch):
     from kernels.quantization_layouts import bench, cases, dispatch
     from kernels.quantization_layouts.candidates import layer
@@ -311,6 +320,7 @@ OPERATIONS = {
     "decode": a_decode,
     "layernorm": a_layernorm,
     "block-scaled": a_scaled_gemm,
+    "fp8 product": a_product,
     "a few rows of four bits": a_layer,
     "ring": a_ring,
     "experts, 1 token": experts_of(1, False),
