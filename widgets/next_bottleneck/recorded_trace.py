@@ -16,20 +16,7 @@ ROLES = {
     "head": "primary",
     "experts": "useful",
 }  # the other slots are small: norms, rotary, routing, sampling
-SLOTS = (
-    "embed",
-    "norm",
-    "qkv",
-    "rotary",
-    "attention",
-    "out",
-    "router",
-    "order",
-    "experts",
-    "combine",
-    "head",
-    "sample",
-)
+SLOTS = tuple(dict.fromkeys(one.slot for one in cost.trace("graph").launches))
 ALL = "all"
 ZOOM = steps("zoom", "Zoom", 8, (2, 4, 8, 16, 32, 64), lambda value: f"{value}x")
 MIDDLE = slider("middle", "Middle of the window", 50, 0, 100, unit="%")

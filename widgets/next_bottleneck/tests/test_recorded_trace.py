@@ -44,8 +44,8 @@ def test_gaps_and_kernels_make_the_time_from_the_first_kernel_to_the_last_end():
 
 def test_slots_of_the_trace_can_be_lit_and_their_shares_are_the_whole():
     known = {one.slot for one in cost.trace("graph").launches}
-    assert known <= {*SLOTS, "loop"}
-    assert sum(seen(slot=slot).slot_share for slot in known & set(SLOTS)) == pytest.approx(1, abs=0.05)
+    assert known == set(SLOTS) and {"attention", "experts", "head"} <= known
+    assert sum(seen(run="graph", slot=slot).slot_share for slot in known) == pytest.approx(1)
     lit = seen(run="graph", slot="attention")
     (scene,) = TRACE.scenes(lit)
     hot = {mark["id"] for mark in scene.marks if mark["role"] == "hot"}
