@@ -103,6 +103,30 @@ FAULTS = (
     ("words", "Makefile", "+INDEX = https://pypi.org/simple", "a registry's address"),
     ("words", "kernels/speaking_model/kept/planted.npz", "x" * 500_001, "bytes; at most 500,000"),
     ("words", "course/planted.svg", "<!--" + "x" * 500_000 + "-->", "bytes; at most"),
+    (
+        "sources",
+        "course/from_the_sources.psv",
+        "+roofline|a new item|||",
+        "a new item has no place: there is no page (empty)",
+    ),
+    (
+        "sources",
+        "course/from_the_sources.psv",
+        "|Patterns| -> |Habits|",
+        "b_profiling has no heading 'Habits'",
+    ),
+    (
+        "sources",
+        "course/07_next_bottleneck/h_fleet.md",
+        "gray failure -> grey illness",
+        "does not say 'gray failure'",
+    ),
+    (
+        "sources",
+        "course/from_the_sources.psv",
+        "+roofline|the energy of a fetch|glossary|#rope|",
+        "must be named once",
+    ),
     ("links", "course/planted.md", "\n\nSee [this](nowhere.ipynb).", "planted.md:3: links nowhere.ipynb"),
     ("links", "course/planted.md", "[lab](../work/99_planted/kernel.ipynb)", "links ../work/99_planted"),
 )
