@@ -5,7 +5,16 @@ import math
 import numpy as np
 
 from grader.questions import Budget, Case
-from grader.questions.draws import ROUNDING, SMALLEST, between, log_uniform, odd, rounded, spread, where_finite
+from grader.questions.draws import (
+    ROUNDING,
+    SMALLEST,
+    between,
+    log_uniform,
+    odd,
+    rounded,
+    spread,
+    where_finite,
+)
 from grader.questions.side_by_side import side_by_side
 from grader.questions.work import work
 from kernels.next_bottleneck import reference

@@ -156,9 +156,7 @@ MISTAKES = (
         "the mean taken away",
         "this is LayerNorm: RMSNorm subtracts no mean",
         normed(
-            lambda s, w, eps: (
-                (s - s.mean(-1, keepdims=True)) / rms(s - s.mean(-1, keepdims=True), eps) * w
-            )
+            lambda s, w, eps: (s - s.mean(-1, keepdims=True)) / rms(s - s.mean(-1, keepdims=True), eps) * w
         ),
         edits=((WIDE, f"{WIDE}\n    wide = tl.where(mask, wide - tl.sum(wide, 0) / N, 0.0)"),),
     ),
@@ -198,10 +196,16 @@ MISTAKES = (
     ),
     edited(
         "a norm rounded before the weight",
-        (NORM, NORM.removesuffix(" * w").replace("= ", "= (") + ").to(r_ptr.dtype.element_ty).to(tl.float32) * w"),
+        (
+            NORM,
+            NORM.removesuffix(" * w").replace("= ", "= (")
+            + ").to(r_ptr.dtype.element_ty).to(tl.float32) * w",
+        ),
     ),
     edited("the unrounded sum normed", (ADD, f"s = x + r\n    {ADD}"), (WIDE, "wide = s")),
-    edited("squares in the residual's dtype", ("tl.sum(wide * wide, 0)", "tl.sum((r * r).to(tl.float32), 0)")),
+    edited(
+        "squares in the residual's dtype", ("tl.sum(wide * wide, 0)", "tl.sum((r * r).to(tl.float32), 0)")
+    ),
     family(
         "NaN cleaned away",
         "a NaN in a row makes that row NaN: nothing may be replaced but masked lanes",
@@ -217,8 +221,14 @@ MISTAKES = (
         "rows up to 1024",
         ("block = triton.next_power_of_2(p.N)", "block = min(1024, triton.next_power_of_2(p.N))"),
     ),
-    edited("the residual by x's strides", ("row * stride_rm + offs * stride_rn", "row * stride_xm + offs * stride_xn")),
-    edited("y by the residual's strides", ("row * stride_ym + offs * stride_yn", "row * stride_rm + offs * stride_rn")),
+    edited(
+        "the residual by x's strides",
+        ("row * stride_rm + offs * stride_rn", "row * stride_xm + offs * stride_xn"),
+    ),
+    edited(
+        "y by the residual's strides",
+        ("row * stride_ym + offs * stride_yn", "row * stride_rm + offs * stride_rn"),
+    ),
     edited("columns taken for dense", ("offs * stride_xn", "offs"), ("offs * stride_rn", "offs")),
     edited("rows taken for dense", ("row * stride_rm", "row * N")),
     edited(
@@ -262,7 +272,10 @@ MISTAKES = (
     ),
     edited(
         "more than registers hold",
-        ("block = triton.next_power_of_2(p.N)", "block = triton.next_power_of_2(p.N) * (8 if p.N == 4096 else 1)"),
+        (
+            "block = triton.next_power_of_2(p.N)",
+            "block = triton.next_power_of_2(p.N) * (8 if p.N == 4096 else 1)",
+        ),
         ('"num_warps": 8 if block >= 4096 else 4', '"num_warps": 1'),
         part="compiled",
     ),

@@ -170,7 +170,13 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             32,
             8,
             3,
-            layout={"x": "padded", "turns": "transposed", "v": "transposed", "q": "transposed", "k": "spread 1"},
+            layout={
+                "x": "padded",
+                "turns": "transposed",
+                "v": "transposed",
+                "q": "transposed",
+                "k": "spread 1",
+            },
             kind="turns, v and q column by column",
         ),
         case(
@@ -214,7 +220,9 @@ def exactly(what: str, tensor: str, access: str, most: int, model: str) -> Budge
 
 
 def at_most(what: str, tensor: str, most: int, model: str) -> Budget:
-    return Budget(what=what, tensor=tensor, most=most, look=f"how often a head asks for {tensor}", model=model)
+    return Budget(
+        what=what, tensor=tensor, most=most, look=f"how often a head asks for {tensor}", model=model
+    )
 
 
 def in_and_out(c: Case) -> list[Budget]:

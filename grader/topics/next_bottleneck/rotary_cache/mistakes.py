@@ -165,6 +165,8 @@ def walk(T, {NAMES}HALF: tl.constexpr, BLOCK: tl.constexpr):
 
 """
 
+HEAD = "@triton.jit\ndef rotary_cache"
+
 MISTAKES = (
     family(
         "no norm",
@@ -195,27 +197,21 @@ MISTAKES = (
         edits=((SCALE, SCALE.replace(" + eps)", ")")),),
     ),
     family(
-        "eps outside the root",
-        "eps is added to the mean square, under the root",
-        each(eps_outside),
-        edits=(
-            (SCALE, "scale = 1 / (tl.sqrt((tl.sum(a * a, 0) + tl.sum(b * b, 0)) / (2 * HALF)) + eps)"),
-        ),
-    ),
-    family(
         "half of the mean",
         "the mean is over the D numbers of a head: both halves are in the sum, so divide by D",
         each(over_half),
         edits=((SCALE, SCALE.replace("(2 * HALF)", "HALF")),),
     ),
-    family("one norm for all heads", "each head has a mean square of its own", each(over_all_heads)),
     family(
         "weighed after the turn",
         "the weight comes before the turn: it belongs to a number's place in the head, which a turn mixes",
         each(lambda heads, w, inputs, eps: right(heads, np.ones_like(w), inputs, eps) * w.astype(np.float64)),
         edits=(
             (WEIGH_A, "wa = tl.load(w_ptr + offs, mask=mask, other=0.0).to(tl.float32)\n    a = a * scale"),
-            (WEIGH_B, "wb = tl.load(w_ptr + HALF + offs, mask=mask, other=0.0).to(tl.float32)\n    b = b * scale"),
+            (
+                WEIGH_B,
+                "wb = tl.load(w_ptr + HALF + offs, mask=mask, other=0.0).to(tl.float32)\n    b = b * scale",
+            ),
             (TURN, "return (a * cos - b * sin) * wa, (b * cos + a * sin) * wb"),
         ),
     ),
@@ -241,6 +237,13 @@ MISTAKES = (
         "k is not normed",
         "keys are normed as queries are, by head",
         q_alone(lambda heads, w, inputs, eps: by_position(heads, inputs)),
+        edits=(
+            (TURN_K, TURN_K.replace("turned(", "turned_alone(")),
+            (
+                HEAD,
+                f"@triton.jit\ndef turned_alone(a, b, w_ptr, turn_ptr, stride_turnsd, eps, offs, mask, HALF: tl.constexpr):\n    {COS}\n    {SIN}\n    {TURN}\n\n\n{HEAD}",
+            ),
+        ),
     ),
     family(
         "neighbours turned together",
@@ -294,28 +297,25 @@ MISTAKES = (
         unwritten("k"),
         edits=((PUT_K, "pass"),),
     ),
-    family(
-        "rounded before the turn",
-        "close, but off: compute in fp32 from the load to the store",
-        would(rounded_before_the_turn),
-        edits=(
-            (
-                TURN,
-                "a = a.to(w_ptr.dtype.element_ty).to(tl.float32)\n    b = b.to(w_ptr.dtype.element_ty).to(tl.float32)\n    "
-                + TURN,
-            ),
+    edited(
+        "eps outside the root",
+        (SCALE, "scale = 1 / (tl.sqrt((tl.sum(a * a, 0) + tl.sum(b * b, 0)) / (2 * HALF)) + eps)"),
+        told_as="no eps",
+    ),
+    edited(
+        "heads rounded before the turn",
+        (
+            TURN,
+            "a = a.to(w_ptr.dtype.element_ty).to(tl.float32)\n    b = b.to(w_ptr.dtype.element_ty).to(tl.float32)\n    "
+            + TURN,
         ),
     ),
-    family(
-        "squares in 16 bits",
-        "close, but off, or infinite: square and sum in fp32",
-        would(squares_in_16_bits),
-        edits=(
-            (
-                SCALE,
-                "x = a.to(w_ptr.dtype.element_ty)\n    y = b.to(w_ptr.dtype.element_ty)\n    "
-                + SCALE.replace("a * a", "(x * x).to(tl.float32)").replace("b * b", "(y * y).to(tl.float32)"),
-            ),
+    edited(
+        "squares in the dtype of x",
+        (
+            SCALE,
+            "x = a.to(w_ptr.dtype.element_ty)\n    y = b.to(w_ptr.dtype.element_ty)\n    "
+            + SCALE.replace("a * a", "(x * x).to(tl.float32)").replace("b * b", "(y * y).to(tl.float32)"),
         ),
     ),
     edited("eps of 1e-6 always", (SCALE, SCALE.replace("+ eps)", "+ 1e-6)"))),
@@ -324,9 +324,14 @@ MISTAKES = (
     edited("pages in their order", (PAGE, "page = (at // S).to(tl.int64)")),
     edited("the first row's pages", (PAGE, PAGE.replace("row * stride_tablet + ", ""))),
     edited("the first page of each sequence", (PAGE, PAGE.replace(" + at // S * stride_tablel", ""))),
-    edited("pages of 16 always", ("S, HALF: tl.constexpr", "HALF: tl.constexpr"), (PAGE, "S = 16\n    " + PAGE)),
-    edited("no mask at the store", ("mask=mask)\n\n", ")\n\n")),
-    edited("one warp's worth of a head", ("block = triton.next_power_of_2(p.D // 2)", "block = min(32, triton.next_power_of_2(p.D // 2))")),
+    edited(
+        "pages of 16 always", ("S, HALF: tl.constexpr", "HALF: tl.constexpr"), (PAGE, "S = 16\n    " + PAGE)
+    ),
+    edited("no mask at the store", ("b.to(at.dtype.element_ty), mask=mask)", "b.to(at.dtype.element_ty))")),
+    edited(
+        "one warp's worth of a head",
+        ("block = triton.next_power_of_2(p.D // 2)", "block = min(32, triton.next_power_of_2(p.D // 2))"),
+    ),
     edited("columns of x taken for dense", ("+ offs) * stride_xc", "+ offs)"), ("HALF * stride_xc", "HALF")),
     edited("q taken for dense", ("row * stride_qt + head * stride_qh", "(row * H + head) * 2 * HALF")),
     edited("v by k's strides", (PUT_V, PUT_V.replace("stride_v", "stride_k"))),
@@ -356,12 +361,18 @@ MISTAKES = (
     ),
     edited(
         "angles for values, too",
-        ("    slot = at % S\n", "    slot = at % S\n    eps += 0.0 * tl.sum(tl.load(turns_ptr + at * stride_turnsp + offs * stride_turnsd, mask=mask, other=0.0), 0)\n"),
+        (
+            "    slot = at % S\n",
+            "    slot = at % S\n    eps += 0.0 * tl.sum(tl.load(turns_ptr + at * stride_turnsp + offs * stride_turnsd, mask=mask, other=0.0), 0)\n",
+        ),
         part="traffic",
     ),
     edited(
         "each number thirty times",
-        (SCALE, f"{SCALE}\n    for _ in range(60):\n        a = a + 0.0 * scale\n        b = b + 0.0 * scale"),
+        (
+            SCALE,
+            f"{SCALE}\n    for _ in range(60):\n        a = a + 0.0 * scale\n        b = b + 0.0 * scale",
+        ),
         part="speed",
     ),
     edited(
@@ -381,13 +392,30 @@ MISTAKES = (
 
 
 SHORTCUTS = {
+    "eps outside the root": computing(each(eps_outside)),
+    "one norm for all heads": computing(each(over_all_heads)),
+    "heads rounded before the turn": computing(would(rounded_before_the_turn)),
+    "squares in the dtype of x": computing(would(squares_in_16_bits)),
     "eps from a table": from_a_table,
     "pages of 16": lambda question, case: case.sizes["S"] != 16,
     "one page a sequence": within_limit("L", 1),
     "heads of a power of two": lambda question, case: case.sizes["D"] & (case.sizes["D"] - 1) != 0,
     **{
         f"{name} up to {most}": within_limit(name, most)
-        for name, most in (("T", 16), ("T", 64), ("H", 8), ("H", 32), ("G", 1), ("G", 4), ("D", 64), ("D", 128), ("L", 4), ("L", 16), ("S", 16), ("S", 64))
+        for name, most in (
+            ("T", 16),
+            ("T", 64),
+            ("H", 8),
+            ("H", 32),
+            ("G", 1),
+            ("G", 4),
+            ("D", 64),
+            ("D", 128),
+            ("L", 4),
+            ("L", 16),
+            ("S", 16),
+            ("S", 64),
+        )
     },
     **{
         f"stride {axis} of {name} taken for 1": one_stride(name, axis)
