@@ -34,6 +34,7 @@ def main(argv: list[str]) -> int:
         "--jobs", type=int, default=side_by_side.cores(), metavar="N", help="answers judged at once"
     )
     parser.add_argument("--students", type=int, metavar="N", help="of the class in the suite scale")
+    parser.add_argument("--into", metavar="FILE", help="the record of the suite front-ends, continued where it is")
     wants = parser.parse_args(argv)
     if unknown := set(wants.suites) - set(SUITES):
         parser.error(f"SUITE must be one of {', '.join(SUITES)}, got {', '.join(sorted(unknown))}")
@@ -42,7 +43,7 @@ def main(argv: list[str]) -> int:
         started = time.monotonic()
         suite = importlib.import_module(f"grader.proofs.{SUITES[name]}")
         taken = inspect.signature(suite.run).parameters
-        more = {name: getattr(wants, name) for name in ("jobs", "students") if name in taken}
+        more = {name: getattr(wants, name) for name in ("jobs", "students", "into") if name in taken}
         rows, broken = suite.run(wants.all, _say(wants.json, suite), wants.question, **more)
         warm.stop_all()
         found[name] = {"rows": rows, "broken": broken, "seconds": round(time.monotonic() - started, 1)}
