@@ -34,7 +34,9 @@ def main(argv: list[str]) -> int:
         "--jobs", type=int, default=side_by_side.cores(), metavar="N", help="answers judged at once"
     )
     parser.add_argument("--students", type=int, metavar="N", help="of the class in the suite scale")
-    parser.add_argument("--into", metavar="FILE", help="the record of the suite front-ends, continued where it is")
+    parser.add_argument(
+        "--into", metavar="FILE", help="the record of the suite front-ends, continued where it is"
+    )
     wants = parser.parse_args(argv)
     if unknown := set(wants.suites) - set(SUITES):
         parser.error(f"SUITE must be one of {', '.join(SUITES)}, got {', '.join(sorted(unknown))}")

@@ -76,7 +76,9 @@ def lowered(question, source: str, worker: warm.Worker) -> list:
 
 
 def with_texts(plan: Plan, texts: tuple[str, ...]) -> tuple:
-    return replace(plan, steps=tuple(replace(s, text=0) for s in plan.steps)), [texts[s.text] for s in plan.steps]
+    return replace(plan, steps=tuple(replace(s, text=0) for s in plan.steps)), [
+        texts[s.text] for s in plan.steps
+    ]
 
 
 def texts_apart(question, source: str) -> str:
