@@ -37,6 +37,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--into", metavar="FILE", help="the record of the suite front-ends, continued where it is"
     )
+    parser.add_argument("--answers-each", type=int, metavar="N", help="of a question, in front-ends --all")
     wants = parser.parse_args(argv)
     if unknown := set(wants.suites) - set(SUITES):
         parser.error(f"SUITE must be one of {', '.join(SUITES)}, got {', '.join(sorted(unknown))}")
@@ -45,7 +46,11 @@ def main(argv: list[str]) -> int:
         started = time.monotonic()
         suite = importlib.import_module(f"grader.proofs.{SUITES[name]}")
         taken = inspect.signature(suite.run).parameters
-        more = {name: getattr(wants, name) for name in ("jobs", "students", "into") if name in taken}
+        more = {
+            name: getattr(wants, name)
+            for name in ("jobs", "students", "into", "answers_each")
+            if name in taken
+        }
         rows, broken = suite.run(wants.all, _say(wants.json, suite), wants.question, **more)
         warm.stop_all()
         found[name] = {"rows": rows, "broken": broken, "seconds": round(time.monotonic() - started, 1)}

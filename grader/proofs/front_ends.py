@@ -147,22 +147,28 @@ def judge(question_id: str, name: str, in_full: bool = True) -> dict:
 
 
 def run(
-    everything: bool, say, question: str | None = None, jobs: int = 1, into: str | None = None
+    everything: bool,
+    say,
+    question: str | None = None,
+    jobs: int = 1,
+    into: str | None = None,
+    answers_each: int | None = None,
 ) -> tuple[list[dict], list[str]]:
-    """(a row for each answer, every broken promise). `into` is a record, which keeps the questions that are done."""
+    """(a row for each answer, every broken promise). `into` is a record, which keeps the questions that are done;
+    `answers_each` are drawn of each question, always the same ones, where all would take too long."""
     found, rows = kept(into), []
     for one in (one for one in kernel_questions() if question in (None, one.id)):
-        if one.id in found["questions"] and question is None:
+        names, drawn, mine = list(answers(one)), sampled(one), []
+        chosen = drawn if not everything else sample(names, answers_each or len(names))
+        tasks = [(one.id, name, name in drawn) for name in names if name in {*chosen, *drawn}]
+        if found["questions"].get(one.id, {}).get("answers", 0) >= len(tasks):
             continue
-        drawn = sampled(one)
-        tasks = [(one.id, name, name in drawn) for name in (answers(one) if everything else drawn)]
-        mine = []
         for _, row in side_by_side.with_signs_of_life(side_by_side.judged(judge, tasks, jobs), tasks):
             mine.append(row)
             say(row)
         rows += mine
         if into and mine:
-            found["questions"][one.id] = summed(mine)
+            found["questions"][one.id] = {**summed(mine), "of": len(names)}
             Path(into).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return rows, [f"{row['question']}, {row['answer']}: {row['broken']}" for row in rows if row["broken"]]
 

