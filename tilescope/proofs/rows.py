@@ -64,7 +64,7 @@ class Rows:
         if op.name in EITHER_SIDE:
             operands.sort(key=str)
         attributes = sorted(item for item in op.attributes.items() if item not in SAYS_NOTHING)
-        place = (op.line,) if self.lines else ()
+        place = (op.line,) if self.lines and op.name != "scf.yield" else ()  # a yield costs nothing
         kinds = op.operand_types, op.result_types
         results, to = list(map(self.named, op.results)), list(map(self.label, op.successors))
         return (op.name, *place, operands, results, attributes, *kinds, to)
