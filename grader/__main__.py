@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+from grader.box import systems
 from grader.judge import record
 
 # What reads notebooks imports this where it is there, to know addresses in all alphabets, and no notebook asks for that:
@@ -21,6 +22,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
+    systems.speak_utf8()
     parser = Parser(prog="python -m grader", description="Judge answers, build labs, look at this machine.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     one = commands.add_parser("check", help="judge one answer, given as the source of its cell")

@@ -18,6 +18,10 @@ ANEW = (
         "{name} begins as {was} and becomes {now} in the loop; begin with what it becomes, as tl.zeros or tl.full give it",
     ),
     (
+        r"error encountered during parsing",
+        "the operations don't fit together: is the condition of each while one number compared with another, and no block?",
+    ),
+    (
         r"arange's range must be a power of 2",
         "a block has a power of two of numbers: round up with triton.next_power_of_2 in launch(p), and mask what is too many",
     ),
