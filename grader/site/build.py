@@ -37,8 +37,10 @@ def numpy(cache: Path = npm.CACHE) -> tuple[str, Path]:
     return row["file_name"], ranged.member(CARRIER, f"{WITHIN}/{row['file_name']}", row["sha256"], cache)
 
 
-def make(root: Path = ROOT, instructor: bool = False, say=print) -> dict[str, bytes]:
-    """Return every file of the labs by its place in the site, Pyodide itself apart."""
+def make(
+    root: Path = ROOT, instructor: bool = False, say=print, only: tuple[str, ...] = ()
+) -> dict[str, bytes]:
+    """Return every file of the labs, or of some, by its place in the site, Pyodide itself apart."""
     found = topics(root)
     name, wheel = numpy()
     own = files("grader.site")
@@ -48,7 +50,7 @@ def make(root: Path = ROOT, instructor: bool = False, say=print) -> dict[str, by
         made |= codemirror.made()
     except npm.NotFetched as problem:
         say(f"site: cells of labs are edited in plain text areas: {problem}")
-    for lab in labs(root):
+    for lab in only or labs(root):
         notebook, links = root / "labs" / f"{lab}.ipynb", Links(lab, root)
         address = f"labs/{lab}.html"
         topic = next((one for one in found if any(lab == one_lab.path for one_lab in one.labs)), None)

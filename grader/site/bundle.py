@@ -19,6 +19,7 @@ from grader.release import recording
 from grader.release.allowed import allowed
 from grader.release.edition import MISTAKES, dotted, path_of
 from grader.release.emptied import emptied
+from grader.site import without_ml_dtypes
 from widgets.site import models
 
 ROOMS = ("grader", "kernels", "tilescope")
@@ -35,7 +36,7 @@ LEFT_OUT = (
     "tilescope/tests/",
 )
 OF_TRITON = ("_C", "profiler", "tools/triton_to_gluon_translater")
-INSIDE = ("grader/site/__init__.py", "grader/site/cells.py", "grader/site/inside.py")
+INSIDE = ("grader/site/__init__.py", "grader/site/cells.py", "grader/site/inside.py", "grader/site/narrowed.py")
 LAB_CELLS = ("widgets.measured", "widgets.profiled", "widgets.site.stills")  # what cells of labs call
 VIEW = ("view/defs.svg", "view/scene.css")
 DATE = (2026, 1, 1, 0, 0, 0)  # the same bytes from every build
@@ -45,6 +46,7 @@ def shared(root: Path = ROOT) -> bytes:
     """Zip what judges any question, Triton's own Python, and what cells of labs import."""
     python = [path.as_posix() for path in (*models.modules(root, LAB_CELLS), *models.beside(root))]
     files = {name: (root / name).read_bytes() for name in (*python, *VIEW, *INSIDE)}
+    files |= {"ml_dtypes.py": without_ml_dtypes.STAND_IN.encode()}
     return zipped(triton() | files | judge(root))
 
 
@@ -121,7 +123,7 @@ def triton() -> dict[str, bytes]:
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
-    written = io.BytesIO()
+    written, files = io.BytesIO(), without_ml_dtypes.rewritten(files)
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
         for name in sorted(files):
             made.writestr(zipfile.ZipInfo(name, DATE), files[name], zipfile.ZIP_DEFLATED)

@@ -37,14 +37,16 @@ def asked_for(question_id: str) -> questions.Question:
 
 
 def checked(asked: dict, say) -> dict:
-    verdict = judged(asked["question"], asked["source"], say)
+    verdict = judged(asked["question"], asked["source"], say, asked.get("seed"))
     worth = {"verdict": report.title(verdict)[0], "points": verdict.points, "of": verdict.of}
-    return {"html": report.html(verdict), "text": str(verdict), **worth, "open": verdict.open_points}
+    rows = [{"name": one.name, "state": one.state, "points": one.points} for one in verdict.parts]
+    return {"html": report.html(verdict), "text": str(verdict), "parts": rows, **worth, "open": verdict.open_points}
 
 
-def judged(question_id: str, source: str, say) -> record.Record:
+def judged(question_id: str, source: str, say, seed: int | None = None) -> record.Record:
+    """Judge an answer and keep its Record. `seed` makes a check repeatable, for tests."""
     question = asked_for(question_id)
-    verdict = referee.grade_one(source, question, mode="cpu", eager=False, say=say)
+    verdict = referee.grade_one(source, question, mode="cpu", seed=seed, eager=False, say=say)
     record.save(verdict)
     verdict.hints = list(question.hints)
     return verdict

@@ -232,7 +232,7 @@ document.querySelector('.lab-open').addEventListener('change', event => {
   event.target.value = '';
 });
 addEventListener('hashchange', followed);
-globalThis.tileLab = { editors }; // for tests and for those who look
+globalThis.tileLab = { editors, ask, packed }; // for tests and for the curious
 page.dataset.editor = kind;
 page.dataset.lab = 'ready';
 followed();
