@@ -95,13 +95,11 @@ def said(error: BaseException) -> str:
 
 def needed(source: str, above: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the cells above that bind what a cell uses, and what those use in turn."""
-    wanted, found = _names(source)[1], []
-    for name, text in reversed(above):
-        bound, used = _names(text)
-        if bound & wanted:
-            found.append((name, text))
-            wanted |= used
-    return found[::-1]
+    wanted, found, rows = _names(source)[1], set(), [(name, *_names(text)) for name, text in above]
+    while more := {name for name, bound, _ in rows if bound & wanted} - found:
+        found |= more
+        wanted = wanted.union(*(used for name, _, used in rows if name in more))
+    return [(name, text) for name, text in above if name in found]
 
 
 def _names(source: str) -> tuple[set[str], set[str]]:

@@ -14,6 +14,7 @@ from grader.judge import answer, parts, record, referee, report
 from grader.site.cells import Cells
 
 RANKS = "grader.jail.inside.ranks_answer"
+PART = ("name", "state", "points", "asked", "came", "look")  # what the page is told of each part of a verdict
 CELLS = Cells()
 
 
@@ -39,7 +40,7 @@ def asked_for(question_id: str) -> questions.Question:
 def checked(asked: dict, say) -> dict:
     verdict = judged(asked["question"], asked["source"], say, asked.get("seed"))
     worth = {"verdict": report.title(verdict)[0], "points": verdict.points, "of": verdict.of}
-    rows = [{"name": one.name, "state": one.state, "points": one.points} for one in verdict.parts]
+    rows = [{key: getattr(one, key) for key in PART} for one in verdict.parts]
     return {"html": report.html(verdict), "text": str(verdict), "parts": rows, **worth, "open": verdict.open_points}
 
 
