@@ -23,7 +23,9 @@ class Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="python -m grader", description="Judge answers, build labs, look at this machine.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
-    one = commands.add_parser("check", help="judge one answer, given as the source of its cell or in its notebook")
+    one = commands.add_parser(
+        "check", help="judge one answer, given as the source of its cell or in its notebook"
+    )
     one.add_argument("question")
     one.add_argument("answer", help="a file with the cell's source, or - for standard input")
     one.add_argument("--mode", choices=("cpu", "gpu"), default=None)
@@ -130,7 +132,9 @@ def _of_notebook(name: str, cell: str) -> str:
         cells = json.loads(Path(name).read_text(encoding="utf-8"))["cells"]
         found = [one["source"] for one in cells if one.get("id") == cell]
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise ValueError(f"answer must be a notebook, got {name!r}, which can't be read as one; save it again") from None
+        raise ValueError(
+            f"answer must be a notebook, got {name!r}, which can't be read as one; save it again"
+        ) from None
     if len(found) != 1:
         raise ValueError(
             f"answer must be a notebook with one cell {cell!r}, got {name!r}, which has {len(found)}; name the lab's notebook"

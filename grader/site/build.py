@@ -90,7 +90,10 @@ class Links:
     def address(self, href: str) -> str | None:
         """Return the address in the site of a link as written, or None if it leads nowhere."""
         path, _, part = href.partition("#")
-        place, part = posixpath.normpath(posixpath.join("labs", self.folder, path)), f"#{part}" if part else ""
+        place, part = (
+            posixpath.normpath(posixpath.join("labs", self.folder, path)),
+            f"#{part}" if part else "",
+        )
         if picture := self.picture(href):
             self.copied[f"labs/{self.folder}/{picture.name}"] = picture
             return picture.name

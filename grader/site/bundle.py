@@ -28,6 +28,7 @@ LEFT_OUT = (
     "grader/bench/inside/",
     "grader/compiler/inside/",
     "grader/notebooks/",
+    "grader/tests/",
     "grader/tools/",
     "kernels/bench/",
     "kernels/next_bottleneck/",
@@ -36,7 +37,12 @@ LEFT_OUT = (
     "tilescope/tests/",
 )
 OF_TRITON = ("_C", "profiler", "tools/triton_to_gluon_translater")
-INSIDE = ("grader/site/__init__.py", "grader/site/cells.py", "grader/site/inside.py", "grader/site/narrowed.py")
+INSIDE = (
+    "grader/site/__init__.py",
+    "grader/site/cells.py",
+    "grader/site/inside.py",
+    "grader/site/narrowed.py",
+)
 LAB_CELLS = ("widgets.measured", "widgets.profiled", "widgets.site.stills")  # what cells of labs call
 VIEW = ("view/defs.svg", "view/scene.css")
 DATE = (2026, 1, 1, 0, 0, 0)  # the same bytes from every build

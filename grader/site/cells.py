@@ -75,7 +75,11 @@ def as_html(value) -> str:
 
 
 def _pre(text: str, kind: str = "lab-printed") -> str:
-    few = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}\n… cut after {MOST_CHARACTERS:,} characters"
+    few = (
+        text
+        if len(text) <= MOST_CHARACTERS
+        else f"{text[:MOST_CHARACTERS]}\n… cut after {MOST_CHARACTERS:,} characters"
+    )
     return f'<pre class="{kind}">{html.escape(few)}</pre>' if few.strip() else ""
 
 
@@ -118,5 +122,3 @@ def _names(source: str) -> tuple[set[str], set[str]]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             bound.add(node.id)
     return bound, used
-
-

@@ -28,7 +28,9 @@ def made(cache: Path = npm.CACHE) -> dict[str, bytes]:
     for one in packages():
         with tarfile.open(one.kept(cache)) as archive:
             text = archive.extractfile(f"package/{one.files[0]}").read().decode()
-            licences.append(f"{one.name} {one.version}\n\n{archive.extractfile('package/LICENSE').read().decode()}")
+            licences.append(
+                f"{one.name} {one.version}\n\n{archive.extractfile('package/LICENSE').read().decode()}"
+            )
         found[f"{FOLDER}/{module(one.name)}"] = own_imports(text, known).encode()
     return found | {f"{FOLDER}/LICENSE": "\n\n".join(licences).encode()}
 

@@ -41,7 +41,13 @@ def checked(asked: dict, say) -> dict:
     verdict = judged(asked["question"], asked["source"], say, asked.get("seed"))
     worth = {"verdict": report.title(verdict)[0], "points": verdict.points, "of": verdict.of}
     rows = [{key: getattr(one, key) for key in PART} for one in verdict.parts]
-    return {"html": report.html(verdict), "text": str(verdict), "parts": rows, **worth, "open": verdict.open_points}
+    return {
+        "html": report.html(verdict),
+        "text": str(verdict),
+        "parts": rows,
+        **worth,
+        "open": verdict.open_points,
+    }
 
 
 def judged(question_id: str, source: str, say, seed: int | None = None) -> record.Record:

@@ -178,7 +178,9 @@ def written(name: str, source: str) -> str:
 
 def answer(name: str, source: str, question: Question, jupyter: str, solved: bool) -> str:
     """The cell of an answer."""
-    cases = "".join(f'<option value="{i}">case {i}: {escape(c.kind)}</option>' for i, c in enumerate(question.public))
+    cases = "".join(
+        f'<option value="{i}">case {i}: {escape(c.kind)}</option>' for i, c in enumerate(question.public)
+    )
     buttons = [
         button("run", "Run"),
         f'<select class="case" aria-label="What Run tries">{cases}</select>',

@@ -29,7 +29,12 @@ def of_lab(tab: Tab, lab: str) -> dict[str, dict]:
         before = processor_s(browser)
         green = tab.answered(question.name, right(question.id))
         seconds = round(processor_s(browser) - before, 1)
-        found[question.id] = {"stub": stub["verdict"], "right": green["verdict"], "seconds": seconds, "text": green["text"]}
+        found[question.id] = {
+            "stub": stub["verdict"],
+            "right": green["verdict"],
+            "seconds": seconds,
+            "text": green["text"],
+        }
     return found
 
 

@@ -27,7 +27,9 @@ def held(content: bytes) -> dict[str, bytes]:
 
 def lab_page(lab: str) -> str:
     links = build.Links(lab, ROOT)
-    return page.LabPage(ROOT / "labs" / f"{lab}.ipynb", links.address, links.picture, f"labs/{lab}.html").html("")
+    return page.LabPage(
+        ROOT / "labs" / f"{lab}.ipynb", links.address, links.picture, f"labs/{lab}.html"
+    ).html("")
 
 
 @pytest.mark.parametrize("lab", LABS)
@@ -51,8 +53,12 @@ def test_no_answer_is_in_a_bundle(lab):
     ours = {name: text for name, text in files.items() if not name.startswith(("triton/", "kernels/"))}
     names = " ".join(name for name in files if not name.startswith("triton/"))
     assert "/answers/" not in names and "/tests/" not in names and "solutions" not in names
-    lines = {line.strip() for text in ours.values() if text[:2] != b"PK" for line in text.decode().splitlines()}
-    given = [answer for answer in leaks.solutions(ROOT) if len(answer) >= leaks.WHOLE and set(answer) <= lines]
+    lines = {
+        line.strip() for text in ours.values() if text[:2] != b"PK" for line in text.decode().splitlines()
+    }
+    given = [
+        answer for answer in leaks.solutions(ROOT) if len(answer) >= leaks.WHOLE and set(answer) <= lines
+    ]
     assert given == []
 
 
@@ -75,7 +81,10 @@ def test_lessons_lead_to_the_labs_pages(tmp_path):
     (tmp_path / "labs.html").write_text('<li id="01_gemm_tiling-kernel">Lab<br>more</li>')
     build.put(tmp_path, {})
     assert '<a href="../labs/01_gemm_tiling/kernel.html">' in (tmp_path / "lessons/a.html").read_text()
-    assert '<a href="labs/01_gemm_tiling/kernel.html">Open in this browser</a>' in (tmp_path / "labs.html").read_text()
+    assert (
+        '<a href="labs/01_gemm_tiling/kernel.html">Open in this browser</a>'
+        in (tmp_path / "labs.html").read_text()
+    )
 
 
 def test_what_shrinks_is_packed_next_to_itself(tmp_path):
@@ -96,4 +105,6 @@ def test_the_editors_modules_import_each_other_alone():
     names = {name.rpartition("/")[2] for name in made}
     found = {one for text in made.values() for one in IMPORTED.findall(text.decode())}
     assert found and all(one.removeprefix("./") in names for one in found)
-    assert made[f"{codemirror.FOLDER}/LICENSE"].count(b"Permission is hereby granted") == len(codemirror.packages())
+    assert made[f"{codemirror.FOLDER}/LICENSE"].count(b"Permission is hereby granted") == len(
+        codemirror.packages()
+    )

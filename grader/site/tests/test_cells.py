@@ -4,12 +4,20 @@ import pytest
 
 from grader.site.cells import Cells, needed
 
-ABOVE = [("imports", "import math"), ("guess", "guess = 2"), ("twice", "def twice(x):\n    return factor * x"), ("late", "factor = 3")]
+ABOVE = [
+    ("imports", "import math"),
+    ("guess", "guess = 2"),
+    ("twice", "def twice(x):\n    return factor * x"),
+    ("late", "factor = 3"),
+]
 
 
 def test_a_cell_shows_its_prints_and_its_last_value():
     shown = Cells().run("a", "print('<b>')\nx = 1\nx + 1", [])
-    assert shown.html == '<pre class="lab-printed">&lt;b&gt;\n</pre><pre class="lab-printed">2</pre>' and not shown.failed
+    assert (
+        shown.html == '<pre class="lab-printed">&lt;b&gt;\n</pre><pre class="lab-printed">2</pre>'
+        and not shown.failed
+    )
 
 
 def test_a_cell_runs_what_it_needs_of_the_cells_above_it():

@@ -71,7 +71,10 @@ def told_alike(tab, question_id: str, source: str) -> str:
     verdict = referee.grade_one(source, questions.find(question_id), seed=28)
     told = tab.ask(what="check", question=question_id, source=source, seed=28)
     rows = [(part.name, part.state, part.points, part.asked, part.came, part.look) for part in verdict.parts]
-    here = [tuple(part[key] for key in ("name", "state", "points", "asked", "came", "look")) for part in told["parts"]]
+    here = [
+        tuple(part[key] for key in ("name", "state", "points", "asked", "came", "look"))
+        for part in told["parts"]
+    ]
     assert here == rows
     assert verdict.verdict == "FAIL"
     return rows[0][4]
