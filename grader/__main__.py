@@ -49,6 +49,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 ELSEWHERE = {  # command: (module, what it does)
+    "run": ("tools.run", "try an answer on its public cases; nothing is graded"),
+    "hint": ("tools.hint", "a question's next hint"),
     "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
     "build": ("notebooks", "text sources -> notebooks -> labs"),
     "reflections": ("notebooks.reflections", "what a good answer to each reflection has, folded"),
