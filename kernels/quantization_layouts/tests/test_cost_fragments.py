@@ -64,3 +64,13 @@ def test_one_shift_suffices_in_fp16_and_not_in_bf16():
     whole = {dtype: fragments.unpack_instructions(dtype) for dtype in ("fp16", "bf16")}
     assert (whole["fp16"]["lop3"] + whole["fp16"]["shift"]) / 8 == 0.625
     assert (whole["bf16"]["lop3"] + whole["bf16"]["shift"]) / 8 == 0.875
+
+
+def test_a_word_of_marlins_is_a_word_of_ours():
+    """Marlin's README and packer: W is the 8-wide operand, so lane n holds rows 2 (n % 4) + (0, 1, 8, 9) of K for output n / 4,
+    then for output n / 4 + 8, and puts element (0, 2, 4, 6, 1, 3, 5, 7)[j] of these eight into nibble j."""
+    for lane in range(32):
+        eight = [(lane // 4 + 8 * b, 2 * (lane % 4) + k) for b in (0, 1) for k in (0, 1, 8, 9)]
+        for nibble, element in enumerate((0, 2, 4, 6, 1, 3, 5, 7)):
+            i = next(i for i in range(8) if fragments.nibble_of(i) == nibble)
+            assert fragments.fragment_element(lane, i) == eight[element]
