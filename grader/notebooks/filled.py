@@ -49,6 +49,14 @@ def record(topic: str, name: str = "h200") -> Recorded:
     return json.loads(path.read_text(encoding="utf-8"), object_hook=Recorded)
 
 
+def _kept(topic: str, name: str) -> Recorded | None:
+    """Return a recorded run, or nothing where none is kept yet."""
+    try:
+        return record(topic, name)
+    except Unfilled:
+        return None
+
+
 def row(topic: str, case: str, run: str = "h200", **where) -> Recorded:
     """Return the one row of a recorded run with this case, and with these values where cases share a name."""
     rows = record(topic, run).rows
@@ -82,6 +90,7 @@ def names(topic: str) -> dict:
     known = {"about": about, "machine": machine, "math": math, "table": table}
     known["module"] = lambda name, of=topic: importlib.import_module(f"kernels.{of}.{name}")
     known["record"] = lambda name="h200", of=topic: record(of, name)
+    known["kept"] = lambda name, of=topic: _kept(of, name)
     known["row"] = lambda case, run="h200", of=topic, **where: row(of, case, run, **where)
     try:
         known["cost"] = importlib.import_module(f"kernels.{topic}.cost")
