@@ -42,6 +42,7 @@ class Ready:
     steps: list[Step] = field(default_factory=list)
     end: Step | None = None
     defines: frozenset = frozenset()
+    promised: list = field(default_factory=list)  # of its arguments, where it is a loop's body
 
 
 @dataclass
@@ -103,6 +104,8 @@ def step_of(op: Op, stored: set[str]) -> Step:
     perform, bound, inner = None, False, []
     if op.name in STRUCTURE:
         inner = [blocks_of(region, stored) if region and region[0].ops else [] for region in op.regions]
+        if promised := hints.carried_of(op):
+            inner[-1][0].promised = promised
     elif op.name in PURE:
         perform = PURE[op.name](op)
     elif op.name in BOUND:

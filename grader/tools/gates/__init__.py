@@ -12,6 +12,7 @@ GATES = (
     "words",
     "changes",
     "links",
+    "sources",
     "graded",
     "bounded",
     "collected",
