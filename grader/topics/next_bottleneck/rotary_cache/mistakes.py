@@ -385,7 +385,10 @@ MISTAKES = (
     ),
     edited(
         "more than registers hold",
-        ("block = triton.next_power_of_2(p.D // 2)", "block = 16384"),
+        (
+            "block = triton.next_power_of_2(p.D // 2)",
+            "block = triton.next_power_of_2(p.D // 2) * (64 if p.S == 64 and p.D == 128 else 1)",
+        ),
         part="compiled",
     ),
 )
