@@ -21,7 +21,7 @@ ALSO = {"kernels/decode_step.py": {"tilescope"}}
 ALSO_BELOW = {
     "grader/site/": {"widgets"}
 }  # the labs' pages: built from the grader's side, since widgets know no grader
-SHARED = ("machines", "texts")  # of kernels/, for widgets too
+SHARED = ("from_sources", "machines", "texts")  # of kernels/, for widgets too
 NOTEBOOK_ROOMS = {"course", "solutions", "labs"}
 HEAVY = {
     "torch",
@@ -101,7 +101,7 @@ def _wrong(parts: tuple[str, ...], name: str, topics: set[str], also: Set[str]) 
         and (other[1:2] or other)[0] not in SHARED
         and not (len(other) > 2 and other[2].partition("_")[0] == "cost")
     ):
-        return "widgets must import only a topic's cost.py, kernels/machines.py and kernels/texts.py"
+        return "widgets must import only a topic's cost.py and kernels/{from_sources,machines,texts}.py"
     return None
 
 
