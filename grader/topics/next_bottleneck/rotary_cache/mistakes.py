@@ -383,14 +383,6 @@ MISTAKES = (
         ('"kernel": rotary_cache, ' + GRID, '"kernel": walk, "grid": (triton.cdiv(p.T, 4),)'),
         part="speed",
     ),
-    edited(
-        "more than registers hold",
-        (
-            "block = triton.next_power_of_2(p.D // 2)",
-            "block = triton.next_power_of_2(p.D // 2) * (64 if p.S == 64 and p.D == 128 else 1)",
-        ),
-        part="compiled",
-    ),
 )
 
 
