@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from numbers import Number
 from pathlib import Path
 
-from . import judged
+from . import debugger, judged
 
 FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 VALUE = re.compile(r"\{\{(.+?)\}\}")
@@ -155,12 +155,14 @@ def fill(words: str, topic: str) -> Filled:
                 lines = []
             elif found := judged.MARK.match(line):
                 lines = judged.table(topic, found[1]).rstrip("\n").split("\n")
+            elif found := debugger.MARK.match(line):
+                lines = debugger.paragraph(topic, found[1]).split("\n")
             else:
                 text = VALUE.sub(lambda one: said(one[1], known), line)
                 if "{{" in text:
                     raise Unfilled("{{ must be closed by }} on its line")
                 lines = text.split("\n")
-        except (Unfilled, judged.Unknown) as error:
+        except (Unfilled, judged.Unknown, debugger.Unknown) as error:
             made.complaints.append((number, str(error)))
             lines = [line]
         except StopIteration:

@@ -53,7 +53,7 @@ def load_rows(
     PIECE: tl.constexpr,
     PIECES: tl.constexpr,
     EVEN: tl.constexpr,
-    KEEP: tl.constexpr = "",
+    KEEP: tl.constexpr,
 ):
     """Load rows (ROWS, 1) as a tuple of pieces: what is no power of two wastes less than a piece.
 
@@ -89,10 +89,10 @@ def layernorm_gelu_kernel(
     SHORT: tl.constexpr = x_ptr.dtype.element_ty.primitive_bitwidth <= 16
     zero, lanes = tl.zeros((1, 1), tl.int64), tl.arange(0, ROWS)[:, None]
     if HELD:
-        weight = load_rows(weight_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN)
-        bias = load_rows(bias_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN)
+        weight = load_rows(weight_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "")
+        bias = load_rows(bias_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "")
     first = tl.program_id(0).to(tl.int64) * ROWS
-    ahead = load_rows(x_ptr, first + lanes, rows, stride_x, cols, PIECE, PIECES, EVEN)
+    ahead = load_rows(x_ptr, first + lanes, rows, stride_x, cols, PIECE, PIECES, EVEN, "")
     for start in range(first, rows, tl.num_programs(0) * ROWS):
         row = start + lanes
         g = ()
@@ -100,7 +100,9 @@ def layernorm_gelu_kernel(
         for i in tl.static_range(PIECES):
             g = g + (gelu(ahead[i].to(tl.float32), SHORT),)  # 0 where nothing was loaded
             total += g[i]
-        ahead = load_rows(x_ptr, row + tl.num_programs(0) * ROWS, rows, stride_x, cols, PIECE, PIECES, EVEN)
+        ahead = load_rows(
+            x_ptr, row + tl.num_programs(0) * ROWS, rows, stride_x, cols, PIECE, PIECES, EVEN, ""
+        )
         mean = (tl.sum(total, axis=1) / cols)[:, None]
         total = tl.zeros((ROWS, PIECE), tl.float32)
         for i in tl.static_range(PIECES):

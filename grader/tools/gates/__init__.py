@@ -14,6 +14,7 @@ GATES = (
     "links",
     "sources",
     "graded",
+    "bounded",
     "collected",
 )
 
