@@ -126,7 +126,7 @@ def changes(source: str, entry: str) -> Iterator[Change]:
     names = {
         one.name: [*(a.arg for a in one.args.args), *dict.fromkeys(assigned(one))] for one in functions
     }.get(entry, [])
-    for maker in (operators, constants, called, signs, operands, more, others(names)):
+    for maker in (operators, constants, called, signs, operands, order, more, others(names)):
         for node in nodes:
             if not hasattr(node, "lineno"):
                 continue
@@ -167,11 +167,14 @@ def operators(node) -> Iterator[tuple[str, ast.AST]]:
                 ast.USub(), ast.BinOp(ast.UnaryOp(ast.USub(), node.left), ast.FloorDiv(), node.right)
             )
             yield "another rounding of `{}`", up
-        if not isinstance(node.op, ast.Add | ast.Mult | ast.BitAnd | ast.BitOr):
-            yield "the other order in `{}`", ast.BinOp(node.right, node.op, node.left)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
         for op in COMPARISONS.get(type(node.ops[0]), ()):
             yield "another comparison in `{}`", ast.Compare(node.left, [op()], node.comparators)
+
+
+def order(node) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add | ast.Mult | ast.BitAnd | ast.BitOr):
+        yield "the other order in `{}`", ast.BinOp(node.right, node.op, node.left)
     elif isinstance(node, ast.IfExp):
         yield "the other order in `{}`", ast.IfExp(node.test, node.orelse, node.body)
 

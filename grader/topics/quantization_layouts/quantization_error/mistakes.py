@@ -24,7 +24,7 @@ MISTAKES = in_cells(
     "w, codes, scales, zeros, group",
     {
         "scales in turn": (
-            "np.tile puts the scales one after another: each is for `group` neighbouring columns, so repeat it, np.repeat",
+            "the scales follow one after another here: each is for `group` neighbouring columns, so repeat it, np.repeat",
             error(
                 s="np.tile(scales.astype(float), (1, group))", z="np.repeat(zeros.astype(float), group, 1)"
             ),
