@@ -21,6 +21,13 @@ class Trial:
         self.error, self.look, self.printed = error, look, printed
         self.inputs, self.outputs, self.want, self.facts = {}, {}, {}, {}
         self.said: list[str] = []  # what was counted on the way
+        self.asked = None  # a kernel's source, question and case
+        self.record = None  # records them for tilescope; a notebook's run brings it
+
+    @property
+    def recording(self):
+        """What tilescope.show() shows: the case that was tried, line by line. Runs it again."""
+        return self.record(*self.asked) if self.record and self.asked else None
 
     def lines(self) -> list[str]:
         lines = [f"{name}: shape {a.shape}, {a.dtype}" for name, a in self.outputs.items()] + self.said
@@ -55,7 +62,10 @@ def of_source(question, source: str, case=0) -> Trial:
     except answer.Refused as trouble:
         return Trial(error=f"{trouble}" + f" (line {trouble.line})" * bool(trouble.line))
     evidence = parts.gather(question, text, seed=0)
-    return RUNS[type(evidence)](evidence, case)
+    trial = RUNS[type(evidence)](evidence, case)
+    if isinstance(evidence, KernelEvidence):
+        trial.asked = text, question, case
+    return trial
 
 
 def in_words(question, case) -> str:

@@ -18,12 +18,14 @@ from grader.__main__ import EXIT_USAGE, main
         ("", "answer must be a file .* there is no such file"),
         (
             "lab.ipynb",
-            "answer must be the source of one cell, got the notebook '.*lab.ipynb'; run its check there",
+            "answer must be a notebook, got '.*lab.ipynb', which can't be read as one",
         ),
+        ("other.ipynb", "answer must be a notebook with one cell 'reuse', got '.*other.ipynb', which has 0"),
     ],
 )
 def test_what_is_no_answer_is_said_and_not_judged(tmp_path, capsys, answer, said):
     (tmp_path / "lab.ipynb").write_text("{}")
+    (tmp_path / "other.ipynb").write_text('{"cells": []}')
     assert main(["check", "gemm_tiling.reuse", str(tmp_path / answer)]) == EXIT_USAGE
     assert re.search(said, capsys.readouterr().err)
 

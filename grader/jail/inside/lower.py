@@ -5,6 +5,7 @@ question lets it prepare weights is asked for that in another process, once its 
 """
 
 import json
+import re
 import sys
 import warnings
 
@@ -14,15 +15,20 @@ from tilescope import lowering  # with the builder that it may need, all of tile
 
 import triton  # isort: skip: where its compiled library is missing, lowering has put ours there
 import triton.language as tl  # isort: skip
+from triton.compiler import code_generator  # isort: skip
 
 from ..protocol import MOST_TEXTS
-from .answer_module import FILE, AnswerError, blame, load
+from .answer_module import FILE, GAVE_UP, AnswerError, blame, load
 from .bind import argument_values, kernels_of, make_plan
 from .prepared import prepared
 from .specialise import specialise
 
 LAUNCHED_BY_THE_COURSE = (
     "launch(p) says what to run and runs nothing itself: name the kernel in a step, with its grid"
+)
+
+FLOATS_OF_INTEGERS = re.compile(
+    r'= "?math\.(?!absi|ipowi|ctlz|ctpop|cttz)\w+"?[ (].*: \(?(?:tensor<[\dx]*)?i\d+'
 )
 
 
@@ -35,11 +41,16 @@ def in_one_line(message, category, filename, lineno, line=None) -> str:
     return f"line {lineno}: {message}\n" if filename == FILE else f"{message}\n"
 
 
+def no_dump(module) -> None:
+    """Print no module: Triton does so where operations don't fit together, and a learner has no use for it."""
+
+
 def prepare() -> None:
     def run(self, *arguments, **more):
         raise LaunchedByTheAnswer(LAUNCHED_BY_THE_COURSE)
 
     warnings.formatwarning = in_one_line
+    code_generator.print = no_dump
     triton.runtime.JITFunction.run = run
     triton.runtime.JITFunction.__repr__ = lambda self: f"<kernel {self.fn.__name__}>"
     lowering.prepared(90)
@@ -91,5 +102,8 @@ def _kernel(kernel, step: dict, values: dict, target: int, known: dict) -> dict:
             )
         with blame("compile", kernel=step["kernel"]):
             settings = {"num_warps": step["num_warps"], "num_stages": step["num_stages"]}
-            known[key] = lowering.text_of(kernel, *specialised, target=target, **settings)
+            text = lowering.text_of(kernel, *specialised, target=target, **settings)
+            if FLOATS_OF_INTEGERS.search(text):  # Triton's own parser gives up here
+                raise RuntimeError(GAVE_UP)
+            known[key] = text
     return {"text": list(known).index(key), "arguments": arguments}
