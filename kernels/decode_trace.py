@@ -28,7 +28,7 @@ def events_of(call) -> list[dict]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         seen.export_chrome_trace(str(path))
-        return json.loads(path.read_text())["traceEvents"]
+        return json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
 
 
 def marked(fillings: dict) -> dict:
@@ -88,7 +88,7 @@ def main(argv=None) -> int:
     if len(text) > MOST_BYTES:
         print(f"The trace has {len(text)} bytes and may have {MOST_BYTES}; trace fewer layers.")
         return 1
-    options.json.write_text(text + "\n")
+    options.json.write_text(text + "\n", encoding="utf-8")
     for slot, share in found["slots"].items():
         print(
             f"{slot:<10} {share['launches']:>4} launches {share['busy_us']:>9.1f} us, {share['gap_us']:>8.1f} us before"

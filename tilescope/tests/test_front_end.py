@@ -120,6 +120,21 @@ def test_every_word_of_the_front_end_is_built(name):
         assert name in dir(ir.builder)
 
 
+OF_IR = sorted(
+    {
+        name
+        for path in [*HOME.glob("language/**/*.py"), HOME / "compiler/code_generator.py"]
+        for name in re.findall(r"\b_?ir\.([A-Za-z]\w+)", path.read_text(encoding="utf-8"))
+        if hasattr(native, name)
+    }
+)
+
+
+def test_every_name_of_the_front_end_is_there():
+    assert len(OF_IR) >= 10 and len([name for name in NAMED if hasattr(native.builder, name)]) >= 150
+    assert [name for name in OF_IR if not hasattr(ir, name)] == []
+
+
 def test_a_word_that_is_not_built_is_told():
     with pytest.raises(NotImplementedError, match="warp_specialize must be .* got one that does not"):
         ir.builder(None).create_warp_specialize()
