@@ -37,6 +37,11 @@ def tidied(module) -> list[function]:
     return [done[name] for name in module.functions if name in done]
 
 
+def is_new(v) -> bool:
+    """Whether a rewriting made a value of its own, whose operation no block has yet."""
+    return isinstance(v.owner, OpState) and v.owner.name == "arith.shrui" and v.owner.block is None
+
+
 def in_order(blocks) -> list:
     """Return the blocks that can be reached from the first, each after those that dominate it."""
     seen, found = set(), []
@@ -133,8 +138,9 @@ class Body:
                 self.instead[results[0]] = new
             if not isinstance(new, OpState):
                 return
-            new.block = block
-            block.ops.append(new)
+            for one in (*(v.owner for v in new.operands if is_new(v)), new):
+                one.block = block
+                block.ops.append(one)
         self.instead |= zip(results, new.results, strict=True)
 
     def settled(self, op) -> OpState | value | None:

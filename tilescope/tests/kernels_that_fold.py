@@ -82,5 +82,13 @@ def numbers(x, o, n):
     )
 
 
+@triton.jit
+def shifts(x, o, n):
+    at = tl.arange(0, 16)
+    bits = tl.load(x + at).to(tl.int32, bitcast=True)
+    half, byte, other = (bits >> 16).to(tl.int16), (bits >> 24).to(tl.int8), (bits >> 8).to(tl.int8)
+    tl.store(o + at, half.to(tl.float32) + byte + other + (bits >> 16) + (n >> 16).to(tl.int16))
+
+
 GIVEN = {"x": "*fp32", "o": "*fp32", "n": "i32"}
-FOLDED = {k.fn.__name__: (k, GIVEN, {}) for k in (unused, carried, branches, turns, masks, numbers)}
+FOLDED = {k.fn.__name__: (k, GIVEN, {}) for k in (unused, carried, branches, turns, masks, numbers, shifts)}

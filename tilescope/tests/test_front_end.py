@@ -69,6 +69,12 @@ def in_python(tmp_path_factory) -> dict:
     return found["texts"]
 
 
+def test_a_shift_whose_sign_is_cut_off_is_unsigned_both_ways(in_python):
+    ours, theirs = in_python["shifts"], text("shifts")
+    assert [one.count('"arith.shrui"') for one in (ours, theirs)] == [3, 3]
+    assert [one.count('"arith.shrsi"') for one in (ours, theirs)] == [2, 2]
+
+
 @pytest.mark.parametrize("debug", [False, True], ids=["", "debug"])
 @pytest.mark.parametrize("name", ALL)
 def test_both_ways_give_the_same_operations(in_python, name, debug):
@@ -94,7 +100,7 @@ def acts(op) -> bool:
 def test_nothing_is_there_of_what_folds_away(in_python):
     """The kernels that fold are a test only if something of them goes."""
     loads = {name: in_python[name].count('"tt.load"') for name in kernels_that_fold.FOLDED}
-    assert loads == {"unused": 0, "carried": 2, "branches": 2, "turns": 2, "masks": 2, "numbers": 1}
+    assert loads == {"unused": 0, "carried": 2, "branches": 2, "turns": 2, "masks": 2, "numbers": 1, "shifts": 1}
 
 
 def test_triton_without_its_library_is_lowered_in_python(tmp_path, in_python):
