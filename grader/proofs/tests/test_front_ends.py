@@ -37,8 +37,8 @@ def test_an_answer_of_which_the_ways_think_differently_is_found(monkeypatch):
         return (verdict | {"points": -1} if way is front_ends.IN_PYTHON else verdict), heard
 
     monkeypatch.setattr(front_ends, "judged", unequal)
-    found = front_ends.difference("roofline.doubled", "def launch(p):\n    raise NotImplementedError")
-    assert found == "verdict/points must be the same both ways, got 0.0 and -1"
+    found = front_ends.differences("roofline.doubled", "def launch(p):\n    raise NotImplementedError")
+    assert found == ("verdict/points must be the same both ways, got 0.0 and -1", "")
 
 
 SAID = [name for name in bad_kernels.BODIES if name in ("a while over a block", "a word that Triton has not")]
